@@ -15,7 +15,8 @@ enum { DESCRIPTOR_STREAMS = 3, DESCRIPTOR_HIGH = 960 };
 
 /*
  * Closes what was opened for a moment, unless the program has done that meanwhile: the number may
- * be a file's of its own by now. own: what was opened, by fstat(2) or stat(2). Keeps errno.
+ * be a file's of its own by now. (Between the look and the end nothing keeps it from that.) own:
+ * what was opened, by fstat(2) or stat(2). Keeps errno.
  */
 static inline void descriptor_close(int fd, const struct stat *own)
 {

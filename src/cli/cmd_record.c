@@ -502,6 +502,10 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 			warn("nothing was attached: %s computed nothing with %s through shared "
 			     "libraries; 'brick doctor -- CMD' says what it consists of",
 				a->options.command[0], inject_kinds(kinds));
+		if (*r->static_name && !*why)
+			warn("%s, which it started: %s; %s", r->static_name,
+				inject_obstacle_text(INJECT_STATIC),
+				inject_obstacle_advice(INJECT_STATIC));
 		tell_switch(a->options.command);
 	}
 }

@@ -381,6 +381,7 @@ static void take_totals(struct recorder *r)
 	result->refused_error = r->dir.refusals->error;
 	result->refused_pid = r->dir.refusals->pid;
 	memcpy(result->refused_name, r->dir.refusals->name, sizeof(result->refused_name) - 1);
+	memcpy(result->static_name, r->dir.refusals->static_name, sizeof(result->static_name) - 1);
 	result->fault = t.fault;
 	result->notes = strdup(t.notes);
 }

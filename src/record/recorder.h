@@ -41,6 +41,7 @@ struct recorder_result {
 	int refused_error;			     /* why: -errno, of the last */
 	uint32_t refused_pid;
 	char refused_name[BRICK_REFUSALS_NAME_BYTES]; /* of its program */
+	char static_name[BRICK_REFUSALS_NAME_BYTES]; /* what it started that is linked statically */
 	struct off_cpu_account off_cpu;
 	struct stack_account stacks;
 	uint64_t program_cpu_ns;

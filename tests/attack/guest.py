@@ -58,6 +58,13 @@ def locks():
             same(run.returncode, 0, f"{command}: exit code ({run.stderr})")
             subprocess.run([GUEST, "embed=" + scratch.file("own.pftrace"), *command], env=env, capture_output=True,
                            timeout=60)
+        demo = os.path.join(BUILD, "demo")
+        engine = ["brick-llama", "--libs", os.path.join(demo, "engine", "libs"), "--model",
+                  os.path.join(demo, "model-f16.gguf"), "--prompt-tokens", "4", "--predict", "2", "--threads", "1"]
+        for name, *arguments in engine, ["program-opencl"], ["program-vulkan_work"], ["program-hip_work"]:
+            program = os.path.join(BUILD, "bin", name)
+            if all(os.path.exists(path) for path in (program, *(a for a in arguments if a[0] == "/"))):
+                record(scratch.file("locks.pftrace"), program, *arguments, env=env)
         with open(seen) as file:
             same(set(file), {"watching\n"}, "calls of the dynamic linker under our locks")
 

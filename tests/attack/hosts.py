@@ -32,6 +32,7 @@ def children():
         counted("beside", how, bricks=2 * BRICKS + 1, program=HOSTS, processes=2)
         counted("beside", how, bricks=BRICKS + 1, program=HOSTS, embed=True)
     for how in "_Fork", "clone":
+        counted("choosing", how, bricks=BRICKS + 10, program=HOSTS)
         both("often", how, bricks=500 * BRICKS + 500, embedded=500 * BRICKS)
 
 

@@ -85,6 +85,17 @@ def foreign(scratch):
                 starts(scratch, f"{name}, {way}", command, 1)
 
 
+def static(scratch):
+    """What is linked statically may record by itself, so it is not counted, but named where nothing was recorded."""
+    for name, option in ("static", "-static"), ("static and relocatable", "-static-pie"):
+        program = compiled(scratch, "alone", "cc", option)
+        if program:
+            command = ["sh", "-c", f"{program}; exit $?"]
+            starts(scratch, name, command, 0)
+            run = record(scratch.file("starts.pftrace"), *command)
+            check(b"alone, which it started: the program is linked statically" in run.stderr, name, run.stderr)
+
+
 def sandboxes(scratch):
     """Without our libraries' files; without the recorder's directory, and any way to it."""
     program = compiled(scratch, "plain", "cc")
@@ -97,7 +108,9 @@ def sandboxes(scratch):
     if not shutil.which("bwrap") or subprocess.run(bare, capture_output=True).returncode != 3:
         print("no sandboxes here")
         return
-    starts(scratch, "sandbox without our files", ["sh", "-c", f"{' '.join(bare)}; exit $?"], 1)
+    for devices in "--dev /dev", "--dev-bind /dev /dev":  # with the recorder's directory
+        script = " ".join(bare).replace("--dev /dev", devices)
+        starts(scratch, f"sandbox without our files, {devices}", ["sh", "-c", f"{script}; exit $?"], 1)
     count = starts(scratch, "sandbox without the recorder", ["sh", "-c", f"{GUEST} bricks; {' '.join(alone)}"], 1)
     same(count, BRICKS, "bricks outside of the sandbox")
 
@@ -171,7 +184,7 @@ def emptied(scratch):
     check(b"could not record: sleep (process " in name, "its name:", name)
 
 
-for test in foreign, sandboxes, sanitized, unsearched, emptied:
+for test in foreign, static, sandboxes, sanitized, unsearched, emptied:
     with Scratch() as scratch:
         os.chmod(scratch.path, 0o755)
         test(scratch)

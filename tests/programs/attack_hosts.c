@@ -8,20 +8,19 @@
  *                      clone, whose child ends with _exit(), or vfork-exit, clone-exit: with exit()
  *   beside HOW         a child that has 1000 bricks while its parent has 1000; HOW: fork, _Fork,
  *                      clone
- *   often HOW          50 children, made by _Fork or clone beside threads that come and go, which
- *                      have 10 bricks each; 500 threads with 1000 each
- *   exec HOW FILE      1000 bricks, then becomes a copy of FILE that has no name, with "bricks" as
- *                      its argument; HOW: fexecve, execveat, or syscall-execveat, syscall-execve
- *   streams            closes its streams; one thread writes to their numbers all the same, while
- *                      160 others have 1000 bricks each
- *   steps FILE         a step, then closes all descriptors and opens FILE 64 times, then 10 steps
- *                      and 1000 bricks on each of 4 threads
- *   reuse FILE         closes all descriptors and opens FILE, again and again, and looks at it,
- * while 160 threads have 1000 bricks each numbers            1000 bricks, then all descriptors are
- * its standard output, then 1000 on each of 4 threads and in a child signals            blocks all
- * signals and ignores its children's ends, then 1000 bricks in a child and on each of 4 threads
- *   churn              500 threads that come and go, with 1000 bricks each
- *   locked             locks its memory, with what is still to come, then 1000 bricks
+ *   choosing HOW       a child of the same kinds, with 10 bricks, while another thread is in the
+ * middle of its first one; then 1000 there often HOW          50 children, made by _Fork or clone
+ * beside threads that come and go, which have 10 bricks each; 500 threads with 1000 each exec HOW
+ * FILE      1000 bricks, then becomes a copy of FILE that has no name, with "bricks" as its
+ * argument; HOW: fexecve, execveat, or syscall-execveat, syscall-execve streams            closes
+ * its streams; one thread writes to their numbers all the same, while 160 others have 1000 bricks
+ * each steps FILE         a step, then closes all descriptors and opens FILE 64 times, then 10
+ * steps and 1000 bricks on each of 4 threads reuse FILE         closes all descriptors and opens
+ * FILE, again and again, and looks at it, while 160 threads have 1000 bricks each numbers 1000
+ * bricks, then all descriptors are its standard output, then 1000 on each of 4 threads and in a
+ * child signals            blocks all signals and ignores its children's ends, then 1000 bricks in
+ * a child and on each of 4 threads churn              500 threads that come and go, with 1000
+ * bricks each locked             locks its memory, with what is still to come, then 1000 bricks
  *
  * Ends with 0; 9 when something of its own was harmed.
  */
@@ -38,6 +37,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "brick/brick.h"
 
@@ -124,6 +124,51 @@ static int beside(const char *how)
 	if (!pid)
 		exit(0);
 	return ended_well(pid) ? 0 : 9;
+}
+
+/* What the library finds first. The thread that is to wait does so when it has asked that often. */
+enum { ASKS = 50 };
+static __thread int asks_left;
+static int is_waiting;
+
+BRICK_API int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	if (asks_left && !--asks_left) {
+		__atomic_store_n(&is_waiting, 1, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&is_waiting, __ATOMIC_ACQUIRE))
+			usleep(1000);
+	}
+	return (int)syscall(SYS_clock_gettime, clock, now);
+}
+
+static void *first_brick(void *unused)
+{
+	asks_left = ASKS;
+	some_bricks(1);
+	asks_left = 0;
+	__atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
+	some_bricks(BRICKS - 1);
+	return unused;
+}
+
+static int choosing(const char *how)
+{
+	pthread_t first;
+
+	if (pthread_create(&first, NULL, first_brick, NULL))
+		return 8;
+	while (!__atomic_load_n(&is_waiting, __ATOMIC_ACQUIRE) &&
+		!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	pid_t pid = fork_by(how);
+	if (!pid) {
+		some_bricks(FEW);
+		_exit(0);
+	}
+	int code = ended_well(pid) ? 0 : 9;
+	__atomic_store_n(&is_waiting, 0, __ATOMIC_RELEASE);
+	pthread_join(first, NULL);
+	return code;
 }
 
 /* A child of these finds every lock as it was, and is to take none but ours. */
@@ -237,20 +282,11 @@ static int steps(const char *path)
 	return harmed ? 9 : code;
 }
 
-/* Nobody else closes what it has opened. */
 static void *close_and_open(void *path)
 {
-	struct stat first, now;
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-
-	if (fstat(fd, &first))
-		__atomic_store_n(&is_over, 8, __ATOMIC_RELAXED);
 	while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
 		syscall(SYS_close_range, 3u, ~0u, 0u);
-		fd = open(path, O_RDWR | O_CLOEXEC);
-		for (int i = 0; i < 20; i++)
-			if (fstat(fd, &now) || now.st_ino != first.st_ino)
-				__atomic_store_n(&is_over, 9, __ATOMIC_RELAXED);
+		open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	}
 	return path;
 }
@@ -268,7 +304,6 @@ static int reuse(const char *path)
 {
 	enum { MANY = 200 };
 	pthread_t other, threads[MANY];
-	int none = 0;
 
 	pthread_barrier_init(&all_are_here, NULL, MANY);
 	if (pthread_create(&other, NULL, close_and_open, (void *)path))
@@ -278,9 +313,9 @@ static int reuse(const char *path)
 			return 8;
 	for (int i = 0; i < MANY; i++)
 		pthread_join(threads[i], NULL);
-	__atomic_compare_exchange_n(&is_over, &none, 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
 	pthread_join(other, NULL);
-	return is_over > 1 ? is_over : 0;
+	return 0;
 }
 
 static int numbers(void)
@@ -347,6 +382,8 @@ static int run(const char *what, const char *how, const char *path)
 		return child(how);
 	if (!strcmp(what, "beside"))
 		return beside(how);
+	if (!strcmp(what, "choosing"))
+		return choosing(how);
 	if (!strcmp(what, "often"))
 		return often(how);
 	if (!strcmp(what, "exec"))

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small files as text at all their bounds, and where a user's own files are. */
+/* Small files as text at all their bounds, where a user's own files are, and numbers of
+ * descriptors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/descriptor.h"
 #include "base/file.h"
 #include "base/user_path.h"
 
@@ -125,12 +128,59 @@ static void makes_directories_above(void **state)
 	rmdir(path);
 }
 
+/* Another thread of the program may have closed it, and use its number. */
+static void closes_only_what_it_opened(void **state)
+{
+	struct stat own;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(fstat(fd, &own), 0);
+	close(fd);
+	descriptor_close(fd, &own);
+	assert_int_equal(open("/", O_RDONLY | O_CLOEXEC), fd);
+	descriptor_close(fd, &own);
+	assert_int_not_equal(fcntl(fd, F_GETFD), -1);
+	close(fd);
+	assert_int_equal(open(path, O_RDONLY | O_CLOEXEC), fd);
+	descriptor_close(fd, &own);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
+/* Also while the program has closed them. */
+static void holds_the_streams(void **state)
+{
+	struct streams_held held;
+	struct stat own;
+	int kept = fcntl(0, F_DUPFD_CLOEXEC, 10);
+
+	close(0);
+	int root = open("/", O_PATH | O_CLOEXEC);
+	assert_int_equal(root, 0);
+	assert_int_equal(fstat(root, &own), 0);
+	int one = fcntl(1, F_DUPFD_CLOEXEC, 10);
+	close(1);
+	streams_hold(&held, root, &own);
+	int above = open(path, O_RDONLY | O_CLOEXEC), wrote = (int)write(1, "", 1);
+	streams_release(&held);
+	int is_free = fcntl(1, F_GETFD) < 0;
+	dup2(one, 1);
+	dup2(kept, 0);
+	close(one);
+	close(kept);
+	assert_true(above > 2);
+	assert_int_equal(wrote, -1);
+	assert_true(is_free);
+	close(above);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(begins_and_ends),
 		cmocka_unit_test(finds_fields),
 		cmocka_unit_test(reads_all_or_says_why),
+		cmocka_unit_test(closes_only_what_it_opened),
+		cmocka_unit_test(holds_the_streams),
 		cmocka_unit_test(is_where_the_specification_says),
 		cmocka_unit_test(makes_directories_above),
 	};

@@ -53,6 +53,7 @@ struct brick_session_refusals {
 	uint64_t processes, records;
 	uint32_t told[BRICK_REFUSALS_TOLD];   /* pids, in turn: those that were counted last */
 	char name[BRICK_REFUSALS_NAME_BYTES]; /* of the program that was refused last */
+	char static_name[BRICK_REFUSALS_NAME_BYTES]; /* the last that is linked statically */
 };
 
 /*

@@ -205,11 +205,11 @@ static bool has_other_rights(const char *program)
 					      (st.st_mode & S_ISGID && st.st_gid != getegid()));
 }
 
-enum { SANITIZED = 1 };
+enum { SANITIZED = 1, STATIC = 2 };
 
 /*
  * Why the program cannot be recorded: -errno. 0: it can, or was not to be; SANITIZED: so it can if
- * told to.
+ * told to; STATIC: it may have libbrick inside.
  */
 static int obstacle(const struct start *s, char *const *envp)
 {
@@ -238,6 +238,8 @@ static int obstacle(const struct start *s, char *const *envp)
 		return -ELIBBAD;
 	case BRICK__EXECUTABLE_SANITIZED:
 		return SANITIZED;
+	case BRICK__EXECUTABLE_STATIC:
+		return STATIC;
 	default:
 		return 0;
 	}
@@ -314,7 +316,9 @@ static int begin(const struct start *s, char *const *envp)
 		pid = is_exec ? getpid() : 0;
 		why = obstacle(s, envp);
 	}
-	if (!why)
+	if (why == STATIC)
+		brick__refusals_static(name_of(s));
+	if (!why || why == STATIC)
 		return s->go(s, envp);
 	if (why == SANITIZED)
 		return go_sanitized(s, envp);

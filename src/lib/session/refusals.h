@@ -10,18 +10,24 @@
 #include "base/path_name.h"
 #include "brick/abi/session.h"
 
+static inline void refusals_name(char *to, const char *program)
+{
+	const char *name = path_name(program ? program : "");
+
+	memcpy(to, name, strnlen(name, BRICK_REFUSALS_NAME_BYTES - 1) + 1);
+	to[BRICK_REFUSALS_NAME_BYTES - 1] = '\0';
+}
+
 /* One process more: why (-errno), its number, and its program's name or path. */
 static inline void refusals_add(
 	struct brick_session_refusals *to, int error, uint32_t pid, const char *program)
 {
-	const char *name = path_name(program ? program : "");
 	uint64_t number = __atomic_fetch_add(&to->processes, 1, __ATOMIC_RELAXED);
 
 	to->error = error;
 	to->pid = pid;
 	__atomic_store_n(&to->told[number % BRICK_REFUSALS_TOLD], pid, __ATOMIC_RELAXED);
-	memcpy(to->name, name, strnlen(name, sizeof(to->name) - 1) + 1);
-	to->name[sizeof(to->name) - 1] = '\0';
+	refusals_name(to->name, program);
 }
 
 /* The one that was added last has come to be recorded after all. */

@@ -409,6 +409,12 @@ bool brick__refusals_process(int error, uint32_t pid, const char *program)
 	return refusals != NULL;
 }
 
+void brick__refusals_static(const char *program)
+{
+	if (refusals)
+		refusals_name(refusals->static_name, program);
+}
+
 void brick__refusals_session(int error)
 {
 	if (has_said)

@@ -196,6 +196,9 @@ void brick__refusals_session(int error);
  */
 BRICK_API bool brick__refusals_process(int error, uint32_t pid, const char *program);
 
+/* The same of one that is linked statically: it may record by itself, so it only gets a name. */
+BRICK_API void brick__refusals_static(const char *program);
+
 /* One record of this thread is lost; nothing is counted while recording is off. */
 void brick__refusals_record(void);
 

@@ -75,35 +75,6 @@ static int open_path(const char *path, int flags, bool is_private)
 	return fd;
 }
 
-/* What is in no directory; never as one of the streams. -1 and errno. */
-static int open_above(int (*opener)(const void *argument), const void *argument)
-{
-	struct streams_held streams;
-	struct stat st;
-	int root = open("/", O_PATH | O_CLOEXEC);
-
-	if (root < 0 || fstat(root, &st))
-		return -1;
-	streams_hold(&streams, root, &st);
-	if (root >= DESCRIPTOR_STREAMS)
-		descriptor_close(root, &st); /* there may be no second one */
-	int fd = opener(argument);
-	streams_release(&streams);
-	if (root < DESCRIPTOR_STREAMS)
-		descriptor_close(root, &st);
-	return fd;
-}
-
-static int open_memory(const void *name)
-{
-	return memfd_create(name, MFD_CLOEXEC);
-}
-
-static int open_socket(const void *unused)
-{
-	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-}
-
 /* A descriptor to work with; end_use() gives it back. */
 static int begin_use(struct brick__shared *file)
 {
@@ -143,7 +114,7 @@ static int join(char *path, size_t bytes, const char *directory, const char *nam
 static int open_new(struct brick__shared *file, const char *directory, const char *name)
 {
 	if (!directory)
-		return open_above(open_memory, name);
+		return memfd_create(name, MFD_CLOEXEC);
 	if (join(file->path, sizeof(file->path), directory, name)) {
 		errno = ENAMETOOLONG;
 		return -1;
@@ -330,7 +301,7 @@ int brick__shared_tell(const char *directory, const void *message, size_t bytes)
 	if (brick__sys_is_confined())
 		return -EPERM;
 	memcpy(to.sun_path + 1, name, length);
-	int fd = open_above(open_socket, NULL);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || fstat(fd, &st))
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
