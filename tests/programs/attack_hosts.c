@@ -30,6 +30,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include "brick/brick.h"
 
@@ -126,26 +126,30 @@ static int beside(const char *how)
 	return ended_well(pid) ? 0 : 9;
 }
 
-/* What the library finds first. The thread that is to wait does so when it has asked that often. */
-enum { ASKS = 50 };
-static __thread int asks_left;
+/* What the library finds first: its choice of a clock looks at a file of that name. */
+static __thread int is_first;
 static int is_waiting;
 
-BRICK_API int clock_gettime(clockid_t clock, struct timespec *now)
+BRICK_API int open(const char *path, int flags, ...)
 {
-	if (asks_left && !--asks_left) {
+	va_list rest;
+
+	va_start(rest, flags);
+	mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
+	va_end(rest);
+	if (is_first && strstr(path, "clocksource")) {
 		__atomic_store_n(&is_waiting, 1, __ATOMIC_RELEASE);
 		while (__atomic_load_n(&is_waiting, __ATOMIC_ACQUIRE))
 			usleep(1000);
 	}
-	return (int)syscall(SYS_clock_gettime, clock, now);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 static void *first_brick(void *unused)
 {
-	asks_left = ASKS;
+	is_first = 1;
 	some_bricks(1);
-	asks_left = 0;
+	is_first = 0;
 	__atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
 	some_bricks(BRICKS - 1);
 	return unused;
