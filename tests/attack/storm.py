@@ -178,7 +178,7 @@ def small_host(scratch):
     base = "/sys/fs/cgroup/memory" if os.path.isdir("/sys/fs/cgroup/memory") else "/sys/fs/cgroup"
     group = os.path.join(base, f"brick-attack-host-{os.getpid()}")
     # too few for a session, for its rings, and for both
-    limits = [(f"{kb} KB of addresses", f'ulimit -v {kb}; exec "$@"') for kb in (160000, 200000, 250000)]
+    limits = [(f"{kb} KB of addresses", f'ulimit -v {kb}; exec "$@"') for kb in (120000, 160000, 200000)]
     try:
         os.mkdir(group)
         with open(os.path.join(group, "memory.limit_in_bytes" if base.endswith("memory") else "memory.max"), "w") as file:

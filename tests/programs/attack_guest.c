@@ -551,8 +551,9 @@ static int span(void)
 
 static int take(size_t bytes)
 {
-	char *memory = malloc(bytes);
+	static char *volatile memory; /* else the compiler takes none */
 
+	memory = malloc(bytes);
 	if (!memory)
 		return 9;
 	memset(memory, 1, bytes);

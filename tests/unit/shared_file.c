@@ -12,8 +12,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -104,11 +106,40 @@ static void opened_for_the_use(void **state)
 	brick__shared_unlink(&file);
 }
 
+static int flock_error;
+
+/* In place of the C library's. */
+int flock(int fd, int operation)
+{
+	take_number(fd);
+	errno = flock_error;
+	return flock_error ? -1 : (int)syscall(SYS_flock, fd, operation);
+}
+
+/* A recorder lives whose lock cannot be looked at, and whoever says so is believed. */
+static void lock_out_of_sight(void **state)
+{
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/lock", room);
+	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	assert_false(brick__shared_is_held(room, "lock"));
+	flock_error = EBADF;
+	is_time = 1;
+	assert_true(brick__shared_is_held(room, "lock"));
+	assert_int_not_equal(fcntl(taken, F_GETFD), -1);
+	flock_error = 0;
+	close(taken);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kept_open),
 		cmocka_unit_test(opened_for_the_use),
+		cmocka_unit_test(lock_out_of_sight),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
