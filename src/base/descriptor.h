@@ -62,7 +62,7 @@ static inline void streams_hold(struct streams_held *held, int lowest, const str
 		if (last >= 0 && last < DESCRIPTOR_STREAMS)
 			held->numbers[held->count++] = last;
 		else if (last >= 0)
-			close(last);
+			descriptor_close(last, own);
 	}
 }
 

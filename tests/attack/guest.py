@@ -2,7 +2,6 @@
 """What Brick does inside of a program harms nothing of the program's: its descriptors, files, limits,
 signals, threads, environment and children; and what could not be recorded is counted. ATTACK_ROUNDS: how
 often what happens at a random time is tried (20)."""
-import json
 import os
 import random
 import shutil
