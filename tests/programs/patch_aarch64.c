@@ -31,10 +31,12 @@ __asm__(".text\n.balign 4096\n.globl text_begin\ntext_begin:\n"
 	".globl calls\ncalls: bl one\n ret\n"
 	".globl branches\nbranches: cbz x0, 1f\n mov w0, #1\n1: ret\n"
 	".globl literal\nliteral: ldr w0, 1f\n ret\n1: .word 9\n"
+	".globl trap\ntrap: brk #5\n mov w0, #1\n ret\n"
 	".globl text_end\ntext_end:\n .balign 4096\n");
 
 typedef int (*function_fn)(int a, int b, int c, int d, int e, int f, int g, int h, int i);
-extern int one(), page(), jump(), landing(), frame(), signs(), calls(), branches(), literal();
+extern int one(), page(), jump(), landing(), frame(), signs(), calls(), branches(), literal(),
+	trap();
 int sum(int a, int b, int c, int d, int e, int f, int g, int h, int i);
 extern const uint8_t text_begin[], text_end[];
 int value = 2;
@@ -155,7 +157,8 @@ int main(void)
 	check_refused("signs", signs, calls);
 	check_refused("calls", calls, branches);
 	check_refused("branches", branches, literal);
-	check_refused("literal", literal, text_end);
+	check_refused("literal", literal, trap);
+	check_refused("trap", trap, text_end); /* as a uprobe is one */
 	if (!bad)
 		printf("all as it should be\n");
 	return bad != 0;

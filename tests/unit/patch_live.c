@@ -2,17 +2,22 @@
 /*
  * Functions of this very program are patched: hooks are called and lead on, registers that a caller
  * relies on are kept, calls without an aligned stack pass by; 10000 times on and off while two
- * threads call; and what cannot be done while they do is refused.
+ * threads call; and what cannot be done while they do is refused. So is a function that has a
+ * uprobe, where the kernel lets us set one, or that somebody has changed.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <linux/membarrier.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -197,6 +202,90 @@ static void test_others(void **state)
 	brick_patch_forget(object);
 }
 
+struct place {
+	uintptr_t address;
+	uint64_t offset; /* in the file */
+};
+
+static int find_offset(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct place *place = argument;
+
+	(void)bytes;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t begin = info->dlpi_addr + p->p_vaddr;
+		if (p->p_type == PT_LOAD && place->address - begin < p->p_filesz)
+			place->offset = place->address - begin + p->p_offset;
+	}
+	return 1; /* the first is the program */
+}
+
+/* A descriptor; negative: the kernel has no uprobes for us. */
+static int set_uprobe(uintptr_t address)
+{
+	char path[4096] = "";
+	struct place place = {address, 0};
+	struct perf_event_attr event = {.size = sizeof(event), .config1 = (uintptr_t)path};
+	FILE *type = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
+	bool is_known = type && fscanf(type, "%u", &event.type) == 1;
+
+	if (type)
+		fclose(type);
+	dl_iterate_phdr(find_offset, &place);
+	event.config2 = place.offset;
+	if (!is_known || readlink("/proc/self/exe", path, sizeof(path) - 1) < 0)
+		return -1;
+	return (int)syscall(SYS_perf_event_open, &event, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Only the second is refused, and goes on as it was; why NULL: none is. */
+static void check_second(const char *why, int result)
+{
+	const char *refused[FUNCTIONS];
+	struct patch_object *object = patch(0, refused);
+
+	assert_null(refused[0]);
+	assert_int_equal(refused[1] != NULL, why != NULL);
+	if (why)
+		assert_non_null(strstr(refused[1], why));
+	assert_int_equal(several(), result);
+	assert_int_equal(brick_patch_off(object, PATCH_ALL_GROUPS, 0), 0);
+	brick_patch_forget(object);
+}
+
+static void test_probed(void **state)
+{
+	int fd = set_uprobe((uintptr_t)several);
+
+	(void)state;
+	if (fd < 0)
+		skip();
+	check_second("a uprobe's", 2);
+	close(fd);
+	check_second(NULL, 2 + HOOKED);
+}
+
+static void poke(uintptr_t address, uint8_t byte)
+{
+	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, &byte, 1, (off_t)address), 1);
+	close(fd);
+}
+
+/* Somebody else has patched it, or a debugger. */
+static void test_changed(void **state)
+{
+	enum { IMMEDIATE = 2 };
+
+	(void)state;
+	poke((uintptr_t)several + IMMEDIATE, 3);
+	check_second("not those of its file", 3);
+	poke((uintptr_t)several + IMMEDIATE, 2);
+	check_second(NULL, 2 + HOOKED);
+}
+
 static void *call(void *bad)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
@@ -265,6 +354,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hooks),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_probed),
+		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_rounds),
 	};
 

@@ -87,6 +87,7 @@ static void test_refused(void **state)
 		size_t bytes;
 	} cases[] = {
 		{"too short", CODE_OF("\x31\xc0\xc3")},
+		{"a trap", CODE_OF("\x55\x48\x89\xe5\xcc\x31\xc0\x5d\xc3")},
 		{"ends early", CODE_OF("\x31\xc0\xc3\x90\x90\x90\x90\x90")},
 		{"a call", CODE_OF("\x55\xe8\x00\x00\x00\x00\x5d\xc3")},
 		{"a loop instruction", CODE_OF("\xe2\x06\x55\x5d\x31\xc0\x90\x90\xc3")},

@@ -71,6 +71,9 @@ static const char *displace(struct plan *plan, const uint8_t *code, uint64_t byt
 			return "it is too short";
 		if (!insn_decode(&insn, code + at, bytes - at, plan->entry + at))
 			return "its first bytes are no instructions that are known";
+		/* a uprobe also lies in what we map of the file */
+		if (insn.flow == INSN_TRAP)
+			return "a trap is among its first instructions, such as a uprobe's";
 		if (!insn_move(moved, code + at, bytes - at, plan->entry + at, plan->entry + at))
 			return "one of its first instructions does not work elsewhere";
 		plan->goes_on = insn.flow == INSN_NEXT || insn.flow == INSN_BRANCH;
