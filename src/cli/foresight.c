@@ -82,7 +82,7 @@ static void add_ggml(struct program_outlook *outlook, const struct program_files
 {
 	const char *path = files->paths.items[i];
 
-	outlook->has_ggml |= ggml->way != PROGRAM_GGML_NONE;
+	outlook->has_ggml |= ggml->way != PROGRAM_GGML_NONE && ggml->way != PROGRAM_GGML_UNKNOWN;
 	outlook->has_whisper |= ggml->has_whisper;
 	outlook->has_device |= is_device(path);
 	outlook->hides_device_nodes |= ggml->hides_device_nodes;

@@ -40,12 +40,22 @@ struct parameters { size_t bytes; void *buffer; bool no_alloc; };
 void *ggml_init(struct parameters), *ggml_new_tensor_1d(void *, int, long), *ggml_add(void *, void *, void *);
 void *ggml_new_graph(void *), ggml_build_forward_expand(void *, void *);
 int ggml_graph_compute_with_ctx(void *, void *, int);
-int main(void)
+int compute(void)
 {
 	void *context = ggml_init((struct parameters){1 << 24, NULL, false});
 	void *a = ggml_new_tensor_1d(context, 0, 64), *graph = ggml_new_graph(context);
 	ggml_build_forward_expand(graph, ggml_add(context, a, a));
 	return ggml_graph_compute_with_ctx(context, graph, 1);
+}
+"""
+LINKED = "int compute(void);\nint main(void) { return compute(); }"
+OPENED = """
+#include <dlfcn.h>
+int main(void)
+{
+	void *library = dlopen("PLACE/libggml_graph.so", RTLD_NOW);
+	int (*compute)(void) = library ? (int (*)(void))dlsym(library, "compute") : 0;
+	return compute ? compute() : 1;
 }
 """
 GO = 'int main(void) { return 0; }\n__asm__(".section .go.buildinfo,\\"aw\\"\\n.ascii \\"Go\\"\\n.text");'
@@ -95,9 +105,11 @@ def programs(scratch):
         yield ["sh", "-c", "vulkaninfo --summary | grep -v x"], (), ("Vulkan",), ("Vulkan",), LAVAPIPE
     yield ["cat", "/dev/null", "torch"], (), (), (), {}
     libraries = os.path.join(DEMO, "engine", "libs")
-    graph = compiled(scratch, "graph", GRAPH, f"-L{libraries}", "-Wl,-rpath," + libraries, "-l:libggml-cpu-x64.so",
-                     "-l:libggml-base.so")
-    if graph:
+    engine = [f"-L{libraries}", "-Wl,-rpath," + libraries, "-l:libggml-cpu-x64.so", "-l:libggml-base.so"]
+    graph = compiled(scratch, "graph", GRAPH + LINKED, *engine)
+    library = compiled(scratch, "libggml_graph.so", GRAPH, "-shared", "-fPIC", *engine)
+    if graph and library:
+        yield [compiled(scratch, "opens", OPENED.replace("PLACE", os.path.dirname(library)), "-ldl")], (), ("ggml",), ("nodes",), {}
         yield [graph], ("nodes",), (), ("nodes",), {}
         yield ["sh", "-c", graph], (), ("nodes",), ("nodes",), {}
     if is_there(NODE, MODEL, libraries):

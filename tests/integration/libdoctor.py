@@ -6,7 +6,7 @@ import re
 WAYS = {"each node is timed on each thread": "nodes", "each node is timed by the scheduler's": "callback",
         "steps and whole graphs": "graphs"}
 HAPPENED = {"node hooks": "nodes", "eval callback": "callback", "graphs only": "graphs", "OpenCL": "OpenCL", "Vulkan": "Vulkan",
-            "PyTorch": "PyTorch", "ONNX": "ONNX Runtime", "ITT": "ITT", "NVTX": "NVTX", "NCCL": "NCCL", "CUDA": "CUDA", "HIP": "HIP"}
+            "PyTorch": "PyTorch", "ONNX": "ONNX Runtime", "ITT": "ITT", "NVTX": "NVTX", "NCCL": "NCCL", "rocprofiler": "HIP"}
 
 
 def foreseen(answer):

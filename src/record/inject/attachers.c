@@ -38,6 +38,7 @@ static const struct attacher ggml = {
 	.if_missing = "install Brick whole; programs with libbrick inside can be recorded all "
 		      "the same",
 	.if_refused = "programs with libbrick inside can be recorded all the same",
+	.libraries = NAMES("libggml", "libllama.so", "libwhisper.so"),
 	.modules = NAMES("llama_cpp", "node-llama-cpp", "/node-llama-cpp", "gpt4all",
 		"pywhispercpp", "stable_diffusion_cpp"),
 	.recorded = "its nodes or graphs are recorded",
