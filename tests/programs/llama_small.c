@@ -28,6 +28,7 @@ int32_t llama_vocab_eos(void *vocab);
 struct llama_context *llama_get_memory(struct llama_context *context);
 int32_t llama_memory_seq_pos_max(struct llama_context *memory, int32_t sequence);
 void llama_memory_clear(struct llama_context *memory, bool data);
+int32_t *llama_get_logits(struct llama_context *context);
 
 SYMBOL int32_t llama_decode(struct llama_context *context, struct llama_batch batch)
 {
@@ -70,6 +71,11 @@ SYMBOL void llama_memory_clear(struct llama_context *memory, bool data)
 	memory->held = data ? 0 : memory->held;
 }
 
+SYMBOL int32_t *llama_get_logits(struct llama_context *context)
+{
+	return context->held > 0 ? &context->held : NULL;
+}
+
 int main(void)
 {
 	static struct llama_context context;
@@ -80,7 +86,7 @@ int main(void)
 	for (int i = 0; i < PROMPT; i++)
 		tokens[i] = 5 + i * 7;
 	failed += llama_decode(&context, (struct llama_batch){PROMPT, tokens});
-	for (int i = 0; i < TOKENS; i++)
+	for (int i = 0; i < TOKENS && llama_get_logits(&context); i++)
 		failed += llama_decode(&context, (struct llama_batch){1, tokens});
 	/* what only Brick calls is linked, too */
 	void *vocab = llama_model_get_vocab(llama_get_model(&context));

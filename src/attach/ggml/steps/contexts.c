@@ -223,7 +223,8 @@ struct context {
 	uint32_t told, told_made; /* session, and contexts_made: its model was noted then */
 	int32_t lone; /* the sequence + 1 of its last batch, if that was one token; 0: it was not */
 	struct batch_past past;
-	uint32_t prompt_read; /* 0: its last batch was no prompt; else results_read then, + 1 */
+	uint32_t prompt_read; /* results_read + 1 when its last batch came, if that was a prompt of
+				 several tokens */
 	struct sequence_blocks blocks;
 	int32_t batch_tokens;		     /* of its last batch ... */
 	int16_t sequence_of[BATCH_FOLLOWED]; /* ... by index; -1: of several, or none */
@@ -365,7 +366,7 @@ void contexts_count(struct phase_tokens *t, const void *code, struct batch_seque
 	t->output = tokens.output;
 	uint32_t read = __atomic_load_n(&results_read, __ATOMIC_RELAXED) + 1;
 	count_lone(t, c, sequences, read);
-	c->prompt_read = t->prompt ? read : 0;
+	c->prompt_read = t->prompt && t->batch->n_tokens > 1 ? read : 0;
 	t->switched = switched_to(c, t->batch);
 	t->checked = tokens.checked;
 	t->refuted = tokens.refuted;
