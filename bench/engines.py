@@ -369,7 +369,7 @@ def other_row(program, place, rounds):
     stated = stated if stated["share"] is not None else stated.get(phase) or {"share": None}
     # The steps' wall time has that off the CPU in it.
     on_cpu = 1 - (answer["presence"].get("steps_off") or 0)
-    told = tuple(share if share is None else share / on_cpu for share in map(stated.get, ("share", "low", "high")))
+    told = tuple(None if not stated.get("measurable") else stated[end] / on_cpu for end in ("share", "low", "high"))
     found = happened(recorded[2])
     found_text = (", ".join(found) or "nothing") + ("" if agrees(*foreseen(said), found) else ": NOT FORESEEN")
     row = [program.name, words_of(said), found_text, same, steps_of(answer) if answer["steps"][phase]["count"] else "-",
