@@ -305,7 +305,7 @@ def without_attacher():
     yield shell("espeak-ng", "espeak-ng --stdout 'where the time of every token went' | md5sum", "/usr/bin/espeak-ng")
     yield Program("glmark2 on llvmpipe (OpenGL)", ["/usr/bin/xvfb-run", "-a", "/usr/bin/glmark2", "--benchmark", "build:duration=0.3", "-s",
                                                   "100x100"], output="times", needs=("/usr/bin/glmark2",))
-    yield node("usearch (vectors)", USEARCH, f"{MODULES}/usearch/prebuilds/linux-x64/usearch.node")
+    yield node("usearch (vectors)", USEARCH, f"{MODULES}/usearch/javascript/dist/cjs/usearch.js")
     yield python("sqlite-vec (vectors)", VECTORS, f"{MODULES}/sqlite-vec-linux-x64/vec0.so")
     yield node("@napi-rs/canvas (Skia)", LOADED, f"{MODULES}/@napi-rs/canvas-linux-x64-gnu/skia.linux-x64-gnu.node")
     yield node("sharp (libvips)", LOADED, f"{MODULES}/@img/sharp-linux-x64/lib/sharp-linux-x64-0.35.5.node")
