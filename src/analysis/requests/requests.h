@@ -17,7 +17,7 @@
 int requests_create(struct requests **out, const struct run *run);
 void requests_destroy(struct requests *requests);
 
-/* A view calls it by the program's own number, if are_numbered; else they count from 1, by begin. */
+/* Views call it by the program's own number, if are_numbered; else they count from 1, by begin. */
 uint64_t request_number(const struct requests *requests, uint32_t index);
 
 /* Time from its first step to its first token; ANALYSIS_UNKNOWN: there was none. */
