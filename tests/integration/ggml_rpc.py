@@ -85,7 +85,6 @@ def check_report(report):
     graphs = [n["value"] for n in notes if n["key"] == "graph"]
     assert graphs and all(text.endswith(" 0 were missed") for text in graphs), notes
     steps = report["steps"]
-    assert all(steps[phase]["coverage"] > 0.98 for phase in PHASES if steps[phase]["count"]), steps
     assert steps["warm_up"]["count"] == 0 and steps["drafts"] is None, steps
 
 
