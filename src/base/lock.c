@@ -7,6 +7,7 @@
 #include "base/lock.h"
 
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
+static __thread unsigned held __attribute__((tls_model("initial-exec"))); /* locks, or about to */
 static __thread struct {
 	int state, type;
 } kept __attribute__((tls_model("initial-exec")));
@@ -39,6 +40,7 @@ void lock_cancel_on(void)
 void lock_take(pthread_mutex_t *mutex)
 {
 	lock_cancel_off();
+	held++;
 	if (is_seizing)
 		(void)pthread_mutex_trylock(mutex);
 	else
@@ -47,7 +49,7 @@ void lock_take(pthread_mutex_t *mutex)
 
 bool lock_is_held(void)
 {
-	return depth > 0;
+	return held > 0;
 }
 
 void lock_seize_begin(void)
@@ -63,14 +65,18 @@ void lock_seize_end(void)
 int lock_try(pthread_mutex_t *mutex)
 {
 	lock_cancel_off();
+	held++;
 	int error = pthread_mutex_trylock(mutex);
-	if (error)
+	if (error) {
+		held--;
 		lock_cancel_on();
+	}
 	return error;
 }
 
 void lock_give(pthread_mutex_t *mutex)
 {
 	pthread_mutex_unlock(mutex);
+	held--;
 	lock_cancel_on();
 }

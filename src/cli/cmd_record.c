@@ -562,6 +562,10 @@ static void print_losses(const struct recorder_result *r)
 			r->refused_pid, refusal_text(r->refused_error),
 			units_count(count, r->refused_records),
 			plural(r->refused_records, "record is", "records are"));
+	else if (r->refused_records)
+		warn("%s %s lost: handlers of signals came while their threads got ready",
+			units_count(count, r->refused_records),
+			plural(r->refused_records, "record is", "records are"));
 	if (r->lost)
 		warn("%u %s could not be read in full: %s", r->lost,
 			plural(r->lost, "process", "processes"), r->fault);

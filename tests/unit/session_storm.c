@@ -22,6 +22,8 @@ static void *short_lives(void *argument)
 		brick_span span = brick_begin(1);
 		brick_instant(3);
 		brick_end(brick_begin_layer(2, 5));
+		if (brick_enabled())
+			brick_thread_ready();
 		brick_end(span);
 	}
 	return NULL;
