@@ -227,7 +227,7 @@ def addons():
 def static_programs(place):
     text = os.path.join(place, "text.txt")
     with open(text, "w", encoding="ascii") as file:
-        file.write(" ".join(str(i) for i in range(300)))
+        file.write(" ".join(str(i) for i in range(200)))
     yield Program("llama-completion, static", [f"{STATIC}/llama-completion", "-m", MODEL, "-p", PROMPT, "-n", "{n}", "--temp", "0",
                                                "-no-cnv", "--no-perf", "-t", "1", "--ignore-eos"], lengths=TOKENS)
     yield Program("llama-bench, static", [f"{STATIC}/llama-bench", "-m", SMALL, "-t", "1", "-p", "32", "-n", "{n}", "-r", "2"],
