@@ -99,8 +99,11 @@ static void immediate_waits_before_and_after(void **state)
 	begin(&s, &config, 0);
 	assert_int_equal(brick_device_mode_set(s.device, BRICK_MODE_IMMEDIATE), 0);
 	brick_null_submit(s.sim, NULL, MS); /* somebody else's, before the first */
-	for (int i = 0; i < 5; i++)
+	uint64_t returned[5];
+	for (int i = 0; i < 5; i++) {
 		run(&s, BRICK_LM_HEAD, i, 200 * US);
+		returned[i] = brick_null_now(s.sim);
+	}
 	struct brick_lane *lane = queue_lane(&s, 0);
 	for (uint64_t i = 0; i < 5; i++) {
 		struct brick_record *r = nth(lane, BRICK_RECORD_SAMPLE, i);
@@ -109,6 +112,7 @@ static void immediate_waits_before_and_after(void **state)
 		assert_int_equal(brick_null_kernel(s.sim, i, &other), 0);
 		assert_true(r->begin + US >= other.end_ns);
 		assert_true(r->ticks + 100 >= truth.end_ns - truth.begin_ns);
+		assert_true(returned[i] + US >= truth.end_ns);
 		assert_int_equal(r->source, BRICK_SOURCE_DEVICE_EVENT);
 	}
 	struct brick_lane *thread = peek_lane(&s.peek, 0);
@@ -116,7 +120,9 @@ static void immediate_waits_before_and_after(void **state)
 	assert_int_equal(count_of(thread, BRICK_RECORD_AFTER), 5);
 	assert_int_equal(nth(thread, BRICK_RECORD_AFTER, 4)->elements,
 		nth(lane, BRICK_RECORD_LAUNCH, 4)->elements);
-	assert_true(thread->stats[BRICK_SYNCHRONIZE].total >= 5 * 190 * US);
+	/* less than the work took, if this thread was kept from its CPU behind the launch */
+	assert_true(thread->stats[BRICK_SYNCHRONIZE].count >= 5);
+	assert_true(thread->stats[BRICK_SYNCHRONIZE].total > 0);
 	end(&s);
 }
 
