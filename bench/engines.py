@@ -150,7 +150,7 @@ def llama_programs(place):
                                      "trained.gguf"], output="times")
     picture = os.path.join(place, "picture.png")
     for kind, medium, option in ("image", picture, "--image"), ("sound", SOUND, "--audio"):
-        yield Program(f"llama-mtmd-cli, {kind}", [
+        yield Program(f"llama-mtmd-cli, {"an" if kind == "image" else "a"} {kind}", [
             f"{SHARED}/llama-mtmd-cli", "-m", MODEL, "--mmproj", made(place, kind, picture), option, medium, "-p", PROMPT, "-n",
             "24", *GREEDY, "-t", "1", "-c", "2048", "--chat-template", "vicuna"])
     for sign in "positive", "negative":
@@ -366,7 +366,8 @@ def other_row(program, place, rounds):
     answer = report_of(path)
     timed, stated = measured(program, place, rounds if len(program.commands) > 1 else (rounds + 2) // 3), answer["distortion"]
     phase = "decode" if answer["steps"]["decode"]["count"] else "prefill"
-    stated = stated if stated["share"] is not None else stated.get(phase) or {"share": None}
+    of_phase = stated.get(phase) or {}  # the work that two lengths differ by is of this phase
+    stated = of_phase if of_phase.get("measurable") else stated
     # The steps' wall time has that off the CPU in it.
     on_cpu = 1 - (answer["presence"].get("steps_off") or 0)
     told = tuple(None if not stated.get("measurable") else stated[end] / on_cpu for end in ("share", "low", "high"))
