@@ -150,7 +150,7 @@ def llama_programs(place):
                                      "trained.gguf"], output="times")
     picture = os.path.join(place, "picture.png")
     for kind, medium, option in ("image", picture, "--image"), ("sound", SOUND, "--audio"):
-        yield Program(f"llama-mtmd-cli, {"an" if kind == "image" else "a"} {kind}", [
+        yield Program(f"llama-mtmd-cli, {'an' if kind == 'image' else 'a'} {kind}", [
             f"{SHARED}/llama-mtmd-cli", "-m", MODEL, "--mmproj", made(place, kind, picture), option, medium, "-p", PROMPT, "-n",
             "24", *GREEDY, "-t", "1", "-c", "2048", "--chat-template", "vicuna"])
     for sign in "positive", "negative":
