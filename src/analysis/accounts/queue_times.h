@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures how busy each queue of a device was, and how long commands took from launch to start.
- * Lanes with the same number in one process are one queue: an out-of-order queue has several. A
- * time that is not known is in none of the numbers. Borrows the run.
+ * Lanes with the same number in one process are one queue: an out-of-order queue has several. An
+ * unknown time is in no number. Borrows the run.
  */
 #pragma once
 

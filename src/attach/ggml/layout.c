@@ -11,9 +11,8 @@
 #include "brick/error.h"
 
 enum {
-	TYPE_F32 = 0, /* these three have been frozen since the file format knows them */
+	TYPE_F32 = 0, /* frozen, as the file format has them */
 	TYPE_F16 = 1,
-	TYPE_I32 = 26,
 	NE0 = 1237,
 	NE1 = 911,
 	SIDE = 96, /* of the square tensors that differ in their operation only */
@@ -43,7 +42,7 @@ static bool make_specimens(
 	s->bytes = overhead - OBJECT_BYTES;
 	s->f32 = make->new_2d(context, TYPE_F32, NE0, NE1);
 	s->f16 = make->new_2d(context, TYPE_F16, NE0, NE1);
-	s->i32 = make->new_2d(context, TYPE_I32, NE0, NE1);
+	s->i32 = make->new_2d(context, TENSOR_TYPE_I32, NE0, NE1);
 	void *a = make->new_2d(context, TYPE_F32, SIDE, SIDE);
 	void *b = make->new_2d(context, TYPE_F32, SIDE, SIDE);
 	if (!s->f32 || !s->f16 || !s->i32 || !a || !b)
@@ -78,7 +77,7 @@ static bool is_type(const struct specimens *s, size_t at)
 {
 	return tensor_int32(s->f32, (uint16_t)at) == TYPE_F32 &&
 	       tensor_int32(s->f16, (uint16_t)at) == TYPE_F16 &&
-	       tensor_int32(s->i32, (uint16_t)at) == TYPE_I32;
+	       tensor_int32(s->i32, (uint16_t)at) == TENSOR_TYPE_I32;
 }
 
 static bool is_ne(const struct specimens *s, size_t at)

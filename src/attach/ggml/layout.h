@@ -11,7 +11,12 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { TENSOR_DIMS = 4, TENSOR_SOURCES = 10, TENSOR_NAME_BYTES = 64 };
+enum {
+	TENSOR_DIMS = 4,
+	TENSOR_SOURCES = 10,
+	TENSOR_NAME_BYTES = 64,
+	TENSOR_TYPE_I32 = 26, /* frozen, as the file format has it */
+};
 
 /* Offsets in bytes. */
 struct tensor_layout {

@@ -366,10 +366,7 @@ static int read_surroundings(struct surroundings *s)
 /* A norm reads what the layer before has made: it lies where its weight does. */
 static bool lies_with_reader(const struct surroundings *s, uint32_t i)
 {
-	const char *operation = s->e->op_desc(s->nodes[i].node);
-
-	return s->from[i] == s->to[i] || !strcmp(operation, "NORM") ||
-	       !strcmp(operation, "RMS_NORM");
+	return s->from[i] == s->to[i] || operation_is_norm(s->e->op_desc(s->nodes[i].node));
 }
 
 static void settle(struct surroundings *s)

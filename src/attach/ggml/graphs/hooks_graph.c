@@ -161,8 +161,8 @@ static enum other_graph kind_of(words_fn function, const void *graph, uint32_t *
 		       : OTHER_NONE;
 }
 
-/* Graphs around this one, on this thread, that were looked at. */
-static __thread uint32_t looked_at __attribute__((tls_model("initial-exec")));
+/* Graphs around this one, on this thread, that a backend was given. */
+static __thread uint32_t on_backend __attribute__((tls_model("initial-exec")));
 
 /*
  * A graph that is a step where no steps are known, unless it is a part of the one before. host: its
@@ -174,7 +174,8 @@ static void begin_graph_step(struct phase_scope *step, const struct engine *e, c
 	struct phase_tokens tokens;
 
 	*step = (struct phase_scope){0, 0, 0};
-	if (looked_at || step_is_known() || !step_is_outside(frame) || brick_thread_ready())
+	if (scheduled || on_backend || step_is_known() || !step_is_outside(frame) ||
+		brick_thread_ready())
 		return;
 	uint64_t begin = brick__now();
 	enum sent_batch batch = sent_batch_read(e, graph, host, &tokens);
@@ -227,10 +228,8 @@ static word_pair compute_scheduled(words_fn function, const word of[6], const vo
 		callback_compute_plain(set_callback_of(function), (void *)scheduler);
 	being_scheduled = graph;
 	scheduled++;
-	looked_at++;
 	word_pair result = function(scheduler, graph, of[2], of[3], of[4], of[5]);
 	scheduled--;
-	looked_at--;
 	being_scheduled = outer;
 	if (by_callback)
 		callback_compute_end((void *)scheduler);
@@ -427,11 +426,11 @@ static word_pair compute_on_backend(words_fn engine_code, words_fn function, wor
 	if (on_device)
 		begin_on_device(
 			(const void *)backend, (const void *)graph, engine_code, brick, frame);
-	looked_at++;
+	on_backend++;
 	word_pair result = is_blas((const void *)backend, engine_code, &engine)
 				   ? compute_blas(engine, function, backend, graph, frame)
 				   : function(backend, graph, rest[0], rest[1], rest[2], rest[3]);
-	looked_at--;
+	on_backend--;
 	device_graph_end();
 	training_part_end();
 	if (on_device)

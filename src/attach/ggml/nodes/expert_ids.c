@@ -15,7 +15,7 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { TYPE_I32 = 26, MAX_EXPERTS = 512 };
+enum { MAX_EXPERTS = 512 };
 
 bool experts_wanted;
 
@@ -46,7 +46,7 @@ static bool read_ids(struct ids *ids, const struct engine *e, const void *tensor
 	memcpy(nb, tensor_field(tensor, (uint16_t)(e->layout.ne + TENSOR_DIMS * sizeof(*ne))),
 		sizeof(nb));
 	*ids = (struct ids){e->get_data(tensor), ne[0], ne[1], nb[0], nb[1]};
-	return ids->data && tensor_int32(tensor, e->layout.type) == TYPE_I32 && ne[0] > 0 &&
+	return ids->data && tensor_int32(tensor, e->layout.type) == TENSOR_TYPE_I32 && ne[0] > 0 &&
 	       ne[1] > 0 && ne[2] == 1 && ne[3] == 1 &&
 	       (uint64_t)(ne[0] - 1) * nb[0] + (uint64_t)(ne[1] - 1) * nb[1] + 4 ==
 		       e->byte_count(tensor);

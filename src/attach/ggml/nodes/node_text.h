@@ -34,6 +34,12 @@ static inline bool tensor_is_nameless(const char *name)
 	return !*name || !strncmp(name, "node_", 5) || strstr(name, " (");
 }
 
+/* A norm by itself: its weight is another node's. */
+static inline bool operation_is_norm(const char *operation)
+{
+	return !strcmp(operation, "NORM") || !strcmp(operation, "RMS_NORM");
+}
+
 struct tensor_text {
 	char name[TENSOR_NAME_BYTES];
 	char operation[32];

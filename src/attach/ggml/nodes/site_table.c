@@ -33,8 +33,7 @@ static void load(void)
  */
 static bool is_bare_norm(const struct tensor_text *node)
 {
-	return tensor_is_nameless(node->name) &&
-	       (!strcmp(node->operation, "NORM") || !strcmp(node->operation, "RMS_NORM"));
+	return tensor_is_nameless(node->name) && operation_is_norm(node->operation);
 }
 
 /* The brick of a node; one that no rule knows gets a brick of its operation's name, in Other. */

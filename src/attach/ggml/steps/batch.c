@@ -9,8 +9,6 @@
 #include <string.h>
 #include "base/lock.h"
 
-enum { MAX_CHECKED = 17 }; /* a token and as many drafts as llama.cpp has by default, once */
-
 static bool wants_output(const struct batch_head *batch, int32_t i)
 {
 	return batch->outputs ? batch->outputs[i] != 0 : i == batch->n_tokens - 1;
@@ -51,11 +49,11 @@ static bool is_output(const struct batch_sequence *s, const struct batch_head *b
 static uint32_t of_prompt(const struct batch_sequence *s, const struct sequence_past *past)
 {
 	int32_t end = past->prompt_end;
-	int goes_on = past->unfinished || (past->scored && s->tokens > MAX_CHECKED);
+	int goes_on = past->unfinished || (past->scored && s->tokens > BATCH_MOST_CHECKED);
 
 	if (s->first != 0 && !goes_on && s->first >= end)
 		return 0;
-	if (s->first == 0 || s->tokens == 1 || s->tokens > MAX_CHECKED)
+	if (s->first == 0 || s->tokens == 1 || s->tokens > BATCH_MOST_CHECKED)
 		return s->tokens;
 	uint32_t known = s->first < end ? (uint32_t)(end - s->first) : 1;
 	return known < s->tokens ? known : s->tokens;
@@ -66,7 +64,7 @@ static void move(struct sequence_past *past, int32_t first)
 {
 	int64_t goes_on = (int64_t)past->end + past->moved_by;
 
-	if (past->moved_by < 0 && first <= goes_on && first > goes_on - MAX_CHECKED) {
+	if (past->moved_by < 0 && first <= goes_on && first > goes_on - BATCH_MOST_CHECKED) {
 		int64_t end =
 			past->prompt_end > past->moved_from ? past->prompt_end : past->moved_from;
 		end += past->moved_by;
@@ -107,7 +105,7 @@ uint32_t batch_removed(struct batch_past *past, int32_t sequence, int32_t from, 
 	if (to >= 0 && to < of->end)
 		return 0;
 	uint32_t refuted = refuted_behind(of, from);
-	if (of->end - (int64_t)from > MAX_CHECKED && !refuted)
+	if (of->end - (int64_t)from > BATCH_MOST_CHECKED && !refuted)
 		of->unfinished = 1; /* these were no drafts: another prompt goes on there */
 	of->checked -= (int32_t)refuted;
 	of->end -= (int32_t)refuted;

@@ -20,8 +20,12 @@ struct batch_head {
 	const int8_t *outputs; /* per token: its logits are wanted; NULL: the last one's */
 };
 
+enum {
+	BATCH_SEQUENCES = 512,
+	BATCH_MOST_CHECKED = 17, /* a token and as many drafts as llama.cpp has by default, once */
+};
+
 /* What a batch has of each sequence. Few are in a batch: the others are not touched. */
-enum { BATCH_SEQUENCES = 512 };
 struct batch_sequences {
 	uint64_t seen[BATCH_SEQUENCES / 64]; /* a bit for each */
 	struct batch_sequence {

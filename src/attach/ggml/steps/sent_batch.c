@@ -7,13 +7,13 @@
 #include "attach/ggml/steps/sent_batch.h"
 
 #include <string.h>
+#include "attach/ggml/nodes/node_text.h"
+#include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/phases.h"
 
 enum {
-	TYPE_I32 = 26,
 	OPERATION_NONE = 0,
 	READ_SOURCES = 2,
-	MAX_CHECKED = 17, /* a token and as many drafts as llama.cpp has by default, once */
 	MAX_TOKENS = 1 << 20,
 	READ_TOKENS = 4096, /* the most whose positions are looked at */
 	UNFINISHED = 8,
@@ -83,11 +83,6 @@ static void see_leaf(struct sent_graph *g, const void *leaf)
 	}
 }
 
-static bool is_norm(const char *operation)
-{
-	return !strcmp(operation, "RMS_NORM") || !strcmp(operation, "NORM");
-}
-
 static int32_t small(int64_t n)
 {
 	return n >= 0 && n <= MAX_TOKENS ? (int32_t)n : UNKNOWN;
@@ -100,7 +95,7 @@ static void look_through(struct sent_graph *g)
 	for (int i = 0, count = e->graph_node_count(g->graph); i < count; i++) {
 		const void *node = e->graph_node(g->graph, i);
 		g->name = g->name ? g->name : name_of(e, node);
-		if (g->tokens == UNKNOWN && is_norm(e->op_desc(node)))
+		if (g->tokens == UNKNOWN && operation_is_norm(e->op_desc(node)))
 			g->tokens = small(tensor_ne(&e->layout, node)[1]);
 		for (uint32_t s = 0; s < READ_SOURCES; s++) {
 			const void *source = tensor_source(&e->layout, node, s);
@@ -116,7 +111,7 @@ static void look_through(struct sent_graph *g)
 static const int32_t *numbers_of(const struct engine *e, const void *tensor, int32_t wanted)
 {
 	if (!tensor || !e->get_data || !e->byte_count || wanted < 0 || wanted > READ_TOKENS ||
-		tensor_int32(tensor, e->layout.type) != TYPE_I32 ||
+		tensor_int32(tensor, e->layout.type) != TENSOR_TYPE_I32 ||
 		tensor_ne(&e->layout, tensor)[0] < wanted ||
 		e->byte_count(tensor) < (size_t)wanted * sizeof(int32_t))
 		return NULL;
@@ -160,7 +155,7 @@ static bool is_prompt(const struct sequence_run *run)
 		return tokens > 1;
 	if (tokens == 1) /* a benchmark's first token is alone */
 		return !run->wanted || (!run->first && !run->is_alone);
-	return run->wanted < tokens || tokens > MAX_CHECKED || !run->first;
+	return run->wanted < tokens || tokens > BATCH_MOST_CHECKED || !run->first;
 }
 
 static void add_run(struct phase_tokens *t, const struct sequence_run *run)
