@@ -91,7 +91,7 @@ BRICK_API void brick_record_timings_work(const struct brick_timing *timings, uin
 struct brick_launch_owner {
 	uint32_t brick;
 	int32_t layer;
-	const char *operation; /* the name of commands that have none of their own */
+	const char *operation; /* names commands without a name */
 	uint64_t bytes, flops; /* of all commands of one turn together; both 0: not known */
 };
 

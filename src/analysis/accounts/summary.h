@@ -7,7 +7,7 @@
  * (src/analysis/accounts/selection.h): wall_ns of all rows of one kind, unattributed_ns and
  * left_out_ns add up to wall_ns of the summary.
  *
- * Time of devices' queues is in none of those numbers. A brick that a device worked for has that
+ * Those numbers leave out devices' queues. A brick that a device worked for has the queues'
  * time beside its own (device_ns), and rows by kernel and queue are of devices only: their shares
  * are of all queues' time.
  *
