@@ -4,7 +4,8 @@
 // told to: it sleeps between steps, sorts the vocabulary, makes a thread slow, decodes sequences
 // one after the other. bench/causes/run.py runs it with and without that. It prints one line of
 // JSON: what prompts and generated tokens took, as a user with a watch would see it, everything
-// between two tokens included. One thread, beside those of the engine.
+// between two tokens included; and how many bytes of an evicted model the kernel read again. One
+// thread, beside those of the engine.
 //
 //   usage: causes-planted --libs DIR --model FILE [OPTION VALUE]...
 #include <dirent.h>
@@ -101,6 +102,7 @@ struct program {
 	uint64_t conversation; // the repetition, if each has its own prompt
 	struct batch batch;
 	uint64_t prefill_ns, prefill_tokens, decode_ns, decode_tokens;
+	uint64_t evictions, resident, came_back; // the model's pages, in bytes
 };
 
 static void die(const char *what)
@@ -417,21 +419,46 @@ static void save_state(struct program *p)
 		die("no state");
 }
 
-// As another program's need of memory would.
-static void evict_model(const char *model)
+// Resident bytes of the file's part of an address space.
+static uint64_t resident_bytes(unsigned long begin, unsigned long end)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (end - begin) / page;
+	unsigned char *there = malloc(pages);
+	uint64_t n = 0;
+
+	if (!there || mincore((void *)begin, end - begin, there))
+		die("the model's pages cannot be counted");
+	for (size_t i = 0; i < pages; i++)
+		n += there[i] & 1;
+	free(there);
+	return n * page;
+}
+
+// Evicts the model's pages, as another program's need of memory would, and counts the pages that came back since the
+// last time. Without `evict` it only counts them.
+static void evict_model(struct program *p, bool evict)
 {
 	enum { PAGE_OUT = 21 };
 	FILE *maps = fopen("/proc/self/maps", "r");
+	uint64_t before = 0, after = 0;
 	char line[4096];
 	unsigned long begin, end;
 
-	while (maps && fgets(line, sizeof(line), maps))
-		if (strstr(line, strrchr(model, '/')) &&
-			sscanf(line, "%lx-%lx", &begin, &end) == 2 &&
-			madvise((void *)begin, end - begin, PAGE_OUT))
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, strrchr(p->o.model, '/')) ||
+			sscanf(line, "%lx-%lx", &begin, &end) != 2)
+			continue;
+		before += resident_bytes(begin, end);
+		if (evict && madvise((void *)begin, end - begin, PAGE_OUT))
 			die("the pages of the model stay");
+		after += resident_bytes(begin, end);
+	}
 	if (maps)
 		fclose(maps);
+	if (p->evictions && before > p->resident)
+		p->came_back += before - p->resident;
+	p->resident = after;
+	p->evictions += evict;
 }
 
 static void between(struct program *p)
@@ -453,7 +480,7 @@ static void between(struct program *p)
 	for (uint64_t i = 0; i < p->o.softmax; i++)
 		find_probabilities(p);
 	if (p->o.evict_each && p->decode_tokens % p->o.evict_each == p->o.evict_each / 2)
-		evict_model(p->o.model);
+		evict_model(p, true);
 }
 
 static int32_t prompt_token(const struct program *p, int32_t sequence, uint64_t i)
@@ -698,15 +725,18 @@ int main(int argc, char **argv)
 		open_log(&p);
 	usleep((useconds_t)p.o.wait_us);
 	if (p.o.evict)
-		evict_model(p.o.model);
+		evict_model(&p, true);
 	warm_up(&p);
 	for (uint64_t i = 0; i < p.o.repeat; i++) {
 		p.conversation = p.o.fresh ? i : 0;
 		generate(&p);
 	}
+	if (p.evictions)
+		evict_model(&p, false);
 	printf("{\"prefill_ns\": %llu, \"prefill_tokens\": %llu, \"decode_ns\": %llu, "
-	       "\"decode_tokens\": %llu}\n",
+	       "\"decode_tokens\": %llu, \"came_back_bytes\": %llu}\n",
 		(unsigned long long)p.prefill_ns, (unsigned long long)p.prefill_tokens,
-		(unsigned long long)p.decode_ns, (unsigned long long)p.decode_tokens);
+		(unsigned long long)p.decode_ns, (unsigned long long)p.decode_tokens,
+		(unsigned long long)p.came_back);
 	return 0;
 }
