@@ -5,7 +5,8 @@
 # `build` is what programs and libraries are built with, `packages` what packing them needs beside
 # that, `all` what tests, benches and the demo need, too, and `engines` beside all of that the programs
 # that `make engines` records; each of these may be missing. Re-runnable: does nothing when all are
-# there. On systems without apt it says what it wants.
+# there. It names the system that it is on: Debian 12, Debian 13 and Ubuntu 24.04 are known. On systems
+# without apt it says what it wants.
 
 set -eu
 
@@ -30,7 +31,6 @@ modules() # MODULE:PACKAGE...
 
 for_building()
 {
-	command -v cc >/dev/null && command -v c++ >/dev/null || need build-essential
 	program cmake cmake
 	program ninja ninja-build
 	program pkg-config pkg-config
@@ -44,6 +44,13 @@ for_building()
 	ls /usr/include/sys/sdt.h /usr/include/*/sys/sdt.h 2>/dev/null | grep -q . || need systemtap-sdt-dev
 }
 
+# Compilers come first: names of packages have their versions.
+for_compiling()
+{
+	command -v cc >/dev/null && command -v c++ >/dev/null || need build-essential
+	[ "$what" = build ] || [ "$what" = packages ] || program clang clang
+}
+
 for_packing()
 {
 	program python3 python3
@@ -53,7 +60,6 @@ for_packing()
 
 for_testing()
 {
-	program clang clang
 	program clang-format clang-format
 	program protoc protobuf-compiler
 	program jq jq
@@ -77,7 +83,7 @@ for_testing()
 	# The C library's symbols: programs without ggml are not searched all the same.
 	[ -d /usr/lib/debug/.build-id ] || need libc6-dbg
 	if [ "$(uname -m)" = x86_64 ] && ! ls /usr/lib/gcc/x86_64-linux-gnu/*/32/libgcc.a >/dev/null 2>&1; then
-		need "libc6-dev-i386 lib32gcc-$(cc -dumpversion 2>/dev/null || echo 12)-dev"
+		need "libc6-dev-i386 lib32gcc-$(cc -dumpversion)-dev"
 	fi
 	# Vulkan: a driver on the CPU, programs to try it on.
 	program vulkaninfo "vulkan-tools mesa-vulkan-drivers"
@@ -100,13 +106,10 @@ for_testing()
 	command -v cargo >/dev/null || optional="$optional cargo"
 	ls -d /usr/share/cargo/registry/tracing-subscriber-* >/dev/null 2>&1 ||
 		optional="$optional librust-tracing-dev librust-tracing-subscriber-dev"
-	if command -v clang >/dev/null; then
-		runtime=$(clang -print-file-name=libclang_rt.fuzzer-$(uname -m).a)
-		[ -f "$runtime" ] || runtime=$(clang --print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a
-		[ -f "$runtime" ] || need "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
-	else
-		need libclang-rt-14-dev
-	fi
+	runtime=$(clang -print-file-name=libclang_rt.fuzzer-$(uname -m).a)
+	[ -f "$runtime" ] || runtime=$(clang --print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a
+	[ -f "$runtime" ] || runtime=$(clang --print-resource-dir)/lib/linux/libclang_rt.fuzzer-$(uname -m).a
+	[ -f "$runtime" ] || need "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
 	# A server for a test of the history, which starts and stops it; the test is skipped without.
 	[ -x /usr/sbin/clickhouse-server ] || command -v clickhouse-server >/dev/null ||
 		optional="$optional clickhouse-server"
@@ -125,7 +128,61 @@ for_engines()
 	done
 }
 
-what=${1:-all} optional=
+# Keeps the packages that this system's archive has.
+available() # PACKAGE...
+{
+	for name in "$@"; do
+		if [ -n "$(apt-cache madison "$name" 2>/dev/null)" ]; then
+			echo "$name"
+		else
+			echo "deps: $system has no $name: what needs it will be skipped" >&2
+		fi
+	done
+}
+
+install()
+{
+	[ -n "$packages$optional" ] || return 0
+	if ! command -v apt-get >/dev/null; then
+		[ -n "$packages" ] || return 0
+		echo "deps: $system: missing, and there is no apt-get to install them:$packages" >&2
+		exit 4
+	fi
+	if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+		[ -n "$packages" ] || return 0
+		echo "deps: $system: please install as root:$packages" >&2
+		exit 4
+	fi
+	if [ "$updated" = no ]; then
+		$sudo apt-get update -qq >"$log" 2>&1 || {
+			tail -20 "$log" >&2
+			echo "deps: $system: the lists of packages could not be read; going on with old ones" >&2
+		}
+		updated=yes
+	fi
+	optional=$(available $optional | tr '\n' ' ')
+	[ -n "$packages$optional" ] || return 0
+	echo "deps: $system: installing$packages${optional:+ $optional}" >&2
+	if [ -n "$packages" ]; then
+		$sudo apt-get install -y -qq --no-install-recommends $packages >"$log" 2>&1 || {
+			tail -20 "$log" >&2
+			echo "deps: $system: could not install:$packages" >&2
+			exit 4
+		}
+	fi
+	[ -z "$optional" ] || $sudo apt-get install -y -qq --no-install-recommends $optional >"$log" 2>&1 ||
+		echo "deps: $system: no $optional: what needs it will be skipped" >&2
+	packages= optional=
+}
+
+what=${1:-all} optional= updated=no sudo=
+system=$(. /etc/os-release 2>/dev/null && echo "${ID:-unknown} ${VERSION_ID:-}") || system=unknown
+[ "$(id -u)" = 0 ] || sudo=sudo
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+export DEBIAN_FRONTEND=noninteractive
+for_compiling
+install
 for_building
 [ "$what" = build ] || for_packing
 case $what in
@@ -135,39 +192,4 @@ engines)
 	for_engines
 	;;
 esac
-[ -n "$packages$optional" ] || exit 0
-
-if ! command -v apt-get >/dev/null; then
-	[ -n "$packages" ] || exit 0
-	echo "deps: missing, and there is no apt-get to install them:$packages" >&2
-	exit 4
-fi
-sudo=
-if [ "$(id -u)" != 0 ]; then
-	command -v sudo >/dev/null || {
-		[ -n "$packages" ] || exit 0
-		echo "deps: please install as root:$packages" >&2
-		exit 4
-	}
-	sudo=sudo
-fi
-echo "deps: installing$packages${optional:+ $optional}" >&2
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-export DEBIAN_FRONTEND=noninteractive
-if [ -n "$packages" ]; then
-	{
-		$sudo apt-get update -qq &&
-		$sudo apt-get install -y -qq --no-install-recommends $packages
-	} >"$log" 2>&1 || {
-		tail -20 "$log" >&2
-		echo "deps: could not install:$packages" >&2
-		exit 4
-	}
-fi
-if [ -n "$optional" ]; then
-	$sudo apt-get install -y -qq --no-install-recommends $optional >"$log" 2>&1 || {
-		$sudo apt-get update -qq &&
-		$sudo apt-get install -y -qq --no-install-recommends $optional
-	} >"$log" 2>&1 || echo "deps: no $optional: what needs it will be skipped" >&2
-fi
+install
