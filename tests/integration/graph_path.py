@@ -11,6 +11,9 @@ from libcli import BUILD, TMP, brick, brick_json, expect, expect_true, on_termin
 
 ENGINE = os.path.join(BUILD, "bin", "program-whatif")
 STEPS = 40
+# An execution is on the path in parts, between nested bricks and where its thread was preempted; each part's tenth is
+# rounded to a nanosecond.
+ROUNDED_NS = 0.5 * 20
 
 
 def engine(*args):
@@ -30,8 +33,8 @@ def check_section(section):
         less, nothing = row["ten_percent_less"]["time_ns"], row["nothing"]["time_ns"]
         expect_true(f"{row['name']}: less is less", nothing <= less <= length)
         expect_true(f"{row['name']}: not more than it has", length - nothing <= row["on_path_ns"])
-        expect_true(f"{row['name']}: not more than a tenth",
-                    length - less <= row["on_path_ns"] / 10 + row["count"] + 1)
+        expect_true(f"{row['name']}: not more than a tenth: {length - less} of {row}",
+                    length - less <= row["on_path_ns"] / 10 + ROUNDED_NS * row["count"] + 1)
         expect_true(f"{row['name']}: on the path is part of all", row["on_path_ns"] <= row["own_ns"])
         slack = row["slack"]
         if slack["mean_ns"] is not None:
