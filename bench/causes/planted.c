@@ -434,8 +434,8 @@ static uint64_t resident_bytes(unsigned long begin, unsigned long end)
 	return n * page;
 }
 
-// Evicts the model's pages, as another program's need of memory would, and counts the pages that came back since the
-// last time. Without `evict` it only counts them.
+// Evicts the model's pages, as another program's need of memory would, and counts the pages that
+// came back since the last time. Without `evict` it only counts them.
 static void evict_model(struct program *p, bool evict)
 {
 	enum { PAGE_OUT = 21 };
