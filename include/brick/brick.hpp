@@ -14,13 +14,13 @@ namespace brick
 {
 
 /* An execution of a brick. Its work may be counted piece by piece until its end. */
-class timed
+class span
 {
 	brick_span span_;
 	std::uint64_t elements_ = 0, bytes_ = 0, flops_ = 0;
 	bool known_ = false;
 
-	timed &know(std::uint64_t &count, std::uint64_t n)
+	span &know(std::uint64_t &count, std::uint64_t n)
 	{
 		count += n;
 		known_ = true;
@@ -34,29 +34,29 @@ class timed
 
       public:
 	/* Begins the brick in the thread's present layer, or in a given one. */
-	explicit timed(std::uint32_t brick) : span_(brick_begin(brick))
+	explicit span(std::uint32_t brick) : span_(brick_begin(brick))
 	{
 	}
-	timed(std::uint32_t brick, int layer) : span_(brick_begin_layer(brick, layer))
+	span(std::uint32_t brick, int layer) : span_(brick_begin_layer(brick, layer))
 	{
 	}
-	timed(const timed &) = delete;
-	timed &operator=(const timed &) = delete;
-	~timed()
+	span(const span &) = delete;
+	span &operator=(const span &) = delete;
+	~span()
 	{
 		end();
 	}
 
 	/* Add to the elements produced, the bytes moved, the floating-point operations done. */
-	timed &elements(std::uint64_t n)
+	span &elements(std::uint64_t n)
 	{
 		return know(elements_, n);
 	}
-	timed &bytes(std::uint64_t n)
+	span &bytes(std::uint64_t n)
 	{
 		return know(bytes_, n);
 	}
-	timed &flops(std::uint64_t n)
+	span &flops(std::uint64_t n)
 	{
 		return know(flops_, n);
 	}
@@ -78,6 +78,14 @@ class timed
 			brick_end(span_);
 		span_ = 0;
 		forget();
+	}
+
+	/* Ends it, and returns how long it took, in ns; 0: nothing was measured. */
+	std::uint64_t end_ns()
+	{
+		std::uint64_t ns = brick_elapsed_ns(span_);
+		end();
+		return ns;
 	}
 };
 
@@ -118,19 +126,20 @@ class step
 	}
 };
 
-/* Sets the layer of the bricks that this thread begins; none after the scope ends. */
+/* Sets the layer of the bricks that this thread begins until the scope ends. Scopes may nest. */
 class layer
 {
+	int before_;
+
       public:
-	explicit layer(int index)
+	explicit layer(int index) : before_(brick_layer_set(index))
 	{
-		brick_layer_set(index);
 	}
 	layer(const layer &) = delete;
 	layer &operator=(const layer &) = delete;
 	~layer()
 	{
-		brick_layer_set(-1);
+		brick_layer_set(before_);
 	}
 };
 
@@ -168,7 +177,7 @@ class device
 };
 
 /* An execution of a brick on a queue of a device, with its work (brick_device_begin). */
-class on_queue
+class device_span
 {
 	const device &device_;
 	void *queue_;
@@ -176,20 +185,20 @@ class on_queue
 	std::uint64_t elements_ = 0, bytes_ = 0, flops_ = 0;
 
       public:
-	on_queue(const device &device, void *queue, std::uint32_t brick, int layer = -1)
+	device_span(const device &device, void *queue, std::uint32_t brick, int layer = -1)
 	    : device_(device), queue_(queue),
 	      span_(device.get() ? brick_device_begin(device.get(), queue, brick, layer) : 0)
 	{
 	}
-	on_queue(const on_queue &) = delete;
-	on_queue &operator=(const on_queue &) = delete;
-	~on_queue()
+	device_span(const device_span &) = delete;
+	device_span &operator=(const device_span &) = delete;
+	~device_span()
 	{
 		if (span_)
 			brick_device_end(device_.get(), queue_, span_, elements_, bytes_, flops_);
 	}
 
-	on_queue &work(std::uint64_t elements, std::uint64_t bytes, std::uint64_t flops)
+	device_span &work(std::uint64_t elements, std::uint64_t bytes, std::uint64_t flops)
 	{
 		elements_ += elements;
 		bytes_ += bytes;
@@ -227,6 +236,7 @@ class request
 class session
 {
 	int error_;
+	bool stopped_ = false;
 
       public:
 	explicit session(const char *output)
@@ -238,6 +248,15 @@ class session
 	explicit session(const brick_session_options &options)
 	    : error_(brick_session_start(&options))
 	{
+	}
+	/* Statistics without a file: brick::session run = brick::session::statistics(); */
+	static session statistics()
+	{
+		return session(static_cast<const char *>(nullptr));
+	}
+	session(session &&other) noexcept : error_(other.error_), stopped_(other.stopped_)
+	{
+		other.stopped_ = true;
 	}
 	session(const session &) = delete;
 	session &operator=(const session &) = delete;
@@ -261,9 +280,6 @@ class session
 		error_ = brick_session_stop();
 		return error_;
 	}
-
-      private:
-	bool stopped_ = false;
 };
 
 } // namespace brick

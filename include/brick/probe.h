@@ -160,8 +160,11 @@ BRICK_API uint64_t brick_end_ns(brick_span span);
 /* Returns the ns since an open brick of this thread began; 0: it is not open here. */
 BRICK_API uint64_t brick_elapsed_ns(brick_span span);
 
-/* Layer of the bricks that this thread begins from now on without naming one; -1 for none. */
-BRICK_API void brick_layer_set(int layer);
+/*
+ * Layer of the bricks that this thread begins from now on without naming one; -1 for none. Returns
+ * the layer until now, -1 also while nothing records.
+ */
+BRICK_API int brick_layer_set(int layer);
 
 /* Kinds of steps. */
 enum brick_phase {

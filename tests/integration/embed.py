@@ -63,8 +63,13 @@ def main():
         out = subprocess.run([f"{BUILD}/bin/program-classes", os.path.join(tmp, "classes.pftrace")], check=True,
                              capture_output=True, text=True)
         expect("C++ classes", out.stdout.splitlines(), [
-            "devices 0 1", "GateProjection 10 105 200 300", "UpProjection 5 0 0 25", "Activation 5 0 0 0",
+            "devices 0 1", "timed 1", "GateProjection 10 105 200 300", "UpProjection 5 0 0 25", "Activation 5 0 0 0",
             "Decode 10 10 0 0", "on a queue 0 10 30", "unmatched 0"])
+        layers = [subprocess.run([f"{BUILD}/bin/brick", "report", "--json", "--layer", layer,
+                                  os.path.join(tmp, "classes.pftrace")], check=True, capture_output=True).stdout
+                  for layer in "56"]
+        expect("layers nest", [[row["name"] for row in json.loads(text)["bricks"] if "Norm" in row["name"]] for text in layers],
+               [["LayerNorm"], ["RmsNorm"]])
         out = subprocess.run([f"{BUILD}/bin/brick", "requests", "--json", os.path.join(tmp, "classes.pftrace")], check=True,
                              capture_output=True, text=True)
         request, = json.loads(out.stdout)["requests"]

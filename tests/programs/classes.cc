@@ -6,7 +6,7 @@
 
 static void part(int i)
 {
-	brick::timed gate(BRICK_GATE_PROJECTION, 2);
+	brick::span gate(BRICK_GATE_PROJECTION, 2);
 	gate.elements(10).bytes(20).flops(30);
 	if (i % 2)
 		return;
@@ -17,6 +17,18 @@ static void part(int i)
 		throw std::runtime_error("out");
 	gate.end();
 	gate.end();
+}
+
+/* Layers nest: what follows an inner scope is in the outer one's layer again. */
+static void nested()
+{
+	brick::layer outer(5);
+	{
+		brick::layer inner(6);
+		brick::span norm(BRICK_RMS_NORM);
+	}
+	brick::span norm(BRICK_LAYER_NORM);
+	std::printf("timed %d\n", norm.end_ns() > 0 && norm.end_ns() == 0);
 }
 
 static void print(std::uint32_t id)
@@ -32,7 +44,8 @@ static void print(std::uint32_t id)
 
 int main(int argc, char **argv)
 {
-	brick::session recording(argc > 1 ? argv[1] : nullptr);
+	brick::session recording =
+		argc > 1 ? brick::session(argv[1]) : brick::session::statistics();
 	if (recording.error())
 		return 1;
 	brick::device device("null"), none("no such backend");
@@ -43,14 +56,15 @@ int main(int argc, char **argv)
 			brick::step step(BRICK_PHASE_DECODE, 1);
 			step.sequence(0, 5, 0, 1, 1, 20 + i);
 			brick::layer layer(i % 3);
-			brick::on_queue(device, nullptr, BRICK_LM_HEAD, 1).work(1, 2, 3);
-			brick::on_queue(none, nullptr, BRICK_SPMV).work(1, 2, 3);
+			brick::device_span(device, nullptr, BRICK_LM_HEAD, 1).work(1, 2, 3);
+			brick::device_span(none, nullptr, BRICK_SPMV).work(1, 2, 3);
 			try {
 				part(i);
 			} catch (const std::runtime_error &) {
 			}
 		}
 	}
+	nested();
 	for (std::uint32_t id :
 		{BRICK_GATE_PROJECTION, BRICK_UP_PROJECTION, BRICK_ACTIVATION, BRICK_DECODE})
 		print(id);

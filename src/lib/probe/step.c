@@ -348,13 +348,16 @@ void brick__counters_abandon(void)
 
 /* Layers and steps. */
 
-void brick_layer_set(int layer)
+int brick_layer_set(int layer)
 {
-	if (brick_enabled() && (lane_is_current(&brick__thread) || brick__thread_attach()) &&
-		layer >= -1 && layer <= INT16_MAX) {
+	if (!brick_enabled() || !(lane_is_current(&brick__thread) || brick__thread_attach()))
+		return -1;
+	int before = (int)brick__thread.lane->default_layer - 1;
+	if (layer >= -1 && layer <= INT16_MAX) {
 		brick__thread.lane->default_layer = (uint32_t)(layer + 1);
 		brick__thread_aim(&brick__thread);
 	}
+	return before;
 }
 
 /* tokens: as its record has them (BRICK_STEP_TOKENS). */
