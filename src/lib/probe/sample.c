@@ -300,7 +300,7 @@ int brick_thread_ready(void)
 	return lane ? 0 : -ENOENT;
 }
 
-brick_span brick_begin_from(uint32_t brick, int layer, enum brick_source source)
+brick_span brick_begin_from(uint32_t brick, int layer, uint32_t source)
 {
 	brick_span span = brick_enabled() ? brick__begin_layer(brick, layer) : 0;
 
