@@ -10,7 +10,7 @@ import tempfile
 
 SOURCE = os.environ["BRICK_SOURCE"]
 PROGRAMS = (["tests/programs/patch_aarch64.c", *(f"src/attach/patch/{name}.c" for name in ("insn_aarch64", "patch_plan", "patch_text"))],
-            ["tests/programs/interpose.c"])
+            ["tests/programs/interpose.c"], ["tests/programs/pass_on.c", "src/lib/sys/pass_on.c"])
 
 
 def tools():
@@ -37,8 +37,8 @@ def run_here(scratch, compiler, emulator, parts):
 def main():
     compiler, emulator = tools()
     with tempfile.TemporaryDirectory() as scratch:
-        if shutil.which("cc"):
-            run_here(scratch, ["cc"], [], PROGRAMS[1])
+        for parts in PROGRAMS[1:] if shutil.which("cc") else []:
+            run_here(scratch, ["cc"], [], parts)
         if not compiler or emulator is None or not can_link(compiler, scratch):
             print("no compiler for AArch64, or no emulator of it")
             sys.exit(77)

@@ -38,6 +38,7 @@ struct barrier_profile {
 	uint32_t agreed;   /* graphs after the first that ended there too */
 	uint32_t refuted;  /* it is not always the last */
 	uint32_t params;   /* enum params_kind, of struct compute_params */
+	uint32_t arguments_hold; /* of the function that is called for a node (node_arguments.h) */
 	uint32_t is_past;  /* its calls skip the hook, as no thread waits for another (slots.h) */
 };
 

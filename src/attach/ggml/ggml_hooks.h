@@ -17,23 +17,22 @@
 #include "brick/export.h"
 #include "lib/sys/interpose.h"
 
-/* Every node, on every thread of the CPU backend. */
-BRICK_API _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, void *node);
-BRICK_API void ggml_compute_forward_rms_norm_mul_fused(
-	const struct compute_params *params, void *norm, void *mul);
-/* Around every node there, called by engines that have no such functions. */
-BRICK_API void ggml_compute_forward(const struct compute_params *params, void *node);
-BRICK_API void ggml_barrier(void *pool);
-/* Every node there, too; and in backends of devices, which is what it is hooked for. */
-BRICK_API _Bool ggml_is_empty(const void *tensor);
+/*
+ * The hot path, in front of functions of any prototype (hooks_node.c): every node, on every thread
+ * of the CPU backend; what is around every node there, called by engines that have no such
+ * functions; and ggml_is_empty(), in backends of devices.
+ */
+BRICK_API void ggml_cpu_extra_compute_forward(void);
+BRICK_API void ggml_compute_forward_rms_norm_mul_fused(void);
+BRICK_API void ggml_compute_forward(void);
+BRICK_API void ggml_barrier(void);
+BRICK_API void ggml_is_empty(void);
 
 /*
  * The same called from a patched function, which is told who called it (src/attach/patch/patch.h).
  */
-void hook_barrier_from(
-	void *pool, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller);
-_Bool hook_is_empty_from(
-	const void *tensor, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller);
+void hook_barrier_from(void);
+void hook_is_empty_from(void);
 
 typedef uintptr_t word;
 typedef unsigned __int128 word_pair;

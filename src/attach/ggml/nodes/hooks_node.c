@@ -20,6 +20,10 @@
  *     hooked, within which a thread computes its share of a node. What follows is waiting, up to
  *     the next node.
  *  4. A node that is over is kept as an event of 32 bytes (node_thread.h).
+ *     Each of these hooks is entered and, around a wait or a whole node, left through code that
+ *     passes on whatever the function takes and returns (pass_on.h): other versions of these
+ *     functions have other arguments, and results. What a hook takes for a node is proved to be one
+ *     before it is read (node_arguments.h).
  *  5. At the end of the graph, or before anything else is recorded on the thread, runs and events
  *     become samples, with the work that masks let through (masks.c). Recording a hundred samples
  *     in a row is far cheaper than each by itself between two nodes.
@@ -29,7 +33,9 @@
  * they are called again, code as well as data: so the common case is a leaf of a few cache lines,
  * everything else leaves through a function of its own, and a barrier, which comes before nearly
  * every node, prefetches what the next beginning will need. A call or a memory access more in here
- * is paid for by every node: compare the disassembly before and after a change.
+ * is paid for by every node: compare the disassembly before and after a change. This file is
+ * compiled for general registers only, so it leaves those alone that may hold a function's vectors,
+ * and calls all others by SYS_KEEPING().
  */
 #include <stdbool.h>
 #include "attach/ggml/devices/device_graph.h"
@@ -38,16 +44,25 @@
 #include "attach/ggml/method.h"
 #include "attach/ggml/graphs/node_graph.h"
 #include "attach/ggml/nodes/slots.h"
+#include "attach/ggml/nodes/node_arguments.h"
 #include "attach/ggml/nodes/node_ready.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/graphs/known_graphs.h"
 #include "brick/brick.h"
+#include "lib/sys/pass_on.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define APART __attribute__((noinline))
 #define HOT __attribute__((section(".text.brick_hot"), aligned(64)))
+#define FROM_HOOK __attribute__((visibility("hidden"), used)) HOT
 enum { LINE = 64, ALONE_LINES = 4, TEAM_LINES = 10 };
+
+static ALWAYS_INLINE uint64_t now(void)
+{
+	return BRICK_LIKELY(brick__counter_used) ? brick__counter()
+						 : SYS_KEEPING(brick__monotonic_slow);
+}
 
 /* Nodes come in the same order again and again: the one that the last one points to is tried. */
 static ALWAYS_INLINE uint32_t expected_site(
@@ -63,29 +78,38 @@ static ALWAYS_INLINE void expect_next(struct node_thread *t, const struct known_
 	__builtin_prefetch(&t->nodes[known->next]);
 }
 
+/* Who calls for the first time is looked at. False: it is no engine, or what it passes no node. */
+static HOT APART bool is_engine(struct node_thread *t, uintptr_t caller, const void *params,
+	const void *node, const void *mul)
+{
+	return SYS_KEEPING(node_thread_prepare, t, caller) & 1 &&
+	       (!node || (SYS_KEEPING(node_arguments_hold, t, params, node, mul) & 1));
+}
+
 /* Begin a node, whatever the case. What one call in 64 costs is measured in place. */
 static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	const struct compute_params *params, const void *node, const void *mul)
 {
-	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)) && !node_thread_prepare(t, caller))
+	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)) &&
+		!is_engine(t, caller, params, node, mul))
 		return; /* it is no node */
 	if (BRICK_UNLIKELY(nodes_watched))
-		node_watch_begin(t, params, node, mul);
+		SYS_KEEPING(node_watch_begin, t, params, node, mul);
 	if (t->mode == NODE_MODE_OFF && !method_records_nodes())
 		return;
-	if (BRICK_UNLIKELY(t->plan != NULL) && node_run_refused(t, node, mul != NULL))
+	if (BRICK_UNLIKELY(t->plan != NULL) && (int)SYS_KEEPING(node_run_refused, t, node, mul != NULL))
 		return;
 	uint32_t serial = shared_get(&attach_shared.graph_serial);
 	int timed = --t->hook_left == 0;
-	uint64_t entered = BRICK_UNLIKELY(timed || !t->end) ? brick__now() : 0;
+	uint64_t entered = BRICK_UNLIKELY(timed || !t->end) ? now() : 0;
 	if (BRICK_LIKELY(t->open)) {
 		if (BRICK_UNLIKELY(t->last_barrier && t->last_barrier == t->final_barrier))
-			node_final_refuted(t);
+			SYS_KEEPING(node_final_refuted, t);
 		node_finish(t, t->end ? t->end : entered);
 	}
 	if (BRICK_UNLIKELY(t->graph_serial != serial ||
 			   ((params->nth == 1) != (t->mode == NODE_MODE_ALONE) && !t->is_whole)))
-		node_graph_enter(t, node, params->nth, serial);
+		SYS_KEEPING(node_graph_enter, t, node, params->nth, serial);
 	if (t->mode == NODE_MODE_OFF ||
 		node_run_begin(t, node, mul != NULL, brick__halves(t->run_base)))
 		return;
@@ -97,7 +121,7 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	if (BRICK_LIKELY(t->site))
 		expect_next(t, known);
 	else
-		t->site = node_site_slow(t, node, mul, part);
+		t->site = (uint32_t)SYS_KEEPING(node_site_slow, t, node, mul, part);
 	t->open = 1;
 	t->started++;
 	t->fused += mul != NULL;
@@ -106,30 +130,12 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	t->last_barrier = 0;
 	t->cost = 0;
 	if (BRICK_UNLIKELY(timed)) {
-		t->hook_left = node_cost_draw(&t->hook_cost);
-		t->cost = (uint32_t)(brick__now() - entered);
+		t->hook_left = (uint32_t)SYS_KEEPING(node_cost_draw, &t->hook_cost);
+		t->cost = (uint32_t)(now() - entered);
 		t->marked = 1;
 	}
-	t->begin = brick__now();
+	t->begin = now();
 	t->is_cold = t->begin - left > t->slow_begin;
-}
-
-static HOT APART _Bool extra_forward(
-	uintptr_t caller, const struct compute_params *params, void *node)
-{
-	struct node_thread *t = &node_thread;
-
-	begin(t, caller, params, node, NULL);
-	return t->extra_forward(params, node);
-}
-
-static APART void fused_forward(
-	uintptr_t caller, const struct compute_params *params, void *norm, void *mul)
-{
-	struct node_thread *t = &node_thread;
-
-	begin(t, caller, params, norm, mul);
-	t->fused_forward(params, norm, mul);
 }
 
 /* What the next node's beginning will touch. */
@@ -140,130 +146,131 @@ static ALWAYS_INLINE void expect_code(uintptr_t code, int lines)
 	__builtin_prefetch((const void *)(uintptr_t)&ggml_is_empty);
 }
 
-/* A barrier with others to wait for. */
-static HOT APART void wait_in(uintptr_t caller, void *pool)
+/* A barrier with others to wait for: the call of it is left, too. */
+static HOT APART void wait_begin(struct node_thread *t, uintptr_t caller)
 {
-	struct node_thread *t = &node_thread;
 	int timed = --t->hook_left == 0;
-	uint64_t entered = BRICK_UNLIKELY(timed) ? brick__now() : 0;
-	uint64_t end = brick__now();
+	uint64_t entered = BRICK_UNLIKELY(timed) ? now() : 0;
 
+	t->inner += t->wait;
+	t->end = now();
+	t->last_barrier = caller;
+	t->barrier_cost = BRICK_UNLIKELY(timed) ? (uint32_t)(t->end - entered) + 1 : 0;
 	if (BRICK_UNLIKELY(t->is_cold))
 		expect_code((uintptr_t)&begin, TEAM_LINES);
 	__builtin_prefetch(&t->nodes[t->node_next]);
 	__builtin_prefetch(&t->events[t->event_count], 1);
-	t->barrier(pool);
-	uint64_t left = brick__now();
-	t->inner += t->wait;
-	t->end = end;
-	t->wait = left - end;
-	t->last_barrier = caller;
-	if (BRICK_UNLIKELY(timed)) {
-		entered = end - entered + (brick__now() - left);
-		t->hook_left = node_cost_draw(&t->hook_cost);
-		node_cost_timed(&t->hook_cost, entered);
-	}
-	/* The thread that called for the graph records when it returns, all others here. */
-	if (BRICK_UNLIKELY(caller == t->final_barrier && !t->in_graph))
-		node_flush();
 }
 
-static HOT APART void other_barrier(uintptr_t caller, void *pool)
+void hook_leave_barrier(void) FROM_HOOK;
+void hook_leave_barrier(void)
+{
+	struct node_thread *t = &node_thread;
+	uint64_t left = now();
+
+	t->wait = left - t->end;
+	if (BRICK_UNLIKELY(t->barrier_cost)) {
+		uint64_t cost = t->barrier_cost + (now() - left);
+		t->hook_left = (uint32_t)SYS_KEEPING(node_cost_draw, &t->hook_cost);
+		SYS_KEEPING(node_cost_timed, &t->hook_cost, cost);
+	}
+	/* The thread that called for the graph records when it returns, all others here. */
+	if (BRICK_UNLIKELY(t->last_barrier == t->final_barrier && !t->in_graph))
+		SYS_KEEPING(node_flush_slow, t);
+}
+
+static HOT APART struct sys_lead other_barrier(uintptr_t caller, void *pool)
 {
 	struct node_thread *t = &node_thread;
 
 	if (BRICK_UNLIKELY(nodes_watched))
-		node_watch_barrier(pool);
-	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
-		(void)node_thread_prepare(t, caller);
-	else if (t->open && t->mode == NODE_MODE_TEAM) {
-		wait_in(caller, pool);
-		return;
+		SYS_KEEPING(node_watch_barrier, pool);
+	if (BRICK_UNLIKELY(!node_thread_knows(t, caller))) {
+		(void)is_engine(t, caller, NULL, NULL, NULL);
+	} else if (t->open && t->mode == NODE_MODE_TEAM) {
+		wait_begin(t, caller);
+		return (struct sys_lead){(const void *)t->barrier, 1};
 	}
-	t->barrier(pool);
+	return (struct sys_lead){(const void *)t->barrier, 0};
 }
 
 /* A thread that is alone waits for nobody, so this only leads on, at the least cost. */
-static ALWAYS_INLINE void barrier(void *pool, uintptr_t caller)
+struct sys_lead hook_enter_barrier(void *pool, word b, word c, uintptr_t caller) FROM_HOOK;
+struct sys_lead hook_enter_barrier(void *pool, word b, word c, uintptr_t caller)
 {
 	const struct node_thread *t = &node_thread;
 
-	if (BRICK_UNLIKELY(caller - t->low >= t->run_bytes)) {
-		other_barrier(caller, pool);
-		return;
-	}
+	(void)b, (void)c;
+	if (BRICK_UNLIKELY(caller - t->low >= t->run_bytes))
+		return other_barrier(caller, pool);
 	if (BRICK_UNLIKELY(node_run_last_call(t) > t->slow_call))
 		expect_code((uintptr_t)&ggml_cpu_extra_compute_forward, ALONE_LINES);
-	t->barrier(pool);
+	return (struct sys_lead){(const void *)t->barrier, 0};
 }
 
-HOT void ggml_barrier(void *pool)
-{
-	barrier(pool, (uintptr_t)__builtin_return_address(0));
-}
+SYS_AROUND("ggml_barrier", "hook_enter_barrier", "hook_leave_barrier");
+SYS_AROUND_TOLD("hook_barrier_from", "hook_enter_barrier", "hook_leave_barrier");
 
-HOT void hook_barrier_from(
-	void *pool, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller)
-{
-	(void)b, (void)c, (void)d, (void)e;
-	barrier(pool, caller);
-}
-
-HOT _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, void *node)
+const void *hook_enter_node(
+	const struct compute_params *params, void *node, word c, uintptr_t caller) FROM_HOOK;
+const void *hook_enter_node(
+	const struct compute_params *params, void *node, word c, uintptr_t caller)
 {
 	struct node_thread *t = &node_thread;
 
-	if (BRICK_LIKELY(t->run_bytes && node_run_begin(t, node, 0, brick__counter_halves())))
-		return t->extra_forward(params, node);
-	return extra_forward((uintptr_t)__builtin_return_address(0), params, node);
+	(void)c;
+	if (BRICK_UNLIKELY(!t->run_bytes || !node_run_begin(t, node, 0, brick__counter_halves())))
+		begin(t, caller, params, node, NULL);
+	return (const void *)t->extra_forward;
 }
 
-static APART _Bool is_empty(uintptr_t caller, const void *tensor)
+const void *hook_enter_fused(
+	const struct compute_params *params, void *norm, void *mul, uintptr_t caller) FROM_HOOK;
+const void *hook_enter_fused(
+	const struct compute_params *params, void *norm, void *mul, uintptr_t caller)
+{
+	struct node_thread *t = &node_thread;
+
+	if (BRICK_UNLIKELY(!t->run_bytes || !node_run_begin(t, norm, 1, brick__counter_halves())))
+		begin(t, caller, params, norm, mul);
+	return (const void *)t->fused_forward;
+}
+
+SYS_ENTER("ggml_cpu_extra_compute_forward", "hook_enter_node");
+SYS_ENTER("ggml_compute_forward_rms_norm_mul_fused", "hook_enter_fused");
+
+static bool is_nothing_empty(void)
+{
+	return false;
+}
+
+static APART const void *is_empty_for(uintptr_t caller, const void *tensor)
 {
 	const struct node_thread *t = &node_thread;
 
 	if (shared_is_caller(&attach_shared.empty[1], caller))
-		return attach_shared.is_empty(tensor);
+		return (const void *)attach_shared.is_empty;
 	if (node_thread_knows(t, caller) && !t->on_device)
-		return t->is_empty(tensor);
+		return (const void *)t->is_empty;
 	is_empty_fn function = (is_empty_fn)resolve(GGML_IS_EMPTY, (const void *)caller);
 	if (t->on_device)
 		device_graph_ask(tensor, caller);
 	else
 		slots_skip_is_empty_of(caller, function);
-	return function ? function(tensor) : 0;
+	return function ? (const void *)function : (const void *)is_nothing_empty;
 }
 
-static ALWAYS_INLINE _Bool ask_empty(const void *tensor, uintptr_t caller)
+const void *hook_enter_empty(const void *tensor, word b, word c, uintptr_t caller) FROM_HOOK;
+const void *hook_enter_empty(const void *tensor, word b, word c, uintptr_t caller)
 {
+	(void)b, (void)c;
 	if (BRICK_LIKELY(shared_is_caller(&attach_shared.empty[0], caller)))
-		return attach_shared.is_empty(tensor);
-	return is_empty(caller, tensor);
+		return (const void *)attach_shared.is_empty;
+	return (const void *)SYS_KEEPING(is_empty_for, caller, tensor);
 }
 
-HOT _Bool ggml_is_empty(const void *tensor)
-{
-	return ask_empty(tensor, (uintptr_t)__builtin_return_address(0));
-}
-
-HOT _Bool hook_is_empty_from(
-	const void *tensor, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller)
-{
-	(void)b, (void)c, (void)d, (void)e;
-	return ask_empty(tensor, caller);
-}
-
-HOT void ggml_compute_forward_rms_norm_mul_fused(
-	const struct compute_params *params, void *norm, void *mul)
-{
-	struct node_thread *t = &node_thread;
-
-	if (BRICK_LIKELY(t->run_bytes && node_run_begin(t, norm, 1, brick__counter_halves()))) {
-		t->fused_forward(params, norm, mul);
-		return;
-	}
-	fused_forward((uintptr_t)__builtin_return_address(0), params, norm, mul);
-}
+SYS_ENTER("ggml_is_empty", "hook_enter_empty");
+SYS_ENTER_TOLD("hook_is_empty_from", "hook_enter_empty");
 
 /* Does the thread do the node's work, rather than prepare or finish it? Its place in the team. */
 static bool read_params(
@@ -289,7 +296,7 @@ static bool goes_on(struct node_thread *t, const void *node)
 	if (!t->open || t->whole != node || !t->end ||
 		t->graph_serial != shared_get(&attach_shared.graph_serial))
 		return false;
-	t->inner += brick__now() - t->end;
+	t->inner += now() - t->end;
 	t->end = 0;
 	return true;
 }
@@ -299,41 +306,57 @@ static void waited(struct node_thread *t, int threads)
 {
 	if (t->open && t->end && !t->last_barrier && threads > 1 &&
 		t->graph_serial == shared_get(&attach_shared.graph_serial))
-		t->wait = brick__now() - t->end;
+		t->wait = now() - t->end;
 }
 
-void ggml_compute_forward(const struct compute_params *params, void *node)
+static APART const void *whole_function(const struct node_thread *t, uintptr_t caller)
+{
+	if (t->engine && t->engine->compute_forward)
+		return (const void *)t->engine->compute_forward;
+	const void *function = resolve_slow(GGML_COMPUTE_FORWARD, caller);
+	return function ? function : (const void *)is_nothing_empty;
+}
+
+struct sys_lead hook_enter_whole(
+	const struct compute_params *params, void *node, word c, uintptr_t caller) FROM_HOOK;
+struct sys_lead hook_enter_whole(
+	const struct compute_params *params, void *node, word c, uintptr_t caller)
 {
 	struct node_thread *t = &node_thread;
-	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 	struct compute_params of;
 
+	(void)c;
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
-		(void)node_thread_prepare(t, caller);
-	compute_forward_fn function = t->engine ? t->engine->compute_forward : NULL;
-	if (!function)
-		function = (compute_forward_fn)resolve_slow(GGML_COMPUTE_FORWARD, caller);
-	if (!function)
-		return;
-	if (!method_records_nodes() || !t->engine || !t->engine->stands_in ||
-		!read_params(t->engine, params, &of)) {
-		function(params, node);
-		return;
-	}
+		(void)is_engine(t, caller, params, node, NULL);
+	const void *function = BRICK_LIKELY(t->engine && t->engine->compute_forward)
+				       ? (const void *)t->engine->compute_forward
+				       : (const void *)SYS_KEEPING(whole_function, t, caller);
+	if (!method_records_nodes() || !t->engine || !t->engine->stands_in || !t->bytes ||
+		!node_arguments_seem(t, params, node) || !read_params(t->engine, params, &of))
+		return (struct sys_lead){function, 0};
 	t->is_whole = 1;
 	if (!goes_on(t, node)) {
 		waited(t, of.nth);
 		begin(t, caller, &of, node, NULL);
 	}
 	t->whole = node;
-	function(params, node);
+	return (struct sys_lead){function, 1};
+}
+
+void hook_leave_whole(void) FROM_HOOK;
+void hook_leave_whole(void)
+{
+	struct node_thread *t = &node_thread;
+
 	if (!t->open)
 		return;
 	t->inner += t->wait;
 	t->wait = 0;
 	t->last_barrier = 0;
-	t->end = brick__now();
+	t->end = now();
 }
+
+SYS_AROUND("ggml_compute_forward", "hook_enter_whole", "hook_leave_whole");
 
 __attribute__((constructor)) static void tell_slots(void)
 {

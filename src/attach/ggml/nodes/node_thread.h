@@ -16,6 +16,7 @@
 #include "brick/attach.h"
 #include "brick/probe.h"
 #include "lib/probe/series.h"
+#include "lib/sys/pass_on.h"
 #include "lib/sys/ticks.h"
 
 /*
@@ -79,6 +80,7 @@ struct node_thread {
 	uint64_t begin, end, wait, inner; /* ticks; end 0: no barrier was met */
 	uintptr_t last_barrier;		  /* where the last one was called from */
 	uint32_t site, cost;
+	uint32_t barrier_cost; /* of the barrier that it is in, if timed, and 1; else 0 */
 	struct brick_timing *events; /* nodes that are over; `mark`: what its hook cost, if timed */
 	uint32_t event_count, event_capacity;
 
@@ -126,18 +128,18 @@ void node_record_span(uint16_t brick, uint64_t begin, uint64_t end);
 /* Record the open node at once, for what fits no event. */
 void node_record(struct node_thread *t, uint64_t end);
 
-/* The open node is over. */
+/* The open node is over. Hooks of general registers only call this, too. */
 static inline void node_finish(struct node_thread *t, uint64_t end)
 {
 	uint64_t length = end - t->begin;
 
 	t->open = 0;
 	if (BRICK_UNLIKELY((length | t->wait | t->inner) >> 32 || !t->site)) {
-		node_record(t, end);
+		SYS_KEEPING(node_record, t, end);
 		return;
 	}
 	t->events[t->event_count] = (struct brick_timing){t->begin, (uint32_t)length,
 		(uint32_t)t->wait, (uint32_t)t->inner, t->site, t->cost};
 	if (BRICK_UNLIKELY(++t->event_count >= t->event_capacity))
-		node_flush_events(t);
+		SYS_KEEPING(node_flush_events, t);
 }

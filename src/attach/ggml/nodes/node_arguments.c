@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looking at arguments (node_arguments.h). The kernel says what can be read: a call that changes a
+ * thread's signals copies its argument before it finds that it makes no sense. Programs that filter
+ * their calls allow this one, which every thread makes.
+ */
+#include "attach/ggml/nodes/node_arguments.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "attach/common/notes_once.h"
+#include "base/scope.h"
+#include "brick/brick.h"
+
+enum { PAGE = 4096, MAX_THREADS = 4096, MAX_TYPE = 1 << 12, DEPTH_OF_FIELDS = 512 };
+
+static bool is_word_readable(uintptr_t at)
+{
+	return !syscall(SYS_rt_sigprocmask, ~0, at & ~(uintptr_t)7, NULL, 8) || errno != EFAULT;
+}
+
+static bool is_readable(const void *from, size_t bytes)
+{
+	uintptr_t at = (uintptr_t)from, last = at + bytes - 1;
+	KEEP_ERRNO();
+
+	if (at < PAGE || last < at)
+		return false;
+	for (; at < last; at = (at | (PAGE - 1)) + 1)
+		if (!is_word_readable(at))
+			return false;
+	return is_word_readable(last);
+}
+
+/* Which thread it is, and of how many; with what it is to do before them in older versions. */
+static bool are_params(const void *params)
+{
+	const int *words = params;
+
+	if ((uintptr_t)params % sizeof(int) || !is_readable(params, 3 * sizeof(int)))
+		return false;
+	return (words[0] >= 0 && words[0] < words[1] && words[1] <= MAX_THREADS) ||
+	       (words[0] >= 0 && words[1] >= 0 && words[1] < words[2] && words[2] <= MAX_THREADS);
+}
+
+static bool is_tensor(const struct node_thread *t, const void *node)
+{
+	if ((uintptr_t)node % sizeof(void *) || !is_readable(node, DEPTH_OF_FIELDS / 2))
+		return false;
+	if (!t->engine->layout_known)
+		return true;
+	const struct tensor_layout *l = &t->engine->layout;
+	const int64_t *ne = tensor_ne(l, node);
+	if (!is_readable(node, (size_t)l->name + TENSOR_NAME_BYTES))
+		return false;
+	for (int i = 0; i < TENSOR_DIMS; i++)
+		if (ne[i] < 0 || ne[i] >> 48)
+			return false;
+	for (uint32_t i = 0; i < 2; i++) {
+		const void *source = tensor_source(l, node, i);
+		if (source && !is_readable(source, (size_t)l->name + TENSOR_NAME_BYTES))
+			return false;
+	}
+	return (uint32_t)tensor_int32(node, l->op) < OPERATION_CLASSES &&
+	       (uint32_t)tensor_int32(node, l->type) < MAX_TYPE;
+}
+
+bool node_arguments_hold(
+	struct node_thread *t, const void *params, const void *node, const void *mul)
+{
+	uint32_t *holds = &t->engine->profile->arguments_hold;
+
+	if (__atomic_load_n(holds, __ATOMIC_RELAXED))
+		return true;
+	if (are_params(params) && is_tensor(t, node) && (!mul || is_tensor(t, mul))) {
+		__atomic_store_n(holds, 1, __ATOMIC_RELAXED);
+		return true;
+	}
+	t->bytes = 0;
+	t->resolve_generation = 0;
+	if (brick_enabled() && !brick_thread_ready())
+		note_once("ggml.warning", "a function that is called for each node has other "
+					  "arguments than Brick knows: no node is timed by it");
+	return false;
+}
+
+static bool is_in_graph(const struct node_thread *t, const void *node)
+{
+	for (uint32_t i = 0; t->graph && i < t->graph->count; i++)
+		if (t->graph->nodes[i].node == node)
+			return true;
+	return false;
+}
+
+bool node_arguments_look(struct node_thread *t, const void *params, const void *node)
+{
+	return node && are_params(params) && (is_in_graph(t, node) || is_tensor(t, node));
+}
