@@ -189,6 +189,16 @@ static __attribute__((noinline, used)) int renamed(void)
 	return getpid() + 2;
 }
 
+/* What a table of symbols that lies calls functions: data, and a part of an instruction. */
+__asm__(".data\n.globl ggml_data\n.type ggml_data, %function\nggml_data: .zero 64\n"
+	".size ggml_data, 64\n.text\n.balign 16\n.globl ggml_piece\n"
+	".type ggml_piece, %function\nggml_piece: "
+#if defined(__x86_64__)
+	"movl $1, %eax\n.size ggml_piece, 3\n ret\n");
+#else
+	"mov x0, #1\n.size ggml_piece, 3\n ret\n");
+#endif
+
 static void test_others(void **state)
 {
 	const char *refused[FUNCTIONS];
@@ -198,6 +208,8 @@ static void test_others(void **state)
 	assert_ptr_equal(brick_patch_function(object, "llama_asked"), (void *)asked);
 	assert_ptr_equal(brick_patch_function(object, "ggml_renamed"), (void *)renamed);
 	assert_null(brick_patch_function(object, "llama_absent"));
+	assert_null(brick_patch_function(object, "ggml_data"));
+	assert_null(brick_patch_function(object, "ggml_piece"));
 	assert_int_equal(brick_patch_off(object, PATCH_ALL_GROUPS, 0), 0);
 	brick_patch_forget(object);
 }

@@ -22,6 +22,7 @@
 #include "attach/ggml/ggml_hooks.h"
 #include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/loader.h"
+#include "attach/ggml/method.h"
 #include "attach/ggml/nodes/node_text.h"
 #include "attach/ggml/nodes/node_ready.h"
 #include "attach/ggml/nodes/site_table.h"
@@ -63,10 +64,11 @@ static const struct patch_wish *make_wishes(void)
 
 	ggml_symbols_names(names);
 	for (int i = 0; list && i < GGML_SYMBOL_COUNT; i++) {
+		bool is_wanted = ggml_symbols[i].use != GGML_FOR_NODES || method_may_be_nodes();
 		list[i] = (struct patch_wish){.of = names[i],
-			.hook = self ? dlsym(self, names[i].name) : NULL,
+			.hook = self && is_wanted ? dlsym(self, names[i].name) : NULL,
 			.tell = (char *)&patched_told - (char *)__builtin_thread_pointer()};
-		if (!list[i].hook)
+		if (!list[i].hook && is_wanted)
 			dlerror();
 	}
 	if (!list)

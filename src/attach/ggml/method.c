@@ -31,16 +31,32 @@ static void use(enum method method)
 		note_method();
 }
 
-__attribute__((constructor)) static void read_environment(void)
+/* METHOD_PLAIN: none. */
+static enum method forced_method(void)
 {
 	const char *wanted = brick__environment("BRICK_ATTACH");
 
-	if (!wanted || !*wanted || !strcmp(wanted, "auto"))
+	return !wanted || !*wanted || !strcmp(wanted, "auto") ? METHOD_PLAIN
+	       : !strcmp(wanted, "callback")		      ? METHOD_CALLBACK
+	       : !strcmp(wanted, "graph")		      ? METHOD_GRAPHS
+							      : METHOD_NODES;
+}
+
+__attribute__((constructor)) static void read_environment(void)
+{
+	enum method forced = forced_method();
+
+	if (forced == METHOD_PLAIN)
 		return;
 	is_forced = 1;
-	use(!strcmp(wanted, "callback")	   ? METHOD_CALLBACK
-		: !strcmp(wanted, "graph") ? METHOD_GRAPHS
-					   : METHOD_NODES);
+	use(forced);
+}
+
+bool method_may_be_nodes(void)
+{
+	enum method forced = forced_method();
+
+	return forced == METHOD_PLAIN || forced == METHOD_NODES;
 }
 
 /* Words have commas between them. */

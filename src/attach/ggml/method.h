@@ -32,6 +32,9 @@ static inline int method_records_nodes(void)
 	return BRICK_LIKELY(brick_enabled()) && BRICK_LIKELY(method_is(METHOD_NODES));
 }
 
+/* False: another way is forced, which needs no hook of a node. */
+bool method_may_be_nodes(void);
+
 /* Is there nothing left to find out? */
 bool method_is_chosen(void);
 

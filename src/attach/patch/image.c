@@ -333,6 +333,22 @@ const struct image_part *image_part_at(const struct image *image, uint64_t addre
 	return NULL;
 }
 
+bool image_is_executed(const struct image *image, uint64_t address, uint64_t bytes)
+{
+	size_t count = 0;
+	GElf_Phdr p;
+
+	if (elf_getphdrnum(image->elf, &count))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (gelf_getphdr(image->elf, (int)i, &p) && p.p_type == PT_LOAD &&
+			(p.p_flags & PF_X) && address >= p.p_vaddr &&
+			address - p.p_vaddr < p.p_filesz &&
+			bytes <= p.p_filesz - (address - p.p_vaddr))
+			return true;
+	return false;
+}
+
 const uint8_t *image_bytes(const struct image *image, uint64_t address, uint64_t *available)
 {
 	const struct image_part *part = image_part_at(image, address, 1);

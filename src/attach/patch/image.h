@@ -72,5 +72,8 @@ const struct image_function *image_function_at(const struct image *image, uint64
 /* The part that holds all of these bytes, or NULL. */
 const struct image_part *image_part_at(const struct image *image, uint64_t address, uint64_t bytes);
 
+/* True if all of these bytes will be mapped to be executed, whatever sections say. */
+bool image_is_executed(const struct image *image, uint64_t address, uint64_t bytes);
+
 /* Those bytes and how many follow in the same part; NULL if they are in none. */
 const uint8_t *image_bytes(const struct image *image, uint64_t address, uint64_t *available);

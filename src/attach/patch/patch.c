@@ -27,6 +27,7 @@ struct patch {
 struct known_function {
 	char *name;
 	uintptr_t address;
+	uint64_t bytes;
 };
 
 struct patch_object {
@@ -61,13 +62,16 @@ static int keep_functions(struct patch_object *o, const struct image *image)
 {
 	for (size_t i = 0; i < image->functions.count; i++) {
 		const struct image_function *f = &image->functions.items[i];
-		if (!is_kept(f->name))
+		/* a table can lie, and what is kept here will be called */
+		if (!is_kept(f->name) || !f->bytes ||
+			!image_is_executed(image, f->address, f->bytes))
 			continue;
 		struct known_function *kept = array_add(&o->functions);
 		if (!kept)
 			return -ENOMEM;
 		*kept = (struct known_function){
-			strndup(f->name, image_name_length(f->name)), f->address + o->bias};
+			strndup(f->name, image_name_length(f->name)), f->address + o->bias,
+			f->bytes};
 		if (!kept->name) {
 			o->functions.count--;
 			return -ENOMEM;
@@ -131,6 +135,8 @@ static const char *make(
 	p->site = plan->site + o->bias;
 	p->thunk = o->memory + i * PLAN_ENTRY_BYTES;
 	p->slot = (uint64_t *)(o->memory + o->code_bytes) + i;
+	if (!image_is_executed(&s->image, plan->entry, plan->bytes))
+		return "it does not lie in code";
 	if (memcmp((const void *)(plan->entry + o->bias), file, plan->bytes))
 		return "its bytes in memory are not those of its file";
 	thunk.slot = (uintptr_t)p->slot - o->bias;
@@ -173,9 +179,11 @@ static void apply_all(struct patch_object *o, const struct survey *s,
 {
 	for (size_t i = 0; i < s->count; i++) {
 		o->results[i].name = wishes[i].of.name;
+		if (!wishes[i].hook)
+			continue;
 		if (s->entries[i].way == SURVEY_REFUSED)
 			o->results[i].refused = s->entries[i].plan.refused;
-		else if (s->entries[i].way == SURVEY_PATCHED && wishes[i].hook)
+		else if (s->entries[i].way == SURVEY_PATCHED)
 			apply(o, s, i, &wishes[i], is_live);
 	}
 }
@@ -253,6 +261,18 @@ const struct patch_result *brick_patch_results(const struct patch_object *object
 	return object->results;
 }
 
+/* Whole instructions from its first byte to its last: a place in the midst of code hardly has them. */
+static bool is_code(const struct known_function *f)
+{
+	const uint8_t *code = (const uint8_t *)f->address;
+	struct insn insn;
+
+	for (uint64_t at = 0; at < f->bytes; at += insn.length)
+		if (!insn_decode(&insn, code + at, f->bytes - at, f->address + at))
+			return false;
+	return true;
+}
+
 void *brick_patch_function(const struct patch_object *object, const char *name)
 {
 	struct known_function key = {.name = (char *)(uintptr_t)name},
@@ -264,7 +284,7 @@ void *brick_patch_function(const struct patch_object *object, const char *name)
 	if (!found || (found > list && !compare_names(found - 1, found)) ||
 		(found + 1 < list + object->functions.count && !compare_names(found, found + 1)))
 		return NULL;
-	return (void *)found->address;
+	return is_code(found) ? (void *)found->address : NULL;
 }
 
 static int turn_all(

@@ -58,7 +58,7 @@ BRICK_API int brick_patch_open(struct patch_object **out, const struct patch_pla
 BRICK_API const struct patch_result *brick_patch_results(
 	const struct patch_object *object, size_t *count);
 
-/* A function of the object by its name, exported or not; NULL: none, or several. */
+/* A function of the object by its name, exported or not; NULL: none, several, or no code. */
 BRICK_API void *brick_patch_function(const struct patch_object *object, const char *name);
 
 /*
