@@ -69,8 +69,8 @@ APART long f_words(long a, long b, long c, long d, long e, long f, long g, long 
 	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * j;
 }
 
-APART double f_doubles(double a, double b, double c, double d, double e, double f, double g, double h,
-	double i, double j)
+APART double f_doubles(double a, double b, double c, double d, double e, double f, double g,
+	double h, double i, double j)
 {
 	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * j;
 }
@@ -180,20 +180,22 @@ static APART void spoil(void)
 	(void)f_words(-1, -2, -3, -4, -5, -6, -7, -8, -9, -10);
 	f_nothing(&to, -77);
 #if defined(__x86_64__)
-	__asm__ volatile("movq $-1, %%rax\n movq %%rax, %%rcx\n movq %%rax, %%rdx\n movq %%rax, %%r8\n"
-			 "movq %%rax, %%r9\n movq %%rax, %%r10\n movq %%rax, %%r11\n"
-			 "movq %%rax, %%rsi\n movq %%rax, %%rdi\n movq %%rax, %%xmm0\n"
-			 "movaps %%xmm0, %%xmm1\n movaps %%xmm0, %%xmm2\n movaps %%xmm0, %%xmm3\n"
-			 "movaps %%xmm0, %%xmm4\n movaps %%xmm0, %%xmm5\n movaps %%xmm0, %%xmm6\n"
-			 "movaps %%xmm0, %%xmm7\n"
-			 :
-			 :
-			 : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "rsi", "rdi", "xmm0", "xmm1",
-			 "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
+	__asm__ volatile(
+		"movq $-1, %%rax\n movq %%rax, %%rcx\n movq %%rax, %%rdx\n movq %%rax, %%r8\n"
+		"movq %%rax, %%r9\n movq %%rax, %%r10\n movq %%rax, %%r11\n"
+		"movq %%rax, %%rsi\n movq %%rax, %%rdi\n movq %%rax, %%xmm0\n"
+		"movaps %%xmm0, %%xmm1\n movaps %%xmm0, %%xmm2\n movaps %%xmm0, %%xmm3\n"
+		"movaps %%xmm0, %%xmm4\n movaps %%xmm0, %%xmm5\n movaps %%xmm0, %%xmm6\n"
+		"movaps %%xmm0, %%xmm7\n"
+		:
+		:
+		: "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "rsi", "rdi", "xmm0", "xmm1",
+		"xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7");
 	if (__builtin_cpu_supports("avx"))
-		__asm__ volatile("vzeroall" ::: "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
-			"xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
-			"xmm15");
+		__asm__ volatile("vzeroall" ::
+					 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+				 "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+				 "xmm14", "xmm15");
 #elif defined(__aarch64__)
 	__asm__ volatile("mov x0, #-1\n mov x1, x0\n mov x2, x0\n mov x3, x0\n mov x4, x0\n"
 			 "mov x5, x0\n mov x6, x0\n mov x7, x0\n mov x8, x0\n mov x9, x0\n"
@@ -266,7 +268,8 @@ static void judge(bool is_right, const char *name, int way, bool is_left)
 {
 	bool was_left = is_left && (ways[way] == around || ways[way] == hooked);
 
-	is_right &= entered == 1 && left == was_left && (const char *)caller_seen > &__executable_start &&
+	is_right &= entered == 1 && left == was_left &&
+		    (const char *)caller_seen > &__executable_start &&
 		    (const char *)caller_seen < &etext;
 	if (!is_right)
 		printf("%s, way %d: not so (entered %ld, left %ld)\n", name, way, (long)entered,
@@ -286,25 +289,25 @@ static const void *lead_to(void (*function)(void))
 }
 
 /* The result of f(...) both ways, as bytes. */
-#define TRY(type, f, ...)                                                                        \
-	do {                                                                                     \
-		const type expected = f(__VA_ARGS__);                                            \
-		for (int way = 0; way < WAYS; way++) {                                           \
-			__typeof__(&f) through = (__typeof__(&f))ways[way];                      \
-			lead_to((void (*)(void))f);                                              \
-			const type got = through(__VA_ARGS__);                                   \
-			judge(got == expected, #f, way, true);                                   \
-		}                                                                                \
+#define TRY(type, f, ...)                                                   \
+	do {                                                                \
+		const type expected = f(__VA_ARGS__);                       \
+		for (int way = 0; way < WAYS; way++) {                      \
+			__typeof__(&f) through = (__typeof__(&f))ways[way]; \
+			lead_to((void (*)(void))f);                         \
+			const type got = through(__VA_ARGS__);              \
+			judge(got == expected, #f, way, true);              \
+		}                                                           \
 	} while (0)
-#define TRY_BYTES(type, f, ...)                                                                  \
-	do {                                                                                     \
-		const type expected = f(__VA_ARGS__);                                            \
-		for (int way = 0; way < WAYS; way++) {                                           \
-			__typeof__(&f) through = (__typeof__(&f))ways[way];                      \
-			lead_to((void (*)(void))f);                                              \
-			const type got = through(__VA_ARGS__);                                   \
-			judge(!memcmp(&got, &expected, sizeof(got)), #f, way, true);             \
-		}                                                                                \
+#define TRY_BYTES(type, f, ...)                                                      \
+	do {                                                                         \
+		const type expected = f(__VA_ARGS__);                                \
+		for (int way = 0; way < WAYS; way++) {                               \
+			__typeof__(&f) through = (__typeof__(&f))ways[way];          \
+			lead_to((void (*)(void))f);                                  \
+			const type got = through(__VA_ARGS__);                       \
+			judge(!memcmp(&got, &expected, sizeof(got)), #f, way, true); \
+		}                                                                    \
 	} while (0)
 
 static void try_nothing(void)
@@ -322,8 +325,8 @@ WIDE static void try_eight(void)
 {
 	for (int way = 0; way < WAYS; way++) {
 		__typeof__(&f_eight) through = (__typeof__(&f_eight))ways[way];
-		eight_floats to = {0}, a = {1, 2, 3, 4, 5, 6, 7, 8}, b = {8, 1, 8, 1, 8, 1, 8, 0.5f},
-			     expected = a - b;
+		eight_floats to = {0}, a = {1, 2, 3, 4, 5, 6, 7, 8},
+			     b = {8, 1, 8, 1, 8, 1, 8, 0.5f}, expected = a - b;
 		lead_to((void (*)(void))f_eight);
 		through(&to, a, b);
 		judge(!memcmp(&to, &expected, sizeof(to)), "f_eight", way, true);
@@ -367,7 +370,8 @@ static void try_ends(void)
 		void *with = NULL;
 		memcpy(&undone[1], &(char){(char)way}, 1);
 		lead_to((void (*)(void))f_ends);
-		if (pthread_create(&thread, NULL, end_through, undone) || pthread_join(thread, &with))
+		if (pthread_create(&thread, NULL, end_through, undone) ||
+			pthread_join(thread, &with))
 			failed = 1;
 		judge(with == undone && undone[0], "f_ends", way, false);
 	}

@@ -34,12 +34,12 @@ enum params_kind { PARAMS_UNKNOWN = 0, PARAMS_PLAIN, PARAMS_WITH_TASK };
 
 /* The barrier at which every graph has ended so far. Threads that see a graph end write it. */
 struct barrier_profile {
-	uintptr_t barrier; /* where it is called from; 0: no graph has ended yet */
-	uint32_t agreed;   /* graphs after the first that ended there too */
-	uint32_t refuted;  /* it is not always the last */
-	uint32_t params;   /* enum params_kind, of struct compute_params */
+	uintptr_t barrier;	 /* where it is called from; 0: no graph has ended yet */
+	uint32_t agreed;	 /* graphs after the first that ended there too */
+	uint32_t refuted;	 /* it is not always the last */
+	uint32_t params;	 /* enum params_kind, of struct compute_params */
 	uint32_t arguments_hold; /* of the function that is called for a node (node_arguments.h) */
-	uint32_t is_past;  /* its calls skip the hook, as no thread waits for another (slots.h) */
+	uint32_t is_past; /* its calls skip the hook, as no thread waits for another (slots.h) */
 };
 
 /* What an operation's number means; found out when it is first met. */

@@ -69,9 +69,8 @@ static int keep_functions(struct patch_object *o, const struct image *image)
 		struct known_function *kept = array_add(&o->functions);
 		if (!kept)
 			return -ENOMEM;
-		*kept = (struct known_function){
-			strndup(f->name, image_name_length(f->name)), f->address + o->bias,
-			f->bytes};
+		*kept = (struct known_function){strndup(f->name, image_name_length(f->name)),
+			f->address + o->bias, f->bytes};
 		if (!kept->name) {
 			o->functions.count--;
 			return -ENOMEM;
@@ -261,7 +260,8 @@ const struct patch_result *brick_patch_results(const struct patch_object *object
 	return object->results;
 }
 
-/* Whole instructions from its first byte to its last: a place in the midst of code hardly has them. */
+/* Whole instructions from its first byte to its last: a place in the midst of code hardly has them.
+ */
 static bool is_code(const struct known_function *f)
 {
 	const uint8_t *code = (const uint8_t *)f->address;

@@ -568,6 +568,17 @@ void node_sites_join(struct node_thread *t, const void *node)
 	node_sites_of(t, found, index);
 }
 
+int known_graphs_have(const void *node)
+{
+	int has = -1;
+	HOLD(&known_graphs_mutex);
+
+	for (struct known_graph *g = graphs; g && has <= 0; g = g->next)
+		if (g->users)
+			has = find_node(g, node) < g->count;
+	return has;
+}
+
 /* The node in the thread's graph, from where it is on, or the graph's count. */
 static uint32_t find(const struct node_thread *t, const void *node, uint64_t shape)
 {

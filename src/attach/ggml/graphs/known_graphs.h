@@ -63,6 +63,9 @@ void node_sites_of(struct node_thread *t, struct known_graph *graph, uint32_t in
 /* The same, by the node that the thread is about to begin: a graph that is held and has it. */
 void node_sites_join(struct node_thread *t, const void *node);
 
+/* Has a graph that is being computed that node? 0: no; -1: no graph is known. */
+int known_graphs_have(const void *node);
+
 /* The site of a node that is not where it was expected; 0: none, see brick and layer. */
 uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part);
 

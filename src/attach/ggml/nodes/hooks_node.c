@@ -97,7 +97,8 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 		SYS_KEEPING(node_watch_begin, t, params, node, mul);
 	if (t->mode == NODE_MODE_OFF && !method_records_nodes())
 		return;
-	if (BRICK_UNLIKELY(t->plan != NULL) && (int)SYS_KEEPING(node_run_refused, t, node, mul != NULL))
+	if (BRICK_UNLIKELY(t->plan != NULL) &&
+		(int)SYS_KEEPING(node_run_refused, t, node, mul != NULL))
 		return;
 	uint32_t serial = shared_get(&attach_shared.graph_serial);
 	int timed = --t->hook_left == 0;

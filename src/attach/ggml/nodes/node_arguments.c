@@ -10,9 +10,8 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "attach/common/notes_once.h"
+#include "attach/ggml/graphs/known_graphs.h"
 #include "base/scope.h"
-#include "brick/brick.h"
 
 enum { PAGE = 4096, MAX_THREADS = 4096, MAX_TYPE = 1 << 12, DEPTH_OF_FIELDS = 512 };
 
@@ -35,11 +34,11 @@ static bool is_readable(const void *from, size_t bytes)
 }
 
 /* Which thread it is, and of how many; with what it is to do before them in older versions. */
-static bool are_params(const void *params)
+static bool are_params(const void *params, bool is_near)
 {
 	const int *words = params;
 
-	if ((uintptr_t)params % sizeof(int) || !is_readable(params, 3 * sizeof(int)))
+	if (!is_near && ((uintptr_t)params % sizeof(int) || !is_readable(params, 3 * sizeof(int))))
 		return false;
 	return (words[0] >= 0 && words[0] < words[1] && words[1] <= MAX_THREADS) ||
 	       (words[0] >= 0 && words[1] >= 0 && words[1] < words[2] && words[2] <= MAX_THREADS);
@@ -67,6 +66,14 @@ static bool is_tensor(const struct node_thread *t, const void *node)
 	       (uint32_t)tensor_int32(node, l->type) < MAX_TYPE;
 }
 
+/* Where a graph is known, what is not in it is none of its nodes, and only looks like one. */
+static bool is_node(const struct node_thread *t, const void *node)
+{
+	int has = known_graphs_have(node);
+
+	return has < 0 ? is_tensor(t, node) : has;
+}
+
 bool node_arguments_hold(
 	struct node_thread *t, const void *params, const void *node, const void *mul)
 {
@@ -74,27 +81,27 @@ bool node_arguments_hold(
 
 	if (__atomic_load_n(holds, __ATOMIC_RELAXED))
 		return true;
-	if (are_params(params) && is_tensor(t, node) && (!mul || is_tensor(t, mul))) {
+	if (are_params(params, false) && is_node(t, node) && (!mul || is_node(t, mul))) {
 		__atomic_store_n(holds, 1, __ATOMIC_RELAXED);
 		return true;
 	}
 	t->bytes = 0;
 	t->resolve_generation = 0;
-	if (brick_enabled() && !brick_thread_ready())
-		note_once("ggml.warning", "a function that is called for each node has other "
-					  "arguments than Brick knows: no node is timed by it");
 	return false;
 }
 
 static bool is_in_graph(const struct node_thread *t, const void *node)
 {
-	for (uint32_t i = 0; t->graph && i < t->graph->count; i++)
+	for (uint32_t i = 0; i < t->graph->count; i++)
 		if (t->graph->nodes[i].node == node)
 			return true;
 	return false;
 }
 
-bool node_arguments_look(struct node_thread *t, const void *params, const void *node)
+bool node_arguments_look(struct node_thread *t, const void *params, const void *node, bool is_near)
 {
-	return node && are_params(params) && (is_in_graph(t, node) || is_tensor(t, node));
+	bool is_at_it = t->graph && t->graph_serial == shared_get(&attach_shared.graph_serial);
+
+	return node && are_params(params, is_near) &&
+	       (is_at_it ? is_in_graph(t, node) : is_node(t, node));
 }

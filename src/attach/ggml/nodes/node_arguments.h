@@ -17,19 +17,19 @@
 bool node_arguments_hold(
 	struct node_thread *t, const void *params, const void *node, const void *mul);
 
-/* The same for a call whose node nobody expects. */
-bool node_arguments_look(struct node_thread *t, const void *params, const void *node);
+/* is_near: params are known to be readable. */
+bool node_arguments_look(struct node_thread *t, const void *params, const void *node, bool is_near);
 
 /*
- * For a function of which nobody knows the prototype, every call is looked at: a node that the
- * graph has is one, and what computes it lies on the caller's stack, or must be readable.
+ * The same for a function of which nobody knows the prototype: every call is looked at. The node
+ * that the graph has next is one, and what computes it lies on the caller's stack.
  */
-static inline bool node_arguments_seem(
-	struct node_thread *t, const void *params, const void *node)
+static inline bool node_arguments_seem(struct node_thread *t, const void *params, const void *node)
 {
 	enum { NEAR = 4096 };
-	bool is_near = (uintptr_t)params - (uintptr_t)__builtin_frame_address(0) < NEAR;
+	bool is_near = (uintptr_t)params - (uintptr_t)__builtin_frame_address(0) < NEAR &&
+		       (uintptr_t)params % sizeof(int) == 0;
 
 	return (is_near && node && t->nodes[t->node_next].node == node) ||
-	       (SYS_KEEPING(node_arguments_look, t, params, node) & 1);
+	       (SYS_KEEPING(node_arguments_look, t, params, node, is_near) & 1);
 }

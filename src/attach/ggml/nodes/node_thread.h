@@ -80,7 +80,7 @@ struct node_thread {
 	uint64_t begin, end, wait, inner; /* ticks; end 0: no barrier was met */
 	uintptr_t last_barrier;		  /* where the last one was called from */
 	uint32_t site, cost;
-	uint32_t barrier_cost; /* of the barrier that it is in, if timed, and 1; else 0 */
+	uint32_t barrier_cost;	     /* of the barrier that it is in, if timed, and 1; else 0 */
 	struct brick_timing *events; /* nodes that are over; `mark`: what its hook cost, if timed */
 	uint32_t event_count, event_capacity;
 
