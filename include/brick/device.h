@@ -54,7 +54,7 @@ BRICK_API struct brick_backend_device *brick_device_backend(struct brick_device 
 /* Mode of this device from now on; until then the session's. -EINVAL: no such mode. */
 BRICK_API int brick_device_mode_set(struct brick_device *device, enum brick_mode mode);
 
-/* The mode that was set; else the session's, or BRICK_MODE_NONE while there is none. */
+/* The mode that was set; else, and for NULL, the session's (brick_mode_get()). */
 BRICK_API enum brick_mode brick_device_mode_get(struct brick_device *device);
 
 /* Returns how many bricks began on its queues and are neither recorded nor counted as lost yet. */

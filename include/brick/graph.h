@@ -17,6 +17,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include "brick/export.h"
 
 BRICK_BEGIN_DECLS
@@ -211,6 +212,23 @@ static inline int brick_graph_add_kernel(struct brick_graph *graph, const char *
 	return brick_graph_add(graph, &node);
 }
 
+/* Add a kernel with its whole grid and block, and the hash of its source (0: not known). */
+static inline int brick_graph_add_launch(struct brick_graph *graph, const char *name,
+	const uint32_t grid[3], const uint32_t block[3], uint64_t shared_bytes, uint64_t code)
+{
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
+
+	node.kind = BRICK_NODE_KERNEL;
+	node.name = name;
+	for (int i = 0; i < 3; i++) {
+		node.kernel.grid[i] = grid[i];
+		node.kernel.block[i] = block[i];
+	}
+	node.kernel.shared_bytes = shared_bytes;
+	node.kernel.code = code;
+	return brick_graph_add(graph, &node);
+}
+
 /* Close the innermost scope; returns its node. BRICK_ESTATE: none is open. */
 BRICK_API int brick_graph_pop(struct brick_graph *graph);
 
@@ -286,6 +304,9 @@ typedef int (*brick_graph_write_fn)(void *context, const char *data, size_t byte
  */
 BRICK_API int brick_graph_write(
 	struct brick_graph *graph, int format, brick_graph_write_fn write, void *context);
+
+/* The same to a stream. -EIO: it took not all of it. */
+BRICK_API int brick_graph_print(struct brick_graph *graph, int format, FILE *out);
 
 /* The same to a file that appears under its name only when it is whole. Also -errno. */
 BRICK_API int brick_graph_save(struct brick_graph *graph, int format, const char *path);

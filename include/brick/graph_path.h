@@ -16,6 +16,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include "brick/export.h"
 #include "brick/graph.h"
 
@@ -40,6 +41,12 @@ struct brick_graph_path {
 
 /* The longest chain. Among equally long ones it is always the same. BRICK_ECYCLE. -ENOMEM. */
 BRICK_API int brick_graph_critical_path(struct brick_graph *graph, struct brick_graph_path *out);
+
+/*
+ * Write the critical path as text: its length, and the nodes on it with their own times, the
+ * longest `rows` of them (0: all) in the order of time. Errors as above. -EIO.
+ */
+BRICK_API int brick_graph_path_print(struct brick_graph *graph, size_t rows, FILE *out);
 
 /* The times of a node if everything runs as early as it can, and how much later it could begin. */
 struct brick_graph_times {
@@ -125,6 +132,23 @@ BRICK_API int brick_graph_summarize(struct brick_graph *graph, struct brick_grap
  */
 BRICK_API double brick_roofline_distance(
 	double achieved, double peak, double intensity, double bandwidth);
+
+/* A kernel, and its distance from the roof. */
+struct brick_graph_distance {
+	size_t size;   /* sizeof(struct brick_graph_distance) */
+	uint32_t node; /* the kernel */
+	double distance;
+};
+
+#define BRICK_GRAPH_DISTANCE_INIT BRICK_SIZED(struct brick_graph_distance)
+
+/*
+ * Distances of the kernels whose speed and intensity are known, in the order in which they were
+ * added. peak in FLOP/s, bandwidth in bytes/s. Writes at most `capacity`; returns how many there
+ * are. -EINVAL: a roof that makes no sense.
+ */
+BRICK_API int brick_graph_roofline(struct brick_graph *graph, double peak, double bandwidth,
+	struct brick_graph_distance *out, size_t capacity);
 
 BRICK_END_DECLS
 

@@ -154,8 +154,11 @@ static inline brick_span brick_lap_site(brick_span span, uint32_t site, uint32_t
 	return BRICK_UNLIKELY(span || brick_enabled()) ? brick__lap_site(span, site, next) : 0;
 }
 
-/* End it as brick_end() does. Returns how long it took, in ns; 0: nothing was measured. */
-BRICK_API uint64_t brick_end_ns(brick_span span);
+/*
+ * End it, and say how many elements it produced (0: not known). Returns how long it took, in ns; 0:
+ * nothing was measured.
+ */
+BRICK_API uint64_t brick_end_ns(brick_span span, uint64_t elements);
 
 /* Returns the ns since an open brick of this thread began; 0: it is not open here. */
 BRICK_API uint64_t brick_elapsed_ns(brick_span span);
@@ -224,14 +227,25 @@ struct brick_async {
 /* Begin it, on any thread. Its session is 0 where nothing records. */
 BRICK_API struct brick_async brick_async_begin(uint32_t brick);
 
-/* End it, on any thread, once. Returns how long it took, in ns; 0: nothing was measured. */
-BRICK_API uint64_t brick_async_end(const struct brick_async *async);
+/*
+ * End it, on any thread, once, and say how many elements it produced (0: not known). Returns how
+ * long it took, in ns; 0: nothing was measured.
+ */
+BRICK_API uint64_t brick_async_end(const struct brick_async *async, uint64_t elements);
+
+/*
+ * The same under a name that is known only now. It becomes an execution of the brick `name`, which
+ * is registered in `category` unless there is one; NULL: the brick that was begun. `track` names
+ * the lane that shows it: NULL is "Asynchronous", and so is any beyond the first 64 names.
+ */
+BRICK_API uint64_t brick_async_end_as(const struct brick_async *async, const char *name,
+	uint32_t category, const char *track, uint64_t elements);
 
 /*
  * The same for work that was not begun: from `begin` (brick_ticks()) until now. -ENOENT: nothing
  * records. -EINVAL: no such brick, or begun in the future. BRICK_EFULL, -ENOMEM: no lane.
  */
-BRICK_API int brick_record_deferred(uint32_t brick, uint64_t begin);
+BRICK_API int brick_record_deferred(uint32_t brick, uint64_t begin, uint64_t elements);
 
 /* A point in time, and a value over time, both named by a registered brick. */
 BRICK_API void brick_instant(uint32_t brick);

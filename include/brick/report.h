@@ -47,18 +47,20 @@ enum brick_report_by {
 
 /* Options of a report. */
 struct brick_report_options {
-	size_t size;	  /* sizeof(struct brick_report_options) */
-	uint32_t by;	  /* enum brick_report_by */
-	uint32_t rows;	  /* at most so many; 0: all */
-	const char *file; /* a recording instead of the session; NULL: the session */
+	size_t size;	     /* sizeof(struct brick_report_options) */
+	uint32_t by;	     /* enum brick_report_by */
+	uint32_t rows;	     /* at most so many; 0: all */
+	const char *file;    /* a recording instead of the session; NULL: the session */
+	const char *columns; /* as `brick report --columns`, "self,/token,avg" say; NULL: the usual
+			      */
 };
 
 #define BRICK_REPORT_OPTIONS_INIT BRICK_SIZED(struct brick_report_options)
 
 /*
- * Write an answer. options may be NULL. -EINVAL: format, size or by. -E2BIG: fields that are not
- * known. -ENOENT: no session ran. -ENOMEM; BRICK_EFORMAT and others: the recording cannot be read.
- * -EIO: `out` took not all of it.
+ * Write an answer. options may be NULL. -EINVAL: format, size, by or columns. -E2BIG: fields that
+ * are not known. -ENOENT: no session ran. -ENOMEM; BRICK_EFORMAT and others: the recording cannot
+ * be read. -EIO: `out` took not all of it.
  */
 BRICK_API int brick_report_write(
 	FILE *out, enum brick_report_format format, const struct brick_report_options *options);
@@ -77,8 +79,11 @@ struct brick_summary {
 	double coverage;	    /* share of wall_ns that is in bricks, 0 to 1 */
 	double cost_low, cost_high; /* share of wall_ns that recording took: 95 % */
 	uint64_t device_ns;	    /* time of commands on devices */
-	uint64_t lost; /* records that were dropped, refused or unmatched, all together */
-	uint64_t open; /* bricks that had not ended */
+	uint64_t lost;	    /* records that were dropped, refused or unmatched, all together */
+	uint64_t open;	    /* bricks that had not ended */
+	uint64_t bricks_ns; /* sum of the bricks' own times on threads, or where none ran there on
+			       queues */
+	double elements_per_brick_s; /* of bricks_ns */
 };
 
 #define BRICK_SUMMARY_INIT BRICK_SIZED(struct brick_summary)

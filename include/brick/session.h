@@ -79,8 +79,40 @@ BRICK_API void brick_resume(void);
  */
 BRICK_API int brick_reset(void);
 
+/*
+ * The session's mode from now on: of all devices that have none of their own. BRICK_MODE_NONE
+ * switches recording off, as brick_pause() does. -EINVAL: no such mode. -ENOENT: no session.
+ */
+BRICK_API int brick_mode_set(enum brick_mode mode);
+
+/* The session's mode; BRICK_MODE_NONE: there is no session. */
+BRICK_API enum brick_mode brick_mode_get(void);
+
+/*
+ * Are executions kept one by one from now on, for brick_graph_of_session() and the steps of
+ * reports, or only counted? Statistics are the same. A session with a recording or a ring keeps
+ * them from its start on. A thread changes at its next brick outside of others. -ENOENT: no
+ * session. BRICK_ESTATE: a recording is written, which needs them.
+ */
+BRICK_API int brick_session_graph_set(int is_on);
+
+/* 1 or 0. -ENOENT: no session. */
+BRICK_API int brick_session_graph_get(void);
+
+/* ns since the session's epoch: its start, or the last brick_epoch_begin(). 0: no session. */
+BRICK_API uint64_t brick_epoch_ns(void);
+
+/* Begin an epoch and keep the statistics, which brick_reset() does not. -ENOENT: no session. */
+BRICK_API int brick_epoch_begin(void);
+
 /* Add the note "key=value" to the recording. Newlines are replaced. -ENOENT: no session. */
 BRICK_API int brick_note(const char *key, const char *format, ...) BRICK_PRINTF(2, 3);
+
+/*
+ * The last note of that key, cut to `bytes` with its terminating 0. Returns how long it is. value
+ * may be NULL if bytes is 0. -ENOENT: no session. BRICK_ENOTRECORDED: no such note.
+ */
+BRICK_API int brick_note_get(const char *key, char *value, size_t bytes);
 
 /*
  * A program's own facts about its memory, as notes that reports show: "l2.hit_rate", a share from 0
@@ -89,6 +121,10 @@ BRICK_API int brick_note(const char *key, const char *format, ...) BRICK_PRINTF(
  */
 BRICK_API int brick_l2_hit_rate_set(double share);
 BRICK_API int brick_zero_copy_set(int is_used);
+
+/* What was set last; the second returns 1 or 0. Errors as of brick_note_get(). */
+BRICK_API int brick_l2_hit_rate_get(double *share);
+BRICK_API int brick_zero_copy_get(void);
 
 /*
  * Further sessions: one for each model, say. Each has its own bricks, statistics, steps, notes,

@@ -55,6 +55,14 @@ BRICK_API int brick_device_stats_get(uint32_t brick, struct brick_stats *out);
  */
 BRICK_API int brick_category_stats_get(uint32_t category, struct brick_stats *out);
 
+/*
+ * Add numbers that were measured elsewhere to a brick's statistics: count, total_ns, self_ns,
+ * wait_ns, min_ns, max_ns, elements, bytes, bytes_out and flops. They are in no histogram and on no
+ * time line. -EINVAL: no such brick, size, count 0, or min_ns beyond max_ns. -ENOENT: nothing
+ * records.
+ */
+BRICK_API int brick_stats_add(uint32_t brick, const struct brick_stats *more);
+
 /* The session's losses so far, over all threads. */
 struct brick_losses {
 	size_t size; /* sizeof(struct brick_losses) */

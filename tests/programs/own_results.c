@@ -155,7 +155,7 @@ static void after_a_reset(struct brick_session_options options)
 	assert(!brick_session_start(&options));
 	run_steps();
 	uint64_t async = brick_ticks();
-	assert(!brick_record_deferred(BRICK_SAMPLING, async));
+	assert(!brick_record_deferred(BRICK_SAMPLING, async, 0));
 	assert(!brick_reset());
 	uint64_t reset = brick_ticks();
 	run_steps();

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "brick/error.h"
@@ -208,6 +209,80 @@ static void deep_chains_need_no_stack(void **state)
 
 /* ---- The reference: what graph_path.h says, said again without any regard for speed. ---- */
 
+static uint32_t launch(struct brick_graph *g, const char *name, uint64_t ns, double tflops)
+{
+	const uint32_t grid[3] = {4, 5, 6}, block[3] = {7, 8, 9};
+	int id = brick_graph_add_launch(g, name, grid, block, 4096, 0x1234);
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
+
+	assert_int_equal(brick_graph_node_get(g, (uint32_t)id, &node), 0);
+	assert_memory_equal(node.kernel.grid, grid, sizeof(grid));
+	assert_memory_equal(node.kernel.block, block, sizeof(block));
+	assert_int_equal(node.kernel.code, 0x1234);
+	assert_int_equal(node.kernel.shared_bytes, 4096);
+	node.flags = BRICK_NODE_HAS_TIME;
+	if (tflops > 0)
+		node.flags |= BRICK_NODE_HAS_TFLOPS | BRICK_NODE_HAS_INTENSITY;
+	node.name = name;
+	node.time_ns = ns;
+	node.kernel.tflops = tflops;
+	node.kernel.intensity = 2;
+	return (uint32_t)brick_graph_add(g, &node);
+}
+
+static void distances_from_a_roof(void **state)
+{
+	struct brick_graph *g = *state;
+	struct brick_graph_distance d[4] = {BRICK_GRAPH_DISTANCE_INIT};
+
+	launch(g, "unknown", 1, 0);
+	uint32_t slow = launch(g, "slow", 1, 0.5), fast = launch(g, "fast", 1, 2);
+	assert_int_equal(brick_graph_roofline(g, 10e12, 1e12, d, 4), 2);
+	assert_int_equal(d[0].node, slow);
+	assert_true(fabs(d[0].distance - 0.75) < 1e-12);
+	assert_int_equal(d[1].node, fast);
+	assert_true(fabs(d[1].distance) < 1e-12);
+	assert_int_equal(brick_graph_roofline(g, 10e12, 1e12, NULL, 0), 2);
+	assert_int_equal(brick_graph_roofline(g, 0, 1e12, d, 4), -EINVAL);
+	assert_int_equal(brick_graph_roofline(g, 1, NAN, d, 4), -EINVAL);
+}
+
+static void text_to_a_stream(void **state)
+{
+	struct brick_graph *g = *state;
+	char *text = NULL;
+	size_t bytes = 0;
+
+	int layer = brick_graph_enter_layer(g, 3);
+	brick_graph_enter_brick(g, "Qkv\033", 200000, 1);
+	brick_graph_pop(g);
+	brick_graph_enter_brick(g, "RmsNorm", 1500, 1);
+	brick_graph_pop(g);
+	brick_graph_enter_brick(g, "Act", 30000, 1);
+	brick_graph_pop(g);
+	brick_graph_pop(g);
+	assert_int_equal(layer, 0);
+	FILE *out = open_memstream(&text, &bytes);
+	assert_int_equal(brick_graph_path_print(g, 2, out), 0);
+	assert_string_equal(text, "Critical path  231.5\xc2\xb5s, nodes 3\n"
+				  "  BEGIN  OWN  NODE\n"
+				  "  0.0\xc2\xb5s  200.0\xc2\xb5s  Qkv\\x1b\n"
+				  "  201.5\xc2\xb5s  30.0\xc2\xb5s  Act\n");
+	assert_int_equal(brick_graph_print(g, BRICK_GRAPH_TREE, out), 0);
+	assert_non_null(strstr(text, "Layer 3\n"));
+	assert_int_equal(brick_graph_print(g, 99, out), -EINVAL);
+	assert_int_equal(brick_graph_print(g, BRICK_GRAPH_TREE, NULL), -EINVAL);
+	assert_int_equal(brick_graph_path_print(g, 0, NULL), -EINVAL);
+	fclose(out);
+	free(text);
+	FILE *full = fopen("/dev/full", "w");
+	if (full) {
+		assert_int_equal(brick_graph_print(g, BRICK_GRAPH_TREE, full), -EIO);
+		assert_int_equal(brick_graph_path_print(g, 0, full), -EIO);
+		fclose(full);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +290,8 @@ int main(void)
 		GRAPH_TEST(f134_opportunities),
 		GRAPH_TEST(f135_summary),
 		GRAPH_TEST(cycles_are_named),
+		GRAPH_TEST(distances_from_a_roof),
+		GRAPH_TEST(text_to_a_stream),
 		cmocka_unit_test(deep_chains_need_no_stack),
 	};
 	return cmocka_run_group_tests_name("graph_answers", tests, NULL, NULL);

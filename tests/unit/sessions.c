@@ -196,7 +196,7 @@ static void switches_are_their_own(void **state)
 
 static void *ends_here(void *async)
 {
-	assert_true(brick_async_end(async) > 0);
+	assert_true(brick_async_end(async, 0) > 0);
 	return NULL;
 }
 

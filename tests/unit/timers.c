@@ -37,13 +37,13 @@ static void end_and_elapsed(void **state)
 	spin_us(50);
 	uint64_t elapsed = brick_elapsed_ns(inner), outer_elapsed = brick_elapsed_ns(outer);
 	assert_true(elapsed >= 50000 && outer_elapsed >= elapsed);
-	uint64_t ended = brick_end_ns(inner);
+	uint64_t ended = brick_end_ns(inner, 0);
 	assert_true(ended >= elapsed);
 	assert_int_equal(ended, stats_of(BRICK_RMS_NORM).total_ns);
 	assert_int_equal(brick_elapsed_ns(inner), 0);
-	ended = brick_end_ns(outer);
+	ended = brick_end_ns(outer, 0);
 	assert_int_equal(ended, stats_of(BRICK_SAMPLING).total_ns);
-	assert_int_equal(brick_end_ns(0), 0);
+	assert_int_equal(brick_end_ns(0, 0), 0);
 	assert_int_equal(brick_elapsed_ns(0), 0);
 }
 
@@ -84,7 +84,7 @@ static void *end_elsewhere(void *async)
 {
 	brick_span own = brick_begin(BRICK_EMBEDDING);
 
-	assert_true(brick_async_end(async) >= 300000);
+	assert_true(brick_async_end(async, 0) >= 300000);
 	brick_end(own);
 	return NULL;
 }
@@ -103,9 +103,9 @@ static void asynchronous(void **state)
 	struct brick_async b = brick_async_begin(BRICK_LM_HEAD);
 	uint64_t start = brick_ticks();
 	spin_us(100);
-	uint64_t a_ns = brick_async_end(&a);
+	uint64_t a_ns = brick_async_end(&a, 0);
 	spin_us(200);
-	assert_int_equal(brick_record_deferred(BRICK_LAYER_NORM, start), 0);
+	assert_int_equal(brick_record_deferred(BRICK_LAYER_NORM, start, 0), 0);
 	assert_int_equal(pthread_create(&thread, NULL, end_elsewhere, &b), 0);
 	pthread_join(thread, NULL);
 	brick_end(around);
@@ -119,8 +119,8 @@ static void asynchronous(void **state)
 	assert_int_equal(stats_of(BRICK_SAMPLING).self_ns, stats_of(BRICK_SAMPLING).total_ns);
 	struct brick_stats device = BRICK_STATS_INIT;
 	assert_int_equal(brick_device_stats_get(BRICK_RMS_NORM, &device), BRICK_ENOTRECORDED);
-	assert_int_equal(brick_record_deferred(BRICK_LAYER_NORM, brick_ticks() * 2), -EINVAL);
-	assert_int_equal(brick_record_deferred(1000, start), -EINVAL);
+	assert_int_equal(brick_record_deferred(BRICK_LAYER_NORM, brick_ticks() * 2, 0), -EINVAL);
+	assert_int_equal(brick_record_deferred(1000, start, 0), -EINVAL);
 	emit_all(f, AT_ONCE);
 	struct run *run = finish(f, DRAIN_END_CLOSED);
 	assert_int_equal(samples_of(run, "RmsNorm"), 1);
@@ -156,12 +156,12 @@ static void asynchronous_hours_later(void **state)
 	open_drain(f);
 	struct brick_async async = brick_async_begin(BRICK_LM_HEAD);
 	spin_us(20000);
-	brick_async_end(&async); /* the first one makes the queue */
+	brick_async_end(&async, 0); /* the first one makes the queue */
 	clock->mult += mult / 100;
 	brick_span around = brick_begin(BRICK_SAMPLING);
 	async = brick_async_begin(BRICK_RMS_NORM);
 	spin_us(50);
-	brick_async_end(&async);
+	brick_async_end(&async, 0);
 	brick_end(around);
 	clock->mult = mult;
 	emit_all(f, AT_ONCE);
@@ -179,8 +179,8 @@ static void when_off(void **state)
 	struct brick_async async = brick_async_begin(BRICK_RMS_NORM);
 
 	assert_int_equal(async.session, 0);
-	assert_int_equal(brick_async_end(&async), 0);
-	assert_int_equal(brick_record_deferred(BRICK_RMS_NORM, brick_ticks()), -ENOENT);
+	assert_int_equal(brick_async_end(&async, 0), 0);
+	assert_int_equal(brick_record_deferred(BRICK_RMS_NORM, brick_ticks(), 0), -ENOENT);
 	assert_int_equal(brick_queue_passes(NULL, NULL, 0), -ENOENT);
 }
 
@@ -190,7 +190,7 @@ static void *end_foreign(void *span)
 
 	brick_end(*(brick_span *)span); /* not this thread's: it must not end `own` */
 	spin_us(20);
-	assert_true(brick_end_ns(own) >= 20000);
+	assert_true(brick_end_ns(own, 0) >= 20000);
 	return NULL;
 }
 

@@ -76,7 +76,7 @@ extern "C" {
     pub fn brick_request_end(model: u32, sequence: u32) -> c_int;
     pub fn brick_record_elapsed(brick: u32, ns: u64, elements: u64, bytes: u64);
     pub fn brick_async_begin(brick: u32) -> Async;
-    pub fn brick_async_end(span: *const Async) -> u64;
+    pub fn brick_async_end(span: *const Async, elements: u64) -> u64;
     pub fn brick_counter(brick: u32, value: f64);
     pub fn brick_thread_name(name: *const c_char);
     pub fn brick_register(name: *const c_char, category: u32) -> c_int;

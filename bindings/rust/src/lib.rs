@@ -311,7 +311,7 @@ pub fn async_span(brick: Brick) -> AsyncSpan {
 impl AsyncSpan {
     /// End it, on any thread. Returns how long it took, in ns; 0 where nothing was measured.
     pub fn end(self) -> u64 {
-        unsafe { ffi::brick_async_end(&self.0) }
+        unsafe { ffi::brick_async_end(&self.0, 0) }
     }
 }
 

@@ -127,7 +127,7 @@ static void end(struct range *range)
 
 	if (!range->span) {
 		if (range->async.session)
-			brick_async_end(&range->async);
+			brick_async_end(&range->async, 0);
 	} else if (range->bytes && !a->is_step) {
 		brick_end_work(range->span, 0, range->bytes, 0);
 	} else if (a->site) {
@@ -274,7 +274,7 @@ void ranges_end(uint64_t number)
 	}
 	pthread_mutex_unlock(&lock);
 	if (is_known)
-		brick_async_end(&async);
+		brick_async_end(&async, 0);
 	else
 		count(&unmatched);
 }
@@ -286,7 +286,7 @@ void ranges_took(const struct annotation *annotation, uint64_t begin, uint64_t e
 	async.begin = begin;
 	async.layer = annotation->layer;
 	if (async.session && end >= begin)
-		brick__async_record(&async, end);
+		brick__async_record(&async, end, 0, NULL);
 }
 
 void ranges_mark(const struct annotation *annotation)

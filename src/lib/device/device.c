@@ -613,15 +613,10 @@ static bool was_joined(struct brick_device *device, uint32_t serial)
 	return known;
 }
 
-/* Another session than the last: what its mode is, and what it should know of us. */
+/* Another session than the last: what it should know of us. */
 static void join_session(struct brick_device *device, uint32_t serial)
 {
 	brick__session_ensure();
-	brick__session_lock();
-	const struct brick_session_header *h = brick__session_here()->header;
-	if (!device->has_mode)
-		device->mode = h ? h->mode : BRICK_MODE_DEFERRED;
-	brick__session_unlock();
 	device->serial = serial;
 	if (!serial || was_joined(device, serial))
 		return;
@@ -636,7 +631,7 @@ static uint32_t mode_now(struct brick_device *device)
 
 	if (BRICK_UNLIKELY(device->serial != serial))
 		join_session(device, serial);
-	return device->mode;
+	return device->has_mode ? device->mode : brick__mode_here();
 }
 
 static void append(struct brick_device *device, struct device_queue *queue, uint32_t index)
@@ -1145,16 +1140,14 @@ int brick_device_mode_set(struct brick_device *device, enum brick_mode mode)
 
 enum brick_mode brick_device_mode_get(struct brick_device *device)
 {
-	if (device->has_mode)
-		return (enum brick_mode)device->mode;
-	return brick_enabled() ? (enum brick_mode)mode_now(device) : BRICK_MODE_NONE;
+	return device && device->has_mode ? (enum brick_mode)device->mode : brick_mode_get();
 }
 
 uint64_t brick_device_pending(const struct brick_device *device)
 {
 	uint64_t pending = 0;
 
-	for (const struct device_queue *q = device->queues; q; q = q->next)
+	for (const struct device_queue *q = device ? device->queues : NULL; q; q = q->next)
 		for (uint32_t i = q->first; i != NO_PAIR; i = device->pairs[i].next)
 			pending++;
 	return pending;

@@ -8,9 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/scope.h"
+#include "brick/graph_path.h"
 
 int brick_graph_write(
 	struct brick_graph *graph, int format, brick_graph_write_fn write, void *context)
@@ -30,6 +34,103 @@ int brick_graph_write(
 	int error = formats[format](graph, &sink);
 	int failed = brick__flush(&sink);
 	return error < 0 ? error : failed;
+}
+
+static int write_stream(void *context, const char *data, size_t bytes)
+{
+	return fwrite(data, 1, bytes, context) == bytes ? 0 : -EIO;
+}
+
+int brick_graph_print(struct brick_graph *graph, int format, FILE *out)
+{
+	KEEP_ERRNO();
+
+	if (!graph || !out)
+		return -EINVAL;
+	int error = brick_graph_write(graph, format, write_stream, out);
+	return error < 0 ? error : fflush(out) || ferror(out) ? -EIO : 0;
+}
+
+struct path_line {
+	uint32_t node;
+	struct brick_graph_times times;
+	bool is_shown;
+};
+
+static int longer_first(const void *a, const void *b)
+{
+	const struct path_line *left = *(struct path_line *const *)a,
+			       *right = *(struct path_line *const *)b;
+
+	if (left->times.own_ns != right->times.own_ns)
+		return left->times.own_ns < right->times.own_ns ? 1 : -1;
+	return left < right ? -1 : 1;
+}
+
+static int read_path(struct brick_graph *graph, const struct brick_graph_path *path, size_t rows,
+	struct path_line *lines, struct path_line **order)
+{
+	for (size_t i = 0; i < path->count; i++) {
+		lines[i] = (struct path_line){path->nodes[i], BRICK_GRAPH_TIMES_INIT, false};
+		int error = brick_graph_times_get(graph, path->nodes[i], &lines[i].times);
+		if (error < 0)
+			return error;
+		order[i] = &lines[i];
+	}
+	qsort(order, path->count, sizeof(struct path_line *), longer_first);
+	for (size_t i = 0; i < path->count && (!rows || i < rows); i++)
+		order[i]->is_shown = true;
+	return 0;
+}
+
+/* "       0ns  200µs  QkvProjection": when it begins, its own time, its name. */
+static int put_path_line(
+	struct brick__sink *sink, struct brick_graph *graph, const struct path_line *line)
+{
+	static const struct brick__escape plain = {"", NULL, "\\x"};
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
+	int error = brick_graph_node_get(graph, line->node, &node);
+
+	if (error < 0)
+		return error;
+	brick__put(sink, "  ");
+	brick__put_time(sink, line->times.begin_ns);
+	brick__put(sink, "  ");
+	brick__put_time(sink, line->times.own_ns);
+	brick__put(sink, "  ");
+	brick__put_text(sink, node.name, &plain);
+	if (node.flags & BRICK_NODE_HAS_LAYER) {
+		brick__put(sink, "  layer ");
+		brick__put_i64(sink, node.layer);
+	}
+	brick__put(sink, "\n");
+	return 0;
+}
+
+int brick_graph_path_print(struct brick_graph *graph, size_t rows, FILE *out)
+{
+	struct brick_graph_path path = BRICK_GRAPH_PATH_INIT;
+	struct brick__sink sink = {.write = write_stream, .context = out};
+	KEEP_ERRNO();
+
+	int error = graph && out ? brick_graph_critical_path(graph, &path) : -EINVAL;
+	if (error < 0)
+		return error;
+	SCOPED struct path_line *lines = malloc((path.count + 1) * sizeof(*lines));
+	SCOPED struct path_line **order = malloc((path.count + 1) * sizeof(*order));
+	error = lines && order ? read_path(graph, &path, rows, lines, order) : -ENOMEM;
+	if (error < 0)
+		return error;
+	brick__put(&sink, "Critical path  ");
+	brick__put_time(&sink, path.length_ns);
+	brick__put_key_u64(&sink, ", nodes ", path.count);
+	brick__put(&sink, "\n  BEGIN  OWN  NODE\n");
+	for (size_t i = 0; i < path.count && !error; i++)
+		if (lines[i].is_shown)
+			error = put_path_line(&sink, graph, &lines[i]);
+	int failed = brick__flush(&sink);
+	error = error < 0 ? error : failed;
+	return error < 0 ? error : fflush(out) || ferror(out) ? -EIO : 0;
 }
 
 static int write_fd(void *context, const char *data, size_t bytes)

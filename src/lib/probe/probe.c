@@ -336,14 +336,19 @@ void brick__end_read(brick_span span, uint64_t counter)
 	end_slow(span, checked(counter), &nothing);
 }
 
-void brick__end_at(brick_span span, uint64_t now)
+static void end_at(brick_span span, uint64_t now, const struct work *work)
 {
 	struct brick_frame *frame = brick__leaf(&brick__thread, span);
 
 	if (BRICK_UNLIKELY(!frame))
-		end_slow(span, now, &nothing);
+		end_slow(span, now, work);
 	else
-		end_fast(&brick__thread, frame, now, &nothing);
+		end_fast(&brick__thread, frame, now, work);
+}
+
+void brick__end_at(brick_span span, uint64_t now)
+{
+	end_at(span, now, &nothing);
 }
 
 void brick__end(brick_span span)
@@ -399,15 +404,17 @@ uint64_t brick_elapsed_ns(brick_span span)
 	return now > begin ? brick_clock_duration_ns(brick_clock_get(), now - begin) : 0;
 }
 
-uint64_t brick_end_ns(brick_span span)
+uint64_t brick_end_ns(brick_span span, uint64_t elements)
 {
 	struct brick__thread *self = &brick__thread;
 	uint64_t now = brick__now(), begin = now;
 
 	if (is_open(self, span))
 		begin = self->lane->frames[(span & 0xff) - 1].begin;
+	const struct work work = {
+		.elements = elements, .flags = elements ? BRICK_FLAG_ELEMENTS : 0};
 	if (span)
-		brick__end_at(span, now);
+		end_at(span, now, &work);
 	return now > begin ? brick_clock_duration_ns(brick_clock_get(), now - begin) : 0;
 }
 

@@ -60,8 +60,10 @@ static inline struct brick__thread *thread_here(void)
 
 /* Work that lies in no stack. */
 
-/* Record it with its end, in ticks. Returns as brick_queue_record(), or -ENOMEM. */
-BRICK_API int brick__async_record(const struct brick_async *async, uint64_t end);
+/* Record it with its end, in ticks. track: NULL for "Asynchronous". As brick_queue_record();
+ * -ENOMEM. */
+BRICK_API int brick__async_record(
+	const struct brick_async *async, uint64_t end, uint64_t elements, const char *track);
 
 /* Open bricks. */
 

@@ -9,9 +9,12 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include "base/members.h"
+#include "base/sized.h"
 #include "brick/abi/overhead.h"
 #include "brick/probe.h"
 #include "brick/registry.h"
+#include "brick/stats.h"
 #include "lib/probe/probe_frames.h"
 #include "lib/probe/registry_tables.h"
 #include "lib/probe/ring.h"
@@ -257,6 +260,37 @@ void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64
 	stat->elements += elements;
 	stat->bytes += bytes;
 	write_point(brick, BRICK_RECORD_REPORTED, ticks, ns);
+}
+
+static void add_ticks(struct brick_stat *stat, const struct brick_stats *more)
+{
+	uint64_t mean = more->total_ns / more->count;
+	uint64_t min = ticks_at_least(more->max_ns ? more->min_ns : mean, NULL);
+	uint64_t max = ticks_at_least(more->max_ns ? more->max_ns : mean, NULL);
+
+	stat->total += ticks_at_least(more->total_ns, &stat->surplus);
+	stat->self += ticks_at_least(more->self_ns ? more->self_ns : more->total_ns, NULL);
+	stat->wait += ticks_at_least(more->wait_ns, NULL);
+	stat->min = min < stat->min ? min : stat->min;
+	stat->max = max > stat->max ? max : stat->max;
+}
+
+int brick_stats_add(uint32_t brick, const struct brick_stats *more)
+{
+	struct brick_stats m = BRICK_STATS_INIT;
+	int error = sized_read(&m, sizeof(m), more);
+
+	if (error)
+		return error;
+	if (brick >= brick_count() || !m.count || m.min_ns > m.max_ns)
+		return -EINVAL;
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+	if (!self || !brick__lane_counts(self->lane, brick))
+		return -ENOENT;
+	struct brick_stat *stat = &self->lane->stats[brick];
+	add_ticks(stat, &m);
+	members_add(stat, &m, count, elements, bytes, bytes_out, flops);
+	return 0;
 }
 
 void brick_instant(uint32_t brick)

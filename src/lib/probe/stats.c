@@ -79,7 +79,7 @@ static void merge_histograms(
 {
 	memset(merged, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(*merged));
 	bool is_consumed = s->consumer || s->external;
-	if (s->ring_records && (kind == BRICK_LANE_QUEUE || !is_consumed))
+	if (s->renewed || (s->ring_records && (kind == BRICK_LANE_QUEUE || !is_consumed)))
 		return;
 	if (s->ring_records) {
 		void *block;

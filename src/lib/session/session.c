@@ -17,6 +17,7 @@
 #include "base/lock.h"
 #include "base/scope.h"
 #include "base/sized.h"
+#include "brick/error.h"
 #include "lib/device/kernels.h"
 #include "lib/device/queue_lane.h"
 #include "lib/probe/clock_fit.h"
@@ -144,6 +145,7 @@ static int start_own(struct brick_session *s, const struct brick_session_options
 
 	s->external = o->directory && !o->output;
 	s->consumer_type = consumer;
+	s->renewed = false;
 	s->ring_records = o->ring_records ? ring_size(o->ring_records)
 			  : consumed	  ? DEFAULT_RING_RECORDS
 					  : 0;
@@ -329,6 +331,72 @@ void brick_resume(void)
 		s->header->paused = 0;
 		brick__switch_set(s, true);
 	}
+}
+
+int brick_mode_set(enum brick_mode mode)
+{
+	if ((uint32_t)mode > BRICK_MODE_NONE)
+		return -EINVAL;
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	struct brick_session *s = brick__session_here();
+	if (!s->header)
+		return -ENOENT;
+	s->header->mode = mode;
+	__atomic_store_n(&s->mode, mode, __ATOMIC_RELAXED);
+	brick__switch_set(s, mode != BRICK_MODE_NONE && !s->header->paused);
+	return 0;
+}
+
+enum brick_mode brick_mode_get(void)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	const struct brick_session *s = brick__session_here();
+	return s->header ? (enum brick_mode)s->header->mode : BRICK_MODE_NONE;
+}
+
+int brick_session_graph_set(int is_on)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	struct brick_session *s = brick__session_here();
+	if (!s->header)
+		return -ENOENT;
+	if (s->consumer || s->external)
+		return is_on ? 0 : BRICK_ESTATE;
+	uint32_t records = is_on ? DEFAULT_RING_RECORDS : 0;
+	if (!s->ring_records != !records) {
+		s->ring_records = records;
+		s->renewed = true;
+		brick__switch_set(s, s->records);
+	}
+	return 0;
+}
+
+int brick_session_graph_get(void)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	const struct brick_session *s = brick__session_here();
+	return s->header ? s->ring_records != 0 : -ENOENT;
+}
+
+uint64_t brick_epoch_ns(void)
+{
+	uint64_t now = brick__now();
+
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	const struct brick_session *s = brick__session_here();
+	return s->header && now > s->epoch
+		       ? brick_clock_duration_ns(brick_clock_get(), now - s->epoch)
+		       : 0;
+}
+
+int brick_epoch_begin(void)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	struct brick_session *s = brick__session_here();
+	if (!s->header)
+		return -ENOENT;
+	s->epoch = brick__now();
+	return 0;
 }
 
 /* Sessions that the program makes. */

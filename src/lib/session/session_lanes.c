@@ -641,12 +641,12 @@ void brick__confine(void)
 	__atomic_store_n(&brick__confined, 1, __ATOMIC_RELEASE);
 }
 
-/* Under the session lock: a lane that no thread uses any more. */
+/* Under the session lock: a lane that no thread uses any more, with a ring where there are some. */
 static struct brick_lane *reuse_lane(struct brick_session *s)
 {
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		struct brick_lane *lane = s->lanes[i].lane;
-		if (lane->kind == BRICK_LANE_THREAD &&
+		if (lane->kind == BRICK_LANE_THREAD && !lane->capacity == !s->ring_records &&
 			__atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_FREE)
 			return lane;
 	}
@@ -702,7 +702,12 @@ static struct brick_lane *keep_lane(struct brick__thread *self, const struct bri
 	if (!self->lane || !on || !brick__session_records(s) ||
 		self->number != __atomic_load_n(&s->live, __ATOMIC_ACQUIRE))
 		return NULL;
-	self->serial = on;
+	bool is_right =
+		!self->lane->capacity == !__atomic_load_n(&s->ring_records, __ATOMIC_RELAXED);
+	if (!is_right && !brick_lane_open(self->lane))
+		return NULL;
+	if (is_right) /* else it looks again until no brick is open */
+		self->serial = on;
 	return self->lane;
 }
 

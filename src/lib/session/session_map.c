@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "base/clock_ns.h"
 #include "base/lock.h"
+#include "base/number.h"
 #include "base/scope.h"
 #include "base/time_namespace.h"
 #include "brick/error.h"
@@ -68,7 +69,9 @@ void brick__switch_set(struct brick_session *session, bool records)
 	__atomic_store_n(&session->records, records, __ATOMIC_RELAXED);
 	for (const struct brick_session *s = &brick__session; s; s = s->next)
 		any |= s->records;
-	uint32_t on = !any ? 0 : brick__session.next ? brick__serial_next() : brick__session.serial;
+	uint32_t on = !any					? 0
+		      : brick__session.next || session->renewed ? brick__serial_next()
+								: brick__session.serial;
 	if (here)
 		__atomic_store_n(&here->on, on, __ATOMIC_RELEASE);
 	__atomic_store_n(&brick__on, on, __ATOMIC_RELEASE);
@@ -292,6 +295,8 @@ int brick__session_create(struct brick_session *s, const char *directory, const 
 	s->header->lane_bytes = sizeof(struct brick_lane);
 	s->header->state = BRICK_SESSION_OPEN;
 	s->header->mode = mode;
+	__atomic_store_n(&s->mode, mode, __ATOMIC_RELAXED);
+	s->epoch = brick__now();
 	s->header->clock = *brick_clock_get();
 	describe_process(s->header);
 	/* its reader may be in another time namespace */
@@ -322,6 +327,7 @@ void brick__session_destroy(struct brick_session *s)
 {
 	__atomic_store_n(&s->live, 0, __ATOMIC_RELEASE);
 	void *header = s->header;
+	__atomic_store_n(&s->mode, BRICK_MODE_DEFERRED, __ATOMIC_RELAXED);
 	s->header = NULL; /* first: who is stopped here may look at it (session.c, at the end) */
 	brick__sys_unmap(header, s->header_bytes);
 	brick__shared_close(&s->file);
@@ -367,14 +373,73 @@ int brick_note(const char *key, const char *format, ...)
 	return error;
 }
 
+/* The value of the last line that begins with "key="; NULL: there is none. */
+static const char *find_note(const struct brick_session_header *h, const char *key, size_t *bytes)
+{
+	const char *line = (const char *)h + h->notes_offset, *end = line + h->notes_bytes,
+		   *found = NULL;
+	size_t length = strlen(key);
+
+	for (const char *next; line < end; line = next) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+		next = stop ? stop + 1 : end;
+		if ((size_t)(next - line) <= length + 1 || memcmp(line, key, length) ||
+			line[length] != '=')
+			continue;
+		found = line + length + 1;
+		*bytes = (size_t)((stop ? stop : end) - found);
+	}
+	return found;
+}
+
+int brick_note_get(const char *key, char *value, size_t bytes)
+{
+	size_t length = 0;
+
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	const struct brick_session *s = brick__session_here();
+	if (!s->header)
+		return -ENOENT;
+	const char *found = find_note(s->header, key, &length);
+	if (!found)
+		return BRICK_ENOTRECORDED;
+	if (bytes)
+		snprintf(value, bytes, "%.*s", (int)length, found);
+	return (int)length;
+}
+
 int brick_l2_hit_rate_set(double share)
 {
-	return share >= 0 && share <= 1 ? brick_note("l2.hit_rate", "%.9g", share) : -EINVAL;
+	char value[32];
+
+	if (!(share >= 0 && share <= 1))
+		return -EINVAL;
+	snprintf(value, sizeof(value), "%.9g", share);
+	for (char *c = value; *c; c++) /* the locale's decimal point */
+		if (!strchr("0123456789e-", *c))
+			*c = '.';
+	return brick_note("l2.hit_rate", "%s", value);
+}
+
+int brick_l2_hit_rate_get(double *share)
+{
+	char value[32];
+	int length = brick_note_get("l2.hit_rate", value, sizeof(value));
+
+	return length < 0 ? length : number_double(value, 0, 1, share);
 }
 
 int brick_zero_copy_set(int is_used)
 {
 	return brick_note("zero_copy", is_used ? "yes" : "no");
+}
+
+int brick_zero_copy_get(void)
+{
+	char value[4];
+	int length = brick_note_get("zero_copy", value, sizeof(value));
+
+	return length < 0 ? length : !strcmp(value, "yes");
 }
 
 /* What could not be recorded. */

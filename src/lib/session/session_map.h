@@ -49,6 +49,9 @@ struct brick_session {
 	struct brick__lane_entry lanes[BRICK_MAX_LANES]; /* as many as header->lane_count ... */
 	uint32_t spare_lanes;  /* ... and behind them those that no thread has had so far */
 	uint32_t ring_records; /* 0: nobody consumes records */
+	bool renewed;	       /* ring_records was not always 0, or was not always set */
+	uint32_t mode;	       /* enum brick_mode; read without the lock */
+	uint64_t epoch;	       /* ticks */
 	bool external;	       /* its consumer is another process */
 	const struct consumer_type *consumer_type; /* what `consumer` is of */
 	struct consumer *consumer;		   /* in this process; NULL: none */
@@ -91,6 +94,12 @@ static inline bool brick__session_records(const struct brick_session *s)
 	return __atomic_load_n(&s->records, __ATOMIC_RELAXED);
 }
 
+/* The mode of the session that the thread uses; of none: deferred. */
+static inline uint32_t brick__mode_here(void)
+{
+	return __atomic_load_n(&brick__session_here()->mode, __ATOMIC_RELAXED);
+}
+
 /* The serial number of the session that records what this thread does; 0: none. */
 static inline uint32_t brick__number_here(void)
 {
@@ -126,8 +135,9 @@ static inline uint32_t brick__serial_here(void)
 
 /*
  * A session records from now on, or does not. Under the session lock, or before there are threads.
- * While the process's own is the only one, brick__on is its serial number. Beside others each
- * change gives it a new number, so that every thread looks once whether its lane is still right.
+ * While the process's own is the only one, brick__on is its serial number. Beside others, and once
+ * its lanes were renewed, each change gives it a new number, so that every thread looks once
+ * whether its lane is still right.
  */
 void brick__switch_set(struct brick_session *session, bool records);
 

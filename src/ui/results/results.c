@@ -10,17 +10,20 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "analysis/path/graph_from_run.h"
 #include "base/scope.h"
 #include "base/sized.h"
 #include "brick/abi/session_view.h"
 #include "brick/error.h"
+#include "brick/registry.h"
 #include "record/live/live_snapshot.h"
 #include "trace/load.h"
 #include "trace/run.h"
 #include "ui/text/json_out.h"
 #include "ui/text/report.h"
+#include "ui/text/report_fields.h"
 #include "ui/text/report_json.h"
 #include "ui/text/report_text.h"
 #include "ui/text/text.h"
@@ -143,11 +146,26 @@ static int write_report(FILE *out, enum brick_report_format format, const struct
 static int answer(FILE *out, enum brick_report_format format,
 	const struct brick_report_options *options, const struct run *run)
 {
+	static const enum summary_by bys[BRICK_REPORT_BYS] = {
+		[BRICK_REPORT_BY_BRICK] = SUMMARY_BY_BRICK,
+		[BRICK_REPORT_BY_CATEGORY] = SUMMARY_BY_CATEGORY,
+		[BRICK_REPORT_BY_LAYER] = SUMMARY_BY_LAYER,
+		[BRICK_REPORT_BY_PHASE] = SUMMARY_BY_PHASE,
+		[BRICK_REPORT_BY_STEP] = SUMMARY_BY_STEP,
+		[BRICK_REPORT_BY_THREAD] = SUMMARY_BY_THREAD,
+		[BRICK_REPORT_BY_KERNEL] = SUMMARY_BY_KERNEL,
+		[BRICK_REPORT_BY_QUEUE] = SUMMARY_BY_QUEUE,
+	};
+	struct report_columns columns = {0};
+	SCOPED char *wrong = NULL;
+	if (options->columns && report_columns_parse(&columns, options->columns, &wrong) < 0)
+		return -EINVAL;
 	SCOPED_BY(report_apart_fini) struct report_apart apart = {0};
-	int error = report_apart_measure(&apart, run, options->by, REPORT_PHASES_APART);
+	int error = report_apart_measure(&apart, run, bys[options->by], REPORT_PHASES_APART);
 
 	for (int i = -1; i < STEP_PHASES && !error; i++) {
 		struct report *report = i < 0 ? &apart.all : &apart.phases[i];
+		report->columns = columns.count ? &columns : NULL;
 		if (options->rows && options->rows < report->shown)
 			report->shown = options->rows;
 	}
@@ -181,6 +199,16 @@ static uint64_t known(uint64_t value)
 	return value == ANALYSIS_UNKNOWN ? 0 : value;
 }
 
+/* Steps hold bricks, waits are none. */
+static uint64_t row_bricks_ns(const struct summary_row *row)
+{
+	const char *step = brick_category_name(BRICK_CATEGORY_STEP);
+
+	if (row->waits || (row->category && !strcmp(row->category, step)))
+		return 0;
+	return row->on_device ? known(row->device_ns) : known(row->self_ns);
+}
+
 static void summarize(struct brick_summary *s, const struct report *report)
 {
 	const struct summary *summary = report->summary;
@@ -200,8 +228,10 @@ static void summarize(struct brick_summary *s, const struct report *report)
 		s->elements += known(summary->rows[i].elements);
 		s->bytes += known(summary->rows[i].bytes);
 		s->flops += known(summary->rows[i].flops);
+		s->bricks_ns += row_bricks_ns(&summary->rows[i]);
 	}
 	s->elements_per_s = s->elements ? rate((double)s->elements, s->wall_ns) : -1;
+	s->elements_per_brick_s = s->elements ? rate((double)s->elements, s->bricks_ns) : -1;
 	s->coverage = summary->coverage;
 	s->cost_low = report->distortion.share < 0 ? -1 : report->distortion.low;
 	s->cost_high = report->distortion.share < 0 ? -1 : report->distortion.high;
