@@ -15,5 +15,9 @@ fn main() {
             }
         }
     }
+    if env::var_os("CARGO_FEATURE_REPORT").is_some() {
+        println!("cargo:rustc-link-lib=dylib=brick-report");
+        println!("cargo:rustc-link-lib=dylib=brick-graph");
+    }
     println!("cargo:rustc-link-lib=dylib=brick");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Spans are counted once, nested ones apart, and none while nothing records. One test, since a
 //! process has one session.
-use brick::{bricks, Brick, Session};
+use brick::{bricks, Brick, OwnSession, Session, SessionOptions};
 
 fn nested() -> u32 {
     brick::time!("Outer");
@@ -31,6 +31,14 @@ fn counted_once() {
     assert_eq!((outer.count, inner.count), (5, 5));
     assert!(outer.total_ns >= inner.total_ns && outer.self_ns <= outer.total_ns);
     assert_eq!(bricks::RMS_NORM.stats().unwrap().count, 1);
+    assert_eq!(bricks::LM_HEAD.stats().unwrap().flops, 30);
+    // a layer's guard brings back the one around it
+    {
+        let _outer = brick::layer(5);
+        drop(brick::layer(6));
+        assert_eq!(brick::set_layer(5), 5);
+    }
+    assert_eq!(brick::set_layer(-1), -1);
     assert_eq!(bricks::LM_HEAD.stats().unwrap().count, 1);
     assert!(Brick::named("a\0b").is_err());
     assert_eq!(Brick::find("Qkv"), Some(bricks::QKV_PROJECTION));
@@ -38,6 +46,16 @@ fn counted_once() {
     assert_eq!(nested(), 7);
     session.resume();
     assert_eq!(Brick::find("Outer").unwrap().stats().unwrap().count, 5);
+    // names of macros are valid in every session, wherever they were used first
+    let own = OwnSession::create(&SessionOptions::default()).unwrap();
+    let only_here = own.enter(|| {
+        brick::time!("First there");
+        Brick::named("Only there").unwrap()
+    });
+    assert_eq!(own.enter(|| only_here.name()), "Only there");
+    assert!(Brick::find("Only there").is_none());
+    assert!(Brick::find("First there").is_some());
+    own.destroy().unwrap();
     session.stop().unwrap();
     assert!(!brick::enabled());
 }
