@@ -138,6 +138,13 @@ extern "C" {
     pub fn brick__tile_end(tile: *const Tile, elements: u64, bytes: u64, flops: u64);
     pub fn brick_async_begin(brick: u32) -> Async;
     pub fn brick_async_end(span: *const Async, elements: u64) -> u64;
+    pub fn brick_async_end_as(
+        span: *const Async,
+        name: *const c_char,
+        category: u32,
+        track: *const c_char,
+        elements: u64,
+    ) -> u64;
     pub fn brick_backend_at(index: u32) -> *const c_void;
     pub fn brick_backend_find(name: *const c_char) -> *const c_void;
     pub fn brick_category_count() -> u32;
@@ -192,13 +199,19 @@ extern "C" {
     pub fn brick_digests_set(on: c_int);
     pub fn brick_elapsed_ns(span: u32) -> u64;
     pub fn brick_end_ns(span: u32, elements: u64) -> u64;
+    pub fn brick_epoch_begin() -> c_int;
+    pub fn brick_epoch_ns() -> u64;
     pub fn brick_instant(brick: u32);
+    pub fn brick_l2_hit_rate_get(share: *mut f64) -> c_int;
     pub fn brick_l2_hit_rate_set(share: f64) -> c_int;
     pub fn brick_layer_set(layer: c_int) -> c_int;
     pub fn brick_lookup(name: *const c_char) -> c_int;
     pub fn brick_losses_get(out: *mut Losses) -> c_int;
+    pub fn brick_mode_get() -> c_int;
+    pub fn brick_mode_set(mode: c_int) -> c_int;
     pub fn brick_name(brick: u32) -> *const c_char;
     pub fn brick_note(key: *const c_char, format: *const c_char, ...) -> c_int;
+    pub fn brick_note_get(key: *const c_char, value: *mut c_char, bytes: usize) -> c_int;
     pub fn brick_pause();
     pub fn brick_queue_create(out: *mut *mut c_void, options: *const QueueOptions) -> c_int;
     pub fn brick_queue_destroy(queue: *mut c_void);
@@ -212,10 +225,13 @@ extern "C" {
     pub fn brick_resume();
     pub fn brick_session_create(out: *mut *mut c_void, options: *const SessionOptions) -> c_int;
     pub fn brick_session_destroy(session: *mut c_void) -> c_int;
+    pub fn brick_session_graph_get() -> c_int;
+    pub fn brick_session_graph_set(is_on: c_int) -> c_int;
     pub fn brick_session_start(options: *const SessionOptions) -> c_int;
     pub fn brick_session_stop() -> c_int;
     pub fn brick_session_use(session: *mut c_void) -> *mut c_void;
     pub fn brick_site_register(site: *const Site) -> c_int;
+    pub fn brick_stats_add(brick: u32, more: *const Stats) -> c_int;
     pub fn brick_stats_get(brick: u32, out: *mut Stats) -> c_int;
     pub fn brick_step_begin(phase: c_int, tokens: u64) -> u32;
     pub fn brick_step_begin_mixed(prompt_tokens: u32, output_tokens: u32) -> u32;
@@ -231,6 +247,7 @@ extern "C" {
     pub fn brick_timer_start(timer: *mut c_void, queue: *mut c_void) -> c_int;
     pub fn brick_timer_stop(timer: *mut c_void, queue: *mut c_void) -> c_int;
     pub fn brick_version() -> *const c_char;
+    pub fn brick_zero_copy_get() -> c_int;
     pub fn brick_zero_copy_set(is_used: c_int) -> c_int;
 }
 
@@ -244,7 +261,7 @@ mod with_report {
     sized! {
         /// `struct brick_report_options`
         struct ReportOptions {
-            by: u32, rows: u32, file: *const c_char,
+            by: u32, rows: u32, file: *const c_char, columns: *const c_char,
         }
         /// `struct brick_summary`
         struct Summary {
@@ -252,7 +269,7 @@ mod with_report {
             decode_steps: u64, decode_tokens: u64, prefill_tokens_per_s: f64,
             decode_tokens_per_s: f64, executions: u64, elements: u64, bytes: u64, flops: u64,
             elements_per_s: f64, coverage: f64, cost_low: f64, cost_high: f64, device_ns: u64,
-            lost: u64, open: u64,
+            lost: u64, open: u64, bricks_ns: u64, elements_per_brick_s: f64,
         }
         /// `struct brick_graph_node`
         struct GraphNode {
@@ -271,6 +288,10 @@ mod with_report {
         /// `struct brick_graph_times`
         struct GraphTimes {
             begin_ns: u64, end_ns: u64, own_ns: u64, slack_ns: u64,
+        }
+        /// `struct brick_graph_distance`
+        struct GraphDistance {
+            node: u32, distance: f64,
         }
         /// `struct brick_graph_ping_pong`
         struct GraphPingPong {
@@ -353,6 +374,7 @@ mod with_report {
             nodes: *mut *const u32,
         ) -> c_int;
         pub fn brick_graph_of_session(out: *mut *mut c_void, samples: u32) -> c_int;
+        pub fn brick_graph_path_print(graph: *mut c_void, rows: usize, out: *mut c_void) -> c_int;
         pub fn brick_graph_ping_pongs(
             graph: *mut c_void,
             out: *mut GraphPingPong,
@@ -360,6 +382,13 @@ mod with_report {
         ) -> c_int;
         pub fn brick_graph_pop(graph: *mut c_void) -> c_int;
         pub fn brick_graph_push(graph: *mut c_void, node: u32) -> c_int;
+        pub fn brick_graph_roofline(
+            graph: *mut c_void,
+            peak: f64,
+            bandwidth: f64,
+            out: *mut GraphDistance,
+            capacity: usize,
+        ) -> c_int;
         pub fn brick_graph_save(graph: *mut c_void, format: c_int, path: *const c_char) -> c_int;
         pub fn brick_graph_slowest_kernel(graph: *const c_void) -> c_int;
         pub fn brick_graph_times_get(graph: *mut c_void, node: u32, out: *mut GraphTimes) -> c_int;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The execution graph: of a session, or built by hand, with its critical path.
+use crate::report::text_from;
 use crate::{c_path, c_text, checked, done, ffi, or_null, text_of, Error};
 use std::ffi::CString;
 use std::os::raw::{c_char, c_int, c_void};
@@ -441,6 +442,20 @@ impl Graph {
         Ok(CriticalPath { length_ns: out.length_ns, nodes: copied(out.nodes, out.count) })
     }
 
+    /// The critical path as text, with the longest `rows` of its nodes; 0: all.
+    pub fn path_text(&self, rows: usize) -> Result<String, Error> {
+        text_from(|stream| unsafe { ffi::brick_graph_path_print(self.0, rows, stream) })
+    }
+
+    /// Kernels whose speed and intensity are known, each with its distance from the roof (FLOP/s,
+    /// bytes/s).
+    pub fn roofline(&self, peak: f64, bandwidth: f64) -> Result<Vec<(u32, f64)>, Error> {
+        all_of(ffi::GraphDistance::sized(), |out, capacity| unsafe {
+            ffi::brick_graph_roofline(self.0, peak, bandwidth, out, capacity)
+        })
+        .map(|all| all.iter().map(|kernel| (kernel.node, kernel.distance)).collect())
+    }
+
     pub fn times(&self, node: u32) -> Result<NodeTimes, Error> {
         let mut out = ffi::GraphTimes::sized();
         done(unsafe { ffi::brick_graph_times_get(self.0, node, &mut out) })?;
@@ -465,23 +480,16 @@ impl Graph {
 
     /// Transfers that go back and forth.
     pub fn ping_pongs(&self) -> Result<Vec<PingPong>, Error> {
-        let mut count = 0;
-        loop {
-            let mut out = vec![ffi::GraphPingPong::sized(); count];
-            let there_are =
-                unsafe { ffi::brick_graph_ping_pongs(self.0, out.as_mut_ptr(), out.len()) };
-            let there_are = checked(there_are)? as usize;
-            if there_are <= count {
-                let own = |pair: &ffi::GraphPingPong| PingPong {
-                    there: pair.there,
-                    back: pair.back,
-                    bytes: pair.bytes,
-                    time_ns: pair.time_ns,
-                };
-                return Ok(out[..there_are].iter().map(own).collect());
-            }
-            count = there_are;
-        }
+        let pair = |pair: &ffi::GraphPingPong| PingPong {
+            there: pair.there,
+            back: pair.back,
+            bytes: pair.bytes,
+            time_ns: pair.time_ns,
+        };
+        all_of(ffi::GraphPingPong::sized(), |out, capacity| unsafe {
+            ffi::brick_graph_ping_pongs(self.0, out, capacity)
+        })
+        .map(|all| all.iter().map(pair).collect())
     }
 
     /// The graph as text.
@@ -509,6 +517,19 @@ unsafe extern "C" fn append(out: *mut c_void, data: *const c_char, bytes: usize)
     let out = &mut *out.cast::<Vec<u8>>();
     out.extend_from_slice(std::slice::from_raw_parts(data.cast(), bytes));
     0
+}
+
+/// All that a function has to give, which fills an array and says how many there are.
+fn all_of<T: Copy>(empty: T, fill: impl Fn(*mut T, usize) -> c_int) -> Result<Vec<T>, Error> {
+    let mut out = Vec::new();
+    loop {
+        let count = checked(fill(out.as_mut_ptr(), out.len()))? as usize;
+        let is_whole = count <= out.len();
+        out.resize(count, empty);
+        if is_whole {
+            return Ok(out);
+        }
+    }
 }
 
 fn copied(nodes: *const u32, count: usize) -> Vec<u32> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Spans, steps and what lies in no thread's stack.
-use crate::{c_text, done, ffi, Brick, Error, Site};
+use crate::{c_text, done, ffi, or_null, Brick, Category, Error, Site};
 use std::marker::PhantomData;
 use std::os::raw::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -131,6 +131,21 @@ impl AsyncSpan {
     /// The same, and say how many elements it produced.
     pub fn end_elements(self, elements: u64) -> u64 {
         unsafe { ffi::brick_async_end(&self.0, elements) }
+    }
+
+    /// The same under a name that is known only now: an execution of that brick, which is made in
+    /// that category if there is none. `track` names the lane that shows it.
+    pub fn end_as(
+        self,
+        name: &str,
+        category: &str,
+        track: Option<&str>,
+        elements: u64,
+    ) -> Result<u64, Error> {
+        let (name, track) = (c_text(name)?, track.map(c_text).transpose()?);
+        let (category, track) = (Category::named(category)?.id(), or_null(&track));
+        let name = name.as_ptr();
+        Ok(unsafe { ffi::brick_async_end_as(&self.0, name, category, track, elements) })
     }
 }
 

@@ -60,6 +60,12 @@ impl Brick {
         Stats::from(|out| unsafe { ffi::brick_device_stats_get(self.0, out) })
     }
 
+    /// Add numbers that were measured elsewhere; those that are times of single executions are in no
+    /// histogram.
+    pub fn add_stats(self, more: &Stats) -> Result<(), Error> {
+        done(unsafe { ffi::brick_stats_add(self.0, &more.to_c()) })
+    }
+
     /// Count an execution that the program timed itself.
     pub fn record_elapsed(self, ns: u64, elements: u64, bytes: u64) {
         unsafe { ffi::brick_record_elapsed(self.0, ns, elements, bytes) }
@@ -119,6 +125,10 @@ impl Category {
         checked(unsafe { ffi::brick_register(name.as_ptr(), self.0) }).map(Brick)
     }
 
+    pub fn id(self) -> u32 {
+        self.0
+    }
+
     pub fn name(self) -> String {
         text_of(unsafe { ffi::brick_category_name(self.0) })
     }
@@ -176,6 +186,36 @@ impl Stats {
             flops: out.flops,
             share: out.share,
         })
+    }
+
+    fn to_c(self) -> ffi::Stats {
+        ffi::Stats {
+            count: self.count,
+            total_ns: self.total_ns,
+            self_ns: self.self_ns,
+            wait_ns: self.wait_ns,
+            min_ns: self.min_ns,
+            max_ns: self.max_ns,
+            elements: self.elements,
+            bytes: self.bytes,
+            bytes_out: self.bytes_out,
+            flops: self.flops,
+            ..ffi::Stats::sized()
+        }
+    }
+
+    /// Those of one execution.
+    pub fn of_one(ns: u64, elements: u64) -> Stats {
+        let (total_ns, self_ns, min_ns, max_ns) = (ns, ns, ns, ns);
+        Stats { count: 1, total_ns, self_ns, min_ns, max_ns, elements, ..Stats::default() }
+    }
+
+    /// Bytes read for each that was written; 0: not known.
+    pub fn compression_ratio(self) -> f64 {
+        if self.bytes_out == 0 {
+            return 0.0;
+        }
+        self.bytes as f64 / self.bytes_out as f64
     }
 
     fn per_s(self, amount: u64) -> f64 {

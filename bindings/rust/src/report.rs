@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What `brick report` says, inside of the program.
-use crate::{c_path, done, ffi, Error};
-use std::os::raw::c_int;
+use crate::{c_path, c_text, done, ffi, Error};
+use std::os::raw::{c_int, c_void};
 use std::path::Path;
 
 /// How a report is written.
@@ -31,6 +31,13 @@ pub fn report(format: ReportFormat, by: ReportBy) -> Result<String, Error> {
     write(format, ffi::ReportOptions { by: by as u32, ..ffi::ReportOptions::sized() })
 }
 
+/// The same with columns of your choice, as `brick report --columns` takes them: "self,/token,avg".
+pub fn report_columns(format: ReportFormat, by: ReportBy, columns: &str) -> Result<String, Error> {
+    let columns = c_text(columns)?;
+    let sized = ffi::ReportOptions::sized();
+    write(format, ffi::ReportOptions { by: by as u32, columns: columns.as_ptr(), ..sized })
+}
+
 /// The report of a recording.
 pub fn report_of(
     path: impl AsRef<Path>,
@@ -43,12 +50,17 @@ pub fn report_of(
 }
 
 fn write(format: ReportFormat, options: ffi::ReportOptions) -> Result<String, Error> {
+    text_from(|stream| unsafe { ffi::brick_report_write(stream, format as c_int, &options) })
+}
+
+/// The text that a function of the library writes to a stream (FILE *).
+pub(crate) fn text_from(write: impl FnOnce(*mut c_void) -> c_int) -> Result<String, Error> {
     let (mut text, mut bytes) = (std::ptr::null_mut(), 0);
     let stream = unsafe { ffi::open_memstream(&mut text, &mut bytes) };
     if stream.is_null() {
         return Err(Error(-12)); // -ENOMEM
     }
-    let code = unsafe { ffi::brick_report_write(stream, format as c_int, &options) };
+    let code = write(stream);
     // the stream's end gives the memory and its length; it is ours then
     let closed = unsafe { ffi::fclose(stream) };
     let written = if text.is_null() {
@@ -88,6 +100,9 @@ pub struct Summary {
     pub device_ns: u64,
     pub lost: u64,
     pub open: u64,
+    /// Sum of the bricks' own times.
+    pub bricks_ns: u64,
+    pub elements_per_brick_s: f64,
 }
 
 /// Ask for it.
@@ -114,6 +129,8 @@ pub fn summary() -> Result<Summary, Error> {
         device_ns: out.device_ns,
         lost: out.lost,
         open: out.open,
+        bricks_ns: out.bricks_ns,
+        elements_per_brick_s: out.elements_per_brick_s,
     })
 }
 

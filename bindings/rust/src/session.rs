@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Recording this process, and what recordings say of themselves.
-use crate::{c_path, c_text, done, ffi, or_null, Error};
+use crate::{c_path, c_text, checked, done, ffi, or_null, text_of, Error};
 use std::os::raw::c_void;
 use std::path::{Path, PathBuf};
 
@@ -102,6 +102,29 @@ impl Session {
         done(unsafe { ffi::brick_reset() })
     }
 
+    /// Begin a new epoch and keep the statistics.
+    pub fn begin_epoch(&self) -> Result<(), Error> {
+        done(unsafe { ffi::brick_epoch_begin() })
+    }
+
+    /// The mode of all devices that have none of their own.
+    pub fn mode(&self) -> Mode {
+        Mode::from(unsafe { ffi::brick_mode_get() })
+    }
+
+    pub fn set_mode(&self, mode: Mode) -> Result<(), Error> {
+        done(unsafe { ffi::brick_mode_set(mode as i32) })
+    }
+
+    /// Whether executions are kept one by one, for graphs and the steps of reports.
+    pub fn graph(&self) -> Result<bool, Error> {
+        checked(unsafe { ffi::brick_session_graph_get() }).map(|is_on| is_on == 1)
+    }
+
+    pub fn set_graph(&self, is_on: bool) -> Result<(), Error> {
+        done(unsafe { ffi::brick_session_graph_set(is_on.into()) })
+    }
+
     /// Complete the file, and say if that failed.
     pub fn stop(mut self) -> Result<(), Error> {
         self.running = false;
@@ -171,6 +194,21 @@ pub fn note(key: &str, value: &str) -> Result<(), Error> {
     done(unsafe { ffi::brick_note(key.as_ptr(), format.cast(), value.as_ptr()) })
 }
 
+/// The last note of that key.
+pub fn noted(key: &str) -> Result<String, Error> {
+    let key = c_text(key)?;
+    let length = checked(unsafe { ffi::brick_note_get(key.as_ptr(), std::ptr::null_mut(), 0) })?;
+    let mut value = vec![0u8; length as usize + 1];
+    let (at, bytes) = (value.as_mut_ptr(), value.len());
+    checked(unsafe { ffi::brick_note_get(key.as_ptr(), at.cast(), bytes) })?;
+    Ok(text_of(value.as_ptr().cast()))
+}
+
+/// ns since the session's epoch: its start, or the last [`begin_epoch`](Session::begin_epoch).
+pub fn epoch_ns() -> u64 {
+    unsafe { ffi::brick_epoch_ns() }
+}
+
 /// Note the share of accesses that the second-level cache served, 0 to 1.
 pub fn set_l2_hit_rate(share: f64) -> Result<(), Error> {
     done(unsafe { ffi::brick_l2_hit_rate_set(share) })
@@ -179,4 +217,16 @@ pub fn set_l2_hit_rate(share: f64) -> Result<(), Error> {
 /// Note whether memory is shared with the device without copies.
 pub fn set_zero_copy(is_used: bool) -> Result<(), Error> {
     done(unsafe { ffi::brick_zero_copy_set(is_used.into()) })
+}
+
+/// What was set last.
+pub fn l2_hit_rate() -> Result<f64, Error> {
+    let mut share = 0.0;
+    done(unsafe { ffi::brick_l2_hit_rate_get(&mut share) })?;
+    Ok(share)
+}
+
+/// What was set last.
+pub fn zero_copy() -> Result<bool, Error> {
+    checked(unsafe { ffi::brick_zero_copy_get() }).map(|is_used| is_used == 1)
 }
