@@ -46,6 +46,19 @@ with brick.session(sys.argv[1] if len(sys.argv) > 1 else None):
     with brick.request(3, number=77), brick.step("mixed", tokens=5, outputs=2):
         brick.sequence(3, prompt=5, outputs=2, position=0)
         brick.counter("queue", 3.5)
+    with brick.request(4):
+        with brick.step("prefill", tokens=3):
+            brick.sequence(4, prompt=3, position=0, results=0)
+        with brick.step("prefill", tokens=2):
+            brick.sequence(4, prompt=2, position=3)  # its end makes the first token
+        for position in range(5, 8):
+            with brick.step("decode"):
+                brick.sequence(4, outputs=1, position=position)
+    with brick.layer(5):
+        with brick.layer(6):
+            pass
+        with brick.span("Layered"):
+            brick.instant("checkpoint")
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
@@ -63,6 +76,13 @@ with brick.session(sys.argv[1] if len(sys.argv) > 1 else None):
         brick.step("thinking")
     except ValueError as error:
         assert "decode" in str(error)
+    assert brick.category_stats("Mine")["count"] == 21
+    if not recorded:
+        names = [row["name"] for row in brick.report(format="json")["bricks"]]
+        assert "LmHead" in names, names
+        assert "Mine,21" in brick.report(by="category", format="csv", columns="count")
+        assert "RmsNorm" in brick.report(), brick.report()
+        assert brick.summary()["flops"] == 40000, brick.summary()
     brick.pause()
     with norm:
         pass
@@ -89,7 +109,9 @@ for lane in lanes:
 report = recording.report()
 for row in report["bricks"]:
     assert counts[row["name"]] == row["count"], row
-assert [step.phase for step in recording.steps] == 20 * ["decode"] + ["mixed"], recording.steps
+assert [step.phase for step in recording.steps] == (20 * ["decode"] + ["mixed"] + 2 * ["prefill"]
+                                                    + 3 * ["decode"]), recording.steps
+assert next(site for site in recording.sites if site.brick == "Layered").layer == 5
 assert {lane.name for lane in lanes} >= {"worker"}, lanes
 head = next(site for site in recording.sites if site.brick == "LmHead")
 assert head.layer == -1 and head.flops is None, head  # what varies is in the statistics
@@ -139,7 +161,8 @@ def main():
             assert rows["RmsNorm"]["count"] == 20 and rows["attend"]["count"] == 41, rows
             assert rows["Fails"]["category"] == "Mine"
             told = json.loads(subprocess.check_output([BRICK, "requests", "--json", path]))
-            assert [(r["sequence"], r["prompt_tokens"]) for r in told["requests"]] == [(3, 5)], told
+            assert [(r["sequence"], r["prompt_tokens"], r["output_tokens"]) for r in told["requests"]] == [
+                (3, 5, 3), (4, 5, 4)], told
             assert report["losses"]["unmatched"] == 0, report["losses"]
         text = os.path.join(scratch, "text")
         with open(text, "w", encoding="utf-8") as file:
@@ -152,11 +175,17 @@ def main():
         if not python:
             return 0
         installed = os.path.join(scratch, "installed")
-        subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation",
-                        "--no-index", "--disable-pip-version-check", "--target", installed,
-                        shutil.copytree(os.path.join(SOURCE, "bindings", "python"), os.path.join(scratch, "source"))],
-                       check=True, capture_output=True)
-        assert os.path.exists(os.path.join(installed, "brick", "probe.py"))
+        source = shutil.copytree(os.path.join(SOURCE, "bindings", "python"), os.path.join(scratch, "source"))
+        done = subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index",
+                               "--disable-pip-version-check", "--target", installed, source], capture_output=True,
+                              text=True, env=dict(os.environ, BRICK_LIBRARY_PATH=os.path.join(BUILD, "lib")), check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        # the wheel carries its libraries, and takes these
+        where = "import brick; brick.report; brick.Recording(%r); print(open('/proc/self/maps').read())" % trace
+        done = subprocess.run([python, "-c", where], capture_output=True, text=True, cwd=scratch, check=True,
+                              env={**os.environ, "PYTHONPATH": installed, "BRICK_LIBRARY_PATH": ""})
+        loaded = {line.split()[-1] for line in done.stdout.splitlines() if "/libbrick" in line}
+        assert len(loaded) == 3 and all(path.startswith(installed) for path in loaded), loaded
     return 0
 
 

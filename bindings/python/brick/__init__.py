@@ -13,11 +13,14 @@
 that runs under `brick record` needs no session.
 """
 from brick._library import BrickError, version
-from brick.probe import (counter, enabled, note, pause, request, resume, sequence, session, span,
-                         stats, step, thread_name, timed)
+from brick.probe import (category_stats, counter, device_stats, enabled, instant, layer, note, pause,
+                         request, reset, resume, sequence, session, span, stats, step, thread_name,
+                         timed)
 from brick.recording import Recording
+from brick.results import report, summary
 from brick.torch_modules import attach_torch
 
-__all__ = ["BrickError", "Recording", "attach_torch", "counter", "enabled", "note", "pause",
-           "request", "resume", "sequence", "session", "span", "stats", "step", "thread_name",
-           "timed", "version"]
+__all__ = ["BrickError", "Recording", "attach_torch", "category_stats", "counter", "device_stats",
+           "enabled", "instant", "layer", "note", "pause", "report", "request", "reset", "resume",
+           "sequence", "session", "span", "stats", "step", "summary", "thread_name", "timed",
+           "version"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries behind the package, found where the linker finds them or in BRICK_LIBRARY_PATH (a
-folder), and those of their functions that are used, as their headers declare them."""
+"""The libraries behind the package, and those of their functions that are used, as their headers
+declare them. We take what the process has loaded already, what lies in BRICK_LIBRARY_PATH (a folder),
+what the package carries, or what the linker finds, in this order."""
 import ctypes
 import os
 from ctypes import (POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint8,
@@ -15,15 +16,21 @@ class BrickError(Exception):
         self.code = code
 
 
+_OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")  # of a wheel
+
+
 def _load(name):
     folder = os.environ.get("BRICK_LIBRARY_PATH", "")
-    path = os.path.join(folder, name)
-    try:
-        # the names must be global: libbrick-report asks for the functions of libbrick
-        return ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
-    except OSError as error:
-        raise ImportError(f"brick needs {name}: {error}. Install libbrick, or set "
-                          "BRICK_LIBRARY_PATH to its folder.") from None
+    own = os.path.join(_OWN, name)
+    path = os.path.join(folder, name) if folder or not os.path.exists(own) else own
+    for place, mode in ((name, os.RTLD_NOLOAD), (path, 0)):
+        try:
+            # the names must be global: libbrick-report asks for the functions of libbrick
+            return ctypes.CDLL(place, mode=ctypes.RTLD_GLOBAL | mode)
+        except OSError as error:
+            why = error
+    raise ImportError(f"brick needs {name}: {why}. Install libbrick, or set "
+                      "BRICK_LIBRARY_PATH to its folder.") from None
 
 
 def sized(structure):
@@ -56,6 +63,23 @@ class Stats(Structure):
         ("mean_ns", c_double), ("stddev_ns", c_double),
         *[(name, c_uint64) for name in ("elements", "bytes", "bytes_out", "flops")],
         ("share", c_double)]
+
+
+class ReportOptions(Structure):
+    """struct brick_report_options"""
+    _fields_ = [("size", c_size_t), ("by", c_uint32), ("rows", c_uint32), ("file", c_char_p),
+                ("columns", c_char_p)]
+
+
+class Summary(Structure):
+    """struct brick_summary"""
+    _fields_ = [("size", c_size_t), *[(name, c_uint64) for name in (
+        "wall_ns", "first_token_ns", "prefill_steps", "prefill_tokens", "decode_steps", "decode_tokens")],
+        ("prefill_tokens_per_s", c_double), ("decode_tokens_per_s", c_double),
+        *[(name, c_uint64) for name in ("executions", "elements", "bytes", "flops")],
+        *[(name, c_double) for name in ("elements_per_s", "coverage", "cost_low", "cost_high")],
+        *[(name, c_uint64) for name in ("device_ns", "lost", "open", "bricks_ns")],
+        ("elements_per_brick_s", c_double)]
 
 
 class RecordedBrick(Structure):
@@ -102,11 +126,16 @@ _declare(libbrick, {
     "brick__end": (None, c_uint32),
     "brick__end_work": (None, c_uint32, c_uint64, c_uint64, c_uint64),
     "brick_category_register": (c_int, c_char_p),
+    "brick_category_stats_get": (c_int, c_uint32, POINTER(Stats)),
     "brick_counter": (None, c_uint32, c_double),
+    "brick_device_stats_get": (c_int, c_uint32, POINTER(Stats)),
+    "brick_instant": (None, c_uint32),
+    "brick_layer_set": (c_int, c_int),
     "brick_lookup": (c_int, c_char_p),
     "brick_note": (c_int, c_char_p, c_char_p, c_char_p),
     "brick_pause": (None,),
     "brick_register": (c_int, c_char_p, c_uint32),
+    "brick_reset": (c_int,),
     "brick_request_begin": (c_int, POINTER(Request)),
     "brick_request_end": (c_int, c_uint32, c_uint32),
     "brick_resume": (None,),
@@ -127,9 +156,14 @@ def libbrick_report():
     """The library with the readers, which spans do not need."""
     global _report  # pylint: disable=global-statement
     if _report is None:
+        for name in sorted(os.listdir(_OWN)) if os.path.isdir(_OWN) else []:
+            if not name.startswith("libbrick"):
+                ctypes.CDLL(os.path.join(_OWN, name))  # what libbrick-report stands on
         _load("libbrick-graph.so.0")
         report = _load("libbrick-report.so.0")
         _declare(report, {
+            "brick_report_write": (c_int, c_void_p, c_int, POINTER(ReportOptions)),
+            "brick_summary": (c_int, POINTER(Summary)),
             "brick_recording_open": (c_int, POINTER(c_void_p), c_char_p, c_char_p, c_size_t),
             "brick_recording_close": (None, c_void_p),
             "brick_recording_count": (c_size_t, c_void_p, c_int),

@@ -44,7 +44,8 @@ class span:  # pylint: disable=invalid-name
         self._work = None
 
     def work(self, elements=0, nbytes=0, flops=0):
-        """Say what the execution that is open does."""
+        """Say what the execution that is open does: elements that it produces, bytes that it moves,
+        floating-point operations."""
         self._work = (elements, nbytes, flops)
 
     def __enter__(self):
@@ -110,13 +111,14 @@ class step:  # pylint: disable=invalid-name
             _end(self._span)
 
 
-def sequence(number, prompt=0, outputs=0, position=-1, model=0, results=None):
+def sequence(sequence, prompt=0, outputs=0, position=-1, model=0, results=None):
     """Say of the step that is open which of its tokens are a sequence's: tokens of its prompt, tokens
-    from which new ones are made, and where in the sequence the first of them stands."""
+    from which new ones are made, and where in the sequence the first of them stands. A new token comes
+    of each of `outputs`, and one where a prompt ends; `results=0` says that more of the prompt follows."""
     told = sized(StepSequence)
-    told.model, told.sequence, told.position = model, number, position
+    told.model, told.sequence, told.position = model, sequence, position
     told.prompt_tokens, told.output_tokens = prompt, outputs
-    told.results = outputs if results is None else results
+    told.results = outputs or int(prompt > 0) if results is None else results
     if _on.value:
         check(libbrick.brick_step_sequence(ctypes.byref(told)), "sequence")
 
@@ -126,9 +128,9 @@ class request:  # pylint: disable=invalid-name
 
     __slots__ = ("_request",)
 
-    def __init__(self, sequence_number, number=0, model=0):
+    def __init__(self, sequence, number=0, model=0):
         self._request = sized(Request)
-        self._request.model, self._request.sequence = model, sequence_number
+        self._request.model, self._request.sequence = model, sequence
         self._request.number = number
 
     def __enter__(self):
@@ -158,6 +160,28 @@ class session:  # pylint: disable=invalid-name
         check(libbrick.brick_session_stop(), "session")
 
 
+class layer:  # pylint: disable=invalid-name
+    """The layer of the spans that this thread opens within the `with` block without naming one. Blocks
+    nest."""
+
+    __slots__ = ("_layer", "_before")
+
+    def __init__(self, layer):
+        self._layer, self._before = layer, []
+
+    def __enter__(self):
+        self._before.append(libbrick.brick_layer_set(self._layer))
+        return self
+
+    def __exit__(self, *_):
+        libbrick.brick_layer_set(self._before.pop())
+
+
+def reset():
+    """Set all statistics back to zero: reports of the session count from now on."""
+    check(libbrick.brick_reset(), "reset")
+
+
 def pause():
     """Stop recording for a while; resume() goes on."""
     libbrick.brick_pause()
@@ -173,6 +197,12 @@ def note(key, value):
     check(libbrick.brick_note(key.encode(), b"%s", str(value).encode()), key)
 
 
+def instant(name, category=None):
+    """A point in time."""
+    if _on.value:
+        libbrick.brick_instant(_id(name, category))
+
+
 def counter(name, value):
     """A value over time."""
     if _on.value:
@@ -184,8 +214,28 @@ def thread_name(name):
     libbrick.brick_thread_name(name.encode())
 
 
-def stats(name):
-    """What this process recorded of a brick so far, as a dictionary: counts, and times in ns."""
+def as_dictionary(structure):
+    """The fields of a structure, but for its size."""
+    return {field: getattr(structure, field) for field, _ in structure._fields_ if field != "size"}
+
+
+def _stats(get, number, name):
     out = sized(Stats)
-    check(libbrick.brick_stats_get(_id(name), ctypes.byref(out)), name)
-    return {field: getattr(out, field) for field, _ in Stats._fields_ if field != "size"}
+    check(get(number, ctypes.byref(out)), name)
+    return as_dictionary(out)
+
+
+def stats(name):
+    """What this process recorded of a brick on threads so far, as a dictionary: counts, and times in ns."""
+    return _stats(libbrick.brick_stats_get, _id(name), name)
+
+
+def device_stats(name):
+    """The same of a brick on queues of devices."""
+    return _stats(libbrick.brick_device_stats_get, _id(name), name)
+
+
+def category_stats(category):
+    """The same of a category's bricks together; `total_ns` is the sum of their own times."""
+    number = check(libbrick.brick_category_register(category.encode()), category)
+    return _stats(libbrick.brick_category_stats_get, number, category)

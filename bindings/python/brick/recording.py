@@ -2,7 +2,6 @@
 """Recordings as NumPy arrays and pandas frames. Arrays of samples are views of what the reader
 holds: nothing is copied, and they keep the recording open."""
 import ctypes
-import json
 import os
 import subprocess
 import tempfile
@@ -10,6 +9,7 @@ from collections import namedtuple
 
 from brick._library import (BrickError, RecordedBrick, RecordedLane, RecordedSample, RecordedSite,
                             RecordedStep, check, libbrick_report, sized)
+from brick.results import report
 
 Brick = namedtuple("Brick", "name category")
 Site = namedtuple("Site", "brick layer elements bytes flops operation label")
@@ -98,7 +98,7 @@ class Recording:
 
     def report(self):
         """What `brick report --json` says of it."""
-        return json.loads(_brick("report", "--json", self.path))
+        return report(format="json", file=self.path)
 
     def _repr_html_(self):
         """The page of `brick report --html`, for notebooks."""

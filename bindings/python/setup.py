@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A wheel that carries libbrick, libbrick-graph and libbrick-report, so that a machine needs nothing else.
+They come from the folder BRICK_LIBRARY_PATH, or are built from the tree around this folder. Where neither is
+there, the wheel is of Python alone, and the machine's own libraries are used."""
+import os
+import shutil
+import subprocess
+import tempfile
+
+from setuptools import Distribution, setup
+from setuptools.command.build_py import build_py
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:
+    from wheel.bdist_wheel import bdist_wheel
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.dirname(os.path.dirname(HERE))
+FOLDER = os.environ.get("BRICK_LIBRARY_PATH", "")
+CARRIES = bool(FOLDER) or os.path.exists(os.path.join(TREE, "src", "lib", "brick.map"))
+LIBRARIES = ("libbrick.so.0", "libbrick-graph.so.0", "libbrick-report.so.0")
+STAND_ON = ("libjansson.", "libdeflate.")  # of libbrick-report, beside the C library
+
+
+def built(scratch):
+    """A folder with the libraries, built from the tree."""
+    build, installed = os.path.join(scratch, "build"), os.path.join(scratch, "installed")
+    subprocess.run(["cmake", "-S", TREE, "-B", build, "-Wno-dev", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"], check=True)
+    subprocess.run(["cmake", "--build", build, "--target", "brick-report", "--parallel", str(os.cpu_count() or 1)],
+                   check=True)
+    for component in ("library", "results"):
+        subprocess.run(["cmake", "--install", build, "--strip", "--component", component, "--prefix", installed],
+                       check=True)
+    return next(folder for folder, _, names in os.walk(installed) if LIBRARIES[0] in names)
+
+
+class BuildWithLibraries(build_py):
+    """Puts the libraries beside the modules."""
+
+    def run(self):
+        super().run()
+        if not CARRIES:
+            return
+        target = os.path.join(self.build_lib, "brick", "lib")
+        os.makedirs(target, exist_ok=True)
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = FOLDER or built(scratch)
+            for name in LIBRARIES:
+                shutil.copy(os.path.join(folder, name), target)
+            needed = subprocess.run(["ldd", os.path.join(folder, LIBRARIES[2])], capture_output=True, text=True,
+                                    check=True).stdout
+        for words in map(str.split, needed.splitlines()):
+            if len(words) > 2 and words[0].startswith(STAND_ON):
+                shutil.copy(words[2], os.path.join(target, words[0]))
+
+
+class Wheel(bdist_wheel):
+    """For any Python 3 on this kind of machine."""
+
+    def get_tag(self):
+        return ("py3", "none", super().get_tag()[2])
+
+
+class WithLibraries(Distribution):
+    """Says that the package is of one kind of machine."""
+
+    def has_ext_modules(self):
+        return CARRIES
+
+
+setup(distclass=WithLibraries, cmdclass={"build_py": BuildWithLibraries, "bdist_wheel": Wheel})
