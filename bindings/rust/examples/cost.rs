@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a span costs here, in ns, as the best of many rounds: off, on, and through the macro.
 //! `bench-probe` measures the same in C.
-use std::hint::black_box;
 use std::time::Instant;
 
 const PAIRS: u32 = 20_000;
@@ -21,9 +20,9 @@ fn best(mut work: impl FnMut()) -> f64 {
 
 fn main() -> Result<(), brick::Error> {
     let plain = brick::bricks::RMS_NORM;
-    let off = best(|| drop(black_box(brick::span(plain))));
+    let off = best(|| drop(brick::span(plain)));
     let session = brick::Session::statistics()?;
-    let on = best(|| drop(black_box(brick::span(plain))));
+    let on = best(|| drop(brick::span(plain)));
     let named = best(|| {
         brick::time!("Named");
     });

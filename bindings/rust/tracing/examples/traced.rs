@@ -4,7 +4,7 @@ use tracing_subscriber::layer::SubscriberExt;
 
 fn attend() -> u64 {
     let _span = tracing::info_span!("attend").entered();
-    (0..1000).map(std::hint::black_box).sum()
+    (0..1000).fold(0, |sum: u64, i| (sum * 31 + i) % 1009)
 }
 
 fn main() {
