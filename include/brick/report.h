@@ -27,7 +27,7 @@ BRICK_BEGIN_DECLS
 /* Output formats of a report. */
 enum brick_report_format {
 	BRICK_REPORT_TEXT = 0, /* as `brick report` */
-	BRICK_REPORT_JSON = 1, /* ... --json: schema brick/report/1 */
+	BRICK_REPORT_JSON = 1, /* ... --json: schema brick/report/2 */
 	BRICK_REPORT_CSV = 2,  /* ... --csv */
 	BRICK_REPORT_FORMATS,
 };

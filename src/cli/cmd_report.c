@@ -102,7 +102,7 @@ static const struct cli_option option_table[] = {
 		.letter = 'v'},
 	{"top", "N", "show the first N rows only", option_number, AT(top), .low = 1,
 		.high = UINT32_MAX},
-	{"json", NULL, "all of it as JSON (schema brick/report/1)", option_flag, AT(json)},
+	{"json", NULL, "all of it as JSON (schema brick/report/2)", option_flag, AT(json)},
 	{"csv", NULL, "the rows as CSV", option_flag, AT(csv)},
 	{"budget", "FILE", "also check the limits in this file; exit code 1 when one is exceeded",
 		option_text, AT(budget)},

@@ -87,7 +87,7 @@ static const struct cli_option option_table[] = {
 		option_text, .at = OF(baseline)},
 	{"headless", NULL, "no terminal view: print one screen at each refresh", option_flag,
 		.at = OF(headless)},
-	{"json", NULL, "with --headless: one line of JSON each (schema brick/top/1)", option_flag,
+	{"json", NULL, "with --headless: one line of JSON each (schema brick/top/2)", option_flag,
 		.at = OF(json)},
 	{"duration", "S", "headless: end after S seconds (default: with the process)", set_duration,
 		.at = OF(duration_s)},

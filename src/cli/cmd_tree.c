@@ -32,7 +32,7 @@ static const struct cli_option option_table[] = {
 		AT(nodes)},
 	{"depth", "N", "show N levels below the step only", option_number, AT(depth), .low = 1,
 		.high = 1000},
-	{"json", NULL, "as JSON (schema brick/tree/1)", option_flag, AT(json)},
+	{"json", NULL, "as JSON (schema brick/tree/2)", option_flag, AT(json)},
 	OPTION_HELP,
 };
 

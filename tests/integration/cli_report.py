@@ -52,7 +52,7 @@ def internals(path):
 def contract(path):
     report = brick_json("report", "--json", path)
     check(report, REPORT, "report")
-    expect("schema", report["schema"], "brick/report/1")
+    expect("schema", report["schema"], "brick/report/2")
     expect("backends", report["run"]["backends"], ["CPU"])
     expect_true("start is RFC 3339",
                 re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z", report["run"]["start"]))

@@ -39,7 +39,7 @@ def several(path, decode):
 def main():
     path = recording()
     answer = brick_json("tree", "--json", path)
-    expect("schema", answer["schema"], "brick/tree/1")
+    expect("schema", answer["schema"], "brick/tree/2")
     expect("one tree", len(answer["trees"]), 1)
     tree = answer["trees"][0]
     expect("step", (tree["step"]["phase"], tree["step"]["tokens"], tree["step"]["of"]),

@@ -149,7 +149,7 @@ def main():
     path = recording()
     out = make(path, "run.html")
     page, _, _ = page_of(out)
-    expect("schema", page["schema"], "brick/page/1")
+    expect("schema", page["schema"], "brick/page/2")
     same_numbers(path, page)
     sums(page)
     trees(path, page)

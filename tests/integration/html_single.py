@@ -53,7 +53,7 @@ def parts_add_up(path, page, numbers):
     rest = unpack(each["unattributed_ns"])
     total = unpack(each["total_ns"])
     names = [row["name"] for row in page["report"]["bricks"][:each["bricks"]]]
-    width = len(names) + 1
+    width = len(names) + 3  # all others, preempted, blocked
     expect("columns", len(parts), len(listed) * width)
     for i, number in enumerate(listed):
         expect(f"step {number}", sum(parts[i * width:(i + 1) * width]) + rest[i], total[i])

@@ -46,7 +46,7 @@ def command_headless():
     tops = headless("-o", kept, "--", EMBEDDED, "ms=1500")
     expect_true(f"several objects: {len(tops)}", len(tops) >= 4)
     for top in tops:
-        expect("schema", top["schema"], "brick/top/1")
+        expect("schema", top["schema"], "brick/top/2")
     live = [t for t in tops if t.get("samples_of") == "window"]
     expect_true("live ones", len(live) >= 2)
     counts = [count_of(t, "LmHead") for t in live]

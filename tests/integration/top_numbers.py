@@ -290,7 +290,7 @@ def check_json(path):
     lines = out.decode().splitlines()
     expect("one object for a recording", len(lines), 1)
     top, report = json.loads(lines[0]), brick_json("report", "--json", "--phase", "all", path)
-    expect("schema", top.pop("schema"), "brick/top/1")
+    expect("schema", top.pop("schema"), "brick/top/2")
     report.pop("schema")
     for key, value in report.items():
         expect(f"JSON {key}", top[key], value)

@@ -73,7 +73,7 @@ static void threads_beside_steps(void **state)
 				sum += s->rows[i].wall_ns;
 			for (size_t i = 0; i < run.step_count; i++)
 				steps += step_time_total_ns(&s->steps.steps[i]);
-			assert_int_equal(sum + s->unattributed_ns, s->wall_ns);
+			assert_int_equal(sum + s->rests.unattributed_ns, s->wall_ns);
 			assert_int_equal(steps, s->wall_ns);
 			if (by == SUMMARY_BY_THREAD)
 				check_helpers(s, round % 2);
@@ -111,7 +111,7 @@ static void no_steps(void **state)
 	}
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(s->wall_ns, 4000);
-	assert_int_equal(s->unattributed_ns, 3000);
+	assert_int_equal(s->rests.unattributed_ns, 3000);
 	assert_int_equal(row_of(s, WORK_A)->wall_ns, 700);
 	assert_int_equal(row_of(s, WORK_B)->wall_ns, 200);
 	assert_int_equal(row_of(s, WAIT)->wall_ns, 100);

@@ -79,7 +79,7 @@ static void check_wall(const struct scene *s, uint64_t wall_ns)
 	for (size_t i = 0; i < sum->row_count; i++)
 		ns += sum->rows[i].wall_ns == ANALYSIS_UNKNOWN ? 0 : sum->rows[i].wall_ns;
 	assert_int_equal(sum->wall_ns, wall_ns);
-	assert_int_equal(ns + sum->unattributed_ns, wall_ns);
+	assert_int_equal(ns + sum->rests.unattributed_ns, wall_ns);
 	summary_destroy(sum);
 	ns = 0;
 	for (uint32_t step = 0; step < s->run.step_count; step++) {

@@ -75,7 +75,7 @@ static void check(const struct run *run)
 	assert_int_equal(summary_create(&summary, run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	for (uint32_t c = 0; c < b->category_count; c++)
 		categories_ns += sum_of_category(b, c);
-	assert_int_equal(categories_ns + summary->unattributed_ns, summary->wall_ns);
+	assert_int_equal(categories_ns + summary->rests.unattributed_ns, summary->wall_ns);
 	for (uint32_t step = 0; step < run->step_count; step++) {
 		const struct step_time *time = &summary->steps.steps[step];
 		uint64_t sum = time->unattributed_ns;

@@ -24,7 +24,7 @@ static void host_and_device_apart(void **state)
 					     1 << BRICK_SOURCE_DEVICE_ACTIVITY);
 	assert_true(row_named(sum, "Launch")->device_ns == ANALYSIS_UNKNOWN);
 	assert_int_equal(sum->wall_ns, 1000);
-	assert_int_equal(sum->unattributed_ns, 1000 - 300 - 610);
+	assert_int_equal(sum->rests.unattributed_ns, 1000 - 300 - 610);
 	assert_int_equal(sum->device_ns, 1020);
 	for (size_t i = 0; i < sum->category_count; i++)
 		if (!strcmp(sum->categories[i].name, "FFN"))

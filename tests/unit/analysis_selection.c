@@ -105,8 +105,8 @@ static void wall_time_stays_whole(void **state)
 	assert_int_equal(s->row_count, 1);
 	assert_int_equal(s->rows[0].count, STEPS + 1);
 	assert_int_equal(s->rows[0].wall_ns, STEPS * 200);
-	assert_int_equal(s->left_out_ns, STEPS * 100); /* Synchronize */
-	assert_int_equal(s->unattributed_ns, STEPS * 300);
+	assert_int_equal(s->rests.left_out_ns, STEPS * 100); /* Synchronize */
+	assert_int_equal(s->rests.unattributed_ns, STEPS * 300);
 	summary_destroy(s);
 	run_fini(&run);
 }

@@ -192,7 +192,7 @@ static void unfinished_step(void **state)
 	assert_int_equal(s->rows[0].count, 2);
 	assert_int_equal(s->rows[0].self_ns, 160);
 	assert_int_equal(s->rows[0].wall_ns, 80);
-	assert_int_equal(s->unattributed_ns, 20);
+	assert_int_equal(s->rests.unattributed_ns, 20);
 	summary_destroy(s);
 	close_fixture(&f);
 }
@@ -235,7 +235,7 @@ static void other_threads(void **state)
 	/* One phase only: what lies in its steps, on all threads. */
 	assert_int_equal(summary_create(&s, &f.run, SUMMARY_BY_BRICK, STEP_PREFILL), 0);
 	assert_int_equal(s->wall_ns, 130);
-	assert_int_equal(s->unattributed_ns, 0);
+	assert_int_equal(s->rests.unattributed_ns, 0);
 	assert_int_equal(s->row_count, 2);
 	assert_string_equal(s->rows[0].name, "Work");
 	assert_int_equal(s->rows[0].count, 2);
@@ -245,7 +245,7 @@ static void other_threads(void **state)
 	summary_destroy(s);
 	assert_int_equal(summary_create(&s, &f.run, SUMMARY_BY_BRICK, STEP_DECODE), 0);
 	assert_int_equal(s->wall_ns, 100);
-	assert_int_equal(s->unattributed_ns, 100);
+	assert_int_equal(s->rests.unattributed_ns, 100);
 	assert_int_equal(s->row_count, 1);
 	assert_int_equal(s->rows[0].self_ns, 50);
 	assert_int_equal(s->rows[0].wall_ns, 0);
@@ -264,7 +264,7 @@ static void check_sums(const struct run *run, uint64_t wall_ns)
 		for (size_t i = 0; i < s->row_count; i++)
 			sum_ns += s->rows[i].wall_ns;
 		assert_int_equal(s->wall_ns, wall_ns);
-		assert_int_equal(sum_ns + s->unattributed_ns, wall_ns);
+		assert_int_equal(sum_ns + s->rests.unattributed_ns, wall_ns);
 		summary_destroy(s);
 	}
 }

@@ -61,8 +61,8 @@ static void same(const struct summary *s, const struct run *run)
 	assert_int_equal(s->category_count, alone->category_count);
 	same_rows(s->categories, alone->categories, s->category_count);
 	assert_int_equal(s->wall_ns, alone->wall_ns);
-	assert_int_equal(s->unattributed_ns, alone->unattributed_ns);
-	assert_int_equal(s->left_out_ns, alone->left_out_ns);
+	assert_int_equal(s->rests.unattributed_ns, alone->rests.unattributed_ns);
+	assert_int_equal(s->rests.left_out_ns, alone->rests.left_out_ns);
 	assert_int_equal(s->samples, alone->samples);
 	assert_int_equal(s->executions, alone->executions);
 	assert_int_equal(s->mismatched, alone->mismatched);

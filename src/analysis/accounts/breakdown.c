@@ -28,6 +28,14 @@ uint64_t breakdown_edge_ns(uint32_t bucket)
 	return (low + (1u << BRICK_HISTOGRAM_SUB_BITS)) << shift;
 }
 
+const char *breakdown_category_name(const struct breakdown *b, uint32_t category)
+{
+	return category < b->run->category_count    ? b->run->categories[category].name
+	       : category + 2 == b->category_count ? "preempted"
+	       : category + 1 == b->category_count ? "blocked"
+						    : brick_category_name(BRICK_CATEGORY_WAIT);
+}
+
 static void count_duration(struct breakdown *b, uint32_t phase, uint32_t brick, uint64_t ns)
 {
 	uint64_t **histogram = &b->histograms[(size_t)phase * b->brick_count + brick];
@@ -47,7 +55,7 @@ static uint32_t row_of(const struct breakdown *b, const struct walk_frame *frame
 	return (uint32_t)layer + 1 < b->layer_count ? (uint32_t)layer + 1 : b->layer_count - 1;
 }
 
-/* Counts time for a step's parts. brick: brick_count stands for all left-out bricks. */
+/* Counts time for a step's parts. brick: brick_count and more are BREAKDOWN_REST. */
 static void add_part(struct breakdown *b, uint32_t step, uint32_t brick, uint64_t ns)
 {
 	if (b->part_of && b->part_of[step])
@@ -64,53 +72,73 @@ static void add_wall(struct breakdown *b, const struct walk_frame *frame, uint32
 	if (frame->step == RUN_NONE)
 		return;
 	b->steps[(size_t)frame->step * b->category_count + category] += ns;
-	add_part(b, frame->step, shown ? brick : b->brick_count, ns);
+	add_part(b, frame->step, shown ? brick : b->brick_count + BREAKDOWN_LEFT_OUT, ns);
 }
 
-static void add_wait(struct breakdown *b, const struct walk_frame *frame, uint32_t phase,
-	uint64_t ns, uint64_t wall_ns)
+/* Adds a step's time off the CPU that is in no brick's. */
+static void add_off(
+	struct breakdown *b, const struct walk_frame *frame, struct run_off_times off)
+{
+	if (frame->step == RUN_NONE)
+		return;
+	uint64_t *parts = &b->steps[(size_t)frame->step * b->category_count];
+	parts[b->category_count - 2] += off.preempted_ns;
+	parts[b->category_count - 1] += off.blocked_ns;
+	add_part(b, frame->step, b->brick_count + BREAKDOWN_PREEMPTED, off.preempted_ns);
+	add_part(b, frame->step, b->brick_count + BREAKDOWN_BLOCKED, off.blocked_ns);
+}
+
+static void count_wait(
+	struct breakdown *b, const struct walk_frame *frame, uint32_t phase, uint64_t ns)
 {
 	if (!ns)
 		return;
 	b->counts[breakdown_cell(b, phase, row_of(b, frame), b->wait_brick)]++;
 	count_duration(b, phase, b->wait_brick, ns);
-	if (wall_ns)
-		add_wall(b, frame, phase, b->wait_brick, b->wait_category, wall_ns);
 }
 
 /* Left-out time is still a part of its step. */
-static void add_left_out(struct breakdown *b, const struct walk_frame *frame, bool in_wall)
+static void add_left_out(
+	struct breakdown *b, const struct walk_frame *frame, uint64_t own_ns, uint64_t wait_ns)
 {
-	if (!in_wall || frame->step == RUN_NONE)
+	if (frame->step == RUN_NONE)
 		return;
 	uint64_t *parts = &b->steps[(size_t)frame->step * b->category_count];
-	if (b->index->kinds[frame->brick] != BRICK_KIND_STEP)
-		parts[b->run->bricks[frame->brick].category] += frame->counted.self_ns;
-	parts[b->wait_category] += frame->counted.inner_ns + frame->counted.wait_ns;
-	uint64_t own_ns =
-		b->index->kinds[frame->brick] == BRICK_KIND_STEP ? 0 : frame->counted.self_ns;
-	add_part(b, frame->step, b->brick_count,
-		own_ns + frame->counted.inner_ns + frame->counted.wait_ns);
+	parts[b->run->bricks[frame->brick].category] += own_ns;
+	parts[b->wait_category] += wait_ns;
+	add_part(b, frame->step, b->brick_count + BREAKDOWN_LEFT_OUT, own_ns + wait_ns);
 }
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct breakdown *b = context;
+	const struct walk_times *counted = &frame->counted;
 	bool in_wall = walk_in_wall(b->run, frame);
+	bool is_step = b->index->kinds[frame->brick] == BRICK_KIND_STEP;
 	uint32_t phase = frame->step == RUN_NONE ? STEP_PHASES : b->run->steps[frame->step].phase;
 	uint32_t left_out = b->run->sites[frame->sample->site].left_out;
-	if (left_out & RUN_LEFT_OUT_WAITS) {
-		add_left_out(b, frame, in_wall);
-		return;
+	struct walk_shares shares = walk_shares(b->index, frame);
+	bool has_waits = !(left_out & RUN_LEFT_OUT_WAITS), has_own = is_step || !left_out;
+
+	if (in_wall && has_own)
+		add_off(b, frame, shares.own_off);
+	if (in_wall && has_waits)
+		add_off(b, frame, shares.wait_off);
+	if (in_wall)
+		add_left_out(b, frame, has_own ? 0 : counted->self_ns,
+			has_waits ? 0 : counted->inner_ns + counted->wait_ns);
+	if (has_waits) {
+		count_wait(b, frame, phase, frame->inner_ns);
+		count_wait(b, frame, phase, frame->wait_ns);
 	}
-	add_wait(b, frame, phase, frame->inner_ns, in_wall ? frame->counted.inner_ns : 0);
-	add_wait(b, frame, phase, frame->wait_ns, in_wall ? frame->counted.wait_ns : 0);
-	if (b->index->kinds[frame->brick] == BRICK_KIND_STEP)
+	if (has_waits && in_wall)
+		add_wall(b, frame, phase, b->wait_brick, b->wait_category, shares.wait_ns);
+	if (is_step || left_out)
 		return;
 	if (in_wall)
 		add_wall(b, frame, phase, frame->brick, b->run->bricks[frame->brick].category,
-			frame->counted.self_ns);
-	if (left_out || frame->sample->flags & RUN_SAMPLE_OPEN)
+			shares.own_ns);
+	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
 	b->counts[breakdown_cell(b, phase, row_of(b, frame), frame->brick)]++;
 	count_duration(b, phase, frame->brick, walk_basis_ns(b->index, frame));
@@ -166,7 +194,7 @@ int breakdown_create_in(struct breakdown **out, struct walk *walk)
 		return -ENOMEM;
 	b->run = walk->run;
 	b->index = walk->index;
-	b->category_count = (uint32_t)b->run->category_count + 1;
+	b->category_count = (uint32_t)b->run->category_count + 3;
 	b->brick_count = (uint32_t)b->run->brick_count + 1;
 	b->layer_count = count_rows(b->run);
 	find_waits(b);
@@ -181,7 +209,7 @@ int breakdown_create_in(struct breakdown **out, struct walk *walk)
 
 int breakdown_parts(struct breakdown *b, const uint32_t *steps, size_t count)
 {
-	b->parts = calloc(count * (b->brick_count + 1) + 1, sizeof(*b->parts));
+	b->parts = calloc(count * (b->brick_count + BREAKDOWN_RESTS) + 1, sizeof(*b->parts));
 	b->part_of = calloc(b->run->step_count + 1, sizeof(*b->part_of));
 	if (!b->parts || !b->part_of)
 		return -ENOMEM;

@@ -28,10 +28,19 @@ enum {
 	BREAKDOWN_PHASES = STEP_PHASES + 1, /* the last: in no step, of a run without steps */
 };
 
+/* Columns of a step's parts behind those of bricks. */
+enum breakdown_rest {
+	BREAKDOWN_LEFT_OUT, /* bricks that are left out of the run */
+	BREAKDOWN_PREEMPTED,
+	BREAKDOWN_BLOCKED,
+	BREAKDOWN_RESTS,
+};
+
 struct breakdown {
 	const struct run *run;
-	uint32_t category_count; /* of the run, and one for waits of runs that name none */
-	uint32_t brick_count;	 /* the same */
+	/* of the run, one for waits of runs that name none, "preempted" and "blocked" */
+	uint32_t category_count;
+	uint32_t brick_count; /* of the run, and one for waits */
 	uint32_t wait_brick, wait_category;
 	uint32_t layer_count; /* rows: layer + 1, so that row 0 is outside of layers */
 	uint64_t *steps;      /* [step_count][category_count], ns of wall time */
@@ -39,8 +48,8 @@ struct breakdown {
 	uint64_t *counts;     /* the same: executions, on all threads */
 	/* [BREAKDOWN_PHASES][brick_count], each NULL or uint64_t[BREAKDOWN_BUCKETS] */
 	uint64_t **histograms;
-	/* of the steps that breakdown_parts() was asked for: [count][brick_count + 1], ns of wall
-	 * time; the last column is of bricks that are left out of the run */
+	/* of the steps that breakdown_parts() was asked for, ns of wall time:
+	 * [count][brick_count + BREAKDOWN_RESTS] */
 	uint64_t *parts;
 	uint32_t *part_of; /* [step_count]: row + 1, 0: none; NULL: nothing was asked for */
 	const struct step_index *index; /* while it is fed */
@@ -54,10 +63,10 @@ void breakdown_destroy(struct breakdown *breakdown);
 /* Before the walk runs: also count these steps by brick. -ENOMEM. */
 int breakdown_parts(struct breakdown *breakdown, const uint32_t *steps, size_t count);
 
-/* [brick_count + 1] of a step that was asked for. */
+/* [brick_count + BREAKDOWN_RESTS] of a step that was asked for. */
 static inline uint64_t *breakdown_part(const struct breakdown *b, uint32_t step)
 {
-	return b->parts + (size_t)(b->part_of[step] - 1) * (b->brick_count + 1);
+	return b->parts + (size_t)(b->part_of[step] - 1) * (b->brick_count + BREAKDOWN_RESTS);
 }
 
 /*
@@ -73,6 +82,8 @@ static inline size_t breakdown_cell(
 {
 	return ((size_t)phase * b->layer_count + row) * b->brick_count + brick;
 }
+
+const char *breakdown_category_name(const struct breakdown *b, uint32_t category);
 
 /* A bucket of lengths in ns reaches from one edge to below the next. */
 uint32_t breakdown_bucket(uint64_t ns);

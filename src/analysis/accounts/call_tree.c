@@ -15,6 +15,7 @@
 #include "analysis/accounts/walk.h"
 #include "analysis/steps/training_times.h"
 #include "base/array.h"
+#include "base/number.h"
 
 uint32_t call_tree_add(struct call_tree *tree, uint32_t parent, struct call_node node)
 {
@@ -86,7 +87,8 @@ void call_tree_sum(struct call_tree *tree)
 const char *call_kind_name(enum call_kind kind)
 {
 	static const char *const names[CALL_KINDS] = {"root", "layer", "brick", "operation", "wait",
-		"kernel", "lane", "phase", "thread", "function", "left out"};
+		"kernel", "lane", "phase", "thread", "function", "left out", "preempted",
+		"blocked"};
 	return names[kind];
 }
 
@@ -155,6 +157,7 @@ struct builder {
 	const struct step_index *index;
 	const uint8_t *phases;	    /* of commands, where devices train; else NULL */
 	uint32_t at[UINT8_MAX + 2]; /* node of the frame at each depth; 0 is the root's */
+	uint64_t off_ns[UINT8_MAX + 2]; /* of all frames and waits inside of that frame */
 	bool failed;
 };
 
@@ -191,6 +194,7 @@ static void begin_frame(struct builder *b, const struct walk_frame *frame, unsig
 {
 	struct call_tree *tree = b->tree;
 	b->at[depth] = b->at[depth - 1];
+	b->off_ns[depth] = 0;
 	if (!is_part(tree, frame) || (tree->steps && frame->is_step) ||
 		tree->run->sites[frame->sample->site].left_out)
 		return;
@@ -199,19 +203,19 @@ static void begin_frame(struct builder *b, const struct walk_frame *frame, unsig
 	b->at[depth] = brick_node(b, parent, frame->brick);
 }
 
-/* The part of a frame's counted self time that its thread was off its CPU. */
-static uint64_t off_ns(const struct walk_frame *frame)
+static uint64_t off_ns(struct run_off_times off)
 {
-	uint64_t ns = frame->off.preempted_ns + frame->off.blocked_ns;
-	return ns < frame->counted.self_ns ? ns : frame->counted.self_ns;
+	return off.preempted_ns + off.blocked_ns;
 }
 
-static void add_execution(
-	struct call_node *node, const struct walk_frame *frame, const struct run_site *site)
+/* all_off_ns: of the frame and all inside of it. */
+static void add_execution(struct call_node *node, const struct walk_frame *frame,
+	const struct run_site *site, struct walk_shares shares, uint64_t all_off_ns)
 {
-	node->time_ns += frame->counted.length_ns - frame->counted.inner_ns;
-	node->self_ns += frame->counted.self_ns;
-	node->off_ns += off_ns(frame);
+	node->time_ns += number_minus(
+		frame->counted.length_ns - frame->counted.inner_ns, all_off_ns);
+	node->self_ns += shares.own_ns;
+	node->off_ns += off_ns(shares.own_off);
 	if (frame->sample->flags & RUN_SAMPLE_OPEN) {
 		node->open++;
 		return;
@@ -222,7 +226,8 @@ static void add_execution(
 	add_known(&node->flops, site->flops, site->flags & BRICK_SITE_HAS_FLOPS);
 }
 
-static void add_operation(struct builder *b, uint32_t brick, const struct walk_frame *frame)
+static void add_operation(struct builder *b, uint32_t brick, const struct walk_frame *frame,
+	struct walk_shares shares, uint64_t all_off_ns)
 {
 	struct call_tree *tree = b->tree;
 	const struct run_site *site = &tree->run->sites[frame->sample->site];
@@ -233,29 +238,40 @@ static void add_operation(struct builder *b, uint32_t brick, const struct walk_f
 	operation.site = frame->sample->site;
 	uint32_t node = child(b, brick, operation);
 	if (!b->failed)
-		add_execution(&tree->nodes[node], frame, site);
+		add_execution(&tree->nodes[node], frame, site, shares, all_off_ns);
 }
 
-static uint64_t waits_off_ns(const struct walk_frame *frame)
+/* Adds time off the CPU to the root's nodes of that. */
+static void add_off(struct builder *b, struct run_off_times off)
 {
-	return frame->inner_off.preempted_ns + frame->inner_off.blocked_ns +
-	       frame->wait_off.preempted_ns + frame->wait_off.blocked_ns;
+	const struct {
+		enum call_kind kind;
+		uint64_t ns;
+	} parts[] = {{CALL_PREEMPTED, off.preempted_ns}, {CALL_BLOCKED, off.blocked_ns}};
+
+	for (size_t i = 0; i < 2; i++) {
+		if (!parts[i].ns)
+			continue;
+		struct call_node *node =
+			&b->tree->nodes[child(b, 0, call_node_of(parts[i].kind, -1))];
+		node->time_ns += parts[i].ns;
+		node->self_ns += parts[i].ns;
+	}
 }
 
-static void add_waits(struct builder *b, uint32_t beside, const struct walk_frame *frame)
+static void add_waits(struct builder *b, uint32_t beside, const struct walk_frame *frame,
+	struct walk_shares shares)
 {
 	struct call_tree *tree = b->tree;
-	uint64_t ns = frame->counted.inner_ns + frame->counted.wait_ns, off_ns;
-	if (!ns)
+	if (!(frame->counted.inner_ns + frame->counted.wait_ns))
 		return;
-	off_ns = waits_off_ns(frame);
 	uint32_t wait = child(b, beside, call_node_of(CALL_WAIT, tree->nodes[beside].layer));
 	if (b->failed)
 		return;
 	tree->nodes[wait].count += (frame->inner_ns != 0) + (frame->wait_ns != 0);
-	tree->nodes[wait].time_ns += ns;
-	tree->nodes[wait].self_ns += ns;
-	tree->nodes[wait].off_ns += off_ns < ns ? off_ns : ns;
+	tree->nodes[wait].time_ns += shares.wait_ns;
+	tree->nodes[wait].self_ns += shares.wait_ns;
+	tree->nodes[wait].off_ns += off_ns(shares.wait_off);
 }
 
 /* The length of a command, less the commands that its queue ran inside of it. */
@@ -381,29 +397,45 @@ static void add_left_out(struct builder *b, const struct walk_frame *frame, uint
 	tree->nodes[number].self_ns += ns;
 }
 
+/* Off the CPU in the frame and all inside of it; hands that and its waits' on to the holder. */
+static uint64_t take_off(struct builder *b, struct walk_shares shares, unsigned depth)
+{
+	uint64_t ns = off_ns(shares.own_off) + b->off_ns[depth];
+
+	b->off_ns[depth] = 0;
+	b->off_ns[depth - 1] += ns + off_ns(shares.wait_off);
+	add_off(b, shares.own_off);
+	add_off(b, shares.wait_off);
+	return ns;
+}
+
 static void end_frame(struct builder *b, const struct walk_frame *frame, unsigned depth)
 {
 	struct call_tree *tree = b->tree;
+	const struct run_site *site = &tree->run->sites[frame->sample->site];
 	if (!is_part(tree, frame) || b->failed)
 		return;
-	if (tree->steps && frame->is_step) {
+	bool is_root = tree->steps && frame->is_step;
+	if (site->left_out && !is_root) {
+		add_left_out(b, frame, b->at[depth]);
+		return;
+	}
+	struct walk_shares shares = walk_shares(b->index, frame);
+	uint64_t all_off_ns = take_off(b, shares, depth);
+	if (is_root) {
 		uint64_t gap_ns = b->index->tails[frame->step].gap_ns;
-		add_execution(&tree->nodes[0], frame, &tree->run->sites[frame->sample->site]);
+		add_execution(&tree->nodes[0], frame, site, shares, all_off_ns);
 		tree->nodes[0].time_ns += gap_ns;
 		tree->nodes[0].self_ns += gap_ns;
-		add_waits(b, 0, frame);
+		add_waits(b, 0, frame, shares);
 		return;
 	}
 	uint32_t node = b->at[depth];
-	if (tree->run->sites[frame->sample->site].left_out) {
-		add_left_out(b, frame, node);
-		return;
-	}
-	add_execution(&tree->nodes[node], frame, &tree->run->sites[frame->sample->site]);
-	add_operation(b, node, frame);
+	add_execution(&tree->nodes[node], frame, site, shares, all_off_ns);
+	add_operation(b, node, frame, shares, all_off_ns);
 	if (tree->run->command_count)
 		add_launched(b, frame, depth);
-	add_waits(b, tree->nodes[node].parent, frame);
+	add_waits(b, tree->nodes[node].parent, frame, shares);
 }
 
 /* Trees that one walk builds. */

@@ -27,6 +27,8 @@ enum call_kind {
 	CALL_THREAD, /* whose stacks were taken: `site` is its number (function_accounts.h) */
 	CALL_FUNCTION, /* below its caller: `site` is its number (the same) */
 	CALL_LEFT_OUT, /* own time and waiting of bricks that were not asked for */
+	CALL_PREEMPTED, /* below the root: its thread was off its CPU, which no node above has */
+	CALL_BLOCKED,	/* the same, outside of waits */
 	CALL_KINDS,
 };
 
@@ -42,7 +44,7 @@ struct call_node {
 	uint64_t open;	  /* that never did; their time is here all the same */
 	uint64_t time_ns; /* without the waiting that a CALL_WAIT beside it shows */
 	uint64_t self_ns; /* of it, in none of the nodes below */
-	uint64_t off_ns;  /* of it, the thread was off its CPU; 0 where that is not known */
+	uint64_t off_ns;  /* beside it: in CALL_PREEMPTED and CALL_BLOCKED */
 	uint64_t device_count, device_ns;   /* of kernels in it and below: commands, each ns once */
 	uint64_t elements, bytes, flops;    /* ANALYSIS_UNKNOWN where nothing said them */
 	uint32_t parent, first, last, next; /* numbers of nodes, RUN_NONE at the end */
@@ -52,7 +54,8 @@ struct call_node {
 /* True if it lies between its siblings, and is shown after them. */
 static inline bool call_node_is_between(const struct call_node *node)
 {
-	return node->kind == CALL_WAIT || node->kind == CALL_LEFT_OUT;
+	return node->kind == CALL_WAIT || node->kind == CALL_LEFT_OUT ||
+	       node->kind == CALL_PREEMPTED || node->kind == CALL_BLOCKED;
 }
 
 /* True if nothing of it ran on a thread: its time and count are those of devices. */

@@ -47,10 +47,11 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		return;
 	uint64_t *row = c->ns + layer_of(c, frame) * c->bricks;
 	uint32_t left_out = c->run->sites[frame->sample->site].left_out;
+	struct walk_shares shares = walk_shares(c->index, frame);
 	if (!left_out && c->index->kinds[frame->brick] != BRICK_KIND_STEP)
-		row[frame->brick] += frame->counted.self_ns;
+		row[frame->brick] += shares.own_ns;
 	if (!(left_out & RUN_LEFT_OUT_WAITS))
-		row[c->wait_brick] += frame->counted.inner_ns + frame->counted.wait_ns;
+		row[c->wait_brick] += shares.wait_ns;
 }
 
 static size_t count_layers(const struct run *run)

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/members.h"
 #include "brick/abi/session.h"
 
 struct summary_sums *sums_create(size_t count)
@@ -57,6 +58,12 @@ void sums_add_stat(struct summary_sums *to, const struct run_stat *stat, uint64_
 	to->bytes += stat->bytes + stat->bytes_out;
 	to->bytes_out += stat->bytes_out;
 	to->flops += stat->flops;
+}
+
+void rests_add(struct summary_rests *to, const struct summary_rests *from)
+{
+	members_add(to, from, preempted_ns, preempted_unevaluated_ns, blocked_ns,
+		blocked_unevaluated_ns, unattributed_ns, unattributed_unevaluated_ns, left_out_ns);
 }
 
 /* Adds the sums that only samples know. */

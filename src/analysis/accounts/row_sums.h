@@ -25,9 +25,9 @@ struct summary_sums {
 	uint64_t self_ns, wait_ns;
 	uint64_t open_ns;	       /* of self_ns: in executions that never ended */
 	struct run_off_times off;      /* of self_ns, as far as samples tell */
-	uint64_t wall_ns;	       /* of the wall time of the run */
-	struct run_off_times wall_off; /* of that: its thread was off its CPU */
-	uint64_t unevaluated_ns;       /* of that: in batches that were refused or aborted */
+	uint64_t wall_ns;	       /* of the wall time of the run: walk_shares() */
+	struct run_off_times wall_off; /* taken out of it */
+	uint64_t unevaluated_ns; /* of wall_ns: in batches that were refused or aborted */
 	uint64_t min_ns, max_ns;
 	uint64_t elements, bytes, flops;
 	uint64_t bytes_out; /* of those bytes, where the program told them apart */
@@ -37,6 +37,16 @@ struct summary_sums {
 	uint32_t sources;	      /* 1 << enum brick_source */
 	uint32_t flags;		      /* BRICK_SITE_HAS_* */
 };
+
+/* Wall time in no row; `unevaluated` is the part in batches that were refused or aborted. */
+struct summary_rests {
+	uint64_t preempted_ns, preempted_unevaluated_ns;
+	uint64_t blocked_ns, blocked_unevaluated_ns;	   /* outside of waits */
+	uint64_t unattributed_ns, unattributed_unevaluated_ns; /* in no brick */
+	uint64_t left_out_ns; /* of a narrowed run: in bricks that were not asked for */
+};
+
+void rests_add(struct summary_rests *to, const struct summary_rests *from);
 
 /* [count]; NULL: no memory. The caller destroys them. */
 struct summary_sums *sums_create(size_t count);
@@ -68,17 +78,6 @@ static inline void off_times_add(struct run_off_times *to, struct run_off_times 
 {
 	to->blocked_ns += off.blocked_ns;
 	to->preempted_ns += off.preempted_ns;
-}
-
-/* The same of a part of that time, which may be shorter. */
-static inline void off_times_add_within(
-	struct run_off_times *to, struct run_off_times off, uint64_t most_ns)
-{
-	uint64_t preempted_ns = off.preempted_ns < most_ns ? off.preempted_ns : most_ns;
-	uint64_t rest_ns = most_ns - preempted_ns;
-
-	to->preempted_ns += preempted_ns;
-	to->blocked_ns += off.blocked_ns < rest_ns ? off.blocked_ns : rest_ns;
 }
 
 static inline void sums_add_off(struct summary_sums *sums, struct run_off_times off)

@@ -124,10 +124,10 @@ static uint64_t known(const struct summary_sums *sums, uint32_t flag, uint64_t v
  */
 static void fill_off(struct summary_row *row, const struct summary_sums *sums, bool known)
 {
+	row->wall_off = sums->wall_off;
 	row->cpu_ns = row->off_ns = row->preempted_ns = row->blocked_ns = ANALYSIS_UNKNOWN;
 	if (!known || sums->sources >> BRICK_SOURCE_REPORTED & 1)
 		return;
-	row->wall_off = sums->wall_off;
 	row->preempted_ns = sums->off.preempted_ns;
 	row->blocked_ns = sums->off.blocked_ns;
 	row->off_ns = row->preempted_ns + row->blocked_ns;
@@ -601,11 +601,20 @@ static void read_step_cpu(struct rows *rows, const struct summary *s)
 	}
 }
 
+/* A row's time in steps, on a thread or on a device. */
+static uint64_t taken_ns(const struct summary_row *row)
+{
+	bool on_device =
+		row->device_step_ns != ANALYSIS_UNKNOWN && row->device_step_ns > row->wall_ns;
+
+	return on_device ? row->device_step_ns : row->wall_ns;
+}
+
 static int compare_rows(const void *a, const void *b)
 {
 	const struct summary_row *x = a, *y = b;
 	/* one more turns an unknown number into the least */
-	return ORDER(y->wall_ns, x->wall_ns) ?: ORDER(y->self_ns, x->self_ns)
+	return ORDER(taken_ns(y), taken_ns(x)) ?: ORDER(y->self_ns, x->self_ns)
 		?: ORDER(y->device_ns + 1, x->device_ns + 1) ?: strcmp(x->name, y->name);
 }
 
@@ -657,24 +666,19 @@ static void take_totals(struct summary *s)
 	const struct thread_accounts *threads = &a->threads;
 	bool has_stats = false;
 
-	s->unattributed_ns = threads->unattributed_ns;
+	s->rests = threads->rests;
 	if (s->only != SUMMARY_ALL_PHASES) {
 		s->wall_ns = s->steps.phases[s->only].total_ns;
 	} else if (s->run->step_count || s->steps.wall_ns) {
 		s->wall_ns = s->steps.wall_ns;
 	} else {
 		s->wall_ns = a->executions->lifetimes_ns;
-		s->unattributed_ns = s->wall_ns > threads->attributed_ns
-					     ? s->wall_ns - threads->attributed_ns
-					     : 0;
+		s->rests.unattributed_ns = number_minus(s->wall_ns, threads->attributed_ns);
 	}
-	s->unattributed_unevaluated_ns = threads->unattributed_unevaluated_ns;
-	if (s->unattributed_unevaluated_ns > s->unattributed_ns)
-		s->unattributed_unevaluated_ns = s->unattributed_ns;
-	if (s->knows_off)
-		s->unattributed_off = threads->unattributed_off;
-	s->left_out_ns = threads->left_out_ns;
-	s->coverage = s->wall_ns ? 1 - (double)s->unattributed_ns / (double)s->wall_ns : -1;
+	s->coverage = s->wall_ns ? 1 - (double)s->rests.unattributed_ns / (double)s->wall_ns : -1;
+	if (row_groups_exist(&a->groups)) /* rows of places hold the time off the CPU in bricks */
+		members_copy(&s->rests, &threads->step_rests, preempted_ns,
+			preempted_unevaluated_ns, blocked_ns, blocked_unevaluated_ns);
 	for (size_t i = 0; i < s->run->lane_count; i++)
 		has_stats |= s->run->lanes[i].stats != NULL;
 	s->samples = a->executions->samples;

@@ -3,17 +3,16 @@
  * Splits the time of a run into rows by brick, category, layer, phase, step or thread, and the
  * rest. The wall time of a run is the sum over its steps of their time on the thread that runs them
  * (src/analysis/steps/step_times.h); a run without steps has the lifetimes of its threads instead.
- * Each ns of it is in one row, unattributed, or left out by the selection
- * (src/analysis/accounts/selection.h): wall_ns of all rows of one kind, unattributed_ns and
- * left_out_ns add up to wall_ns of the summary.
+ * Each ns of it is in one row or in one of the rests (struct summary_rests).
  *
  * Those numbers leave out devices' queues. A brick that a device worked for has the queues'
  * time beside its own (device_ns), and rows by kernel and queue are of devices only: their shares
  * are of all queues' time.
  *
- * Rows by brick and category are kinds of work: their wall time is their self time, and waiting is
- * rows of its own (BarrierWait). Rows by layer, phase, step and thread are places: theirs includes
- * the waiting that happened there. All other times of a row add up all threads.
+ * Rows by brick and category are kinds of work: their wall time is the self time in which their
+ * thread ran, and waiting is rows of its own (BarrierWait). walk_shares() decides that, for all
+ * views. Rows by layer, phase, step and thread are places: theirs includes the waiting that
+ * happened there, and the time off the CPU. All other times of a row add up all threads.
  *
  * Owned by the summary, which borrows the run. Read-only once made: any thread.
  */
@@ -25,6 +24,7 @@
 #include "analysis/accounts/execution_counts.h"
 #include "analysis/accounts/queue_times.h"
 #include "analysis/accounts/row_groups.h"
+#include "analysis/accounts/row_sums.h"
 #include "analysis/accounts/unknown.h"
 #include "analysis/accounts/wait_causes.h"
 #include "analysis/steps/step_times.h"
@@ -58,10 +58,10 @@ struct summary_row {
 	/* of self_ns: on a CPU, and off it; ANALYSIS_UNKNOWN: not recorded */
 	uint64_t cpu_ns, off_ns, preempted_ns, blocked_ns;
 	uint64_t wall_ns; /* its part of the wall time of the run */
-	/* of that: its thread was off its CPU; zeros where that is not known */
+	/* by brick and category, taken out of that: its thread was off its CPU */
 	struct run_off_times wall_off;
-	uint64_t unevaluated_ns; /* of that: in batches that were refused or aborted */
-	double share;		 /* the same as a share, 0 to 1 */
+	uint64_t unevaluated_ns; /* of wall_ns: in batches that were refused or aborted */
+	double share;		 /* wall_ns as a share, 0 to 1 */
 	enum summary_basis basis;
 	bool waits; /* a row of waiting: measured by the wall */
 	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single executions */
@@ -83,17 +83,6 @@ static inline bool summary_row_lacks_samples(const struct summary_row *row)
 	       row->basis != BASIS_CPU;
 }
 
-/*
- * The part of its wall time that it ran or, if it is a wait, was blocked. Rows have this time if
- * "preempted" and "blocked" are rows of their own.
- */
-static inline uint64_t summary_row_ran_ns(const struct summary_row *row)
-{
-	uint64_t off_ns = row->wall_off.preempted_ns + (row->waits ? 0 : row->wall_off.blocked_ns);
-
-	return row->wall_ns > off_ns ? row->wall_ns - off_ns : 0;
-}
-
 const char *summary_basis_name(enum summary_basis basis); /* "wall", "cpu", "mixed" */
 
 struct summary {
@@ -106,11 +95,9 @@ struct summary {
 	struct summary_row *categories;
 	size_t category_count;
 	struct step_times steps;
-	uint64_t wall_ns, unattributed_ns;
-	uint64_t unattributed_unevaluated_ns; /* of that: in batches that were refused or aborted */
-	struct run_off_times unattributed_off; /* of that, as in rows */
-	uint64_t left_out_ns; /* of a narrowed run's wall time: of bricks that were not asked for */
-	double coverage;      /* 1 - unattributed / wall; negative when there is no wall time */
+	uint64_t wall_ns;
+	struct summary_rests rests; /* of it, in no row */
+	double coverage; /* 1 - unattributed / wall; negative when there is no wall time */
 	/*
 	 * Samples in the file that have ended, and executions that the threads counted themselves,
 	 * also while samples were dropped; ANALYSIS_UNKNOWN when the file has no such statistics.

@@ -47,8 +47,8 @@ static void count_length(
 }
 
 /* Counts a wait that belongs to a sample, in a row of its own. */
-static void count_wait(struct thread_accounts *t, uint64_t ns, struct run_off_times off,
-	unsigned source, uint64_t wall_ns)
+static void count_wait(
+	struct thread_accounts *t, uint64_t ns, struct run_off_times off, unsigned source)
 {
 	uint32_t brick = t->executions->wait_brick;
 	struct summary_sums *sums = &t->lane_bricks[brick];
@@ -57,8 +57,6 @@ static void count_wait(struct thread_accounts *t, uint64_t ns, struct run_off_ti
 	sums_duration(sums, ns);
 	sums->total_ns += ns;
 	sums->self_ns += ns;
-	sums->wall_ns += wall_ns;
-	off_times_add_within(&sums->wall_off, off, wall_ns);
 	sums_source(sums, source);
 	sums_add_off(sums, off);
 	count_histogram(t, brick, ns);
@@ -154,34 +152,53 @@ static bool is_outermost_in_category(
 	return holder == frame;
 }
 
-/*
- * Counts a frame's wall time: a step's own is unattributed, other bricks' goes to row_ns, row_off.
- */
-static void count_wall(struct thread_accounts *t, const struct walk_frame *frame, uint64_t *row_ns,
-	struct run_off_times *row_off)
+static void count_off(struct thread_accounts *t, const struct walk_frame *frame,
+	struct run_off_times off, struct summary_rests *to)
 {
-	const struct walk_times *counted = &frame->counted;
-	t->attributed_ns += counted->inner_ns + counted->wait_ns;
+	struct summary_rests rests = {
+		.preempted_ns = off.preempted_ns,
+		.blocked_ns = off.blocked_ns,
+		.preempted_unevaluated_ns = unevaluated(t, frame, off.preempted_ns),
+		.blocked_unevaluated_ns = unevaluated(t, frame, off.blocked_ns),
+	};
+	rests_add(to, &rests);
+}
+
+/* Counts a frame's own wall time: that of a step is in no row, that of another brick in its own. */
+static void count_wall(
+	struct thread_accounts *t, const struct walk_frame *frame, struct summary_sums *row)
+{
+	struct walk_shares shares = walk_shares(t->index, frame);
+
+	count_off(t, frame, shares.own_off, &t->rests);
 	if (t->index->kinds[frame->brick] != BRICK_KIND_STEP) {
-		*row_ns += counted->self_ns;
-		off_times_add_within(row_off, frame->off, counted->self_ns);
-		t->attributed_ns += counted->self_ns;
+		row->wall_ns += shares.own_ns;
+		row->unevaluated_ns += unevaluated(t, frame, shares.own_ns);
+		off_times_add(&row->wall_off, shares.own_off);
+		t->attributed_ns += frame->counted.self_ns;
 		return;
 	}
-	off_times_add_within(&t->unattributed_off, frame->off, counted->self_ns);
-	uint64_t ns = counted->self_ns + (frame->is_step ? t->index->tails[frame->step].gap_ns : 0);
-	t->unattributed_ns += ns;
-	t->unattributed_unevaluated_ns += unevaluated(t, frame, ns);
+	uint64_t gap_ns = frame->is_step ? t->index->tails[frame->step].gap_ns : 0;
+	count_off(t, frame, shares.own_off, &t->step_rests);
+	t->rests.unattributed_ns += shares.own_ns + gap_ns;
+	t->rests.unattributed_unevaluated_ns += unevaluated(t, frame, shares.own_ns + gap_ns);
 }
 
 static void count_waits(struct thread_accounts *t, const struct walk_frame *frame, bool in_wall)
 {
-	const struct walk_times wall = in_wall ? frame->counted : (struct walk_times){0};
+	struct summary_sums *waits = &t->lane_bricks[t->executions->wait_brick];
+	struct walk_shares shares = walk_shares(t->index, frame);
 	unsigned source = frame->sample->source;
-	count_wait(t, frame->inner_ns, frame->inner_off, source, wall.inner_ns);
-	count_wait(t, frame->wait_ns, frame->wait_off, source, wall.wait_ns);
-	uint64_t ns = unevaluated(t, frame, wall.inner_ns + wall.wait_ns);
-	t->lane_bricks[t->executions->wait_brick].unevaluated_ns += ns;
+
+	count_wait(t, frame->inner_ns, frame->inner_off, source);
+	count_wait(t, frame->wait_ns, frame->wait_off, source);
+	if (!in_wall)
+		return;
+	count_off(t, frame, shares.wait_off, &t->rests);
+	waits->wall_ns += shares.wait_ns;
+	waits->unevaluated_ns += unevaluated(t, frame, shares.wait_ns);
+	off_times_add(&waits->wall_off, shares.wait_off);
+	t->attributed_ns += frame->counted.inner_ns + frame->counted.wait_ns;
 }
 
 /* Counts a frame's own time: part of the wall time, in a row or unattributed. */
@@ -193,10 +210,8 @@ static void count_self(struct thread_accounts *t, const struct walk_frame *frame
 	sums_add_off(sums, frame->off);
 	sums->wait_ns += frame->inner_ns + frame->wait_ns;
 	sums_source(sums, frame->sample->source);
-	uint64_t before_ns = sums->wall_ns;
 	if (in_wall)
-		count_wall(t, frame, &sums->wall_ns, &sums->wall_off);
-	sums->unevaluated_ns += unevaluated(t, frame, sums->wall_ns - before_ns);
+		count_wall(t, frame, sums);
 	count_waits(t, frame, in_wall);
 }
 
@@ -205,16 +220,21 @@ static void leave_out(struct thread_accounts *t, const struct walk_frame *frame,
 {
 	struct summary_sums *group = group_of(t, frame);
 	bool counts = !part_counts(t, frame);
-	struct run_off_times off = {0};
-	if (in_wall && counts)
-		count_wall(t, frame, &t->left_out_ns, &off);
+
+	if (in_wall && counts && t->index->kinds[frame->brick] == BRICK_KIND_STEP) {
+		count_wall(t, frame, NULL);
+	} else if (in_wall && counts) {
+		t->rests.left_out_ns += frame->counted.self_ns;
+		t->attributed_ns += frame->counted.self_ns;
+	}
 	if (!(t->run->sites[frame->sample->site].left_out & RUN_LEFT_OUT_WAITS)) {
 		if (counts)
 			count_waits(t, frame, in_wall);
 		if (group)
 			count_group_waits(t, group, frame, in_wall);
 	} else if (in_wall && counts) {
-		t->left_out_ns += frame->counted.inner_ns + frame->counted.wait_ns;
+		t->rests.left_out_ns += frame->counted.inner_ns + frame->counted.wait_ns;
+		t->attributed_ns += frame->counted.inner_ns + frame->counted.wait_ns;
 	}
 }
 
@@ -314,7 +334,7 @@ static void count_statistics(struct thread_accounts *t, const struct run_lane *l
 			continue;
 		if (t->index->kinds[b] == BRICK_KIND_STEP ||
 			t->index->kinds[b] == BRICK_KIND_TILE) {
-			t->unattributed_ns += ns;
+			t->rests.unattributed_ns += ns;
 			continue;
 		}
 		sums->wall_ns += ns;
@@ -384,10 +404,8 @@ static void take_run(struct thread_accounts *t, const struct thread_accounts *pa
 	for (size_t c = 0; c < t->run->category_count; c++)
 		t->category_total_ns[c] += part->category_total_ns[c];
 	t->attributed_ns += part->attributed_ns;
-	t->unattributed_ns += part->unattributed_ns;
-	t->unattributed_unevaluated_ns += part->unattributed_unevaluated_ns;
-	off_times_add(&t->unattributed_off, part->unattributed_off);
-	t->left_out_ns += part->left_out_ns;
+	rests_add(&t->rests, &part->rests);
+	rests_add(&t->step_rests, &part->step_rests);
 	t->unknown_operations += part->unknown_operations;
 	for (size_t b = 0; !row_groups_exist(t->groups) && b <= t->run->brick_count; b++)
 		if (part->bricks[b].histogram &&

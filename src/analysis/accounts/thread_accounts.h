@@ -16,11 +16,9 @@ struct thread_accounts {
 	struct summary_sums *bricks;	 /* [brick_count + 1]: the last is waits' if no brick is */
 	struct summary_sums *group_sums; /* [groups->count]; NULL: by brick or category */
 	uint64_t *category_total_ns;	 /* [category_count], by samples */
-	uint64_t attributed_ns;		 /* of the wall time: in rows */
-	uint64_t unattributed_ns;	 /* ... and of steps, in none */
-	uint64_t unattributed_unevaluated_ns;  /* of that: in batches refused or aborted */
-	struct run_off_times unattributed_off; /* of that: the thread was off its CPU */
-	uint64_t left_out_ns;		       /* ... and of bricks that were not asked for */
+	uint64_t attributed_ns;		 /* of the wall time: in bricks and waits, off the CPU or not */
+	struct summary_rests rests;	 /* ... and in no row by brick */
+	struct summary_rests step_rests; /* of these: in no brick, but off the CPU */
 	uint64_t unknown_operations;
 	uint64_t device_wait_ns;
 	struct wait_causes wait_causes;

@@ -81,6 +81,30 @@ static void find_off(const struct run_lane *lane, struct walk_frame *frame)
 		frame->all_off.preempted_ns + frame->wait_off.preempted_ns;
 }
 
+/* Takes out preempted time, and blocked time unless that is its purpose; returns what is left. */
+static uint64_t take_off(
+	struct run_off_times *taken, uint64_t ns, struct run_off_times off, bool waits)
+{
+	uint64_t preempted_ns = number_min(off.preempted_ns, ns); /* counted time may be shorter */
+	uint64_t blocked_ns = waits ? 0 : number_min(off.blocked_ns, ns - preempted_ns);
+
+	taken->preempted_ns += preempted_ns;
+	taken->blocked_ns += blocked_ns;
+	return ns - preempted_ns - blocked_ns;
+}
+
+struct walk_shares walk_shares(const struct step_index *index, const struct walk_frame *frame)
+{
+	const struct walk_times *counted = &frame->counted;
+	struct walk_shares s = {0};
+	bool waits = index->kinds[frame->brick] == BRICK_KIND_WAIT;
+
+	s.own_ns = take_off(&s.own_off, counted->self_ns, frame->off, waits);
+	s.wait_ns = take_off(&s.wait_off, counted->inner_ns, frame->inner_off, true);
+	s.wait_ns += take_off(&s.wait_off, counted->wait_ns, frame->wait_off, true);
+	return s;
+}
+
 static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
 {
 	return value < low ? low : value > high ? high : value;

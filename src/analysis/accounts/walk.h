@@ -105,6 +105,19 @@ static inline uint64_t walk_basis_ns(const struct step_index *index, const struc
 }
 
 /*
+ * What a frame adds to the wall time, as all views have it: the time in which its thread ran or, in
+ * a wait, was blocked. The rest is nobody's work, and has the rows "preempted" and "blocked".
+ */
+struct walk_shares {
+	uint64_t own_ns;  /* of the frame itself */
+	uint64_t wait_ns; /* of waiting inside of it and after it */
+	/* the rest of its own counted time, and of its waits' */
+	struct run_off_times own_off, wait_off;
+};
+
+struct walk_shares walk_shares(const struct step_index *index, const struct walk_frame *frame);
+
+/*
  * An accumulator's const table of functions; NULL where it wants no such call. Frames of open
  * samples stand one after the other: frame[-1] holds frame[0]; the outermost has depth 1. Scope may
  * still turn from WALK_AFTER to WALK_OUTSIDE between begin and end. A negative result ends the

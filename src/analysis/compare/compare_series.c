@@ -249,21 +249,10 @@ static uint64_t *columns_of(const struct reader *r, uint32_t step)
 	return cells->column_ns + r->cells[step] * r->series->columns;
 }
 
-/* The part of a frame's own time on the CPU; all of it for a wait. */
-static uint64_t take_off(const struct reader *r, uint64_t *columns, const struct walk_frame *frame)
+static void add_off(const struct reader *r, uint64_t *columns, struct run_off_times off)
 {
-	uint64_t self_ns = frame->counted.self_ns, preempted_ns = frame->off.preempted_ns,
-		 blocked_ns = frame->off.blocked_ns;
-
-	if (!r->series->knows_off || r->index->kinds[frame->brick] == BRICK_KIND_WAIT)
-		return self_ns;
-	/* the counted time may be shorter */
-	preempted_ns = preempted_ns < self_ns ? preempted_ns : self_ns;
-	self_ns -= preempted_ns;
-	blocked_ns = blocked_ns < self_ns ? blocked_ns : self_ns;
-	columns[r->preempted] += preempted_ns;
-	columns[r->blocked] += blocked_ns;
-	return self_ns - blocked_ns;
+	columns[r->preempted] += off.preempted_ns;
+	columns[r->blocked] += off.blocked_ns;
 }
 
 /* Adds an execution of a column, with the work that its site states. */
@@ -292,16 +281,21 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 						   : r->groups[frame->brick];
 	uint32_t waits = r->by == SUMMARY_BY_LAYER ? group : r->waits;
 	uint32_t left_out = r->run->sites[frame->sample->site].left_out;
-	if (is_step) /* take_totals() adds all of it */
-		columns[r->unattributed] -= counted->self_ns - take_off(r, columns, frame);
-	else if (left_out & RUN_LEFT_OUT_TIME)
+	const struct walk_shares shares = walk_shares(r->index, frame);
+	if (!is_step && left_out & RUN_LEFT_OUT_TIME) {
 		columns[r->left_out] += counted->self_ns;
-	else {
-		columns[group] += take_off(r, columns, frame);
-		add_work(r, frame, group);
+	} else { /* take_totals() adds what is unattributed */
+		add_off(r, columns, shares.own_off);
+		columns[group] += is_step ? 0 : shares.own_ns;
+		if (!is_step)
+			add_work(r, frame, group);
 	}
-	columns[left_out & RUN_LEFT_OUT_WAITS ? r->left_out : waits] +=
-		counted->inner_ns + counted->wait_ns;
+	if (left_out & RUN_LEFT_OUT_WAITS) {
+		columns[r->left_out] += counted->inner_ns + counted->wait_ns;
+	} else {
+		add_off(r, columns, shares.wait_off);
+		columns[waits] += shares.wait_ns;
+	}
 }
 
 static void add_commands(const struct reader *r)

@@ -131,7 +131,7 @@ static void find_team(const struct explain_facts *f, struct explain_phase *phase
 		else
 			phase->serial_ns += b->driver_ns;
 	}
-	phase->serial_ns += phase->summary->unattributed_ns;
+	phase->serial_ns += phase->summary->rests.unattributed_ns;
 }
 
 /* Products with weights, not those of attention, whose sides are both activations. */
@@ -327,11 +327,7 @@ uint64_t explain_on_cpu_ns(const struct explain_phase *phase, const char *name)
 {
 	const struct summary_row *row = explain_row(phase, name);
 
-	if (!row)
-		return 0;
-	if (row->off_ns == ANALYSIS_UNKNOWN)
-		return row->wall_ns;
-	return row->wall_ns > row->off_ns ? row->wall_ns - row->off_ns : 0;
+	return row ? row->wall_ns : 0;
 }
 
 uint64_t explain_brick_ns(

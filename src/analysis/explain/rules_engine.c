@@ -232,10 +232,6 @@ bool rule_unattributed(const struct explain_facts *f, enum step_phase p, struct 
 {
 	const struct explain_phase *phase = &f->phases[p];
 
-	const struct run_off_times *off = &phase->summary->unattributed_off;
-	uint64_t off_ns = off->preempted_ns + off->blocked_ns; /* findings of their own */
-	uint64_t all_ns = phase->summary->unattributed_ns;
-
-	out->cost_ns = all_ns > off_ns ? all_ns - off_ns : 0;
+	out->cost_ns = phase->summary->rests.unattributed_ns;
 	return out->cost_ns >= phase->wall_ns / 10;
 }

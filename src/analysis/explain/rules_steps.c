@@ -466,7 +466,7 @@ static const char *difference(const struct explain_facts *f, const struct explai
 		return *more_ns = off.preempted_ns, "preempted";
 	if (off.blocked_ns > *more_ns / 2)
 		return *more_ns = off.blocked_ns, "blocked";
-	return category < f->run->category_count ? f->run->categories[category].name : "waits";
+	return breakdown_category_name(f->breakdown, category);
 }
 
 /* Preempted time of the step is a finding of its own, and the profiler's own work is none. */

@@ -217,9 +217,7 @@ bool rule_memory_limit(const struct explain_facts *f, enum step_phase p, struct 
 /* Wall time without that in which the thread was preempted, which is a finding of its own. */
 static uint64_t unpreempted_ns(const struct summary_row *row)
 {
-	uint64_t off_ns = row ? row->wall_off.preempted_ns : 0;
-
-	return row && row->wall_ns > off_ns ? row->wall_ns - off_ns : 0;
+	return row ? row->wall_ns + row->wall_off.blocked_ns : 0;
 }
 
 /* An engine without a pool of threads makes new ones for each step. */

@@ -84,7 +84,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if (frame->scope != WALK_IN_STEP)
 		return;
 	if (times->index->kinds[frame->brick] == BRICK_KIND_STEP)
-		step->unattributed_ns += frame->self_ns;
+		step->unattributed_ns += walk_shares(times->index, frame).own_ns;
 	if (frame->is_step) {
 		step->span_ns = frame->length_ns;
 		uint64_t gap_ns = times->index->tails[frame->step].gap_ns;

@@ -33,7 +33,7 @@ int step_phase_of_brick(int32_t well_known);
 struct step_time {
 	uint64_t span_ns;	  /* from its begin to its end */
 	uint64_t after_ns;	  /* after it and in its account: in bricks, or a device at work */
-	uint64_t unattributed_ns; /* of both: in no brick and no wait */
+	uint64_t unattributed_ns; /* of both: in no brick and no wait, but on the CPU */
 	uint64_t sampled_end_ns; /* of the last sampling after it or beside it; 0: there was none */
 	/*
 	 * the end of its last wait, of the last command that it launched, or its own: its results

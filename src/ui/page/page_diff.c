@@ -114,6 +114,9 @@ static const char *part_name(const struct call_tree *tree, const struct call_nod
 		return tree->run->bricks[node->brick].name;
 	case CALL_WAIT:
 		return "BarrierWait";
+	case CALL_PREEMPTED:
+	case CALL_BLOCKED:
+		return call_kind_name(node->kind);
 	case CALL_ROOT:
 		return "unattributed";
 	default:

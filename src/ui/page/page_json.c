@@ -220,7 +220,6 @@ static json_t *column_json(const struct phase_steps *p, const struct span_column
 static json_t *categories_json(const struct phase_steps *p)
 {
 	const struct breakdown *b = p->page->breakdown;
-	const struct run *run = p->page->run;
 	json_t *array = json_array();
 	for (uint32_t c = 0; c < b->category_count; c++) {
 		json_t *object = json_object(), *values = json_array();
@@ -230,9 +229,7 @@ static json_t *categories_json(const struct phase_steps *p)
 			json_add(values, json_number(p->spans[i].categories[c]));
 		}
 		json_put(object, "name",
-			json_text(c < run->category_count
-					  ? run->categories[c].name
-					  : brick_category_name(BRICK_CATEGORY_WAIT)));
+			json_text(breakdown_category_name(b, c)));
 		json_put(object, "ns", values);
 		if (sum)
 			json_add(array, object);
@@ -273,14 +270,14 @@ static json_t *steps_json(const struct page *page)
 
 /* Single steps by brick: wall time of each brick, and of none. A step's columns add up to it. */
 
-/* The bricks of the page come first, then all others together. */
+/* The bricks of the page come first, then all others together, "preempted" and "blocked". */
 static void pack_parts(struct pack *pack, const struct page *page, uint32_t step)
 {
 	const struct breakdown *b = page->breakdown;
 	const uint64_t *parts = breakdown_part(b, step);
 	uint64_t rest = 0;
 
-	for (uint32_t i = 0; i <= b->brick_count; i++)
+	for (uint32_t i = 0; i <= b->brick_count + BREAKDOWN_LEFT_OUT; i++)
 		rest += parts[i];
 	for (size_t i = 0; i < page_bricks(page); i++) {
 		uint64_t ns = parts[page->report.summary->rows[i].id];
@@ -288,6 +285,8 @@ static void pack_parts(struct pack *pack, const struct page *page, uint32_t step
 		rest -= ns;
 	}
 	pack_add(pack, rest);
+	pack_add(pack, parts[b->brick_count + BREAKDOWN_PREEMPTED]);
+	pack_add(pack, parts[b->brick_count + BREAKDOWN_BLOCKED]);
 }
 
 enum { NUMBER, PHASE, TOKENS, BEGIN, TOTAL, UNATTRIBUTED, PARTS, PACKS };
@@ -1053,7 +1052,7 @@ int page_json(json_t **out, const struct page *page, enum page_use use)
 {
 	bool whole = use == PAGE_FILE;
 	json_t *root = json_object(), *phases = json_object();
-	json_put(root, "schema", json_text("brick/page/1"));
+	json_put(root, "schema", json_text("brick/page/2"));
 	json_put(root, "version", json_text(brick_version()));
 	json_put(root, "served", json_boolean(use != PAGE_FILE));
 	json_put(root, "live", json_boolean(use == PAGE_LIVE));

@@ -398,28 +398,49 @@ static void put_executions(struct metrics *m)
 	}
 }
 
+/* Rows by brick, and time in no row if the number is known of that. */
+static size_t rows_of(const struct report *report, bool with_rests,
+	const struct summary_row *list[BRICKS_MAX + REPORT_RESTS],
+	struct summary_row rests[REPORT_RESTS])
+{
+	size_t count = 0, rest_count = with_rests ? report_rests(report, rests) : 0;
+
+	for (; count < report->summary->row_count && count < BRICKS_MAX; count++)
+		list[count] = &report->summary->rows[count];
+	for (size_t i = 0; i < rest_count; i++)
+		list[count++] = &rests[i];
+	return count;
+}
+
 static void put_rows(struct metrics *m, const char *name, const char *help, size_t offset)
 {
+	const struct summary_row *rows[BRICKS_MAX + REPORT_RESTS];
+	struct summary_row rests[REPORT_RESTS];
+	bool is_wall = offset == offsetof(struct summary_row, wall_ns);
+	size_t count = rows_of(&m->page->report, is_wall, rows, rests);
+
 	put_family(m->out, name, "counter", "seconds", help);
-	for (size_t i = 0; i < shown(m); i++) {
-		const struct summary_row *row = &m->page->report.summary->rows[i];
-		SCOPED char *labels = row_labels(m, row);
+	for (size_t i = 0; i < count; i++) {
+		SCOPED char *labels = row_labels(m, rows[i]);
 		uint64_t ns;
-		memcpy(&ns, (const char *)row + offset, sizeof(ns));
+		memcpy(&ns, (const char *)rows[i] + offset, sizeof(ns));
 		if (labels)
 			fprintf(m->out, "%s_total{%s} %.9f\n", name, labels, seconds(ns));
 	}
 }
 
-/* A gauge of each brick and phase, from the samples that are there. */
-static void put_by_phase(struct metrics *m, const char *name,
-	double (*value)(const struct summary *summary, const struct summary_row *row))
+/* A number of each brick and phase, from the samples that are there. */
+static void put_by_phase(struct metrics *m, const char *name, bool with_rests,
+	double (*value)(const struct report *report, const struct summary_row *row))
 {
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
-		const struct summary *summary = m->page->phases[phase].summary;
-		for (size_t i = 0; summary && i < summary->row_count && i < BRICKS_MAX; i++) {
-			SCOPED char *labels = row_labels(m, &summary->rows[i]);
-			double number = value(summary, &summary->rows[i]);
+		const struct report *report = &m->page->phases[phase];
+		const struct summary_row *rows[BRICKS_MAX + REPORT_RESTS];
+		struct summary_row rests[REPORT_RESTS];
+		size_t count = report->summary ? rows_of(report, with_rests, rows, rests) : 0;
+		for (size_t i = 0; i < count; i++) {
+			SCOPED char *labels = row_labels(m, rows[i]);
+			double number = value(report, rows[i]);
 			if (labels && number >= 0)
 				fprintf(m->out, "%s{phase=\"%s\",%s} %.9g\n", name,
 					step_phase_name(phase), labels, number);
@@ -427,23 +448,24 @@ static void put_by_phase(struct metrics *m, const char *name,
 	}
 }
 
-static double share_of(const struct summary *summary, const struct summary_row *row)
+static double share_of(const struct report *report, const struct summary_row *row)
 {
-	return known_ratio(row->wall_ns, summary->wall_ns);
+	return row->share;
 }
 
-static double seconds_a_token(const struct summary *summary, const struct summary_row *row)
+/* /TOKEN, without its rounding. */
+static double seconds_a_token(const struct report *report, const struct summary_row *row)
 {
-	uint64_t tokens = summary->steps.phases[summary->only].tokens;
-	return tokens ? seconds(row->wall_ns) / (double)tokens : -1;
+	uint64_t tokens = report_row_tokens(report, row);
+	return tokens ? seconds(row->wall_ns - row->unevaluated_ns) / (double)tokens : -1;
 }
 
-static double executions(const struct summary *summary, const struct summary_row *row)
+static double executions(const struct report *report, const struct summary_row *row)
 {
 	return (double)row->count;
 }
 
-static double self_seconds(const struct summary *summary, const struct summary_row *row)
+static double self_seconds(const struct report *report, const struct summary_row *row)
 {
 	return seconds(row->self_ns);
 }
@@ -453,21 +475,21 @@ static void put_phase_counters(struct metrics *m)
 {
 	put_family(m->out, "brick_phase_executions", "counter", NULL,
 		"Executions of each brick in steps of one phase, on all threads.");
-	put_by_phase(m, "brick_phase_executions_total", executions);
+	put_by_phase(m, "brick_phase_executions_total", false, executions);
 	put_family(m->out, "brick_phase_self_seconds", "counter", "seconds",
 		"Time in each brick in steps of one phase, without the bricks inside of it, on all "
 		"threads.");
-	put_by_phase(m, "brick_phase_self_seconds_total", self_seconds);
+	put_by_phase(m, "brick_phase_self_seconds_total", false, self_seconds);
 }
 
 static void put_phases(struct metrics *m)
 {
 	put_family(m->out, "brick_phase_share_ratio", "gauge", "ratio",
 		"Share of each brick in the wall time of the steps of one phase.");
-	put_by_phase(m, "brick_phase_share_ratio", share_of);
+	put_by_phase(m, "brick_phase_share_ratio", true, share_of);
 	put_family(m->out, "brick_token_seconds", "gauge", "seconds",
 		"Wall time of each brick for one token of a phase.");
-	put_by_phase(m, "brick_token_seconds", seconds_a_token);
+	put_by_phase(m, "brick_token_seconds", true, seconds_a_token);
 }
 
 static void put_ratio(struct metrics *m, const char *labels, const char *name, double value)

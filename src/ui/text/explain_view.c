@@ -842,8 +842,7 @@ static void print_rest(const struct explain_facts *facts, const struct findings 
 		if (!phase->summary || !phase->elapsed_ns)
 			continue;
 		for (size_t i = 0; i < phase->summary->row_count; i++)
-			if (!most || summary_row_ran_ns(&phase->summary->rows[i]) >
-					     summary_row_ran_ns(most))
+			if (!most || phase->summary->rows[i].wall_ns > most->wall_ns)
 				most = &phase->summary->rows[i];
 		if (!most)
 			continue;
@@ -861,8 +860,7 @@ static void print_rest(const struct explain_facts *facts, const struct findings 
 							      phase->elapsed_ns))
 				: "",
 			most->name,
-			units_percent(
-				share, explain_share(summary_row_ran_ns(most), phase->elapsed_ns)),
+			units_percent(share, explain_share(most->wall_ns, phase->elapsed_ns)),
 			of_roof);
 	}
 	if (!facts->ceilings)

@@ -78,29 +78,34 @@ const struct roofline_row *report_roof(const struct report *report, const struct
 	return roofline_find(report->roofline, row->id, (enum roofline_phase)phase, row->on_device);
 }
 
-struct summary_row report_rest_row(const struct summary *summary, char *name, uint64_t ns)
-{
-	return (struct summary_row){.id = RUN_NONE,
-		.name = name,
-		.self_ns = ns,
-		.wall_ns = ns,
-		.device_ns = ANALYSIS_UNKNOWN,
-		.device_step_ns = ANALYSIS_UNKNOWN,
-		.share = (double)ns / (double)summary->wall_ns};
-}
-
 size_t report_rests(const struct report *report, struct summary_row rows[REPORT_RESTS])
 {
-	static char left_out[] = "left out", unattributed[] = "unattributed";
 	const struct summary *summary = report->summary;
+	const struct summary_rests *rests = &summary->rests;
+	const struct {
+		const char *name;
+		uint64_t ns, unevaluated_ns;
+		bool always;
+	} all[REPORT_RESTS] = {
+		{"preempted", rests->preempted_ns, rests->preempted_unevaluated_ns, false},
+		{"blocked", rests->blocked_ns, rests->blocked_unevaluated_ns, false},
+		{"left out", rests->left_out_ns, 0, false},
+		{"unattributed", rests->unattributed_ns, rests->unattributed_unevaluated_ns, true},
+	};
 	size_t count = 0;
+
 	if (!summary->wall_ns || summary->by >= SUMMARY_BY_KERNEL)
 		return 0;
-	if (summary->left_out_ns)
-		rows[count++] = report_rest_row(summary, left_out, summary->left_out_ns);
-	rows[count] = report_rest_row(summary, unattributed, summary->unattributed_ns);
-	rows[count].unevaluated_ns = summary->unattributed_unevaluated_ns;
-	rows[count++].share = 1 - summary->coverage;
+	for (size_t i = 0; i < REPORT_RESTS; i++)
+		if (all[i].ns || all[i].always)
+			rows[count++] = (struct summary_row){.id = RUN_NONE,
+				.name = (char *)all[i].name,
+				.self_ns = all[i].ns,
+				.wall_ns = all[i].ns,
+				.unevaluated_ns = all[i].unevaluated_ns,
+				.device_ns = ANALYSIS_UNKNOWN,
+				.device_step_ns = ANALYSIS_UNKNOWN,
+				.share = (double)all[i].ns / (double)summary->wall_ns};
 	return count;
 }
 

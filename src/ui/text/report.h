@@ -59,13 +59,12 @@ int report_only_phase(const struct report *report);
 /* A brick's place under the ceilings, in the report's phase; NULL: not known. */
 const struct roofline_row *report_roof(const struct report *report, const struct summary_row *row);
 
-enum { REPORT_RESTS = 2 };
+enum { REPORT_RESTS = 4 };
 
 /*
- * Time in no row, as rows: "left out" of a narrowed run, and "unattributed". Only fields with
- * REPORT_OF_REST are known for them. Returns how many there are.
+ * Time in no row, as rows: "preempted", "blocked", "left out" of a narrowed run, and "unattributed".
+ * Only fields with REPORT_OF_REST are known for them. Returns how many there are.
  */
-struct summary_row report_rest_row(const struct summary *summary, char *name, uint64_t ns);
 size_t report_rests(const struct report *report, struct summary_row rows[REPORT_RESTS]);
 
 /* The lane of a row by thread or queue; else NULL. */

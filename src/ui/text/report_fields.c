@@ -163,13 +163,6 @@ static void get_each(
 		value->number = (is_cpu ? row->cpu_ns : row->self_ns) / row->count;
 }
 
-static void get_wall_cpu(
-	const struct report *report, const struct summary_row *row, struct report_value *value)
-{
-	if (row->cpu_ns != ANALYSIS_UNKNOWN)
-		value->number = summary_row_ran_ns(row);
-}
-
 static void get_step_tokens(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
@@ -269,7 +262,7 @@ const struct report_field report_fields[] = {
 		"Time spent waiting inside its executions and right after them; over all threads. "
 		"The rows of waits have the same time as SELF.",
 		REPORT_TIME, ROW(wait_ns), .flags = REPORT_ON_HOST},
-	{"share", "SHARE", "Part of the wall time. From samples.", REPORT_SHARE, ROW(share),
+	{"share", "SHARE", "WALL as a part of all wall time. From samples.", REPORT_SHARE, ROW(share),
 		.flags = REPORT_ON_HOST | REPORT_OF_REST, .device = get_device_share},
 	{"avg_ns", "AVG",
 		"Mean time of an execution with nested bricks and waits. Where BASIS says so, AVG, "
@@ -292,10 +285,12 @@ const struct report_field report_fields[] = {
 		"Time with at least one command running that it launched, on each queue.",
 		REPORT_TIME, ROW(device_ns)},
 	{"wall_ns", "WALL",
-		"Its part of the wall time. The rows and 'unattributed' add up to all of it.",
+		"Its part of the wall time. Of a brick or category that is the time in which the "
+		"thread ran, or was blocked in a wait. All rows, with 'preempted', 'blocked' and "
+		"'unattributed', add up to the wall time.",
 		REPORT_TIME, ROW(wall_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
 	{"token_ns", "/TOKEN",
-		"Its part of the wall time for each token of the steps. A row by step or phase "
+		"WALL for each token of the steps. A row by step or phase "
 		"counts its own tokens. Refused and aborted batches are left out.",
 		REPORT_TIME, .get = get_per_token, .flags = REPORT_ON_HOST | REPORT_OF_REST,
 		.device = get_device_per_token},
@@ -420,12 +415,6 @@ const struct report_field report_fields[] = {
 	{"device_token_ns", "DEVICE/TOKEN", "DEVICE for each token, as /TOKEN is.", REPORT_TIME,
 		.rows = (unsigned)~(KERNELS | QUEUES), .get = get_device_per_token,
 		.flags = REPORT_OF_REST},
-	{"wall_cpu_ns", "WALL CPU",
-		"The part of WALL in which its thread ran; for a wait, also that in which it was "
-		"blocked. In text, SHARE and /TOKEN of bricks and categories are of this time, and "
-		"'preempted' and 'blocked' have rows.",
-		REPORT_TIME, .rows = BRICKS | 1u << SUMMARY_BY_CATEGORY, .get = get_wall_cpu,
-		.flags = REPORT_ON_HOST},
 };
 
 const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A report as JSON, schema brick/report/1: fields are added, never renamed or given another
+ * A report as JSON, schema brick/report/2: fields are added, never renamed or given another
  * meaning. Times are in ns, rates per second, and unknown values null. Its rows as CSV (RFC 4180):
  * the titles are the keys of JSON, unknown values are empty, and the last row holds the time in no
  * other row.
@@ -257,7 +257,9 @@ static json_t *coverage_json(const struct report *report)
 	const struct summary *summary = report->summary;
 	json_t *object = json_object();
 	json_put(object, "share", json_rate(summary->coverage));
-	json_put_numbers(object, summary, unattributed_ns, left_out_ns, wall_ns);
+	json_put_numbers(object, &summary->rests, preempted_ns, blocked_ns, left_out_ns,
+		unattributed_ns);
+	json_put_numbers(object, summary, wall_ns);
 	json_put(object, "of", json_text(report->run->step_count ? "steps" : "threads"));
 	json_put_numbers(object, summary, samples, executions, unknown_operations);
 	return object;
@@ -432,6 +434,24 @@ static json_t *rows_json(const struct report *report)
 	return rows;
 }
 
+/* Time in no row, as rows. */
+static json_t *rests_json(const struct report *report)
+{
+	struct summary_row rests[REPORT_RESTS];
+	size_t count = report_rests(report, rests);
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		json_t *row = json_object();
+		for (size_t k = 0; k < report_field_count; k++)
+			if (report_fields[k].flags & REPORT_OF_REST)
+				put_at(row, report_fields[k].key,
+					value_json(&report_fields[k], report, &rests[i]));
+		json_add(rows, row);
+	}
+	return rows;
+}
+
 /* The rows of each phase, as with --phase. */
 static json_t *apart_json(const struct report *report)
 {
@@ -443,6 +463,7 @@ static json_t *apart_json(const struct report *report)
 		json_t *part = json_object();
 		json_put(part, "coverage", coverage_json(phase));
 		json_put(part, summary_by_plural(phase->summary->by), rows_json(phase));
+		json_put(part, "rests", rests_json(phase));
 		json_put(object, step_phase_name(report_phase_order[i]), part);
 	}
 	return object;
@@ -517,7 +538,7 @@ json_t *report_to_json(const struct report *report)
 	json_t *root = json_object(), *rows = rows_json(report), *categories = json_array();
 	for (size_t i = 0; i < summary->category_count; i++)
 		json_add(categories, row_json(&by_category, &summary->categories[i]));
-	json_put(root, "schema", json_text("brick/report/1"));
+	json_put(root, "schema", json_text("brick/report/2"));
 	json_put(root, "run", run_json(report->run));
 	json_put(root, "steps", steps_json(report));
 	json_put(root, "phase", json_text(step_phase_name(summary->only)));
@@ -535,6 +556,7 @@ json_t *report_to_json(const struct report *report)
 	/* Rows by category are there already, and may be sorted. */
 	if (summary->by != SUMMARY_BY_CATEGORY)
 		json_put(root, summary_by_plural(summary->by), json_incref(rows));
+	json_put(root, "rests", rests_json(report));
 	json_put(root, "categories",
 		json_incref(summary->by == SUMMARY_BY_CATEGORY ? rows : categories));
 	json_decref(rows);

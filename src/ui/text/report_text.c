@@ -4,9 +4,7 @@
  * phase, one line of trust, and the next command to try. The whole report has all rows and columns,
  * and all facts about how far to trust them.
  *
- * Rows by brick and category have the time that their threads ran. Time that these were preempted,
- * or blocked outside of waits, has rows of its own, so that SHARE and /TOKEN add up to the wall
- * time.
+ * The rows of each table add up to the wall time, with those of time in no row (report_rests()).
  */
 #include "ui/text/report_text.h"
 
@@ -46,72 +44,15 @@ static void add_row(struct table *table, const struct report *report,
 	free(extra);
 }
 
-/* Rows as they are shown. Names are those of the summary. */
+/* Rows as they are shown: the summary's. */
 struct rows {
-	struct summary_row *list;	   /* NULL: no memory */
-	size_t count, shown;		   /* the others are one row */
-	uint64_t preempted_ns, blocked_ns; /* the part of the wall time that is in no row */
+	const struct summary_row *list;
+	size_t count, shown; /* the others are one row */
 };
 
-static bool splits_off(const struct summary *summary)
+static struct rows rows_of(const struct report *report)
 {
-	return summary->knows_off &&
-	       (summary->by == SUMMARY_BY_BRICK || summary->by == SUMMARY_BY_CATEGORY);
-}
-
-/* A row's time in steps, on a thread or on a device. */
-static uint64_t taken_ns(const struct summary_row *row)
-{
-	bool on_device =
-		row->device_step_ns != ANALYSIS_UNKNOWN && row->device_step_ns > row->wall_ns;
-
-	return on_device ? row->device_step_ns : row->wall_ns;
-}
-
-static int compare_taken(const void *a, const void *b)
-{
-	const struct summary_row *x = a, *y = b;
-
-	return ORDER(taken_ns(y), taken_ns(x)) ?: ORDER(y->self_ns, x->self_ns)
-		?: strcmp(x->name, y->name);
-}
-
-/* Moves the time that a row's threads were off their CPUs to the rows of all such time. */
-static void take_off(struct rows *rows, struct summary_row *row, const struct summary *summary)
-{
-	uint64_t ran_ns = summary_row_ran_ns(row);
-
-	rows->preempted_ns += row->wall_off.preempted_ns;
-	rows->blocked_ns += row->waits ? 0 : row->wall_off.blocked_ns;
-	row->wall_ns = ran_ns;
-	if (row->unevaluated_ns > ran_ns)
-		row->unevaluated_ns = ran_ns;
-	row->share = known_ratio(ran_ns, summary->wall_ns);
-}
-
-/* The caller frees the list. */
-static struct rows rows_of(
-	const struct report *report, const struct summary_row *from, size_t count, size_t shown)
-{
-	const struct summary *summary = report->summary;
-	struct rows rows = {.count = count, .shown = shown};
-
-	rows.list = text_room(count + 1, sizeof(*rows.list));
-	if (!rows.list) {
-		rows.count = rows.shown = 0;
-		return rows;
-	}
-	memcpy(rows.list, from, count * sizeof(*from));
-	for (size_t i = 0; i < count && splits_off(summary); i++)
-		take_off(&rows, &rows.list[i], summary);
-	if (splits_off(summary)) {
-		rows.preempted_ns += summary->unattributed_off.preempted_ns;
-		rows.blocked_ns += summary->unattributed_off.blocked_ns;
-	}
-	if (!report->is_sorted && count > 1 &&
-		(summary->by == SUMMARY_BY_BRICK || summary->by == SUMMARY_BY_CATEGORY))
-		qsort(rows.list, count, sizeof(*rows.list), compare_taken);
-	return rows;
+	return (struct rows){report->summary->rows, report->summary->row_count, report->shown};
 }
 
 /* The share of a row of the threads' time, or of the devices'. */
@@ -123,11 +64,6 @@ static double share_of(const struct summary *summary, const struct summary_row *
 				   : (double)row->device_step_ns / (double)whole_ns;
 
 	return row->share > on_device ? row->share : on_device;
-}
-
-static void rows_fini(struct rows *rows)
-{
-	free(rows->list);
 }
 
 static void add_others(struct table *table, const struct report *report,
@@ -160,33 +96,6 @@ static void add_others(struct table *table, const struct report *report,
 	free(others.name);
 }
 
-/* Time in no row, as rows, and the rows' time off the CPU. */
-enum { RESTS = REPORT_RESTS + 2 };
-
-static size_t rests_of(
-	const struct report *report, const struct rows *rows, struct summary_row rests[RESTS])
-{
-	static char preempted[] = "preempted", blocked[] = "blocked";
-	const struct summary *summary = report->summary;
-	size_t count = 0;
-	if (rows->preempted_ns)
-		rests[count++] = report_rest_row(summary, preempted, rows->preempted_ns);
-	if (rows->blocked_ns)
-		rests[count++] = report_rest_row(summary, blocked, rows->blocked_ns);
-	size_t others = report_rests(report, rests + count);
-	struct summary_row *last = &rests[count + others - 1];
-	if (others && splits_off(summary)) {
-		uint64_t off_ns = summary->unattributed_off.preempted_ns +
-				  summary->unattributed_off.blocked_ns;
-		struct summary_row ran = report_rest_row(
-			summary, last->name, last->wall_ns > off_ns ? last->wall_ns - off_ns : 0);
-		ran.unevaluated_ns =
-			last->unevaluated_ns < ran.wall_ns ? last->unevaluated_ns : ran.wall_ns;
-		*last = ran;
-	}
-	return count + others;
-}
-
 static void set_titles(
 	struct table_column *to, const struct report_columns *columns, const char *first)
 {
@@ -204,7 +113,7 @@ static char *print_main(const struct report *report, const struct rows *rows, co
 {
 	struct table_column titles[REPORT_COLUMNS_MAX];
 	struct report_columns columns;
-	struct summary_row rests[RESTS];
+	struct summary_row rests[REPORT_RESTS];
 	if (report->columns)
 		columns = *report->columns;
 	else
@@ -215,7 +124,7 @@ static char *print_main(const struct report *report, const struct rows *rows, co
 	for (size_t i = 0; i < rows->shown; i++)
 		add_row(table, report, &columns, &rows->list[i], 0, NULL);
 	add_others(table, report, &columns, rows);
-	size_t rest_count = rests_of(report, rows, rests);
+	size_t rest_count = report_rests(report, rests);
 	for (size_t i = 0; i < rest_count; i++)
 		add_row(table, report, &columns, &rests[i], REPORT_OF_REST, NULL);
 	if (!report->columns) {
@@ -249,19 +158,16 @@ static void print_categories(const struct report *report, const struct terminal 
 	const struct summary *summary = report->summary;
 	struct table_column titles[REPORT_COLUMNS_MAX];
 	struct report_columns columns;
-	struct summary_row rests[RESTS];
-	SCOPED_BY(rows_fini)
-	struct rows rows = rows_of(
-		report, summary->categories, summary->category_count, summary->category_count);
+	struct summary_row rests[REPORT_RESTS];
 	report_columns_default(&columns, REPORT_IN_CATEGORIES, SUMMARY_BY_CATEGORY);
 	set_titles(titles, &columns, "CATEGORY");
 	titles[columns.count] = (struct table_column){"", 1, 3};
 	SCOPED_TO(table_destroy) struct table *table = table_create(titles, columns.count + 1);
-	for (size_t i = 0; i < rows.count; i++) {
-		const struct summary_row *row = &rows.list[i];
+	for (size_t i = 0; i < summary->category_count; i++) {
+		const struct summary_row *row = &summary->categories[i];
 		add_row(table, report, &columns, row, 0, bar(row->share, 30, terminal->utf8));
 	}
-	size_t rest_count = rests_of(report, &rows, rests);
+	size_t rest_count = report_rests(report, rests);
 	for (size_t i = 0; i < rest_count; i++)
 		add_row(table, report, &columns, &rests[i], REPORT_OF_REST,
 			bar(rests[i].share, 30, terminal->utf8));
@@ -316,7 +222,7 @@ static void print_footnote(
 		report->run->step_count
 			? text_format("SHARE and /TOKEN are wall time of the %s%sstep's thread%s",
 				  phase ? phase : "", phase ? " " : "",
-				  splits_off(report->summary)
+				  report->summary->knows_off && !places
 					  ? ", of a brick only while that ran on a CPU"
 					  : "")
 			: text_copy("SHARE is a part of all threads' lifetimes");
@@ -346,9 +252,7 @@ static void title_of(const struct summary *summary, char title[16])
 
 static void print_tables(const struct report *report, const struct terminal *terminal)
 {
-	SCOPED_BY(rows_fini)
-	struct rows rows =
-		rows_of(report, report->summary->rows, report->summary->row_count, report->shown);
+	const struct rows rows = rows_of(report);
 	char title[16];
 	title_of(report->summary, title);
 	SCOPED char *left_out = print_main(report, &rows, title, REPORT_IN_TEXT, terminal);
@@ -445,16 +349,7 @@ struct screen {
 
 static void add_table(struct screen *screen, const struct report *report, const char *title)
 {
-	const struct summary *summary = report->summary;
-
-	screen->tables[screen->count++] = (struct screen_table){
-		report, title, rows_of(report, summary->rows, summary->row_count, report->shown)};
-}
-
-static void screen_fini(struct screen *screen)
-{
-	for (size_t i = 0; i < screen->count; i++)
-		rows_fini(&screen->tables[i].rows);
+	screen->tables[screen->count++] = (struct screen_table){report, title, rows_of(report)};
 }
 
 static bool is_chosen(const struct report *report)
@@ -515,8 +410,8 @@ static size_t lines_around(const struct screen *screen)
 	size_t lines = 0;
 
 	for (size_t t = 0; t < screen->count; t++) {
-		struct summary_row rests[RESTS];
-		lines += 3 + rests_of(screen->tables[t].report, &screen->tables[t].rows, rests);
+		struct summary_row rests[REPORT_RESTS];
+		lines += 3 + report_rests(screen->tables[t].report, rests);
 	}
 	return lines;
 }
@@ -674,7 +569,6 @@ void report_text(const struct report *report, FILE *out)
 	struct terminal terminal;
 	bool is_limited;
 	terminal_init(&terminal, out);
-	SCOPED_BY(screen_fini)
 	struct screen screen = {.report = report,
 		.terminal = &terminal,
 		.width = terminal.width ? terminal.width : 100};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call tree for people, with lines from node to node, and as JSON (schema brick/tree/1). */
+/* A call tree for people, with lines from node to node, and as JSON (schema brick/tree/2). */
 #include "ui/text/tree_view.h"
 
 #include <stdbool.h>
@@ -72,6 +72,9 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 		return text_copy("left out");
 	case CALL_WAIT:
 		return text_copy(brick_name(BRICK_BARRIER_WAIT));
+	case CALL_PREEMPTED:
+	case CALL_BLOCKED:
+		return text_copy(call_kind_name(node->kind));
 	default:
 		break;
 	}
@@ -116,7 +119,7 @@ static uint64_t mean(const struct call_tree *tree, uint64_t sum)
 
 static double mean_count(const struct lines *lines, const struct call_node *node)
 {
-	if (node->kind == CALL_LAYER || node->kind == CALL_LEFT_OUT)
+	if (node->kind == CALL_LAYER || (call_node_is_between(node) && node->kind != CALL_WAIT))
 		return 1;
 	return (double)call_node_count(node) / (lines->tree->steps > 1 ? lines->tree->steps : 1);
 }
@@ -321,15 +324,14 @@ static char *heading(const struct tree_view *view, const struct call_tree *tree)
 {
 	char time[UNITS_BYTES];
 	SCOPED char *name = tree_name(tree, &tree->nodes[0]), *safe = text_safe(name);
-	SCOPED char *off = part_text(mean(tree, tree->nodes[0].off_ns), "off the CPU");
 	units_time(time, mean(tree, tree->nodes[0].time_ns));
 	if (!tree->steps)
-		return text_format("%s: %s in bricks%s", safe, time, off);
+		return text_format("%s: %s in bricks", safe, time);
 	uint64_t after_ns = tree->steps > 1 ? mean(tree, tree_phase(view, tree)->after_ns)
 					    : view->times->steps[tree->step].after_ns;
 	SCOPED char *which = tree->steps > 1 ? steps_text(view, tree) : one_step_text(view, tree);
 	SCOPED char *after = part_text(after_ns, "after compute");
-	return text_format("%s: %s, %s%s%s", safe, which, time, after, off);
+	return text_format("%s: %s, %s%s", safe, which, time, after);
 }
 
 /* The width of the column "x2"; 0: there is none. */
@@ -409,8 +411,6 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 	json_put(object, "layer", node->layer >= 0 ? json_integer(node->layer) : json_null());
 	json_put_numbers(object, node, count, open, time_ns, self_ns);
 	bool known = run_off_cpu_is_known(tree->run, 0, UINT64_MAX) && node->kind != CALL_KERNEL;
-	uint64_t cpu_ns = node->time_ns > node->off_ns ? node->time_ns - node->off_ns : 0;
-	json_put(object, "cpu_ns", known ? json_number(cpu_ns) : json_null());
 	json_put(object, "off_ns", known ? json_number(node->off_ns) : json_null());
 	json_put_numbers(object, node, device_count, device_ns, elements, bytes, flops);
 	for (uint32_t i = node->first; i != RUN_NONE; i = tree->nodes[i].next)
@@ -458,7 +458,7 @@ void tree_json(
 	const struct tree_view *view, const struct call_tree *const *trees, size_t count, FILE *out)
 {
 	json_t *root = json_object(), *array = json_array();
-	json_put(root, "schema", json_text("brick/tree/1"));
+	json_put(root, "schema", json_text("brick/tree/2"));
 	for (size_t i = 0; i < count; i++) {
 		const struct call_tree *tree = trees[i];
 		json_t *object = json_object();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints one picture as a screen or as JSON (schema brick/top/1), then the next. */
+/* Prints one picture as a screen or as JSON (schema brick/top/2), then the next. */
 #include "ui/top/top_headless.h"
 
 #include <signal.h>
@@ -64,7 +64,7 @@ static json_t *now_json(const struct top *top)
 	return object;
 }
 
-/* The picture as one line: all fields of brick/report/1, and those of the moment. */
+/* The picture as one line: all fields of brick/report/2, and those of the moment. */
 static void print_json(const struct top *top, const struct report_budget *budget)
 {
 	json_t *root = json_object();
@@ -74,7 +74,7 @@ static void print_json(const struct top *top, const struct report_budget *budget
 		json_decref(root);
 		root = report_to_json(&report);
 	}
-	json_put(root, "schema", json_text("brick/top/1"));
+	json_put(root, "schema", json_text("brick/top/2"));
 	json_put(root, "at_unix_ns", json_number(real_ns()));
 	json_put(root, "state", json_text(top->about.state));
 	json_put(root, "trouble", json_text(top->about.fault));

@@ -66,8 +66,7 @@ static void add_shares(struct history *h, const struct picture *p)
 		double value = -1;
 		for (size_t i = 0; i < summary->row_count && summary->wall_ns; i++)
 			if (!strcmp(summary->rows[i].name, h->bricks.items[b].name))
-				value = (double)summary->rows[i].wall_ns * 1e9 /
-					(double)summary->wall_ns;
+				value = summary->rows[i].share * 1e9;
 		push(&h->bricks.items[b], value);
 	}
 }

@@ -54,13 +54,12 @@ export function bricks(page) {
 	};
 	const draw = () => {
 		const report = page.report(), shown = rows();
-		const rest = { name: "unattributed", category: null, share: 1 - report.coverage.share, self_ns: report.coverage.unattributed_ns };
 		counter.textContent = shown.length < report.bricks.length
 			? `${shown.length} of ${report.bricks.length}` : "";
 		table(place, columns(page, report.bricks, "bricks", "Brick", (name, row) => named(row, name)), shown.map(row => ({ ...row, pick: () => page.pickBrick(row.name) })), page.state.sort, {
 			caption: "Bricks", key: row => row.name, mark: row => row.name === page.state.brick,
 			announce: page.announce,
-			last: report.coverage.share === null || page.state.filter.trim() ? [] : [rest],
+			last: page.state.filter.trim() ? [] : report.rests,
 		});
 	};
 	const filter = h("input", {
@@ -70,7 +69,7 @@ export function bricks(page) {
 	draw();
 	page.on("brick", draw);
 	return section("bricks", "Bricks",
-		note("Each nanosecond of the wall time is in one row, or unattributed; time for which a thread was preempted counts to the brick that it was in. Choose a brick to see how long its executions took.", page.data.basis ? ` ${page.data.basis}` : ""),
+		note("Each nanosecond of the wall time is in one row; time for which the steps' thread was preempted, or blocked outside of waits, has rows of its own. Choose a brick to see how long its executions took.", page.data.basis ? ` ${page.data.basis}` : ""),
 		h("p", { class: "tools" }, h("label", { for: "filter" }, "Filter by name or category"), filter, counter,
 			choice("columns", "Columns", [["main", "Main columns"], ["all", "All columns"]], page.state.columns, value => { page.state.columns = value; page.draw(); })), place);
 }

@@ -13,6 +13,9 @@ const FIXED = {
 	Sparse: "sparse",
 	FFT: "fft",
 	Solver: "solver",
+	preempted: "none",
+	blocked: "none",
+	"left out": "none",
 	unattributed: "none",
 };
 const SPARE = ["sparse", "fft", "solver", "spare-1", "spare-2", "spare-3"];
@@ -27,8 +30,9 @@ export function colour(category) {
 
 // From the bottom of a stack to its top.
 const ORDER = ["FFN", "Attention", "Norm", "Other", "Engine", "Wait"];
+const REST = ["preempted", "blocked", "left out", "unattributed"]; // time in no category
 
 export function inOrder(a, b) {
-	const x = ORDER.indexOf(a), y = ORDER.indexOf(b);
-	return (x < 0 ? ORDER.length : x) - (y < 0 ? ORDER.length : y) || (a < b ? -1 : a > b ? 1 : 0);
+	const place = name => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length + 1 + REST.indexOf(name));
+	return place(a) - place(b) || (a < b ? -1 : a > b ? 1 : 0);
 }

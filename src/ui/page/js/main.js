@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: reads its numbers, keeps what the reader chose, and draws the sections. Everything that
-// is shown comes from the JSON in the document (schema brick/page/1), or from the same JSON that
+// is shown comes from the JSON in the document (schema brick/page/2), or from the same JSON that
 // `brick serve` sends again while a process runs.
 import { bricks, places } from "./bricks.js";
 import { fill, h } from "./dom.js";

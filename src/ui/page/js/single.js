@@ -3,6 +3,9 @@
 // some of them sample by sample and most by brick; a served one asks its server for the rest.
 import { unpack } from "./unpack.js";
 
+// Columns of a step behind those of its bricks.
+const RESTS = ["other bricks", "preempted", "blocked"];
+
 // Of all steps that are in the page by brick, in columns.
 export class Steps {
 	constructor(data) {
@@ -16,7 +19,7 @@ export class Steps {
 		this.total = unpack(each.total_ns);
 		this.unattributed = unpack(each.unattributed_ns);
 		this.parts = unpack(each.brick_ns);
-		this.columns = this.names.length + 1;
+		this.columns = this.names.length + RESTS.length;
 		this.at = new Map([...this.number].map((number, i) => [number, i]));
 		this.data = data;
 		this.asked = new Map();
@@ -53,8 +56,8 @@ export class Steps {
 	partsOf(number) {
 		const i = this.at.get(number);
 		if (i === undefined) return null;
-		return [...this.names.map((name, k) => [name, this.parts[i * this.columns + k]]),
-			["other bricks", this.parts[i * this.columns + this.columns - 1]], ["unattributed", this.unattributed[i]]];
+		return [...[...this.names, ...RESTS].map((name, k) => [name, this.parts[i * this.columns + k]]),
+			["unattributed", this.unattributed[i]]];
 	}
 
 	// A step whose times were packed, as those that were not.

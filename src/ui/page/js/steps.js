@@ -54,7 +54,7 @@ function bars(phase, x, y) {
 			d += `M${x(i).toFixed(1)},${y(base[i]).toFixed(1)}V${y(base[i] + ns).toFixed(1)}H${(x(i + 1) - gap).toFixed(1)}V${y(base[i]).toFixed(1)}Z`;
 			base[i] += ns;
 		}
-		return s("path", { d, style: { fill: category.name === "unattributed" ? "var(--none)" : colour(category.name) }, "data-category": category.name });
+		return s("path", { d, style: { fill: colour(category.name) }, "data-category": category.name });
 	});
 }
 
@@ -175,7 +175,7 @@ export function steps(page) {
 	return section("steps", "Steps over time",
 		note("Each column is a step, stacked by the categories of its wall time; ",
 			h("span", { class: "slow-sign", "aria-hidden": "true" }, "▼"), " marks the slow ones."),
-		legend([...names].sort(inOrder).map(name => [name, colour(name === "unattributed" ? null : name)])),
+		legend([...names].sort(inOrder).map(name => [name, colour(name)])),
 		// A few prefills stand beside the many decodes.
 		h("div", { class: shown.length === 2 && data.prefill.first.length <= FEW ? "beside" : null }, shown.map(name => h("div", { class: "phase" },
 			h("h3", null, phaseLabel(name),

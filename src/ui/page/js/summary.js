@@ -54,16 +54,15 @@ function speed(report) {
 function categories(report) {
 	const shares = report.categories.filter(c => c.share > 0)
 		.sort((a, b) => inOrder(a.name, b.name)).map(c => [c.name, c.share]);
-	const rest = 1 - (report.coverage.share ?? 1);
-	if (rest > 0) shares.push(["unattributed", rest]);
+	shares.push(...report.rests.filter(rest => rest.share > 0).map(rest => [rest.name, rest.share]));
 	const words = shares.map(([name, share]) => `${name} ${format.percent(share)}`);
 	return [
 		h("div", { class: "shares", role: "img", "aria-label": `Share of the wall time: ${words.join(", ")}` },
 			shares.map(([name, share]) => h("span", {
-				style: { width: `${100 * share}%`, background: colour(name === "unattributed" ? null : name) },
+				style: { width: `${100 * share}%`, background: colour(name) },
 				title: `${name} ${format.percent(share)}`,
 			}))),
-		legend(shares.map(([name], i) => [words[i], colour(name === "unattributed" ? null : name)])),
+		legend(shares.map(([name], i) => [words[i], colour(name)])),
 	];
 }
 
@@ -117,7 +116,7 @@ function trust(report) {
 	const { coverage, distortion, run } = report;
 	return h("dl", { class: "figures" },
 		figure("Coverage", format.percent(coverage.share),
-			`${format.time(coverage.unattributed_ns)} of ${format.time(coverage.wall_ns)} in no brick`,
+			`${format.time(coverage.unattributed_ns)} of ${format.time(coverage.wall_ns)} in no row`,
 			coverage.unknown_operations ? `${format.plural(coverage.unknown_operations, "operation")} that no rule knows` : null),
 		report.device ? figure("Device coverage", format.percent(report.device.coverage),
 			`of ${format.time(report.device.total_ns)} of commands is of bricks`,
