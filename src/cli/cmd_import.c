@@ -46,8 +46,9 @@ static bool is_same_file(const char *one, const char *other)
 
 static void tell(const struct imported *im, const char *from, const char *to)
 {
-	fprintf(stderr, "brick: %s: %llu events of %s on %u threads and %u queues, in %s\n", from,
-		(unsigned long long)im->slices, im->tool, im->threads, im->queues, to);
+	fprintf(stderr, "brick: %s: %llu event%s of %s on %u thread%s and %u queue%s, in %s\n", from,
+		(unsigned long long)im->slices, plural_s(im->slices), im->tool, im->threads,
+		plural_s(im->threads), im->queues, plural_s(im->queues), to);
 	if (im->left_out + im->crowded)
 		fprintf(stderr,
 			"brick: %s: %llu events have no place in a recording and were left out\n",

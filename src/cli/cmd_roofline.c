@@ -32,7 +32,7 @@ static const struct cli_option option_table[] = {
 	{"ceilings", "FILE", "from 'brick ceilings --json', instead of those kept for the machine",
 		option_text, AT(ceilings)},
 	{"svg", "OUT", "draw it into a file", option_text, AT(svg)},
-	{"json", NULL, "all of it as JSON (schema brick/roofline/1)", option_flag, AT(json)},
+	{"json", NULL, "all of it as JSON (schema brick/roofline/2)", option_flag, AT(json)},
 	OPTION_HELP,
 };
 

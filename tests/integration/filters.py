@@ -179,10 +179,11 @@ def served(f, chosen, wanted):
 
 def accounts(report, what):
     """What was asked for, what was not, and the rest are the wall time."""
-    rows = sum(r["wall_ns"] for r in report["bricks"])
+    rows = sum(r["wall_ns"] for r in report["bricks"] + report["rests"])
     parts = report["coverage"]
-    expect(f"{what}: wall time", rows + parts["left_out_ns"] + parts["unattributed_ns"],
-           parts["wall_ns"])
+    expect(f"{what}: wall time", rows, parts["wall_ns"])
+    expect(f"{what}: left out", sum(r["wall_ns"] for r in report["rests"] if r["name"] == "left out"),
+           parts["left_out_ns"])
 
 
 def forms(f, wanted, steps):

@@ -98,8 +98,9 @@ def histograms(values, families):
             expect("and holds all", counts[-1], values[(family + "_count", labels)])
             edges = sorted(edge for edge, _ in buckets[:-1])
             if family == "brick_step_seconds":
-                expect_true("from 10 us to a quarter of an hour", edges[0] < 1e-5 and edges[-1] > 900)
                 expect_true("in steps of 5 %", all(b <= 1.05 * a for a, b in zip(edges, edges[1:])))
+            small = [count for count in counts if count == 0] + [c for c in counts[:-1] if c == counts[-1]]
+            expect_true(f"no more empty buckets than are needed: {buckets}", len(small) <= 2 or family.startswith("gen_ai"))
 
 
 def same_numbers(values, path):
@@ -127,8 +128,7 @@ def same_numbers(values, path):
         near("count", count, row["count"])
         mean = values[("brick_execution_seconds_sum", label)] / count
         expect_true("mean", abs(mean - row["avg_ns"] / 1e9) < 1.1e-9)
-        below = values[("brick_execution_seconds_bucket",
-                        label[:1] + label[1:] + (("le", "1.024e-06"),))]
+        below = values.get(("brick_execution_seconds_bucket", label + (("le", "1.024e-06"),)), 0)
         expect("none below 1 us", below > 0, row["min_ns"] < 1024)
     for phase in ("prefill", "decode"):
         part = brick_json("report", "--json", "--phase", phase, path)

@@ -110,9 +110,9 @@ def check_bricks(path, phase):
             "P99": duration(b["p99_ns"]), "COUNT": count(b["count"] if host else b["device_count"]),
             "DEVICE": duration(b.get("device_ns")),
             "GB/s": number(giga(b["bytes_per_s"])), "GFLOP/s": number(giga(b["flops_per_s"]))})
-    rest = report["coverage"]["unattributed_ns"]
-    same("unattributed", name_in(found, "unattributed"),
-         {"/TOKEN": duration(rest // tokens) if tokens else "-"})
+    for rest in report["rests"]:
+        same(rest["name"], name_in(found, rest["name"]), {"SHARE": percent(rest["share"]),
+             "/TOKEN": duration(rest["wall_ns"] // tokens) if tokens else "-"})
     header = text.splitlines()
     expect_true(f"coverage: {header[3]}",
                 f"; covered {percent(report['coverage']['share'])}" in header[3])

@@ -46,7 +46,7 @@ def check_json(what, top, own, with_device):
     decode, exact = top["steps"]["decode"], top["exact"]["decode"]
     expect(f"{what}: steps", (decode["count"], exact["count"], exact["tokens"]), (count,) * 3)
     close(f"{what}: steps in all", decode["total_ns"], decode_ns)
-    close(f"{what}: exact", exact["total_ns"], span_ns)
+    close(f"{what}: exact", exact["spans_ns"], span_ns)
     close(f"{what}: median step", decode["p50_ns"], median_step(own, top["samples_of"]))
     for rate in decode["tokens_per_s"], exact["tokens_per_s"]:
         close(f"{what}: tokens/s", rate, count * 1e9 / decode_ns)
@@ -57,9 +57,9 @@ def check_json(what, top, own, with_device):
         if with_device and name == "DownProjection":
             continue  # a launch lies in it
         close(f"{what}: {name}, time", row["self_ns"], ns)
-        close(f"{what}: {name}, share", row["share"], ns / decode_ns)
-    shares = sum(row["share"] for row in top["bricks"] if row["share"] is not None)
-    close(f"{what}: rows and rest", shares + 1 - top["coverage"]["share"], 1)
+        close(f"{what}: {name}, share", row["share"], (ns - (row["off_ns"] or 0)) / decode_ns)
+    shares = sum(row["share"] for row in top["bricks"] + top["rests"] if row["share"] is not None)
+    close(f"{what}: rows and rests", shares, 1)
     if with_device:
         expect(f"{what}: commands", sum(row["device_count"] or 0 for row in top["bricks"]), own["queue"][0])
         close(f"{what}: device", sum(row["device_ns"] or 0 for row in top["bricks"]), own["queue"][1])

@@ -73,7 +73,7 @@ static void threads_beside_steps(void **state)
 				sum += s->rows[i].wall_ns;
 			for (size_t i = 0; i < run.step_count; i++)
 				steps += step_time_total_ns(&s->steps.steps[i]);
-			assert_int_equal(sum + s->rests.unattributed_ns, s->wall_ns);
+			assert_int_equal(sum + s->row_rests.unattributed_ns, s->wall_ns);
 			assert_int_equal(steps, s->wall_ns);
 			if (by == SUMMARY_BY_THREAD)
 				check_helpers(s, round % 2);

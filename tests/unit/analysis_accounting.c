@@ -174,7 +174,7 @@ static void compare_whole(const struct summary *s, const struct picture *p)
 		sum += s->rows[i].wall_ns;
 	assert_int_equal(s->wall_ns, wall);
 	assert_int_equal(s->rests.unattributed_ns, unattributed);
-	assert_int_equal(sum + s->rests.unattributed_ns, s->wall_ns);
+	assert_int_equal(sum + s->row_rests.unattributed_ns, s->wall_ns);
 }
 
 static void compare_steps(const struct summary *s, const struct picture *p)
@@ -235,7 +235,7 @@ static void all_rows_add_up(void **state)
 				sum += s->rows[i].wall_ns;
 			for (size_t i = 0; i < s->category_count; i++)
 				categories += s->categories[i].wall_ns;
-			assert_int_equal(sum + s->rests.unattributed_ns, s->wall_ns);
+			assert_int_equal(sum + s->row_rests.unattributed_ns, s->wall_ns);
 			assert_int_equal(categories + s->rests.unattributed_ns, s->wall_ns);
 			summary_destroy(s);
 		}
@@ -271,7 +271,7 @@ static void nonsense_is_not_counted_twice(void **state)
 			sum += s->rows[i].wall_ns;
 			self += s->rows[i].self_ns;
 		}
-		assert_int_equal(sum + s->rests.unattributed_ns, s->wall_ns);
+		assert_int_equal(sum + s->row_rests.unattributed_ns, s->wall_ns);
 		assert_true(self <= UINT32_MAX + 100000ull);
 		summary_destroy(s);
 		run_fini(&run);

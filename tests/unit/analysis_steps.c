@@ -224,7 +224,7 @@ static void other_threads(void **state)
 	assert_int_equal(s->rows[0].total_ns, 100 + 40 + 30);
 	assert_string_equal(s->rows[1].name, "decode");
 	assert_int_equal(s->rows[1].self_ns, 50);
-	assert_int_equal(s->rows[1].wall_ns, 0);
+	assert_int_equal(s->rows[1].wall_ns, 100); /* whole steps */
 	assert_int_equal(s->rows[1].total_ns, 150);
 	assert_string_equal(s->rows[2].name, "outside of steps");
 	assert_int_equal(s->rows[2].self_ns, 80);
@@ -264,7 +264,7 @@ static void check_sums(const struct run *run, uint64_t wall_ns)
 		for (size_t i = 0; i < s->row_count; i++)
 			sum_ns += s->rows[i].wall_ns;
 		assert_int_equal(s->wall_ns, wall_ns);
-		assert_int_equal(sum_ns + s->rests.unattributed_ns, wall_ns);
+		assert_int_equal(sum_ns + s->row_rests.unattributed_ns, wall_ns);
 		summary_destroy(s);
 	}
 }

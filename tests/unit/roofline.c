@@ -43,7 +43,7 @@ static void one_thread_by_hand(void **state)
 	assert_int_equal(row->bound, ROOFLINE_COMPUTE);
 
 	row = &r->rows[1];
-	assert_int_equal(row->wall_ns, 400); /* the wait behind it is not its time */
+	assert_int_equal(row->team_ns, 400); /* the wait behind it is not its time */
 	assert_int_equal(row->count, 4);
 	assert_int_equal(row->threads, 1);
 	assert_near(row->flops_per_ns, 10);
@@ -75,7 +75,7 @@ static void teams_count_once(void **state)
 	assert_int_equal(r->row_count, 2);
 	for (int i = 0; i < 2; i++) {
 		const struct roofline_row *row = &r->rows[i];
-		assert_int_equal(row->wall_ns, 200);
+		assert_int_equal(row->team_ns, 200);
 		assert_int_equal(row->busy_ns, 360);
 		assert_near(row->at_once, 1.8);
 		assert_int_equal(row->threads, 2);
@@ -118,8 +118,8 @@ static void nested_time_is_not_its_own(void **state)
 	struct roofline *r = make(&run, &machine);
 	assert_int_equal(r->row_count, 2);
 	assert_string_equal(r->rows[0].name, "Outer");
-	assert_int_equal(r->rows[0].wall_ns, 60);
-	assert_int_equal(r->rows[1].wall_ns, 30);
+	assert_int_equal(r->rows[0].team_ns, 60);
+	assert_int_equal(r->rows[1].team_ns, 30);
 	assert_near(r->rows[0].at_once, 1);
 	finish(r, &run);
 }
@@ -318,7 +318,7 @@ static void missing_is_missing(void **state)
 	struct roofline *r = make(&run, &machine);
 	assert_int_equal(r->row_count, 2);
 	assert_string_equal(r->rows[0].name, "Some");
-	assert_int_equal(r->rows[0].wall_ns, 100);
+	assert_int_equal(r->rows[0].team_ns, 100);
 	assert_int_equal(r->rows[0].silent, 1);
 	assert_int_equal(r->rows[0].flags, ROOFLINE_NOT_ALL | ROOFLINE_NO_LEVEL);
 	assert_true(r->rows[1].flops == ANALYSIS_UNKNOWN);

@@ -252,10 +252,9 @@ static void add_off(struct builder *b, struct run_off_times off)
 	for (size_t i = 0; i < 2; i++) {
 		if (!parts[i].ns)
 			continue;
-		struct call_node *node =
-			&b->tree->nodes[child(b, 0, call_node_of(parts[i].kind, -1))];
-		node->time_ns += parts[i].ns;
-		node->self_ns += parts[i].ns;
+		uint32_t number = child(b, 0, call_node_of(parts[i].kind, -1));
+		b->tree->nodes[number].time_ns += parts[i].ns;
+		b->tree->nodes[number].self_ns += parts[i].ns;
 	}
 }
 

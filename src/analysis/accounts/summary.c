@@ -676,9 +676,9 @@ static void take_totals(struct summary *s)
 		s->rests.unattributed_ns = number_minus(s->wall_ns, threads->attributed_ns);
 	}
 	s->coverage = s->wall_ns ? 1 - (double)s->rests.unattributed_ns / (double)s->wall_ns : -1;
-	if (row_groups_exist(&a->groups)) /* rows of places hold the time off the CPU in bricks */
-		members_copy(&s->rests, &threads->step_rests, preempted_ns,
-			preempted_unevaluated_ns, blocked_ns, blocked_unevaluated_ns);
+	s->row_rests = s->rests;
+	if (s->run->step_count && row_groups_exist(&a->groups) && !s->run->has_statistics_only)
+		s->row_rests = threads->group_rests;
 	for (size_t i = 0; i < s->run->lane_count; i++)
 		has_stats |= s->run->lanes[i].stats != NULL;
 	s->samples = a->executions->samples;

@@ -12,7 +12,8 @@
  * Rows by brick and category are kinds of work: their wall time is the self time in which their
  * thread ran, and waiting is rows of its own (BarrierWait). walk_shares() decides that, for all
  * views. Rows by layer, phase, step and thread are places: theirs includes the waiting that
- * happened there, and the time off the CPU. All other times of a row add up all threads.
+ * happened there, and but for layers the time off the CPU. Those by step, phase and model are whole
+ * steps. All other times of a row add up all threads.
  *
  * Owned by the summary, which borrows the run. Read-only once made: any thread.
  */
@@ -96,7 +97,8 @@ struct summary {
 	size_t category_count;
 	struct step_times steps;
 	uint64_t wall_ns;
-	struct summary_rests rests; /* of it, in no row */
+	struct summary_rests rests;	/* of it, in no row by brick */
+	struct summary_rests row_rests; /* of it, in none of `rows` */
 	double coverage; /* 1 - unattributed / wall; negative when there is no wall time */
 	/*
 	 * Samples in the file that have ended, and executions that the threads counted themselves,

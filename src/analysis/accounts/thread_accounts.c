@@ -101,12 +101,68 @@ static void add_wall(const struct thread_accounts *t, const struct walk_frame *f
 	sums->unevaluated_ns += unevaluated(t, frame, ns);
 }
 
+/* Layers are parts of the work; of threads and steps time off the CPU is a part, too. */
+static bool holds_off(const struct thread_accounts *t)
+{
+	return t->groups->by != SUMMARY_BY_LAYER;
+}
+
 static void count_group_waits(const struct thread_accounts *t, struct summary_sums *group,
 	const struct walk_frame *frame, bool in_wall)
 {
+	uint64_t all_ns = frame->counted.inner_ns + frame->counted.wait_ns;
+
 	group->wait_ns += frame->inner_ns + frame->wait_ns;
 	if (in_wall)
-		add_wall(t, frame, group, frame->counted.inner_ns + frame->counted.wait_ns);
+		add_wall(t, frame, group,
+			holds_off(t) ? all_ns : walk_shares(t->index, frame).wait_ns);
+}
+
+static void count_off(struct thread_accounts *t, const struct walk_frame *frame,
+	struct run_off_times off, struct summary_rests *to)
+{
+	struct summary_rests rests = {
+		.preempted_ns = off.preempted_ns,
+		.blocked_ns = off.blocked_ns,
+		.preempted_unevaluated_ns = unevaluated(t, frame, off.preempted_ns),
+		.blocked_unevaluated_ns = unevaluated(t, frame, off.blocked_ns),
+	};
+	rests_add(to, &rests);
+}
+
+/* Rows by step, phase and model are of whole steps. */
+static bool holds_steps(const struct thread_accounts *t)
+{
+	return t->groups->by == SUMMARY_BY_STEP || t->groups->by == SUMMARY_BY_PHASE ||
+	       t->groups->by == SUMMARY_BY_MODEL;
+}
+
+static uint64_t gap_of(const struct thread_accounts *t, const struct walk_frame *frame)
+{
+	return frame->is_step ? t->index->tails[frame->step].gap_ns : 0;
+}
+
+/* Counts wall time that is in no group: of steps themselves, and of what was not asked for. */
+static void count_group_rests(struct thread_accounts *t, const struct walk_frame *frame)
+{
+	const struct walk_times *counted = &frame->counted;
+	struct walk_shares shares = walk_shares(t->index, frame);
+	uint32_t left_out = t->run->sites[frame->sample->site].left_out;
+	bool is_step = t->index->kinds[frame->brick] == BRICK_KIND_STEP;
+
+	if (is_step && (left_out || !holds_steps(t))) {
+		count_off(t, frame, shares.own_off, &t->group_rests);
+		t->group_rests.unattributed_ns += shares.own_ns + gap_of(t, frame);
+		t->group_rests.unattributed_unevaluated_ns +=
+			unevaluated(t, frame, shares.own_ns + gap_of(t, frame));
+	}
+	if (!holds_off(t) && !is_step && !left_out)
+		count_off(t, frame, shares.own_off, &t->group_rests);
+	if (!holds_off(t) && !(left_out & RUN_LEFT_OUT_WAITS))
+		count_off(t, frame, shares.wait_off, &t->group_rests);
+	t->group_rests.left_out_ns += left_out && !is_step ? counted->self_ns : 0;
+	if (left_out & RUN_LEFT_OUT_WAITS)
+		t->group_rests.left_out_ns += counted->inner_ns + counted->wait_ns;
 }
 
 static void count_in_group(struct thread_accounts *t, struct summary_sums *group,
@@ -116,10 +172,14 @@ static void count_in_group(struct thread_accounts *t, struct summary_sums *group
 	if (walk_has_ended(frame) && enters_group(t, frame, depth))
 		group->total_ns += frame->length_ns;
 	count_group_waits(t, group, frame, in_wall);
+	if (in_wall)
+		count_group_rests(t, frame);
+	if (in_wall && (kind != BRICK_KIND_STEP || holds_steps(t)))
+		add_wall(t, frame, group,
+			holds_off(t) ? frame->counted.self_ns + gap_of(t, frame)
+				     : walk_shares(t->index, frame).own_ns);
 	if (kind == BRICK_KIND_STEP)
 		return;
-	if (in_wall)
-		add_wall(t, frame, group, frame->counted.self_ns);
 	sums_source(group, frame->sample->source);
 	if (kind == BRICK_KIND_WAIT) {
 		group->wait_ns += frame->self_ns; /* and no execution, as all other waiting */
@@ -152,18 +212,6 @@ static bool is_outermost_in_category(
 	return holder == frame;
 }
 
-static void count_off(struct thread_accounts *t, const struct walk_frame *frame,
-	struct run_off_times off, struct summary_rests *to)
-{
-	struct summary_rests rests = {
-		.preempted_ns = off.preempted_ns,
-		.blocked_ns = off.blocked_ns,
-		.preempted_unevaluated_ns = unevaluated(t, frame, off.preempted_ns),
-		.blocked_unevaluated_ns = unevaluated(t, frame, off.blocked_ns),
-	};
-	rests_add(to, &rests);
-}
-
 /* Counts a frame's own wall time: that of a step is in no row, that of another brick in its own. */
 static void count_wall(
 	struct thread_accounts *t, const struct walk_frame *frame, struct summary_sums *row)
@@ -178,10 +226,9 @@ static void count_wall(
 		t->attributed_ns += frame->counted.self_ns;
 		return;
 	}
-	uint64_t gap_ns = frame->is_step ? t->index->tails[frame->step].gap_ns : 0;
-	count_off(t, frame, shares.own_off, &t->step_rests);
-	t->rests.unattributed_ns += shares.own_ns + gap_ns;
-	t->rests.unattributed_unevaluated_ns += unevaluated(t, frame, shares.own_ns + gap_ns);
+	uint64_t ns = shares.own_ns + gap_of(t, frame);
+	t->rests.unattributed_ns += ns;
+	t->rests.unattributed_unevaluated_ns += unevaluated(t, frame, ns);
 }
 
 static void count_waits(struct thread_accounts *t, const struct walk_frame *frame, bool in_wall)
@@ -221,6 +268,8 @@ static void leave_out(struct thread_accounts *t, const struct walk_frame *frame,
 	struct summary_sums *group = group_of(t, frame);
 	bool counts = !part_counts(t, frame);
 
+	if (in_wall && group)
+		count_group_rests(t, frame);
 	if (in_wall && counts && t->index->kinds[frame->brick] == BRICK_KIND_STEP) {
 		count_wall(t, frame, NULL);
 	} else if (in_wall && counts) {
@@ -405,7 +454,6 @@ static void take_run(struct thread_accounts *t, const struct thread_accounts *pa
 		t->category_total_ns[c] += part->category_total_ns[c];
 	t->attributed_ns += part->attributed_ns;
 	rests_add(&t->rests, &part->rests);
-	rests_add(&t->step_rests, &part->step_rests);
 	t->unknown_operations += part->unknown_operations;
 	for (size_t b = 0; !row_groups_exist(t->groups) && b <= t->run->brick_count; b++)
 		if (part->bricks[b].histogram &&

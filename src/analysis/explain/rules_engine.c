@@ -136,23 +136,24 @@ static double saved(uint64_t ns, double used, double best)
 static uint64_t add_roofs(const struct explain_facts *f, enum step_phase p,
 	bool (*fits)(const struct roofline_row *), struct finding *out)
 {
-	double saved = 0, wall = 0;
+	double saved = 0, wall = 0, team = 0;
 	uint64_t most_ns = 0;
 
 	for (size_t i = 0; f->ceilings && i < f->roofline->row_count; i++) {
 		const struct roofline_row *row = &f->roofline->rows[i];
 		if ((int)row->phase != (int)p || row->on_device || row->distance < 0 || !fits(row))
 			continue;
-		saved += (double)row->wall_ns * row->distance;
+		saved += (double)row->team_ns * row->distance;
 		wall += (double)row->wall_ns;
+		team += (double)row->team_ns;
 		out->of.roof.rows++;
-		if (row->wall_ns > most_ns) {
-			most_ns = row->wall_ns;
+		if (row->team_ns > most_ns) {
+			most_ns = row->team_ns;
 			out->of.roof.most = row;
 		}
 	}
 	out->of.roof.share = wall / (double)f->phases[p].wall_ns;
-	out->of.roof.distance = wall > 0 ? saved / wall : 0;
+	out->of.roof.distance = team > 0 ? saved / team : 0;
 	return (uint64_t)saved;
 }
 

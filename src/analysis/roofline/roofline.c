@@ -228,7 +228,7 @@ static bool has_rates(const struct roofline_row *row)
 static bool may_raise(const struct roofline_row *row)
 {
 	return has_rates(row) && !row->on_device && row->count >= LEAST_EXECUTIONS &&
-	       row->wall_ns >= LEAST_NS &&
+	       row->team_ns >= LEAST_NS &&
 	       !(row->flags & (ROOFLINE_NOT_ALL | ROOFLINE_OTHER_THREADS)) &&
 	       row->at_once <= 1.02 * row->threads;
 }
@@ -385,7 +385,8 @@ static void fill_row(struct roofline_row *row, const struct work_account *accoun
 		.on_device = on_device,
 		.count = account->count,
 		.silent = account->silent,
-		.wall_ns = account->wall_ns,
+		.wall_ns = ANALYSIS_UNKNOWN,
+		.team_ns = account->wall_ns,
 		.busy_ns = account->busy_ns,
 		.flops = account->without_flops ? ANALYSIS_UNKNOWN : account->flops,
 		.bytes = account->without_bytes ? ANALYSIS_UNKNOWN : account->bytes,
@@ -397,7 +398,7 @@ static void fill_row(struct roofline_row *row, const struct work_account *accoun
 		.roof_bytes_per_ns = -1,
 		.distance = -1,
 	};
-	row->at_once = row->wall_ns ? (double)row->busy_ns / (double)row->wall_ns : 0;
+	row->at_once = row->team_ns ? (double)row->busy_ns / (double)row->team_ns : 0;
 	double threads = row->at_once + 1 - threads_slack;
 	row->threads = threads < CEILINGS_THREADS ? (uint32_t)threads : CEILINGS_THREADS;
 	row->threads += !row->threads;
@@ -414,13 +415,13 @@ static void fill_row(struct roofline_row *row, const struct work_account *accoun
 		row->flags |= ROOFLINE_OFF_CPU;
 	if (!on_device && is_crowded(run))
 		row->flags |= ROOFLINE_CROWDED;
-	if (!row->wall_ns || row->flops_per_ns < 0 || row->bytes_per_ns < 0 ||
+	if (!row->team_ns || row->flops_per_ns < 0 || row->bytes_per_ns < 0 ||
 		row->flops_per_ns + row->bytes_per_ns <= 0)
 		row->flags |= ROOFLINE_NO_WORK;
 }
 
 COMPARATOR(compare_rows, struct roofline_row,
-	ORDER(x->phase, y->phase) ?: ORDER(y->wall_ns, x->wall_ns) ?: ORDER(x->brick, y->brick)
+	ORDER(x->phase, y->phase) ?: ORDER(y->team_ns, x->team_ns) ?: ORDER(x->brick, y->brick)
 		?: ORDER(x->on_device, y->on_device))
 
 static double greatest_pair_cost_ns(const struct run *run)
@@ -433,23 +434,15 @@ static double greatest_pair_cost_ns(const struct run *run)
 	return most;
 }
 
-/* [1]: with what a device did for a step after that had returned. */
-static void time_of_phases(uint64_t phases_ns[ROOFLINE_PHASES][2], const struct run *run,
-	const struct step_index *index)
+/* Adds to the brick's part of the wall time, as in a report of the phase. */
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
-	for (size_t i = 0; i < run->step_count; i++) {
-		const struct run_step *step = &run->steps[i];
-		if (!index->finished[i])
-			continue;
-		phases_ns[step->phase][0] += step->end_ns - step->begin_ns;
-		phases_ns[step->phase][1] += index->tails[i].end_ns - step->begin_ns;
-	}
-}
+	struct roofline *r = context;
+	bool in_step = frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 
-/* The accounts take the samples. */
-static int no_lane(void *context, uint32_t lane)
-{
-	return 0;
+	if (in_step && !r->run->sites[frame->sample->site].left_out)
+		r->wall_ns[r->run->steps[frame->step].phase * r->run->brick_count + frame->brick] +=
+			walk_shares(r->index, frame).own_ns;
 }
 
 static void add_row(struct roofline *r, uint32_t brick, enum roofline_phase phase, int on_device,
@@ -461,8 +454,10 @@ static void add_row(struct roofline *r, uint32_t brick, enum roofline_phase phas
 	if (!account->count)
 		return;
 	fill_row(row, account, r->run, brick, phase, on_device);
+	if (phase < ROOFLINE_OUTSIDE && !on_device)
+		row->wall_ns = r->wall_ns[phase * r->run->brick_count + brick];
 	if (phase_ns)
-		row->share = (double)row->wall_ns / (double)phase_ns;
+		row->share = (double)(on_device ? row->team_ns : row->wall_ns) / (double)phase_ns;
 	row->can = !on_device ? r->ceilings : r->device ? &r->device->can : NULL;
 	if (row->can)
 		row->roof_threads = ceilings_threads_for(row->can, on_device ? 1 : row->threads);
@@ -486,22 +481,20 @@ static int place_all(struct roofline *r)
 static int add_rows(void *context)
 {
 	struct roofline *r = context;
-	uint64_t phases_ns[ROOFLINE_PHASES][2] = {{0}};
-
 	r->rows = calloc(r->run->brick_count * ROOFLINE_PHASES * 2 + 1, sizeof(*r->rows));
 	if (!r->rows)
 		return -ENOMEM;
-	time_of_phases(phases_ns, r->run, r->index);
 	for (uint32_t b = 0; b < r->run->brick_count; b++)
 		for (int i = 0; i < ROOFLINE_PHASES * 2; i++)
-			add_row(r, b, (enum roofline_phase)(i / 2), i % 2, phases_ns[i / 2][i % 2]);
+			add_row(r, b, (enum roofline_phase)(i / 2), i % 2,
+				i / 2 < STEP_PHASES ? r->times.phases[i / 2].total_ns : 0);
 	qsort(r->rows, r->row_count, sizeof(*r->rows), compare_rows);
 	work_accounts_put(r->work);
 	r->work = NULL;
 	return place_all(r);
 }
 
-static const struct walk_ops ops = {.begin_lane = no_lane, .finish = add_rows};
+static const struct walk_ops ops = {.end = on_end, .finish = add_rows};
 
 static enum ceilings_doubt doubt_of(const struct ceilings *c, const struct run *run)
 {
@@ -537,7 +530,9 @@ int roofline_create_in(struct roofline **out, struct walk *walk, const struct ce
 	r->index = walk->index;
 	r->run = walk->run;
 	r->work = work_accounts_get(walk, WORK_OF_BRICKS);
-	if (!r->work || borrow(r, ceilings)) {
+	r->wall_ns = calloc(STEP_PHASES * r->run->brick_count + 1, sizeof(*r->wall_ns));
+	if (!r->work || !r->wall_ns || step_times_init(&r->times, walk) < 0 ||
+		borrow(r, ceilings)) {
 		roofline_destroy(r);
 		return -ENOMEM;
 	}
@@ -570,6 +565,8 @@ void roofline_destroy(struct roofline *r)
 	if (!r)
 		return;
 	work_accounts_put(r->work);
+	step_times_fini(&r->times);
+	free(r->wall_ns);
 	reuse_fini(&r->reuse);
 	free(r->raised.reached);
 	free(r->rows);

@@ -61,11 +61,13 @@ struct roofline_row {
 	int on_device;	  /* on queues of a device */
 	uint64_t count;	  /* executions that tell their work */
 	uint64_t silent;  /* that do not, and are left out of all else */
-	uint64_t wall_ns; /* with at least one thread in it */
+	uint64_t wall_ns; /* its part of the wall time, as in a report; unknown on devices */
+	uint64_t team_ns; /* with at least one thread in it */
 	uint64_t busy_ns; /* of all threads together */
 	double mean_ns;	  /* of one execution, on the thread that reports it */
-	double share;	  /* of wall_ns in the time of the phase's steps; negative: no steps */
-	double at_once;	  /* busy / wall: threads in it at the same time, on average */
+	/* of wall_ns in the time of the phase's steps; on devices of team_ns; negative: no steps */
+	double share;
+	double at_once;	  /* busy / team: threads in it at the same time, on average */
 	uint32_t threads; /* that, rounded up if it is a tenth or more above a whole number */
 	uint64_t flops, bytes;
 	double flops_per_ns, bytes_per_ns;
@@ -100,8 +102,10 @@ struct roofline {
 	struct roofline_row *rows;	      /* by phase, then by wall time, longest first */
 	size_t row_count;
 	struct reuse reuse;
-	struct work_accounts *work;	/* while it is fed */
-	const struct step_index *index; /* as work */
+	struct work_accounts *work;	/* while it is fed, as what follows */
+	uint64_t *wall_ns;		/* [STEP_PHASES][brick_count] */
+	struct step_times times;
+	const struct step_index *index;
 };
 
 /*

@@ -273,7 +273,7 @@ static void classify_bricks(struct step_index *index, const struct run *run)
 		const char *name = run->categories[run->bricks[i].category].name;
 		if (!strcmp(name, wait))
 			index->kinds[i] = BRICK_KIND_WAIT;
-		else if (!strcmp(name, step))
+		else if (!strcmp(name, step) || brick_is_step((uint32_t)run->bricks[i].well_known))
 			index->kinds[i] = BRICK_KIND_STEP;
 		else if (!strcmp(name, tile))
 			index->kinds[i] = BRICK_KIND_TILE;

@@ -60,12 +60,14 @@ static char *text_close(struct text *text)
 	return NULL;
 }
 
-/* Bounds for executions: powers of two from 2^10 ns (1 us) to 2^36 ns (69 s), as there are many
- * bricks. */
+/*
+ * Bounds for executions: powers of four from 2^10 ns (1 us) to 2^36 ns (69 s), as there are many
+ * bricks.
+ */
 static void bounds_coarse(struct bounds *bounds)
 {
-	for (bounds->count = 0; bounds->count <= 26; bounds->count++)
-		bounds->ns[bounds->count] = 1ull << (10 + bounds->count);
+	for (bounds->count = 0; bounds->count <= 13; bounds->count++)
+		bounds->ns[bounds->count] = 1ull << (10 + 2 * bounds->count);
 }
 
 /* A label, with special characters of its value escaped and invalid bytes as U+FFFD. */
@@ -97,17 +99,6 @@ static void put_family(
 	fprintf(out, "# HELP %s %s\n", name, help);
 }
 
-static void put_histogram(FILE *out, const char *name, const char *labels,
-	const struct bounds *bounds, const uint64_t *below, uint64_t count, uint64_t sum_ns)
-{
-	for (unsigned i = 0; i < bounds->count; i++)
-		fprintf(out, "%s_bucket{%s,le=\"%.12g\"} %llu\n", name, labels,
-			seconds(bounds->ns[i]), (unsigned long long)below[i]);
-	fprintf(out, "%s_bucket{%s,le=\"+Inf\"} %llu\n", name, labels, (unsigned long long)count);
-	fprintf(out, "%s_count{%s} %llu\n", name, labels, (unsigned long long)count);
-	fprintf(out, "%s_sum{%s} %.9f\n", name, labels, seconds(sum_ns));
-}
-
 struct metrics {
 	FILE *out;
 	const struct run *run;
@@ -117,6 +108,42 @@ struct metrics {
 	const struct otlp *otlp;
 	bool failed; /* for lack of memory */
 };
+
+/*
+ * The bounds to write. Numbers of a whole recording do not change any more: of its buckets without
+ * executions only the one below all others is needed.
+ */
+struct bounds_range {
+	unsigned first, end;
+};
+
+static struct bounds_range range_of(
+	const struct metrics *m, const uint64_t *below, unsigned bounds, uint64_t count)
+{
+	struct bounds_range range = {0, bounds};
+
+	if (m->live || m->is_session)
+		return range;
+	while (range.first + 1 < bounds && !below[range.first + 1])
+		range.first++;
+	while (range.end > range.first + 1 && below[range.end - 2] == count)
+		range.end--;
+	return range;
+}
+
+static void put_histogram(struct metrics *m, const char *name, const char *labels,
+	const struct bounds *bounds, const uint64_t *below, uint64_t count, uint64_t sum_ns)
+{
+	struct bounds_range range = range_of(m, below, bounds->count, count);
+	FILE *out = m->out;
+
+	for (unsigned i = range.first; i < range.end; i++)
+		fprintf(out, "%s_bucket{%s,le=\"%.12g\"} %llu\n", name, labels,
+			seconds(bounds->ns[i]), (unsigned long long)below[i]);
+	fprintf(out, "%s_bucket{%s,le=\"+Inf\"} %llu\n", name, labels, (unsigned long long)count);
+	fprintf(out, "%s_count{%s} %llu\n", name, labels, (unsigned long long)count);
+	fprintf(out, "%s_sum{%s} %.9f\n", name, labels, seconds(sum_ns));
+}
 
 static void put_run(struct metrics *m)
 {
@@ -189,7 +216,7 @@ static void put_durations(struct metrics *m, const char *name, const char *label
 	}
 	for (; i < bounds->count; i++)
 		below[i] = count;
-	put_histogram(m->out, name, labels, bounds, below, count, sum_ns);
+	put_histogram(m, name, labels, bounds, below, count, sum_ns);
 }
 
 /* The exact time of sampling on threads that run steps, where sampling comes after the steps. */
@@ -270,16 +297,25 @@ static void put_exemplar(struct metrics *m, const struct latency_example *e)
 static void put_series(struct metrics *m, const char *name, const char *labels,
 	const struct latency_family *family, const struct latency_series *s)
 {
-	uint64_t below = 0;
+	uint64_t below[BOUNDS_MAX], sum = 0;
 
-	for (unsigned i = 0; i <= family->bound_count; i++) {
-		below += s->counts[i];
+	for (unsigned i = 0; i < family->bound_count; i++) {
+		sum += s->counts[i];
+		below[i] = sum;
+	}
+	struct bounds_range range = {0, family->bound_count};
+	if (family == &m->latencies->of[LATENCY_STEP]) /* others have the bounds of a convention */
+		range = range_of(m, below, family->bound_count, s->count);
+	for (unsigned i = range.first; i <= family->bound_count; i++) {
+		if (i == range.end)
+			i = family->bound_count; /* +Inf */
 		fprintf(m->out, "%s_bucket{%s%sle=\"", name, labels, *labels ? "," : "");
 		if (i < family->bound_count)
 			fprintf(m->out, "%.12g", seconds(family->bounds_ns[i]));
 		else
 			fputs("+Inf", m->out);
-		fprintf(m->out, "\"} %llu", (unsigned long long)below);
+		fprintf(m->out, "\"} %llu",
+			(unsigned long long)(i < family->bound_count ? below[i] : s->count));
 		if (s->counts[i])
 			put_exemplar(m, &s->examples[i]);
 		fputc('\n', m->out);

@@ -59,7 +59,7 @@ static void print_heading(const struct printer *p)
 }
 
 static const struct table_column columns[] = {{"BRICK", 1, 0}, {"CATEGORY", 1, 6},
-	{"ON PATH", 0, 1}, {"SHARE", 0, 0}, {"ALL THREADS", 0, 4}, {"COUNT", 0, 5}, {"SLACK", 0, 3},
+	{"ON PATH", 0, 1}, {"OF PATH", 0, 0}, {"ALL THREADS", 0, 4}, {"COUNT", 0, 5}, {"SLACK", 0, 3},
 	{"10% LESS", 0, 2}, {"10% GAIN", 0, 0}, {"NO TIME", 0, 2}, {"MOST GAIN", 0, 0}};
 
 /*
@@ -181,7 +181,7 @@ static void add_lane(struct table *table, const struct run_lane *lane)
 static void print_lanes(const struct printer *p)
 {
 	static const struct table_column lane_columns[] = {{"THREAD", 1, 0}, {"WORK", 0, 0},
-		{"ON PATH", 0, 0}, {"SHARE", 0, 0}, {"WAITED", 0, 1}};
+		{"ON PATH", 0, 0}, {"OF PATH", 0, 0}, {"WAITED", 0, 1}};
 	const struct path_section *s = p->section;
 	SCOPED_TO(table_destroy) struct table *table = table_create(lane_columns, 5);
 

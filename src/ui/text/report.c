@@ -81,7 +81,7 @@ const struct roofline_row *report_roof(const struct report *report, const struct
 size_t report_rests(const struct report *report, struct summary_row rows[REPORT_RESTS])
 {
 	const struct summary *summary = report->summary;
-	const struct summary_rests *rests = &summary->rests;
+	const struct summary_rests *rests = &summary->row_rests;
 	const struct {
 		const char *name;
 		uint64_t ns, unevaluated_ns;
@@ -94,10 +94,13 @@ size_t report_rests(const struct report *report, struct summary_row rows[REPORT_
 	};
 	size_t count = 0;
 
+	bool is_whole = summary->by == SUMMARY_BY_STEP || summary->by == SUMMARY_BY_PHASE ||
+			summary->by == SUMMARY_BY_MODEL;
+
 	if (!summary->wall_ns || summary->by >= SUMMARY_BY_KERNEL)
 		return 0;
 	for (size_t i = 0; i < REPORT_RESTS; i++)
-		if (all[i].ns || all[i].always)
+		if (all[i].ns || (all[i].always && !is_whole))
 			rows[count++] = (struct summary_row){.id = RUN_NONE,
 				.name = (char *)all[i].name,
 				.self_ns = all[i].ns,
@@ -147,6 +150,11 @@ struct step_phase_times report_drafts(const struct report *report)
 static double rate(uint64_t tokens, uint64_t ns)
 {
 	return tokens && ns && ns != ANALYSIS_UNKNOWN ? (double)tokens * 1e9 / (double)ns : -1;
+}
+
+uint64_t report_running_ns(const struct step_phase_times *times)
+{
+	return times->union_ns ? times->union_ns : times->total_ns - times->unevaluated_ns;
 }
 
 double report_tokens_per_s(const struct step_phase_times *times)

@@ -82,6 +82,9 @@ struct step_phase_times report_drafts(const struct report *report);
 /* Counts per step. Zeros without memory (text_error()). */
 void report_counters(struct counters *counters, const struct run *run);
 
+/* The time in which evaluated steps of a phase ran; where that is not known, all of theirs. */
+uint64_t report_running_ns(const struct step_phase_times *times);
+
 /* Tokens per second while steps of a phase ran; negative when unknown. */
 double report_tokens_per_s(const struct step_phase_times *times);
 

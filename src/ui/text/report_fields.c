@@ -163,6 +163,20 @@ static void get_each(
 		value->number = (is_cpu ? row->cpu_ns : row->self_ns) / row->count;
 }
 
+/* Of the report, or of a row by phase or step. */
+static void get_phase(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_step *step =
+		report->summary->by == SUMMARY_BY_STEP ? step_of(report, row) : NULL;
+	int phase = step					 ? (int)step->phase
+		    : report->summary->by == SUMMARY_BY_PHASE && row->id < STEP_PHASES
+			    ? (int)row->id
+			    : report->summary->only;
+
+	value->text = step_phase_name(phase) ? text_copy(step_phase_name(phase)) : NULL;
+}
+
 static void get_step_tokens(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
@@ -189,6 +203,14 @@ static void get_step_begin(
 }
 
 static void get_step_time(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct step_time *times = report->summary->steps.steps;
+	if (step_of(report, row))
+		value->number = step_time_total_ns(&times[row->id]);
+}
+
+static void get_step_span(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	const struct run_step *step = step_of(report, row);
@@ -388,7 +410,9 @@ const struct report_field report_fields[] = {
 		.get = get_step_tokens},
 	{"step_begin_ns", "BEGIN", "When the step began, since the recording began.", REPORT_TIME,
 		.rows = STEPS, .get = get_step_begin},
-	{"step_ns", "STEP", "From the step's begin to its end, on the thread that ran it.",
+	{"step_ns", "STEP",
+		"All of the step, on the thread that ran it: from its begin to its end, and what "
+		"followed it in its account, as sampling.",
 		REPORT_TIME, .rows = STEPS, .get = get_step_time},
 	{"basis", "BASIS",
 		"The time behind AVG, MIN, the percentiles, MAX, GB/s and GFLOP/s: 'cpu', the "
@@ -415,6 +439,12 @@ const struct report_field report_fields[] = {
 	{"device_token_ns", "DEVICE/TOKEN", "DEVICE for each token, as /TOKEN is.", REPORT_TIME,
 		.rows = (unsigned)~(KERNELS | QUEUES), .get = get_device_per_token,
 		.flags = REPORT_OF_REST},
+	{"step_span_ns", "SPAN", "The part of STEP from the step's begin to its end.", REPORT_TIME,
+		.rows = STEPS, .get = get_step_span},
+	{"phase", "PHASE",
+		"The phase of the steps that the row is of; none: all phases together. CSV has the "
+		"rows of all together first, then those of each phase.",
+		REPORT_TEXT, .get = get_phase, .flags = REPORT_OF_REST},
 };
 
 const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);

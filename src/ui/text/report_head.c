@@ -45,10 +45,8 @@ static char *model_text(const struct workload *w)
 /* Without a number from the engine, the threads that recorded are counted. */
 static void add_threads(char **text, const struct workload *w, const struct run *run)
 {
-	uint64_t threads = w->threads;
+	uint64_t threads = w->threads ? w->threads : run_thread_count(run);
 
-	for (size_t i = 0; i < run->lane_count && !w->threads; i++)
-		threads += run->lanes[i].kind != BRICK_LANE_QUEUE && run->lanes[i].sample_count;
 	if (!threads)
 		return;
 	text_append(text, ", ", "%llu thread%s", ull(threads), plural_s(threads));
@@ -152,10 +150,14 @@ static void add_tokens(char **text, const struct step_phase_times *times, enum s
 		text_append(text, " ", "(%llu more were rejected drafts)", ull(times->refuted));
 }
 
-/* "63 steps, 115ms; a step: mean 1.83ms, p50 1.80ms, p95 2.07ms"; a single step has one time. */
+/*
+ * "63 steps, 115ms; a step: mean 1.83ms, p50 1.80ms, p95 2.07ms". The tokens over that time are the
+ * rate. A single step has one time.
+ */
 static void add_steps(char **text, const struct step_phase_times *times, bool whole)
 {
-	char total[UNITS_BYTES], unevaluated[UNITS_BYTES], each[UNITS_BYTES];
+	char total[UNITS_BYTES], unevaluated[UNITS_BYTES], each[UNITS_BYTES], sum[UNITS_BYTES];
+	uint64_t sum_ns = times->total_ns - times->unevaluated_ns;
 	const struct {
 		const char *name;
 		uint64_t ns;
@@ -172,9 +174,11 @@ static void add_steps(char **text, const struct step_phase_times *times, bool wh
 		text_append(text, " ",
 			"and %llu that ended halfway, with an unknown number of tokens",
 			ull(times->aborted));
-	text_append(text, ", ", "%s", units_time(total, times->total_ns));
+	text_append(text, ", ", "%s", units_time(total, report_running_ns(times)));
+	if (strcmp(total, units_time(sum, sum_ns)))
+		text_append(text, " ", "(some at the same time: %s in all)", sum);
 	if (times->unevaluated_ns)
-		text_append(text, " ", "(incl. %s for the latter, in no rate)",
+		text_append(text, " ", "(and %s for the latter, in no rate)",
 			units_time(unevaluated, times->unevaluated_ns));
 	for (size_t i = 0; i < 4 && times->count > 1; i++) {
 		if (of_steps[i].ns == ANALYSIS_UNKNOWN)

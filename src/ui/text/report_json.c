@@ -175,7 +175,7 @@ static json_t *run_json(const struct run *run)
 		run->exit_code >= 0 ? json_number((uint64_t)run->exit_code) : json_null());
 	json_put(object, "processes", json_number(run->process_count));
 	size_t queues = run_queue_count(run);
-	json_put(object, "threads", json_number(run->lane_count - queues));
+	json_put(object, "threads", json_number(run_thread_count(run)));
 	json_put(object, "queues", json_number(queues));
 	json_put(object, "file", json_text(run->path));
 	json_put(object, "notes", notes_json(run));
@@ -606,21 +606,35 @@ static void print_row(const struct report *report, const struct report_columns *
 	csv_end(out);
 }
 
+static void print_rows(
+	const struct report *report, const struct report_columns *columns, FILE *out)
+{
+	struct summary_row rests[REPORT_RESTS];
+
+	for (size_t i = 0; i < report->shown; i++)
+		print_row(report, columns, &report->summary->rows[i], 0, out);
+	size_t rest_count =
+		report->shown == report->summary->row_count ? report_rests(report, rests) : 0;
+	for (size_t i = 0; i < rest_count; i++)
+		print_row(report, columns, &rests[i], REPORT_OF_REST, out);
+}
+
 void report_csv(const struct report *report, FILE *out)
 {
 	struct report_columns columns;
-	struct summary_row rests[REPORT_RESTS];
+	bool tells_phase = false;
+
 	if (report->columns)
 		columns = *report->columns;
 	else
 		report_columns_all(&columns, report->summary->by);
-	for (size_t i = 0; i < columns.count; i++)
+	for (size_t i = 0; i < columns.count; i++) {
 		csv_text(out, columns.fields[i]->key);
+		tells_phase |= !strcmp(columns.fields[i]->key, "phase");
+	}
 	csv_end(out);
-	for (size_t i = 0; i < report->shown; i++)
-		print_row(report, &columns, &report->summary->rows[i], 0, out);
-	size_t rest_count =
-		report->shown == report->summary->row_count ? report_rests(report, rests) : 0;
-	for (size_t i = 0; i < rest_count; i++)
-		print_row(report, &columns, &rests[i], REPORT_OF_REST, out);
+	print_rows(report, &columns, out);
+	for (int i = 0; i < STEP_PHASES && tells_phase; i++)
+		if (report->apart[report_phase_order[i]])
+			print_rows(report->apart[report_phase_order[i]], &columns, out);
 }

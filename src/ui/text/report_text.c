@@ -372,21 +372,33 @@ static int compare_shares(const void *a, const void *b)
 	return ORDER(*(const double *)b, *(const double *)a);
 }
 
-/* The least share with which all rows fit. */
+/* The table's part of the time of all tables, by which its rows are weighed against others'. */
+static double weight_of(const struct screen *screen, size_t table)
+{
+	double all_ns = 0;
+
+	for (size_t t = 0; t < screen->count; t++)
+		all_ns += (double)screen->tables[t].report->summary->wall_ns;
+	return all_ns > 0 ? (double)screen->tables[table].report->summary->wall_ns / all_ns : 1;
+}
+
+/* The least share in the time of all tables with which all rows fit; each table has one at least. */
 static double least_share(const struct screen *screen, size_t room)
 {
 	size_t rows = 0, count = 0;
 
+	room -= screen->count - 1 < room ? screen->count - 1 : 0;
 	for (size_t t = 0; t < screen->count; t++)
 		rows += screen->tables[t].rows.count;
 	SCOPED double *shares = text_room(rows + 1, sizeof(*shares));
 	for (size_t t = 0; t < screen->count && shares; t++)
 		for (size_t i = 0; i < screen->tables[t].rows.count; i++)
-			shares[count++] = share_of(
-				screen->tables[t].report->summary, &screen->tables[t].rows.list[i]);
+			shares[count++] = weight_of(screen, t) *
+					  share_of(screen->tables[t].report->summary,
+						  &screen->tables[t].rows.list[i]);
 	if (count)
 		qsort(shares, count, sizeof(*shares), compare_shares);
-	return count > room && shares[room] > LEAST_SHARE ? shares[room] : LEAST_SHARE;
+	return count > room ? shares[room] : 0;
 }
 
 /* Rows are ordered by time, so those left out are the last, except those of devices. */
@@ -396,7 +408,7 @@ static void leave_out_small(struct screen_table *table, double least)
 
 	if (is_chosen(table->report))
 		return;
-	rows->shown = 0;
+	rows->shown = rows->count ? 1 : 0;
 	while (rows->shown < rows->count &&
 		share_of(table->report->summary, &rows->list[rows->shown]) > least)
 		rows->shown++;
@@ -419,15 +431,12 @@ static size_t lines_around(const struct screen *screen)
 /* The number of threads that may work at the same time: one, or several. */
 static size_t threads_of(const struct run *run)
 {
-	size_t threads = 0;
 	struct workload workload;
 
 	workload_of_run(&workload, run);
 	if (workload.threads == 1 && workload.batch_threads == 1)
 		return 1; /* though a program may evaluate each step on another one */
-	for (size_t i = 0; i < run->lane_count; i++)
-		threads += run->lanes[i].kind != BRICK_LANE_QUEUE && run->lanes[i].sample_count;
-	return threads;
+	return run_thread_count(run);
 }
 
 /* Explains the columns whose titles do not; the caller frees. */
@@ -547,7 +556,8 @@ static void print_screen_tables(struct screen *screen, size_t room)
 
 	for (size_t t = 0; t < screen->count; t++) {
 		struct screen_table *table = &screen->tables[t];
-		leave_out_small(table, least);
+		double weight = weight_of(screen, t);
+		leave_out_small(table, weight * LEAST_SHARE > least ? LEAST_SHARE : least / weight);
 		if (t)
 			fputc('\n', screen->terminal->out);
 		free(print_main(table->report, &table->rows, table->title, REPORT_IN_SCREEN,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The roofline for people: where the ceilings come from and what they are, a table for each phase,
- * and what is odd or missing; and as JSON, schema brick/roofline/1.
+ * and what is odd or missing; and as JSON, schema brick/roofline/2.
  */
 #include "ui/text/roofline_view.h"
 
@@ -29,7 +29,7 @@ const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t 
 		for (size_t k = 0; k < r->row_count; k++)
 			if (r->rows[k].roof_threads == like->roof_threads &&
 				r->rows[k].can == like->can && roofline_shows(view, &r->rows[k]))
-				ns += r->rows[k].wall_ns;
+				ns += r->rows[k].team_ns;
 		if (like->roof_threads && ns > most_ns) {
 			most_ns = ns;
 			*threads = like->roof_threads;
@@ -234,7 +234,7 @@ static void add_row(struct table *table, const struct roofline_row *row)
 
 	table_row(table, above ? STYLE_BAD : STYLE_PLAIN);
 	table_cell(table, row->name);
-	table_time(table, row->wall_ns);
+	table_time(table, row->team_ns);
 	table_percent(table, row->share);
 	table_number(table, row->at_once);
 	table_number(table, row->intensity);
@@ -392,8 +392,8 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 	if (rows)
 		say(&p, "Note",
 			"FLOPs and bytes are computed from shapes and types, times are measured. "
-			"SHARE: part of the steps' time with a thread in the brick, preempted or "
-			"not. DATA IN: the smallest cache that still holds the data when they are "
+			"SHARE: as in brick report. TIME: with at least one thread in the brick. "
+			"DATA IN: the smallest cache that still holds the data when they are "
 			"used again, or memory. ROOF BY: the ceiling that limits the brick; ROOF "
 			"in GFLOP/s (GB/s where nothing is computed). A bandwidth's roof is that "
 			"for as many bytes as lie between two uses of the data, so it can differ "
@@ -484,7 +484,7 @@ static json_t *row_json(const struct roofline_row *row)
 	json_put_texts(object, row, name, category);
 	json_put(object, "phase", json_text(roofline_phase_name(row->phase)));
 	json_put(object, "device", json_boolean(row->on_device));
-	json_put_numbers(object, row, count, silent, wall_ns, busy_ns);
+	json_put_numbers(object, row, count, silent, wall_ns, team_ns, busy_ns);
 	json_put_rates(object, row, mean_ns, share, at_once);
 	json_put_numbers(object, row, threads, flops, bytes);
 	json_put(object, "work_source", json_text("computed from shapes"));
@@ -504,7 +504,7 @@ json_t *roofline_to_json(const struct roofline_view *view)
 	const struct ceilings *c = r->ceilings;
 	json_t *root = json_object(), *rows = json_array(), *from = NULL;
 
-	json_put(root, "schema", json_text("brick/roofline/1"));
+	json_put(root, "schema", json_text("brick/roofline/2"));
 	if (c) {
 		from = json_object();
 		json_put(from, "file", json_text(view->where));

@@ -92,14 +92,17 @@ static int compute(struct picture *p)
 	return 0;
 }
 
-static void count_exact(struct picture *p)
+/* Returns false if the run has no statistics. */
+static bool count_exact(struct picture *p)
 {
 	const struct run *run = p->run;
+	bool any = false;
 	for (size_t l = 0; l < run->lane_count; l++)
 		for (size_t b = 0; run->lanes[l].stats && b < run->brick_count; b++) {
 			const struct run_stat *stat = &run->lanes[l].stats[b];
 			int id = run->bricks[b].well_known;
 			p->executions += stat->count;
+			any = true;
 			int phase = step_phase_of_brick(id);
 			if (phase < 0)
 				continue;
@@ -108,6 +111,7 @@ static void count_exact(struct picture *p)
 			s->tokens += stat->elements;
 			s->total_ns += stat->total_ns + stat->nested_ns;
 		}
+	return any;
 }
 
 /* Counts from the samples, for a recording or a part of one that has no statistics. */
@@ -228,8 +232,7 @@ struct picture *picture_create(struct run *run, int phase, bool live, uint64_t t
 		picture_destroy(p);
 		return NULL;
 	}
-	count_exact(p);
-	if (run->selected)
+	if (!count_exact(p) || run->selected)
 		count_samples(p);
 	measure_after(p);
 	return p;

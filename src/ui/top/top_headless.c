@@ -36,7 +36,7 @@ static json_t *steps_json(const struct picture_steps *s)
 	json_t *object = json_object();
 	json_put(object, "count", json_number(s->count));
 	json_put(object, "tokens", json_number(s->tokens));
-	json_put(object, "total_ns", json_number(s->total_ns));
+	json_put(object, "spans_ns", json_number(s->total_ns));
 	json_put(object, "tokens_per_s", json_rate(picture_tokens_per_s(s)));
 	return object;
 }

@@ -390,7 +390,7 @@ const struct view_class view_queues = {
 /* The critical path, and the gain of a faster brick. */
 
 static const struct grid_column path_columns[] = {{"BRICK", GRID_TEXT, 0},
-	{"ON PATH", GRID_NUMBER, 0}, {"SHARE", GRID_NUMBER, 0}, {"", GRID_BAR, 6},
+	{"ON PATH", GRID_NUMBER, 0}, {"OF PATH", GRID_NUMBER, 0}, {"", GRID_BAR, 6},
 	{"SLACK", GRID_NUMBER, 4}, {"10% LESS", GRID_NUMBER, 2}, {"GAIN", GRID_NUMBER, 1},
 	{"NO TIME", GRID_NUMBER, 3}, {"GAIN", GRID_NUMBER, 3}};
 

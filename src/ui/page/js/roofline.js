@@ -39,7 +39,7 @@ const words = point => [
 function ceilingsOf(points) {
 	const times = new Map();
 	for (const point of points)
-		if (point.roof.threads) times.set(point.roof.threads, (times.get(point.roof.threads) ?? 0) + point.wall_ns);
+		if (point.roof.threads) times.set(point.roof.threads, (times.get(point.roof.threads) ?? 0) + point.team_ns);
 	const [threads] = [...times].sort((a, b) => b[1] - a[1])[0] ?? [0];
 	const memory = new Map(), compute = new Map();
 	for (const { roof } of points.filter(point => threads && point.roof.threads === threads)) {

@@ -38,7 +38,7 @@ const trustLine = ({ trust: { text, limited } }) =>
 
 function speed(report) {
 	const { prefill, decode, mixed, warm_up: warmUp } = report.steps;
-	const steps = phase => `${format.plural(phase.tokens, "token")} in ${format.plural(phase.count, "step")}, ${format.time(phase.total_ns)}`;
+	const steps = phase => `${format.plural(phase.tokens, "token")} in ${format.plural(phase.count, "step")}, ${format.time(phase.running_ns || phase.total_ns - phase.unevaluated_ns)}`;
 	return h("dl", { class: "figures" },
 		decode.count ? figure("Decode", format.tokensPerSecond(decode.tokens_per_s), steps(decode),
 			`step mean ${format.time((decode.total_ns - decode.unevaluated_ns) / decode.count)}, p50 ${format.time(decode.p50_ns)}, p95 ${format.time(decode.p95_ns)}${decode.p99_ns === null ? "" : `, p99 ${format.time(decode.p99_ns)}`}`) : null,
