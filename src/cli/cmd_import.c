@@ -46,8 +46,8 @@ static bool is_same_file(const char *one, const char *other)
 
 static void tell(const struct imported *im, const char *from, const char *to)
 {
-	fprintf(stderr, "brick: %s: %llu event%s of %s on %u thread%s and %u queue%s, in %s\n", from,
-		(unsigned long long)im->slices, plural_s(im->slices), im->tool, im->threads,
+	fprintf(stderr, "brick: %s: %llu event%s of %s on %u thread%s and %u queue%s, in %s\n",
+		from, (unsigned long long)im->slices, plural_s(im->slices), im->tool, im->threads,
 		plural_s(im->threads), im->queues, plural_s(im->queues), to);
 	if (im->left_out + im->crowded)
 		fprintf(stderr,

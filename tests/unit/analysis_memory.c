@@ -36,8 +36,8 @@ static struct outcome summarise(const struct run *run, int by)
 
 	if (o.rc < 0)
 		return o;
-	o.sum = s->wall_ns + s->rests.unattributed_ns + s->device_ns + s->row_count + s->category_count +
-		s->queues.count + s->wait_causes.count;
+	o.sum = s->wall_ns + s->rests.unattributed_ns + s->device_ns + s->row_count +
+		s->category_count + s->queues.count + s->wait_causes.count;
 	for (size_t i = 0; i < s->row_count; i++)
 		o.sum += s->rows[i].count + s->rows[i].total_ns + s->rows[i].p50_ns;
 	summary_destroy(s);

@@ -56,8 +56,8 @@ static void waits_have_time_off_the_cpu(void **state)
 	assert_int_equal(waited->wall_ns, 300); /* blocked is what waits are */
 	assert_int_equal(s->rests.preempted_ns, 650);
 	assert_int_equal(s->rests.blocked_ns, 0);
-	assert_int_equal(worked->wall_ns + waited->wall_ns + 650 + s->rests.unattributed_ns,
-		s->wall_ns);
+	assert_int_equal(
+		worked->wall_ns + waited->wall_ns + 650 + s->rests.unattributed_ns, s->wall_ns);
 	/* one basis for all that is said of single executions: 500 and 250 on the CPU */
 	assert_int_equal(worked->basis, BASIS_CPU);
 	assert_int_equal(worked->min_ns, 250);

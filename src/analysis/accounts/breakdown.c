@@ -30,10 +30,10 @@ uint64_t breakdown_edge_ns(uint32_t bucket)
 
 const char *breakdown_category_name(const struct breakdown *b, uint32_t category)
 {
-	return category < b->run->category_count    ? b->run->categories[category].name
+	return category < b->run->category_count   ? b->run->categories[category].name
 	       : category + 2 == b->category_count ? "preempted"
 	       : category + 1 == b->category_count ? "blocked"
-						    : brick_category_name(BRICK_CATEGORY_WAIT);
+						   : brick_category_name(BRICK_CATEGORY_WAIT);
 }
 
 static void count_duration(struct breakdown *b, uint32_t phase, uint32_t brick, uint64_t ns)
@@ -76,8 +76,7 @@ static void add_wall(struct breakdown *b, const struct walk_frame *frame, uint32
 }
 
 /* Adds a step's time off the CPU that is in no brick's. */
-static void add_off(
-	struct breakdown *b, const struct walk_frame *frame, struct run_off_times off)
+static void add_off(struct breakdown *b, const struct walk_frame *frame, struct run_off_times off)
 {
 	if (frame->step == RUN_NONE)
 		return;

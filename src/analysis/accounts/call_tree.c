@@ -155,8 +155,8 @@ struct builder {
 	const struct launches *launches;
 	uint32_t lane;
 	const struct step_index *index;
-	const uint8_t *phases;	    /* of commands, where devices train; else NULL */
-	uint32_t at[UINT8_MAX + 2]; /* node of the frame at each depth; 0 is the root's */
+	const uint8_t *phases;		/* of commands, where devices train; else NULL */
+	uint32_t at[UINT8_MAX + 2];	/* node of the frame at each depth; 0 is the root's */
 	uint64_t off_ns[UINT8_MAX + 2]; /* of all frames and waits inside of that frame */
 	bool failed;
 };
@@ -212,8 +212,8 @@ static uint64_t off_ns(struct run_off_times off)
 static void add_execution(struct call_node *node, const struct walk_frame *frame,
 	const struct run_site *site, struct walk_shares shares, uint64_t all_off_ns)
 {
-	node->time_ns += number_minus(
-		frame->counted.length_ns - frame->counted.inner_ns, all_off_ns);
+	node->time_ns +=
+		number_minus(frame->counted.length_ns - frame->counted.inner_ns, all_off_ns);
 	node->self_ns += shares.own_ns;
 	node->off_ns += off_ns(shares.own_off);
 	if (frame->sample->flags & RUN_SAMPLE_OPEN) {

@@ -25,8 +25,8 @@ enum call_kind {
 	CALL_LANE,   /* a thread or queue: `site` is its number (src/analysis/accounts/stacks.h) */
 	CALL_PHASE,  /* of its steps: `site` is an enum step_phase (the same) */
 	CALL_THREAD, /* whose stacks were taken: `site` is its number (function_accounts.h) */
-	CALL_FUNCTION, /* below its caller: `site` is its number (the same) */
-	CALL_LEFT_OUT, /* own time and waiting of bricks that were not asked for */
+	CALL_FUNCTION,	/* below its caller: `site` is its number (the same) */
+	CALL_LEFT_OUT,	/* own time and waiting of bricks that were not asked for */
 	CALL_PREEMPTED, /* below the root: its thread was off its CPU, which no node above has */
 	CALL_BLOCKED,	/* the same, outside of waits */
 	CALL_KINDS,
@@ -40,13 +40,13 @@ struct call_node {
 	uint32_t brick, site; /* RUN_NONE where not of that kind */
 	uint32_t kernel;      /* RUN_NONE where not of that kind */
 	int32_t layer;
-	uint64_t count;	  /* of executions that have ended, as in a report */
-	uint64_t open;	  /* that never did; their time is here all the same */
-	uint64_t time_ns; /* without the waiting that a CALL_WAIT beside it shows */
-	uint64_t self_ns; /* of it, in none of the nodes below */
-	uint64_t off_ns;  /* beside it: in CALL_PREEMPTED and CALL_BLOCKED */
-	uint64_t device_count, device_ns;   /* of kernels in it and below: commands, each ns once */
-	uint64_t elements, bytes, flops;    /* ANALYSIS_UNKNOWN where nothing said them */
+	uint64_t count;			  /* of executions that have ended, as in a report */
+	uint64_t open;			  /* that never did; their time is here all the same */
+	uint64_t time_ns;		  /* without the waiting that a CALL_WAIT beside it shows */
+	uint64_t self_ns;		  /* of it, in none of the nodes below */
+	uint64_t off_ns;		  /* beside it: in CALL_PREEMPTED and CALL_BLOCKED */
+	uint64_t device_count, device_ns; /* of kernels in it and below: commands, each ns once */
+	uint64_t elements, bytes, flops;  /* ANALYSIS_UNKNOWN where nothing said them */
 	uint32_t parent, first, last, next; /* numbers of nodes, RUN_NONE at the end */
 	uint32_t hint;			    /* the child that was found last */
 };

@@ -27,7 +27,7 @@ struct summary_sums {
 	struct run_off_times off;      /* of self_ns, as far as samples tell */
 	uint64_t wall_ns;	       /* of the wall time of the run: walk_shares() */
 	struct run_off_times wall_off; /* taken out of it */
-	uint64_t unevaluated_ns; /* of wall_ns: in batches that were refused or aborted */
+	uint64_t unevaluated_ns;       /* of wall_ns: in batches that were refused or aborted */
 	uint64_t min_ns, max_ns;
 	uint64_t elements, bytes, flops;
 	uint64_t bytes_out; /* of those bytes, where the program told them apart */
@@ -41,7 +41,7 @@ struct summary_sums {
 /* Wall time in no row; `unevaluated` is the part in batches that were refused or aborted. */
 struct summary_rests {
 	uint64_t preempted_ns, preempted_unevaluated_ns;
-	uint64_t blocked_ns, blocked_unevaluated_ns;	   /* outside of waits */
+	uint64_t blocked_ns, blocked_unevaluated_ns;	       /* outside of waits */
 	uint64_t unattributed_ns, unattributed_unevaluated_ns; /* in no brick */
 	uint64_t left_out_ns; /* of a narrowed run: in bricks that were not asked for */
 };

@@ -16,8 +16,8 @@ struct thread_accounts {
 	struct summary_sums *bricks;	 /* [brick_count + 1]: the last is waits' if no brick is */
 	struct summary_sums *group_sums; /* [groups->count]; NULL: by brick or category */
 	uint64_t *category_total_ns;	 /* [category_count], by samples */
-	uint64_t attributed_ns;		 /* of the wall time: in bricks and waits, off the CPU or not */
-	struct summary_rests rests;	  /* ... and in no row by brick */
+	uint64_t attributed_ns;	    /* of the wall time: in bricks and waits, off the CPU or not */
+	struct summary_rests rests; /* ... and in no row by brick */
 	struct summary_rests group_rests; /* ... and in no group */
 	uint64_t unknown_operations;
 	uint64_t device_wait_ns;

@@ -102,8 +102,8 @@ struct roofline {
 	struct roofline_row *rows;	      /* by phase, then by wall time, longest first */
 	size_t row_count;
 	struct reuse reuse;
-	struct work_accounts *work;	/* while it is fed, as what follows */
-	uint64_t *wall_ns;		/* [STEP_PHASES][brick_count] */
+	struct work_accounts *work; /* while it is fed, as what follows */
+	uint64_t *wall_ns;	    /* [STEP_PHASES][brick_count] */
 	struct step_times times;
 	const struct step_index *index;
 };

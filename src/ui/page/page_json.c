@@ -228,8 +228,7 @@ static json_t *categories_json(const struct phase_steps *p)
 			sum += p->spans[i].categories[c];
 			json_add(values, json_number(p->spans[i].categories[c]));
 		}
-		json_put(object, "name",
-			json_text(breakdown_category_name(b, c)));
+		json_put(object, "name", json_text(breakdown_category_name(b, c)));
 		json_put(object, "ns", values);
 		if (sum)
 			json_add(array, object);

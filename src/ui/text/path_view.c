@@ -59,8 +59,9 @@ static void print_heading(const struct printer *p)
 }
 
 static const struct table_column columns[] = {{"BRICK", 1, 0}, {"CATEGORY", 1, 6},
-	{"ON PATH", 0, 1}, {"OF PATH", 0, 0}, {"ALL THREADS", 0, 4}, {"COUNT", 0, 5}, {"SLACK", 0, 3},
-	{"10% LESS", 0, 2}, {"10% GAIN", 0, 0}, {"NO TIME", 0, 2}, {"MOST GAIN", 0, 0}};
+	{"ON PATH", 0, 1}, {"OF PATH", 0, 0}, {"ALL THREADS", 0, 4}, {"COUNT", 0, 5},
+	{"SLACK", 0, 3}, {"10% LESS", 0, 2}, {"10% GAIN", 0, 0}, {"NO TIME", 0, 2},
+	{"MOST GAIN", 0, 0}};
 
 /*
  * Two cells: the section's tokens per second with the change, or its time if it has no tokens; and

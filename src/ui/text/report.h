@@ -62,8 +62,8 @@ const struct roofline_row *report_roof(const struct report *report, const struct
 enum { REPORT_RESTS = 4 };
 
 /*
- * Time in no row, as rows: "preempted", "blocked", "left out" of a narrowed run, and "unattributed".
- * Only fields with REPORT_OF_REST are known for them. Returns how many there are.
+ * Time in no row, as rows: "preempted", "blocked", "left out" of a narrowed run, and
+ * "unattributed". Only fields with REPORT_OF_REST are known for them. Returns how many there are.
  */
 size_t report_rests(const struct report *report, struct summary_row rows[REPORT_RESTS]);
 

@@ -169,7 +169,7 @@ static void get_phase(
 {
 	const struct run_step *step =
 		report->summary->by == SUMMARY_BY_STEP ? step_of(report, row) : NULL;
-	int phase = step					 ? (int)step->phase
+	int phase = step ? (int)step->phase
 		    : report->summary->by == SUMMARY_BY_PHASE && row->id < STEP_PHASES
 			    ? (int)row->id
 			    : report->summary->only;
@@ -284,8 +284,8 @@ const struct report_field report_fields[] = {
 		"Time spent waiting inside its executions and right after them; over all threads. "
 		"The rows of waits have the same time as SELF.",
 		REPORT_TIME, ROW(wait_ns), .flags = REPORT_ON_HOST},
-	{"share", "SHARE", "WALL as a part of all wall time. From samples.", REPORT_SHARE, ROW(share),
-		.flags = REPORT_ON_HOST | REPORT_OF_REST, .device = get_device_share},
+	{"share", "SHARE", "WALL as a part of all wall time. From samples.", REPORT_SHARE,
+		ROW(share), .flags = REPORT_ON_HOST | REPORT_OF_REST, .device = get_device_share},
 	{"avg_ns", "AVG",
 		"Mean time of an execution with nested bricks and waits. Where BASIS says so, AVG, "
 		"MIN, the percentiles and MAX count only time on the CPU.",

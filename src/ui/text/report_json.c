@@ -257,8 +257,8 @@ static json_t *coverage_json(const struct report *report)
 	const struct summary *summary = report->summary;
 	json_t *object = json_object();
 	json_put(object, "share", json_rate(summary->coverage));
-	json_put_numbers(object, &summary->rests, preempted_ns, blocked_ns, left_out_ns,
-		unattributed_ns);
+	json_put_numbers(
+		object, &summary->rests, preempted_ns, blocked_ns, left_out_ns, unattributed_ns);
 	json_put_numbers(object, summary, wall_ns);
 	json_put(object, "of", json_text(report->run->step_count ? "steps" : "threads"));
 	json_put_numbers(object, summary, samples, executions, unknown_operations);
@@ -606,8 +606,7 @@ static void print_row(const struct report *report, const struct report_columns *
 	csv_end(out);
 }
 
-static void print_rows(
-	const struct report *report, const struct report_columns *columns, FILE *out)
+static void print_rows(const struct report *report, const struct report_columns *columns, FILE *out)
 {
 	struct summary_row rests[REPORT_RESTS];
 

@@ -382,7 +382,8 @@ static double weight_of(const struct screen *screen, size_t table)
 	return all_ns > 0 ? (double)screen->tables[table].report->summary->wall_ns / all_ns : 1;
 }
 
-/* The least share in the time of all tables with which all rows fit; each table has one at least. */
+/* The least share in the time of all tables with which all rows fit; each table has one at least.
+ */
 static double least_share(const struct screen *screen, size_t room)
 {
 	size_t rows = 0, count = 0;
@@ -393,9 +394,9 @@ static double least_share(const struct screen *screen, size_t room)
 	SCOPED double *shares = text_room(rows + 1, sizeof(*shares));
 	for (size_t t = 0; t < screen->count && shares; t++)
 		for (size_t i = 0; i < screen->tables[t].rows.count; i++)
-			shares[count++] = weight_of(screen, t) *
-					  share_of(screen->tables[t].report->summary,
-						  &screen->tables[t].rows.list[i]);
+			shares[count++] =
+				weight_of(screen, t) * share_of(screen->tables[t].report->summary,
+							       &screen->tables[t].rows.list[i]);
 	if (count)
 		qsort(shares, count, sizeof(*shares), compare_shares);
 	return count > room ? shares[room] : 0;

@@ -185,7 +185,8 @@ static void print_coverage(const struct printer *p)
 	say(p, "Coverage", "%s of %s of %s%s%s %s%s%s", units_percent(share, summary->coverage),
 		units_time(wall, summary->wall_ns), phase ? phase : "", phase ? " " : "",
 		p->report->run->step_count ? "steps" : "threads' time",
-		summary->rests.left_out_ns || p->is_alone ? "lies in bricks" : "is accounted for above",
+		summary->rests.left_out_ns || p->is_alone ? "lies in bricks"
+							  : "is accounted for above",
 		phase ? "" : apart, waits);
 	if (summary->unknown_operations)
 		say(p, "Unknown",
