@@ -71,7 +71,7 @@ def judge(folder, percent, lines, take):
 
 def rows(answer):
     named = [("wall", answer["plain"])]
-    recorded = answer["recorded"]
+    recorded = answer["diff"]
     if recorded["ttft"]:
         named.append(("ttft", recorded["ttft"]))
     for name, phase in recorded["phases"].items():

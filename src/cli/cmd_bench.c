@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `brick bench`: runs programs in turns, plain and recorded, until the answer is precise enough,
- * and says which is faster. Between two programs, plain runs decide on the whole, at 2 %; recorded
- * runs say which brick it was, at 3 % for all bricks together: so at most 5 of 100 answers see a
- * difference where there is none. Among more, or with parameters, it names the best, with intervals
- * that hold for all pairs at once. A finished run is on the disk before the next begins.
+ * and says which is faster. Of two programs it gives the verdict that `brick diff` gives on the
+ * same runs: at most 3 of 100 such answers see a difference where there is none, and one more
+ * because it looks at the runs while they come. Among more, or with parameters, it names the best,
+ * with intervals that hold for all pairs at once. A finished run is on the disk before the next
+ * begins.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -48,7 +49,7 @@ struct bench_arguments {
 	const char *baseline, *label, *db, *value, *rate, *resume, *keep, *prepare, *output;
 	struct matrix matrix;
 	bench_form_fn form;
-	int by;
+	int by, metric;
 };
 
 /* A command that is run again and again. */
@@ -114,6 +115,8 @@ static bool take_plain(struct bench *bench, const struct launch_result *result, 
 	history_entry_here(&run->entry, "plain", command);
 	run->entry.wall_ns = result->wall_ns;
 	run->entry.value = expression ? run->value : 0;
+	if (expression)
+		xcheck(history_run_fact(&run->entry, HISTORY_PRINTS, a->rate ? "rate" : "time"));
 	run->entry.exit_code = 0;
 	return true;
 }
@@ -308,15 +311,25 @@ static void bench_journal_close(struct bench *bench, bool keep)
 
 static const double alpha = 0.05;
 
+/* The time of a token of all steps in a phase; NAN: the run has no such steps. */
+static double token_ns(const struct bench_run *run, const char *phase)
+{
+	const struct history_part *step = history_run_step(&run->entry, phase);
+
+	return step && step->tokens && step->total_ns
+		       ? (double)step->total_ns * step->united / (double)step->tokens
+		       : NAN;
+}
+
 /* The number that a run is compared by: a plain run's value, a recorded run's time of a token. */
 static double bench_measure_of(const struct bench_run *run)
 {
 	static const char *const phases[] = {"decode", "prefill", "mixed"};
 
 	for (size_t i = 0; i < 3 && run->is_recorded; i++) {
-		const struct history_part *step = history_run_step(&run->entry, phases[i]);
-		if (step && step->typical_tokens && step->typical_ns)
-			return (double)step->typical_ns / (double)step->typical_tokens;
+		double ns = token_ns(run, phases[i]);
+		if (ns > 0)
+			return ns;
 	}
 	return run->is_recorded ? NAN : run->value;
 }
@@ -381,6 +394,94 @@ static double bench_half_width(const struct bench *bench)
 				bench_count(bench, side, is_recorded))
 				widest = fmax(widest, width_of(bench, side, is_recorded));
 	return isfinite(widest) ? widest : -1;
+}
+
+/* The comparison of two sides. */
+
+static const double default_threshold = 0.01;
+
+struct sides {
+	struct compare_series *series;
+	struct compare_names names;
+	struct diff_origins origins;
+	struct compare *compare;
+	size_t count;
+};
+
+static size_t add_side(
+	struct bench *bench, size_t side, struct sides *r, struct diff_origin *origins)
+{
+	size_t before = r->count;
+
+	for (size_t i = 0; i < bench->runs.count; i++) {
+		const struct bench_run *run = &bench->runs.items[i];
+		if (run->side != side || isnan(bench_measure_of(run)))
+			continue;
+		xcheck(history_parts_series(&r->series[r->count], &r->names, &run->entry,
+			(enum summary_by)bench->arguments.by));
+		diff_origin_of_history(&origins[r->count++], &run->entry);
+	}
+	return r->count - before;
+}
+
+/* r->compare stays NULL if a side has no runs. */
+static void compare_sides(
+	struct bench *bench, size_t a, size_t b, const struct compare_rule *rule, struct sides *r)
+{
+	struct diff_origin *origins = xcalloc(bench->runs.count + 1, sizeof(*origins));
+
+	memset(r, 0, sizeof(*r));
+	r->series = xcalloc(bench->runs.count + 1, sizeof(*r->series));
+	size_t in_a = add_side(bench, a, r, origins), in_b = add_side(bench, b, r, origins);
+	diff_origins_init(&r->origins, origins, in_a, in_b);
+	if (in_a && in_b)
+		xcheck(compare_create(&r->compare, r->series, in_a, in_b, &r->names, rule));
+}
+
+static void sides_fini(struct sides *r)
+{
+	compare_destroy(r->compare);
+	diff_origins_fini(&r->origins);
+	for (size_t i = 0; i < r->count; i++)
+		compare_series_fini(&r->series[i]);
+	free(r->series);
+	compare_names_fini(&r->names);
+}
+
+/*
+ * The least ratio that matters: what was asked for, else what identical runs differ by here, now or
+ * when the history was told.
+ */
+static double threshold_of(const struct bench *bench, double floor)
+{
+	const struct bench_arguments *a = &bench->arguments;
+	const char *host = bench->runs.count ? bench->runs.items[0].entry.host : "";
+	uint64_t when_ns;
+
+	if (a->threshold >= 0)
+		return a->threshold;
+	if (!(floor > 0) && !a->no_history)
+		floor = history_runs_floor(a->db, host, &when_ns);
+	return fmax(default_threshold, floor);
+}
+
+static bool is_pair(const struct bench *bench)
+{
+	return bench->compared == 2 && !bench->pattern;
+}
+
+/* True if the verdict on a pair cannot change any more, but with the stated probability. */
+static bool is_settled(struct bench *bench, uint64_t done)
+{
+	const struct compare_rule rule = {.threshold = threshold_of(bench, 0),
+		.metric = (enum compare_metric)bench->arguments.metric,
+		.alpha = 2 * stop_early_alpha / STOP_LOOKS};
+	SCOPED_BY(sides_fini) struct sides r;
+
+	if (!is_pair(bench) || done < STOP_SETTLED_FROM)
+		return false;
+	compare_sides(bench, BENCH_A, BENCH_B, &rule, &r);
+	return r.compare && compare_is_settled(r.compare, rule.metric, done < STOP_SETTLED_ALL);
 }
 
 /* Progress. */
@@ -452,6 +553,36 @@ static bool warm_up(struct bench *bench)
 	return true;
 }
 
+/* Says how long it will take, by the runs that warmed up. */
+static void foretell(const struct bench *bench, const struct stop_rule *rule, bool is_early)
+{
+	size_t made = bench->arguments.warm_up * bench->compared;
+	double block_ns = made ? (double)(monotonic_ns() - bench->begin_ns) / (double)made *
+					  (double)bench->work_count
+			       : 0;
+	double least = rule->runs		    ? (double)rule->runs
+		       : is_early && is_pair(bench) ? STOP_SETTLED_FROM
+						    : STOP_RUNS_MIN;
+	double most = rule->runs ? (double)rule->runs : STOP_RUNS_MAX;
+	char one[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
+
+	if (bench->arguments.quiet || !made || rule->time_ns || program_interrupted)
+		return;
+	units_time(one, number_of_double(block_ns));
+	units_time(low, number_of_double(block_ns * least));
+	units_time(high, number_of_double(block_ns * most));
+	if (rule->runs)
+		fprintf(stderr, "bench: %llu blocks of %zu runs, each about %s: about %s\n",
+			(unsigned long long)rule->runs, bench->work_count, one, low);
+	else
+		fprintf(stderr,
+			"bench: %.0f to %.0f blocks of %zu runs, each about %s: about %s to %s, "
+			"until %s\n",
+			least, most, bench->work_count, one, low, high,
+			is_early && is_pair(bench) ? "the verdict cannot change any more"
+						   : "the intervals are narrow enough");
+}
+
 static bool is_labelled(const struct bench *bench, size_t side)
 {
 	return bench->arguments.label && side == (bench->compared > 1 ? BENCH_B : BENCH_A);
@@ -506,6 +637,7 @@ static enum stop_reason end_early(struct bench *bench)
 static enum stop_reason bench_measure(struct bench *bench)
 {
 	const struct stop_rule rule = rule_of(&bench->arguments);
+	bool is_early = !rule.runs && !rule.time_ns && bench->arguments.precision < 0;
 	enum stop_reason reason = STOP_GO_ON;
 
 	warn_of_machine(bench);
@@ -513,6 +645,7 @@ static enum stop_reason bench_measure(struct bench *bench)
 		return STOP_RUNS;
 	if (!warm_up(bench))
 		return end_early(bench);
+	foretell(bench, &rule, is_early);
 	while (reason == STOP_GO_ON) {
 		if (!make_run(bench) || program_interrupted) {
 			reason = end_early(bench);
@@ -528,6 +661,9 @@ static enum stop_reason bench_measure(struct bench *bench)
 			(rule.runs && done >= rule.runs && !bench->plan.at))
 			reason = stop_look(
 				&rule, done, monotonic_ns() - bench->begin_ns, half_width);
+		if (reason == STOP_GO_ON && is_early && plan_is_even(&bench->plan) &&
+			is_settled(bench, done))
+			reason = STOP_SETTLED;
 	}
 	end_progress(bench);
 	return reason;
@@ -536,57 +672,6 @@ static enum stop_reason bench_measure(struct bench *bench)
 /* The answer. */
 
 enum { EXIT_NOT_KNOWN = 125 /* git bisect skips the commit */ };
-
-static const double plain_alpha = 0.02, default_threshold = 0.01;
-
-/* The comparison of two sides by their recorded runs. */
-struct recorded {
-	struct compare_series *series;
-	struct compare_names names;
-	struct diff_origins origins;
-	struct compare *compare;
-	size_t count;
-};
-
-static size_t add_side(
-	struct bench *bench, size_t side, struct recorded *r, struct diff_origin *origins)
-{
-	size_t before = r->count;
-
-	for (size_t i = 0; i < bench->runs.count; i++) {
-		const struct bench_run *run = &bench->runs.items[i];
-		if (run->side != side || !run->is_recorded || isnan(bench_measure_of(run)))
-			continue;
-		xcheck(history_parts_series(&r->series[r->count], &r->names, &run->entry,
-			(enum summary_by)bench->arguments.by));
-		diff_origin_of_history(&origins[r->count++], &run->entry);
-	}
-	return r->count - before;
-}
-
-/* r->compare stays NULL if a side has no recorded runs. */
-static void compare_recorded(
-	struct bench *bench, size_t a, size_t b, double threshold, struct recorded *r)
-{
-	struct diff_origin *origins = xcalloc(bench->runs.count + 1, sizeof(*origins));
-
-	memset(r, 0, sizeof(*r));
-	r->series = xcalloc(bench->runs.count + 1, sizeof(*r->series));
-	size_t in_a = add_side(bench, a, r, origins), in_b = add_side(bench, b, r, origins);
-	diff_origins_init(&r->origins, origins, in_a, in_b);
-	if (in_a && in_b)
-		xcheck(compare_create(&r->compare, r->series, in_a, in_b, &r->names, threshold));
-}
-
-static void recorded_fini(struct recorded *r)
-{
-	compare_destroy(r->compare);
-	diff_origins_fini(&r->origins);
-	for (size_t i = 0; i < r->count; i++)
-		compare_series_fini(&r->series[i]);
-	free(r->series);
-	compare_names_fini(&r->names);
-}
 
 static void one_side(struct difference *d, double *values, size_t n)
 {
@@ -608,48 +693,44 @@ static enum difference_kind kind_of(const struct bench *bench)
 	return bench->arguments.rate ? DIFFERENCE_RATE : DIFFERENCE_TIME;
 }
 
-/* False: side A has no plain runs. */
-static bool compare_plain(
-	struct bench *bench, size_t a, size_t b, double threshold, struct difference *d)
+/* The value of plain runs of the only side. False: it has none. */
+static bool measure_alone(struct bench *bench, struct difference *d)
 {
-	const struct difference_rule rule = {.threshold = threshold, .alpha = plain_alpha};
-	SCOPED double *values = xcalloc(2 * bench->runs.count + 1, sizeof(*values));
-	double *other = values + bench->runs.count;
-	size_t in_a = measures(bench, a, false, values), in_b = measures(bench, b, false, other);
+	SCOPED double *values = xcalloc(bench->runs.count + 1, sizeof(*values));
+	size_t n = measures(bench, BENCH_A, false, values);
 
-	if (in_a && in_b)
-		xcheck(difference_of(d, kind_of(bench), values, in_a, other, in_b, &rule));
-	else if (in_a)
-		one_side(d, values, in_a);
-	return in_a > 0;
+	if (n)
+		one_side(d, values, n);
+	return n > 0;
 }
 
-/* The largest difference of a phase's token time between A and A run again. */
-static double recorded_floor(struct bench *bench)
+/* The largest difference between A and A run again, of recorded runs or of plain ones. */
+static double floor_of(struct bench *bench, bool is_recorded)
 {
-	SCOPED_BY(recorded_fini) struct recorded r;
+	const struct compare_rule rule = {.threshold = -1};
+	SCOPED_BY(sides_fini) struct sides r;
 	double most = 0;
 
-	compare_recorded(bench, BENCH_A, bench->compared, default_threshold, &r);
+	compare_sides(bench, BENCH_A, bench->compared, &rule, &r);
 	for (size_t i = 0; r.compare && i < r.compare->row_count; i++) {
 		const struct compare_row *row = &r.compare->rows[i];
-		if (row->measure == COMPARE_TIME && isfinite(row->difference.effect))
+		bool is_plain = row->measure == COMPARE_PRINTED ||
+				(row->measure == COMPARE_WALL && r.compare->runs[0].plain);
+		if ((is_recorded ? row->measure == COMPARE_TIME : is_plain) &&
+			isfinite(row->difference.effect))
 			most = fmax(most, fabs(row->difference.effect));
 	}
 	return most;
 }
 
-static double plain_floor(struct bench *bench)
+/*
+ * Keeps the floor, which `brick diff` takes as a threshold, too. What a program prints says nothing
+ * of other programs.
+ */
+static void keep_floor(struct bench *bench, const struct bench_view *view)
 {
-	struct difference d = {.effect = NAN};
-
-	compare_plain(bench, BENCH_A, bench->compared, default_threshold, &d);
-	return isfinite(d.effect) ? fabs(d.effect) : 0;
-}
-
-/* Keeps the floor of recorded runs, the only ones that `brick diff` compares. */
-static void keep_floor(struct bench *bench, double value)
-{
+	bool is_printed = bench->arguments.value || bench->arguments.rate;
+	double value = is_printed ? view->floor : fmax(view->floor, view->plain_floor);
 	struct history_run entry;
 
 	if (!(value > 0) || bench->arguments.no_history)
@@ -658,27 +739,6 @@ static void keep_floor(struct bench *bench, double value)
 	entry.value = value;
 	history_runs_keep(bench->arguments.db, &entry);
 	history_run_fini(&entry);
-}
-
-/* The verdict never rests on recorded runs alone: plain ones must at least lean the same way. */
-static enum compare_verdict verdict_of(struct bench_view *view)
-{
-	const struct difference *plain = view->plain;
-	enum compare_verdict recorded = view->diff ? view->diff->compare->verdict : COMPARE_UNSURE;
-
-	if (!plain || isnan(plain->effect))
-		return recorded;
-	if (!view->diff || plain->verdict == COMPARE_SLOWER || plain->verdict == COMPARE_FASTER)
-		return plain->verdict;
-	double slower = plain->kind == DIFFERENCE_TIME ? plain->effect : -plain->effect;
-	if ((recorded == COMPARE_SLOWER && slower <= 0) ||
-		(recorded == COMPARE_FASTER && slower >= 0)) {
-		view->contradicts = true;
-		return COMPARE_UNSURE;
-	}
-	if (recorded == COMPARE_SLOWER || recorded == COMPARE_FASTER)
-		return recorded;
-	return recorded == plain->verdict ? recorded : COMPARE_UNSURE;
 }
 
 /* The recorded run of a side whose token time is nearest to the median. */
@@ -713,11 +773,9 @@ static size_t token_logs(const struct bench *bench, size_t side, const char *pha
 
 	for (size_t i = 0; i < bench->runs.count; i++) {
 		const struct bench_run *run = &bench->runs.items[i];
-		const struct history_part *step = history_run_step(&run->entry, phase);
-		if (run->side == side && run->is_recorded && step && step->typical_tokens &&
-			step->typical_ns)
-			out[n++] =
-				log(1e9 * (double)step->typical_tokens / (double)step->typical_ns);
+		double ns = token_ns(run, phase);
+		if (run->side == side && run->is_recorded && ns > 0)
+			out[n++] = log(1e9 / ns);
 	}
 	return n;
 }
@@ -890,7 +948,7 @@ static void fill_view(struct bench *bench, enum stop_reason reason, struct bench
 	view->sides = sides;
 	view->side_count = bench->compared;
 	view->pattern = bench->pattern;
-	view->is_pair = bench->compared == 2 && !bench->pattern;
+	view->is_pair = is_pair(bench);
 	view->measure = a->value || a->rate ? "what it printed" : "wall time";
 	view->is_rate = a->rate != NULL;
 	for (size_t i = 0; i < bench->compared; i++) {
@@ -948,34 +1006,34 @@ static void print_answer(const struct bench *bench, const struct bench_view *vie
 
 static int exit_code(const struct bench *bench, const struct bench_view *view)
 {
+	bool is_gate = view->is_pair && view->diff;
+
 	if (bench->fault)
 		return EXIT_NOT_KNOWN;
-	if (view->verdict == COMPARE_SLOWER)
+	if (is_gate && difference_fails(view->diff->compare->verdict, false))
 		return CLI_GATE;
-	return bench->arguments.bisect && view->is_pair && view->verdict == COMPARE_UNSURE
+	return bench->arguments.bisect && view->is_pair &&
+			       (!is_gate || difference_fails(view->diff->compare->verdict, true))
 		       ? EXIT_NOT_KNOWN
 		       : CLI_DONE;
 }
 
 /* Fills a view of A and B with their differences. The other arguments must outlive the view. */
-static void fill_pair(struct bench *bench, struct bench_view *view, struct difference *plain,
-	struct recorded *r, struct diff_view *diff)
+static void fill_pair(
+	struct bench *bench, struct bench_view *view, struct sides *r, struct diff_view *diff)
 {
-	double said = bench->arguments.threshold;
-	double least = said >= 0 ? said : default_threshold;
+	view->floor = floor_of(bench, true);
+	view->plain_floor = floor_of(bench, false);
+	double floor = fmax(view->floor, view->plain_floor);
+	const struct compare_rule rule = {.threshold = threshold_of(bench, floor),
+		.metric = (enum compare_metric)bench->arguments.metric};
 
-	view->floor = recorded_floor(bench);
-	view->plain_floor = plain_floor(bench);
-	keep_floor(bench, view->floor);
-	view->threshold = fmax(least, view->plain_floor);
-	compare_recorded(bench, BENCH_A, BENCH_B, fmax(least, view->floor), r);
-	*diff = (struct diff_view){r->compare, &r->origins, (enum summary_by)bench->arguments.by,
-		15, false, view->floor};
+	keep_floor(bench, view);
+	view->threshold = rule.threshold;
+	compare_sides(bench, BENCH_A, BENCH_B, &rule, r);
+	*diff = (struct diff_view){
+		r->compare, &r->origins, (enum summary_by)bench->arguments.by, 15, false, floor};
 	view->diff = r->compare && r->compare->row_count ? diff : NULL;
-	if (compare_plain(bench, BENCH_A, BENCH_B, view->threshold, plain))
-		view->plain = plain;
-	view->typical = typical_of(bench, BENCH_A);
-	view->verdict = verdict_of(view);
 }
 
 /* Compares and prints. Returns the exit code. */
@@ -985,15 +1043,18 @@ static int bench_answer(struct bench *bench, enum stop_reason reason)
 	struct bench_view view = {0};
 	struct difference plain;
 	struct diff_view diff;
-	SCOPED_BY(recorded_fini) struct recorded r = {0};
+	SCOPED_BY(sides_fini) struct sides r = {0};
 
 	if (bench->fault)
 		warn("bench: %s", bench->fault);
 	if (!bench->runs.count && bench->arguments.form == bench_text)
 		return EXIT_NOT_KNOWN; /* the fault is all there is to say */
 	fill_view(bench, reason, sides, &view);
-	if (view.is_pair || view.side_count == 1)
-		fill_pair(bench, &view, &plain, &r, &diff);
+	if (view.is_pair)
+		fill_pair(bench, &view, &r, &diff);
+	else if (view.side_count == 1 && measure_alone(bench, &plain))
+		view.plain = &plain;
+	view.typical = typical_of(bench, BENCH_A);
 	print_answer(bench, &view);
 	return exit_code(bench, &view);
 }
@@ -1049,8 +1110,9 @@ static const struct cli_option option_table[] = {
 		.high = 100000},
 	{"time", "T", "measure for so long: 90, 5m, 1h", set_time, OF(time_s)},
 	{"precision", "P",
-		"stop when all intervals are within +-P percent (default: 1), or say that they "
-		"will not be; 10 to 60 runs",
+		"stop when all intervals are within +-P percent, or say that they will not be; 10 "
+		"to 60 runs (default: 1, and for two commands as soon as the verdict cannot "
+		"change)",
 		option_percent, OF(precision)},
 	{"warmup", "N", "runs of each side that do not count (default: 1)", option_number,
 		OF(warm_up), .low = 0, .high = 1000},
@@ -1073,13 +1135,17 @@ static const struct cli_option option_table[] = {
 		option_flag, OF(floor)},
 	{"threshold", "PERCENT", "smaller differences do not matter (default: 1, or the floor)",
 		option_percent, OF(threshold)},
+	{"metric", "WHAT",
+		"decide by decode, prefill, mixed (tokens/s), wall, printed or first-token "
+		"(default: "
+		"what is printed, else the first that differs of decode, wall, prefill, ...)",
+		option_index, OF(metric), .words = words_metrics},
 	{"baseline", "NAME", "A is what the history has with that label", option_text, OF(baseline),
 		.words = words_labels},
 	{"label", "NAME", "call these runs so in the history (of B where there are two)",
 		option_text, OF(label)},
 	{"by", "WHAT", "brick (default) or layer", option_index, OF(by), .words = words_rows},
-	{"bisect", NULL, "exit code 125 also when there is not enough data", option_flag,
-		OF(bisect)},
+	{"bisect", NULL, "exit code 125 also when the runs do not judge", option_flag, OF(bisect)},
 	{"seed", "N", "of the random order (default: 1)", option_number, OF(seed), .low = 0,
 		.high = UINT32_MAX},
 	{"keep", "DIR", "keep the recordings there; made if it is missing", option_text, OF(keep)},
@@ -1088,7 +1154,7 @@ static const struct cli_option option_table[] = {
 	{"no-history", NULL, "do not keep the runs in the history", option_flag, OF(no_history)},
 	{"db", "WHERE", "the history (default: BRICK_DB)", option_text, OF(db)},
 	{"format", "FORMAT",
-		"text (default); json: schema brick/bench/1; markdown: for a pull "
+		"text (default); json: schema brick/bench/2; markdown: for a pull "
 		"request; junit: for test reports; github: an annotation, and markdown for the "
 		"summary of a job",
 		set_form, OF(form), .words = words_form},

@@ -21,7 +21,7 @@
 struct options {
 	struct selection selection;
 	double threshold;
-	int by;
+	int by, metric;
 	unsigned long top;
 	bool all, any, json, strict;
 	const char *db, *html;
@@ -46,8 +46,12 @@ static const struct cli_option option_table[] = {
 		"smaller differences do not matter (default: 1, or what identical runs differed "
 		"by on this machine)",
 		option_percent, AT(threshold)},
-	{"strict", NULL, "exit code 1 also when there is not enough data for a verdict",
-		option_flag, AT(strict)},
+	{"metric", "WHAT",
+		"decide by decode, prefill, mixed (tokens/s), wall, printed or first-token "
+		"(default: "
+		"what is printed, else the first that differs of decode, wall, prefill, ...)",
+		option_index, AT(metric), .words = words_metrics},
+	{"strict", NULL, "exit code 1 also when the runs do not judge", option_flag, AT(strict)},
 	{"any", NULL, "exit code 1 also when only a brick, layer or kernel got slower", option_flag,
 		AT(any)},
 	SELECTION_PHASE(offsetof(struct options, selection)),
@@ -55,7 +59,7 @@ static const struct cli_option option_table[] = {
 	{"top", "N", "show N rows of each phase (default: 15)", option_number, AT(top), .low = 1,
 		.high = UINT32_MAX},
 	{"all", NULL, "show all rows", option_flag, AT(all)},
-	{"json", NULL, "all of it as JSON (schema brick/diff/1)", option_flag, AT(json)},
+	{"json", NULL, "all of it as JSON (schema brick/diff/2)", option_flag, AT(json)},
 	{"html", "FILE",
 		"also write a page that shows it in a browser; - instead of what is printed",
 		option_text, AT(html)},
@@ -122,6 +126,8 @@ static void read_recording(
 	if (compare_series_init(&sides->series.items[at], &sides->names, run,
 		    (enum summary_by)arguments->by) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", path);
+	if (selection_is_any(&arguments->selection))
+		sides->series.items[at].wall_ns = 0; /* of the chosen part it is not known */
 	if (sides->page && page_diff_add(sides->page, side, run) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its layers", path);
 }
@@ -136,7 +142,7 @@ static void read_history(struct sides *sides, const char *name, const struct opt
 	SCOPED_BY(history_runs_fini) struct history_runs runs = {0};
 
 	history_runs_find(&runs, store, name);
-	history_runs_keep_steps(&runs, 0, name);
+	history_runs_keep_measured(&runs, 0, name);
 	history_runs_keep_alike(&runs, 0, name);
 	for (size_t i = 0; i < runs.list.count; i++) {
 		size_t at = add_place(sides);
@@ -209,17 +215,31 @@ static bool fails(const struct compare *compare, const struct options *arguments
 	return difference_fails(compare->verdict, arguments->strict);
 }
 
+/* Recordings must have a phase in common, plain runs have only their wall time. */
+static bool has_common(const struct compare *compare)
+{
+	bool any = compare->runs[0].plain && compare->runs[1].plain;
+
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		any |= compare->phases[phase].is_known;
+	return any && compare->row_count;
+}
+
 static int answer(struct sides *sides, const struct options *arguments)
 {
 	struct diff_origins origins;
 	struct compare *compare;
-	double threshold = threshold_of(sides, arguments);
+	const struct compare_rule rule = {.threshold = threshold_of(sides, arguments),
+		.metric = (enum compare_metric)arguments->metric};
 
 	if (compare_create(&compare, sides->series.items, sides->in_a, sides->in_b, &sides->names,
-		    threshold) < 0)
+		    &rule) < 0)
 		die(CLI_SYSTEM, "not enough memory to compare");
-	if (!compare->row_count)
+	if (!has_common(compare))
 		die(CLI_INPUT, "the recordings have no phase in common: nothing was compared");
+	if (!compare->by)
+		die(CLI_INPUT, "--metric %s: is not known of both sides",
+			compare_metric_name(rule.metric));
 	diff_origins_init(&origins, sides->origins.items, sides->in_a, sides->in_b);
 	const struct diff_view view = {compare, &origins, (enum summary_by)arguments->by,
 		arguments->top, arguments->all, sides->floor};

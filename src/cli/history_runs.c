@@ -212,18 +212,23 @@ void history_runs_find(struct history_runs *runs, struct history_store *store, c
 	array_fini(&found.list);
 }
 
-static bool has_steps(const struct history_run *run)
+static bool is_plain(const struct history_run *run)
 {
-	return history_run_step(run, "decode") || history_run_step(run, "prefill") ||
-	       history_run_step(run, "mixed");
+	return !strcmp(run->kind, "plain");
 }
 
-void history_runs_keep_steps(struct history_runs *runs, size_t from, const char *name)
+static bool is_measured(const struct history_run *run)
+{
+	return history_run_step(run, "decode") || history_run_step(run, "prefill") ||
+	       history_run_step(run, "mixed") || (is_plain(run) && run->wall_ns);
+}
+
+void history_runs_keep_measured(struct history_runs *runs, size_t from, const char *name)
 {
 	size_t kept = from;
 
 	for (size_t i = from; i < runs->list.count; i++) {
-		if (has_steps(&runs->list.items[i]))
+		if (is_measured(&runs->list.items[i]))
 			runs->list.items[kept++] = runs->list.items[i];
 		else
 			history_run_fini(&runs->list.items[i]);
@@ -236,13 +241,16 @@ void history_runs_keep_steps(struct history_runs *runs, size_t from, const char 
 void history_runs_keep_alike(struct history_runs *runs, size_t from, const char *name)
 {
 	struct history_run *list = runs->list.items, *other = NULL;
-	const struct history_run newest = list[runs->list.count - 1];
+	struct history_run newest[2] = {0}; /* recorded, plain; borrowed */
 	size_t kept = from;
 
+	for (size_t i = from; i < runs->list.count; i++)
+		newest[is_plain(&list[i])] = list[i];
 	for (size_t i = from; i < runs->list.count; i++) {
 		struct history_run *run = &list[i], moved = *run;
-		if (!strcmp(run->workload, newest.workload) && !strcmp(run->host, newest.host) &&
-			!strcmp(run->cpu, newest.cpu)) {
+		const struct history_run *like = &newest[is_plain(run)];
+		if (!strcmp(run->workload, like->workload) && !strcmp(run->host, like->host) &&
+			!strcmp(run->cpu, like->cpu)) {
 			*run = list[kept]; /* what is left out goes to the end */
 			list[kept++] = moved;
 		}

@@ -30,14 +30,15 @@ void history_runs_check(const struct history_store *store, int rc);
 void history_runs_find(struct history_runs *runs, struct history_store *store, const char *name);
 
 /*
- * Keeps only runs, from `from` on, whose tokens were recorded; name: for the message if there are
- * none.
+ * Keeps only runs, from `from` on, whose tokens were recorded, or whose wall time is known as they
+ * ran plainly; name: for the message if there are none.
  */
-void history_runs_keep_steps(struct history_runs *runs, size_t from, const char *name);
+void history_runs_keep_measured(struct history_runs *runs, size_t from, const char *name);
 
 /*
- * Keeps only runs, from `from` on, of the newest one's workload and machine; a warning names the
- * runs of `name` that were left out.
+ * Keeps only runs, from `from` on, of the newest one's workload and machine; of plain runs, which
+ * know less of their workload, those of the newest plain one's. A warning names the runs of `name`
+ * that were left out.
  */
 void history_runs_keep_alike(struct history_runs *runs, size_t from, const char *name);
 

@@ -62,6 +62,8 @@ void words_phases_or_all(struct option_words *words)
 WORDS(words_step, "decode", "prefill", "slowest");
 WORDS(words_steps, "slowest", "slow");
 WORDS(words_rows, "brick", "category", "layer"); /* as enum summary_by begins */
+WORDS(words_metrics, "default", "printed", "decode", "wall", "prefill", "mixed",
+	"first-token"); /* as enum compare_metric */
 
 /* Words from a recording. */
 

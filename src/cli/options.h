@@ -41,8 +41,9 @@ void words_fini(struct option_words *words);
 
 void words_phases(struct option_words *words);
 void words_phases_or_all(struct option_words *words);
-void words_step(struct option_words *words); /* --step */
-void words_rows(struct option_words *words); /* --by of diff and bench: brick, category, layer */
+void words_step(struct option_words *words);	/* --step */
+void words_rows(struct option_words *words);	/* --by of diff and bench: brick, category, layer */
+void words_metrics(struct option_words *words); /* --metric of diff and bench */
 void words_references(struct option_words *words);  /* of the history: @last, its labels */
 void words_labels(struct option_words *words);	    /* the labels alone */
 void words_record_mode(struct option_words *words); /* record_options.c */

@@ -38,7 +38,7 @@ echo "took $(({base} * 10 + n * 7919 % 101 * {spread} / 10)).5 ms"
 def bench(*args, code=0, **changes):
     out, err = brick("bench", "--json", *args, code=code, **{**PLACE, **changes})
     answer = json.loads(out)
-    expect("schema", answer["schema"], "brick/bench/1")
+    expect("schema", answer["schema"], "brick/bench/2")
     return answer, err.decode()
 
 
@@ -75,7 +75,7 @@ def check_forms():
     table = os.path.join(TMP, "table.md")
     out, _ = brick("bench", *PRINTED, "--runs", "10", "--format", "markdown", "-o", table, "--", a, "---", slow,
                    code=1, **PLACE)
-    for part in ("Plain", "slower", "Machine", "B is slower than A"):
+    for part in ("what it printed", "slower", "Machine", "B is slower than A by what it printed"):
         expect_true(f"{part} in {out.decode()}", part in out.decode())
     with open(table, encoding="utf-8") as file:
         text = file.read()
@@ -337,11 +337,24 @@ def check_recorded():
     expect("kinds", (answer["a"]["plain"], answer["a"]["recorded"]), (4, 4))
     answer = either_way("bench", "--json", "-q", "--runs", "5", "--threshold", "5", "--", engine, own, "---", engine,
                         own, "300")
-    expect_true(f"never faster nor same: {answer['verdict']}", answer["verdict"] in ("slower", "not enough data"))
-    expect("bricks are compared", answer["recorded"]["phases"]["decode"]["bricks"][0]["name"], "DownProjection")
-    sides = brick("diff", "--json", f"@{answer['batch']}/a", f"@{answer['batch']}/b", "--threshold", "5",
-                  code=1 if answer["recorded"]["verdict"] == "slower" else 0, **PLACE)[0]
-    expect("the same from the history", json.loads(sides)["verdict"], answer["recorded"]["verdict"])
+    expect("bricks are compared", answer["diff"]["phases"]["decode"]["bricks"][0]["name"], "DownProjection")
+    one_verdict(answer, "--threshold", "5")
+
+
+def one_verdict(answer, *options):
+    """`diff` and its page say of the same runs what `bench` said."""
+    sides, page = [f"@{answer['batch']}/{side}" for side in "ab"], os.path.join(TMP, "verdict.html")
+    code = 1 if answer["verdict"] == "slower" else 0
+    said = json.loads(brick("diff", "--json", *options, *sides, code=code, **PLACE)[0])
+    for key in ("verdict", "metric", "mixed", "said"):
+        expect(f"{key} from the history", said[key], answer[key])
+    expect("all rows", {k: said[k] for k in ("ttft", "wall", "printed", "phases")},
+           {k: answer["diff"][k] for k in ("ttft", "wall", "printed", "phases")})
+    text = " ".join(brick("diff", *options, *sides, code=code, **PLACE)[0].decode().split())
+    expect_true(f"{answer['said']!r} in {text}", answer["said"] in text)
+    done = subprocess.run([BRICK, "diff", "--html", page, *options, *sides], env=environment(**PLACE), capture_output=True,
+                          timeout=120, check=False)
+    expect_true(f"the page's exit code: {done}", done.returncode in (code, 4))
 
 
 def check_floor():
@@ -350,12 +363,13 @@ def check_floor():
     answer = either_way("bench", "--json", "--recorded", "-q", "--runs", "4", "--floor", "--", engine, own, "---",
                         engine, own)
     kept = history("--kind", "floor")
-    expect("kept", [run["value"] for run in kept], [answer["floor"]])
+    expect("kept", [run["value"] for run in kept], [answer["diff"]["floor"]])
     expect_true("it is a part", 0 < answer["floor"] < 5)
     a, b = (f"@{answer['batch']}/{side}" for side in "ab")
     said = either_way("diff", "--json", a, b)
-    expect("diff knows it", said["floor"], answer["floor"])
-    expect("and nothing below matters", said["threshold"], max(0.01, answer["floor"]))
+    expect("diff knows it", said["floor"], answer["diff"]["floor"])
+    expect("and nothing below matters", said["threshold"], max(0.01, answer["diff"]["floor"]))
+    one_verdict(answer)
     expect_true("floors are no runs", all(run["kind"] != "floor" for run in history()))
 
 

@@ -23,7 +23,7 @@ def record(name, *args):
 
 def diff(*args, code=0):
     answer = json.loads(brick("diff", "--json", *args, code=code)[0])
-    expect("schema", answer["schema"], "brick/diff/1")
+    expect("schema", answer["schema"], "brick/diff/2")
     return answer
 
 
@@ -48,10 +48,11 @@ def recorded_well():
     for attempt in range(6):
         a, b = in_turns()
         done = subprocess.run([BRICK, "diff", "--json", *a, "--", *b], capture_output=True, timeout=60)
-        decode = json.loads(done.stdout)["phases"]["decode"]
+        answer = json.loads(done.stdout)
+        decode = answer["phases"]["decode"]
         said = {decode["time"]["verdict"], named(decode["bricks"], "DownProjection")["verdict"]}
-        expect_true(f"never faster nor the same: {said}", said <= {"slower", "not enough data"})
-        if said == {"slower"}:
+        expect_true(f"never faster nor the same: {said}", said <= {"slower", "beyond zero", "not enough data"})
+        if said == {"slower"} and answer["verdict"] == "slower" and not answer["mixed"]:
             return a, b
     print("the machine is too busy to compare anything")
     sys.exit(77)
@@ -103,7 +104,7 @@ def check_few():
     expect("the brick", named(answer["phases"]["decode"]["bricks"], "DownProjection")["verdict"], "slower")
     expect("and faster", diff(long, short)["verdict"], "faster")
     text = brick("diff", short, long, code=1)[0].decode()
-    expect_true(f"the sentence is on top:\n{text}", text.startswith("Verdict") and "a token of decode takes" in text)
+    expect_true(f"the sentence is on top:\n{text}", text.startswith("Verdict") and "by decode" in text)
     expect_true(f"why:\n{text}", "DownProjection runs as often and on as much data in both" in " ".join(text.split()))
 
 
@@ -111,14 +112,18 @@ def check_between():
     """A program that sleeps between its steps is slower for who waits, though no step is."""
     sides = [[record(f"{kind}{i}", 0, *(["", 20000] if kind == "lazy" else [])) for i in range(4)] for kind in ("prompt", "lazy")]
     both = (*sides[0], "--", *sides[1])
-    answer = diff(*both, code=1)
-    decode = answer["phases"]["decode"]
-    expect("slower", (answer["verdict"], decode["elapsed"]["verdict"]), ("slower", "slower"))
+    done = subprocess.run([BRICK, "diff", "--json", *both], capture_output=True, timeout=60, check=False)
+    answer = json.loads(done.stdout)
+    decode, code = answer["phases"]["decode"], done.returncode
+    # beside others, who sleeps is preempted less: then the steps got faster, and that is said
+    expect_true(f"slower or mixed: {answer['said']}", answer["verdict"] == "slower" or answer["mixed"])
+    expect("exit code", code, 1 if answer["verdict"] == "slower" else 0)
+    expect("slower", decode["elapsed"]["verdict"], "slower")
     expect_true(f"by what it sleeps: {decode['elapsed']}", decode["elapsed"]["b_ns"] > 19e6)
     expect_true(f"the steps are not: {decode['time']}", decode["time"]["b_ns"] < 10e6)
     expect("nothing lies before a prompt", answer["phases"]["prefill"]["elapsed"], None)
-    text = " ".join(brick("diff", *both, code=1)[0].decode().split())
-    for part in ("with the time between steps", "decode: between steps the program takes", "decode, time between too"):
+    text = " ".join(brick("diff", *both, code=code)[0].decode().split())
+    for part in ("decode: between steps the program takes", "decode, time between too"):
         expect_true(f"{part!r} in {text}", part in text)
 
 

@@ -152,7 +152,7 @@ def compared():
     text = done.stdout
     write("diff.json", json.loads(text))
     page, _, _ = page_of(out)
-    expect("schema", page["schema"], "brick/diff-page/1")
+    expect("schema", page["schema"], "brick/diff-page/2")
     expect("the same comparison", page["diff"], json.loads(text))
     for phase, part in page["diff"]["phases"].items():
         cells = page["layers"][phase]

@@ -20,7 +20,7 @@
 enum { BRICKS = 20, STEPS = 120, SIDE = 10 };
 
 static uint64_t random_state;
-static double threshold; /* negative: the default */
+static const struct compare_rule rule = {.threshold = -1};
 
 static double uniform(void)
 {
@@ -99,7 +99,7 @@ static struct compare *trial(const struct machine *machine, size_t side, int slo
 	make_names(&names);
 	for (size_t i = 0; i < 2 * side; i++)
 		run_once(&series[i], machine, i >= side ? slow : -1, by);
-	assert_int_equal(compare_create(&c, series, side, side, &names, threshold), 0);
+	assert_int_equal(compare_create(&c, series, side, side, &names, &rule), 0);
 	for (size_t i = 0; i < c->row_count; i++)
 		c->rows[i].name = NULL; /* they go with the names */
 	for (size_t i = 0; i < 2 * side; i++)
@@ -123,7 +123,7 @@ static void steps_of_no_length(void **state)
 	struct compare_cells *cells = &series[1].phases[STEP_DECODE];
 	memset(cells->total_ns, 0, STEPS * sizeof(*cells->total_ns));
 	memset(cells->column_ns, 0, STEPS * series[1].columns * sizeof(*cells->column_ns));
-	assert_int_equal(compare_create(&c, series, 1, 1, &names, threshold), 0);
+	assert_int_equal(compare_create(&c, series, 1, 1, &names, &rule), 0);
 	for (size_t i = 0; i < c->row_count; i++) {
 		assert_true(isfinite(c->rows[i].difference.a));
 		assert_true(isfinite(c->rows[i].difference.b));
@@ -170,7 +170,6 @@ static int alarms(const struct machine *machine, size_t side, int trials)
 static void false_alarms(void **state)
 {
 	(void)state;
-	threshold = -1;
 	assert_in_range(alarms(&noisy, SIDE, 200), 0, 10);
 	for (size_t side = 1; side <= 5; side++) {
 		assert_in_range(alarms(&quiet, side, 200), 0, 10);
@@ -226,7 +225,6 @@ static void parts_add_up(void **state)
 {
 	(void)state;
 	random_state = 5;
-	threshold = -1;
 	for (size_t side = 1; side <= SIDE; side += 3) {
 		struct compare *c = trial(&quiet, side, 0, 1.1);
 		double sum = c->phases[STEP_DECODE].residual;
@@ -286,7 +284,6 @@ static void verdicts(void **state)
 {
 	(void)state;
 	random_state = 1;
-	threshold = -1;
 	struct compare *c = trial(&quiet, SIDE, -1, 1);
 	assert_false(c->assumes);
 	assert_int_equal(c->verdict, COMPARE_SAME);
@@ -303,7 +300,6 @@ static void verdicts(void **state)
 static void what_few_show(void **state)
 {
 	(void)state;
-	threshold = -1;
 	for (size_t side = 1; side <= 5; side++) {
 		random_state = side;
 		struct compare *c = trial(&noisy, side, 0, 220);
@@ -332,7 +328,6 @@ static void a_noisy_row_hides_nothing(void **state)
 	(void)state;
 
 	make_names(&names);
-	threshold = -1;
 	random_state = 3;
 	for (size_t i = 0; i < 8; i++) {
 		run_once(&series[i], &quiet, i >= 4 ? 0 : -1, 220);
@@ -340,7 +335,7 @@ static void a_noisy_row_hides_nothing(void **state)
 		for (size_t k = 0; k < STEPS; k++) /* two levels, by turns */
 			cells->column_ns[k * (BRICKS + 1) + BRICKS] = i % 2 ? 10 : 1000;
 	}
-	assert_int_equal(compare_create(&c, series, 4, 4, &names, threshold), 0);
+	assert_int_equal(compare_create(&c, series, 4, 4, &names, &rule), 0);
 	assert_int_equal(c->verdict, COMPARE_SLOWER);
 	compare_destroy(c);
 	for (size_t i = 0; i < 8; i++)
@@ -358,7 +353,6 @@ static void renamed_and_fused(void **state)
 	(void)state;
 
 	make_names(&names);
-	threshold = -1;
 	random_state = 4;
 	for (int k = 0; k < 4; k++)
 		names.list[k].category = strdup(k < 3 ? "FFN" : "Norm");
@@ -373,7 +367,7 @@ static void renamed_and_fused(void **state)
 				ns[0] = ns[1] = 0;
 			}
 	}
-	assert_int_equal(compare_create(&c, series, SIDE, SIDE, &names, threshold), 0);
+	assert_int_equal(compare_create(&c, series, SIDE, SIDE, &names, &rule), 0);
 	for (size_t i = 0; i < c->row_count; i++) {
 		const struct compare_row *row = &c->rows[i];
 		assert_true(row->difference.verdict < COMPARE_ONLY_A);
@@ -410,7 +404,7 @@ static void time_between_steps(void **state)
 			for (size_t k = 0; k < STEPS && i >= EACH; k++)
 				cells->between_ns[k] = cells->total_ns[k] / 2;
 		}
-		assert_int_equal(compare_create(&c, series, EACH, EACH, &names, threshold), 0);
+		assert_int_equal(compare_create(&c, series, EACH, EACH, &names, &rule), 0);
 		const struct compare_row *elapsed = compare_find(c, STEP_DECODE, COMPARE_ELAPSED);
 		assert_int_equal(elapsed != NULL, !unknown);
 		assert_int_equal(c->verdict == COMPARE_SLOWER, !unknown);

@@ -103,7 +103,9 @@ static void compare(struct fixture *f, bool known_in_b, bool by_history)
 	for (size_t i = 0; i < 2 * SIDE; i++)
 		read_recording(&f->series[i], &f->names, i < SIDE ? 0 : 3000, i % SIDE,
 			i < SIDE || known_in_b, by_history);
-	assert_int_equal(compare_create(&f->compare, f->series, SIDE, SIDE, &f->names, 0.01), 0);
+	const struct compare_rule rule = {.threshold = 0.01};
+
+	assert_int_equal(compare_create(&f->compare, f->series, SIDE, SIDE, &f->names, &rule), 0);
 }
 
 static void end(struct fixture *f)

@@ -61,10 +61,14 @@ static void assert_agrees(const struct difference *d)
 	int more = d->kind == DIFFERENCE_TIME ? 1 : -1; /* the sign of slower */
 
 	assert_true(d->low <= d->effect && d->effect <= d->high);
+	assert_int_equal(d->low <= 0 && 0 <= d->high && d->verdict != COMPARE_SAME,
+		d->verdict == COMPARE_UNSURE);
+	assert_true(d->verdict == COMPARE_UNSURE ||
+		    !strstr(compare_verdict_name(d->verdict), "enough data"));
 	assert_int_equal(difference_fails(d->verdict, false), d->verdict == COMPARE_SLOWER);
 	if (!told) {
 		assert_int_equal(sign_of(text), 0);
-		assert_int_equal(difference_fails(d->verdict, true), d->verdict == COMPARE_UNSURE);
+		assert_int_equal(difference_fails(d->verdict, true), d->verdict != COMPARE_SAME);
 		return;
 	}
 	int said = d->verdict == COMPARE_SLOWER ? more : -more;
@@ -81,6 +85,7 @@ static void assert_mirrors(const struct difference *d, const double *a, size_t i
 	const double *b, size_t in_b, const struct difference_rule *rule)
 {
 	static const enum compare_verdict opposite[] = {[COMPARE_UNSURE] = COMPARE_UNSURE,
+		[COMPARE_BEYOND] = COMPARE_BEYOND,
 		[COMPARE_SAME] = COMPARE_SAME,
 		[COMPARE_SLOWER] = COMPARE_FASTER,
 		[COMPARE_FASTER] = COMPARE_SLOWER};
@@ -228,9 +233,12 @@ static void words(void **state)
 	assert_text(DIFFERENCE_TIME, COMPARE_SLOWER, 219, 189, 259, "220x (190 to 260)");
 	assert_text(DIFFERENCE_TIME, COMPARE_FASTER, -0.9955, -0.996, -0.995,
 		"0.0045x (0.004 to 0.005)");
-	assert_text(DIFFERENCE_TIME, COMPARE_SAME, 0.002, -0.003, 0.007, "same within 1 %");
-	assert_text(DIFFERENCE_TIME, COMPARE_UNSURE, 0.2, -0.03, 0.5, "~ (-3.0 to +50 %)");
-	assert_text(DIFFERENCE_TIME, COMPARE_UNSURE, 0.2, -0.9, 20, "~");
+	assert_text(DIFFERENCE_TIME, COMPARE_SAME, 0.002, -0.003, 0.007,
+		"same within 1 % (-0.3 to +0.7 %)");
+	assert_text(DIFFERENCE_TIME, COMPARE_BEYOND, 0.012, 0.003, 0.021,
+		"~ +1.2 % (+0.3 to +2.1 %), beyond zero, perhaps below the 1 % that matter");
+	assert_text(DIFFERENCE_TIME, COMPARE_UNSURE, 0.2, -0.03, 0.5, "~ +20 % (-3.0 to +50 %)");
+	assert_text(DIFFERENCE_TIME, COMPARE_UNSURE, 0.2, -0.9, 20, "~ 1.2x");
 	assert_text(DIFFERENCE_TIME, COMPARE_SLOWER, 20, 0.1, 220, "21x (1.1 to 221)");
 	assert_text(DIFFERENCE_TIME, COMPARE_ONLY_B, NAN, NAN, NAN, "only in B");
 }

@@ -14,7 +14,8 @@
 
 /* A row while the comparison is made. */
 struct draft {
-	size_t values;	       /* of maker.values: one of each recording */
+	size_t values; /* of maker.values: one of each recording */
+	size_t in_a, in_b;
 	size_t first, columns; /* of maker.columns: those that it sums up */
 	double spread;
 };
@@ -22,9 +23,10 @@ struct draft {
 struct maker {
 	struct compare *compare;
 	const struct compare_blocks *blocks;
-	const struct compare_series *series;
+	const struct compare_series *series; /* recorded ones */
 	const struct compare_names *names;
-	size_t in_a, in_b;
+	size_t in_a, in_b; /* recorded ones */
+	double alpha;
 	ARRAY(struct draft) drafts; /* of compare->rows, in the same order */
 	ARRAY(double) values;
 	ARRAY(size_t) columns;
@@ -39,13 +41,13 @@ static void maker_fini(struct maker *m)
 
 /* The rows. */
 
-/* Adds a row; values: one of each recording. */
-static int add_row(
-	struct maker *m, const struct compare_row *like, const double *values, double spread)
+/* Adds a row of in_a values of A and in_b of B. */
+static int add_row_of(struct maker *m, const struct compare_row *like, const double *values,
+	size_t in_a, size_t in_b, double spread)
 {
 	struct compare *c = m->compare;
-	size_t n = m->in_a + m->in_b;
-	const struct draft draft = {m->values.count, m->columns.count, 0, spread};
+	size_t n = in_a + in_b;
+	const struct draft draft = {m->values.count, in_a, in_b, m->columns.count, 0, spread};
 
 	if (array_reserve(&m->values, n) || array_push(&m->drafts, draft))
 		return -ENOMEM;
@@ -54,6 +56,13 @@ static int add_row(
 	c->rows[c->row_count] = *like;
 	c->rows[c->row_count++].points = NAN;
 	return 0;
+}
+
+/* Adds a row; values: one of each recording. */
+static int add_row(
+	struct maker *m, const struct compare_row *like, const double *values, double spread)
+{
+	return add_row_of(m, like, values, m->in_a, m->in_b, spread);
 }
 
 static int add_ttft(struct maker *m)
@@ -68,6 +77,70 @@ static int add_ttft(struct maker *m)
 		values[i] = (double)m->series[i].ttft_ns;
 	}
 	return known ? add_row(m, &like, values, compare_spread_unknown) : values ? 0 : -ENOMEM;
+}
+
+/* Collects what each plain run has; returns their number. 0: one of them has none. */
+static size_t plain_values(
+	const struct compare_series *series, size_t count, bool is_printed, double *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double value = is_printed ? series[i].printed : (double)series[i].wall_ns;
+		if (!series[i].is_plain)
+			continue;
+		if (!(value > 0))
+			return 0;
+		out[n++] = value;
+	}
+	return n;
+}
+
+/* Adds what plain runs took, or printed. *is_added: both sides have some. */
+static int add_plain(struct maker *m, const struct compare_series *series, size_t in_a, size_t in_b,
+	bool is_printed, bool *is_added)
+{
+	SCOPED double *values = calloc(in_a + in_b, sizeof(*values));
+	struct compare_row like = {
+		.measure = is_printed ? COMPARE_PRINTED : COMPARE_WALL, .phase = -1};
+
+	*is_added = false;
+	if (!values)
+		return -ENOMEM;
+	size_t of_a = plain_values(series, in_a, is_printed, values);
+	size_t of_b = plain_values(series + in_a, in_b, is_printed, values + of_a);
+	if (!of_a || !of_b)
+		return 0;
+	*is_added = true;
+	for (size_t i = 0; i < in_a && is_printed; i++)
+		like.difference.kind = series[i].is_rate ? DIFFERENCE_RATE : like.difference.kind;
+	return add_row_of(m, &like, values, of_a, of_b, 0);
+}
+
+/* Adds the wall time of recorded runs, if all know it. */
+static int add_recorded_wall(struct maker *m)
+{
+	const struct compare_row like = {.measure = COMPARE_WALL, .phase = -1};
+	size_t n = m->in_a + m->in_b;
+	SCOPED double *values = calloc(n + 1, sizeof(*values));
+	bool known = m->in_a && m->in_b;
+
+	for (size_t i = 0; i < n && values; i++) {
+		known &= m->series[i].wall_ns > 0;
+		values[i] = (double)m->series[i].wall_ns;
+	}
+	return !values ? -ENOMEM : known ? add_row(m, &like, values, compare_spread_unknown) : 0;
+}
+
+static int add_whole_runs(
+	struct maker *m, const struct compare_series *series, size_t in_a, size_t in_b)
+{
+	bool has_wall = false, has_printed;
+	int rc = add_plain(m, series, in_a, in_b, true, &has_printed);
+
+	if (rc == 0)
+		rc = add_plain(m, series, in_a, in_b, false, &has_wall);
+	return rc == 0 && !has_wall ? add_recorded_wall(m) : rc;
 }
 
 static enum summary_basis basis_of(const struct maker *m)
@@ -298,29 +371,37 @@ static int judge(struct maker *m, size_t at, size_t tests)
 	const double *values = m->values.items + draft->values;
 	enum compare_verdict only = row->difference.verdict;
 	const struct difference_rule rule = {
-		m->compare->threshold, compare_family_alpha / 2, tests, draft->spread};
+		m->compare->threshold, m->alpha / 2, tests, draft->spread};
 	bool is_part = row->name && row->kind != COMPARE_KERNEL;
-	int rc = difference_of(&row->difference,
-		row->measure == COMPARE_RATE ? DIFFERENCE_RATE : DIFFERENCE_TIME, values, m->in_a,
-		values + m->in_a, m->in_b, &rule);
+	enum difference_kind kind =
+		row->measure == COMPARE_RATE ? DIFFERENCE_RATE : row->difference.kind;
+	int rc = difference_of(&row->difference, kind, values, draft->in_a, values + draft->in_a,
+		draft->in_b, &rule);
 
-	if (only != COMPARE_UNSURE)
+	if (only != COMPARE_UNSURE) {
 		row->difference.verdict = only;
-	else if (is_part && m->compare->basis == BASIS_MIXED)
+	} else if (is_part && m->compare->basis == BASIS_MIXED) {
+		/* one side's times hold time off the CPU: no interval says what that adds */
 		row->difference.verdict = COMPARE_UNSURE;
+		row->difference.low = row->difference.high = row->difference.p = NAN;
+		row->difference.detectable = NAN;
+	}
 	return rc;
 }
 
 static int judge_all(struct maker *m)
 {
 	struct compare *c = m->compare;
-	size_t whole = 0;
+	size_t whole = 0, named = 0;
 	int rc = 0;
 
+	/* only some recordings know the time between steps: the others' intervals stay the same */
 	for (size_t i = 0; i < c->row_count; i++)
-		whole += !c->rows[i].name;
+		whole += !c->rows[i].name && c->rows[i].measure != COMPARE_ELAPSED;
+	for (size_t i = 0; i < c->row_count; i++)
+		named += c->rows[i].name != NULL;
 	for (size_t i = 0; i < c->row_count && rc == 0; i++)
-		rc = judge(m, i, c->rows[i].name ? c->row_count - whole : whole);
+		rc = judge(m, i, c->rows[i].name ? named : whole);
 	return rc;
 }
 
@@ -402,25 +483,6 @@ const struct compare_row *compare_find(
 	return NULL;
 }
 
-/*
- * A row that got worse decides; a faster row does not need the others to be the same. Rows without
- * an effect do not count.
- */
-static enum compare_verdict verdict_of_whole(const struct compare *c)
-{
-	size_t rows[COMPARE_SLOWER + 1] = {0}, all = 0;
-
-	for (size_t i = 0; i < c->row_count; i++)
-		if (!c->rows[i].name && !isnan(c->rows[i].difference.effect)) {
-			rows[c->rows[i].difference.verdict]++;
-			all++;
-		}
-	return rows[COMPARE_SLOWER]		  ? COMPARE_SLOWER
-	       : rows[COMPARE_FASTER]		  ? COMPARE_FASTER
-	       : all && rows[COMPARE_SAME] == all ? COMPARE_SAME
-						  : COMPARE_UNSURE;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
 	const struct compare_row *x = a, *y = b;
@@ -438,42 +500,74 @@ static int compare_rows(const void *a, const void *b)
 	return by > 0 ? 1 : by < 0 ? -1 : strcmp(x->name, y->name);
 }
 
-static int fill(struct maker *m)
+static int fill_phases(struct maker *m)
 {
 	struct compare *c = m->compare;
-	c->basis = basis_of(m);
 	int rc = add_ttft(m);
 
+	c->basis = basis_of(m);
 	for (int phase = 0; phase < STEP_PHASES && rc == 0; phase++)
 		rc = add_phase(m, phase);
+	return rc;
+}
+
+static int fill(struct maker *m, const struct compare_series *series, size_t in_a, size_t in_b)
+{
+	struct compare *c = m->compare;
+	int rc = add_whole_runs(m, series, in_a, in_b);
+
+	if (rc == 0 && m->in_a && m->in_b)
+		rc = fill_phases(m);
 	if (rc == 0)
 		rc = judge_all(m);
 	for (int phase = 0; phase < STEP_PHASES && rc == 0; phase++)
 		rc = add_points(m, phase);
 	qsort(c->rows, c->row_count, sizeof(*c->rows), compare_rows);
-	c->verdict = verdict_of_whole(c);
 	return rc;
 }
 
+/* Puts the recorded runs of a side at `to`; returns their number. */
+static size_t take_recorded(
+	struct compare_series *to, const struct compare_series *series, size_t count)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!series[i].is_plain)
+			to[n++] = series[i];
+	return n;
+}
+
 int compare_create(struct compare **out, const struct compare_series *series, size_t in_a,
-	size_t in_b, const struct compare_names *names, double threshold)
+	size_t in_b, const struct compare_names *names, const struct compare_rule *rule)
 {
 	SCOPED_BY(compare_blocks_fini) struct compare_blocks blocks = {0};
+	SCOPED struct compare_series *recorded = calloc(in_a + in_b, sizeof(*recorded));
 	struct compare *c = calloc(1, sizeof(*c));
+	int rc = c && recorded ? 0 : -ENOMEM;
+	size_t of_a = rc == 0 ? take_recorded(recorded, series, in_a) : 0;
+	size_t of_b = rc == 0 ? take_recorded(recorded + of_a, series + in_a, in_b) : 0;
 	SCOPED_BY(maker_fini)
-	struct maker m = {c, &blocks, series, names, in_a, in_b, {0}, {0}, {0}};
-	int rc = c ? compare_blocks_init(&blocks, series, in_a, in_b, names->count) : -ENOMEM;
+	struct maker m = {c, &blocks, recorded, names, of_a, of_b,
+		rule->alpha > 0 ? rule->alpha : compare_family_alpha, {0}, {0}, {0}};
 
+	if (rc == 0 && of_a && of_b)
+		rc = compare_blocks_init(&blocks, recorded, of_a, of_b, names->count);
 	if (rc == 0) {
-		c->assumes = difference_assumes(in_a, in_b);
-		c->threshold = threshold >= 0 ? threshold : 0.01;
-		c->rows = calloc(1 + STEP_PHASES * (names->count + 3), sizeof(*c->rows));
-		rc = c->rows ? fill(&m) : -ENOMEM;
+		c->runs[0] = (struct compare_runs){of_a, in_a - of_a};
+		c->runs[1] = (struct compare_runs){of_b, in_b - of_b};
+		c->assumes = of_a && of_b ? difference_assumes(of_a, of_b)
+					  : difference_assumes(in_a, in_b);
+		c->threshold = rule->threshold >= 0 ? rule->threshold : 0.01;
+		c->rows = calloc(3 + STEP_PHASES * (names->count + 3), sizeof(*c->rows));
+		rc = c->rows ? fill(&m, series, in_a, in_b) : -ENOMEM;
 	}
-	if (rc < 0)
+	if (rc < 0) {
 		compare_destroy(c);
-	else
+	} else {
+		compare_judge(c, rule->metric);
 		*out = c;
+	}
 	return rc;
 }
 

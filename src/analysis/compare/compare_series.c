@@ -406,6 +406,7 @@ int compare_series_init(struct compare_series *series, struct compare_names *nam
 	}
 	if (rc == 0)
 		rc = read_run(&r);
+	series->wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
 	if (rc < 0)
 		compare_series_fini(series);
 	free(r.cells);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording in a comparison: the time of each step, the part of each brick (or layer) in it, and
- * the time of the device kernels that it launched. The times are of the thread that ran the step,
- * and counted as in the report, so the parts of a step and the unattributed rest add up to the
- * step. A series borrows nothing from the run, because recordings are read one after the other. One
- * thread at a time.
+ * A run in a comparison. Of a recording: the time of each step, the part of each brick (or layer)
+ * in it, and the time of the device kernels that it launched. The times are of the thread that ran
+ * the step, and counted as in the report, so the parts of a step and the unattributed rest add up
+ * to the step. A series borrows nothing from the run, because recordings are read one after the
+ * other. One thread at a time.
  */
 #pragma once
 
@@ -58,6 +58,10 @@ struct compare_series {
 		double united;
 	} phases[STEP_PHASES];
 	uint64_t ttft_ns; /* ANALYSIS_UNKNOWN */
+	uint64_t wall_ns; /* of the whole run; 0: not known */
+	bool is_plain;	  /* run without recording: it has no steps */
+	double printed;	  /* the number that a plain run printed; 0: none */
+	bool is_rate;	  /* of that number more is better */
 	bool knows_off; /* bricks and layers count time on the CPU, and waits; the rest is a column
 			 */
 };

@@ -47,15 +47,12 @@ static struct spread spread_of(const double *logs, size_t in_a, size_t in_b, dou
 static enum compare_verdict judge(const struct difference *d, double shift, double half)
 {
 	double matters = log1p(d->threshold);
-	double medians = d->kind == DIFFERENCE_TIME ? d->b - d->a : d->a - d->b;
 
-	if (fabs(shift) + half <= matters)
-		return COMPARE_SAME;
-	if (!(medians * shift > 0))
-		return COMPARE_UNSURE;
-	return shift - half > matters	 ? COMPARE_SLOWER
-	       : shift + half < -matters ? COMPARE_FASTER
-					 : COMPARE_UNSURE;
+	return fabs(shift) + half <= matters ? COMPARE_SAME
+	       : shift - half > matters	     ? COMPARE_SLOWER
+	       : shift + half < -matters     ? COMPARE_FASTER
+	       : fabs(shift) > half	     ? COMPARE_BEYOND
+					     : COMPARE_UNSURE;
 }
 
 /*
@@ -74,8 +71,11 @@ static void fill(struct difference *d, double shift, const struct spread *s,
 	const struct difference_rule *rule)
 {
 	double tests = rule->tests ? (double)rule->tests : 1;
-	double half = half_of(s, rule, tests);
 	double sign = d->kind == DIFFERENCE_TIME ? 1 : -1;
+	double half = half_of(s, rule, tests);
+
+	if (!(sign * (d->b - d->a) * shift > 0))
+		half = fmax(half, fabs(shift));
 
 	d->effect = expm1(sign * shift);
 	d->low = expm1(sign * shift - half);
@@ -126,6 +126,7 @@ const char *compare_verdict_name(enum compare_verdict verdict)
 {
 	static const char *const names[] = {
 		[COMPARE_UNSURE] = "not enough data",
+		[COMPARE_BEYOND] = "beyond zero",
 		[COMPARE_SAME] = "same",
 		[COMPARE_FASTER] = "faster",
 		[COMPARE_SLOWER] = "slower",

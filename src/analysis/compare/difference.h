@@ -7,8 +7,9 @@
  * sides lie beyond the threshold no more often.
  *
  * The interval decides alone: *slower* and *faster* mean that it lies beyond the threshold, *same*
- * that it lies within, and all else is unsure. So sign, interval, verdict and exit code agree. An
- * effect whose medians go the other way is unsure, too.
+ * that it lies within, *beyond zero* that it excludes zero only. It is unsure if and only if it
+ * holds zero. So sign, interval, verdict and exit code agree. Where the medians go the other way
+ * than the effect, the interval is widened until it holds zero.
  *
  * Few runs do not tell how much runs differ. So identical processes are assumed to differ by 10 %,
  * and also by as much as the caller says (`spread`). Single runs then show only effects far beyond
@@ -20,7 +21,8 @@
 #include <stddef.h>
 
 enum compare_verdict {
-	COMPARE_UNSURE, /* not enough data */
+	COMPARE_UNSURE, /* not enough data: the interval holds zero */
+	COMPARE_BEYOND, /* beyond zero, and perhaps within the threshold */
 	COMPARE_SAME,
 	COMPARE_FASTER,
 	COMPARE_SLOWER,
@@ -67,11 +69,18 @@ static inline bool difference_assumes(size_t in_a, size_t in_b)
 int difference_of(struct difference *d, enum difference_kind kind, const double *a, size_t in_a,
 	const double *b, size_t in_b, const struct difference_rule *rule);
 
-/* "slower", "faster", "same", "not enough data", "only in A", "only in B". */
+/* "slower", "faster", "same", "beyond zero", "not enough data", "only in A", "only in B". */
 const char *compare_verdict_name(enum compare_verdict verdict);
+
+/* True if the row is judged: slower or faster. */
+static inline bool difference_differs(const struct difference *d)
+{
+	return d->verdict == COMPARE_SLOWER || d->verdict == COMPARE_FASTER;
+}
 
 /* True if a gate fails: slower; or, when it is strict, not judged. */
 static inline bool difference_fails(enum compare_verdict verdict, bool strict)
 {
-	return verdict == COMPARE_SLOWER || (strict && verdict == COMPARE_UNSURE);
+	return verdict == COMPARE_SLOWER ||
+	       (strict && (verdict == COMPARE_UNSURE || verdict == COMPARE_BEYOND));
 }

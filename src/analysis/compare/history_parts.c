@@ -331,6 +331,14 @@ static int fill_series(struct compare_series *series, struct compare_names *name
 	return rc;
 }
 
+static bool prints_rate(const struct history_run *h)
+{
+	for (size_t i = 0; i < h->facts.count; i++)
+		if (!strcmp(h->facts.items[i].key, HISTORY_PRINTS))
+			return !strcmp(h->facts.items[i].value, "rate");
+	return false;
+}
+
 int history_parts_series(struct compare_series *series, struct compare_names *names,
 	const struct history_run *history, enum summary_by by)
 {
@@ -340,6 +348,10 @@ int history_parts_series(struct compare_series *series, struct compare_names *na
 		return rc;
 	series->columns = names->count;
 	series->ttft_ns = history->ttft_ns ? history->ttft_ns : ANALYSIS_UNKNOWN;
+	series->wall_ns = history->wall_ns;
+	series->is_plain = !strcmp(history->kind, "plain");
+	series->printed = series->is_plain ? history->value : 0;
+	series->is_rate = series->is_plain && prints_rate(history);
 	rc = fill_series(series, names, history, by);
 	if (rc < 0)
 		compare_series_fini(series);

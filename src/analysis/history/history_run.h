@@ -15,6 +15,9 @@
 
 enum { HISTORY_ID_BYTES = 17 }; /* 16 hexadecimal digits */
 
+/* The fact of plain runs that says whether their value is a "rate", of which more is better. */
+#define HISTORY_PRINTS "prints"
+
 /* A part of a run's time. The histogram is of single executions, for a step of steps. */
 struct history_part {
 	char *phase; /* "prefill", "decode", "mixed"; "program": of the whole program */

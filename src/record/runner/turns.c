@@ -75,6 +75,7 @@ const char *stop_reason_name(enum stop_reason reason)
 	static const char *const names[] = {
 		[STOP_GO_ON] = "going on",
 		[STOP_PRECISE] = "precise",
+		[STOP_SETTLED] = "settled",
 		[STOP_RUNS] = "runs",
 		[STOP_TIME] = "time",
 		[STOP_HOPELESS] = "hopeless",

@@ -239,7 +239,7 @@ int page_diff_write(const struct page_diff *diff, const struct diff_view *view,
 		json_add(sides[i >= origins->in_a], recording_json(&origins->list[i], &series[i]));
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		json_put(layers, step_phase_name(phase), parts_json(diff, phase));
-	json_put(root, "schema", json_text("brick/diff-page/1"));
+	json_put(root, "schema", json_text("brick/diff-page/2"));
 	json_put(root, "version", json_text(brick_version()));
 	json_put(root, "by", json_text(summary_by_plural(view->by)));
 	json_put(root, "diff", diff_to_json(view));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page of a comparison, schema brick/diff-page/1 (docs/HTML.md): the answer of `brick diff
+ * The page of a comparison, schema brick/diff-page/2 (docs/HTML.md): the answer of `brick diff
  * --json`, the steps of each recording over time, and the times of layers and bricks on both sides.
  * Recordings are added one after the other, and not borrowed. Main thread.
  */

@@ -16,6 +16,7 @@
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
+#include "ui/text/verdict_text.h"
 
 enum { LABEL = 13, ROWS = 12 };
 
@@ -56,6 +57,11 @@ static void print_reason(const struct printer *p)
 	if (!strcmp(v->reason, "precise"))
 		say(p, "Stopped", "after %.0f s: the intervals are within +-%.1f%%", v->elapsed_s,
 			100 * expm1(v->half_width));
+	else if (!strcmp(v->reason, "settled"))
+		say(p, "Stopped",
+			"after %.0f s: the verdict cannot change any more (looking at the runs "
+			"while they come errs in at most 1 of 100 answers)",
+			v->elapsed_s);
 	else if (!strcmp(v->reason, "hopeless"))
 		say(p, "Stopped",
 			"after %.0f s: the widest interval is +-%.1f%%, and will not get within "
@@ -90,39 +96,34 @@ static void print_plain(const struct printer *p)
 {
 	const struct bench_view *v = p->view;
 	const struct difference *d = v->plain;
-	char a[UNITS_BYTES], b[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
+	char a[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
 
 	if (!d)
 		return;
-	if (!v->is_pair) {
-		bool is_known = isfinite(d->low) && isfinite(d->high) && d->low > 0;
-		say(p, "Plain", "%s %s%s%s%s%s%s", v->measure, value_text(v, d->a, a),
-			is_known ? " (" : "", is_known ? value_text(v, d->low, low) : "",
-			is_known ? " to " : "", is_known ? value_text(v, d->high, high) : "",
-			is_known ? ")" : "");
-		return;
-	}
-	SCOPED char *said = difference_text(d);
-	say_in(p, difference_style(d->verdict), "Plain", "%s %s in A, %s in B: %s", v->measure,
-		value_text(v, d->a, a), value_text(v, d->b, b), said);
+	bool is_known = isfinite(d->low) && isfinite(d->high) && d->low > 0;
+	say(p, "Plain", "%s %s%s%s%s%s%s", v->measure, value_text(v, d->a, a), is_known ? " (" : "",
+		is_known ? value_text(v, d->low, low) : "", is_known ? " to " : "",
+		is_known ? value_text(v, d->high, high) : "", is_known ? ")" : "");
 }
 
-static const char *verdict_text(const struct bench_view *view)
+/* The sentence about a pair; the caller frees. */
+static char *pair_text(const struct bench_view *v)
 {
-	return view->contradicts
-		       ? "not enough data: recorded runs differ, but plain ones the other way"
-	       : view->verdict == COMPARE_SAME	 ? "B is the same as A"
-	       : view->verdict == COMPARE_SLOWER ? "B is slower than A"
-	       : view->verdict == COMPARE_FASTER
-		       ? "B is faster than A"
-		       : "not enough data to say that B is slower, faster or the same";
+	return v->diff ? verdict_text(v->diff->compare)
+		       : text_copy("not enough data: A or B has no runs");
+}
+
+static enum compare_verdict verdict_of(const struct bench_view *v)
+{
+	return v->is_pair && v->diff ? v->diff->compare->verdict : COMPARE_UNSURE;
 }
 
 static void print_verdict(const struct printer *p)
 {
 	const struct bench_view *v = p->view;
+	SCOPED char *said = pair_text(v);
 
-	say_in(p, difference_style(v->verdict), "Verdict", "%s", verdict_text(v));
+	say_in(p, v->diff ? verdict_style(v->diff->compare) : STYLE_DIM, "Verdict", "%s", said);
 }
 
 /* The table of sides. */
@@ -344,12 +345,12 @@ static void print_pair(const struct printer *p)
 
 	fputc('\n', p->terminal->out);
 	print_plain(p);
+	if (v->is_pair)
+		print_verdict(p);
 	if (v->diff)
 		diff_measures(v->diff, p->terminal->out);
 	else if (v->side_count == 1)
 		print_typical(p);
-	if (v->is_pair)
-		print_verdict(p);
 	if (v->is_kept && v->is_pair)
 		say(p, "Kept as", "@%s/a and @%s/b", v->batch, v->batch);
 }
@@ -399,35 +400,34 @@ static void put_row(
 	fprintf(out, "| %s | %s |\n", said ? said : "", compare_verdict_name(d->verdict));
 }
 
-static void put_time_row(FILE *out, const char *what, const struct difference *d)
+static void put_rows(const struct bench_view *v, FILE *out)
 {
+	const struct compare *c = v->diff->compare;
 	char a[UNITS_BYTES], b[UNITS_BYTES];
-
-	put_row(out, what, units_time(a, (uint64_t)d->a), units_time(b, (uint64_t)d->b), d);
-}
-
-static bool is_told(const struct difference *d)
-{
-	return d->verdict != COMPARE_UNSURE && d->verdict != COMPARE_SAME;
-}
-
-static void put_recorded(const struct compare *c, FILE *out)
-{
 	size_t shown = 0;
 
-	for (size_t i = 0; i < c->row_count; i++) {
-		const struct compare_row *row = &c->rows[i];
-		const char *phase = row->phase < 0 ? "" : step_phase_name(row->phase);
-		if (row->measure == COMPARE_RATE || (row->name && !is_told(&row->difference)) ||
-			(row->name && shown >= ROWS))
+	for (size_t i = 0; i < COMPARE_PLACES; i++) {
+		const struct compare_row *row = verdict_row(c, i);
+		SCOPED char *what = row ? verdict_row_name(row) : NULL;
+		bool is_number =
+			row && (row->measure == COMPARE_RATE || row->measure == COMPARE_PRINTED);
+		if (!what)
 			continue;
-		shown += row->name != NULL;
-		SCOPED char *what = row->measure == COMPARE_TTFT ? text_copy("first token")
-				    : row->name ? text_format("%s: %s", phase, row->name)
-				    : row->measure == COMPARE_ELAPSED
-					    ? text_format("%s, time between too", phase)
-					    : text_format("%s, a token", phase);
-		put_time_row(out, what, &row->difference);
+		put_row(out, what,
+			is_number ? units_number(a, row->difference.a)
+				  : units_time(a, (uint64_t)row->difference.a),
+			is_number ? units_number(b, row->difference.b)
+				  : units_time(b, (uint64_t)row->difference.b),
+			&row->difference);
+	}
+	for (size_t i = 0; i < c->row_count && shown < ROWS; i++) {
+		const struct compare_row *row = &c->rows[i];
+		if (!row->name || row->difference.verdict <= COMPARE_SAME)
+			continue;
+		SCOPED char *what = text_format("%s: %s", step_phase_name(row->phase), row->name);
+		put_row(out, what, units_time(a, (uint64_t)row->difference.a),
+			units_time(b, (uint64_t)row->difference.b), &row->difference);
+		shown++;
 	}
 }
 
@@ -461,14 +461,9 @@ static void put_sides(const struct bench_view *v, FILE *out)
 
 static void put_pair(const struct bench_view *v, FILE *out)
 {
-	char a[UNITS_BYTES], b[UNITS_BYTES];
-
 	fputs("\n| | A | B | effect | verdict |\n|---|---|---|---|---|\n", out);
-	if (v->plain)
-		put_row(out, v->measure, value_text(v, v->plain->a, a),
-			value_text(v, v->plain->b, b), v->plain);
 	if (v->diff)
-		put_recorded(v->diff->compare, out);
+		put_rows(v, out);
 }
 
 /* The answer in a sentence; the caller frees. */
@@ -478,7 +473,7 @@ static char *headline(const struct bench_view *v)
 
 	if (v->fault)
 		return text_format("ended early: %s", v->fault);
-	return v->is_pair ? text_copy(verdict_text(v))
+	return v->is_pair ? pair_text(v)
 	       : best	  ? text_format("best: %s", best)
 			  : text_copy(v->sides[0].command);
 }
@@ -539,14 +534,21 @@ static void put_side_case(const struct bench_view *v, size_t i, FILE *out)
 	fputs("</system-out>\n  </testcase>\n", out);
 }
 
+/* A pair that was not judged. */
+static bool is_unsure(const struct bench_view *v)
+{
+	return v->is_pair && !difference_fails(verdict_of(v), false) &&
+	       difference_fails(verdict_of(v), true);
+}
+
 /* The case that can fail: the whole bench, or "B is not slower". */
 static void put_verdict_case(const struct bench_view *v, FILE *out)
 {
 	SCOPED char *head = headline(v);
-	const char *element = v->fault					   ? "error"
-			      : v->verdict == COMPARE_SLOWER		   ? "failure"
-			      : v->is_pair && v->verdict == COMPARE_UNSURE ? "skipped"
-									   : NULL;
+	const char *element = v->fault				? "error"
+			      : verdict_of(v) == COMPARE_SLOWER ? "failure"
+			      : is_unsure(v)			? "skipped"
+								: NULL;
 
 	put_case(out, v->is_pair ? "B is not slower than A" : "all runs", NAN);
 	if (element) {
@@ -559,14 +561,14 @@ static void put_verdict_case(const struct bench_view *v, FILE *out)
 
 void bench_junit(const struct bench_view *v, FILE *out)
 {
-	bool is_failed = !v->fault && v->verdict == COMPARE_SLOWER;
-	bool is_unsure = !v->fault && v->is_pair && v->verdict == COMPARE_UNSURE;
+	bool is_failed = !v->fault && verdict_of(v) == COMPARE_SLOWER;
+	bool is_skipped = !v->fault && is_unsure(v);
 
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		"<testsuite name=\"brick bench\" tests=\"%zu\" failures=\"%d\" errors=\"%d\" "
 		"skipped=\"%d\" time=\"%.3f\">\n",
-		v->side_count + 1, is_failed, v->fault != NULL, is_unsure, v->elapsed_s);
+		v->side_count + 1, is_failed, v->fault != NULL, is_skipped, v->elapsed_s);
 	for (size_t i = 0; i < v->side_count; i++)
 		put_side_case(v, i, out);
 	put_verdict_case(v, out);
@@ -576,7 +578,7 @@ void bench_junit(const struct bench_view *v, FILE *out)
 void bench_annotation(const struct bench_view *v, FILE *out)
 {
 	SCOPED char *head = headline(v), *safe = text_safe(head);
-	bool is_bad = v->fault || v->verdict == COMPARE_SLOWER;
+	bool is_bad = v->fault || verdict_of(v) == COMPARE_SLOWER;
 
 	fprintf(out, "::%s title=brick bench::", is_bad ? "error" : "notice");
 	for (const char *at = safe ? safe : ""; *at; at++) {
@@ -662,7 +664,14 @@ static json_t *machine_json(const struct bench_machine *m)
 
 static json_t *plain_json(const struct bench_view *v)
 {
-	const struct difference *d = v->plain;
+	const struct compare *c = v->diff ? v->diff->compare : NULL;
+	const struct compare_row *printed = c ? compare_find(c, -1, COMPARE_PRINTED) : NULL;
+	const struct compare_row *wall = c && c->runs[0].plain && c->runs[1].plain
+						 ? compare_find(c, -1, COMPARE_WALL)
+						 : NULL;
+	const struct difference *d = printed ? &printed->difference
+				     : wall  ? &wall->difference
+					     : v->plain;
 
 	if (!d)
 		return json_null();
@@ -682,9 +691,15 @@ void bench_json(const struct bench_view *v, FILE *out)
 {
 	json_t *root = json_object();
 
-	json_put(root, "schema", json_text("brick/bench/1"));
-	json_put(root, "verdict",
-		v->is_pair ? json_text(compare_verdict_name(v->verdict)) : json_null());
+	json_put(root, "schema", json_text("brick/bench/2"));
+	if (v->diff) {
+		verdict_json(root, v->diff->compare);
+	} else {
+		SCOPED char *said = v->is_pair ? pair_text(v) : NULL;
+		json_put(root, "verdict",
+			v->is_pair ? json_text(compare_verdict_name(COMPARE_UNSURE)) : json_null());
+		json_put(root, "said", json_text(said));
+	}
 	json_put(root, "stopped", json_text(v->reason));
 	json_put_texts(root, v, fault, batch);
 	json_put(root, "a", side_json(v, 0));
@@ -701,6 +716,6 @@ void bench_json(const struct bench_view *v, FILE *out)
 	json_put(root, "plain_floor", json_signed(v->plain_floor > 0 ? v->plain_floor : NAN));
 	json_put(root, "machine", machine_json(&v->machine));
 	json_put(root, "plain", plain_json(v));
-	json_put(root, "recorded", v->diff ? diff_to_json(v->diff) : json_null());
+	json_put(root, "diff", v->diff ? diff_to_json(v->diff) : json_null());
 	json_print(root, out);
 }

@@ -18,7 +18,7 @@ struct bench_machine {
 	int64_t swapped;
 };
 
-/* Tokens a second of typical steps, over recorded runs; NAN: not known. */
+/* Tokens a second of all steps, over recorded runs; NAN: not known. */
 struct bench_rate {
 	double value, low, high;
 };
@@ -50,20 +50,17 @@ struct bench_view {
 	double elapsed_s, precision, half_width;
 	uint64_t forecast;
 	double floor, plain_floor; /* of recorded and of plain runs; 0: not known */
-	double threshold;	   /* of plain runs */
+	double threshold;	   /* of a pair */
 	struct bench_machine machine;
-	/* For a pair; for one side it has only a with its bounds. */
-	const struct difference *plain;	   /* NULL: there is none */
-	const struct diff_view *diff;	   /* NULL: nothing was recorded, or there is one side */
+	const struct difference *plain;	   /* of one side: a with its bounds; NULL: there is none */
+	const struct diff_view *diff;	   /* of a pair; NULL: one of them has no runs */
 	const struct history_run *typical; /* of one side: the recorded run in the middle */
-	enum compare_verdict verdict;
-	bool contradicts; /* recorded runs differ one way, plain ones the other */
 };
 
 typedef void (*bench_form_fn)(const struct bench_view *view, FILE *out);
 
 void bench_text(const struct bench_view *view, FILE *out);
-void bench_json(const struct bench_view *view, FILE *out); /* schema brick/bench/1 */
+void bench_json(const struct bench_view *view, FILE *out); /* schema brick/bench/2 */
 void bench_markdown(const struct bench_view *view, FILE *out);
 
 /* A test suite with a case for each side; for a pair also one that fails if B is slower. */

@@ -2,7 +2,7 @@
 /*
  * A comparison for people: the sides and in what they are unfair to compare, then each phase as a
  * sentence whose parts add up, the verdict, and tables of parts and kernels. And as JSON, schema
- * brick/diff/1: times in ns a token; effects, bounds and points are ratios less 1, null where they
+ * brick/diff/2: times in ns a token; effects, bounds and points are ratios less 1, null where they
  * are not known. Unfair differences are found in the recordings' facts, keys and values, as sets:
  * the values of all recordings of one side against those of the other.
  */
@@ -23,6 +23,7 @@
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
+#include "ui/text/verdict_text.h"
 
 /*
  * Facts that a fair comparison has in common; a name that ends in a point stands for all below it.
@@ -249,10 +250,10 @@ void diff_origins_fini(struct diff_origins *o)
 
 enum { COLUMNS = 7 };
 
-static void add_value(struct table *table, const struct difference *d, double value)
+static void add_value(struct table *table, const struct compare_row *row, double value)
 {
 	/* A brick may take less than a ns of a token. */
-	if (d->kind == DIFFERENCE_RATE)
+	if (row->measure == COMPARE_RATE || row->measure == COMPARE_PRINTED)
 		table_number(table, value);
 	else if (value > 0 && value < 9.95)
 		table_format(table, "%.1fns", value);
@@ -273,6 +274,8 @@ static void add_verdict(struct table *table, const struct difference *d)
 
 	if (d->verdict == COMPARE_SAME)
 		table_format(table, "same within %.3g %%", 100 * d->threshold);
+	else if (d->verdict == COMPARE_BEYOND)
+		table_format(table, "beyond zero, perhaps below %.3g %%", 100 * d->threshold);
 	else if (says_what_it_sees(d))
 		table_format(table, "not enough data (finds %s)", difference_sees(sees, d));
 	else
@@ -286,8 +289,8 @@ static void add(struct table *table, const char *name, const struct compare_row 
 
 	table_row(table, difference_style(d->verdict));
 	table_cell(table, name);
-	add_value(table, d, d->a);
-	add_value(table, d, d->b);
+	add_value(table, row, d->a);
+	add_value(table, row, d->b);
 	table_cell(table, difference_short(text, d));
 	difference_interval(text, d);
 	table_cell(table, *text ? text : "-");
@@ -297,7 +300,7 @@ static void add(struct table *table, const char *name, const struct compare_row 
 
 static bool has_verdict(const struct compare_row *row)
 {
-	return row->difference.verdict != COMPARE_UNSURE && row->difference.verdict != COMPARE_SAME;
+	return row->difference.verdict > COMPARE_SAME;
 }
 
 static bool belongs(const struct compare_row *row, int phase, bool kernels)
@@ -350,14 +353,17 @@ static void print_table(
 
 static void print_legend(const struct diff_view *view, const struct terminal *terminal)
 {
-	bool sees = false;
+	bool sees = false, has_parts = false;
 
-	for (size_t i = 0; i < view->compare->row_count; i++)
+	for (size_t i = 0; i < view->compare->row_count; i++) {
 		sees |= says_what_it_sees(&view->compare->rows[i].difference);
+		has_parts |= isfinite(view->compare->rows[i].points);
+	}
 	paragraph(terminal, 0, "",
 		"EFFECT is of B against A. Of 100 comparisons of identical runs, at most 3 call "
 		"any "
-		"row slower or faster. POINTS add up to the effect on the phase.%s",
+		"row slower or faster.%s%s",
+		has_parts ? " POINTS add up to the effect on the phase." : "",
 		sees ? " A row with \"finds 20 %\" shows effects of that size in four of five such "
 		       "comparisons."
 		     : "");
@@ -366,30 +372,15 @@ static void print_legend(const struct diff_view *view, const struct terminal *te
 /* The measures of whole phases. */
 static void print_whole(const struct diff_view *view, const struct terminal *terminal)
 {
-	static const int order[] = {STEP_DECODE, STEP_PREFILL, STEP_MIXED};
-	const struct compare *c = view->compare;
-	const struct compare_row *ttft = compare_find(c, -1, COMPARE_TTFT);
 	struct table_column columns[COLUMNS];
 	SCOPED_TO(table_destroy) struct table *table = make_table(columns, "");
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
-		const struct compare_row *time = compare_find(c, order[i], COMPARE_TIME);
-		const char *phase = step_phase_name(order[i]);
-		SCOPED char *token = text_format("%s, a typical token", phase);
-		SCOPED char *rate = text_format("%s, tokens/s", phase);
-		SCOPED char *all = text_format("%s, time between too", phase);
-		const struct compare_row *tokens = compare_find(c, order[i], COMPARE_RATE);
-		const struct compare_row *elapsed = compare_find(c, order[i], COMPARE_ELAPSED);
-		if (!time)
-			continue;
-		add(table, token, time);
-		if (tokens)
-			add(table, rate, tokens);
-		if (elapsed)
-			add(table, all, elapsed);
+	for (size_t place = 0; place < COMPARE_PLACES; place++) {
+		const struct compare_row *row = verdict_row(view->compare, place);
+		SCOPED char *name = row ? verdict_row_name(row) : NULL;
+		if (name)
+			add(table, name, row);
 	}
-	if (ttft)
-		add(table, "first token", ttft);
 	table_hide_empty(table);
 	table_print(table, terminal);
 }
@@ -509,16 +500,16 @@ static void print_differences(const struct printer *p, bool unfair)
 static void print_unit(const struct printer *p)
 {
 	const struct compare *c = p->view->compare;
-	const struct diff_origins *o = p->view->origins;
 	const struct compare_phase *decode = &c->phases[STEP_DECODE];
 
-	if (c->assumes)
-		say(p, "Compared by",
-			"recordings: %zu of A, %zu of B, too few to see by how much runs vary: "
-			"much is assumed, so only large differences show",
-			o->in_a, o->in_b);
-	else
-		say(p, "Compared by", "recordings: %zu of A, %zu of B", o->in_a, o->in_b);
+	SCOPED char *recorded = text_format(
+		"recordings: %zu of A, %zu of B", c->runs[0].recorded, c->runs[1].recorded);
+	SCOPED char *plain =
+		text_format("; plain runs: %zu of A, %zu of B", c->runs[0].plain, c->runs[1].plain);
+	say(p, "Compared by", "%s%s%s", recorded, c->runs[0].plain ? plain : "",
+		c->assumes ? ", too few to see by how much runs vary: much is assumed, so only "
+			     "large differences show"
+			   : "");
 	if (c->basis == BASIS_CPU)
 		say(p, "Off CPU",
 			"rows of bricks and layers are time on the CPU (of waits, all time); time "
@@ -675,89 +666,28 @@ static void print_between(const struct printer *p, int phase)
 
 /* The sentence on top. */
 
-/* "decode -37 % (-41 to -34 %) a token, first token 1.2x ..." of one verdict; the caller frees. */
-static char *measures_of(const struct compare *c, enum compare_verdict verdict)
-{
-	char *text = NULL;
-
-	for (size_t i = c->row_count; i-- > 0;) {
-		const struct compare_row *row = &c->rows[i];
-		const struct compare_row *time = compare_find(c, row->phase, COMPARE_TIME);
-		double a, b;
-		bool told_by_time = (row->measure == COMPARE_RATE ||
-					    (row->measure == COMPARE_ELAPSED &&
-						    !lies_between(c, row->phase, &a, &b))) &&
-				    time && time->difference.verdict == verdict;
-		SCOPED char *said = difference_text(&row->difference);
-		if (row->name || row->difference.verdict != verdict || told_by_time)
-			continue;
-		if (row->measure == COMPARE_TTFT)
-			text_append(&text, ", ", "the first token takes %s", said);
-		else if (row->measure == COMPARE_TIME)
-			text_append(&text, ", ", "a token of %s takes %s",
-				step_phase_name(row->phase), said);
-		else if (row->measure == COMPARE_ELAPSED)
-			text_append(&text, ", ",
-				"a token of %s takes %s with the time between steps",
-				step_phase_name(row->phase), said);
-		else
-			text_append(&text, ", ", "%s makes %s tokens/s",
-				step_phase_name(row->phase), said);
-	}
-	return text;
-}
-
-/* The smallest effect on a phase that this comparison would have found. */
-static double least_seen(const struct compare *c)
-{
-	double least = INFINITY;
-
-	for (size_t i = 0; i < c->row_count; i++)
-		if (!c->rows[i].name)
-			least = fmin(least, c->rows[i].difference.detectable);
-	return least;
-}
-
-static void print_not_judged(const struct printer *p)
-{
-	const struct compare *c = p->view->compare;
-	const struct difference seen = {.detectable = least_seen(c)};
-	char sees[DIFFERENCE_BYTES];
-	SCOPED char *from =
-		*difference_sees(sees, &seen)
-			? text_format(": only differences from about %s on would show", sees)
-			: text_copy("");
-
-	say_in(p, STYLE_WARN, "NOT JUDGED",
-		"not enough data to say that B is slower, faster or the same%s. %s", from,
-		c->assumes ? "Record 4 a side, in turns"
-			   : "Record more, in turns, on a machine that does nothing else");
-}
-
 static void print_verdict(const struct printer *p)
 {
 	const struct compare *c = p->view->compare;
-	SCOPED char *worse = measures_of(c, COMPARE_SLOWER);
-	SCOPED char *better = measures_of(c, COMPARE_FASTER);
+	SCOPED char *verdict = verdict_text(c);
 	SCOPED char *settings = other_settings(p->view->origins);
+	bool differs = false;
 
-	if (c->verdict == COMPARE_UNSURE) {
-		print_not_judged(p);
-		return;
-	}
-	if (c->verdict == COMPARE_SAME)
-		say(p, "Verdict", "B is the same as A within %.3g %%", 100 * c->threshold);
-	else
-		say_in(p, difference_style(c->verdict), "Verdict", "B is %s than A: %s%s%s",
-			compare_verdict_name(c->verdict), worse ? worse : better,
-			worse && better ? "; but faster: " : "", worse && better ? better : "");
+	say_in(p, verdict_style(c), "Verdict", "%s", verdict);
+	if (c->verdict == COMPARE_UNSURE)
+		say(p, "",
+			c->assumes ? "Record 4 a side, in turns."
+				   : "Record more, in turns, on a machine that does nothing "
+				     "else.");
+	for (size_t i = 0; i < c->row_count; i++)
+		differs |= compare_order(&c->rows[i]) != SIZE_MAX && has_verdict(&c->rows[i]);
 	for (int phase = STEP_PHASES - 1; phase >= 0; phase--) {
 		const struct compare_row *time = compare_find(c, phase, COMPARE_TIME);
 		print_between(p, phase);
 		if (time && has_verdict(time))
 			print_why(p, phase);
 	}
-	if (*settings && (worse || better))
+	if (*settings && differs)
 		say(p, "", "settings that differ: %s", settings);
 }
 
@@ -826,6 +756,20 @@ static json_t *rate_json(const struct compare_row *row)
 	return object;
 }
 
+/* What a program prints has no unit: it is told as it is. */
+static json_t *printed_json(const struct compare_row *row)
+{
+	const struct difference *d = &row->difference;
+	SCOPED char *said = difference_text(d);
+	json_t *object = json_object();
+
+	json_put(object, "verdict", json_text(compare_verdict_name(d->verdict)));
+	json_put(object, "is_rate", json_boolean(d->kind == DIFFERENCE_RATE));
+	json_put_signed(object, d, a, b, effect, low, high, p, detectable);
+	json_put(object, "said", json_text(said));
+	return object;
+}
+
 static json_t *rows_json(const struct compare *c, int phase, bool kernels)
 {
 	json_t *array = json_array();
@@ -891,15 +835,27 @@ static json_t *differences_json(const struct diff_origins *o)
 	return array;
 }
 
+void verdict_json(json_t *json, const struct compare *c)
+{
+	SCOPED char *said = verdict_text(c), *by = c->by ? verdict_row_name(c->by) : NULL;
+
+	json_put(json, "verdict", json_text(compare_verdict_name(c->verdict)));
+	json_put(json, "metric", json_text(by));
+	json_put(json, "mixed", json_boolean(c->is_mixed));
+	json_put(json, "said", json_text(said));
+}
+
 json_t *diff_to_json(const struct diff_view *view)
 {
 	const struct compare *c = view->compare;
 	const struct compare_row *ttft = compare_find(c, -1, COMPARE_TTFT);
+	const struct compare_row *wall = compare_find(c, -1, COMPARE_WALL);
+	const struct compare_row *printed = compare_find(c, -1, COMPARE_PRINTED);
 	json_t *root = json_object(), *phases = json_object();
 
-	json_put(root, "schema", json_text("brick/diff/1"));
+	json_put(root, "schema", json_text("brick/diff/2"));
 	json_put(root, "basis", json_text(summary_basis_name(view->compare->basis)));
-	json_put(root, "verdict", json_text(compare_verdict_name(c->verdict)));
+	verdict_json(root, c);
 	json_put(root, "threshold", json_signed(c->threshold));
 	json_put(root, "floor", json_signed(view->floor > 0 ? view->floor : NAN));
 	json_put(root, "unit", json_text("recordings"));
@@ -909,6 +865,8 @@ json_t *diff_to_json(const struct diff_view *view)
 		side_json(view->origins->list + view->origins->in_a, view->origins->in_b));
 	json_put(root, "differences", differences_json(view->origins));
 	json_put(root, "ttft", ttft ? row_json(ttft) : json_null());
+	json_put(root, "wall", wall ? row_json(wall) : json_null());
+	json_put(root, "printed", printed ? printed_json(printed) : json_null());
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		if (c->phases[phase].is_known)
 			json_put(phases, step_phase_name(phase), phase_json(view, phase));

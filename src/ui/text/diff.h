@@ -69,3 +69,6 @@ void diff_json(const struct diff_view *view, FILE *out);
 void diff_summary(const struct diff_view *view, FILE *out);
 void diff_measures(const struct diff_view *view, FILE *out);
 json_t *diff_to_json(const struct diff_view *view);
+
+/* Puts the verdict into an answer: verdict, metric, mixed, said. */
+void verdict_json(json_t *json, const struct compare *compare);

@@ -54,15 +54,17 @@ char *difference_size(char out[DIFFERENCE_BYTES], const struct difference *d)
 
 char *difference_short(char out[DIFFERENCE_BYTES], const struct difference *d)
 {
-	switch (d->verdict) {
-	case COMPARE_FASTER:
-	case COMPARE_SLOWER:
+	char size[DIFFERENCE_BYTES - 2];
+
+	if (d->verdict == COMPARE_ONLY_A || d->verdict == COMPARE_ONLY_B)
+		return strcpy(out, "-");
+	if (d->verdict != COMPARE_UNSURE)
 		return difference_size(out, d);
-	default:
-		return strcpy(out, d->verdict == COMPARE_SAME	  ? "same"
-				   : d->verdict == COMPARE_UNSURE ? "~"
-								  : "-");
-	}
+	if (isnan(d->effect))
+		return strcpy(out, "~");
+	put(size, sizeof(size), d, d->effect, true);
+	snprintf(out, DIFFERENCE_BYTES, "~ %s", size);
+	return out;
 }
 
 char *difference_interval(char out[DIFFERENCE_BYTES], const struct difference *d)
@@ -88,10 +90,14 @@ char *difference_text(const struct difference *d)
 	case COMPARE_FASTER:
 	case COMPARE_SLOWER:
 		return text_format("%s (%s)", difference_size(size, d), interval);
+	case COMPARE_BEYOND:
+		return text_format("~ %s (%s), beyond zero, perhaps below the %.3g %% that matter",
+			difference_size(size, d), interval, 100 * d->threshold);
 	case COMPARE_SAME:
-		return text_format("same within %.3g %%", 100 * d->threshold);
+		return text_format("same within %.3g %% (%s)", 100 * d->threshold, interval);
 	case COMPARE_UNSURE:
-		return has_bounds ? text_format("~ (%s)", interval) : text_copy("~");
+		difference_short(size, d);
+		return has_bounds ? text_format("%s (%s)", size, interval) : text_copy(size);
 	default:
 		return text_copy(compare_verdict_name(d->verdict));
 	}
@@ -117,6 +123,7 @@ enum terminal_style difference_style(enum compare_verdict verdict)
 	case COMPARE_FASTER:
 		return STYLE_GOOD;
 	case COMPARE_UNSURE:
+	case COMPARE_BEYOND:
 		return STYLE_DIM;
 	default:
 		return STYLE_PLAIN;

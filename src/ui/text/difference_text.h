@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A difference in words, the same in all commands: a time "-37 % (-41 to -33 %)", a rate "1.58x
- * (1.49 to 1.92)", and from ten times on factors for both. If it may be zero, it has no effect and
- * no direction: "~ (-20 to +26 %)", "same within 1 %". Any thread.
+ * (1.49 to 1.92)", and from ten times on factors for both. Where it may be zero, what was observed
+ * follows a "~": "~ +2.1 % (-20 to +26 %)". Any thread.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ enum { DIFFERENCE_BYTES = 64 };
 /* "-37 %", "+0.3 %", "220x", "1.58x"; if it is not known "-". */
 char *difference_size(char out[DIFFERENCE_BYTES], const struct difference *d);
 
-/* Text for a table: as above, but "~" or "same" if it may be zero. */
+/* Text for a table: as above, with "~" before it if it may be zero. */
 char *difference_short(char out[DIFFERENCE_BYTES], const struct difference *d);
 
 /* "-41 to -33 %", "1.49 to 1.92"; "" where it is not known. */

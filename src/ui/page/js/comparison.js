@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of `brick diff`: the verdict, each brick with its interval, the steps of all recordings
-// over time, and where the difference lies (schema brick/diff-page/1).
+// over time, and where the difference lies (schema brick/diff-page/2).
 import { max } from "d3-array";
 import { scaleLinear } from "d3-scale";
 import { bottom, left } from "./axis.js";
@@ -52,7 +52,7 @@ const columns = (by, scale, threshold) => [
 
 function rows(page, phase) {
 	const { diff, by } = page.data, place = h("div"), part = diff.phases[phase];
-	const whole = [{ ...part.time, name: "a token, typical steps" }, ...(part.rate ? [{ ...part.rate, name: "a token, all steps" }] : [])];
+	const whole = [...(part.rate ? [{ ...part.rate, name: `${phase} tokens/s` }] : []), { ...part.time, name: `${phase}, a typical token` }, ...(part.elapsed ? [{ ...part.elapsed, name: `${phase}, time between too` }] : [])];
 	const all = [...part[by], ...part.kernels.map(row => ({ ...row, name: `${row.name} (kernel)` }))];
 	const scale = scaleOf(all, diff.threshold);
 	page.sorts[phase] ??= { key: "points", direction: -1 };
@@ -126,11 +126,13 @@ function verdict(page) {
 	const unfair = differences.filter(d => d.unfair), other = differences.filter(d => !d.unfair);
 	const said = d => (d.key ? `${d.key}: ${d.a ?? "-"} in A, ${d.b ?? "-"} in B` : d.text);
 	const times = Object.entries(diff.phases).map(([phase, { time, rate }]) => h("div", { class: "figure", "data-figure": phase }, h("dt", null, label(phase)),
-		h("dd", null, h("strong", null, time.verdict === "not enough data" ? time.verdict : time.said),
-			h("span", null, `${format.time(Math.round(time.a_ns))} in A, ${format.time(Math.round(time.b_ns))} in B a token: ${time.said}`),
-			h("span", null, `${format.tokensPerSecond(rate.a_tokens_per_s)} in A, ${format.tokensPerSecond(rate.b_tokens_per_s)} in B, all steps: ${rate.said}`))));
+		h("dd", null, h("strong", null, (rate ?? time).said),
+			rate ? h("span", null, `tokens/s: ${format.tokensPerSecond(rate.a_tokens_per_s)} in A, ${format.tokensPerSecond(rate.b_tokens_per_s)} in B`) : null,
+			h("span", null, `a typical token: ${format.time(Math.round(time.a_ns))} in A, ${format.time(Math.round(time.b_ns))} in B: ${time.said}`))));
+	if (diff.wall) times.push(h("div", { class: "figure", "data-figure": "wall" }, h("dt", null, "Wall time"),
+		h("dd", null, h("strong", null, diff.wall.said), h("span", null, `${format.time(Math.round(diff.wall.a_ns))} in A, ${format.time(Math.round(diff.wall.b_ns))} in B`))));
 	const list = (items, title) => (items.length ? [h("h3", null, title), h("ul", { class: "plain-list" }, items.map(d => h("li", null, said(d))))] : []);
-	return section("verdict", `B is ${diff.verdict === "same" ? `the same within ${format.percent(diff.threshold)}` : diff.verdict === "not enough data" ? "not told from A: not enough data" : diff.verdict}`,
+	return section("verdict", diff.said,
 		h("dl", { class: "figures" }, times), list(unfair, "Unfair"), list(other, "What else differs"),
 		note(`${diff.a.length} and ${diff.b.length} recordings or runs; ${diff.assumes ? "too few to know what runs differ by, so it is assumed, and only large differences show" : "each is one value"}.`),
 		h("details", { class: "provenance" }, h("summary", null, "Recordings"), h("dl", null, SIDES.flatMap(([side, name]) => diff[side].map(run => [h("dt", null, name), h("dd", null, h("code", null, `${run.path}${run.command ? `: ${run.command}` : ""}`))])))));
@@ -143,7 +145,7 @@ export function comparison(data) {
 	let phase = phases.includes("decode") ? "decode" : phases[0];
 	const draw = () => {
 		page.drawing = true;
-		const sections = [verdict(page), h("div", { class: "phases" }, choice("phase", "Steps to look at", phases.map(key => [key, label(key), false]), phase, key => { phase = key; draw(); })), rows(page, phase), overTime(page, phase), where(page, phase)];
+		const sections = !phase ? [verdict(page)] : [verdict(page), h("div", { class: "phases" }, choice("phase", "Steps to look at", phases.map(key => [key, label(key), false]), phase, key => { phase = key; draw(); })), rows(page, phase), overTime(page, phase), where(page, phase)];
 		fill(main, sections);
 		fill(nav, h("ul", null, sections.filter(each => each.id).map(each => h("li", null, h("a", { href: `#${each.id}` }, each.querySelector("h2").textContent)))));
 		page.drawing = false;

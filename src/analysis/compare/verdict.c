@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The verdict on the whole, which sentence and exit code of every view are made of. It is that of
+ * the metric that was asked for: of its rows, the first one that differs decides. By default these
+ * are all rows of the whole, in this order: decode, first by its tokens/s and then by its typical
+ * steps, which disturbances do not reach; wall time; the other phases; the first token; and the
+ * time between steps. A number that the user has the program print decides alone.
+ */
+#include "analysis/compare/compare.h"
+
+#include <math.h>
+#include <stdint.h>
+
+static const struct place {
+	enum compare_metric metric;
+	enum compare_measure measure;
+	int phase;
+} order[COMPARE_PLACES] = {
+	{COMPARE_BY_PRINTED, COMPARE_PRINTED, -1},
+	{COMPARE_BY_DECODE, COMPARE_RATE, STEP_DECODE},
+	{COMPARE_BY_DECODE, COMPARE_TIME, STEP_DECODE},
+	{COMPARE_BY_WALL, COMPARE_WALL, -1},
+	{COMPARE_BY_PREFILL, COMPARE_RATE, STEP_PREFILL},
+	{COMPARE_BY_PREFILL, COMPARE_TIME, STEP_PREFILL},
+	{COMPARE_BY_MIXED, COMPARE_RATE, STEP_MIXED},
+	{COMPARE_BY_MIXED, COMPARE_TIME, STEP_MIXED},
+	{COMPARE_BY_FIRST_TOKEN, COMPARE_TTFT, -1},
+	{COMPARE_BY_DECODE, COMPARE_ELAPSED, STEP_DECODE},
+	{COMPARE_BY_PREFILL, COMPARE_ELAPSED, STEP_PREFILL},
+	{COMPARE_BY_MIXED, COMPARE_ELAPSED, STEP_MIXED},
+};
+
+size_t compare_order(const struct compare_row *row)
+{
+	for (size_t i = 0; i < COMPARE_PLACES && !row->name; i++)
+		if (row->measure == order[i].measure && row->phase == order[i].phase)
+			return i;
+	return SIZE_MAX;
+}
+
+/* NULL: there is none, or it has no effect. */
+static const struct compare_row *row_at(const struct compare *c, size_t place)
+{
+	const struct compare_row *row = compare_find(c, order[place].phase, order[place].measure);
+
+	return row && !isnan(row->difference.effect) ? row : NULL;
+}
+
+/* Who has the program print a number asks for that number. */
+static enum compare_metric metric_of(const struct compare *c, enum compare_metric metric)
+{
+	return metric == COMPARE_BY_DEFAULT && row_at(c, 0) ? COMPARE_BY_PRINTED : metric;
+}
+
+static bool is_asked(enum compare_metric metric, size_t place)
+{
+	return metric == COMPARE_BY_DEFAULT || order[place].metric == metric;
+}
+
+static const struct compare_row *deciding(const struct compare *c, enum compare_metric metric)
+{
+	const struct compare_row *first = NULL;
+
+	for (size_t i = 0; i < COMPARE_PLACES; i++) {
+		const struct compare_row *row = is_asked(metric, i) ? row_at(c, i) : NULL;
+		if (row && difference_differs(&row->difference))
+			return row;
+		first = first ? first : row;
+	}
+	return first;
+}
+
+void compare_judge(struct compare *c, enum compare_metric metric)
+{
+	c->by = deciding(c, metric_of(c, metric));
+	c->verdict = c->by ? c->by->difference.verdict : COMPARE_UNSURE;
+	c->is_mixed = false;
+	for (size_t i = 0; i < COMPARE_PLACES && c->by && difference_differs(&c->by->difference);
+		i++) {
+		const struct compare_row *row = row_at(c, i);
+		c->is_mixed |= row && difference_differs(&row->difference) &&
+			       row->difference.verdict != c->verdict;
+	}
+}
+
+bool compare_is_settled(const struct compare *c, enum compare_metric metric, bool all)
+{
+	bool any = false, is_decided = false;
+
+	metric = metric_of(c, metric);
+	for (size_t i = 0; i < COMPARE_PLACES; i++) {
+		const struct compare_row *row = row_at(c, i);
+		bool differs = row && difference_differs(&row->difference);
+		bool is_told = differs || (row && row->difference.verdict == COMPARE_SAME);
+		if (!row)
+			continue;
+		if (!is_told && (is_asked(metric, i) ? !is_decided || all : all))
+			return false;
+		any |= is_asked(metric, i);
+		is_decided |= is_asked(metric, i) && differs;
+	}
+	return any;
+}
+
+const char *compare_metric_name(enum compare_metric metric)
+{
+	static const char *const names[] = {
+		[COMPARE_BY_DEFAULT] = "default",
+		[COMPARE_BY_PRINTED] = "printed",
+		[COMPARE_BY_DECODE] = "decode",
+		[COMPARE_BY_WALL] = "wall",
+		[COMPARE_BY_PREFILL] = "prefill",
+		[COMPARE_BY_MIXED] = "mixed",
+		[COMPARE_BY_FIRST_TOKEN] = "first-token",
+	};
+
+	return (size_t)metric < sizeof(names) / sizeof(*names) ? names[metric] : NULL;
+}
