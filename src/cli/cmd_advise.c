@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analysis/advise/advise.h"
@@ -31,10 +32,10 @@
 
 struct arguments {
 	struct matrix matrix;
-	const char *keep;
+	const char *keep, *db;
 	unsigned long runs;
 	int goal;
-	bool json, quiet;
+	bool json, quiet, no_history;
 };
 
 struct advising {
@@ -44,6 +45,7 @@ struct advising {
 	size_t settings, measured, runs, repeated, disturbed;
 	bool *is_failed; /* by setting */
 	char *directory, *output, *faults;
+	char *batch; /* of its runs in the history */
 	uint32_t cpus, layers; /* from the recording of the base; 0: not known */
 	uint64_t prompt;       /* its longest prefill, in tokens */
 	uint64_t begin_ns;
@@ -264,6 +266,16 @@ static char *record(
 	return fault;
 }
 
+/* Keeps a run in the history, where all runs of a setting are one batch. */
+static void keep_run(struct advising *a, size_t setting, struct history_run *entry)
+{
+	SCOPED char *batch = xasprintf("%s/%zu", a->batch, setting);
+
+	history_entry_text(&entry->batch, batch);
+	if (!a->arguments.no_history)
+		history_runs_keep(a->arguments.db, entry);
+}
+
 static void run_setting(struct advising *a, size_t setting)
 {
 	const struct matrix *matrix = &a->arguments.matrix;
@@ -284,6 +296,7 @@ static void run_setting(struct advising *a, size_t setting)
 		SCOPED char *line = program_line(command);
 		note_fault(a, setting, line, fault);
 	} else {
+		keep_run(a, setting, &entry);
 		xcheck(advise_add(a->model, at, &entry));
 		history_run_fini(&entry);
 	}
@@ -666,6 +679,7 @@ static void clean_up(struct advising *a)
 	run_list_free(a->words);
 	free(a->is_failed);
 	free(a->faults);
+	free(a->batch);
 }
 
 /* The command. */
@@ -688,6 +702,8 @@ static const struct cli_option option_table[] = {
 	{"runs", "N", "of each setting that is run (default: 3)", option_number, OF(runs), .low = 1,
 		.high = 1000},
 	{"keep", "DIR", "keep the recordings there; made if it is missing", option_text, OF(keep)},
+	{"no-history", NULL, "do not keep the runs in the history", option_flag, OF(no_history)},
+	{"db", "WHERE", "the history (default: BRICK_DB)", option_text, OF(db)},
 	{"json", NULL, "as JSON (schema brick/advise/1)", option_flag, OF(json)},
 	{"quiet", NULL, "no progress", option_flag, OF(quiet), .letter = 'q'},
 	OPTION_HELP,
@@ -698,6 +714,8 @@ static int run_advise(int argc, char **argv)
 	struct advising a = {
 		.arguments = {.runs = 3, .goal = ADVISE_ALL}, .begin_ns = monotonic_ns()};
 
+	a.batch = xasprintf(
+		"advise-%llx-%x", (unsigned long long)time(NULL), (unsigned)getpid());
 	options_parse(&command_advise, &a.arguments, argc, argv);
 	if (optind == argc)
 		die_usage("advise", "which command, or which recordings?");

@@ -159,6 +159,21 @@ static void find_programs(struct programs *programs, const struct history_runs *
 	}
 }
 
+/* The option whose value a row begins with: "-t"; "" if it begins with another word. Caller frees. */
+static char *option_before(const char *command, size_t begin)
+{
+	size_t word = begin, before;
+
+	while (word > 0 && command[word - 1] != ' ')
+		word--;
+	before = word > 0 ? word - 1 : 0;
+	while (before > 0 && command[before - 1] != ' ')
+		before--;
+	return word && command[before] == '-' && command[begin] != '-'
+		       ? xasprintf("%.*s", (int)(word - before), command + before)
+		       : xstrdup("");
+}
+
 static void add_row(struct table *table, size_t place, const struct history_run *run,
 	const struct program *program)
 {
@@ -166,6 +181,7 @@ static void add_row(struct table *table, size_t place, const struct history_run 
 	size_t begin = program->differ ? program->begin : 0;
 	size_t end = program->differ ? program->end : 0;
 	int own = (int)(strlen(run->command) - begin - end);
+	SCOPED char *option = option_before(run->command, begin);
 
 	table_row(table, STYLE_PLAIN);
 	table_format(table, "%zu", place);
@@ -178,7 +194,7 @@ static void add_row(struct table *table, size_t place, const struct history_run 
 	table_cell(table, labels);
 	table_cell(table, run->engine);
 	table_cell(table, run->model);
-	table_format(table, "%s%.*s%s", begin ? "... " : "", own, run->command + begin,
+	table_format(table, "%s%s%.*s%s", begin ? "... " : "", option, own, run->command + begin,
 		end ? " ..." : "");
 }
 
@@ -394,6 +410,7 @@ static void choose(struct choice *choice, struct history_store *store,
 {
 	size_t kept = 0;
 
+	filter->kind = filter->kind ? filter->kind : HISTORY_TIMED;
 	history_runs_check(store, history_store_workloads(store, filter, take_workload, choice));
 	struct trend_workload *chosen = &choice->chosen, *list = choice->left_out.items;
 	filter->workload = chosen->workload;

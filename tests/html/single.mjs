@@ -172,6 +172,9 @@ async function comparison() {
 			const row = got.find(([name]) => name === brick.name);
 			same(`${phase}: ${brick.name}`, row, [brick.name, ...["verdict", "effect", "points", "a_ns", "b_ns"].map(key => (brick[key] === null ? null : String(brick[key])))]);
 		}
+		await page.setViewportSize({ width: 1200, height: 900 });
+		const cut = await page.$eval("#rows .scroll", place => place.scrollWidth - place.clientWidth);
+		check("no column is cut at 1200 pixels", cut <= 1, cut);
 		same("a plot for each", await page.locator("#rows svg.interval").count(), got.length);
 	}
 	await page.locator("label[for=phase-decode]").click();

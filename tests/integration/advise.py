@@ -16,8 +16,11 @@ ENGINE = [os.path.join(BUILD, "bin", "brick-llama"), "--libs", os.path.join(BUIL
           os.path.join(TMP, "model.gguf"), "--prompt-tokens", "64", "--predict", "6"]
 
 
-def advise(*args, code=0):
-    done = subprocess.run([BRICK, "advise", "-q", *args], env=environment(), capture_output=True, timeout=300, check=False)
+DB = os.path.join(TMP, "advise.db")
+
+
+def advise(*args, code=0, **changes):
+    done = subprocess.run([BRICK, "advise", "-q", *args], env=environment(**changes), capture_output=True, timeout=300, check=False)
     if done.returncode != code:
         fail(f"advise {args}: exit {done.returncode}: {done.stderr}")
     return done.stdout.decode(), done.stderr.decode()
@@ -31,7 +34,11 @@ def rows_of(answer):
 def check_command():
     """Threads, ubatch and the cache's type are found beside what --param names."""
     answer = json.loads(advise("--json", "--runs", "1", "--param", "f=on,off", "--", *ENGINE, "--threads", "1",
-                               "--ubatch=64", "--cache-type", "f16", "--flash", "{f}")[0])
+                               "--ubatch=64", "--cache-type", "f16", "--flash", "{f}", BRICK_DB=DB)[0])
+    kept = json.loads(brick("history", "list", "--json", "--all", BRICK_DB=DB)[0])["runs"]
+    expect("its runs are in the history", len(kept), answer["runs"])
+    expect_true(f"by setting: {kept[0]}", all(run["batch"].startswith("advise-") for run in kept)
+                and len({run["batch"] for run in kept}) > 3)
     rows = rows_of(answer)
     expect("what it is", answer["base"], "f=on threads=1 ubatch=64 cache-type=f16")
     expect_true(f"all combinations: {list(rows)}", {"f=on threads=1 ubatch=32 cache-type=q8_0",

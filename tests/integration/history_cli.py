@@ -174,6 +174,15 @@ def check_plot():
     check_list({"0", "300"})
     ask("bench", "-q", "--runs", "1", "--plain", "--", "/bin/true")
     check_list({"0", "300", "/bin/true"})  # another program's command has nothing in common with these
+    newest = answer("history", "plot", "--brick", "DownProjection")
+    expect("a plain run is no workload to plot", newest["workload"], plot["workload"])
+    expect("nor one of hosts", answer("history", "hosts")["hosts"][0]["runs"], SIDE)
+    for number in ("11", "22"):
+        ask("bench", "-q", "--runs", "1", "--plain", "--", "/bin/echo", "-t", number, "-x", "same")
+    text = ask("history", "list")[0].decode()
+    expect_true(f"options keep their names:\n{text}", "... -t 11 ..." in text and "... -t 22 ..." in text)
+    for _ in range(2):
+        ask("history", "rm", "@1")
     ask("history", "rm", "@last")
     expect("filtered", len(runs("--command", "own 300")), SIDE)
     text = ask("history", "plot", "--layer", "1")[0].decode()

@@ -141,7 +141,7 @@ def steps_for_browser(path, numbers):
 def compared():
     sides = [[], []]
     for i in range(4):
-        for side, more in ((0, []), (1, ["20"])):
+        for side, more in ((0, []), (1, ["20", "KernelWithAVeryLongName" * 4])):
             path = os.path.join(TMP, f"{'ab'[side]}{i}.pftrace")
             subprocess.run([COMPARED, path, *more], check=True, timeout=60)
             sides[side].append(path)

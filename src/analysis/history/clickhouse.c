@@ -654,7 +654,9 @@ static void add_label_filter(struct query *q, const char *label)
 
 static void add_kind(struct query *q, const char *column, const char *kind)
 {
-	if (kind)
+	if (kind && !strcmp(kind, HISTORY_TIMED))
+		query_add(q, " AND %s NOT IN ('floor', 'plain')", column);
+	else if (kind)
 		add_equal(q, column, kind);
 	else
 		query_add(q, " AND %s != 'floor'", column);

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include "analysis/history/history_run.h"
 
+/* As the kind of a filter: all runs whose tokens were timed, neither plain ones nor floors. */
+#define HISTORY_TIMED "timed"
+
 /* Selects runs; all zero: all but floors, which are no runs. */
 struct history_filter {
 	const char *id;					  /* the digits that it begins with */

@@ -40,7 +40,7 @@ function plot(row, scale, threshold) {
 }
 
 const columns = (by, scale, threshold) => [
-	{ key: "name", title: label(by.replace(/s$/, "")), text: true, get: row => row.name },
+	{ key: "name", title: label(by.replace(/s$/, "")), text: true, get: row => row.name, show: value => h("span", null, value) },
 	{ key: "interval", title: `Interval, ±${format.percent(scale)}`, get: row => row.effect, show: (_, row) => plot(row, scale, threshold) },
 	{ key: "verdict", title: "Verdict", text: true, get: row => row.verdict, show: value => h("span", { class: `verdict ${value}` }, value) },
 	{ key: "effect", title: "Change", get: row => row.effect, show: (_, row) => row.said_effect },
