@@ -45,7 +45,7 @@ struct advising {
 	size_t settings, measured, runs, repeated, disturbed;
 	bool *is_failed; /* by setting */
 	char *directory, *output, *faults;
-	char *batch; /* of its runs in the history */
+	char *batch;	       /* of its runs in the history */
 	uint32_t cpus, layers; /* from the recording of the base; 0: not known */
 	uint64_t prompt;       /* its longest prefill, in tokens */
 	uint64_t begin_ns;
@@ -714,8 +714,7 @@ static int run_advise(int argc, char **argv)
 	struct advising a = {
 		.arguments = {.runs = 3, .goal = ADVISE_ALL}, .begin_ns = monotonic_ns()};
 
-	a.batch = xasprintf(
-		"advise-%llx-%x", (unsigned long long)time(NULL), (unsigned)getpid());
+	a.batch = xasprintf("advise-%llx-%x", (unsigned long long)time(NULL), (unsigned)getpid());
 	options_parse(&command_advise, &a.arguments, argc, argv);
 	if (optind == argc)
 		die_usage("advise", "which command, or which recordings?");

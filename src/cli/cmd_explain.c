@@ -53,9 +53,11 @@ const struct cli_command command_explain = {
 	.run = run_explain,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Say what a performance engineer would say of a recording: causes of lost time, "
-		 "what costs most first, each with its cost per token, the evidence, what to try, "
-		 "and the command that shows it.",
+	.about =
+		"Say what a performance engineer would say of a recording: causes of lost time, "
+		"what costs most first (a choice of yours, such as a long context, as if it cost a "
+		"quarter), each with its cost per token, the evidence, what to try and what to "
+		"expect of it, and the command that shows it.",
 	.notes = "What is below 2 % of a phase is no finding. Rooflines need 'brick ceilings' to "
 		 "have been run once on the machine.",
 	.options = option_table,

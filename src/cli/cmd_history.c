@@ -159,7 +159,8 @@ static void find_programs(struct programs *programs, const struct history_runs *
 	}
 }
 
-/* The option whose value a row begins with: "-t"; "" if it begins with another word. Caller frees. */
+/* The option whose value a row begins with: "-t"; "" if it begins with another word. Caller frees.
+ */
 static char *option_before(const char *command, size_t begin)
 {
 	size_t word = begin, before;

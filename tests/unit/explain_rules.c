@@ -108,6 +108,35 @@ static void nothing_wrong(void **state)
 	forget();
 }
 
+/* Another way has its own expectation, and is not told where it is slower everywhere. */
+static void other_ways(void **state)
+{
+	const struct wrong crowd = {
+		.preempted = 300, .others = 40, .wait = 1, .usable = 1, .crowd = 400};
+	const struct wrong team = {.wait = 1};
+	const struct finding anew = {.rule = FINDING_threads_anew, .phase = STEP_DECODE};
+	(void)state;
+
+	ask(&crowd);
+	words_of(&findings.list[0]);
+	assert_string_equal(words.other, "run -t 1");
+	const struct explain_phase *decode = &facts.phases[STEP_DECODE];
+	uint64_t ns = finding_with_threads_ns(decode, EXPLAIN_STEPS, words.other_threads);
+	assert_int_equal(
+		ns / US, 799 + (decode->elapsed_ns - decode->wall_ns) / EXPLAIN_STEPS / US);
+	forget();
+	ask(&team);
+	words_of(&anew);
+	assert_string_equal(words.other, "");
+	assert_null(strstr(words.advice, "-t 1"));
+	forget();
+	const struct wrong vocabulary = {.vocabulary = 900};
+	ask(&vocabulary);
+	words_of(&findings.list[0]);
+	assert_int_equal(words.expected_ns, 0); /* a smaller type does not take it away */
+	forget();
+}
+
 static void threads(void **state)
 {
 	(void)state;
@@ -387,6 +416,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_wrong),
 		cmocka_unit_test(threads),
+		cmocka_unit_test(other_ways),
 		cmocka_unit_test(devices),
 		cmocka_unit_test(tokens),
 		cmocka_unit_test(what_batches_gain),

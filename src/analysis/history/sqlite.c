@@ -156,15 +156,15 @@ static int expire(struct history_store *store, uint64_t before_ns, uint64_t *cou
 /* Questions. */
 
 /* Selects the runs that match a filter. A NULL parameter matches all; they are ?1 to ?12. */
-#define RUNS_OF_FILTER                                                                          \
-	"(SELECT * FROM runs r WHERE (?1 IS NULL OR substr(id, 1, length(?1)) = ?1)"            \
-	" AND (?2 IS NULL OR number IN (SELECT run FROM labels WHERE label = ?2))"              \
-	" AND (?3 IS NULL OR batch = ?3) AND (?4 IS NULL OR host = ?4)"                         \
-	" AND CASE WHEN ?5 IS NULL THEN kind != 'floor' WHEN ?5 = '" HISTORY_TIMED              \
-	"' THEN kind NOT IN ('floor', 'plain') ELSE kind = ?5 END"                              \
-	" AND (?6 IS NULL OR engine = ?6)"                                                      \
-	" AND (?7 IS NULL OR instr(model, ?7)) AND (?8 IS NULL OR instr(command, ?8))"          \
-	" AND (?9 IS NULL OR workload = ?9) AND (?10 IS NULL OR cpu = ?10)"                     \
+#define RUNS_OF_FILTER                                                                 \
+	"(SELECT * FROM runs r WHERE (?1 IS NULL OR substr(id, 1, length(?1)) = ?1)"   \
+	" AND (?2 IS NULL OR number IN (SELECT run FROM labels WHERE label = ?2))"     \
+	" AND (?3 IS NULL OR batch = ?3) AND (?4 IS NULL OR host = ?4)"                \
+	" AND CASE WHEN ?5 IS NULL THEN kind != 'floor' WHEN ?5 = '" HISTORY_TIMED     \
+	"' THEN kind NOT IN ('floor', 'plain') ELSE kind = ?5 END"                     \
+	" AND (?6 IS NULL OR engine = ?6)"                                             \
+	" AND (?7 IS NULL OR instr(model, ?7)) AND (?8 IS NULL OR instr(command, ?8))" \
+	" AND (?9 IS NULL OR workload = ?9) AND (?10 IS NULL OR cpu = ?10)"            \
 	" ORDER BY start_ns DESC, id DESC LIMIT ?11 OFFSET ?12)"
 
 #define LABELS_OF_RUN "(SELECT coalesce(group_concat(label), '') FROM labels WHERE run = r.number)"

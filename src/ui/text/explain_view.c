@@ -75,8 +75,10 @@ WORDS(affinity)
 		"%zu threads of the program took part, and its mask leaves it %u of the machine's "
 		"%u CPUs; the cost is what it took longer than on %zu of them",
 		threads, finding->of.crowd.cpus, online, threads < online ? threads : online);
-	fill(advice, "let it run on %zu CPUs (taskset, the cgroup's cpuset), or run -t %u",
-		threads < online ? threads : online, finding->of.crowd.cpus);
+	fill(advice, "let it run on %zu CPUs (taskset, the cgroup's cpuset)",
+		threads < online ? threads : online);
+	fill(other, "run -t %u", finding->of.crowd.cpus);
+	w->other_threads = finding->of.crowd.cpus;
 	say_others(w, f);
 }
 
@@ -105,9 +107,9 @@ WORDS(cpu_quota)
 		"the control group of the program was throttled for %s of CPU time, and its "
 		"threads were off their CPUs meanwhile",
 		units_time(held, f->run->machine.throttled_ns));
-	fill(advice, "raise the quota (cpu.max, docker --cpus, a pod's limit) or run %u thread%s",
-		permille >= 2000 ? (unsigned)(permille / 1000) : 1,
-		plural_s(permille >= 2000 ? permille / 1000 : 1));
+	fill(advice, "raise the quota (cpu.max, docker --cpus, a pod's limit)");
+	w->other_threads = permille >= 2000 ? (uint32_t)(permille / 1000) : 1;
+	fill(other, "run %u thread%s", w->other_threads, plural_s(w->other_threads));
 	fill(show, "brick path");
 	(void)phase;
 }
@@ -171,8 +173,8 @@ WORDS(memory_limit)
 		units_bytes(limit, f->run->machine.memory_limit_bytes),
 		units_bytes(model, f->model_bytes),
 		(unsigned long long)f->run->machine.major_faults);
-	fill(advice,
-		"raise the limit (memory.max, docker --memory), or take a smaller quantisation");
+	fill(advice, "raise the limit (memory.max, docker --memory)");
+	fill(other, "take a smaller quantisation");
 }
 
 WORDS(cold_pages)
@@ -220,7 +222,9 @@ WORDS(threads_anew)
 		units_time(start, finding->of.threads_anew.start_ns),
 		units_time(end, finding->of.threads_anew.join_ns),
 		off_ns ? ", others preempted for " : "", off_ns ? units_time(off, off_ns) : "");
-	fill(advice, "attach a pool of threads (llama_attach_threadpool), or run -t 1");
+	fill(advice, "attach a pool of threads (llama_attach_threadpool)");
+	fill(other, "run -t 1");
+	w->other_threads = 1;
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
 
@@ -409,9 +413,8 @@ WORDS(mixed)
 		(unsigned long long)finding->of.mixed.steps,
 		(unsigned long long)finding->of.mixed.output_tokens,
 		(unsigned long long)finding->of.mixed.prompt_tokens);
-	fill(advice,
-		"smaller chunks of prompts beside decoding (-ub, -b), or prompts on an instance "
-		"of their own");
+	fill(advice, "evaluate prompts on an instance of their own");
+	fill(other, "smaller chunks of prompts beside decoding (-ub, -b)");
 	fill(show, "brick report --by phase");
 	(void)f, (void)phase;
 }
@@ -676,6 +679,35 @@ WORDS(unattributed)
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
 
+/* The tokens of a phase; 0: it has no steps. */
+static uint64_t tokens_of(const struct explain_facts *f, int p)
+{
+	return f->phases[p].summary ? explain_tokens(f, (enum step_phase)p) : 0;
+}
+
+uint64_t finding_with_threads_ns(
+	const struct explain_phase *phase, uint64_t tokens, uint32_t threads)
+{
+	if (!phase->summary || !tokens || phase->queue || !phase->team_ns)
+		return 0;
+	return (explain_ideal_ns(phase, threads) + phase->elapsed_ns - phase->wall_ns) / tokens;
+}
+
+/* True if some phase would be faster with so many threads, or nobody knows. */
+static bool helps_with(const struct explain_facts *f, uint32_t threads)
+{
+	bool is_known = false;
+
+	for (int p = 0; p < STEP_WARM_UP && threads; p++) {
+		uint64_t tokens = tokens_of(f, p);
+		uint64_t ns = finding_with_threads_ns(&f->phases[p], tokens, threads);
+		if (ns && ns < f->phases[p].elapsed_ns / tokens)
+			return true;
+		is_known |= ns != 0;
+	}
+	return !is_known;
+}
+
 void finding_words(struct finding_words *words, const struct explain_facts *facts,
 	const struct finding *finding)
 {
@@ -691,8 +723,12 @@ void finding_words(struct finding_words *words, const struct explain_facts *fact
 	uint64_t tokens = explain_tokens(facts, finding->phase);
 	*words = (struct finding_words){0};
 	rules[finding->rule](words, facts, phase, finding);
-	/* the CPU has the work of a device to do then */
-	bool is_known = finding->rule != FINDING_software_device;
+	/* the CPU has the work of a device to do then; a smaller type leaves a part of the product
+	 */
+	bool is_known =
+		finding->rule != FINDING_software_device && finding->rule != FINDING_vocabulary;
+	if (*words->other && !helps_with(facts, words->other_threads))
+		*words->other = '\0';
 	if (is_known && tokens && finding->cost_ns && finding->cost_ns < phase->elapsed_ns)
 		words->expected_ns = (phase->elapsed_ns - finding->cost_ns) / tokens;
 }
@@ -752,8 +788,11 @@ static void print_costs(const struct explain_facts *facts, const struct finding 
 	units_percent(
 		part, explain_share(finding->cost_ns, facts->phases[finding->phase].elapsed_ns));
 	if (finding->cost_ns)
-		tell(line, "%s a token, %s of %s (%s)", token, part, name,
-			finding_certainty_name(finding->certainty));
+		tell(line, "%s a token, %s of %s (%s%s)", token, part, name,
+			finding_certainty_name(finding->certainty),
+			finding_rule_kind(finding->rule) == FINDING_CHOICE
+				? "; a choice, ranked as a quarter of it"
+				: "");
 	else
 		tell(line, "nothing that could be saved in %s", name);
 }
@@ -799,6 +838,30 @@ static void print_expected(const struct explain_facts *facts, const struct findi
 		has_others ? step_phase_name(finding->phase) : "", more);
 }
 
+/* Prints the other way, and what each phase would take. */
+static void print_other(const struct explain_facts *facts, const struct finding_words *words,
+	const struct terminal *terminal)
+{
+	const char *line = "  expect";
+
+	tell("  or", "%s", words->other);
+	for (int p = STEP_WARM_UP; p-- > 0;) {
+		const struct explain_phase *phase = &facts->phases[p];
+		uint64_t tokens = tokens_of(facts, p), now_ns;
+		uint64_t ns = finding_with_threads_ns(phase, tokens, words->other_threads);
+		char with[UNITS_BYTES], without[UNITS_BYTES];
+		if (!words->other_threads || !ns)
+			continue;
+		now_ns = phase->elapsed_ns / tokens;
+		tell(line, "%s a token instead of %s in %s%s", units_time(with, ns),
+			units_time(without, now_ns), step_phase_name(p),
+			ns > now_ns ? ": slower" : "");
+		line = "  and";
+	}
+	if (!strcmp(line, "  expect"))
+		tell(line, "what that gives is not known from this recording");
+}
+
 /* With the findings of the same rule in other phases. */
 static void print_finding(const struct explain_facts *facts, const struct findings *findings,
 	const struct finding *finding, const struct terminal *terminal)
@@ -828,6 +891,8 @@ static void print_finding(const struct explain_facts *facts, const struct findin
 			print_expected(facts, findings, f, terminal, has_others, line);
 			line = "  and";
 		}
+	if (*words.other)
+		print_other(facts, &words, terminal);
 	tell("  see", "%s %s", words.show, facts->run->path);
 }
 
@@ -913,6 +978,22 @@ static json_t *phase_json(const struct explain_phase *phase, int p, uint64_t exp
 	return object;
 }
 
+/* Another way, with the time that a token of each phase would take. */
+static json_t *other_json(const struct explain_facts *facts, const struct finding_words *words)
+{
+	json_t *object = json_object(), *expected = json_object();
+
+	json_put(object, "try", json_text(words->other));
+	for (int p = 0; p < STEP_WARM_UP && words->other_threads; p++) {
+		uint64_t ns = finding_with_threads_ns(
+			&facts->phases[p], tokens_of(facts, p), words->other_threads);
+		if (ns)
+			json_put(expected, step_phase_name(p), json_number(ns));
+	}
+	json_put(object, "expected_per_token_ns", expected);
+	return object;
+}
+
 static json_t *finding_json(const struct explain_facts *facts, const struct finding *finding)
 {
 	const struct explain_phase *phase = &facts->phases[finding->phase];
@@ -931,6 +1012,8 @@ static json_t *finding_json(const struct explain_facts *facts, const struct find
 	json_put(object, "try", json_text(words.advice));
 	json_put(object, "expected_per_token_ns",
 		words.expected_ns ? json_number(words.expected_ns) : json_null());
+	if (*words.other)
+		json_put(object, "or", other_json(facts, &words));
 	json_put(object, "overlaps",
 		finding->overlaps ? json_number(finding->overlaps) : json_null());
 	json_put(object, "see", json_text(words.show));

@@ -15,8 +15,15 @@ enum { EXPLAIN_JSON_BYTES = 8192 };
 struct finding_words {
 	char what[128], evidence[384], advice[192];
 	char show[48];	      /* the command that shows it, without the recording */
-	uint64_t expected_ns; /* a token's time without it; 0: not known */
+	uint64_t expected_ns; /* a token's time when one follows the advice; 0: not known */
+	char other[128];      /* another way, with an expectation of its own; "": there is none */
+	uint32_t
+		other_threads; /* that it runs with, in all phases; 0: what it gives is not known */
 };
+
+/* A token's time in a phase with so many threads that never wait; 0: not known. */
+uint64_t finding_with_threads_ns(
+	const struct explain_phase *phase, uint64_t tokens, uint32_t threads);
 
 void finding_words(struct finding_words *words, const struct explain_facts *facts,
 	const struct finding *finding);
