@@ -3,6 +3,7 @@
 #include "cli/foresight.h"
 
 #include <ctype.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <string.h>
@@ -10,53 +11,76 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/needles.h"
 #include "base/path_name.h"
 #include "base/scope.h"
 #include "cli/die.h"
 #include "record/inject/inject.h"
 
-enum { MOST_BYTES = 1 << 28 }; /* of a file that are read */
-
-struct bytes {
-	void *data; /* NULL: there are none, or they cannot be read */
-	size_t count;
+enum {
+	MOST_BYTES = 1 << 28, /* of a file that are read */
+	MOST_PARTS = 64,      /* of a program's code */
 };
 
-static struct bytes bytes_open(const char *path)
+/* What is looked for in a file's bytes: first what concerns ggml and us, then the attachers' names.
+ */
+enum { OF_GRAPHS, OF_CONTEXTS, OF_BACKENDS, OF_ASSERTS, OF_US, OF_ATTACHERS };
+
+static const char *const own_texts[OF_ATTACHERS] = {[OF_GRAPHS] = "ggml_graph_compute",
+	[OF_CONTEXTS] = "ggml_init",
+	[OF_BACKENDS] = "ggml_backend",
+	[OF_ASSERTS] = "GGML_ASSERT(",
+	[OF_US] = "BRICK_SESSION_DIR"};
+
+/* The bytes of a file that are code: no name stands there, and they are half of a large program. */
+static size_t code_of(const Elf64_Ehdr *header, size_t bytes, Elf64_Phdr code[MOST_PARTS])
+{
+	const Elf64_Phdr *parts = (const void *)((const char *)header + header->e_phoff);
+	bool has_constants = false;
+	size_t count = 0;
+
+	if (bytes < sizeof(*header) || memcmp(header->e_ident, ELFMAG, SELFMAG) ||
+		header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_phnum > MOST_PARTS ||
+		header->e_phoff % 8 || header->e_phoff > bytes ||
+		header->e_phnum * sizeof(*parts) > bytes - header->e_phoff)
+		return 0;
+	for (int i = 0; i < header->e_phnum; i++) {
+		has_constants |= parts[i].p_type == PT_LOAD && parts[i].p_flags == PF_R;
+		if (parts[i].p_type == PT_LOAD && parts[i].p_flags & PF_X &&
+			parts[i].p_offset <= bytes &&
+			parts[i].p_filesz <= bytes - parts[i].p_offset)
+			code[count++] = parts[i];
+	}
+	return has_constants ? count : 0;
+}
+
+/* Bit i: texts[i] of the set is in the file, as in its tables of symbols, or what it opens by name.
+ */
+static uint64_t file_holds(const char *path, const struct needles *set)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct bytes bytes = {0};
+	Elf64_Phdr code[MOST_PARTS];
+	uint64_t found = 0;
 	struct stat st;
 
 	if (fd < 0)
-		return bytes;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
-		bytes.count = st.st_size < MOST_BYTES ? (size_t)st.st_size : MOST_BYTES;
-		bytes.data = mmap(NULL, bytes.count, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (bytes.data == MAP_FAILED)
-			bytes.data = NULL;
-	}
+		return 0;
+	bool is_file = !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0;
+	size_t bytes = !is_file ? 0 : st.st_size < MOST_BYTES ? (size_t)st.st_size : MOST_BYTES;
+	char *data = bytes ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
 	close(fd);
-	return bytes;
-}
-
-static void bytes_close(struct bytes *bytes)
-{
-	if (bytes->data)
-		munmap(bytes->data, bytes->count);
-}
-
-/* As a file's tables of symbols do, or what it opens by name. */
-static bool bytes_hold(const struct bytes *bytes, const char *text)
-{
-	return bytes->data && memmem(bytes->data, bytes->count, text, strlen(text));
-}
-
-static bool file_holds(const char *path, const char *text)
-{
-	SCOPED_BY(bytes_close) struct bytes bytes = bytes_open(path);
-
-	return bytes_hold(&bytes, text);
+	if (data == MAP_FAILED)
+		return 0;
+	size_t count = code_of((const void *)data, bytes, code), at = 0;
+	for (size_t i = 0; i < count; i++) { /* in the order of their addresses, thus of the file */
+		if (code[i].p_offset > at)
+			found |= needles_find(set, data + at, code[i].p_offset - at);
+		if (code[i].p_offset + code[i].p_filesz > at)
+			at = code[i].p_offset + code[i].p_filesz;
+	}
+	found |= needles_find(set, data + at, bytes - at);
+	munmap(data, bytes);
+	return found;
 }
 
 static bool is_ours(const char *path)
@@ -100,12 +124,13 @@ bool foresight_is_split(char *const *command, bool digests)
 	struct program_outlook outlook = {0};
 	struct program_files files;
 	struct program_ggml ggml;
+	struct needles graphs;
 
 	if (program_files_of_command(&files, command))
 		return false;
+	needles_init(&graphs, own_texts + OF_GRAPHS, 1);
 	for (size_t i = 0; i < files.paths.count && files.obstacle == INJECT_FINE; i++)
-		if (!is_ours(files.paths.items[i]) &&
-			file_holds(files.paths.items[i], "ggml_graph_compute") &&
+		if (!is_ours(files.paths.items[i]) && file_holds(files.paths.items[i], &graphs) &&
 			!program_ggml(&ggml, files.paths.items[i]))
 			add_ggml(&outlook, &files, i, &ggml);
 	program_files_fini(&files);
@@ -189,25 +214,42 @@ static char *reason_for(const struct program_files *files, const struct attacher
 	return why;
 }
 
-static char *reason_in(const struct bytes *bytes, const char *path, const struct attacher *a)
+/* Names that the table has, of libraries and variables, in its order. */
+static size_t names_of(const struct attacher *a, const char **names, size_t room)
 {
-	for (const char *const *name = a->libraries; name && *name; name++)
-		if (bytes_hold(bytes, *name))
-			return xasprintf("%s is named in %s", *name, path);
-	return a->variable && bytes_hold(bytes, a->variable)
-		       ? xasprintf("%s is named in %s", a->variable, path)
-		       : NULL;
+	size_t count = 0;
+
+	for (const char *const *name = a->libraries; name && *name && count < room; name++)
+		names[count++] = *name;
+	if (a->variable && count < room)
+		names[count++] = a->variable;
+	return count;
 }
 
-/* Each file is mapped once, for all that nothing speaks for so far. */
-static void look_into(struct foresight *f, const char *path)
+static void collect_names(struct needles *set)
 {
-	SCOPED_BY(bytes_close) struct bytes bytes = bytes_open(path);
+	const char *names[NEEDLES_MOST];
+	size_t count = OF_ATTACHERS;
+
+	memcpy(names, own_texts, sizeof(own_texts));
+	for (const struct attacher *const *a = attachers; *a; a++)
+		count += names_of(*a, names + count, NEEDLES_MOST - count);
+	needles_init(set, names, count);
+}
+
+/* Each file's bytes are gone through once, for all that nothing speaks for so far. */
+static void look_into(
+	struct foresight *f, const struct needles *set, uint64_t held, const char *path)
+{
+	const char *names[NEEDLES_MOST];
 
 	for (size_t i = 0; i < f->may.count; i++) {
 		struct foreseen *may = &f->may.items[i];
-		if (!may->why)
-			may->why = reason_in(&bytes, path, may->attacher);
+		size_t count = names_of(may->attacher, names, NEEDLES_MOST);
+		for (size_t k = 0; k < count && !may->why; k++)
+			for (size_t n = OF_ATTACHERS; n < set->count && !may->why; n++)
+				if (held >> n & 1 && !strcmp(names[k], set->texts[n]))
+					may->why = xasprintf("%s is named in %s", names[k], path);
 	}
 }
 
@@ -250,7 +292,8 @@ static void look_up_version(struct foreseen *may, const struct program_files *fi
 	}
 }
 
-static void foresee(struct foresight *f, const struct program_files *files)
+static void foresee(struct foresight *f, const struct program_files *files,
+	const struct needles *set, const uint64_t *held)
 {
 	size_t kept = 0;
 
@@ -260,7 +303,7 @@ static void foresee(struct foresight *f, const struct program_files *files)
 				(struct foreseen){.attacher = *a, .why = reason_for(files, *a)});
 	for (size_t i = 0; i < files->paths.count; i++)
 		if (!is_ours(files->paths.items[i]))
-			look_into(f, files->paths.items[i]);
+			look_into(f, set, held[i], files->paths.items[i]);
 	for (size_t i = 0; i < f->may.count; i++)
 		if (f->may.items[i].why)
 			f->may.items[kept++] = f->may.items[i];
@@ -271,19 +314,28 @@ static void foresee(struct foresight *f, const struct program_files *files)
 
 void foresight_of(struct foresight *f, const struct program_files *files)
 {
+	SCOPED uint64_t *held = xcalloc(files->paths.count, sizeof(*held));
+	SCOPED struct needles *set = xcalloc(1, sizeof(*set));
+
 	memset(f, 0, sizeof(*f));
 	f->ggml = xcalloc(files->paths.count, sizeof(*f->ggml));
+	collect_names(set);
 	for (size_t i = 0; i < files->paths.count; i++) {
 		const char *path = files->paths.items[i];
+		held[i] = file_holds(path, set);
 		if (i < files->own && !files->is_process)
 			f->has_libbrick |= path_is_called(path, "libbrick.so") ||
-					   (i == 0 && file_holds(path, "BRICK_SESSION_DIR"));
-		if (is_ours(path) || program_ggml(&f->ggml[i], path))
+					   (i == 0 && held[i] >> OF_US & 1);
+		/* a table of symbols takes long to be read */
+		if (is_ours(path) ||
+			!(held[i] & (1u << OF_GRAPHS | 1u << OF_CONTEXTS | 1u << OF_BACKENDS |
+					    1u << OF_ASSERTS)) ||
+			program_ggml(&f->ggml[i], path))
 			continue;
 		add_ggml(&f->outlook, files, i, &f->ggml[i]);
 	}
 	if (files->obstacle == INJECT_FINE)
-		foresee(f, files);
+		foresee(f, files, set, held);
 }
 
 void foresight_fini(struct foresight *f)
