@@ -6,8 +6,8 @@
  *
  * Most objects of most programs have nothing to do with ggml, so an object is judged cheaply first:
  * by its dynamic symbols and relocations, as the dynamic linker has them in memory; and if it
- * exports none of the functions, by whether its file, or a debug file of it, has a .symtab, and its
- * constants a word of ggml's.
+ * exports none of the functions, by whether its file, or a debug file of it, has a .symtab with a
+ * name of ggml's.
  */
 #include "attach/ggml/patched.h"
 
@@ -177,8 +177,9 @@ static enum kind kind_of(const struct dl_phdr_info *info, const char *path)
 	if (!is_linked && own.count)
 		return BINDS_ITSELF;
 	struct debug_file symbols;
-	/* the head of a file is read sooner than megabytes of constants */
-	return debug_file_find(&symbols, path) > 0 && (is_linked || mentions_ggml(info))
+	/* the names of its symbols are read sooner than megabytes of constants */
+	return debug_file_find(&symbols, path) > 0 &&
+			       (is_linked || debug_file_mentions(&symbols, "ggml_"))
 		       ? MAYBE_PATCHED
 		       : NOT_PATCHED;
 }

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/scope.h"
 #include "brick/error.h"
@@ -262,4 +264,29 @@ int debug_file_find(struct debug_file *found, const char *path)
 		is_found = search_by_id(found, &f) || search_by_link(found, &f, path);
 	close_object(&f);
 	return is_found;
+}
+
+bool debug_file_mentions(const struct debug_file *found, const char *text)
+{
+	struct object_file f;
+	bool is_there = false;
+
+	if (open_object(&f, found->path))
+		return false;
+	const Elf64_Shdr *symbols = section_of_type(&f, SHT_SYMTAB);
+	const Elf64_Shdr *names =
+		symbols && symbols->sh_link < f.count ? &f.sections[symbols->sh_link] : NULL;
+	struct stat st;
+	if (names && !fstat(f.fd, &st) && names->sh_offset < (uint64_t)st.st_size &&
+		names->sh_size <= (uint64_t)st.st_size - names->sh_offset) {
+		size_t before = names->sh_offset % CHUNK, bytes = before + names->sh_size;
+		char *data = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, f.fd,
+			(off_t)(names->sh_offset - before));
+		is_there = data != MAP_FAILED &&
+			   memmem(data + before, names->sh_size, text, strlen(text));
+		if (data != MAP_FAILED)
+			munmap(data, bytes);
+	}
+	close_object(&f);
+	return is_there;
 }

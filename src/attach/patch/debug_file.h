@@ -7,6 +7,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 
 enum { DEBUG_FILE_ID_BYTES = 64 };
 
@@ -21,3 +22,6 @@ struct debug_file {
  * 0: there are none. -errno, BRICK_EFORMAT: the file cannot be read.
  */
 int debug_file_find(struct debug_file *found, const char *path);
+
+/* Does any of its symbols' names hold the text? Of one that was found. */
+bool debug_file_mentions(const struct debug_file *found, const char *text);
