@@ -31,7 +31,15 @@
 #define UNMEASURED_NS 4000
 #define LASTS_NS 2000000000u
 
-enum { MAX_DOUBLINGS = 6, MAX_MS = 1000 };
+enum { MAX_DOUBLINGS = 6, MAX_MS = 1000, RATED_NS = 1000000 };
+
+/* The times since it was told last, over 1 ms at least: the turns of one moment tell no rate. */
+static uint64_t switch_rate(const struct switch_budget *b)
+{
+	uint64_t ns = b->unrated_ns > RATED_NS ? b->unrated_ns : RATED_NS;
+
+	return number_of_double((double)b->unrated * 1e9 / (double)ns);
+}
 
 static double limit_ns(unsigned cpus)
 {
@@ -53,13 +61,19 @@ static uint32_t ms_until(double ns)
 uint32_t switch_budget_spend(
 	struct switch_budget *b, uint64_t times, unsigned cpus, uint64_t now_ns)
 {
-	double passed_ns = now_ns > b->at_ns ? (double)(now_ns - b->at_ns) : 1;
+	uint64_t since_ns = now_ns > b->at_ns ? now_ns - b->at_ns : 0;
+	double passed_ns = since_ns ? (double)since_ns : 1;
 	double more_ns = (double)times * (double)each_ns(b) - SHARE * cpus * passed_ns;
 
 	b->debt_ns = b->debt_ns + more_ns > 0 ? b->debt_ns + more_ns : 0;
-	if (more_ns > 0) /* a quiet moment is not what the debt comes from */
-		b->per_s = number_of_double((double)times * 1e9 / passed_ns);
-	b->at_ns = now_ns;
+	b->unrated += times;
+	b->unrated_ns += since_ns;
+	if (b->unrated_ns >= RATED_NS) {
+		if (more_ns > 0) /* a quiet moment is not what the debt comes from */
+			b->per_s = switch_rate(b);
+		b->unrated = b->unrated_ns = 0;
+	}
+	b->at_ns += since_ns;
 	if (b->debt_ns <= 0 && now_ns - b->resumed_ns > LASTS_NS)
 		b->stops = 0;
 	if (b->debt_ns > limit_ns(cpus))
@@ -78,6 +92,7 @@ uint64_t switch_budget_stop(struct switch_budget *b, uint64_t now_ns)
 {
 	unsigned doublings = b->stops < MAX_DOUBLINGS ? b->stops : MAX_DOUBLINGS;
 
+	b->per_s = b->per_s ? b->per_s : switch_rate(b);
 	b->stops++;
 	b->debt_ns = 0;
 	return now_ns + ((uint64_t)PAUSE_NS << doublings);
@@ -86,6 +101,7 @@ uint64_t switch_budget_stop(struct switch_budget *b, uint64_t now_ns)
 void switch_budget_resume(struct switch_budget *b, uint64_t now_ns)
 {
 	b->at_ns = b->resumed_ns = now_ns;
+	b->unrated = b->unrated_ns = 0;
 }
 
 /*

@@ -27,10 +27,11 @@ enum off_cpu_when {
 
 /* Zero but for at_ns, when recording began. */
 struct switch_budget {
-	uint64_t at_ns;	     /* reckoned up to here */
-	uint64_t each_ns;    /* what one takes; 0: not measured, then more than it is anywhere */
-	uint64_t per_s;	     /* so many were there when the debt last grew */
-	uint64_t resumed_ns; /* 0: never stopped */
+	uint64_t at_ns;	  /* reckoned up to here */
+	uint64_t each_ns; /* what one takes; 0: not measured, then more than it is anywhere */
+	uint64_t per_s;	  /* so many were there when the debt last grew, for 1 ms or longer */
+	uint64_t unrated, unrated_ns; /* ... times and time that are not in it yet */
+	uint64_t resumed_ns;	      /* 0: never stopped */
 	double debt_ns;
 	unsigned stops; /* one soon after another */
 };

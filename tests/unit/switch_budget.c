@@ -63,6 +63,27 @@ static void it_is_looked_at_in_time(void **state)
 	assert_int_equal(b.per_s, 100000);
 }
 
+/* A recorder that was stopped takes several turns at once, of which one may be from before. */
+static void a_moment_tells_no_rate(void **state)
+{
+	struct switch_budget b = {.at_ns = 1, .each_ns = EACH_NS};
+	uint64_t at_ns = 1 + 100000000;
+
+	(void)state;
+	switch_budget_spend(&b, 2000, 1, at_ns);
+	assert_int_equal(b.per_s, 20000);
+	switch_budget_spend(&b, 4650, 1, at_ns - 5000000);
+	switch_budget_spend(&b, 350, 1, at_ns + 1000);
+	assert_int_equal(b.per_s, 20000);
+	switch_budget_spend(&b, 0, 1, at_ns + 1000);
+	switch_budget_spend(&b, 5000, 1, at_ns + 100000000);
+	assert_int_equal(b.per_s, 100000);
+	struct switch_budget first = {.at_ns = 1, .each_ns = EACH_NS};
+	assert_int_equal(switch_budget_spend(&first, 5000, 1, 1), 0);
+	switch_budget_stop(&first, 1);
+	assert_int_equal(first.per_s, 5000000);
+}
+
 static void what_one_costs_is_measured(void **state)
 {
 	struct switch_budget b = {.at_ns = 1};
@@ -101,6 +122,7 @@ int main(void)
 		cmocka_unit_test(few_go_on),
 		cmocka_unit_test(many_are_too_many),
 		cmocka_unit_test(it_is_looked_at_in_time),
+		cmocka_unit_test(a_moment_tells_no_rate),
 		cmocka_unit_test(what_one_costs_is_measured),
 		cmocka_unit_test(pauses_grow),
 	};
