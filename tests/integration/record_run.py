@@ -87,6 +87,11 @@ def preload(scratch):
     same(run.stdout.decode().strip(), expected, "LD_PRELOAD")
     run = record(out, *show, env=environment, options=["--attach", "none"])
     same(run.stdout.decode().strip(), "libc.so.6", "LD_PRELOAD with --attach none")
+    # a start script with a list of its own: what it starts gets ours in front of that
+    script = ["sh", "-c", "LD_PRELOAD=libm.so.6 sh -c 'echo $LD_PRELOAD'; LD_PRELOAD= sh -c 'echo $LD_PRELOAD'"]
+    run = record(out, *script, env=environment)
+    ours = expected.removesuffix(":libc.so.6")
+    same(run.stdout.decode().split("\n"), [f"{ours}:libm.so.6", "", ""], "LD_PRELOAD of a start script")
 
 
 def signals(scratch):
@@ -182,11 +187,25 @@ def clock(scratch):
     same(b"reads another clock" in run.stderr, lost == 1, "the message")
 
 
+def removed(scratch):
+    """Somebody removes a directory of ours while a program runs: that of its sessions, or the recording's."""
+    out = scratch.file("removed.pftrace")
+    run = record(out, "sh", "-c", f"rm -r $BRICK_SESSION_DIR; {PRODUCER} samples=5")
+    check(b"the recorder's directory was removed meanwhile" in run.stderr, run.stderr)
+    folder = scratch.file("folder")
+    os.mkdir(folder)
+    run = record(os.path.join(folder, "removed.pftrace"), "sh", "-c", f"{PRODUCER} samples=5; rm -r {folder}")
+    check(b"its directory " + folder.encode() + b"/ was removed meanwhile" in run.stderr, run.stderr)
+
+
 def nothing(scratch):
     out = scratch.file("nothing.pftrace")
     run = record(out, "true")
     check(b"nothing was attached: " in run.stderr, run.stderr)
+    check(b"no process recorded anything" in run.stderr and b"0 processes" not in run.stderr, run.stderr)
     check(not Trace(out).cut and Trace(out).last("brick.end"), "the empty recording is damaged")
+    run = record(out, "nice", "timeout", "60", "true")
+    check(b"attached: true computed nothing" in run.stderr, "a wrapper's program is not named", run.stderr)
     for options in (["-i"], ["-"], ["--ignore-environment"], ["-u", "HOME", "-i"], ["--unset", "HOME", "-iuTMP"]):
         run = record(out, "env", *options, "true")
         check(b"env empties the environment" in run.stderr, options, run.stderr)
@@ -212,6 +231,6 @@ def nothing(scratch):
 
 
 with Scratch() as scratch:
-    for test in (exit_codes, streams, surroundings, preload, signals, failures, names, twice, clock, nothing):
+    for test in (exit_codes, streams, surroundings, preload, signals, failures, names, twice, clock, nothing, removed):
         test(scratch)
     same(sessions(), set(), "session directories left")

@@ -5,7 +5,8 @@
  * (another user, other mounts), a program starts without them: the dynamic linker would complain on
  * its stderr, or not start it at all. The recorder is told, and also of
  * programs that are started without the environment through which we get in. One with the address
- * sanitizer inside is told to bear our libraries.
+ * sanitizer inside is told to bear our libraries. Where a start script sets LD_PRELOAD to a list of
+ * its own (an allocator), ours are put in front of it.
  *
  * A child of vfork() calls this with its parent's memory, and one of fork() with other threads'
  * locks taken: nothing here allocates, locks or stays. The C library's own calls (system(),
@@ -245,12 +246,13 @@ static int obstacle(const struct start *s, char *const *envp)
 	}
 }
 
-static void drop_ours(char *out, const char *list)
+/* Of a list, our libraries alone, or all others. */
+static void keep_entries(char *out, const char *list, bool ours)
 {
 	char *begin = out;
 
 	for (; *list; list = next_entry(list)) {
-		if (is_ours(list))
+		if (is_ours(list) != ours)
 			continue;
 		if (out > begin)
 			*out++ = ':';
@@ -260,12 +262,16 @@ static void drop_ours(char *out, const char *list)
 	*out = '\0';
 }
 
+static int go(const struct start *s, char *const *envp)
+{
+	return s->go(s, envp);
+}
+
 /*
- * Starts the program with `changed` in place of the variable of that name, or added, and without
- * `dropped`.
+ * Goes on with `changed` in place of the variable of that name, or added, and without `dropped`.
  */
-static int go_with(
-	const struct start *s, char *const *envp, char *changed, size_t name, const char *dropped)
+static int go_with(const struct start *s, char *const *envp, char *changed, size_t name,
+	const char *dropped, int (*on)(const struct start *s, char *const *envp))
 {
 	size_t count = 0, kept = 0;
 
@@ -278,7 +284,7 @@ static int go_with(
 		if (strncmp(envp[i], changed, name + 1) && !(dropped && value_of(envp[i], dropped)))
 			own[kept++] = envp[i];
 	own[kept] = NULL;
-	return s->go(s, own);
+	return on(s, own);
 }
 
 /* Starts it without our libraries, and without a recorder's address. */
@@ -289,8 +295,8 @@ static int go_alone(const struct start *s, char *const *envp)
 	char preload[sizeof(name) + 1 + strlen(list)];
 
 	strcpy(stpcpy(preload, name), "=");
-	drop_ours(preload + sizeof(name), list);
-	return go_with(s, envp, preload, sizeof(name) - 1, "BRICK_SESSION_DIR");
+	keep_entries(preload + sizeof(name), list, false);
+	return go_with(s, envp, preload, sizeof(name) - 1, "BRICK_SESSION_DIR", go);
 }
 
 static int go_sanitized(const struct start *s, char *const *envp)
@@ -300,17 +306,47 @@ static int go_sanitized(const struct start *s, char *const *envp)
 	char options[sizeof(ours) + 1 + strlen(theirs ? theirs : "")];
 
 	strcpy(stpcpy(stpcpy(options, ours), theirs ? ":" : ""), theirs ? theirs : "");
-	return go_with(s, envp, options, sizeof(name) - 1, NULL);
+	return go_with(s, envp, options, sizeof(name) - 1, NULL, go);
+}
+
+/* Whether a program that is to be recorded gets a list of libraries that has lost ours. */
+static bool has_lost_ours(char *const *envp)
+{
+	const char *directory = find(envp, "BRICK_SESSION_DIR"), *list = find(envp, "LD_PRELOAD");
+	const char *ours = brick__environment("LD_PRELOAD");
+
+	return directory && *directory && list && *list && ours && libraries_missing(list) > 0 &&
+	       libraries_missing(ours) <= 0;
+}
+
+static int begin(const struct start *s, char *const *envp);
+
+static int begin_with_ours(const struct start *s, char *const *envp)
+{
+	static const char name[] = "LD_PRELOAD";
+	const char *ours = brick__environment(name), *theirs = find(envp, name);
+	char list[sizeof(name) + 2 + strlen(ours) + strlen(theirs)];
+
+	strcpy(stpcpy(list, name), "=");
+	keep_entries(list + sizeof(name), ours, true);
+	strcat(strcat(list, ":"), theirs);
+	return go_with(s, envp, list, sizeof(name) - 1, NULL, begin);
 }
 
 static int begin(const struct start *s, char *const *envp)
 {
-	bool is_exec = s->go != go_spawn;
+	bool is_exec = s->go != go_spawn, is_lost;
 	pid_t pid;
 	int why;
 
 	if (!envp || filter_guard_is_on())
 		return s->go(s, envp);
+	{
+		KEEP_ERRNO();
+		is_lost = has_lost_ours(envp);
+	}
+	if (is_lost)
+		return begin_with_ours(s, envp);
 	{
 		KEEP_ERRNO();
 		pid = is_exec ? getpid() : 0;
