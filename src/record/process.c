@@ -70,6 +70,20 @@ void process_release(struct process *p)
 
 /* What it has of a recorder. */
 
+/* PF_EXITING of the kernel: it has no memory any more, and files of it are root's. */
+static bool is_exiting(pid_t pid)
+{
+	enum { EXITING = 4 };
+	char path[64], text[1024], state;
+	unsigned flags;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file_begin(path, text, sizeof(text));
+	const char *at = strrchr(text, ')');
+	return !at || sscanf(at, ") %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2 ||
+	       state == 'Z' || flags & EXITING;
+}
+
 /* Of what ended meanwhile nothing is there to be read, or to be opened: it may have. */
 static enum process_is has(pid_t pid, const char *file, int separator, const char *wanted)
 {
@@ -80,7 +94,8 @@ static enum process_is has(pid_t pid, const char *file, int separator, const cha
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	FILE *in = fopen(path, "re");
 	if (!in)
-		return errno != EACCES && errno != EPERM ? PROCESS_IS_UNKNOWN : PROCESS_IS_NOT;
+		return (errno != EACCES && errno != EPERM) || is_exiting(pid) ? PROCESS_IS_UNKNOWN
+									      : PROCESS_IS_NOT;
 	for (; !found && getdelim(&part, &capacity, separator, in) > 0; parts++)
 		found = strstr(part, wanted) != NULL;
 	free(part);

@@ -120,6 +120,35 @@ static void count_session(void *context, const char *name, pid_t pid)
 	++*(int *)context;
 }
 
+/* As an ordinary user, to whom files of a process without memory are closed. 0: it is unknown. */
+static int zombie_is_known(void)
+{
+	siginfo_t info;
+
+	if (!geteuid() && (setgid(65534) || setuid(65534)))
+		return 2;
+	pid_t child = fork();
+	if (!child)
+		_exit(0);
+	if (child < 0 || waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT))
+		return 3;
+	if (process_is_under(child, "/nowhere") != PROCESS_IS_UNKNOWN)
+		return 4;
+	/* it is none of another namespace */
+	return process_hold_writer(child, "none.session").pid == child ? 0 : 5;
+}
+
+static void what_has_ended_is_unknown(void **state)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(zombie_is_known());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void the_directory_is_private_and_vanishes(void **state)
 {
 	static const char *const names[] = {"17-x.session", ".17-x.session", "x.session",
@@ -150,6 +179,7 @@ int main(void)
 		cmocka_unit_test(programs_are_told_apart),
 		cmocka_unit_test(commands_are_found_like_a_shell_does),
 		cmocka_unit_test(start_times_tell_processes_apart),
+		cmocka_unit_test(what_has_ended_is_unknown),
 		cmocka_unit_test(the_directory_is_private_and_vanishes),
 	};
 	close(mkstemp(path));
