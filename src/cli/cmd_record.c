@@ -328,6 +328,10 @@ static void print_totals(const struct recorder_result *r)
 {
 	char samples[UNITS_BYTES], steps[UNITS_BYTES], wall[UNITS_BYTES];
 
+	if (!r->processes) {
+		warn("no process recorded anything; %s", units_time(wall, r->wall_ns));
+		return;
+	}
 	fprintf(stderr, "brick: %s %s in %s %s; %u %s, %llu %s; %s\n",
 		units_count(samples, r->samples), plural(r->samples, "sample", "samples"),
 		units_count(steps, r->steps), plural(r->steps, "step", "steps"), r->processes,
@@ -422,21 +426,18 @@ static bool empties_environment(char *const *command)
  * could have been attached to, or ggml is inside a file that does not say where its functions are.
  * False: nothing is known.
  */
-static bool tell_foreseen(char *const *command, const char *notes)
+static bool tell_foreseen(const struct program_files *files, const char *title, const char *notes)
 {
-	struct program_files files;
 	struct foresight f;
 	SCOPED char *kinds = NULL;
 	char refused[64], text[512];
 	bool told = false;
 
-	if (program_files_of_command(&files, command))
-		return false;
-	foresight_of(&f, &files);
-	for (size_t i = 0; i < files.paths.count && !told; i++) {
+	foresight_of(&f, files);
+	for (size_t i = 0; i < files->paths.count && !told; i++) {
 		told = f.ggml[i].way == PROGRAM_GGML_STRIPPED;
 		if (told)
-			warn("nothing was attached: %s: %s; %s", files.paths.items[i],
+			warn("nothing was attached: %s: %s; %s", files->paths.items[i],
 				f.ggml[i].missing, f.ggml[i].advice);
 	}
 	for (size_t i = 0; i < f.may.count; i++) {
@@ -447,10 +448,9 @@ static bool tell_foreseen(char *const *command, const char *notes)
 			xappend(&kinds, ", ", "%s (%s)", may->attacher->title, may->why);
 	}
 	if (kinds)
-		warn("nothing was attached: %s computed nothing with what it may use: %s",
-			command[0], kinds);
+		warn("nothing was attached: %s computed nothing with what it may use: %s", title,
+			kinds);
 	foresight_fini(&f);
-	program_files_fini(&files);
 	return told;
 }
 
@@ -480,6 +480,7 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 	const char *why = inject_obstacle_text(r->obstacle);
 	const char *advice = inject_obstacle_advice(r->obstacle);
 	char kinds[INJECT_KINDS_BYTES];
+	struct program_files files;
 
 	if (a->off) {
 		warn("nothing was recorded: --mode none switches recording off");
@@ -498,10 +499,16 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 		if (*why)
 			warn("nothing was attached: %s%s%s", why, advice ? "; " : "",
 				advice ? advice : "");
-		if (!tell_foreseen(a->options.command, r->notes) && !*why)
+		bool is_known = !program_files_of_command(&files, a->options.command);
+		const char *title = a->options.command[0];
+		if (is_known)
+			title = program_files_title(&files, title);
+		if (!(is_known && tell_foreseen(&files, title, r->notes)) && !*why)
 			warn("nothing was attached: %s computed nothing with %s through shared "
 			     "libraries; 'brick doctor -- CMD' says what it consists of",
-				a->options.command[0], inject_kinds(kinds));
+				title, inject_kinds(kinds));
+		if (is_known)
+			program_files_fini(&files);
 		if (*r->static_name && !*why)
 			warn("%s, which it started: %s; %s", r->static_name,
 				inject_obstacle_text(INJECT_STATIC),
@@ -511,7 +518,7 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 }
 
 /* The text for an error found before a program starts: the reason, else the error's own text. */
-static const char *refusal_text(int error)
+static const char *refusal_text(int error, bool is_gone)
 {
 	switch (error) {
 	case -ENOEXEC:
@@ -526,7 +533,9 @@ static const char *refusal_text(int error)
 	case -EPERM:
 		return "it runs as another user, to whom the recorder's directory is closed";
 	case -ENOENT:
-		return "the recorder's directory is not there where it runs (other mounts)";
+		return is_gone ? "the recorder's directory was removed meanwhile"
+			       : "the recorder's directory is not there where it runs (other "
+				 "mounts)";
 	case -EACCES:
 		return "it runs with other rights than who started it";
 	case -ENOSYS:
@@ -554,12 +563,12 @@ static void print_losses(const struct recorder_result *r)
 		warn("%llu %s could not record: %s (process %u): %s; what it did is missing",
 			(unsigned long long)r->refused_processes,
 			plural(r->refused_processes, "process", "processes"), r->refused_name,
-			r->refused_pid, refusal_text(r->refused_error));
+			r->refused_pid, refusal_text(r->refused_error, r->is_directory_gone));
 	else if (r->refused_processes)
 		warn("%llu %s could not record: %s (process %u): %s; %s %s lost",
 			(unsigned long long)r->refused_processes,
 			plural(r->refused_processes, "process", "processes"), r->refused_name,
-			r->refused_pid, refusal_text(r->refused_error),
+			r->refused_pid, refusal_text(r->refused_error, r->is_directory_gone),
 			units_count(count, r->refused_records),
 			plural(r->refused_records, "record is", "records are"));
 	else if (r->refused_records)
@@ -571,8 +580,8 @@ static void print_losses(const struct recorder_result *r)
 			plural(r->lost, "process", "processes"), r->fault);
 	if (r->dead)
 		fprintf(stderr,
-			"brick: %u %s died without ending the recording; what was recorded "
-			"until then is there\n",
+			"brick: %u %s ended by _exit() or a signal; what was recorded until then "
+			"is there\n",
 			r->dead, plural(r->dead, "process", "processes"));
 	if (r->outlived)
 		fprintf(stderr,

@@ -316,6 +316,8 @@ void foresight_of(struct foresight *f, const struct program_files *files)
 {
 	SCOPED uint64_t *held = xcalloc(files->paths.count, sizeof(*held));
 	SCOPED struct needles *set = xcalloc(1, sizeof(*set));
+	const uint64_t of_ggml =
+		1u << OF_GRAPHS | 1u << OF_CONTEXTS | 1u << OF_BACKENDS | 1u << OF_ASSERTS;
 
 	memset(f, 0, sizeof(*f));
 	f->ggml = xcalloc(files->paths.count, sizeof(*f->ggml));
@@ -327,9 +329,7 @@ void foresight_of(struct foresight *f, const struct program_files *files)
 			f->has_libbrick |= path_is_called(path, "libbrick.so") ||
 					   (i == 0 && held[i] >> OF_US & 1);
 		/* a table of symbols takes long to be read */
-		if (is_ours(path) ||
-			!(held[i] & (1u << OF_GRAPHS | 1u << OF_CONTEXTS | 1u << OF_BACKENDS |
-					    1u << OF_ASSERTS)) ||
+		if (is_ours(path) || !(held[i] & of_ggml || path_is_called(path, "libggml")) ||
 			program_ggml(&f->ggml[i], path))
 			continue;
 		add_ggml(&f->outlook, files, i, &f->ggml[i]);

@@ -173,6 +173,21 @@ static bool is_shell(const char *path)
 	return is_called_one_of(path, shells, false);
 }
 
+/* Starts the program that its arguments name, and does nothing else. */
+static bool is_wrapper(const char *path)
+{
+	static const char *const names[] = {"timeout", "env", "nice", "ionice", "nohup", "setsid",
+		"taskset", "chrt", "numactl", "stdbuf", "time", "setpriv", "sudo", "xargs",
+		"unshare", "prlimit", "catchsegv", NULL};
+
+	return is_called_one_of(path, names, false);
+}
+
+const char *program_files_title(const struct program_files *files, const char *command)
+{
+	return files->started && is_wrapper(files->paths.items[0]) ? files->started : command;
+}
+
 /* Of the languages that attachers know modules of. */
 static bool is_interpreter(const char *path)
 {
@@ -272,6 +287,11 @@ static void add_program(struct program_files *files, const char *path, const cha
 	if (!add(files, path))
 		return;
 	files->programs++;
+	if ((!files->started || is_wrapper(files->started)) && !strstr(path_name(path), ".so") &&
+		!strstr(path_name(path), ".node")) {
+		free(files->started);
+		files->started = xstrdup(word);
+	}
 	if (strchr(word, '/'))
 		keep_named(files, path);
 	files->is_interpreted |= is_interpreter(path);
@@ -455,6 +475,7 @@ void program_files_fini(struct program_files *files)
 	array_fini(&files->texts);
 	free(files->interpreter);
 	free(files->script);
+	free(files->started);
 	memset(files, 0, sizeof(*files));
 }
 

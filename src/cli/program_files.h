@@ -31,6 +31,7 @@ struct program_files {
 	bool is_interpreted;		  /* one of the programs is Python, node or the like */
 	char *script;			  /* NULL: it is none */
 	char *interpreter;		  /* of the script, which then is the program */
+	char *started;			  /* NULL: arguments name no program */
 	bool is_process;		  /* it runs: all that it has opened is its own */
 	enum inject_obstacle obstacle;
 };
@@ -43,6 +44,12 @@ int program_files_of_command(struct program_files *files, char *const *command);
 
 /* A process. -errno: it cannot be looked at. Likewise. */
 int program_files_of_process(struct program_files *files, long pid);
+
+/*
+ * What the command is called: its first word, or, where that only starts another program (timeout,
+ * nice), that program's.
+ */
+const char *program_files_title(const struct program_files *files, const char *command);
 
 void program_files_fini(struct program_files *files);
 

@@ -379,6 +379,8 @@ static void take_totals(struct recorder *r)
 	result->refused_processes = r->dir.refusals->processes;
 	result->refused_records = r->dir.refusals->records;
 	result->refused_error = r->dir.refusals->error;
+	struct stat directory;
+	result->is_directory_gone = !fstat(r->dir.fd, &directory) && !directory.st_nlink;
 	result->refused_pid = r->dir.refusals->pid;
 	memcpy(result->refused_name, r->dir.refusals->name, sizeof(result->refused_name) - 1);
 	memcpy(result->static_name, r->dir.refusals->static_name, sizeof(result->static_name) - 1);

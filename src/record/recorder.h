@@ -39,6 +39,7 @@ struct recorder_result {
 	uint64_t without_lane; /* records of threads that could have no ring */
 	uint64_t refused_processes, refused_records; /* that could have no session */
 	int refused_error;			     /* why: -errno, of the last */
+	bool is_directory_gone;			     /* of sessions: somebody removed it */
 	uint32_t refused_pid;
 	char refused_name[BRICK_REFUSALS_NAME_BYTES]; /* of its program */
 	char static_name[BRICK_REFUSALS_NAME_BYTES]; /* what it started that is linked statically */

@@ -24,7 +24,7 @@ struct losses {
 	uint64_t bad_packets, bad_packet_at;	/* the first one's place */
 	uint64_t bad_records; /* against the rules of their ring: not in the file */
 	uint64_t lost_processes;
-	uint64_t unfinished_processes; /* that did not exit cleanly */
+	uint64_t unfinished_processes; /* that ended by _exit() or a signal */
 	uint64_t unanswered;	       /* of those: commands that were launched, at least */
 	bool incomplete;	       /* the recording was never finished */
 };

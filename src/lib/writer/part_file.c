@@ -18,6 +18,7 @@
 #include "base/descriptor.h"
 #include "base/file.h"
 #include "base/lock.h"
+#include "base/path_name.h"
 #include "base/scope.h"
 #include "base/thread.h"
 
@@ -411,11 +412,14 @@ static const char *kind_of(const struct stat *st)
 
 int part_file_explain(const char *path, int error, char *text, size_t bytes)
 {
-	char part[PATH_MAX];
+	char part[PATH_MAX], folder[PATH_MAX];
 	struct stat st;
 
 	snprintf(part, sizeof(part), "%s.part", path);
-	if (error == -EBUSY)
+	snprintf(folder, sizeof(folder), "%.*s", (int)(path_name(path) - path), path);
+	if (error == -ESTALE && *folder && lstat(folder, &st) && errno == ENOENT)
+		snprintf(text, bytes, "its directory %s was removed meanwhile", folder);
+	else if (error == -EBUSY)
 		snprintf(text, bytes, "another recording is being written there");
 	else if (error == -EINVAL)
 		snprintf(text, bytes, "not a regular file");

@@ -35,8 +35,8 @@ bool losses_describe(const struct losses *losses, size_t k, uint64_t *count, cha
 		{losses->bad_records, "record that broke the rules of its ring",
 			"records that broke the rules of their ring"},
 		{losses->lost_processes, "process lost", "processes lost"},
-		{losses->unfinished_processes, "process did not exit cleanly",
-			"processes did not exit cleanly"},
+		{losses->unfinished_processes, "process ended by _exit() or a signal",
+			"processes ended by _exit() or a signal"},
 		{losses->unanswered, "command of those was launched, and its times never came",
 			"commands of those were launched, and their times never came"},
 	};

@@ -79,7 +79,7 @@ const LOSSES = {
 	bad_packets: "packets that could not be used",
 	bad_records: "records that broke the rules of their ring",
 	lost_processes: "processes that were lost",
-	unfinished_processes: "processes that did not exit cleanly",
+	unfinished_processes: "processes that ended by _exit() or a signal",
 };
 
 function losses(report) {
