@@ -1118,7 +1118,7 @@ static void add_named_files(struct doctor *doctor, const struct program_files *f
 static void doctor_command(struct doctor *doctor, char *const *command)
 {
 	struct program_files files;
-	int error = program_files_of_command(&files, command);
+	int error = program_files_of_command(&files, command, true);
 
 	if (error) {
 		doctor->cannot_record = true;

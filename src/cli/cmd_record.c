@@ -499,7 +499,7 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 		if (*why)
 			warn("nothing was attached: %s%s%s", why, advice ? "; " : "",
 				advice ? advice : "");
-		bool is_known = !program_files_of_command(&files, a->options.command);
+		bool is_known = !program_files_of_command(&files, a->options.command, false);
 		const char *title = a->options.command[0];
 		if (is_known)
 			title = program_files_title(&files, title);

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <elf.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -126,7 +125,7 @@ bool foresight_is_split(char *const *command, bool digests)
 	struct program_ggml ggml;
 	struct needles graphs;
 
-	if (program_files_of_command(&files, command))
+	if (program_files_of_command(&files, command, false))
 		return false;
 	needles_init(&graphs, own_texts + OF_GRAPHS, 1);
 	for (size_t i = 0; i < files.paths.count && files.obstacle == INJECT_FINE; i++)
@@ -256,25 +255,16 @@ static void look_into(
 /* Of a module that the interpreter has: "1.13.1"; NULL: it has none, or several. */
 static char *version_in(const char *interpreter, const char *file)
 {
-	static const char *const places[] = {"lib/python3*/site-packages",
-		"lib/python3/dist-packages", "local/lib/python3*/dist-packages"};
-	char *version = NULL;
+	char text[4096] = "";
+	glob_t found;
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && !version; i++) {
-		/* PREFIX/bin/python3 */
-		SCOPED char *pattern = xasprintf("%.*s/../%s/%s",
-			(int)(path_name(interpreter) - interpreter), interpreter, places[i], file);
-		char text[4096] = "", *begin;
-		glob_t found;
-		if (!glob(pattern, 0, NULL, &found) && found.gl_pathc == 1)
-			file_begin(found.gl_pathv[0], text, sizeof(text));
-		globfree(&found);
-		begin = strstr(text, "__version__ = ");
-		begin = begin ? strpbrk(begin, "0123456789\n") : NULL;
-		if (begin && *begin != '\n')
-			version = xasprintf("%.*s", (int)strcspn(begin, "'\"\n"), begin);
-	}
-	return version;
+	if (!program_files_of_python(interpreter, file, &found) && found.gl_pathc == 1)
+		file_begin(found.gl_pathv[0], text, sizeof(text));
+	globfree(&found);
+	char *begin = strstr(text, "__version__ = ");
+	begin = begin ? strpbrk(begin, "0123456789\n") : NULL;
+	return begin && *begin != '\n' ? xasprintf("%.*s", (int)strcspn(begin, "'\"\n"), begin)
+				       : NULL;
 }
 
 /* The version that is installed, where an interpreter imports it. */

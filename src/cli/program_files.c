@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -31,6 +32,10 @@ enum {
 	MAX_SCRIPTS = 64,
 	MAX_SCRIPT = 1 << 16,
 	MAX_INTERPRETERS = 4,
+	MAX_PACKAGES = 64,
+	MAX_NATIVES = 128,
+	MAX_NATIVE_BYTES = 1 << 30,
+	MAX_DEPTH = 5, /* of a package's folders */
 };
 
 #define SEPARATORS " \t\n\"'`;|&()<>=,:$"
@@ -158,6 +163,157 @@ static void add_directory(struct program_files *files, const char *path)
 		keep_named(files, path);
 }
 
+/* Packages: of node in node_modules of the importing file's folder and of those above it. */
+
+int program_files_of_python(const char *interpreter, const char *name, glob_t *found)
+{
+	static const char *const places[] = {"lib/python3*/site-packages",
+		"lib/python3/dist-packages", "local/lib/python3*/dist-packages"};
+	int flags = 0, none = GLOB_NOMATCH;
+
+	*found = (glob_t){0};
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		/* PREFIX/bin/python3 */
+		SCOPED char *pattern = xasprintf("%.*s/../%s/%s",
+			(int)(path_name(interpreter) - interpreter), interpreter, places[i], name);
+		none = glob(pattern, flags, NULL, found) && none;
+		flags = GLOB_APPEND;
+	}
+	return none;
+}
+
+static bool is_native(const char *name)
+{
+	const char *end = strstr(name, ".so");
+
+	return (end && (!end[3] || end[3] == '.')) ||
+	       (strlen(name) > 5 && !strcmp(name + strlen(name) - 5, ".node"));
+}
+
+static void add_native(struct program_files *files, const char *path, const struct stat *st)
+{
+	if (files->natives >= MAX_NATIVES ||
+		(size_t)st->st_size > MAX_NATIVE_BYTES - files->native_bytes || !is_elf(path) ||
+		!add(files, path))
+		return;
+	files->natives++;
+	files->native_bytes += (size_t)st->st_size;
+}
+
+static void add_natives(struct program_files *files, const char *folder, int depth)
+{
+	struct dirent **entries;
+	int n = scandir(folder, &entries, NULL, alphasort);
+	bool has_variant = false;
+
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		SCOPED char *path = xasprintf("%s/%s", folder, name);
+		struct stat st;
+		bool is_left_out =
+			*name == '.' || !strcmp(name, "node_modules") ||
+			(!strncmp(name, "libggml-cpu-", 12) && !is_wanted(name, &has_variant));
+		if (!is_left_out && !lstat(path, &st) && S_ISDIR(st.st_mode) && depth < MAX_DEPTH)
+			add_natives(files, path, depth + 1);
+		else if (!is_left_out && is_native(name) && !stat(path, &st) && S_ISREG(st.st_mode))
+			add_native(files, path, &st);
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+}
+
+static void add_node_package(struct program_files *files, const char *from, const char *word);
+
+/* {"dependencies": {"NAME": "VERSION", ...}, "optionalDependencies": {...}} */
+static void add_dependencies(struct program_files *files, const char *folder)
+{
+	SCOPED char *text = xcalloc(1, MAX_SCRIPT + 1),
+		    *path = xasprintf("%s/package.json", folder);
+
+	file_begin(path, text, MAX_SCRIPT);
+	for (char *at = text; (at = strpbrk(at, "dD")); at++) {
+		if (strncmp(at + 1, "ependencies\"", 12))
+			continue;
+		char *name = at + strcspn(at, "{"), *end = name + strcspn(name, "}");
+		if (at >= text + 4 && !strncmp(at - 4, "\"dev", 4) /* are not installed */)
+			continue;
+		for (bool is_name = true;
+			name < end && (name = memchr(name, '"', (size_t)(end - name)));
+			is_name = !is_name) {
+			char *close = memchr(name + 1, '"', (size_t)(end - name - 1));
+			if (!close)
+				break;
+			SCOPED char *word = xasprintf("%.*s", (int)(close - name - 1), name + 1);
+			if (is_name)
+				add_node_package(files, folder, word);
+			name = close + 1;
+		}
+	}
+}
+
+static void add_package(struct program_files *files, const char *folder)
+{
+	size_t before = files->natives;
+	char real[PATH_MAX];
+
+	if (!realpath(folder, real) || files->packages.count >= MAX_PACKAGES)
+		return;
+	for (size_t i = 0; i < files->packages.count; i++)
+		if (!strcmp(files->packages.items[i], real))
+			return;
+	xpush(&files->packages, xstrdup(real));
+	add_natives(files, real, 0);
+	if (files->natives > before)
+		keep_named(files, real);
+	add_dependencies(files, real);
+}
+
+/* "name/file" and "@scope/name/file" lie in the package "name" and "@scope/name". */
+static void add_node_package(struct program_files *files, const char *from, const char *word)
+{
+	size_t length = strcspn(word, "/");
+	char folder[PATH_MAX];
+
+	if (*word == '@' && word[length])
+		length += 1 + strcspn(word + length + 1, "/");
+	if (!length || *word == '.' || !realpath(from, folder))
+		return;
+	for (char *slash; (slash = strrchr(folder, '/')); *slash = '\0') {
+		SCOPED char *path = xasprintf("%s/node_modules/%.*s", folder, (int)length, word);
+		if (!access(path, X_OK)) {
+			add_package(files, path);
+			return;
+		}
+	}
+}
+
+/* "import a.b" is of the package "a", beside the script or where an interpreter has its packages.
+ */
+static void add_python_package(struct program_files *files, const char *folder, const char *word)
+{
+	int length = (int)strcspn(word, ".");
+	SCOPED char *beside = xasprintf("%s/%.*s", folder, length, word);
+	struct stat st;
+
+	if (!length)
+		return;
+	if (!stat(beside, &st) && S_ISDIR(st.st_mode))
+		add_package(files, beside);
+	for (size_t i = 0; i < files->paths.count; i++) {
+		glob_t found;
+		SCOPED char *name = xasprintf("%.*s", length, word);
+		if (!path_is_called(files->paths.items[i], "python"))
+			continue;
+		if (!program_files_of_python(files->paths.items[i], name, &found))
+			for (size_t k = 0; k < found.gl_pathc; k++)
+				if (!stat(found.gl_pathv[k], &st) && S_ISDIR(st.st_mode))
+					add_package(files, found.gl_pathv[k]);
+		globfree(&found);
+		return;
+	}
+}
+
 static bool is_called_one_of(const char *path, const char *const *names, bool is_beginning)
 {
 	for (; path && *names; names++)
@@ -224,6 +380,17 @@ static void add_import(struct program_files *files, const char *script, const ch
 	}
 }
 
+static void add_imported_package(struct program_files *files, const char *script, const char *word)
+{
+	SCOPED char *folder = xasprintf("%.*s.", (int)(path_name(script) - script), script);
+
+	if (!files->wants_packages || strspn(word, ".") == strlen(word))
+		return;
+	add_node_package(files, folder, word);
+	if (!strchr(word, '/'))
+		add_python_package(files, folder, word);
+}
+
 static void add_imports(struct program_files *files, const char *path, const char *text)
 {
 	SCOPED char *copy = xstrdup(text);
@@ -235,8 +402,10 @@ static void add_imports(struct program_files *files, const char *path, const cha
 		for (char *word = strtok_r(line, SEPARATORS, &words);
 			word && files->words < MAX_WORDS;
 			word = strtok_r(NULL, SEPARATORS, &words), files->words++)
-			if (*word != '/')
+			if (*word != '/') {
 				add_import(files, path, word);
+				add_imported_package(files, path, word);
+			}
 	}
 }
 
@@ -299,6 +468,18 @@ static void add_program(struct program_files *files, const char *path, const cha
 	add_libraries(files, realpath(path, real) ? real : path);
 }
 
+static bool is_package(const char *folder)
+{
+	static const char *const signs[] = {"package.json", "__init__.py"};
+	bool is_there = false;
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++) {
+		SCOPED char *path = xasprintf("%s/%s", folder, signs[i]);
+		is_there |= !access(path, R_OK);
+	}
+	return is_there;
+}
+
 /* may_be_command: without a slash, it may be one. */
 static void add_named(struct program_files *files, const char *word, bool may_be_command)
 {
@@ -313,9 +494,12 @@ static void add_named(struct program_files *files, const char *word, bool may_be
 	if (stat(path, &st) &&
 		(!may_be_command || !inject_resolve(word, path, sizeof(path)) || stat(path, &st)))
 		return;
-	if (S_ISDIR(st.st_mode) && strchr(word, '/'))
+	if (S_ISDIR(st.st_mode) && strchr(word, '/')) {
 		add_directory(files, path);
-	else if (S_ISREG(st.st_mode) && is_elf(path))
+		if (files->wants_packages && is_package(path))
+			add_package(files, path);
+	}
+	if (S_ISREG(st.st_mode) && is_elf(path))
 		add_program(files, path, word);
 	else if (S_ISREG(st.st_mode))
 		add_script(files, path);
@@ -405,11 +589,12 @@ static void add_backends(struct program_files *files)
 	}
 }
 
-int program_files_of_command(struct program_files *files, char *const *command)
+int program_files_of_command(struct program_files *files, char *const *command, bool wants_packages)
 {
 	char program[PATH_MAX];
 
 	memset(files, 0, sizeof(*files));
+	files->wants_packages = wants_packages;
 	if (!inject_resolve(command[0], program, sizeof(program)))
 		return why_not(command[0]);
 	add_interpreters(files, program);
@@ -425,6 +610,8 @@ int program_files_of_command(struct program_files *files, char *const *command)
 		keep_text(files, NULL, *argument);
 		files->words = 0;
 		add_words(files, *argument, is_shell(program) || !strpbrk(*argument, " \t\n"));
+		if (files->is_interpreted && strpbrk(*argument, " (")) /* of -c or -e */
+			add_imports(files, "./", *argument);
 	}
 	add_backends(files);
 	return 0;
@@ -465,6 +652,8 @@ void program_files_fini(struct program_files *files)
 		free(files->named.items[i]);
 	for (size_t i = 0; i < files->closed.count; i++)
 		free(files->closed.items[i]);
+	for (size_t i = 0; i < files->packages.count; i++)
+		free(files->packages.items[i]);
 	for (size_t i = 0; i < files->texts.count; i++) {
 		free(files->texts.items[i].path);
 		free(files->texts.items[i].text);
@@ -472,6 +661,7 @@ void program_files_fini(struct program_files *files)
 	array_fini(&files->paths);
 	array_fini(&files->named);
 	array_fini(&files->closed);
+	array_fini(&files->packages);
 	array_fini(&files->texts);
 	free(files->interpreter);
 	free(files->script);

@@ -140,6 +140,37 @@ def commands():
     expect("nothing was run", os.path.exists("ran"), False)
 
 
+def packages():
+    """What scripts import: the native files of packages, of what these depend on, and of folders that are named."""
+    place = os.path.join(TMP, "packages")
+    engine = os.path.join(place, "node_modules", "@some", "engine-linux")
+    brings = os.path.join(place, "node_modules", "brings")
+    for folder in (os.path.join(engine, "bin"), brings):
+        os.makedirs(folder)
+    for folder, text in ((brings, '{"name": "brings", "optionalDependencies": {"@some/engine-linux": "^1"}}'),
+                         (engine, '{"name": "@some/engine-linux"}')):
+        with open(os.path.join(folder, "package.json"), "w") as file:
+            file.write(text)
+    compile_library(os.path.join(engine, "bin", "libonnxruntime.so"), "void f(void) {}")
+    compile_library(os.path.join(engine, "bin", "addon.node"), HOOKS + "void ggml_init(void) {}")
+    script = os.path.join(place, "app.js")
+    with open(script, "w") as file:
+        file.write('const { run } = require("brings");\n')
+    shutil.copy(shutil.which("true"), os.path.join(TMP, "node"))
+    node = os.path.join(TMP, "node")
+    for command in ((script,), (engine,), ("-e", f'import("{place}/none"); require("brings/lib/x.js")')):
+        os.chdir(place)
+        said = " ".join(brick("doctor", "--", node, *command)[0].decode().split())
+        os.chdir(TMP)
+        expect_true(f"{command}: {said}", "linked with libonnxruntime.so" in said and "@some/engine-linux" in said)
+        if "this Brick cannot look into programs" not in said:
+            expect_true(f"{command}: {said}", "bin/addon.node:" in said.replace(" ", ""))
+    with open(script, "w") as file:
+        file.write('const { run } = require("other");\n')
+    said = brick("doctor", "--", node, script)[0].decode()
+    expect_true(said, "libonnxruntime" not in said)
+
+
 def main():
     answer = brick_json("doctor", "--json")
     expect("schema", answer["schema"], "brick/doctor/1")
@@ -161,6 +192,7 @@ def main():
     engines()
     users()
     commands()
+    packages()
 
 
 main()
