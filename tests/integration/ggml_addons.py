@@ -94,6 +94,7 @@ def whisper(*options):
     session = record([NODE, os.path.join(g.SOURCE, "tests/programs/addon_whisper.cjs"), addon("whisper"),
                       os.path.join(ADDONS, "whisper.bin"), os.path.join(ADDONS, "sound.wav"), *options])
     assert session.note("steps") == ["graphs of whisper.cpp"], session.notes
+    assert session.note("whisper.library") and not session.note("llama.library"), session.notes
     check_keys_have_no_bias(session)
     encoder, *decoder = g.steps_of(session)
     check_encoder(session, encoder)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "tests/unit/run_builder.h"
+#include "ui/text/provenance.h"
 #include "ui/text/report_json.h"
 #include "ui/text/report_text.h"
 #include "ui/text/report_trust.h"
@@ -114,9 +115,40 @@ static void whole_graphs(void **state)
 	run_fini(&run);
 }
 
+/* The engine's name, by the notes of what was attached. */
+static void engines_have_names(void **state)
+{
+	static const struct {
+		struct run_note notes[2];
+		const char *engine, *provider;
+	} cases[] = {
+		{{{0, "ggml.version", "0.9.4 (abc)"}, {0, "llama.library", "/x"}},
+			"llama.cpp (ggml 0.9.4)", "llama.cpp"},
+		{{{0, "ggml.version", "0.9.4 (abc)"}, {0, "whisper.library", "/x"}},
+			"whisper.cpp (ggml 0.9.4)", "whisper.cpp"},
+		{{{0, "onnxruntime.version", "1.17.3"}, {0, "attach", "kernels"}},
+			"ONNX Runtime 1.17.3", "ONNX Runtime"},
+		/* it was left alone */
+		{{{0, "onnxruntime.version", "1.14.0"}, {0, "onnxruntime.refused", "too old"}},
+			"nothing attached", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct run_note notes[2] = {cases[i].notes[0], cases[i].notes[1]};
+		struct run run = {.notes = notes, .note_count = 2};
+		char *engine = provenance_engine(&run), *provider = provenance_provider(&run);
+		assert_string_equal(engine, cases[i].engine);
+		assert_string_equal(provider ? provider : "", cases[i].provider ?: "");
+		free(engine);
+		free(provider);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(engines_have_names),
 		cmocka_unit_test(distortion),
 		cmocka_unit_test(whole_graphs),
 	};

@@ -16,6 +16,7 @@ static const struct attacher_note ggml_notes[] = {
 	{"ggml.version", "ggml"},
 	{"ggml.library", "Library"},
 	{"llama.library", "llama"},
+	{"whisper.library", "whisper"},
 	{"llama.model", "Model"},
 	{"llama.context", "Context"},
 	{"ggml.device", "Device"},

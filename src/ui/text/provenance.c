@@ -76,17 +76,33 @@ const char **provenance_notes(const struct run *run, const char *key)
 	return values;
 }
 
+/* An engine of a version that is not attached to is not what was recorded. */
+static bool is_refused(const struct run *run, const struct attacher *a)
+{
+	SCOPED char *key = text_format("%s.refused", a->name);
+
+	return key && run_note_find(run, key);
+}
+
 /* "ggml 0.9.4"; NULL: no engine said its version. */
 static char *attached_engine(const struct run *run)
 {
 	for (const struct attacher *const *a = attachers; *a; a++) {
 		const char *key = (*a)->version_note;
 		const char *version = key ? run_note_find(run, key) : NULL;
-		if (version)
+		if (version && !is_refused(run, *a))
 			return text_format(
 				"%s %.*s", (*a)->title, (int)strcspn(version, " ("), version);
 	}
 	return NULL;
+}
+
+/* The name of the program around an engine that has its library; NULL: it is not known. */
+static const char *engine_of_library(const struct run *run)
+{
+	return run_note_find(run, "llama.library")     ? "llama.cpp"
+	       : run_note_find(run, "whisper.library") ? "whisper.cpp"
+						       : NULL;
 }
 
 char *provenance_provider(const struct run *run)
@@ -94,8 +110,8 @@ char *provenance_provider(const struct run *run)
 	SCOPED char *attached = attached_engine(run);
 	const char *named = run_note_find(run, "engine");
 
-	if (attached && run_note_find(run, "llama.library"))
-		return text_copy("llama.cpp");
+	if (attached && engine_of_library(run))
+		return text_copy(engine_of_library(run));
 	if (attached) /* without the version */
 		return text_format("%.*s", (int)(strrchr(attached, ' ') - attached), attached);
 	return named ? text_copy(named) : NULL;
@@ -106,8 +122,8 @@ char *provenance_engine(const struct run *run)
 	SCOPED char *attached = attached_engine(run);
 	const char *named = run_note_find(run, "engine"), *how = run_note_find(run, "attach");
 
-	if (attached && run_note_find(run, "llama.library"))
-		return text_format("llama.cpp (%s)", attached);
+	if (attached && engine_of_library(run))
+		return text_format("%s (%s)", engine_of_library(run), attached);
 	if (attached)
 		return text_copy(attached);
 	return text_copy(named		      ? named

@@ -259,7 +259,8 @@ static void note_method(const char *method, const void *code)
 	__atomic_store_n(&session, now, __ATOMIC_RELAXED);
 	note_once("steps", "%s", method);
 	if (code)
-		notes_library("llama.library", (uintptr_t)code);
+		notes_library(strstr(method, "whisper") ? "whisper.library" : "llama.library",
+			(uintptr_t)code);
 }
 
 /* Within the step, so that it is the step's. *counter: its brick + 1. */
