@@ -88,6 +88,15 @@ for step in steps:
                       ("OptimizerStep", [("WeightUpdate", "Optimizer", 3)])], phases
     assert len([n for n in graph.walk() if n.site]) == 5, "no node is outside of them"
 
+# Gradients that are accumulated over several graphs, and what is only evaluated, are no decode of unknown tokens.
+for part, brick, wanted in (("accumulate", "TrainingGraph", ["Forward", "Backward"]), ("evaluate", "EvaluationGraph", [])):
+    session, = g.record_unnoticed([g.TRAIN, g.libraries(), "cpu", str(GRAPHS), part], part)
+    steps = g.steps_of(session)
+    assert [(s.brick, s.tokens) for s in steps] == GRAPHS * [("Prefill", 8)], (part, steps)
+    for step in steps:
+        (graph,) = [n for n in step.walk() if n.brick == brick]
+        assert [n.brick for n in graph.walk() if n.brick in ("Forward", "Backward", "OptimizerStep")] == wanted, part
+
 # A thread that forks while another is about to tell libbrick something.
 forks = os.path.join(g.BUILD, "lib", "doubles", "fork.so")
 command = [g.GRAPH, g.libraries(), "plain", "2", str(GRAPHS)]

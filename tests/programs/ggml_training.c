@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Trains a product on an installed ggml, through a scheduler: product -> loss -> gradients -> a
- * step of descent, in one graph. Prints the sum of the weights after each graph. Run as:
- * program-ggml_training LIBS DEVICE [GRAPHS], where LIBS holds libggml-base.so and
- * libggml-cpu-x64.so, for DEVICE vulkan also libggml-vulkan.so. DEVICE: cpu, vulkan, or split,
- * which is vulkan with the loss and its gradient on the CPU.
+ * step of descent, in one graph. Prints the sum of the weights after each graph. With "accumulate"
+ * the graph ends with the gradients, with "evaluate" with the loss. Run as:
+ * program-ggml_training LIBS DEVICE [GRAPHS [accumulate|evaluate]], where LIBS holds
+ * libggml-base.so and libggml-cpu-x64.so, for DEVICE vulkan also libggml-vulkan.so. DEVICE: cpu,
+ * vulkan, or split, which is vulkan with the loss and its gradient on the CPU.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -164,8 +165,11 @@ int main(int argc, char **argv)
 	set_loss(loss);
 	void *graph = new_graph_custom(context, MOST_NODES, true);
 	expand(graph, loss);
-	build_backward(context, graph, NULL);
-	expand(graph, descend(context, weight, graph_get_grad(graph, weight), rate));
+	const char *part = argc > 4 ? argv[4] : "";
+	if (strcmp(part, "evaluate"))
+		build_backward(context, graph, NULL);
+	if (!*part)
+		expand(graph, descend(context, weight, graph_get_grad(graph, weight), rate));
 	void *scheduler = sched_new(backends, NULL, count, MOST_NODES, false, false);
 	if (!strcmp(argv[2], "split"))
 		put_loss_on(scheduler, graph, backends[1]);

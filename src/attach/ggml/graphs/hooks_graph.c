@@ -151,12 +151,12 @@ static void judge_graph(uintptr_t code, const void *graph, bool has_callback, ui
 		method_graph_computed(has_callback, seen);
 }
 
-/* Where no steps are known, only what trains is told apart. */
+/* Where no steps are known, only what trains, or evaluates what is trained, is told apart. */
 static enum other_graph kind_of(words_fn function, const void *graph, uint32_t *positions)
 {
 	const struct engine *e = engine_at(patched_home((uintptr_t)function));
 
-	return step_is_known() || other_graph_optimizes(e, graph)
+	return step_is_known() || other_graph_trains(e, graph)
 		       ? other_graph_kind(e, graph, positions)
 		       : OTHER_NONE;
 }

@@ -63,16 +63,23 @@ bool other_graphs_optimizes(const char *operation)
 	return begins(operation, "OPT_STEP_");
 }
 
-static bool goes_back(const char *operation)
+/* ggml calls a gradient "grad for" its tensor. A graph that accumulates them changes no weights. */
+static bool goes_back(const struct engine *e, const void *node)
 {
-	return other_graphs_optimizes(operation) || !strcmp(operation, "CROSS_ENTROPY_LOSS_BACK");
+	const char *operation = e->op_desc(node);
+
+	return other_graphs_optimizes(operation) || !strcmp(operation, "CROSS_ENTROPY_LOSS_BACK") ||
+	       begins(e->get_name(node), "grad for ");
 }
 
-bool other_graph_optimizes(const struct engine *e, const void *graph)
+bool other_graph_trains(const struct engine *e, const void *graph)
 {
 	int count = is_readable(e) ? e->graph_node_count(graph) : 0;
+	const void *last = count > 0 ? e->graph_node(graph, count - 1) : NULL;
+	const char *operation = last ? e->op_desc(last) : "";
 
-	return count > 0 && other_graphs_optimizes(e->op_desc(e->graph_node(graph, count - 1)));
+	return last && (goes_back(e, last) || !strcmp(operation, "COUNT_EQUAL") ||
+			       !strcmp(operation, "CROSS_ENTROPY_LOSS"));
 }
 
 enum other_graph other_graph_kind(const struct engine *e, const void *graph, uint32_t *positions)
@@ -84,7 +91,7 @@ enum other_graph other_graph_kind(const struct engine *e, const void *graph, uin
 	for (int i = 0; i < count; i++) {
 		const void *node = e->graph_node(graph, i);
 		const char *operation = e->op_desc(node);
-		if (goes_back(operation))
+		if (goes_back(e, node))
 			return OTHER_TRAINING; /* the loss came before, with its positions */
 		if (!strcmp(operation, "CROSS_ENTROPY_LOSS")) {
 			kind = OTHER_EVALUATION;

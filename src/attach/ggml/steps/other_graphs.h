@@ -23,8 +23,11 @@ enum other_graph {
 enum other_graph other_graph_kind(
 	const struct engine *engine, const void *graph, uint32_t *positions);
 
-/* Does the graph end by changing weights? Cheap, for each graph of engines without steps. */
-bool other_graph_optimizes(const struct engine *engine, const void *graph);
+/*
+ * Does the graph end by changing weights, with a gradient, or with a loss or how many were right?
+ * Cheap, for each graph of engines without steps.
+ */
+bool other_graph_trains(const struct engine *engine, const void *graph);
 
 /* Does this operation change weights? */
 bool other_graphs_optimizes(const char *operation);
