@@ -287,6 +287,14 @@ static void mixture_of_experts(void **state)
 	expect("ExpertCombine//3", "MUL", "ffn_moe_weighted-3", "ffn_moe_down-3", "MUL_MAT_ID");
 	expect("ExpertCombine//3", "ADD", "ffn_moe_out-3", "v", V);
 	expect("GateProjection//3", "MUL_MAT", "ffn_gate-3", "blk.3.ffn_gate_shexp.weight", N);
+	/* of forks, which compute several of these in one */
+	expect("GateUpProjection/FFN/3", "FUSED_UP_GATE", "ffn_up_gate-3", "blk.3.ffn_up.weight", N,
+		"blk.3.ffn_gate.weight", N);
+	expect("GateUpProjection/FFN/3", "MOE_FUSED_UP_GATE", "ffn_moe-3",
+		"blk.3.ffn_up_exps.weight", N);
+	expect("RmsNorm//3", "FUSED_RMS_NORM", "attn_norm-3", "l_out-2", "ADD");
+	expect("Activation//3", "FUSED_MUL_UNARY", "ffn_gate_par-3", "ffn_gate-3", "MUL_MAT");
+	expect("ExpertCombine//3", "MULTI_ADD", "ffn_out-3", "ffn_moe_down-3", "MUL_MAT_ID");
 	expect("DownProjection//3", "MUL_MAT", "ffn_out-3", "blk.3.ffn_down_shexp.weight", N);
 }
 
@@ -391,9 +399,40 @@ static void faults_of_annotation_rules(void **state)
 	assert_refused("brick-rules 1\nstep a# tokens\n", 2, "\"tokens\" is not one");
 }
 
+/* The layer that an attacher's own rules find in a module's path. */
+static int layer_by(const char *file, const char *name)
+{
+	const struct rules_node node = {"conv", name, NULL, 0};
+	struct rules_verdict verdict;
+	struct rules_error error;
+	struct rules *rules;
+
+	assert_int_equal(rules_load(&rules, file, &error), 0);
+	rules_apply(rules, &node, &verdict);
+	rules_destroy(rules);
+	return verdict.layer;
+}
+
+static void layers_of_modules(void **state)
+{
+	static const char torch[] = BRICK_SOURCE_DIR "/src/attach/rules/torch.rules";
+	static const char onnx[] = BRICK_SOURCE_DIR "/src/attach/rules/onnxruntime.rules";
+
+	(void)state;
+	assert_int_equal(layer_by(torch, "conformer_layers.11.ffn1.sequential.0"), 11);
+	assert_int_equal(layer_by(torch, "encoder.conformer_layers.2"), 2);
+	assert_int_equal(layer_by(torch, "layer3.1.conv2"), 3);
+	assert_int_equal(layer_by(torch, "backbone.layer4.0"), 4);
+	assert_int_equal(layer_by(torch, "conv1"), -1);
+	assert_int_equal(layer_by(onnx, "/encoder/conformer_layers.5/norm/Add"), 5);
+	assert_int_equal(layer_by(onnx, "/layer2/layer2.3/conv1/Conv"), 2);
+	assert_int_equal(layer_by(onnx, "/conv1/Conv"), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(layers_of_modules),
 		cmocka_unit_test(annotations),
 		cmocka_unit_test(faults_of_annotation_rules),
 		cmocka_unit_test(patterns_match_whole_texts),
