@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include "brick/attach.h"
 #include "lib/probe/probe_frames.h"
 #include "tests/unit/peek.h"
 
