@@ -80,11 +80,12 @@ class span
 		forget();
 	}
 
-	/* Ends it, and returns how long it took, in ns; 0: nothing was measured. */
+	/* Ends it with its elements, and returns how long it took, in ns; 0: nothing was measured. */
 	std::uint64_t end_ns()
 	{
-		std::uint64_t ns = brick_elapsed_ns(span_);
-		end();
+		std::uint64_t ns = brick_end_ns(span_, elements_);
+		span_ = 0;
+		forget();
 		return ns;
 	}
 };
