@@ -80,7 +80,7 @@ class span
 		forget();
 	}
 
-	/* Ends it with its elements, and returns how long it took, in ns; 0: nothing was measured. */
+	/* Ends it with its elements. Returns how long it took, in ns; 0: nothing was measured. */
 	std::uint64_t end_ns()
 	{
 		std::uint64_t ns = brick_end_ns(span_, elements_);
