@@ -48,7 +48,8 @@ BRICK_API void brick_tiles_set(uint32_t levels);
 /* Returns 1 if tiles of this level are recorded, else 0. */
 static inline int brick_tiles_enabled(enum brick_tile_level level)
 {
-	return (__atomic_load_n(&brick__tiles_on, __ATOMIC_RELAXED) >> level) & 1;
+	return (unsigned)level < BRICK_TILE_LEVELS &&
+	       (__atomic_load_n(&brick__tiles_on, __ATOMIC_RELAXED) >> level) & 1;
 }
 
 BRICK_API struct brick_tile brick__tile_begin(

@@ -95,6 +95,37 @@ static void nothing_is_found(void)
 	fail_msg("%s found: %s", finding_rule_id(findings.list[0].rule), words.what);
 }
 
+/* A recording with a damaged time has phases that took no time, or less than the parts that rules
+ * ask for. */
+static void without_time(void **state)
+{
+	const struct wrong none = {.steps = 1};
+	(void)state;
+
+	for (uint64_t ns = 0; ns <= 18; ns += 6) {
+		make_engine(&engine, &none);
+		for (uint32_t i = 0; i < engine.run.lane_count; i++) {
+			struct run_lane *lane = &engine.run.lanes[i];
+			for (size_t k = 0; k < lane->sample_count; k++) {
+				lane->samples[k].begin_ns = 5000;
+				lane->samples[k].end_ns = 5000 + ns;
+			}
+		}
+		for (uint32_t i = 0; i < engine.run.step_count; i++) {
+			engine.run.steps[i].begin_ns = 5000;
+			engine.run.steps[i].end_ns = 5000 + ns;
+		}
+		assert_int_equal(explain_facts_init(&facts, &engine.run, &machine), 0);
+		assert_int_equal(findings_init(&findings, &facts), 0);
+		for (size_t i = 0; i < findings.count; i++)
+			words_of(&findings.list[i]);
+		if (find("host-pauses") || find("host-works"))
+			fail_msg("a pause in a phase of one step of %llu ns",
+				(unsigned long long)ns);
+		forget();
+	}
+}
+
 static void nothing_wrong(void **state)
 {
 	const struct wrong none = {0}, quick = {.device = 990};
@@ -423,6 +454,7 @@ int main(void)
 		cmocka_unit_test(said_once),
 		cmocka_unit_test(what_adds_up),
 		cmocka_unit_test(bounded),
+		cmocka_unit_test(without_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,6 +131,12 @@ static void wrong_levels_are_refused(void **state)
 
 	assert_int_equal(brick_tile_stats_get((enum brick_tile_level)3, &stats), -EINVAL);
 	assert_true(sizeof(struct brick_tile) <= 32); /* F108's bound holds for tiles, too */
+	brick_tiles_set(7);
+	assert_int_equal(brick_tiles_enabled(BRICK_TILE_LEVEL_MICRO), 1);
+	assert_int_equal(brick_tiles_enabled((enum brick_tile_level)BRICK_TILE_LEVELS), 0);
+	assert_int_equal(brick_tiles_enabled((enum brick_tile_level)32), 0);
+	assert_int_equal(brick_tiles_enabled((enum brick_tile_level) - 32), 0);
+	brick_tiles_set(0);
 }
 
 int main(void)

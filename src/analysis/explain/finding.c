@@ -59,7 +59,7 @@ _Static_assert(FINDING_RULES <= 64, "a rule is a bit");
 static bool matters(const struct explain_facts *facts, const struct finding *finding)
 {
 	return !finding->cost_ns ||
-	       finding->cost_ns >= facts->phases[finding->phase].elapsed_ns / MIN_PART;
+	       finding_costs(finding, facts->phases[finding->phase].elapsed_ns, MIN_PART);
 }
 
 static uint64_t rank_ns(const struct finding *f)
@@ -116,7 +116,7 @@ int findings_init(struct findings *findings, const struct explain_facts *facts)
 	if (!findings->list)
 		return -ENOMEM;
 	for (int phase = 0; phase < STEP_WARM_UP; phase++)
-		if (facts->phases[phase].summary)
+		if (facts->phases[phase].summary && facts->phases[phase].wall_ns)
 			find_in(findings, facts, phase);
 	if (findings->count)
 		qsort(findings->list, findings->count, sizeof(*findings->list), by_rank);

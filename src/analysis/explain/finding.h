@@ -196,6 +196,12 @@ struct finding {
 	union finding_evidence of;
 };
 
+/* True if it costs at least one part of so many of a time. Nothing is no cost, also of no time. */
+static inline bool finding_costs(const struct finding *finding, uint64_t ns, uint64_t parts)
+{
+	return finding->cost_ns && finding->cost_ns >= ns / parts;
+}
+
 /* True: found, and *out is filled in but for rule and phase. */
 #define EXPLAIN_DECLARE(name, ...) \
 	bool rule_##name(          \

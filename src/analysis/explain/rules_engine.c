@@ -23,7 +23,7 @@ bool rule_graph_rebuilt(const struct explain_facts *f, enum step_phase p, struct
 	out->of.graph_rebuilt.build_ns = build_ns;
 	out->of.graph_rebuilt.alloc_ns = alloc_ns;
 	out->of.graph_rebuilt.plan_ns = plan_ns;
-	return phase->steps >= MANY_STEPS && out->cost_ns >= phase->wall_ns / 20;
+	return phase->steps >= MANY_STEPS && finding_costs(out, phase->wall_ns, 20);
 }
 
 static uint64_t count_of(const struct explain_phase *phase, const char *name)
@@ -52,7 +52,7 @@ bool rule_graph_watched(const struct explain_facts *f, enum step_phase p, struct
 	if (attach && !strncmp(attach, own, sizeof(own) - 1))
 		return false; /* Brick is what watches */
 	return !phase->queue && out->of.graph_watched.parts >= MANY &&
-	       out->cost_ns >= phase->wall_ns / 20;
+	       finding_costs(out, phase->wall_ns, 20);
 }
 
 /* Copies out of the engine are more than logits: its state, layer by layer. */
@@ -67,7 +67,7 @@ bool rule_state_copied(const struct explain_facts *f, enum step_phase p, struct 
 		out->cost_ns = explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
 	out->cost_ns +=
 		explain_on_cpu_ns(phase, "StateSave") + explain_on_cpu_ns(phase, "StateLoad");
-	return !phase->queue && out->cost_ns >= phase->wall_ns / 20;
+	return !phase->queue && finding_costs(out, phase->wall_ns, 20);
 }
 
 /*
@@ -226,7 +226,7 @@ bool rule_large_weights(const struct explain_facts *f, enum step_phase p, struct
 	add_roofs(f, p, is_at_memory, out);
 	double part = out->of.roof.share >= 0.5 ? 1 : 0.75;
 	out->cost_ns = (uint64_t)(part * phase->products.saved_ns);
-	return out->cost_ns >= phase->wall_ns / 10;
+	return finding_costs(out, phase->wall_ns, 10);
 }
 
 bool rule_unattributed(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -234,5 +234,5 @@ bool rule_unattributed(const struct explain_facts *f, enum step_phase p, struct 
 	const struct explain_phase *phase = &f->phases[p];
 
 	out->cost_ns = phase->summary->rests.unattributed_ns;
-	return out->cost_ns >= phase->wall_ns / 10;
+	return finding_costs(out, phase->wall_ns, 10);
 }

@@ -22,13 +22,13 @@ enum {
 bool rule_host_pauses(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	out->cost_ns = f->phases[p].between.sleeps_ns;
-	return out->cost_ns >= f->phases[p].elapsed_ns / 20;
+	return finding_costs(out, f->phases[p].elapsed_ns, 20);
 }
 
 bool rule_host_works(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	out->cost_ns = f->phases[p].between.works_ns;
-	return out->cost_ns >= f->phases[p].elapsed_ns / 20;
+	return finding_costs(out, f->phases[p].elapsed_ns, 20);
 }
 
 /*
@@ -79,7 +79,7 @@ bool rule_sampling(const struct explain_facts *f, enum step_phase p, struct find
 
 	out->cost_ns = explain_on_cpu_ns(phase, brick_name(BRICK_SAMPLING));
 	out->of.sampling.calls = row ? row->count : 0;
-	return row && row->count && out->cost_ns >= phase->wall_ns / 10;
+	return row && row->count && finding_costs(out, phase->wall_ns, 10);
 }
 
 /* Batches. */
@@ -160,7 +160,7 @@ static bool batches_are_small(const struct explain_facts *f, enum step_phase p, 
 	out->certainty = FINDING_LIKELY;
 	out->of.batches.batch = phase->batch;
 	out->of.batches.model = model;
-	return out->cost_ns >= phase->wall_ns / 20;
+	return finding_costs(out, phase->wall_ns, 20);
 }
 
 bool rule_small_ubatch(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -318,7 +318,7 @@ bool rule_kv_type(const struct explain_facts *f, enum step_phase p, struct findi
 	out->certainty = FINDING_LIKELY;
 	out->cost_ns = number_of_double((double)out->of.attention.attention_ns * slower) +
 		       (is_wide ? casts_ns(f, phase) : 0);
-	return !phase->queue && out->cost_ns >= phase->wall_ns / 10;
+	return !phase->queue && finding_costs(out, phase->wall_ns, 10);
 }
 
 /* Scores, softmax and sums of many tokens. For one token they are quick. */
@@ -334,7 +334,7 @@ bool rule_no_flash_attention(const struct explain_facts *f, enum step_phase p, s
 	return p == STEP_PREFILL && !phase->queue && phase->batch > 8 &&
 	       explain_brick_ns(f, phase, BRICK_ATTENTION_SOFTMAX) &&
 	       !explain_brick_ns(f, phase, BRICK_FLASH_ATTENTION) &&
-	       out->cost_ns >= phase->wall_ns / 10;
+	       finding_costs(out, phase->wall_ns, 10);
 }
 
 /* Nobody would cut a shorter context: there, attention is what the model is made of. */
@@ -391,7 +391,7 @@ bool rule_context_growth(const struct explain_facts *f, enum step_phase p, struc
 	}
 	out->of.context_growth.first_ns = medians[0];
 	out->of.context_growth.last_ns = medians[GROWTH_PARTS - 1];
-	return out->cost_ns >= phase->wall_ns / 10;
+	return finding_costs(out, phase->wall_ns, 10);
 }
 
 /* The category to which a step gives most more time than other steps do on average. */
@@ -546,5 +546,5 @@ bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct fi
 	out->of.slow_steps.took_ns = worst_ns;
 	out->of.slow_steps.median_ns = median_ns;
 	out->of.slow_steps.more = difference(f, phase, worst, &out->of.slow_steps.more_ns);
-	return out->cost_ns >= phase->elapsed_ns / 20;
+	return finding_costs(out, phase->elapsed_ns, 20);
 }

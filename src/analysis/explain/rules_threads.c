@@ -65,7 +65,7 @@ static bool crowd(
 	out->certainty = FINDING_LIKELY;
 	out->cost_ns = phase->wall_ns > ideal_ns ? phase->wall_ns - ideal_ns : 0;
 	return run_usable_cpus(f->run) && phase->team > run_usable_cpus(f->run) &&
-	       out->cost_ns >= phase->wall_ns / 20;
+	       finding_costs(out, phase->wall_ns, 20);
 }
 
 /* The program's mask leaves it fewer CPUs than it has threads, and the machine has more. */
@@ -250,7 +250,8 @@ bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct 
 	if (out->cost_ns > phase->wall_ns)
 		out->cost_ns = phase->wall_ns;
 	out->certainty = FINDING_LIKELY;
-	return 2 * out->of.threads_anew.made >= phase->steps && out->cost_ns >= phase->wall_ns / 20;
+	return 2 * out->of.threads_anew.made >= phase->steps &&
+	       finding_costs(out, phase->wall_ns, 20);
 }
 
 /* The brick behind which threads waited longest. */
@@ -413,5 +414,5 @@ bool rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct
 	out->of.barrier_waits.threads = phase->team;
 	out->of.barrier_waits.waited_ns = row->self_ns;
 	out->of.barrier_waits.most = waited_for(phase->summary);
-	return out->cost_ns >= phase->wall_ns / 20;
+	return finding_costs(out, phase->wall_ns, 20);
 }
