@@ -16,13 +16,6 @@
 
 #define BIAS (1ull << 62) /* times of a file may be negative */
 
-struct said_name {
-	uint32_t pid;
-	uint64_t tid;
-	bool is_process;
-	char text[BRICK_NAME_BYTES];
-};
-
 /* One end of an arrow from a launch to a command. */
 struct arrow {
 	uint64_t id, ns;
@@ -35,7 +28,6 @@ struct chrome {
 	struct imported *im;
 	struct import_error *error;
 	const char *text;
-	ARRAY(struct said_name) names;
 	ARRAY(struct arrow) arrows;
 	ARRAY(struct track_stack { ARRAY(size_t) open; }) stacks; /* by track: events to be ended */
 	bool is_own;						  /* `brick export` wrote it */
@@ -342,13 +334,13 @@ static int end_slice(struct chrome *c, const struct json_event *event, uint64_t 
 static int say_name(struct chrome *c, const json_t *members)
 {
 	const char *what = text_of(members, "name");
-	struct said_name name = {.pid = pid_of(members), .tid = tid_of(members)};
+	const char *text = text_of(json_object_get(members, "args"), "name");
 
-	name.is_process = !strcmp(what, "process_name");
-	if (!name.is_process && strcmp(what, "thread_name") != 0)
-		return 0;
-	utf8_field(name.text, sizeof(name.text), text_of(json_object_get(members, "args"), "name"));
-	return array_push(&c->names, name);
+	if (!strcmp(what, "process_name"))
+		return imported_say_process(c->im, pid_of(members), text);
+	if (!strcmp(what, "thread_name"))
+		return imported_say_thread(c->im, pid_of(members), tid_of(members), text);
+	return 0;
 }
 
 static int arrow(struct chrome *c, const struct json_event *event, uint64_t ns, bool is_start)
@@ -398,30 +390,13 @@ static int take_member(void *context, const char *key, const json_t *value)
 		c->im->tool = "Kineto's trace";
 	if (strcmp(key, "otherData") != 0 || !json_object_get(value, "start_monotonic_ns"))
 		return 0;
-	c->is_own = true;
+	c->is_own = c->im->queues_are_threads = true;
 	c->im->tool = "a Chrome export of Brick";
 	c->start_unix_ns = strtoull(text_of(value, "start_unix_ns"), NULL, 10);
 	return 0;
 }
 
 /* When all was read. */
-
-static void apply_names(struct chrome *c)
-{
-	for (size_t i = 0; i < c->names.count; i++) {
-		const struct said_name *name = &c->names.items[i];
-		for (size_t p = 0; p < c->im->processes.count && name->is_process; p++)
-			if (c->im->processes.items[p].pid == name->pid)
-				memcpy(c->im->processes.items[p].name, name->text,
-					sizeof(name->text));
-		for (size_t t = 0; t < c->im->tracks.count && !name->is_process; t++) {
-			struct imported_track *track = &c->im->tracks.items[t];
-			if (track->has_process && track->tid == name->tid && *name->text &&
-				c->im->processes.items[track->process].pid == name->pid)
-				memcpy(track->name, name->text, sizeof(name->text));
-		}
-	}
-}
 
 static uint64_t place_key(const struct imported_track *track, uint32_t pid, uint64_t ns)
 {
@@ -438,7 +413,7 @@ static int follow_arrows(struct chrome *c)
 	for (size_t i = 0; i < im->events.count && c->arrows.count && !error; i++) {
 		const struct imported_event *e = &im->events.items[i];
 		const struct imported_track *t = &im->tracks.items[e->track];
-		uint32_t pid = im->processes.items[t->process].pid;
+		uint32_t pid = t->has_process ? im->processes.items[t->process].pid : 0;
 		error = hashmap_set(&places, place_key(t, pid, e->begin), i);
 	}
 	for (size_t i = 0; i < c->arrows.count && !error; i++) {
@@ -485,13 +460,11 @@ int import_chrome(struct imported *im, const char *text, size_t bytes, struct im
 	int result = json_events_read(text, bytes, &target, &c, error);
 	if (!result) {
 		result = follow_arrows(&c);
-		apply_names(&c);
 		find_start(&c);
 	}
 	for (size_t i = 0; i < c.stacks.count; i++)
 		array_fini(&c.stacks.items[i].open);
 	array_fini(&c.stacks);
-	array_fini(&c.names);
 	array_fini(&c.arrows);
 	if (result == -ENOMEM)
 		snprintf(error->text, sizeof(error->text), "not enough memory");

@@ -4,15 +4,26 @@
  * tables there are depends on what was recorded. A process and a thread are parts of one number. Of
  * the types of NVTX's events, 59 is a range by push and pop, 60 one by start and end, and 75 makes
  * a domain, whose name is the text.
+ *
+ * The file may be anybody's. Only what lies in it as plain tables is read: views, computed columns
+ * and virtual tables are programs, which may never end. No table has more rows, and no more bytes
+ * of texts, than the file has bytes, whatever its pages say.
  */
 #include <stdarg.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "brick/error.h"
 #include "base/hash.h"
+#include "base/hash_index.h"
+#include "base/hashmap.h"
 #include "base/utf8.h"
 #include "import/import.h"
+
+/* More than any name; SQLite refuses longer values. */
+enum { MAX_VALUE = 1 << 20, MAX_NAME = 4096 };
 
 #define DEVICE_COLUMNS "start, end, deviceId, streamId, correlationId, globalPid"
 
@@ -27,7 +38,12 @@ struct nsight {
 	struct import_error *error;
 	sqlite3 *db;
 	const char *table;
+	uint64_t file_bytes;
 	ARRAY(struct domain) domains;
+	struct hash_index domain_index;
+	ARRAY(char *) texts;
+	struct hashmap text_of_id; /* positions in texts */
+	uint64_t text_bytes;
 };
 
 static int fail(struct nsight *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -69,11 +85,45 @@ static uint32_t small(sqlite3_stmt *row, int column)
 	return value > 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-static const char *text(sqlite3_stmt *row, int column)
+/* A text, or the one of that number. */
+static const char *text(struct nsight *n, sqlite3_stmt *row, int column)
 {
-	const char *value = (const char *)sqlite3_column_text(row, column);
+	const char *value = NULL;
 
+	if (sqlite3_column_type(row, column) == SQLITE_INTEGER) {
+		uint64_t at =
+			hashmap_get(&n->text_of_id, (uint64_t)sqlite3_column_int64(row, column));
+		value = at == HASHMAP_NONE ? NULL : n->texts.items[at];
+	} else {
+		value = (const char *)sqlite3_column_text(row, column);
+	}
 	return value ? value : "";
+}
+
+static const char *name(struct nsight *n, sqlite3_stmt *row, int column)
+{
+	const char *value = text(n, row, column);
+
+	return *value ? value : "(unnamed)";
+}
+
+static int take_text(struct nsight *n, sqlite3_stmt *row)
+{
+	const char *value = (const char *)sqlite3_column_text(row, 1);
+	uint64_t id = (uint64_t)sqlite3_column_int64(row, 0);
+
+	n->text_bytes += (uint64_t)sqlite3_column_bytes(row, 1);
+	if (n->text_bytes > n->file_bytes)
+		return fail(n, "its texts are longer than the file");
+	if (!value || sqlite3_column_type(row, 0) != SQLITE_INTEGER ||
+		hashmap_get(&n->text_of_id, id) != HASHMAP_NONE)
+		return 0;
+	char *copy = strndup(value, MAX_NAME);
+	if (!copy || array_push(&n->texts, copy)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	return hashmap_set(&n->text_of_id, id, n->texts.count - 1);
 }
 
 /* Columns 0 and 1. 1: it is left out. */
@@ -141,16 +191,16 @@ static uint64_t shared_of(sqlite3_stmt *row, int own, int dynamic)
 static int take_kernel(struct nsight *n, sqlite3_stmt *row)
 {
 	struct brick_session_kernel kernel;
-	const char *name = *text(row, 6) ? text(row, 6) : "(unnamed)";
+	const char *called = name(n, row, 6);
 
-	kernel_named(&kernel, BRICK_KERNEL_COMPUTE, name);
+	kernel_named(&kernel, BRICK_KERNEL_COMPUTE, called);
 	for (int i = 0; i < 3; i++) {
 		kernel.grid[i] = small(row, 7 + i);
 		kernel.block[i] = small(row, 10 + i);
 	}
 	kernel.registers = small(row, 13);
 	kernel.shared_bytes = shared_of(row, 14, 15);
-	return command(n, row, &kernel, name, 0);
+	return command(n, row, &kernel, called, 0);
 }
 
 static int take_copy(struct nsight *n, sqlite3_stmt *row)
@@ -204,33 +254,44 @@ static int on_thread(
 static int take_call(struct nsight *n, sqlite3_stmt *row)
 {
 	return on_thread(n, row,
-		&(struct import_text){IMPORT_ANNOTATION, "CUDA",
-			*text(row, 3) ? text(row, 3) : "(unnamed)", .layer = -1},
+		&(struct import_text){IMPORT_ANNOTATION, "CUDA", name(n, row, 3), .layer = -1},
 		true);
 }
 
-/* Domains are of their process. */
+/* Domains are of their process; one that is made again keeps its first name. */
+static const struct domain *domain_of(struct nsight *n, uint32_t pid, sqlite3_int64 number)
+{
+	struct hash_probe probe = hash_probe(hash_add(pid, (uint64_t)number));
+
+	for (uint32_t i; (i = hash_index_next(&n->domain_index, &probe)) != HASH_INDEX_NONE;)
+		if (n->domains.items[i].pid == pid && n->domains.items[i].number == number)
+			return &n->domains.items[i];
+	return NULL;
+}
+
 static int take_domain(struct nsight *n, sqlite3_stmt *row)
 {
 	struct domain domain = {.pid = pid_of(sqlite3_column_int64(row, 1)),
 		.number = sqlite3_column_int64(row, 2)};
 
-	utf8_field(domain.name, sizeof(domain.name), text(row, 0));
-	return array_push(&n->domains, domain);
+	if (domain_of(n, domain.pid, domain.number))
+		return 0;
+	utf8_field(domain.name, sizeof(domain.name), text(n, row, 0));
+	int error = array_push(&n->domains, domain);
+	return error ? error
+		     : hash_index_add(&n->domain_index,
+			       hash_add(domain.pid, (uint64_t)domain.number),
+			       (uint32_t)n->domains.count - 1);
 }
 
 static int take_range(struct nsight *n, sqlite3_stmt *row)
 {
-	uint32_t pid = pid_of(sqlite3_column_int64(row, 2));
-	sqlite3_int64 number = sqlite3_column_int64(row, 4);
-	const char *domain = "";
+	const struct domain *domain =
+		domain_of(n, pid_of(sqlite3_column_int64(row, 2)), sqlite3_column_int64(row, 4));
 
-	for (size_t i = 0; i < n->domains.count; i++)
-		if (n->domains.items[i].pid == pid && n->domains.items[i].number == number)
-			domain = n->domains.items[i].name;
 	return on_thread(n, row,
-		&(struct import_text){IMPORT_ANNOTATION, domain,
-			*text(row, 3) ? text(row, 3) : "(unnamed)", .layer = -1},
+		&(struct import_text){IMPORT_ANNOTATION, domain ? domain->name : "",
+			name(n, row, 3), .layer = -1},
 		false);
 }
 
@@ -238,42 +299,53 @@ static int take_name(struct nsight *n, sqlite3_stmt *row)
 {
 	sqlite3_int64 global = sqlite3_column_int64(row, 1);
 
-	for (size_t i = 0; i < n->im->tracks.count; i++) {
-		struct imported_track *t = &n->im->tracks.items[i];
-		if (!t->is_queue && t->tid == tid_of(global) &&
-			n->im->processes.items[t->process].pid == pid_of(global))
-			utf8_field(t->name, sizeof(t->name), text(row, 0));
-	}
-	return 0;
+	return imported_say_thread(n->im, pid_of(global), tid_of(global), text(n, row, 0));
 }
 
 /* Tables. */
 
-static bool has_table(struct nsight *n, const char *name)
+/* The first column of the first row of a query about the table; "": there is none. */
+static void ask(struct nsight *n, const char *query, char answer[16])
 {
 	sqlite3_stmt *row = NULL;
-	bool found = false;
 
-	if (sqlite3_prepare_v2(n->db,
-		    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", -1, &row,
-		    NULL) == SQLITE_OK) {
-		sqlite3_bind_text(row, 1, name, -1, SQLITE_STATIC);
-		found = sqlite3_step(row) == SQLITE_ROW;
+	answer[0] = '\0';
+	if (sqlite3_prepare_v2(n->db, query, -1, &row, NULL) == SQLITE_OK) {
+		sqlite3_bind_text(row, 1, n->table, -1, SQLITE_STATIC);
+		if (sqlite3_step(row) == SQLITE_ROW)
+			snprintf(answer, 16, "%s", (const char *)sqlite3_column_text(row, 0));
 	}
 	sqlite3_finalize(row);
-	return found;
+}
+
+/* 1: there is such a table, and it is a plain one; 0: there is none. */
+static int has_table(struct nsight *n, const char *name)
+{
+	char type[16], computed[16];
+
+	n->table = name;
+	ask(n, "SELECT type FROM pragma_table_list WHERE name = ? AND schema = 'main'", type);
+	if (!type[0])
+		return 0;
+	if (strcmp(type, "table") != 0)
+		return fail(n, "it is a %s, and Nsight Systems writes tables", type);
+	ask(n, "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden > 1", computed);
+	return computed[0] ? fail(n, "it has a computed column, and Nsight Systems writes none")
+			   : 1;
 }
 
 static int take_rows(
 	struct nsight *n, const char *query, int (*take)(struct nsight *n, sqlite3_stmt *row))
 {
 	sqlite3_stmt *row = NULL;
+	uint64_t rows = 0;
 	int error = 0, code;
 
 	if (sqlite3_prepare_v2(n->db, query, -1, &row, NULL) != SQLITE_OK)
 		return fail(n, "%s", sqlite3_errmsg(n->db));
-	while ((code = sqlite3_step(row)) == SQLITE_ROW && !error)
-		error = take(n, row);
+	while (!error && (code = sqlite3_step(row)) == SQLITE_ROW)
+		error = ++rows > n->file_bytes ? fail(n, "it has more rows than the file has bytes")
+					       : take(n, row);
 	if (!error && code != SQLITE_DONE)
 		error = fail(n, "%s", sqlite3_errmsg(n->db));
 	sqlite3_finalize(row);
@@ -286,15 +358,15 @@ static int read_tables(struct nsight *n)
 		const char *name, *query;
 		int (*take)(struct nsight *n, sqlite3_stmt *row);
 	} tables[] = {
+		{"StringIds", "SELECT id, value FROM StringIds", take_text},
 		{"CUPTI_ACTIVITY_KIND_RUNTIME",
-			"SELECT start, end, globalTid, (SELECT value FROM StringIds WHERE id = "
-			"nameId), correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME",
+			"SELECT start, end, globalTid, nameId, correlationId FROM "
+			"CUPTI_ACTIVITY_KIND_RUNTIME",
 			take_call},
 		{"CUPTI_ACTIVITY_KIND_KERNEL",
-			"SELECT " DEVICE_COLUMNS ", (SELECT value FROM StringIds WHERE id = "
-			"demangledName), gridX, gridY, gridZ, blockX, blockY, blockZ, "
-			"registersPerThread, staticSharedMemory, dynamicSharedMemory FROM "
-			"CUPTI_ACTIVITY_KIND_KERNEL",
+			"SELECT " DEVICE_COLUMNS ", demangledName, gridX, gridY, gridZ, blockX, "
+			"blockY, blockZ, registersPerThread, staticSharedMemory, "
+			"dynamicSharedMemory FROM CUPTI_ACTIVITY_KIND_KERNEL",
 			take_kernel},
 		{"CUPTI_ACTIVITY_KIND_MEMCPY",
 			"SELECT " DEVICE_COLUMNS
@@ -304,29 +376,23 @@ static int read_tables(struct nsight *n)
 			"SELECT " DEVICE_COLUMNS ", bytes FROM CUPTI_ACTIVITY_KIND_MEMSET",
 			take_fill},
 		{"NVTX_EVENTS",
-			"SELECT coalesce(text, (SELECT value FROM StringIds WHERE id = textId)), "
-			"globalTid, domainId FROM NVTX_EVENTS WHERE eventType = 75",
+			"SELECT coalesce(text, textId), globalTid, domainId FROM NVTX_EVENTS "
+			"WHERE eventType = 75",
 			take_domain},
 		{"NVTX_EVENTS",
-			"SELECT start, end, globalTid, coalesce(text, (SELECT value FROM StringIds "
-			"WHERE id = textId)), domainId FROM NVTX_EVENTS WHERE eventType IN (59, "
-			"60)",
+			"SELECT start, end, globalTid, coalesce(text, textId), domainId FROM "
+			"NVTX_EVENTS WHERE eventType IN (59, 60)",
 			take_range},
-		{"ThreadNames",
-			"SELECT (SELECT value FROM StringIds WHERE id = nameId), globalTid FROM "
-			"ThreadNames",
-			take_name},
+		{"ThreadNames", "SELECT nameId, globalTid FROM ThreadNames", take_name},
 	};
 	size_t found = 0;
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		n->table = tables[i].name;
-		if (!has_table(n, n->table))
-			continue;
-		found++;
-		int error = take_rows(n, tables[i].query, tables[i].take);
+		int has = has_table(n, tables[i].name);
+		int error = has > 0 ? take_rows(n, tables[i].query, tables[i].take) : has;
 		if (error)
 			return error;
+		found += has && i; /* texts alone are nothing */
 	}
 	if (found)
 		return 0;
@@ -343,10 +409,22 @@ int import_nsight(struct imported *im, const char *path, struct import_error *er
 	im->tool = "Nsight Systems' export";
 	if (sqlite3_open_v2(path, &n.db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
 		result = fail(&n, "%s", n.db ? sqlite3_errmsg(n.db) : "not enough memory");
-	if (!result)
+	if (!result) {
+		struct stat status;
+		n.file_bytes = stat(path, &status) ? 0 : (uint64_t)status.st_size;
+		sqlite3_limit(n.db, SQLITE_LIMIT_LENGTH, MAX_VALUE);
+		sqlite3_db_config(n.db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+		sqlite3_db_config(n.db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+		sqlite3_db_config(n.db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 		result = read_tables(&n);
+	}
 	sqlite3_close(n.db);
 	array_fini(&n.domains);
+	hash_index_fini(&n.domain_index);
+	for (size_t i = 0; i < n.texts.count; i++)
+		free(n.texts.items[i]);
+	array_fini(&n.texts);
+	hashmap_fini(&n.text_of_id);
 	if (result == -ENOMEM)
 		snprintf(error->text, sizeof(error->text), "not enough memory");
 	return result;

@@ -72,6 +72,7 @@ void imported_fini(struct imported *im)
 	array_fini(&im->names);
 	array_fini(&im->kernels);
 	array_fini(&im->launched);
+	array_fini(&im->said);
 	array_fini(&im->sites);
 	hash_index_fini(&im->name_index);
 	hash_index_fini(&im->track_index);
@@ -386,4 +387,20 @@ int imported_name(struct imported *im, const struct import_text *text)
 int imported_add(struct imported *im, const struct imported_event *event)
 {
 	return array_push(&im->events, *event);
+}
+
+static int say(struct imported *im, struct imported_said said, const char *name)
+{
+	utf8_field(said.text, sizeof(said.text), name);
+	return array_push(&im->said, said);
+}
+
+int imported_say_process(struct imported *im, uint32_t pid, const char *name)
+{
+	return say(im, (struct imported_said){.pid = pid, .is_process = true}, name);
+}
+
+int imported_say_thread(struct imported *im, uint32_t pid, uint64_t tid, const char *name)
+{
+	return *name ? say(im, (struct imported_said){.pid = pid, .tid = tid}, name) : 0;
 }

@@ -63,6 +63,14 @@ struct imported_event {
 	bool has_brick; /* the file says the command's brick */
 };
 
+/* What a process or a thread is called, if the file has it. */
+struct imported_said {
+	uint32_t pid;
+	uint64_t tid;
+	bool is_process;
+	char text[64];
+};
+
 /* What a name became. */
 struct imported_name {
 	uint32_t site; /* 0: none */
@@ -84,6 +92,7 @@ struct imported {
 	ARRAY(struct imported_name) names;
 	ARRAY(char *) keys; /* of the names */
 	ARRAY(struct brick_session_kernel) kernels;
+	ARRAY(struct imported_said) said;
 	struct hash_index name_index, track_index, kernel_index, process_index;
 	struct hashmap launches; /* by link: position */
 	ARRAY(struct import_launch) launched;
@@ -96,7 +105,8 @@ struct imported {
 	struct hash_index_slot brick_slots[2 * BRICK_MAX_BRICKS];
 	ARRAY(struct brick_session_site) sites;
 
-	const char *tool; /* what wrote the file */
+	bool queues_are_threads; /* the file calls queues by the numbers of threads */
+	const char *tool;	 /* what wrote the file */
 	char host[64];
 	uint64_t start_unix_ns; /* 0: not known */
 	uint64_t left_out;	/* events that a recording has no place for */
@@ -120,6 +130,9 @@ int imported_queue(struct imported *imported, uint32_t pid, bool has_process, ui
 int imported_name(struct imported *imported, const struct import_text *text);
 int imported_kernel(struct imported *imported, const struct brick_session_kernel *kernel);
 int imported_add(struct imported *imported, const struct imported_event *event);
+/* A name of who may come later, or never. */
+int imported_say_process(struct imported *imported, uint32_t pid, const char *name);
+int imported_say_thread(struct imported *imported, uint32_t pid, uint64_t tid, const char *name);
 
 /* Make a recording of it. 0, or the writer's error; BRICK_ENOTRECORDED: there is no event. */
 int imported_write(struct imported *imported, struct trace_writer_options *options);

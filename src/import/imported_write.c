@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "brick/error.h"
+#include "base/hash.h"
 #include "base/scope.h"
 #include "base/utf8.h"
 
@@ -387,6 +388,39 @@ static int number_commands(struct layout *l)
 	return 0;
 }
 
+static uint64_t said_key(uint32_t pid, uint64_t tid, bool is_process)
+{
+	return hash_add(hash_add(pid, is_process), tid);
+}
+
+/* What was said last holds. Queues that the file takes for threads are called as those. */
+static int apply_names(struct imported *im)
+{
+	SCOPED_BY(hashmap_fini) struct hashmap said = {0};
+
+	for (size_t i = 0; i < im->said.count; i++) {
+		const struct imported_said *s = &im->said.items[i];
+		if (hashmap_set(&said, said_key(s->pid, s->tid, s->is_process), i))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < im->processes.count; i++) {
+		struct imported_process *p = &im->processes.items[i];
+		uint64_t at = hashmap_get(&said, said_key(p->pid, 0, true));
+		if (at != HASHMAP_NONE)
+			utf8_field(p->name, sizeof(p->name), im->said.items[at].text);
+	}
+	for (size_t i = 0; i < im->tracks.count; i++) {
+		struct imported_track *t = &im->tracks.items[i];
+		if (!t->has_process || (t->is_queue && !im->queues_are_threads))
+			continue;
+		uint64_t at = hashmap_get(
+			&said, said_key(im->processes.items[t->process].pid, t->tid, false));
+		if (at != HASHMAP_NONE)
+			utf8_field(t->name, sizeof(t->name), im->said.items[at].text);
+	}
+	return 0;
+}
+
 static int write_process(struct layout *l, size_t i)
 {
 	const struct imported_process *p = &l->im->processes.items[i];
@@ -446,7 +480,10 @@ static int write_tracks(struct layout *l, struct imported_event **events, bool q
 static int write_all(struct layout *l, struct imported_event **events)
 {
 	struct imported *im = l->im;
-	int error = link_launches(im);
+	int error = apply_names(im);
+
+	if (!error)
+		error = link_launches(im);
 
 	if (!error)
 		error = number_commands(l);

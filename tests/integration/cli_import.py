@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import resource
 import sqlite3
 import subprocess
 
@@ -234,6 +235,38 @@ def refused():
     expect("nothing is left", [n for n in os.listdir(TMP) if n.startswith("no.pftrace")], [])
 
 
+def bombs():
+    """Files that cost far more than they hold: views and columns that are programs are refused; what each process, queue and name
+    takes does not grow with the others."""
+    table = "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER, correlationId INTEGER)"
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS id, 'n' AS value FROM c"
+    large = "TEXT GENERATED ALWAYS AS (hex(zeroblob(400000000)))"
+    for name, sql, why in (
+            ("view", f"CREATE VIEW StringIds AS {endless}", "table StringIds: it is a view"),
+            ("computed", f"CREATE TABLE StringIds (id INTEGER, value {large})", "table StringIds: it has a computed column"),
+            ("stored", f"CREATE TABLE StringIds (id INTEGER, value {large} STORED)", "table StringIds: it has a computed column"),
+            ("events", "CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS start, "
+             "x AS end, 59 AS eventType, 1 AS globalTid, 'n' AS text, 1 AS textId, 0 AS domainId FROM c",
+             "table NVTX_EVENTS: it is a view"),
+            ("long", "CREATE TABLE StringIds (id INTEGER, value TEXT); INSERT INTO StringIds VALUES (1, hex(zeroblob(700000)))",
+             "table StringIds: string or blob too big")):
+        path = place(f"bomb-{name}.sqlite")
+        db = sqlite3.connect(path)
+        db.executescript(f"{table}; {sql}; INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1000, 1500, 16777221, 1, 1);")
+        db.close()
+        _, err = brick("import", "-o", place("no.pftrace"), path, code=3)
+        expect_true(f"{name}: {err!r}", why.encode() in err)
+
+    def event(i, **members):
+        return {"ph": "X", "cat": "cpu_op", "name": "n", "ts": i * 10, "dur": 9, "pid": 1, "tid": 1} | members
+    for name, events in (
+            ("processes", [event(i, pid=i) for i in range(5000)]),
+            ("queues", [event(i, cat="kernel", name=f"k{i}", args={"device": 0, "stream": i}) for i in range(5000)])):
+        path = written(f"bomb-{name}.json", {"traceEvents": events})
+        done = subprocess.run([BRICK, "import", "-o", place("bomb.pftrace"), path], capture_output=True, env=environment(), timeout=120,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (500 << 20, 500 << 20)))
+        expect_true(f"{name} in 500 MB: {done.returncode} {done.stderr[-300:]!r}", done.returncode == 0)
+
 def mutated():
     """Files that are a little wrong: a recording that loads, or an error."""
     random.seed(34)
@@ -273,6 +306,7 @@ def main():
     nsight()
     shapes()
     refused()
+    bombs()
     mutated()
 
 

@@ -15,6 +15,7 @@
 #include "analysis/accounts/walk.h"
 #include "analysis/steps/training_times.h"
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/number.h"
 
 uint32_t call_tree_add(struct call_tree *tree, uint32_t parent, struct call_node node)
@@ -47,27 +48,40 @@ static bool is_same(const struct call_node *a, const struct call_node *b)
 	       a->layer == b->layer && a->kernel == b->kernel;
 }
 
-static uint32_t search(
-	const struct call_tree *tree, uint32_t from, uint32_t end, const struct call_node *node)
+static uint64_t hash_of(uint32_t parent, const struct call_node *node)
 {
-	for (uint32_t i = from; i != end; i = tree->nodes[i].next)
-		if (is_same(&tree->nodes[i], node))
+	uint64_t hash = hash_add(parent, (uint64_t)node->kind << 32 | node->brick);
+
+	hash = hash_add(hash, (uint64_t)node->site << 32 | node->kernel);
+	return hash_add(hash, (uint32_t)node->layer);
+}
+
+static uint32_t search(const struct call_tree *tree, uint32_t parent, const struct call_node *node,
+	uint64_t hash)
+{
+	struct hash_probe probe = hash_probe(hash);
+
+	for (uint32_t i; (i = hash_index_next(&tree->index, &probe)) != HASH_INDEX_NONE;)
+		if (tree->nodes[i].parent == parent && is_same(&tree->nodes[i], node))
 			return i;
 	return RUN_NONE;
 }
 
-/* Children come in the same order again and again: look behind the one found last first. */
+/* Children come in the same order again and again: look at the one found last, and the next. */
 uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, struct call_node node)
 {
 	uint32_t hint = tree->nodes[parent].hint;
-	uint32_t from = hint == RUN_NONE ? RUN_NONE : tree->nodes[hint].next;
-	uint32_t found = hint != RUN_NONE && is_same(&tree->nodes[hint], &node)
-				 ? hint
-				 : search(tree, from, RUN_NONE, &node);
-	if (found == RUN_NONE)
-		found = search(tree, tree->nodes[parent].first, from, &node);
-	if (found == RUN_NONE)
+
+	for (int tries = 0; tries < 2 && hint != RUN_NONE; tries++, hint = tree->nodes[hint].next)
+		if (is_same(&tree->nodes[hint], &node))
+			return tree->nodes[parent].hint = hint;
+	uint64_t hash = hash_of(parent, &node);
+	uint32_t found = search(tree, parent, &node, hash);
+	if (found == RUN_NONE && !hash_index_reserve(&tree->index)) {
 		found = call_tree_add(tree, parent, node);
+		if (found != RUN_NONE)
+			hash_index_add(&tree->index, hash, found);
+	}
 	if (found != RUN_NONE)
 		tree->nodes[parent].hint = found;
 	return found;
@@ -147,6 +161,7 @@ void call_tree_destroy(struct call_tree *tree)
 	if (!tree)
 		return;
 	free(tree->nodes);
+	hash_index_fini(&tree->index);
 	free(tree);
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "analysis/steps/step_index.h"
+#include "base/hash_index.h"
 #include "trace/run.h"
 
 enum call_kind {
@@ -80,6 +81,7 @@ struct call_tree {
 	const struct run *run;
 	struct call_node *nodes; /* [0] is the root */
 	size_t count, capacity;
+	struct hash_index index; /* of nodes that call_tree_child() made */
 	uint32_t lane;
 	uint32_t step;	  /* the first one that it is of; RUN_NONE: of all the lane did */
 	uint32_t steps;	  /* how many it is of, with the sums over them; 0: as above */

@@ -53,10 +53,11 @@ static void of_step_cpu(struct presence *p, const struct run *run)
 static void of_threads(struct presence *p, const struct run *run)
 {
 	const struct off_cpu_account *o = &run->off_cpu;
-	double all = (double)o->watched_ns, queued = (double)o->queued_ns / all;
+	double all = (double)o->watched_ns;
 
 	if (!o->watched_ns)
 		return;
+	double queued = (double)o->queued_ns / all;
 	p->queued = queued < 1 ? queued : 1;
 	p->idle = 1 - p->queued - (double)o->ran_ns / all;
 	p->idle = p->idle > 0 ? p->idle : 0;

@@ -367,9 +367,10 @@ static bool join_phases(struct distortion *d, const struct summary *summary)
 	struct distortion all = {.pairs_share = -1, .hooks_share = -1}, part;
 	double whole_ns = wall_of(summary, SUMMARY_ALL_PHASES);
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
-		double weight = wall_of(summary, phase) / whole_ns;
-		if (!(weight > 0))
+		double wall_ns = wall_of(summary, phase);
+		if (wall_ns <= 0 || whole_ns <= 0)
 			continue;
+		double weight = wall_ns / whole_ns;
 		if (!measure(&part, summary, phase))
 			estimate(&part, summary, phase);
 		if (part.share < 0)

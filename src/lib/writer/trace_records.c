@@ -13,8 +13,6 @@
 #include "base/utf8.h"
 #include "lib/writer/format.h"
 
-enum { MIN_ENTRIES = 64 };
-
 /* One table as bytes: its array, and how many entries are there and fit. */
 struct copied_table {
 	void *array;
@@ -29,9 +27,9 @@ static void *add_entries(struct copied_table copy, const void *from, uint32_t co
 	if (count > limit)
 		count = limit;
 	if (count > *copy.capacity || !copy.array) {
-		uint32_t capacity = *copy.capacity ? *copy.capacity : MIN_ENTRIES;
-		while (capacity < count)
-			capacity *= 2;
+		uint32_t capacity = 2 * *copy.capacity; /* those of an import never grow */
+		if (capacity < count)
+			capacity = count ? count : 1;
 		void *grown = realloc(copy.array, capacity * copy.entry_bytes);
 		if (!grown)
 			return NULL;

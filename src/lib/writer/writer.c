@@ -817,6 +817,7 @@ static void free_process(struct writer_process *process)
 	free(process->sites);
 	free(process->arrows);
 	free(process->counter_uuids);
+	free(process->operations);
 	free(process);
 }
 
@@ -844,9 +845,7 @@ int sink_process(struct sink *sink, const struct brick_session_header *header)
 	struct writer_process *process = calloc(1, sizeof(*process));
 	uint32_t number = (uint32_t)w->processes.count;
 
-	if (process)
-		process->counter_uuids = calloc(BRICK_MAX_BRICKS, sizeof(*process->counter_uuids));
-	if (!process || !process->counter_uuids || array_push(&w->processes, process)) {
+	if (!process || array_push(&w->processes, process)) {
 		free_process(process);
 		return packets_fail(&w->packets, -ENOMEM);
 	}

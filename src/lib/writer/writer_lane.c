@@ -275,6 +275,10 @@ static int counter_track(struct writer_lane *lane, uint32_t brick)
 	uint32_t step = step_counter_unit(process, brick);
 	uint32_t unit = step ? step : unit_of(token_counters, process, brick);
 
+	if (!process->counter_uuids)
+		process->counter_uuids = calloc(BRICK_MAX_BRICKS, sizeof(*process->counter_uuids));
+	if (!process->counter_uuids)
+		return packets_fail(lane->packets, -ENOMEM);
 	if (process->counter_uuids[brick])
 		return lane->packets->error;
 	process->counter_uuids[brick] = packets_uuid(lane->packets, UUID_COUNTER,
@@ -390,19 +394,35 @@ static int make(struct writer_lane *lane, struct packet_template *t, uint32_t br
 	return 0;
 }
 
-static int grow_sites(struct writer_lane *lane, uint32_t site)
+/* Where the site's template is; NULL: its page was not made. */
+static inline struct packet_template *site_template(const struct writer_lane *lane, uint32_t site)
 {
-	uint32_t capacity = lane->site_capacity ? lane->site_capacity : MIN_TABLE;
+	uint32_t number = site / SITES_A_PAGE;
+	struct packet_template *page =
+		number < lane->site_pages_capacity ? lane->site_pages[number] : NULL;
 
-	while (capacity <= site)
-		capacity *= 2;
-	struct packet_template *t = realloc(lane->site_templates, capacity * sizeof(*t));
-	if (!t)
-		return packets_fail(lane->packets, -ENOMEM);
-	memset(t + lane->site_capacity, 0, (capacity - lane->site_capacity) * sizeof(*t));
-	lane->site_templates = t;
-	lane->site_capacity = capacity;
-	return 0;
+	return page ? &page[site % SITES_A_PAGE] : NULL;
+}
+
+/* A program has thousands of sites and may have thousands of lanes, each of which meets few. */
+static struct packet_template *make_site_page(struct writer_lane *lane, uint32_t site)
+{
+	uint32_t number = site / SITES_A_PAGE, capacity = lane->site_pages_capacity;
+
+	while (capacity <= number)
+		capacity = capacity ? 2 * capacity : MIN_TABLE;
+	if (capacity > lane->site_pages_capacity) {
+		struct packet_template **pages =
+			realloc(lane->site_pages, capacity * sizeof(*pages));
+		if (!pages)
+			return NULL;
+		memset(pages + lane->site_pages_capacity, 0,
+			(capacity - lane->site_pages_capacity) * sizeof(*pages));
+		lane->site_pages = pages;
+		lane->site_pages_capacity = capacity;
+	}
+	lane->site_pages[number] = calloc(SITES_A_PAGE, sizeof(struct packet_template));
+	return site_template(lane, site);
 }
 
 static struct packet_template *template_site(struct writer_lane *lane, uint32_t site)
@@ -410,9 +430,11 @@ static struct packet_template *template_site(struct writer_lane *lane, uint32_t 
 	uint8_t what[64];
 	uint32_t brick = lane->process->tables.sites[site].brick;
 
-	if (site >= lane->site_capacity && grow_sites(lane, site))
+	struct packet_template *t = site_template(lane, site);
+	if (!t && !(t = make_site_page(lane, site))) {
+		packets_fail(lane->packets, -ENOMEM);
 		return NULL;
-	struct packet_template *t = &lane->site_templates[site];
+	}
 	if (t->length)
 		return t;
 	if (site >= lane->process->site_count && names_sites(lane->process))
@@ -1037,8 +1059,9 @@ static inline void begin_from(struct writer_lane *lane, struct packet_template *
 	memcpy(at + n, t->bytes, sizeof(t->bytes));
 	if (like == DEFLATE_UNKNOWN) {
 		other = distance_back(p, n, &lane->last_begin);
-		like = t->sibling ? distance_back(p, n, &lane->site_templates[t->sibling].last)
-				  : DEFLATE_UNKNOWN;
+		struct packet_template *sibling =
+			t->sibling ? site_template(lane, t->sibling) : NULL;
+		like = sibling ? distance_back(p, n, &sibling->last) : DEFLATE_UNKNOWN;
 		if (like == DEFLATE_UNKNOWN)
 			like = other;
 	}
@@ -1138,9 +1161,7 @@ static bool begin_slice(struct writer_lane *lane, const struct brick_record *r,
 		return !lane->packets->error;
 	}
 	if (plain && r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE)
-		t = r->site < lane->site_capacity && lane->site_templates[r->site].length
-			    ? &lane->site_templates[r->site]
-			    : template_site(lane, r->site);
+		t = template_site(lane, r->site);
 	else if (plain)
 		t = template_plain(lane, r->brick, r->layer);
 	/* an execution of a site is not always one of the site's own brick */
@@ -1198,10 +1219,10 @@ static inline struct packet_template *bare_sample(const struct writer_lane *lane
 	const struct brick_record *r, const struct record_args *args)
 {
 	if (args || r->flags != BRICK_FLAG_SITE || r->inner || r->source != BRICK_SOURCE_TSC ||
-		r->site >= lane->site_capacity || record_is_step(r))
+		record_is_step(r))
 		return NULL;
-	struct packet_template *t = &lane->site_templates[r->site];
-	return t->length && t->brick == r->brick ? t : NULL;
+	struct packet_template *t = site_template(lane, r->site);
+	return t && t->length && t->brick == r->brick ? t : NULL;
 }
 
 static int on_sample(void *context, const struct brick_record *r, const struct record_args *args)
@@ -1490,7 +1511,9 @@ void writer_lane_destroy(struct writer_lane *lane)
 {
 	if (!lane)
 		return;
-	free(lane->site_templates);
+	for (uint32_t i = 0; i < lane->site_pages_capacity; i++)
+		free(lane->site_pages[i]);
+	free(lane->site_pages);
 	array_fini(&lane->former);
 	gpu_stages_fini(&lane->stages);
 	array_fini(&lane->plain.entries);

@@ -10,7 +10,7 @@
 #include "lib/writer/gpu_stages.h"
 #include "lib/writer/writer_names.h"
 
-enum { TEMPLATE_BYTES = 48 };
+enum { TEMPLATE_BYTES = 48, SITES_A_PAGE = 32 };
 
 /* The start of a slice, ready to copy: a packet without its timestamp. */
 struct packet_template {
@@ -47,8 +47,8 @@ struct writer_lane {
 	uint64_t step_ns;  /* the same for a step that has just ended; else 0 */
 
 	struct lane_names names;
-	struct packet_template *site_templates; /* by site */
-	uint32_t site_capacity;
+	struct packet_template **site_pages; /* of SITES_A_PAGE each, made when one is met */
+	uint32_t site_pages_capacity;
 	struct template_table plain;
 	struct gpu_stages stages; /* of a queue */
 	struct packet_template wait_begin;

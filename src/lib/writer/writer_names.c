@@ -375,18 +375,27 @@ static int number(struct writer_process *process, uint32_t site)
 }
 
 /* Most sites of a brick are of one operation, and packets that are alike take less. */
-static void number_operation(struct writer_process *process, uint32_t site)
+static int number_operation(struct writer_process *process, uint32_t site)
 {
 	const struct brick_session_site *sites = process->tables.sites;
-	uint32_t *last = &process->operations[sites[site].brick % BRICK_MAX_BRICKS];
+	uint32_t brick = sites[site].brick % BRICK_MAX_BRICKS;
+	uint32_t *last = array_grow(
+		process->operations, &process->operation_capacity, brick + 1u, sizeof(*last));
 
+	if (!last)
+		return packets_fail(process->packets, -ENOMEM);
+	process->operations = last;
+	while (process->operation_count <= brick)
+		last[process->operation_count++] = 0;
+	last += brick;
 	if (*last &&
 		!strncmp(sites[*last].operation, sites[site].operation, sizeof(sites->operation))) {
 		process->sites[site].operation = process->sites[*last].operation;
-		return;
+		return 0;
 	}
 	process->sites[site].operation = ++process->numbering->operations;
 	*last = site;
+	return 0;
 }
 
 static void text(struct pb_buffer *b, uint32_t number, const char *text, size_t size)
@@ -528,8 +537,7 @@ int names_sites(struct writer_process *process)
 		for (; batch.end < count && batch.end - batch.first < MAX_SITES_AT_ONCE;
 			batch.end++) {
 			sites[batch.end] = (struct site_numbers){0};
-			number_operation(process, batch.end);
-			if (number(process, batch.end))
+			if (number_operation(process, batch.end) || number(process, batch.end))
 				return process->packets->error;
 		}
 		process->site_count = batch.end;

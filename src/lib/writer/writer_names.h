@@ -40,9 +40,10 @@ struct writer_process {
 	struct site_numbers *sites;	  /* of those that were described */
 	uint32_t site_count;
 	size_t site_capacity;
-	uint32_t operations[BRICK_MAX_BRICKS]; /* by brick: the site whose operation was last */
+	uint32_t *operations; /* by brick: the site whose operation was last */
+	size_t operation_count, operation_capacity;
 	uint16_t site_of_place[WRITER_PLACES];
-	uint64_t *counter_uuids; /* by brick; 0: no track yet */
+	uint64_t *counter_uuids; /* by brick; 0: no track yet; NULL: no counter yet */
 	uint32_t number;	 /* in the trace */
 	struct gpu_list *gpus;	 /* the trace's */
 	uint64_t flow_base;	 /* of the ids of its flows: add a command's number */

@@ -148,7 +148,10 @@ static char *safe_name(const struct lines *lines, const struct call_node *node)
 	return text_safe(name);
 }
 
-/* The children to show: waits stand last, because they lie between all others. */
+/*
+ * Counts the children to show, and lists them if there is a list: waits stand last, because they
+ * lie between all others.
+ */
 static size_t children_of(
 	const struct lines *lines, const struct call_node *node, unsigned depth, uint32_t *list)
 {
@@ -156,9 +159,12 @@ static size_t children_of(
 	for (int waits = 0; waits < 2; waits++)
 		for (uint32_t i = node->first; i != RUN_NONE; i = lines->tree->nodes[i].next) {
 			const struct call_node *child = &lines->tree->nodes[i];
-			if (call_node_is_between(child) == waits &&
-				tree_shows(lines->view, child, depth + 1))
-				list[count++] = i;
+			if (call_node_is_between(child) != waits ||
+				!tree_shows(lines->view, child, depth + 1))
+				continue;
+			if (list)
+				list[count] = i;
+			count++;
 		}
 	return count;
 }
@@ -216,7 +222,7 @@ static bool holds_operations(const struct lines *lines, const uint32_t *list, si
 static void add_children(
 	struct lines *lines, const struct call_node *node, const char *prefix, unsigned depth)
 {
-	SCOPED uint32_t *list = text_room(lines->tree->count, sizeof(*list));
+	SCOPED uint32_t *list = text_room(children_of(lines, node, depth, NULL), sizeof(*list));
 	if (!list)
 		return;
 	size_t count = children_of(lines, node, depth, list);
