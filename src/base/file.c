@@ -83,7 +83,7 @@ int file_read(char **text, size_t *bytes, const char *path, size_t most)
 	FILE *in = fopen(path, "re");
 
 	if (!in)
-		return -errno;
+		return errno == ENOTDIR ? -ENOENT : -errno; /* HOME=/dev/null: there is none */
 	char *room = malloc(most + 1);
 	int rc = room ? read_stream(in, room, bytes, most) : -ENOMEM;
 	fclose(in);

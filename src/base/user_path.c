@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* XDG_..._HOME wins over HOME; the directory "brick" below it is ours. */
+/*
+ * XDG_..._HOME wins over HOME; the directory "brick" below it is ours, unless the folder is another
+ * user's.
+ */
 #include "base/user_path.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "base/scope.h"
+
+/* root may have the HOME of somebody else (sudo), who decides what links and files are there. */
+static bool is_anothers(const char *folder)
+{
+	struct stat status;
+
+	return !stat(folder, &status) && status.st_uid && status.st_uid != geteuid();
+}
 
 char *user_path(enum user_place place, const char *format, ...)
 {
@@ -25,8 +38,10 @@ char *user_path(enum user_place place, const char *format, ...)
 	char *name = NULL, *path = NULL;
 	va_list arguments;
 
-	if (!is_said && !(home && *home == '/'))
+	if (!is_said && !(home && *home == '/')) {
+		errno = ENOENT;
 		return NULL;
+	}
 	va_start(arguments, format);
 	int n = vasprintf(&name, format, arguments);
 	va_end(arguments);
@@ -35,7 +50,13 @@ char *user_path(enum user_place place, const char *format, ...)
 	n = asprintf(&path, "%s%s/brick/%s", is_said ? said : home,
 		is_said ? "" : places[place].below_home, name);
 	free(name);
-	return n < 0 ? NULL : path;
+	if (n < 0)
+		return NULL;
+	if (!is_anothers(is_said ? said : home))
+		return path;
+	errno = access(path, F_OK) ? ENOENT : EPERM;
+	free(path);
+	return NULL;
 }
 
 void user_path_make(const char *path)

@@ -111,6 +111,12 @@ static int run_ceilings(int argc, char **argv)
 	struct ceilings *ceilings = ceilings_kept(info.host, info.model, &path);
 	if (!ceilings || options.force || !will_do(ceilings, &options)) {
 		SCOPED_TO(ceilings_destroy) struct ceilings *kept = ceilings;
+		if (options.sweep.threads > 1 && options.sweep.threads > (unsigned)info.usable)
+			die_usage("ceilings",
+				"--threads %u: this program may use %u CPU%s, and threads that "
+				"take turns on one measure nothing",
+				options.sweep.threads, (unsigned)info.usable,
+				plural_s((size_t)info.usable));
 		ceilings = measure(&options, kept);
 		int rc = path ? ceilings_write(ceilings, path) : 0;
 		if (rc)

@@ -108,7 +108,7 @@ struct history_store *history_runs_open(const char *where, bool create)
 
 	if (!at)
 		die(CLI_SYSTEM, "there is no history: BRICK_DB is 'none', or neither "
-				"XDG_DATA_HOME nor HOME is set; --db names one");
+				"XDG_DATA_HOME nor HOME is a folder of yours; --db names one");
 	int rc = history_store_open(&store, at, &how);
 	if (!store)
 		die(CLI_SYSTEM, "not enough memory");

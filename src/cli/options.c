@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analysis/accounts/summary.h"
 #include "analysis/history/store.h"
@@ -210,18 +211,28 @@ static char *config_path(void)
 	const char *own = getenv("BRICK_CONFIG");
 	if (own)
 		return *own ? xstrdup(own) : NULL;
-	return user_path(USER_CONFIG, "config");
+	char *path = user_path(USER_CONFIG, "config");
+	if (!path && errno == EPERM)
+		warn("the configuration of another user is not read: HOME or XDG_CONFIG_HOME is "
+		     "that user's");
+	return path;
 }
 
+/* NULL: there is none, or it cannot be read, which is no reason to do nothing. */
 static char *read_file(const char *path)
 {
 	char *text = NULL;
 	size_t bytes;
+	struct stat st;
+	if (!getenv("BRICK_CONFIG") && !stat(path, &st) && S_ISFIFO(st.st_mode)) {
+		warn("%s: not read: it is a pipe", path);
+		return NULL;
+	}
 	int rc = file_read(&text, &bytes, path, MAX_BYTES - 1);
 	if (rc == -EFBIG)
-		die(CLI_INPUT, "%s: has more than %d bytes", path, MAX_BYTES - 1);
-	if (rc < 0 && rc != -ENOENT)
-		die(CLI_INPUT, "%s: %s", path, strerror(-rc));
+		warn("%s: not read: it has more than %d bytes", path, MAX_BYTES - 1);
+	else if (rc < 0 && rc != -ENOENT)
+		warn("%s: not read: %s", path, strerror(-rc));
 	return text;
 }
 

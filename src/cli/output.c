@@ -128,6 +128,8 @@ struct output *output_open(const char *path, const char *input)
 	struct stat st;
 	if (!path || !strcmp(path, "-"))
 		return make(stdout, NULL, NULL);
+	if (!lstat(path, &st) && S_ISLNK(st.st_mode) && st.st_uid && st.st_uid != geteuid())
+		die(CLI_SYSTEM, "%s: a symbolic link of another user, which is not followed", path);
 	bool exists = stat(path, &st) == 0;
 	if (exists && is_same_file(&st, input))
 		die(CLI_USAGE, "%s: that is the recording itself", path);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The long form of tests/attack, with so many kills, hostile sessions and hostile recordings:
-# run.sh [KILLS [SESSIONS [RECORDINGS]]]. It runs in pieces and ends with 0 findings, or at the first.
+# run.sh [KILLS [SESSIONS [RECORDINGS]]]; each 500th recording is also read by all commands. It runs in pieces and ends with 0 findings, or at the first.
 # Pieces that passed are named in build/attack/passed: started again, it goes on behind them
 # (rm -r build/attack: from the start). What a piece said is in build/attack/PIECE.log.
 set -eu
@@ -12,7 +12,7 @@ cmake --preset asan >/dev/null
 cmake --preset tsan >/dev/null
 cmake --build build >/dev/null
 cmake --build build-tsan --target test-session_storm >/dev/null
-cmake --build build-asan --target test-session_storm fuzz-live fuzz-load fuzz-seeds >/dev/null
+cmake --build build-asan --target test-session_storm brick-cli fuzz-live fuzz-load fuzz-seeds >/dev/null
 
 BRICK_BUILD=$PWD/build
 export BRICK_BUILD
@@ -75,5 +75,9 @@ for part in $(pieces "$sessions" 2000); do
 done
 for part in $(pieces "$recordings" 20000); do
 	piece "recordings-${part%:*}" hostile fuzz-load "${part#*:}"
+done
+for part in $(pieces "$((recordings / 500))" 100); do
+	piece "damaged-${part%:*}" env ATTACK_ROUNDS="${part#*:}" SEED="${part%:*}" ATTACK_FOUND="$place" \
+		BRICK_PROGRAM="$PWD/build-asan/bin/brick" python3 tests/attack/damaged.py
 done
 echo "$(wc -l <$place/passed) pieces: $kills kills, $sessions sessions, $recordings recordings; 0 findings"

@@ -59,11 +59,53 @@ def wrong():
         expect_true(text, said in brick("report", path, code=2, XDG_CONFIG_HOME=home)[1])
     expect_true("BRICK_OPTIONS", b"BRICK_OPTIONS:2: --x: no such option" in
                 brick("tree", path, code=2, BRICK_OPTIONS="report --csv; tree --x")[1])
+
+
+def unreadable():
+    """What is no configuration is no reason to do nothing: a warning at most."""
+    path = recording()
+    plain = brick("report", "--csv", path)[0]
     home, file = config("")
     os.remove(file)
-    os.mkdir(file)
-    expect_true("a directory", b"Is a directory" in brick("tree", path, code=3,
-                                                          XDG_CONFIG_HOME=home)[1])
+    for make, why in ((lambda: os.mkdir(file), b"Is a directory"), (lambda: os.mkfifo(file), b"it is a pipe"),
+                      (lambda: os.symlink(file, file), b"Too many levels"),
+                      (lambda: open(file, "w").write("#" * 70000), b"it has more than")):
+        make()
+        out, err = brick("report", "--csv", path, XDG_CONFIG_HOME=home)
+        expect(f"{why!r}: the answer", out, plain)
+        expect_true(f"{why!r}: {err!r}", why in err and file.encode() in err and err.count(b"\n") == 1)
+        os.rmdir(file) if os.path.isdir(file) else os.remove(file)
+    for command in (("report", "--csv", path), ("explain", path), ("tree", path), ("completion", "bash")):
+        out, err = brick(*command, HOME="/dev/null", XDG_CONFIG_HOME=None, XDG_DATA_HOME=None, XDG_CACHE_HOME=None, BRICK_DB=None)
+        expect_true(f"HOME=/dev/null, {command[0]}: {err!r}", out and b"/dev/null" not in err)
+
+
+def another_users():
+    """Root with the HOME of a user follows no links there, and obeys no options."""
+    if os.geteuid():
+        print("not root: nobody else's HOME was tried")
+        return
+    path = recording()
+    home, target = os.path.join(TMP, "another"), os.path.join(TMP, "target")
+    for folder in (".config/brick", ".local/share/brick", ".cache/brick"):
+        os.makedirs(os.path.join(home, folder))
+    with open(os.path.join(home, ".config", "brick", "config"), "w") as file:
+        file.write(f"report --html {target}\n")
+    os.symlink(target, os.path.join(home, ".local", "share", "brick", "history.db"))
+    subprocess.run(["chown", "-hR", "54321", home], check=True)
+    changes = {"HOME": home, "XDG_CONFIG_HOME": None, "XDG_DATA_HOME": None, "XDG_CACHE_HOME": None, "BRICK_DB": None}
+    out, err = brick("report", path, **changes)
+    expect_true(f"its configuration is not read, which is said: {err!r}", out and b"of another user" in err)
+    brick("record", "-o", os.path.join(TMP, "root.pftrace"), "--", RECORDER, "samples=3", **changes)
+    brick("history", "list", code=4, **changes)
+    expect("nothing is written through its links", os.path.exists(target), False)
+    link = os.path.join(TMP, "another.html")
+    os.symlink(target, link)
+    os.chown(link, 54321, -1, follow_symlinks=False)
+    brick("report", "--html", link, path, code=4, **changes)
+    expect("nor through one that stands for the answer", os.path.exists(target), False)
+    named = brick("history", "--db", os.path.join(home, "mine.db"), "add", path, **changes)
+    expect_true(f"a history that is named is kept: {named!r}", os.path.exists(os.path.join(home, "mine.db")))
 
 
 def old():
@@ -187,5 +229,7 @@ def completion():
 
 defaults()
 wrong()
+unreadable()
+another_users()
 old()
 completion()

@@ -244,6 +244,15 @@ def check_import():
         expect_true(f"{name}: file and line of what is wrong: {err}", err.startswith(f"brick: {evil}: line {line}: "))
 
 
+def check_passwords():
+    """An address with a password is refused, and not printed, whatever else is wrong with it."""
+    for where in ("clickhouse+http://me:secret@host:8123", "clickhouse+http://me:secret@host:8123/db", "clickhouse+ftp://me:secret@host/db",
+                  "postgres://me:secret@host/db", "clickhouse+http://me:secret@host:8123/No Name"):
+        for command in (("history", "list"), ("history", "--db", where, "list")):
+            out, err = brick(*command, code=4, BRICK_DB=where)
+            expect_true(f"{where}: {err!r}", b"secret" not in out + err and b"BRICK_DB_PASSWORD_FILE" in err)
+
+
 def check_usage():
     ask("history", code=2)
     ask("history", "lost", code=2)
@@ -266,6 +275,7 @@ def main():
     check_names()
     check_plot()
     check_import()
+    check_passwords()
     check_usage()
 
 

@@ -86,6 +86,8 @@ def kept_ceilings():
     expect_true("one from before devices is not enough",
                 json.loads(brick(*args, **env)[0])["measured_unix_ns"] > first["measured_unix_ns"])
     brick("ceilings", "--threads", "0", code=2)
+    more = len(os.sched_getaffinity(0)) + 1
+    expect_true("more threads than CPUs", b"take turns" in brick("ceilings", "--force", "--threads", str(more), code=2, **env)[1])
     brick("ceilings", "operand", code=2)
 
 

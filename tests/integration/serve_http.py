@@ -164,9 +164,15 @@ def grows(path):
         time.sleep(0.2)
     expect("numbers of before are kept", data_of(server)["report"]["coverage"],
            brick_json("report", "--json", path)["coverage"])
+    os.remove(growing)
+    os.mkfifo(growing)  # nobody ever writes to it
+    while b"failures_total 1" in server.get("/metrics")[2] and time.monotonic() < deadline:
+        time.sleep(0.2)
+    expect_true("a pipe is no recording", data_of(server)["report"])
     server.process.send_signal(signal.SIGTERM)
     errors = server.process.communicate(timeout=60)[1]
-    expect_true("and it was said", b"older numbers" in errors and server.process.returncode == 0)
+    expect_true(f"and it was said: {errors!r}", b"older numbers" in errors and server.process.returncode == 0)
+    expect_true("from the start", b"no regular file" in brick("serve", growing, code=3)[1])
     brick("serve", str(os.getpid()), code=3)
     brick("serve", os.path.join(TMP, "none.pftrace"), code=3)
     brick("serve", code=2)

@@ -145,11 +145,36 @@ static void what_never_ended(void **state)
 	run_fini(&run);
 }
 
+/* A file may give one node very many children: finding one does not pass all others (that took
+ * hours). */
+static void many_children(void **state)
+{
+	enum { SITES = 600000 };
+	struct run run = {.path = builder_copy("run.pftrace")};
+	struct step_index index;
+	struct call_tree *tree;
+	(void)state;
+	uint32_t brick = builder_known(&run, BRICK_RMS_NORM);
+	uint32_t lane = builder_lane(&run, builder_process(&run, 1), 1);
+	for (uint32_t i = 0; i < SITES; i++) {
+		uint32_t site = builder_site(&run, brick, -1, "OP", NULL);
+		builder_sample(&run, lane, site, 10 * i, 10 * i + 5, 0);
+	}
+	assert_int_equal(step_index_init(&index, &run), 0);
+	assert_int_equal(call_tree_of_lane(&tree, &run, &index, lane), 0);
+	assert_int_equal(tree->count, 2 + SITES);
+	assert_int_equal(tree->nodes[1].count, SITES);
+	call_tree_destroy(tree);
+	step_index_fini(&index);
+	run_fini(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_step),
 		cmocka_unit_test(what_never_ended),
+		cmocka_unit_test(many_children),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1025,10 +1025,6 @@ static int read_place(struct history_store *store, struct clickhouse *c)
 			"%s: must be clickhouse+http://HOST:8123/DATABASE, a database's name of "
 			"small letters, digits and _",
 			store->where);
-	if (memchr(host, '@', (size_t)(slash - host)))
-		return history_fail(store, -EINVAL,
-			"a password in an address is seen by everybody: use BRICK_DB_USER and "
-			"BRICK_DB_PASSWORD_FILE");
 	c->url = strndup(url, (size_t)(slash - url));
 	c->database = strdup(database);
 	return c->url && c->database ? 0 : history_fail(store, -ENOMEM, "not enough memory");

@@ -24,6 +24,11 @@ int history_store_open(
 		i++;
 	store->engine = engines[i];
 	*out = store;
+	const char *scheme = strstr(where, "://"); /* also of engines that there are not */
+	if (scheme && strchr(scheme, '@'))
+		return history_fail(store, -EINVAL,
+			"a password in an address is seen by everybody: use BRICK_DB_USER and "
+			"BRICK_DB_PASSWORD_FILE");
 	return store->engine->open(store, how);
 }
 

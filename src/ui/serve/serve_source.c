@@ -181,9 +181,13 @@ static int read_file(struct serve_source *source, struct serve_reading *reading)
 	if (source->read && (!there || (reading->live == source->live &&
 					       !recording_changed(&source->seen, &st))))
 		return 0;
-	int rc = run_load(&reading->run, source->path, &error);
 	source->seen = st;
 	source->read = true;
+	if (there && !S_ISREG(st.st_mode)) { /* reading a pipe may never end */
+		snprintf(reading->why, sizeof(reading->why), "no regular file");
+		return -EINVAL;
+	}
+	int rc = run_load(&reading->run, source->path, &error);
 	if (rc == -ENOENT)
 		snprintf(reading->why, sizeof(reading->why),
 			"no such file; 'brick record' writes one");
