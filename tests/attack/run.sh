@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The long form of tests/attack, with so many kills, hostile sessions and hostile recordings:
-# run.sh [KILLS [SESSIONS [RECORDINGS]]]; each 500th recording is also read by all commands. It runs in pieces and ends with 0 findings, or at the first.
+# run.sh [KILLS [SESSIONS [RECORDINGS]]]; all commands read each 500th recording. It runs in pieces and ends with
+# 0 findings, or at the first.
 # Pieces that passed are named in build/attack/passed: started again, it goes on behind them
 # (rm -r build/attack: from the start). What a piece said is in build/attack/PIECE.log.
 set -eu

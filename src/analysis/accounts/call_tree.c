@@ -56,8 +56,8 @@ static uint64_t hash_of(uint32_t parent, const struct call_node *node)
 	return hash_add(hash, (uint32_t)node->layer);
 }
 
-static uint32_t search(const struct call_tree *tree, uint32_t parent, const struct call_node *node,
-	uint64_t hash)
+static uint32_t search(
+	const struct call_tree *tree, uint32_t parent, const struct call_node *node, uint64_t hash)
 {
 	struct hash_probe probe = hash_probe(hash);
 
