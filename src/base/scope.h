@@ -55,9 +55,25 @@ static inline void scope_give(pthread_mutex_t *const *mutex)
 	lock_give(*mutex);
 }
 
-/* The same, and the thread cannot be cancelled (src/base/lock.h). */
+/* The same, and nothing disturbs the thread (src/base/lock.h). */
 #define HOLD_UNCANCELLED(mutex) \
 	pthread_mutex_t *const SCOPE_LINE(held_, __LINE__) SCOPE_END(scope_give) = scope_take(mutex)
+
+static inline pthread_mutex_t *scope_take_briefly(pthread_mutex_t *mutex)
+{
+	lock_take_briefly(mutex);
+	return mutex;
+}
+
+static inline void scope_give_brief(pthread_mutex_t *const *mutex)
+{
+	lock_give_brief(*mutex);
+}
+
+/* The same, but signals come as they do. */
+#define HOLD_BRIEFLY(mutex)                                                              \
+	pthread_mutex_t *const SCOPE_LINE(held_, __LINE__) SCOPE_END(scope_give_brief) = \
+		scope_take_briefly(mutex)
 
 static inline void scope_call(void (*const *end)(void))
 {

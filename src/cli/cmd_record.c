@@ -540,6 +540,8 @@ static const char *refusal_text(int error, bool is_gone)
 		return "it runs with other rights than who started it";
 	case -ENOSYS:
 		return "its system calls were filtered (seccomp) before its first brick";
+	case -ENODEV:
+		return "it switched off the reading of the CPU's counter before its first brick";
 	default:
 		return brick_strerror(error);
 	}

@@ -21,6 +21,9 @@
 #include <sys/statvfs.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/time_namespace.h"
+#include "brick/clock.h"
+#include "lib/probe/pair_cost.h"
 #include "lib/session/refusals.h"
 #include "record/process.h"
 
@@ -140,6 +143,9 @@ static int share_refusals(struct session_dir *dir)
 		error = page == MAP_FAILED ? -errno : 0;
 	}
 	if (!error) {
+		page->clock = *brick_clock_get();
+		page->clock.base_ns -= (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
+		brick__pair_cost_share(page);
 		page->version = BRICK_SESSION_VERSION;
 		page->magic = BRICK_SESSION_MAGIC;
 		dir->refusals = page;

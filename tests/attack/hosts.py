@@ -3,6 +3,7 @@
 with children in their memory, or started from files without names. Same exit code, output and stderr as without
 Brick, and every brick is recorded or counted. ATTACK_ROUNDS: how often what happens at a random time is tried (5)."""
 import os
+import platform
 import shutil
 import sys
 
@@ -64,6 +65,24 @@ def limits():
         counted("locked", bricks=BRICKS, program=HOSTS)
 
 
+def handlers():
+    """A handler that leaves by siglongjmp() leaves none of our locks behind."""
+    for what in ["timeout"], ["timeout", "@"]:
+        counted(*what, bricks=4 * BRICKS, program=HOSTS)  # the one that it left never began
+
+
+def counters():
+    """Without the CPU's counter nothing is timed, and the program goes on."""
+    if platform.machine() != "x86_64":
+        return
+    for how in "tsc", "tsc-by-number", "strict", "strict-by-number":
+        count, losses, text = attack("without", how, program=HOSTS)
+        same((count, losses and losses["refused"]), (BRICKS, 0), f"without {how}: bricks before it ({text})")
+    count, losses, text = attack("without", "tsc-first", program=HOSTS)
+    same((count, losses and losses["refused"]), (0, 2 * BRICKS), f"without tsc-first: refused ({text})")
+    counted("without", "cpuid", bricks=2 * BRICKS, program=HOSTS)
+
+
 def places():
     for space in ("--pid --fork", "--user --map-root-user", "--user", "--net", "--ipc --uts",
                   "--user --map-root-user --pid --fork --mount --mount-proc"):
@@ -76,7 +95,7 @@ def places():
     both("bricks", bricks=4 * BRICKS, before=gone)
 
 
-for test in children, programs, descriptors, limits, places:
+for test in children, programs, descriptors, limits, handlers, counters, places:
     test()
     print(test.__name__)
 same(sessions(), set(), "session directories left")

@@ -22,19 +22,28 @@
  * a child and on each of 4 threads churn              500 threads that come and go, with 1000
  * bricks each locked             locks its memory, with what is still to come, then 1000 bricks
  *
+ *   timeout [FILE]     a handler leaves its first brick, or the start of a recording in FILE, by
+ *                      siglongjmp(); then 1000 bricks on each of 4 threads
+ *   without HOW        1000 bricks, then the kernel stops it where it reads the CPU's counter, or
+ *                      CPUID, then 1000 bricks; HOW: tsc, tsc-by-number, strict, strict-by-number,
+ *                      tsc-first (before the first), cpuid (the same)
+ *
  * Ends with 0; 9 when something of its own was harmed.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -126,7 +135,7 @@ static int beside(const char *how)
 	return ended_well(pid) ? 0 : 9;
 }
 
-/* What the library finds first: its choice of a clock looks at a file of that name. */
+/* What the library finds first: its choice of a clock looks at a file of one of these names. */
 static __thread int is_first;
 static int is_waiting;
 
@@ -137,7 +146,8 @@ BRICK_API int open(const char *path, int flags, ...)
 	va_start(rest, flags);
 	mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
 	va_end(rest);
-	if (is_first && strstr(path, "clocksource")) {
+	if (is_first && (strstr(path, "clocksource") || strstr(path, "timens_offsets"))) {
+		is_first = 0;
 		__atomic_store_n(&is_waiting, 1, __ATOMIC_RELEASE);
 		while (__atomic_load_n(&is_waiting, __ATOMIC_ACQUIRE))
 			usleep(1000);
@@ -378,6 +388,70 @@ static int locked(void)
 	return locked_kb() - before < 2048 ? 0 : 9;
 }
 
+static sigjmp_buf out_of_work;
+static int is_late;
+
+/* What the library finds first: it asks when it makes a session, with locks held. */
+BRICK_API int gethostname(char *name, size_t bytes)
+{
+	if (is_late)
+		raise(SIGALRM);
+	is_late = 0;
+	memset(name, 0, bytes);
+	strncpy(name, "host", bytes - 1);
+	return 0;
+}
+
+static void leave(int number)
+{
+	(void)number;
+	siglongjmp(out_of_work, 1);
+}
+
+static int timeout(const char *own)
+{
+	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
+
+	options.output = own;
+	signal(SIGALRM, leave);
+	if (!sigsetjmp(out_of_work, 1)) {
+		is_late = 1;
+		if (*own)
+			brick_session_start(&options);
+		some_bricks(1);
+		if (is_late)
+			raise(SIGALRM); /* nothing records */
+		return 9;
+	}
+	is_late = 0;
+	if (sigprocmask(SIG_BLOCK, NULL, &(sigset_t){0}))
+		return 8;
+	alarm(60); /* ends what waits for a lock that nobody gives */
+	signal(SIGALRM, SIG_DFL);
+	return on_threads(4);
+}
+
+/* Confines itself; then there are bricks that nobody can time. No exit() can follow strict mode. */
+static int without_counter(const char *how)
+{
+	if (!strcmp(how, "cpuid")) /* where the CPU cannot do so, nothing changes */
+		syscall(SYS_arch_prctl, 0x1012 /* ARCH_SET_CPUID */, 0UL);
+	if (!strcmp(how, "tsc-first"))
+		prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+	some_bricks(BRICKS);
+	if (!strcmp(how, "tsc"))
+		prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+	if (!strcmp(how, "tsc-by-number"))
+		syscall(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV);
+	if (!strcmp(how, "strict"))
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	if (!strcmp(how, "strict-by-number"))
+		syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL);
+	some_bricks(BRICKS);
+	(void)!write(STDOUT_FILENO, "done\n", 5);
+	return (int)syscall(strcmp(how, "cpuid") ? SYS_exit : SYS_exit_group, 0);
+}
+
 static int run(const char *what, const char *how, const char *path)
 {
 	if (!strcmp(what, "bricks"))
@@ -404,6 +478,10 @@ static int run(const char *what, const char *how, const char *path)
 		return signals();
 	if (!strcmp(what, "churn"))
 		return churn();
+	if (!strcmp(what, "timeout"))
+		return timeout(how);
+	if (!strcmp(what, "without"))
+		return without_counter(how);
 	return strcmp(what, "locked") ? 2 : locked();
 }
 

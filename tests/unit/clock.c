@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -115,6 +116,53 @@ static void choose_anew(const char *wanted, const char *how)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static struct brick_clock offered;
+
+static void offer(uint64_t age_ns, int64_t per_mille)
+{
+	struct clock_pair now = brick__clock_pair();
+	uint64_t frequency = brick_clock_get()->frequency;
+
+	offered = *brick_clock_get();
+	offered.mult += (uint64_t)((int64_t)(offered.mult / 1000) * per_mille);
+	offered.base_ns = now.ns - age_ns;
+	offered.base_ticks = now.ticks - (uint64_t)((__int128)age_ns * frequency / 1000000000);
+}
+
+/* A recorder's clock is used, as long as it tells the time. */
+static void offers(void **state)
+{
+	char text[sizeof(offered) * 2 + 1] = "";
+
+	if (brick_clock_get()->source == BRICK_CLOCK_MONOTONIC)
+		skip();
+	for (int i = 0; i < 3; i++) {
+		offer(i == 1 ? 3600000000000 : 1000000, i == 2 ? 10 : 0);
+		for (size_t k = 0; k < sizeof(offered); k++)
+			sprintf(text + 2 * k, "%02x", ((unsigned char *)&offered)[k]);
+		setenv("OFFERED", text, 1);
+		choose_anew("", i < 2 ? "--offer" : "--bad-offer");
+	}
+}
+
+/* The base is the offered one if it was used. */
+static int check_offer(int is_good)
+{
+	const char *text = getenv("OFFERED");
+
+	for (size_t k = 0; k < sizeof(offered); k++) {
+		unsigned byte;
+		sscanf(text + 2 * k, "%2x", &byte);
+		((unsigned char *)&offered)[k] = (unsigned char)byte;
+	}
+	brick__clock_offer(&offered);
+	const struct brick_clock *clock = brick_clock_get();
+	if ((clock->base_ticks == offered.base_ticks) != is_good)
+		return 1;
+	uint64_t before = os_now(), ns = brick_clock_ns(clock, brick_ticks()), after = os_now();
+	return ns + 20000 < before || ns > after + 20000 ? 2 : 0;
+}
+
 static void fallback(void **state)
 {
 	choose_anew("monotonic", "--fallback");
@@ -157,6 +205,8 @@ int main(int argc, char **argv)
 		return check_standstill();
 	if (argc > 1 && !strcmp(argv[1], "--fallback"))
 		return check_fallback();
+	if (argc > 1 && strstr(argv[1], "offer"))
+		return check_offer(!strcmp(argv[1], "--offer"));
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(agrees_with_os),
 		cmocka_unit_test(monotonic),
@@ -165,6 +215,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(jump_is_seen),
 		cmocka_unit_test(fallback),
 		cmocka_unit_test(standstill),
+		cmocka_unit_test(offers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

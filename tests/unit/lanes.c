@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rings of many threads: each further 64 have half as much, down to a sixteenth of what was
- * asked for, and never less than 1024 records.
+ * asked for, and never less than 1024 records. A ring gets memory as it is filled for the first
+ * time, and loses nothing by that.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -48,6 +49,41 @@ static void many_threads_have_smaller_rings(void **state)
 	pthread_attr_destroy(&small);
 }
 
+static uint64_t blocks_of(const struct peek *p)
+{
+	struct stat st;
+
+	assert_int_equal(stat(p->path, &st), 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+static void rings_grow_into_their_memory(void **state)
+{
+	enum { LARGE = 1 << 18, CLOSES = 256 };
+	struct peek p = {0};
+	(void)state;
+
+	peek_start(&p, LARGE);
+	brick_end(brick_begin(BRICK_SAMPLING));
+	assert_true(blocks_of(&p) < LARGE * sizeof(struct brick_record) / 4);
+	for (int i = 1; i < LARGE; i++)
+		brick_end(brick_begin(BRICK_SAMPLING));
+	assert_true(blocks_of(&p) > LARGE * sizeof(struct brick_record));
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(lane->capacity, LARGE);
+	assert_int_equal(lane->stats[BRICK_SAMPLING].count, LARGE);
+	assert_int_equal(lane->ledger.dropped + lane->head, LARGE + 1); /* its owner's record */
+	assert_int_equal(lane->head, LARGE - CLOSES);
+	/* the consumer has taken all: the ring goes around */
+	__atomic_store_n(&lane->tail, lane->head, __ATOMIC_RELEASE);
+	uint64_t dropped = lane->ledger.dropped;
+	for (int i = 0; i < LARGE / 2; i++)
+		brick_end(brick_begin(BRICK_SAMPLING));
+	assert_int_equal(lane->ledger.dropped, dropped);
+	peek_stop(&p);
+}
+
 static void small_ones_stay_as_they_are(void **state)
 {
 	struct peek p = {0};
@@ -69,6 +105,7 @@ static void small_ones_stay_as_they_are(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rings_grow_into_their_memory),
 		cmocka_unit_test(many_threads_have_smaller_rings),
 		cmocka_unit_test(small_ones_stay_as_they_are),
 	};

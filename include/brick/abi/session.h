@@ -54,6 +54,11 @@ struct brick_session_refusals {
 	uint32_t told[BRICK_REFUSALS_TOLD];   /* pids, in turn: those that were counted last */
 	char name[BRICK_REFUSALS_NAME_BYTES]; /* of the program that was refused last */
 	char static_name[BRICK_REFUSALS_NAME_BYTES]; /* the last that is linked statically */
+
+	/* what the recorder measured beforehand, so that no process need do so; by CLOCK_MONOTONIC
+	 * outside of time namespaces; mult 0, pair_stream 0: it did not */
+	struct brick_clock clock;
+	uint64_t pair_overlapped, pair_streamed, pair_stream, pair_cold; /* in ticks */
 };
 
 /*

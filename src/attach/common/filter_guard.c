@@ -2,14 +2,17 @@
 /*
  * Programs that forbid system calls to themselves (seccomp): libbrick is told before the filter is
  * there, while it may still make ready what it will need. Programs call prctl(), or syscall() as
- * libseccomp does. A filter that is set in another way is not seen. Calls go on with all registers
+ * libseccomp does. A filter that is set in another way is not seen. The same calls take the CPU's
+ * counter from a thread, with which recording ends. Calls go on with all registers
  * as they came, since syscall() may be a clone() that returns on another stack.
  */
 #include "attach/common/filter_guard.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include "base/lock.h"
 #include "lib/session/session_lanes.h"
 #include "lib/sys/confined.h"
 #include "lib/sys/functions.h"
@@ -33,6 +36,8 @@ __attribute__((constructor)) static void find_first(void)
 {
 	sys_function_next(&real_prctl, "prctl");
 	sys_function_next(&real_syscall, "syscall");
+	if (brick__sys_is_confined())
+		lock_leave_signals(true);
 }
 
 static bool is_filter(long option)
@@ -40,27 +45,55 @@ static bool is_filter(long option)
 	return option == PR_SET_SECCOMP;
 }
 
+#ifndef PR_SET_TSC
+#define PR_SET_TSC 26
+#define PR_TSC_SIGSEGV 2
+#endif
+
+static bool takes_counter(int option, unsigned long value)
+{
+	return (option == PR_SET_TSC && value == PR_TSC_SIGSEGV) ||
+	       (is_filter(option) && value == SECCOMP_MODE_STRICT);
+}
+
+static void confine(void)
+{
+	lock_leave_signals(true); /* in the locks of this library */
+	brick__confine();
+}
+
+static void before_prctl(int option, unsigned long value)
+{
+	if (is_filter(option))
+		confine();
+	if (takes_counter(option, value))
+		brick__counter_goes();
+}
+
 #define CHOICE __attribute__((visibility("hidden")))
 
-CHOICE void *choose_prctl(const void *caller, int option) __asm__(SYS_CHOICE("prctl"));
-void *choose_prctl(const void *caller, int option)
+CHOICE void *choose_prctl(const void *caller, int option, unsigned long value) __asm__(
+	SYS_CHOICE("prctl"));
+void *choose_prctl(const void *caller, int option, unsigned long value)
 {
 	(void)caller;
-	if (__builtin_expect(is_filter(option), 0))
-		brick__confine();
+	before_prctl(option, value);
 	return sys_function_next(&real_prctl, "prctl");
 }
 
 enum { SECCOMP_GETS_FROM = 2 }; /* operations from here on only ask */
 
-CHOICE void *choose_syscall(const void *caller, long number, unsigned long first) __asm__(
-	SYS_CHOICE("syscall"));
-void *choose_syscall(const void *caller, long number, unsigned long first)
+CHOICE void *choose_syscall(const void *caller, long number, unsigned long first,
+	unsigned long second) __asm__(SYS_CHOICE("syscall"));
+void *choose_syscall(const void *caller, long number, unsigned long first, unsigned long second)
 {
 	(void)caller;
-	if (__builtin_expect(number == SYS_seccomp && (unsigned)first < SECCOMP_GETS_FROM, 0) ||
-		__builtin_expect(number == SYS_prctl && is_filter((int)first), 0))
-		brick__confine();
+	if (__builtin_expect(number == SYS_seccomp && (unsigned)first < SECCOMP_GETS_FROM, 0))
+		before_prctl(PR_SET_SECCOMP, (unsigned)first == SECCOMP_SET_MODE_STRICT
+						     ? SECCOMP_MODE_STRICT
+						     : SECCOMP_MODE_FILTER);
+	if (__builtin_expect(number == SYS_prctl, 0))
+		before_prctl((int)first, second);
 	if (__builtin_expect(number == SYS_execve, 0) && by_execve)
 		return by_execve;
 	if (__builtin_expect(number == SYS_execveat, 0) && by_execveat)

@@ -351,7 +351,7 @@ void brick__queue_too_deep(struct brick_queue *queue)
 
 void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change)
 {
-	HOLD_UNCANCELLED(&queue->lock);
+	HOLD_BRIEFLY(&queue->lock);
 	struct queue_lane *to = change > 0 ? place_in(queue, serial) : find_place(queue, serial);
 	if (to && change > 0)
 		to->pending++;
@@ -697,7 +697,7 @@ int brick__queue_record_nested(struct brick_queue *queue,
 		error = check(commands[i], latest);
 	if (error)
 		return error;
-	HOLD_UNCANCELLED(&queue->lock);
+	HOLD_BRIEFLY(&queue->lock);
 	uint64_t begin = brick__ticks_of_ns(commands[0]->begin_ns).at;
 	struct queue_lane *to;
 	error = use_lane(&to, queue, commands[0]->launch.session, begin);

@@ -2,7 +2,8 @@
 /*
  * The process's clock: chosen once, calibrated against CLOCK_MONOTONIC, checked by predicting a
  * third reading, and given up for CLOCK_MONOTONIC itself when the prediction fails. BRICK_CLOCK in
- * the environment ("monotonic") forces the fall-back.
+ * the environment ("monotonic") forces the fall-back. Under a recorder, which has calibrated the
+ * same counter before, two readings suffice: its own and one of this process.
  */
 #include "brick/clock.h"
 
@@ -11,6 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include "base/lock.h"
+#include "base/scope.h"
+#include "base/time_namespace.h"
 #include "lib/probe/clock_fit.h"
 #include "lib/sys/environment.h"
 #include "lib/sys/sys.h"
@@ -22,6 +27,7 @@ enum {
 	TOLERANCE_NS = 2000,   /* how far the prediction may be off */
 	ATTEMPTS = 4,
 	MAX_SPINS = 10000000, /* of some 20 ns at least */
+	DRIFT_PART = 5000,    /* so little may an offered clock have gone wrong since it was made */
 };
 
 uint32_t brick__counter_used;
@@ -30,10 +36,34 @@ static struct brick_clock process_clock;
 static char fallback_reason[96];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_chosen;
+static const struct brick_clock *offered;
+static bool is_frozen;
+static uint64_t frozen_at;
 
 uint64_t brick__monotonic_slow(void)
 {
-	return brick__monotonic_ns();
+	return __atomic_load_n(&is_frozen, __ATOMIC_ACQUIRE) ? frozen_at : brick__monotonic_ns();
+}
+
+void brick__clock_freeze(void)
+{
+	if (is_frozen)
+		return;
+	frozen_at = is_chosen && !brick__sys_counter_faults() ? brick__now() : 0;
+	__atomic_store_n(&is_frozen, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&brick__counter_used, 0, __ATOMIC_RELEASE);
+}
+
+bool brick__clock_is_frozen(void)
+{
+	if (!is_frozen && brick__sys_counter_faults())
+		brick__clock_freeze();
+	return is_frozen;
+}
+
+void brick__clock_offer(const struct brick_clock *clock)
+{
+	offered = clock;
 }
 
 struct clock_pair brick__clock_pair(void)
@@ -129,6 +159,30 @@ static int calibrate(struct brick_clock *clock)
 	return 0;
 }
 
+/*
+ * The line through the recorder's base and a reading of now: longer than what could be waited for.
+ */
+static bool use_offered(struct brick_clock *clock)
+{
+	struct brick_clock theirs = {0};
+
+	if (offered)
+		theirs = *offered;
+	if (theirs.source == BRICK_CLOCK_MONOTONIC || !theirs.mult || theirs.shift > 63)
+		return false;
+	theirs.base_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
+	const struct clock_pair first = {theirs.base_ticks, theirs.base_ns, 0};
+	const struct clock_pair now = brick__clock_pair();
+	uint64_t residual = brick__clock_residual(&theirs, &now), age = now.ns - first.ns;
+	if ((int64_t)age <= 0 || residual > TOLERANCE_NS + age / DRIFT_PART)
+		return false;
+	theirs.residual_ns = residual < TOLERANCE_NS ? (uint32_t)residual : TOLERANCE_NS;
+	if (age > BASELINE_NS && !brick__clock_fit(&theirs, &first, &now))
+		return false;
+	*clock = theirs;
+	return true;
+}
+
 static void use_monotonic(const char *reason)
 {
 	memset(&process_clock, 0, sizeof(process_clock));
@@ -139,14 +193,11 @@ static void use_monotonic(const char *reason)
 		snprintf(fallback_reason, sizeof(fallback_reason), "%s", reason);
 }
 
-static void choose(void)
+static void measure_clock(void)
 {
-	const char *wanted = brick__environment("BRICK_CLOCK");
 	uint32_t kind = brick__sys_counter_kind(fallback_reason, sizeof(fallback_reason));
 
-	if (wanted && !strcmp(wanted, "monotonic"))
-		use_monotonic("BRICK_CLOCK=monotonic asks for the OS clock");
-	else if (kind == BRICK_CLOCK_MONOTONIC)
+	if (kind == BRICK_CLOCK_MONOTONIC)
 		use_monotonic(fallback_reason);
 	else if (!calibrate(&process_clock))
 		use_monotonic("the counter does not keep pace with CLOCK_MONOTONIC");
@@ -155,7 +206,32 @@ static void choose(void)
 		__atomic_store_n(&brick__counter_used, 1, __ATOMIC_RELEASE);
 	}
 	process_clock.step_ticks = measure_step();
-	is_chosen = true;
+}
+
+static void choose(void)
+{
+	const char *wanted = brick__environment("BRICK_CLOCK");
+
+	if (brick__clock_is_frozen()) {
+		use_monotonic("the program has switched the counter off");
+	} else if (wanted && !strcmp(wanted, "monotonic")) {
+		use_monotonic("BRICK_CLOCK=monotonic asks for the OS clock");
+		process_clock.step_ticks = measure_step();
+	} else if (use_offered(&process_clock)) {
+		__atomic_store_n(&brick__counter_used, 1, __ATOMIC_RELEASE);
+	} else {
+		measure_clock();
+	}
+	__atomic_store_n(&is_chosen, true, __ATOMIC_RELEASE);
+}
+
+/* A handler of a signal that leaves by siglongjmp() would leave it half chosen. */
+static void choose_once(void)
+{
+	if (BRICK_LIKELY(__atomic_load_n(&is_chosen, __ATOMIC_ACQUIRE)))
+		return;
+	BETWEEN(lock_still_begin, lock_still_end);
+	pthread_once(&once, choose);
 }
 
 void brick__clock_abandon(void)
@@ -168,7 +244,7 @@ void brick__clock_abandon(void)
 
 const struct brick_clock *brick_clock_get(void)
 {
-	pthread_once(&once, choose);
+	choose_once();
 	return &process_clock;
 }
 
@@ -180,7 +256,7 @@ const char *brick_clock_reason(void)
 
 uint64_t brick_ticks(void)
 {
-	pthread_once(&once, choose);
+	choose_once();
 	return brick__now();
 }
 

@@ -9,3 +9,6 @@
  * them, and with none of its lines in a cache. Under the session lock.
  */
 void brick__pair_cost_measure(struct brick_session_header *header);
+
+/* The recorder's: measures what does not depend on the process, so that none must do so. */
+void brick__pair_cost_share(struct brick_session_refusals *page);

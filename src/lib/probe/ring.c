@@ -10,7 +10,11 @@ int brick__ring_look(struct brick_lane *lane, uint64_t count)
 
 	if (!lane->capacity || lane->head - tail > lane->capacity)
 		return 0;
-	lane->limit = tail + lane->capacity - CLOSE_RESERVE;
+	if (BRICK_UNLIKELY(lane->backed < lane->capacity) &&
+		lane->head + count + CLOSE_RESERVE > lane->backed)
+		brick__lane_back(lane, lane->head + count + CLOSE_RESERVE);
+	uint64_t backed = __atomic_load_n(&lane->backed, __ATOMIC_RELAXED);
+	lane->limit = (backed < lane->capacity ? backed : tail + lane->capacity) - CLOSE_RESERVE;
 	return lane->head + count <= lane->limit;
 }
 

@@ -329,8 +329,10 @@ int brick_thread_ready(void)
 	if (has_lane())
 		return 0;
 	const struct brick_lane *lane = brick_enabled() ? brick__thread_attach() : NULL;
-	if (lane && lane->owners == 1)
+	if (lane && lane->owners == 1) {
+		brick__lane_back(brick__thread.lane, lane->capacity);
 		record_new(lane);
+	}
 	return lane ? 0 : -ENOENT;
 }
 

@@ -81,6 +81,8 @@ static int start_external(const char *directory)
 		   *ring = brick__environment("BRICK_RING_RECORDS");
 	char name[64], final[80];
 
+	if (brick__clock_is_frozen())
+		return -ENODEV;
 	if (brick__sys_is_confined())
 		return -ENOSYS;
 	if (!brick__shared_is_held(directory, "lock"))
@@ -143,6 +145,8 @@ static int start_own(struct brick_session *s, const struct brick_session_options
 {
 	int consumed = o->output || o->directory;
 
+	if (brick__clock_is_frozen())
+		return -ENODEV;
 	s->external = o->directory && !o->output;
 	s->consumer_type = consumer;
 	s->renewed = false;
@@ -585,6 +589,28 @@ static void fork_noticed(void)
 	in_child();
 }
 
+/* The counter. */
+
+static const char counter_note[] =
+	"counter=it switched off the reading of the CPU's counter (prctl(PR_SET_TSC), strict "
+	"seccomp): nothing is recorded from then on\n";
+
+void brick__counter_goes(void)
+{
+	KEEP_ERRNO();
+
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	for (struct brick_session *s = &brick__session; s; s = s->next) {
+		if (!s->header)
+			continue;
+		brick__notes_append(s->header, counter_note, sizeof(counter_note) - 1);
+		brick__switch_set(s, false);
+	}
+	brick__clock_freeze();
+	if (brick__thread.lane)
+		brick__thread_aim(&brick__thread);
+}
+
 /* Load and unload. */
 
 /* By the recorder's own filters, which do not keep it from anything; a container has some. */
@@ -621,6 +647,8 @@ __attribute__((destructor)) static void finish(void)
 			close_for_recorder(s);
 		return;
 	}
+	bool left = lock_leave_signals(true); /* a filter that we know nothing of may be there */
 	brick__queues_account(0, true);
 	finish_sessions();
+	lock_leave_signals(left);
 }

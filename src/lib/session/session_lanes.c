@@ -28,6 +28,7 @@
 #include "lib/sys/ticks.h"
 
 enum { MIN_RING_RECORDS = 1024, WHOLE_RINGS = 64, LEAST_SHARE = 4, ADDRESSES = 4 };
+enum { FIRST_RECORDS = 2048, MORE_RECORDS = 8192 }; /* of a thread's ring get memory at a time */
 #define SLOW __attribute__((noinline, cold))
 #define BLOCK_BYTES brick__page_round(BRICK_HISTOGRAM_BLOCK_BYTES)
 
@@ -105,12 +106,13 @@ static int reserve_rows(struct brick_session *s, uint64_t offset, uint32_t first
 }
 
 static void init_lane(struct brick_lane *lane, enum brick_lane_kind kind, uint64_t histogram_offset,
-	uint64_t ring_offset, uint64_t capacity)
+	uint64_t ring_offset, uint64_t capacity, uint64_t backed)
 {
 	lane->kind = kind;
 	lane->capacity = capacity;
+	lane->backed = backed;
 	if (capacity)
-		lane->limit = capacity - 2 * BRICK_MAX_DEPTH;
+		lane->limit = backed - 2 * BRICK_MAX_DEPTH;
 	lane->histogram_offset = histogram_offset;
 	lane->ring_offset = ring_offset;
 	lane->histograms.address[0] = (uint64_t)(uintptr_t)lane + histogram_offset;
@@ -132,9 +134,12 @@ static uint32_t ring_records(const struct brick_session *s, enum brick_lane_kind
 	return records < least ? least : records;
 }
 
-/* Behind all that there are. Nobody hears of it before it is given out. */
+/*
+ * Behind all that there are. Nobody hears of it before it is given out. backed: so many records get
+ * memory at once.
+ */
 static struct brick_lane *make_lane(
-	struct brick_session *s, enum brick_lane_kind kind, uint32_t records)
+	struct brick_session *s, enum brick_lane_kind kind, uint32_t records, uint32_t backed)
 {
 	uint32_t index = s->header->lane_count + s->spare_lanes;
 	uint64_t histogram_offset = brick__page_round(sizeof(struct brick_lane));
@@ -150,12 +155,13 @@ static struct brick_lane *make_lane(
 		brick__shared_reserve(&s->file, offset + offsetof(struct brick_lane, drained),
 			offsetof(struct brick_drained, stats)) ||
 		reserve_rows(s, offset, 0, BRICK_FIRST_ROWS) ||
-		(ring_bytes && brick__shared_reserve(&s->file, offset + ring_offset, ring_bytes)))
+		(backed && brick__shared_reserve(&s->file, offset + ring_offset,
+				   backed * sizeof(struct brick_record))))
 		return NULL;
 	struct brick_lane *lane = brick__shared_map(&s->file, offset, bytes, &error);
 	if (!lane)
 		return NULL;
-	init_lane(lane, kind, histogram_offset, ring_offset, records);
+	init_lane(lane, kind, histogram_offset, ring_offset, records, backed);
 	lane->histograms.offset[0] = offset + histogram_offset;
 	s->lanes[index] = (struct brick__lane_entry){.lane = lane, .bytes = bytes};
 	s->end = offset + bytes;
@@ -180,7 +186,10 @@ static struct brick_lane *give_out(struct brick_session *s)
 static struct brick_lane *create_lane(
 	struct brick_session *s, enum brick_lane_kind kind, uint32_t records)
 {
-	return make_lane(s, kind, records) ? give_out(s) : NULL;
+	uint32_t backed =
+		kind != BRICK_LANE_THREAD || records < FIRST_RECORDS ? records : FIRST_RECORDS;
+
+	return make_lane(s, kind, records, backed) ? give_out(s) : NULL;
 }
 
 /*
@@ -253,6 +262,39 @@ static struct brick_session *session_of_lane(const struct brick_lane *lane, uint
 				return s;
 			}
 	return NULL;
+}
+
+/* Under the session lock: the ring's records up to this one get memory, and are in it. */
+static int back_ring(struct brick_session *s, uint32_t index, uint64_t records)
+{
+	const struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
+	struct brick_lane *lane = s->lanes[index].lane;
+	uint64_t from = lane->ring_offset + lane->backed * sizeof(struct brick_record);
+
+	if (records <= lane->backed)
+		return 0;
+	uint64_t bytes = (records - lane->backed) * sizeof(struct brick_record);
+	int error = brick__shared_reserve(&s->file, table[index].offset + from, bytes);
+	if (error)
+		return error;
+	brick__sys_touch((char *)lane + from, bytes);
+	__atomic_store_n(&lane->backed, records, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* After a refusal it is tried again at the 2nd, 4th, 8th ... time. */
+void brick__lane_back(struct brick_lane *lane, uint64_t records)
+{
+	uint32_t i;
+	uint64_t refused = lane->back_refusals++;
+
+	if (refused & (refused - 1) || brick__session_is_busy())
+		return;
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	struct brick_session *s = session_of_lane(lane, &i);
+	records += MORE_RECORDS;
+	if (s && !back_ring(s, i, records < lane->capacity ? records : lane->capacity))
+		lane->back_refusals = 0;
 }
 
 /* Under the session lock, where there are addresses for it. */
@@ -586,7 +628,7 @@ static uint32_t make_spare_lanes(struct brick_session *s)
 		uint32_t records = ring_records(s, BRICK_LANE_THREAD) / SPARE_PART;
 		if (records < MIN_RING_RECORDS || !(records = within_limits(records)))
 			break;
-		struct brick_lane *lane = make_lane(s, BRICK_LANE_THREAD, records);
+		struct brick_lane *lane = make_lane(s, BRICK_LANE_THREAD, records, records);
 		if (!lane)
 			break;
 		back_known_rows(s, lane);
@@ -616,8 +658,10 @@ static void prepare(struct brick_session *s)
 {
 	char note[160];
 
-	for (uint32_t i = 0; i < s->header->lane_count; i++)
+	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		back_known_rows(s, s->lanes[i].lane);
+		back_ring(s, i, s->lanes[i].lane->capacity);
+	}
 	reserve_sites(s);
 	int n = snprintf(note, sizeof(note),
 		"seccomp=it filtered its system calls, or tried to: threads that begin later have "
@@ -632,6 +676,7 @@ void brick__confine(void)
 
 	if (brick__sys_is_confined())
 		return;
+	lock_leave_signals(true);
 	if (!brick__session_is_busy()) {
 		BETWEEN(brick__session_lock, brick__session_unlock);
 		for (struct brick_session *s = &brick__session; s; s = s->next)
@@ -763,7 +808,7 @@ static struct brick_lane *attach(struct brick__thread *self)
 		note_refusal();
 	brick__session_unlock();
 	if (lane && lane->owners == 1) /* others need not wait for this */
-		brick__sys_touch(self->ring, lane->capacity * sizeof(*self->ring));
+		brick__sys_touch(self->ring, lane->backed * sizeof(*self->ring));
 	if (lane)
 		thread_exit_set(&exit_of_thread, self);
 	void (*begun)(void) = __atomic_load_n(&brick__thread_begun, __ATOMIC_RELAXED);
@@ -784,7 +829,7 @@ struct brick_lane *brick__thread_attach(void)
 		note_refusal();
 		return NULL;
 	}
-	BETWEEN(lock_cancel_off, lock_cancel_on);
+	BETWEEN(lock_still_begin, lock_still_end);
 	is_attaching = true;
 	struct brick_lane *lane = attach(&brick__thread);
 	is_attaching = false;

@@ -17,6 +17,18 @@
  */
 void brick__thread_aim(struct brick__thread *self);
 
+/*
+ * Up to this record the ring gets memory, if it can. It gets more as it is filled for the first
+ * time: all at once would take milliseconds, of which most threads have no use.
+ */
+void brick__lane_back(struct brick_lane *lane, uint64_t records);
+
+/*
+ * Before the program lets the kernel stop it where it reads the counter. What records then ends
+ * (struct brick_session's note says so), and times stand still.
+ */
+BRICK_API void brick__counter_goes(void);
+
 /* Of its lane in its session. */
 static inline uint32_t brick__lane_index(const struct brick__thread *self)
 {

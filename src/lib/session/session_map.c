@@ -22,6 +22,7 @@
 #include "brick/error.h"
 #include "brick/probe.h"
 #include "brick/session.h"
+#include "lib/probe/clock_fit.h"
 #include "lib/session/refusals.h"
 #include "lib/sys/confined.h"
 #include "lib/sys/environment.h"
@@ -146,6 +147,7 @@ void brick__fork_notice(void)
 void brick__session_lock(void)
 {
 	brick__fork_notice();
+	lock_still_begin(); /* first: who leaves by siglongjmp() has no lock */
 	has_lock = true;
 	lock_take(&lock);
 }
@@ -154,6 +156,7 @@ void brick__session_unlock(void)
 {
 	lock_give(&lock);
 	has_lock = false;
+	lock_still_end();
 }
 
 bool brick__session_is_busy(void)
@@ -458,6 +461,13 @@ void brick__refusals_open(void)
 		found = NULL;
 	}
 	refusals = found;
+	if (found)
+		brick__clock_offer(&found->clock);
+}
+
+const struct brick_session_refusals *brick__refusals_page(void)
+{
+	return refusals;
 }
 
 bool brick__refusals_counted(void)

@@ -193,6 +193,9 @@ void brick__session_starter(int (*start)(void));
 /* Map the recorder's page, if BRICK_SESSION_DIR names a recorder; once, when we are loaded. */
 void brick__refusals_open(void);
 
+/* That page, NULL: there is none. */
+const struct brick_session_refusals *brick__refusals_page(void);
+
 /* Is there a place to count what is refused without a session? */
 bool brick__refusals_counted(void);
 

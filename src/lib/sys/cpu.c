@@ -21,6 +21,9 @@
 #endif
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/prctl.h>
+#include "lib/sys/confined.h"
+#include "lib/sys/cpu_features.h"
 
 /* The kernel lists "tsc" among the clock sources only as long as it trusts it. */
 static bool kernel_distrusts_tsc(void)
@@ -34,11 +37,23 @@ static bool kernel_distrusts_tsc(void)
 	return file_begin(path, text, sizeof(text)) && !strstr(text, "tsc");
 }
 
+bool brick__sys_counter_faults(void)
+{
+	KEEP_ERRNO();
+	int mode = PR_TSC_ENABLE;
+
+	return !brick__sys_is_confined() && !prctl(PR_GET_TSC, &mode) && mode == PR_TSC_SIGSEGV;
+}
+
 uint32_t brick__sys_counter_kind(char *reason, size_t reason_bytes)
 {
 	uint32_t a, b, c, d;
 
 	reason[0] = '\0';
+	if (brick__cpuid_faults()) {
+		snprintf(reason, reason_bytes, "the program has switched CPUID off");
+		return BRICK_CLOCK_MONOTONIC;
+	}
 	if (!__get_cpuid(0x80000007u, &a, &b, &c, &d) || !(d & 1u << 8)) {
 		snprintf(reason, reason_bytes, "this CPU has no invariant TSC");
 		return BRICK_CLOCK_MONOTONIC;
@@ -50,12 +65,22 @@ uint32_t brick__sys_counter_kind(char *reason, size_t reason_bytes)
 	return BRICK_CLOCK_TSC;
 }
 #elif defined(__aarch64__)
+bool brick__sys_counter_faults(void)
+{
+	return false;
+}
+
 uint32_t brick__sys_counter_kind(char *reason, size_t reason_bytes)
 {
 	reason[0] = '\0';
 	return BRICK_CLOCK_CNTVCT;
 }
 #else
+bool brick__sys_counter_faults(void)
+{
+	return false;
+}
+
 uint32_t brick__sys_counter_kind(char *reason, size_t reason_bytes)
 {
 	snprintf(reason, reason_bytes, "no counter is known for this CPU");

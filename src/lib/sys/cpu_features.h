@@ -8,7 +8,16 @@
 #include <stdio.h>
 
 #if defined(__x86_64__)
+#include <asm/prctl.h>
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Would CPUID be a fault, since the program wants that? Before Linux 4.12 it cannot be. */
+static inline bool brick__cpuid_faults(void)
+{
+	return syscall(SYS_arch_prctl, ARCH_GET_CPUID, 0UL) == 0;
+}
 
 static inline uint64_t brick__enabled_states(void)
 {
@@ -27,6 +36,10 @@ static inline uint64_t brick__enabled_states(void)
 static inline void brick__sys_cpu_features(char *text, size_t bytes)
 {
 	uint32_t a, one[4] = {0}, seven[4] = {0}, more[4] = {0};
+
+	*text = '\0';
+	if (brick__cpuid_faults())
+		return;
 	uint64_t states = brick__enabled_states();
 	bool avx = (states & 6) == 6, avx512 = avx && (states & 0xe0) == 0xe0;
 

@@ -9,9 +9,9 @@
  * hidden symbols of the same library. Header only; used once per name.
  *
  * SYS_PROVED(name) defines `name`, a function of any arguments. It calls the function that
- * SYS_CHOICE(name) names with the address that it was called from and its own first two words, and
- * jumps to what that returns; where that is NULL, to the hook that SYS_HOOK(name) names. Arguments
- * and return address are as they came. Both are hidden, too.
+ * SYS_CHOICE(name) names with the address that it was called from and its own first three words,
+ * and jumps to what that returns; where that is NULL, to the hook that SYS_HOOK(name) names.
+ * Arguments and return address are as they came. Both are hidden, too.
  */
 #pragma once
 
@@ -63,7 +63,8 @@
 		"movups %xmm2, 32(%rsp)\n movups %xmm3, 48(%rsp)\n"   \
 		"movups %xmm4, 64(%rsp)\n movups %xmm5, 80(%rsp)\n"   \
 		"movups %xmm6, 96(%rsp)\n movups %xmm7, 112(%rsp)\n"  \
-		"movq %rsi, %rdx\n movq %rdi, %rsi\n"                 \
+		"movq %rdx, %rcx\n movq %rsi, %rdx\n"                 \
+		"movq %rdi, %rsi\n"                                   \
 		"movq 8(%rbp), %rdi\n"                                \
 		"call brick_choice_" name "\n"                        \
 		"leaq brick_hook_" name "(%rip), %r11\n"              \
@@ -114,7 +115,7 @@
 		"str x8, [sp, #80]\n"                               \
 		"stp q0, q1, [sp, #96]\n stp q2, q3, [sp, #128]\n"  \
 		"stp q4, q5, [sp, #160]\n stp q6, q7, [sp, #192]\n" \
-		"mov x2, x1\n mov x1, x0\n"                         \
+		"mov x3, x2\n mov x2, x1\n mov x1, x0\n"            \
 		"mov x0, x30\n"                                     \
 		"bl brick_choice_" name "\n"                        \
 		"adrp x16, brick_hook_" name "\n"                   \

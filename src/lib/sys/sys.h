@@ -14,6 +14,9 @@
  */
 uint32_t brick__sys_counter_kind(char *reason, size_t reason_bytes);
 
+/* Does the calling thread get a fault where it reads the counter, since the program wants that? */
+bool brick__sys_counter_faults(void);
+
 void brick__sys_unmap(void *address, uint64_t bytes);
 
 /*
