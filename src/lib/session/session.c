@@ -222,6 +222,13 @@ static bool is_recorded(const struct brick_session_options *o)
 	return true;
 }
 
+/* From the first session on locks are held for long, and their system calls do not matter. */
+static void mind_signals(void)
+{
+	if (!brick__sys_is_confined())
+		lock_leave_signals(false);
+}
+
 int brick__session_start(
 	const struct brick_session_options *options, const struct consumer_type *consumer)
 {
@@ -231,6 +238,7 @@ int brick__session_start(
 	int error = read_options(&o, options);
 	if (error || is_recorded(&o))
 		return error;
+	mind_signals();
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	struct brick_session *s = brick__session_here();
 	if (s->header)
@@ -432,6 +440,7 @@ int brick__session_make(struct brick_session **out, const struct brick_session_o
 	int error = out ? read_options(&o, options) : -EINVAL;
 	if (error)
 		return error;
+	mind_signals();
 	struct brick_session *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
@@ -632,8 +641,10 @@ __attribute__((constructor)) static void arm(void)
 	brick__forks_watch(fork_noticed);
 	brick__session_starter(ensure);
 	brick__refusals_open();
-	if (!is_wanted())
+	if (!is_wanted()) {
+		lock_leave_signals(true);
 		return;
+	}
 	brick__counters_start(); /* the first step may come before the session */
 	renumber(&brick__session);
 	brick__switch_set(&brick__session, true);
