@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <string.h>
 #include <cmocka.h>
 #include "ui/text/explain_view.h"
@@ -136,6 +137,30 @@ static void nothing_wrong(void **state)
 	forget();
 	ask(&quick);
 	nothing_is_found();
+	forget();
+}
+
+/* What a smaller type gives follows from the roofs: of memory as many bytes fewer, of i8 the peak.
+ */
+static void smaller_types(const struct wrong *wide)
+{
+	ask(wide);
+	const struct explain_products *m = &facts.phases[STEP_DECODE].products;
+	double part = m->saved_ns / (double)m->single_ns;
+	assert_int_equal(m->roof_ns, m->single_ns);
+	/* 16 of 16.02 MB are weights, of which 8.5 of 32 bits are left */
+	assert_true(fabs(part - 16 / 16.02 * (1 - 8.5 / 32)) < 0.001);
+	words_of(find("large-weights"));
+	assert_non_null(strstr(words.evidence, "by the measured roofs"));
+	forget();
+	make_engine(&engine, wide);
+	assert_int_equal(explain_facts_init(&facts, &engine.run, NULL), 0);
+	assert_int_equal(findings_init(&findings, &facts), 0);
+	m = &facts.phases[STEP_DECODE].products;
+	assert_int_equal(m->roof_ns, 0);
+	assert_true(fabs(m->saved_ns / (double)m->single_ns - 0.75 * (1 - 8.5 / 32)) < 0.001);
+	words_of(find("large-weights"));
+	assert_non_null(strstr(words.evidence, "without measured roofs"));
 	forget();
 }
 
@@ -322,9 +347,10 @@ static void engines(void **state)
 	first(&(struct wrong){.bytes = 18000000, .flops = 1000}, "at-memory-roof", 0);
 	never(&(struct wrong){.bytes = 5000000, .flops = 1000}, "at-memory-roof");
 	never(&(struct wrong){0}, "at-memory-roof");
-	/* 4000 x 1000 weights of 32 bits, and three quarters of what q8_0 has less of; 4 bits */
+	/* 4000 x 1000 weights of 32 bits; 4 bits */
 	const struct wrong wide = {.elements = 4000, .flops = 8000000, .bytes = 16020000};
 	first(&wide, "large-weights", 0);
+	smaller_types(&wide);
 	const struct wrong narrow = {.elements = 4000, .flops = 8000000, .bytes = 2020000};
 	never(&narrow, "large-weights");
 	const struct wrong old = {

@@ -7,6 +7,7 @@
 #include "analysis/explain/facts.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/accounts/percentile.h"
@@ -145,11 +146,37 @@ static bool is_weight_product(const struct run *run, const struct run_site *site
 }
 
 /*
+ * The part of a product's time that is left if its bytes become fewer, in the type i8: it is as
+ * near to its roof as now. That roof is the bandwidth for data that are as much smaller, which may
+ * fit a nearer cache, or the peak of i8 arithmetic. Negative: it has no roof.
+ */
+static double left_by_roof(const struct roofline_row *row, double bytes_ratio)
+{
+	const struct ceilings_figure *figure;
+
+	if (!row || row->distance < 0 || !row->peak || !(row->bandwidth_per_ns > 0))
+		return -1;
+	const struct ceilings_compute *i8 = ceilings_peak(row->can, "i8", row->roof_threads);
+	double peak =
+		i8 ? fmax(row->peak_per_ns, ceilings_peak_at(row->can, i8)) : row->peak_per_ns;
+	double of_memory = row->bytes_per_ns / row->bandwidth_per_ns;
+	double of_peak = row->flops_per_ns / row->peak_per_ns;
+	double nearer = ceilings_bandwidth_at(row->can, row->roof_threads,
+		(uint64_t)((double)row->reuse_bytes * bytes_ratio), &figure);
+	*(row->bound == ROOFLINE_MEMORY ? &of_memory : &of_peak) = 1 - row->distance;
+	double bandwidth = fmax(row->bandwidth_per_ns, figure ? nearer : 0);
+	double left = fmax(of_memory * bytes_ratio * row->bandwidth_per_ns / bandwidth,
+			      of_peak * row->peak_per_ns / peak) /
+		      fmax(of_memory, of_peak);
+	return fmin(left, 1);
+}
+
+/*
  * A product of K x N weights with `batch` columns does 2 K N batch FLOPs and makes N batch
  * elements. It moves the weights, K batch activations and N batch results.
  */
-static void add_product(
-	struct explain_phase *phase, const struct run_site *site, const struct explain_site *sum)
+static void add_product(struct explain_phase *phase, const struct run_site *site,
+	const struct explain_site *sum, const struct roofline_row *row)
 {
 	enum { WIDE = 15, SINGLE = 30 };
 	const double q8_bits = 8.5;
@@ -172,15 +199,23 @@ static void add_product(
 				: &out->single_ns) += sum->ns;
 	if (bits < WIDE)
 		return;
+	const double read =
+		0.75; /* without a roof: a part of a product reads nothing from memory */
+	double fewer = bytes * (1 - q8_bits / bits);
+	double left = left_by_roof(row, 1 - fewer / (double)site->bytes);
 	out->wide_bits += bits * (double)sum->ns;
-	out->saved_ns += (double)sum->ns * (1 - q8_bits / bits);
+	out->roof_ns += left >= 0 ? sum->ns : 0;
+	out->saved_ns += (double)sum->ns * (left >= 0 ? 1 - left : read * (1 - q8_bits / bits));
 }
 
-static void find_products(const struct explain_facts *f, struct explain_phase *phase)
+static void find_products(const struct explain_facts *f, struct explain_phase *phase, int p)
 {
 	for (size_t i = 0; i < f->run->site_count && phase->evaluations; i++)
 		if (phase->sites[i].count && is_weight_product(f->run, &f->run->sites[i]))
-			add_product(phase, &f->run->sites[i], &phase->sites[i]);
+			add_product(phase, &f->run->sites[i], &phase->sites[i],
+				f->ceilings ? roofline_find(f->roofline, f->run->sites[i].brick,
+						      (enum roofline_phase)p, false)
+					    : NULL);
 	uint64_t wide_ns = phase->products.half_ns + phase->products.single_ns;
 	if (wide_ns)
 		phase->products.wide_bits /= (double)wide_ns;
@@ -239,7 +274,7 @@ static void finish_phase(const struct explain_facts *f, struct explain_phase *ph
 	if (phase->queue && !phase->queue->busy_ns)
 		phase->queue = NULL;
 	find_team(f, phase);
-	find_products(f, phase);
+	find_products(f, phase, p);
 }
 
 /* A run without a path, or with times that contradict each other, has none: that is no error. */

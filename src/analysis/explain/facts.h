@@ -40,6 +40,7 @@ struct explain_products {
 	/* with weights of less than 16 bits, of 16, of 32 */
 	uint64_t narrow_ns, half_ns, single_ns;
 	double saved_ns;  /* that q8_0 would save of those of 16 and 32 bits */
+	uint64_t roof_ns; /* of these, with a measured roof, which says how much */
 	double wide_bits; /* of these, on average */
 };
 

@@ -216,16 +216,12 @@ bool rule_large_weights(const struct explain_facts *f, enum step_phase p, struct
 	enum { IN_CACHES = 8 << 20 }; /* such a small model is not read from memory */
 	const struct explain_phase *phase = &f->phases[p];
 
-	if (p == STEP_PREFILL || phase->queue || f->model_bytes < IN_CACHES)
+	/* of prompts, which share the weights, nothing is known without roofs */
+	bool is_known = p != STEP_PREFILL || phase->products.roof_ns;
+	if (!is_known || phase->queue || f->model_bytes < IN_CACHES)
 		return false;
 	out->certainty = FINDING_LIKELY;
-	/*
-	 * a part of a product reads nothing from memory, unless its weights come as fast as memory
-	 * allows
-	 */
-	add_roofs(f, p, is_at_memory, out);
-	double part = out->of.roof.share >= 0.5 ? 1 : 0.75;
-	out->cost_ns = (uint64_t)(part * phase->products.saved_ns);
+	out->cost_ns = (uint64_t)phase->products.saved_ns;
 	return finding_costs(out, phase->wall_ns, 10);
 }
 

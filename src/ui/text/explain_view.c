@@ -564,6 +564,26 @@ WORDS(vocabulary)
 	(void)f, (void)phase;
 }
 
+/* What q8_0 gives in the other phase; a finding of its own if that is much. */
+static void say_other_phase(
+	struct finding_words *w, const struct explain_facts *f, const struct finding *finding)
+{
+	int p = finding->phase == STEP_DECODE ? STEP_PREFILL : STEP_DECODE;
+	const struct explain_phase *other = &f->phases[p];
+	size_t length = strlen(w->evidence);
+	char part[UNITS_BYTES];
+
+	if (!other->summary || !other->elapsed_ns)
+		return;
+	if (p == STEP_PREFILL && !other->products.roof_ns)
+		snprintf(w->evidence + length, sizeof(w->evidence) - length,
+			"; what prefill gains is known after 'brick ceilings' only");
+	else
+		snprintf(w->evidence + length, sizeof(w->evidence) - length,
+			"; of the time of %s it saves about %s", step_phase_name(p),
+			units_percent(part, other->products.saved_ns / (double)other->elapsed_ns));
+}
+
 WORDS(large_weights)
 {
 	const struct explain_products *m = &phase->products;
@@ -572,15 +592,15 @@ WORDS(large_weights)
 
 	fill(what, "reading weights of %.0f bits each takes much of the time", m->wide_bits);
 	fill(evidence,
-		"%s in products with them, which read %s a step; q8_0 has %.0f%% fewer bytes, "
-		"which "
-		"saves about %.0f%% of these products' time",
+		"%s in products with them, which read %s a step; %s q8_0 saves about %.0f%% of "
+		"these products' time",
 		units_time(ns, wide_ns), units_bytes(bytes, m->weight_bytes),
-		100 * m->saved_ns / (double)wide_ns,
+		m->roof_ns ? "by the measured roofs of memory and arithmetic,"
+			   : "by its fewer bytes, without measured roofs,",
 		100 * (double)finding->cost_ns / (double)wide_ns);
+	say_other_phase(w, f, finding);
 	fill(advice, "q8_0 (llama-quantize), whose answers hardly differ");
 	fill(show, "brick report --phase %s", step_phase_name(finding->phase));
-	(void)f;
 }
 
 WORDS(first_step)
