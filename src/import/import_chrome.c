@@ -392,7 +392,16 @@ static int take_member(void *context, const char *key, const json_t *value)
 		return 0;
 	c->is_own = c->im->queues_are_threads = true;
 	c->im->tool = "a Chrome export of Brick";
+	c->im->begin = BIAS; /* not the first event, but the program's start */
 	c->start_unix_ns = strtoull(text_of(value, "start_unix_ns"), NULL, 10);
+	const json_t *command = json_object_get(value, "command"), *word;
+	size_t i;
+	json_array_foreach((json_t *)command, i, word)
+	{
+		const char *text = json_string_value(word);
+		if (text && imported_command_add(c->im, text))
+			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -437,7 +446,7 @@ static int follow_arrows(struct chrome *c)
 static void find_start(struct chrome *c)
 {
 	const uint64_t in_2001 = 1000000000000000000ull;
-	uint64_t first = UINT64_MAX;
+	uint64_t first = c->is_own ? BIAS : UINT64_MAX;
 
 	for (size_t i = 0; i < c->im->events.count; i++)
 		if (c->im->events.items[i].begin < first)

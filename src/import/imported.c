@@ -73,6 +73,9 @@ void imported_fini(struct imported *im)
 	array_fini(&im->kernels);
 	array_fini(&im->launched);
 	array_fini(&im->said);
+	for (size_t i = 0; i < im->command.count; i++)
+		free(im->command.items[i]);
+	array_fini(&im->command);
 	array_fini(&im->sites);
 	hash_index_fini(&im->name_index);
 	hash_index_fini(&im->track_index);
@@ -403,4 +406,20 @@ int imported_say_process(struct imported *im, uint32_t pid, const char *name)
 int imported_say_thread(struct imported *im, uint32_t pid, uint64_t tid, const char *name)
 {
 	return *name ? say(im, (struct imported_said){.pid = pid, .tid = tid}, name) : 0;
+}
+
+int imported_command_add(struct imported *im, const char *word)
+{
+	char *copy = strdup(word);
+
+	if (!im->command.count && array_push(&im->command, NULL)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	if (!copy || array_push(&im->command, NULL)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	im->command.items[im->command.count - 2] = copy;
+	return 0;
 }

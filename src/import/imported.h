@@ -108,6 +108,8 @@ struct imported {
 	bool queues_are_threads; /* the file calls queues by the numbers of threads */
 	const char *tool;	 /* what wrote the file */
 	char host[64];
+	ARRAY(char *) command;	/* of the program; it ends with NULL, if it is known */
+	uint64_t begin;		/* of the recording, in the file's clock; 0: the first event's */
 	uint64_t start_unix_ns; /* 0: not known */
 	uint64_t left_out;	/* events that a recording has no place for */
 	uint64_t unmatched;	/* ends without a begin */
@@ -130,6 +132,8 @@ int imported_queue(struct imported *imported, uint32_t pid, bool has_process, ui
 int imported_name(struct imported *imported, const struct import_text *text);
 int imported_kernel(struct imported *imported, const struct brick_session_kernel *kernel);
 int imported_add(struct imported *imported, const struct imported_event *event);
+/* The next word of the program's command. */
+int imported_command_add(struct imported *imported, const char *word);
 /* A name of who may come later, or never. */
 int imported_say_process(struct imported *imported, uint32_t pid, const char *name);
 int imported_say_thread(struct imported *imported, uint32_t pid, uint64_t tid, const char *name);

@@ -506,7 +506,7 @@ static void measure(struct layout *l)
 {
 	const struct imported *im = l->im;
 
-	l->first = UINT64_MAX;
+	l->first = im->begin ? im->begin : UINT64_MAX;
 	for (size_t i = 0; i < im->events.count; i++) {
 		const struct imported_event *e = &im->events.items[i];
 		l->first = e->begin < l->first ? e->begin : l->first;
@@ -540,6 +540,7 @@ int imported_write(struct imported *im, struct trace_writer_options *options)
 		qsort(events, im->events.count, sizeof(*events), compare);
 	options->start_ns = BASE_NS;
 	options->start_unix_ns = im->start_unix_ns;
+	options->command = (const char *const *)im->command.items;
 	if (!error)
 		error = trace_writer_create(&w, options);
 	if (!error) {

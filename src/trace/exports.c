@@ -470,6 +470,19 @@ static void write_events(struct chrome *c)
 	write_flows(c);
 }
 
+/* A recording has a command; of what records itself, nobody knows when it started. */
+static void write_command(struct chrome *c)
+{
+	const struct run *run = c->run;
+
+	for (size_t i = 0; run->command && run->command[i]; i++) {
+		fputs(i ? "," : ",\"command\":[", c->out);
+		text_json(c->out, run->command[i]);
+	}
+	if (run->command && run->command[0])
+		fputc(']', c->out);
+}
+
 int trace_chrome_write(const struct run *run, FILE *out)
 {
 	struct chrome c = {.run = run, .out = out, .separator = "\n"};
@@ -480,8 +493,10 @@ int trace_chrome_write(const struct run *run, FILE *out)
 		/* as texts: they are beyond what a double holds */
 		fprintf(out,
 			"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"start_unix_ns\":\"%llu\","
-			"\"start_monotonic_ns\":\"%llu\"},\"traceEvents\":[",
+			"\"start_monotonic_ns\":\"%llu\"",
 			(unsigned long long)run->start_unix_ns, (unsigned long long)run->start_ns);
+		write_command(&c);
+		fputs("},\"traceEvents\":[", out);
 		write_names(&c);
 		write_events(&c);
 		fputs("\n]}\n", out);

@@ -74,6 +74,18 @@ def there_and_back(path):
     brick("diff", path, place("back.pftrace"))
 
 
+def start_up():
+    """Our own export says when the program started, and what it was."""
+    path = place("started.pftrace")
+    brick("record", "-o", path, "--", os.path.join(BUILD, "bin", "program-record_producer"), "sleep=20", "steps=3", 'say="')
+    brick("export", "--format", "chrome", "-o", place("started.json"), path)
+    imported(place("started.json"), "started-back.pftrace")
+    one, other = (brick_json("report", "--json", p) for p in (path, place("started-back.pftrace")))
+    expect("command", other["run"]["command"], one["run"]["command"])
+    expect("start-up", other["run"]["start_up_ns"], one["run"]["start_up_ns"])
+    expect_true("it took a while", one["run"]["start_up_ns"] > 20e6)
+
+
 def kineto():
     run, err = imported(KINETO)
     expect_true("what was left out is said", "2 events have no place" in err)
@@ -301,6 +313,7 @@ def main():
     device = place("device.pftrace")
     subprocess.run([os.path.join(BUILD, "bin", "program-device_recording"), device, "5"], check=True, stdout=subprocess.DEVNULL)
     there_and_back(device)
+    start_up()
     kineto()
     onnx()
     nsight()
