@@ -3,6 +3,8 @@
 #include "ui/text/flame.h"
 
 #include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "analysis/accounts/function_accounts.h"
 #include "analysis/steps/step_index.h"
@@ -15,13 +17,14 @@
 struct form {
 	const char *name;
 	int (*write)(const struct call_tree *stacks, FILE *out);
+	const char *suffix; /* of the file where there is a terminal; NULL: lines for people, too */
 };
 
 static const struct form forms[] = {
-	{"svg", flame_svg},
-	{"folded", flame_folded},
-	{"speedscope", flame_speedscope},
-	{"pprof", flame_pprof},
+	{"svg", flame_svg, "svg"},
+	{"folded", flame_folded, NULL},
+	{"speedscope", flame_speedscope, "speedscope.json"},
+	{"pprof", flame_pprof, "pb"},
 };
 
 enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
@@ -53,8 +56,10 @@ static const struct cli_option option_table[] = {
 	{"functions", NULL,
 		"functions by their callers, of stacks that were sampled, instead of bricks",
 		option_flag, AT(functions)},
-	{"output", "OUT", "write to this file (default: standard output)", option_text, AT(output),
-		.letter = 'o'},
+	{"output", "OUT",
+		"write to this file (default: standard output; if that is a terminal, NAME.svg for "
+		"NAME.pftrace)",
+		option_text, AT(output), .letter = 'o'},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	OPTION_HELP,
@@ -77,6 +82,15 @@ static struct call_tree *make_stacks(const struct options *options, const struct
 	return stacks;
 }
 
+/* "run.svg" of "/data/run.pftrace", in the working directory; the caller frees. */
+static char *name_beside(const struct run *run, const char *suffix)
+{
+	const char *slash = strrchr(run->path, '/'), *base = slash ? slash + 1 : run->path;
+	size_t bytes = strcspn(base, ".");
+
+	return xasprintf("%.*s.%s", bytes ? (int)bytes : 3, bytes ? base : "run", suffix);
+}
+
 static int run_flame(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT, .form = &forms[0]};
@@ -84,8 +98,14 @@ static int run_flame(int argc, char **argv)
 	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
 	selection_narrow(&options.selection, run);
 	struct call_tree *stacks = make_stacks(&options, run);
-	struct output *output = output_open(options.output, run->path);
+	SCOPED char *beside = !options.output && options.form->suffix && isatty(STDOUT_FILENO)
+				      ? name_beside(run, options.form->suffix)
+				      : NULL;
+	struct output *output = output_open(beside ? beside : options.output, run->path);
 	output_commit(output, options.form->write(stacks, output_stream(output)));
+	if (beside)
+		printf("%s: the flame graph%s\n", beside,
+			options.form == &forms[0] ? "; a browser shows it, a click zooms" : "");
 	call_tree_destroy(stacks);
 	return CLI_DONE;
 }

@@ -15,7 +15,7 @@ import stat
 import subprocess
 import xml.etree.ElementTree as xml
 
-from libcli import BUILD, TMP, brick, expect, expect_true, recording
+from libcli import BUILD, TMP, brick, expect, expect_true, on_terminal, recording
 from libhtml import DEMO
 
 SOURCE = os.environ["BRICK_SOURCE"]
@@ -96,6 +96,40 @@ def picture(path, stacks):
         ns = sum(n for s, n in stacks.items() if name in s.split(";"))
         wide = sum(w for _, w, title in boxes if title.startswith(name + ":"))
         expect_true(f"{name} is as wide as it took", abs(wide - 1180 * ns / sum(stacks.values())) < 1)
+
+
+def terminal(path):
+    """No picture is printed on a terminal: it is a file, which is named."""
+    there = os.getcwd()
+    os.chdir(TMP)
+    expect("svg", on_terminal("flame", path), "run.svg: the flame graph; a browser shows it, a click zooms\n")
+    with open("run.svg", "rb") as file:
+        expect("the same picture", file.read(), brick("flame", path)[0])
+    expect("pprof", on_terminal("flame", "--format", "pprof", path), "run.pb: the flame graph\n")
+    expect_true("lines are for people, too", ";decode;" in on_terminal("flame", "--format", "folded", path))
+    os.chdir(there)
+
+
+def zoom(path):
+    """A click makes a box as wide as the picture, what holds it too, and hides the rest."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not browser:
+        print("no browser: nothing was clicked at")
+        return
+    click = ("<script>const q=[...document.querySelectorAll('g')].find(g=&gt;g.querySelector('title').textContent.startsWith('RmsNorm'));"
+             "q.dispatchEvent(new MouseEvent('click',{bubbles:true}))</script></svg>").encode()
+    page = os.path.join(TMP, "zoom.svg")
+    with open(page, "wb") as file:
+        file.write(brick("flame", path)[0].replace(b"</svg>", click))
+    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={TMP}/browser", "--dump-dom",
+                           "file://" + page], capture_output=True, timeout=120)
+    seen = {}
+    for group in re.findall(r"<g\b.*?</g>", done.stdout.decode(), re.S):
+        name = re.search(r"<title>(.*?): ", group)[1]
+        if "display: none" not in group.split(">")[0]:
+            seen[name] = float(re.search(r'width="([0-9.]+)"', group)[1])
+    expect_true(f"the box and what holds it: {seen}", {"RmsNorm", "GraphCompute"} <= set(seen) and "UpProjection" not in seen and
+                all(abs(width - 1180) < 0.1 for name, width in seen.items() if name in ("RmsNorm", "GraphCompute")))
 
 
 def hostile():
@@ -192,6 +226,8 @@ expect("all the time of all threads", sum(STACKS.values()), all_ns(PATH))
 same_in_speedscope(PATH, STACKS)
 same_in_pprof(PATH, STACKS)
 picture(PATH, STACKS)
+terminal(PATH)
+zoom(PATH)
 hostile()
 part(PATH, STACKS)
 long_run()

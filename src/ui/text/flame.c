@@ -214,12 +214,39 @@ static void print_head(const struct picture *p, unsigned height)
 	fputs("</text>\n", p->out);
 }
 
+/*
+ * A click on a frame makes it as wide as the picture; on what holds it, on the ground or Escape
+ * goes back. Names are in the titles, before the last ": ".
+ */
+static const char zoom_script[] =
+	"<script><![CDATA[\n"
+	"const WIDE=1180,LEFT=10,LETTER=7,frames=[...document.querySelectorAll('g')].map(g=>{\n"
+	"const r=g.querySelector('rect'),t=g.querySelector('title').textContent;\n"
+	"return{g,r,x:+r.getAttribute('x'),w:+r.getAttribute('width'),y:+r.getAttribute('y'),\n"
+	"name:t.slice(0,t.lastIndexOf(': '))}});\n"
+	"function show(z){const x0=z?z.x:LEFT,w0=z?z.w:WIDE,k=WIDE/w0;\n"
+	"for(const f of frames){const above=z&&f.y<z.y&&f.x<=z.x+.01&&f.x+f.w>=z.x+z.w-.01;\n"
+	"const x=above?LEFT:LEFT+(f.x-x0)*k,w=above?WIDE:f.w*k;\n"
+	"const seen=above||(x>=LEFT-.01&&x+w<=LEFT+WIDE+.01&&(!z||f.y>=z.y));\n"
+	"f.g.style.display=seen?'':'none';if(!seen)continue;\n"
+	"f.g.style.opacity=above?.6:1;f.r.setAttribute('x',x);f.r.setAttribute('width',w);\n"
+	"let t=f.g.querySelector('text');const fits=Math.floor(w/LETTER);\n"
+	"if(!t){if(fits<=4)continue;\n"
+	"t=f.g.appendChild(document.createElementNS('http://www.w3.org/2000/svg','text'))}\n"
+	"t.setAttribute('x',x+3);t.setAttribute('y',f.y+13);\n"
+	"t.textContent=fits<=4?'':f.name.length<=fits?f.name:f.name.slice(0,fits-1)+'\u2026'}}\n"
+	"document.documentElement.addEventListener('click',e=>{\n"
+	"const g=e.target.closest('g');show(g?frames.find(f=>f.g===g):null)});\n"
+	"document.addEventListener('keydown',e=>{if(e.key==='Escape')show(null)});\n"
+	"]]></script>\n";
+
 int flame_svg(const struct call_tree *stacks, FILE *out)
 {
 	uint64_t all_ns = stacks->nodes[0].time_ns;
 	struct picture p = {stacks, all_ns ? (WIDTH - 2.0 * MARGIN) / (double)all_ns : 0, out};
 	print_head(&p, HEAD + depth_of(&p, &stacks->nodes[0]) * ROW + MARGIN);
 	print_below(&p, &stacks->nodes[0], MARGIN, HEAD);
+	fputs(zoom_script, out);
 	fputs("</svg>\n", out);
 	return 0;
 }
