@@ -23,7 +23,7 @@ SOURCE = os.environ["BRICK_SOURCE"]
 SCRIPTS = ("demo", "tests", "cmake", "bench", "examples", "packaging", ".ci", "Makefile", "CMakeLists.txt")
 # What would fetch by name alone.
 BY_NAME = [re.compile(p) for p in (
-    r"\bnpm\s+(i|install|add|exec)\b", r"\bnpx\s", r"\bpip3?\s+(install|download)",
+    r"\bnpm\s+(i|install|add|exec)\b", r"\bnpx\s", r"\bpip3?\s+(install|download)\b(?!.*--require-hashes)",
     r"\b(curl|wget)\s+(-\S+\s+)*['\"]?\$?\{?(https?|url)", r"git clone\b(?! -q \"\$bundle\")",
     r"\b(cargo|go|gem)\s+install\b", r"FetchContent_Declare|ExternalProject_Add|file\(DOWNLOAD")]
 
