@@ -476,7 +476,7 @@ static bool is_settled(struct bench *bench, uint64_t done)
 	const struct compare_rule rule = {.threshold = threshold_of(bench, 0),
 		.metric = (enum compare_metric)bench->arguments.metric,
 		.alpha = 2 * stop_early_alpha / STOP_LOOKS};
-	SCOPED_BY(sides_fini) struct sides r;
+	SCOPED_BY(sides_fini) struct sides r = {0};
 
 	if (!is_pair(bench) || done < STOP_SETTLED_FROM)
 		return false;
@@ -708,7 +708,7 @@ static bool measure_alone(struct bench *bench, struct difference *d)
 static double floor_of(struct bench *bench, bool is_recorded)
 {
 	const struct compare_rule rule = {.threshold = -1};
-	SCOPED_BY(sides_fini) struct sides r;
+	SCOPED_BY(sides_fini) struct sides r = {0};
 	double most = 0;
 
 	compare_sides(bench, BENCH_A, bench->compared, &rule, &r);
