@@ -63,6 +63,15 @@ def check_verdicts():
     answer, _ = bench(*rate, "--", a, "---", slow)
     expect("of a rate more is better", answer["verdict"], "faster")
     expect_true("as it was printed", 1000 < answer["plain"]["a"] < 1060)
+    far = ["--plain", "--value", "took ([0-9.]+) ms", "--", a, "---", program("far", 200)]
+    answer, err = bench(*far, code=1)
+    expect("it stops when the verdict cannot change", answer["stopped"], "settled")
+    expect_true(f"soon: {answer['a']}", answer["a"]["plain"] <= 6)
+    expect_true(f"it says first how long it will take: {err}",
+                re.search(r"bench: 4 to 60 blocks of 2 runs, each about .*: about .* to ", err))
+    expect("who asks for a precision gets it", bench("--precision", "2", *far, code=1)[0]["stopped"], "precise")
+    only = either_way("bench", "--json", "-q", "--metric", "wall", "--runs", "4", *far)
+    expect("the metric that was asked for", only["metric"], "wall time")
     wild = program("wild", 100, 400)
     answer, _ = bench(*PRINTED, "--precision", "0.1", "--", wild)
     expect("hopeless", answer["stopped"], "hopeless")
