@@ -115,6 +115,37 @@ static void whole_graphs(void **state)
 	run_fini(&run);
 }
 
+/* What an engine's threads spin for each other beside a competitor is in no estimate. */
+static void spinning(void **state)
+{
+	static const char said[] = "without CPU time that 2 threads may spin for each other";
+	struct run run;
+
+	(void)state;
+	for (int others = 0; others < 2; others++) {
+		make_run(&run, 0);
+		run.cpus = 2;
+		run.program_cpu_ns = COUNT * STEP_NS;
+		run.machine = (struct machine_use){
+			.busy_ns = COUNT * STEP_NS * (uint64_t)(10 + 5 * others) / 10,
+			.idle_ns = COUNT * STEP_NS * (uint64_t)(10 - 5 * others) / 10};
+		builder_note(&run, "attach", "node hooks");
+		check(&run, "Distortion", others ? said : "distortion", true);
+		if (!others) {
+			struct report_apart apart;
+			assert_int_equal(report_apart_measure(&apart, &run, SUMMARY_BY_BRICK,
+						 SUMMARY_ALL_PHASES),
+				0);
+			bool is_limited;
+			char *line = report_trust_line(&apart.all, &is_limited);
+			assert_null(strstr(line, "spin"));
+			free(line);
+			report_apart_fini(&apart);
+		}
+		run_fini(&run);
+	}
+}
+
 /* The engine's name, by the notes of what was attached. */
 static void engines_have_names(void **state)
 {
@@ -148,6 +179,7 @@ static void engines_have_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spinning),
 		cmocka_unit_test(engines_have_names),
 		cmocka_unit_test(distortion),
 		cmocka_unit_test(whole_graphs),

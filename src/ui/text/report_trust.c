@@ -472,6 +472,31 @@ static void add_distortion(struct verdict *v, const struct distortion *d)
 				100 * d->low, 100 * d->high));
 }
 
+/*
+ * Threads of an engine may spin while they wait for each other. Where they must share CPUs with
+ * others, whoever holds one of them up makes all others spin, and the hooks' own time says nothing
+ * of that.
+ */
+static void add_spinning(struct verdict *v, const struct report *report)
+{
+	const struct run *run = report->run;
+	uint32_t threads = 0;
+	char share[UNITS_BYTES];
+
+	if (!run_note_find(run, "attach") || report->presence.others <= TRUST_MAX_OTHERS ||
+		report->distortion.share < 0 || distortion_is_hidden(&report->distortion) ||
+		report->distortion.is_measured)
+		return;
+	for (size_t i = 0; i < run->lane_count; i++)
+		threads += run->lanes[i].kind != BRICK_LANE_QUEUE && run->lanes[i].sample_count;
+	if (threads > 1)
+		add_fact(v, "spinning waits",
+			text_format("without CPU time that %u threads may spin for each other "
+				    "while others use %s of the CPUs (record --measure-distortion "
+				    "measures)",
+				threads, units_percent(share, report->presence.others)));
+}
+
 static void add_losses(struct verdict *v, const struct losses *losses)
 {
 	char *text = losses_text(losses);
@@ -514,6 +539,7 @@ char *report_trust_line(const struct report *report, bool *is_limited)
 
 	add_coverage(&v, report->summary);
 	add_distortion(&v, &report->distortion);
+	add_spinning(&v, report);
 	add_losses(&v, &report->losses);
 	add_presence(&v, report);
 	*is_limited = v.limits != NULL;
