@@ -36,6 +36,16 @@ def count(rows, **wanted):
     return sum(all(row[key] == str(value) for key, value in wanted.items()) for row in rows)
 
 
+def parts(scratch):
+    """A program that calls embedding, layers and head by themselves: that a token is several steps is said first."""
+    record(scratch, PYTHON, WORK, "parts", str(STEPS))
+    said = " ".join(run(BRICK, "report", scratch.file(f"parts-{STEPS}.pftrace")).stdout.split())
+    check("a token may be several steps" in said, said)
+    record(scratch, PYTHON, WORK, "decode", str(STEPS))
+    said = run(BRICK, "report", scratch.file(f"decode-{STEPS}.pftrace")).stdout
+    check("several steps" not in said, said)
+
+
 def computes(scratch):
     works = "decode+see+train+fail"
     plain = run(PYTHON, WORK, works, str(STEPS))
@@ -147,6 +157,7 @@ with Scratch() as scratch:
         print("skipped: /usr/bin/python3 has no torch 1.13 (Debian: python3-torch, 250 MB with all that it needs)")
         sys.exit(77)
     computes(scratch)
+    parts(scratch)
     as_its_profiler(scratch)
     loaders(scratch)
     not_recorded()

@@ -81,6 +81,19 @@ def decode(steps):
     return digest(out)
 
 
+def parts(steps):
+    """The same, where the program calls each part of the model by itself."""
+    torch.manual_seed(1)
+    model = Decoder().eval()
+    with torch.no_grad():
+        for i in range(steps):
+            out = model.embed(torch.tensor([i]))
+            for block in model.layers:
+                out = block(out.reshape(1, 1, WIDTH))
+            out = model.lm_head(out)
+    return digest(out)
+
+
 def see(steps):
     torch.manual_seed(2)
     model = network().eval()
@@ -134,7 +147,7 @@ def fail():
     return digest(out)
 
 
-WORKS = {"decode": decode, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
+WORKS = {"decode": decode, "parts": parts, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
 
 
 def is_operator(name):

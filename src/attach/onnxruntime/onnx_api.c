@@ -16,6 +16,7 @@
 #include <string.h>
 #include "attach/common/notes_once.h"
 #include "attach/common/object.h"
+#include "attach/common/step_parts.h"
 #include "attach/onnxruntime/vtables.h"
 #include "attach/rules/named_sites.h"
 #include "base/hash.h"
@@ -294,9 +295,11 @@ struct step {
 	brick_span step, compute; /* time in no kernel is GraphCompute's own */
 };
 
-static struct step begin_step(
-	const struct library *l, const char *const *names, const void *const *inputs, size_t count)
+static struct step begin_step(const struct library *l, const void *session,
+	const char *const *names, const void *const *inputs, size_t count)
 {
+	static __thread struct step_parts parts __attribute__((tls_model("initial-exec")));
+
 	KEEP_ERRNO();
 	struct step step = {0, 0};
 	uint64_t tokens = 0;
@@ -307,6 +310,7 @@ static struct step begin_step(
 	for (size_t i = 0; names && inputs && i < count; i++)
 		if (names[i] && inputs[i] && !strcmp(names[i], "input_ids"))
 			tokens = count_tokens(l, inputs[i], &is_decode);
+	step_parts_see(&parts, session, tokens);
 	step.step = brick_step_begin(is_decode ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, tokens);
 	step.compute = brick_begin(BRICK_GRAPH_COMPUTE);
 	return step;
@@ -327,7 +331,7 @@ static void end_step(struct step step)
 		size_t output_count, void **outputs)                                              \
 	{                                                                                         \
 		const struct library *l = &libraries[n];                                          \
-		struct step step = begin_step(l, names, inputs, input_count);                     \
+		struct step step = begin_step(l, session, names, inputs, input_count);            \
 		void *status = l->run(session, options, names, inputs, input_count, output_names, \
 			output_count, outputs);                                                   \
 		end_step(step);                                                                   \
@@ -335,7 +339,7 @@ static void end_step(struct step step)
 	}                                                                                         \
 	static void *run_bound_##n(void *session, const void *options, const void *binding)       \
 	{                                                                                         \
-		struct step step = begin_step(&libraries[n], NULL, NULL, 0);                      \
+		struct step step = begin_step(&libraries[n], session, NULL, NULL, 0);             \
 		void *status = libraries[n].run_bound(session, options, binding);                 \
 		end_step(step);                                                                   \
 		return status;                                                                    \

@@ -310,7 +310,7 @@ static void count_tokens(python_object *tensor, struct torch_call *call)
 static struct torch_forward begin_outermost(struct torch_thread *t, python_object *module,
 	python_object *arguments, python_object *named)
 {
-	struct torch_call call = {0};
+	struct torch_call call = {.module = module};
 	python_object *input = named ? py.Dict_GetItemString(named, "input_ids") : NULL;
 
 	if (!input && py.Tuple_Size(arguments) > 0)

@@ -50,6 +50,8 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 	static int brick;
 	struct torch_forward forward = {0, 0};
 
+	if (!call->is_training)
+		step_parts_see(&t->parts, call->module, call->tokens);
 	if (t->step && is_over(t, call))
 		end_training_step(t);
 	if (!t->step) {

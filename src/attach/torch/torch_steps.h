@@ -11,6 +11,7 @@
 
 /* Facts about a call of an outermost module. */
 struct torch_call {
+	const void *module;
 	bool is_training; /* gradients are recorded and somebody means to use them */
 	bool is_decode;	  /* each sequence has one new token */
 	uint64_t tokens;  /* 0: it takes none, or it is not known */

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "attach/common/step_parts.h"
 #include "attach/rules/named_sites.h"
 #include "brick/export.h"
 #include "brick/probe.h"
@@ -56,6 +57,7 @@ struct torch_thread {
 	const char *backward; /* frame of the outermost backward(); NULL: none */
 	brick_span step;      /* of training; 0: none is open */
 	bool saw_backward;    /* since it began */
+	struct step_parts parts;
 	struct torch_known *known;
 };
 

@@ -311,6 +311,9 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 	add_phase(head, report, STEP_MIXED, whole);
 	add_training(head, report);
 	add_drafts(head, report);
+	const char *parts = run_note_find(report->run, "steps.parts");
+	if (parts)
+		add(head, "Steps", text_copy(parts));
 	if (whole)
 		add_phase(head, report, STEP_WARM_UP, whole);
 	add_beginning(head, report, &workload);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include "ui/text/report.h"
 
-enum { REPORT_HEAD_LINES = 8 };
+enum { REPORT_HEAD_LINES = 9 };
 
 struct report_head {
 	struct report_head_line {
