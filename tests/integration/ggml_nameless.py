@@ -9,7 +9,7 @@ import libggml as g
 PROGRAM = os.path.join(g.BUILD, "bin", "program-ggml_nameless")
 LAYERS, GRAPHS = 6, 5
 FIRST = 108  # nodes of the first, whose last block is another; a norm and its weight are one
-BLOCK = {"MUL_MAT": 9, "RmsNorm": 2, "Elementwise": 3, "AttentionSoftmax": 1, "Activation": 1, "TensorCopy": 1}
+BLOCK = {"MUL_MAT": 7, "AttentionProduct": 1, "AttentionOutput": 1, "RmsNorm": 2, "Elementwise": 3, "AttentionSoftmax": 1, "Activation": 1, "TensorCopy": 1}
 
 
 def record(mode, threads):

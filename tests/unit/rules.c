@@ -287,6 +287,10 @@ static void mixture_of_experts(void **state)
 	expect("ExpertCombine//3", "MUL", "ffn_moe_weighted-3", "ffn_moe_down-3", "MUL_MAT_ID");
 	expect("ExpertCombine//3", "ADD", "ffn_moe_out-3", "v", V);
 	expect("GateProjection//3", "MUL_MAT", "ffn_gate-3", "blk.3.ffn_gate_shexp.weight", N);
+	/* without names, of two results: the node's text tells so */
+	expect("AttentionOutput//-1", "MUL_MAT", "node_61", "node_50", "CONT", "", "SOFT_MAX");
+	expect("AttentionProduct/Attention/-1", "MUL_MAT", "node_60", "node_50", "PERMUTE",
+		"node_51", "PERMUTE", "", "RESULTS");
 	/* of forks, which compute several of these in one */
 	expect("GateUpProjection/FFN/3", "FUSED_UP_GATE", "ffn_up_gate-3", "blk.3.ffn_up.weight", N,
 		"blk.3.ffn_gate.weight", N);

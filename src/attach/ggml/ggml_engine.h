@@ -129,5 +129,20 @@ static inline bool engine_executes(const struct engine *e, const void *node)
 	return engine_operation(e, node) != OPERATION_EMPTY;
 }
 
+enum { ENGINE_MAX_VIEWS = 16 };
+
+/* What a chain of views shows: a node that is executed, or something that nobody computes. */
+static inline const void *engine_shown(const struct engine *e, const void *tensor)
+{
+	for (int i = 0; i < ENGINE_MAX_VIEWS && !engine_executes(e, tensor); i++) {
+		const void *next = tensor_view_source(&e->layout, tensor);
+		next = next ? next : tensor_source(&e->layout, tensor, 0);
+		if (!next)
+			break;
+		tensor = next;
+	}
+	return tensor;
+}
+
 /* The MUL that the engine will compute together with this RMS_NORM, if `next` is it; else NULL. */
 const void *engine_fused(const struct engine *engine, const void *norm, const void *next);

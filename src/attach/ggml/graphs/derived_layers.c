@@ -158,8 +158,6 @@ int repetition_find(const struct repetition_node *nodes, uint32_t count, struct 
 	return 0;
 }
 
-enum { MAX_VIEWS = 16 };
-
 struct reader {
 	const struct engine *e;
 	struct repetition_node *nodes;
@@ -168,19 +166,6 @@ struct reader {
 	uint32_t count;
 	struct hashmap executed; /* index in nodes, by tensor */
 };
-
-/* What a chain of views shows: a node that is executed, or something that nobody computes. */
-static const void *shown_by(const struct engine *e, const void *tensor)
-{
-	for (int i = 0; i < MAX_VIEWS && !engine_executes(e, tensor); i++) {
-		const void *next = tensor_view_source(&e->layout, tensor);
-		next = next ? next : tensor_source(&e->layout, tensor, 0);
-		if (!next)
-			break;
-		tensor = next;
-	}
-	return tensor;
-}
 
 static uint64_t hash_tensor(const struct engine *e, const void *tensor, uint64_t hash)
 {
@@ -209,7 +194,7 @@ static void read_sources(struct reader *r, struct repetition_node *n, const void
 		const void *source = tensor_source(&e->layout, node, i);
 		if (!source)
 			continue;
-		const void *shown = shown_by(e, source);
+		const void *shown = engine_shown(e, source);
 		int computed = engine_executes(e, shown);
 		uint64_t from = hashmap_get(&r->executed, (uintptr_t)shown);
 		n->kind = hash_add(hash_tensor(e, source, n->kind), (uint64_t)computed << 8 | i);
@@ -340,7 +325,8 @@ static uint64_t source_of(const struct surroundings *s, uint32_t i, uint32_t k)
 {
 	const void *source = tensor_source(&s->e->layout, s->nodes[i].node, k);
 
-	return source ? hashmap_get(&s->executed, (uintptr_t)shown_by(s->e, source)) : HASHMAP_NONE;
+	return source ? hashmap_get(&s->executed, (uintptr_t)engine_shown(s->e, source))
+		      : HASHMAP_NONE;
 }
 
 static int read_surroundings(struct surroundings *s)

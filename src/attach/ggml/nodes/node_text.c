@@ -118,6 +118,25 @@ static void read_sources(struct node_text *text, const struct engine *e, const v
 	}
 }
 
+/* No weight is among them, as in both products of attention. */
+static const char *results_of(
+	const struct engine *e, const void *node, const struct tensor_text *self)
+{
+	const char *results = "RESULTS";
+
+	if (strcmp(self->operation, "MUL_MAT") || !tensor_is_nameless(self->name))
+		return "";
+	for (uint32_t i = 0; i < 2; i++) {
+		const void *source = tensor_source(&e->layout, node, i);
+		source = source ? engine_shown(e, source) : NULL;
+		if (!source || !engine_executes(e, source))
+			return "";
+		if (!strncmp(e->op_desc(source), "SOFT_MAX", 8))
+			results = "SOFT_MAX";
+	}
+	return results;
+}
+
 static void trim_sources(struct node_text *text)
 {
 	while (text->source_count && !text->source[text->source_count - 1].operation[0])
@@ -137,6 +156,8 @@ static void read_all(struct node_text *text, const struct engine *e, const void 
 	}
 	read_sources(text, e, node, NULL, has_given);
 	trim_sources(text);
+	if (!mul && e->op_desc)
+		text->results = results_of(e, node, &text->self);
 	if (mul) {
 		read_sources(text, e, mul, node, has_given);
 		trim_sources(text);
@@ -150,6 +171,7 @@ void node_text_read(
 
 	memset(text, 0, sizeof(*text));
 	text->has_shapes = e->layout_known;
+	text->results = "";
 	if (has_given)
 		pthread_mutex_lock(&given_names_mutex);
 	read_all(text, e, node, mul, has_given);
@@ -189,6 +211,8 @@ struct node_hash node_text_hash(const struct node_text *text)
 
 	for (uint32_t i = 0; i < text->source_count; i++)
 		names = hash_names(names, &text->source[i]);
+	if (*text->results)
+		names = hash_add(names, (uint64_t)*text->results);
 	uint64_t all = hash_shape(hash_add(names, text->elements), &text->self);
 	for (uint32_t i = 0; i < text->source_count; i++)
 		all = hash_shape(all, &text->source[i]);

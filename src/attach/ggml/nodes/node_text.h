@@ -51,6 +51,9 @@ struct node_text {
 	struct tensor_text self;
 	struct tensor_text source[TENSOR_SOURCES];
 	uint32_t source_count;
+	/* A product without a name of what two nodes have made: "SOFT_MAX" if one of these is, else
+	 * "RESULTS"; "": it is none. */
+	const char *results;
 	uint64_t elements; /* when shapes are not known */
 	bool has_shapes;
 };

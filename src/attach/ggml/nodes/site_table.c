@@ -39,10 +39,12 @@ static bool is_bare_norm(const struct tensor_text *node)
 /* The brick of a node; one that no rule knows gets a brick of its operation's name, in Other. */
 static void apply_rules(const struct node_text *text, struct rule_outcome *outcome)
 {
-	struct rules_source sources[TENSOR_SOURCES];
-	const struct rules_node node = {
+	struct rules_source sources[TENSOR_SOURCES + 1];
+	struct rules_node node = {
 		text->self.operation, text->self.name, sources, text->source_count};
 
+	if (*text->results)
+		sources[node.source_count++] = (struct rules_source){"", text->results};
 	for (uint32_t i = 0; i < text->source_count; i++)
 		sources[i] = (struct rules_source){text->source[i].name, text->source[i].operation};
 	pthread_once(&once, load);
