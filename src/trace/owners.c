@@ -100,3 +100,24 @@ size_t owners_first(const struct owners *o, const struct run *run, uint32_t lane
 
 	return first + is_empty;
 }
+
+static bool is_used_thread(const struct run *run, const struct run_lane *lane)
+{
+	bool used = lane->sample_count != 0;
+
+	for (size_t b = 0; lane->stats && b < run->brick_count && !used; b++)
+		used = lane->stats[b].count != 0;
+	return used && lane->kind != BRICK_LANE_QUEUE;
+}
+
+size_t run_thread_count(const struct run *run)
+{
+	SCOPED_BY(owners_fini) struct owners owners;
+	bool known = owners_init(&owners, run) == 0;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		if (is_used_thread(run, &run->lanes[i]))
+			count += known ? owners.lanes[i + 1] - owners_first(&owners, run, i) : 1;
+	return count;
+}

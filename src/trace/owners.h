@@ -32,3 +32,6 @@ static inline uint64_t owners_at(const struct owners *o, uint32_t lane, uint64_t
 
 /* The first owner's place; an owner without samples before the first handover is left out. */
 size_t owners_first(const struct owners *o, const struct run *run, uint32_t lane);
+
+/* Threads that recorded anything, also one after the other on one lane. */
+size_t run_thread_count(const struct run *run);

@@ -35,28 +35,6 @@ size_t run_queue_count(const struct run *run)
 	return count;
 }
 
-static bool is_used_thread(const struct run *run, const struct run_lane *lane)
-{
-	bool used = lane->sample_count != 0;
-
-	for (size_t b = 0; lane->stats && b < run->brick_count && !used; b++)
-		used = lane->stats[b].count != 0;
-	return used && lane->kind != BRICK_LANE_QUEUE;
-}
-
-size_t run_thread_count(const struct run *run)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < run->lane_count; i++)
-		count += is_used_thread(run, &run->lanes[i]);
-	for (size_t i = 0; i < run->point_count; i++) /* a thread has the lane from then on */
-		count += run->points[i].kind == RUN_POINT_THREAD &&
-			 run->points[i].lane < run->lane_count &&
-			 is_used_thread(run, &run->lanes[run->points[i].lane]);
-	return count;
-}
-
 const char *run_note_find(const struct run *run, const char *key)
 {
 	for (size_t i = 0; i < run->note_count; i++)

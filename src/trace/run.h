@@ -427,9 +427,6 @@ static inline const struct run_sample *run_command_sample(
 /* Lanes that are queues of devices; all others are threads. */
 size_t run_queue_count(const struct run *run);
 
-/* Threads that recorded anything, also one after the other on one lane. */
-size_t run_thread_count(const struct run *run);
-
 /* Name of a process's model, as a note has it; NULL: it is not known. */
 const char *run_model_name(const struct run *run, uint32_t process, uint32_t model);
 

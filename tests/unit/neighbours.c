@@ -37,7 +37,7 @@ static void spin_until(struct machine_use *use, const struct neighbours *n, uint
 
 	while (monotonic_ns() - begin < SPIN_NS)
 		;
-	assert_int_equal(neighbours_use(n, tree, use), 0);
+	assert_int_equal(neighbours_use(n, tree, use, NULL), 0);
 }
 
 static void our_own_are_no_neighbours(void **state)

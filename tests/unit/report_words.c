@@ -67,6 +67,58 @@ static char *said(const struct report *report, void (*print)(const struct report
 	return text;
 }
 
+enum { BRICKS = 24, PREFILL_NS = 6000, DECODE_NS = 94000 };
+
+/* A step with as many bricks of one letter; the first eight take `more` each, the others less. */
+static void add_step(struct run *run, uint32_t lane, int known, char letter, uint64_t at,
+	uint64_t ns, uint64_t more)
+{
+	uint32_t step = builder_site(run, builder_known(run, known), -1, NULL, NULL);
+	char name[4];
+
+	builder_sample(run, lane, step, at, at + ns, 0);
+	builder_step(run, lane, 1);
+	for (int i = 0; i < BRICKS; i++) {
+		uint64_t each = i < 8 ? more : (ns - 8 * more) / (BRICKS - 8);
+		snprintf(name, sizeof(name), "%c%02d", letter, i);
+		builder_sample(run, lane,
+			builder_site(run, builder_brick(run, name, "Other"), -1, NULL, NULL), at,
+			at + each, 1);
+		at += each;
+	}
+}
+
+/* The lines of the first screen go to the phase that took the time; the other has one at least. */
+static void lines_follow_the_time(void **state)
+{
+	struct run run = {.complete = 1, .clock = {.mult = 1}, .cpus = 1};
+	uint32_t lane = builder_lane(&run, builder_process(&run, 1), 1);
+	struct report_apart apart;
+	int rows[2] = {0};
+	char *text = NULL;
+	size_t bytes = 0;
+
+	(void)state;
+	add_step(&run, lane, BRICK_PREFILL, 'P', 1000, PREFILL_NS, PREFILL_NS / BRICKS);
+	add_step(&run, lane, BRICK_DECODE, 'D', 10000, DECODE_NS, 8000);
+	run.end_ns = 200000;
+	assert_int_equal(
+		report_apart_measure(&apart, &run, SUMMARY_BY_BRICK, REPORT_PHASES_APART), 0);
+	FILE *out = open_memstream(&text, &bytes);
+	report_text(&apart.all, out);
+	assert_int_equal(fclose(out), 0);
+	for (char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		rows[0] += line[0] == 'P' && line[1] >= '0' && line[1] <= '9';
+		rows[1] += line[0] == 'D' && line[1] >= '0' && line[1] <= '9';
+	}
+	if (rows[0] < 1 || rows[1] < 5 * rows[0])
+		fail_msg("%d rows of prefill, %d of decode:\n%s", rows[0], rows[1], text);
+	free(text);
+	report_apart_fini(&apart);
+	run_fini(&run);
+}
+
 static void check(const struct run *run, const char *trust, const char *line, bool is_measurable)
 {
 	struct report_apart apart;
@@ -181,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spinning),
 		cmocka_unit_test(engines_have_names),
+		cmocka_unit_test(lines_follow_the_time),
 		cmocka_unit_test(distortion),
 		cmocka_unit_test(whole_graphs),
 	};

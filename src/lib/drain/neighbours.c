@@ -164,6 +164,7 @@ struct search {
 	const struct neighbours *begin;
 	struct hashmap parents;
 	struct process most; /* `ticks`: since the begin */
+	uint64_t own_ticks;
 	uint32_t tree;
 };
 
@@ -195,7 +196,11 @@ static int find_most(void *context, const struct process *p)
 	/* a number that was used again belongs to a younger process */
 	if (before != HASHMAP_NONE && before <= p->ticks)
 		since.ticks -= before;
-	if (since.ticks > s->most.ticks && !is_ours(s, p->pid))
+	if (!since.ticks)
+		return 0;
+	if (is_ours(s, p->pid))
+		s->own_ticks += since.ticks;
+	else if (since.ticks > s->most.ticks)
 		s->most = since;
 	return 0;
 }
@@ -238,7 +243,8 @@ static void most_interrupted(
 	}
 }
 
-int neighbours_use(const struct neighbours *n, uint32_t tree, struct machine_use *out)
+int neighbours_use(
+	const struct neighbours *n, uint32_t tree, struct machine_use *out, uint64_t *own_ns)
 {
 	struct search search = {.begin = n, .tree = tree};
 	struct cpus now = {0};
@@ -261,6 +267,8 @@ int neighbours_use(const struct neighbours *n, uint32_t tree, struct machine_use
 		snprintf(out->neighbour, sizeof(out->neighbour), "%s (%u)", search.most.name,
 			search.most.pid);
 	}
+	if (own_ns)
+		*own_ns = ticks_ns(n, search.own_ticks);
 	hashmap_fini(&search.parents);
 	return error;
 }

@@ -16,9 +16,11 @@ int neighbours_create(struct neighbours **out);
 
 /*
  * What was used since then. A process is another when neither it nor one that started it is `tree`,
- * nor it is this one; one that began and ended in between shows only in busy_ns. 0 or -errno.
+ * nor it is this one; one that began and ended in between shows only in busy_ns. *own_ns, unless
+ * NULL: CPU time of those that are not others and still there. 0 or -errno.
  */
-int neighbours_use(const struct neighbours *n, uint32_t tree, struct machine_use *out);
+int neighbours_use(
+	const struct neighbours *n, uint32_t tree, struct machine_use *out, uint64_t *own_ns);
 
 /* NULL is legal. */
 void neighbours_destroy(struct neighbours *n);

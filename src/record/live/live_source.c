@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "brick/clock.h"
 #include "brick/error.h"
+#include "lib/drain/neighbours.h"
 #include "record/keeper.h"
 #include "record/live/live_session.h"
 #include "record/live/live_snapshot.h"
@@ -30,6 +31,7 @@ enum {
 	MIN_RECORDS = 8192, /* of a lane */
 	MAX_RECORDS = 1 << 18,
 	ALL_RECORDS = 1 << 18, /* of all lanes together, but for the first look */
+	THREADS_MS = 100,      /* between two readings of what threads ran */
 };
 
 struct live_look {
@@ -190,6 +192,7 @@ struct live_source {
 	size_t session_count, refused;
 	const char *refused_why;
 	struct keeper keeper;
+	struct neighbours *neighbours; /* who else uses the CPUs; NULL: not known */
 	struct live_look look;
 };
 
@@ -202,6 +205,7 @@ static struct live_source *create(live_first_token_fn first_token)
 	s->look = (struct live_look){.capacity = MIN_RECORDS, .first_token = first_token};
 	guard_install();
 	brick_clock_get();
+	neighbours_create(&s->neighbours);
 	return s;
 }
 
@@ -316,8 +320,10 @@ void live_source_look(struct live_source *s)
 	if (!s->reaped && process_start_time(s->pid) == s->start_time)
 		live_find(s->pid, add_session, s);
 	for (struct live_session *l = s->sessions; l; l = l->next)
-		if (l->state == LIVE_RUNNING || l->state == LIVE_STOPPED)
+		if (l->state == LIVE_RUNNING || l->state == LIVE_STOPPED) {
 			live_session_check(l);
+			drain_watch_threads(l->drain, THREADS_MS);
+		}
 }
 
 /* The state that says most: one that still runs, else the worst. */
@@ -379,9 +385,25 @@ struct live_status live_source_status(const struct live_source *s)
 	return status;
 }
 
+/* Who had the CPUs since the source was opened, as far as the accounts of the kernel tell. */
+static void add_presence(const struct live_source *s, struct run *run)
+{
+	uint64_t own_ns;
+
+	if (s->neighbours &&
+		!neighbours_use(s->neighbours, (uint32_t)s->pid, &run->machine, &own_ns))
+		run->program_cpu_ns = own_ns;
+	for (const struct live_session *l = s->sessions; l; l = l->next)
+		drain_threads_account(l->drain, &run->off_cpu);
+}
+
 int live_source_run(struct live_source *s, struct run **out, uint64_t *ttft_ns)
 {
-	return look_run(&s->look, s->sessions, out, ttft_ns);
+	int rc = look_run(&s->look, s->sessions, out, ttft_ns);
+
+	if (rc > 0)
+		add_presence(s, *out);
+	return rc;
 }
 
 void live_source_reset(struct live_source *s)
@@ -422,6 +444,7 @@ void live_source_destroy(struct live_source *s)
 		s->sessions = next;
 	}
 	keeper_stop(&s->keeper);
+	neighbours_destroy(s->neighbours);
 	run_destroy(s->look.base);
 	free(s);
 }

@@ -10,6 +10,7 @@
 
 #include "analysis/accounts/unknown.h"
 #include "analysis/accounts/workload.h"
+#include "trace/owners.h"
 #include "ui/text/provenance.h"
 #include "ui/text/text.h"
 

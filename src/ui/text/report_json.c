@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analysis/accounts/workload.h"
+#include "trace/owners.h"
 #include "ui/text/csv_out.h"
 #include "ui/text/trust_text.h"
 #include "ui/text/json_out.h"

@@ -17,6 +17,7 @@
 #include "analysis/accounts/workload.h"
 #include "base/order.h"
 #include "record/inject/inject.h"
+#include "trace/owners.h"
 #include "ui/text/report.h"
 #include "ui/text/report_fields.h"
 #include "ui/text/report_head.h"

@@ -11,6 +11,7 @@
 
 #include "analysis/accounts/unknown.h"
 #include "base/number.h"
+#include "trace/owners.h"
 #include "ui/text/provenance.h"
 #include "ui/text/trust_text.h"
 #include "ui/text/text.h"
@@ -324,7 +325,10 @@ static void draw_trust(const struct top *top, struct canvas *canvas)
 	char samples[UNITS_BYTES];
 	int x = draw_losses(p, canvas);
 
-	x = draw_share(canvas, x, "preempted", presence->preempted, TRUST_MAX_PREEMPTED);
+	/* of a live process only the scheduler's sums are known */
+	bool is_queued = presence->preempted < 0 && presence->queued >= 0;
+	x = draw_share(canvas, x, is_queued ? "queued" : "preempted",
+		is_queued ? presence->queued : presence->preempted, TRUST_MAX_PREEMPTED);
 	x = draw_share(canvas, x, "others", presence->others, TRUST_MAX_OTHERS);
 	x = draw_share(canvas, x, "covered", summary->wall_ns ? summary->coverage : -1, 1);
 	SCOPED char *distortion = distortion_fact(&p->report.distortion);

@@ -33,9 +33,9 @@ function picture(buckets, row, width) {
 	let last = -Infinity, level = 0;
 	const marks = MARKS.filter(([key]) => row[key] !== null).map(([key, name]) => {
 		const at = Math.max(MARGIN.left, Math.min(width - MARGIN.right, x(Math.max(row[key], x.domain()[0]))));
-		level = at - last < 90 ? level + 1 : 0;
+		const end = at > width - 110; // its name stands to the left
+		level = at - last < (end ? 180 : 90) ? level + 1 : 0;
 		last = at;
-		const end = at > width - 110;
 		return s("g", { class: "percentile", "data-percentile": name, "data-value": row[key] },
 			s("line", { x1: at, x2: at, y1: 6 + 12 * level, y2: HEIGHT - MARGIN.bottom }),
 			s("text", { x: at + (end ? -4 : 4), y: 14 + 12 * level, "text-anchor": end ? "end" : "start" }, `${name} ${format.time(row[key])}`));
