@@ -286,7 +286,8 @@ static struct sink_account account(struct recorder *r, int ended)
 	if (r->stacks)
 		stack_sampler_account(r->stacks, &a.stacks);
 	/* what the machine did takes milliseconds to say */
-	if (ended && r->neighbours && neighbours_use(r->neighbours, (uint32_t)r->pid, &a.machine, NULL))
+	if (ended && r->neighbours &&
+		neighbours_use(r->neighbours, (uint32_t)r->pid, &a.machine, NULL))
 		a.machine = (struct machine_use){0};
 	allowance_tell(&r->allowed, r->throttled_ns, &a.machine);
 	a.machine.system_ns = r->system_ns;

@@ -197,7 +197,8 @@ static int account(struct consumer *t, bool ended)
 	own_switches_account(t->switches, &a.off_cpu);
 	drain_threads_account(t->drain, &a.off_cpu);
 	a.off_cpu.lost += drain_counts(t->drain).off_cpu_lost;
-	if (ended && t->neighbours && neighbours_use(t->neighbours, (uint32_t)getpid(), &a.machine, NULL))
+	if (ended && t->neighbours &&
+		neighbours_use(t->neighbours, (uint32_t)getpid(), &a.machine, NULL))
 		a.machine = (struct machine_use){0};
 	allowance_tell(&allowed, t->throttled_ns, &a.machine);
 	return sink_account(trace_writer_sink(t->writer), &a);
