@@ -60,7 +60,7 @@ hostile()
 		-timeout=60 -artifact_prefix="$place/" "$corpus"
 }
 
-for test in guest hosts namesakes starts recorder failing_machine; do
+for test in auditors guest hosts namesakes starts recorder failing_machine; do
 	piece $test env ATTACK_ROUNDS=300 python3 tests/attack/$test.py
 done
 piece elsewhere ctest --test-dir build -L attack -E '^attack/' --output-on-failure

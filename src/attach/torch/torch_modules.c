@@ -22,7 +22,7 @@
 #include "base/scope.h"
 #include "brick/brick.h"
 
-enum { PATH_BYTES = 256, NESTING = 64, SEARCH_DEPTH = 12 };
+enum { PATH_BYTES = 256, SEARCH_DEPTH = 12 };
 
 int torch_modules_state;
 static python_object *next_call;    /* Module.__call__ as it was */
@@ -196,9 +196,6 @@ static bool search(python_object *module, const python_object *wanted, char *pat
  * ---- calls ----
  */
 
-/* Modules being called on this thread, the outermost first. */
-static __thread python_object *calling[NESTING] __attribute__((tls_model("initial-exec")));
-
 /* A module that was not seen before: below the one that calls it, or below the outermost one. */
 static const struct torch_module *find_place(struct torch_thread *t, python_object *module)
 {
@@ -207,12 +204,13 @@ static const struct torch_module *find_place(struct torch_thread *t, python_obje
 
 	class_of(module, class, sizeof(class));
 	if (t->module_depth) {
-		uint32_t inner = t->module_depth <= NESTING ? t->module_depth - 1 : NESTING - 1;
+		uint32_t inner =
+			t->module_depth <= TORCH_NESTING ? t->module_depth - 1 : TORCH_NESTING - 1;
 		snprintf(path, sizeof(path), "%s", t->module->path);
-		is_known = search(calling[inner], module, path, strlen(path), 0);
+		is_known = search(t->calling[inner], module, path, strlen(path), 0);
 		if (!is_known) {
 			path[0] = '\0';
-			is_known = search(calling[0], module, path, 0, 0);
+			is_known = search(t->calling[0], module, path, 0, 0);
 		}
 		/* made on the fly, to be called once: it is in its caller's place */
 		if (!is_known)
@@ -342,8 +340,8 @@ static python_object *call_module(
 	uint32_t depth = t->module_depth;
 	struct torch_forward forward = {0, 0};
 	t->module = place_of_call(t, module);
-	if (depth < NESTING)
-		calling[depth] = module;
+	if (depth < TORCH_NESTING)
+		t->calling[depth] = module;
 	if (!depth && !t->leaf && !t->backward)
 		forward = begin_outermost(t, module, arguments, named);
 	t->module_depth = depth + 1;

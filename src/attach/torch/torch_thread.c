@@ -25,7 +25,25 @@ static void thread_exits(void *argument)
 	struct torch_thread *t = argument;
 
 	free(t->known);
-	t->known = NULL;
+	free(t->containers);
+	free(t->scopes);
+	free(t->calling);
+	*t = (struct torch_thread){0};
+}
+
+/* False without memory. */
+static bool has_places(struct torch_thread *t)
+{
+	if (t->calling)
+		return true;
+	free(t->containers);
+	free(t->scopes);
+	t->containers = calloc(TORCH_CONTAINERS, sizeof(*t->containers));
+	t->scopes = calloc(TORCH_SCOPES, sizeof(*t->scopes));
+	if (t->containers && t->scopes)
+		t->calling = calloc(TORCH_NESTING, sizeof(*t->calling));
+	thread_exit_set(&exit_of_thread, t);
+	return t->calling != NULL;
 }
 
 __attribute__((constructor)) static void watch_threads(void)
@@ -42,7 +60,7 @@ struct torch_thread *torch_thread_prepare(void)
 	struct torch_thread *t = &torch_thread;
 	KEEP_ERRNO();
 
-	if (!brick_enabled() || brick_thread_ready())
+	if (!brick_enabled() || brick_thread_ready() || !has_places(t))
 		return NULL;
 	t->session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 	t->depth = t->leaf = t->container_count = t->scope_count = 0;
@@ -50,8 +68,8 @@ struct torch_thread *torch_thread_prepare(void)
 	t->step = 0;
 	if (!t->module)
 		t->module = &torch_no_module;
-	if (!t->known && (t->known = calloc(KNOWN, sizeof(*t->known))))
-		thread_exit_set(&exit_of_thread, t);
+	if (!t->known)
+		t->known = calloc(KNOWN, sizeof(*t->known));
 	return t;
 }
 

@@ -18,7 +18,7 @@ struct torch_module {
 	const char *class; /* "Linear" */
 };
 
-enum { TORCH_CONTAINERS = 16, TORCH_SCOPES = 16 };
+enum { TORCH_CONTAINERS = 16, TORCH_SCOPES = 16, TORCH_NESTING = 64 };
 
 /* Kinds of operators, as observers treat them. */
 enum torch_kind {
@@ -35,6 +35,7 @@ struct torch_known {
 	enum torch_kind kind;
 };
 
+/* Static TLS of libraries that are preloaded is short: what is large is elsewhere. */
 struct torch_thread {
 	uint32_t session; /* all below belongs to it */
 	uint32_t depth;	  /* operators that are open, each in the one before */
@@ -45,12 +46,12 @@ struct torch_thread {
 	struct torch_container {
 		uint32_t depth;
 		brick_span span;
-	} containers[TORCH_CONTAINERS]; /* operators that run others which are bricks */
+	} * containers; /* TORCH_CONTAINERS: operators that run others which are bricks */
 	struct torch_scope {
 		const void *function; /* its end is known by this */
 		brick_span span;
 		bool ends_step;
-	} scopes[TORCH_SCOPES];
+	} * scopes; /* TORCH_SCOPES */
 
 	const struct torch_module *module; /* the innermost, or no_module */
 	uint32_t module_depth;
@@ -59,6 +60,7 @@ struct torch_thread {
 	bool saw_backward;    /* since it began */
 	struct step_parts parts;
 	struct torch_known *known;
+	void **calling; /* TORCH_NESTING: modules being called, the outermost first */
 };
 
 /* The place outside of all modules. */

@@ -10,6 +10,8 @@
 #include <string.h>
 #include "attach/ggml/graphs/known_graph.h"
 #include "attach/ggml/nodes/node_text.h"
+#include "base/scope.h"
+#include "base/thread.h"
 
 enum {
 	MAX_MASKS = 8,	/* different ones in a graph; nodes with further ones are not counted */
@@ -43,7 +45,7 @@ struct seen {
 	struct {
 		uint64_t pairs, columns;
 		bool known;
-	} of[MAX_MASKS];
+	} * of; /* MAX_MASKS; NULL: none so far. Static TLS of preloaded libraries is short. */
 };
 
 static __thread struct seen own __attribute__((tls_model("initial-exec")));
@@ -159,11 +161,33 @@ struct masks *masks_find(const struct engine *e, const struct known_node *nodes,
 	return m;
 }
 
+static struct thread_exit exit_of_thread;
+
+static void thread_exits(void *of)
+{
+	own = (struct seen){NULL};
+	free(of);
+}
+
+__attribute__((constructor)) static void watch_threads(void)
+{
+	thread_exit_create(&exit_of_thread, thread_exits);
+}
+
+static bool has_place(void)
+{
+	KEEP_ERRNO();
+
+	if (!own.of && (own.of = calloc(MAX_MASKS, sizeof(*own.of))))
+		thread_exit_set(&exit_of_thread, own.of);
+	return own.of != NULL;
+}
+
 void masks_begin(const struct engine *e, const struct masks *m)
 {
-	own.masks = m;
+	own.masks = m && has_place() ? m : NULL;
 	own.next = 0;
-	for (uint32_t i = 0; m && i < m->mask_count; i++) {
+	for (uint32_t i = 0; own.masks && i < m->mask_count; i++) {
 		const void *values = e->get_data(m->masks[i].tensor);
 		own.of[i].known = values != NULL;
 		if (values)

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include "attach/common/notes_once.h"
@@ -16,6 +17,8 @@
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/sequences.h"
+#include "base/scope.h"
+#include "base/thread.h"
 #include "brick/abi/overhead.h"
 #include "brick/abi/step_counters.h"
 #include "brick/attach.h"
@@ -31,11 +34,12 @@ struct open_phase {
 	const struct brick_launch_owner *before;
 };
 
+/* Static TLS of libraries that are preloaded is short: what is large is elsewhere. */
 struct phase_thread {
 	uint32_t depth;
 	uint32_t steps;
 	uint32_t muted;
-	struct open_phase open[MAX_DEPTH];
+	struct open_phase *open; /* MAX_DEPTH; NULL: not yet */
 };
 
 static __thread struct phase_thread phase_thread __attribute__((tls_model("initial-exec")));
@@ -44,6 +48,28 @@ static struct {
 	int known;
 } bricks __attribute__((aligned(64)));
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static struct thread_exit exit_of_thread;
+
+static void thread_exits(void *open)
+{
+	phase_thread = (struct phase_thread){.muted = phase_thread.muted};
+	free(open);
+}
+
+__attribute__((constructor)) static void watch_threads(void)
+{
+	thread_exit_create(&exit_of_thread, thread_exits);
+}
+
+static bool has_place(struct phase_thread *p)
+{
+	KEEP_ERRNO();
+
+	if (!p->open && (p->open = calloc(MAX_DEPTH, sizeof(*p->open))))
+		thread_exit_set(&exit_of_thread, p->open);
+	return p->open != NULL;
+}
 
 static void register_bricks(void)
 {
@@ -115,7 +141,7 @@ static int enter(struct phase_scope *scope, const char *frame)
 	struct node_thread *t = &node_thread;
 
 	*scope = (struct phase_scope){0, 0, 0};
-	if (!brick_enabled() || phase_thread.muted)
+	if (!brick_enabled() || phase_thread.muted || !has_place(&phase_thread))
 		return 0;
 	node_thread_ready(t);
 	if (BRICK_UNLIKELY(--t->hook_left == 0)) {

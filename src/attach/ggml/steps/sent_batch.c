@@ -6,10 +6,13 @@
  */
 #include "attach/ggml/steps/sent_batch.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/nodes/node_text.h"
 #include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/phases.h"
+#include "base/scope.h"
+#include "base/thread.h"
 
 enum {
 	OPERATION_NONE = 0,
@@ -30,8 +33,8 @@ struct sent_graph {
 	const char *name; /* of its first node */
 };
 
-/* Of the batch before. */
-static __thread struct {
+/* Of the batch before. Static TLS of libraries that are preloaded is short. */
+struct sent {
 	char name[TENSOR_NAME_BYTES]; /* of the first node of its first graph; "": there was none */
 	int32_t layer, tokens;
 	bool is_whole; /* nothing of it follows */
@@ -39,7 +42,29 @@ static __thread struct {
 	 * turn */
 	int64_t unfinished[UNFINISHED];
 	uint32_t next;
-} sent __attribute__((tls_model("initial-exec")));
+};
+static __thread struct sent *sent __attribute__((tls_model("initial-exec")));
+static struct thread_exit exit_of_thread;
+
+static void thread_exits(void *own)
+{
+	sent = NULL;
+	free(own);
+}
+
+__attribute__((constructor)) static void watch_threads(void)
+{
+	thread_exit_create(&exit_of_thread, thread_exits);
+}
+
+static bool has_place(void)
+{
+	KEEP_ERRNO();
+
+	if (!sent && (sent = calloc(1, sizeof(*sent))))
+		thread_exit_set(&exit_of_thread, sent);
+	return sent != NULL;
+}
 
 static const char *name_of(const struct engine *e, const void *tensor)
 {
@@ -121,16 +146,16 @@ static const int32_t *numbers_of(const struct engine *e, const void *tensor, int
 /* Rows are picked by out_ids in the last layer, behind all that is computed for each token. */
 static bool is_part(const struct sent_graph *g)
 {
-	return sent.name[0] && !sent.is_whole &&
-	       (g->tokens == sent.tokens || g->tokens == g->wanted) &&
-	       g->first_layer >= sent.layer && strncmp(g->name, sent.name, sizeof(sent.name));
+	return sent->name[0] && !sent->is_whole &&
+	       (g->tokens == sent->tokens || g->tokens == g->wanted) &&
+	       g->first_layer >= sent->layer && strncmp(g->name, sent->name, sizeof(sent->name));
 }
 
 static bool was_unfinished(int64_t position)
 {
 	for (int i = 0; i < UNFINISHED && position != UNKNOWN; i++)
-		if (sent.unfinished[i] == position + 1) {
-			sent.unfinished[i] = 0;
+		if (sent->unfinished[i] == position + 1) {
+			sent->unfinished[i] = 0;
 			return true;
 		}
 	return false;
@@ -168,7 +193,7 @@ static void add_run(struct phase_tokens *t, const struct sequence_run *run)
 	}
 	t->prompt += tokens;
 	if (!run->wanted && run->first != UNKNOWN)
-		sent.unfinished[sent.next++ % UNFINISHED] = (int64_t)run->first + tokens + 1;
+		sent->unfinished[sent->next++ % UNFINISHED] = (int64_t)run->first + tokens + 1;
 }
 
 /* How many tokens from there on follow each other. */
@@ -257,20 +282,21 @@ enum sent_batch sent_batch_read(
 		.first_layer = UNKNOWN};
 
 	*t = (struct phase_tokens){.number = -1, .drafter = -1, .switched = -1};
-	if (!e || !e->layout_known || !e->graph_node_count || !e->graph_node || !e->op_desc)
+	if (!e || !e->layout_known || !e->graph_node_count || !e->graph_node || !e->op_desc ||
+		!has_place())
 		return SENT_UNKNOWN;
 	look_through(&g);
-	if (g.first_layer == UNKNOWN && g.has_cache && sent.name[0])
+	if (g.first_layer == UNKNOWN && g.has_cache && sent->name[0])
 		return SENT_PART; /* what the cache holds is moved to other positions */
 	if (g.first_layer == UNKNOWN || g.tokens < 1)
 		return SENT_UNKNOWN;
 	bool part = is_part(&g);
-	sent.layer = g.last_layer;
-	sent.tokens = g.tokens;
-	sent.is_whole = g.outputs != NULL;
+	sent->layer = g.last_layer;
+	sent->tokens = g.tokens;
+	sent->is_whole = g.outputs != NULL;
 	if (part)
 		return SENT_PART;
-	memcpy(sent.name, g.name, sizeof(sent.name));
+	memcpy(sent->name, g.name, sizeof(sent->name));
 	count(t, &g, is_readable);
 	return SENT_BATCH;
 }
