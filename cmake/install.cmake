@@ -10,6 +10,11 @@ install(TARGETS brick brick-graph EXPORT brickTargets LIBRARY DESTINATION ${CMAK
 install(TARGETS brick-report EXPORT brickTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   COMPONENT results NAMELINK_COMPONENT dev)
 install(DIRECTORY include/brick DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+# Programs that use the library, to read and to build with its headers.
+install(FILES examples/embed.c examples/graph_example.c examples/models.c examples/own_report.c
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libbrick-dev/examples COMPONENT dev)
+install(DIRECTORY examples/short DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libbrick-dev/examples COMPONENT dev
+  FILES_MATCHING PATTERN "*.c")
 # Where Debian's Python looks; elsewhere `pip install bindings/python` knows better.
 if(BRICK_PACKAGES)
   install(DIRECTORY bindings/python/brick DESTINATION lib/python3/dist-packages COMPONENT python

@@ -45,7 +45,7 @@ deb(results libbrick-report0 libs "libbrick0 ${own_version}"
   "For programs that write what Brick knows of them while they run: the report,\na summary and the execution graph.")
 deb(dev libbrick-dev libdevel "libbrick0 ${own_version}, libbrick-report0 ${own_version}"
   "headers and static libraries of the Brick profiler"
-  "To build programs that time their own parts with Brick, in C and C++, with\npkg-config or CMake; and the manual pages of its functions.")
+  "To build programs that time their own parts with Brick, in C and C++, with\npkg-config or CMake; the manual pages of its functions; and short examples.")
 deb(doc brick-doc doc ""
   "reference of the Brick profiler's C API"
   "All functions and types of libbrick and libbrick-graph, in HTML.")

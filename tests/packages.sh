@@ -29,6 +29,8 @@ libbrick-dev include/brick/brick.hpp
 libbrick-dev lib/.*/libbrick.a
 libbrick-dev lib/.*/pkgconfig/brick-static.pc
 libbrick-dev share/man/man3/brick_lap.3.gz
+libbrick-dev share/doc/libbrick-dev/examples/embed.c$
+libbrick-dev share/doc/libbrick-dev/examples/short/short_timers.c$
 brick-doc share/doc/brick/html/index.html
 python3-brick lib/python3/dist-packages/brick/probe.py
 END
@@ -44,13 +46,13 @@ in_root()
 		exit 1
 	}
 }
-# records examples/embed.c with what is installed below a directory
+# records the example that is installed with what else is installed below a directory
 works()
 {
 	libs=$(dirname "$(find "$1" -name libbrick.so.0)")
 	PKG_CONFIG_PATH=$libs/pkgconfig
 	export PKG_CONFIG_PATH
-	cc $(pkg-config --cflags brick) -o "$out/embed" examples/embed.c $(pkg-config --libs brick)
+	cc $(pkg-config --cflags brick) -o "$out/embed" "$1/share/doc/libbrick-dev/examples/embed.c" $(pkg-config --libs brick)
 	(cd "$out" && LD_LIBRARY_PATH=$libs "$1/bin/brick" record -q -o run.pftrace -- ./embed own.pftrace)
 	"$1/bin/brick" report "$out/run.pftrace" --json | jq -e '.bricks | length > 0' >/dev/null
 }
