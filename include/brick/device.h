@@ -102,6 +102,9 @@ BRICK_API int brick_timer_stop(struct brick_timer *timer, void *queue);
  */
 BRICK_API int brick_timer_elapsed_ns(struct brick_timer *timer, uint64_t *ns);
 
+/* The same once the work is done: waits for all of the device's queues. */
+BRICK_API int brick_timer_wait_ns(struct brick_timer *timer, uint64_t *ns);
+
 /* NULL is legal. */
 BRICK_API void brick_timer_destroy(struct brick_timer *timer);
 

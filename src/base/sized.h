@@ -17,6 +17,8 @@ static inline size_t sized_bytes(const void *given)
 {
 	size_t size;
 
+	if (!given)
+		return 0;
 	memcpy(&size, given, sizeof(size));
 	return size < sizeof(size) || size > SIZED_MAX ? 0 : size;
 }

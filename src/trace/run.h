@@ -286,6 +286,8 @@ struct run_stack {
 	uint32_t reserved;
 };
 
+#define RUN_LIVE "live" /* in place of a path: nothing is written */
+
 struct run {
 	char *path;
 	char *selected;	    /* this part of the recording, in words; NULL: all of it */
@@ -293,6 +295,7 @@ struct run {
 	bool is_scattered;  /* steps between those that are here were left out */
 	/* of sessions that keep nothing but statistics: samples are of open bricks only */
 	bool has_statistics_only;
+	bool is_live; /* of sessions that run, or of what one held at its end */
 	char **command; /* NULL-terminated; of the recorder's command line */
 	char *host, *cpu;
 	char *version; /* of the Brick that recorded it; NULL: not known */

@@ -268,7 +268,7 @@ static int on_queue_end(void *context, uint32_t number)
 	struct execution_counts *e = context;
 	const struct run_lane *lane = &e->run->lanes[number];
 
-	e->devices_lost |= !e->run->complete || !lane->stats || lane->ledger.dropped ||
+	e->devices_lost |= !e->run->complete || e->run->has_statistics_only || !lane->stats || lane->ledger.dropped ||
 			   e->run->processes[lane->process].ledger.dropped;
 	for (size_t b = 0; b < e->run->brick_count && lane->stats; b++) {
 		e->devices[b].executions += lane->stats[b].count;

@@ -328,7 +328,8 @@ static void on_sample(void *context, const struct walk_frame *frame, unsigned de
 	count_histogram(t, frame->brick, walk_basis_ns(t->index, frame));
 }
 
-/* Counts a reported duration in no phase, layer or wall time, as nobody knows when it was. */
+/* Counts a reported duration in no layer or wall time: when it was is not known, only when it was
+ * told. */
 static void count_reported(struct thread_accounts *t, uint32_t brick, uint64_t ns)
 {
 	struct summary_sums *sums = &t->lane_bricks[brick];
@@ -340,15 +341,38 @@ static void count_reported(struct thread_accounts *t, uint32_t brick, uint64_t n
 	count_histogram(t, brick, ns);
 }
 
+/* A walk through the steps beside a lane's points, both in their order. */
+struct told {
+	size_t next;
+	uint32_t step; /* the lane's last that began */
+};
+
+/* The phase in which the thread said it: that of the step that it was in. */
+static uint32_t phase_told(const struct thread_accounts *t, struct told *told, uint64_t ns)
+{
+	const struct run *run = t->run;
+
+	for (; told->next < run->step_count && run->steps[told->next].begin_ns <= ns; told->next++)
+		if (run->steps[told->next].lane == t->lane)
+			told->step = (uint32_t)told->next;
+	const struct run_step *step = told->step == RUN_NONE ? NULL : &run->steps[told->step];
+	return row_group_of_phase(
+		run, step && (step->open || ns <= step->end_ns) ? told->step : RUN_NONE);
+}
+
 /* Executions that the program timed itself. */
 static void count_all_reported(struct thread_accounts *t)
 {
-	if (!t->executions->has_reported || t->only != SUMMARY_ALL_PHASES ||
-		t->counted_by_parts >> SUMMARY_PHASE_OUTSIDE & 1)
-		return;
-	for (size_t i = 0; i < t->run->point_count; i++) {
+	struct told told = {.step = RUN_NONE};
+
+	for (size_t i = 0; t->executions->has_reported && i < t->run->point_count; i++) {
 		const struct run_point *p = &t->run->points[i];
-		if (p->kind == RUN_POINT_REPORTED && p->lane == t->lane)
+		if (p->kind != RUN_POINT_REPORTED || p->lane != t->lane)
+			continue;
+		uint32_t phase = phase_told(t, &told, p->ns);
+		bool is_asked = t->only == SUMMARY_ALL_PHASES ? !(t->counted_by_parts >> phase & 1)
+							      : phase == (uint32_t)t->only;
+		if (is_asked)
 			count_reported(t, p->brick, number_of_double(p->value));
 	}
 }
@@ -363,7 +387,11 @@ static const struct run_stat *exact_stat(
 	if (!lane->stats || brick >= t->run->brick_count || t->only != SUMMARY_ALL_PHASES)
 		return NULL;
 	const struct run_stat *stat = &lane->stats[brick];
-	if (!t->run->complete && stat->count < t->lane_bricks[brick].count)
+	const struct summary_sums *sampled = &t->lane_bricks[brick];
+	if (!t->run->complete && stat->count < sampled->count)
+		return NULL;
+	/* told to the ns, which ticks are not */
+	if (stat->count == sampled->count && sampled->sources == 1u << BRICK_SOURCE_REPORTED)
 		return NULL;
 	return stat;
 }

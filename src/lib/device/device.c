@@ -700,7 +700,7 @@ static brick_device_span begin(struct brick_device *device, struct device_queue 
 brick_device_span brick_device_begin(
 	struct brick_device *device, void *native, uint32_t brick, int layer)
 {
-	if (BRICK_LIKELY(!brick_enabled()))
+	if (BRICK_LIKELY(!brick_enabled()) || !device)
 		return 0;
 	uint32_t mode = mode_now(device);
 	if (mode == BRICK_MODE_NONE)
@@ -769,7 +769,7 @@ static bool is_filling(const struct brick_device *device)
 void brick_device_end(struct brick_device *device, void *native, brick_device_span span,
 	uint64_t elements, uint64_t bytes, uint64_t flops)
 {
-	if (BRICK_LIKELY(!span))
+	if (BRICK_LIKELY(!span) || !device)
 		return;
 	uint32_t index = find_pair(device, span);
 	struct pair *pair = index == NO_PAIR ? NULL : &device->pairs[index];
@@ -795,6 +795,8 @@ void brick_device_end(struct brick_device *device, void *native, brick_device_sp
 
 int brick_device_layer_end(struct brick_device *device, void *native)
 {
+	if (!device)
+		return -EINVAL;
 	if (BRICK_LIKELY(!brick_enabled()) || mode_now(device) != BRICK_MODE_PER_LAYER)
 		return 0;
 	struct device_queue *queue = queue_of(device, native);
@@ -847,11 +849,11 @@ static void forget(struct brick_timer *timer)
 
 int brick_timer_start(struct brick_timer *timer, void *queue)
 {
-	struct brick_device *device = timer->device;
+	struct brick_device *device = timer ? timer->device : NULL;
 	KEEP_ERRNO();
 
 	if (!device)
-		return BRICK_ESTATE;
+		return timer ? BRICK_ESTATE : -EINVAL;
 	forget(timer);
 	uint32_t index = take_pair(device);
 	if (index == NO_PAIR)
@@ -871,11 +873,11 @@ int brick_timer_start(struct brick_timer *timer, void *queue)
 
 int brick_timer_stop(struct brick_timer *timer, void *queue)
 {
-	struct brick_device *device = timer->device;
+	struct brick_device *device = timer ? timer->device : NULL;
 	KEEP_ERRNO();
 
 	if (!device)
-		return BRICK_ESTATE;
+		return timer ? BRICK_ESTATE : -EINVAL;
 	if (timer->state == FAILED)
 		return timer->error;
 	if (timer->state != STARTED)
@@ -893,6 +895,8 @@ int brick_timer_stop(struct brick_timer *timer, void *queue)
 
 int brick_timer_elapsed_ns(struct brick_timer *timer, uint64_t *ns)
 {
+	if (!timer || !ns)
+		return -EINVAL;
 	if (timer->state == ENDED) {
 		int error = brick_device_drain(timer->device);
 		if (timer->state == ENDED)
@@ -904,6 +908,16 @@ int brick_timer_elapsed_ns(struct brick_timer *timer, uint64_t *ns)
 		return -EINVAL;
 	*ns = timer->ns;
 	return 0;
+}
+
+int brick_timer_wait_ns(struct brick_timer *timer, uint64_t *ns)
+{
+	int error = brick_timer_elapsed_ns(timer, ns);
+
+	if (error != -EAGAIN)
+		return error;
+	error = brick_device_finish(timer->device);
+	return error < 0 ? error : brick_timer_elapsed_ns(timer, ns);
 }
 
 void brick_timer_destroy(struct brick_timer *timer)
@@ -951,6 +965,8 @@ int brick_device_drain(struct brick_device *device)
 {
 	KEEP_ERRNO();
 
+	if (!device)
+		return -EINVAL;
 	correlate_now_and_then(device);
 	device->recorded = 0;
 	int error = brick__device_take_home(device);
@@ -998,6 +1014,8 @@ static uint64_t last_number(const struct brick_device *device)
 
 int brick_device_finish(struct brick_device *device)
 {
+	if (!device)
+		return -EINVAL;
 	KEEP_ERRNO();
 	int recorded = 0;
 	uint64_t number = last_number(device);
@@ -1098,8 +1116,8 @@ int brick_device_open(struct brick_device **out, const struct brick_backend *bac
 	char why[256] = "";
 	KEEP_ERRNO();
 
-	if (!backend)
-		return refuse(reason, reason_bytes, -EINVAL, "no backend");
+	if (!backend || !out)
+		return refuse(reason, reason_bytes, -EINVAL, "no backend, or nowhere to put it");
 	int error = read_options(&o, options);
 	if (error)
 		return refuse(reason, reason_bytes, error, "options that are not understood");
@@ -1121,7 +1139,7 @@ int brick_device_open(struct brick_device **out, const struct brick_backend *bac
 
 struct brick_backend_device *brick_device_backend(struct brick_device *device)
 {
-	return device->handle;
+	return device ? device->handle : NULL;
 }
 
 struct brick_correlation *brick__device_correlation(struct brick_device *device)
@@ -1131,7 +1149,7 @@ struct brick_correlation *brick__device_correlation(struct brick_device *device)
 
 int brick_device_mode_set(struct brick_device *device, enum brick_mode mode)
 {
-	if ((uint32_t)mode > BRICK_MODE_NONE)
+	if (!device || (uint32_t)mode > BRICK_MODE_NONE)
 		return -EINVAL;
 	device->has_mode = 1;
 	device->mode = mode;

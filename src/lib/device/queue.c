@@ -323,6 +323,8 @@ static uint32_t serial_of_losses(void)
 /* `entry`: offset of the counter in the ledger. */
 static void count_loss(struct brick_queue *queue, size_t entry, uint64_t count)
 {
+	if (!queue)
+		return;
 	HOLD_UNCANCELLED(&queue->lock);
 	struct brick_ledger *l = count ? ledger(queue, serial_of_losses()) : NULL;
 	if (l)
@@ -710,6 +712,9 @@ int brick__queue_record_nested(struct brick_queue *queue,
 int brick_queue_record(struct brick_queue *queue, const struct brick_command *command)
 {
 	static const uint8_t outermost = 0;
+
+	if (!queue || !command)
+		return -EINVAL;
 	return brick__queue_record_nested(queue, &command, &outermost, 1);
 }
 
@@ -731,12 +736,12 @@ int brick_queue_passes(struct brick_queue *queue, const struct brick_pass *passe
 {
 	struct brick_command command = BRICK_COMMAND_INIT;
 	struct brick_launch parent;
-	int error = check_passes(passes, count);
+	int error = queue && (passes || !count) ? check_passes(passes, count) : -EINVAL;
 
 	brick_launch_parent(&parent);
 	parent.session = brick__number_here();
-	if (!parent.session)
-		return -ENOENT;
+	if (!parent.session || error)
+		return parent.session ? error : -ENOENT;
 	command.source = BRICK_SOURCE_TIMESTAMP_QUERY;
 	for (uint32_t i = 0; i < count && !error; i++) {
 		struct brick_kernel kernel = BRICK_KERNEL_INIT;

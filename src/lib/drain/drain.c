@@ -708,9 +708,15 @@ const char *drain_notes(const struct drain *d)
 	return d->notes.text;
 }
 
+void drain_view_code(struct drain *d)
+{
+	d->map.view_has_code = true;
+}
+
 void drain_rewind(struct drain *d)
 {
 	d->process = -1;
+	d->code = 0;
 	memset(&d->counts, 0, sizeof(d->counts));
 	drain_tables_rewind(&d->tables);
 	drain_notes_rewind(&d->notes);

@@ -118,6 +118,9 @@ uint32_t drain_digest_level(struct drain *d);
 /* Digests that wait, with their process and tables. */
 int drain_emit_digests(struct drain *d, struct sink *sink);
 
+/* Of a view: emit the sources of kernels, too. A view that is shown again and again needs none. */
+void drain_view_code(struct drain *drain);
+
 /* Forget what was emitted, for another sink. Of a view only. */
 void drain_rewind(struct drain *d);
 

@@ -197,8 +197,7 @@ int drain_code_emit(uint32_t *emitted, struct drain_map *m, struct sink *sink)
 	const char *wrong = NULL;
 	int error = 0;
 
-	/* a view is emitted again and again, and nobody reads sources there */
-	if (m->view || !m->header.code_offset)
+	if ((m->view && !m->view_has_code) || !m->header.code_offset)
 		return 0;
 	uint32_t now = __atomic_load_n(&m->shared->code_bytes, __ATOMIC_ACQUIRE);
 	if (now < *emitted || now > BRICK_CODE_BYTES) {

@@ -144,7 +144,7 @@ struct brick_async brick_async_begin(uint32_t brick)
 static uint64_t end_at(
 	const struct brick_async *async, uint64_t now, uint64_t elements, const char *track)
 {
-	if (!async->session || now < async->begin ||
+	if (!async || !async->session || now < async->begin ||
 		brick__async_record(async, now, elements, track))
 		return 0;
 	return brick_clock_duration_ns(brick_clock_get(), now - async->begin);
@@ -159,12 +159,12 @@ uint64_t brick_async_end_as(const struct brick_async *async, const char *name, u
 	const char *track, uint64_t elements)
 {
 	uint64_t now = brick__now();
-	struct brick_async renamed = *async;
-	int brick = async->session && name ? brick_register(name, category) : 0;
+	struct brick_async renamed = async ? *async : (struct brick_async){0};
+	int brick = renamed.session && name ? brick_register(name, category) : 0;
 
 	if (brick < 0)
 		return 0;
-	if (async->session && name)
+	if (renamed.session && name)
 		renamed.brick = (uint32_t)brick;
 	return end_at(&renamed, now, elements, track);
 }

@@ -145,6 +145,8 @@ int brick_counters_read(struct brick_counters *c, struct brick_counter_values *o
 {
 	struct brick_counter_values values;
 
+	if (!c)
+		return -EINVAL;
 	brick__counters_read(c, &values);
 	return sized_write(out, sizeof(values), &values);
 }

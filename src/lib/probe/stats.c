@@ -120,7 +120,7 @@ static uint64_t percentile_ns(
 BESIDE_WRITERS static void add_stat(struct brick_stat *sum, const struct brick_stat *stat)
 {
 	members_add(sum, stat, count, total, nested, self, wait, elements, bytes, bytes_out, flops,
-		counted, cycles, instructions, cache_misses);
+		counted, cycles, instructions, cache_misses, surplus);
 	if (stat->min < sum->min)
 		sum->min = stat->min;
 	if (stat->max > sum->max)
@@ -163,19 +163,35 @@ static void sum_lanes(const struct brick_session *s, enum brick_lane_kind kind, 
 		sums->self += sums->bricks[b].self;
 }
 
+/* ns of ticks of which a part was too much (struct brick_stat): exact, and as a whole number. */
+static double exact_ns(uint64_t ticks, uint64_t surplus)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	unsigned __int128 wide = (unsigned __int128)ticks * clock->mult;
+
+	return ldexp((double)(wide > surplus ? wide - surplus : 0), -(int)clock->shift);
+}
+
+static uint64_t whole_ns(uint64_t ticks, uint64_t surplus)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	unsigned __int128 wide = (unsigned __int128)ticks * clock->mult;
+
+	return (uint64_t)((wide > surplus ? wide - surplus : 0) >> clock->shift);
+}
+
 static void fill(struct brick_stats *out, const struct brick_stat *sum, const struct sums *all)
 {
 	const struct brick_clock *clock = brick_clock_get();
-	double ns_per_tick = ldexp((double)clock->mult, -(int)clock->shift);
 
 	memset(out, 0, sizeof(*out));
 	out->count = sum->count;
-	out->total_ns = brick_clock_duration_ns(clock, sum->total);
-	out->self_ns = brick_clock_duration_ns(clock, sum->self);
+	out->total_ns = whole_ns(sum->total, sum->surplus);
+	out->self_ns = whole_ns(sum->self, sum->surplus);
 	out->wait_ns = brick_clock_duration_ns(clock, sum->wait);
 	out->min_ns = brick_clock_duration_ns(clock, sum->min);
 	out->max_ns = brick_clock_duration_ns(clock, sum->max);
-	out->mean_ns = (double)(sum->total + sum->nested) / (double)sum->count * ns_per_tick;
+	out->mean_ns = exact_ns(sum->total + sum->nested, sum->surplus) / (double)sum->count;
 	members_copy(out, sum, elements, bytes, bytes_out, flops);
 	out->share = all->self ? (double)sum->self / (double)all->self : 0;
 }

@@ -67,14 +67,13 @@ void brick__thread_forget(struct brick__thread *self)
  */
 void brick__thread_aim(struct brick__thread *self)
 {
-	static struct brick_frame taken = {.kind = BRICK_RECORD_SAMPLE};
 	struct brick_lane *lane = self->lane;
 	uint32_t depth = lane->depth;
 	bool fast = brick__counter_used && depth < BRICK_MAX_DEPTH &&
 		    !__atomic_load_n(&brick__emitting, __ATOMIC_RELAXED) &&
 		    !(depth && lane->frames[depth - 1].flags & BRICK_FRAME_UNSEEN);
 
-	self->frame = fast ? &lane->frames[depth] : &taken;
+	self->frame = fast ? &lane->frames[depth] : &brick__taken;
 	self->span = fast ? self->tag | (depth + 1) : BRICK__NO_SPAN;
 	self->word = BRICK_RECORD_SAMPLE | (uint64_t)BRICK_SOURCE_TSC << 8 |
 		     (uint64_t)((lane->default_layer - 1) & 0xffff) << 32 |
@@ -209,6 +208,21 @@ static uint32_t within_limits(uint32_t records)
 	return (records * sizeof(struct brick_record) + rows) > addresses / ADDRESSES ? 0 : records;
 }
 
+/* Rows of histograms for what is registered, so that entering into them needs nothing any more. */
+static void back_known_rows(struct brick_session *s, struct brick_lane *lane)
+{
+	struct brick_lane_histograms *histograms = &lane->histograms;
+	uint32_t count = s->header->brick_count < BRICK_FIRST_ROWS ? s->header->brick_count
+								   : BRICK_FIRST_ROWS;
+
+	if (brick__shared_reserve(
+		    &s->file, histograms->offset[0], count * BRICK_HISTOGRAM_ROW_BYTES))
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		__atomic_or_fetch(
+			&histograms->rows[i / 64], UINT64_C(1) << i % 64, __ATOMIC_RELEASE);
+}
+
 /* Where memory is short, a smaller ring is better than none. */
 struct brick_lane *brick__lane_create(struct brick_session *s, enum brick_lane_kind kind)
 {
@@ -219,6 +233,8 @@ struct brick_lane *brick__lane_create(struct brick_session *s, enum brick_lane_k
 
 	while (!lane && records / 4 >= MIN_RING_RECORDS && s->header->lane_count < BRICK_MAX_LANES)
 		lane = create_lane(s, kind, records /= 4);
+	if (lane && kind == BRICK_LANE_THREAD && !s->ring_records)
+		back_known_rows(s, lane);
 	return lane;
 }
 
@@ -599,21 +615,6 @@ void brick__thread_abandon(void)
 		brick__thread_forget(&p->thread);
 }
 
-/* Rows of histograms for what is registered, so that entering into them needs nothing any more. */
-static void back_known_rows(struct brick_session *s, struct brick_lane *lane)
-{
-	struct brick_lane_histograms *histograms = &lane->histograms;
-	uint32_t count = s->header->brick_count < BRICK_FIRST_ROWS ? s->header->brick_count
-								   : BRICK_FIRST_ROWS;
-
-	if (brick__shared_reserve(
-		    &s->file, histograms->offset[0], count * BRICK_HISTOGRAM_ROW_BYTES))
-		return;
-	for (uint32_t i = 0; i < count; i++)
-		__atomic_or_fetch(
-			&histograms->rows[i / 64], UINT64_C(1) << i % 64, __ATOMIC_RELEASE);
-}
-
 enum { LEAST_SPARE = 8, MOST_SPARE = 32, SPARE_PART = 4 };
 
 /* Two for each CPU, with smaller rings than if each were asked for. */
@@ -849,7 +850,7 @@ void brick__end_unmatched(struct brick__thread *self)
 
 void brick_thread_name(const char *name)
 {
-	if (!brick_enabled() ||
+	if (!name || !brick_enabled() ||
 		(brick__thread.serial != brick__serial_here() && !brick__thread_attach()))
 		return;
 	snprintf(brick__thread.lane->name, sizeof(brick__thread.lane->name), "%s", name);

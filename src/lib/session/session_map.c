@@ -32,6 +32,7 @@
 struct brick_session brick__session;
 uint32_t brick__on;
 
+struct brick_frame brick__taken = {.kind = BRICK_RECORD_SAMPLE};
 __thread struct brick__thread brick__thread __attribute__((tls_model("initial-exec"))) =
 	BRICK__NO_THREAD;
 
@@ -357,7 +358,7 @@ int brick_note(const char *key, const char *format, ...)
 	int error = -ENOENT;
 	va_list arguments;
 
-	int n = snprintf(line, sizeof(line), "%s=", key);
+	int n = key && format ? snprintf(line, sizeof(line), "%s=", key) : -1;
 	if (n < 0 || n >= (int)sizeof(line) / 2)
 		return -EINVAL;
 	va_start(arguments, format);
@@ -399,6 +400,8 @@ int brick_note_get(const char *key, char *value, size_t bytes)
 {
 	size_t length = 0;
 
+	if (!key || (bytes && !value))
+		return -EINVAL;
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	const struct brick_session *s = brick__session_here();
 	if (!s->header)
@@ -427,7 +430,7 @@ int brick_l2_hit_rate_set(double share)
 int brick_l2_hit_rate_get(double *share)
 {
 	char value[32];
-	int length = brick_note_get("l2.hit_rate", value, sizeof(value));
+	int length = share ? brick_note_get("l2.hit_rate", value, sizeof(value)) : -EINVAL;
 
 	return length < 0 ? length : number_double(value, 0, 1, share);
 }

@@ -17,10 +17,14 @@
 /* No session has this serial number: a thread without a lane is in none. It is not 0, which is
  * what brick__on is while nothing records. */
 #define BRICK__NO_SERIAL UINT32_MAX
-#define BRICK__NO_THREAD                                           \
-	{                                                          \
-		.serial = BRICK__NO_SERIAL, .span = BRICK__NO_SPAN \
+#define BRICK__NO_THREAD                                               \
+	{                                                              \
+		.serial = BRICK__NO_SERIAL, .span = BRICK__NO_SPAN,    \
+		.frame = &brick__taken                                 \
 	}
+
+/* In place of a frame: no fast half begins a brick here, or ends one. */
+extern struct brick_frame brick__taken __attribute__((visibility("hidden")));
 
 /* A mapped lane, and its blocks of histograms behind the first one. */
 struct brick__lane_entry {

@@ -251,7 +251,7 @@ static int build(
 		error = trace_writer_finish(w);
 	if (!error)
 		error = run_load_memory(
-			out, recording.bytes.items, recording.bytes.count, "live", &why);
+			out, recording.bytes.items, recording.bytes.count, RUN_LIVE, &why);
 	array_fini(&recording.bytes);
 	return error;
 }
@@ -287,6 +287,7 @@ static void tell_statistics_only(struct run *run, const struct snapshot_part *pa
 /* What a recording would call lost, but here is only not at its end yet. */
 static void adjust(struct run *run, const struct snapshot_part *parts, size_t count)
 {
+	run->is_live = true;
 	run->complete = 0;
 	run->open_samples = 0;
 	run->bad_records = 0;

@@ -35,7 +35,7 @@ int brick_recording_open(
 {
 	struct load_error error = {0};
 	struct brick_recording *recording = calloc(1, sizeof(*recording));
-	int rc = recording ? run_load(&recording->run, path, &error) : -ENOMEM;
+	int rc = !out || !path ? -EINVAL : recording ? run_load(&recording->run, path, &error) : -ENOMEM;
 
 	if (!rc) {
 		*out = recording;
@@ -60,8 +60,10 @@ void brick_recording_close(struct brick_recording *recording)
 size_t brick_recording_count(
 	const struct brick_recording *recording, enum brick_recording_part part)
 {
-	const struct run *run = recording->run;
+	const struct run *run = recording ? recording->run : NULL;
 
+	if (!run)
+		return 0;
 	switch (part) {
 	case BRICK_RECORDING_BRICKS:
 		return run->brick_count;
@@ -79,8 +81,10 @@ size_t brick_recording_count(
 int brick_recording_brick(
 	const struct brick_recording *recording, size_t i, struct brick_recorded_brick *out)
 {
-	const struct run *run = recording->run;
+	const struct run *run = recording ? recording->run : NULL;
 
+	if (!run)
+		return -EINVAL;
 	if (i >= run->brick_count)
 		return BRICK_ERANGE;
 	const struct run_brick *brick = &run->bricks[i];
@@ -92,6 +96,8 @@ int brick_recording_brick(
 int brick_recording_site(
 	const struct brick_recording *recording, size_t i, struct brick_recorded_site *out)
 {
+	if (!recording)
+		return -EINVAL;
 	if (i >= recording->run->site_count)
 		return BRICK_ERANGE;
 	const struct run_site *site = &recording->run->sites[i];
@@ -109,8 +115,10 @@ int brick_recording_site(
 int brick_recording_lane(
 	const struct brick_recording *recording, size_t i, struct brick_recorded_lane *out)
 {
-	const struct run *run = recording->run;
+	const struct run *run = recording ? recording->run : NULL;
 
+	if (!run)
+		return -EINVAL;
 	if (i >= run->lane_count)
 		return BRICK_ERANGE;
 	const struct run_lane *lane = &run->lanes[i];
@@ -126,6 +134,8 @@ int brick_recording_lane(
 int brick_recording_step(
 	const struct brick_recording *recording, size_t i, struct brick_recorded_step *out)
 {
+	if (!recording)
+		return -EINVAL;
 	if (i >= recording->run->step_count)
 		return BRICK_ERANGE;
 	const struct run_step *step = &recording->run->steps[i];

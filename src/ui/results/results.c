@@ -47,12 +47,25 @@ static int look(struct run **run, int fd, size_t samples)
 
 	if (error)
 		return error;
+	drain_view_code(part.drain);
 	part.end_ticks = drain_ticks(part.drain);
 	error = live_snapshot(run, &part, 1, samples, &whole);
 	drain_close(part.drain);
 	if (!error)
 		(*run)->complete = whole || (*run)->has_statistics_only;
 	return error;
+}
+
+/* A session that writes a recording is known by that. */
+static int name_run(struct run *run, const char *path)
+{
+	char *name = *path ? strdup(path) : NULL;
+
+	if (!*path || !name)
+		return *path ? -ENOMEM : 0;
+	free(run->path);
+	run->path = name;
+	return 0;
 }
 
 static int load(struct run **run, const char *path)
@@ -120,7 +133,7 @@ static int open_source(struct source *source, size_t samples)
 	if (fd >= 0) {
 		error = look(&source->run, fd, samples);
 		close(fd);
-		return error;
+		return error ? error : name_run(source->run, output.path);
 	}
 	const struct ended *ended = *brick__session_answers();
 	source->run = ended ? ended->run : NULL;
@@ -130,20 +143,32 @@ static int open_source(struct source *source, size_t samples)
 					      : fd;
 }
 
-static int write_report(FILE *out, enum brick_report_format format, const struct report *report)
+/* An answer on its way: `out`, whose reader may be slow, gets it when nothing is held any more. */
+struct answer {
+	char *text;
+	size_t bytes;
+};
+
+/* shown_on: its width and colours are the text's. */
+static int make_text(struct answer *answer, enum brick_report_format format,
+	const struct report *report, FILE *shown_on)
 {
+	FILE *out = open_memstream(&answer->text, &answer->bytes);
+
+	if (!out)
+		return -ENOMEM;
 	text_error(); /* of an earlier answer */
 	if (format == BRICK_REPORT_TEXT)
-		report_text(report, out);
+		report_text(report, out, shown_on);
 	else if (format == BRICK_REPORT_CSV)
 		report_csv(report, out);
 	else
 		json_print(report_to_json(report), out);
 	int error = text_error();
-	return !error && (fflush(out) || ferror(out)) ? -EIO : error;
+	return fclose(out) && !error ? -ENOMEM : error;
 }
 
-static int answer(FILE *out, enum brick_report_format format,
+static int make_answer(struct answer *answer, FILE *shown_on, enum brick_report_format format,
 	const struct brick_report_options *options, const struct run *run)
 {
 	static const enum summary_by bys[BRICK_REPORT_BYS] = {
@@ -169,7 +194,21 @@ static int answer(FILE *out, enum brick_report_format format,
 		if (options->rows && options->rows < report->shown)
 			report->shown = options->rows;
 	}
-	return error ? error : write_report(out, format, &apart.all);
+	bool is_place = options->by == BRICK_REPORT_BY_LAYER ||
+			options->by == BRICK_REPORT_BY_PHASE || options->by == BRICK_REPORT_BY_STEP;
+	if (!error)
+		error = make_text(answer, format, &apart.all, shown_on);
+	return !error && run->has_statistics_only && is_place ? BRICK_ENOTRECORDED : error;
+}
+
+static int find_answer(struct answer *answer, FILE *shown_on, enum brick_report_format format,
+	const struct brick_report_options *options)
+{
+	HOLD_UNCANCELLED(&lock);
+	SCOPED_BY(source_fini) struct source source = {0};
+	int error = options->file ? load(&source.run, options->file)
+				  : open_source(&source, SIZE_MAX);
+	return error ? error : make_answer(answer, shown_on, format, options, source.run);
 }
 
 int brick_report_write(
@@ -183,10 +222,14 @@ int brick_report_write(
 		return error;
 	if (!out || format >= BRICK_REPORT_FORMATS || o.by >= BRICK_REPORT_BYS)
 		return -EINVAL;
-	HOLD_UNCANCELLED(&lock);
-	SCOPED_BY(source_fini) struct source source = {0};
-	error = o.file ? load(&source.run, o.file) : open_source(&source, SIZE_MAX);
-	return error ? error : answer(out, format, &o, source.run);
+	struct answer answer = {0};
+	error = find_answer(&answer, out, format, &o);
+	SCOPED char *text = answer.text;
+	if (error && error != BRICK_ENOTRECORDED)
+		return error;
+	if (answer.bytes && (fwrite(text, 1, answer.bytes, out) < answer.bytes || fflush(out)))
+		return -EIO;
+	return ferror(out) ? -EIO : error;
 }
 
 static double rate(double count, uint64_t ns)
@@ -265,6 +308,8 @@ int brick_graph_of_session(struct brick_graph **out, uint32_t samples)
 {
 	KEEP_ERRNO();
 
+	if (!out)
+		return -EINVAL;
 	HOLD_UNCANCELLED(&lock);
 	SCOPED_BY(source_fini) struct source source = {0};
 	SCOPED_BY(step_index_fini) struct step_index index = {0};

@@ -55,6 +55,15 @@ const struct run_lane *report_lane(const struct report *report, const struct sum
 	return NULL;
 }
 
+bool report_has_steps(const struct report *report)
+{
+	bool any = report->run->step_count;
+
+	for (int i = 0; i < STEP_PHASES && report->run->has_statistics_only; i++)
+		any |= report->summary->steps.phases[i].count > 0;
+	return any;
+}
+
 int report_only_phase(const struct report *report)
 {
 	const struct step_phase_times *phases = report->summary->steps.phases;

@@ -53,6 +53,9 @@ char *report_sources(const struct report *report, uint32_t sources);
  */
 const char *report_backend(const struct report *report, const struct summary_row *row);
 
+/* Steps that were recorded, or only counted. */
+bool report_has_steps(const struct report *report);
+
 /* The phase that all of a report belongs to; -1: several phases, or none. */
 int report_only_phase(const struct report *report);
 

@@ -124,18 +124,30 @@ static void get_device_ns(
 	value->number = row->device_ns;
 }
 
+/* Of single executions, which may overlap; DEVICE has the time with at least one. */
+static void get_device_total(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	value->number = row->avg_ns != ANALYSIS_UNKNOWN ? row->avg_ns * row->device_count
+							: row->device_ns;
+}
+
 static void get_device_share(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	uint64_t wall_ns = report->summary->wall_ns;
 	if (wall_ns && row->device_step_ns != ANALYSIS_UNKNOWN)
 		value->ratio = (double)row->device_step_ns / (double)wall_ns;
+	if (report->run->has_statistics_only && value->ratio > 1)
+		value->ratio = -1; /* they overlapped, by how much is not known */
 }
 
 static void get_device_each(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	if (row->device_ns != ANALYSIS_UNKNOWN && row->device_count)
+	if (row->on_device && row->avg_ns != ANALYSIS_UNKNOWN)
+		value->number = row->avg_ns;
+	else if (row->device_ns != ANALYSIS_UNKNOWN && row->device_count)
 		value->number = row->device_ns / row->device_count;
 }
 
@@ -274,8 +286,8 @@ const struct report_field report_fields[] = {
 		REPORT_COUNT, ROW(count), .flags = REPORT_ON_HOST, .device = get_device_count},
 	{"total_ns", "TOTAL",
 		"Time with at least one execution open on a thread, without executions that never "
-		"ended; over all threads.",
-		REPORT_TIME, ROW(total_ns), .flags = REPORT_ON_HOST, .device = get_device_ns},
+		"ended; over all threads. Of a row of devices: the sum of its executions.",
+		REPORT_TIME, ROW(total_ns), .flags = REPORT_ON_HOST, .device = get_device_total},
 	{"self_ns", "SELF",
 		"Time in the brick itself, without nested bricks and without waiting, also in "
 		"executions that never ended; over all threads.",

@@ -301,7 +301,7 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 	*head = (struct report_head){0};
 	workload_of_run(&workload, report->run);
 	add(head, "", what_ran(report->run, &workload));
-	if (!report->run->step_count) {
+	if (!report_has_steps(report)) {
 		if (report->summary->row_count)
 			add(head, "Steps",
 				text_copy("none recorded: shares are parts of threads' lifetimes"));

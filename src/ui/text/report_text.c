@@ -64,7 +64,12 @@ static double share_of(const struct summary *summary, const struct summary_row *
 				   ? 0
 				   : (double)row->device_step_ns / (double)whole_ns;
 
-	return row->share > on_device ? row->share : on_device;
+	double told = row->sources == 1u << BRICK_SOURCE_REPORTED
+			      ? known_ratio(row->self_ns, summary->wall_ns)
+			      : 0; /* in no wall time */
+	double share = row->share > on_device ? row->share : on_device;
+
+	return told > share ? told : share;
 }
 
 static void add_others(struct table *table, const struct report *report,
@@ -220,7 +225,7 @@ static void print_footnote(
 		      report->summary->by == SUMMARY_BY_THREAD;
 	const char *phase = step_phase_name(report->summary->only);
 	SCOPED char *wall =
-		report->run->step_count
+		report_has_steps(report)
 			? text_format("SHARE and /TOKEN are wall time of the %s%sstep's thread%s",
 				  phase ? phase : "", phase ? " " : "",
 				  report->summary->knows_off && !places
@@ -298,6 +303,13 @@ static void print_nothing(const struct report *report, const struct terminal *te
 			"No queue of a device was recorded. Those of OpenCL, Vulkan and CUDA "
 			"programs are, and what an engine hands to brick/device.h; 'brick doctor' "
 			"says which work on this machine.");
+	else if (report->run->is_live && !report->run->lane_count)
+		paragraph(terminal, 0, "", "Nothing was recorded so far.");
+	else if (report->run->has_statistics_only)
+		paragraph(terminal, 0, "",
+			"The session keeps statistics only, which tell no layers, phases and steps. "
+			"With ring_records, an output or brick_session_graph_set() it keeps "
+			"executions, too.");
 	else
 		paragraph(terminal, 0, "",
 			"No bricks were recorded. Brick can look into programs that use %s through "
@@ -335,6 +347,7 @@ enum {
 	TABLES_MAX = STEP_PHASES
 }; /* a line may be broken elsewhere than we expect */
 static const double LEAST_SHARE = 0.005;
+static const double IDLES = 0.5; /* the rows' part below which it is held against that part */
 
 struct screen {
 	const struct report *report;
@@ -403,6 +416,16 @@ static double least_share(const struct screen *screen, size_t room)
 	return count > room ? shares[room] : 0;
 }
 
+/* Rows of a program that idles are held against their own time, not against the whole. */
+static double least_of_table(const struct screen_table *table)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < table->rows.count; i++)
+		sum += share_of(table->report->summary, &table->rows.list[i]);
+	return sum < IDLES ? LEAST_SHARE * sum : LEAST_SHARE;
+}
+
 /* Rows are ordered by time, so those left out are the last, except those of devices. */
 static void leave_out_small(struct screen_table *table, double least)
 {
@@ -449,7 +472,7 @@ static char *meanings(const struct report *report)
 
 	if (report->columns || summary_by_devices(report->summary->by))
 		return NULL;
-	text = report->run->step_count
+	text = report_has_steps(report)
 		       ? text_copy("SHARE and /TOKEN are time of the thread that runs the steps")
 		       : text_copy("SHARE is a part of all threads' lifetimes");
 	if (report->summary->by != SUMMARY_BY_BRICK)
@@ -559,7 +582,8 @@ static void print_screen_tables(struct screen *screen, size_t room)
 	for (size_t t = 0; t < screen->count; t++) {
 		struct screen_table *table = &screen->tables[t];
 		double weight = weight_of(screen, t);
-		leave_out_small(table, weight * LEAST_SHARE > least ? LEAST_SHARE : least / weight);
+		double small = least_of_table(table);
+		leave_out_small(table, weight * small > least ? small : least / weight);
 		if (t)
 			fputc('\n', screen->terminal->out);
 		free(print_main(table->report, &table->rows, table->title, REPORT_IN_SCREEN,
@@ -576,11 +600,12 @@ static size_t lines_of_head(const struct screen *screen, const struct report_hea
 	return lines;
 }
 
-void report_text(const struct report *report, FILE *out)
+void report_text(const struct report *report, FILE *out, FILE *shown_on)
 {
 	struct terminal terminal;
 	bool is_limited;
-	terminal_init(&terminal, out);
+	terminal_init(&terminal, shown_on);
+	terminal.out = out;
 	struct screen screen = {.report = report,
 		.terminal = &terminal,
 		.width = terminal.width ? terminal.width : 100};
@@ -606,7 +631,7 @@ void report_text(const struct report *report, FILE *out)
 	print_foot(&screen, means);
 	if (has_trust && !is_limited)
 		print_trust(&screen, trust, false);
-	if (report->run->step_count)
+	if (report->run->step_count && strcmp(report->run->path, RUN_LIVE))
 		say(&screen, "Next", "brick explain %s", report->run->path);
 }
 
