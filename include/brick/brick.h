@@ -21,8 +21,8 @@
  * - Pairs: init/fini (your storage), create/destroy, open/close, begin/end (work that is timed),
  *   start/stop (sessions, timers). Functions that end something accept NULL.
  * - A pointer that is NULL gives -EINVAL, or nothing is done, where that costs nothing: sized
- *   structs, devices, timers, queues, handles, recordings and names. brick_record_sample(), launches,
- *   tiles, tensors and the graph's calls take none: they do not look.
+ *   structs, devices, timers, queues, handles, recordings and names. brick_record_sample(),
+ * launches, tiles, tensors and the graph's calls take none: they do not look.
  */
 #ifndef BRICK_BRICK_H
 #define BRICK_BRICK_H

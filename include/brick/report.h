@@ -60,8 +60,9 @@ struct brick_report_options {
 /*
  * Write an answer. options may be NULL. -EINVAL: format, size, by or columns. -E2BIG: fields that
  * are not known. -ENOENT: no session ran. -ENOMEM; BRICK_EFORMAT and others: the recording cannot
- * be read. -EIO: `out` took not all of it. BRICK_ENOTRECORDED, once it is written: the session keeps
- * statistics only, which tell no layers, phases and steps. Nothing is held while `out` takes it.
+ * be read. -EIO: `out` took not all of it. BRICK_ENOTRECORDED, once it is written: the session
+ * keeps statistics only, which tell no layers, phases and steps. Nothing is held while `out` takes
+ * it.
  */
 BRICK_API int brick_report_write(
 	FILE *out, enum brick_report_format format, const struct brick_report_options *options);

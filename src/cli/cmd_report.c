@@ -215,7 +215,7 @@ static void print(const struct report *report, const struct options *options)
 		report_whole_text(report, stdout);
 	} else {
 		input_tell_unfinished(report->run);
-		report_text(report, stdout, stdout);
+		report_text(report, stdout);
 	}
 	if (options->budget && !options->json)
 		report_budget_text(report->budget, stdout);

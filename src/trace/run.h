@@ -295,7 +295,7 @@ struct run {
 	bool is_scattered;  /* steps between those that are here were left out */
 	/* of sessions that keep nothing but statistics: samples are of open bricks only */
 	bool has_statistics_only;
-	bool is_live; /* of sessions that run, or of what one held at its end */
+	bool is_live;	/* of sessions that run, or of what one held at its end */
 	char **command; /* NULL-terminated; of the recorder's command line */
 	char *host, *cpu;
 	char *version; /* of the Brick that recorded it; NULL: not known */

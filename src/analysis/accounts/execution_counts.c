@@ -268,8 +268,8 @@ static int on_queue_end(void *context, uint32_t number)
 	struct execution_counts *e = context;
 	const struct run_lane *lane = &e->run->lanes[number];
 
-	e->devices_lost |= !e->run->complete || e->run->has_statistics_only || !lane->stats || lane->ledger.dropped ||
-			   e->run->processes[lane->process].ledger.dropped;
+	e->devices_lost |= !e->run->complete || e->run->has_statistics_only || !lane->stats ||
+			   lane->ledger.dropped || e->run->processes[lane->process].ledger.dropped;
 	for (size_t b = 0; b < e->run->brick_count && lane->stats; b++) {
 		e->devices[b].executions += lane->stats[b].count;
 		e->devices[b].total_ns += lane->stats[b].total_ns;

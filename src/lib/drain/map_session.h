@@ -64,7 +64,7 @@ struct drain_map {
 	int fd;
 	dev_t device; /* of the file that fd was opened for */
 	ino_t inode;
-	bool view; /* only looked at: mapped read-only, and nothing is consumed */
+	bool view;	    /* only looked at: mapped read-only, and nothing is consumed */
 	bool view_has_code; /* its sources are emitted, too */
 	const struct drain_guard *guard;
 	uint32_t page_lost; /* by the guard: a page was gone and has been replaced */

@@ -17,10 +17,9 @@
 /* No session has this serial number: a thread without a lane is in none. It is not 0, which is
  * what brick__on is while nothing records. */
 #define BRICK__NO_SERIAL UINT32_MAX
-#define BRICK__NO_THREAD                                               \
-	{                                                              \
-		.serial = BRICK__NO_SERIAL, .span = BRICK__NO_SPAN,    \
-		.frame = &brick__taken                                 \
+#define BRICK__NO_THREAD                                                                   \
+	{                                                                                  \
+		.serial = BRICK__NO_SERIAL, .span = BRICK__NO_SPAN, .frame = &brick__taken \
 	}
 
 /* In place of a frame: no fast half begins a brick here, or ends one. */

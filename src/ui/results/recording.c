@@ -35,7 +35,9 @@ int brick_recording_open(
 {
 	struct load_error error = {0};
 	struct brick_recording *recording = calloc(1, sizeof(*recording));
-	int rc = !out || !path ? -EINVAL : recording ? run_load(&recording->run, path, &error) : -ENOMEM;
+	int rc = !out || !path ? -EINVAL
+		 : recording   ? run_load(&recording->run, path, &error)
+			       : -ENOMEM;
 
 	if (!rc) {
 		*out = recording;

@@ -159,7 +159,7 @@ static int make_text(struct answer *answer, enum brick_report_format format,
 		return -ENOMEM;
 	text_error(); /* of an earlier answer */
 	if (format == BRICK_REPORT_TEXT)
-		report_text(report, out, shown_on);
+		report_text_for(report, out, shown_on);
 	else if (format == BRICK_REPORT_CSV)
 		report_csv(report, out);
 	else
@@ -206,8 +206,8 @@ static int find_answer(struct answer *answer, FILE *shown_on, enum brick_report_
 {
 	HOLD_UNCANCELLED(&lock);
 	SCOPED_BY(source_fini) struct source source = {0};
-	int error = options->file ? load(&source.run, options->file)
-				  : open_source(&source, SIZE_MAX);
+	int error =
+		options->file ? load(&source.run, options->file) : open_source(&source, SIZE_MAX);
 	return error ? error : make_answer(answer, shown_on, format, options, source.run);
 }
 

@@ -118,18 +118,12 @@ static void get_device_count(
 	value->number = row->device_count;
 }
 
-static void get_device_ns(
-	const struct report *report, const struct summary_row *row, struct report_value *value)
-{
-	value->number = row->device_ns;
-}
-
 /* Of single executions, which may overlap; DEVICE has the time with at least one. */
 static void get_device_total(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	value->number = row->avg_ns != ANALYSIS_UNKNOWN ? row->avg_ns * row->device_count
-							: row->device_ns;
+	value->number =
+		row->avg_ns != ANALYSIS_UNKNOWN ? row->avg_ns * row->device_count : row->device_ns;
 }
 
 static void get_device_share(

@@ -307,7 +307,8 @@ static void print_nothing(const struct report *report, const struct terminal *te
 		paragraph(terminal, 0, "", "Nothing was recorded so far.");
 	else if (report->run->has_statistics_only)
 		paragraph(terminal, 0, "",
-			"The session keeps statistics only, which tell no layers, phases and steps. "
+			"The session keeps statistics only, which tell no layers, phases and "
+			"steps. "
 			"With ring_records, an output or brick_session_graph_set() it keeps "
 			"executions, too.");
 	else
@@ -600,7 +601,7 @@ static size_t lines_of_head(const struct screen *screen, const struct report_hea
 	return lines;
 }
 
-void report_text(const struct report *report, FILE *out, FILE *shown_on)
+void report_text_for(const struct report *report, FILE *out, FILE *shown_on)
 {
 	struct terminal terminal;
 	bool is_limited;
@@ -631,8 +632,14 @@ void report_text(const struct report *report, FILE *out, FILE *shown_on)
 	print_foot(&screen, means);
 	if (has_trust && !is_limited)
 		print_trust(&screen, trust, false);
-	if (report->run->step_count && strcmp(report->run->path, RUN_LIVE))
+	if (report->run->step_count &&
+		!(report->run->is_live && !strcmp(report->run->path, RUN_LIVE)))
 		say(&screen, "Next", "brick explain %s", report->run->path);
+}
+
+void report_text(const struct report *report, FILE *out)
+{
+	report_text_for(report, out, out);
 }
 
 void report_whole_text(const struct report *report, FILE *out)

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include "ui/text/report.h"
 
-/*
- * The first screen: at most 40 lines unless somebody chose rows. shown_on: the stream whose width
- * and colours it has.
- */
-void report_text(const struct report *report, FILE *out, FILE *shown_on);
+/* The first screen: at most 40 lines unless somebody chose rows. */
+void report_text(const struct report *report, FILE *out);
+
+/* The same with the width and colours of another stream. */
+void report_text_for(const struct report *report, FILE *out, FILE *shown_on);
 
 /* All rows, columns and notes. */
 void report_whole_text(const struct report *report, FILE *out);
