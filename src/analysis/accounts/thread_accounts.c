@@ -387,11 +387,7 @@ static const struct run_stat *exact_stat(
 	if (!lane->stats || brick >= t->run->brick_count || t->only != SUMMARY_ALL_PHASES)
 		return NULL;
 	const struct run_stat *stat = &lane->stats[brick];
-	const struct summary_sums *sampled = &t->lane_bricks[brick];
-	if (!t->run->complete && stat->count < sampled->count)
-		return NULL;
-	/* told to the ns, which ticks are not */
-	if (stat->count == sampled->count && sampled->sources == 1u << BRICK_SOURCE_REPORTED)
+	if (!t->run->complete && stat->count < t->lane_bricks[brick].count)
 		return NULL;
 	return stat;
 }
@@ -433,10 +429,17 @@ static void merge_lane(struct thread_accounts *t, const struct run_lane *lane)
 			sums_add(&t->bricks[b], sampled);
 			continue;
 		}
-		sums_add_exact(&t->bricks[b], sampled, stat);
+		struct run_stat own = *stat;
+		if (stat->count == sampled->count &&
+			sampled->sources == 1u << BRICK_SOURCE_REPORTED) { /* told to the ns */
+			own.total_ns = own.self_ns = sampled->total_ns;
+			own.min_ns = sampled->min_ns;
+			own.max_ns = sampled->max_ns;
+		}
+		sums_add_exact(&t->bricks[b], sampled, &own);
 		if (t->index->kinds[b] == BRICK_KIND_WORK ||
 			t->index->kinds[b] == BRICK_KIND_OVERHEAD)
-			sums_add_stat(&exact, stat, sampled->open_ns);
+			sums_add_stat(&exact, &own, sampled->open_ns);
 	}
 	if (t->groups->by != SUMMARY_BY_THREAD || t->only != SUMMARY_ALL_PHASES || !lane->stats ||
 		(!t->run->complete && !t->run->has_statistics_only))

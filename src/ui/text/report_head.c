@@ -94,11 +94,27 @@ static void add_backends(char **text, const struct run *run)
 			strchr(devices[k], ' ') ? strchr(devices[k], ' ') + 1 : devices[k]);
 }
 
+/* Where no engine names its backends: those of the devices' queues. */
+static void add_queue_backends(char **text, const struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++) {
+		const char *name = run->lanes[i].backend;
+		bool is_new = run->lanes[i].kind == BRICK_LANE_QUEUE && name && *name &&
+			      strcmp(name, BRICK_HOST_BACKEND) != 0;
+		for (size_t k = 0; k < i && is_new; k++)
+			is_new = !run->lanes[k].backend || strcmp(run->lanes[k].backend, name) != 0;
+		if (is_new)
+			text_append(text, " and ", "%s", name);
+	}
+}
+
 static char *machine_text(const struct run *run)
 {
 	char *text = NULL;
 
 	add_backends(&text, run);
+	if (!text)
+		add_queue_backends(&text, run);
 	text_append(&text, " on ", "%s", run->cpu ? run->cpu : "an unknown CPU");
 	if (run->cpus)
 		text_append(&text, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
