@@ -67,6 +67,13 @@ struct brick_report_options {
 BRICK_API int brick_report_write(
 	FILE *out, enum brick_report_format format, const struct brick_report_options *options);
 
+/*
+ * Write what the session holds now as a recording of its own, as often as wanted: its newest
+ * records (all that its rings hold), its totals. The session goes on. -ENOENT: none runs. -EINVAL:
+ * no path. -EBUSY: the session's own output. -errno: the file cannot be written.
+ */
+BRICK_API int brick_session_save(const char *path);
+
 /* The session in numbers. Times in ns; negative rates and shares: not known. */
 struct brick_summary {
 	size_t size;		 /* sizeof(struct brick_summary) */

@@ -294,6 +294,27 @@ static void idling(void)
 	assert(!brick_session_stop());
 }
 
+/* Again and again, while it goes on. */
+static void saved(const char *path, const char *output)
+{
+	struct brick_report_options o = BRICK_REPORT_OPTIONS_INIT;
+
+	assert(brick_session_save(path) == -ENOENT);
+	start(output, 4096);
+	o.file = path;
+	o.columns = "count";
+	for (int i = 1; i <= 2; i++) {
+		char expected[32];
+		run_steps();
+		assert(!brick_session_save(path));
+		snprintf(expected, sizeof(expected), "RmsNorm,Norm,cpu,tsc,%d,", 3 * i);
+		has(report(BRICK_REPORT_CSV, &o, 0), expected, true);
+	}
+	assert(brick_session_save("") == -EINVAL);
+	assert(!output || brick_session_save(output) == -EBUSY);
+	assert(!brick_session_stop());
+}
+
 static int ends[2];
 
 static void *write_for_nobody(void *unused)
@@ -371,6 +392,8 @@ int main(int count, char **arguments)
 	graph_on_and_off();
 	told_from_elsewhere(path[2]);
 	idling();
+	saved(path[0], NULL);
+	saved(path[0], path[1]);
 	slow_reader();
 	callback_asks();
 	return 0;

@@ -229,26 +229,34 @@ static int keep(void *context, const void *data, size_t bytes)
 	return array_append(&recording->bytes, (const uint8_t *)data, bytes);
 }
 
-/* A recording in memory, and what it loads as. */
-static int build(
-	struct run **out, const struct snapshot *s, const struct snapshot_part *parts, size_t count)
+/* A recording of what was looked at. */
+static int write_recording(const struct snapshot *s, const struct snapshot_part *parts,
+	size_t count, live_output_fn output, void *context)
 {
 	struct drain_title title;
 	struct trace_writer_options options = drain_title(parts[0].drain, &title, NULL);
-	struct recording recording = {0};
 	struct trace_writer *w;
-	struct load_error why;
 
-	options.output = keep;
-	options.output_context = &recording;
+	options.output = output;
+	options.output_context = context;
 	int error = trace_writer_create(&w, &options);
 	if (error)
 		return error;
 	error = emit(trace_writer_sink(w), s, parts, count);
-	if (error)
-		trace_writer_abandon(w);
-	else
-		error = trace_writer_finish(w);
+	if (!error)
+		return trace_writer_finish(w);
+	trace_writer_abandon(w);
+	return error;
+}
+
+/* What it loads as. */
+static int build(
+	struct run **out, const struct snapshot *s, const struct snapshot_part *parts, size_t count)
+{
+	struct recording recording = {0};
+	struct load_error why;
+
+	int error = write_recording(s, parts, count, keep, &recording);
 	if (!error)
 		error = run_load_memory(
 			out, recording.bytes.items, recording.bytes.count, RUN_LIVE, &why);
@@ -314,6 +322,17 @@ int live_snapshot(struct run **out, const struct snapshot_part *parts, size_t co
 		adjust(*out, parts, count);
 		*whole = s.whole;
 	}
+	fini(&s);
+	return error;
+}
+
+int live_snapshot_write(const struct snapshot_part *part, live_output_fn output, void *context)
+{
+	struct snapshot s = {0};
+	int error = peek_all(&s, part, 1, SIZE_MAX);
+
+	if (!error)
+		error = write_recording(&s, part, 1, output, context);
 	fini(&s);
 	return error;
 }

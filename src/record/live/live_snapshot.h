@@ -24,6 +24,10 @@ struct snapshot_part {
 int live_snapshot(struct run **out, const struct snapshot_part *parts, size_t count,
 	size_t capacity, int *whole);
 
+/* The same as a recording; `output` gets its bytes, and returns 0 or an error that ends it. */
+typedef int (*live_output_fn)(void *context, const void *data, size_t bytes);
+int live_snapshot_write(const struct snapshot_part *part, live_output_fn output, void *context);
+
 /*
  * A run less an earlier look at the same sessions. Exact statistics and histograms become those
  * since `base`; the shortest and longest executions are not known then. Losses stay as they are.

@@ -18,6 +18,7 @@
 #include "brick/abi/session_view.h"
 #include "brick/error.h"
 #include "brick/registry.h"
+#include "lib/writer/part_file.h"
 #include "record/live/live_snapshot.h"
 #include "trace/load.h"
 #include "trace/run.h"
@@ -230,6 +231,51 @@ int brick_report_write(
 	if (answer.bytes && (fwrite(text, 1, answer.bytes, out) < answer.bytes || fflush(out)))
 		return -EIO;
 	return ferror(out) ? -EIO : error;
+}
+
+static int append(void *file, const void *data, size_t bytes)
+{
+	return part_file_write(file, data, bytes);
+}
+
+/* The session in fd, as a recording of its own. */
+static int save(const char *path, int fd)
+{
+	struct snapshot_part part = {.end = DRAIN_END_CLOSED};
+	struct part_file *file;
+	const char *why;
+	int error = drain_open_view(&part.drain, fd, NULL, &why);
+
+	if (error)
+		return error;
+	drain_view_code(part.drain);
+	part.end_ticks = drain_ticks(part.drain);
+	error = part_file_open(&file, path);
+	if (!error) {
+		error = live_snapshot_write(&part, append, file);
+		if (!error)
+			error = part_file_finish(file);
+		else
+			part_file_remove(file);
+	}
+	drain_close(part.drain);
+	return error;
+}
+
+int brick_session_save(const char *path)
+{
+	struct brick__session_output output;
+	KEEP_ERRNO();
+
+	if (!path || !*path)
+		return -EINVAL;
+	HOLD_UNCANCELLED(&lock);
+	int fd = brick__session_view(&output);
+	if (fd < 0)
+		return fd;
+	int error = save(path, fd);
+	close(fd);
+	return error;
 }
 
 static double rate(double count, uint64_t ns)
