@@ -330,13 +330,15 @@ static void on_sample(void *context, const struct walk_frame *frame, unsigned de
 
 /* Counts a reported duration in no layer or wall time: when it was is not known, only when it was
  * told. */
-static void count_reported(struct thread_accounts *t, uint32_t brick, uint64_t ns)
+static void count_reported(struct thread_accounts *t, uint32_t brick, uint64_t ns, bool has_part)
 {
 	struct summary_sums *sums = &t->lane_bricks[brick];
 	sums_duration(sums, ns);
 	sums->total_ns += ns;
 	sums->self_ns += ns;
 	sums_source(sums, BRICK_SOURCE_REPORTED);
+	if (has_part) /* which hands these over in the end */
+		return;
 	t->category_total_ns[t->run->bricks[brick].category] += ns;
 	count_histogram(t, brick, ns);
 }
@@ -365,15 +367,16 @@ static void count_all_reported(struct thread_accounts *t)
 {
 	struct told told = {.step = RUN_NONE};
 
+	if (t->counted_by_parts == UINT32_MAX) /* by one that ended before */
+		return;
 	for (size_t i = 0; t->executions->has_reported && i < t->run->point_count; i++) {
 		const struct run_point *p = &t->run->points[i];
 		if (p->kind != RUN_POINT_REPORTED || p->lane != t->lane)
 			continue;
 		uint32_t phase = phase_told(t, &told, p->ns);
-		bool is_asked = t->only == SUMMARY_ALL_PHASES ? !(t->counted_by_parts >> phase & 1)
-							      : phase == (uint32_t)t->only;
-		if (is_asked)
-			count_reported(t, p->brick, number_of_double(p->value));
+		if (t->only == SUMMARY_ALL_PHASES || phase == (uint32_t)t->only)
+			count_reported(t, p->brick, number_of_double(p->value),
+				t->counted_by_parts >> phase & 1);
 	}
 }
 
