@@ -474,15 +474,6 @@ static int add_points(struct maker *m, int phase)
 	return 0;
 }
 
-const struct compare_row *compare_find(
-	const struct compare *compare, int phase, enum compare_measure measure)
-{
-	for (size_t i = 0; i < compare->row_count; i++)
-		if (compare->rows[i].phase == phase && compare->rows[i].measure == measure)
-			return &compare->rows[i];
-	return NULL;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
 	const struct compare_row *x = a, *y = b;

@@ -30,6 +30,15 @@ static const struct place {
 	{COMPARE_BY_MIXED, COMPARE_ELAPSED, STEP_MIXED},
 };
 
+const struct compare_row *compare_find(
+	const struct compare *compare, int phase, enum compare_measure measure)
+{
+	for (size_t i = 0; i < compare->row_count; i++)
+		if (compare->rows[i].phase == phase && compare->rows[i].measure == measure)
+			return &compare->rows[i];
+	return NULL;
+}
+
 size_t compare_order(const struct compare_row *row)
 {
 	for (size_t i = 0; i < COMPARE_PLACES && !row->name; i++)
@@ -46,7 +55,7 @@ static const struct compare_row *row_at(const struct compare *c, size_t place)
 	return row && !isnan(row->difference.effect) ? row : NULL;
 }
 
-/* Who has the program print a number asks for that number. */
+/* A user that has the program print a number asks for that number. */
 static enum compare_metric metric_of(const struct compare *c, enum compare_metric metric)
 {
 	return metric == COMPARE_BY_DEFAULT && row_at(c, 0) ? COMPARE_BY_PRINTED : metric;
