@@ -109,35 +109,12 @@ struct metrics {
 	bool failed; /* for lack of memory */
 };
 
-/*
- * The bounds to write. Numbers of a whole recording do not change any more: of its buckets without
- * executions only the one below all others is needed.
- */
-struct bounds_range {
-	unsigned first, end;
-};
-
-static struct bounds_range range_of(
-	const struct metrics *m, const uint64_t *below, unsigned bounds, uint64_t count)
-{
-	struct bounds_range range = {0, bounds};
-
-	if (m->live || m->is_session)
-		return range;
-	while (range.first + 1 < bounds && !below[range.first + 1])
-		range.first++;
-	while (range.end > range.first + 1 && below[range.end - 2] == count)
-		range.end--;
-	return range;
-}
-
 static void put_histogram(struct metrics *m, const char *name, const char *labels,
 	const struct bounds *bounds, const uint64_t *below, uint64_t count, uint64_t sum_ns)
 {
-	struct bounds_range range = range_of(m, below, bounds->count, count);
 	FILE *out = m->out;
 
-	for (unsigned i = range.first; i < range.end; i++)
+	for (unsigned i = 0; i < bounds->count; i++)
 		fprintf(out, "%s_bucket{%s,le=\"%.12g\"} %llu\n", name, labels,
 			seconds(bounds->ns[i]), (unsigned long long)below[i]);
 	fprintf(out, "%s_bucket{%s,le=\"+Inf\"} %llu\n", name, labels, (unsigned long long)count);
@@ -294,28 +271,27 @@ static void put_exemplar(struct metrics *m, const struct latency_example *e)
 		seconds(m->run->start_unix_ns + (e->ns - m->run->start_ns)));
 }
 
-static void put_series(struct metrics *m, const char *name, const char *labels,
-	const struct latency_family *family, const struct latency_series *s)
-{
-	uint64_t below[BOUNDS_MAX], sum = 0;
+/* Bounds to write, of a family's. */
+struct bounds_range {
+	unsigned first, end;
+};
 
-	for (unsigned i = 0; i < family->bound_count; i++) {
-		sum += s->counts[i];
-		below[i] = sum;
-	}
-	struct bounds_range range = {0, family->bound_count};
-	if (family == &m->latencies->of[LATENCY_STEP]) /* others have the bounds of a convention */
-		range = range_of(m, below, family->bound_count, s->count);
-	for (unsigned i = range.first; i <= family->bound_count; i++) {
-		if (i == range.end)
-			i = family->bound_count; /* +Inf */
+static void put_series(struct metrics *m, const char *name, const char *labels,
+	const struct latency_family *family, const struct latency_series *s,
+	struct bounds_range range)
+{
+	uint64_t below = 0;
+
+	for (unsigned i = 0; i <= family->bound_count; i++) {
+		below += s->counts[i];
+		if (i < range.first || (i >= range.end && i < family->bound_count))
+			continue;
 		fprintf(m->out, "%s_bucket{%s%sle=\"", name, labels, *labels ? "," : "");
 		if (i < family->bound_count)
 			fprintf(m->out, "%.12g", seconds(family->bounds_ns[i]));
 		else
 			fputs("+Inf", m->out);
-		fprintf(m->out, "\"} %llu",
-			(unsigned long long)(i < family->bound_count ? below[i] : s->count));
+		fprintf(m->out, "\"} %llu", (unsigned long long)below);
 		if (s->counts[i])
 			put_exemplar(m, &s->examples[i]);
 		fputc('\n', m->out);
@@ -347,10 +323,37 @@ static char *labels_text(struct metrics *m, size_t count, const char *const (*la
 	return made;
 }
 
+/*
+ * Numbers of a whole recording do not change any more: buckets below and above all steps are left
+ * out. All series have the same ones, as they may be added up.
+ */
+static struct bounds_range range_of_steps(struct metrics *m)
+{
+	const struct latency_family *family = &m->latencies->of[LATENCY_STEP];
+	struct bounds_range all = {0, family->bound_count}, range = {family->bound_count, 0};
+
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		if (counted(m->run, phase).count >
+			m->page->report.summary->steps.phases[phase].count)
+			return all;
+	if (m->live || m->is_session)
+		return all;
+	for (size_t k = 0; k < family->count; k++)
+		for (unsigned i = 0; i < family->bound_count; i++) {
+			if (!family->series[k].counts[i])
+				continue;
+			range.first = i < range.first ? i : range.first;
+			range.end = i + 1 > range.end ? i + 1 : range.end;
+		}
+	range.first -= range.first > 0;
+	return range;
+}
+
 static void put_steps(struct metrics *m)
 {
 	const struct latency_family *family = &m->latencies->of[LATENCY_STEP];
 	struct bounds bounds = {.count = family->bound_count};
+	struct bounds_range range = range_of_steps(m);
 
 	memcpy(bounds.ns, family->bounds_ns, family->bound_count * sizeof(*bounds.ns));
 	put_family(m->out, "brick_step_seconds", "histogram", "seconds",
@@ -365,7 +368,7 @@ static void put_steps(struct metrics *m)
 			SCOPED char *labels = labels_text(m, 2,
 				(const char *const[][2]){{"phase", name}, {"model", s->model}});
 			if (s->phase == phase && labels)
-				put_series(m, "brick_step_seconds", labels, family, s);
+				put_series(m, "brick_step_seconds", labels, family, s, range);
 		}
 	}
 }
@@ -401,7 +404,8 @@ static void put_requests(struct metrics *m)
 					{"gen_ai_provider_name", m->otlp->provider},
 					{"gen_ai_request_model", s->model}});
 			if (labels)
-				put_series(m, families[k].name, labels, family, s);
+				put_series(m, families[k].name, labels, family, s,
+					(struct bounds_range){0, family->bound_count});
 		}
 	}
 }
