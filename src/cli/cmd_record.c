@@ -585,6 +585,11 @@ static void print_losses(const struct recorder_result *r)
 			"brick: %u %s ended by _exit() or a signal; what was recorded until then "
 			"is there\n",
 			r->dead, plural(r->dead, "process", "processes"));
+	if (r->left_behind && r->processes)
+		fprintf(stderr,
+			"brick: process %d, which it left behind, goes on and has recorded nothing "
+			"so far (--wait waits for it)\n",
+			r->left_behind);
 	if (r->outlived)
 		fprintf(stderr,
 			"brick: %u %s still running; recorded until now (--wait waits for them)\n",

@@ -45,8 +45,9 @@ enum process_is process_is_under(pid_t pid, const char *directory);
 int process_own_tids(struct hashmap *own_of, pid_t process);
 
 /*
- * A process that the program has started, that outlives it and has recorded nothing so far: a
- * server put into the background by a script reads its model for seconds before its first brick.
+ * A process that the program has started, that outlives it and has no session now: a server
+ * put into the background by a script reads its model for seconds before its first brick, and the
+ * child that a launcher leaves as a daemon has none before its own.
  * Its pid, 0: there is none. `directory` is that of the sessions; `but` and we ourselves do not
  * count. `held` keeps it from call to call; its pid is 0 at first.
  */

@@ -255,9 +255,9 @@ static bool is_over(struct recorder *r, uint64_t now_ns)
 	if (!r->ended_ns)
 		return false;
 	int left = (int)watch_live(r->watch);
-	if (!left && !watch_totals(r->watch).processes)
-		left = r->result->left_behind =
-			process_find_straggler(&r->straggler, r->dir.path, r->keeper.pid);
+	r->result->left_behind =
+		left ? 0 : process_find_straggler(&r->straggler, r->dir.path, r->keeper.pid);
+	left |= r->result->left_behind;
 	return !left || r->interrupted || (!r->options->wait && now_ns - r->ended_ns >= OUTLIVE_NS);
 }
 

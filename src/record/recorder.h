@@ -34,7 +34,7 @@ struct recorder_result {
 	uint64_t wall_ns; /* of the program */
 	uint64_t bytes;
 	uint32_t processes, lost, dead, outlived;
-	int left_behind; /* a process that goes on where none has recorded anything; 0: none */
+	int left_behind; /* a process that goes on and has recorded nothing so far; 0: none */
 	uint64_t records, samples, steps, threads, dropped;
 	uint64_t without_lane; /* records of threads that could have no ring */
 	uint64_t refused_processes, refused_records; /* that could have no session */

@@ -71,6 +71,16 @@ def handlers():
         counted(*what, bricks=4 * BRICKS, program=HOSTS)  # the one that it left never began
 
 
+def daemons():
+    """What a launcher with bricks leaves behind is waited for, and said where it is not."""
+    for ms, options in ("0", []), ("300", []), ("300", ["--wait"]), ("3000", ["--wait"]):
+        counted("daemon", ms, bricks=2 * BRICKS, program=HOSTS, options=options)
+    with Scratch() as scratch:
+        run = record(scratch.file("daemon.pftrace"), HOSTS, "daemon", "10000")
+        same(told(scratch.file("daemon.pftrace"))[0], BRICKS, "a daemon that sleeps: bricks so far")
+        check(b"which it left behind, goes on" in run.stderr, "it is not said that one still runs:", run.stderr)
+
+
 def counters():
     """Without the CPU's counter nothing is timed, and the program goes on."""
     if platform.machine() != "x86_64":
@@ -95,7 +105,7 @@ def places():
     both("bricks", bricks=4 * BRICKS, before=gone)
 
 
-for test in children, programs, descriptors, limits, handlers, counters, places:
+for test in children, programs, descriptors, limits, handlers, daemons, counters, places:
     test()
     print(test.__name__)
 same(sessions(), set(), "session directories left")

@@ -22,6 +22,7 @@
  * a child and on each of 4 threads churn              500 threads that come and go, with 1000
  * bricks each locked             locks its memory, with what is still to come, then 1000 bricks
  *
+ *   daemon MS          1000 bricks, then ends and leaves a process behind, which has 1000 after MS
  *   timeout [FILE]     a handler leaves its first brick, or the start of a recording in FILE, by
  *                      siglongjmp(); then 1000 bricks on each of 4 threads
  *   without HOW        1000 bricks, then the kernel stops it where it reads the CPU's counter, or
@@ -388,6 +389,23 @@ static int locked(void)
 	return locked_kb() - before < 2048 ? 0 : 9;
 }
 
+/* A launcher with bricks of its own, whose child goes on without it. */
+static int daemon_of(const char *ms)
+{
+	some_bricks(BRICKS);
+	pid_t child = fork();
+	if (child)
+		return child > 0 ? 0 : 8;
+	setsid();
+	if (fork())
+		_exit(0);
+	fclose(stdout);
+	fclose(stderr);
+	usleep((useconds_t)atoi(ms) * 1000);
+	some_bricks(BRICKS);
+	_exit(0);
+}
+
 static sigjmp_buf out_of_work;
 static int is_late;
 
@@ -478,6 +496,8 @@ static int run(const char *what, const char *how, const char *path)
 		return signals();
 	if (!strcmp(what, "churn"))
 		return churn();
+	if (!strcmp(what, "daemon"))
+		return daemon_of(how);
 	if (!strcmp(what, "timeout"))
 		return timeout(how);
 	if (!strcmp(what, "without"))
