@@ -177,9 +177,10 @@ static bool text_says(const struct program_text *t, const char *name, bool is_mo
 	return false;
 }
 
-static char *linked(const struct program_files *files, const char *library)
+/* Among the files up to there. */
+static char *linked(const struct program_files *files, const char *library, size_t count)
 {
-	for (size_t i = 0; i < files->paths.count; i++)
+	for (size_t i = 0; i < count; i++)
 		if (path_is_called(files->paths.items[i], library))
 			return xasprintf("%s %s",
 				files->is_process ? "the process has loaded"
@@ -205,11 +206,13 @@ static char *reason_for(const struct program_files *files, const struct attacher
 	char *why = NULL;
 
 	for (const char *const *name = a->libraries; name && *name && !why; name++)
-		why = linked(files, *name);
+		why = linked(files, *name, files->own);
 	for (const char *const *name = a->libraries; name && *name && !why; name++)
 		why = said(files, *name, false);
 	for (const char *const *name = a->modules; name && *name && !why; name++)
 		why = said(files, *name, true);
+	for (const char *const *name = a->libraries; name && *name && !why; name++)
+		why = linked(files, *name, files->paths.count);
 	return why;
 }
 
