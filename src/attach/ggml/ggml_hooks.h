@@ -16,6 +16,7 @@
 #include "attach/rules/ggml_symbols.h"
 #include "brick/export.h"
 #include "lib/sys/interpose.h"
+#include "lib/sys/pass_on.h"
 
 /*
  * The hot path, in front of functions of any prototype (hooks_node.c): every node, on every thread
@@ -37,7 +38,6 @@ void hook_is_empty_from(void);
 typedef uintptr_t word;
 typedef unsigned __int128 word_pair;
 typedef word_pair (*words_fn)(word, word, word, word, word, word);
-typedef word_pair (*eight_words_fn)(word, word, word, word, word, word, word, word);
 
 /*
  * What programs call has names in C, which another library may have, too: its hook stands behind a
@@ -49,30 +49,29 @@ typedef word_pair (*eight_words_fn)(word, word, word, word, word, word, word, wo
 #define HOOK_NAME_IN_CPU(symbol) symbol
 #define HOOK_NAME_IN_DEVICE(symbol) symbol
 
-#define DECLARE_TYPED(id, name)
-#define DECLARE_WORDS(id, name) \
-	BRICK_API word_pair hook_##id(word, word, word, word, word, word) __asm__(name);
+#define DECLARE_TYPED(id)
+#define DECLARE_WORDS(id)                                                                    \
+	word_pair hook_##id(word, word, word, word, word, word, const struct sys_call *call) \
+		__attribute__((visibility("hidden")));
 #define DECLARE_PHASE DECLARE_WORDS
 #define DECLARE_WAIT DECLARE_WORDS
 #define DECLARE_HIDDEN DECLARE_WORDS
-#define DECLARE_STACK(id, name) \
-	BRICK_API word_pair hook_##id(word, word, word, word, word, word, word, word) __asm__(name);
-#define DECLARE_HOOK(kind, id, symbol, library, use, need, phase, gives) \
-	DECLARE_##kind(id, HOOK_NAME_IN_##library(symbol))
+#define DECLARE_STACK DECLARE_WORDS
+#define DECLARE_HOOK(kind, id, symbol, library, use, need, phase, gives) DECLARE_##kind(id)
 
 GGML_SYMBOLS(DECLARE_HOOK)
 
 /*
  * A phase around what a hook stands in front of. All of these hooks are called once or twice a
  * step, from caches that the engine has filled with its weights: what they have in common is here,
- * so that each is a line of code. The six words come first, where they are already.
+ * so that each is a line of code.
  */
-word_pair hook_phase(word a, word b, word c, word d, word e, word f, enum ggml_symbol_id symbol,
-	enum phase phase, const void *caller, const void *frame);
+word_pair hook_phase(enum ggml_symbol_id symbol, enum phase phase, const struct sys_call *call);
 
-#define SIX_WORDS_HOOK(id, phase)                                                 \
-	word_pair hook_##id(word a, word b, word c, word d, word e, word f)       \
-	{                                                                         \
-		return hook_phase(a, b, c, d, e, f, GGML_##id, PHASE_##phase,     \
-			__builtin_return_address(0), __builtin_frame_address(0)); \
+#define PHASE_HOOK(id, phase)                                                                \
+	word_pair hook_##id(                                                                 \
+		word a, word b, word c, word d, word e, word f, const struct sys_call *call) \
+	{                                                                                    \
+		(void)a, (void)b, (void)c, (void)d, (void)e, (void)f;                        \
+		return hook_phase(GGML_##id, PHASE_##phase, call);                           \
 	}

@@ -207,6 +207,18 @@ static void *choose(enum ggml_symbol_id symbol, const void *caller)
 
 GGML_SYMBOLS(PROVE)
 
+/* What programs and engines reach in the place of these functions. */
+#define STUB_TYPED(id, name)
+#define STUB_WORDS(id, name) SYS_HOOKED(name, "hook_" #id);
+#define STUB_PHASE STUB_WORDS
+#define STUB_WAIT STUB_WORDS
+#define STUB_HIDDEN STUB_WORDS
+#define STUB_STACK STUB_WORDS
+#define STUB(kind, id, symbol, library, use, need, phase, gives) \
+	STUB_##kind(id, HOOK_NAME_IN_##library(symbol))
+
+GGML_SYMBOLS(STUB)
+
 /* In the order in which a thread may take them. */
 static pthread_mutex_t *const mutexes[] = {&backend_table_mutex, &known_graphs_mutex,
 	&site_table_mutex, &given_names_mutex, &resolve_mutex, &slots_mutex, &device_nodes_mutex,

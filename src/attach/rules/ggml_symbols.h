@@ -31,13 +31,13 @@ X(TYPED, FUSED_FORWARD, "ggml_compute_forward_rms_norm_mul_fused", CPU, NODES, M
 	"the fused norm") \
 X(TYPED, COMPUTE_FORWARD, "ggml_compute_forward", CPU, NODES, MAY, NONE, \
 	"each node where the hooks above are not there, as before 2025 or link-time optimised") \
-X(TYPED, GRAPH_COMPUTE, "ggml_graph_compute", CPU, GRAPHS, MAY, NONE, "graphs") \
+X(WORDS, GRAPH_COMPUTE, "ggml_graph_compute", CPU, GRAPHS, MAY, NONE, "graphs") \
 X(WORDS, SCHED_ALLOC_GRAPH, "ggml_backend_sched_alloc_graph", LLAMA, PHASES, MAY, NONE, \
 	"allocation") \
 X(PHASE, TENSOR_SET, "ggml_backend_tensor_set", LLAMA, PHASES, MAY, INPUT_COPY, "input copies") \
 X(PHASE, TENSOR_GET_ASYNC, "ggml_backend_tensor_get_async", LLAMA, PHASES, MAY, OUTPUT_COPY, \
 	"output copies") \
-X(TYPED, DECODE, "llama_decode", PROGRAM, STEPS, MAY, NONE, "steps") \
+X(WORDS, DECODE, "llama_decode", PROGRAM, STEPS, MAY, NONE, "steps") \
 X(WORDS, CONTEXT_DECODE, "_ZN13llama_context6decodeERK11llama_batch", LLAMA, STEPS, MAY, NONE, \
 	"steps of callers that look symbols up") \
 X(WORDS, SAMPLER_SAMPLE, "llama_sampler_sample", PROGRAM, PHASES, MAY, SAMPLING, "sampling") \
@@ -47,7 +47,7 @@ X(TYPED, IS_EMPTY, "ggml_is_empty", DEVICE, DEVICES, MAY, NONE, \
 	"which node a device is given next") \
 X(PHASE, TENSOR_COPY, "ggml_backend_tensor_copy", BASE, PHASES, MAY, SPLIT_COPY, NULL) \
 /* Steps. */ \
-X(TYPED, ENCODE, "llama_encode", PROGRAM, STEPS, MAY, NONE, NULL) \
+X(WORDS, ENCODE, "llama_encode", PROGRAM, STEPS, MAY, NONE, NULL) \
 X(WORDS, SET_WARMUP, "llama_set_warmup", PROGRAM, STEPS, MAY, NONE, NULL) \
 X(WORDS, CONTEXT_WARMUP, "_ZN13llama_context10set_warmupEb", LLAMA, STEPS, MAY, NONE, NULL) \
 X(WORDS, MEMORY_SEQ_ADD, "llama_memory_seq_add", PROGRAM, STEPS, MAY, NONE, NULL) \

@@ -24,6 +24,13 @@ struct sys_lead {
 	uintptr_t is_left;    /* `leave` is to be called after it */
 };
 
+/* 1: the address of a result in memory is none of the words. */
+#if defined(__aarch64__)
+#define SYS_HIDES_RESULT 1
+#else
+#define SYS_HIDES_RESULT 0
+#endif
+
 /* A call that has come to a hook. The sixth word is the first of `words` on x86-64. */
 struct sys_call {
 #if defined(__aarch64__)
@@ -39,6 +46,17 @@ struct sys_call {
 /* Calls the function with all that the call came with, and keeps its vector results for it. */
 unsigned __int128 sys_pass_on(const void *function, const struct sys_call *call)
 	__attribute__((visibility("hidden")));
+
+/* The second argument of a call whose first is a word: a structure by value, of 17 bytes or more.
+ */
+static inline const void *sys_second_by_value(const struct sys_call *call)
+{
+#if defined(__aarch64__)
+	return (const void *)call->words[1];
+#else
+	return call->stack;
+#endif
+}
 
 /* Calls a function of up to four words, and leaves all vector registers as they are. */
 uintptr_t sys_keeping(uintptr_t function, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d)

@@ -33,18 +33,19 @@
 static __thread uint32_t scheduled __attribute__((tls_model("initial-exec")));
 
 /* Whatever graph gets its memory now may consist of tensors at the addresses of others. */
-word_pair hook_SCHED_ALLOC_GRAPH(word a, word b, word c, word d, word e, word f)
+word_pair hook_SCHED_ALLOC_GRAPH(
+	word a, word b, word c, word d, word e, word f, const struct sys_call *call)
 {
-	words_fn function = (words_fn)resolve(GGML_SCHED_ALLOC_GRAPH, __builtin_return_address(0));
+	words_fn function = (words_fn)resolve(GGML_SCHED_ALLOC_GRAPH, call->caller);
 	struct phase_scope scope;
 
 	if (!function)
 		return 0;
 	graph_generation_next();
-	whisper_alloc_begin((const void *)a, (const void *)b, __builtin_return_address(0),
-		(uintptr_t)function, __builtin_frame_address(0));
-	phase_begin(&scope, PHASE_GRAPH_ALLOC, __builtin_frame_address(0));
-	word_pair result = function(a, b, c, d, e, f);
+	whisper_alloc_begin(
+		(const void *)a, (const void *)b, call->caller, (uintptr_t)function, call);
+	phase_begin(&scope, PHASE_GRAPH_ALLOC, call);
+	word_pair result = sys_pass_on((const void *)function, call);
 	phase_end(&scope);
 	return result;
 }
@@ -114,15 +115,16 @@ static bool note_backends(void *const *backends, int count, uintptr_t scheduler_
 }
 
 /* (backends, buffer types, number of them, ...): also a good moment to get ready for recording. */
-word_pair hook_SCHED_NEW(word a, word b, word c, word d, word e, word f)
+word_pair hook_SCHED_NEW(
+	word a, word b, word c, word d, word e, word f, const struct sys_call *call)
 {
-	words_fn function = (words_fn)resolve(GGML_SCHED_NEW, __builtin_return_address(0));
+	words_fn function = (words_fn)resolve(GGML_SCHED_NEW, call->caller);
 	struct phase_scope scope;
 
 	if (!function)
 		return 0;
-	phase_begin(&scope, PHASE_GRAPH_ALLOC, __builtin_frame_address(0));
-	word_pair result = function(a, b, c, d, e, f);
+	phase_begin(&scope, PHASE_GRAPH_ALLOC, call);
+	word_pair result = sys_pass_on((const void *)function, call);
 	phase_end(&scope);
 	warm_up_context_made();
 	callback_scheduler_made((void *)(word)result);
@@ -213,13 +215,14 @@ static uint16_t begin_step(
 /* Which graph a scheduler computes on this thread. */
 static __thread word being_scheduled __attribute__((tls_model("initial-exec")));
 
-static word_pair compute_scheduled(words_fn function, const word of[6], const void *frame)
+static word_pair compute_scheduled(
+	words_fn function, word scheduler, word graph, const struct sys_call *call)
 {
 	struct phase_scope step, scope;
-	word scheduler = of[0], graph = of[1], outer = being_scheduled;
+	word outer = being_scheduled;
 	uint64_t begun = node_thread.begun;
 
-	phase_begin_brick(&scope, begin_step(&step, function, (const void *)graph, frame), frame);
+	phase_begin_brick(&scope, begin_step(&step, function, (const void *)graph, call), call);
 	int by_callback = method_is(METHOD_CALLBACK);
 	if (by_callback)
 		callback_compute_begin(
@@ -228,7 +231,7 @@ static word_pair compute_scheduled(words_fn function, const word of[6], const vo
 		callback_compute_plain(set_callback_of(function), (void *)scheduler);
 	being_scheduled = graph;
 	scheduled++;
-	word_pair result = function(scheduler, graph, of[2], of[3], of[4], of[5]);
+	word_pair result = sys_pass_on((const void *)function, call);
 	scheduled--;
 	being_scheduled = outer;
 	if (by_callback)
@@ -242,25 +245,27 @@ static word_pair compute_scheduled(words_fn function, const word of[6], const vo
 	return result;
 }
 
-word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
+word_pair hook_SCHED_COMPUTE(
+	word a, word b, word c, word d, word e, word f, const struct sys_call *call)
 {
-	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE, __builtin_return_address(0));
+	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE, call->caller);
 
 	if (!function)
 		return (word_pair)(word)-1;
 	if (being_scheduled == b)
-		return function(a, b, c, d, e, f);
-	return compute_scheduled(function, (word[]){a, b, c, d, e, f}, __builtin_frame_address(0));
+		return sys_pass_on((const void *)function, call);
+	return compute_scheduled(function, a, b, call);
 }
 
 /* The same, and then it waits; the function above may be inlined into it. */
-word_pair hook_SCHED_COMPUTE_WAIT(word a, word b, word c, word d, word e, word f)
+word_pair hook_SCHED_COMPUTE_WAIT(
+	word a, word b, word c, word d, word e, word f, const struct sys_call *call)
 {
-	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE_WAIT, __builtin_return_address(0));
+	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE_WAIT, call->caller);
 
 	if (!function)
 		return (word_pair)(word)-1;
-	return compute_scheduled(function, (word[]){a, b, c, d, e, f}, __builtin_frame_address(0));
+	return compute_scheduled(function, a, b, call);
 }
 
 /*
@@ -411,10 +416,10 @@ static void begin_backend_step(struct phase_scope *step, const void *backend, wo
 
 /*
  * engine_code: the engine's function for this, which tells which engine it is; function: what is
- * called.
+ * called, with what the call came with; NULL: it came by a backend's table.
  */
 static word_pair compute_on_backend(words_fn engine_code, words_fn function, word backend,
-	word graph, const word rest[4], const void *frame)
+	word graph, const struct sys_call *call, const void *frame)
 {
 	const struct engine *engine;
 	struct phase_scope step, scope;
@@ -429,7 +434,8 @@ static word_pair compute_on_backend(words_fn engine_code, words_fn function, wor
 	on_backend++;
 	word_pair result = is_blas((const void *)backend, engine_code, &engine)
 				   ? compute_blas(engine, function, backend, graph, frame)
-				   : function(backend, graph, rest[0], rest[1], rest[2], rest[3]);
+			   : call ? sys_pass_on((const void *)function, call)
+				  : function(backend, graph, 0, 0, 0, 0);
 	on_backend--;
 	device_graph_end();
 	training_part_end();
@@ -443,16 +449,16 @@ static word_pair compute_on_backend(words_fn engine_code, words_fn function, wor
 /* What a thread's hook below computes on: the table of a backend leads to the other one. */
 static __thread const void *computing __attribute__((tls_model("initial-exec")));
 
-word_pair hook_BACKEND_COMPUTE(word a, word b, word c, word d, word e, word f)
+word_pair hook_BACKEND_COMPUTE(
+	word a, word b, word c, word d, word e, word f, const struct sys_call *call)
 {
-	words_fn function = (words_fn)resolve(GGML_BACKEND_COMPUTE, __builtin_return_address(0));
+	words_fn function = (words_fn)resolve(GGML_BACKEND_COMPUTE, call->caller);
 
 	if (!function)
 		return (word_pair)(word)-1;
 	const void *outer = computing;
 	computing = (const void *)a;
-	word_pair result = compute_on_backend(
-		function, function, a, b, (word[]){c, d, e, f}, __builtin_frame_address(0));
+	word_pair result = compute_on_backend(function, function, a, b, call, call);
 	computing = outer;
 	return result;
 }
@@ -465,13 +471,10 @@ static word_pair compute_from_table(word a, word b, word c, word d, word e, word
 		return (word_pair)(word)-1;
 	if (computing == (const void *)a)
 		return function(a, b, c, d, e, f);
-	return compute_on_backend(
-		async, function, a, b, (word[]){c, d, e, f}, __builtin_frame_address(0));
+	return compute_on_backend(async, function, a, b, NULL, __builtin_frame_address(0));
 }
 
-typedef int (*graph_compute_fn)(void *graph, void *plan);
-
-static int compute(graph_compute_fn function, void *graph, void *plan, const void *frame)
+static word_pair compute(const void *function, const void *graph, const struct sys_call *call)
 {
 	struct phase_scope step, scope;
 	struct graph_scope outer;
@@ -479,15 +482,15 @@ static int compute(graph_compute_fn function, void *graph, void *plan, const voi
 	if (!scheduled)
 		graph_generation_next();
 	uintptr_t code = patched_home((uintptr_t)function);
-	begin_graph_step(&step, engine_at(code), graph, true, frame);
-	phase_begin(&scope, PHASE_GRAPH_COMPUTE, frame);
+	begin_graph_step(&step, engine_at(code), graph, true, call);
+	phase_begin(&scope, PHASE_GRAPH_COMPUTE, call);
 	if (!node_thread_knows(&node_thread, code))
 		(void)node_thread_prepare(&node_thread, code);
 	node_graph_begin(&outer, graph);
 	if (!outer.in_graph)
-		training_part_begin(frame);
+		training_part_begin(call);
 	uint64_t begun = node_thread.begun;
-	int status = function(graph, plan);
+	word_pair status = sys_pass_on(function, call);
 	node_graph_end(&outer, graph);
 	if (!outer.in_graph)
 		training_part_end();
@@ -498,17 +501,17 @@ static int compute(graph_compute_fn function, void *graph, void *plan, const voi
 	return status;
 }
 
-BRICK_API int ggml_graph_compute(void *graph, void *plan);
-int ggml_graph_compute(void *graph, void *plan)
+word_pair hook_GRAPH_COMPUTE(
+	word a, word b, word c, word d, word e, word f, const struct sys_call *call)
 {
-	graph_compute_fn function =
-		(graph_compute_fn)resolve(GGML_GRAPH_COMPUTE, __builtin_return_address(0));
+	const void *function = resolve(GGML_GRAPH_COMPUTE, call->caller);
 
+	(void)c, (void)d, (void)e, (void)f;
 	if (!function)
-		return -1;
+		return (word_pair)(word)-1;
 	if (method_is(METHOD_CALLBACK) && is_engine((uintptr_t)function))
-		callback_part_computed(plan);
+		callback_part_computed((const void *)b);
 	if (!brick_enabled() || phase_is_muted())
-		return function(graph, plan);
-	return compute(function, graph, plan, __builtin_frame_address(0));
+		return sys_pass_on(function, call);
+	return compute(function, (const void *)a, call);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include "attach/ggml/ggml_hooks.h"
 #include "attach/ggml/method.h"
+#include "attach/ggml/nodes/site_table.h"
 #include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/contexts.h"
 #include "attach/ggml/steps/ggml_plain_steps.h"
@@ -19,44 +20,42 @@
 
 #define HOOK_TYPED(id, phase)
 #define HOOK_WORDS(id, phase)
-#define HOOK_HIDDEN(id, phase)
-#define HOOK_STACK(id, phase)
-
-#define HOOK_PHASE SIX_WORDS_HOOK
+#define HOOK_HIDDEN PHASE_HOOK
+#define HOOK_STACK PHASE_HOOK
+#define HOOK_PHASE PHASE_HOOK
 
 /* A backend on the CPU has nothing to wait for, so hook_wait() records no phase for it. */
-#define HOOK_WAIT(id, phase)                                                               \
-	word_pair hook_##id(word a, word b, word c, word d, word e, word f)                \
-	{                                                                                  \
-		return hook_wait(a, b, c, d, e, f, GGML_##id, __builtin_return_address(0), \
-			__builtin_frame_address(0));                                       \
+#define HOOK_WAIT(id, phase)                                                                 \
+	word_pair hook_##id(                                                                 \
+		word a, word b, word c, word d, word e, word f, const struct sys_call *call) \
+	{                                                                                    \
+		(void)a, (void)b, (void)c, (void)d, (void)e, (void)f;                        \
+		return hook_wait(GGML_##id, call);                                           \
 	}
 
-word_pair hook_phase(word a, word b, word c, word d, word e, word f, enum ggml_symbol_id symbol,
-	enum phase phase, const void *caller, const void *frame)
+word_pair hook_phase(enum ggml_symbol_id symbol, enum phase phase, const struct sys_call *call)
 {
-	words_fn function = (words_fn)resolve(symbol, caller);
+	const void *function = resolve(symbol, call->caller);
 	struct phase_scope scope;
 
 	if (!function)
 		return 0;
 	if (phase == PHASE_SAMPLING || symbol == GGML_SYNCHRONIZE)
 		contexts_results_read();
-	phase_begin(&scope, phase, frame);
-	word_pair result = function(a, b, c, d, e, f);
+	phase_begin(&scope, phase, call);
+	word_pair result = sys_pass_on(function, call);
 	phase_end(&scope);
 	return result;
 }
 
-static word_pair hook_wait(word a, word b, word c, word d, word e, word f,
-	enum ggml_symbol_id symbol, const void *caller, const void *frame)
+static word_pair hook_wait(enum ggml_symbol_id symbol, const struct sys_call *call)
 {
 	if (!method_cpu_only())
-		return hook_phase(a, b, c, d, e, f, symbol, PHASE_SYNCHRONIZE, caller, frame);
-	words_fn function = (words_fn)resolve(symbol, caller);
+		return hook_phase(symbol, PHASE_SYNCHRONIZE, call);
+	const void *function = resolve(symbol, call->caller);
 	if (symbol == GGML_SYNCHRONIZE)
 		contexts_results_read();
-	return function ? function(a, b, c, d, e, f) : 0;
+	return function ? sys_pass_on(function, call) : 0;
 }
 
 #define HOOK(kind, id, symbol, library, use, need, phase, gives) HOOK_##kind(id, phase)
@@ -101,82 +100,73 @@ static void end(struct evaluation *v, int32_t status)
 	plain_step_after(v->frame);
 }
 
-static word_pair evaluate_member(enum ggml_symbol_id symbol, const void *caller, const void *frame,
-	bool may_decode, word context, word batch)
+static word_pair evaluate_member(enum ggml_symbol_id symbol, bool may_decode, word context,
+	word batch, const struct sys_call *call)
 {
-	words_fn function = (words_fn)resolve(symbol, caller);
+	const void *function = resolve(symbol, call->caller);
 	struct evaluation v;
 
-	v.frame = frame;
+	v.frame = call;
 	if (!function)
 		return (word_pair)(word)-1;
 	/* llama_decode() has most often begun it */
-	if (phase_in_step(frame) || !batch)
-		return function(context, batch, 0, 0, 0, 0);
-	begin(&v, symbol, (const void *)function, may_decode, (const void *)context,
+	if (phase_in_step(call) || !batch)
+		return sys_pass_on(function, call);
+	begin(&v, symbol, function, may_decode, (const void *)context,
 		(const struct batch_head *)batch);
-	word_pair result = function(context, batch, 0, 0, 0, 0);
+	word_pair result = sys_pass_on(function, call);
 	end(&v, (int32_t)(word)result);
 	return result;
 }
 
 #define MEMBER_HOOK(id, may_decode)                                                   \
-	word_pair hook_##id(word context, word batch, word c, word d, word e, word f) \
+	word_pair hook_##id(word context, word batch, word c, word d, word e, word f, \
+		const struct sys_call *call)                                          \
 	{                                                                             \
 		(void)c, (void)d, (void)e, (void)f;                                   \
-		return evaluate_member(GGML_##id, __builtin_return_address(0),        \
-			__builtin_frame_address(0), may_decode, context, batch);      \
+		return evaluate_member(GGML_##id, may_decode, context, batch, call);  \
 	}
 
 MEMBER_HOOK(CONTEXT_DECODE, 1)
 MEMBER_HOOK(CONTEXT_ENCODE, 0)
 
-/*
- * The C functions take their batch by value. The longest batch seen has 72 bytes. A
- * callee with a shorter one ignores the bytes behind it.
- */
-struct batch_value {
-	struct batch_head head;
-	uint64_t rest[2];
-};
-
-typedef int32_t (*batch_fn)(void *context, struct batch_value batch);
-
-static int32_t evaluate_by_value(enum ggml_symbol_id symbol, const void *caller, const void *frame,
-	bool may_decode, void *context, const struct batch_value *batch)
+/* The C functions take their batch by value. */
+static word_pair evaluate_by_value(
+	enum ggml_symbol_id symbol, bool may_decode, word context, const struct sys_call *call)
 {
-	batch_fn function = (batch_fn)resolve(symbol, caller);
+	const void *function = resolve(symbol, call->caller);
 	struct evaluation v;
 
-	v.frame = frame;
+	v.frame = call;
 	if (!function)
-		return -1;
-	begin(&v, symbol, (const void *)function, may_decode, context, &batch->head);
-	int32_t status = function(context, *batch);
-	end(&v, status);
-	return status;
+		return (word_pair)(word)-1;
+	begin(&v, symbol, function, may_decode, (const void *)context, sys_second_by_value(call));
+	word_pair result = sys_pass_on(function, call);
+	end(&v, (int32_t)(word)result);
+	return result;
 }
 
-#define VALUE_HOOK(id, symbol, may_decode)                                            \
-	BRICK_API int32_t hook_##id(void *context, struct batch_value batch) __asm__( \
-		SYS_HOOK(symbol));                                                    \
-	int32_t hook_##id(void *context, struct batch_value batch)                    \
-	{                                                                             \
-		return evaluate_by_value(GGML_##id, __builtin_return_address(0),      \
-			__builtin_frame_address(0), may_decode, context, &batch);     \
+#define VALUE_HOOK(id, may_decode)                                                                 \
+	word_pair hook_##id(                                                                       \
+		word context, word b, word c, word d, word e, word f, const struct sys_call *call) \
+	{                                                                                          \
+		(void)b, (void)c, (void)d, (void)e, (void)f;                                       \
+		return evaluate_by_value(GGML_##id, may_decode, context, call);                    \
 	}
 
-VALUE_HOOK(DECODE, "llama_decode", 1)
-VALUE_HOOK(ENCODE, "llama_encode", 0)
+VALUE_HOOK(DECODE, 1)
+VALUE_HOOK(ENCODE, 0)
 
 /* As with steps, a caller that looks the C function up reaches only the member's hook. */
-#define WARM_UP_HOOK(id)                                                                       \
-	word_pair hook_##id(word context, word on, word c, word d, word e, word f)             \
-	{                                                                                      \
-		words_fn function = (words_fn)resolve(GGML_##id, __builtin_return_address(0)); \
-                                                                                               \
-		warm_up_set((const void *)context, (uint8_t)on != 0);                          \
-		return function ? function(context, on, c, d, e, f) : 0;                       \
+#define WARM_UP_HOOK(id)                                                           \
+	word_pair hook_##id(word context, word on, word c, word d, word e, word f, \
+		const struct sys_call *call)                                       \
+	{                                                                          \
+		const void *function = resolve(GGML_##id, call->caller);           \
+                                                                                   \
+		(void)c, (void)d, (void)e, (void)f;                                \
+		warm_up_set((const void *)context, (uint8_t)on != 0);              \
+		return function ? sys_pass_on(function, call) : 0;                 \
 	}
 
 WARM_UP_HOOK(SET_WARMUP)
@@ -216,27 +206,28 @@ static void tell(enum memory_call call, const struct memory_words *w)
 }
 
 /* A program removes refuted drafts, too: after the last step no batch follows that shows it. */
-static word_pair call_memory(enum ggml_symbol_id symbol, enum memory_call call, const void *caller,
-	const void *frame, const struct memory_words *w)
+static word_pair call_memory(enum ggml_symbol_id symbol, enum memory_call change,
+	const struct memory_words *w, const struct sys_call *call)
 {
-	words_fn function = (words_fn)resolve(symbol, caller);
+	const void *function = resolve(symbol, call->caller);
 	struct phase_scope scope;
 
 	if (!function)
 		return 0;
-	phase_begin(&scope, PHASE_KV_PREPARE, frame);
-	word_pair done = function(w->of, w->b, w->c, w->d, w->e, w->f);
+	phase_begin(&scope, PHASE_KV_PREPARE, call);
+	word_pair done = sys_pass_on(function, call);
 	phase_end(&scope);
-	if (brick_enabled() && (call != SEQ_RM || (uint8_t)done))
-		tell(call, w);
+	if (brick_enabled() && (change != SEQ_RM || (uint8_t)done))
+		tell(change, w);
 	return done;
 }
 
-#define MEMORY_HOOK(owner, call)                                                               \
-	word_pair hook_##owner##_##call(word a, word b, word c, word d, word e, word f)        \
-	{                                                                                      \
-		return call_memory(GGML_##owner##_##call, call, __builtin_return_address(0),   \
-			__builtin_frame_address(0), &(struct memory_words){a, b, c, d, e, f}); \
+#define MEMORY_HOOK(owner, change)                                                           \
+	word_pair hook_##owner##_##change(                                                   \
+		word a, word b, word c, word d, word e, word f, const struct sys_call *call) \
+	{                                                                                    \
+		return call_memory(GGML_##owner##_##change, change,                          \
+			&(struct memory_words){a, b, c, d, e, f}, call);                     \
 	}
 
 #define MEMORY_HOOKS(owner)          \
@@ -251,29 +242,29 @@ MEMORY_HOOKS(KV_SELF)
 MEMORY_HOOKS(KV_CACHE)
 
 /* (sampler, context, index in the last batch): the next token of that index's sequence. */
-static word_pair sample(enum ggml_symbol_id symbol, const void *caller, const void *frame,
-	const struct memory_words *w)
+static word_pair sample(
+	enum ggml_symbol_id symbol, word context, word index, const struct sys_call *call)
 {
 	/* the outermost such call that runs; one that an exception left has a frame below ours */
 	static __thread const char *inside __attribute__((tls_model("initial-exec")));
-	bool is_outermost = !inside || inside <= (const char *)frame;
+	bool is_outermost = !inside || inside <= (const char *)call;
 
 	if (is_outermost)
-		inside = frame;
-	word_pair token = hook_phase(
-		w->of, w->b, w->c, w->d, w->e, w->f, symbol, PHASE_SAMPLING, caller, frame);
+		inside = (const char *)call;
+	word_pair token = hook_phase(symbol, PHASE_SAMPLING, call);
 	if (is_outermost)
 		inside = NULL;
 	if (is_outermost && brick_enabled())
-		contexts_sampled((const void *)w->b, (int32_t)w->c);
+		contexts_sampled((const void *)context, (int32_t)index);
 	return token;
 }
 
-#define SAMPLE_HOOK(id)                                                                           \
-	word_pair hook_##id(word a, word b, word c, word d, word e, word f)                       \
-	{                                                                                         \
-		return sample(GGML_##id, __builtin_return_address(0), __builtin_frame_address(0), \
-			&(struct memory_words){a, b, c, d, e, f});                                \
+#define SAMPLE_HOOK(id)                                                                      \
+	word_pair hook_##id(                                                                 \
+		word a, word b, word c, word d, word e, word f, const struct sys_call *call) \
+	{                                                                                    \
+		(void)a, (void)d, (void)e, (void)f;                                          \
+		return sample(GGML_##id, b, c, call);                                        \
 	}
 
 SAMPLE_HOOK(SAMPLER_SAMPLE)
@@ -281,25 +272,24 @@ SAMPLE_HOOK(COMMON_SAMPLE)
 
 /* A saved state replaces what a sequence, or all of them, had. `mask`: of a result that is not 0
  * where that was done. */
-static word_pair load_state(enum ggml_symbol_id symbol, const void *caller, const void *frame,
-	int32_t sequence, word mask, const struct memory_words *w)
+static word_pair load_state(enum ggml_symbol_id symbol, word of, int32_t sequence, word mask,
+	const struct sys_call *call)
 {
-	word_pair done = hook_phase(
-		w->of, w->b, w->c, w->d, w->e, w->f, symbol, PHASE_STATE_LOAD, caller, frame);
+	word_pair done = hook_phase(symbol, PHASE_STATE_LOAD, call);
 	struct brick_sequence_record r = {
 		.event = BRICK_SEQUENCE_LOADED, .sequence = sequence, .position = -1, .end = -1};
 
 	if (brick_enabled() && ((word)done & mask))
-		contexts_sequence((const void *)w->of, &r);
+		contexts_sequence((const void *)of, &r);
 	return done;
 }
 
-#define STATE_HOOK(id, sequence, mask)                                      \
-	word_pair hook_##id(word a, word b, word c, word d, word e, word f) \
-	{                                                                   \
-		return load_state(GGML_##id, __builtin_return_address(0),   \
-			__builtin_frame_address(0), sequence, mask,         \
-			&(struct memory_words){a, b, c, d, e, f});          \
+#define STATE_HOOK(id, sequence, mask)                                                       \
+	word_pair hook_##id(                                                                 \
+		word a, word b, word c, word d, word e, word f, const struct sys_call *call) \
+	{                                                                                    \
+		(void)b, (void)c, (void)d, (void)e, (void)f;                                 \
+		return load_state(GGML_##id, a, sequence, mask, call);                       \
 	}
 
 #define BYTES UINTPTR_MAX /* a number of bytes */
@@ -310,10 +300,31 @@ STATE_HOOK(STATE_SEQ_SET, (int32_t)d, BYTES)	   /* (context, from, bytes, sequen
 STATE_HOOK(STATE_SEQ_SET_EXT, (int32_t)d, BYTES)   /* the same, flags */
 STATE_HOOK(STATE_SEQ_LOAD_FILE, (int32_t)c, BYTES) /* (context, path, sequence, ...) */
 
-word_pair hook_FREE(word context, word b, word c, word d, word e, word f)
+word_pair hook_FREE(
+	word context, word b, word c, word d, word e, word f, const struct sys_call *call)
 {
-	words_fn function = (words_fn)resolve(GGML_FREE, __builtin_return_address(0));
+	const void *function = resolve(GGML_FREE, call->caller);
 
+	(void)b, (void)c, (void)d, (void)e, (void)f;
 	contexts_freed((const void *)context);
-	return function ? function(context, b, c, d, e, f) : 0;
+	return function ? sys_pass_on(function, call) : 0;
+}
+
+/* (plan, graph, threads, pool), the first hidden on some machines; says early whether sites need
+ * twins. */
+word_pair hook_GRAPH_PLAN(
+	word a, word b, word c, word d, word e, word f, const struct sys_call *call)
+{
+	const void *function = resolve(GGML_GRAPH_PLAN, call->caller);
+	struct phase_scope scope;
+
+	(void)a, (void)d, (void)e, (void)f;
+	if (!function)
+		return 0;
+	if ((int)(SYS_HIDES_RESULT ? b : c) > 1)
+		__atomic_store_n(&site_table_wants_parts, 1, __ATOMIC_RELAXED);
+	phase_begin(&scope, PHASE_GRAPH_PLAN, call);
+	word_pair result = sys_pass_on(function, call);
+	phase_end(&scope);
+	return result;
 }
