@@ -376,11 +376,14 @@ static bool print_attached(const char *notes)
 	return true;
 }
 
-/* What is attached may time less of a device's work than of a thread's. */
+/* What is attached may time less of a device's work than of a thread's, or see that results are
+ * wrong. */
 static void print_limits(const char *notes)
 {
 	char limit[512];
 
+	if (join_notes(notes, "graph.wrong", limit, sizeof(limit)))
+		warn("graph: %s", limit);
 	for (const struct attacher *const *a = attachers; *a; a++)
 		if ((*a)->limit_note && join_notes(notes, (*a)->limit_note, limit, sizeof(limit)))
 			warn("on a device %s", limit);

@@ -234,6 +234,50 @@ static bool remember_graph(uint64_t key)
 	return false;
 }
 
+/* A tensor of numbers of 32 bits whose first is none. */
+static bool is_nan(const struct engine *e, const void *node)
+{
+	float first;
+
+	if (!node || !e->layout_known || tensor_int32(node, e->layout.type) != 0 ||
+		tensor_ne(&e->layout, node)[0] < 1)
+		return false;
+	const void *data = e->get_data(node);
+	if (!data)
+		return false;
+	memcpy(&first, data, sizeof(first));
+	return first != first;
+}
+
+void notes_result(const struct engine *e, const void *graph)
+{
+	static uint32_t told; /* the session that has been */
+	uint32_t now = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+
+	if (!e || !e->graph_node_count || !e->graph_node || !e->get_data || !e->get_name ||
+		__atomic_load_n(&told, __ATOMIC_RELAXED) == now)
+		return;
+	int count = e->graph_node_count(graph), first = 0;
+	if (count < 1 || !is_nan(e, e->graph_node(graph, count - 1)))
+		return;
+	while (!is_nan(e, e->graph_node(graph, first)))
+		first++;
+	__atomic_store_n(&told, now, __ATOMIC_RELAXED);
+	note_once("graph.wrong", "results are no numbers (NaN), from %s on, node %d of %d",
+		e->get_name(e->graph_node(graph, first)), first + 1, count);
+}
+
+/* So few of them that the graph cannot have been computed. None: hooks may not have been called. */
+static void note_uncomputed(int seen, int expected)
+{
+	enum { FEW = 8, PART = 4 };
+
+	if (seen && expected >= FEW && seen < expected / PART)
+		note_once("graph.wrong",
+			"not computed: %d of the %d nodes with work of a graph were executed", seen,
+			expected);
+}
+
 void notes_graph(const struct engine *e, const void *graph, uint32_t started, uint32_t fused)
 {
 	if (!e || !e->graph_node_count)
@@ -247,6 +291,7 @@ void notes_graph(const struct engine *e, const void *graph, uint32_t started, ui
 	int expected = seen > nodes - empty ? nodes : nodes - empty; /* older ones pass on all */
 	if (hollow > expected - seen) /* some pairs are executed all the same */
 		hollow = expected - seen;
+	note_uncomputed(seen, expected - hollow);
 	note_once("graph",
 		"%d nodes: %d are no-ops, %u were timed (%u of these as fused pairs), %d were "
 		"missed",

@@ -70,3 +70,6 @@ void notes_library(const char *key, uintptr_t address);
 
 /* A graph was computed in which `started` nodes were seen, `fused` of which stood for two. */
 void notes_graph(const struct engine *engine, const void *graph, uint32_t started, uint32_t fused);
+
+/* A graph was computed on the CPU: is its result made of numbers? */
+void notes_result(const struct engine *engine, const void *graph);

@@ -317,6 +317,9 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 	*head = (struct report_head){0};
 	workload_of_run(&workload, report->run);
 	add(head, "", what_ran(report->run, &workload));
+	const char *wrong = run_note_find(report->run, "graph.wrong");
+	if (wrong)
+		add(head, "Graph", text_copy(wrong));
 	if (!report_has_steps(report)) {
 		if (report->summary->row_count)
 			add(head, "Steps",

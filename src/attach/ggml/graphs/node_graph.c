@@ -146,8 +146,10 @@ void node_graph_end(const struct graph_scope *outer, const void *graph)
 			learn_final_barrier(t->engine, t->last_barrier);
 		}
 	}
-	if (method_records_nodes())
+	if (method_records_nodes()) {
 		notes_graph(t->engine, graph, t->started, t->fused);
+		notes_result(t->engine, graph);
+	}
 	t->begun += t->started;
 	node_flush();
 	masks_end();
