@@ -93,6 +93,12 @@ def counters():
     counted("without", "cpuid", bricks=2 * BRICKS, program=HOSTS)
 
 
+def addresses():
+    """A program that just has enough addresses (RLIMIT_AS) has enough of them beside us, too."""
+    for mb in "110", "200", "400":
+        counted("addresses", mb, bricks=BRICKS, program=HOSTS)
+
+
 def places():
     for space in ("--pid --fork", "--user --map-root-user", "--user", "--net", "--ipc --uts",
                   "--user --map-root-user --pid --fork --mount --mount-proc"):
@@ -105,7 +111,7 @@ def places():
     both("bricks", bricks=4 * BRICKS, before=gone)
 
 
-for test in children, programs, descriptors, limits, handlers, daemons, counters, places:
+for test in children, programs, descriptors, limits, handlers, daemons, counters, addresses, places:
     test()
     print(test.__name__)
 same(sessions(), set(), "session directories left")

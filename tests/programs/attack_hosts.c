@@ -22,8 +22,9 @@
  * a child and on each of 4 threads churn              500 threads that come and go, with 1000
  * bricks each locked             locks its memory, with what is still to come, then 1000 bricks
  *
- *   daemon MS          1000 bricks, then ends and leaves a process behind, which has 1000 after MS
- *   timeout [FILE]     a handler leaves its first brick, or the start of a recording in FILE, by
+ *   addresses MB       1000 bricks while it may have so many more addresses, then needs most of
+ * them daemon MS          1000 bricks, then ends and leaves a process behind, which has 1000 after
+ * MS timeout [FILE]     a handler leaves its first brick, or the start of a recording in FILE, by
  *                      siglongjmp(); then 1000 bricks on each of 4 threads
  *   without HOW        1000 bricks, then the kernel stops it where it reads the CPU's counter, or
  *                      CPUID, then 1000 bricks; HOW: tsc, tsc-by-number, strict, strict-by-number,
@@ -45,6 +46,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -406,6 +408,25 @@ static int daemon_of(const char *ms)
 	_exit(0);
 }
 
+/* So many addresses are left, of which it will need all but 40 MB. */
+static int addresses(const char *mb)
+{
+	size_t left = (size_t)atoi(mb) << 20, pages = 0;
+	FILE *in = fopen("/proc/self/statm", "r");
+
+	if (!in || fscanf(in, "%zu", &pages) != 1)
+		return 8;
+	fclose(in);
+	const rlim_t limit = pages * (rlim_t)sysconf(_SC_PAGESIZE) + left;
+	if (setrlimit(RLIMIT_AS, &(struct rlimit){limit, limit}))
+		return 8;
+	some_bricks(BRICKS);
+	return mmap(NULL, left - (40 << 20), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+			       MAP_FAILED
+		       ? 9
+		       : 0;
+}
+
 static sigjmp_buf out_of_work;
 static int is_late;
 
@@ -496,6 +517,8 @@ static int run(const char *what, const char *how, const char *path)
 		return signals();
 	if (!strcmp(what, "churn"))
 		return churn();
+	if (!strcmp(what, "addresses"))
+		return addresses(how);
 	if (!strcmp(what, "daemon"))
 		return daemon_of(how);
 	if (!strcmp(what, "timeout"))

@@ -27,7 +27,7 @@
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
-enum { MIN_RING_RECORDS = 1024, WHOLE_RINGS = 64, LEAST_SHARE = 4, ADDRESSES = 4 };
+enum { MIN_RING_RECORDS = 1024, WHOLE_RINGS = 64, LEAST_SHARE = 4 };
 enum { FIRST_RECORDS = 2048, MORE_RECORDS = 8192 }; /* of a thread's ring get memory at a time */
 #define SLOW __attribute__((noinline, cold))
 #define BLOCK_BYTES brick__page_round(BRICK_HISTOGRAM_BLOCK_BYTES)
@@ -203,9 +203,12 @@ static uint32_t within_limits(uint32_t records)
 
 	while (records / 4 >= MIN_RING_RECORDS &&
 		(records * sizeof(struct brick_record) > memory / PART ||
-			(records * sizeof(struct brick_record) + rows) > addresses / ADDRESSES))
+			(records * sizeof(struct brick_record) + rows) >
+				addresses / BRICK__ADDRESSES_PART))
 		records /= 4;
-	return (records * sizeof(struct brick_record) + rows) > addresses / ADDRESSES ? 0 : records;
+	return (records * sizeof(struct brick_record) + rows) > addresses / BRICK__ADDRESSES_PART
+		       ? 0
+		       : records;
 }
 
 /* Rows of histograms for what is registered, so that entering into them needs nothing any more. */
@@ -318,7 +321,7 @@ static int make_block(struct brick_session *s, uint32_t lane_number, uint32_t bl
 {
 	struct brick__lane_entry *entry = &s->lanes[lane_number];
 	struct brick_lane_histograms *histograms = &entry->lane->histograms;
-	int error = BLOCK_BYTES > brick__sys_addresses_left() / ADDRESSES ? -ENOMEM : 0;
+	int error = BLOCK_BYTES > brick__sys_addresses_left() / BRICK__ADDRESSES_PART ? -ENOMEM : 0;
 
 	if (!error)
 		error = brick__shared_extend(&s->file, s->end + BLOCK_BYTES);

@@ -266,7 +266,7 @@ int brick__session_create(struct brick_session *s, const char *directory, const 
 	uint64_t bytes = lay_out(&layout);
 	int error;
 
-	if (bytes > brick__sys_addresses_left() / 2)
+	if (bytes > brick__sys_addresses_left() / BRICK__ADDRESSES_PART)
 		return -ENOMEM; /* the program's own malloc() would fail soon */
 	error = brick__shared_create(&s->file, directory, name, is_private);
 	if (error)

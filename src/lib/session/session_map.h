@@ -32,6 +32,10 @@ struct brick__lane_entry {
 	void *blocks[BRICK_HISTOGRAM_BLOCKS]; /* NULL: there is none */
 };
 
+/* Where addresses are limited (RLIMIT_AS), a session takes, and each lane, this part of what is
+ * left at most: the program may have a use for all others. */
+enum { BRICK__ADDRESSES_PART = 16 };
+
 /* A multiple of every kernel's page, since parts of the file are mapped one by one. */
 static inline uint64_t brick__page_round(uint64_t bytes)
 {
