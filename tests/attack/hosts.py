@@ -99,6 +99,23 @@ def addresses():
         counted("addresses", mb, bricks=BRICKS, program=HOSTS)
 
 
+def static_parents():
+    """A static program starts others by itself; one with the address sanitizer bears our libraries there, too."""
+    with Scratch() as scratch:
+        parent, kid, code = scratch.file("parent"), scratch.file("kid"), scratch.file("code.c")
+        with open(code, "w") as file:
+            file.write("""#include <stdio.h>\n#include <unistd.h>
+                int main(int n, char **v) { if (n > 1) return execv(v[1], v + 1); return puts("ok") < 0; }""")
+        for out, flag in (parent, "-static"), (kid, "-fsanitize=address"):
+            if subprocess.run(["cc", "-w", flag, "-o", out, code], capture_output=True).returncode:
+                print("cannot be built here:", flag)
+                return
+        for before in [], ["sh", "-c", 'exec "$@"', "sh"]:
+            run = record(scratch.file("static.pftrace"), *before, parent, kid)
+            same((run.returncode, run.stdout, own_lines(run.stderr)), (0, b"ok\n", b""),
+                 f"a sanitized child of a static program {before}")
+
+
 def places():
     for space in ("--pid --fork", "--user --map-root-user", "--user", "--net", "--ipc --uts",
                   "--user --map-root-user --pid --fork --mount --mount-proc"):
@@ -111,7 +128,7 @@ def places():
     both("bricks", bricks=4 * BRICKS, before=gone)
 
 
-for test in children, programs, descriptors, limits, handlers, daemons, counters, addresses, places:
+for test in children, programs, descriptors, limits, handlers, daemons, static_parents, counters, addresses, places:
     test()
     print(test.__name__)
 same(sessions(), set(), "session directories left")

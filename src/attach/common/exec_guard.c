@@ -354,9 +354,9 @@ static int begin(const struct start *s, char *const *envp)
 	}
 	if (why == STATIC)
 		brick__refusals_static(name_of(s));
-	if (!why || why == STATIC)
+	if (!why)
 		return s->go(s, envp);
-	if (why == SANITIZED)
+	if (why == SANITIZED || why == STATIC) /* nobody sees what a static one starts */
 		return go_sanitized(s, envp);
 	if (is_exec) /* nobody is here afterwards */
 		brick__refusals_process(why, (uint32_t)pid, name_of(s));

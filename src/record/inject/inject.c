@@ -215,12 +215,16 @@ static int list_preloads(struct environment *env, char **list, enum inject_obsta
 	return error;
 }
 
-/* The program's own sanitizer, or one that the user preloads. */
+/*
+ * The program's own sanitizer, or one that the user preloads. Where the program is static, nobody
+ * sees what it starts.
+ */
 static int allow_sanitizer(struct environment *env, const char *program, const char *preloaded)
 {
 	const char *theirs = getenv("ASAN_OPTIONS");
+	enum brick__executable kind = brick__executable_examine(program);
 
-	if (brick__executable_examine(program) != BRICK__EXECUTABLE_SANITIZED &&
+	if (kind != BRICK__EXECUTABLE_SANITIZED && kind != BRICK__EXECUTABLE_STATIC &&
 		!(preloaded && strstr(preloaded, "asan")))
 		return 0;
 	return environment_add(env, "ASAN_OPTIONS=" BRICK__SANITIZED_OPTION "%s%s",
