@@ -395,9 +395,12 @@ static int judge_all(struct maker *m)
 	size_t whole = 0, named = 0;
 	int rc = 0;
 
-	/* only some recordings know the time between steps: the others' intervals stay the same */
+	/* some comparisons know neither the time between steps nor wall time: others' intervals are
+	 * the same in them */
 	for (size_t i = 0; i < c->row_count; i++)
-		whole += !c->rows[i].name && c->rows[i].measure != COMPARE_ELAPSED;
+		whole += !c->rows[i].name && c->rows[i].measure != COMPARE_ELAPSED &&
+			 c->rows[i].measure != COMPARE_WALL;
+	whole++; /* wall time */
 	for (size_t i = 0; i < c->row_count; i++)
 		named += c->rows[i].name != NULL;
 	for (size_t i = 0; i < c->row_count && rc == 0; i++)
