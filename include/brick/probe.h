@@ -2,9 +2,10 @@
 /*
  * Timing a brick. Begin and end are a branch when profiling is off, and two clock readings, an
  * indexed update and one 32-byte store when it is on: no lock, allocation, system call, division
- * or format. Any thread, each for itself; not from signal handlers. Two cases take longer, once: a
- * thread's first brick in a session, and in a session without rings the first of a name that was
- * registered after that. So register names at the start.
+ * or format. Any thread, each for itself; not from signal handlers. Three cases take longer: a
+ * thread's first brick in a session; in a session without rings the first of a name that was
+ * registered after that, so register names at the start; and, in a recorded process, the end of a
+ * brick that fills the first 64 kB of its thread's ring before the recorder has seen the thread.
  */
 #ifndef BRICK_PROBE_H
 #define BRICK_PROBE_H

@@ -448,7 +448,8 @@ struct brick_lane {
 	uint64_t ring_offset;	   /* from the lane: struct brick_record[capacity] */
 	uint64_t row_groups[4];	   /* bit per group of bricks: it has rows in statistics */
 	uint64_t row_refusals;	   /* refusals since it last got rows */
-	uint64_t backed;	   /* records of the ring that have memory; the head stays below */
+	uint64_t backed;	   /* records of the ring that have memory; the head stays below;
+				    * its owner or its consumer adds some */
 	uint64_t back_refusals;	   /* refusals since it last got some */
 	uint64_t reserved1[9];
 	char backend[16];      /* of a queue: name of its backend */

@@ -234,13 +234,13 @@ static bool remember_graph(uint64_t key)
 	return false;
 }
 
-/* A tensor of numbers of 32 bits whose first is none. */
+/* A tensor of numbers of 32 bits whose first is none. A view may show a device's memory. */
 static bool is_nan(const struct engine *e, const void *node)
 {
 	float first;
 
-	if (!node || !e->layout_known || tensor_int32(node, e->layout.type) != 0 ||
-		tensor_ne(&e->layout, node)[0] < 1)
+	if (!node || !e->layout_known || !engine_executes(e, node) ||
+		tensor_int32(node, e->layout.type) != 0 || tensor_ne(&e->layout, node)[0] < 1)
 		return false;
 	const void *data = e->get_data(node);
 	if (!data)
@@ -260,7 +260,7 @@ void notes_result(const struct engine *e, const void *graph)
 	int count = e->graph_node_count(graph), first = 0;
 	if (count < 1 || !is_nan(e, e->graph_node(graph, count - 1)))
 		return;
-	while (!is_nan(e, e->graph_node(graph, first)))
+	while (first < count - 1 && !is_nan(e, e->graph_node(graph, first)))
 		first++;
 	__atomic_store_n(&told, now, __ATOMIC_RELAXED);
 	note_once("graph.wrong", "results are no numbers (NaN), from %s on, node %d of %d",

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 #include "base/scope.h"
 #include "brick/registry.h"
@@ -27,21 +26,14 @@ static uint64_t row_offset(const struct drain_map *m, uint32_t brick)
 	return offset ? offset + (uint64_t)(brick % BRICK_FIRST_ROWS) * ROW_BYTES : 0;
 }
 
-/* Thousands of names must not take the room that new threads need for their rings. */
-static bool is_scarce(const struct drain_map *m)
-{
-	struct statvfs fs;
-
-	return !fstatvfs(drain_map_fd(m), &fs) && fs.f_blocks && fs.f_bavail < fs.f_blocks / 2;
-}
-
 /* Rows are holes of the file at first: touching one without memory behind it would be a SIGBUS. */
 static uint32_t *row_in_session(struct drain_histograms *h, struct drain_map *m, uint32_t brick)
 {
 	uint32_t block = brick / BRICK_FIRST_ROWS, place = brick % BRICK_FIRST_ROWS;
 	uint64_t offset = row_offset(m, brick);
 
-	if (!offset || (block && is_scarce(m)))
+	/* thousands of names must not take the room that new threads need for their rings */
+	if (!offset || (block && drain_map_is_scarce(m)))
 		return NULL;
 	if (block && !h->blocks[block])
 		h->blocks[block] = drain_map_block(m, offset - (uint64_t)place * ROW_BYTES);

@@ -8,11 +8,13 @@
 #include "lib/drain/map_session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include "base/array.h"
 #include "base/time_namespace.h"
@@ -275,6 +277,32 @@ static const char *check_lane(struct drain_lane *lane, const struct brick_lane *
 	return NULL;
 }
 
+bool drain_map_is_scarce(const struct drain_map *m)
+{
+	struct statvfs fs;
+
+	return !fstatvfs(drain_map_fd(m), &fs) && fs.f_blocks && fs.f_bavail < fs.f_blocks / 2;
+}
+
+/*
+ * A thread's ring has memory for its first records only (src/lib/session/session_lanes.c): the
+ * rest is given here, so that the thread need not stop for it. What the system refuses, the thread
+ * asks for again.
+ */
+static void back_ring(const struct drain_map *m, const struct drain_lane *lane)
+{
+	const uint64_t capacity = lane->capacity;
+	uint64_t *backed = &lane->shared->backed, now = __atomic_load_n(backed, __ATOMIC_RELAXED);
+
+	if (m->view || now >= capacity || drain_map_is_scarce(m) ||
+		posix_fallocate(drain_map_fd(m), (off_t)(lane->offset + lane->ring_offset),
+			(off_t)(capacity * sizeof(struct brick_record))))
+		return;
+	while (now < capacity && !__atomic_compare_exchange_n(backed, &now, capacity, false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 void *drain_map_block(struct drain_map *m, uint64_t offset)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -310,6 +338,8 @@ static const char *map_lane(
 		return wrong;
 	}
 	lane->shared = shared;
+	if (lane->capacity && shared->kind == BRICK_LANE_THREAD)
+		back_ring(m, lane);
 	return NULL;
 }
 

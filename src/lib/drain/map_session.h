@@ -94,6 +94,9 @@ int drain_map_open(struct drain_map *map, int fd, bool view, const struct drain_
 	const char **why);
 void drain_map_close(struct drain_map *map);
 
+/* More than half of the session's file system is full. */
+bool drain_map_is_scarce(const struct drain_map *map);
+
 /* Look for lanes that joined; returns how many there are. */
 uint32_t drain_map_lanes(struct drain_map *map);
 

@@ -188,7 +188,7 @@ static void measure_once(void)
 
 	if (once.stream)
 		return;
-	if (shared && shared->pair_stream) {
+	if (shared && shared->pair_stream && shared->clock.source == brick_clock_get()->source) {
 		once.overlapped = shared->pair_overlapped;
 		once.streamed = shared->pair_streamed;
 		once.stream = shared->pair_stream;

@@ -159,7 +159,8 @@ static SLOW void write_close(struct brick__thread *self, struct brick_frame *fra
 	struct brick_lane *lane = self->lane;
 	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_RELAXED);
 
-	if ((frame->flags & BRICK_FRAME_DROPPED) || lane->head - tail + 2 > lane->capacity) {
+	if ((frame->flags & BRICK_FRAME_DROPPED) || lane->head - tail + 2 > lane->capacity ||
+		!brick__lane_backs(lane, 2)) {
 		brick__ring_drop(lane, frame->brick, end - frame->begin);
 		return;
 	}

@@ -61,7 +61,7 @@ static void write_place(struct brick_lane *lane, const struct brick_tile *tile, 
 	struct brick__thread *self = &brick__thread;
 	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
 
-	if (lane->head - tail + BRICK_MAX_DEPTH >= lane->capacity) {
+	if (lane->head - tail + BRICK_MAX_DEPTH >= lane->capacity || !brick__lane_backs(lane, 1)) {
 		lane->ledger.dropped++;
 		return;
 	}

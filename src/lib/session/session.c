@@ -92,7 +92,7 @@ static int start_external(const char *directory)
 	snprintf(final, sizeof(final), "%s.session", name + 1);
 	brick__session.ring_records =
 		ring_size(ring ? (uint32_t)strtoul(ring, NULL, 10) : DEFAULT_RING_RECORDS);
-	brick__session.external = true;
+	brick__session.external = brick__session.rings_grow = true;
 	int error = create_session(
 		&brick__session, directory, name, mode ? (uint32_t)atoi(mode) : 0, true);
 	if (!error) {
@@ -148,6 +148,7 @@ static int start_own(struct brick_session *s, const struct brick_session_options
 	if (brick__clock_is_frozen())
 		return -ENODEV;
 	s->external = o->directory && !o->output;
+	s->rings_grow = false;
 	s->consumer_type = consumer;
 	s->renewed = false;
 	s->ring_records = o->ring_records ? ring_size(o->ring_records)
@@ -339,7 +340,7 @@ void brick_resume(void)
 {
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	struct brick_session *s = brick__session_here();
-	if (s->header && s->header->mode != BRICK_MODE_NONE) {
+	if (s->header && s->header->mode != BRICK_MODE_NONE && !brick__clock_is_frozen()) {
 		s->header->paused = 0;
 		brick__switch_set(s, true);
 	}
@@ -355,7 +356,8 @@ int brick_mode_set(enum brick_mode mode)
 		return -ENOENT;
 	s->header->mode = mode;
 	__atomic_store_n(&s->mode, mode, __ATOMIC_RELAXED);
-	brick__switch_set(s, mode != BRICK_MODE_NONE && !s->header->paused);
+	brick__switch_set(
+		s, mode != BRICK_MODE_NONE && !s->header->paused && !brick__clock_is_frozen());
 	return 0;
 }
 

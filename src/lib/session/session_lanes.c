@@ -185,8 +185,8 @@ static struct brick_lane *give_out(struct brick_session *s)
 static struct brick_lane *create_lane(
 	struct brick_session *s, enum brick_lane_kind kind, uint32_t records)
 {
-	uint32_t backed =
-		kind != BRICK_LANE_THREAD || records < FIRST_RECORDS ? records : FIRST_RECORDS;
+	bool in_parts = s->rings_grow && kind == BRICK_LANE_THREAD && records > FIRST_RECORDS;
+	uint32_t backed = in_parts ? FIRST_RECORDS : records;
 
 	return make_lane(s, kind, records, backed) ? give_out(s) : NULL;
 }
@@ -297,17 +297,20 @@ static int back_ring(struct brick_session *s, uint32_t index, uint64_t records)
 	if (error)
 		return error;
 	brick__sys_touch((char *)lane + from, bytes);
-	__atomic_store_n(&lane->backed, records, __ATOMIC_RELAXED);
+	uint64_t now = __atomic_load_n(&lane->backed, __ATOMIC_RELAXED);
+	while (now < records && !__atomic_compare_exchange_n(&lane->backed, &now, records, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		; /* the recorder may have given it more meanwhile */
 	return 0;
 }
 
-/* After a refusal it is tried again at the 2nd, 4th, 8th ... time. */
+/* After a refusal it is tried again at the 2nd, 4th, 8th ... time, and at each 4096th. */
 void brick__lane_back(struct brick_lane *lane, uint64_t records)
 {
 	uint32_t i;
 	uint64_t refused = lane->back_refusals++;
 
-	if (refused & (refused - 1) || brick__session_is_busy())
+	if (((refused & (refused - 1)) && refused % 4096) || brick__session_is_busy())
 		return;
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	struct brick_session *s = session_of_lane(lane, &i);
@@ -450,7 +453,7 @@ static int append(const struct brick__thread *self, const struct brick_record *r
 	struct brick_lane *lane = self->lane;
 	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
 
-	if (lane->head - tail >= lane->capacity)
+	if (lane->head - tail >= lane->capacity || !brick__lane_backs(lane, 1))
 		return 0;
 	self->ring[lane->head & self->mask] = *r;
 	__atomic_store_n(&lane->head, lane->head + 1, __ATOMIC_RELEASE);

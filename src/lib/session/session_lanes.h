@@ -18,10 +18,19 @@
 void brick__thread_aim(struct brick__thread *self);
 
 /*
- * Up to this record the ring gets memory, if it can. It gets more as it is filled for the first
- * time: all at once would take milliseconds, of which most threads have no use.
+ * Up to this record the ring gets memory, if it can: all at once would take milliseconds. The
+ * recorder gives it the rest when it sees the lane (src/lib/drain/map_session.c); a thread that
+ * fills its first part before that asks for more by itself.
  */
 void brick__lane_back(struct brick_lane *lane, uint64_t records);
+
+/* True if the ring has memory for so many records behind the head. */
+static inline bool brick__lane_backs(const struct brick_lane *lane, uint64_t count)
+{
+	uint64_t backed = __atomic_load_n(&lane->backed, __ATOMIC_RELAXED);
+
+	return backed >= lane->capacity || lane->head + count <= backed;
+}
 
 /*
  * Before the program lets the kernel stop it where it reads the counter. What records then ends

@@ -60,6 +60,7 @@ struct brick_session {
 	uint32_t mode;	       /* enum brick_mode; read without the lock */
 	uint64_t epoch;	       /* ticks */
 	bool external;	       /* its consumer is another process */
+	bool rings_grow; /* as its recorder sees them: programs that start a session pay at once */
 	const struct consumer_type *consumer_type; /* what `consumer` is of */
 	struct consumer *consumer;		   /* in this process; NULL: none */
 	struct brick__session_output output;	   /* that this consumer writes */

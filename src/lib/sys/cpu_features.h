@@ -12,10 +12,16 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/scope.h"
+#include "lib/sys/confined.h"
 
 /* Would CPUID be a fault, since the program wants that? Before Linux 4.12 it cannot be. */
 static inline bool brick__cpuid_faults(void)
 {
+	KEEP_ERRNO();
+
+	if (brick__sys_is_confined())
+		return false;
 	return syscall(SYS_arch_prctl, ARCH_GET_CPUID, 0UL) == 0;
 }
 
