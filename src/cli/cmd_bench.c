@@ -572,13 +572,14 @@ static void foretell(const struct bench *bench, const struct stop_rule *rule, bo
 	units_time(low, number_of_double(block_ns * least));
 	units_time(high, number_of_double(block_ns * most));
 	if (rule->runs)
-		fprintf(stderr, "bench: %llu blocks of %zu runs, each about %s: about %s\n",
-			(unsigned long long)rule->runs, bench->work_count, one, low);
+		fprintf(stderr, "bench: %llu block%s of %zu run%s, each about %s: about %s\n",
+			(unsigned long long)rule->runs, plural_s(rule->runs), bench->work_count,
+			plural_s(bench->work_count), one, low);
 	else
 		fprintf(stderr,
-			"bench: %.0f to %.0f blocks of %zu runs, each about %s: about %s to %s, "
+			"bench: %.0f to %.0f blocks of %zu run%s, each about %s: about %s to %s, "
 			"until %s\n",
-			least, most, bench->work_count, one, low, high,
+			least, most, bench->work_count, plural_s(bench->work_count), one, low, high,
 			is_early && is_pair(bench) ? "the verdict cannot change any more"
 						   : "the intervals are narrow enough");
 }
@@ -637,7 +638,9 @@ static enum stop_reason end_early(struct bench *bench)
 static enum stop_reason bench_measure(struct bench *bench)
 {
 	const struct stop_rule rule = rule_of(&bench->arguments);
-	bool is_early = !rule.runs && !rule.time_ns && bench->arguments.precision < 0;
+	/* with --floor the threshold, which the verdict needs, is known only at the end */
+	bool is_early = !rule.runs && !rule.time_ns && bench->arguments.precision < 0 &&
+			!bench->arguments.floor;
 	enum stop_reason reason = STOP_GO_ON;
 
 	warn_of_machine(bench);
@@ -1018,17 +1021,22 @@ static int exit_code(const struct bench *bench, const struct bench_view *view)
 		       : CLI_DONE;
 }
 
+/* What identical runs differ by; 0 without --floor. */
+static void fill_floor(struct bench *bench, struct bench_view *view)
+{
+	view->floor = floor_of(bench, true);
+	view->plain_floor = floor_of(bench, false);
+	keep_floor(bench, view);
+}
+
 /* Fills a view of A and B with their differences. The other arguments must outlive the view. */
 static void fill_pair(
 	struct bench *bench, struct bench_view *view, struct sides *r, struct diff_view *diff)
 {
-	view->floor = floor_of(bench, true);
-	view->plain_floor = floor_of(bench, false);
 	double floor = fmax(view->floor, view->plain_floor);
 	const struct compare_rule rule = {.threshold = threshold_of(bench, floor),
 		.metric = (enum compare_metric)bench->arguments.metric};
 
-	keep_floor(bench, view);
 	view->threshold = rule.threshold;
 	compare_sides(bench, BENCH_A, BENCH_B, &rule, r);
 	*diff = (struct diff_view){
@@ -1050,6 +1058,8 @@ static int bench_answer(struct bench *bench, enum stop_reason reason)
 	if (!bench->runs.count && bench->arguments.form == bench_text)
 		return EXIT_NOT_KNOWN; /* the fault is all there is to say */
 	fill_view(bench, reason, sides, &view);
+	if (view.is_pair || view.side_count == 1)
+		fill_floor(bench, &view);
 	if (view.is_pair)
 		fill_pair(bench, &view, &r, &diff);
 	else if (view.side_count == 1 && measure_alone(bench, &plain))

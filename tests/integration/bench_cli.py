@@ -379,6 +379,8 @@ def check_floor():
     expect("diff knows it", said["floor"], answer["diff"]["floor"])
     expect("and nothing below matters", said["threshold"], max(0.01, answer["diff"]["floor"]))
     one_verdict(answer)
+    text = brick("bench", "--plain", "--runs", "3", "--floor", "--", "true", **PLACE)[0].decode()
+    expect_true(f"of one command, too: {text}", re.search(r"^Floor +plain runs of A differed by", text, re.M))
     expect_true("floors are no runs", all(run["kind"] != "floor" for run in history()))
 
 

@@ -698,6 +698,8 @@ void bench_json(const struct bench_view *v, FILE *out)
 		SCOPED char *said = v->is_pair ? pair_text(v) : NULL;
 		json_put(root, "verdict",
 			v->is_pair ? json_text(compare_verdict_name(COMPARE_UNSURE)) : json_null());
+		json_put(root, "metric", json_null());
+		json_put(root, "mixed", json_null());
 		json_put(root, "said", json_text(said));
 	}
 	json_put(root, "stopped", json_text(v->reason));
