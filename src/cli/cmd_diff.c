@@ -237,8 +237,10 @@ static int answer(struct sides *sides, const struct options *arguments)
 		die(CLI_SYSTEM, "not enough memory to compare");
 	if (!has_common(compare))
 		die(CLI_INPUT, "the recordings have no phase in common: nothing was compared");
+	if (!compare->by && rule.metric == COMPARE_BY_DEFAULT)
+		die(CLI_INPUT, "nothing that decides is known of both sides");
 	if (!compare->by)
-		die(CLI_INPUT, "--metric %s: is not known of both sides",
+		die(CLI_INPUT, "--metric %s is not known of both sides",
 			compare_metric_name(rule.metric));
 	diff_origins_init(&origins, sides->origins.items, sides->in_a, sides->in_b);
 	const struct diff_view view = {compare, &origins, (enum summary_by)arguments->by,
@@ -294,7 +296,7 @@ const struct cli_command command_diff = {
 		 "than A, which brick did it, why, and could that be noise? Each recording is one "
 		 "value of each measure. Record at least four on each side, in turns; ten are "
 		 "better. Fewer show only differences far beyond what steps vary by. Exit code 1 "
-		 "when B is slower, with --strict also when nothing can be said.",
+		 "when B is slower, with --strict also when the runs do not judge.",
 	.options = option_table,
 	.operands = words_references,
 };

@@ -82,11 +82,15 @@ static struct call_tree *make_stacks(const struct options *options, const struct
 	return stacks;
 }
 
-/* "run.svg" of "/data/run.pftrace", in the working directory; the caller frees. */
+/*
+ * "run-1.5b.svg" of "/data/run-1.5b.pftrace", in the working directory: without the suffix of
+ * recordings, else without what follows the last point. The caller frees.
+ */
 static char *name_beside(const struct run *run, const char *suffix)
 {
 	const char *slash = strrchr(run->path, '/'), *base = slash ? slash + 1 : run->path;
-	size_t bytes = strcspn(base, ".");
+	const char *point = strrchr(base, '.');
+	size_t bytes = point ? (size_t)(point - base) : strlen(base);
 
 	return xasprintf("%.*s.%s", bytes ? (int)bytes : 3, bytes ? base : "run", suffix);
 }

@@ -107,6 +107,9 @@ def terminal(path):
         expect("the same picture", file.read(), brick("flame", path)[0])
     expect("pprof", on_terminal("flame", "--format", "pprof", path), "run.pb: the flame graph\n")
     expect_true("lines are for people, too", ";decode;" in on_terminal("flame", "--format", "folded", path))
+    for name in "some-3.1-8b", "some-3.2-3b":  # only the suffix is cut
+        shutil.copy(path, f"{name}.pftrace")
+        expect_true("a picture of each", on_terminal("flame", f"{name}.pftrace").startswith(f"{name}.svg: "))
     os.chdir(there)
 
 

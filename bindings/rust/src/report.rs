@@ -8,7 +8,7 @@ use std::path::Path;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReportFormat {
     Text = 0,
-    /// Schema brick/report/1.
+    /// Schema brick/report/2.
     Json = 1,
     Csv = 2,
 }

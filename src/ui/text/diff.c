@@ -317,9 +317,27 @@ static struct table *make_table(struct table_column columns[COLUMNS], const char
 	return table_create(columns, COLUMNS);
 }
 
+/* What the legend says of the columns of all tables. */
+struct columns_told {
+	bool has_points; /* a table shows them */
+	bool hides_interval, hides_points;
+};
+
+static void print_columns(struct table *table, const struct terminal *terminal, bool has_points,
+	struct columns_told *told)
+{
+	table_hide_empty(table);
+	table_print(table, terminal);
+	SCOPED char *left = table_left_out(table, terminal);
+	bool hides_points = left && strstr(left, "POINTS");
+	told->has_points |= has_points && !hides_points;
+	told->hides_points |= hides_points;
+	told->hides_interval |= left && strstr(left, "INTERVAL");
+}
+
 /* Rows with a verdict come before rows that are merely large. */
-static void print_table(
-	const struct diff_view *view, const struct terminal *terminal, int phase, bool kernels)
+static void print_table(const struct diff_view *view, const struct terminal *terminal, int phase,
+	bool kernels, struct columns_told *told)
 {
 	const struct compare *c = view->compare;
 	struct table_column columns[COLUMNS];
@@ -329,6 +347,7 @@ static void print_table(
 						  : view->by == SUMMARY_BY_CATEGORY ? "CATEGORY"
 										    : "BRICK");
 	size_t shown = 0, left = 0;
+	bool has_points = false;
 
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < c->row_count; i++) {
@@ -337,6 +356,7 @@ static void print_table(
 				continue;
 			if (view->all || shown < view->top) {
 				add(table, row->name, row);
+				has_points |= isfinite(row->points);
 				shown++;
 			} else {
 				left++;
@@ -344,58 +364,66 @@ static void print_table(
 		}
 	if (shown) {
 		fprintf(terminal->out, "\n%s, a token\n", step_phase_name(phase));
-		table_hide_empty(table);
-		table_print(table, terminal);
+		print_columns(table, terminal, has_points, told);
 	}
 	if (left)
 		fprintf(terminal->out, "%zu more with --all\n", left);
 }
 
-static void print_legend(const struct diff_view *view, const struct terminal *terminal)
+static void print_legend(const struct diff_view *view, const struct terminal *terminal,
+	const struct columns_told *told)
 {
-	bool sees = false, has_parts = false;
+	bool sees = false;
+	const char *hidden = told->hides_interval && told->hides_points ? "INTERVAL, POINTS"
+			     : told->hides_interval			? "INTERVAL"
+			     : told->hides_points			? "POINTS"
+									: NULL;
 
-	for (size_t i = 0; i < view->compare->row_count; i++) {
+	for (size_t i = 0; i < view->compare->row_count; i++)
 		sees |= says_what_it_sees(&view->compare->rows[i].difference);
-		has_parts |= isfinite(view->compare->rows[i].points);
-	}
 	paragraph(terminal, 0, "",
 		"EFFECT is of B against A. Of 100 comparisons of identical runs, at most 3 call "
 		"any "
-		"row slower or faster.%s%s",
-		has_parts ? " POINTS add up to the effect on the phase." : "",
+		"row slower or faster.%s%s%s%s%s",
+		told->has_points ? " POINTS add up to the effect on the phase." : "",
 		sees ? " A row with \"finds 20 %\" shows effects of that size in four of five such "
 		       "comparisons."
-		     : "");
+		     : "",
+		hidden ? " Hidden columns of some tables: " : "", hidden ? hidden : "",
+		hidden ? "." : "");
 }
 
 /* The measures of whole phases. */
-static void print_whole(const struct diff_view *view, const struct terminal *terminal)
+static void print_whole(
+	const struct diff_view *view, const struct terminal *terminal, struct columns_told *told)
 {
 	struct table_column columns[COLUMNS];
 	SCOPED_TO(table_destroy) struct table *table = make_table(columns, "");
+	bool has_points = false;
 
 	for (size_t place = 0; place < COMPARE_PLACES; place++) {
 		const struct compare_row *row = verdict_row(view->compare, place);
 		SCOPED char *name = row ? verdict_row_name(row) : NULL;
-		if (name)
-			add(table, name, row);
+		if (!name)
+			continue;
+		add(table, name, row);
+		has_points |= isfinite(row->points);
 	}
-	table_hide_empty(table);
-	table_print(table, terminal);
+	print_columns(table, terminal, has_points, told);
 }
 
 void diff_measures(const struct diff_view *view, FILE *out)
 {
+	struct columns_told told = {0};
 	struct terminal terminal;
 
 	terminal_init(&terminal, out);
-	print_whole(view, &terminal);
+	print_whole(view, &terminal, &told);
 	for (int phase = STEP_PHASES - 1; phase >= 0; phase--) {
-		print_table(view, &terminal, phase, false);
-		print_table(view, &terminal, phase, true);
+		print_table(view, &terminal, phase, false, &told);
+		print_table(view, &terminal, phase, true, &told);
 	}
-	print_legend(view, &terminal);
+	print_legend(view, &terminal, &told);
 }
 
 enum { LABEL = 13, PARTS = 3, NAME = 160 };

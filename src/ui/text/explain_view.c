@@ -575,6 +575,8 @@ static void say_other_phase(
 
 	if (!other->summary || !other->elapsed_ns)
 		return;
+	if (p == STEP_PREFILL && !other->products.roof_ns && f->ceilings)
+		return; /* no roof of these products is known: fewer bytes may save nothing */
 	if (p == STEP_PREFILL && !other->products.roof_ns)
 		snprintf(w->evidence + length, sizeof(w->evidence) - length,
 			"; what prefill gains is known after 'brick ceilings' only");
