@@ -240,6 +240,17 @@ static void add_session(void *context, const char *name, pid_t pid)
 	end_replaced(w, s);
 }
 
+/* A directory that could not be read is read at the next turn. */
+static void find_sessions(struct watch *w)
+{
+	char events[4096];
+
+	while (w->inotify_fd >= 0 && read(w->inotify_fd, events, sizeof(events)) > 0)
+		w->unlisted = 1;
+	if (w->unlisted || w->inotify_fd < 0)
+		w->unlisted = session_dir_each(w->options.dir, add_session, w) < 0;
+}
+
 /* One look at one session; returns milliseconds until the next. */
 static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns, int all)
 {
@@ -247,6 +258,10 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns, int a
 	uint64_t end_ticks;
 
 	if (watched_is_over(s, now_ns, &end, &end_ticks)) {
+		if (end == DRAIN_END_DEAD)
+			find_sessions(w); /* it may have become another program before it ended */
+		if (s->ending)
+			return LOOK_MS;
 		if (consume_all(w, s, now_ns))
 			return RETRY_MS;
 		end_session(w, s, end, end_ticks);
@@ -271,17 +286,6 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns, int a
 		return outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
 	}
 	return outlook.next_ms;
-}
-
-/* A directory that could not be read is read at the next turn. */
-static void find_sessions(struct watch *w)
-{
-	char events[4096];
-
-	while (w->inotify_fd >= 0 && read(w->inotify_fd, events, sizeof(events)) > 0)
-		w->unlisted = 1;
-	if (w->unlisted || w->inotify_fd < 0)
-		w->unlisted = session_dir_each(w->options.dir, add_session, w) < 0;
 }
 
 uint32_t watch_turn(struct watch *w, uint64_t now_ns, int all)
