@@ -7,9 +7,12 @@
 #include "attach/ggml/steps/training.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/steps/other_graphs.h"
 #include "attach/ggml/steps/phases.h"
+#include "base/scope.h"
+#include "base/thread.h"
 
 enum { FORWARD, BACKWARD, OPTIMIZER, KINDS };
 
@@ -22,7 +25,29 @@ struct training {
 	uint8_t before;	    /* of the last node in front of the part */
 };
 
-static __thread struct training training __attribute__((tls_model("initial-exec")));
+/* NULL: this thread has not trained. Static TLS of libraries that are preloaded is short. */
+static __thread struct training *training __attribute__((tls_model("initial-exec")));
+static struct thread_exit exit_of_thread;
+
+static void thread_exits(void *own)
+{
+	training = NULL;
+	free(own);
+}
+
+__attribute__((constructor)) static void watch_threads(void)
+{
+	thread_exit_create(&exit_of_thread, thread_exits);
+}
+
+static bool has_place(void)
+{
+	KEEP_ERRNO();
+
+	if (!training && (training = calloc(1, sizeof(*training))))
+		thread_exit_set(&exit_of_thread, training);
+	return training != NULL;
+}
 
 static bool is_gradient(const struct engine *e, const void *node)
 {
@@ -35,9 +60,11 @@ static bool is_gradient(const struct engine *e, const void *node)
 
 void training_begin(const struct engine *e, const void *graph)
 {
-	struct training *t = &training;
 	int count = e->graph_node_count(graph);
 
+	if (!has_place())
+		return;
+	struct training *t = training;
 	*t = (struct training){.is_on = 1};
 	for (int i = 0; i < count && !t->first[OPTIMIZER]; i++) {
 		const void *node = e->graph_node(graph, i);
@@ -52,14 +79,15 @@ void training_begin(const struct engine *e, const void *graph)
 
 void training_end(void)
 {
-	training.is_on = 0;
+	if (training)
+		training->is_on = 0;
 }
 
 void training_part_begin(const void *frame)
 {
-	struct training *t = &training;
+	struct training *t = training;
 
-	if (!t->is_on)
+	if (!t || !t->is_on)
 		return;
 	t->frame = (const char *)frame - 1;
 	t->before = t->kind;
@@ -67,8 +95,10 @@ void training_part_begin(const void *frame)
 
 void training_part_end(void)
 {
-	struct training *t = &training;
+	struct training *t = training;
 
+	if (!t)
+		return;
 	if (t->is_open)
 		phase_end(&t->scope);
 	t->is_open = 0;
@@ -77,9 +107,9 @@ void training_part_end(void)
 
 void training_pass(const void *node)
 {
-	struct training *t = &training;
+	struct training *t = training;
 
-	if (!t->is_on)
+	if (!t || !t->is_on)
 		return;
 	if (node == t->first[OPTIMIZER])
 		t->kind = OPTIMIZER;
@@ -89,12 +119,13 @@ void training_pass(const void *node)
 
 void training_walk_again(void)
 {
-	training.kind = training.before;
+	if (training)
+		training->kind = training->before;
 }
 
 void training_part_pass(const struct engine *e, const void *graph)
 {
-	if (!training.is_on || !e)
+	if (!training || !training->is_on || !e)
 		return;
 	for (int i = 0, count = e->graph_node_count(graph); i < count; i++)
 		training_pass(e->graph_node(graph, i));
@@ -103,10 +134,10 @@ void training_part_pass(const struct engine *e, const void *graph)
 void training_node(const void *node, bool is_first)
 {
 	static const enum phase phases[KINDS] = {PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER};
-	struct training *t = &training;
+	struct training *t = training;
 
 	training_pass(node);
-	if (!t->frame || (t->is_open ? t->kind == t->open : !is_first))
+	if (!t || !t->frame || (t->is_open ? t->kind == t->open : !is_first))
 		return;
 	if (t->is_open)
 		phase_end(&t->scope);
