@@ -244,6 +244,7 @@ static void pause_for(struct recorder *r, uint32_t ms)
 /* Without recording: wait for the program as a shell would. */
 static void wait_only(struct recorder *r)
 {
+	signals_fatal_message(NULL);
 	while (!r->ended_ns) {
 		pause_for(r, UINT32_MAX);
 		handle_signals(r);
@@ -487,7 +488,6 @@ static void record(struct recorder *r)
 	encoder_interval_set(r->encoder, r->options->interval_ms);
 	trace_writer_sync_prepare(r->writer);
 	watch_encoder_set(r->watch, r->encoder);
-	prepare_last_message(r->options);
 	watch_switches_set(r->watch, &r->switches);
 	record_until_over(r);
 	finish(r);
@@ -547,6 +547,8 @@ static void run(struct recorder *r)
 	}
 	r->start_ns = monotonic_ns();
 	r->start_cpu_ns = process_cpu_ns();
+	if (r->writer)
+		prepare_last_message(r->options); /* the program may be at work at once */
 	r->pid = program_start(r->options->command, &r->environment, &r->signals, follow, r);
 	environment_fini(&r->environment);
 	if (r->pid < 0) {
