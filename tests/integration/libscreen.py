@@ -43,7 +43,10 @@ def check_screen(path, phases=("Decode", "Prefill")):
             kept = [share for name, share in rows if name not in REST and " others (each <=" not in name]
             on_device = "DEVICE/TOKEN" in lines[at]
             expect_true(f"what takes most comes first: {kept}", on_device or kept == sorted(kept, reverse=True))
-            expect_true(f"0.5 % and more, {where}", on_device or all(share >= 0.5 for share in kept[:-1]))
+            # of a thread that had no CPU, or nothing to do, for half of the time: of the rest
+            ran = sum(share for name, share in rows if name not in REST)
+            least = 0.5 if ran >= 50 else 0.005 * ran - 0.05
+            expect_true(f"0.5 % and more, {where}", on_device or all(share >= least for share in kept[:-1]))
     same_as_json(path, phases)
 
 
