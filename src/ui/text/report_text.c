@@ -374,12 +374,17 @@ static bool is_chosen(const struct report *report)
 		       report->summary->by != SUMMARY_BY_KERNEL);
 }
 
-/* The number of lines that a text takes, or one less. */
+/* The number of lines that a text takes, or one less: where it is broken a line loses half a word.
+ */
 static size_t lines_of(const struct screen *screen, const char *text, size_t indent)
 {
+	enum { HALF_A_WORD = 4 };
 	size_t width = screen->width > indent + 20 ? screen->width - indent : 20;
+	size_t all = text_width(text);
 
-	return (text_width(text) + width - 1) / width;
+	if (all > width)
+		width -= HALF_A_WORD;
+	return (all + width - 1) / width;
 }
 
 static int compare_shares(const void *a, const void *b)
