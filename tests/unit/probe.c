@@ -58,8 +58,9 @@ static void lengths_have_ends(void **state)
 		ns[i] = brick_end_ns(span, 0);
 	}
 	assert_int_equal(brick_stats_get(BRICK_RMS_NORM, &stats), 0);
-	assert_int_equal(stats.min_ns, ns[0]);
-	assert_int_equal(stats.max_ns, ns[1]);
+	/* the first may be longer all the same: its thread lost its CPU */
+	assert_int_equal(stats.min_ns, ns[0] < ns[1] ? ns[0] : ns[1]);
+	assert_int_equal(stats.max_ns, ns[0] < ns[1] ? ns[1] : ns[0]);
 	assert_true(stats.total_ns + 1 >= ns[0] + ns[1] && stats.total_ns <= ns[0] + ns[1] + 1);
 	assert_int_equal(brick_session_stop(), 0);
 }
