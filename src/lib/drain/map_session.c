@@ -21,6 +21,7 @@
 #include "base/utf8.h"
 #include "brick/clock.h"
 #include "brick/error.h"
+#include "lib/session/session_lanes.h"
 
 #define LANE_TABLE_END \
 	(BRICK_SESSION_LANES_OFFSET + BRICK_MAX_LANES * sizeof(struct brick_session_lane))
@@ -291,16 +292,13 @@ bool drain_map_is_scarce(const struct drain_map *m)
  */
 static void back_ring(const struct drain_map *m, const struct drain_lane *lane)
 {
-	const uint64_t capacity = lane->capacity;
-	uint64_t *backed = &lane->shared->backed, now = __atomic_load_n(backed, __ATOMIC_RELAXED);
+	uint64_t backed = __atomic_load_n(&lane->shared->backed, __ATOMIC_RELAXED);
 
-	if (m->view || now >= capacity || drain_map_is_scarce(m) ||
+	if (m->view || backed >= lane->capacity || drain_map_is_scarce(m) ||
 		posix_fallocate(drain_map_fd(m), (off_t)(lane->offset + lane->ring_offset),
-			(off_t)(capacity * sizeof(struct brick_record))))
+			(off_t)(lane->capacity * sizeof(struct brick_record))))
 		return;
-	while (now < capacity && !__atomic_compare_exchange_n(backed, &now, capacity, false,
-					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
+	brick__lane_backed(lane->shared, lane->capacity);
 }
 
 void *drain_map_block(struct drain_map *m, uint64_t offset)

@@ -297,10 +297,7 @@ static int back_ring(struct brick_session *s, uint32_t index, uint64_t records)
 	if (error)
 		return error;
 	brick__sys_touch((char *)lane + from, bytes);
-	uint64_t now = __atomic_load_n(&lane->backed, __ATOMIC_RELAXED);
-	while (now < records && !__atomic_compare_exchange_n(&lane->backed, &now, records, false,
-					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		; /* the recorder may have given it more meanwhile */
+	brick__lane_backed(lane, records);
 	return 0;
 }
 

@@ -24,6 +24,16 @@ void brick__thread_aim(struct brick__thread *self);
  */
 void brick__lane_back(struct brick_lane *lane, uint64_t records);
 
+/* The ring has memory for so many records now; owner and recorder may both say so. */
+static inline void brick__lane_backed(struct brick_lane *lane, uint64_t records)
+{
+	uint64_t now = __atomic_load_n(&lane->backed, __ATOMIC_RELAXED);
+
+	while (now < records && !__atomic_compare_exchange_n(&lane->backed, &now, records, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 /* True if the ring has memory for so many records behind the head. */
 static inline bool brick__lane_backs(const struct brick_lane *lane, uint64_t count)
 {
