@@ -246,6 +246,17 @@ static void machine_from_files(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* F141: as many CPUs as the kernel lists. */
+static void machine_is_the_kernels(void **state)
+{
+	static struct cpu_info info;
+
+	cpu_info_read(&info);
+	assert_int_equal(info.online, sysconf(_SC_NPROCESSORS_ONLN));
+	assert_in_range(info.usable, 1, info.online);
+}
+
+/* F142: for each instruction set that there is. */
 static void kernels_run(void **state)
 {
 	size_t found = 0;
@@ -319,6 +330,7 @@ int main(void)
 		cmocka_unit_test(staleness),
 		cmocka_unit_test(figures),
 		cmocka_unit_test(machine_from_files),
+		cmocka_unit_test(machine_is_the_kernels),
 		cmocka_unit_test(kernels_run),
 		cmocka_unit_test(streams_move_what_they_say),
 		cmocka_unit_test(team_runs_all),

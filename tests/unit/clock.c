@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock: conversion without overflow, never backwards, in step with the OS, forced fall-back.
+/*
+ * The clock: its source, conversion without overflow, never backwards, in step with the OS, forced
+ * fall-back.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,6 +41,44 @@ static void agrees_with_os(void **state)
 	}
 }
 
+/* F141: the source that the clock names is one that this CPU has, by the kernel's own list. */
+static void source_is_the_cpus(void **state)
+{
+	const struct brick_clock *clock = brick_clock_get();
+
+	assert_int_equal(clock->source == BRICK_CLOCK_MONOTONIC, *brick_clock_reason() != 0);
+#if defined(__x86_64__)
+	assert_int_not_equal(clock->source, BRICK_CLOCK_CNTVCT);
+	if (clock->source == BRICK_CLOCK_TSC) {
+		char line[4096], *found = NULL;
+		FILE *f = fopen("/proc/cpuinfo", "r");
+		assert_non_null(f);
+		while (!found && fgets(line, sizeof line, f))
+			found = strstr(line, " nonstop_tsc") ? line : NULL;
+		fclose(f);
+		assert_non_null(found);
+	}
+#endif
+}
+
+/*
+ * F152: a length by the counter is the length by the system's clock, within 1 %. Its ends lie
+ * between readings of that clock, whatever comes between these.
+ */
+static void lengths_are_the_systems(void **state)
+{
+	uint64_t earliest = os_now(), begin = brick_ticks(), latest = os_now(), end, before, after;
+
+	do {
+		before = os_now();
+		end = brick_ticks();
+		after = os_now();
+	} while (after - latest < 20000000);
+	double own = (double)brick_clock_duration_ns(brick_clock_get(), end - begin);
+	assert_true(own > 0.99 * (double)(before - latest));
+	assert_true(own < 1.01 * (double)(after - earliest));
+}
+
 static void *never_back(void *argument)
 {
 	uint64_t last = 0;
@@ -50,6 +91,7 @@ static void *never_back(void *argument)
 	return NULL;
 }
 
+/* F109. */
 static void monotonic(void **state)
 {
 	pthread_t threads[4];
@@ -58,6 +100,28 @@ static void monotonic(void **state)
 		pthread_create(&threads[i], NULL, never_back, NULL);
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
+}
+
+/* F151. */
+static void monotonic_on_whatever_cpu(void **state)
+{
+	cpu_set_t before, one;
+	uint64_t last = brick_ticks();
+
+	assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+	for (int round = 0; round < 10; round++)
+		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+			if (!CPU_ISSET(cpu, &before))
+				continue;
+			CPU_ZERO(&one);
+			CPU_SET(cpu, &one);
+			if (sched_setaffinity(0, sizeof one, &one))
+				continue;
+			uint64_t now = brick_ticks();
+			assert_true(now >= last);
+			last = now;
+		}
+	sched_setaffinity(0, sizeof before, &before);
 }
 
 static void conversion(void **state)
@@ -209,7 +273,10 @@ int main(int argc, char **argv)
 		return check_offer(!strcmp(argv[1], "--offer"));
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(agrees_with_os),
+		cmocka_unit_test(source_is_the_cpus),
+		cmocka_unit_test(lengths_are_the_systems),
 		cmocka_unit_test(monotonic),
+		cmocka_unit_test(monotonic_on_whatever_cpu),
 		cmocka_unit_test(conversion),
 		cmocka_unit_test(bad_fits),
 		cmocka_unit_test(jump_is_seen),

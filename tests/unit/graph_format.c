@@ -189,7 +189,17 @@ static void csr_is_the_graph(void **state)
 	}
 }
 
-/* The tree as it is drawn for kernels of a GPU. */
+static void assert_tree(struct brick_graph *g, const char *expected)
+{
+	char *text = graph_text(g, BRICK_GRAPH_TREE);
+
+	assert_non_null(text);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+/* F122 to F124, F126: the tree as it is drawn for kernels of a GPU; names cannot draw, nor move the
+ * cursor. */
 static void tree_is_drawn(void **state)
 {
 	struct brick_graph *g = *state;
@@ -216,6 +226,8 @@ static void tree_is_drawn(void **state)
 	kernel.kernel.grid[0] = 32;
 	kernel.kernel.shared_bytes = 4096;
 	brick_graph_add(g, &kernel);
+	kernel.kernel.shared_bytes = 0;
+	brick_graph_add(g, &kernel);
 	brick_graph_pop(g);
 	brick_graph_pop(g);
 	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
@@ -226,22 +238,58 @@ static void tree_is_drawn(void **state)
 				   .transfer = {"cuda:0", "host", BRICK_TRANSFER_D2H}});
 	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
 				   .kind = BRICK_NODE_TASK,
-				   .name = "fetch\n",
+				   .name = "fetch\n└── b\x1b[2J",
 				   .task = {3, 2, 1}});
 	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
 				   .kind = BRICK_NODE_FUNCTION,
 				   .name = "main",
 				   .function = {"main.c", 7}});
-	char *text = graph_text(g, BRICK_GRAPH_TREE);
-	assert_string_equal(text, "Layer 0\n"
-				  "├── RmsNorm  50.0µs (4096 elem)\n"
-				  "│   └── rmsnorm_kernel  <<<(16,1,1),(256,1,1)>>> smem=1024B\n"
-				  "└── QkvProjection  200.0µs (4096 elem)\n"
-				  "    └── batched_q4k_gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B\n"
-				  "logits  D2H cuda:0 → host 8192B\n"
-				  "fetch\\x0a  polls=3 yields=2 efficiency=33%\n"
-				  "main  main.c:7\n");
-	free(text);
+	brick_graph_add(g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_BRICK,
+				   .name = "LmHead"});
+	assert_tree(g, "Layer 0\n"
+		       "├── RmsNorm  50.0µs (4096 elem)\n"
+		       "│   └── rmsnorm_kernel  <<<(16,1,1),(256,1,1)>>> smem=1024B\n"
+		       "└── QkvProjection  200.0µs (4096 elem)\n"
+		       "    ├── batched_q4k_gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B\n"
+		       "    └── batched_q4k_gemv  <<<(32,1,1),(256,1,1)>>> smem=0B\n"
+		       "logits  D2H cuda:0 → host 8192B\n"
+		       "fetch\\x0a└── b\\x1b[2J  polls=3 yields=2 efficiency=33%\n"
+		       "main  main.c:7\n"
+		       "LmHead\n");
+}
+
+/* F121, F125: an empty graph is an empty tree; what must wait for a brick is not drawn inside of
+ * it. */
+static void order_is_no_nesting(void **state)
+{
+	struct brick_graph *g = *state;
+
+	assert_tree(g, "");
+	brick(g, "A", 1000);
+	brick(g, "B", 1000);
+	connect(g, 0, 1, BRICK_EDGE_DEPENDS_ON);
+	assert_tree(g, "A  1.0µs\nB  1.0µs\n");
+}
+
+/* F127: the same graph, the same bytes; a cycle is an error and no endless tree. */
+static void tree_is_stable_and_finite(void **state)
+{
+	struct brick_graph *g = *state;
+
+	for (int i = 0; i < 200; i++)
+		brick_graph_enter(
+			g, &(struct brick_graph_node){.size = sizeof(struct brick_graph_node),
+				   .kind = BRICK_NODE_BRICK,
+				   .name = i % 2 ? "odd" : "even"});
+	char *first = graph_text(g, BRICK_GRAPH_TREE);
+	assert_tree(g, first);
+	free(first);
+	connect(g, 199, 0, BRICK_EDGE_CONTAINS);
+	FILE *out = tmpfile();
+	assert_int_equal(
+		brick_graph_write(g, BRICK_GRAPH_TREE, graph_text_write, out), BRICK_ECYCLE);
+	fclose(out);
 }
 
 static void times_are_rounded(void **state)
@@ -349,6 +397,8 @@ int main(void)
 		GRAPH_TEST(json_of_other_kinds),
 		GRAPH_TEST(csr_is_the_graph),
 		GRAPH_TEST(tree_is_drawn),
+		GRAPH_TEST(order_is_no_nesting),
+		GRAPH_TEST(tree_is_stable_and_finite),
 		GRAPH_TEST(times_are_rounded),
 		GRAPH_TEST(folded_adds_up),
 		GRAPH_TEST(locale_does_not_matter),

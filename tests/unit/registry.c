@@ -47,8 +47,18 @@ static const struct row rows[] = {
 	{22, "SVDCompute", "Solver", "SVD"},
 };
 
+/* F101, F102: ids, names, categories. */
 static void well_known(void **state)
 {
+	static const char *const categories[] = {
+		"Norm", "Attention", "FFN", "Other", "Sparse", "FFT", "Solver"};
+
+	for (int i = 0; i < 7; i++)
+		assert_string_equal(brick_category_name(i), categories[i]);
+	assert_int_equal(BRICK_RMS_NORM, 0);
+	assert_int_equal(BRICK_SAMPLING, 14);
+	assert_int_equal(BRICK_SVD_COMPUTE, 22);
+	assert_int_equal(BRICK_WELL_KNOWN_COUNT, 23);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_string_equal(brick_name(rows[i].id), rows[i].name);
 		assert_int_equal(brick_lookup(rows[i].name), rows[i].id);
