@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/machine/ceilings_file.h"
 #include "brick/error.h"
@@ -18,10 +17,9 @@
 #include "cli/input.h"
 #include "ui/text/json_out.h"
 #include "cli/selection_options.h"
-#include "cli/output.h"
 
 struct options {
-	const char *ceilings, *svg;
+	const char *ceilings;
 	struct selection selection;
 	bool json;
 };
@@ -31,7 +29,6 @@ static const struct cli_option option_table[] = {
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"ceilings", "FILE", "from 'brick ceilings --json', instead of those kept for the machine",
 		option_text, AT(ceilings)},
-	{"svg", "OUT", "draw it into a file", option_text, AT(svg)},
 	{"json", NULL, "all of it as JSON (schema brick/roofline/2)", option_flag, AT(json)},
 	OPTION_HELP,
 };
@@ -68,20 +65,6 @@ static struct ceilings *find_ceilings(
 	return c;
 }
 
-static void print_forms(
-	const struct roofline_view *view, const char *path, const struct options *options)
-{
-	if (options->svg) {
-		struct output *output = output_open(options->svg, path);
-		roofline_svg(view, output_stream(output));
-		output_commit(output, 0);
-	}
-	if (options->json)
-		json_print(roofline_to_json(view), stdout);
-	else if (!options->svg || strcmp(options->svg, "-"))
-		roofline_text(view, stdout);
-}
-
 static int run_roofline(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT};
@@ -99,7 +82,10 @@ static int run_roofline(int argc, char **argv)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	const struct roofline_view view = {roofline, where,
 		options.selection.phase < 0 ? ROOFLINE_ALL_PHASES : options.selection.phase};
-	print_forms(&view, run->path, &options);
+	if (options.json)
+		json_print(roofline_to_json(&view), stdout);
+	else
+		roofline_text(&view, stdout);
 	if (!options.ceilings)
 		ceilings_learn(ceilings, where, roofline);
 	roofline_destroy(roofline);

@@ -2,7 +2,7 @@
 """
 `brick ceilings` and `brick roofline`: ceilings are measured, kept and shown again, measured anew when
 what is kept is damaged or stale; bricks are placed under ceilings that the test made up, so that
-every number can be checked; text fits its terminal; the picture is well-formed whatever names hold;
+every number can be checked; text fits its terminal;
 what is missing or wrong is told. Devices that are here (PoCL, lavapipe) have ceilings of their own.
 """
 import glob
@@ -11,7 +11,6 @@ import os
 import re
 import resource
 import subprocess
-import xml.etree.ElementTree as ElementTree
 
 from libcli import BRICK, TMP, brick, brick_json, expect, expect_true, on_terminal, plain, recording
 
@@ -164,28 +163,6 @@ def check_rows(rows):
     expect_true("some have roofs", placed)
 
 
-def check_svg(path, what):
-    tree = ElementTree.parse(path)
-    names = {"svg": "{http://www.w3.org/2000/svg}"}
-    root = tree.getroot()
-    expect(f"{what}: an image", root.get("role"), "img")
-    ids = {e.get("id") for e in root.iter() if e.get("id")}
-    expect_true(f"{what}: its label exists", set(root.get("aria-labelledby").split()) <= ids)
-    texts = [e for e in root.iter(names["svg"] + "text") if (e.get("class") or "").startswith("name ")]
-    expect_true(f"{what}: bricks have names", texts)
-    boxes = []
-    for text in texts:
-        x, y = float(text.get("x")), float(text.get("y"))
-        boxes.append((x, y - 11, x + 6.9 * len(text.text), y))
-    for i, a in enumerate(boxes):
-        for b in boxes[:i]:
-            expect_true(f"{what}: {a} and {b} do not overlap",
-                        a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1])
-    marks = [g for g in root.iter(names["svg"] + "g") if "mark" in (g.get("class") or "")]
-    titled = [g for g in marks if g.find(names["svg"] + "title") is not None]
-    return root, titled
-
-
 def placed(path):
     run = brick_json("report", "--json", path)["run"]
     good = write("good.json", made_up(run["host"], run["cpu"]))
@@ -217,13 +194,6 @@ def placed(path):
         expect_true(f"{longest!r} fits {columns}", len(longest) <= columns)
     ascii_text = brick("roofline", "--ceilings", good, path, LC_ALL="C")[0]
     expect_true("plain where the locale is", all(c < 128 for c in ascii_text))
-
-    svg = os.path.join(TMP, "a.svg")
-    brick("roofline", "--ceilings", good, "--svg", svg, path)
-    _, marks = check_svg(svg, "the picture")
-    expect("a mark for each brick", len(marks), len(out["bricks"]))
-    again = brick("roofline", "--ceilings", good, "--svg", "-", path)[0]
-    expect("the same bytes", open(svg, "rb").read(), again)
     return good
 
 
@@ -288,12 +258,6 @@ def report_says_why(good):
 
 def odd_names(good):
     path = recording("odd.pftrace", ODD)
-    svg = os.path.join(TMP, "odd.svg")
-    brick("roofline", "--ceilings", good, "--svg", svg, path)
-    check_svg(svg, "odd names")
-    data = open(svg, "rb").read()
-    expect_true("no control characters", not any(c < 32 and c != 10 for c in data))
-    data.decode("utf-8")
     for form in ((), ("--json",)):
         shown = brick("roofline", "--ceilings", good, *form, path)[0]
         expect_true("nothing that moves a terminal", b"\x1b" not in shown and b"\x07" not in shown)
@@ -310,7 +274,6 @@ def complaints(path, good):
         error = brick("roofline", "--ceilings", write(name, text), path, code=3)[1]
         expect_true(f"{error!r} names {name} and {why!r}", name.encode() in error and why in error)
     brick("roofline", "--ceilings", "/nowhere", path, code=3)
-    brick("roofline", "--ceilings", good, "--svg", "/no/such/place.svg", path, code=4)
     brick("roofline", "--ceilings", good, "/nowhere", code=3)
     brick("roofline", code=2)
     nothing = write("nothing.json", made_up("h", "c", compute_gops=[], bandwidth_gb_per_s=[],
@@ -318,9 +281,6 @@ def complaints(path, good):
     rows = brick_json("roofline", "--json", "--ceilings", nothing, path)["bricks"]
     expect_true("nothing measured, nothing placed",
                 rows and all(r["distance"] is None and r["bound"] is None for r in rows))
-    svg = os.path.join(TMP, "nothing.svg")
-    brick("roofline", "--ceilings", nothing, "--svg", svg, path)
-    check_svg(svg, "without roofs")
 
 
 def main():

@@ -16,30 +16,13 @@
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
 
-const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t *threads)
+static bool roofline_shows(const struct roofline_view *view, const struct roofline_row *row)
 {
-	const struct roofline *r = view->roofline;
-	const struct ceilings *can = r->ceilings;
-	uint64_t most_ns = 0;
-
-	*threads = 0;
-	for (size_t i = 0; i < r->row_count; i++) {
-		const struct roofline_row *like = &r->rows[i];
-		uint64_t ns = 0;
-		for (size_t k = 0; k < r->row_count; k++)
-			if (r->rows[k].roof_threads == like->roof_threads &&
-				r->rows[k].can == like->can && roofline_shows(view, &r->rows[k]))
-				ns += r->rows[k].team_ns;
-		if (like->roof_threads && ns > most_ns) {
-			most_ns = ns;
-			*threads = like->roof_threads;
-			can = like->can;
-		}
-	}
-	return can;
+	return view->phase == ROOFLINE_ALL_PHASES || (int)row->phase == view->phase;
 }
 
-char *roofline_roof_text(const struct roofline_row *row)
+/* The roof of a row, "L3" or "AVX2 f32"; the caller frees. NULL: it has none. */
+static char *roof_text(const struct roofline_row *row)
 {
 	if (row->distance < 0)
 		return NULL;
@@ -49,7 +32,7 @@ char *roofline_roof_text(const struct roofline_row *row)
 	return text_format("%s %s", row->peak->isa, row->peak->type);
 }
 
-const char *roofline_doubt(enum ceilings_doubt doubt)
+static const char *roofline_doubt(enum ceilings_doubt doubt)
 {
 	static const char *const why[] = {NULL,
 		"the ceilings are of another CPU than the recording",
@@ -230,7 +213,7 @@ static void add_row(struct table *table, const struct roofline_row *row)
 {
 	const char *bound = roofline_bound_name(row->bound);
 	bool above = (row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH)) != 0;
-	SCOPED char *roof = roofline_roof_text(row);
+	SCOPED char *roof = roof_text(row);
 
 	table_row(table, above ? STYLE_BAD : STYLE_PLAIN);
 	table_cell(table, row->name);
@@ -431,7 +414,7 @@ static json_t *bandwidths(const struct roofline_row *row)
 static json_t *roof(const struct roofline_row *row)
 {
 	json_t *object = json_object();
-	SCOPED char *by = roofline_roof_text(row);
+	SCOPED char *by = roof_text(row);
 
 	json_put(object, "threads",
 		row->roof_threads ? json_integer(row->roof_threads) : json_null());
