@@ -3,25 +3,20 @@
 #include "ui/text/scaling_view.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "brick/error.h"
 #include "cli/command.h"
 #include "cli/die.h"
 #include "cli/input.h"
 #include "cli/options.h"
-#include "cli/output.h"
 #include "ui/text/json_out.h"
 
 struct options {
-	const char *svg;
 	bool json;
 };
 
 static const struct cli_option option_table[] = {
-	{"json", NULL, "all of it as JSON (schema brick/scaling/1)", option_flag, AT(json)},
-	{"svg", "OUT", "draw the longest bricks over the context into a file", option_text,
-		AT(svg)},
+	{"json", NULL, "all of it as JSON (schema brick/scaling/2)", option_flag, AT(json)},
 	OPTION_HELP,
 };
 
@@ -44,14 +39,9 @@ static int run_scaling(int argc, char **argv)
 		die(CLI_SYSTEM, "%s: not enough memory for its steps", run->path);
 	struct scaling_view view = {.run = run, .scaling = scaling};
 	presence_of_run(&view.presence, run, &index);
-	if (options.svg) {
-		struct output *output = output_open(options.svg, run->path);
-		scaling_svg(&view, output_stream(output));
-		output_commit(output, 0);
-	}
 	if (options.json)
 		json_print(scaling_to_json(&view), stdout);
-	else if (!options.svg || strcmp(options.svg, "-") != 0)
+	else
 		scaling_text(&view, stdout);
 	scaling_destroy(scaling);
 	step_index_fini(&index);
@@ -65,8 +55,6 @@ const struct cli_command command_scaling = {
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Say how the time of each brick grows with the context, from the recording's own "
-		 "steps that decode, and with the tokens in a step; where FlashAttention overtakes "
-		 "the FFN; and, as a model, how fast steps are at 2 and 4 times the longest "
-		 "context.",
+		 "steps that decode, and with the tokens in a step.",
 	.options = option_table,
 };

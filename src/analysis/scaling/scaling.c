@@ -393,26 +393,6 @@ COMPARATOR(by_length, struct scaling_brick,
 	ORDER(y->line.median_ns, x->line.median_ns) ?: ORDER(x->brick, y->brick) ?:
 		ORDER(x->on_device, y->on_device))
 
-/* The deviation of medians from each other, as a share of them all. */
-static double deviation_of(const struct scaling_line *line)
-{
-	double sum = 0;
-
-	if (line->point_count < 2 || line->median_ns <= 0)
-		return 0;
-	for (uint32_t i = 0; i < line->point_count; i++)
-		sum += pow(line->points[i].ns / line->median_ns - 1, 2);
-	return sqrt(sum / (line->point_count - 1));
-}
-
-static void set_unsteady(struct scaling_series *s)
-{
-	s->unsteady = SCALING_UNSTEADY * deviation_of(&s->ffn);
-	s->step.unsteady = s->ffn.unsteady = s->unsteady;
-	for (size_t i = 0; i < s->brick_count; i++)
-		s->bricks[i].line.unsteady = s->unsteady;
-}
-
 /* Bricks without time in most steps have no line: they are left out. */
 static int fill_series(
 	struct scaling_maker *m, struct scaling_series *s, const struct point *points, size_t n)
@@ -444,7 +424,6 @@ static int fill_series(
 	s->ffn = s->ffn_on_device ? device : host;
 	if (s->ffn.is_known && s->ffn.median_ns > 0 && !scaling_is_level(&s->ffn))
 		s->drift = s->ffn.slope.value * (s->longest - s->shortest) / s->ffn.median_ns;
-	set_unsteady(s);
 	return 0;
 }
 
@@ -552,46 +531,8 @@ struct scaling_value scaling_at(const struct scaling_line *line, double context)
 {
 	const struct scaling_value *at = &line->at, *slope = &line->slope;
 	double away = context - line->middle;
-	double less = fmin(slope->low * away, slope->high * away);
-	double more = fmax(slope->low * away, slope->high * away);
 
-	double value = fmax(0, at->value + slope->value * away), machine = line->unsteady * value;
-
-	return (struct scaling_value){value,
-		fmax(0, value - hypot(value - (at->low + less), machine)),
-		value + hypot(fmax(0, at->high + more) - value, machine)};
-}
-
-/*
- * The context at which a lead at the middle is used up by a slope that is steeper by `slope`;
- * infinite: none.
- */
-static double reaches(double middle, double lead, double slope)
-{
-	if (slope <= 0)
-		return lead < 0 ? 0 : INFINITY;
-	return fmax(0, middle + lead / slope);
-}
-
-enum scaling_overtakes scaling_overtakes(
-	const struct scaling_series *s, struct scaling_value *context)
-{
-	*context = (struct scaling_value){0};
-	if (s->attention == s->brick_count || s->ffn.median_ns <= 0)
-		return SCALING_OVERTAKES_UNKNOWN;
-	const struct scaling_line *a = &s->bricks[s->attention].line, *f = &s->ffn;
-	if (!a->is_known || !f->is_known || scaling_drifted(s))
-		return SCALING_OVERTAKES_UNKNOWN;
-	/* work that knows no context: a slope that may be none is none */
-	struct scaling_value ffn = scaling_is_level(f) ? (struct scaling_value){0} : f->slope;
-	double slope = a->slope.value - ffn.value, steep = a->slope.high - ffn.low,
-	       flat = a->slope.low - ffn.high;
-	double lead = f->at.value - a->at.value, low = f->at.low - a->at.high,
-	       high = f->at.high - a->at.low;
-	context->value = reaches(a->middle, lead, slope);
-	context->low = reaches(a->middle, low, low > 0 ? steep : flat);
-	context->high = reaches(a->middle, high, high > 0 ? flat : steep);
-	if (!isinf(context->value))
-		return SCALING_OVERTAKES_AT;
-	return isinf(context->low) ? SCALING_OVERTAKES_NEVER : SCALING_OVERTAKES_UNKNOWN;
+	return (struct scaling_value){fmax(0, at->value + slope->value * away),
+		fmax(0, at->low + fmin(slope->low * away, slope->high * away)),
+		fmax(0, at->high + fmax(slope->low * away, slope->high * away))};
 }

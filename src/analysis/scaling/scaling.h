@@ -4,9 +4,8 @@
  * number of tokens that its tokens attend to; steps of one model with equally many tokens are a
  * series. Each brick's time in a step of its series is put on a line over the context: the median
  * of slopes between independent pairs of steps, with a 95 % interval that allows for noise which
- * lasts over several steps. Times beyond the longest context of the recording are modelled; its
- * interval allows for a machine that changes, too, which the FFN shows: it knows no context. Times
- * are of the thread that runs the steps, or of devices, without preemption where that is known.
+ * lasts over several steps. Nothing is said of contexts that were not measured. Times are of the
+ * thread that runs the steps, or of devices, without preemption where that is known.
  * Read-only once made: any thread.
  */
 #pragma once
@@ -22,7 +21,7 @@ struct scaling_value {
 	double value, low, high; /* a 95 % interval */
 };
 
-/* Measured points, for pictures: medians of some steps that follow each other by context. */
+/* Measured points: medians of some steps that follow each other by context. */
 enum { SCALING_POINTS = 24 };
 struct scaling_point {
 	double context, ns;
@@ -37,11 +36,6 @@ struct scaling_line {
 	struct scaling_value slope; /* ns for each token of context */
 	struct scaling_value at;    /* ns at the middle of the contexts */
 	double middle;		    /* ... which is that */
-	/*
-	 * The share by which another recording's time may differ because the machine does: that of
-	 * its series.
-	 */
-	double unsteady;
 	bool bends; /* the slope of the longer half of contexts is another one, surely */
 };
 
@@ -64,15 +58,9 @@ struct scaling_series {
 	/*
 	 * The share of its median by which the FFN takes longer at the longest context than at the
 	 * shortest; 0: not surely any. It knows no context: where it falls by SCALING_DRIFT or more
-	 * the machine changed meanwhile, and nothing is modelled; where it grows, caches may have
-	 * become too small as well.
+	 * the machine changed meanwhile; where it grows, caches may have become too small as well.
 	 */
 	double drift;
-	/*
-	 * The share by which the machine differs between recordings: SCALING_UNSTEADY standard
-	 * deviations of the FFN's medians in this one.
-	 */
-	double unsteady;
 	struct scaling_brick *bricks; /* the longest median first; waits and overhead included */
 	size_t brick_count;
 	size_t attention; /* FlashAttention, where it is longest, in bricks; brick_count: none */
@@ -91,7 +79,6 @@ struct scaling {
  */
 enum { SCALING_MIN_STEPS = 12, SCALING_MIN_SPAN = 2 };
 #define SCALING_DRIFT 0.1
-#define SCALING_UNSTEADY 2.77 /* 95 % of differences, as both recordings vary: 1.96 * sqrt(2) */
 
 /*
  * Whole when the walk has run; destroy it in each case. -ENOMEM, or BRICK_ENOTRECORDED: no step
@@ -103,7 +90,7 @@ int scaling_create_in(struct scaling **out, struct walk *walk);
 int scaling_create(struct scaling **out, const struct run *run, const struct step_index *index);
 void scaling_destroy(struct scaling *scaling);
 
-/* Predicts another recording's time at a context, from a line that is known. */
+/* The line's time at a context that was measured; the line must be known. */
 struct scaling_value scaling_at(const struct scaling_line *line, double context);
 
 /* True if a time grows: its slope and the interval are above 0. */
@@ -135,13 +122,3 @@ static inline bool scaling_drifted(const struct scaling_series *series)
 {
 	return series->drift <= -SCALING_DRIFT;
 }
-
-/* The context from which on FlashAttention takes longer than the FFN. */
-enum scaling_overtakes {
-	SCALING_OVERTAKES_UNKNOWN, /* one is not there, its line is not known, or says too little */
-	SCALING_OVERTAKES_NEVER,   /* by these lines, whole intervals */
-	SCALING_OVERTAKES_AT,	   /* *context, 0: at any; its high is infinite: it may be never */
-};
-
-enum scaling_overtakes scaling_overtakes(
-	const struct scaling_series *series, struct scaling_value *context);

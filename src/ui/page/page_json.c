@@ -997,7 +997,7 @@ static json_t *scaling_json(const struct page *page)
 {
 	const struct scaling_view view = {.run = page->run, .scaling = page->scaling};
 
-	return page->scaling ? scaling_to_chart(&view) : json_null();
+	return page->scaling ? scaling_main_to_json(&view) : json_null();
 }
 
 static json_t *head_json(const struct page *page)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bricks over context and batch, for people and as JSON (schema brick/scaling/1). */
+/* Bricks over context and batch, for people and as JSON (schema brick/scaling/2). */
 #include "ui/text/scaling_view.h"
 
 #include <inttypes.h>
@@ -21,11 +21,8 @@ enum {
 	TITLE_BYTES = 32,
 };
 
-#define SCALING_UNSTEADY_SAID 0.02
-
-/* Times the longest context for which steps are modelled. */
-static const unsigned ahead[] = {2, SCALING_AHEAD};
-enum { AHEAD = 2 };
+/* Of a line: at the shortest context and at the longest. */
+enum { FITTED = 2 };
 
 static bool is_same_model(const struct scaling_series *a, const struct scaling_series *b)
 {
@@ -42,25 +39,20 @@ static double rate(const struct scaling_series *s, double step_ns)
 	return step_ns > 0 ? s->batch * 1e9 / step_ns : -1;
 }
 
-/* Tokens/s at a context; of an interval that reaches no time at all, the high end is infinite. */
-static struct scaling_value rate_at(const struct scaling_series *s, double context)
-{
-	struct scaling_value ns = scaling_at(&s->step, context);
-
-	return (struct scaling_value){
-		rate(s, ns.value), rate(s, ns.high), ns.low > 0 ? rate(s, ns.low) : INFINITY};
-}
-
 static char *brick_text(const struct run *run, const struct scaling_brick *b)
 {
 	return text_format("%s%s", run->bricks[b->brick].name, b->on_device ? " (device)" : "");
 }
 
-/* Rates of a step, which may as well be level. */
-static bool has_rates(const struct scaling_series *s)
+/* False: the line's slope is not known, or nothing can be said of it. */
+static bool is_fitted(const struct scaling_series *s, const struct scaling_line *line)
 {
-	return s->step.is_known && s->step.slope.high > 0 && !scaling_drifted(s) &&
-	       !scaling_is_noisy(s, &s->step);
+	return line->is_known && !scaling_is_noisy(s, line);
+}
+
+static double fitted_context(const struct scaling_series *s, int which)
+{
+	return which ? s->longest : s->shortest;
 }
 
 /* Writes about three digits, also of a negative number. */
@@ -92,23 +84,22 @@ static void add_line(struct table *table, const struct scaling_series *s, const 
 		line->bends ? "bends"
 		: *grows    ? ""
 			    : "-");
-	for (int i = 0; i < AHEAD; i++)
+	for (int i = 0; i < FITTED; i++)
 		table_time(
-			table, scaling_is_modelled(s, line)
-				       ? rounded_ns(scaling_at(line, ahead[i] * s->longest).value)
-				       : ANALYSIS_UNKNOWN);
+			table, is_noisy ? ANALYSIS_UNKNOWN
+					: rounded_ns(scaling_at(line, fitted_context(s, i)).value));
 }
 
 static void print_lines(
 	const struct run *run, const struct scaling_series *s, const struct terminal *terminal)
 {
-	char titles[AHEAD][TITLE_BYTES];
-	struct table_column columns[5 + AHEAD] = {{"BRICK", TABLE_LEFT, 0},
+	char titles[FITTED][TITLE_BYTES];
+	struct table_column columns[5 + FITTED] = {{"BRICK", TABLE_LEFT, 0},
 		{"MEDIAN", TABLE_RIGHT, 0}, {"NS/CONTEXT", TABLE_RIGHT, 0},
 		{"95 %", TABLE_RIGHT, 1}, {"GROWS", TABLE_LEFT, 3}};
 
-	for (int i = 0; i < AHEAD; i++) {
-		snprintf(titles[i], TITLE_BYTES, "AT %.0f", ahead[i] * s->longest);
+	for (int i = 0; i < FITTED; i++) {
+		snprintf(titles[i], TITLE_BYTES, "AT %.0f", fitted_context(s, i));
 		columns[5 + i] = (struct table_column){titles[i], TABLE_RIGHT, 2};
 	}
 	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
@@ -129,97 +120,11 @@ static void print_lines(
 	table_destroy(table);
 }
 
-static void print_attention(const struct scaling_series *s, const struct terminal *terminal)
-{
-	char value[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
-	struct scaling_value at;
-	enum scaling_overtakes overtakes = scaling_overtakes(s, &at);
-	const char *it = at.value > s->longest ? "Modelled: it" : "It";
-	const char *level = scaling_is_level(&s->ffn) ? ", if the FFN stays level" : "";
-
-	if (s->attention == s->brick_count)
-		return;
-	const struct scaling_line *line = &s->bricks[s->attention].line;
-	if (scaling_grows(line))
-		paragraph(terminal, 0, "",
-			"FlashAttention takes %s ns longer for each token of context (%s to %s).",
-			slope_text(value, line->slope.value), slope_text(low, line->slope.low),
-			slope_text(high, line->slope.high));
-	else
-		paragraph(terminal, 0, "", "FlashAttention: no growth with the context was found.");
-	if (overtakes == SCALING_OVERTAKES_UNKNOWN && s->ffn.median_ns > 0)
-		paragraph(terminal, 0, "",
-			"Where it overtakes the FFN is not known: the slopes say too little.");
-	else if (overtakes == SCALING_OVERTAKES_NEVER)
-		paragraph(terminal, 0, "", "Modelled: it never takes as long as the FFN%s.", level);
-	else if (overtakes == SCALING_OVERTAKES_AT && at.value <= 0)
-		paragraph(terminal, 0, "", "It takes longer than the FFN at every context.");
-	else if (overtakes == SCALING_OVERTAKES_AT && isinf(at.high))
-		paragraph(terminal, 0, "",
-			"%s overtakes the FFN at a context of %.0f (%.0f or more; never, if "
-			"its slope is at the low end)%s.",
-			it, at.value, at.low, level);
-	else if (overtakes == SCALING_OVERTAKES_AT)
-		paragraph(terminal, 0, "",
-			"%s overtakes the FFN at a context of %.0f (%.0f to %.0f)%s.", it, at.value,
-			at.low, at.high, level);
-}
-
-/* "; modelled: 28297 (27829 to 28751) at 92; 28200 (27089 to 29320) at 184"; the caller frees. */
-static char *modelled_text(const struct scaling_series *s)
-{
-	char value[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
-	char *text = NULL;
-
-	for (int i = 0; has_rates(s) && i < AHEAD; i++) {
-		struct scaling_value at = rate_at(s, ahead[i] * s->longest);
-		if (at.value >= 0 && !isinf(at.high))
-			text_append(&text, "; ", "%s%s (%s to %s) at %.0f",
-				text ? "" : "modelled: ", units_number(value, at.value),
-				units_number(low, at.low), units_number(high, at.high),
-				ahead[i] * s->longest);
-	}
-	return text;
-}
-
-static void print_rates(const struct scaling_series *s, const struct terminal *terminal)
-{
-	char value[UNITS_BYTES], share[UNITS_BYTES];
-	SCOPED char *modelled = modelled_text(s);
-
-	paragraph(terminal, 0, "", "Tokens/s of steps alone: %s at a context of %.0f; %s.",
-		units_number(value, rate_at(s, s->longest).value), s->longest,
-		modelled			? modelled
-		: scaling_is_noisy(s, &s->step) ? "longer ones are not modelled: the step is too "
-						  "noisy"
-						: "longer ones are not modelled");
-	if (s->unsteady > SCALING_UNSTEADY_SAID && has_rates(s))
-		paragraph(terminal, 0, "",
-			"The FFN does not depend on the context, but varied: the machine may make "
-			"%s of difference between recordings, and intervals of modelled times "
-			"allow "
-			"for it.",
-			units_percent(share, s->unsteady));
-	if (scaling_drifted(s))
-		paragraph(terminal, 0, "",
-			"The FFN does not depend on the context, but took %s less at the longest "
-			"contexts: the machine changed meanwhile, and nothing is modelled.",
-			units_percent(share, -s->drift));
-	else if (s->drift >= SCALING_DRIFT)
-		paragraph(terminal, 0, "",
-			"The FFN does not depend on the context, but took %s more at the longest "
-			"contexts: caches became too small, or the machine slower. Slopes may be "
-			"too high.",
-			units_percent(share, s->drift));
-	if (s->step.bends)
-		paragraph(terminal, 0, "",
-			"The step is no line over these contexts: modelled times may be far off.");
-}
-
 static void print_series(
 	const struct run *run, const struct scaling_series *s, const struct terminal *terminal)
 {
 	SCOPED char *unknown = NULL;
+	char share[UNITS_BYTES];
 
 	if (!s->step.is_known)
 		unknown = text_format(
@@ -236,11 +141,22 @@ static void print_series(
 		return;
 	print_lines(run, s, terminal);
 	paragraph(terminal, 0, "",
-		"NS/CONTEXT: ns that a brick takes longer for each further token of context. "
-		"Intervals of slopes are of this recording: another one, on a shared machine, may "
-		"differ more.");
-	print_attention(s, terminal);
-	print_rates(s, terminal);
+		"NS/CONTEXT: ns that a brick takes longer for each further token of context; AT: "
+		"what that makes of its time at the shortest context and at the longest. Intervals "
+		"are of this recording: another one, on a shared machine, may differ more.");
+	if (scaling_drifted(s))
+		paragraph(terminal, 0, "",
+			"The FFN does not depend on the context, but took %s less at the longest "
+			"contexts: the machine changed meanwhile. Slopes may be too low.",
+			units_percent(share, -s->drift));
+	else if (s->drift >= SCALING_DRIFT)
+		paragraph(terminal, 0, "",
+			"The FFN does not depend on the context, but took %s more at the longest "
+			"contexts: caches became too small, or the machine slower. Slopes may be "
+			"too high.",
+			units_percent(share, s->drift));
+	if (s->step.bends)
+		paragraph(terminal, 0, "", "The step is no line over these contexts.");
 }
 
 /* True if fewer than `most` others of a model's n series have more steps. */
@@ -390,14 +306,14 @@ static void put_line(json_t *o, const struct scaling_series *s, const struct sca
 	json_put(o, "bends", line->is_known ? json_boolean(line->bends) : json_null());
 	json_put(o, "too_noisy",
 		line->is_known ? json_boolean(scaling_is_noisy(s, line)) : json_null());
-	for (int i = 0; scaling_is_modelled(s, line) && i < AHEAD; i++) {
-		struct scaling_value at = scaling_at(line, ahead[i] * s->longest);
-		json_t *m = json_object();
-		json_put(m, "context", json_rate(ahead[i] * s->longest));
-		json_put(m, "ns", value_json(&at));
-		json_add(list, m);
+	for (int i = 0; is_fitted(s, line) && i < FITTED; i++) {
+		struct scaling_value at = scaling_at(line, fitted_context(s, i));
+		json_t *fitted = json_object();
+		json_put(fitted, "context", json_rate(fitted_context(s, i)));
+		json_put(fitted, "ns", value_json(&at));
+		json_add(list, fitted);
 	}
-	json_put(o, "modelled", list);
+	json_put(o, "fitted", list);
 }
 
 static json_t *line_json(const struct scaling_series *s, const struct scaling_line *line)
@@ -406,34 +322,6 @@ static json_t *line_json(const struct scaling_series *s, const struct scaling_li
 
 	put_line(o, s, line);
 	return o;
-}
-
-static json_t *overtakes_json(const struct scaling_series *s)
-{
-	struct scaling_value at;
-	json_t *o = json_object();
-	enum scaling_overtakes overtakes = scaling_overtakes(s, &at);
-
-	json_put(o, "is",
-		json_text(overtakes == SCALING_OVERTAKES_AT	 ? "at"
-			  : overtakes == SCALING_OVERTAKES_NEVER ? "never"
-								 : NULL));
-	json_put(o, "context", overtakes == SCALING_OVERTAKES_AT ? value_json(&at) : json_null());
-	return o;
-}
-
-static json_t *rates_json(const struct scaling_series *s)
-{
-	json_t *list = json_array();
-
-	for (int i = 0; has_rates(s) && i < AHEAD; i++) {
-		struct scaling_value at = rate_at(s, ahead[i] * s->longest);
-		json_t *o = json_object();
-		json_put(o, "context", json_rate(ahead[i] * s->longest));
-		json_put(o, "modelled_tokens_per_s", at.value < 0 ? json_null() : value_json(&at));
-		json_add(list, o);
-	}
-	return list;
 }
 
 static json_t *series_json(const struct run *run, const struct scaling_series *s)
@@ -453,7 +341,6 @@ static json_t *series_json(const struct run *run, const struct scaling_series *s
 	json_put(o, "ffn", line_json(s, &s->ffn));
 	json_put(o, "ffn_drift", json_signed(s->ffn.is_known ? s->drift : NAN));
 	json_put(o, "ffn_on_device", json_boolean(s->ffn_on_device));
-	json_put(o, "machine_varies", json_rate(s->ffn.point_count > 1 ? s->unsteady : -1));
 	for (size_t i = 0; i < s->brick_count; i++) {
 		json_t *b = json_object();
 		json_put(b, "name", json_text(run->bricks[s->bricks[i].brick].name));
@@ -462,100 +349,17 @@ static json_t *series_json(const struct run *run, const struct scaling_series *s
 		json_add(bricks, b);
 	}
 	json_put(o, "bricks", bricks);
-	json_put(o, "attention_overtakes_ffn", overtakes_json(s));
-	json_put(o, "rates", rates_json(s));
 	return o;
 }
 
-static void show(struct scaling_shown *shown, const char *name, const char *category,
-	const struct scaling_line *line)
+json_t *scaling_main_to_json(const struct scaling_view *view)
 {
-	if (shown->count == SCALING_SHOWN || line->median_ns <= 0)
-		return;
-	shown->lines[shown->count].name = name;
-	shown->lines[shown->count].category = category;
-	shown->lines[shown->count++].line = line;
-	if (scaling_is_modelled(shown->series, line))
-		shown->end = SCALING_AHEAD * shown->series->longest;
-}
+	const struct scaling_series *most = view->scaling->series;
 
-static void show_brick(struct scaling_shown *shown, const struct run *run, size_t i)
-{
-	const struct run_brick *brick = &run->bricks[shown->series->bricks[i].brick];
-
-	show(shown, brick->name, run->categories[brick->category].name,
-		&shown->series->bricks[i].line);
-}
-
-static bool is_of_ffn(const struct run *run, uint32_t brick)
-{
-	return !strcmp(run->categories[run->bricks[brick].category].name, "FFN");
-}
-
-void scaling_choose(struct scaling_shown *shown, const struct scaling_view *view)
-{
-	const struct scaling *scaling = view->scaling;
-	const struct scaling_series *s = scaling->series;
-
-	for (size_t i = 1; i < scaling->count; i++)
-		if (scaling->series[i].steps > s->steps)
-			s = &scaling->series[i];
-	*shown = (struct scaling_shown){.series = s, .end = s->longest};
-	if (s->attention < s->brick_count)
-		show_brick(shown, view->run, s->attention);
-	show(shown, "FFN, together", "FFN", &s->ffn);
-	show(shown, "the step", NULL, &s->step);
-	for (size_t i = 0; i < s->brick_count; i++)
-		if (i != s->attention && !is_of_ffn(view->run, s->bricks[i].brick))
-			show_brick(shown, view->run, i);
-}
-
-enum { BEYOND_POINTS = 4 };
-
-/* Points from the longest context on: context, time, and the ends of its interval. */
-static json_t *beyond_json(const struct scaling_shown *shown, const struct scaling_line *line)
-{
-	json_t *list = json_array();
-	double longest = shown->series->longest;
-
-	for (int i = 0; i <= BEYOND_POINTS && scaling_is_modelled(shown->series, line); i++) {
-		double context = longest + (shown->end - longest) * i / BEYOND_POINTS;
-		struct scaling_value v = scaling_at(line, context);
-		const double numbers[] = {context, v.value, v.low, v.high};
-		json_t *point = json_array();
-		for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)
-			json_add(point, json_rate(numbers[k]));
-		json_add(list, point);
-	}
-	return list;
-}
-
-json_t *scaling_to_chart(const struct scaling_view *view)
-{
-	struct scaling_shown shown;
-	json_t *o = json_object(), *lines = json_array();
-
-	scaling_choose(&shown, view);
-	const struct scaling_series *s = shown.series;
-	json_put(o, "model_name", json_text(run_model_name(view->run, s->process, s->model)));
-	json_put(o, "tokens", json_number(s->batch));
-	json_put(o, "steps", json_number(s->steps));
-	json_put(o, "shortest_context", json_rate(s->shortest));
-	json_put(o, "longest_context", json_rate(s->longest));
-	for (int i = 0; i < shown.count; i++) {
-		const struct scaling_line *line = shown.lines[i].line;
-		json_t *l = line_json(s, line);
-		bool is_drawn = line->is_known && !scaling_is_noisy(s, line);
-		json_put(l, "name", json_text(shown.lines[i].name));
-		json_put(l, "category", json_text(shown.lines[i].category));
-		json_put(l, "from_ns",
-			json_rate(is_drawn ? scaling_at(line, s->shortest).value : -1));
-		json_put(l, "to_ns", json_rate(is_drawn ? scaling_at(line, s->longest).value : -1));
-		json_put(l, "beyond", beyond_json(&shown, line));
-		json_add(lines, l);
-	}
-	json_put(o, "lines", lines);
-	return o;
+	for (size_t i = 1; i < view->scaling->count; i++)
+		if (view->scaling->series[i].steps > most->steps)
+			most = &view->scaling->series[i];
+	return series_json(view->run, most);
 }
 
 json_t *scaling_to_json(const struct scaling_view *view)
@@ -564,7 +368,7 @@ json_t *scaling_to_json(const struct scaling_view *view)
 	const struct scaling *scaling = view->scaling;
 	json_t *o = json_object(), *list = json_array();
 
-	json_put(o, "schema", json_text("brick/scaling/1"));
+	json_put(o, "schema", json_text("brick/scaling/2"));
 	for (size_t i = 0; i < scaling->count; i++)
 		json_add(list, series_json(run, &scaling->series[i]));
 	json_put(o, "series", list);

@@ -10,7 +10,6 @@
 #include "base/escape.h"
 #include "base/number.h"
 #include "base/scope.h"
-#include "ui/text/chart.h"
 #include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
 #include "ui/text/terminal.h"
@@ -254,13 +253,22 @@ static void put_changes(const struct frame *f)
 	}
 }
 
+/* The next of 1, 2, 5 times a power of ten; value > 0. */
+static double trend_round_up(double value)
+{
+	double power = pow(10, floor(log10(value)));
+	double digit = value / power;
+
+	return (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10) * power;
+}
+
 void trend_svg(const struct trend *t, FILE *out)
 {
 	struct frame f = {.trend = t, .out = out};
 
 	for (size_t i = 0; i < t->ns.count; i++)
 		f.top = fmax(f.top, t->ns.items[i]);
-	f.top = chart_round_up(f.top > 0 ? f.top : 1);
+	f.top = trend_round_up(f.top > 0 ? f.top : 1);
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
 		"height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n"
