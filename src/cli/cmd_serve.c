@@ -99,10 +99,7 @@ static const struct cli_option option_table[] = {
 static int hand_out(struct server *server, struct http_content *content)
 {
 	content->metrics = metrics_whole(server->metrics, &server->counts, &content->metrics_bytes);
-	if (content->metrics)
-		content->metrics_plain =
-			metrics_plain(content->metrics, &content->metrics_plain_bytes);
-	int rc = content->metrics_plain ? 0 : -ENOMEM;
+	int rc = content->metrics ? 0 : -ENOMEM;
 	return http_publish(server->http, content) ?: rc;
 }
 

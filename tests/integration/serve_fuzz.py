@@ -16,7 +16,7 @@ from libserve import Server, need_server
 TOKEN = "correct-horse-battery-staple"
 SEEDS = [
     b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text\r\n\r\n",
+    b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: text/plain\r\n\r\n",
     b"GET /data.json?token=abc&token=def HTTP/1.1\r\nHost: 127.0.0.1:80\r\nIf-None-Match: \"1\"\r\n"
     b"Authorization: Bearer abcdef\r\nCookie: a=b; c=\"d\r\n\r\n",
     b"GET /step.json?step=3 HTTP/1.1\r\nHost: localhost\r\n\r\n",

@@ -39,7 +39,7 @@ def documents(server, path):
     page = data_of(server)
     expect("numbers", page["report"], brick_json("report", "--json", "--phase", "all", path))
     expect("not live", (page["live"], page["served"]), (False, True))
-    status, headers, body = server.get("/metrics", Accept="application/openmetrics-text")
+    status, headers, body = server.get("/metrics")
     expect("metrics", (status, headers["content-type"]),
            (200, "application/openmetrics-text; version=1.0.0; charset=utf-8"))
     expect_true("end of metrics", body.endswith(b"# EOF\n"))

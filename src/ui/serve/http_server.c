@@ -23,7 +23,7 @@
 #include "base/scope.h"
 #include "ui/serve/access.h"
 
-enum { SILENCE_S = 10, CONNECTION_BYTES = 32768, DOCUMENTS = 4 };
+enum { SILENCE_S = 10, CONNECTION_BYTES = 32768, DOCUMENTS = 3 };
 
 /*
  * ---- connections, and since when each is busy with its present request ----
@@ -145,7 +145,6 @@ static void connections_sweep(struct connections *c)
 
 struct document {
 	const char *path, *type;
-	const char *accept; /* a request for it must name this; NULL: nothing */
 	struct MHD_Response *response;
 	char tag[40];
 };
@@ -166,10 +165,7 @@ struct http {
 static const struct document documents[DOCUMENTS] = {
 	{.path = "/", .type = "text/html; charset=utf-8"},
 	{.path = "/data.json", .type = "application/json"},
-	{.path = "/metrics",
-		.type = "application/openmetrics-text; version=1.0.0; charset=utf-8",
-		.accept = "application/openmetrics-text"},
-	{.path = "/metrics", .type = "text/plain; version=0.0.4; charset=utf-8"},
+	{.path = "/metrics", .type = "application/openmetrics-text; version=1.0.0; charset=utf-8"},
 };
 
 const char *http_missing(void)
@@ -292,13 +288,6 @@ static enum MHD_Result send_document(
 	return result;
 }
 
-/* Of several documents with one path, the request gets the first that it accepts, else the last. */
-static bool is_accepted(const struct document *document, struct MHD_Connection *connection)
-{
-	const char *accept = header_of(connection, "Accept");
-	return !document->accept || (accept && strstr(accept, document->accept));
-}
-
 static enum MHD_Result answer(struct http *http, struct MHD_Connection *connection, const char *url)
 {
 	if (http->local && !access_is_local(header_of(connection, "Host")))
@@ -308,7 +297,7 @@ static enum MHD_Result answer(struct http *http, struct MHD_Connection *connecti
 		return refuse(connection, MHD_HTTP_UNAUTHORIZED, "A token is needed.\n",
 			"WWW-Authenticate", "Bearer realm=\"brick\"");
 	for (unsigned i = 0; i < DOCUMENTS; i++)
-		if (!strcmp(url, documents[i].path) && is_accepted(&documents[i], connection))
+		if (!strcmp(url, documents[i].path))
 			return send_document(http, connection, i);
 	if (http->ask && (!strcmp(url, HTTP_STEP) || !strcmp(url, HTTP_TIMELINE)))
 		return send_made(connection, url, http->ask, http->ask_context);
@@ -486,16 +475,14 @@ static struct MHD_Response *make_response(
 	add_headers(response);
 	MHD_add_response_header(response, "Content-Type", document->type);
 	MHD_add_response_header(response, "ETag", tag);
-	MHD_add_response_header(response, "Vary", "Accept");
 	return response;
 }
 
 int http_publish(struct http *http, struct http_content *content)
 {
-	char *texts[DOCUMENTS] = {
-		content->page, content->data, content->metrics, content->metrics_plain};
-	size_t bytes[DOCUMENTS] = {content->page_bytes, content->data_bytes, content->metrics_bytes,
-		content->metrics_plain_bytes};
+	char *texts[DOCUMENTS] = {content->page, content->data, content->metrics};
+	size_t bytes[DOCUMENTS] = {
+		content->page_bytes, content->data_bytes, content->metrics_bytes};
 	int rc = 0;
 	memset(content, 0, sizeof(*content));
 	http->serial++;

@@ -36,8 +36,6 @@ struct http_content {
 	size_t data_bytes;
 	char *metrics; /* of /metrics, OpenMetrics text */
 	size_t metrics_bytes;
-	char *metrics_plain; /* the same for clients that do not ask for it: text format 0.0.4 */
-	size_t metrics_plain_bytes;
 };
 
 struct http_options {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Families of metrics one after the other: those of the run, those that Prometheus' own libraries
- * have of the process that is asked, and the older format made from the text of both.
+ * Families of metrics one after the other: those of the run, and those that Prometheus' own
+ * libraries have of the process that is asked.
  */
 #include "ui/serve/metrics.h"
 
@@ -23,7 +23,7 @@
 #include "ui/text/provenance.h"
 #include "ui/text/report.h"
 
-enum { BOUNDS_MAX = 410, BRICKS_MAX = 200, NAME_BYTES = 128, RECORDING_BYTES = 48 };
+enum { BOUNDS_MAX = 410, BRICKS_MAX = 200, RECORDING_BYTES = 48 };
 
 /* Upper bounds of a histogram's buckets, ascending. */
 struct bounds {
@@ -733,68 +733,4 @@ char *metrics_whole(const char *metrics, const struct metrics_server *server, si
 	char *whole = text_close(&text);
 	*bytes = text.count;
 	return whole;
-}
-
-/*
- * The older format: a counter's family carries _total; there are no infos, units and end.
- */
-/* The name of the previous line's family, and the suffix to add to it. */
-struct family {
-	char name[NAME_BYTES];
-	const char *suffix;
-};
-
-static void put_type(FILE *out, struct family *family, const char *name, const char *type)
-{
-	snprintf(family->name, sizeof(family->name), "%s", name);
-	family->suffix = !strcmp(type, "counter") ? "_total" : !strcmp(type, "info") ? "_info" : "";
-	fprintf(out, "# TYPE %s%s %s\n", name, family->suffix,
-		!strcmp(type, "info") ? "gauge" : type);
-}
-
-/* The length of a sample without its exemplar, which follows the value. */
-static size_t sample_length(const char *line, size_t length)
-{
-	bool quoted = false;
-
-	for (size_t i = 0; i < length; i++) {
-		if (line[i] == '\\' && quoted)
-			i++;
-		else if (line[i] == '"')
-			quoted = !quoted;
-		else if (!quoted && line[i] == '#')
-			return i - 1;
-	}
-	return length;
-}
-
-static void put_line(FILE *out, struct family *family, const char *line, size_t length)
-{
-	char text[NAME_BYTES], name[NAME_BYTES], type[16];
-
-	snprintf(text, sizeof(text), "%.*s", (int)length, line);
-	if (sscanf(text, "# TYPE %127s %15s", name, type) == 2)
-		put_type(out, family, name, type);
-	else if (!strncmp(text, "# HELP ", 7) && sscanf(text + 7, "%127s", name) == 1)
-		fprintf(out, "# HELP %s%s%.*s\n", name, family->suffix,
-			(int)(length - 7 - strlen(name)), line + 7 + strlen(name));
-	else if (strncmp(text, "# ", 2) != 0)
-		fprintf(out, "%.*s\n", (int)sample_length(line, length), line);
-}
-
-char *metrics_plain(const char *whole, size_t *bytes)
-{
-	struct family family = {.suffix = ""};
-	struct text text;
-
-	if (!text_open(&text))
-		return NULL;
-	for (const char *line = whole; *line;) {
-		size_t length = strcspn(line, "\n");
-		put_line(text.out, &family, line, length);
-		line += length + (line[length] == '\n');
-	}
-	char *plain = text_close(&text);
-	*bytes = text.count;
-	return plain;
 }

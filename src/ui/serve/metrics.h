@@ -34,6 +34,3 @@ struct metrics_server {
 
 /* The whole text: those numbers, and the server's. */
 char *metrics_whole(const char *metrics, const struct metrics_server *server, size_t *bytes);
-
-/* A whole text in Prometheus' older text format 0.0.4, which has no exemplars. */
-char *metrics_plain(const char *whole, size_t *bytes);
