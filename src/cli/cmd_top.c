@@ -74,7 +74,7 @@ static const struct cli_option option_table[] = {
 		.at = OF(interval_s), .letter = 'i'},
 	{"view", "NAME",
 		"begin with bricks (default), categories, layers, threads, queues, tree, path, "
-		"roofline, losses, output or requests",
+		"losses, output or requests",
 		set_view, .at = OF(view), .words = words_view},
 	{"phase", "WHAT",
 		"what ran in steps of this phase, prefill or decode, or all together (default: "

@@ -10,8 +10,7 @@ import time
 
 from libcli import BRICK, BUILD, TMP, environment, expect, expect_true, fail
 
-VIEWS = ["bricks", "categories", "layers", "threads", "queues", "tree", "path", "roofline",
-         "losses"]
+VIEWS = ["bricks", "categories", "layers", "threads", "queues", "tree", "path", "losses"]
 PRODUCER = os.path.join(BUILD, "bin", "program-record_producer")
 
 

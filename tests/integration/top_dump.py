@@ -4,7 +4,7 @@ character. BRICK_UPDATE_GOLDEN=1 writes them anew (look at the difference before
 import os
 
 from libcli import TMP, brick, fail
-from libtop import VIEWS, dump, expect, expect_true, golden_recording, keep_ceilings
+from libtop import VIEWS, dump, expect, expect_true, golden_recording
 
 GOLDEN = os.path.join(os.environ["BRICK_SOURCE"], "tests", "data", "top")
 
@@ -40,8 +40,6 @@ def main():
         plain = dump("--view", view, path, LC_ALL="C")
         compare(f"{view}-ascii", plain)
         expect_true(f"{view} in ASCII", plain.isascii())
-    compare("roofline-ceilings", dump("--view", "roofline", path, size="100x30",
-                                      XDG_CACHE_HOME=keep_ceilings()))
     compare("tree-expanded", dump("--view", "tree", "--expand", path, size="100x60"))
     compare("bricks-prefill", dump("--phase", "prefill", path))
     for size in "20x8", "1000x1000", "31x9":

@@ -66,14 +66,6 @@ static const struct ceilings *kept_ceilings(const struct run *run)
 	return kept;
 }
 
-const struct roofline *picture_roofline(struct picture *p)
-{
-	static const struct roofline none;
-	if (!p->roofline)
-		text_fail(roofline_create(&p->roofline, p->run, &p->index, kept_ceilings(p->run)));
-	return p->roofline ? p->roofline : &none;
-}
-
 static int compute(struct picture *p)
 {
 	struct report *report = &p->report;
@@ -87,8 +79,10 @@ static int compute(struct picture *p)
 	distortion_estimate(&report->distortion, report->summary, p->phase);
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		distortion_estimate(&report->phases[phase], report->summary, phase);
-	if (kept_ceilings(p->run))
-		report->roofline = picture_roofline(p);
+	const struct ceilings *ceilings = kept_ceilings(p->run);
+	if (ceilings && !p->roofline)
+		text_fail(roofline_create(&p->roofline, p->run, &p->index, ceilings));
+	report->roofline = p->roofline;
 	return 0;
 }
 

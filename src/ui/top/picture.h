@@ -71,11 +71,5 @@ const struct requests *picture_requests(struct picture *picture);
 /* NULL: there is none; *why says why not. */
 const struct path_section *picture_path(struct picture *picture, const char **why);
 
-/*
- * The roofline under the ceilings that are kept for the run's machine, or none (roofline->ceilings
- * NULL).
- */
-const struct roofline *picture_roofline(struct picture *picture);
-
 /* The rate as in a report: sampling and the like after the steps count; negative: not known. */
 double picture_tokens_per_s(const struct picture_steps *steps);

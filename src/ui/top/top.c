@@ -26,7 +26,6 @@ const struct view_class *const top_views[TOP_VIEWS] = {
 	&view_queues,
 	&view_tree,
 	&view_path,
-	&view_roofline,
 	&view_losses,
 	&view_output,
 	&view_requests,
@@ -46,7 +45,6 @@ void top_fini(struct top *top)
 	picture_destroy(top->picture);
 	picture_destroy(top->baseline);
 	history_clear(&top->history);
-	history_clear(&top->before);
 	free(top->baseline_name);
 	top->picture = NULL;
 }
@@ -69,9 +67,7 @@ void top_baseline_set(struct top *top, struct picture *baseline, char *name)
 	if (picture_phase_set(baseline, top->phase) < 0) {
 		picture_destroy(baseline);
 		top->baseline = NULL;
-		return;
 	}
-	history_of_run(&top->before, baseline);
 }
 
 void top_picture_set(struct top *top, struct picture *picture)
@@ -82,8 +78,6 @@ void top_picture_set(struct top *top, struct picture *picture)
 		top_baseline_set(top, top->baseline, top->baseline_name);
 	if (picture && picture->live)
 		history_add(&top->history, picture);
-	else if (picture)
-		history_of_run(&top->history, picture);
 }
 
 /* Look at another phase. Without memory there is no picture any more. */
@@ -102,8 +96,6 @@ static void top_phase_set(struct top *top, int phase)
 		top_baseline_set(top, top->baseline, top->baseline_name);
 	if (top->picture->live)
 		history_clear_bricks(&top->history);
-	else
-		history_of_run(&top->history, top->picture);
 }
 
 int top_view_find(const char *name)
@@ -356,7 +348,7 @@ static void draw_header(struct top *top, struct canvas *canvas)
 /* Help, tabs and foot. */
 
 static const char *const help_lines[] = {
-	"1-9 0 R, Tab, arrows, h l     other view        p  all phases, decode, prefill",
+	"1-8 0 R, Tab, arrows, h l     other view        p  all phases, decode, prefill",
 	"up down PgUp PgDn g G, j k    move              Enter  more of the row",
 	"/  search   n N  next, previous                 s  sort by the next column",
 	"Space  hold the picture                         S  the other way round",
@@ -390,7 +382,9 @@ static bool is_shown(struct top *top, int view)
 /* The key of a view; it stands in front of its title. */
 static int key_of(int view)
 {
-	return view < 9 ? '1' + view : view == 9 ? '0' : 'R';
+	return top_views[view] == &view_output	   ? '0'
+	       : top_views[view] == &view_requests ? 'R'
+						   : '1' + view;
 }
 
 /* Forms of the tabs, from the widest to the narrowest. */

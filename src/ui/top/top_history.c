@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/launches.h"
-#include "analysis/accounts/walk.h"
 #include "ui/text/text.h"
 
 enum { NOW_NS = 2000000000 }; /* "now" looks back that far, or to the previous reading */
@@ -165,99 +163,6 @@ double history_samples_per_s(const struct history *h)
 	if (!from || to->executions < from->executions || to->ns <= from->ns)
 		return -1;
 	return (double)(to->executions - from->executions) * 1e9 / (double)(to->ns - from->ns);
-}
-
-/* The history of a recording. */
-
-struct binning {
-	struct history *history;
-	const struct run *run;
-	const struct step_index *index;
-	int phase;
-	uint32_t lane;
-	uint64_t begin_ns, slot_ns;
-	struct history_brick **bricks; /* [brick_count + 1] */
-	struct history_brick *waits;   /* NULL: the run knows none */
-};
-
-/* Takes all lanes, queues, too. */
-static int on_lane(void *context, uint32_t lane)
-{
-	((struct binning *)context)->lane = lane;
-	return 1;
-}
-
-static bool is_of_phase(const struct binning *b, const struct walk_frame *frame)
-{
-	uint32_t step = frame->step;
-	if (b->phase == SUMMARY_ALL_PHASES)
-		return true;
-	if (b->run->lanes[b->lane].kind == BRICK_LANE_QUEUE)
-		step = launches_step(b->run, b->index, b->lane, frame->index);
-	return step != RUN_NONE && (int)b->run->steps[step].phase == b->phase;
-}
-
-/* Self time goes to where the middle of the execution lies. */
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
-{
-	struct binning *b = context;
-	uint64_t middle_ns = frame->begin_ns + (frame->end_ns - frame->begin_ns) / 2;
-	if (middle_ns < b->begin_ns || !is_of_phase(b, frame) ||
-		b->run->sites[frame->sample->site].left_out)
-		return;
-	uint64_t slot = (middle_ns - b->begin_ns) / b->slot_ns;
-	struct history_brick *brick = b->bricks[frame->brick];
-	if (slot < HISTORY_SLOTS && brick)
-		brick->values[slot] += (double)frame->self_ns * 1e9 / (double)b->slot_ns;
-	if (slot < HISTORY_SLOTS && b->waits)
-		b->waits->values[slot] +=
-			(double)(frame->inner_ns + frame->wait_ns) * 1e9 / (double)b->slot_ns;
-}
-
-void history_of_run(struct history *h, const struct picture *p)
-{
-	const struct run *run = p->run;
-	uint64_t end_ns = 0, begin_ns = UINT64_MAX;
-	history_clear(h);
-	for (size_t l = 0; l < run->lane_count; l++) {
-		const struct run_lane *lane = &run->lanes[l];
-		if (!lane->sample_count)
-			continue;
-		if (lane->samples[0].begin_ns < begin_ns)
-			begin_ns = lane->samples[0].begin_ns;
-		if (lane->samples[lane->sample_count - 1].end_ns > end_ns)
-			end_ns = lane->samples[lane->sample_count - 1].end_ns;
-	}
-	if (end_ns <= begin_ns)
-		return;
-	struct binning b = {.history = h,
-		.run = run,
-		.index = &p->index,
-		.phase = p->phase,
-		.begin_ns = begin_ns,
-		.slot_ns = 1000000000};
-	h->is_short = end_ns - begin_ns < HISTORY_SLOTS * b.slot_ns;
-	if (end_ns - begin_ns > HISTORY_SLOTS * b.slot_ns)
-		b.begin_ns = end_ns - HISTORY_SLOTS * b.slot_ns;
-	else
-		b.slot_ns = (end_ns - begin_ns) / HISTORY_SLOTS + 1;
-	SCOPED struct history_brick **bricks = text_room(run->brick_count + 1, sizeof(*bricks));
-	b.bricks = bricks;
-	/* all of them before any is pointed to: adding moves them */
-	for (uint32_t i = 0; i < run->brick_count; i++)
-		if (!bricks || !add_brick(h, run->bricks[i].name))
-			return;
-	for (uint32_t i = 0; i < run->brick_count; i++) {
-		b.bricks[i] = &h->bricks.items[i];
-		if (run->bricks[i].well_known == BRICK_BARRIER_WAIT)
-			b.waits = &h->bricks.items[i];
-		memset(h->bricks.items[i].values, 0, sizeof(h->bricks.items[i].values));
-	}
-	static const struct walk_ops ops = {.begin_lane = on_lane, .end = on_end};
-	struct walk walk;
-	walk_init(&walk, run, &p->index);
-	walk_join(&walk, &ops, &b);
-	text_fail(walk_run(&walk));
 }
 
 /* The history as a line of characters. */

@@ -30,12 +30,9 @@ struct history {
 	struct history_reading readings[HISTORY_SLOTS]; /* the last one is the newest */
 	size_t reading_count;
 	uint64_t slot_ns; /* when the newest value begins */
-	bool is_short;	  /* values are of all of a recording, which has no minute */
 };
 
 void history_add(struct history *history, const struct picture *picture);
-/* The last minute of a recording by its samples, or all of a shorter one. */
-void history_of_run(struct history *history, const struct picture *picture);
 
 void history_clear(struct history *history);
 /* Forget the values of bricks: they are of another phase. */

@@ -58,7 +58,7 @@ struct view_class {
 	void (*detail)(struct top *top, struct canvas *canvas, int y, int height);
 };
 
-enum { TOP_VIEWS = 11, TOP_EXPANDED = 4096 };
+enum { TOP_VIEWS = 10, TOP_EXPANDED = 4096 };
 
 /* The open nodes of the tree: hashes of the names on the way to them. */
 struct top_tree {
@@ -82,7 +82,7 @@ struct top {
 	/* A whole recording that the picture is compared with, and its name; NULL: none */
 	struct picture *baseline;
 	char *baseline_name;
-	struct history history, before; /* before: of the baseline */
+	struct history history; /* of a live process */
 	struct top_about about;
 	int view; /* its number */
 	struct grid_place places[TOP_VIEWS];
@@ -123,4 +123,4 @@ int view_count_lines(const char *text);
 
 /* The views, each in view_NAME.c, those that are lists together in view_lists.c. */
 extern const struct view_class view_bricks, view_categories, view_layers, view_threads, view_queues,
-	view_tree, view_path, view_roofline, view_losses, view_output, view_requests;
+	view_tree, view_path, view_losses, view_output, view_requests;

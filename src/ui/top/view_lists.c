@@ -72,11 +72,6 @@ static struct grid_row *field_grid_add(struct grid *grid, const struct report_co
 
 /* Bricks: the rows of the report. */
 
-static const char *history_title(const struct top *top)
-{
-	return top->history.is_short ? "OVER TIME" : "LAST MINUTE";
-}
-
 /* A brick's time per token; ANALYSIS_UNKNOWN: none, or it has no tokens. */
 static uint64_t token_ns(const struct report *report, const struct summary_row *row)
 {
@@ -126,6 +121,8 @@ static void brick_add_row(struct grid *grid, const struct report_columns *column
 	char minute[SPARK_BYTES];
 	if (top->baseline)
 		add_change(row, top, from);
+	if (!top->picture->live)
+		return;
 	spark_of(minute, history_find(&top->history, from->name), top->width >= 120 ? 30 : 12,
 		top->utf8);
 	grid_cell(row, minute, 0);
@@ -154,7 +151,8 @@ static void fill_bricks(struct grid *grid, struct top *top, struct grid_place *p
 		grid_column_add(grid, "BASE", GRID_NUMBER, 0);
 		grid_column_add(grid, "CHANGE", GRID_NUMBER, 0);
 	}
-	grid_column_add(grid, history_title(top), GRID_NUMBER, 2);
+	if (top->picture->live)
+		grid_column_add(grid, "LAST MINUTE", GRID_NUMBER, 2);
 	for (size_t i = 0; i < summary->row_count; i++)
 		brick_add_row(grid, &columns, top, &summary->rows[i]);
 	add_rests(grid, &columns, top);
@@ -227,11 +225,9 @@ static void draw_numbers(const struct top *top, const struct summary_row *row, s
 		line(s, "BASE", units_time(text, before));
 		change_text(text, before, token_ns(&top->picture->report, row));
 		line(s, "CHANGE", text);
-		spark_of(spark, history_find(&top->before, row->name), 20, top->utf8);
-		line(s, "BASE OVER TIME", spark);
 	}
 	spark_of(spark, history_find(&top->history, row->name), 20, top->utf8);
-	line(s, history_title(top), spark);
+	line(s, "LAST MINUTE", spark);
 }
 
 static void brick_detail(struct top *top, struct canvas *canvas, int y, int height)
