@@ -17,6 +17,7 @@ ICD = "/usr/share/vulkan/icd.d/lvp_icd." + os.uname().machine + ".json"
 OTHERS = {"preempted-by-others", "preempted", "oversubscribed", "affinity", "steal", "large-weights", "software-device",
           "host-works", "host-pauses", "cold-pages", "blocked", "slow-first-step", "device-setup", "slow-steps", "in-no-brick",
           "at-memory-roof"}
+QUIET, CROWDED = 0.05, 0.2  # of all CPUs, for other programs
 
 
 def engine():
@@ -36,30 +37,38 @@ def model(name, layers, embd, ff):
     return path
 
 
-def findings(libs, name, gguf, *options, **settings):
-    """Rules that found something in decoding, what costs most first; whether other programs took much."""
-    path = os.path.join(TMP, name + ".pftrace")
+def start(libs, gguf, options, settings, before=()):
     cache = os.path.join(g.BUILD, "demo", "shader-cache")  # compiling takes most of the time, once
-    done = subprocess.run([BRICK, "record", "-q", "--no-history", "-o", path, "--", g.LLAMA, "--libs", libs, "--model", gguf,
-                           "--prompt-tokens", "8", "--predict", "10", "--flash", "on", *options],
+    done = subprocess.run([*before, g.LLAMA, "--libs", libs, "--model", gguf, "--prompt-tokens", "8", "--flash", "on", *options],
                           env=environment(GGML_VK_VISIBLE_DEVICES="0", VK_ICD_FILENAMES=ICD, MESA_SHADER_CACHE_DIR=cache,
                                           **settings), capture_output=True, check=False, timeout=840)
-    expect(f"{name}: {done.stderr}", done.returncode, 0)
-    text = brick("explain", "--json", "--phase", "decode", path)[0]
-    expect_true(f"{name}: {len(text)} bytes", len(text) <= 8192)
-    found = [f for f in json.loads(text)["findings"] if f["rule"] not in OTHERS]
-    for finding in found:
-        expect_true(f"{name}: {finding}", finding["evidence"] and finding["cost_ns"] > 0)
-    return [f["rule"] for f in found], (brick_json("report", "--json", path)["presence"]["others"] or 0) > 0.2
+    expect(f"{options}: {done.stderr}", done.returncode, 0)
+
+
+def findings(libs, name, gguf, *options, **settings):
+    """Rules that found something in decoding, what costs most first, and the share of all CPUs that other programs took: of the
+    quietest of three recordings. The driver has compiled the shaders before."""
+    path = os.path.join(TMP, name + ".pftrace")
+    start(libs, gguf, ["--predict", "2", *options], settings)
+    answers = []
+    while len(answers) < 3 and (not answers or answers[-1][0] > QUIET):
+        start(libs, gguf, ["--predict", "10", *options], settings, [BRICK, "record", "-q", "--no-history", "-o", path, "--"])
+        text = brick("explain", "--json", "--phase", "decode", path)[0]
+        expect_true(f"{name}: {len(text)} bytes", len(text) <= 8192)
+        found = [f for f in json.loads(text)["findings"] if f["rule"] not in OTHERS]
+        for finding in found:
+            expect_true(f"{name}: {finding}", finding["evidence"] and finding["cost_ns"] > 0)
+        answers.append((brick_json("report", "--json", path)["presence"]["others"] or 0, [f["rule"] for f in found], text))
+    return min(answers)
 
 
 def check(what, answer, wanted):
-    rules, crowded = answer
-    print(what, rules, "beside other programs" if crowded else "")
-    if crowded:  # these may add launch-bound, or be why the device waited
-        expect(f"{what}: {rules}", set(rules) - {"launch-bound"}, set(wanted) - {"launch-bound"})
+    others, rules, text = answer
+    print(f"{what}: {rules}, other programs took {others:.3f}")
+    if others > CROWDED:  # these may add launch-bound, or be why the device waited
+        expect(f"{what}: {text}", set(rules) - {"launch-bound"}, set(wanted) - {"launch-bound"})
     else:
-        expect(what, rules[:max(1, len(wanted))], wanted)
+        expect(f"{what}: {text}", rules[:max(1, len(wanted))], wanted)
 
 
 def main():
