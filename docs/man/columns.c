@@ -12,20 +12,21 @@
 
 static const char mark[] = ".\\\" COLUMNS", end_mark[] = ".\\\" END OF COLUMNS";
 
-/* "In rows by thread and queue." */
-static void print_rows(const struct report_field *field, FILE *out)
+/* Ends the list before, and begins that of the columns that only these rows have. */
+static void print_rows(unsigned rows, FILE *out)
 {
-	unsigned all = (1u << SUMMARY_BY_COUNT) - 1, rows = field->rows & all;
-	bool most = __builtin_popcount(rows) > SUMMARY_BY_COUNT / 2; /* the others are fewer */
-	const char *before = most ? "Not in rows by" : "In rows by";
+	unsigned all = (1u << SUMMARY_BY_COUNT) - 1;
+	bool most =
+		__builtin_popcount(rows & all) > SUMMARY_BY_COUNT / 2; /* the others are fewer */
+	const char *before = most ? "All but rows by" : "Only rows by";
 
-	for (int by = 0; rows && by < SUMMARY_BY_COUNT; by++)
+	fputs(".El\n.Pp\n", out);
+	for (int by = 0; by < SUMMARY_BY_COUNT; by++)
 		if ((most ? ~rows : rows) >> by & 1) {
 			fprintf(out, "%s %s", before, summary_by_name(by));
-			before = most ? " or" : " and";
+			before = " and";
 		}
-	if (rows)
-		fputs(".\n", out);
+	fputs(" have:\n.Bl -tag -width \"GB/s, GFLOP/s\"\n", out);
 }
 
 /* Each sentence on a line of its own, as mdoc wants it. */
@@ -41,13 +42,24 @@ static void print_sentences(const char *text, FILE *out)
 	fputc('\n', out);
 }
 
+/* The columns of all rows, then the columns of some rows, by the rows that have them. */
 static void print_columns(FILE *out)
 {
-	for (size_t i = 0; i < report_field_count; i++) {
-		const struct report_field *field = &report_fields[i];
-		fprintf(out, ".It %s Pq %s\n", field->title, field->key);
-		print_sentences(field->means, out);
-		print_rows(field, out);
+	for (size_t first = 0; first < report_field_count; first++) {
+		unsigned rows = report_fields[first].rows;
+		size_t i = 0;
+		while (report_fields[i].rows != rows)
+			i++;
+		if (i < first)
+			continue; /* the list of these rows is done */
+		if (rows)
+			print_rows(rows, out);
+		for (; i < report_field_count; i++)
+			if (report_fields[i].rows == rows) {
+				fprintf(out, ".It %s Pq %s\n", report_fields[i].title,
+					report_fields[i].key);
+				print_sentences(report_fields[i].means, out);
+			}
 	}
 }
 

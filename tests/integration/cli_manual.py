@@ -46,7 +46,7 @@ def columns():
         expect_true("the page in the tree is whole: cp build/man/brick-report.1 docs/man/", file.read() == kept.read())
     with open(page_of("report"), encoding="utf-8") as file:
         listed = re.findall(r"^\.It (.*) Pq [\w.]+$", file.read(), re.M)
-    expect("columns", [title.lower() for title in listed], [name.lower() for name in names])
+    expect("columns", sorted(title.lower() for title in listed), sorted(name.lower() for name in names))
 
 
 def main():

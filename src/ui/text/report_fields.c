@@ -263,8 +263,7 @@ static void get_shape(
 			k->grid[2], k->block[0], k->block[1], k->block[2]);
 }
 
-#define PERCENTILE "Percentiles are by nearest rank, within 1 % of the value"
-#define FROM_SHAPES "By shapes and types, or as the program says; never measured."
+#define FROM_SHAPES "Computed from shapes and types, or stated by the program."
 
 const struct report_field report_fields[] = {
 	{"name", "NAME", "The brick, layer, thread or other part that the row describes.",
@@ -274,31 +273,32 @@ const struct report_field report_fields[] = {
 		.get = get_backend},
 	{"source", "SOURCE", "How its times were obtained.", REPORT_TEXT, .get = get_sources},
 	{"count", "COUNT",
-		"Executions; rows by layer, phase and thread count no waits, which are in WAIT "
-		"only. From the exact statistics of the threads. For a brick that ran on devices "
-		"only, text shows the devices' COUNT, TOTAL, SHARE, /TOKEN and EACH.",
+		"Executions. Rows by layer, phase and thread count no waits. If a brick ran on "
+		"devices only, text shows the devices' COUNT, TOTAL, SHARE, /TOKEN and EACH.",
 		REPORT_COUNT, ROW(count), .flags = REPORT_ON_HOST, .device = get_device_count},
 	{"total_ns", "TOTAL",
-		"Time with at least one execution open on a thread, without executions that never "
-		"ended; over all threads. Of a row of devices: the sum of its executions.",
+		"Time with at least one execution open on a thread, summed over threads. "
+		"Executions that never ended do not count. A row of devices sums its executions.",
 		REPORT_TIME, ROW(total_ns), .flags = REPORT_ON_HOST, .device = get_device_total},
 	{"self_ns", "SELF",
-		"Time in the brick itself, without nested bricks and without waiting, also in "
-		"executions that never ended; over all threads.",
+		"Time in the brick itself, without nested bricks and waiting, summed over threads. "
+		"Executions that never ended count, too.",
 		REPORT_TIME, ROW(self_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
 	{"wait_ns", "WAIT",
-		"Time spent waiting inside its executions and right after them; over all threads. "
-		"The rows of waits have the same time as SELF.",
+		"Time spent waiting inside its executions and right after them, summed over "
+		"threads. Rows of waits have SELF here.",
 		REPORT_TIME, ROW(wait_ns), .flags = REPORT_ON_HOST},
-	{"share", "SHARE", "WALL as a part of all wall time. From samples.", REPORT_SHARE,
-		ROW(share), .flags = REPORT_ON_HOST | REPORT_OF_REST, .device = get_device_share},
+	{"share", "SHARE", "WALL as a part of all wall time.", REPORT_SHARE, ROW(share),
+		.flags = REPORT_ON_HOST | REPORT_OF_REST, .device = get_device_share},
 	{"avg_ns", "AVG",
-		"Mean time of an execution with nested bricks and waits. Where BASIS says so, AVG, "
-		"MIN, the percentiles and MAX count only time on the CPU.",
+		"Mean time of an execution with nested bricks and waits. BASIS says which time "
+		"AVG, MIN, the percentiles and MAX count.",
 		REPORT_TIME, ROW(avg_ns)},
 	{"min_ns", "MIN", "The shortest execution.", REPORT_TIME, ROW(min_ns)},
-	{"p50_ns", "P50", "Half of the executions took no longer. " PERCENTILE ".", REPORT_TIME,
-		ROW(p50_ns)},
+	{"p50_ns", "P50",
+		"Half of the executions took no longer. Percentiles are by nearest rank, within 1 "
+		"% of the value.",
+		REPORT_TIME, ROW(p50_ns)},
 	{"p95_ns", "P95", "95 % of the executions took no longer; needs 20 executions.",
 		REPORT_TIME, ROW(p95_ns)},
 	{"p99_ns", "P99", "99 % of the executions took no longer; needs 100 executions.",
@@ -307,43 +307,41 @@ const struct report_field report_fields[] = {
 	{"elements", "ELEMENTS", "Elements made. " FROM_SHAPES, REPORT_COUNT, ROW(elements)},
 	{"bytes", "BYTES", "Bytes read and written. " FROM_SHAPES, REPORT_BYTES, ROW(bytes)},
 	{"flops", "FLOPS", "Floating-point operations. " FROM_SHAPES, REPORT_COUNT, ROW(flops)},
-	{"device_count", "DEVICE COUNT", "Commands that it launched on devices.", REPORT_COUNT,
+	{"device_count", "DEVICE COUNT", "Commands that the row launched on devices.", REPORT_COUNT,
 		ROW(device_count)},
 	{"device_ns", "DEVICE",
-		"Time with at least one command running that it launched, on each queue.",
+		"Time with at least one command running that the row launched, summed over queues.",
 		REPORT_TIME, ROW(device_ns)},
 	{"wall_ns", "WALL",
-		"Its part of the wall time. Of a brick or category that is the time in which the "
-		"thread ran, or was blocked in a wait. All rows, with 'preempted', 'blocked' and "
-		"'unattributed', add up to the wall time.",
+		"The row's part of the wall time. Bricks and categories count the time in which "
+		"the thread ran, or was blocked in a wait. All rows, with 'preempted', 'blocked' "
+		"and 'unattributed', add up to the wall time.",
 		REPORT_TIME, ROW(wall_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
 	{"token_ns", "/TOKEN",
-		"WALL for each token of the steps. A row by step or phase "
-		"counts its own tokens. Refused and aborted batches are left out.",
+		"WALL for each token of the steps. A row by step or phase counts its own tokens. "
+		"Refused and aborted batches are left out.",
 		REPORT_TIME, .get = get_per_token, .flags = REPORT_ON_HOST | REPORT_OF_REST,
 		.device = get_device_per_token},
 	{"bytes_out", "BYTES OUT",
-		"The bytes written; known where a program tells them apart from those read.",
-		REPORT_BYTES, ROW(bytes_out)},
-	{"compression_ratio", "RATIO", "Bytes read for each byte written; known as BYTES OUT is.",
-		REPORT_RATIO, .get = get_compression},
+		"Bytes written, where the program tells them apart from bytes read.", REPORT_BYTES,
+		ROW(bytes_out)},
+	{"compression_ratio", "RATIO", "Bytes read for each byte written.", REPORT_RATIO,
+		.get = get_compression},
 	{"bytes_per_s", "GB/s",
-		"Bytes over the time, by BASIS, in which at least one thread of the process, or "
-		"one queue, was in it: the rate of all threads together, as in brick-roofline; or "
-		"the rate of one thread, where each states its own bytes. Without nested bricks "
-		"and waiting. Unknown where it was blocked for longer than it ran, as by reading a "
-		"file.",
+		"Bytes over the time, by BASIS, in which at least one thread of the process or one "
+		"queue was in the brick, without nested bricks and waiting. This is the rate of "
+		"all threads together, or that of one thread where each thread states its own "
+		"bytes. It is unknown where the brick was blocked for longer than it ran.",
 		REPORT_RATE, ROW(bytes_per_ns)},
 	{"flops_per_s", "GFLOP/s", "FLOPs over the same time as GB/s.", REPORT_RATE,
 		ROW(flops_per_ns)},
-	{"elements_per_s", "ELEM/s",
-		"Elements over TOTAL, which adds up threads: the mean of one thread.", REPORT_COUNT,
-		.get = get_elements_rate},
+	{"elements_per_s", "ELEM/s", "Elements over TOTAL: the mean rate of one thread.",
+		REPORT_COUNT, .get = get_elements_rate},
 	{"roof", "OF ROOF",
-		"Its rate as a share of its roof, the most that the machine allows for such work "
-		"(brick-roofline). Known where 'brick ceilings' was run, for one phase at a time.",
+		"The brick's rate as a share of its roof, the most that the machine allows for "
+		"such work (brick-roofline). It needs 'brick ceilings', and one phase at a time.",
 		REPORT_SHARE, .rows = BRICKS, .get = get_roof},
-	{"layer", "LAYER", "Number of the block; -1 is outside of blocks.", REPORT_LAYER,
+	{"layer", "LAYER", "Number of the layer; -1 is outside of layers.", REPORT_LAYER,
 		.rows = LAYERS, ROW(id)},
 	{"pid", "PID", "The process.", REPORT_COUNT, .rows = THREADS | QUEUES, .get = get_pid},
 	{"tid", "TID", "The thread.", REPORT_COUNT, .rows = THREADS, LANE(tid)},
@@ -367,48 +365,44 @@ const struct report_field report_fields[] = {
 		QUEUE(commands)},
 	{"busy_ns", "BUSY", "Time in which the queue had a command running.", REPORT_TIME,
 		.rows = QUEUES, QUEUE(busy_ns)},
-	{"steps_ns", "STEPS", "Wall time of the steps of its process.", REPORT_TIME, .rows = QUEUES,
-		QUEUE(steps_ns)},
+	{"steps_ns", "STEPS", "Wall time of the steps of the queue's process.", REPORT_TIME,
+		.rows = QUEUES, QUEUE(steps_ns)},
 	{"queue_wall_ns", "QUEUE WALL",
-		"Wall time of the queue: while a step of its process or one of its commands ran.",
+		"Time in which a step of the queue's process or a command of the queue ran.",
 		REPORT_TIME, .rows = QUEUES, QUEUE(wall_ns)},
-	{"idle_ns", "IDLE", "Time of the queue's wall time in which no command ran.", REPORT_TIME,
-		.rows = QUEUES, QUEUE(idle_ns)},
+	{"idle_ns", "IDLE", "QUEUE WALL less BUSY.", REPORT_TIME, .rows = QUEUES, QUEUE(idle_ns)},
 	{"launch.count", "LAUNCHES", "Commands whose launch is known.", REPORT_COUNT,
 		.rows = QUEUES, QUEUE(launch.count)},
 	{"launch.p50_ns", "LAUNCH P50",
-		"From the beginning of the host's call to that of the command.", REPORT_TIME,
-		.rows = QUEUES, QUEUE(launch.p50_ns)},
-	{"launch.p95_ns", "LAUNCH P95", "The same; needs 20 commands.", REPORT_TIME, .rows = QUEUES,
-		QUEUE(launch.p95_ns)},
+		"Median time from the begin of the host's call to the begin of the command.",
+		REPORT_TIME, .rows = QUEUES, QUEUE(launch.p50_ns)},
+	{"launch.p95_ns", "LAUNCH P95", "The 95th percentile of that time; needs 20 commands.",
+		REPORT_TIME, .rows = QUEUES, QUEUE(launch.p95_ns)},
 	{"submit.count", "SUBMISSIONS", "Commands whose submission is known.", REPORT_COUNT,
 		.rows = QUEUES, QUEUE(submit.count)},
 	{"submit.p50_ns", "SUBMIT P50",
-		"From the submission to the device to the beginning of the command.", REPORT_TIME,
-		.rows = QUEUES, QUEUE(submit.p50_ns)},
-	{"submit.p95_ns", "SUBMIT P95", "The same; needs 20 commands.", REPORT_TIME, .rows = QUEUES,
-		QUEUE(submit.p95_ns)},
+		"Median time from the submission to the device to the begin of the command.",
+		REPORT_TIME, .rows = QUEUES, QUEUE(submit.p50_ns)},
+	{"submit.p95_ns", "SUBMIT P95", "The 95th percentile of that time; needs 20 commands.",
+		REPORT_TIME, .rows = QUEUES, QUEUE(submit.p95_ns)},
 	{"cpu_ns", "CPU",
-		"SELF less the time for which its threads were off their CPUs. It includes the "
-		"time that interrupts and the host of a virtual machine took, and system calls up "
-		"to the kernel's record of a switch. It leaves out the kernel's own time to "
-		"switch away and back, measured as 9 to 25 us a wait, which "
-		"CLOCK_THREAD_CPUTIME_ID counts. Where the kernel refuses records of switches, a "
-		"step has the CPU clock of its own thread.",
+		"SELF less the time for which the threads were off their CPUs. Interrupts and "
+		"steal count; the kernel's time to switch away and back, 9 to 25 us a wait, does "
+		"not. Where the kernel refuses records of switches, a step has the CPU clock of "
+		"its thread.",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(cpu_ns),
 		.flags = REPORT_ON_HOST},
 	{"off_ns", "OFF",
-		"The part of SELF in which its threads were off their CPUs, preempted or blocked, "
-		"from the kernel's record of the switch away to that of the switch back. Unknown "
-		"unless the recording has the context switches of all its steps (brick-record "
-		"--off-cpu).",
+		"The part of SELF for which the threads were off their CPUs, preempted or blocked. "
+		"It is unknown unless the recording has the context switches of all its steps "
+		"(brick-record --off-cpu).",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(off_ns),
 		.flags = REPORT_ON_HOST},
-	{"preempted_ns", "PREEMPTED", "The part of OFF in which another thread had its CPU.",
+	{"preempted_ns", "PREEMPTED", "The part of OFF in which another thread had the CPU.",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(preempted_ns),
 		.flags = REPORT_ON_HOST},
 	{"blocked_ns", "BLOCKED",
-		"The part of OFF in which the thread waited, for a lock, a file, a device or a "
+		"The part of OFF in which the thread waited for a lock, a file, a device or a "
 		"time.",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(blocked_ns),
 		.flags = REPORT_ON_HOST},
@@ -417,40 +411,39 @@ const struct report_field report_fields[] = {
 	{"step_begin_ns", "BEGIN", "When the step began, since the recording began.", REPORT_TIME,
 		.rows = STEPS, .get = get_step_begin},
 	{"step_ns", "STEP",
-		"All of the step, on the thread that ran it: from its begin to its end, and what "
-		"followed it in its account, as sampling.",
+		"Time of the step on the thread that ran it, with what follows it in its account, "
+		"such as sampling.",
 		REPORT_TIME, .rows = STEPS, .get = get_step_time},
 	{"basis", "BASIS",
-		"The time behind AVG, MIN, the percentiles, MAX, GB/s and GFLOP/s: 'cpu', the "
-		"time on the CPU, or 'wall', all time. It is 'wall' for waits, whose purpose it "
-		"is to be off the CPU; where times off the CPU are unknown; and where samples "
-		"were dropped, and so rates are unknown. A category with both is 'mixed'.",
+		"The time behind AVG, MIN, the percentiles, MAX, GB/s and GFLOP/s: 'cpu', the time "
+		"on the CPU, or 'wall', all time. Waits have 'wall', and so do rows whose time off "
+		"the CPU is unknown or whose samples were dropped. A category with both is "
+		"'mixed'.",
 		REPORT_TEXT, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_basis},
 	{"length_avg_ns", "LENGTH AVG",
-		"Mean time of an execution from its begin to its end, whatever the basis.",
+		"Mean time of an execution from its begin to its end, whatever BASIS says.",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(length_avg_ns)},
 	{"length_min_ns", "LENGTH MIN", "Time of the shortest execution, likewise.", REPORT_TIME,
 		.rows = (unsigned)~(KERNELS | QUEUES), ROW(length_min_ns)},
 	{"length_max_ns", "LENGTH MAX", "Time of the longest execution, likewise.", REPORT_TIME,
 		.rows = (unsigned)~(KERNELS | QUEUES), ROW(length_max_ns)},
 	{"outcome", "OUTCOME",
-		"It is 'refused' if the step's batch was not evaluated, 'aborted' if it was not "
-		"evaluated to its end, after an unknown number of tokens. Rates leave out both.",
+		"It is 'refused' if the step's batch was not evaluated, 'aborted' if its "
+		"evaluation did "
+		"not end. Rates leave out both.",
 		REPORT_TEXT, .rows = STEPS, .get = get_outcome},
 	{"each_ns", "EACH",
-		"Mean time of one execution, without nested bricks and waits: CPU over COUNT. For "
-		"waits, and where times off the CPU are unknown, it is SELF over COUNT.",
+		"Mean time of one execution, without nested bricks and waits: CPU over COUNT. "
+		"Waits, and rows whose time off the CPU is unknown, have SELF over COUNT.",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_each,
 		.flags = REPORT_ON_HOST, .device = get_device_each},
-	{"device_token_ns", "DEVICE/TOKEN", "DEVICE for each token, as /TOKEN is.", REPORT_TIME,
-		.rows = (unsigned)~(KERNELS | QUEUES), .get = get_device_per_token,
+	{"device_token_ns", "DEVICE/TOKEN", "DEVICE for each token, as /TOKEN counts tokens.",
+		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_device_per_token,
 		.flags = REPORT_OF_REST},
 	{"step_span_ns", "SPAN", "The part of STEP from the step's begin to its end.", REPORT_TIME,
 		.rows = STEPS, .get = get_step_span},
-	{"phase", "PHASE",
-		"The phase of the steps that the row is of; none: all phases together. CSV has the "
-		"rows of all together first, then those of each phase.",
-		REPORT_TEXT, .get = get_phase, .flags = REPORT_OF_REST},
+	{"phase", "PHASE", "The phase of the row's steps; none: all phases together.", REPORT_TEXT,
+		.get = get_phase, .flags = REPORT_OF_REST},
 };
 
 const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);
