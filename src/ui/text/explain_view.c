@@ -157,14 +157,14 @@ WORDS(steal)
 static void say_blocked(struct finding_words *w, const struct finding *finding)
 {
 	fill(what, "bricks slept instead of computing, most in " NAME, finding->of.blocked->name);
-	fill(show, "brick report --columns +BLOCKED");
+	fill(show, "brick report --columns share,self,blocked");
 }
 
 WORDS(memory_limit)
 {
 	char limit[UNITS_BYTES], model[UNITS_BYTES];
 
-	fill(show, "brick report --columns +BLOCKED");
+	fill(show, "brick report --columns share,self,blocked");
 	fill(what, "the model does not fit into the memory that the program may have");
 	fill(evidence,
 		"its control group has a limit of %s, a step reads %s of weights, and %llu pages "
@@ -182,7 +182,7 @@ WORDS(cold_pages)
 	char size[UNITS_BYTES], slept[UNITS_BYTES], kernel[UNITS_BYTES];
 	const uint64_t bytes = finding->of.cold_pages.bytes;
 
-	fill(show, "brick report --columns +BLOCKED");
+	fill(show, "brick report --columns share,self,blocked");
 	fill(what, "pages of the model were read from disk while it computed");
 	fill(evidence,
 		"%s%s%llu major page faults in the whole run; %s of sleep, and %s in the kernel",
