@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What documentation names exists: files that pages link or quote, tests and benches that they cite, pages that sources
-cite, presets that scripts build. Each row of docs/PARITY.md names a test. Nothing in the tree cites an issue's number, and the glossary and the changelog of a version stay short.
+cite, files that comments of sources name, presets that scripts build. Each row of docs/PARITY.md names a test. Nothing in the tree cites an issue's number, and the glossary and the changelog of a version stay short.
 
   tests/docs.py [TREE]     checks the tree (default: the one that this file is in)
 """
@@ -19,7 +19,16 @@ QUOTED = re.compile(r"`([\w.*/-]+/[\w.*-]*)`")
 PAGE = re.compile(r"\bdocs/[A-Z]+\.md\b")
 ISSUE = re.compile(r"\bissues? #?\d+\b", re.I)
 PRESET = re.compile(r"\bcmake (?:--build )?--preset[ =](\w+)")
-PLACEHOLDER = re.compile(r"NAME|FILE|PID|ROOM|THING")
+# Comments, in C and its kin and in scripts; what stands in quotes there is none.
+TEXTS = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+COMMENTS = {(".c", ".h", ".hpp", ".cc", ".rs", ".js", ".mjs"): re.compile(TEXTS + r"|(/\*.*?\*/|//[^\n]*)", re.S),
+            (".py", ".sh"): re.compile(r'(""".*?""")|' + TEXTS + r"|(#[^\n]*)", re.S)}
+SOURCE = re.compile(r"(?<![\w./<*-])((?:[\w-]+/)*[\w-]+\.(?:c|h|hpp|cc|py|js|mjs|sh|rs|rules|sql))\b(?![\w(]|\.\w)")
+SYSTEM = re.compile(r"^\s*#\s*include <([^>]+)>", re.M)
+# Files of other projects that comments name, and names that only look like files.
+FOREIGN = {"Node.js", "ATen/record_function.h", "registration.h", "fwd.h", "callback_tracing.h", "context.h",
+           "version.py", "ggml-cpu.c", "src/main.rs"}
+PLACEHOLDER = re.compile(r"NAME|FILE|PID|ROOM|THING|SOURCE")
 FOLDERS = ("src", "include", "docs", "tests", "examples", "bench", "cmake", "packaging")
 MOST_TERMS, MOST_LINES = 60, 60
 # Where a quoted name may lie: its first word, and patterns of paths.
@@ -65,6 +74,27 @@ def wrong_in(tree, path, text):
     if path.endswith(".md"):
         gone.update(missing(tree, path, text))
     return [f"{path}: {name} is not there" for name in sorted(gone)] + [f"{path}: cites {i}" for i in ISSUE.findall(text)]
+
+
+def gone_from_comments(path, text, known):
+    """Files that the comments of a source name and the tree has not."""
+    for ends, comments in COMMENTS.items():
+        if path.endswith(ends):
+            for match in comments.finditer(text):
+                comment = next((group for group in match.groups() if group), "")
+                for name in SOURCE.findall(comment):
+                    if name not in known and not PLACEHOLDER.search(name):
+                        yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: {name} is not there"
+
+
+def names_of(texts):
+    """What a comment may call a file: the end of a path, or a header of the system that a source includes."""
+    known = set(FOREIGN)
+    for path, text in texts.items():
+        parts = path.split("/")
+        known.update("/".join(parts[i:]) for i in range(len(parts)))
+        known.update(SYSTEM.findall(text))
+    return known
 
 
 def presets(tree):
@@ -122,11 +152,13 @@ def unmarked_samples(tree):
 def check(tree):
     wrong = list(too_long(tree)) + list(wrong_manuals(tree)) + list(unproven(tree)) + list(unmarked_samples(tree))
     known = presets(tree)
-    for path in files(tree):
-        if not path.endswith((".png", "package-lock.json", "LICENSE")) and os.path.isfile(os.path.join(tree, path)):
-            text = text_of(tree, path)
-            wrong += wrong_in(tree, path, text)
-            wrong += [f"{path}: {name} is no preset" for name in sorted(set(PRESET.findall(text)) - known)]
+    texts = {path: text_of(tree, path) for path in files(tree) if os.path.isfile(os.path.join(tree, path))
+             and not path.endswith((".png", "package-lock.json", "LICENSE"))}
+    names = names_of(texts)
+    for path, text in texts.items():
+        wrong += wrong_in(tree, path, text)
+        wrong += gone_from_comments(path, text, names)
+        wrong += [f"{path}: {name} is no preset" for name in sorted(set(PRESET.findall(text)) - known)]
     return wrong
 
 

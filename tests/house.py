@@ -115,7 +115,14 @@ def main():
              ("as iss" + "ue 12 asks", "cites iss" + "ue 12")]
     for text, sentence in pages:
         assert docs.wrong_in(HERE, "docs/HACKING.md", text) == ["docs/HACKING.md: " + sentence], text
-    print(f"{len(plants) + len(pages) + breaches_of_objects() + flaky_tests()} plants found")
+    comments = [("src/a.c", "/* The forms are in gone.c. */\nint x;", ["src/a.c:1: gone.c is not there"]),
+                ("src/a.js", "// as kept.h says", []), ("src/a.c", 'const char *x = "gone.c";', []),
+                ("tests/a.py", '"""Runs\nx/gone.py."""', ["tests/a.py:1: x/gone.py is not there"])]
+    known = docs.names_of({"src/base/kept.h": "#include <stdio.h>\n"})
+    assert {"kept.h", "base/kept.h", "stdio.h"} <= known and "gone.c" not in known
+    for path, text, sentences in comments:
+        assert list(docs.gone_from_comments(path, text, known)) == sentences, text
+    print(f"{len(plants) + len(pages) + len(comments) + breaches_of_objects() + flaky_tests()} plants found")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick diverge`: options, and the verdict that its exit code is. The forms are in diverge_text.c
- * and diverge_json.c.
+ * `brick diverge`: options, and the verdict that its exit code is. ui/text/diverge_view.c writes
+ * the answer.
  */
 #include "ui/text/diverge_view.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick path`: options, numbers, and the choice of the form. The forms are in path_text.c and
- * path_json.c.
+ * `brick path`: options, numbers, and the choice of the form. ui/text/path_view.c writes the forms.
  */
 #include "ui/text/path_view.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick tiles`: options, the choice of tiles, and of the form. The forms are in tiles_text.c,
- * tiles_json.c and tiles_svg.c.
+ * `brick tiles`: options, the choice of tiles, and of the form. ui/text/tiles_view.c writes the
+ * forms.
  */
 #include "ui/text/tiles_view.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick top`: options, and the choice between the screen and headless forms. Where pictures come
- * from is in top_source.c, what they look like in tui/.
+ * `brick top`: options, and the choice between the screen and headless forms. ui/top/top_source.c
+ * makes the pictures, and the views beside it draw them.
  */
 #include "ui/top/top_headless.h"
 

@@ -48,8 +48,8 @@ enum cli_command_flags {
 	CLI_READS = 4,
 };
 
-struct cli_option;   /* options.h */
-struct option_words; /* words.h */
+struct cli_option; /* options.h */
+struct option_words;
 
 struct cli_command {
 	const char *name, *summary;

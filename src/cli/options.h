@@ -46,7 +46,7 @@ void words_rows(struct option_words *words);	/* --by of diff and bench: brick, c
 void words_metrics(struct option_words *words); /* --metric of diff and bench */
 void words_references(struct option_words *words);  /* of the history: @last, its labels */
 void words_labels(struct option_words *words);	    /* the labels alone */
-void words_record_mode(struct option_words *words); /* record_options.c */
+void words_record_mode(struct option_words *words); /* cmd_record.c */
 void words_attach(struct option_words *words);	    /* the same */
 
 /* From the recording at hand; none without one. */
@@ -126,7 +126,7 @@ double option_double(
 	const struct option_use *use, const char *text, double low, double high, const char *what);
 
 /*
- * Store all options: those of the configuration and the environment (defaults.h), then those of the
+ * Store all options: those of the configuration and the environment, then those of the
  * command line. There options and operands may be mixed, unless the command runs a program;
  * operands are from optind on afterwards. Help and wrong usage end the program.
  */

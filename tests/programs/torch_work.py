@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What integration/torch.py records: a decoder of generated weights and a network of convolutions. It knows nothing of
+"""What integration/pytorch.py records: a decoder of generated weights and a network of convolutions. It knows nothing of
 Brick. torch_work.py WORK[+WORK] STEPS prints what it computed; with `profile` behind that, what PyTorch's own profiler
 saw, as JSON."""
 import hashlib

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds abi.h against CUDA's own headers, at compile time. Built where they are there; else
- * abi_check_none.c is built in its place.
+ * Holds cuda_abi.h and cupti.h against CUDA's own headers, at compile time. Where those headers are
+ * missing, cupti_abi_check_none.c is built instead.
  */
 #include "attach/cuda/cuda_abi.h"
 #include "attach/cuda/cupti.h"

@@ -35,7 +35,7 @@ struct table *table_create(const struct table_column *columns, size_t count);
 /* Begin a row; its cells follow, from the left. Missing cells are empty. */
 void table_row(struct table *table, enum terminal_style style);
 
-/* A cell: a copy of a text, NULL is an empty one; or a number as units.h writes it. */
+/* A cell: a copy of a text, NULL is an empty one; or a number as text.h writes it. */
 void table_cell(struct table *table, const char *text);
 void table_format(struct table *table, const char *format, ...) BRICK_PRINTF(2, 3);
 void table_time(struct table *table, uint64_t ns);

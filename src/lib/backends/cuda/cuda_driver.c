@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening libcuda.so.1 (driver.h). */
+/* Opening libcuda.so.1. */
 #include "lib/backends/cuda/cuda_driver.h"
 
 #include <dlfcn.h>

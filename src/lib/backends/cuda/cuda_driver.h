@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The CUDA driver's functions that the backend uses, opened at run time, in our own declarations;
- * abi_check.c holds them against cuda.h where it is there. Filled in once; then only read.
+ * cuda_abi_check.c holds them against cuda.h where it is there. Filled in once; then only read.
  */
 #pragma once
 

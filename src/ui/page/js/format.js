@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for people, as src/ui/text/units.c writes them: three significant digits and a unit. Whatever is
+// Numbers for people, as src/ui/text/text.c writes them: three significant digits and a unit. Whatever is
 // unknown (null) is shown as "-", never as 0.
 
 export const UNKNOWN = "-";
