@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Do layers.py, measures.py, objects.py and docs.py see what they are for? In a copy of the tree as it is they find nothing more than
-in the tree; then an arrow up, a circle of files, a question for the OS, a second file of one name, a folder at the top and a name in /tmp are
-planted, one at a time, and each must be found where it stands."""
+in the tree; then an arrow up, a circle of files, a layout of shared memory in the run, a question for the OS, a second
+file of one name, a folder at the top and a name in /tmp are planted, one at a time, and each must be found where it
+stands."""
 
 import os
 import shutil
@@ -92,6 +93,8 @@ def main():
         ("an arrow up", [("src/base/array.c", '#include "lib/probe/ring.h"\n')], "base may not include from lib (src/lib/probe/ring.h)"),
         ("a circle", [("src/base/array.h", '#include "base/fnv.h"\n'), ("src/base/fnv.h", '#include "base/array.h"\n')],
          "a circle of 2 files: src/base/array, src/base/fnv"),
+        ("a layout of shared memory in the run", [("include/brick/digest.h", '#include "brick/abi/overhead.h"\n')],
+         "src/trace/run.h reaches include/brick/abi/overhead.h"),
         ("a question for the OS", [("src/lib/drain/drain.c", "#ifdef __linux__\n#endif\n")],
          "asks for the OS or the CPU outside of lib/sys/"),
         ("a second file of one name", [("src/lib/sys/array.c", "int planted;\n")],

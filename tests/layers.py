@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arrows of the house: which room may include from which, as the table in docs/ARCHITECTURE.md
 says ("Rooms and arrows"). Fails on an #include that the table does not allow, on a table whose rooms
-use rooms above them, on a circle of files (a source and its header are one file here),
-on code that asks for the OS or the CPU outside of lib/sys/, on a name that two sources outside of tests have,
-and on folders at the top that are not in the table of places.
+use rooms above them, on a circle of files (a source and its header are one file here), on a run in
+memory that reaches the writer or layouts of shared memory, on code that asks for the OS or the CPU
+outside of lib/sys/, on a name that two sources outside of tests have, and on folders at the top that
+are not in the table of places.
 
   tests/layers.py [TREE]     checks the tree (default: the one that this file is in)
 """
@@ -16,6 +17,8 @@ import sys
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<(brick/[^>]+)>)', re.M)
+MODEL = "src/trace/run.h"  # all analysis stands on it
+NOT_OF_THE_MODEL = ("src/lib/", "include/brick/abi/")  # the writer, and layouts of shared memory
 TOP = ("include", "src", "bindings", "examples", "tests", "bench", "docs", "packaging", "cmake")
 SYSTEM = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b.*\b(?:__x86_64__|__i386__|__aarch64__|"
                     r"__arm__|__linux__|__APPLE__|__MACH__|_WIN32|__FreeBSD__)", re.M)
@@ -86,6 +89,17 @@ def included(tree, path, known):
             if place in known:
                 yield source.count("\n", 0, match.start()) + 1, place
                 break
+
+
+def reached(tree, path, known):
+    """All files of this tree that a file includes, by itself or by others."""
+    found, left = set(), [path]
+    while left:
+        for _, target in included(tree, left.pop(), known):
+            if target not in found:
+                found.add(target)
+                left.append(target)
+    return found
 
 
 def circles(arrows):
@@ -159,6 +173,9 @@ def check(tree):
             for match in SYSTEM.finditer(source):
                 line = source.count("\n", 0, match.start()) + 1
                 wrong.append(f"{path}:{line}: asks for the OS or the CPU outside of lib/sys/")
+    if MODEL in known:
+        wrong += [f"{MODEL} reaches {path}" for path in sorted(reached(tree, MODEL, known))
+                  if path.startswith(NOT_OF_THE_MODEL)]
     wrong += twins(files) + strangers(tree)
     wrong += [f"a circle of {len(part)} files: {', '.join(part)}" for part in circles(arrows)]
     return wrong

@@ -40,6 +40,7 @@
 #include "brick/opencl.h"
 #include "brick/probe.h"
 #include "brick/queue.h"
+#include "brick/recorded.h"
 #include "brick/registry.h"
 #include "brick/request.h"
 #include "brick/session.h"

@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 #include "brick/export.h"
+#include "brick/recorded.h"
 #include "brick/registry.h"
 #include "brick/abi/session.h"
 
@@ -171,14 +172,6 @@ BRICK_API uint64_t brick_elapsed_ns(brick_span span);
  * the layer until now, -1 also while nothing records.
  */
 BRICK_API int brick_layer_set(int layer);
-
-/* Kinds of steps. */
-enum brick_phase {
-	BRICK_PHASE_PREFILL = 0, /* takes tokens of prompts in */
-	BRICK_PHASE_DECODE = 1,	 /* makes new tokens, or checks drafted ones */
-	BRICK_PHASE_MIXED = 2,	 /* both in one batch: begun by brick_step_begin_mixed() */
-	BRICK_PHASE_WARM_UP = 3, /* neither: what it evaluates is thrown away, and in no rate */
-};
 
 /*
  * A step of the engine: one evaluation of `tokens` tokens in one phase. End it with brick_end(). A

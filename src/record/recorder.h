@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 #include "brick/abi/session.h"
-#include "lib/writer/machine_use.h"
+#include "format/machine_use.h"
 #include "record/inject/inject.h"
 #include "record/switch_records.h"
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "lib/drain/off_cpu.h"
-#include "lib/writer/machine_use.h"
+#include "format/machine_use.h"
 #include "record/encoder.h"
 
 struct watched;

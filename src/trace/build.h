@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include "base/array.h"
 #include "base/hash_index.h"
+#include "brick/abi/lane.h"
 #include "trace/run.h"
 #include "trace/sample_store.h"
 

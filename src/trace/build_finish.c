@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/members.h"
-#include "lib/writer/sink.h"
+#include "format/format.h"
 
 static const struct brick_clock *build_clock(const struct build *b, uint32_t process)
 {
-	return sink_clock_of(&b->run->clock, &b->processes.items[process].clock);
+	return format_clock_of(&b->run->clock, &b->processes.items[process].clock);
 }
 
 static uint64_t at_ns(const struct brick_clock *clock, uint64_t ticks)

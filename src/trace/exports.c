@@ -11,7 +11,7 @@
 #include "base/escape.h"
 #include "base/path_name.h"
 #include "base/utf8.h"
-#include "lib/writer/format.h"
+#include "format/format.h"
 #include "trace/owners.h"
 
 /* Text: strings come from recordings, which anybody may have made. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include "brick/abi/lane.h"
+#include "brick/recorded.h"
 
 enum {
 	LENGTHS_IN_OCTAVE = 1 << BRICK_HISTOGRAM_SUB_BITS,

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "brick/error.h"
-#include "lib/writer/format.h"
+#include "format/format.h"
 #include "trace/build.h"
 #include "trace/load_event.h"
 #include "trace/load_memo.h"

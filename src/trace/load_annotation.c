@@ -2,6 +2,8 @@
 /* Debug annotations with plain names, as the run's own events carry them. */
 #include "trace/load_annotation.h"
 
+#include "format/perfetto.h"
+
 static int read(struct pb_reader message, struct load_annotation *a)
 {
 	struct pb_field f;

@@ -8,7 +8,7 @@
 #include "trace/load_event.h"
 
 #include <stdlib.h>
-#include "lib/writer/format.h"
+#include "format/format.h"
 #include "trace/load_annotation.h"
 
 enum { MAX_FLOWS = 32 }; /* of one event; further ones are not looked at */

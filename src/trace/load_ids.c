@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/writer/format.h"
+#include "format/format.h"
 #include "trace/pb_read.h"
 #include "trace/run.h"
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include "format/perfetto.h"
 #include "base/array.h"
 #include "base/hashmap.h"
 #include "trace/build.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/members.h"
-#include "lib/writer/format.h"
+#include "format/format.h"
 #include "trace/load_annotation.h"
 
 enum { MAX_SOURCE = 16 << 20 };

@@ -10,7 +10,7 @@
 #include <string.h>
 #include "base/fnv.h"
 #include "base/order.h"
-#include "lib/writer/format.h"
+#include "format/format.h"
 
 /* The most functions in one stack; no recorder writes more. */
 enum { MAX_DEPTH = 1024 };

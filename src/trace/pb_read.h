@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include "lib/writer/perfetto.h"
+#include "base/pb_wire.h"
 
 struct pb_reader {
 	const uint8_t *at, *end;

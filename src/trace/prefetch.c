@@ -12,6 +12,7 @@
 #include <string.h>
 #include "base/scope.h"
 #include "brick/error.h"
+#include "format/perfetto.h"
 
 enum { MIN_BYTES = 1 << 20, MAX_BYTES = 64 << 20, MAX_RATIO = 200 };
 

@@ -11,9 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/scope.h"
-#include "brick/abi/session.h"
-#include "brick/probe.h"
-#include "lib/writer/machine_use.h"
+#include "brick/clock.h"
+#include "brick/digest.h"
+#include "brick/recorded.h"
+#include "brick/registry.h"
+#include "format/machine_use.h"
 #include "trace/lengths.h"
 
 #define RUN_NONE UINT32_MAX

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Description: files cut off anywhere, damaged anywhere, or of somebody else: a run or an error. */
+#include "format/perfetto.h"
 #include "brick/error.h"
 #include "tests/unit/trace_check.h"
 #include "tests/unit/trace_scene.h"
-#include "lib/writer/format.h"
-#include "lib/writer/pb_write.h"
+#include "format/format.h"
+#include "base/pb_write.h"
 #ifdef BRICK_HAVE_ZLIB
 #include <zlib.h>
 #endif

@@ -10,10 +10,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include "format/perfetto.h"
 #include "tests/unit/trace_check.h"
-#include "lib/writer/format.h"
+#include "format/format.h"
 #include "trace/load.h"
-#include "lib/writer/pb_write.h"
+#include "base/pb_write.h"
 
 enum { LANE = 2, TRACK = 77 };
 

@@ -101,16 +101,6 @@ struct brick_session_site {
 	char label[64];
 };
 
-/* Kinds of a device's commands. */
-enum brick_kernel_kind {
-	BRICK_KERNEL_COMPUTE = 0,
-	BRICK_KERNEL_H2D = 1, /* transfers; host to device */
-	BRICK_KERNEL_D2H = 2,
-	BRICK_KERNEL_D2D = 3,
-	BRICK_KERNEL_FILL = 4,
-	BRICK_KERNEL_OTHER = 5, /* barriers, markers, maps */
-};
-
 /* A kernel with one shape, or a kind of transfer. 256 bytes. */
 struct brick_session_kernel {
 	uint64_t code; /* FNV-1a 64 of its source or module (in the code area), 0: not known */

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 #include <sys/types.h>
-#include "lib/writer/machine_use.h"
+#include "format/machine_use.h"
 
 /* 0: no limit, or nothing is known of it. */
 struct allowance {

@@ -17,7 +17,8 @@
 #include "lib/drain/off_cpu.h"
 #include "lib/probe/leaf_stats.h"
 #include "lib/sys/sys.h"
-#include "lib/writer/machine_use.h"
+#include "format/format.h"
+#include "format/machine_use.h"
 
 /* How long a thread ran and queued, as the scheduler counts it. */
 struct thread_reading {
@@ -534,7 +535,7 @@ static int emit_records(struct drain *d, struct sink *sink, uint32_t index,
 		drain_histograms_enter(&d->histograms, &d->map, lane, d->tables.now.brick_count,
 			records, count, &d->counts);
 		error = drain_off_cpu_learn(&d->off_cpu,
-			sink_clock_of(&sink->clock, &d->map.header.clock), index, records, count);
+			format_clock_of(&sink->clock, &d->map.header.clock), index, records, count);
 	}
 	d->counts.records += count;
 	return error ? error : lane_records(d, sink, lane, records, count);

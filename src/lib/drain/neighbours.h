@@ -7,7 +7,7 @@
 #pragma once
 
 #include <stdint.h>
-#include "lib/writer/machine_use.h"
+#include "format/machine_use.h"
 
 struct neighbours;
 

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "lib/writer/pb_write.h"
+#include "base/pb_write.h"
 
 struct deflater;
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/number.h"
-#include "lib/writer/format.h"
+#include "format/format.h"
 #include "lib/writer/trace_records.h"
 
 enum { MAX_NUMBER = 1024 };

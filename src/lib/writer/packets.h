@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include "lib/writer/deflate.h"
 #include "lib/writer/part_file.h"
-#include "lib/writer/pb_write.h"
+#include "base/pb_write.h"
+#include "format/perfetto.h"
 
 enum {
 	CHUNK_BYTES = 256 << 10,       /* a chunk goes to the file when it holds that many */

@@ -16,7 +16,7 @@
 #include "brick/abi/lane.h"
 #include "brick/abi/session.h"
 #include "brick/clock.h"
-#include "lib/writer/machine_use.h"
+#include "format/machine_use.h"
 
 /*
  * How many executions were how long, by brick_histogram_index() of their length in ticks. The
@@ -132,16 +132,3 @@ int sink_process_end(struct sink *sink, int process, uint64_t end_ticks, int clo
 
 /* Makes all that was handed in visible to readers of the recording. */
 int sink_flush(struct sink *sink);
-
-/*
- * The line by which a process's ticks become ns. The recording's is truer than the process's own,
- * if both are of one counter. The OS's clock is exact, and differs between time namespaces, which
- * only the process's own line knows.
- */
-static inline const struct brick_clock *sink_clock_of(
-	const struct brick_clock *recording, const struct brick_clock *own)
-{
-	int other = own->source != recording->source || own->source == BRICK_CLOCK_MONOTONIC;
-
-	return recording->mult && (!own->mult || !other) ? recording : own;
-}

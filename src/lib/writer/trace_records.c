@@ -11,7 +11,7 @@
 #include <string.h>
 #include "base/members.h"
 #include "base/utf8.h"
-#include "lib/writer/format.h"
+#include "format/format.h"
 
 /* One table as bytes: its array, and how many entries are there and fit. */
 struct copied_table {

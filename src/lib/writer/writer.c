@@ -806,7 +806,7 @@ enum { OFFSET_READINGS = 16 };
 
 static void choose_clock(const struct trace_writer *w, struct writer_process *process)
 {
-	process->best = sink_clock_of(&w->sink.clock, &process->clock);
+	process->best = format_clock_of(&w->sink.clock, &process->clock);
 }
 
 static void free_process(struct writer_process *process)

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "lib/writer/format.h"
+#include "format/format.h"
 #include "lib/writer/gpu_list.h"
 #include "lib/writer/packets.h"
 #include "lib/writer/trace_records.h"

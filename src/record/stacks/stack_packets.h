@@ -8,9 +8,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "format/perfetto.h"
 #include "base/array.h"
 #include "base/hashmap.h"
-#include "lib/writer/pb_write.h"
+#include "base/pb_write.h"
 #include "record/stacks/address_spaces.h"
 
 struct stack_node {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "lib/writer/machine_use.h"
+#include "format/machine_use.h"
 #include "record/encoder.h"
 
 enum { STACKS_HZ = 99, STACKS_HZ_MOST = 997 };

@@ -10,7 +10,7 @@
 #include "base/fnv.h"
 #include "base/order.h"
 #include "base/scope.h"
-#include "lib/writer/pb_write.h"
+#include "base/pb_write.h"
 #include "ui/text/json_out.h"
 #include "ui/text/text.h"
 #include "ui/text/tree_view.h"

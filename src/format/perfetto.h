@@ -5,10 +5,6 @@
  */
 #pragma once
 
-enum pb_wire { PB_VARINT = 0, PB_FIXED64 = 1, PB_LENGTH = 2, PB_FIXED32 = 5 };
-
-#define PB_TAG(field, wire) ((uint32_t)(field) << 3 | (uint32_t)(wire))
-
 enum perfetto_trace { TRACE_PACKET = 1 };
 
 enum perfetto_packet {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The slow half of protobuf encoding: descriptors, names and statistics. Samples are encoded by
- * templates (writer_lane.c). Invariant: size <= capacity, also after a failure.
- */
-#include "lib/writer/pb_write.h"
+/* The slow half of protobuf encoding. Invariant: size <= capacity, also after a failure. */
+#include "base/pb_write.h"
 
 #include <stdlib.h>
 

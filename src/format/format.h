@@ -6,6 +6,7 @@
 #pragma once
 
 #include "brick/abi/session.h"
+#include "brick/clock.h"
 
 /*
  * A reader refuses files of a higher version. Additions that old readers may skip do not change it.
@@ -240,3 +241,16 @@ enum { FORMAT_FLOW_BITS = 40 };
 #define FORMAT_DIGEST "brick.digest"
 #define FORMAT_PROCESS_END "brick.process_end"
 #define FORMAT_END "brick.end"
+
+/*
+ * The line by which a process's ticks become ns. The recording's is truer than the process's own,
+ * if both are of one counter. The OS's clock is exact, and differs between time namespaces, which
+ * only the process's own line knows.
+ */
+static inline const struct brick_clock *format_clock_of(
+	const struct brick_clock *recording, const struct brick_clock *own)
+{
+	int other = own->source != recording->source || own->source == BRICK_CLOCK_MONOTONIC;
+
+	return recording->mult && (!own->mult || !other) ? recording : own;
+}
