@@ -43,8 +43,8 @@ struct ceilings_bandwidth {
 };
 
 struct ceilings_latency {
-	char backend[CEILINGS_NAME]; /* "threads", or of a device */
-	char what[CEILINGS_NAME];    /* "barrier", "launch", "synchronise" */
+	char backend[CEILINGS_NAME]; /* "threads"; of a device "kernel" */
+	char what[CEILINGS_NAME];    /* "barrier"; of a device "kernel": one that does nothing */
 	uint32_t threads;
 	struct ceilings_figure ns;
 };

@@ -49,23 +49,14 @@ static bool has_dot(void)
 		return (double)out;                                                               \
 	}
 
-#define ROUND_S(i) "fmadd s" #i ", s30, s31, s" #i "\n\t"
-#define ROUND_D(i) "fmadd d" #i ", d30, d31, d" #i "\n\t"
 #define ROUND_4S(i) "fmla v" #i ".4s, v30.4s, v31.4s\n\t"
-#define ROUND_2D(i) "fmla v" #i ".2d, v30.2d, v31.2d\n\t"
 #define ROUND_DOT(i) "sdot v" #i ".4s, v30.16b, v31.16b\n\t"
 
-KERNEL(scalar_f32, "", CHAINS_16(ROUND_S))
-KERNEL(scalar_f64, "", CHAINS_16(ROUND_D))
 KERNEL(neon_f32, "", CHAINS_16(ROUND_4S))
-KERNEL(neon_f64, "", CHAINS_16(ROUND_2D))
 KERNEL(neon_i8, ".arch armv8.2-a+dotprod\n\t", CHAINS_16(ROUND_DOT))
 
 const struct machine_compute machine_computes[] = {
-	{"scalar", "f32", 2 * 1 * 16, has_neon, scalar_f32},
-	{"scalar", "f64", 2 * 1 * 16, has_neon, scalar_f64},
 	{"NEON", "f32", 2 * 4 * 16, has_neon, neon_f32},
-	{"NEON", "f64", 2 * 2 * 16, has_neon, neon_f64},
 	{"NEON", "i8", 2 * 4 * 4 * 16, has_dot, neon_i8},
 	{0},
 };

@@ -184,23 +184,19 @@ static int sweep_add_missing(struct sweep *s, const char *what, const char *reas
 }
 
 /*
- * Measures devices through their backends. Each backend gives the host's time to put a pair of
- * timestamps into a queue (launch), and the time until the host knows that they have passed
- * (synchronise). Each device that kernels can be made for has a sweep of its own, of kernels timed
- * by such pairs. A device that cannot be used is missing with its reason. The null device is left
- * out.
+ * Measures devices that kernels can be made for: a sweep of its own for each, of kernels timed by
+ * pairs of timestamps of the device's backend. A device that cannot be used is missing with its
+ * reason.
  */
 
 enum {
-	PAIRS = 64,
-	WARM_UPS = 3,
 	MAX_DEVICES = 16,
 	QUICK_BYTES = 128 << 20, /* of memory */
 };
 
 struct probe {
 	const struct brick_backend *backend;
-	const struct device_kind *kind; /* NULL: the backend's own queue */
+	const struct device_kind *kind;
 	struct device_queue own;
 	struct brick_backend_device *device;
 	uint64_t ticket;
@@ -223,68 +219,25 @@ static void take_note(void *context, const char *key, const char *value)
 {
 }
 
-/* Times one pair, around a kernel if there is one, and waits for it; adds up the two halves. */
-static int time_pair(
-	struct probe *p, const struct device_run *run, double *launch_ns, double *all_ns)
-{
-	int rc = p->kind ? p->kind->prepare(&p->own) : 0;
-	uint64_t begin_ns = monotonic_ns();
-
-	p->ns = 0;
-	if (!rc)
-		rc = p->backend->begin(p->device, p->own.queue, ++p->ticket);
-	if (!rc && run)
-		rc = p->kind->run(&p->own, run);
-	if (!rc)
-		rc = p->backend->end(p->device, p->own.queue, p->ticket);
-	uint64_t launched_ns = monotonic_ns();
-	if (!rc)
-		rc = p->backend->synchronise(p->device, p->own.queue);
-	uint64_t end_ns = monotonic_ns();
-	p->backend->drain(p->device);
-	*launch_ns += (double)(launched_ns - begin_ns);
-	*all_ns += (double)(end_ns - begin_ns);
-	return rc;
-}
-
-static int time_pairs(struct probe *p, unsigned pairs, double *launch_ns, double *all_ns)
-{
-	int rc = 0;
-
-	*launch_ns = *all_ns = 0;
-	for (unsigned i = 0; i < pairs && !rc; i++)
-		rc = time_pair(p, NULL, launch_ns, all_ns);
-	*launch_ns /= pairs;
-	*all_ns /= pairs;
-	return rc;
-}
-
-static int measure_latency(struct sweep *s, struct probe *p)
-{
-	double launch[SWEEP_REPETITIONS], all[SWEEP_REPETITIONS], ignored[2];
-	int rc = time_pairs(p, WARM_UPS, &ignored[0], &ignored[1]);
-
-	for (uint32_t i = 0; i < s->repetitions && !rc; i++)
-		rc = time_pairs(p, PAIRS, &launch[i], &all[i]);
-	if (rc)
-		return rc;
-	/* A clock's step may hide a launch: then there is nothing to tell. */
-	for (uint32_t i = 0; i < s->repetitions; i++)
-		if (!(launch[i] > 0) || !(all[i] > 0))
-			return -ERANGE;
-	rc = sweep_add_latency(s, p->backend->name, "launch", 1, launch, s->repetitions);
-	return rc ? rc
-		  : sweep_add_latency(s, p->backend->name, "synchronise", 1, all, s->repetitions);
-}
-
+/* Times a kernel by a pair around it, and waits for it. */
 static uint64_t run_on_device(struct sweep *s, const struct sweep_slot *slot, uint64_t rounds)
 {
 	struct probe *p = s->context;
 	struct device_run run = slot->device;
-	double ignored[2] = {0, 0};
+	int rc = p->kind->prepare(&p->own);
 
 	run.rounds = rounds < UINT32_MAX ? (uint32_t)rounds : UINT32_MAX;
-	return time_pair(p, &run, &ignored[0], &ignored[1]) ? 0 : p->ns;
+	p->ns = 0;
+	if (!rc)
+		rc = p->backend->begin(p->device, p->own.queue, ++p->ticket);
+	if (!rc)
+		rc = p->kind->run(&p->own, &run);
+	if (!rc)
+		rc = p->backend->end(p->device, p->own.queue, p->ticket);
+	if (!rc)
+		rc = p->backend->synchronise(p->device, p->own.queue);
+	p->backend->drain(p->device);
+	return rc ? 0 : p->ns;
 }
 
 /* Kernels as the other machine's have them: by these one is known from another. */
@@ -398,38 +351,24 @@ static int open_backend(struct probe *p)
 	return p->backend->open(&p->device, &host, &options);
 }
 
-/* A backend's latency is that of its first device. -ENODEV: there is no such device. */
+/* -ENODEV: there is no such device. */
 static int measure_one(struct sweep *s, struct probe *p, unsigned index)
 {
-	int rc = 0;
+	int rc = p->kind->open ? p->kind->open(&p->own, index) : -ENOTSUP;
 
-	if (p->kind)
-		rc = p->kind->open ? p->kind->open(&p->own, index) : -ENOTSUP;
 	if (rc)
 		return rc;
 	rc = open_backend(p);
 	if (!rc) {
-		rc = index ? 0 : measure_latency(s, p);
-		if (!rc && p->kind)
-			rc = measure_device(s, p);
+		rc = measure_device(s, p);
 		p->backend->close(p->device);
 	}
-	if (p->kind)
-		p->kind->close(&p->own);
+	p->kind->close(&p->own);
 	return rc;
 }
 
-static const struct device_kind *kind_of(const struct brick_backend *backend)
-{
-	static const struct device_kind *const kinds[] = {&device_opencl, &device_vulkan};
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strcmp(kinds[i]->backend, backend->name))
-			return kinds[i];
-	return NULL;
-}
-
-static int measure_backend(struct sweep *s, const struct brick_backend *backend)
+static int measure_kind(
+	struct sweep *s, const struct brick_backend *backend, const struct device_kind *kind)
 {
 	char reason[160] = "";
 	int rc = backend->probe(reason, sizeof(reason));
@@ -437,32 +376,28 @@ static int measure_backend(struct sweep *s, const struct brick_backend *backend)
 	if (rc)
 		return sweep_add_missing(s, backend->name, reason[0] ? reason : brick_strerror(rc));
 	for (unsigned i = 0; i < MAX_DEVICES; i++) {
-		struct probe p = {.backend = backend, .kind = kind_of(backend)};
+		struct probe p = {.backend = backend, .kind = kind};
 		rc = measure_one(s, &p, i);
 		if (rc == -ENOMEM)
 			return rc;
-		if ((rc == -ENODEV && i) || (!p.kind && !rc))
+		if (rc == -ENODEV && i)
 			break;
 		if (rc)
-			rc = sweep_add_missing(s, backend->name,
-				rc == -EINVAL || rc == BRICK_ESTATE
-					? "its latency needs a queue or context of a program's own"
-					: brick_strerror(rc));
-		if (rc || !p.kind)
-			return rc;
+			return sweep_add_missing(s, backend->name, brick_strerror(rc));
 	}
 	return 0;
 }
 
-/* Latencies of all devices, and all other ceilings where there are kernels for the device. */
 static int sweep_devices(struct sweep *s)
 {
+	static const struct device_kind *const kinds[] = {&device_opencl, &device_vulkan};
 	const struct brick_backend *backend;
 	int rc = 0;
 
 	for (uint32_t i = 0; !rc && (backend = brick_backend_at(i)); i++)
-		if (strcmp(backend->name, "null") && strcmp(backend->name, "cpu"))
-			rc = measure_backend(s, backend);
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds) && !rc; k++)
+			if (!strcmp(kinds[k]->backend, backend->name))
+				rc = measure_kind(s, backend, kinds[k]);
 	return rc;
 }
 
