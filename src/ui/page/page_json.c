@@ -31,7 +31,7 @@
 #include "ui/text/scaling_view.h"
 #include "ui/text/text.h"
 #include "ui/text/tiles_view.h"
-#include "ui/text/tree_view.h"
+#include "ui/text/tree_rows.h"
 
 enum {
 	ROWS_MAX = 120,

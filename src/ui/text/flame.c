@@ -13,7 +13,7 @@
 #include "base/pb_write.h"
 #include "ui/text/json_out.h"
 #include "ui/text/text.h"
-#include "ui/text/tree_view.h"
+#include "ui/text/tree_rows.h"
 
 /* Its counts are of stacks then, and its times are CPU time that these stand for. */
 static bool is_of_functions(const struct call_tree *stacks)

@@ -6,94 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/function_accounts.h"
 #include "analysis/accounts/unknown.h"
-#include "brick/registry.h"
-#include "trace/exports.h"
 #include "ui/text/json_out.h"
 #include "analysis/steps/step_index.h"
 #include "ui/text/text.h"
-
-/* "gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B", "copy  h2d": unknown parts are left out. */
-static char *tree_kernel_name(const struct run_kernel *kernel)
-{
-	const uint32_t *g = kernel->grid, *b = kernel->block;
-	if (kernel->kind != BRICK_KERNEL_COMPUTE && kernel->kind != BRICK_KERNEL_OTHER)
-		return text_format("%s  %s", kernel->name, text_kernel_kind(kernel->kind));
-	SCOPED char *shared =
-		kernel->shared_bytes
-			? text_format(" smem=%lluB", (unsigned long long)kernel->shared_bytes)
-			: text_copy("");
-	SCOPED char *block = b[0] ? text_format(",(%u,%u,%u)", b[0], b[1], b[2]) : text_copy("");
-	SCOPED char *code = kernel->code
-				    ? text_format(" code=%016llx", (unsigned long long)kernel->code)
-				    : text_copy("");
-	return g[0] ? text_format("%s  <<<(%u,%u,%u)%s>>>%s%s", kernel->name, g[0], g[1], g[2],
-			      block, shared, code)
-		    : text_format(
-			      "%s%s%s%s", kernel->name, shared && *shared ? " " : "", shared, code);
-}
-
-static char *lane_name(const struct run_lane *lane)
-{
-	return text_format("%s %s (%llu)", lane->kind == BRICK_LANE_QUEUE ? "Queue" : "Thread",
-		lane->name ? lane->name : "", (unsigned long long)lane->tid);
-}
-
-static char *stack_thread_name(const struct run_stack_thread *thread)
-{
-	return text_format("Thread %s (%u)", thread->name ? thread->name : "", thread->tid);
-}
-
-char *tree_name(const struct call_tree *tree, const struct call_node *node)
-{
-	const struct run *run = tree->run;
-	const struct run_site *site;
-	switch (node->kind) {
-	case CALL_LAYER:
-		return text_format("Layer %d", node->layer);
-	case CALL_BRICK:
-		return text_copy(run->bricks[node->brick].name);
-	case CALL_OPERATION:
-		site = &run->sites[node->site];
-		return text_format("%s%s%s", site->operation ? site->operation : "",
-			site->operation && site->label ? " " : "", site->label ? site->label : "");
-	case CALL_KERNEL:
-		return tree_kernel_name(&run->kernels[node->kernel]);
-	case CALL_LANE:
-		return lane_name(&run->lanes[node->site]);
-	case CALL_PHASE:
-		return text_copy(step_phase_name((int)node->site));
-	case CALL_THREAD:
-		return stack_thread_name(&run->stack_threads[node->site]);
-	case CALL_FUNCTION:
-		return function_name(&run->functions[node->site]);
-	case CALL_LEFT_OUT:
-		return text_copy("left out");
-	case CALL_WAIT:
-		return text_copy(brick_name(BRICK_BARRIER_WAIT));
-	case CALL_PREEMPTED:
-	case CALL_BLOCKED:
-		return text_copy(call_kind_name(node->kind));
-	default:
-		break;
-	}
-	if (tree->step != RUN_NONE) {
-		char *name = text_copy(step_phase_name((int)run->steps[tree->step].phase));
-		if (name)
-			name[0] = (char)(name[0] - 'a' + 'A');
-		return name;
-	}
-	return lane_name(&run->lanes[tree->lane]);
-}
-
-/* True if this view shows the node. */
-static bool tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth)
-{
-	if (node->kind == CALL_OPERATION && !view->operations)
-		return false;
-	return !view->depth || depth <= view->depth;
-}
+#include "ui/text/tree_rows.h"
 
 struct line {
 	char *branches, *name;
@@ -124,125 +41,59 @@ static double mean_count(const struct lines *lines, const struct call_node *node
 	return (double)call_node_count(node) / (lines->tree->steps > 1 ? lines->tree->steps : 1);
 }
 
-static void add_line(struct lines *lines, struct line line)
+static bool tree_view_opens(const struct tree_rows *rows, uint32_t row, void *context)
 {
-	if (text_fail(array_push(&lines->list, line)) == 0)
-		return;
-	free(line.branches);
-	free(line.name);
+	const struct tree_view *view = context;
+
+	return !view->depth || rows->list.items[row].depth < view->depth;
 }
 
-static const char *glyph(const struct lines *lines, bool last, bool own)
+static struct line line_of(const struct lines *lines, const struct tree_rows *rows, uint32_t row)
 {
-	if (!lines->utf8)
-		return own ? last ? "`-- " : "|-- " : last ? "    " : "|   ";
-	if (own)
-		return last ? "\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 "
-			    : "\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80 ";
-	return last ? "    " : "\xe2\x94\x82   ";
-}
-
-static char *safe_name(const struct lines *lines, const struct call_node *node)
-{
-	SCOPED char *name = tree_name(lines->tree, node);
-	return text_safe(name);
-}
-
-/*
- * Counts the children to show, and lists them if there is a list: waits stand last, because they
- * lie between all others.
- */
-static size_t children_of(
-	const struct lines *lines, const struct call_node *node, unsigned depth, uint32_t *list)
-{
-	size_t count = 0;
-	for (int waits = 0; waits < 2; waits++)
-		for (uint32_t i = node->first; i != RUN_NONE; i = lines->tree->nodes[i].next) {
-			const struct call_node *child = &lines->tree->nodes[i];
-			if (call_node_is_between(child) != waits ||
-				!tree_shows(lines->view, child, depth + 1))
-				continue;
-			if (list)
-				list[count] = i;
-			count++;
-		}
-	return count;
-}
-
-static void add_children(
-	struct lines *lines, const struct call_node *node, const char *prefix, unsigned depth);
-
-static void add_child(
-	struct lines *lines, uint32_t number, const char *prefix, bool last, unsigned depth)
-{
-	const struct call_node *node = &lines->tree->nodes[number];
+	static const struct tree_rows_glyphs utf8 = {"\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80 ",
+		"\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 ", "\xe2\x94\x82   ", "    "};
+	static const struct tree_rows_glyphs ascii = {"|-- ", "`-- ", "|   ", "    "};
+	uint32_t number = rows->list.items[row].node;
 	struct line line = {
-		.branches = text_format("%s%s", prefix, glyph(lines, last, true)),
-		.name = safe_name(lines, node),
-		.time_ns = mean(lines->tree, call_node_time_ns(node)),
-		.off_ns = mean(lines->tree, node->off_ns),
-		.count = mean_count(lines, node),
-		.open = node->open,
-		.elements = mean(lines->tree, node->elements),
-		.on_device = call_node_on_device(node),
-		.style = node->kind == CALL_LAYER     ? STYLE_STRONG
-			 : call_node_is_between(node) ? STYLE_DIM
-						      : STYLE_PLAIN,
+		.branches = tree_rows_branches(rows, row, lines->utf8 ? &utf8 : &ascii),
+		.name = tree_rows_name(rows, row),
+		.time_ns = mean(lines->tree, tree_rows_time_ns(rows, row)),
+		.count = 1,
+		.elements = ANALYSIS_UNKNOWN,
+		.style = STYLE_DIM,
 	};
-	add_line(lines, line);
-	SCOPED char *deeper = text_format("%s%s", prefix, glyph(lines, last, false));
-	add_children(lines, node, deeper, depth + 1);
+
+	if (number == RUN_NONE)
+		return line;
+	const struct call_node *node = &lines->tree->nodes[number];
+	line.off_ns = mean(lines->tree, node->off_ns);
+	line.count = mean_count(lines, node);
+	line.open = node->open;
+	line.elements = mean(lines->tree, node->elements);
+	line.on_device = call_node_on_device(node);
+	line.style = node->kind == CALL_LAYER	  ? STYLE_STRONG
+		     : call_node_is_between(node) ? STYLE_DIM
+						  : STYLE_PLAIN;
+	return line;
 }
 
-/* The time of a node that no node below it has. */
-static bool has_rest(const struct call_node *node, size_t children)
+/* All rows but the root's, which is the heading. */
+static void fill_lines(struct lines *lines)
 {
-	if (node->kind == CALL_ROOT)
-		return true;
-	return node->kind == CALL_BRICK && children && node->self_ns;
-}
+	struct tree_rows rows = {.tree = lines->tree,
+		.operations = lines->view->operations,
+		.opens = tree_view_opens,
+		.context = (void *)lines->view};
 
-/* Counts the nodes whose time is part of their parent's. */
-static size_t on_host(const struct lines *lines, const uint32_t *list, size_t count)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < count; i++)
-		n += !call_node_on_device(&lines->tree->nodes[list[i]]);
-	return n;
-}
-
-static bool holds_operations(const struct lines *lines, const uint32_t *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (lines->tree->nodes[list[i]].kind == CALL_OPERATION)
-			return true;
-	return false;
-}
-
-static void add_children(
-	struct lines *lines, const struct call_node *node, const char *prefix, unsigned depth)
-{
-	SCOPED uint32_t *list = text_room(children_of(lines, node, depth, NULL), sizeof(*list));
-	if (!list)
-		return;
-	size_t count = children_of(lines, node, depth, list);
-	bool rest = has_rest(node, on_host(lines, list, count)) &&
-		    !holds_operations(lines, list, count) &&
-		    (!lines->view->depth || depth < lines->view->depth);
-	for (size_t i = 0; i < count; i++)
-		add_child(lines, list[i], prefix, i + 1 == count && !rest, depth);
-	if (rest) {
-		bool step = node->kind == CALL_ROOT;
-		struct line line = {
-			.branches = text_format("%s%s", prefix, glyph(lines, true, true)),
-			.name = text_copy(step ? "unattributed" : "itself"),
-			.time_ns = mean(lines->tree, node->self_ns),
-			.count = 1,
-			.elements = ANALYSIS_UNKNOWN,
-			.style = STYLE_DIM,
-		};
-		add_line(lines, line);
+	tree_rows_make(&rows);
+	for (uint32_t i = 1; i < rows.list.count; i++) {
+		struct line line = line_of(lines, &rows, i);
+		if (text_fail(array_push(&lines->list, line)) < 0) {
+			free(line.branches);
+			free(line.name);
+		}
 	}
+	array_fini(&rows.list);
 }
 
 /* "×2"; once is not said. */
@@ -375,7 +226,7 @@ void tree_text(
 {
 	struct lines lines = {.view = view, .tree = tree, .utf8 = terminal->utf8};
 	SCOPED char *title = heading(view, tree);
-	add_children(&lines, &tree->nodes[0], "", 0);
+	fill_lines(&lines);
 	terminal_begin(terminal, STYLE_STRONG);
 	text_wrap(terminal->out, terminal->width, 0, "", title);
 	terminal_end(terminal, STYLE_STRONG);
@@ -420,7 +271,8 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 	json_put(object, "off_ns", known ? json_number(node->off_ns) : json_null());
 	json_put_numbers(object, node, device_count, device_ns, elements, bytes, flops);
 	for (uint32_t i = node->first; i != RUN_NONE; i = tree->nodes[i].next)
-		if (tree_shows(view, &tree->nodes[i], depth + 1))
+		if ((view->operations || tree->nodes[i].kind != CALL_OPERATION) &&
+			(!view->depth || depth < view->depth))
 			json_add(children, node_json(view, tree, &tree->nodes[i], depth + 1));
 	if (node->kind == CALL_KERNEL)
 		put_kernel(object, &tree->run->kernels[node->kernel]);

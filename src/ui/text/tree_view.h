@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call trees: the names of their nodes, which nodes are shown, and the forms of `brick tree`. Main
- * thread.
+ * Call trees in the forms of `brick tree`. Main thread.
  */
 #pragma once
 
@@ -31,6 +30,3 @@ void tree_text(const struct tree_view *view, const struct call_tree *tree,
 /* Print an object {"step" or "steps", "tree"} as part of an answer. */
 void tree_json(const struct tree_view *view, const struct call_tree *const *trees, size_t count,
 	FILE *out);
-
-/* The name of a node: brick, "layer 3", operation and tensor. The caller frees; not yet safe. */
-char *tree_name(const struct call_tree *tree, const struct call_node *node);
