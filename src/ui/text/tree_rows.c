@@ -6,8 +6,9 @@
 #include <stdlib.h>
 
 #include "analysis/accounts/function_accounts.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/steps/step_times.h"
 #include "brick/registry.h"
+#include "trace/exports.h"
 #include "ui/text/text.h"
 
 /* "gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B", "copy  h2d": unknown parts are left out. */

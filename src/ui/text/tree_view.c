@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
+#include "trace/exports.h"
 #include "ui/text/json_out.h"
 #include "analysis/steps/step_index.h"
 #include "ui/text/text.h"

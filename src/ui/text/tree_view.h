@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Call trees in the forms of `brick tree`. Main thread.
- */
+/* Call trees in the forms of `brick tree`. Main thread. */
 #pragma once
 
 #include <stdio.h>
