@@ -206,7 +206,6 @@ def commands(runs):
         "top-help": (f"{BRICK} top {run}", ("?",), 3),
         "top-tree": (f"{BRICK} top --view tree --expand {run}", (), 3),
         "top-path": (f"{BRICK} top --view path {run}", (), 3),
-        "top-roofline": (f"{BRICK} top --view roofline {run}", (), 3),
         "top-queues": (f"{BRICK} top --view queues {vulkan}", (), 3),
         "top-losses": (f"{BRICK} top --view losses {run}", (), 3),
     }
