@@ -24,7 +24,6 @@ SAMPLES = {
     "record": (["record", "--no-history", "-o", "run.pftrace", "--", *COMMAND], 4),
     "report": (["report", "--phase", "decode", "--top", "5", "run.pftrace"], 40),
     "explain": (["explain", "--top", "1", "run.pftrace"], 24),
-    "tree": (["tree", "--step", "decode", "run.pftrace"], 22),
 }
 MARK = re.compile(r"(<!-- sample (\w+) -->\n```\n)(.*?)(\n```)", re.S)
 
