@@ -162,12 +162,12 @@ def served(f, chosen, wanted):
         if f.kind == "phase" and f.phase[1] != phase:
             expect(f"{what}: metrics of the other phase", phase in phases, False)
             continue
-        if not page["phases"][phase]:
+        if phase not in page["report"].get("by_phase", {}):
             brick("report", "--phase", phase, *f.options, PATH, code=3)
             expect(f"{what}: metrics of no step", phase in phases, False)
             continue
         report = brick_json("report", "--json", "--phase", phase, *f.options, PATH)
-        expect(f"{what}: page, {phase}", page["phases"][phase]["bricks"], report["bricks"])
+        expect(f"{what}: page, {phase}", page["report"]["by_phase"][phase]["bricks"], report["bricks"])
         got = {n: tuple(v) for n, v in phases.get(phase, {}).items() if v[0]}
         rows = {r["name"]: (r["count"], r["self_ns"] / 1e9) for r in report["bricks"] if r["count"]}
         expect(f"{what}: metrics, {phase}: bricks", sorted(got), sorted(rows))

@@ -37,7 +37,7 @@ def documents(server, path):
         expect_true(f"{name} is set", name in headers)
     expect_true("nothing may read it from elsewhere", "access-control-allow-origin" not in headers)
     page = data_of(server)
-    expect("numbers", page["report"], brick_json("report", "--json", "--phase", "all", path))
+    expect("numbers", page["report"], brick_json("report", "--json", path))
     expect("not live", (page["live"], page["served"]), (False, True))
     status, headers, body = server.get("/metrics")
     expect("metrics", (status, headers["content-type"]),
@@ -157,7 +157,7 @@ def grows(path):
     while data_of(server)["live"] and time.monotonic() < deadline:
         time.sleep(0.2)
     expect("finished", data_of(server)["live"], False)
-    expect("all of it", data_of(server)["report"], brick_json("report", "--json", "--phase", "all", growing))
+    expect("all of it", data_of(server)["report"], brick_json("report", "--json", growing))
     with open(growing, "wb") as file:
         file.write(b"no recording")
     while b"failures_total 0" in server.get("/metrics")[2] and time.monotonic() < deadline:

@@ -302,6 +302,8 @@ static void complete_reports(struct page *page)
 		if (page->phases[phase].summary) {
 			report_complete(&page->phases[phase]);
 			page->phases[phase].roofline = page->ceilings ? page->roofline : NULL;
+			page->report.apart[phase] = &page->phases[phase];
+			page->report.is_apart = true;
 		}
 	for (int i = 0; i < PAGE_TABLES; i++) {
 		if (page->tables[i].summary)

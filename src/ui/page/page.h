@@ -25,7 +25,7 @@ struct page {
 	struct step_index index;
 	const struct step_times *times; /* the report's */
 	struct breakdown *breakdown;
-	struct report report;		   /* by brick, of all phases */
+	struct report report;		   /* by brick, of all phases; leads to those of each */
 	struct report phases[STEP_PHASES]; /* by brick; its summary is NULL where no step ended */
 	struct report tables[PAGE_TABLES]; /* of devices: NULL where there were none */
 	/* the same of each phase */

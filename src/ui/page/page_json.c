@@ -896,20 +896,13 @@ int page_range_json(json_t **out, const struct page *page, uint64_t since_ns, ui
 
 /* The report's tables, and all of it together. */
 
-/* The report of the steps of one phase; null when none of them ended. */
-static json_t *phase_json(const struct page *page, enum step_phase phase)
-{
-	return page->phases[phase].summary ? report_to_json(&page->phases[phase]) : json_null();
-}
-
 /* The rows of a table that the page shows, and how many more there are. */
 static size_t put_rows(json_t *to, struct report report)
 {
-	const char *plural = summary_by_plural(report.summary->by);
 	size_t all = report.shown;
+
 	report.shown = all < ROWS_MAX ? all : ROWS_MAX;
-	json_auto_t *whole = report_to_json(&report);
-	json_put(to, plural, json_incref(json_object_get(whole, plural)));
+	json_put(to, summary_by_plural(report.summary->by), report_rows_to_json(&report));
 	return all - report.shown;
 }
 
@@ -1050,8 +1043,8 @@ static json_t *explain_json_of(const struct page *page)
 int page_json(json_t **out, const struct page *page, enum page_use use)
 {
 	bool whole = use == PAGE_FILE;
-	json_t *root = json_object(), *phases = json_object();
-	json_put(root, "schema", json_text("brick/page/2"));
+	json_t *root = json_object();
+	json_put(root, "schema", json_text("brick/page/3"));
 	json_put(root, "version", json_text(brick_version()));
 	json_put(root, "served", json_boolean(use != PAGE_FILE));
 	json_put(root, "live", json_boolean(use == PAGE_LIVE));
@@ -1060,10 +1053,6 @@ int page_json(json_t **out, const struct page *page, enum page_use use)
 	/* a session that goes on is asked for again and again */
 	json_put(root, "explain", use == PAGE_LIVE ? json_null() : explain_json_of(page));
 	json_put(root, "report", report_to_json(&page->report));
-	json_put(phases, "prefill", phase_json(page, STEP_PREFILL));
-	json_put(phases, "decode", phase_json(page, STEP_DECODE));
-	json_put(phases, "mixed", phase_json(page, STEP_MIXED));
-	json_put(root, "phases", phases);
 	put_tables(root, page);
 	json_put(root, "tables", report_fields_to_json());
 	json_put(root, "basis", json_text(report_basis(&page->report)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page that shows a recording in a browser: one HTML document, which needs nothing else, with
- * the numbers in it as JSON, schema brick/page/2 (docs/HTML.md). Its size depends on how many
+ * the numbers in it as JSON, schema brick/page/3 (docs/HTML.md). Its size depends on how many
  * bricks, layers and categories there are, not on how long the run was. `brick report --html`
  * writes it, `brick serve` sends it. All of these but page_template() need memory and say -ENOMEM
  * where it is lacking. One thread at a time.

@@ -427,7 +427,7 @@ static json_t *device_json(const struct report *report)
 	return object;
 }
 
-static json_t *rows_json(const struct report *report)
+json_t *report_rows_to_json(const struct report *report)
 {
 	json_t *rows = json_array();
 	for (size_t i = 0; i < report->shown; i++)
@@ -463,7 +463,7 @@ static json_t *apart_json(const struct report *report)
 			continue;
 		json_t *part = json_object();
 		json_put(part, "coverage", coverage_json(phase));
-		json_put(part, summary_by_plural(phase->summary->by), rows_json(phase));
+		json_put(part, summary_by_plural(phase->summary->by), report_rows_to_json(phase));
 		json_put(part, "rests", rests_json(phase));
 		json_put(object, step_phase_name(report_phase_order[i]), part);
 	}
@@ -536,7 +536,8 @@ json_t *report_to_json(const struct report *report)
 	const struct summary *summary = report->summary;
 	struct summary of_categories;
 	struct report by_category = report_as(report, &of_categories, SUMMARY_BY_CATEGORY);
-	json_t *root = json_object(), *rows = rows_json(report), *categories = json_array();
+	json_t *root = json_object(), *rows = report_rows_to_json(report),
+	       *categories = json_array();
 	for (size_t i = 0; i < summary->category_count; i++)
 		json_add(categories, row_json(&by_category, &summary->categories[i]));
 	json_put(root, "schema", json_text("brick/report/2"));

@@ -9,6 +9,9 @@
 /* A new reference. */
 json_t *report_to_json(const struct report *report);
 
+/* Its rows alone. A new reference. */
+json_t *report_rows_to_json(const struct report *report);
+
 /*
  * Describes the fields, and lists the columns of a page's tables: { "fields": [ { "key", "title",
  * "type", "means" } ], "columns": { "bricks": [ keys ], ... } }. A new reference.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: reads its numbers, keeps what the reader chose, and draws the sections. Everything that
-// is shown comes from the JSON in the document (schema brick/page/2), or from the same JSON that
+// is shown comes from the JSON in the document (schema brick/page/3), or from the same JSON that
 // `brick serve` sends again while a process runs.
 import { bricks, places } from "./bricks.js";
 import { fill, h } from "./dom.js";
@@ -30,7 +30,7 @@ class Page {
 	constructor(data) {
 		this.take(data);
 		this.state = {
-			phase: PHASES.map(([key]) => key).find(key => data.phases[key]) ?? "all", brick: null, step: null, filter: "", heat: "all", columns: "main",
+			phase: PHASES.map(([key]) => key).find(key => data.report.by_phase?.[key]) ?? "all", brick: null, step: null, filter: "", heat: "all", columns: "main",
 			sort: { key: "share", direction: -1 }, sorts: {}, cursors: {}, zoom: { step: null, id: 0 }, compareZoom: { id: 0 },
 			range: { from: 0, to: this.slices.wall },
 		};
@@ -60,14 +60,19 @@ class Page {
 
 	// What was chosen must exist.
 	checkChoices() {
-		const { report, phases } = this.data, { steps, state } = this;
-		if (this.state.phase !== "all" && !phases[this.state.phase]) this.state.phase = "all";
+		const { report } = this.data, { steps, state } = this;
+		if (!this.hasPhase(state.phase)) state.phase = "all";
 		if (!report.bricks.some(row => row.name === this.state.brick)) this.state.brick = this.report().bricks[0]?.name ?? null;
 		if (!steps.has(state.step) || (state.phase !== "all" && steps.phaseOf(state.step) !== state.phase)) state.step = notable(this)[0]?.number ?? steps.of_phase(state.phase)[0] ?? null;
 	}
 
+	hasPhase(phase) {
+		return phase === "all" || Boolean(this.data.report.by_phase?.[phase]);
+	}
+
+	// The rows of the phase that was chosen, and time in none of them.
 	report() {
-		return this.state.phase === "all" ? this.data.report : this.data.phases[this.state.phase];
+		return this.data.report.by_phase?.[this.state.phase] ?? this.data.report;
 	}
 
 	on(event, listener) {
@@ -127,8 +132,8 @@ class Page {
 		return [
 			summary(this),
 			h("div", { class: "phases" }, choice("phase", "Steps to look at",
-				[...PHASES.filter(([key]) => key in this.data.phases && (this.data.phases[key] || !["mixed", "warm_up"].includes(key)))
-					.map(([key, label]) => [key, label, !this.data.phases[key]]), ["all", "All steps", false]],
+				[...PHASES.filter(([key]) => this.hasPhase(key) || !["mixed", "warm_up"].includes(key))
+					.map(([key, label]) => [key, label, !this.hasPhase(key)]), ["all", "All steps", false]],
 				this.state.phase, phase => this.pickPhase(phase)),
 			h("span", { class: "hint" }, "for all below")),
 			bricks(this), durations(this), steps(this), timeline(this), slots(this), inside(this), compare(this), context(this), scaling(this), layers(this), roofline(this), path(this), tiles(this),

@@ -52,8 +52,9 @@ function speed(report) {
 }
 
 function categories(report) {
-	const shares = report.categories.filter(c => c.share > 0)
-		.sort((a, b) => inOrder(a.name, b.name)).map(c => [c.name, c.share]);
+	const sums = new Map();
+	for (const row of report.bricks) sums.set(row.category, (sums.get(row.category) ?? 0) + row.share);
+	const shares = [...sums].filter(([, share]) => share > 0).sort(([a], [b]) => inOrder(a, b));
 	shares.push(...report.rests.filter(rest => rest.share > 0).map(rest => [rest.name, rest.share]));
 	const words = shares.map(([name, share]) => `${name} ${format.percent(share)}`);
 	return [
