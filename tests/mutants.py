@@ -13,11 +13,11 @@ import sys
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What the row promises; file, what stands there, what stands there instead; the row's test.
 MUTANTS = (
-    ("aliases of names", "src/lib/probe/registry.c", "if (is_alias(alias_lists[i], name))", "if (0)", "unit/registry"),
+    ("aliases of names", "src/lib/session/registry.c", "if (is_alias(alias_lists[i], name))", "if (0)", "unit/registry"),
     ("roofline distance", "src/lib/graph/graph_plan.c", "return 1 - achieved /", "return 0 - achieved /", "unit/graph_path"),
     ("a category's share", "src/lib/probe/stats.c", "out->share = all->self ?", "out->share = 0 * all->self ?",
      "unit/session"),
-    ("each launch keeps its own end", "src/lib/device/device.c", "pair->command.end_ns = completion->end_ns;",
+    ("each launch keeps its own end", "src/lib/backends/device.c", "pair->command.end_ns = completion->end_ns;",
      "pair->command.end_ns = completion->end_ns + 1000;", "unit/device"),
     ("pop of a scope", "src/lib/graph/graph.c", "items[--graph->scopes.count]", "items[graph->scopes.count - 1]", "unit/graph"),
     ("reset of everything", "src/lib/probe/stats.c", "			clear_lane(s->lanes[i].lane);", "			;",
@@ -25,9 +25,9 @@ MUTANTS = (
     ("time per token", "src/ui/text/report_fields.c", "= (row->wall_ns - row->unevaluated_ns) / tokens;",
      "= (row->wall_ns - row->unevaluated_ns) / (tokens + 1);", "integration/cli_report"),
     ("the longest execution of a brick", "src/lib/probe/stats.c", "	if (stat->max > sum->max)", "	if (0)", "unit/probe"),
-    ("each session's own bricks", "src/lib/probe/registry.c", "find_brick(name, brick__session_here()->owner) :", "find_brick(name, 0) :",
+    ("each session's own bricks", "src/lib/session/registry.c", "find_brick(name, brick__session_here()->owner) :", "find_brick(name, 0) :",
      "unit/sessions"),
-    ("switching off", "src/lib/session/session.c", "		s->header->paused = 1;\n		brick__switch_set(s, false);",
+    ("switching off", "src/lib/embed/session.c", "		s->header->paused = 1;\n		brick__switch_set(s, false);",
      "		s->header->paused = 1;", "unit/session"),
     ("no allocation on the hot path", "src/lib/probe/probe.c", "brick_span brick__begin(uint32_t brick)\n{",
      "#include <stdlib.h>\nvoid *volatile brick__mutant;\nbrick_span brick__begin(uint32_t brick)\n{\n	free(brick__mutant);\n"

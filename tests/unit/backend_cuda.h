@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "lib/backends/cuda/cuda_chain.h"
-#include "lib/device/backend_load.h"
+#include "lib/backends/backend_load.h"
 #include "brick/brick.h"
 #include "brick/cuda.h"
 #include "brick/error.h"

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/device/backend_load.h"
+#include "lib/backends/backend_load.h"
 #include "brick/error.h"
 #include "brick/metal.h"
 #include "tests/doubles/metal/runtime.h"

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 #include "base/clock_ns.h"
 #include "brick/brick.h"
-#include "lib/probe/clock_fit.h"
+#include "lib/sys/clock_fit.h"
 
 static uint64_t os_now(void)
 {

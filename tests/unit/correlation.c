@@ -11,7 +11,7 @@
 #include <time.h>
 #include <cmocka.h>
 #include "brick/brick.h"
-#include "lib/probe/clock_fit.h"
+#include "lib/sys/clock_fit.h"
 #include "lib/device/correlation_residual.h"
 #include "lib/device/queue_clock.h"
 

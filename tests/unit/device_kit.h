@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <cmocka.h>
 #include "lib/backends/null/null_device.h"
-#include "lib/device/device_inside.h"
+#include "lib/backends/device_inside.h"
 #include "tests/unit/peek.h"
 
 enum { US = 1000, MS = 1000000 };

@@ -16,7 +16,7 @@
 #include "attach/common/wait_ends.h"
 #include "base/hashmap.h"
 #include "brick/queue.h"
-#include "lib/probe/wrapped_ticks.h"
+#include "lib/device/wrapped_ticks.h"
 
 /* clang-format off */
 /* Functions of devices that the layer stands in front of, by hook_ and their name:

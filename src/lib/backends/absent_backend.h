@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include "brick/abi/session.h"
 #include "brick/error.h"
-#include "lib/device/backend_load.h"
+#include "lib/backends/backend_load.h"
 
 static int absent_open(struct brick_backend_device **out, const struct brick_backend_host *host,
 	const struct brick_backend_options *options)

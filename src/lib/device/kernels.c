@@ -18,7 +18,7 @@
 #include "base/utf8.h"
 #include "brick/error.h"
 #include "brick/queue.h"
-#include "lib/probe/registry_tables.h"
+#include "lib/session/registry_tables.h"
 
 /* Sources. */
 

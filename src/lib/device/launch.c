@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 #include "brick/queue.h"
-#include "lib/probe/registry_tables.h"
+#include "lib/session/registry_tables.h"
 #include "lib/probe/ring.h"
 #include "lib/probe/sample.h"
 #include "lib/sys/ticks.h"

@@ -9,7 +9,7 @@
 #include "base/lock.h"
 #include "brick/clock.h"
 #include "brick/correlation.h"
-#include "lib/probe/clock_fit.h"
+#include "lib/sys/clock_fit.h"
 #include "lib/device/queue_clock.h"
 #include "base/scope.h"
 #include "lib/sys/ticks.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clock of a recording: src/lib/probe/clock.c's method with a baseline of a second instead of
+ * The clock of a recording: src/lib/sys/clock.c's method with a baseline of a second instead of
  * its 2 ms, which a process cannot wait for but a consumer can. A baseline shorter than that of the
  * process's own calibration is not used.
  */

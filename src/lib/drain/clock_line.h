@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "brick/clock.h"
-#include "lib/probe/clock_fit.h"
+#include "lib/sys/clock_fit.h"
 
 enum { DRAIN_CLOCK_WITNESSES = 16 };
 

@@ -24,7 +24,7 @@
 #include "brick/error.h"
 #include "brick/session.h"
 #include "lib/probe/digest_record.h"
-#include "lib/probe/registry_tables.h"
+#include "lib/session/registry_tables.h"
 #include "lib/session/session_map.h"
 #include "lib/sys/environment.h"
 #include "lib/sys/ticks.h"

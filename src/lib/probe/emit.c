@@ -24,21 +24,6 @@ static uint32_t is_ready;		/* somebody listens */
 /* Which of the thread's open bricks are ranges. */
 static __thread uint64_t emitted[BRICK_MAX_DEPTH / 64];
 
-bool brick__emitting;
-
-bool brick__emits(void)
-{
-	static bool is_known;
-
-	if (!__atomic_load_n(&is_known, __ATOMIC_ACQUIRE)) {
-		const char *wanted = brick__environment("BRICK_EMIT");
-		bool is = wanted && !strcmp(wanted, "nvtx");
-		__atomic_store_n(&brick__emitting, is, __ATOMIC_RELAXED);
-		__atomic_store_n(&is_known, true, __ATOMIC_RELEASE);
-	}
-	return __atomic_load_n(&brick__emitting, __ATOMIC_RELAXED);
-}
-
 /* The tool. */
 
 static int module_table(int module, nvtx_function ***table, unsigned *count)

@@ -11,12 +11,6 @@
 #include <stdint.h>
 #include "brick/export.h"
 
-/* Is it wanted? As the environment was when the library was loaded. Any thread. */
-BRICK_API bool brick__emits(void);
-
-/* The same, once somebody has asked: threads that get a lane do. */
-extern bool brick__emitting __attribute__((visibility("hidden")));
-
 /* The thread's brick at that depth begins. Owner of the thread. */
 void brick__emit_begin(uint32_t depth, uint32_t brick, int32_t layer);
 

@@ -16,7 +16,7 @@
 #include "lib/session/session_lanes.h"
 #include "lib/probe/emit.h"
 #include "lib/probe/probe_frames.h"
-#include "lib/probe/registry_tables.h"
+#include "lib/session/registry_tables.h"
 #include "lib/probe/ring.h"
 #include "lib/sys/ticks.h"
 #include "lib/sys/usdt.h"

@@ -16,7 +16,7 @@
 #include "brick/registry.h"
 #include "brick/stats.h"
 #include "lib/probe/probe_frames.h"
-#include "lib/probe/registry_tables.h"
+#include "lib/session/registry_tables.h"
 #include "lib/probe/ring.h"
 #include "lib/probe/sample.h"
 #include "lib/sys/ticks.h"

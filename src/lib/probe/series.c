@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/probe/registry_tables.h"
+#include "lib/session/registry_tables.h"
 #include "lib/probe/ring.h"
 #include "lib/session/session_lanes.h"
 

@@ -24,7 +24,7 @@
 #include "lib/probe/counter_events.h"
 #include "lib/probe/digest_record.h"
 #include "lib/probe/probe_frames.h"
-#include "lib/probe/registry_tables.h"
+#include "lib/session/registry_tables.h"
 #include "lib/probe/ring.h"
 #include "lib/sys/environment.h"
 #include "lib/sys/perf.h"

@@ -20,10 +20,10 @@
 #include "base/thread.h"
 #include "brick/probe.h"
 #include "brick/registry.h"
-#include "lib/probe/emit.h"
 #include "lib/session/consumer.h"
 #include "lib/session/session_map.h"
 #include "lib/sys/confined.h"
+#include "lib/sys/environment.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
@@ -59,6 +59,21 @@ void brick__thread_forget(struct brick__thread *self)
 
 	*self = (struct brick__thread)BRICK__NO_THREAD;
 	self->session = session;
+}
+
+bool brick__emitting;
+
+bool brick__emits(void)
+{
+	static bool is_known;
+
+	if (!__atomic_load_n(&is_known, __ATOMIC_ACQUIRE)) {
+		const char *wanted = brick__environment("BRICK_EMIT");
+		bool is = wanted && !strcmp(wanted, "nvtx");
+		__atomic_store_n(&brick__emitting, is, __ATOMIC_RELAXED);
+		__atomic_store_n(&is_known, true, __ATOMIC_RELEASE);
+	}
+	return __atomic_load_n(&brick__emitting, __ATOMIC_RELAXED);
 }
 
 /*

@@ -18,6 +18,15 @@
 void brick__thread_aim(struct brick__thread *self);
 
 /*
+ * Does another tool hear of each brick (lib/probe/emit.h)? Then no fast half begins one. As the
+ * environment was when the library was loaded. Any thread.
+ */
+BRICK_API bool brick__emits(void);
+
+/* The same, once somebody has asked: threads that get a lane do. */
+extern bool brick__emitting __attribute__((visibility("hidden")));
+
+/*
  * Up to this record the ring gets memory, if it can: all at once would take milliseconds. The
  * recorder gives it the rest when it sees the lane (src/lib/drain/map_session.c); a thread that
  * fills its first part before that asks for more by itself.

@@ -22,7 +22,7 @@
 #include "brick/error.h"
 #include "brick/probe.h"
 #include "brick/session.h"
-#include "lib/probe/clock_fit.h"
+#include "lib/sys/clock_fit.h"
 #include "lib/session/refusals.h"
 #include "lib/sys/confined.h"
 #include "lib/sys/environment.h"

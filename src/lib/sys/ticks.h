@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The CPU's own counter, inline because it is the hot path. Which counter is sound on this machine
- * is decided once by src/lib/probe/clock.c; until then, and where there is none, the OS clock is
+ * is decided once by src/lib/sys/clock.c; until then, and where there is none, the OS clock is
  * read.
  */
 #pragma once

@@ -14,7 +14,7 @@
 #include "attach/ggml/nodes/node_run.h"
 #include "base/hash.h"
 #include "brick/brick.h"
-#include "lib/probe/registry_tables.h"
+#include "lib/session/registry_tables.h"
 
 enum {
 	TYPE_F32 = 0, /* of ggml; frozen since its file format has them */

@@ -10,6 +10,7 @@
 #include "attach/ggml/nodes/node_text.h"
 #include "attach/ggml/steps/training.h"
 #include "lib/probe/emit.h"
+#include "lib/session/session_lanes.h"
 
 uint32_t nodes_watched;
 static __thread bool is_emitted;

@@ -11,7 +11,7 @@
 #include "base/scope.h"
 #include "brick/clock.h"
 #include "brick/abi/session.h"
-#include "lib/device/backend_load.h"
+#include "lib/backends/backend_load.h"
 #include "lib/sys/ticks.h"
 
 enum { DEFAULT_PAIRS = 4096 };

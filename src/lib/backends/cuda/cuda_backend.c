@@ -25,7 +25,7 @@
 #include "lib/backends/cuda/cuda_chain.h"
 #include "lib/backends/cuda/cuda_driver.h"
 #include "lib/device/backend_call.h"
-#include "lib/device/backend_load.h"
+#include "lib/backends/backend_load.h"
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20 };
 static const int64_t first_anchor_ns = 1000000000;

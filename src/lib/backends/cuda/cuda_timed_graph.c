@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/scope.h"
-#include "lib/device/backend_load.h"
+#include "lib/backends/backend_load.h"
 #include "lib/backends/cuda/cuda_graph.h"
 #include "base/clock_ns.h"
 #include "base/order.h"

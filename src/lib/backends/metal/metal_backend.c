@@ -18,7 +18,7 @@
 #include "brick/abi/session.h"
 #include "brick/error.h"
 #include "brick/metal.h"
-#include "lib/device/backend_load.h"
+#include "lib/backends/backend_load.h"
 #include "lib/sys/functions.h"
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20, MAX_QUEUES = 64, UPTIME_RAW = 8 };

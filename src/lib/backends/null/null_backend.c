@@ -16,7 +16,7 @@
 #include "base/scope.h"
 #include "brick/abi/session.h"
 #include "brick/error.h"
-#include "lib/device/backend_load.h"
+#include "lib/backends/backend_load.h"
 #include "lib/sys/ticks.h"
 
 enum { DEFAULT_PAIRS = 4096, BATCH = 64 };

@@ -20,7 +20,7 @@
 #include "brick/error.h"
 #include "brick/opencl.h"
 #include "lib/device/backend_call.h"
-#include "lib/device/backend_load.h"
+#include "lib/backends/backend_load.h"
 #include "lib/sys/functions.h"
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20 };

@@ -16,7 +16,7 @@
 #include "base/lock.h"
 #include "base/scope.h"
 #include "base/time_namespace.h"
-#include "lib/probe/clock_fit.h"
+#include "lib/sys/clock_fit.h"
 #include "lib/sys/environment.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"

@@ -4,7 +4,7 @@
  * names. The path is followed once, when somebody first asks. Accepted libraries stay loaded;
  * refused ones are kept by name, with the reason.
  */
-#include "lib/device/backend_load.h"
+#include "lib/backends/backend_load.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -18,7 +18,7 @@
 #include "base/scope.h"
 #include "base/sized.h"
 #include "brick/error.h"
-#include "lib/probe/registry_tables.h"
+#include "lib/session/registry_tables.h"
 #include "lib/sys/usdt.h"
 
 enum { NOBODY = UINT32_MAX }; /* its session is gone: the next that registers it has it */
