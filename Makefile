@@ -21,7 +21,7 @@ bench: deps
 	@examples/demo/models.sh
 	@bench/run.sh
 
-# The tables of docs/ENGINES.md: builds llama.cpp's and whisper.cpp's programs first, two hours in all.
+# The programs of docs/ENGINES.md: builds llama.cpp's and whisper.cpp's programs first, two hours in all.
 engines: models
 	@examples/demo/deps.sh engines
 	@examples/demo/engine-device.sh vulkan 3.14.0 3.17.1 3.20.0

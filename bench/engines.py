@@ -14,7 +14,7 @@ Debian's packages (examples/demo/deps.sh engines).
 They run from build/demo/engine (examples/demo/models.sh), build/demo/engine-addons (examples/demo/engine-addons.sh),
 build/demo/engine-vulkan (examples/demo/engine-device.sh vulkan 3.14.0 3.17.1 3.20.0) and build/demo/engine-programs
 (examples/demo/engine-programs.sh: llama.cpp's and whisper.cpp's own programs, half an hour on two CPUs). The bench names what
-is missing. With --markdown it prints the tables from which docs/ENGINES.md is made. Costs are estimates of each run and need no quiet
+is missing. With --markdown it prints a table; docs/ENGINES.md sums it up. Costs are estimates of each run and need no quiet
 machine; times are not shown.
 """
 import argparse
