@@ -734,7 +734,7 @@ const struct cli_command command_advise = {
 	.about = "Record a program with a few of its settings, predict all combinations of them by "
 		 "what each brick takes, run the best ones, and say which to use: threads, ubatch, "
 		 "flash attention, KV type, layers on a GPU, as far as the command has these "
-		 "options, or what --param names. Of recordings, say what combinations of their "
+		 "options, or what --param names. Given recordings, say what combinations of their "
 		 "settings would give.",
 	.options = option_table,
 };

@@ -1152,8 +1152,8 @@ static const struct cli_option option_table[] = {
 		option_index, OF(metric), .words = words_metrics},
 	{"baseline", "NAME", "A is what the history has with that label", option_text, OF(baseline),
 		.words = words_labels},
-	{"label", "NAME", "call these runs so in the history (of B where there are two)",
-		option_text, OF(label)},
+	{"label", "NAME", "call these runs so in the history (B, where there are two)", option_text,
+		OF(label)},
 	{"by", "WHAT", "brick (default) or layer", option_index, OF(by), .words = words_rows},
 	{"bisect", NULL, "exit code 125 also when the runs do not judge", option_flag, OF(bisect)},
 	{"seed", "N", "of the random order (default: 1)", option_number, OF(seed), .low = 0,
@@ -1362,7 +1362,8 @@ const struct cli_command command_bench = {
 		 "[OPTIONS] --param threads=1,2,4 -- CMD... {threads}",
 	.about = "Run programs in fresh processes, in turns and in random order, plain and "
 		 "recorded, until the answer is precise enough: which is faster, by which brick, "
-		 "and is that noise? Of more than two, and of parameters, it names the best. Exit "
+		 "and is that noise? With more than two, or with parameters, it names the best. "
+		 "Exit "
 		 "code 1 when B of two is slower, 125 when a program failed: fit for 'git bisect "
 		 "run'. Ctrl-C ends it with what is there.",
 	.options = option_table,

@@ -382,8 +382,7 @@ static void print_legend(const struct diff_view *view, const struct terminal *te
 	for (size_t i = 0; i < view->compare->row_count; i++)
 		sees |= says_what_it_sees(&view->compare->rows[i].difference);
 	paragraph(terminal, 0, "",
-		"EFFECT is of B against A. Of 100 comparisons of identical runs, at most 3 call "
-		"any "
+		"EFFECT is of B against A. At most 3 of 100 comparisons of identical runs call any "
 		"row slower or faster.%s%s%s%s%s",
 		told->has_points ? " POINTS add up to the effect on the phase." : "",
 		sees ? " A row with \"finds 20 %\" shows effects of that size in four of five such "

@@ -359,7 +359,7 @@ static const char *const help_lines[] = {
 	"Layers: < and > move the columns",
 	"",
 	"Times are of the thread that runs the steps (SHARE, /TOKEN) or of all threads.",
-	"Of a live process SHARE, the tree, layers and threads are of its last moments;",
+	"In a live process SHARE, the tree, layers and threads are of its last moments;",
 	"counts, times and percentiles are exact since its start, or since r. AVG, P50, P99 and",
 	"rates are of the time on the CPU where the details (Enter) say BASIS cpu.",
 	"",
