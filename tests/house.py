@@ -93,6 +93,8 @@ def main():
         ("an arrow up", [("src/base/array.c", '#include "lib/probe/ring.h"\n')], "base may not include from lib/probe (src/lib/probe/ring.h)"),
         ("an arrow up inside of the library", [("src/lib/session/session_map.h", '#include "lib/probe/waits.h"\n')],
          "lib/session may not include from lib/probe (src/lib/probe/waits.h)"),
+        ("an arrow up inside of the analysis", [("src/analysis/steps/step_times.h", '#include "analysis/accounts/launches.h"\n')],
+         "analysis/steps may not include from analysis/accounts (src/analysis/accounts/launches.h)"),
         ("a circle", [("src/base/array.h", '#include "base/fnv.h"\n'), ("src/base/fnv.h", '#include "base/array.h"\n')],
          "a circle of 2 files: src/base/array, src/base/fnv"),
         ("a layout of shared memory in the run", [("include/brick/digest.h", '#include "brick/abi/overhead.h"\n')],

@@ -37,7 +37,7 @@ def sources(tree, endings=(".c", ".h")):
 
 
 def table(tree):
-    """Rooms from the top down, each with the rooms that it may use."""
+    """Rooms from the top down, each with the rooms that it may use. A folder of rooms stands for all of them."""
     rooms, inside = {}, False
     with open(os.path.join(tree, "docs/ARCHITECTURE.md"), encoding="utf-8") as text:
         for line in text:
@@ -46,7 +46,9 @@ def table(tree):
             cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
             if inside and line.startswith("| `"):
                 rooms[cells[0].strip("`/")] = [r.strip("`/") for r in re.findall(r"`[^`]+`", cells[1])]
-    return rooms
+    return {room: [other for use in uses
+                   for other in ([use] if use in rooms else [r for r in rooms if r.startswith(use + "/")] or [use])]
+            for room, uses in rooms.items()}
 
 
 def unit(path):

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "analysis/accounts/row_groups.h"
-#include "analysis/accounts/statistics.h"
+#include "analysis/statistics/statistics.h"
 #include "analysis/compare/compare.h"
 #include "analysis/compare/history_parts.h"
 #include "analysis/history/history_run.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "analysis/accounts/function_accounts.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "cli/selection_options.h"
 #include "cli/die.h"
 #include "cli/input.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/statistics.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/statistics.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/history/llama_bench.h"
 #include "analysis/steps/step_times.h"
 #include "base/clock_ns.h"

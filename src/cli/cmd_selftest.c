@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "analysis/accounts/statistics.h"
+#include "analysis/statistics/statistics.h"
 #include "base/clock_ns.h"
 #include "brick/brick.h"
 #include "brick/export.h"

@@ -10,7 +10,7 @@
 #include "brick/error.h"
 #include "cli/die.h"
 #include "cli/suggest.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 
 static void die_steps(const struct option_use *use, const char *text)
 {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "analysis/accounts/selection.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "cli/options.h"
 #include "trace/run.h"
 

@@ -12,7 +12,7 @@
 #include "analysis/accounts/presence.h"
 #include "analysis/accounts/queue_times.h"
 #include "analysis/accounts/summary.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "tests/unit/run_builder.h"
 
 struct scene {

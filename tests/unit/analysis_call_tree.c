@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "analysis/accounts/call_tree.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "tests/unit/run_builder.h"
 
 static const struct call_node *child(

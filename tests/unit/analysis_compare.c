@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "analysis/compare/compare.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "base/array.h"
 
 enum { BRICKS = 20, STEPS = 120, SIDE = 10 };

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/accounts/percentile.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/percentile.h"
+#include "analysis/statistics/unknown.h"
 #include "brick/abi/session.h"
 
 static void nearest_rank(void **state)

@@ -14,7 +14,7 @@
 #include "analysis/roofline/roofline.h"
 #include "analysis/steps/step_times.h"
 #include "analysis/accounts/summary.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "tests/unit/run_builder.h"
 
 enum { HORIZON = 600, LANES = 8, BRICKS = 3, RUNS = 400, NOBODY = -1, LONG = 30000 };

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/requests/interference.h"
 #include "analysis/requests/speculation.h"
 #include "brick/error.h"

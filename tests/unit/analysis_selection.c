@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "analysis/accounts/selection.h"
 #include "analysis/accounts/summary.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "brick/error.h"
 #include "tests/unit/run_builder.h"
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "analysis/accounts/statistics.h"
+#include "analysis/statistics/statistics.h"
 
 static void bounds_of_tables(void **state)
 {

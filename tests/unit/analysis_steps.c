@@ -14,7 +14,7 @@
 #include "analysis/path/path.h"
 #include "analysis/steps/step_times.h"
 #include "analysis/accounts/summary.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "tests/unit/run_builder.h"
 
 struct fixture {

@@ -13,7 +13,7 @@
 #include "analysis/accounts/selection.h"
 #include "analysis/accounts/summary.h"
 #include "analysis/accounts/tiles.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "brick/error.h"
 #include "tests/unit/run_builder.h"
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <cmocka.h>
 #include "analysis/compare/difference.h"
-#include "analysis/accounts/statistics.h"
+#include "analysis/statistics/statistics.h"
 #include "base/hash.h"
 #include "record/runner/turns.h"
 

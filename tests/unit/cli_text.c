@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "cli/progress.c"
 #include "cli/suggest.c"
 #include "ui/text/csv_out.c"

@@ -15,7 +15,7 @@
 #include "analysis/path/path.h"
 #include "analysis/roofline/roofline.h"
 #include "analysis/accounts/summary.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "brick/graph_path.h"
 #include "tests/unit/run_builder.h"
 

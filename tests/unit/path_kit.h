@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include "analysis/path/path.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "brick/error.h"
 #include "tests/unit/path_engine.h"
 #include "tests/unit/path_nonsense.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "analysis/roofline/roofline.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "tests/unit/roofline_kit.h"
 
 static void one_thread_by_hand(void **state)

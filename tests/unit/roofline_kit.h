@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "analysis/roofline/roofline.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "tests/unit/run_builder.h"
 
 enum { WORK = BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS };

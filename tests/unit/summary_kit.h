@@ -15,7 +15,7 @@
 #include "brick/abi/overhead.h"
 #include "analysis/cost/losses.h"
 #include "analysis/accounts/summary.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "tests/unit/run_builder.h"
 
 static inline uint32_t start(struct run *run)

@@ -16,7 +16,7 @@
 #include "tests/unit/failing_memory.h"
 
 #include "analysis/accounts/call_tree.h"
-#include "analysis/accounts/walk.h"
+#include "analysis/walk/walk.h"
 #include "analysis/path/path.h"
 #include "tests/unit/path_nonsense.h"
 #include "ui/text/diff.h"

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/compare/history_parts.h"
 #include "record/runner/turns.h"
 #include "ui/text/bench_view.h"

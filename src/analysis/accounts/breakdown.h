@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "analysis/steps/step_times.h"
-#include "analysis/accounts/walk.h"
+#include "analysis/walk/walk.h"
 #include "brick/abi/session.h"
 #include "trace/run.h"
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
-#include "analysis/accounts/percentile.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/percentile.h"
+#include "analysis/statistics/unknown.h"
 #include "base/number.h"
 #include "brick/error.h"
 

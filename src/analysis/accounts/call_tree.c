@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "analysis/accounts/launches.h"
-#include "analysis/accounts/unknown.h"
-#include "analysis/accounts/walk.h"
+#include "analysis/statistics/unknown.h"
+#include "analysis/walk/walk.h"
 #include "analysis/steps/training_times.h"
 #include "base/array.h"
 #include "base/hash.h"

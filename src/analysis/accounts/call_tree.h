@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "base/hash_index.h"
 #include "trace/run.h"
 

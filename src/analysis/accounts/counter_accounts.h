@@ -6,7 +6,7 @@
 #pragma once
 
 #include <stdint.h>
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "analysis/steps/step_times.h"
 #include "brick/counters.h"
 #include "trace/run.h"

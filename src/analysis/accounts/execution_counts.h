@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "analysis/accounts/walk.h"
+#include "analysis/walk/walk.h"
 #include "analysis/steps/step_times.h"
 
 /* Begin/end pairs by the phase whose wall time they fell into; the last: into none. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "analysis/accounts/row_groups.h"
-#include "analysis/accounts/walk.h"
+#include "analysis/walk/walk.h"
 #include "base/order.h"
 #include "base/scope.h"
 

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "trace/run.h"
 
 struct heatmap {

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "trace/run.h"
 
 /* Shares, 0 to 1; negative: not known. */

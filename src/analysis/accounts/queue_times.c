@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/accounts/launches.h"
-#include "analysis/accounts/percentile.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/percentile.h"
+#include "analysis/statistics/unknown.h"
 #include "base/array.h"
 #include "base/order.h"
 

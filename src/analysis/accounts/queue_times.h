@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "trace/run.h"
 
 /* A delay of commands; percentiles are ANALYSIS_UNKNOWN when too few are known. */

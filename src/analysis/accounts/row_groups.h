@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "analysis/accounts/queue_times.h"
-#include "analysis/accounts/walk.h"
+#include "analysis/walk/walk.h"
 #include "analysis/steps/step_times.h"
 #include "trace/run.h"
 

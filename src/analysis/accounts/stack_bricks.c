@@ -7,8 +7,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include "analysis/accounts/walk.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/walk.h"
+#include "analysis/walk/step_index.h"
 #include "base/scope.h"
 
 /* Samples of one lane that are open at a moment, the outermost first. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "analysis/accounts/launches.h"
-#include "analysis/accounts/walk.h"
+#include "analysis/walk/walk.h"
 
 struct builder {
 	struct call_tree *tree;

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 #include "analysis/accounts/call_tree.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 
 /* -ENOMEM. call_tree_destroy() frees it. */
 int stacks_create(

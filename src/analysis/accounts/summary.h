@@ -26,7 +26,7 @@
 #include "analysis/accounts/queue_times.h"
 #include "analysis/accounts/row_groups.h"
 #include "analysis/accounts/row_sums.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/accounts/wait_causes.h"
 #include "analysis/steps/step_times.h"
 #include "trace/run.h"

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include "analysis/accounts/percentile.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/percentile.h"
+#include "analysis/statistics/unknown.h"
 #include "base/order.h"
 
 /* Sums of a group while its tiles are counted. */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "analysis/accounts/launches.h"
-#include "analysis/accounts/walk.h"
+#include "analysis/walk/walk.h"
 #include "base/members.h"
 #include "base/order.h"
 

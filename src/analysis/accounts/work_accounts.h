@@ -8,7 +8,7 @@
 #pragma once
 
 #include "analysis/steps/step_times.h"
-#include "analysis/accounts/walk.h"
+#include "analysis/walk/walk.h"
 
 /* Whose work an execution is. */
 enum work_owner {

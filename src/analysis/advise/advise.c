@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/statistics.h"
+#include "analysis/statistics/statistics.h"
 
 enum { FREEDOM_MIN = 4 };	      /* degrees of freedom; those that the runs lack are assumed */
 static const double processes = 0.05; /* of identical runs, by default */

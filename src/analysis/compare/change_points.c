@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/statistics.h"
+#include "analysis/statistics/statistics.h"
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/order.h"

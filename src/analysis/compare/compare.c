@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "base/array.h"
 #include "base/order.h"
 #include "base/scope.h"

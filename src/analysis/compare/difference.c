@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/accounts/statistics.h"
+#include "analysis/statistics/statistics.h"
 #include "base/scope.h"
 
 static const double processes = 0.1; /* the spread of identical processes, where nobody knows it */

@@ -9,7 +9,7 @@
 
 #include "analysis/compare/compare_blocks.h"
 #include "analysis/accounts/launches.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 
 /* Executions of a column in a phase. */
 struct executions {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/accounts/queue_times.h"
-#include "analysis/accounts/statistics.h"
+#include "analysis/statistics/statistics.h"
 #include "base/order.h"
 #include "base/scope.h"
 #include "brick/abi/overhead.h"

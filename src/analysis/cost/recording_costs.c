@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 
 /* The cost of a call or a split that no clock sees may be so many times the cost that one sees. */
 static const double UNSEEN = 3;

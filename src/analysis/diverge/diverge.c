@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/accounts/statistics.h"
+#include "analysis/statistics/statistics.h"
 #include "base/hashmap.h"
 #include "base/order.h"
 #include "base/scope.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/path/schedule.h"
 #include "brick/brick.h"
 

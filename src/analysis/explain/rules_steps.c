@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "analysis/accounts/percentile.h"
+#include "analysis/statistics/percentile.h"
 #include "base/number.h"
 #include "brick/abi/step_counters.h"
 #include "brick/brick.h"

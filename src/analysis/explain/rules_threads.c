@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analysis/accounts/counter_accounts.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/path/schedule.h"
 #include "base/number.h"
 #include "brick/abi/step_counters.h"

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/walk.h"
+#include "analysis/walk/walk.h"
 #include "analysis/path/schedule.h"
 #include "base/array.h"
 #include "base/order.h"

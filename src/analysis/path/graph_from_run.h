@@ -8,7 +8,7 @@
 #pragma once
 
 #include <stdint.h>
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "brick/graph.h"
 #include "trace/run.h"
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/walk.h"
+#include "analysis/walk/walk.h"
 #include "base/array.h"
 #include "base/members.h"
 #include "base/order.h"

@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/path/schedule_source.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "base/array.h"
 #include "lib/graph/dag.h"
 #include "trace/run.h"

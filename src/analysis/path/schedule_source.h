@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "analysis/accounts/launches.h"
-#include "analysis/accounts/walk.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/walk.h"
+#include "analysis/walk/step_index.h"
 #include "base/array.h"
 #include "trace/run.h"
 

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include "analysis/accounts/percentile.h"
+#include "analysis/statistics/percentile.h"
 #include "base/order.h"
 
 enum {

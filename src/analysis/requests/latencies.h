@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/requests/requests.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "analysis/steps/step_times.h"
 #include "base/scope.h"
 

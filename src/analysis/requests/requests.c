@@ -9,8 +9,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include "analysis/accounts/percentile.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/percentile.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/requests/gaps.h"
 #include "base/array.h"
 #include "base/hash.h"

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "analysis/accounts/walk.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/walk.h"
+#include "analysis/walk/step_index.h"
 #include "trace/run.h"
 
 struct scaling_value {

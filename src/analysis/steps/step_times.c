@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Times of steps, exact order statistics over them, and the time to the first token. Fed by a walk
- * (src/analysis/accounts/walk.h), so that what it counts is what the report's rows count.
+ * (src/analysis/walk/walk.h), so that what it counts is what the report's rows count.
  */
 #include "analysis/steps/step_times.h"
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/percentile.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/percentile.h"
+#include "analysis/statistics/unknown.h"
 #include "base/order.h"
 #include "base/scope.h"
 #include "brick/registry.h"

@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "analysis/accounts/unknown.h"
-#include "analysis/accounts/walk.h"
+#include "analysis/statistics/unknown.h"
+#include "analysis/walk/walk.h"
 
 enum step_phase {
 	STEP_PREFILL = BRICK_PHASE_PREFILL,

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 
 enum training_phase {
 	TRAINING_FORWARD,

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "analysis/steps/step_index.h"
-#include "analysis/accounts/walk.h"
+#include "analysis/walk/step_index.h"
+#include "analysis/walk/walk.h"
 
 struct lane_bin {
 	uint32_t brick;	 /* + 1; 0: none. brick_count + 1: waiting, in runs without such a brick */

@@ -13,7 +13,7 @@
 #include "analysis/requests/requests.h"
 #include "analysis/roofline/roofline.h"
 #include "analysis/scaling/scaling.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "trace/run.h"
 #include "ui/page/lane_bins.h"
 #include "ui/text/report.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/accounts/call_tree.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "base/order.h"
 #include "brick/version.h"
 #include "ui/text/json_out.h"

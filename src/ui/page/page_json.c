@@ -14,7 +14,7 @@
 #include "analysis/accounts/call_tree.h"
 #include "analysis/accounts/launches.h"
 #include "analysis/path/path.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "base/order.h"
 #include "brick/registry.h"
 #include "brick/version.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "analysis/accounts/durations.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "base/number.h"
 #include "base/path_name.h"
 #include "base/scope.h"

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/steps/step_times.h"
 #include "base/clock_ns.h"
 #include "base/file.h"

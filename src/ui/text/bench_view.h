@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "analysis/accounts/statistics.h"
+#include "analysis/statistics/statistics.h"
 #include "analysis/compare/difference.h"
 #include "ui/text/diff.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/machine/ceilings_file.h"
 #include "base/date.h"
 #include "base/number.h"

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "base/escape.h"
 
 static bool inside_row;

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/cost/losses.h"
 #include "ui/text/csv_out.h"
 #include "ui/text/json_out.h"

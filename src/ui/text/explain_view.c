@@ -14,7 +14,7 @@
 #include "ui/text/report_presence.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 
 enum { LABEL = 11 };
 

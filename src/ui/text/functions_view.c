@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "base/path_name.h"
 #include "ui/text/csv_out.h"
 #include "ui/text/json_out.h"

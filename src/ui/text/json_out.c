@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "base/scope.h"
 #include "ui/text/text.h"
 

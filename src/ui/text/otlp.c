@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/requests/gaps.h"
 #include "analysis/steps/step_times.h"
 #include "base/hash.h"
@@ -15,7 +15,7 @@
 #include "ui/text/json_out.h"
 #include "ui/text/provenance.h"
 #include "ui/text/requests_view.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "ui/text/text.h"
 
 enum { BATCH_SPANS = 512, KIND_INTERNAL = 1, KIND_SERVER = 2 };

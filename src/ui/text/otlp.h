@@ -12,7 +12,7 @@
 #include <jansson.h>
 #include <stdint.h>
 #include "analysis/requests/requests.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 
 enum { OTLP_BRICKS = 1000, OTLP_TRACE_TEXT = 33, OTLP_SPAN_TEXT = 17 };
 

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "base/order.h"
 #include "ui/text/json_out.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "analysis/accounts/unknown.h"
-#include "analysis/accounts/walk.h"
+#include "analysis/statistics/unknown.h"
+#include "analysis/walk/walk.h"
 #include "ui/text/ceilings_view.h"
 #include "ui/text/text.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/accounts/workload.h"
 #include "trace/owners.h"
 #include "ui/text/provenance.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "analysis/cost/losses.h"
 #include "analysis/requests/gaps.h"
 #include "base/order.h"

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "base/scope.h"
 #include "ui/text/json_out.h"
 #include "ui/text/terminal.h"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "ui/text/json_out.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "base/escape.h"
 #include "base/utf8.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "trace/exports.h"
 #include "ui/text/json_out.h"
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "ui/text/text.h"
 #include "ui/text/tree_rows.h"
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/accounts/percentile.h"
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/percentile.h"
+#include "analysis/statistics/unknown.h"
 #include "base/clock_ns.h"
 #include "brick/error.h"
 #include "ui/text/text.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "ui/text/difference_text.h"
 #include "ui/text/report_fields.h"
 #include "ui/text/text.h"

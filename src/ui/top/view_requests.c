@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "ui/text/requests_view.h"
 #include "ui/text/text.h"
 #include "ui/top/top_view.h"

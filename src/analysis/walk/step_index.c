@@ -3,7 +3,7 @@
  * Sorts the steps of a run into its lanes and processes. A step that points outside of its lane is
  * ignored, so that all others may index without checks.
  */
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Rank statistics. The null distributions are counted, as every table of them was: the ways to draw
  * ranks that have a given sum.
  */
-#include "analysis/accounts/statistics.h"
+#include "analysis/statistics/statistics.h"
 
 #include <errno.h>
 #include <limits.h>

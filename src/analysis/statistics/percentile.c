@@ -3,11 +3,11 @@
  * Order statistics of exact values and of log-linear histograms. Ranks are computed in integers, so
  * that equal input gives equal output everywhere.
  */
-#include "analysis/accounts/percentile.h"
+#include "analysis/statistics/percentile.h"
 
 #include <stdlib.h>
 
-#include "analysis/accounts/unknown.h"
+#include "analysis/statistics/unknown.h"
 #include "base/order.h"
 #include "brick/abi/session.h"
 

@@ -4,7 +4,7 @@
  * all who joined. Nesting is taken from the samples' depths, never from their times, so that a
  * clock that steps back can shorten a sample but not count it twice.
  */
-#include "analysis/accounts/walk.h"
+#include "analysis/walk/walk.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "analysis/steps/step_index.h"
+#include "analysis/walk/step_index.h"
 #include "trace/run.h"
 
 /* The place of a sample's time in the accounts. */
