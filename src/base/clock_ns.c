@@ -8,7 +8,7 @@ enum { FIRST = 101 }; /* of the constructors that are not the C library's own */
 
 int (*clock_read)(clockid_t, struct timespec *) = clock_gettime;
 
-__attribute__((constructor(FIRST))) static void find_own(void)
+__attribute__((constructor(FIRST))) static void clock_ns_find_own(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	void *own = libc ? dlsym(libc, "clock_gettime") : NULL;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/utf8.h"
 
-static void set(struct escaped *out, const char *text, size_t bytes)
+static void escape_set(struct escaped *out, const char *text, size_t bytes)
 {
 	memcpy(out->text, text, bytes);
 	out->text[bytes] = '\0';
@@ -25,7 +25,7 @@ static void set_hex(struct escaped *out, const char *begin, uint32_t code, int d
 }
 
 /* Beyond 16 bits in two halves (RFC 8259, 7). */
-static void set_json(struct escaped *out, uint32_t code)
+static void escape_set_json(struct escaped *out, uint32_t code)
 {
 	char pair[15];
 
@@ -45,13 +45,13 @@ size_t escape_json_character(struct escaped *out, const char *text, size_t left)
 	size_t n = utf8_decode(text, left, &code);
 
 	if (!n)
-		set_json(out, 0xfffd);
+		escape_set_json(out, 0xfffd);
 	else if (code == '"' || code == '\\')
-		set(out, code == '"' ? "\\\"" : "\\\\", 2);
+		escape_set(out, code == '"' ? "\\\"" : "\\\\", 2);
 	else if (utf8_is_unsafe(code) || code > 0x7e)
-		set_json(out, code);
+		escape_set_json(out, code);
 	else
-		set(out, text, n);
+		escape_set(out, text, n);
 	return n ? n : 1;
 }
 
@@ -71,7 +71,7 @@ size_t escape_spell(struct escaped *out, const char *text, size_t left)
 	size_t n = utf8_decode(text, left, &code);
 
 	if (*text == '\n' || *text == '\r' || *text == '\t')
-		set(out, *text == '\n' ? "\\n" : *text == '\r' ? "\\r" : "\\t", 2);
+		escape_set(out, *text == '\n' ? "\\n" : *text == '\r' ? "\\r" : "\\t", 2);
 	else
 		set_number(out, text, n, code);
 	return n ? n : 1;
@@ -86,7 +86,7 @@ static size_t csv_character(struct escaped *out, const char *text, size_t left)
 	if (!n || utf8_is_unsafe(code))
 		set_number(out, text, n, code);
 	else
-		set(out, code == '"' ? "\"\"" : text, code == '"' ? 2 : n);
+		escape_set(out, code == '"' ? "\"\"" : text, code == '"' ? 2 : n);
 	return n ? n : 1;
 }
 

@@ -111,7 +111,7 @@ char *file_end(const char *path, size_t most)
 	return text;
 }
 
-static int write_file(const char *path, const char *text)
+static int file_write(const char *path, const char *text)
 {
 	unlink(path);
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -133,7 +133,7 @@ int file_replace(const char *path, const char *text)
 
 	if (asprintf(&part, "%s.%d.part", path, (int)getpid()) < 0)
 		return -ENOMEM;
-	int rc = write_file(part, text);
+	int rc = file_write(part, text);
 	if (!rc && rename(part, path))
 		rc = -errno;
 	if (rc)

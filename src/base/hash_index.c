@@ -14,7 +14,7 @@ void hash_index_fini(struct hash_index *index)
 	*index = (struct hash_index){0};
 }
 
-static void put(struct hash_index *index, struct hash_index_slot slot)
+static void hash_index_put(struct hash_index *index, struct hash_index_slot slot)
 {
 	uint32_t at = slot.hash;
 
@@ -39,7 +39,7 @@ int hash_index_reserve(struct hash_index *index)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < index->capacity; i++)
 		if (index->slots[i].entry)
-			put(&larger, index->slots[i]);
+			hash_index_put(&larger, index->slots[i]);
 	free(index->slots);
 	*index = larger;
 	return 0;
@@ -50,6 +50,6 @@ int hash_index_add(struct hash_index *index, uint64_t hash, uint32_t entry)
 	int error = entry == HASH_INDEX_NONE ? -ENOSPC : hash_index_reserve(index);
 
 	if (!error)
-		put(index, (struct hash_index_slot){hash_probe(hash).hash, entry + 1});
+		hash_index_put(index, (struct hash_index_slot){hash_probe(hash).hash, entry + 1});
 	return error;
 }

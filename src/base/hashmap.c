@@ -28,7 +28,7 @@ void hashmap_clear(struct hashmap *map)
 	map->count = 0;
 }
 
-static int grow(struct hashmap *map)
+static int hashmap_grow(struct hashmap *map)
 {
 	struct hashmap larger = {.capacity = map->capacity ? 2 * map->capacity : FIRST_SLOTS};
 
@@ -58,7 +58,7 @@ int hashmap_set(struct hashmap *map, uint64_t key, uint64_t value)
 		return 0;
 	}
 	if (map->count >= map->capacity / 4 * 3) {
-		int error = grow(map);
+		int error = hashmap_grow(map);
 		if (error)
 			return error;
 		slot = hashmap_slot(map, key);

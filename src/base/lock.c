@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static __thread unsigned depth __attribute__((tls_model("initial-exec")));
+static __thread unsigned lock_depth __attribute__((tls_model("initial-exec")));
 static __thread unsigned blocked __attribute__((tls_model("initial-exec"))); /* pairs around it */
 static __thread unsigned held __attribute__((tls_model("initial-exec"))); /* locks, or about to */
 static __thread struct {
@@ -24,19 +24,19 @@ static void cancel_off(void)
 {
 	int state, type;
 
-	if (depth)
-		depth++;
+	if (lock_depth)
+		lock_depth++;
 	else if (!pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state) &&
 		 !pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type)) {
 		kept.state = state;
 		kept.type = type;
-		depth = 1;
+		lock_depth = 1;
 	}
 }
 
 static void cancel_on(void)
 {
-	if (!depth || --depth)
+	if (!lock_depth || --lock_depth)
 		return;
 	const int state = kept.state, type = kept.type; /* a handler may come in between */
 	pthread_setcancelstate(state, NULL);

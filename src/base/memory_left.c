@@ -14,7 +14,7 @@
 #include "base/number.h"
 
 /* The value of a line "name value" or "name: value"; with no name, the file's first number. */
-static int read_value(const char *path, const char *name, uint64_t *value)
+static int memory_read_value(const char *path, const char *name, uint64_t *value)
 {
 	char line[256];
 	size_t length = strlen(name);
@@ -47,17 +47,17 @@ static const struct version versions[] = {
 };
 
 /* The memory left in one group; UINT64_MAX: no limit. */
-static uint64_t left_in(const char *directory, const struct version *v)
+static uint64_t memory_left_in(const char *directory, const struct version *v)
 {
 	char path[PATH_MAX + 32];
 	uint64_t limit, used = 0, value;
 
 	snprintf(path, sizeof(path), "%s/%s", directory, v->limit);
-	if (!read_value(path, "", &limit))
+	if (!memory_read_value(path, "", &limit))
 		return UINT64_MAX; /* none, or "max" */
 	snprintf(path, sizeof(path), "%s/memory.stat", directory);
 	for (size_t i = 0; i < 3 && v->used[i]; i++)
-		used += read_value(path, v->used[i], &value) ? value : 0;
+		used += memory_read_value(path, v->used[i], &value) ? value : 0;
 	return number_minus(limit, used);
 }
 
@@ -69,7 +69,7 @@ static uint64_t left_upwards(const char *root, const struct version *v, char *gr
 
 	for (;;) {
 		snprintf(directory, sizeof(directory), "%s%s%s", root, v->mount, group);
-		left = number_min(left, left_in(directory, v));
+		left = number_min(left, memory_left_in(directory, v));
 		char *slash = strrchr(group, '/');
 		if (!slash)
 			return left;
@@ -109,7 +109,7 @@ static uint64_t left_of_addresses(const char *root)
 
 	snprintf(path, sizeof(path), "%s/proc/self/statm", root);
 	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-		!read_value(path, "", &pages))
+		!memory_read_value(path, "", &pages))
 		return UINT64_MAX;
 	return number_minus(limit.rlim_cur, pages * (uint64_t)sysconf(_SC_PAGESIZE));
 }
@@ -120,7 +120,7 @@ static uint64_t left_of_machine(const char *root)
 	uint64_t kib;
 
 	snprintf(path, sizeof(path), "%s/proc/meminfo", root);
-	return read_value(path, "MemAvailable", &kib) ? kib << 10 : UINT64_MAX;
+	return memory_read_value(path, "MemAvailable", &kib) ? kib << 10 : UINT64_MAX;
 }
 
 uint64_t memory_left_bytes(const char *root)

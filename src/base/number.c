@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_digit(char c)
+static bool number_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -18,9 +18,9 @@ int number_leading_u64(const char *text, uint64_t *value, const char **end)
 {
 	uint64_t number = 0;
 
-	if (!text || !is_digit(*text))
+	if (!text || !number_is_digit(*text))
 		return -EINVAL;
-	for (; is_digit(*text); text++)
+	for (; number_is_digit(*text); text++)
 		if (__builtin_mul_overflow(number, 10, &number) ||
 			__builtin_add_overflow(number, (uint64_t)(*text - '0'), &number))
 			return -ERANGE;
@@ -30,7 +30,7 @@ int number_leading_u64(const char *text, uint64_t *value, const char **end)
 }
 
 /* Parses a number that fills the whole text. */
-static int whole(const char *text, uint64_t *value)
+static int number_whole(const char *text, uint64_t *value)
 {
 	const char *end;
 	int error = number_leading_u64(text, value, &end);
@@ -43,7 +43,7 @@ static int whole(const char *text, uint64_t *value)
 int number_u64(const char *text, uint64_t low, uint64_t high, uint64_t *value)
 {
 	uint64_t number;
-	int error = whole(text, &number);
+	int error = number_whole(text, &number);
 
 	if (error)
 		return error;
@@ -57,7 +57,7 @@ int number_i64(const char *text, int64_t low, int64_t high, int64_t *value)
 {
 	bool is_negative = text && *text == '-';
 	uint64_t number;
-	int error = whole(is_negative ? text + 1 : text, &number);
+	int error = number_whole(is_negative ? text + 1 : text, &number);
 
 	if (error)
 		return error;

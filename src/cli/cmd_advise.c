@@ -56,7 +56,7 @@ enum { SETTINGS_MAX = 10000, CHECKED = 3, TRIES = 3, EXIT_FAILED = 125, EXIT_SIG
 /* Axes. */
 
 /* An index for each parameter; the caller frees. */
-static size_t *place_of(const struct matrix *matrix, size_t setting)
+static size_t *cmd_advise_place_of(const struct matrix *matrix, size_t setting)
 {
 	size_t *at = xcalloc(matrix->params.count + 1, sizeof(*at));
 
@@ -66,7 +66,7 @@ static size_t *place_of(const struct matrix *matrix, size_t setting)
 }
 
 /* All values of a setting as numbers; NULL: one is a word. The caller frees. */
-static double *numbers_of(const struct matrix_param *param)
+static double *cmd_advise_numbers_of(const struct matrix_param *param)
 {
 	double *numbers = xcalloc(param->values.count + 1, sizeof(*numbers));
 
@@ -84,7 +84,8 @@ static struct advise_axis *axes_of(const struct matrix *matrix)
 
 	for (size_t i = 0; i < matrix->params.count; i++) {
 		const struct matrix_param *param = &matrix->params.items[i];
-		axes[i] = (struct advise_axis){param->name, param->values.count, numbers_of(param)};
+		axes[i] = (struct advise_axis){
+			param->name, param->values.count, cmd_advise_numbers_of(param)};
 	}
 	return axes;
 }
@@ -99,7 +100,7 @@ static void axes_free(struct advise_axis *axes, size_t count)
 static void make_model(struct advising *a, size_t base)
 {
 	const struct matrix *matrix = &a->arguments.matrix;
-	SCOPED size_t *at = place_of(matrix, base);
+	SCOPED size_t *at = cmd_advise_place_of(matrix, base);
 	struct advise_axis *axes = axes_of(matrix);
 
 	a->settings = matrix_size(matrix);
@@ -112,7 +113,7 @@ static void make_model(struct advising *a, size_t base)
 
 /* Options that engines share. */
 
-static void add_threads(const struct advising *a, struct matrix_param *param)
+static void cmd_advise_add_threads(const struct advising *a, struct matrix_param *param)
 {
 	for (uint32_t n = 1; n < a->cpus; n *= 2)
 		matrix_value(param, "%u", n);
@@ -152,7 +153,7 @@ static const struct knob {
 	const char *name, *spellings[4];
 	void (*add)(const struct advising *a, struct matrix_param *param);
 } knobs[] = {
-	{"threads", {"--threads", "-t"}, add_threads},
+	{"threads", {"--threads", "-t"}, cmd_advise_add_threads},
 	{"ubatch", {"--ubatch-size", "--ubatch", "-ub"}, add_ubatch},
 	{"gpu-layers", {"--n-gpu-layers", "--gpu-layers", "-ngl"}, add_layers},
 	{"flash", {"--flash-attn", "--flash", "-fa"}, add_flash},
@@ -162,7 +163,7 @@ static const struct knob {
 };
 
 /* The begin of an option's value, in its word or in the next one; NULL: it is another option. */
-static char **value_of(const struct knob *knob, char **word, size_t *skip)
+static char **cmd_advise_value_of(const struct knob *knob, char **word, size_t *skip)
 {
 	for (size_t i = 0; i < 4 && knob->spellings[i]; i++) {
 		size_t n = strlen(knob->spellings[i]);
@@ -182,7 +183,7 @@ static void find_knobs(struct advising *a)
 	for (size_t k = 0; k < sizeof(knobs) / sizeof(knobs[0]); k++)
 		for (char **word = a->words; *word; word++) {
 			size_t skip;
-			char **value = value_of(&knobs[k], word, &skip);
+			char **value = cmd_advise_value_of(&knobs[k], word, &skip);
 			if (!value || strchr(*value, '{'))
 				continue;
 			struct matrix_param param = {.name = xstrdup(knobs[k].name)};
@@ -196,7 +197,7 @@ static void find_knobs(struct advising *a)
 }
 
 /* Sets their other values, by the base's recording. */
-static void add_values(struct advising *a)
+static void cmd_advise_add_values(struct advising *a)
 {
 	for (size_t i = 0; i < a->arguments.matrix.params.count; i++) {
 		struct matrix_param *param = &a->arguments.matrix.params.items[i];
@@ -249,7 +250,7 @@ static int launch_undisturbed(
 }
 
 /* NULL: it ran and *entry is filled; else why not. The caller frees. */
-static char *record(
+static char *cmd_advise_record(
 	struct advising *a, char *const *command, const char *recording, struct history_run *entry)
 {
 	SCOPED char **recorder = program_recorder(command, recording);
@@ -282,12 +283,12 @@ static void run_setting(struct advising *a, size_t setting)
 	const char *place = a->arguments.keep ? a->arguments.keep : a->directory;
 	SCOPED char *recording = xasprintf("%s/%zu-%zu.pftrace", place, setting, a->runs);
 	char **command = matrix_command(matrix, setting, a->words);
-	SCOPED size_t *at = place_of(matrix, setting);
+	SCOPED size_t *at = cmd_advise_place_of(matrix, setting);
 	struct history_run entry;
 
 	if (!a->arguments.quiet && isatty(STDERR_FILENO))
 		fprintf(stderr, "\r\033[Kadvise: run %zu", a->runs + 1);
-	SCOPED char *fault = record(a, command, recording, &entry);
+	SCOPED char *fault = cmd_advise_record(a, command, recording, &entry);
 	a->runs++;
 	if (program_interrupted) {
 		if (!fault)
@@ -321,7 +322,7 @@ static void run_settings(struct advising *a, const size_t *settings, size_t coun
 }
 
 /* Finds the base and, for each axis, the values that predict others; returns their number. */
-static size_t star(const struct advising *a, size_t *settings)
+static size_t cmd_advise_star(const struct advising *a, size_t *settings)
 {
 	const struct matrix *matrix = &a->arguments.matrix;
 	struct advise_axis *axes = axes_of(matrix);
@@ -349,7 +350,7 @@ static bool look_at_base(struct advising *a)
 	SCOPED char *recording = xasprintf("%s/base.pftrace", a->directory);
 	char **command = matrix_command(&a->arguments.matrix, 0, a->words);
 	struct history_run entry;
-	SCOPED char *fault = record(a, command, recording, &entry);
+	SCOPED char *fault = cmd_advise_record(a, command, recording, &entry);
 
 	run_list_free(command);
 	if (fault) {
@@ -380,10 +381,10 @@ static double goal_ns(const struct advising *a, const struct advise_row *row)
 }
 
 /* Asks the model for the answer of each setting. is_first: this is also what was predicted. */
-static void ask(struct advising *a, struct advise_row *rows, bool is_first)
+static void cmd_advise_ask(struct advising *a, struct advise_row *rows, bool is_first)
 {
 	for (size_t i = 0; i < a->settings; i++) {
-		SCOPED size_t *at = place_of(&a->arguments.matrix, i);
+		SCOPED size_t *at = cmd_advise_place_of(&a->arguments.matrix, i);
 		xcheck(advise_ask(a->model, at, &rows[i].answer));
 		if (is_first)
 			rows[i].predicted = rows[i].answer;
@@ -409,7 +410,7 @@ static size_t best_of(const struct advising *a, const struct advise_row *rows, c
 }
 
 /* Runs those whose intervals say that they may be the best, beside what the user has. */
-static void check(struct advising *a, const struct advise_row *rows)
+static void cmd_advise_check(struct advising *a, const struct advise_row *rows)
 {
 	SCOPED bool *taken = xcalloc(a->settings, sizeof(*taken));
 	size_t settings[CHECKED + 1] = {0}, count = 1;
@@ -432,10 +433,11 @@ struct ranked {
 	size_t setting;
 };
 
-COMPARATOR(by_time, struct ranked,
+COMPARATOR(cmd_advise_by_time, struct ranked,
 	ORDER(x->ns, y->ns) ? ORDER(x->ns, y->ns) : ORDER(x->setting, y->setting))
 
-static void print(struct advising *a, struct advise_row *rows, size_t base, bool is_checked)
+static void cmd_advise_print(
+	struct advising *a, struct advise_row *rows, size_t base, bool is_checked)
 {
 	SCOPED struct ranked *ranked = xcalloc(a->settings, sizeof(*ranked));
 	SCOPED struct advise_row *sorted = xcalloc(a->settings, sizeof(*sorted));
@@ -467,7 +469,7 @@ static void print(struct advising *a, struct advise_row *rows, size_t base, bool
 		double ns = goal_ns(a, &rows[i]);
 		ranked[i] = (struct ranked){isnan(ns) ? INFINITY : ns, i};
 	}
-	qsort(ranked, a->settings, sizeof(*ranked), by_time);
+	qsort(ranked, a->settings, sizeof(*ranked), cmd_advise_by_time);
 	for (size_t i = 0; i < a->settings; i++) {
 		sorted[i] = rows[ranked[i].setting];
 		sorted[i].setting = matrix_text(matrix, ranked[i].setting);
@@ -488,7 +490,7 @@ static void print(struct advising *a, struct advise_row *rows, size_t base, bool
 	}
 }
 
-static void begin(struct advising *a)
+static void cmd_advise_begin(struct advising *a)
 {
 	program_runs_begin("advise", &a->directory, &a->output);
 	program_directory(a->arguments.keep);
@@ -507,26 +509,26 @@ static int advise_command(struct advising *a, char **words)
 	if (!a->arguments.matrix.params.count)
 		die_usage("advise", "the command has no option to try, such as -t N or -ub N; "
 				    "--param NAME=VALUES stands for {NAME}");
-	begin(a);
+	cmd_advise_begin(a);
 	if (!look_at_base(a))
 		return program_interrupted ? EXIT_SIGNAL + program_interrupted : EXIT_FAILED;
-	add_values(a);
+	cmd_advise_add_values(a);
 	make_model(a, 0);
 	settings = xcalloc(a->settings + PLAN_KINDS_MAX, sizeof(*settings));
-	a->measured = star(a, settings);
+	a->measured = cmd_advise_star(a, settings);
 	run_settings(a, settings, a->measured);
 	rows = xcalloc(a->settings, sizeof(*rows));
-	ask(a, rows, true);
+	cmd_advise_ask(a, rows, true);
 	if (program_interrupted)
 		return EXIT_SIGNAL + program_interrupted;
 	if (a->is_failed[0] || !(goal_ns(a, &rows[0]) > 0)) {
 		warn("advise: %s", a->faults ? a->faults : "nothing of that is in its recordings");
 		return EXIT_FAILED;
 	}
-	check(a, rows);
-	ask(a, rows, false);
+	cmd_advise_check(a, rows);
+	cmd_advise_ask(a, rows, false);
 	if (!program_interrupted)
-		print(a, rows, 0, true);
+		cmd_advise_print(a, rows, 0, true);
 	return program_interrupted ? EXIT_SIGNAL + program_interrupted : CLI_DONE;
 }
 
@@ -603,7 +605,8 @@ static size_t setting_of(const struct matrix *matrix, const struct kept *kept, c
 }
 
 /* The setting from which most others differ in one value only. */
-static size_t find_base(const struct matrix *matrix, const struct kept *kept, size_t count)
+static size_t cmd_advise_find_base(
+	const struct matrix *matrix, const struct kept *kept, size_t count)
 {
 	size_t base = 0, most = 0;
 
@@ -624,7 +627,7 @@ static size_t find_base(const struct matrix *matrix, const struct kept *kept, si
 	return base;
 }
 
-static void load(struct kept *kept, char *const *paths, size_t count)
+static void cmd_advise_load(struct kept *kept, char *const *paths, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		SCOPED_TO(run_destroy) struct run *run = input_load_telling(paths[i]);
@@ -650,28 +653,28 @@ static int advise_files(struct advising *a, char *const *paths, size_t count)
 	if (matrix->params.count)
 		die_usage("advise", "--param is for a command: recordings say what they were run "
 				    "with");
-	load(kept, paths, count);
+	cmd_advise_load(kept, paths, count);
 	find_axes(a, kept, count);
 	for (size_t i = 0; i < count; i++)
 		kept[i].setting = setting_of(matrix, &kept[i], a->words);
-	size_t base = find_base(matrix, kept, count);
+	size_t base = cmd_advise_find_base(matrix, kept, count);
 	make_model(a, base);
 	for (size_t i = 0; i < count; i++) {
-		SCOPED size_t *at = place_of(matrix, kept[i].setting);
+		SCOPED size_t *at = cmd_advise_place_of(matrix, kept[i].setting);
 		xcheck(advise_add(a->model, at, &kept[i].entry));
 		history_run_fini(&kept[i].entry);
 		run_list_free(kept[i].words);
 	}
 	SCOPED struct advise_row *rows = xcalloc(a->settings, sizeof(*rows));
-	ask(a, rows, true);
+	cmd_advise_ask(a, rows, true);
 	a->runs = count;
 	for (size_t i = 0; i < a->settings; i++)
 		a->measured += rows[i].answer.runs > 0;
-	print(a, rows, base, false);
+	cmd_advise_print(a, rows, base, false);
 	return CLI_DONE;
 }
 
-static void clean_up(struct advising *a)
+static void cmd_advise_clean_up(struct advising *a)
 {
 	program_runs_end(a->directory, a->output);
 	advise_destroy(a->model);
@@ -692,7 +695,7 @@ static void words_goal(struct option_words *words)
 
 #define OF(member) .at = offsetof(struct arguments, member)
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_advise_option_table[] = {
 	{"param", "NAME=VALUES",
 		"try each of VALUES (1,2,4) where the command has {NAME}; the first is what you "
 		"have",
@@ -721,7 +724,7 @@ static int run_advise(int argc, char **argv)
 	bool is_command = !strcmp(argv[optind - 1], "--");
 	int code = is_command ? advise_command(&a, argv + optind)
 			      : advise_files(&a, argv + optind, (size_t)(argc - optind));
-	clean_up(&a);
+	cmd_advise_clean_up(&a);
 	return code;
 }
 
@@ -736,5 +739,5 @@ const struct cli_command command_advise = {
 		 "flash attention, KV type, layers on a GPU, as far as the command has these "
 		 "options, or what --param names. Given recordings, say what combinations of their "
 		 "settings would give.",
-	.options = option_table,
+	.options = cmd_advise_option_table,
 };

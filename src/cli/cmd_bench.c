@@ -214,7 +214,7 @@ static size_t side_of(const struct bench *bench, const char *letters)
 	return SIZE_MAX;
 }
 
-static void take_line(struct bench *bench, const char *line, size_t bytes)
+static void cmd_bench_take_line(struct bench *bench, const char *line, size_t bytes)
 {
 	struct bench_run run = {0};
 
@@ -234,7 +234,7 @@ static void take_line(struct bench *bench, const char *line, size_t bytes)
 }
 
 /* Reads all whole lines; a line that a killed writer left unfinished is cut off. */
-static void resume(struct bench *bench)
+static void cmd_bench_resume(struct bench *bench)
 {
 	SCOPED char *line = NULL;
 	size_t capacity = 0;
@@ -247,7 +247,7 @@ static void resume(struct bench *bench)
 	for (ssize_t n; (n = getline(&line, &capacity, bench->journal)) > 0;) {
 		if (line[n - 1] != '\n')
 			break;
-		take_line(bench, line, (size_t)n);
+		cmd_bench_take_line(bench, line, (size_t)n);
 		whole = ftell(bench->journal);
 	}
 	if (ftruncate(fileno(bench->journal), whole) || fseek(bench->journal, whole, SEEK_SET))
@@ -259,7 +259,7 @@ static void bench_journal_open(struct bench *bench)
 	bench->batch =
 		xasprintf("bench-%llx-%x", (unsigned long long)time(NULL), (unsigned)getpid());
 	if (bench->arguments.resume) {
-		resume(bench);
+		cmd_bench_resume(bench);
 		return;
 	}
 	bench->journal_path = journal_place(bench);
@@ -269,7 +269,7 @@ static void bench_journal_open(struct bench *bench)
 			strerror(errno));
 }
 
-static bool write_line(struct bench *bench, const char *line)
+static bool cmd_bench_write_line(struct bench *bench, const char *line)
 {
 	FILE *out = bench->journal;
 	long whole = ftell(out);
@@ -286,7 +286,7 @@ static bool write_line(struct bench *bench, const char *line)
 static bool bench_journal_add(struct bench *bench, const struct bench_run *run)
 {
 	SCOPED char *line = bench->journal ? history_run_line(&run->entry) : NULL;
-	bool good = !line || write_line(bench, line);
+	bool good = !line || cmd_bench_write_line(bench, line);
 
 	if (!bench->arguments.no_history)
 		bench->all_kept &= history_runs_keep(bench->arguments.db, &run->entry) == 0;
@@ -309,10 +309,10 @@ static void bench_journal_close(struct bench *bench, bool keep)
 
 /* Measuring until the answer is precise enough. */
 
-static const double alpha = 0.05;
+static const double cmd_bench_alpha = 0.05;
 
 /* The time of a token of all steps in a phase; NAN: the run has no such steps. */
-static double token_ns(const struct bench_run *run, const char *phase)
+static double cmd_bench_token_ns(const struct bench_run *run, const char *phase)
 {
 	const struct history_part *step = history_run_step(&run->entry, phase);
 
@@ -327,7 +327,7 @@ static double bench_measure_of(const struct bench_run *run)
 	static const char *const phases[] = {"decode", "prefill", "mixed"};
 
 	for (size_t i = 0; i < 3 && run->is_recorded; i++) {
-		double ns = token_ns(run, phases[i]);
+		double ns = cmd_bench_token_ns(run, phases[i]);
 		if (ns > 0)
 			return ns;
 	}
@@ -368,7 +368,7 @@ static size_t bench_count(const struct bench *bench, size_t side, bool is_record
 }
 
 /* The width of the interval of one side, or of its difference from the first. */
-static double width_of(const struct bench *bench, size_t side, bool is_recorded)
+static double cmd_bench_width_of(const struct bench *bench, size_t side, bool is_recorded)
 {
 	SCOPED double *a = xcalloc(2 * bench->runs.count + 1, sizeof(*a));
 	double *b = a + bench->runs.count;
@@ -377,9 +377,9 @@ static double width_of(const struct bench *bench, size_t side, bool is_recorded)
 	struct statistics_shift shift = {0, -INFINITY, INFINITY};
 
 	if (in_a && in_b)
-		xcheck(statistics_shift(&shift, a, in_a, b, in_b, alpha));
+		xcheck(statistics_shift(&shift, a, in_a, b, in_b, cmd_bench_alpha));
 	else if (in_a)
-		xcheck(statistics_shift_paired(&shift, a, in_a, alpha));
+		xcheck(statistics_shift_paired(&shift, a, in_a, cmd_bench_alpha));
 	return (shift.high - shift.low) / 2;
 }
 
@@ -392,7 +392,7 @@ static double bench_half_width(const struct bench *bench)
 		for (size_t side = bench->compared > 1; side < bench->compared; side++)
 			if (bench_count(bench, BENCH_A, is_recorded) ||
 				bench_count(bench, side, is_recorded))
-				widest = fmax(widest, width_of(bench, side, is_recorded));
+				widest = fmax(widest, cmd_bench_width_of(bench, side, is_recorded));
 	return isfinite(widest) ? widest : -1;
 }
 
@@ -452,7 +452,7 @@ static void sides_fini(struct sides *r)
  * The least ratio that matters: what was asked for, else what identical runs differ by here, now or
  * when the history was told.
  */
-static double threshold_of(const struct bench *bench, double floor)
+static double cmd_bench_threshold_of(const struct bench *bench, double floor)
 {
 	const struct bench_arguments *a = &bench->arguments;
 	const char *host = bench->runs.count ? bench->runs.items[0].entry.host : "";
@@ -465,20 +465,20 @@ static double threshold_of(const struct bench *bench, double floor)
 	return fmax(default_threshold, floor);
 }
 
-static bool is_pair(const struct bench *bench)
+static bool cmd_bench_is_pair(const struct bench *bench)
 {
 	return bench->compared == 2 && !bench->pattern;
 }
 
 /* True if the verdict on a pair cannot change any more, but with the stated probability. */
-static bool is_settled(struct bench *bench, uint64_t done)
+static bool cmd_bench_is_settled(struct bench *bench, uint64_t done)
 {
-	const struct compare_rule rule = {.threshold = threshold_of(bench, 0),
+	const struct compare_rule rule = {.threshold = cmd_bench_threshold_of(bench, 0),
 		.metric = (enum compare_metric)bench->arguments.metric,
 		.alpha = 2 * stop_early_alpha / STOP_LOOKS};
 	SCOPED_BY(sides_fini) struct sides r = {0};
 
-	if (!is_pair(bench) || done < STOP_SETTLED_FROM)
+	if (!cmd_bench_is_pair(bench) || done < STOP_SETTLED_FROM)
 		return false;
 	compare_sides(bench, BENCH_A, BENCH_B, &rule, &r);
 	return r.compare && compare_is_settled(r.compare, rule.metric, done < STOP_SETTLED_ALL);
@@ -497,7 +497,7 @@ static uint64_t runs_wanted(
 	return forecast < STOP_RUNS_MIN ? STOP_RUNS_MIN : forecast < most ? forecast : most;
 }
 
-static void show_progress(
+static void cmd_bench_show_progress(
 	const struct bench *bench, const struct stop_rule *rule, uint64_t done, double half_width)
 {
 	double elapsed = (double)(monotonic_ns() - bench->begin_ns) / 1e9;
@@ -536,7 +536,7 @@ static void warn_of_machine(struct bench *bench)
 			warn("bench: %s", doubt);
 }
 
-static bool warm_up(struct bench *bench)
+static bool cmd_bench_warm_up(struct bench *bench)
 {
 	for (unsigned long k = 0; k < bench->arguments.warm_up; k++)
 		for (size_t side = 0; side < bench->compared && !program_interrupted; side++) {
@@ -560,9 +560,9 @@ static void foretell(const struct bench *bench, const struct stop_rule *rule, bo
 	double block_ns = made ? (double)(monotonic_ns() - bench->begin_ns) / (double)made *
 					  (double)bench->work_count
 			       : 0;
-	double least = rule->runs		    ? (double)rule->runs
-		       : is_early && is_pair(bench) ? STOP_SETTLED_FROM
-						    : STOP_RUNS_MIN;
+	double least = rule->runs			      ? (double)rule->runs
+		       : is_early && cmd_bench_is_pair(bench) ? STOP_SETTLED_FROM
+							      : STOP_RUNS_MIN;
 	double most = rule->runs ? (double)rule->runs : STOP_RUNS_MAX;
 	char one[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
 
@@ -580,8 +580,8 @@ static void foretell(const struct bench *bench, const struct stop_rule *rule, bo
 			"bench: %.0f to %.0f blocks of %zu run%s, each about %s: about %s to %s, "
 			"until %s\n",
 			least, most, bench->work_count, plural_s(bench->work_count), one, low, high,
-			is_early && is_pair(bench) ? "the verdict cannot change any more"
-						   : "the intervals are narrow enough");
+			is_early && cmd_bench_is_pair(bench) ? "the verdict cannot change any more"
+							     : "the intervals are narrow enough");
 }
 
 static bool is_labelled(const struct bench *bench, size_t side)
@@ -646,7 +646,7 @@ static enum stop_reason bench_measure(struct bench *bench)
 	warn_of_machine(bench);
 	if (rule.runs && runs_of_each(bench) >= rule.runs) /* those of a journal are enough */
 		return STOP_RUNS;
-	if (!warm_up(bench))
+	if (!cmd_bench_warm_up(bench))
 		return end_early(bench);
 	foretell(bench, &rule, is_early);
 	while (reason == STOP_GO_ON) {
@@ -658,14 +658,14 @@ static enum stop_reason bench_measure(struct bench *bench)
 		double half_width = bench->plan.at ? -1 : bench_half_width(bench);
 		bool is_time = rule.time_ns && monotonic_ns() - bench->begin_ns >= rule.time_ns;
 		if (!bench->plan.at)
-			show_progress(bench, &rule, done, half_width);
+			cmd_bench_show_progress(bench, &rule, done, half_width);
 		/* never between two sides: one would have more runs than the other */
 		if (plan_is_even(&bench->plan) || (is_time && !bench->plan.at) ||
 			(rule.runs && done >= rule.runs && !bench->plan.at))
 			reason = stop_look(
 				&rule, done, monotonic_ns() - bench->begin_ns, half_width);
 		if (reason == STOP_GO_ON && is_early && plan_is_even(&bench->plan) &&
-			is_settled(bench, done))
+			cmd_bench_is_settled(bench, done))
 			reason = STOP_SETTLED;
 	}
 	end_progress(bench);
@@ -691,7 +691,7 @@ static void one_side(struct difference *d, double *values, size_t n)
 		.high = exp(shift.high)};
 }
 
-static enum difference_kind kind_of(const struct bench *bench)
+static enum difference_kind cmd_bench_kind_of(const struct bench *bench)
 {
 	return bench->arguments.rate ? DIFFERENCE_RATE : DIFFERENCE_TIME;
 }
@@ -708,7 +708,7 @@ static bool measure_alone(struct bench *bench, struct difference *d)
 }
 
 /* The largest difference between A and A run again, of recorded runs or of plain ones. */
-static double floor_of(struct bench *bench, bool is_recorded)
+static double cmd_bench_floor_of(struct bench *bench, bool is_recorded)
 {
 	const struct compare_rule rule = {.threshold = -1};
 	SCOPED_BY(sides_fini) struct sides r = {0};
@@ -776,21 +776,21 @@ static size_t token_logs(const struct bench *bench, size_t side, const char *pha
 
 	for (size_t i = 0; i < bench->runs.count; i++) {
 		const struct bench_run *run = &bench->runs.items[i];
-		double ns = token_ns(run, phase);
+		double ns = cmd_bench_token_ns(run, phase);
 		if (run->side == side && run->is_recorded && ns > 0)
 			out[n++] = log(1e9 / ns);
 	}
 	return n;
 }
 
-static struct bench_rate rate_of(
+static struct bench_rate cmd_bench_rate_of(
 	const struct bench *bench, size_t side, const char *phase, double *scratch)
 {
 	struct statistics_shift shift = {NAN, NAN, NAN};
 	size_t n = token_logs(bench, side, phase, scratch);
 
 	if (n)
-		xcheck(statistics_shift_paired(&shift, scratch, n, alpha));
+		xcheck(statistics_shift_paired(&shift, scratch, n, cmd_bench_alpha));
 	return (struct bench_rate){exp(shift.shift), exp(shift.low), exp(shift.high)};
 }
 
@@ -826,8 +826,8 @@ static void fill_side(const struct bench *bench, size_t i, struct bench_side *si
 		.command = command->line,
 		.plain = bench_count(bench, i, false),
 		.recorded = bench_count(bench, i, true),
-		.prefill = rate_of(bench, i, "prefill", scratch),
-		.decode = rate_of(bench, i, "decode", scratch),
+		.prefill = cmd_bench_rate_of(bench, i, "prefill", scratch),
+		.decode = cmd_bench_rate_of(bench, i, "decode", scratch),
 		.against = {.effect = NAN, .low = NAN, .high = NAN}};
 	for (size_t k = 0; k < bench->runs.count; k++) {
 		const struct bench_run *run = &bench->runs.items[k];
@@ -858,7 +858,7 @@ static size_t ranked(
 
 static enum difference_kind ranked_kind(const struct bench *bench, const struct bench_view *view)
 {
-	return view->is_by_tokens ? DIFFERENCE_RATE : kind_of(bench);
+	return view->is_by_tokens ? DIFFERENCE_RATE : cmd_bench_kind_of(bench);
 }
 
 /* The side of the best median; side_count: one has nothing to rank it by. */
@@ -883,7 +883,7 @@ static size_t find_best(const struct bench *bench, const struct bench_view *view
 /* Differences in speed or memory below this share count as none. */
 static const double pareto_slack = 0.01;
 
-static double value_of(const struct bench_view *view, const struct bench_side *side)
+static double cmd_bench_value_of(const struct bench_view *view, const struct bench_side *side)
 {
 	double rate = isnan(side->decode.value) ? side->prefill.value : side->decode.value;
 
@@ -895,7 +895,7 @@ static double value_of(const struct bench_view *view, const struct bench_side *s
 static bool is_dominated(const struct bench_view *view, const struct bench_side *side,
 	const struct bench_side *other)
 {
-	double faster = value_of(view, other) / value_of(view, side);
+	double faster = cmd_bench_value_of(view, other) / cmd_bench_value_of(view, side);
 	double smaller = side->peak_bytes / other->peak_bytes;
 
 	return faster > 1 - pareto_slack && smaller > 1 - pareto_slack &&
@@ -916,10 +916,11 @@ static void mark_pareto(const struct bench_view *view, struct bench_side *sides)
  * Names the best, and says how far each other one is from it. Who is best is seen in the same runs:
  * the intervals hold for all pairs at once.
  */
-static void rank(const struct bench *bench, struct bench_view *view, struct bench_side *sides)
+static void cmd_bench_rank(
+	const struct bench *bench, struct bench_view *view, struct bench_side *sides)
 {
 	const struct difference_rule rule = {.threshold = default_threshold,
-		.alpha = alpha,
+		.alpha = cmd_bench_alpha,
 		.tests = view->side_count * (view->side_count - 1) / 2};
 	SCOPED double *a = xcalloc(2 * bench->runs.count + 1, sizeof(*a));
 	double *b = a + bench->runs.count;
@@ -951,7 +952,7 @@ static void fill_view(struct bench *bench, enum stop_reason reason, struct bench
 	view->sides = sides;
 	view->side_count = bench->compared;
 	view->pattern = bench->pattern;
-	view->is_pair = is_pair(bench);
+	view->is_pair = cmd_bench_is_pair(bench);
 	view->measure = a->value || a->rate ? "what it printed" : "wall time";
 	view->is_rate = a->rate != NULL;
 	for (size_t i = 0; i < bench->compared; i++) {
@@ -960,7 +961,7 @@ static void fill_view(struct bench *bench, enum stop_reason reason, struct bench
 		most = sides[i].recorded > most ? sides[i].recorded : most;
 		view->is_by_tokens |= sides[i].recorded > 0;
 	}
-	rank(bench, view, sides);
+	cmd_bench_rank(bench, view, sides);
 	view->batch = bench->batch;
 	view->is_kept = bench->all_kept && has_history(a);
 	view->reason = stop_reason_name(reason);
@@ -1024,8 +1025,8 @@ static int exit_code(const struct bench *bench, const struct bench_view *view)
 /* What identical runs differ by; 0 without --floor. */
 static void fill_floor(struct bench *bench, struct bench_view *view)
 {
-	view->floor = floor_of(bench, true);
-	view->plain_floor = floor_of(bench, false);
+	view->floor = cmd_bench_floor_of(bench, true);
+	view->plain_floor = cmd_bench_floor_of(bench, false);
 	keep_floor(bench, view);
 }
 
@@ -1034,7 +1035,7 @@ static void fill_pair(
 	struct bench *bench, struct bench_view *view, struct sides *r, struct diff_view *diff)
 {
 	double floor = fmax(view->floor, view->plain_floor);
-	const struct compare_rule rule = {.threshold = threshold_of(bench, floor),
+	const struct compare_rule rule = {.threshold = cmd_bench_threshold_of(bench, floor),
 		.metric = (enum compare_metric)bench->arguments.metric};
 
 	view->threshold = rule.threshold;
@@ -1072,7 +1073,7 @@ static int bench_answer(struct bench *bench, enum stop_reason reason)
 /* The command. */
 
 /* "90", "90s", "5m", "1.5h". */
-static void set_time(const struct option_use *use, const char *text)
+static void cmd_bench_set_time(const struct option_use *use, const char *text)
 {
 	SCOPED char *number = xstrdup(text);
 	size_t n = strlen(number);
@@ -1089,7 +1090,7 @@ static void set_time(const struct option_use *use, const char *text)
 static const struct form {
 	const char *name;
 	bench_form_fn write;
-} forms[] = {
+} cmd_bench_forms[] = {
 	{"text", bench_text},
 	{"json", bench_json},
 	{"markdown", bench_markdown},
@@ -1097,28 +1098,28 @@ static const struct form {
 	{"github", bench_annotation},
 };
 
-static void words_form(struct option_words *words)
+static void cmd_bench_words_form(struct option_words *words)
 {
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-		words_add(words, forms[i].name);
+	for (size_t i = 0; i < sizeof(cmd_bench_forms) / sizeof(cmd_bench_forms[0]); i++)
+		words_add(words, cmd_bench_forms[i].name);
 }
 
-static void set_form(const struct option_use *use, const char *text)
+static void cmd_bench_set_form(const struct option_use *use, const char *text)
 {
-	*(bench_form_fn *)use->to = forms[option_choice(use, text)].write;
+	*(bench_form_fn *)use->to = cmd_bench_forms[option_choice(use, text)].write;
 }
 
-static void set_json(const struct option_use *use, const char *text)
+static void cmd_bench_set_json(const struct option_use *use, const char *text)
 {
 	*(bench_form_fn *)use->to = bench_json;
 }
 
 #define OF(member) .at = offsetof(struct bench_arguments, member)
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_bench_option_table[] = {
 	{"runs", "N", "runs of each side and kind", option_number, OF(runs), .low = 1,
 		.high = 100000},
-	{"time", "T", "measure for so long: 90, 5m, 1h", set_time, OF(time_s)},
+	{"time", "T", "measure for so long: 90, 5m, 1h", cmd_bench_set_time, OF(time_s)},
 	{"precision", "P",
 		"stop when all intervals are within +-P percent, or say that they will not be; 10 "
 		"to 60 runs (default: 1, and for two commands as soon as the verdict cannot "
@@ -1167,15 +1168,15 @@ static const struct cli_option option_table[] = {
 		"text (default); json: schema brick/bench/2; markdown: for a pull "
 		"request; junit: for test reports; github: an annotation, and markdown for the "
 		"summary of a job",
-		set_form, OF(form), .words = words_form},
+		cmd_bench_set_form, OF(form), .words = cmd_bench_words_form},
 	{"output", "OUT", "write it to this file, and text to standard output", option_text,
 		OF(output), .letter = 'o'},
-	{"json", NULL, "the same as --format json", set_json, OF(form)},
+	{"json", NULL, "the same as --format json", cmd_bench_set_json, OF(form)},
 	{"quiet", NULL, "no progress", option_flag, OF(quiet), .letter = 'q'},
 	OPTION_HELP,
 };
 
-static void check(const struct bench_arguments *a)
+static void cmd_bench_check(const struct bench_arguments *a)
 {
 	if (a->plain && a->recorded)
 		die_usage("bench", "--plain and --recorded exclude each other");
@@ -1195,7 +1196,7 @@ static void check(const struct bench_arguments *a)
 }
 
 /* One command in all its settings; its words end with NULL. */
-static void add_command(struct bench *bench, char **words, size_t number, bool is_alone)
+static void cmd_bench_add_command(struct bench *bench, char **words, size_t number, bool is_alone)
 {
 	const struct matrix *matrix = &bench->arguments.matrix;
 	SCOPED char *letters = letters_of(number);
@@ -1249,7 +1250,7 @@ static void find_commands(struct bench *bench, char **operands, int count)
 		if (end == at)
 			die_usage("bench", "which command? -- CMD, or -- CMD_A --- CMD_B ...");
 		operands[end] = NULL; /* argv ends with NULL */
-		add_command(bench, operands + at, number++, commands == 1);
+		cmd_bench_add_command(bench, operands + at, number++, commands == 1);
 	}
 	bench->compared = bench->commands.count;
 	check_commands(bench, commands);
@@ -1268,27 +1269,27 @@ static void find_commands(struct bench *bench, char **operands, int count)
 				.name = xstrdup("A again")});
 }
 
-static void add_work(struct bench *bench, bool is_recorded)
+static void cmd_bench_add_work(struct bench *bench, bool is_recorded)
 {
 	for (size_t side = 0; side < bench->commands.count; side++)
 		if (bench->commands.items[side].words)
 			bench->work[bench->work_count++] = (struct bench_work){side, is_recorded};
 }
 
-static void prepare(struct bench *bench)
+static void cmd_bench_prepare(struct bench *bench)
 {
 	program_runs_begin("bench", &bench->directory, &bench->output);
 	program_directory(bench->arguments.keep);
 	bench->begin_ns = monotonic_ns();
 	bench->all_kept = !bench->arguments.no_history;
 	if (!bench->arguments.recorded)
-		add_work(bench, false);
+		cmd_bench_add_work(bench, false);
 	if (!bench->arguments.plain)
-		add_work(bench, true);
+		cmd_bench_add_work(bench, true);
 	plan_init(&bench->plan, bench->work_count, bench->arguments.seed);
 }
 
-static void clean_up(struct bench *bench)
+static void cmd_bench_clean_up(struct bench *bench)
 {
 	program_runs_end(bench->directory, bench->output);
 	for (size_t i = 0; i < bench->commands.count; i++) {
@@ -1341,15 +1342,15 @@ static int run_bench(int argc, char **argv)
 				      .by = SUMMARY_BY_BRICK}};
 
 	options_parse(&command_bench, &bench.arguments, argc, argv);
-	check(&bench.arguments);
+	cmd_bench_check(&bench.arguments);
 	find_commands(&bench, argv + optind, argc - optind);
-	prepare(&bench);
+	cmd_bench_prepare(&bench);
 	load_baseline(&bench);
 	bench_journal_open(&bench);
 	enum stop_reason reason = bench_measure(&bench);
 	int code = bench_answer(&bench, reason);
 	bench_journal_close(&bench, !bench.all_kept || reason == STOP_INTERRUPTED);
-	clean_up(&bench);
+	cmd_bench_clean_up(&bench);
 	return code;
 }
 
@@ -1366,5 +1367,5 @@ const struct cli_command command_bench = {
 		 "Exit "
 		 "code 1 when B of two is slower, 125 when a program failed: fit for 'git bisect "
 		 "run'. Ctrl-C ends it with what is there.",
-	.options = option_table,
+	.options = cmd_bench_option_table,
 };

@@ -55,7 +55,7 @@ enum { RUNS_MIN = 4, FILE_BYTES_MAX = 16 << 20, EXIT_NOT_KNOWN = 125 };
 /* Running builds. */
 
 /* A list of words with the build in place of {}; the caller frees it by run_list_free(). */
-static char **command_of(const struct bisect *b, const struct build *build)
+static char **cmd_bisect_command_of(const struct bisect *b, const struct build *build)
 {
 	const char *in_place = build->directory ? build->directory : build->name;
 	size_t n = 0;
@@ -76,7 +76,7 @@ static char **command_of(const struct bisect *b, const struct build *build)
 }
 
 /* False: it failed, and fault says why. */
-static bool launch(struct bisect *b, char *const *words, const char *what)
+static bool cmd_bisect_launch(struct bisect *b, char *const *words, const char *what)
 {
 	struct launch_result result;
 	int rc = launch_run(words, &result);
@@ -99,7 +99,8 @@ static bool make_commit(struct bisect *b, struct build *build)
 		directory, (char *)b->arguments.build, NULL};
 
 	build->directory = directory;
-	return launch(b, add, "git worktree add") && launch(b, make, b->arguments.build);
+	return cmd_bisect_launch(b, add, "git worktree add") &&
+	       cmd_bisect_launch(b, make, b->arguments.build);
 }
 
 static bool run_build(struct bisect *b, struct build *build)
@@ -108,12 +109,12 @@ static bool run_build(struct bisect *b, struct build *build)
 
 	if (b->arguments.commits && !build->directory && !make_commit(b, build))
 		return false;
-	char **words = command_of(b, build);
+	char **words = cmd_bisect_command_of(b, build);
 	SCOPED char *recording = xasprintf("%s/run.pftrace", b->directory);
 	SCOPED char **recorder = program_recorder(words, recording);
 	SCOPED char *line = program_line(words);
 	char *fault = NULL;
-	bool good = launch(b, recorder, line) &&
+	bool good = cmd_bisect_launch(b, recorder, line) &&
 		    program_recorded(&entry, recording, false, b->output, &fault);
 
 	if (fault) {
@@ -232,7 +233,7 @@ static bool find_difference(struct bisect *b, const struct compare *c, bool last
 	return true;
 }
 
-static void tell(const struct bisect *b, const struct bisect_step *step)
+static void cmd_bisect_tell(const struct bisect *b, const struct bisect_step *step)
 {
 	SCOPED char *said = difference_text(&step->difference);
 
@@ -244,9 +245,9 @@ static void tell(const struct bisect *b, const struct bisect_step *step)
 			step->fault ? "" : said, step->is_doubtful ? " (doubtful)" : "");
 }
 
-static void note(struct bisect *b, struct bisect_step step)
+static void cmd_bisect_note(struct bisect *b, struct bisect_step step)
 {
-	tell(b, &step);
+	cmd_bisect_tell(b, &step);
 	xpush(&b->steps, step);
 }
 
@@ -273,12 +274,13 @@ static bool compare_ends(struct bisect *b, double *effect, bool *found)
 	if (row)
 		step.difference = row->difference;
 	*effect = step.difference.effect;
-	note(b, step);
+	cmd_bisect_note(b, step);
 	return true;
 }
 
 /* Judges a build; a build that fails is passed over. */
-static void judge(struct bisect *b, struct bisection *search, size_t at, double threshold)
+static void cmd_bisect_judge(
+	struct bisect *b, struct bisection *search, size_t at, double threshold)
 {
 	struct build *build = &b->builds.items[at], *first = &b->builds.items[0];
 	SCOPED_BY(pair_fini) struct pair p = {.a = first, .b = build, .from = first->runs.count};
@@ -307,12 +309,12 @@ static void judge(struct bisect *b, struct bisection *search, size_t at, double 
 					       : step.difference.verdict == COMPARE_SLOWER;
 		bisection_note(search, at, step.is_bad);
 	}
-	note(b, step);
+	cmd_bisect_note(b, step);
 }
 
 /* The answer. */
 
-static void show(struct bisect *b, const struct bisection *search, bool found)
+static void cmd_bisect_show(struct bisect *b, const struct bisection *search, bool found)
 {
 	struct build *builds = b->builds.items;
 	struct bisect_view view = {.first = builds[0].name,
@@ -357,10 +359,10 @@ static int search_builds(struct bisect *b)
 	}
 	for (long at;
 		found && !program_interrupted && (at = bisection_next(&search)) != BISECTION_END;)
-		judge(b, &search, (size_t)at, expm1(log1p(effect) / 2));
+		cmd_bisect_judge(b, &search, (size_t)at, expm1(log1p(effect) / 2));
 	if (program_interrupted)
 		return EXIT_NOT_KNOWN;
-	show(b, &search, found);
+	cmd_bisect_show(b, &search, found);
 	return found ? CLI_DONE : CLI_GATE;
 }
 
@@ -382,7 +384,7 @@ static void read_builds(struct bisect *b, const char *list, const char *between)
 	}
 }
 
-static void read_file(struct bisect *b, const char *path)
+static void cmd_bisect_read_file(struct bisect *b, const char *path)
 {
 	SCOPED char *text = NULL;
 	size_t bytes;
@@ -405,20 +407,20 @@ static void read_commits(struct bisect *b, const char *range)
 	if (!*first)
 		die_usage("bisect", "--commits %s: must be GOOD..BAD", range);
 	for (int i = 0; i < 2; i++) {
-		if (!launch(b, i ? list : parse, "git"))
+		if (!cmd_bisect_launch(b, i ? list : parse, "git"))
 			die(CLI_INPUT, "bisect: %s", b->fault);
-		read_file(b, b->output);
+		cmd_bisect_read_file(b, b->output);
 	}
 }
 
-static void clean_up(struct bisect *b)
+static void cmd_bisect_clean_up(struct bisect *b)
 {
 	for (size_t i = 0; i < b->builds.count; i++) {
 		struct build *build = &b->builds.items[i];
 		char *const remove[] = {(char *)"git", (char *)"worktree", (char *)"remove",
 			(char *)"--force", build->directory, NULL};
 		if (build->directory)
-			launch(b, remove, "git worktree remove");
+			cmd_bisect_launch(b, remove, "git worktree remove");
 		for (size_t k = 0; k < build->runs.count; k++)
 			history_run_fini(&build->runs.items[k]);
 		array_fini(&build->runs);
@@ -439,7 +441,7 @@ static void clean_up(struct bisect *b)
 
 #define OF(member) .at = offsetof(struct bisect_arguments, member)
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_bisect_option_table[] = {
 	{"builds", "LIST",
 		"what stands for {} in the command, oldest first: with commas between, or @FILE "
 		"with one a line",
@@ -458,7 +460,7 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
-static void check(const struct bisect *b)
+static void cmd_bisect_check(const struct bisect *b)
 {
 	const struct bisect_arguments *a = &b->arguments;
 	bool has_place = false;
@@ -479,12 +481,12 @@ static int run_bisect(int argc, char **argv)
 
 	options_parse(&command_bisect, &b.arguments, argc, argv);
 	b.words = argv + optind;
-	check(&b);
+	cmd_bisect_check(&b);
 	program_runs_begin("bisect", &b.directory, &b.output);
 	if (b.arguments.commits)
 		read_commits(&b, b.arguments.commits);
 	else if (*b.arguments.builds == '@')
-		read_file(&b, b.arguments.builds + 1);
+		cmd_bisect_read_file(&b, b.arguments.builds + 1);
 	else
 		read_builds(&b, b.arguments.builds, ",");
 	int rc = CLI_USAGE;
@@ -494,7 +496,7 @@ static int run_bisect(int argc, char **argv)
 		b.is_skipped = xcalloc(b.builds.count, sizeof(*b.is_skipped));
 		rc = search_builds(&b);
 	}
-	clean_up(&b);
+	cmd_bisect_clean_up(&b);
 	return rc;
 }
 
@@ -509,5 +511,5 @@ const struct cli_command command_bisect = {
 		 "more than half of the difference longer than in the first build, which runs in "
 		 "turns with it. Builds that fail are passed over. Exit code 1 when nothing got "
 		 "slower, 125 when the first or the last build failed.",
-	.options = option_table,
+	.options = cmd_bisect_option_table,
 };

@@ -25,7 +25,7 @@ struct options {
 	struct sweep_options sweep;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_ceilings_option_table[] = {
 	{"force", NULL, "measure again, and keep the best of all", option_flag, AT(force)},
 	{"quick", NULL,
 		"take 3 seconds instead of 12, 1 more for each device, with fewer repetitions and "
@@ -37,7 +37,7 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
-static void parse(struct options *options, int argc, char **argv)
+static void cmd_ceilings_parse(struct options *options, int argc, char **argv)
 {
 	options_parse(&command_ceilings, options, argc, argv);
 	options->sweep.quick = options->quick;
@@ -46,7 +46,7 @@ static void parse(struct options *options, int argc, char **argv)
 		die_usage("ceilings", "%s: takes no operand", argv[optind]);
 }
 
-static void show_progress(void *context, double share)
+static void cmd_ceilings_show_progress(void *context, double share)
 {
 	const struct options *options = context;
 	double seconds = (double)(monotonic_ns() - options->begin_ns) / 1e9;
@@ -70,7 +70,7 @@ static struct ceilings *as_kept(struct ceilings *ceilings)
 }
 
 /* Measures, and takes the best of former measurements, too. */
-static struct ceilings *measure(struct options *options, const struct ceilings *kept)
+static struct ceilings *cmd_ceilings_measure(struct options *options, const struct ceilings *kept)
 {
 	struct ceilings *ceilings = NULL;
 	bool shows = isatty(STDERR_FILENO);
@@ -78,7 +78,7 @@ static struct ceilings *measure(struct options *options, const struct ceilings *
 	options->begin_ns = monotonic_ns();
 	options->sweep.context = options;
 	if (shows)
-		options->sweep.progress = show_progress;
+		options->sweep.progress = cmd_ceilings_show_progress;
 	int rc = sweep_run(&ceilings, &options->sweep);
 	if (shows)
 		fputs("\r\033[K", stderr);
@@ -106,7 +106,7 @@ static int run_ceilings(int argc, char **argv)
 	struct options options = {0};
 	SCOPED char *path = NULL;
 
-	parse(&options, argc, argv);
+	cmd_ceilings_parse(&options, argc, argv);
 	cpu_info_read(&info);
 	struct ceilings *ceilings = ceilings_kept(info.host, info.model, &path);
 	if (!ceilings || options.force || !will_do(ceilings, &options)) {
@@ -117,7 +117,7 @@ static int run_ceilings(int argc, char **argv)
 				"take turns on one measure nothing",
 				options.sweep.threads, (unsigned)info.usable,
 				plural_s((size_t)info.usable));
-		ceilings = measure(&options, kept);
+		ceilings = cmd_ceilings_measure(&options, kept);
 		int rc = path ? ceilings_write(ceilings, path) : 0;
 		if (rc)
 			warn("%s: ceilings are not kept: %s", path, strerror(-rc));
@@ -146,5 +146,5 @@ const struct cli_command command_ceilings = {
 		 "it measures each figure at least once, and again when others contradict it. "
 		 "It keeps the result, and shows it the next time.",
 	.notes = "Other programs lower the results: stop them first.",
-	.options = option_table,
+	.options = cmd_ceilings_option_table,
 };

@@ -24,7 +24,7 @@ static bool is_small_file(const char *path)
 }
 
 /* Loads the recording that the words name, else run.pftrace. NULL: there is none. */
-static struct run *load(char *const *words, size_t count)
+static struct run *cmd_completion_load(char *const *words, size_t count)
 {
 	const char *path = "run.pftrace";
 	struct load_error error;
@@ -35,7 +35,8 @@ static struct run *load(char *const *words, size_t count)
 	return is_small_file(path) && run_load(&run, path, &error) >= 0 ? run : NULL;
 }
 
-static const struct cli_option *find(const struct cli_command *command, const char *name)
+static const struct cli_option *cmd_completion_find(
+	const struct cli_command *command, const char *name)
 {
 	for (const struct cli_option *o = command->options; o->name; o++)
 		if ((!strncmp(name, "--", 2) && !strcmp(name + 2, o->name)) ||
@@ -45,7 +46,7 @@ static const struct cli_option *find(const struct cli_command *command, const ch
 }
 
 /* Prints the words that begin like `word`, or like its last part where it is a list. */
-static void print(const struct option_words *words, const char *word, bool is_list)
+static void cmd_completion_print(const struct option_words *words, const char *word, bool is_list)
 {
 	const char *comma = is_list ? strrchr(word, ',') : NULL;
 	const char *begin = comma ? comma + 1 : word;
@@ -62,13 +63,15 @@ static void print(const struct option_words *words, const char *word, bool is_li
 static int completion_values(char **arguments, size_t count)
 {
 	const struct cli_command *command = command_find(arguments[0]);
-	const struct cli_option *option = command ? find(command, arguments[1]) : NULL;
+	const struct cli_option *option =
+		command ? cmd_completion_find(command, arguments[1]) : NULL;
 	option_words_fn add = option ? option->words : command ? command->operands : NULL;
 	if (!add || (arguments[1][0] && !option))
 		return CLI_DONE;
-	SCOPED_BY(words_fini) struct option_words words = {.run = load(arguments + 2, count - 3)};
+	SCOPED_BY(words_fini)
+	struct option_words words = {.run = cmd_completion_load(arguments + 2, count - 3)};
 	add(&words);
-	print(&words, arguments[count - 1], option && option_value_is_list(option));
+	cmd_completion_print(&words, arguments[count - 1], option && option_value_is_list(option));
 	run_destroy((struct run *)words.run);
 	return CLI_DONE;
 }
@@ -77,7 +80,7 @@ struct options {
 	bool values;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_completion_option_table[] = {
 	{"values", NULL,
 		"for these scripts: print the words that can follow; operands are a command, the "
 		"option before or '', and the words after the command",
@@ -381,5 +384,5 @@ const struct cli_command command_completion = {
 		 ">~/.local/share/bash-completion/completions/brick; "
 		 "for fish: brick completion fish >~/.config/fish/completions/brick.fish; for zsh: "
 		 "to a file _brick in a directory of $fpath.",
-	.options = option_table,
+	.options = cmd_completion_option_table,
 };

@@ -38,7 +38,7 @@ struct sides {
 	uint64_t floor_ns;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_diff_option_table[] = {
 	{"by", "WHAT",
 		"brick (default), category or layer: what the time of a step is divided into",
 		option_index, AT(by), .words = words_rows},
@@ -189,7 +189,7 @@ static const char *fact_of(const struct diff_origin *origin, const char *key)
 }
 
 /* The measured floor of the host, if all recordings are from one: smaller differences are noise. */
-static double threshold_of(struct sides *sides, const struct options *arguments)
+static double cmd_diff_threshold_of(struct sides *sides, const struct options *arguments)
 {
 	const char *host = sides->series.count ? fact_of(&sides->origins.items[0], "host") : "";
 
@@ -225,11 +225,11 @@ static bool has_common(const struct compare *compare)
 	return any && compare->row_count;
 }
 
-static int answer(struct sides *sides, const struct options *arguments)
+static int cmd_diff_answer(struct sides *sides, const struct options *arguments)
 {
 	struct diff_origins origins;
 	struct compare *compare;
-	const struct compare_rule rule = {.threshold = threshold_of(sides, arguments),
+	const struct compare_rule rule = {.threshold = cmd_diff_threshold_of(sides, arguments),
 		.metric = (enum compare_metric)arguments->metric};
 
 	if (compare_create(&compare, sides->series.items, sides->in_a, sides->in_b, &sides->names,
@@ -283,7 +283,7 @@ static int run_diff(int argc, char **argv)
 	if (arguments.html && !(sides.page = page_diff_create()))
 		die(CLI_SYSTEM, "not enough memory for the page");
 	read_sides(&sides, argv + optind, &arguments);
-	return answer(&sides, &arguments);
+	return cmd_diff_answer(&sides, &arguments);
 }
 
 const struct cli_command command_diff = {
@@ -297,6 +297,6 @@ const struct cli_command command_diff = {
 		 "value of each measure. Record at least four on each side, in turns; ten are "
 		 "better. Fewer show only differences far beyond what steps vary by. Exit code 1 "
 		 "when B is slower, with --strict also when the runs do not judge.",
-	.options = option_table,
+	.options = cmd_diff_option_table,
 	.operands = words_references,
 };

@@ -14,7 +14,7 @@
 #include "cli/input.h"
 #include "cli/options.h"
 
-static const char rules[] =
+static const char cmd_diverge_rules[] =
 	"Results are compared by |A - B|^2 / |A|^2 (NMSE), which may be at most:\n"
 	"\n"
 	"  5e-4         products with quantised weights in both runs\n"
@@ -60,7 +60,7 @@ static void set_formats(const struct option_use *use, const char *text)
 	*(int *)use->to = 1;
 }
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_diverge_option_table[] = {
 	{"threshold", "X",
 		"the squared relative error (NMSE) that any result may have (default: by type and "
 		"depth, see --rules)",
@@ -75,7 +75,7 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
-static void parse(struct options *arguments, int argc, char **argv)
+static void cmd_diverge_parse(struct options *arguments, int argc, char **argv)
 {
 	options_parse(&command_diverge, arguments, argc, argv);
 	if (arguments->top && arguments->all)
@@ -86,7 +86,7 @@ static void parse(struct options *arguments, int argc, char **argv)
 		arguments->top = 10;
 }
 
-static struct diverge *compare(
+static struct diverge *cmd_diverge_compare(
 	const struct run *a, const struct run *b, const struct diverge_options *options)
 {
 	struct diverge *diverge;
@@ -111,9 +111,9 @@ static int run_diverge(int argc, char **argv)
 {
 	struct options arguments = {.options = {.threshold = -1}};
 
-	parse(&arguments, argc, argv);
+	cmd_diverge_parse(&arguments, argc, argv);
 	if (arguments.rules) {
-		fputs(rules, stdout);
+		fputs(cmd_diverge_rules, stdout);
 		return CLI_DONE;
 	}
 	if (argc - optind != 2)
@@ -122,7 +122,7 @@ static int run_diverge(int argc, char **argv)
 	SCOPED_TO(run_destroy) struct run *a = input_load_telling(argv[optind]);
 	SCOPED_TO(run_destroy) struct run *b = input_load_telling(argv[optind + 1]);
 	input_batch_end();
-	struct diverge *diverge = compare(a, b, &arguments.options);
+	struct diverge *diverge = cmd_diverge_compare(a, b, &arguments.options);
 	const struct diverge_view view = {
 		a, b, diverge, &arguments.options, arguments.top, arguments.all};
 	if (arguments.json)
@@ -145,5 +145,5 @@ const struct cli_command command_diverge = {
 		 "rounding explains, how much of that it inherited and how much it added. A and B "
 		 "are recordings with digests (brick record --digest, or brick_digest() in an "
 		 "engine); B is compared with A. Exit code 1 when they diverge.",
-	.options = option_table,
+	.options = cmd_diverge_option_table,
 };

@@ -232,7 +232,7 @@ static void add_governor(struct doctor *doctor)
 /* Counters and ceilings. */
 
 /* "a, b": names of those of `kinds` that can be counted, or that cannot; NULL: none. */
-static char *names_of(uint32_t kinds, bool countable)
+static char *cmd_doctor_names_of(uint32_t kinds, bool countable)
 {
 	char *names = NULL, reason[200];
 
@@ -245,7 +245,7 @@ static char *names_of(uint32_t kinds, bool countable)
 	return names;
 }
 
-static int first_error(uint32_t kinds, char *reason, size_t bytes)
+static int cmd_doctor_first_error(uint32_t kinds, char *reason, size_t bytes)
 {
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++) {
 		int error = kinds & 1u << kind ? brick_counters_available(kind, reason, bytes) : 0;
@@ -258,9 +258,10 @@ static int first_error(uint32_t kinds, char *reason, size_t bytes)
 static void add_counters(struct doctor *doctor, const char *name, uint32_t kinds)
 {
 	char reason[200] = "";
-	int error = first_error(kinds, reason, sizeof(reason));
+	int error = cmd_doctor_first_error(kinds, reason, sizeof(reason));
 	bool denied = error == -EACCES || error == -EPERM;
-	SCOPED char *yes = names_of(kinds, true), *no = names_of(kinds, false);
+	SCOPED char *yes = cmd_doctor_names_of(kinds, true),
+		    *no = cmd_doctor_names_of(kinds, false);
 
 	if (!no)
 		doctor_add(doctor, "Machine", name, DOCTOR_OK, NULL, "%s can be counted", yes);
@@ -576,7 +577,7 @@ static void doctor_attach(struct doctor *doctor)
 
 /* Devices. */
 
-static const char *times_of(uint32_t source)
+static const char *cmd_doctor_times_of(uint32_t source)
 {
 	switch (source) {
 	case BRICK_SOURCE_TSC:
@@ -604,8 +605,8 @@ static void add_backend(struct doctor *doctor, const struct brick_backend *backe
 			"works: a simulated device, for tests and benches");
 	else
 		doctor_add(doctor, "Backends", backend->name, DOCTOR_OK, NULL,
-			"works: times are %s%s%s", times_of(backend->source), reason[0] ? "; " : "",
-			reason);
+			"works: times are %s%s%s", cmd_doctor_times_of(backend->source),
+			reason[0] ? "; " : "", reason);
 }
 
 static void doctor_devices(struct doctor *doctor)
@@ -684,7 +685,7 @@ static void add_patched(struct doctor_engine *engine, const char *path)
 }
 
 /* Count one object in; 0 when it has no symbols that could be looked at. */
-static int look_at(struct doctor_engine *engine, const char *path)
+static int cmd_doctor_look_at(struct doctor_engine *engine, const char *path)
 {
 	struct image image;
 	int rc = image_open(&image, path);
@@ -738,7 +739,7 @@ static const char *way_text(enum ggml_way way)
 	return texts[way];
 }
 
-static void judge(struct doctor_engine *engine)
+static void cmd_doctor_judge(struct doctor_engine *engine)
 {
 	char reached[GGML_SYMBOL_COUNT];
 	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
@@ -786,7 +787,7 @@ static size_t list_directory(const char *path, char **names, size_t max)
 	return count;
 }
 
-static bool is_known(const struct doctor *doctor, const char *path)
+static bool cmd_doctor_is_known(const struct doctor *doctor, const char *path)
 {
 	for (size_t i = 0; i < doctor->engines.count; i++)
 		if (!strcmp(doctor->engines.items[i].path, path))
@@ -801,22 +802,22 @@ static void look_at_directory(
 	bool any = false;
 	for (size_t i = 0; i < count; i++)
 		any |= is_ggml(names[i]);
-	if (!any || !realpath(path, real) || is_known(doctor, real))
+	if (!any || !realpath(path, real) || cmd_doctor_is_known(doctor, real))
 		return;
 	struct doctor_engine *engine = new_engine(doctor, real);
 	for (size_t i = 0; engine && i < count; i++) {
 		if (!is_candidate(names[i]))
 			continue;
 		SCOPED char *file = xasprintf("%s/%s", real, names[i]);
-		if (look_at(engine, file) == 0)
+		if (cmd_doctor_look_at(engine, file) == 0)
 			xappend(&engine->files, " ", "%s", names[i]);
 	}
 	if (engine)
-		judge(engine);
+		cmd_doctor_judge(engine);
 }
 
 /* A directory, and those below it down to a depth; links are not followed. */
-static void search(struct doctor *doctor, const char *path, int depth)
+static void cmd_doctor_search(struct doctor *doctor, const char *path, int depth)
 {
 	SCOPED char **names = xcalloc(FILES_MAX * 16, sizeof(*names));
 	size_t count = list_directory(path, names, FILES_MAX * 16);
@@ -825,12 +826,12 @@ static void search(struct doctor *doctor, const char *path, int depth)
 		struct stat st;
 		SCOPED char *below = xasprintf("%s/%s", path, names[i]);
 		if (depth > 0 && lstat(below, &st) == 0 && S_ISDIR(st.st_mode))
-			search(doctor, below, depth - 1);
+			cmd_doctor_search(doctor, below, depth - 1);
 		free(names[i]);
 	}
 }
 
-static void add_named(struct doctor *doctor, const char *path)
+static void cmd_doctor_add_named(struct doctor *doctor, const char *path)
 {
 	struct stat st;
 	size_t before = doctor->engines.count;
@@ -840,17 +841,17 @@ static void add_named(struct doctor *doctor, const char *path)
 		return;
 	}
 	if (S_ISDIR(st.st_mode)) {
-		search(doctor, path, DEPTH_MAX);
-		if (doctor->engines.count == before && !is_known(doctor, path))
+		cmd_doctor_search(doctor, path, DEPTH_MAX);
+		if (doctor->engines.count == before && !cmd_doctor_is_known(doctor, path))
 			doctor_add(doctor, "ggml", "engine", DOCTOR_NO, NULL,
 				"%s: no libggml*.so in it", path);
 		return;
 	}
 	struct doctor_engine *engine = new_engine(doctor, path);
-	int rc = engine ? look_at(engine, path) : 0;
+	int rc = engine ? cmd_doctor_look_at(engine, path) : 0;
 	if (!engine)
 		return;
-	judge(engine);
+	cmd_doctor_judge(engine);
 	if (rc < 0) {
 		free(engine->method);
 		engine->method = xasprintf("nothing: %s",
@@ -867,7 +868,7 @@ static void search_list(struct doctor *doctor, const char *list)
 	char *rest = copy, *path;
 	while ((path = strsep(&rest, ":")))
 		if (*path)
-			search(doctor, path, 0);
+			cmd_doctor_search(doctor, path, 0);
 }
 
 /* paths: directories and files that the user named, NULL-terminated. */
@@ -877,13 +878,14 @@ static void doctor_ggml(struct doctor *doctor, const char *const *paths)
 		"/usr/local/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
 		"/usr/lib/x86_64-linux-gnu/ggml", "/usr/lib/aarch64-linux-gnu/ggml"};
 	for (size_t i = 0; paths[i]; i++)
-		add_named(doctor, paths[i]);
+		cmd_doctor_add_named(doctor, paths[i]);
 	if (!paths[0]) {
 		search_list(doctor, getenv("LD_LIBRARY_PATH"));
-		search(doctor, "node_modules/@node-llama-cpp", DEPTH_MAX);
-		search(doctor, "build/demo/engine/node_modules/@node-llama-cpp", DEPTH_MAX);
+		cmd_doctor_search(doctor, "node_modules/@node-llama-cpp", DEPTH_MAX);
+		cmd_doctor_search(
+			doctor, "build/demo/engine/node_modules/@node-llama-cpp", DEPTH_MAX);
 		for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-			search(doctor, usual[i], 0);
+			cmd_doctor_search(doctor, usual[i], 0);
 	}
 	size_t well = 0;
 	for (size_t i = 0; i < doctor->engines.count; i++)
@@ -916,7 +918,7 @@ static void add_obstacle(struct doctor *doctor, enum inject_obstacle obstacle)
 }
 
 /* is_open: something can be preloaded. */
-static void add_way(
+static void cmd_doctor_add_way(
 	struct doctor *doctor, const char *path, const struct program_ggml *ggml, bool is_open)
 {
 	switch (ggml->way) {
@@ -966,7 +968,7 @@ static void add_nothing(struct doctor *doctor, const struct program_files *files
 }
 
 /* What becomes of ggml's nodes. */
-static void add_outcome(struct doctor *doctor, const struct program_outlook *p)
+static void cmd_doctor_add_outcome(struct doctor *doctor, const struct program_outlook *p)
 {
 	struct outlook o = outlook_of(p->reached, !p->has_device);
 	bool steps = o.steps || p->has_whisper, is_whole = o.way == GGML_WAY_NODES;
@@ -1077,10 +1079,10 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 		const char *path = files->paths.items[i];
 		add_stranger(doctor, path);
 		if (f.ggml[i].way != PROGRAM_GGML_UNKNOWN || i == 0)
-			add_way(doctor, path, &f.ggml[i], is_open);
+			cmd_doctor_add_way(doctor, path, &f.ggml[i], is_open);
 	}
 	if (is_open && f.outlook.has_ggml)
-		add_outcome(doctor, &f.outlook);
+		cmd_doctor_add_outcome(doctor, &f.outlook);
 	for (size_t i = 0; i < f.may.count; i++)
 		add_may(doctor, &f.may.items[i]);
 	if (f.has_libbrick)
@@ -1211,7 +1213,7 @@ static void print_entry(const struct terminal *terminal, enum doctor_status stat
 	}
 }
 
-static void print_group(const struct terminal *terminal, const char *group, bool first)
+static void cmd_doctor_print_group(const struct terminal *terminal, const char *group, bool first)
 {
 	if (!first)
 		putchar('\n');
@@ -1248,7 +1250,7 @@ static void print_text(const struct doctor *doctor)
 	for (size_t i = 0; i < doctor->checks.count; i++) {
 		const struct doctor_check *check = &doctor->checks.items[i];
 		if (strcmp(group, check->group))
-			print_group(&terminal, check->group, i == 0);
+			cmd_doctor_print_group(&terminal, check->group, i == 0);
 		group = check->group;
 		print_entry(&terminal, check->status, check->name, check->finding, check->advice);
 	}
@@ -1279,7 +1281,7 @@ static json_t *engine_json(const struct doctor_engine *engine)
 	return object;
 }
 
-static void print_json(const struct doctor *doctor)
+static void cmd_doctor_print_json(const struct doctor *doctor)
 {
 	json_t *root = json_object(), *checks = json_array(), *engines = json_array();
 	for (size_t i = 0; i < doctor->checks.count; i++) {
@@ -1306,7 +1308,7 @@ static void print_json(const struct doctor *doctor)
 	json_print(root, stdout);
 }
 
-static void release(struct doctor *doctor)
+static void cmd_doctor_release(struct doctor *doctor)
 {
 	for (size_t i = 0; i < doctor->checks.count; i++) {
 		free(doctor->checks.items[i].finding);
@@ -1334,7 +1336,7 @@ static void add_engine(const struct option_use *use, const char *text)
 	*engine = text;
 }
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_doctor_option_table[] = {
 	{"engine", "PATH",
 		"also look at ggml libraries in this directory, or at this file; may be given more "
 		"than once",
@@ -1380,11 +1382,11 @@ static int run_doctor(int argc, char **argv)
 	else
 		look_at_machine(&doctor, &options);
 	if (options.json)
-		print_json(&doctor);
+		cmd_doctor_print_json(&doctor);
 	else
 		print_text(&doctor);
 	int code = doctor.cannot_record ? CLI_SYSTEM : CLI_DONE;
-	release(&doctor);
+	cmd_doctor_release(&doctor);
 	free(options.engines);
 	return code;
 }
@@ -1400,5 +1402,5 @@ const struct cli_command command_doctor = {
 	.notes = "Without --engine, ggml is looked for in LD_LIBRARY_PATH, the usual library "
 		 "directories, ./node_modules and ./build/demo/engine. Exit code 4: nothing can be "
 		 "recorded here, or nothing of that program.",
-	.options = option_table,
+	.options = cmd_doctor_option_table,
 };

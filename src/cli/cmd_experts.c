@@ -16,7 +16,7 @@ struct options {
 	bool json, csv;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_experts_option_table[] = {
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"json", NULL, "all of it as JSON (schema brick/experts/1)", option_flag, AT(json)},
@@ -64,5 +64,5 @@ const struct cli_command command_experts = {
 		 "even that is, what of the weights was read and how long the layer's products "
 		 "took, and what part of this the hottest experts would serve if they were kept "
 		 "in fast memory. Needs 'brick record --experts'.",
-	.options = option_table,
+	.options = cmd_experts_option_table,
 };

@@ -16,7 +16,7 @@ struct options {
 	bool json;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_explain_option_table[] = {
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"top", "N", "show the N findings that cost most only", option_number, AT(top), .low = 1,
@@ -60,5 +60,5 @@ const struct cli_command command_explain = {
 		"expect of it, and the command that shows it.",
 	.notes = "What is below 2 % of a phase is no finding. Rooflines need 'brick ceilings' to "
 		 "have been run once on the machine.",
-	.options = option_table,
+	.options = cmd_explain_option_table,
 };

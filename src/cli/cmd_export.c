@@ -23,13 +23,13 @@
 #include "ui/text/otlp.h"
 #include "ui/text/provenance.h"
 
-static void text(FILE *out, const char *s)
+static void cmd_export_text(FILE *out, const char *s)
 {
 	json_auto_t *value = json_text(s);
 	json_dumpf(value, out, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
 }
 
-static unsigned long long ull(uint64_t value)
+static unsigned long long cmd_export_ull(uint64_t value)
 {
 	return (unsigned long long)value;
 }
@@ -52,7 +52,7 @@ static void write_rows(const struct run *run, FILE *out, const char *key, size_t
 	fputs("]", out);
 }
 
-static void write_run(const struct run *run, FILE *out)
+static void cmd_export_write_run(const struct run *run, FILE *out)
 {
 	SCOPED char *start = provenance_start(run);
 	json_t *command = json_command(run->command);
@@ -60,35 +60,36 @@ static void write_run(const struct run *run, FILE *out)
 	json_dumpf(command, out, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
 	json_decref(command);
 	fputs(",\n\"host\": ", out);
-	text(out, run->host);
+	cmd_export_text(out, run->host);
 	fputs(",\n\"cpu\": ", out);
-	text(out, run->cpu);
+	cmd_export_text(out, run->cpu);
 	fputs(",\n\"start\": ", out);
-	text(out, start);
+	cmd_export_text(out, start);
 	fprintf(out, ",\n\"start_ns\": %llu,\n\"end_ns\": %llu,\n\"complete\": %s",
-		ull(run->start_ns), ull(run->end_ns), run->complete ? "true" : "false");
+		cmd_export_ull(run->start_ns), cmd_export_ull(run->end_ns),
+		run->complete ? "true" : "false");
 }
 
-static json_t *brick_of(const struct run *run, size_t i)
+static json_t *cmd_export_brick_of(const struct run *run, size_t i)
 {
 	return json_pack("{so so}", "name", json_text(run->bricks[i].name), "category",
 		json_text(run->categories[run->bricks[i].category].name));
 }
 
-static json_t *work_of(const struct run_site *site, uint32_t flag, uint64_t value)
+static json_t *cmd_export_work_of(const struct run_site *site, uint32_t flag, uint64_t value)
 {
 	return site->flags & flag ? json_number(value) : json_null();
 }
 
-static json_t *site_of(const struct run *run, size_t i)
+static json_t *cmd_export_site_of(const struct run *run, size_t i)
 {
 	const struct run_site *site = &run->sites[i];
 	return json_pack("{si si so so so so so}", "brick", (int)site->brick, "layer",
 		(int)site->layer, "operation", json_text(site->operation), "label",
 		json_text(site->label), "elements",
-		work_of(site, BRICK_SITE_HAS_ELEMENTS, site->elements), "bytes",
-		work_of(site, BRICK_SITE_HAS_BYTES, site->bytes), "flops",
-		work_of(site, BRICK_SITE_HAS_FLOPS, site->flops));
+		cmd_export_work_of(site, BRICK_SITE_HAS_ELEMENTS, site->elements), "bytes",
+		cmd_export_work_of(site, BRICK_SITE_HAS_BYTES, site->bytes), "flops",
+		cmd_export_work_of(site, BRICK_SITE_HAS_FLOPS, site->flops));
 }
 
 static json_t *process_of(const struct run *run, size_t i)
@@ -106,8 +107,9 @@ static void write_samples(const struct run_lane *lane, FILE *out)
 	for (size_t i = 0; i < lane->sample_count; i++) {
 		const struct run_sample *s = &lane->samples[i];
 		separate(out, i);
-		fprintf(out, "[%llu,%llu,%u,%u,%u,%u,%u,%u]", ull(s->begin_ns), ull(s->end_ns),
-			s->site, s->wait_ns, s->inner_ns, s->depth, s->source, s->flags);
+		fprintf(out, "[%llu,%llu,%u,%u,%u,%u,%u,%u]", cmd_export_ull(s->begin_ns),
+			cmd_export_ull(s->end_ns), s->site, s->wait_ns, s->inner_ns, s->depth,
+			s->source, s->flags);
 		run_lane_passed(lane, i);
 	}
 	fputs("]", out);
@@ -123,17 +125,17 @@ static void write_lanes(const struct run *run, FILE *out)
 		separate(out, i);
 		fprintf(out, "{\"process\": %u, \"kind\": \"%s\", \"tid\": %llu, \"name\": ",
 			lane->process, lane->kind == BRICK_LANE_QUEUE ? "queue" : "thread",
-			ull(lane->tid));
-		text(out, lane->name);
+			cmd_export_ull(lane->tid));
+		cmd_export_text(out, lane->name);
 		fputs(", \"backend\": ", out);
-		text(out, lane->backend);
+		cmd_export_text(out, lane->backend);
 		write_samples(lane, out);
 		fputc('}', out);
 	}
 	fputs("]", out);
 }
 
-static json_t *step_of(const struct run_step *step, uint32_t number)
+static json_t *cmd_export_step_of(const struct run_step *step, uint32_t number)
 {
 	return json_pack("{so ss so so so so so}", "number",
 		number ? json_number(number) : json_null(), "phase",
@@ -143,7 +145,7 @@ static json_t *step_of(const struct run_step *step, uint32_t number)
 }
 
 /* Writes steps; those that --steps counts have numbers. -ENOMEM. */
-static int write_steps(const struct run *run, FILE *out)
+static int cmd_export_write_steps(const struct run *run, FILE *out)
 {
 	SCOPED_BY(step_index_fini) struct step_index index = {0};
 	SCOPED uint32_t *numbers = NULL;
@@ -152,7 +154,8 @@ static int write_steps(const struct run *run, FILE *out)
 		return -ENOMEM;
 	fputs(",\n\"steps\": [", out);
 	for (size_t i = 0; i < run->step_count; i++) {
-		json_auto_t *row = step_of(&run->steps[i], index.finished[i] ? numbers[i] : 0);
+		json_auto_t *row =
+			cmd_export_step_of(&run->steps[i], index.finished[i] ? numbers[i] : 0);
 		separate(out, i);
 		json_dumpf(row, out, JSON_ENSURE_ASCII);
 	}
@@ -160,32 +163,32 @@ static int write_steps(const struct run *run, FILE *out)
 	return 0;
 }
 
-static json_t *note_of(const struct run *run, size_t i)
+static json_t *cmd_export_note_of(const struct run *run, size_t i)
 {
 	const struct run_note *note = &run->notes[i];
 	return json_pack("{so so so}", "process", json_number(note->process), "key",
 		json_text(note->key), "value", json_text(note->value));
 }
 
-static json_t *hash_of(uint64_t hash)
+static json_t *cmd_export_hash_of(uint64_t hash)
 {
-	return json_sprintf("%016llx", ull(hash));
+	return json_sprintf("%016llx", cmd_export_ull(hash));
 }
 
-static json_t *kernel_of(const struct run *run, size_t i)
+static json_t *cmd_export_kernel_of(const struct run *run, size_t i)
 {
 	const struct run_kernel *kernel = &run->kernels[i];
 	return json_pack("{so so ss so so so so so}", "name", json_text(kernel->name), "backend",
 		json_text(kernel->backend), "kind", text_kernel_kind(kernel->kind), "grid",
 		json_sizes(kernel->grid), "block", json_sizes(kernel->block), "shared_bytes",
 		json_number(kernel->shared_bytes), "registers", json_number(kernel->registers),
-		"code", hash_of(kernel->code));
+		"code", cmd_export_hash_of(kernel->code));
 }
 
-static json_t *code_of(const struct run *run, size_t i)
+static json_t *cmd_export_code_of(const struct run *run, size_t i)
 {
 	const struct run_code *code = &run->codes[i];
-	return json_pack("{so so so so}", "hash", hash_of(code->hash), "name",
+	return json_pack("{so so so so}", "hash", cmd_export_hash_of(code->hash), "name",
 		json_text(code->name), "path", json_text(code->path), "source",
 		json_text(code->source));
 }
@@ -216,8 +219,8 @@ static void write_commands(const struct run *run, FILE *out)
 		separate(out, i);
 		fprintf(out, "[%u,%u,%u,%lld,%lld,%llu,%llu,%llu,%llu,", c->lane, c->sample,
 			c->kernel, or_minus(c->launch_lane), or_minus(c->launch_sample),
-			ull(c->launch_ns), ull(c->launch_end_ns), ull(c->queued_ns),
-			ull(c->submitted_ns));
+			cmd_export_ull(c->launch_ns), cmd_export_ull(c->launch_end_ns),
+			cmd_export_ull(c->queued_ns), cmd_export_ull(c->submitted_ns));
 		write_dependencies(run, c, out);
 		fputc(']', out);
 	}
@@ -238,22 +241,22 @@ static void write_commands(const struct run *run, FILE *out)
 static int export_json(const struct run *run, FILE *out)
 {
 	fputs("{\"schema\": \"brick/export/1\",\n", out);
-	write_run(run, out);
+	cmd_export_write_run(run, out);
 	write_rows(run, out, "processes", run->process_count, process_of);
-	write_rows(run, out, "bricks", run->brick_count, brick_of);
-	write_rows(run, out, "sites", run->site_count, site_of);
-	if (write_steps(run, out) < 0)
+	write_rows(run, out, "bricks", run->brick_count, cmd_export_brick_of);
+	write_rows(run, out, "sites", run->site_count, cmd_export_site_of);
+	if (cmd_export_write_steps(run, out) < 0)
 		return -ENOMEM;
-	write_rows(run, out, "notes", run->note_count, note_of);
+	write_rows(run, out, "notes", run->note_count, cmd_export_note_of);
 	write_lanes(run, out);
-	write_rows(run, out, "kernels", run->kernel_count, kernel_of);
+	write_rows(run, out, "kernels", run->kernel_count, cmd_export_kernel_of);
 	write_commands(run, out);
-	write_rows(run, out, "code", run->code_count, code_of);
+	write_rows(run, out, "code", run->code_count, cmd_export_code_of);
 	fputs("}\n", out);
 	return 0;
 }
 
-static int write_line(void *context, const json_t *request, uint32_t spans)
+static int cmd_export_write_line(void *context, const json_t *request, uint32_t spans)
 {
 	FILE *out = context;
 
@@ -276,7 +279,7 @@ static int export_otlp(const struct run *run, FILE *out)
 	if (rc == 0)
 		rc = otlp_init(&otlp, run, requests, &index);
 	if (rc == 0)
-		rc = otlp_spans(&otlp, NULL, write_line, out);
+		rc = otlp_spans(&otlp, NULL, cmd_export_write_line, out);
 	requests_destroy(requests);
 	step_index_fini(&index);
 	return rc;
@@ -315,7 +318,7 @@ STACKS(folded)
 STACKS(speedscope)
 STACKS(svg)
 
-static const struct format formats[] = {
+static const struct format cmd_export_formats[] = {
 	{"chrome", trace_chrome_write},
 	{"csv", trace_csv_write},
 	{"json", export_json},
@@ -326,7 +329,7 @@ static const struct format formats[] = {
 	{"otlp", export_otlp},
 };
 
-enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
+enum { FORMATS = sizeof(cmd_export_formats) / sizeof(cmd_export_formats[0]) };
 
 struct options {
 	struct selection selection;
@@ -334,18 +337,18 @@ struct options {
 	const char *output;
 };
 
-static void words_format(struct option_words *words)
+static void cmd_export_words_format(struct option_words *words)
 {
 	for (size_t i = 0; i < FORMATS; i++)
-		words_add(words, formats[i].name);
+		words_add(words, cmd_export_formats[i].name);
 }
 
 static void set_format(const struct option_use *use, const char *text)
 {
-	*(const struct format **)use->to = &formats[option_choice(use, text)];
+	*(const struct format **)use->to = &cmd_export_formats[option_choice(use, text)];
 }
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_export_option_table[] = {
 	{"format", "FORMAT",
 		"chrome: trace events for chrome://tracing, Perfetto and Speedscope; csv: one line "
 		"per sample; json: all that was recorded, for scripts (schema brick/export/1); "
@@ -353,7 +356,7 @@ static const struct cli_option option_table[] = {
 		"for flamegraph.pl; speedscope; svg: a picture; otlp: requests as spans, a line "
 		"for "
 		"each POST to /v1/traces",
-		set_format, AT(format), .words = words_format},
+		set_format, AT(format), .words = cmd_export_words_format},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"output", "OUT", "write to this file (default: standard output)", option_text, AT(output),
@@ -363,7 +366,7 @@ static const struct cli_option option_table[] = {
 
 static uint64_t passed_before;
 
-static uint64_t written(void)
+static uint64_t cmd_export_written(void)
 {
 	return run_samples_passed() - passed_before;
 }
@@ -372,13 +375,15 @@ static uint64_t written(void)
  * Each form goes through all samples once. Progress does not show in the middle of a terminal's
  * output.
  */
-static struct progress *start_progress(const struct run *run, const struct options *options)
+static struct progress *cmd_export_start_progress(
+	const struct run *run, const struct options *options)
 {
 	uint64_t total = 0;
 	for (size_t i = 0; i < run->lane_count; i++)
 		total += run->lanes[i].sample_count;
 	passed_before = run_samples_passed();
-	return options->output || !isatty(1) ? progress_start("export", written, total) : NULL;
+	return options->output || !isatty(1) ? progress_start("export", cmd_export_written, total)
+					     : NULL;
 }
 
 /* Requests are whole or not there, and a span has a time of day. */
@@ -407,7 +412,7 @@ static int run_export(int argc, char **argv)
 	if (selection_drop(run) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory to choose a part of it", run->path);
 	struct output *output = output_open(options.output, run->path);
-	struct progress *progress = start_progress(run, &options);
+	struct progress *progress = cmd_export_start_progress(run, &options);
 	int rc = options.format->write(run, output_stream(output));
 	progress_end(progress);
 	output_commit(output, rc);
@@ -423,5 +428,5 @@ const struct cli_command command_export = {
 	.about = "Convert a recording.",
 	.notes = "The recording itself is a Perfetto trace: https://ui.perfetto.dev opens it as it "
 		 "is.",
-	.options = option_table,
+	.options = cmd_export_option_table,
 };

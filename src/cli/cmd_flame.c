@@ -20,14 +20,14 @@ struct form {
 	const char *suffix; /* of the file where there is a terminal; NULL: lines for people, too */
 };
 
-static const struct form forms[] = {
+static const struct form cmd_flame_forms[] = {
 	{"svg", flame_svg, "svg"},
 	{"folded", flame_folded, NULL},
 	{"speedscope", flame_speedscope, "speedscope.json"},
 	{"pprof", flame_pprof, "pb"},
 };
 
-enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
+enum { FORMS = sizeof(cmd_flame_forms) / sizeof(cmd_flame_forms[0]) };
 
 struct options {
 	struct selection selection;
@@ -36,22 +36,22 @@ struct options {
 	bool layers, functions;
 };
 
-static void words_form(struct option_words *words)
+static void cmd_flame_words_form(struct option_words *words)
 {
 	for (size_t i = 0; i < FORMS; i++)
-		words_add(words, forms[i].name);
+		words_add(words, cmd_flame_forms[i].name);
 }
 
-static void set_form(const struct option_use *use, const char *text)
+static void cmd_flame_set_form(const struct option_use *use, const char *text)
 {
-	*(const struct form **)use->to = &forms[option_choice(use, text)];
+	*(const struct form **)use->to = &cmd_flame_forms[option_choice(use, text)];
 }
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_flame_option_table[] = {
 	{"format", "FORMAT",
 		"svg (default): a picture; folded: lines for flamegraph.pl; speedscope: for "
 		"https://speedscope.app; pprof: for 'pprof -http'",
-		set_form, AT(form), .words = words_form},
+		cmd_flame_set_form, AT(form), .words = cmd_flame_words_form},
 	{"layers", NULL, "with layers between phases and bricks", option_flag, AT(layers)},
 	{"functions", NULL,
 		"functions by their callers, of stacks that were sampled, instead of bricks",
@@ -97,7 +97,7 @@ static char *name_beside(const struct run *run, const char *suffix)
 
 static int run_flame(int argc, char **argv)
 {
-	struct options options = {.selection = SELECTION_INIT, .form = &forms[0]};
+	struct options options = {.selection = SELECTION_INIT, .form = &cmd_flame_forms[0]};
 	options_parse(&command_flame, &options, argc, argv);
 	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
 	selection_narrow(&options.selection, run);
@@ -109,7 +109,8 @@ static int run_flame(int argc, char **argv)
 	output_commit(output, options.form->write(stacks, output_stream(output)));
 	if (beside)
 		printf("%s: the flame graph%s\n", beside,
-			options.form == &forms[0] ? "; a browser shows it, a click zooms" : "");
+			options.form == &cmd_flame_forms[0] ? "; a browser shows it, a click zooms"
+							    : "");
 	call_tree_destroy(stacks);
 	return CLI_DONE;
 }
@@ -123,5 +124,5 @@ const struct cli_command command_flame = {
 	.about = "Draw a flame graph: what ran in what, by thread, phase and brick; or, of a "
 		 "recording without bricks, by thread and function. A frame is as wide as its "
 		 "time. Times are added up, so a recording can have any length.",
-	.options = option_table,
+	.options = cmd_flame_option_table,
 };

@@ -16,31 +16,31 @@
 enum { MANY_NODES = 5000 }; /* Graphviz takes minutes for more */
 
 /* The library's tree is for programs; people have `brick tree`. */
-static const char *const formats[] = {
+static const char *const cmd_graph_formats[] = {
 	[BRICK_GRAPH_DOT] = "dot",
 	[BRICK_GRAPH_JSON] = "json",
 	[BRICK_GRAPH_CSR] = "csr",
 	[BRICK_GRAPH_FOLDED] = "folded",
 };
 
-enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
+enum { FORMATS = sizeof(cmd_graph_formats) / sizeof(cmd_graph_formats[0]) };
 
 struct options {
 	int format;
 	const char *step, *output;
 };
 
-static void words_format(struct option_words *words)
+static void cmd_graph_words_format(struct option_words *words)
 {
-	words_add_all(words, formats, FORMATS);
+	words_add_all(words, cmd_graph_formats, FORMATS);
 }
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_graph_option_table[] = {
 	{"format", "FORMAT",
 		"dot for Graphviz (default), json: nodes and edges (schema brick/graph/1), csr: "
 		"compressed sparse rows as JSON arrays (schema brick/graph-csr/1), or folded: "
 		"stacks with their own times in ns, for flame graphs",
-		option_index, AT(format), .words = words_format},
+		option_index, AT(format), .words = cmd_graph_words_format},
 	{"step", "WHICH",
 		"of one step only: decode or prefill, the one that took the median time; slowest; "
 		"or a number, counted from 1 in the order in which they began",
@@ -50,7 +50,7 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
-static int write_stream(void *context, const char *data, size_t bytes)
+static int cmd_graph_write_stream(void *context, const char *data, size_t bytes)
 {
 	errno = 0;
 	if (fwrite(data, 1, bytes, context) == bytes)
@@ -58,7 +58,7 @@ static int write_stream(void *context, const char *data, size_t bytes)
 	return errno ? -errno : -EIO;
 }
 
-static struct brick_graph *make(const struct run *run, const struct options *options)
+static struct brick_graph *cmd_graph_make(const struct run *run, const struct options *options)
 {
 	SCOPED_BY(step_index_fini) struct step_index index;
 	struct brick_graph *graph;
@@ -83,8 +83,8 @@ static void write(struct brick_graph *graph, const char *path, const struct opti
 {
 	struct output *output = output_open(options->output, path);
 
-	output_commit(output,
-		brick_graph_write(graph, options->format, write_stream, output_stream(output)));
+	output_commit(output, brick_graph_write(graph, options->format, cmd_graph_write_stream,
+				      output_stream(output)));
 }
 
 static int run_graph(int argc, char **argv)
@@ -103,7 +103,7 @@ static int run_graph(int argc, char **argv)
 		return CLI_DONE;
 	}
 	SCOPED_TO(run_destroy) struct run *run = input_load_telling(operand);
-	struct brick_graph *graph = make(run, &options);
+	struct brick_graph *graph = cmd_graph_make(run, &options);
 	if (options.format == BRICK_GRAPH_DOT && brick_graph_node_count(graph) > MANY_NODES)
 		warn("%zu nodes: dot will take long; --step decode writes one step",
 			brick_graph_node_count(graph));
@@ -122,5 +122,5 @@ const struct cli_command command_graph = {
 		 "graph "
 		 "that a program saved as JSON.",
 	.notes = "A picture of one step: brick graph --step decode FILE | dot -Tsvg >step.svg",
-	.options = option_table,
+	.options = cmd_graph_option_table,
 };

@@ -56,12 +56,12 @@ static struct history_filter history_filter_of(const struct history_arguments *a
 
 enum { COLUMNS = 11, DEFAULT_LIMIT = 20, LABEL = 12 };
 
-static const struct table_column columns[COLUMNS] = {{"N", 0, 0}, {"RUN", 1, 0}, {"START", 1, 1},
-	{"KIND", 1, 3}, {"PREFILL", 0, 2}, {"DECODE", 0, 0}, {"WALL", 0, 3}, {"LABELS", 1, 1},
-	{"ENGINE", 1, 5}, {"MODEL", 1, 4}, {"COMMAND", TABLE_REST, 2}};
+static const struct table_column cmd_history_columns[COLUMNS] = {{"N", 0, 0}, {"RUN", 1, 0},
+	{"START", 1, 1}, {"KIND", 1, 3}, {"PREFILL", 0, 2}, {"DECODE", 0, 0}, {"WALL", 0, 3},
+	{"LABELS", 1, 1}, {"ENGINE", 1, 5}, {"MODEL", 1, 4}, {"COMMAND", TABLE_REST, 2}};
 
 /* Tokens per s; negative: not known. */
-static double rate_of(const struct history_run *run, const char *phase)
+static double cmd_history_rate_of(const struct history_run *run, const char *phase)
 {
 	const struct history_part *step = history_run_step(run, phase);
 
@@ -80,7 +80,7 @@ static char *labels_of(const struct history_run *run)
 	return text_safe(text);
 }
 
-static json_t *head_json(const struct history_run *run)
+static json_t *cmd_history_head_json(const struct history_run *run)
 {
 	json_t *json = json_object(), *labels = json_array();
 
@@ -92,8 +92,8 @@ static json_t *head_json(const struct history_run *run)
 	json_put(json, "ttft_ns", run->ttft_ns ? json_number(run->ttft_ns) : json_null());
 	json_put(json, "exit_code", json_integer(run->exit_code));
 	json_put(json, "value", json_rate(run->value));
-	json_put(json, "prefill_tokens_per_s", json_rate(rate_of(run, "prefill")));
-	json_put(json, "decode_tokens_per_s", json_rate(rate_of(run, "decode")));
+	json_put(json, "prefill_tokens_per_s", json_rate(cmd_history_rate_of(run, "prefill")));
+	json_put(json, "decode_tokens_per_s", json_rate(cmd_history_rate_of(run, "decode")));
 	for (size_t i = 0; i < run->labels.count; i++)
 		json_add(labels, json_text(run->labels.items[i]));
 	json_put(json, "labels", labels);
@@ -110,7 +110,7 @@ struct programs {
 	ARRAY(struct program) list;
 };
 
-static bool is_of(const struct program *program, const char *command)
+static bool cmd_history_is_of(const struct program *program, const char *command)
 {
 	size_t length = strcspn(program->command, " ");
 
@@ -118,7 +118,7 @@ static bool is_of(const struct program *program, const char *command)
 }
 
 /* To a word's begin, or a file's in its folder. */
-static void shorten(struct program *c, const char *other)
+static void cmd_history_shorten(struct program *c, const char *other)
 {
 	const char *one = c->command;
 	size_t length = strlen(one), with = strlen(other), same = 0, words = 0;
@@ -140,7 +140,7 @@ static void shorten(struct program *c, const char *other)
 static struct program *program_of(const struct programs *programs, const char *command)
 {
 	for (size_t i = 0; i < programs->list.count; i++)
-		if (is_of(&programs->list.items[i], command))
+		if (cmd_history_is_of(&programs->list.items[i], command))
 			return &programs->list.items[i];
 	return NULL;
 }
@@ -152,7 +152,7 @@ static void find_programs(struct programs *programs, const struct history_runs *
 		struct program *known = program_of(programs, command);
 		size_t length = strlen(command);
 		if (known)
-			shorten(known, command);
+			cmd_history_shorten(known, command);
 		else
 			xcheck(array_push(&programs->list,
 				((struct program){command, length, length, false})));
@@ -175,7 +175,7 @@ static char *option_before(const char *command, size_t begin)
 		       : xstrdup("");
 }
 
-static void add_row(struct table *table, size_t place, const struct history_run *run,
+static void cmd_history_add_row(struct table *table, size_t place, const struct history_run *run,
 	const struct program *program)
 {
 	SCOPED char *labels = labels_of(run), *date = trend_date(run->start_ns);
@@ -189,8 +189,8 @@ static void add_row(struct table *table, size_t place, const struct history_run 
 	table_format(table, "%.8s", run->id);
 	table_cell(table, date);
 	table_cell(table, run->kind);
-	table_number(table, rate_of(run, "prefill"));
-	table_number(table, rate_of(run, "decode"));
+	table_number(table, cmd_history_rate_of(run, "prefill"));
+	table_number(table, cmd_history_rate_of(run, "decode"));
 	table_time(table, run->wall_ns ? run->wall_ns : ANALYSIS_UNKNOWN);
 	table_cell(table, labels);
 	table_cell(table, run->engine);
@@ -204,7 +204,7 @@ static void list_json(const struct history_runs *runs)
 	json_t *root = json_object(), *array = json_array();
 
 	for (size_t i = 0; i < runs->list.count; i++)
-		json_add(array, head_json(&runs->list.items[i]));
+		json_add(array, cmd_history_head_json(&runs->list.items[i]));
 	json_put(root, "schema", json_text("brick/history/1"));
 	json_put(root, "runs", array);
 	json_print(root, stdout);
@@ -213,14 +213,14 @@ static void list_json(const struct history_runs *runs)
 static void list_text(const struct history_runs *runs, bool is_cut)
 {
 	struct programs programs = {0};
-	SCOPED_TO(table_destroy) struct table *table = table_create(columns, COLUMNS);
+	SCOPED_TO(table_destroy) struct table *table = table_create(cmd_history_columns, COLUMNS);
 	struct terminal terminal;
 
 	terminal_init(&terminal, stdout);
 	find_programs(&programs, runs);
 	for (size_t i = 0; i < runs->list.count; i++) {
 		const struct history_run *run = &runs->list.items[i];
-		add_row(table, i + 1, run, program_of(&programs, run->command));
+		cmd_history_add_row(table, i + 1, run, program_of(&programs, run->command));
 	}
 	array_fini(&programs.list);
 	table_hide_empty(table);
@@ -249,7 +249,7 @@ static int history_list(const struct history_arguments *a)
 
 /* Show. */
 
-static json_t *part_json(const struct history_part *p)
+static json_t *cmd_history_part_json(const struct history_part *p)
 {
 	json_t *json = json_object();
 	uint64_t p99 = history_histogram_percentile(&p->histogram, 99);
@@ -265,7 +265,7 @@ static json_t *part_json(const struct history_part *p)
 
 static void show_json(const struct history_run *run)
 {
-	json_t *root = head_json(run), *facts = json_array(), *parts = json_array();
+	json_t *root = cmd_history_head_json(run), *facts = json_array(), *parts = json_array();
 
 	for (size_t i = 0; i < run->facts.count; i++) {
 		json_t *pair = json_array();
@@ -274,7 +274,7 @@ static void show_json(const struct history_run *run)
 		json_add(facts, pair);
 	}
 	for (size_t i = 0; i < run->parts.count; i++)
-		json_add(parts, part_json(&run->parts.items[i]));
+		json_add(parts, cmd_history_part_json(&run->parts.items[i]));
 	json_put(root, "schema", json_text("brick/history-run/1"));
 	json_put(root, "facts", facts);
 	json_put(root, "parts", parts);
@@ -378,7 +378,7 @@ struct choice {
 	ARRAY(struct trend_workload) left_out;
 };
 
-static int take_workload(void *context, const struct history_workload *w)
+static int cmd_history_take_workload(void *context, const struct history_workload *w)
 {
 	struct choice *choice = context;
 	const struct trend_workload copy = {
@@ -406,13 +406,14 @@ static void choice_fini(struct choice *choice)
 }
 
 /* Machines are compared with each other: then only another workload is left out. */
-static void choose(struct choice *choice, struct history_store *store,
+static void cmd_history_choose(struct choice *choice, struct history_store *store,
 	struct history_filter *filter, bool any_machine)
 {
 	size_t kept = 0;
 
 	filter->kind = filter->kind ? filter->kind : HISTORY_TIMED;
-	history_runs_check(store, history_store_workloads(store, filter, take_workload, choice));
+	history_runs_check(
+		store, history_store_workloads(store, filter, cmd_history_take_workload, choice));
 	struct trend_workload *chosen = &choice->chosen, *list = choice->left_out.items;
 	filter->workload = chosen->workload;
 	if (!any_machine) {
@@ -429,7 +430,7 @@ static void choose(struct choice *choice, struct history_store *store,
 
 /* Plot. */
 
-static int take_point(void *context, const struct history_point *point)
+static int cmd_history_take_point(void *context, const struct history_point *point)
 {
 	struct trend *t = context;
 	const struct trend_run run = {xstrdup(point->id), xstrdup(point->engine),
@@ -439,7 +440,7 @@ static int take_point(void *context, const struct history_point *point)
 }
 
 /* The part of a token that the options name; the caller frees its name. */
-static struct history_part part_of(const struct history_arguments *a)
+static struct history_part cmd_history_part_of(const struct history_arguments *a)
 {
 	struct history_part part = {.phase = (char *)step_phase_name(a->phase)};
 
@@ -475,7 +476,7 @@ static void die_without(struct history_store *store, struct history_filter filte
 		near ? near : "", near ? "'?" : "");
 }
 
-static void write_file(const struct trend *t, const char *path,
+static void cmd_history_write_file(const struct trend *t, const char *path,
 	void (*write)(const struct trend *trend, FILE *out))
 {
 	struct output *output = output_open(path, NULL);
@@ -492,9 +493,9 @@ static void show_trend(const struct history_arguments *a, struct trend *t)
 		die(CLI_SYSTEM, "not enough memory");
 	t->change_count = (size_t)changes;
 	if (a->svg)
-		write_file(t, a->svg, trend_svg);
+		cmd_history_write_file(t, a->svg, trend_svg);
 	if (a->html)
-		write_file(t, a->html, trend_page);
+		cmd_history_write_file(t, a->html, trend_page);
 	if (!a->svg && !a->html)
 		(a->json ? trend_json : trend_text)(t, stdout);
 }
@@ -504,18 +505,18 @@ static int history_plot(const struct history_arguments *a)
 	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(a->db, false);
 	struct history_filter filter = history_filter_of(a);
-	struct history_part part = part_of(a);
+	struct history_part part = cmd_history_part_of(a);
 	SCOPED_BY(choice_fini) struct choice choice = {0};
 	SCOPED char *what = *part.name ? xasprintf("%s, %s", part.name, part.phase)
 				       : xasprintf("%s, whole token", part.phase);
 	struct trend trend = {.what = what};
 
 	struct progress *progress = progress_start("history", NULL, 0);
-	choose(&choice, store, &filter, false);
+	cmd_history_choose(&choice, store, &filter, false);
 	trend.workload = &choice.chosen;
 	trend.left_out = choice.left_out.items;
 	trend.left_out_count = choice.left_out.count;
-	int rc = history_store_points(store, &filter, &part, take_point, &trend);
+	int rc = history_store_points(store, &filter, &part, cmd_history_take_point, &trend);
 	progress_end(progress);
 	history_runs_check(store, rc);
 	if (!trend.ns.count)
@@ -559,7 +560,7 @@ struct hosts {
 	double median_ns;
 };
 
-static int take_group(void *context, const struct history_group *g)
+static int cmd_history_take_group(void *context, const struct history_group *g)
 {
 	struct hosts *h = context;
 	const struct history_part *p = g->part;
@@ -608,7 +609,7 @@ static int compare_groups(const void *a, const void *b)
 	return ORDER(b_ns, a_ns) ?: strcmp(x->name, y->name);
 }
 
-static void compute(struct hosts *h)
+static void cmd_history_compute(struct hosts *h)
 {
 	SCOPED double *scratch = xcalloc(h->groups.count + h->cells.count + 1, sizeof(*scratch));
 	size_t known = 0;
@@ -700,14 +701,14 @@ static int history_hosts(const struct history_arguments *a)
 	struct hosts h = {0};
 
 	struct progress *progress = progress_start("history", NULL, 0);
-	choose(&h.choice, store, &filter, !a->by_engine);
-	int rc = history_store_groups(
-		store, &filter, a->by_engine, step_phase_name(a->phase), take_group, &h);
+	cmd_history_choose(&h.choice, store, &filter, !a->by_engine);
+	int rc = history_store_groups(store, &filter, a->by_engine, step_phase_name(a->phase),
+		cmd_history_take_group, &h);
 	progress_end(progress);
 	history_runs_check(store, rc);
 	if (!h.groups.count)
 		die(CLI_INPUT, "history: no run has %s steps", step_phase_name(a->phase));
-	compute(&h);
+	cmd_history_compute(&h);
 	(a->json ? hosts_json : hosts_text)(&h, a->by_engine);
 	for (size_t i = 0; i < h.groups.count; i++)
 		free(h.groups.items[i].name);
@@ -760,10 +761,10 @@ static int history_import(const struct history_arguments *a)
 }
 /* The command. */
 
-static WORDS(words_by, "host", "engine");
+static WORDS(cmd_history_words_by, "host", "engine");
 static WORDS(words_kind, "recorded", "plain", "imported", "floor");
 
-static void set_by(const struct option_use *use, const char *text)
+static void cmd_history_set_by(const struct option_use *use, const char *text)
 {
 	*(bool *)use->to = option_choice(use, text) == 1;
 }
@@ -776,7 +777,7 @@ static void set_kind(const struct option_use *use, const char *text)
 
 #define OF(member) .at = offsetof(struct history_arguments, member)
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_history_option_table[] = {
 	{"db", "WHERE",
 		"a file of SQLite, or clickhouse+http://HOST:8123/DATABASE (default: BRICK_DB, "
 		"else a file in the user's data directory)",
@@ -801,15 +802,15 @@ static const struct cli_option option_table[] = {
 		OF(brick)},
 	{"layer", "N", "plot: that layer", option_text, OF(layer)},
 	{"kernel", "NAME", "plot: that kernel of a device", option_text, OF(kernel)},
-	{"by", "WHAT", "hosts: host (default), or engine: its version", set_by, OF(by_engine),
-		.words = words_by},
+	{"by", "WHAT", "hosts: host (default), or engine: its version", cmd_history_set_by,
+		OF(by_engine), .words = cmd_history_words_by},
 	{"svg", "OUT", "plot: a picture", option_text, OF(svg)},
 	{"html", "OUT", "plot: a page", option_text, OF(html)},
 	{"json", NULL, "as JSON", option_flag, OF(json)},
 	OPTION_HELP,
 };
 
-static int change(const struct history_arguments *a, const char *label)
+static int cmd_history_change(const struct history_arguments *a, const char *label)
 {
 	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(a->db, false);
@@ -825,12 +826,12 @@ static int change(const struct history_arguments *a, const char *label)
 	return CLI_DONE;
 }
 
-static int label(const struct history_arguments *a)
+static int cmd_history_label(const struct history_arguments *a)
 {
-	return change(a, a->operands[1]);
+	return cmd_history_change(a, a->operands[1]);
 }
 
-static int expire(const struct history_arguments *a)
+static int cmd_history_expire(const struct history_arguments *a)
 {
 	const uint64_t day_ns = 24ull * 3600 * 1000000000, now = real_ns();
 	SCOPED_TO(history_store_close)
@@ -847,10 +848,10 @@ static int remove_runs(const struct history_arguments *a)
 {
 	if (!a->operand_count == !a->older_than)
 		die_usage("history", "rm takes a run, @3, or --older-than DAYS");
-	return a->older_than ? expire(a) : change(a, NULL);
+	return a->older_than ? cmd_history_expire(a) : cmd_history_change(a, NULL);
 }
 
-static int add(const struct history_arguments *a)
+static int cmd_history_add(const struct history_arguments *a)
 {
 	SCOPED_TO(history_store_close) struct history_store *store = history_runs_open(a->db, true);
 	int code = CLI_DONE;
@@ -873,9 +874,9 @@ static int add(const struct history_arguments *a)
 	return code;
 }
 
-static int push(const struct history_arguments *a)
+static int cmd_history_push(const struct history_arguments *a)
 {
-	return add(a); /* without recordings: only what waits to be sent */
+	return cmd_history_add(a); /* without recordings: only what waits to be sent */
 }
 
 static const struct question {
@@ -886,13 +887,13 @@ static const struct question {
 } questions[] = {
 	{"list", history_list, 0, 0, "nothing"},
 	{"show", history_show, 1, 1, "a run: @last, @3, @NAME"},
-	{"label", label, 2, 2, "a run and its label: @last main"},
+	{"label", cmd_history_label, 2, 2, "a run and its label: @last main"},
 	{"rm", remove_runs, 0, 1, "a run: @3"},
-	{"add", add, 1, SIZE_MAX, "recordings"},
+	{"add", cmd_history_add, 1, SIZE_MAX, "recordings"},
 	{"plot", history_plot, 0, 0, "nothing; --brick NAME chooses"},
 	{"hosts", history_hosts, 0, 0, "nothing"},
 	{"import", history_import, 1, SIZE_MAX, "files of llama-bench -o sql or jsonl"},
-	{"push", push, 0, 0, "nothing"},
+	{"push", cmd_history_push, 0, 0, "nothing"},
 };
 
 enum { QUESTIONS = sizeof(questions) / sizeof(*questions) };
@@ -938,6 +939,6 @@ const struct cli_command command_history = {
 	.about = "What every recorded run took, by phase, brick and layer, is kept in a database: "
 		 "for baselines, for trends, over machines. A run is named @last, @3 (the third "
 		 "newest), @NAME (all with that label) or @1a2b (its id).",
-	.options = option_table,
+	.options = cmd_history_option_table,
 	.operands = words_operands,
 };

@@ -17,13 +17,13 @@ struct options {
 	const char *output;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_import_option_table[] = {
 	{"output", "OUT", "write the recording to this file (default: run.pftrace)", option_text,
 		AT(output), .letter = 'o'},
 	OPTION_HELP,
 };
 
-static void write_recording(struct imported *im, const char *from, const char *to)
+static void cmd_import_write_recording(struct imported *im, const char *from, const char *to)
 {
 	struct trace_writer_options options = {.path = to, .compress = 1};
 	char why[512];
@@ -38,13 +38,13 @@ static void write_recording(struct imported *im, const char *from, const char *t
 		die(CLI_SYSTEM, "%s: %s", to, brick_strerror(rc));
 }
 
-static bool is_same_file(const char *one, const char *other)
+static bool cmd_import_is_same_file(const char *one, const char *other)
 {
 	struct stat a, b;
 	return !stat(one, &a) && !stat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static void tell(const struct imported *im, const char *from, const char *to)
+static void cmd_import_tell(const struct imported *im, const char *from, const char *to)
 {
 	fprintf(stderr, "brick: %s: %llu event%s of %s on %u thread%s and %u queue%s, in %s\n",
 		from, (unsigned long long)im->slices, plural_s(im->slices), im->tool, im->threads,
@@ -72,15 +72,15 @@ static int run_import(int argc, char **argv)
 	const char *path = argv[optind];
 	SCOPED struct imported *im = xcalloc(1, sizeof(*im));
 	struct import_error why;
-	if (is_same_file(path, options.output))
+	if (cmd_import_is_same_file(path, options.output))
 		die_usage("import", "%s would be replaced by its recording", path);
 	if (imported_init(im))
 		die(CLI_SYSTEM, "not enough memory");
 	int rc = import_read(im, path, &why);
 	if (rc < 0)
 		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", path, why.text);
-	write_recording(im, path, options.output);
-	tell(im, path, options.output);
+	cmd_import_write_recording(im, path, options.output);
+	cmd_import_tell(im, path, options.output);
 	imported_fini(im);
 	return CLI_DONE;
 }
@@ -93,5 +93,5 @@ const struct cli_command command_import = {
 	.about = "Make a recording of a file by another tool: trace events as JSON (Chrome, "
 		 "PyTorch's Kineto, ONNX Runtime's profiler, brick export), or what Nsight Systems "
 		 "exports as SQLite.",
-	.options = option_table,
+	.options = cmd_import_option_table,
 };

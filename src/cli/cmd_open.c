@@ -168,7 +168,7 @@ struct options {
 	bool perfetto;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_open_option_table[] = {
 	{"perfetto", NULL,
 		"in https://ui.perfetto.dev; the recording goes from this machine to the browser "
 		"on it, and nowhere else",
@@ -178,7 +178,7 @@ static const struct cli_option option_table[] = {
 };
 
 /* $BROWSER, else what the desktop takes. Says where it is if nothing can show it. */
-static void show(const char *url)
+static void cmd_open_show(const char *url)
 {
 	const char *browser = getenv("BROWSER");
 	char *argv[] = {(char *)(browser && *browser ? browser : "xdg-open"), (char *)url, NULL};
@@ -208,7 +208,7 @@ static void open_page(const struct options *options, const char *path)
 	output_page(run, page);
 	run_destroy(run);
 	SCOPED char *url = xasprintf("file://%s", page);
-	show(url);
+	cmd_open_show(url);
 }
 
 static void open_perfetto(const char *path)
@@ -222,7 +222,7 @@ static void open_perfetto(const char *path)
 		die(CLI_INPUT, "%s: %s", path, strerror(-error));
 	SCOPED char *url = xasprintf(
 		"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:%d/recording", OPEN_ONCE_PORT);
-	show(url);
+	cmd_open_show(url);
 	error = open_once_serve(once);
 	if (error < 0)
 		die(CLI_SYSTEM, "open: the browser did not take the recording: %s",
@@ -254,5 +254,5 @@ const struct cli_command command_open = {
 		 "stays in a temporary directory, or in Perfetto. The browser is $BROWSER, else "
 		 "what xdg-open takes.",
 	.flags = CLI_READS,
-	.options = option_table,
+	.options = cmd_open_option_table,
 };

@@ -22,7 +22,7 @@ struct options {
 	bool all, json;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_path_option_table[] = {
 	{"step", "WHICH",
 		"of one step only, with the longest parts of its path: decode or prefill, the one "
 		"that took the median time; slowest; or a number, counted from 1",
@@ -37,7 +37,7 @@ static const struct cli_option option_table[] = {
 };
 
 /* RUN_NONE: all of them. */
-static uint32_t choose_step(
+static uint32_t cmd_path_choose_step(
 	const struct options *options, const struct run *run, const struct step_index *index)
 {
 	if (options->step)
@@ -70,7 +70,7 @@ static int run_path(int argc, char **argv)
 	selection_narrow(&options.selection, run);
 	if (step_index_init(&index, run) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
-	uint32_t step = choose_step(&options, run, &index);
+	uint32_t step = cmd_path_choose_step(&options, run, &index);
 	int rc = path_create(&path, run, &index, step);
 	if (rc == BRICK_ENOTRECORDED)
 		die(CLI_INPUT, "%s: %s", run->path,
@@ -97,5 +97,5 @@ const struct cli_command command_path = {
 		 "a brick took 10 % less time, or none. FILE may also be a graph that a program "
 		 "saved as "
 		 "JSON.",
-	.options = option_table,
+	.options = cmd_path_option_table,
 };

@@ -116,7 +116,7 @@ static void set_ring(const struct option_use *use, const char *text)
 	add_variable(use->to, "BRICK_RING_RECORDS", value);
 }
 
-static void set_interval(const struct option_use *use, const char *text)
+static void cmd_record_set_interval(const struct option_use *use, const char *text)
 {
 	struct record_arguments *a = use->to;
 	unsigned long ms;
@@ -224,7 +224,7 @@ static void set_0(const struct option_use *use, const char *text)
 
 #define OF(member) offsetof(struct record_arguments, member)
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_record_option_table[] = {
 	{"output", "FILE",
 		"the recording (default: run.pftrace); the one before is kept as FILE.old",
 		option_text, .at = OF(options.output), .letter = 'o'},
@@ -259,8 +259,8 @@ static const struct cli_option option_table[] = {
 		set_plain_steps, .at = 0},
 	{"ring", "N", "records that a thread can be ahead of the recorder (default: 262144)",
 		set_ring, .low = 1, .high = MAX_RING_RECORDS},
-	{"interval", "MS", "drain at least this often (default: 1000)", set_interval, .low = 1,
-		.high = MAX_INTERVAL_MS},
+	{"interval", "MS", "drain at least this often (default: 1000)", cmd_record_set_interval,
+		.low = 1, .high = MAX_INTERVAL_MS},
 	{"no-compress", NULL, "write plain packets", set_0, .at = OF(options.compress)},
 	{"keep-going", NULL, "run CMD even where it cannot be recorded", set_1,
 		.at = OF(options.keep_going)},
@@ -478,7 +478,8 @@ static void tell_switch(char *const *command)
 			}
 }
 
-static void print_nothing(const struct record_arguments *a, const struct recorder_result *r)
+static void cmd_record_print_nothing(
+	const struct record_arguments *a, const struct recorder_result *r)
 {
 	const char *why = inject_obstacle_text(r->obstacle);
 	const char *advice = inject_obstacle_advice(r->obstacle);
@@ -521,7 +522,7 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 }
 
 /* The text for an error found before a program starts: the reason, else the error's own text. */
-static const char *refusal_text(int error, bool is_gone)
+static const char *cmd_record_refusal_text(int error, bool is_gone)
 {
 	switch (error) {
 	case -ENOEXEC:
@@ -550,7 +551,7 @@ static const char *refusal_text(int error, bool is_gone)
 	}
 }
 
-static void print_losses(const struct recorder_result *r)
+static void cmd_record_print_losses(const struct recorder_result *r)
 {
 	char count[UNITS_BYTES];
 
@@ -568,12 +569,14 @@ static void print_losses(const struct recorder_result *r)
 		warn("%llu %s could not record: %s (process %u): %s; what it did is missing",
 			(unsigned long long)r->refused_processes,
 			plural(r->refused_processes, "process", "processes"), r->refused_name,
-			r->refused_pid, refusal_text(r->refused_error, r->is_directory_gone));
+			r->refused_pid,
+			cmd_record_refusal_text(r->refused_error, r->is_directory_gone));
 	else if (r->refused_processes)
 		warn("%llu %s could not record: %s (process %u): %s; %s %s lost",
 			(unsigned long long)r->refused_processes,
 			plural(r->refused_processes, "process", "processes"), r->refused_name,
-			r->refused_pid, refusal_text(r->refused_error, r->is_directory_gone),
+			r->refused_pid,
+			cmd_record_refusal_text(r->refused_error, r->is_directory_gone),
 			units_count(count, r->refused_records),
 			plural(r->refused_records, "record is", "records are"));
 	else if (r->refused_records)
@@ -678,12 +681,12 @@ static void record_summary(const struct record_arguments *a, const struct record
 	if (!print_attached(r->notes) && !r->samples &&
 		(!r->refused_processes || *inject_obstacle_text(r->obstacle) ||
 			empties_environment(a->options.command)))
-		print_nothing(a, r);
+		cmd_record_print_nothing(a, r);
 	print_limits(r->notes);
 	print_refused(r);
 	print_embedded(a->options.output, r->notes);
 	print_missing_captures(a, r);
-	print_losses(r);
+	cmd_record_print_losses(r);
 	print_off_cpu(&r->off_cpu);
 	print_stacks(a, r);
 	warn("%s recorded; to see it: brick report %s", units_bytes(bytes, r->bytes),
@@ -759,7 +762,7 @@ static char *notes(void)
 	return all;
 }
 
-static char *about(void)
+static char *cmd_record_about(void)
 {
 	char kinds[INJECT_KINDS_BYTES];
 	return xasprintf("Run CMD, record it and its children, and return its exit code (128 + "
@@ -769,13 +772,13 @@ static char *about(void)
 		inject_kinds(kinds));
 }
 
-static int run(int argc, char **argv)
+static int cmd_record_run(int argc, char **argv)
 {
 	SCOPED_BY(record_arguments_fini) struct record_arguments arguments;
 	struct recorder_result result;
 
 	struct cli_command command = command_record;
-	command.about = about();
+	command.about = cmd_record_about();
 	command.notes = notes();
 	record_parse(&arguments, &command, argc, argv);
 	warn_of_splits(&arguments);
@@ -794,9 +797,9 @@ static int run(int argc, char **argv)
 const struct cli_command command_record = {
 	.name = "record",
 	.summary = "run a program and record it",
-	.run = run,
+	.run = cmd_record_run,
 	.flags = CLI_RUNS,
 	.usage = "[OPTIONS] [--] CMD [ARGS...]",
 	.about = "Run a program and record it.",
-	.options = option_table,
+	.options = cmd_record_option_table,
 };

@@ -30,7 +30,7 @@ struct options {
 	const char *budget;
 };
 
-static void words_by(struct option_words *words)
+static void cmd_report_words_by(struct option_words *words)
 {
 	for (int i = 0; i < SUMMARY_BY_COUNT; i++)
 		words_add(words, summary_by_name(i));
@@ -45,7 +45,7 @@ static void words_fields(struct option_words *words)
 	}
 }
 
-static void set_by(const struct option_use *use, const char *text)
+static void cmd_report_set_by(const struct option_use *use, const char *text)
 {
 	*(enum summary_by *)use->to = option_choice(use, text);
 }
@@ -80,11 +80,11 @@ static void set_columns(const struct option_use *use, const char *text)
 		die_column("--columns", wrong);
 }
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_report_option_table[] = {
 	{"by", "WHAT",
 		"rows by brick (default), category, layer, phase, step, model or thread; or, of "
 		"devices, by kernel or queue; or by function, of stacks that were sampled",
-		set_by, AT(by), .words = words_by},
+		cmd_report_set_by, AT(by), .words = cmd_report_words_by},
 	{"phase", "WHAT",
 		"only what ran in steps of this phase, prefill or decode; or all together "
 		"(default: a table for each phase)",
@@ -135,7 +135,7 @@ static void check_functions(const struct options *options)
 				    "--columns, --trust, --verbose and --budget");
 }
 
-static void check(const struct options *options)
+static void cmd_report_check(const struct options *options)
 {
 	if (options->json + options->csv + options->trust + options->whole > 1)
 		die_usage("report",
@@ -157,7 +157,7 @@ static void arrange(struct report *report, const struct options *options)
 		report->shown = options->top;
 }
 
-static void compute(
+static void cmd_report_compute(
 	struct report_apart *apart, const struct run *run, const struct options *options)
 {
 	if (report_apart_measure(apart, run, options->by, options->phase) < 0)
@@ -202,7 +202,7 @@ static void print_functions(struct run *run, const struct options *options)
 	}
 }
 
-static void print(const struct report *report, const struct options *options)
+static void cmd_report_print(const struct report *report, const struct options *options)
 {
 	if (options->json) {
 		json_print(report_to_json(report), stdout);
@@ -226,7 +226,7 @@ static int run_report(int argc, char **argv)
 	struct options options = {
 		.by = SUMMARY_BY_BRICK, .phase = REPORT_PHASES_APART, .selection = SELECTION_INIT};
 	options_parse(&command_report, &options, argc, argv);
-	check(&options);
+	cmd_report_check(&options);
 	const char *operand = input_operand(argc, argv);
 	SCOPED char *kept = is_history_reference(operand) ? history_runs_recording(operand) : NULL;
 	SCOPED_TO(run_destroy) struct run *run = input_load(kept ? kept : operand);
@@ -245,12 +245,12 @@ static int run_report(int argc, char **argv)
 	struct report_budget budget = {0};
 	if (options.budget)
 		input_budget(&budget, options.budget);
-	compute(&apart, run, &options);
+	cmd_report_compute(&apart, run, &options);
 	if (options.budget) {
 		input_budget_judge(&budget, run);
 		apart.all.budget = &budget;
 	}
-	print(&apart.all, &options);
+	cmd_report_print(&apart.all, &options);
 	int code = budget.failed ? CLI_GATE : CLI_DONE;
 	report_budget_close(&budget);
 	return code;
@@ -265,5 +265,5 @@ const struct cli_command command_report = {
 	.about =
 		"Say where the time of a recording went: steps, bricks, categories, and what is in "
 		"none of them; what recording cost, and what was lost.",
-	.options = option_table,
+	.options = cmd_report_option_table,
 };

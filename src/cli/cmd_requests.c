@@ -17,7 +17,7 @@ struct options {
 	bool json, csv;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_requests_option_table[] = {
 	{"slowest", "N", "the N requests whose first token took longest, and the N longest gaps",
 		option_number, AT(slowest), .low = 1, .high = UINT32_MAX},
 	{"json", NULL, "all of it as JSON (schema brick/requests/1)", option_flag, AT(json)},
@@ -86,5 +86,5 @@ const struct cli_command command_requests = {
 		 "evaluated again; and, as a model, what prompts cost those who wait for tokens. "
 		 "Where drafts were checked: how many held, what they cost, and which length "
 		 "would have been best.",
-	.options = option_table,
+	.options = cmd_requests_option_table,
 };

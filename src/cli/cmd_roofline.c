@@ -24,7 +24,7 @@ struct options {
 	bool json;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_roofline_option_table[] = {
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"ceilings", "FILE", "from 'brick ceilings --json', instead of those kept for the machine",
@@ -103,5 +103,5 @@ const struct cli_command command_roofline = {
 		 "what the machine can do. FLOPs and bytes are computed from shapes and types, "
 		 "times are measured.",
 	.notes = "Needs 'brick ceilings' to have been run once on that machine.",
-	.options = option_table,
+	.options = cmd_roofline_option_table,
 };

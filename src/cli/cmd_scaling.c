@@ -15,7 +15,7 @@ struct options {
 	bool json;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_scaling_option_table[] = {
 	{"json", NULL, "all of it as JSON (schema brick/scaling/2)", option_flag, AT(json)},
 	OPTION_HELP,
 };
@@ -56,5 +56,5 @@ const struct cli_command command_scaling = {
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Say how the time of each brick grows with the context, from the recording's own "
 		 "steps that decode, and with the tokens in a step.",
-	.options = option_table,
+	.options = cmd_scaling_option_table,
 };

@@ -245,7 +245,7 @@ static void run_readings(unsigned count)
 }
 
 /* A session that only counts. */
-static int start(struct selftest_result *r)
+static int cmd_selftest_start(struct selftest_result *r)
 {
 	int error = brick_session_start(NULL);
 
@@ -267,7 +267,7 @@ static void span_cost(struct selftest_result *r)
 {
 	double readings = selftest_cost_ns(run_readings, PAIRS, ROUNDS);
 
-	if (!start(r))
+	if (!cmd_selftest_start(r))
 		return;
 	double pair = selftest_cost_ns(run_pairs, PAIRS, ROUNDS);
 	brick_session_stop();
@@ -292,7 +292,7 @@ static void lookup_is_constant(struct selftest_result *r)
 		int id = brick_register(name, BRICK_CATEGORY_OTHER);
 		last = id > last ? id : last;
 	}
-	if (last < 0 || !start(r))
+	if (last < 0 || !cmd_selftest_start(r))
 		return;
 	for (int i = 0; i < ROUNDS; i++) {
 		brick_used = BRICK_RMS_NORM;
@@ -348,7 +348,7 @@ static void no_page_faults(struct selftest_result *r)
 		8, "page faults", "200000 pairs, 6.4 MB of records");
 }
 
-static void *work(void *unused)
+static void *cmd_selftest_work(void *unused)
 {
 	for (unsigned i = 0; i < PAIRS; i++)
 		brick_end_elements(brick_begin(BRICK_ACTIVATION), 3);
@@ -361,9 +361,10 @@ static void threads_merge(struct selftest_result *r)
 	struct brick_stats stats = BRICK_STATS_INIT;
 	int started = 0;
 
-	if (!start(r))
+	if (!cmd_selftest_start(r))
 		return;
-	while (started < THREADS && !pthread_create(&threads[started], NULL, work, NULL))
+	while (started < THREADS &&
+		!pthread_create(&threads[started], NULL, cmd_selftest_work, NULL))
 		started++;
 	for (int i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
@@ -380,7 +381,7 @@ static void threads_merge(struct selftest_result *r)
 }
 
 /* A ring that nobody empties: records without room are counted as dropped, and in statistics. */
-static void ledger(struct selftest_result *r)
+static void cmd_selftest_ledger(struct selftest_result *r)
 {
 	char directory[] = "/tmp/brick-selftest-XXXXXX";
 	struct brick_stats stats = BRICK_STATS_INIT;
@@ -449,7 +450,7 @@ static void run_step(int step)
 }
 
 /* The engine's recording; NULL: the result says why. */
-static struct run *record(struct selftest_result *r)
+static struct run *cmd_selftest_record(struct selftest_result *r)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 	char directory[] = "/tmp/brick-selftest-XXXXXX", path[64];
@@ -484,11 +485,11 @@ static struct run *recorded(struct selftest_result *r)
 	static struct run *run;
 
 	if (!run)
-		run = record(r);
+		run = cmd_selftest_record(r);
 	return run;
 }
 
-static int part_of(const struct run *run, const struct run_sample *sample)
+static int cmd_selftest_part_of(const struct run *run, const struct run_sample *sample)
 {
 	int32_t brick = run->bricks[run->sites[sample->site].brick].well_known;
 
@@ -513,7 +514,7 @@ static int read_durations(const struct run *run, struct durations *out)
 		memset(row, 0, sizeof(out->us[0]));
 		for (size_t i = run->steps[s].sample + 1;
 			i < lane->sample_count && lane->samples[i].depth > 0; i++) {
-			int part = part_of(run, &lane->samples[i]);
+			int part = cmd_selftest_part_of(run, &lane->samples[i]);
 			double us = (double)(lane->samples[i].end_ns - lane->samples[i].begin_ns) /
 				    1000;
 			if (part < 0)
@@ -661,7 +662,8 @@ static const struct selftest protocols[] = {
 	{"F108", "the handle of an open brick has at most 32 bytes", handle_size},
 	{"F143", "begin and end take less than 50 ns", span_cost},
 	{"F155", "recording touches no new pages", no_page_faults},
-	{"ledger", "what is lost is counted, and statistics are exact all the same", ledger},
+	{"ledger", "what is lost is counted, and statistics are exact all the same",
+		cmd_selftest_ledger},
 	{"F110", "what categories took adds up to the whole", categories_sum},
 	{"whole", "a recording holds every brick that ran", nothing_lost},
 	{"moves", "slow one brick: exactly that one moves, by exactly that much", moves},
@@ -677,7 +679,7 @@ struct report {
 	unsigned counts[3];
 };
 
-static void show(
+static void cmd_selftest_show(
 	struct report *report, const struct selftest *test, const struct selftest_result *r)
 {
 	static const enum terminal_style styles[] = {STYLE_GOOD, STYLE_BAD, STYLE_WARN};
@@ -703,7 +705,7 @@ static void show(
 	fflush(stdout);
 }
 
-static bool is_chosen(const struct selftest *test, int argc, char **argv)
+static bool cmd_selftest_is_chosen(const struct selftest *test, int argc, char **argv)
 {
 	for (int i = optind; i < argc; i++)
 		if (!strcmp(argv[i], test->id))
@@ -726,10 +728,10 @@ static void run_all(struct report *report, int argc, char **argv)
 {
 	for (size_t k = 0; k < PROTOCOLS; k++) {
 		struct selftest_result r = {SELFTEST_UNKNOWN, NAN, NAN, NULL, "it said nothing"};
-		if (!is_chosen(&protocols[k], argc, argv))
+		if (!cmd_selftest_is_chosen(&protocols[k], argc, argv))
 			continue;
 		protocols[k].run(&r);
-		show(report, &protocols[k], &r);
+		cmd_selftest_show(report, &protocols[k], &r);
 	}
 }
 
@@ -737,7 +739,7 @@ struct options {
 	bool json;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_selftest_option_table[] = {
 	{"json", NULL, "as JSON (schema brick/selftest/1)", option_flag, AT(json)},
 	OPTION_HELP,
 };
@@ -791,6 +793,6 @@ const struct cli_command command_selftest = {
 		 "of a running engine by a known amount, to see exactly that brick, and no "
 		 "other, change by that amount. PROTOCOL is a number such as F109, or 'moves'; "
 		 "default: all. Exit code 1 when one fails.",
-	.options = option_table,
+	.options = cmd_selftest_option_table,
 	.operands = words_protocols,
 };

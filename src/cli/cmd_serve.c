@@ -49,7 +49,7 @@ struct server {
 	bool is_over;		/* the present run does not grow any more */
 };
 
-static void check(const struct http_options *http)
+static void cmd_serve_check(const struct http_options *http)
 {
 	if (http->token && strlen(http->token) < MIN_TOKEN)
 		die_usage("serve", "--token: must have at least %d characters", MIN_TOKEN);
@@ -74,7 +74,7 @@ static void set_port(const struct option_use *use, const char *text)
 	*(uint16_t *)use->to = (uint16_t)port;
 }
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_serve_option_table[] = {
 	{"port", "N", "listen on this port (default 9477; 0: any that is free)", set_port,
 		AT(http.port), .low = 0, .high = 65535},
 	{"bind", "ADDR",
@@ -96,7 +96,7 @@ static const struct cli_option option_table[] = {
 };
 
 /* Takes the content. -ENOMEM. */
-static int hand_out(struct server *server, struct http_content *content)
+static int cmd_serve_hand_out(struct server *server, struct http_content *content)
 {
 	content->metrics = metrics_whole(server->metrics, &server->counts, &content->metrics_bytes);
 	int rc = content->metrics ? 0 : -ENOMEM;
@@ -104,7 +104,7 @@ static int hand_out(struct server *server, struct http_content *content)
 }
 
 /* The document and its data, as texts. */
-static int fill(struct http_content *content, const struct page *page, bool live)
+static int cmd_serve_fill(struct http_content *content, const struct page *page, bool live)
 {
 	const char *head, *tail;
 	size_t head_bytes, tail_bytes;
@@ -156,14 +156,14 @@ static int measure_requests(
 }
 
 /* Takes the run of the reading. -ENOMEM: the former documents stay. */
-static int publish(struct server *server, const struct serve_reading *reading)
+static int cmd_serve_publish(struct server *server, const struct serve_reading *reading)
 {
 	struct http_content content = {0};
 	struct page *page = calloc(1, sizeof(*page));
 	char *metrics = NULL;
 	int rc = page ? page_measure(page, reading->run) : -ENOMEM;
 	if (rc == 0)
-		rc = fill(&content, page, reading->live);
+		rc = cmd_serve_fill(&content, page, reading->live);
 	if (rc == 0)
 		rc = measure_requests(server, page, reading->live, &metrics);
 	if (rc < 0) {
@@ -178,7 +178,7 @@ static int publish(struct server *server, const struct serve_reading *reading)
 	server->counts.reads++;
 	run_release(reading->run);
 	held_take(&server->held, page, reading->run);
-	return hand_out(server, &content);
+	return cmd_serve_hand_out(server, &content);
 }
 
 /* As serve_source_read(), then applies the selection: nothing of it may be there yet. */
@@ -198,7 +198,7 @@ static int read_source(struct server *server, struct serve_reading *reading)
 	return narrowed;
 }
 
-static void fail(struct server *server, int rc, const char *why)
+static void cmd_serve_fail(struct server *server, int rc, const char *why)
 {
 	struct http_content none = {0};
 	const char *name = serve_source_name(server->source);
@@ -206,10 +206,10 @@ static void fail(struct server *server, int rc, const char *why)
 		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", name, why);
 	if (!server->counts.failures++)
 		warn("%s: cannot be read again (%s); older numbers are served", name, why);
-	hand_out(server, &none);
+	cmd_serve_hand_out(server, &none);
 }
 
-static void refresh(struct server *server)
+static void cmd_serve_refresh(struct server *server)
 {
 	struct serve_reading reading;
 	uint64_t begin_cpu_ns = process_cpu_ns();
@@ -219,9 +219,9 @@ static void refresh(struct server *server)
 	if (!rc)
 		return;
 	if (rc < 0)
-		fail(server, rc, reading.why);
-	else if ((rc = publish(server, &reading)) < 0)
-		fail(server, rc, "not enough memory for its numbers");
+		cmd_serve_fail(server, rc, reading.why);
+	else if ((rc = cmd_serve_publish(server, &reading)) < 0)
+		cmd_serve_fail(server, rc, "not enough memory for its numbers");
 	serve_pace_read(&server->pace, monotonic_ns(), process_cpu_ns() - begin_cpu_ns);
 }
 
@@ -264,10 +264,10 @@ static void send_otlp(struct server *server, bool is_last)
 	if (is_last && (server->has_more || server->counts.otlp.dropped_spans))
 		warn("%s: not all requests were sent", server->otlp_url);
 	if (!is_last && memcmp(&before, &server->counts.otlp, sizeof(before)) != 0)
-		hand_out(server, &none);
+		cmd_serve_hand_out(server, &none);
 }
 
-static void say(const struct server *server, const struct http_options *options)
+static void cmd_serve_say(const struct server *server, const struct http_options *options)
 {
 	bool six = strchr(options->address, ':') != NULL;
 	SCOPED char *shown = xasprintf("%s%s%s", six ? "[" : "", options->address, six ? "]" : "");
@@ -281,7 +281,7 @@ static void say(const struct server *server, const struct http_options *options)
 	fflush(stdout);
 }
 
-static struct http *start(const struct http_options *options)
+static struct http *cmd_serve_start(const struct http_options *options)
 {
 	struct http *http;
 	int rc = http_start(&http, options);
@@ -293,7 +293,7 @@ static struct http *start(const struct http_options *options)
 	return http;
 }
 
-static struct serve_source *open_source(const char *operand)
+static struct serve_source *cmd_serve_open_source(const char *operand)
 {
 	struct serve_source *source;
 	const char *why;
@@ -362,19 +362,19 @@ static int run_serve(int argc, char **argv)
 		options.http.token = NULL;
 	options_parse(&command_serve, &options, argc, argv);
 	const char *operand = input_operand(argc, argv);
-	check(&options.http);
-	server.source = open_source(operand);
+	cmd_serve_check(&options.http);
+	server.source = cmd_serve_open_source(operand);
 	start_otlp(&server, &options);
 	held_init(&server.held);
 	options.http.ask = held_ask;
 	options.http.ask_context = &server.held;
 	block_ends(&ends);
-	server.http = start(&options.http);
-	refresh(&server);
-	say(&server, &options.http);
+	server.http = cmd_serve_start(&options.http);
+	cmd_serve_refresh(&server);
+	cmd_serve_say(&server, &options.http);
 	while (sigtimedwait(&ends, NULL, &look) < 0) {
 		http_sweep(server.http);
-		refresh(&server);
+		cmd_serve_refresh(&server);
 		send_otlp(&server, false);
 	}
 	send_otlp(&server, true);
@@ -395,5 +395,5 @@ const struct cli_command command_serve = {
 	.about = "Show a recording in a browser, also while it is being written, and give its "
 		 "numbers to Prometheus at /metrics. PID is a process that is being recorded "
 		 "or embeds libbrick.",
-	.options = option_table,
+	.options = cmd_serve_option_table,
 };

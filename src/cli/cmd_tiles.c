@@ -35,7 +35,7 @@ static void set_peak(const struct option_use *use, const char *text)
 	*(double *)use->to = option_double(use, text, 1e-9, 1e9, "a number of GFLOP/s");
 }
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_tiles_option_table[] = {
 	{"level", "NAME", "of one level only: macro, midi or micro", option_index, AT(level),
 		.words = words_level},
 	SELECTION_PHASE(offsetof(struct options, selection)),
@@ -50,7 +50,7 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
-static void parse(struct options *options, int argc, char **argv)
+static void cmd_tiles_parse(struct options *options, int argc, char **argv)
 {
 	*options = (struct options){.level = -1, .selection = SELECTION_INIT};
 	options_parse(&command_tiles, options, argc, argv);
@@ -83,7 +83,7 @@ static int run_tiles(int argc, char **argv)
 	struct options options;
 	struct tiles *tiles;
 
-	parse(&options, argc, argv);
+	cmd_tiles_parse(&options, argc, argv);
 	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
 	selection_narrow(&options.selection, run);
 	if (tiles_create(&tiles, run, options.level) < 0)
@@ -116,5 +116,5 @@ const struct cli_command command_tiles = {
 		 "by level and brick, and where in the grid the time went. Tiles are recorded "
 		 "by programs that report them to libbrick, with 'brick record --tiles' or "
 		 "brick_tiles_set().",
-	.options = option_table,
+	.options = cmd_tiles_option_table,
 };

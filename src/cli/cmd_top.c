@@ -21,7 +21,7 @@
 #include "ui/top/screen.h"
 
 /* At least so many seconds. */
-static void set_interval(const struct option_use *use, const char *text)
+static void cmd_top_set_interval(const struct option_use *use, const char *text)
 {
 	*(double *)use->to =
 		option_double(use, text, 0.05, 1e6, "a number of seconds from 0.05 on");
@@ -69,8 +69,8 @@ static void add_record_option(const struct option_use *use, const char *text)
 
 #define OF(member) offsetof(struct top_options, member)
 
-static const struct cli_option option_table[] = {
-	{"interval", "S", "refresh every S seconds (default: 1)", set_interval,
+static const struct cli_option cmd_top_option_table[] = {
+	{"interval", "S", "refresh every S seconds (default: 1)", cmd_top_set_interval,
 		.at = OF(interval_s), .letter = 'i'},
 	{"view", "NAME",
 		"begin with bricks (default), categories, layers, threads, queues, tree, path, "
@@ -124,7 +124,7 @@ static void take_operand(struct top_options *o, int argc, char **argv)
 			o->output ? "--output" : o->record[0]);
 }
 
-static void parse(struct top_options *o, int argc, char **argv)
+static void cmd_top_parse(struct top_options *o, int argc, char **argv)
 {
 	*o = (struct top_options){.load = input_load,
 		.interval_s = 1,
@@ -144,7 +144,7 @@ struct session {
 	struct top top;
 };
 
-static void open_source(struct top_source *source, const struct top_options *options)
+static void cmd_top_open_source(struct top_source *source, const struct top_options *options)
 {
 	const char *what = options->operand, *why;
 	int rc = top_source_open(source, options, &why);
@@ -172,7 +172,7 @@ static void open_source(struct top_source *source, const struct top_options *opt
 }
 
 /* Ends the program on an error of top_source_look(), when nothing can be shown. */
-static void check(const struct session *s, int rc)
+static void cmd_top_check(const struct session *s, int rc)
 {
 	if (rc == BRICK_ENOTRECORDED)
 		die(CLI_INPUT, "%s: %s", s->source.path, s->source.fault);
@@ -194,14 +194,14 @@ static void take_baseline(struct top *top, const char *operand)
 	top_baseline_set(top, picture, text_safe(operand));
 }
 
-static unsigned look(void *context)
+static unsigned cmd_top_look(void *context)
 {
 	struct session *s = context;
 	int rc = s->top.held ? 0 : top_source_look(&s->source, &s->top);
 	if (rc == -ENOMEM)
 		text_fail(rc);
 	else
-		check(s, rc);
+		cmd_top_check(s, rc);
 	unsigned ms = (unsigned)(s->top.interval_s * 1000);
 	/* nobody should wait for the first picture */
 	return !s->top.picture && !s->top.about.over && ms > 100 ? 100 : ms;
@@ -213,7 +213,7 @@ static void reset(void *context)
 	top_source_reset(&s->source, &s->top);
 }
 
-static int judge(struct session *s)
+static int cmd_top_judge(struct session *s)
 {
 	if (!s->budget.path || !s->top.picture)
 		return CLI_DONE;
@@ -229,15 +229,15 @@ static int run_top(int argc, char **argv)
 {
 	struct top_options options;
 	struct session session = {0};
-	const struct screen_calls calls = {look, reset, &session};
-	parse(&options, argc, argv);
+	const struct screen_calls calls = {cmd_top_look, reset, &session};
+	cmd_top_parse(&options, argc, argv);
 	bool headless = options.headless || options.dump_width;
 	const char *obstacle = headless ? NULL : screen_obstacle();
 	if (obstacle)
 		die(CLI_SYSTEM, "top: %s", obstacle);
 	if (options.budget) /* before anything is started */
 		input_budget(&session.budget, options.budget);
-	open_source(&session.source, &options);
+	cmd_top_open_source(&session.source, &options);
 	top_init(&session.top, text_is_utf8());
 	session.top.view = options.view;
 	/* a reader of JSON counts on all, as of `brick report` */
@@ -250,14 +250,14 @@ static int run_top(int argc, char **argv)
 	if (options.expand)
 		session.top.tree.open_depth = INT32_MAX;
 	if (headless) {
-		check(&session, top_headless(&session.source, &session.top,
-					options.budget ? &session.budget : NULL));
+		cmd_top_check(&session, top_headless(&session.source, &session.top,
+						options.budget ? &session.budget : NULL));
 	} else {
 		/* faults of a file are told before the screen is ours */
-		check(&session, top_source_look(&session.source, &session.top));
+		cmd_top_check(&session, top_source_look(&session.source, &session.top));
 		screen_run(&session.top, &calls);
 	}
-	int gate = judge(&session);
+	int gate = cmd_top_judge(&session);
 	if (options.budget)
 		report_budget_close(&session.budget);
 	int ended = top_source_close(&session.source);
@@ -275,5 +275,5 @@ const struct cli_command command_top = {
 		 "libbrick inside), or at a recording; or run CMD, record it and look at it: "
 		 "view 0 then has its output.",
 	.notes = "Press ? for the keys.",
-	.options = option_table,
+	.options = cmd_top_option_table,
 };

@@ -21,7 +21,7 @@ struct options {
 	bool nodes, json;
 };
 
-static const struct cli_option option_table[] = {
+static const struct cli_option cmd_tree_option_table[] = {
 	{"step", "WHICH",
 		"decode (default) or prefill: the one that took the median time; slowest; or "
 		"a number, counted from 1 in the order in which they began",
@@ -37,7 +37,7 @@ static const struct cli_option option_table[] = {
 };
 
 /* RUN_NONE: the recording has no steps, and none was asked for. */
-static uint32_t choose_step(const struct tree_view *view, const char *which)
+static uint32_t cmd_tree_choose_step(const struct tree_view *view, const char *which)
 {
 	if (which)
 		return selection_step(view->run, view->index, "tree", which);
@@ -51,7 +51,7 @@ static uint32_t choose_step(const struct tree_view *view, const char *which)
 	return step;
 }
 
-static struct call_tree *checked(struct call_tree *tree, int rc)
+static struct call_tree *cmd_tree_checked(struct call_tree *tree, int rc)
 {
 	if (rc < 0)
 		die(CLI_SYSTEM, "not enough memory for the tree");
@@ -70,7 +70,7 @@ static size_t *count_launched(const struct run *run)
 }
 
 /* True if the selection left nothing of it. */
-static bool is_left_out(const struct run *run, const struct run_lane *lane)
+static bool cmd_tree_is_left_out(const struct run *run, const struct run_lane *lane)
 {
 	for (size_t i = 0; i < lane->sample_count && run->selected; i++) {
 		run_lane_passed(lane, i);
@@ -102,7 +102,7 @@ static size_t trees_of_phases(const struct tree_view *view, struct call_tree **t
 		if (!count)
 			continue;
 		int rc = call_tree_of_steps(&tree, view->run, view->index, steps, count);
-		trees[trees_made++] = checked(tree, rc);
+		trees[trees_made++] = cmd_tree_checked(tree, rc);
 	}
 	return trees_made;
 }
@@ -115,10 +115,10 @@ static size_t trees_of_lanes(const struct tree_view *view, struct call_tree **tr
 	for (uint32_t lane = 0; lane < view->run->lane_count; lane++) {
 		const struct run_lane *l = &view->run->lanes[lane];
 		if (!l->sample_count || is_shown_elsewhere(l, launched[lane]) ||
-			is_left_out(view->run, l))
+			cmd_tree_is_left_out(view->run, l))
 			continue;
 		int rc = call_tree_of_lane(&tree, view->run, view->index, lane);
-		trees[count++] = checked(tree, rc);
+		trees[count++] = cmd_tree_checked(tree, rc);
 	}
 	return count;
 }
@@ -133,12 +133,12 @@ static size_t make_trees(
 		return trees_of_lanes(view, trees);
 	if (in_part && !options->step && view->index->count)
 		return trees_of_phases(view, trees);
-	uint32_t step = choose_step(view, options->step);
+	uint32_t step = cmd_tree_choose_step(view, options->step);
 	if (step == RUN_NONE)
 		return trees_of_lanes(view, trees);
 	struct call_tree *tree = NULL;
 	int rc = call_tree_of_step(&tree, view->run, view->index, step);
-	trees[0] = checked(tree, rc);
+	trees[0] = cmd_tree_checked(tree, rc);
 	return 1;
 }
 
@@ -192,5 +192,5 @@ const struct cli_command command_tree = {
 		 "which it ran; of several steps (--steps, --since, --until) the mean, by phase. "
 		 "FILE "
 		 "may also be a graph that a program saved as JSON.",
-	.options = option_table,
+	.options = cmd_tree_option_table,
 };

@@ -33,7 +33,7 @@ void xcheck(int rc)
 		die(CLI_SYSTEM, "not enough memory");
 }
 
-static void *check(void *p)
+static void *die_check(void *p)
 {
 	xcheck(p ? 0 : -1);
 	return p;
@@ -41,12 +41,12 @@ static void *check(void *p)
 
 void *xcalloc(size_t n, size_t size)
 {
-	return check(calloc(n ? n : 1, size ? size : 1));
+	return die_check(calloc(n ? n : 1, size ? size : 1));
 }
 
 char *xstrdup(const char *s)
 {
-	return check(strdup(s));
+	return die_check(strdup(s));
 }
 
 char *xasprintf(const char *format, ...)
@@ -57,7 +57,7 @@ char *xasprintf(const char *format, ...)
 	va_start(arguments, format);
 	int n = vasprintf(&text, format, arguments);
 	va_end(arguments);
-	return check(n < 0 ? NULL : text);
+	return die_check(n < 0 ? NULL : text);
 }
 
 void xappend(char **text, const char *between, const char *format, ...)
@@ -68,7 +68,7 @@ void xappend(char **text, const char *between, const char *format, ...)
 	va_start(arguments, format);
 	int n = vasprintf(&part, format, arguments);
 	va_end(arguments);
-	check(n < 0 ? NULL : part);
+	die_check(n < 0 ? NULL : part);
 	text_append(text, between, "%s", part);
 	xcheck(text_error());
 }

@@ -32,7 +32,7 @@ static const char *const own_texts[OF_ATTACHERS] = {[OF_GRAPHS] = "ggml_graph_co
 	[OF_US] = "BRICK_SESSION_DIR"};
 
 /* The bytes of a file that are code: no name stands there, and they are half of a large program. */
-static size_t code_of(const Elf64_Ehdr *header, size_t bytes, Elf64_Phdr code[MOST_PARTS])
+static size_t foresight_code_of(const Elf64_Ehdr *header, size_t bytes, Elf64_Phdr code[MOST_PARTS])
 {
 	const Elf64_Phdr *parts = (const void *)((const char *)header + header->e_phoff);
 	bool has_constants = false;
@@ -70,7 +70,7 @@ static uint64_t file_holds(const char *path, const struct needles *set)
 	close(fd);
 	if (data == MAP_FAILED)
 		return 0;
-	size_t count = code_of((const void *)data, bytes, code), at = 0;
+	size_t count = foresight_code_of((const void *)data, bytes, code), at = 0;
 	for (size_t i = 0; i < count; i++) { /* in the order of their addresses, thus of the file */
 		if (code[i].p_offset > at)
 			found |= needles_find(set, data + at, code[i].p_offset - at);
@@ -82,7 +82,7 @@ static uint64_t file_holds(const char *path, const struct needles *set)
 	return found;
 }
 
-static bool is_ours(const char *path)
+static bool foresight_is_ours(const char *path)
 {
 	return path_is_called(path, "libbrick");
 }
@@ -129,7 +129,8 @@ bool foresight_is_split(char *const *command, bool digests)
 		return false;
 	needles_init(&graphs, own_texts + OF_GRAPHS, 1);
 	for (size_t i = 0; i < files.paths.count && files.obstacle == INJECT_FINE; i++)
-		if (!is_ours(files.paths.items[i]) && file_holds(files.paths.items[i], &graphs) &&
+		if (!foresight_is_ours(files.paths.items[i]) &&
+			file_holds(files.paths.items[i], &graphs) &&
 			!program_ggml(&ggml, files.paths.items[i]))
 			add_ggml(&outlook, &files, i, &ggml);
 	program_files_fini(&files);
@@ -190,7 +191,7 @@ static char *linked(const struct program_files *files, const char *library, size
 	return NULL;
 }
 
-static char *said(const struct program_files *files, const char *name, bool is_module)
+static char *foresight_said(const struct program_files *files, const char *name, bool is_module)
 {
 	for (size_t i = 0; i < files->texts.count && files->is_interpreted; i++)
 		if (text_says(&files->texts.items[i], name, is_module))
@@ -208,16 +209,16 @@ static char *reason_for(const struct program_files *files, const struct attacher
 	for (const char *const *name = a->libraries; name && *name && !why; name++)
 		why = linked(files, *name, files->own);
 	for (const char *const *name = a->libraries; name && *name && !why; name++)
-		why = said(files, *name, false);
+		why = foresight_said(files, *name, false);
 	for (const char *const *name = a->modules; name && *name && !why; name++)
-		why = said(files, *name, true);
+		why = foresight_said(files, *name, true);
 	for (const char *const *name = a->libraries; name && *name && !why; name++)
 		why = linked(files, *name, files->paths.count);
 	return why;
 }
 
 /* Names that the table has, of libraries and variables, in its order. */
-static size_t names_of(const struct attacher *a, const char **names, size_t room)
+static size_t foresight_names_of(const struct attacher *a, const char **names, size_t room)
 {
 	size_t count = 0;
 
@@ -235,7 +236,7 @@ static void collect_names(struct needles *set)
 
 	memcpy(names, own_texts, sizeof(own_texts));
 	for (const struct attacher *const *a = attachers; *a; a++)
-		count += names_of(*a, names + count, NEEDLES_MOST - count);
+		count += foresight_names_of(*a, names + count, NEEDLES_MOST - count);
 	needles_init(set, names, count);
 }
 
@@ -247,7 +248,7 @@ static void look_into(
 
 	for (size_t i = 0; i < f->may.count; i++) {
 		struct foreseen *may = &f->may.items[i];
-		size_t count = names_of(may->attacher, names, NEEDLES_MOST);
+		size_t count = foresight_names_of(may->attacher, names, NEEDLES_MOST);
 		for (size_t k = 0; k < count && !may->why; k++)
 			for (size_t n = OF_ATTACHERS; n < set->count && !may->why; n++)
 				if (held >> n & 1 && !strcmp(names[k], set->texts[n]))
@@ -295,7 +296,7 @@ static void foresee(struct foresight *f, const struct program_files *files,
 			xpush(&f->may,
 				(struct foreseen){.attacher = *a, .why = reason_for(files, *a)});
 	for (size_t i = 0; i < files->paths.count; i++)
-		if (!is_ours(files->paths.items[i]))
+		if (!foresight_is_ours(files->paths.items[i]))
 			look_into(f, set, held[i], files->paths.items[i]);
 	for (size_t i = 0; i < f->may.count; i++)
 		if (f->may.items[i].why)
@@ -322,7 +323,8 @@ void foresight_of(struct foresight *f, const struct program_files *files)
 			f->has_libbrick |= path_is_called(path, "libbrick.so") ||
 					   (i == 0 && held[i] >> OF_US & 1);
 		/* a table of symbols takes long to be read */
-		if (is_ours(path) || !(held[i] & of_ggml || path_is_called(path, "libggml")) ||
+		if (foresight_is_ours(path) ||
+			!(held[i] & of_ggml || path_is_called(path, "libggml")) ||
 			program_ggml(&f->ggml[i], path))
 			continue;
 		add_ggml(&f->outlook, files, i, &f->ggml[i]);

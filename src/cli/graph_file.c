@@ -44,7 +44,8 @@ struct place {
 	size_t index;
 };
 
-static _Noreturn BRICK_PRINTF(2, 3) void refuse(const struct place *at, const char *format, ...)
+static _Noreturn BRICK_PRINTF(2, 3) void graph_file_refuse(
+	const struct place *at, const char *format, ...)
 {
 	char reason[256];
 	va_list arguments;
@@ -56,7 +57,7 @@ static _Noreturn BRICK_PRINTF(2, 3) void refuse(const struct place *at, const ch
 }
 
 /* A number that fits; `none` where there is none. */
-static uint64_t number(
+static uint64_t graph_file_number(
 	const struct place *at, const json_t *from, const char *key, uint64_t most, uint64_t none)
 {
 	const json_t *value = json_object_get(from, key);
@@ -65,29 +66,29 @@ static uint64_t number(
 		return none;
 	json_int_t n = json_integer_value(value);
 	if (!json_is_integer(value) || n < 0 || (uint64_t)n > most)
-		refuse(at, "%s: must be a number from 0 to %" PRIu64, key, most);
+		graph_file_refuse(at, "%s: must be a number from 0 to %" PRIu64, key, most);
 	return (uint64_t)n;
 }
 
-static const char *text(const struct place *at, const json_t *from, const char *key)
+static const char *graph_file_text(const struct place *at, const json_t *from, const char *key)
 {
 	const json_t *value = json_object_get(from, key);
 
 	if (value && !json_is_null(value) && !json_is_string(value))
-		refuse(at, "%s: must be a text", key);
+		graph_file_refuse(at, "%s: must be a text", key);
 	return json_string_value(value);
 }
 
 /* The place of a text in a list. */
-static uint32_t word(const struct place *at, const json_t *from, const char *key,
+static uint32_t graph_file_word(const struct place *at, const json_t *from, const char *key,
 	const char *const *words, uint32_t count)
 {
-	const char *value = text(at, from, key);
+	const char *value = graph_file_text(at, from, key);
 
 	for (uint32_t i = 0; value && i < count; i++)
 		if (!strcmp(words[i], value))
 			return i;
-	refuse(at, "%s: %s is not known", key, value ? value : "what is missing");
+	graph_file_refuse(at, "%s: %s is not known", key, value ? value : "what is missing");
 	return 0;
 }
 
@@ -98,12 +99,12 @@ static void triple(const struct place *at, const json_t *from, const char *key, 
 	for (size_t i = 0; list && i < 3; i++) {
 		json_int_t n = json_integer_value(json_array_get(list, i));
 		if (json_array_size(list) != 3 || n < 0 || n > UINT32_MAX)
-			refuse(at, "%s: must be three numbers", key);
+			graph_file_refuse(at, "%s: must be three numbers", key);
 		out[i] = (uint32_t)n;
 	}
 }
 
-static double real(const json_t *from, const char *key, uint32_t flag, uint32_t *flags)
+static double graph_file_real(const json_t *from, const char *key, uint32_t flag, uint32_t *flags)
 {
 	const json_t *value = json_object_get(from, key);
 
@@ -111,74 +112,76 @@ static double real(const json_t *from, const char *key, uint32_t flag, uint32_t 
 	return json_number_value(value);
 }
 
-static void read_kernel(const struct place *at, const json_t *from, struct brick_graph_node *node)
+static void graph_file_read_kernel(
+	const struct place *at, const json_t *from, struct brick_graph_node *node)
 {
 	struct brick_graph_kernel *k = &node->kernel;
-	const char *code = text(at, from, "code");
+	const char *code = graph_file_text(at, from, "code");
 
 	k->code = code ? strtoull(code, NULL, 16) : 0;
 	triple(at, from, "grid", k->grid);
 	triple(at, from, "block", k->block);
-	k->shared_bytes = number(at, from, "shared_bytes", INT64_MAX, 0);
-	k->intensity = real(from, "intensity", BRICK_NODE_HAS_INTENSITY, &node->flags);
-	k->tflops = real(from, "tflops", BRICK_NODE_HAS_TFLOPS, &node->flags);
+	k->shared_bytes = graph_file_number(at, from, "shared_bytes", INT64_MAX, 0);
+	k->intensity = graph_file_real(from, "intensity", BRICK_NODE_HAS_INTENSITY, &node->flags);
+	k->tflops = graph_file_real(from, "tflops", BRICK_NODE_HAS_TFLOPS, &node->flags);
 }
 
 static void read_details(const struct place *at, const json_t *from, struct brick_graph_node *node)
 {
 	switch (node->kind) {
 	case BRICK_NODE_KERNEL:
-		read_kernel(at, from, node);
+		graph_file_read_kernel(at, from, node);
 		break;
 	case BRICK_NODE_TRANSFER:
-		node->transfer.source = text(at, from, "source");
-		node->transfer.target = text(at, from, "target");
-		node->transfer.direction = word(at, from, "direction", directions, 4);
+		node->transfer.source = graph_file_text(at, from, "source");
+		node->transfer.target = graph_file_text(at, from, "target");
+		node->transfer.direction = graph_file_word(at, from, "direction", directions, 4);
 		break;
 	case BRICK_NODE_FUNCTION:
-		node->function.file = text(at, from, "file");
-		node->function.line = (uint32_t)number(at, from, "line", UINT32_MAX, 0);
+		node->function.file = graph_file_text(at, from, "file");
+		node->function.line = (uint32_t)graph_file_number(at, from, "line", UINT32_MAX, 0);
 		break;
 	case BRICK_NODE_TASK:
-		node->task.polls = number(at, from, "polls", INT64_MAX, 0);
-		node->task.yields = number(at, from, "yields", INT64_MAX, 0);
-		node->task.poll_ns = number(at, from, "poll_ns", INT64_MAX, 0);
+		node->task.polls = graph_file_number(at, from, "polls", INT64_MAX, 0);
+		node->task.yields = graph_file_number(at, from, "yields", INT64_MAX, 0);
+		node->task.poll_ns = graph_file_number(at, from, "poll_ns", INT64_MAX, 0);
 		break;
 	}
 }
 
-static uint64_t known(const struct place *at, const json_t *from, const char *key, uint32_t flag,
-	struct brick_graph_node *node)
+static uint64_t graph_file_known(const struct place *at, const json_t *from, const char *key,
+	uint32_t flag, struct brick_graph_node *node)
 {
 	node->flags |= json_is_integer(json_object_get(from, key)) ? flag : 0;
-	return number(at, from, key, INT64_MAX, 0);
+	return graph_file_number(at, from, key, INT64_MAX, 0);
 }
 
-static void read_node(const struct place *at, const json_t *from, struct brick_graph *graph)
+static void graph_file_read_node(
+	const struct place *at, const json_t *from, struct brick_graph *graph)
 {
 	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 
-	if (number(at, from, "id", INT32_MAX, UINT64_MAX) != at->index)
-		refuse(at, "id: must be %zu", at->index);
-	node.kind = word(at, from, "kind", node_kinds, BRICK_NODE_KINDS);
-	node.name = text(at, from, "name");
-	node.label = text(at, from, "label");
-	node.lane = (uint32_t)number(at, from, "lane", UINT32_MAX, 0);
+	if (graph_file_number(at, from, "id", INT32_MAX, UINT64_MAX) != at->index)
+		graph_file_refuse(at, "id: must be %zu", at->index);
+	node.kind = graph_file_word(at, from, "kind", node_kinds, BRICK_NODE_KINDS);
+	node.name = graph_file_text(at, from, "name");
+	node.label = graph_file_text(at, from, "label");
+	node.lane = (uint32_t)graph_file_number(at, from, "lane", UINT32_MAX, 0);
 	const json_t *layer = json_object_get(from, "layer");
 	if (json_is_integer(layer)) {
 		node.flags |= BRICK_NODE_HAS_LAYER;
 		node.layer = (int32_t)json_integer_value(layer);
 	}
-	node.begin_ns = known(at, from, "begin_ns", BRICK_NODE_HAS_BEGIN, &node);
-	node.time_ns = known(at, from, "time_ns", BRICK_NODE_HAS_TIME, &node);
-	node.wait_ns = number(at, from, "wait_ns", INT64_MAX, 0);
-	node.elements = known(at, from, "elements", BRICK_NODE_HAS_ELEMENTS, &node);
-	node.bytes = known(at, from, "bytes", BRICK_NODE_HAS_BYTES, &node);
+	node.begin_ns = graph_file_known(at, from, "begin_ns", BRICK_NODE_HAS_BEGIN, &node);
+	node.time_ns = graph_file_known(at, from, "time_ns", BRICK_NODE_HAS_TIME, &node);
+	node.wait_ns = graph_file_number(at, from, "wait_ns", INT64_MAX, 0);
+	node.elements = graph_file_known(at, from, "elements", BRICK_NODE_HAS_ELEMENTS, &node);
+	node.bytes = graph_file_known(at, from, "bytes", BRICK_NODE_HAS_BYTES, &node);
 	node.flags |= json_is_true(json_object_get(from, "marked")) ? BRICK_NODE_MARKED : 0;
 	read_details(at, from, &node);
 	int rc = brick_graph_add(graph, &node);
 	if (rc < 0)
-		refuse(at, "%s", brick_strerror(rc));
+		graph_file_refuse(at, "%s", brick_strerror(rc));
 }
 
 static void read_edge(const struct place *at, const json_t *from, struct brick_graph *graph)
@@ -187,43 +190,45 @@ static void read_edge(const struct place *at, const json_t *from, struct brick_g
 	uint32_t ends[2];
 
 	for (int i = 0; i < 2; i++) {
-		uint64_t node = number(at, from, i ? "to" : "from", UINT32_MAX, UINT64_MAX);
+		uint64_t node =
+			graph_file_number(at, from, i ? "to" : "from", UINT32_MAX, UINT64_MAX);
 		if (node > last)
-			refuse(at, "%s: no such node", i ? "to" : "from");
+			graph_file_refuse(at, "%s: no such node", i ? "to" : "from");
 		ends[i] = (uint32_t)node;
 	}
 	int rc = brick_graph_connect(graph, ends[0], ends[1],
-		(int)word(at, from, "kind", edge_kinds, BRICK_EDGE_KINDS),
+		(int)graph_file_word(at, from, "kind", edge_kinds, BRICK_EDGE_KINDS),
 		json_number_value(json_object_get(from, "weight")));
 	if (rc < 0)
-		refuse(at, "%s", brick_strerror(rc));
+		graph_file_refuse(at, "%s", brick_strerror(rc));
 }
 
-static void read_lane(const struct place *at, const json_t *from, struct brick_graph *graph)
+static void graph_file_read_lane(
+	const struct place *at, const json_t *from, struct brick_graph *graph)
 {
-	uint32_t lane = (uint32_t)number(at, from, "lane", UINT32_MAX, 0);
-	int rc = brick_graph_lane_name_set(graph, lane, text(at, from, "name"));
+	uint32_t lane = (uint32_t)graph_file_number(at, from, "lane", UINT32_MAX, 0);
+	int rc = brick_graph_lane_name_set(graph, lane, graph_file_text(at, from, "name"));
 
 	if (rc < 0)
-		refuse(at, "%s", brick_strerror(rc));
+		graph_file_refuse(at, "%s", brick_strerror(rc));
 }
 
 static void read_code(const struct place *at, const json_t *from, struct brick_graph *graph)
 {
 	struct brick_graph_code code = BRICK_GRAPH_CODE_INIT;
 
-	code.name = text(at, from, "name");
-	code.path = text(at, from, "path");
-	code.source = text(at, from, "source");
+	code.name = graph_file_text(at, from, "name");
+	code.path = graph_file_text(at, from, "path");
+	code.source = graph_file_text(at, from, "source");
 	int rc = brick_graph_code_add(graph, &code);
 	if (rc < 0)
-		refuse(at, "%s", brick_strerror(rc));
+		graph_file_refuse(at, "%s", brick_strerror(rc));
 }
 
 typedef void (*read_fn)(const struct place *at, const json_t *from, struct brick_graph *graph);
 
-static void read_list(const char *path, const json_t *root, const char *key, const char *what,
-	read_fn read, struct brick_graph *graph)
+static void graph_file_read_list(const char *path, const json_t *root, const char *key,
+	const char *what, read_fn read, struct brick_graph *graph)
 {
 	const json_t *list = json_object_get(root, key);
 
@@ -233,7 +238,7 @@ static void read_list(const char *path, const json_t *root, const char *key, con
 		const struct place at = {path, what, i};
 		const json_t *item = json_array_get(list, i);
 		if (!json_is_object(item))
-			refuse(&at, "must be an object");
+			graph_file_refuse(&at, "must be an object");
 		read(&at, item, graph);
 	}
 }
@@ -251,22 +256,22 @@ struct brick_graph *graph_file_load(const char *path)
 		die(CLI_INPUT, "%s: schema: must be %s", path, SCHEMA);
 	if (brick_graph_create(&graph) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for the graph", path);
-	read_list(path, root, "nodes", "node", read_node, graph);
-	read_list(path, root, "edges", "edge", read_edge, graph);
-	read_list(path, root, "lanes", "lane", read_lane, graph);
-	read_list(path, root, "code", "code", read_code, graph);
+	graph_file_read_list(path, root, "nodes", "node", graph_file_read_node, graph);
+	graph_file_read_list(path, root, "edges", "edge", read_edge, graph);
+	graph_file_read_list(path, root, "lanes", "lane", graph_file_read_lane, graph);
+	graph_file_read_list(path, root, "code", "code", read_code, graph);
 	json_decref(root);
 	return graph;
 }
 
 /* Write errors are told when all is done, by output_finish(). */
-static int put(void *context, const char *data, size_t bytes)
+static int graph_file_put(void *context, const char *data, size_t bytes)
 {
 	fwrite(data, 1, bytes, context);
 	return 0;
 }
 
-static void check(int rc, const char *path)
+static void graph_file_check(int rc, const char *path)
 {
 	if (rc == BRICK_ECYCLE)
 		die(CLI_INPUT, "%s: its edges lead in a circle", path);
@@ -276,7 +281,7 @@ static void check(int rc, const char *path)
 
 void graph_file_tree(struct brick_graph *graph, const char *path, FILE *out)
 {
-	check(brick_graph_write(graph, BRICK_GRAPH_TREE, put, out), path);
+	graph_file_check(brick_graph_write(graph, BRICK_GRAPH_TREE, graph_file_put, out), path);
 }
 
 enum { OPPORTUNITIES = 10, LONGEST_PATH = 100 };
@@ -302,7 +307,7 @@ static void print_opportunities(struct brick_graph *graph, const char *path, FIL
 	struct brick_graph_opportunity found[OPPORTUNITIES] = {BRICK_GRAPH_OPPORTUNITY_INIT};
 	int n = brick_graph_opportunities(graph, found, OPPORTUNITIES);
 
-	check(n, path);
+	graph_file_check(n, path);
 	if (n)
 		fprintf(out, "\n%-24s  %10s  %12s  %12s\n", "IF IT WERE FASTER", "ON PATH",
 			"10 % LESS", "NOTHING");
@@ -320,8 +325,8 @@ void graph_file_path(struct brick_graph *graph, const char *path, FILE *out)
 	struct brick_graph_summary s = BRICK_GRAPH_SUMMARY_INIT;
 	struct brick_graph_path longest = BRICK_GRAPH_PATH_INIT;
 
-	check(brick_graph_summarize(graph, &s), path);
-	check(brick_graph_critical_path(graph, &longest), path);
+	graph_file_check(brick_graph_summarize(graph, &s), path);
+	graph_file_check(brick_graph_critical_path(graph, &longest), path);
 	char length[UNITS_BYTES], work[UNITS_BYTES];
 	fprintf(out, "Critical path  %s of %s of work in %zu nodes and %zu edges\n",
 		units_time(length, s.length_ns), units_time(work, s.work_ns), s.nodes, s.edges);

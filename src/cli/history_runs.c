@@ -38,7 +38,7 @@ static void set_engine(struct history_run *entry, const struct run *run)
 	}
 }
 
-static void add_facts(struct history_run *entry, const struct run *run)
+static void history_runs_add_facts(struct history_run *entry, const struct run *run)
 {
 	struct diff_origin origin;
 	SCOPED_BY(diff_origins_fini) struct diff_origins one;
@@ -66,7 +66,7 @@ void history_entry_init(struct history_run *entry, const struct run *run, const 
 	history_entry_text(&entry->version, run->version);
 	history_entry_text(&entry->path, whole);
 	set_engine(entry, run);
-	add_facts(entry, run);
+	history_runs_add_facts(entry, run);
 	entry->start_ns = run->start_unix_ns;
 	entry->wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
 	entry->exit_code = run->exit_code;
@@ -93,7 +93,7 @@ void history_entry_here(struct history_run *entry, const char *kind, const char 
 enum { DIGITS_OF_A_PLACE = 6, DIGITS_OF_AN_ID = 4, KEEPING_PATIENCE_MS = 5000 };
 
 /* The history's place: the option's, or the default. NULL: there is none. The caller frees. */
-static char *place(const char *where)
+static char *history_runs_place(const char *where)
 {
 	if (where)
 		return strcmp(where, "none") ? xstrdup(where) : NULL;
@@ -104,7 +104,7 @@ struct history_store *history_runs_open(const char *where, bool create)
 {
 	const struct history_open how = {.create = create, .is_eager = 1};
 	struct history_store *store = NULL;
-	SCOPED char *at = place(where);
+	SCOPED char *at = history_runs_place(where);
 
 	if (!at)
 		die(CLI_SYSTEM, "there is no history: BRICK_DB is 'none', or neither "
@@ -135,7 +135,7 @@ int history_runs_take(void *context, struct history_run *run)
 	return 0;
 }
 
-static bool find(
+static bool history_runs_search(
 	struct history_runs *runs, struct history_store *store, struct history_filter filter)
 {
 	filter.whole = 1;
@@ -159,18 +159,19 @@ static bool is_place(const char *name, uint64_t *skip)
 	return true;
 }
 
-static bool find_place(struct history_runs *runs, struct history_store *store, const char *name)
+static bool history_runs_find_place(
+	struct history_runs *runs, struct history_store *store, const char *name)
 {
 	struct history_filter filter = {.limit = 1};
 
-	if (!is_place(name, &filter.skip) || !find(runs, store, filter))
+	if (!is_place(name, &filter.skip) || !history_runs_search(runs, store, filter))
 		return false;
 	const char *batch = runs->list.items[0].batch;
 	if (strcmp(name, "last") || !*batch)
 		return true;
 	/* one run of a bench says little: those of its side are meant */
 	struct history_runs side = {0};
-	find(&side, store, (struct history_filter){.batch = batch});
+	history_runs_search(&side, store, (struct history_filter){.batch = batch});
 	history_runs_fini(runs);
 	*runs = side;
 	return runs->list.count > 0;
@@ -182,7 +183,7 @@ static bool find_id(struct history_runs *runs, struct history_store *store, cons
 
 	if (n < DIGITS_OF_AN_ID || strspn(name, "0123456789abcdef") != n)
 		return false;
-	find(runs, store, (struct history_filter){.id = name, .limit = 2});
+	history_runs_search(runs, store, (struct history_filter){.id = name, .limit = 2});
 	if (runs->list.count > 1)
 		die(CLI_INPUT, "@%s: more than one run's id begins with it", name);
 	return runs->list.count > 0;
@@ -191,9 +192,9 @@ static bool find_id(struct history_runs *runs, struct history_store *store, cons
 /* All of them; newest first. */
 static bool find_any(struct history_runs *runs, struct history_store *store, const char *name)
 {
-	return find(runs, store, (struct history_filter){.label = name}) ||
-	       find_place(runs, store, name) ||
-	       find(runs, store, (struct history_filter){.batch = name}) ||
+	return history_runs_search(runs, store, (struct history_filter){.label = name}) ||
+	       history_runs_find_place(runs, store, name) ||
+	       history_runs_search(runs, store, (struct history_filter){.batch = name}) ||
 	       find_id(runs, store, name);
 }
 
@@ -212,15 +213,15 @@ void history_runs_find(struct history_runs *runs, struct history_store *store, c
 	array_fini(&found.list);
 }
 
-static bool is_plain(const struct history_run *run)
+static bool history_runs_is_plain(const struct history_run *run)
 {
 	return !strcmp(run->kind, "plain");
 }
 
-static bool is_measured(const struct history_run *run)
+static bool history_runs_is_measured(const struct history_run *run)
 {
 	return history_run_step(run, "decode") || history_run_step(run, "prefill") ||
-	       history_run_step(run, "mixed") || (is_plain(run) && run->wall_ns);
+	       history_run_step(run, "mixed") || (history_runs_is_plain(run) && run->wall_ns);
 }
 
 void history_runs_keep_measured(struct history_runs *runs, size_t from, const char *name)
@@ -228,7 +229,7 @@ void history_runs_keep_measured(struct history_runs *runs, size_t from, const ch
 	size_t kept = from;
 
 	for (size_t i = from; i < runs->list.count; i++) {
-		if (is_measured(&runs->list.items[i]))
+		if (history_runs_is_measured(&runs->list.items[i]))
 			runs->list.items[kept++] = runs->list.items[i];
 		else
 			history_run_fini(&runs->list.items[i]);
@@ -245,10 +246,10 @@ void history_runs_keep_alike(struct history_runs *runs, size_t from, const char 
 	size_t kept = from;
 
 	for (size_t i = from; i < runs->list.count; i++)
-		newest[is_plain(&list[i])] = list[i];
+		newest[history_runs_is_plain(&list[i])] = list[i];
 	for (size_t i = from; i < runs->list.count; i++) {
 		struct history_run *run = &list[i], moved = *run;
-		const struct history_run *like = &newest[is_plain(run)];
+		const struct history_run *like = &newest[history_runs_is_plain(run)];
 		if (!strcmp(run->workload, like->workload) && !strcmp(run->host, like->host) &&
 			!strcmp(run->cpu, like->cpu)) {
 			*run = list[kept]; /* what is left out goes to the end */
@@ -309,7 +310,7 @@ double history_runs_floor(const char *where, const char *host, uint64_t *measure
 	const struct history_filter filter = {.kind = "floor", .host = host, .limit = 1};
 	struct floor_found found = {0};
 	struct history_store *store = NULL;
-	SCOPED char *at = place(where);
+	SCOPED char *at = history_runs_place(where);
 
 	if (at && history_store_open(&store, at, &how) == 0)
 		history_store_list(store, &filter, note_floor, &found);
@@ -322,7 +323,7 @@ int history_runs_keep(const char *where, const struct history_run *run)
 {
 	const struct history_open how = {.create = 1, .patience_ms = KEEPING_PATIENCE_MS};
 	SCOPED_TO(history_store_close) struct history_store *store = NULL;
-	SCOPED char *at = place(where);
+	SCOPED char *at = history_runs_place(where);
 	int rc = at ? history_store_open(&store, at, &how) : 0;
 
 	if (at && rc == 0)

@@ -19,27 +19,27 @@
 /* The name that `brick record` uses when it is given none. */
 #define DEFAULT_NAME "run.pftrace"
 
-static uint64_t read_before;
+static uint64_t input_read_before;
 static bool in_batch;
 static struct progress *batch; /* NULL: nothing shows progress */
 
 static uint64_t read_of_this(void)
 {
-	return run_load_read_bytes() - read_before;
+	return run_load_read_bytes() - input_read_before;
 }
 
-static uint64_t size_of(const char *path)
+static uint64_t input_size_of(const char *path)
 {
 	struct stat st;
 	return !stat(path, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
-static struct progress *start_progress(const char *path)
+static struct progress *input_start_progress(const char *path)
 {
 	if (in_batch)
 		return NULL;
-	read_before = run_load_read_bytes();
-	return progress_start(path, read_of_this, size_of(path));
+	input_read_before = run_load_read_bytes();
+	return progress_start(path, read_of_this, input_size_of(path));
 }
 
 void input_batch_begin(char *const *paths, size_t count)
@@ -47,9 +47,9 @@ void input_batch_begin(char *const *paths, size_t count)
 	char what[32];
 	uint64_t total = 0;
 	for (size_t i = 0; i < count; i++)
-		total += size_of(paths[i]);
+		total += input_size_of(paths[i]);
 	snprintf(what, sizeof(what), "%zu recordings", count);
-	read_before = run_load_read_bytes();
+	input_read_before = run_load_read_bytes();
 	batch = progress_start(what, read_of_this, total);
 	in_batch = true;
 }
@@ -65,7 +65,7 @@ struct run *input_load(const char *path)
 {
 	struct load_error error = {0};
 	struct run *run = NULL;
-	struct progress *progress = start_progress(path);
+	struct progress *progress = input_start_progress(path);
 	int rc = run_load(&run, path, &error);
 	progress_end(progress);
 	if (rc < 0)

@@ -17,7 +17,7 @@
 enum { COMMANDS_MAX = 64 };
 
 #define CLI_ENTRY(name) &command_##name,
-static const struct cli_command *const table[] = {CLI_COMMANDS(CLI_ENTRY) NULL};
+static const struct cli_command *const main_table[] = {CLI_COMMANDS(CLI_ENTRY) NULL};
 
 static void print_help(FILE *out)
 {
@@ -44,7 +44,7 @@ static void print_help(FILE *out)
 		out);
 }
 
-static void die_unknown(const char *name)
+static void main_die_unknown(const char *name)
 {
 	const char *names[COMMANDS_MAX];
 	size_t count = 0;
@@ -65,7 +65,7 @@ static int run_command(int argc, char **argv)
 	}
 	const struct cli_command *command = command_find(argv[0]);
 	if (!command)
-		die_unknown(argv[0]);
+		main_die_unknown(argv[0]);
 	if (command->flags & CLI_ANSWERS)
 		signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of writing */
 	optind = 0;			  /* getopt starts afresh */
@@ -74,7 +74,7 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	commands = table;
+	commands = main_table;
 	output_init();
 	run_namer_set(stack_names_find);
 	setlocale(LC_CTYPE, ""); /* the character set, from the environment */

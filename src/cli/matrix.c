@@ -11,7 +11,7 @@
 #include "cli/die.h"
 #include "ui/text/text.h"
 
-static void add_values(struct matrix_param *param, const char *list)
+static void matrix_add_values(struct matrix_param *param, const char *list)
 {
 	for (;; list++) {
 		size_t n = strcspn(list, ",");
@@ -33,7 +33,7 @@ void option_param(const struct option_use *use, const char *text)
 	for (size_t i = 0; i < matrix->params.count; i++)
 		if (!strcmp(matrix->params.items[i].name, param.name))
 			die_usage(use->command->name, "--param %s: given twice", param.name);
-	add_values(&param, text + n + 1);
+	matrix_add_values(&param, text + n + 1);
 	xpush(&matrix->params, param);
 }
 
@@ -123,7 +123,7 @@ char **matrix_command(const struct matrix *matrix, size_t setting, char *const *
 	return filled;
 }
 
-static bool is_named(
+static bool matrix_is_named(
 	const struct matrix *matrix, const struct matrix_param *param, const char *text)
 {
 	for (const char *at = text; (at = strchr(at, '{')); at++)
@@ -137,7 +137,7 @@ const char *matrix_unused(const struct matrix *matrix, char *const *command)
 	for (size_t i = 0; i < matrix->params.count; i++) {
 		bool is_used = false;
 		for (size_t w = 0; command[w] && !is_used; w++)
-			is_used = is_named(matrix, &matrix->params.items[i], command[w]);
+			is_used = matrix_is_named(matrix, &matrix->params.items[i], command[w]);
 		if (!is_used)
 			return matrix->params.items[i].name;
 	}

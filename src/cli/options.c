@@ -177,7 +177,7 @@ static char *next_word(char **at, const char *where)
 	return word;
 }
 
-static void read_line(char *text, const char *command, const char *where)
+static void options_read_line(char *text, const char *command, const char *where)
 {
 	ARRAY(char *) words = {0};
 	char *word = next_word(&text, where);
@@ -192,7 +192,7 @@ static void read_line(char *text, const char *command, const char *where)
 }
 
 /* text: words will point into it. */
-static void read_lines(char *text, const char *ends, const char *command, const char *from)
+static void options_read_lines(char *text, const char *ends, const char *command, const char *from)
 {
 	for (unsigned number = 1; *text; number++) {
 		size_t length = strcspn(text, ends);
@@ -200,7 +200,7 @@ static void read_lines(char *text, const char *ends, const char *command, const 
 		text[length] = '\0';
 		SCOPED char *where =
 			number > 1 || !last ? xasprintf("%s:%u", from, number) : xstrdup(from);
-		read_line(text, command, where);
+		options_read_line(text, command, where);
 		text += length + !last;
 	}
 }
@@ -219,7 +219,7 @@ static char *config_path(void)
 }
 
 /* NULL: there is none, or it cannot be read, which is no reason to do nothing. */
-static char *read_file(const char *path)
+static char *options_read_file(const char *path)
 {
 	char *text = NULL;
 	size_t bytes;
@@ -245,12 +245,12 @@ static const struct defaults_line *defaults_of(const char *command, int *count)
 	static char *text, *own; /* words point into them */
 	SCOPED char *path = config_path();
 	const char *options = getenv("BRICK_OPTIONS");
-	text = path ? read_file(path) : NULL;
+	text = path ? options_read_file(path) : NULL;
 	own = options ? xstrdup(options) : NULL;
 	if (text)
-		read_lines(text, "\n", command, path);
+		options_read_lines(text, "\n", command, path);
 	if (own)
-		read_lines(own, "\n;", command, "BRICK_OPTIONS");
+		options_read_lines(own, "\n;", command, "BRICK_OPTIONS");
 	*count = (int)lines.count;
 	return lines.items;
 }
@@ -408,7 +408,7 @@ static void tables_init(struct getopt_tables *tables, const struct cli_command *
 	}
 }
 
-static void die_unknown(const struct cli_command *command, const char *given)
+static void options_die_unknown(const struct cli_command *command, const char *given)
 {
 	const char *names[MAX_OPTIONS];
 	size_t count = 0, length = strcspn(given, "=");
@@ -431,7 +431,7 @@ static void complain(const struct cli_command *command, char **argv, int problem
 		die_usage(command->name, "--%s: takes no value", command->options[number].name);
 	if (optopt)
 		die_usage(command->name, "-%c: no such option", optopt);
-	die_unknown(command, given);
+	options_die_unknown(command, given);
 }
 
 static const struct cli_option *option_of(const struct cli_option *options, int c)
@@ -444,7 +444,7 @@ static const struct cli_option *option_of(const struct cli_option *options, int 
 }
 
 /* is_default: not of the command line. */
-static void parse(
+static void options_parse_words(
 	const struct cli_command *command, void *options, int argc, char **argv, bool is_default)
 {
 	struct getopt_tables tables;
@@ -475,8 +475,8 @@ void options_parse(const struct cli_command *command, void *options, int argc, c
 	const struct defaults_line *lines = defaults_of(command->name, &count);
 	for (int i = 0; i < count; i++) {
 		warn_where_set(lines[i].where);
-		parse(command, options, lines[i].argc, lines[i].argv, true);
+		options_parse_words(command, options, lines[i].argc, lines[i].argv, true);
 	}
 	warn_where_set(NULL);
-	parse(command, options, argc, argv, false);
+	options_parse_words(command, options, argc, argv, false);
 }

@@ -48,7 +48,7 @@ static bool reader_is_gone(void)
  * Flushes, and returns why not everything could be written, or NULL. A write that failed earlier
  * has lost its reason: writing once more finds it again, into a file that is not whole anyway.
  */
-static const char *flush(FILE *stream)
+static const char *output_flush(FILE *stream)
 {
 	bool failed = ferror(stream) != 0;
 
@@ -62,7 +62,7 @@ static const char *flush(FILE *stream)
 
 int output_finish(int code)
 {
-	const char *why = flush(stdout);
+	const char *why = output_flush(stdout);
 
 	if (text_error() < 0) {
 		warn("not enough memory for all of the answer");
@@ -93,7 +93,7 @@ static void guard(const char *path)
 			signal(numbers[i], SIG_IGN);
 }
 
-static struct output *make(FILE *stream, char *path, char *temporary)
+static struct output *output_make(FILE *stream, char *path, char *temporary)
 {
 	struct output *output = xcalloc(1, sizeof(*output));
 	output->stream = stream;
@@ -107,17 +107,17 @@ static struct output *open_directly(const char *path)
 	FILE *stream = fopen(path, "we");
 	if (!stream)
 		die(CLI_SYSTEM, "%s: %s", path, strerror(errno));
-	return make(stream, xstrdup(path), NULL);
+	return output_make(stream, xstrdup(path), NULL);
 }
 
 /* Resolves links, so that they keep pointing to the file. */
-static char *follow(const char *path)
+static char *output_follow(const char *path)
 {
 	char *real = realpath(path, NULL);
 	return real ? real : xstrdup(path);
 }
 
-static bool is_same_file(const struct stat *a, const char *other)
+static bool output_is_same_file(const struct stat *a, const char *other)
 {
 	struct stat b;
 	return other && stat(other, &b) == 0 && a->st_dev == b.st_dev && a->st_ino == b.st_ino;
@@ -127,16 +127,16 @@ struct output *output_open(const char *path, const char *input)
 {
 	struct stat st;
 	if (!path || !strcmp(path, "-"))
-		return make(stdout, NULL, NULL);
+		return output_make(stdout, NULL, NULL);
 	if (!lstat(path, &st) && S_ISLNK(st.st_mode) && st.st_uid && st.st_uid != geteuid())
 		die(CLI_SYSTEM, "%s: a symbolic link of another user, which is not followed", path);
 	bool exists = stat(path, &st) == 0;
-	if (exists && is_same_file(&st, input))
+	if (exists && output_is_same_file(&st, input))
 		die(CLI_USAGE, "%s: that is the recording itself", path);
 	if (exists && !S_ISREG(st.st_mode))
 		return open_directly(path);
 
-	char *real = follow(path), *temporary = xasprintf("%s.XXXXXX", real);
+	char *real = output_follow(path), *temporary = xasprintf("%s.XXXXXX", real);
 	int fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		die(CLI_SYSTEM, "%s: %s", path, strerror(errno));
@@ -147,7 +147,7 @@ struct output *output_open(const char *path, const char *input)
 	FILE *stream = fdopen(fd, "w");
 	if (!stream)
 		die(CLI_SYSTEM, "%s: %s", path, strerror(errno));
-	return make(stream, real, temporary);
+	return output_make(stream, real, temporary);
 }
 
 FILE *output_stream(struct output *output)
@@ -155,9 +155,9 @@ FILE *output_stream(struct output *output)
 	return output->stream;
 }
 
-static void fail(const struct output *output, const char *why) __attribute__((noreturn));
+static void output_fail(const struct output *output, const char *why) __attribute__((noreturn));
 
-static void fail(const struct output *output, const char *why)
+static void output_fail(const struct output *output, const char *why)
 {
 	if (output->temporary)
 		unlink(output->temporary);
@@ -170,16 +170,16 @@ void output_commit(struct output *output, int rc)
 		rc = text_error();
 	bool gone = !output->path && rc < 0 && reader_is_gone();
 	if (rc < 0 && !gone)
-		fail(output, brick_strerror(rc));
+		output_fail(output, brick_strerror(rc));
 	if (output->path) {
-		const char *why = flush(output->stream);
+		const char *why = output_flush(output->stream);
 		errno = 0;
 		if (!why && (fclose(output->stream) != 0 ||
 				    (output->temporary &&
 					    rename(output->temporary, output->path) != 0)))
 			why = strerror(errno);
 		if (why)
-			fail(output, why);
+			output_fail(output, why);
 	}
 	temporary_path[0] = '\0';
 	free(output->temporary);

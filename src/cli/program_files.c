@@ -41,7 +41,7 @@ enum {
 #define SEPARATORS " \t\n\"'`;|&()<>=,:$"
 
 /* 0: it is there already, or there is no room. */
-static int add(struct program_files *files, const char *path)
+static int program_files_add(struct program_files *files, const char *path)
 {
 	for (size_t i = 0; i < files->paths.count; i++)
 		if (!strcmp(files->paths.items[i], path))
@@ -81,7 +81,7 @@ static void add_listed(struct program_files *files, char *line)
 	if (!end || *path != '/')
 		return;
 	*end = '\0';
-	add(files, path);
+	program_files_add(files, path);
 }
 
 /* Asks the dynamic linker, which maps the program and its libraries but runs none of their code. */
@@ -136,7 +136,7 @@ static void keep_named(struct program_files *files, const char *path)
 }
 
 /* One of the CPU backend's variants is enough: they are alike in this respect. */
-static bool is_wanted(const char *name, bool *has_variant)
+static bool program_files_is_wanted(const char *name, bool *has_variant)
 {
 	if (strncmp(name, "libggml-cpu-", 12))
 		return !strncmp(name, "libggml", 7) || !strncmp(name, "libllama", 8);
@@ -153,8 +153,8 @@ static void add_directory(struct program_files *files, const char *path)
 
 	for (int i = 0; i < n; i++) {
 		SCOPED char *file = xasprintf("%s/%s", path, entries[i]->d_name);
-		if (is_wanted(entries[i]->d_name, &has_variant) && is_elf(file))
-			any |= add(files, file);
+		if (program_files_is_wanted(entries[i]->d_name, &has_variant) && is_elf(file))
+			any |= program_files_add(files, file);
 		free(entries[i]);
 	}
 	if (n >= 0)
@@ -194,7 +194,7 @@ static void add_native(struct program_files *files, const char *path, const stru
 {
 	if (files->natives >= MAX_NATIVES ||
 		(size_t)st->st_size > MAX_NATIVE_BYTES - files->native_bytes || !is_elf(path) ||
-		!add(files, path))
+		!program_files_add(files, path))
 		return;
 	files->natives++;
 	files->native_bytes += (size_t)st->st_size;
@@ -210,9 +210,9 @@ static void add_natives(struct program_files *files, const char *folder, int dep
 		const char *name = entries[i]->d_name;
 		SCOPED char *path = xasprintf("%s/%s", folder, name);
 		struct stat st;
-		bool is_left_out =
-			*name == '.' || !strcmp(name, "node_modules") ||
-			(!strncmp(name, "libggml-cpu-", 12) && !is_wanted(name, &has_variant));
+		bool is_left_out = *name == '.' || !strcmp(name, "node_modules") ||
+				   (!strncmp(name, "libggml-cpu-", 12) &&
+					   !program_files_is_wanted(name, &has_variant));
 		if (!is_left_out && !lstat(path, &st) && S_ISDIR(st.st_mode) && depth < MAX_DEPTH)
 			add_natives(files, path, depth + 1);
 		else if (!is_left_out && is_native(name) && !stat(path, &st) && S_ISREG(st.st_mode))
@@ -226,7 +226,7 @@ static void add_natives(struct program_files *files, const char *folder, int dep
 static void add_node_package(struct program_files *files, const char *from, const char *word);
 
 /* {"dependencies": {"NAME": "VERSION", ...}, "optionalDependencies": {...}} */
-static void add_dependencies(struct program_files *files, const char *folder)
+static void program_files_add_dependencies(struct program_files *files, const char *folder)
 {
 	SCOPED char *text = xcalloc(1, MAX_SCRIPT + 1),
 		    *path = xasprintf("%s/package.json", folder);
@@ -266,7 +266,7 @@ static void add_package(struct program_files *files, const char *folder)
 	add_natives(files, real, 0);
 	if (files->natives > before)
 		keep_named(files, real);
-	add_dependencies(files, real);
+	program_files_add_dependencies(files, real);
 }
 
 /* "name/file" and "@scope/name/file" lie in the package "name" and "@scope/name". */
@@ -453,7 +453,7 @@ static void add_program(struct program_files *files, const char *path, const cha
 		xpush(&files->closed, xstrdup(path));
 		return;
 	}
-	if (!add(files, path))
+	if (!program_files_add(files, path))
 		return;
 	files->programs++;
 	if ((!files->started || is_wrapper(files->started)) && !strstr(path_name(path), ".so") &&
@@ -481,7 +481,8 @@ static bool is_package(const char *folder)
 }
 
 /* may_be_command: without a slash, it may be one. */
-static void add_named(struct program_files *files, const char *word, bool may_be_command)
+static void program_files_add_named(
+	struct program_files *files, const char *word, bool may_be_command)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -513,7 +514,7 @@ static void add_words(struct program_files *files, const char *text, bool has_co
 
 	for (char *word = strtok_r(copy, SEPARATORS, &saved); word && files->words < MAX_WORDS;
 		word = strtok_r(NULL, SEPARATORS, &saved), files->words++)
-		add_named(files, word, has_commands);
+		program_files_add_named(files, word, has_commands);
 }
 
 /* A script's interpreter may be a script. *program becomes the file that runs in the end. */
@@ -563,9 +564,9 @@ static void add_backends_of(struct program_files *files, const char *directory)
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 		SCOPED char *file = xasprintf("%s/%s", directory, name);
-		if (!strncmp(name, "libggml-", 8) && is_wanted(name, &has_variant) &&
+		if (!strncmp(name, "libggml-", 8) && program_files_is_wanted(name, &has_variant) &&
 			is_elf(file) && !is_there(files, file))
-			add(files, file);
+			program_files_add(files, file);
 		free(entries[i]);
 	}
 	if (n >= 0)
@@ -573,7 +574,7 @@ static void add_backends_of(struct program_files *files, const char *directory)
 }
 
 /* ggml opens its backends while it runs, from where the program lies, or ggml itself. */
-static void add_backends(struct program_files *files)
+static void program_files_add_backends(struct program_files *files)
 {
 	const size_t count = files->paths.count;
 	bool has_ggml = false;
@@ -599,7 +600,7 @@ int program_files_of_command(struct program_files *files, char *const *command, 
 		return why_not(command[0]);
 	add_interpreters(files, program);
 	files->obstacle = inject_examine(program);
-	add(files, program);
+	program_files_add(files, program);
 	if (files->obstacle == INJECT_FINE || files->obstacle == INJECT_PRIVILEGED)
 		add_libraries(files, program);
 	files->own = files->paths.count;
@@ -613,7 +614,7 @@ int program_files_of_command(struct program_files *files, char *const *command, 
 		if (files->is_interpreted && strpbrk(*argument, " (")) /* of -c or -e */
 			add_imports(files, "./", *argument);
 	}
-	add_backends(files);
+	program_files_add_backends(files);
 	return 0;
 }
 
@@ -629,14 +630,14 @@ int program_files_of_process(struct program_files *files, long pid)
 	snprintf(path, sizeof(path), "/proc/%ld/exe", pid);
 	file_link(path, mapped, sizeof(mapped));
 	files->obstacle = inject_examine(path);
-	add(files, *mapped ? mapped : path);
+	program_files_add(files, *mapped ? mapped : path);
 	while (fgets(line, sizeof(line), maps)) {
 		char *name = strchr(line, '/');
 		if (!name || !strstr(line, "r-xp"))
 			continue;
 		name[strcspn(name, "\n")] = '\0';
 		snprintf(path, sizeof(path), "/proc/%ld/root%s", pid, name);
-		add(files, access(name, R_OK) ? path : name);
+		program_files_add(files, access(name, R_OK) ? path : name);
 	}
 	fclose(maps);
 	files->own = files->paths.count;
@@ -705,7 +706,7 @@ static bool hides_device_nodes(const struct survey *s)
 	return false;
 }
 
-static void describe(struct program_ggml *found, const struct survey *s)
+static void program_files_describe(struct program_ggml *found, const struct survey *s)
 {
 	size_t used = 0;
 
@@ -768,7 +769,7 @@ int program_ggml(struct program_ggml *found, const char *path)
 	if (survey.has_sign || survey.entries[GGML_NODE_FORWARD].way != SURVEY_ABSENT ||
 		(survey.entries[GGML_DECODE].way != SURVEY_ABSENT &&
 			has_bytes(&survey.image, "ggml", 4)))
-		describe(found, &survey);
+		program_files_describe(found, &survey);
 	else if (has_text(&survey.image))
 		explain(found, &survey.image);
 	survey_close(&survey);

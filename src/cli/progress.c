@@ -43,7 +43,7 @@ void progress_text(char *text, size_t bytes, const char *what, uint64_t done, ui
 	snprintf(text, bytes, "%s: %.0f%%, %.0f s left", what, 100 * part, left_s);
 }
 
-static void show(struct progress *p)
+static void progress_show(struct progress *p)
 {
 	char text[256];
 	uint64_t done = p->done ? p->done() : 0;
@@ -53,7 +53,7 @@ static void show(struct progress *p)
 	warn_line_set(true);
 }
 
-static void *watch(void *context)
+static void *progress_watch(void *context)
 {
 	struct progress *p = context;
 	struct timespec at;
@@ -67,7 +67,7 @@ static void *watch(void *context)
 		while (!p->is_over && rc == 0)
 			rc = pthread_cond_timedwait(&p->over, &p->lock, &at);
 		if (!p->is_over)
-			show(p);
+			progress_show(p);
 	}
 	return NULL;
 }
@@ -85,7 +85,7 @@ struct progress *progress_start(const char *what, uint64_t (*done)(void), uint64
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->over, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	if (pthread_create(&p->thread, NULL, watch, p)) {
+	if (pthread_create(&p->thread, NULL, progress_watch, p)) {
 		p->is_over = true;
 		progress_end(p);
 		return NULL;

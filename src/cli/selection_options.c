@@ -94,8 +94,8 @@ static const char *similar_brick(const struct run *run, const char *name)
 	return names ? suggest(name, names, run->brick_count) : NULL;
 }
 
-static uint32_t numbered(const struct run *run, const struct step_index *index, const char *command,
-	const char *text)
+static uint32_t selection_options_numbered(const struct run *run, const struct step_index *index,
+	const char *command, const char *text)
 {
 	uint64_t wanted;
 
@@ -114,7 +114,8 @@ static uint32_t numbered(const struct run *run, const struct step_index *index, 
 	die(CLI_INPUT, "%s: step %s was left out", run->path, text);
 }
 
-static uint32_t median(const struct run *run, const struct step_index *index, enum step_phase phase)
+static uint32_t selection_options_median(
+	const struct run *run, const struct step_index *index, enum step_phase phase)
 {
 	SCOPED_BY(step_times_fini) struct step_times times;
 
@@ -151,8 +152,8 @@ uint32_t selection_step(const struct run *run, const struct step_index *index, c
 	if (!strcmp(which, "slowest"))
 		return slowest(run, index);
 	if (!prefill && !decode)
-		return numbered(run, index, command, which);
-	uint32_t step = median(run, index, prefill ? STEP_PREFILL : STEP_DECODE);
+		return selection_options_numbered(run, index, command, which);
+	uint32_t step = selection_options_median(run, index, prefill ? STEP_PREFILL : STEP_DECODE);
 	if (step == RUN_NONE)
 		die(CLI_INPUT, "%s: has no %s step that ended", run->path, which);
 	return step;

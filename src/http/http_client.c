@@ -33,7 +33,7 @@ struct http_client {
 	CURL *curl;
 };
 
-static int load(struct http_client *c)
+static int http_client_load(struct http_client *c)
 {
 	static const char *const names[] = {"curl_easy_init", "curl_easy_setopt",
 		"curl_easy_perform", "curl_easy_getinfo", "curl_easy_cleanup", "curl_easy_strerror",
@@ -53,7 +53,7 @@ static int load(struct http_client *c)
 	return c->curl ? 0 : -ENOTSUP;
 }
 
-static size_t take(char *data, size_t size, size_t count, void *context)
+static size_t http_client_take(char *data, size_t size, size_t count, void *context)
 {
 	struct http_reply *reply = context;
 	size_t n = size * count;
@@ -73,7 +73,7 @@ static size_t take(char *data, size_t size, size_t count, void *context)
 int http_client_create(struct http_client **out, const char *user, const char *password)
 {
 	struct http_client *c = calloc(1, sizeof(*c));
-	int rc = c ? load(c) : -ENOMEM;
+	int rc = c ? http_client_load(c) : -ENOMEM;
 
 	if (rc < 0) {
 		if (c && c->library)
@@ -82,7 +82,7 @@ int http_client_create(struct http_client **out, const char *user, const char *p
 		return rc;
 	}
 	c->f.easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
-	c->f.easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take);
+	c->f.easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, http_client_take);
 	c->f.easy_setopt(c->curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	if (user) {
 		c->f.easy_setopt(c->curl, CURLOPT_USERNAME, user);
@@ -149,7 +149,7 @@ int http_post(struct http_client *c, const char *url, const char *headers, const
 	c->f.easy_setopt(c->curl, CURLOPT_HTTPHEADER, NULL);
 	c->f.slist_free_all(list);
 	if (code == CURLE_OK && !reply->body) { /* an empty one */
-		take("", 0, 0, reply);
+		http_client_take("", 0, 0, reply);
 		code = reply->body ? CURLE_OK : CURLE_OUT_OF_MEMORY;
 	}
 	if (code != CURLE_OK) {

@@ -35,14 +35,14 @@ struct chrome {
 	uint64_t start_unix_ns;
 };
 
-static int fail_at(struct chrome *c, const struct json_event *event, const char *why)
+static int chrome_fail_at(struct chrome *c, const struct json_event *event, const char *why)
 {
 	return import_fail(c->error, c->text, event->offset, "%s", why);
 }
 
 /* Members. */
 
-static const char *text_of(const json_t *object, const char *key)
+static const char *chrome_text_of(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 
@@ -50,7 +50,7 @@ static const char *text_of(const json_t *object, const char *key)
 }
 
 /* As a number or in quotes. */
-static bool number_of(const json_t *value, double *number)
+static bool chrome_number_of(const json_t *value, double *number)
 {
 	char *end = NULL;
 
@@ -65,11 +65,12 @@ static bool number_of(const json_t *value, double *number)
 	return !*end && *number - *number == 0;
 }
 
-static bool whole_of(const json_t *object, const char *key, uint64_t *whole)
+static bool chrome_whole_of(const json_t *object, const char *key, uint64_t *whole)
 {
 	double number;
 
-	if (!number_of(json_object_get(object, key), &number) || number < 0 || number >= 0x1p63)
+	if (!chrome_number_of(json_object_get(object, key), &number) || number < 0 ||
+		number >= 0x1p63)
 		return false;
 	*whole = (uint64_t)number;
 	return true;
@@ -79,28 +80,28 @@ static uint32_t small_of(const json_t *object, const char *key)
 {
 	uint64_t whole = 0;
 
-	return whole_of(object, key, &whole) && whole <= UINT32_MAX ? (uint32_t)whole : 0;
+	return chrome_whole_of(object, key, &whole) && whole <= UINT32_MAX ? (uint32_t)whole : 0;
 }
 
 /* Programs call processes and threads by numbers or by texts. */
-static uint64_t id_of(const json_t *value)
+static uint64_t chrome_id_of(const json_t *value)
 {
 	const char *text = json_string_value(value);
 	double number;
 
-	if (number_of(value, &number) && number > -0x1p62 && number < 0x1p62)
+	if (chrome_number_of(value, &number) && number > -0x1p62 && number < 0x1p62)
 		return (uint64_t)(int64_t)number;
 	return text ? (1u << 30 | (fnv1a_text(text) & ((1u << 30) - 1))) : 0;
 }
 
-static uint32_t pid_of(const json_t *members)
+static uint32_t chrome_pid_of(const json_t *members)
 {
-	return (uint32_t)id_of(json_object_get(members, "pid"));
+	return (uint32_t)chrome_id_of(json_object_get(members, "pid"));
 }
 
-static uint64_t tid_of(const json_t *members)
+static uint64_t chrome_tid_of(const json_t *members)
 {
-	return id_of(json_object_get(members, "tid"));
+	return chrome_id_of(json_object_get(members, "tid"));
 }
 
 static bool is_one_of(const char *text, const char *const *words)
@@ -121,17 +122,17 @@ static void sizes(const json_t *args, const char *key, const char *first, uint32
 	for (size_t i = 0; i < 3; i++) {
 		double number = 0;
 		snprintf(name, sizeof(name), "%s_%c", first, (int)('x' + i));
-		if (json_is_array(array) && number_of(json_array_get(array, i), &number))
+		if (json_is_array(array) && chrome_number_of(json_array_get(array, i), &number))
 			to[i] = number >= 0 && number <= UINT32_MAX ? (uint32_t)number : 0;
 		else
 			to[i] = small_of(args, name);
 	}
 }
 
-static uint32_t kind_of(const char *name, const json_t *args)
+static uint32_t chrome_kind_of(const char *name, const json_t *args)
 {
 	static const char *const own[] = {"compute", "h2d", "d2h", "d2d", "fill", "other"};
-	const char *kind = text_of(args, "kind");
+	const char *kind = chrome_text_of(args, "kind");
 
 	for (uint32_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		if (!strcmp(kind, own[i]))
@@ -146,14 +147,14 @@ static uint32_t kind_of(const char *name, const json_t *args)
 				      : BRICK_KERNEL_OTHER;
 }
 
-static int kernel_of(struct imported *im, const char *name, const json_t *args)
+static int chrome_kernel_of(struct imported *im, const char *name, const json_t *args)
 {
 	struct brick_session_kernel kernel;
 
 	memset(&kernel, 0, sizeof(kernel));
 	sizes(args, "grid", "grid", kernel.grid);
 	sizes(args, "block", "block", kernel.block);
-	kernel.kind = kind_of(name, args);
+	kernel.kind = chrome_kind_of(name, args);
 	kernel.registers = small_of(args, "registers per thread");
 	kernel.shared_bytes = small_of(args, "shared memory");
 	if (!kernel.shared_bytes)
@@ -175,7 +176,7 @@ static bool is_command(const struct chrome *c, const char *category, const json_
 	return is_one_of(category, words);
 }
 
-static bool is_left_out(const char *category, const char *name)
+static bool chrome_is_left_out(const char *category, const char *name)
 {
 	/* what the profiler says of itself, and what repeats a thread's range on its queue */
 	static const char *const words[] = {
@@ -188,19 +189,22 @@ static bool is_left_out(const char *category, const char *name)
 			       (bytes > 12 && !strcmp(name + bytes - 12, "_fence_after"))));
 }
 
-static int own_name(struct chrome *c, const char *name, const char *category, const json_t *args)
+static int chrome_own_name(
+	struct chrome *c, const char *name, const char *category, const json_t *args)
 {
 	struct import_text text = {
 		.naming = IMPORT_BRICK, .operation = category, .name = name, .layer = -1};
 	double layer;
 
-	if (number_of(json_object_get(args, "layer"), &layer) && layer >= -1 && layer <= INT16_MAX)
+	if (chrome_number_of(json_object_get(args, "layer"), &layer) && layer >= -1 &&
+		layer <= INT16_MAX)
 		text.layer = (int)layer;
 	text.site_operation = json_string_value(json_object_get(args, "op"));
 	text.label = json_string_value(json_object_get(args, "tensor"));
-	text.flags |= whole_of(args, "elements", &text.elements) ? BRICK_SITE_HAS_ELEMENTS : 0;
-	text.flags |= whole_of(args, "bytes", &text.bytes) ? BRICK_SITE_HAS_BYTES : 0;
-	text.flags |= whole_of(args, "flops", &text.flops) ? BRICK_SITE_HAS_FLOPS : 0;
+	text.flags |=
+		chrome_whole_of(args, "elements", &text.elements) ? BRICK_SITE_HAS_ELEMENTS : 0;
+	text.flags |= chrome_whole_of(args, "bytes", &text.bytes) ? BRICK_SITE_HAS_BYTES : 0;
+	text.flags |= chrome_whole_of(args, "flops", &text.flops) ? BRICK_SITE_HAS_FLOPS : 0;
 	return imported_name(c->im, &text);
 }
 
@@ -220,20 +224,22 @@ static int node_name(struct chrome *c, const char *name, const char *operator)
 			.naming = IMPORT_NODE, .operation = operator, .name = path, .layer = -1});
 }
 
-static int name_of(struct chrome *c, const char *name, const char *category, const json_t *args)
+static int chrome_name_of(
+	struct chrome *c, const char *name, const char *category, const json_t *args)
 {
 	static const char *const operators[] = {"cpu_op", "Operator", "cpu_instant_event", NULL};
 	struct import_text text = {IMPORT_ANNOTATION, "", name, .layer = -1};
 
 	if (c->is_own) {
 		bool is_queued = is_command(c, category, args);
-		return own_name(c, is_queued ? text_of(args, "brick") : name, category, args);
+		return chrome_own_name(
+			c, is_queued ? chrome_text_of(args, "brick") : name, category, args);
 	}
-	if (!strcmp(category, "Node") && *text_of(args, "op_name"))
-		return node_name(c, name, text_of(args, "op_name"));
+	if (!strcmp(category, "Node") && *chrome_text_of(args, "op_name"))
+		return node_name(c, name, chrome_text_of(args, "op_name"));
 	/* a run of the whole model: nobody says whether it takes tokens in or makes new ones */
 	if (!strcmp(category, "Session") && !strcmp(name, "model_run"))
-		return own_name(c, "Prefill", "Step", NULL);
+		return chrome_own_name(c, "Prefill", "Step", NULL);
 	if (is_command(c, category, args))
 		text.naming = IMPORT_KERNEL;
 	else if (is_one_of(category, operators))
@@ -241,41 +247,43 @@ static int name_of(struct chrome *c, const char *name, const char *category, con
 	return imported_name(c->im, &text);
 }
 
-static uint64_t link_of(const json_t *args)
+static uint64_t chrome_link_of(const json_t *args)
 {
 	uint64_t link = 0;
 
-	return whole_of(args, "correlation", &link) ? link : 0;
+	return chrome_whole_of(args, "correlation", &link) ? link : 0;
 }
 
-static int describe(struct chrome *c, const struct json_event *event, struct imported_event *e)
+static int chrome_describe(
+	struct chrome *c, const struct json_event *event, struct imported_event *e)
 {
 	const json_t *members = event->members, *args = json_object_get(members, "args");
-	const char *name = text_of(members, "name"), *category = text_of(members, "cat");
+	const char *name = chrome_text_of(members, "name"),
+		   *category = chrome_text_of(members, "cat");
 	uint64_t stream = 0;
 
 	e->is_command = is_command(c, category, args);
-	int said = name_of(c, *name ? name : "(unnamed)", category, args), track, kernel = 0;
+	int said = chrome_name_of(c, *name ? name : "(unnamed)", category, args), track, kernel = 0;
 	if (said < 0)
 		return said;
 	if (e->is_command) {
-		if (!whole_of(args, "stream", &stream))
-			stream = tid_of(members);
+		if (!chrome_whole_of(args, "stream", &stream))
+			stream = chrome_tid_of(members);
 		uint32_t device = c->is_own			    ? 0
 				  : json_object_get(args, "device") ? small_of(args, "device")
-								    : pid_of(members);
-		track = imported_queue(c->im, pid_of(members), c->is_own, device, stream);
-		kernel = kernel_of(c->im, name, args);
+								    : chrome_pid_of(members);
+		track = imported_queue(c->im, chrome_pid_of(members), c->is_own, device, stream);
+		kernel = chrome_kernel_of(c->im, name, args);
 		e->has_brick = c->is_own;
 		if (!c->is_own)
-			whole_of(args, "bytes", &e->bytes);
+			chrome_whole_of(args, "bytes", &e->bytes);
 	} else {
-		track = imported_thread(c->im, pid_of(members), tid_of(members));
+		track = imported_thread(c->im, chrome_pid_of(members), chrome_tid_of(members));
 	}
 	if (c->is_own)
-		whole_of(args, "elements", &e->tokens); /* of a step */
+		chrome_whole_of(args, "elements", &e->tokens); /* of a step */
 	else
-		e->link = link_of(args);
+		e->link = chrome_link_of(args);
 	e->name = (uint32_t)said;
 	e->track = (uint32_t)track;
 	e->kernel = kernel < 0 ? 0 : (uint32_t)kernel;
@@ -287,14 +295,14 @@ static int slice(struct chrome *c, const struct json_event *event, uint64_t begi
 	struct imported_event e = {.begin = begin, .end = UINT64_MAX, .is_open = true};
 	int64_t length;
 
-	if (!c->is_own &&
-		is_left_out(text_of(event->members, "cat"), text_of(event->members, "name"))) {
+	if (!c->is_own && chrome_is_left_out(chrome_text_of(event->members, "cat"),
+				  chrome_text_of(event->members, "name"))) {
 		c->im->left_out++;
 		return 0;
 	}
 	if (!is_begin && event->dur) {
 		if (!json_events_ns(event->dur, &length) || length >= (int64_t)BIAS)
-			return fail_at(c, event, "\"dur\" must be a number of microseconds");
+			return chrome_fail_at(c, event, "\"dur\" must be a number of microseconds");
 		if (length < 0) {
 			c->im->left_out++;
 			return 0;
@@ -302,7 +310,7 @@ static int slice(struct chrome *c, const struct json_event *event, uint64_t begi
 		e.end = begin + (uint64_t)length;
 		e.is_open = false;
 	}
-	int error = describe(c, event, &e);
+	int error = chrome_describe(c, event, &e);
 	if (error || (error = imported_add(c->im, &e)) || !is_begin)
 		return error;
 	while (c->stacks.count <= e.track)
@@ -311,9 +319,10 @@ static int slice(struct chrome *c, const struct json_event *event, uint64_t begi
 	return array_push(&c->stacks.items[e.track].open, c->im->events.count - 1);
 }
 
-static int end_slice(struct chrome *c, const struct json_event *event, uint64_t ns)
+static int chrome_end_slice(struct chrome *c, const struct json_event *event, uint64_t ns)
 {
-	int track = imported_thread(c->im, pid_of(event->members), tid_of(event->members));
+	int track = imported_thread(
+		c->im, chrome_pid_of(event->members), chrome_tid_of(event->members));
 
 	if (track < 0)
 		return track;
@@ -325,7 +334,7 @@ static int end_slice(struct chrome *c, const struct json_event *event, uint64_t 
 	}
 	struct imported_event *e = &c->im->events.items[stack->open.items[--stack->open.count]];
 	if (ns < e->begin)
-		return fail_at(c, event, "it ends before it began");
+		return chrome_fail_at(c, event, "it ends before it began");
 	e->end = ns;
 	e->is_open = false;
 	return 0;
@@ -333,25 +342,26 @@ static int end_slice(struct chrome *c, const struct json_event *event, uint64_t 
 
 static int say_name(struct chrome *c, const json_t *members)
 {
-	const char *what = text_of(members, "name");
-	const char *text = text_of(json_object_get(members, "args"), "name");
+	const char *what = chrome_text_of(members, "name");
+	const char *text = chrome_text_of(json_object_get(members, "args"), "name");
 
 	if (!strcmp(what, "process_name"))
-		return imported_say_process(c->im, pid_of(members), text);
+		return imported_say_process(c->im, chrome_pid_of(members), text);
 	if (!strcmp(what, "thread_name"))
-		return imported_say_thread(c->im, pid_of(members), tid_of(members), text);
+		return imported_say_thread(
+			c->im, chrome_pid_of(members), chrome_tid_of(members), text);
 	return 0;
 }
 
 static int arrow(struct chrome *c, const struct json_event *event, uint64_t ns, bool is_start)
 {
 	struct arrow a = {.ns = ns,
-		.pid = pid_of(event->members),
-		.tid = tid_of(event->members),
+		.pid = chrome_pid_of(event->members),
+		.tid = chrome_tid_of(event->members),
 		.is_start = is_start};
 
-	if (!c->is_own || strcmp(text_of(event->members, "name"), "launch") != 0 ||
-		!whole_of(event->members, "id", &a.id))
+	if (!c->is_own || strcmp(chrome_text_of(event->members, "name"), "launch") != 0 ||
+		!chrome_whole_of(event->members, "id", &a.id))
 		return 0;
 	return array_push(&c->arrows, a);
 }
@@ -359,11 +369,11 @@ static int arrow(struct chrome *c, const struct json_event *event, uint64_t ns, 
 static int take_event(void *context, const struct json_event *event)
 {
 	struct chrome *c = context;
-	const char *phase = text_of(event->members, "ph");
+	const char *phase = chrome_text_of(event->members, "ph");
 	int64_t ns = 0;
 
 	if (!phase[0])
-		return fail_at(c, event, "an event must have a phase (\"ph\")");
+		return chrome_fail_at(c, event, "an event must have a phase (\"ph\")");
 	if (phase[0] == 'M')
 		return say_name(c, event->members);
 	if (!strchr("XBEsf", phase[0])) {
@@ -372,11 +382,11 @@ static int take_event(void *context, const struct json_event *event)
 	}
 	if (!event->ts || !json_events_ns(event->ts, &ns) || ns <= -(int64_t)BIAS ||
 		ns >= (int64_t)BIAS)
-		return fail_at(c, event, "\"ts\" must be a number of microseconds");
+		return chrome_fail_at(c, event, "\"ts\" must be a number of microseconds");
 	uint64_t biased = (uint64_t)ns + BIAS;
 	if (phase[0] == 's' || phase[0] == 'f')
 		return arrow(c, event, biased, phase[0] == 's');
-	return phase[0] == 'E' ? end_slice(c, event, biased)
+	return phase[0] == 'E' ? chrome_end_slice(c, event, biased)
 			       : slice(c, event, biased, phase[0] == 'B');
 }
 
@@ -385,7 +395,7 @@ static int take_member(void *context, const char *key, const json_t *value)
 	struct chrome *c = context;
 
 	if (!strcmp(key, "baseTimeNanoseconds"))
-		number_of(value, &c->base_ns);
+		chrome_number_of(value, &c->base_ns);
 	if (!strcmp(key, "schemaVersion") || !strcmp(key, "deviceProperties"))
 		c->im->tool = "Kineto's trace";
 	if (strcmp(key, "otherData") != 0 || !json_object_get(value, "start_monotonic_ns"))
@@ -393,7 +403,7 @@ static int take_member(void *context, const char *key, const json_t *value)
 	c->is_own = c->im->queues_are_threads = true;
 	c->im->tool = "a Chrome export of Brick";
 	c->im->begin = BIAS; /* not the first event, but the program's start */
-	c->start_unix_ns = strtoull(text_of(value, "start_unix_ns"), NULL, 10);
+	c->start_unix_ns = strtoull(chrome_text_of(value, "start_unix_ns"), NULL, 10);
 	const json_t *command = json_object_get(value, "command"), *word;
 	size_t i;
 	json_array_foreach((json_t *)command, i, word)

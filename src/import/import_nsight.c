@@ -46,9 +46,10 @@ struct nsight {
 	uint64_t text_bytes;
 };
 
-static int fail(struct nsight *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int nsight_fail(struct nsight *n, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static int fail(struct nsight *n, const char *format, ...)
+static int nsight_fail(struct nsight *n, const char *format, ...)
 {
 	va_list arguments;
 	int bytes = snprintf(n->error->text, sizeof(n->error->text), "table %s: ", n->table);
@@ -60,25 +61,25 @@ static int fail(struct nsight *n, const char *format, ...)
 	return BRICK_EFORMAT;
 }
 
-static uint32_t pid_of(sqlite3_int64 global)
+static uint32_t nsight_pid_of(sqlite3_int64 global)
 {
 	return (uint32_t)((uint64_t)global >> 24 & 0xffffff);
 }
 
-static uint64_t tid_of(sqlite3_int64 global)
+static uint64_t nsight_tid_of(sqlite3_int64 global)
 {
 	return (uint64_t)global & 0xffffff;
 }
 
 /* Correlations are of their process. */
-static uint64_t link_of(uint32_t pid, sqlite3_stmt *row, int column)
+static uint64_t nsight_link_of(uint32_t pid, sqlite3_stmt *row, int column)
 {
 	if (sqlite3_column_type(row, column) == SQLITE_NULL || !sqlite3_column_int64(row, column))
 		return 0;
 	return hash_u64(hash_u64(pid) + (uint64_t)sqlite3_column_int64(row, column)) | 1;
 }
 
-static uint32_t small(sqlite3_stmt *row, int column)
+static uint32_t nsight_small(sqlite3_stmt *row, int column)
 {
 	sqlite3_int64 value = sqlite3_column_int64(row, column);
 
@@ -86,7 +87,7 @@ static uint32_t small(sqlite3_stmt *row, int column)
 }
 
 /* A text, or the one of that number. */
-static const char *text(struct nsight *n, sqlite3_stmt *row, int column)
+static const char *nsight_text(struct nsight *n, sqlite3_stmt *row, int column)
 {
 	const char *value = NULL;
 
@@ -102,7 +103,7 @@ static const char *text(struct nsight *n, sqlite3_stmt *row, int column)
 
 static const char *name(struct nsight *n, sqlite3_stmt *row, int column)
 {
-	const char *value = text(n, row, column);
+	const char *value = nsight_text(n, row, column);
 
 	return *value ? value : "(unnamed)";
 }
@@ -114,7 +115,7 @@ static int take_text(struct nsight *n, sqlite3_stmt *row)
 
 	n->text_bytes += (uint64_t)sqlite3_column_bytes(row, 1);
 	if (n->text_bytes > n->file_bytes)
-		return fail(n, "its texts are longer than the file");
+		return nsight_fail(n, "its texts are longer than the file");
 	if (!value || sqlite3_column_type(row, 0) != SQLITE_INTEGER ||
 		hashmap_get(&n->text_of_id, id) != HASHMAP_NONE)
 		return 0;
@@ -127,12 +128,12 @@ static int take_text(struct nsight *n, sqlite3_stmt *row)
 }
 
 /* Columns 0 and 1. 1: it is left out. */
-static int times(struct nsight *n, sqlite3_stmt *row, struct imported_event *e)
+static int nsight_times(struct nsight *n, sqlite3_stmt *row, struct imported_event *e)
 {
 	sqlite3_int64 begin = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
 
 	if (sqlite3_column_type(row, 0) != SQLITE_INTEGER || begin < 0)
-		return fail(n, "a row's start is no number of nanoseconds");
+		return nsight_fail(n, "a row's start is no number of nanoseconds");
 	e->begin = (uint64_t)begin;
 	e->end = (uint64_t)end;
 	if (sqlite3_column_type(row, 1) == SQLITE_NULL) {
@@ -153,20 +154,20 @@ static int command(struct nsight *n, sqlite3_stmt *row, const struct brick_sessi
 	struct imported_event e = {.is_command = true, .bytes = bytes};
 	struct import_text called = {IMPORT_KERNEL, "kernel", name, .layer = -1};
 	bool has_process = sqlite3_column_type(row, 5) != SQLITE_NULL;
-	uint32_t pid = pid_of(sqlite3_column_int64(row, 5));
-	int result = times(n, row, &e);
+	uint32_t pid = nsight_pid_of(sqlite3_column_int64(row, 5));
+	int result = nsight_times(n, row, &e);
 
 	if (result)
 		return result < 0 ? result : 0;
-	int track = imported_queue(
-		n->im, pid, has_process, small(row, 2), (uint64_t)sqlite3_column_int64(row, 3));
+	int track = imported_queue(n->im, pid, has_process, nsight_small(row, 2),
+		(uint64_t)sqlite3_column_int64(row, 3));
 	int said = imported_name(n->im, &called), number = imported_kernel(n->im, kernel);
 	if (track < 0 || said < 0 || number < 0)
 		return -ENOMEM;
 	e.track = (uint32_t)track;
 	e.name = (uint32_t)said;
 	e.kernel = (uint32_t)number;
-	e.link = link_of(pid, row, 4);
+	e.link = nsight_link_of(pid, row, 4);
 	return imported_add(n->im, &e);
 }
 
@@ -184,21 +185,21 @@ static uint64_t shared_of(sqlite3_stmt *row, int own, int dynamic)
 	bool is_split = sqlite3_column_type(row, own) == SQLITE_INTEGER &&
 			sqlite3_column_type(row, dynamic) == SQLITE_INTEGER;
 
-	return brick_kernel_shared((uint64_t)small(row, own) + small(row, dynamic),
-		is_split ? small(row, dynamic) + 1 : 0);
+	return brick_kernel_shared((uint64_t)nsight_small(row, own) + nsight_small(row, dynamic),
+		is_split ? nsight_small(row, dynamic) + 1 : 0);
 }
 
-static int take_kernel(struct nsight *n, sqlite3_stmt *row)
+static int nsight_take_kernel(struct nsight *n, sqlite3_stmt *row)
 {
 	struct brick_session_kernel kernel;
 	const char *called = name(n, row, 6);
 
 	kernel_named(&kernel, BRICK_KERNEL_COMPUTE, called);
 	for (int i = 0; i < 3; i++) {
-		kernel.grid[i] = small(row, 7 + i);
-		kernel.block[i] = small(row, 10 + i);
+		kernel.grid[i] = nsight_small(row, 7 + i);
+		kernel.block[i] = nsight_small(row, 10 + i);
 	}
-	kernel.registers = small(row, 13);
+	kernel.registers = nsight_small(row, 13);
 	kernel.shared_bytes = shared_of(row, 14, 15);
 	return command(n, row, &kernel, called, 0);
 }
@@ -232,34 +233,34 @@ static int take_fill(struct nsight *n, sqlite3_stmt *row)
 
 /* Events of threads: begin, end, thread, then what differs. */
 
-static int on_thread(
+static int nsight_on_thread(
 	struct nsight *n, sqlite3_stmt *row, const struct import_text *called, bool is_launch)
 {
 	struct imported_event e = {0};
 	sqlite3_int64 global = sqlite3_column_int64(row, 2);
-	int result = times(n, row, &e);
+	int result = nsight_times(n, row, &e);
 
 	if (result)
 		return result < 0 ? result : 0;
-	int track = imported_thread(n->im, pid_of(global), tid_of(global));
+	int track = imported_thread(n->im, nsight_pid_of(global), nsight_tid_of(global));
 	int said = imported_name(n->im, called);
 	if (track < 0 || said < 0)
 		return -ENOMEM;
 	e.track = (uint32_t)track;
 	e.name = (uint32_t)said;
-	e.link = is_launch ? link_of(pid_of(global), row, 4) : 0;
+	e.link = is_launch ? nsight_link_of(nsight_pid_of(global), row, 4) : 0;
 	return imported_add(n->im, &e);
 }
 
 static int take_call(struct nsight *n, sqlite3_stmt *row)
 {
-	return on_thread(n, row,
+	return nsight_on_thread(n, row,
 		&(struct import_text){IMPORT_ANNOTATION, "CUDA", name(n, row, 3), .layer = -1},
 		true);
 }
 
 /* Domains are of their process; one that is made again keeps its first name. */
-static const struct domain *domain_of(struct nsight *n, uint32_t pid, sqlite3_int64 number)
+static const struct domain *nsight_domain_of(struct nsight *n, uint32_t pid, sqlite3_int64 number)
 {
 	struct hash_probe probe = hash_probe(hash_add(pid, (uint64_t)number));
 
@@ -271,12 +272,12 @@ static const struct domain *domain_of(struct nsight *n, uint32_t pid, sqlite3_in
 
 static int take_domain(struct nsight *n, sqlite3_stmt *row)
 {
-	struct domain domain = {.pid = pid_of(sqlite3_column_int64(row, 1)),
+	struct domain domain = {.pid = nsight_pid_of(sqlite3_column_int64(row, 1)),
 		.number = sqlite3_column_int64(row, 2)};
 
-	if (domain_of(n, domain.pid, domain.number))
+	if (nsight_domain_of(n, domain.pid, domain.number))
 		return 0;
-	utf8_field(domain.name, sizeof(domain.name), text(n, row, 0));
+	utf8_field(domain.name, sizeof(domain.name), nsight_text(n, row, 0));
 	int error = array_push(&n->domains, domain);
 	return error ? error
 		     : hash_index_add(&n->domain_index,
@@ -286,26 +287,27 @@ static int take_domain(struct nsight *n, sqlite3_stmt *row)
 
 static int take_range(struct nsight *n, sqlite3_stmt *row)
 {
-	const struct domain *domain =
-		domain_of(n, pid_of(sqlite3_column_int64(row, 2)), sqlite3_column_int64(row, 4));
+	const struct domain *domain = nsight_domain_of(
+		n, nsight_pid_of(sqlite3_column_int64(row, 2)), sqlite3_column_int64(row, 4));
 
-	return on_thread(n, row,
+	return nsight_on_thread(n, row,
 		&(struct import_text){IMPORT_ANNOTATION, domain ? domain->name : "",
 			name(n, row, 3), .layer = -1},
 		false);
 }
 
-static int take_name(struct nsight *n, sqlite3_stmt *row)
+static int nsight_take_name(struct nsight *n, sqlite3_stmt *row)
 {
 	sqlite3_int64 global = sqlite3_column_int64(row, 1);
 
-	return imported_say_thread(n->im, pid_of(global), tid_of(global), text(n, row, 0));
+	return imported_say_thread(
+		n->im, nsight_pid_of(global), nsight_tid_of(global), nsight_text(n, row, 0));
 }
 
 /* Tables. */
 
 /* The first column of the first row of a query about the table; "": there is none. */
-static void ask(struct nsight *n, const char *query, char answer[16])
+static void nsight_ask(struct nsight *n, const char *query, char answer[16])
 {
 	sqlite3_stmt *row = NULL;
 
@@ -324,14 +326,16 @@ static int has_table(struct nsight *n, const char *name)
 	char type[16], computed[16];
 
 	n->table = name;
-	ask(n, "SELECT type FROM pragma_table_list WHERE name = ? AND schema = 'main'", type);
+	nsight_ask(
+		n, "SELECT type FROM pragma_table_list WHERE name = ? AND schema = 'main'", type);
 	if (!type[0])
 		return 0;
 	if (strcmp(type, "table") != 0)
-		return fail(n, "it is a %s, and Nsight Systems writes tables", type);
-	ask(n, "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden > 1", computed);
-	return computed[0] ? fail(n, "it has a computed column, and Nsight Systems writes none")
-			   : 1;
+		return nsight_fail(n, "it is a %s, and Nsight Systems writes tables", type);
+	nsight_ask(n, "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden > 1", computed);
+	return computed[0]
+		       ? nsight_fail(n, "it has a computed column, and Nsight Systems writes none")
+		       : 1;
 }
 
 static int take_rows(
@@ -342,17 +346,18 @@ static int take_rows(
 	int error = 0, code;
 
 	if (sqlite3_prepare_v2(n->db, query, -1, &row, NULL) != SQLITE_OK)
-		return fail(n, "%s", sqlite3_errmsg(n->db));
+		return nsight_fail(n, "%s", sqlite3_errmsg(n->db));
 	while (!error && (code = sqlite3_step(row)) == SQLITE_ROW)
-		error = ++rows > n->file_bytes ? fail(n, "it has more rows than the file has bytes")
-					       : take(n, row);
+		error = ++rows > n->file_bytes
+				? nsight_fail(n, "it has more rows than the file has bytes")
+				: take(n, row);
 	if (!error && code != SQLITE_DONE)
-		error = fail(n, "%s", sqlite3_errmsg(n->db));
+		error = nsight_fail(n, "%s", sqlite3_errmsg(n->db));
 	sqlite3_finalize(row);
 	return error;
 }
 
-static int read_tables(struct nsight *n)
+static int nsight_read_tables(struct nsight *n)
 {
 	static const struct {
 		const char *name, *query;
@@ -367,7 +372,7 @@ static int read_tables(struct nsight *n)
 			"SELECT " DEVICE_COLUMNS ", demangledName, gridX, gridY, gridZ, blockX, "
 			"blockY, blockZ, registersPerThread, staticSharedMemory, "
 			"dynamicSharedMemory FROM CUPTI_ACTIVITY_KIND_KERNEL",
-			take_kernel},
+			nsight_take_kernel},
 		{"CUPTI_ACTIVITY_KIND_MEMCPY",
 			"SELECT " DEVICE_COLUMNS
 			", bytes, copyKind FROM CUPTI_ACTIVITY_KIND_MEMCPY",
@@ -383,7 +388,7 @@ static int read_tables(struct nsight *n)
 			"SELECT start, end, globalTid, coalesce(text, textId), domainId FROM "
 			"NVTX_EVENTS WHERE eventType IN (59, 60)",
 			take_range},
-		{"ThreadNames", "SELECT nameId, globalTid FROM ThreadNames", take_name},
+		{"ThreadNames", "SELECT nameId, globalTid FROM ThreadNames", nsight_take_name},
 	};
 	size_t found = 0;
 
@@ -397,8 +402,9 @@ static int read_tables(struct nsight *n)
 	if (found)
 		return 0;
 	n->table = "NVTX_EVENTS";
-	return fail(n, "there is neither this one nor any of CUPTI_ACTIVITY_KIND_*, so this is no "
-		       "export of Nsight Systems");
+	return nsight_fail(n,
+		"there is neither this one nor any of CUPTI_ACTIVITY_KIND_*, so this is no "
+		"export of Nsight Systems");
 }
 
 int import_nsight(struct imported *im, const char *path, struct import_error *error)
@@ -408,7 +414,7 @@ int import_nsight(struct imported *im, const char *path, struct import_error *er
 
 	im->tool = "Nsight Systems' export";
 	if (sqlite3_open_v2(path, &n.db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-		result = fail(&n, "%s", n.db ? sqlite3_errmsg(n.db) : "not enough memory");
+		result = nsight_fail(&n, "%s", n.db ? sqlite3_errmsg(n.db) : "not enough memory");
 	if (!result) {
 		struct stat status;
 		n.file_bytes = stat(path, &status) ? 0 : (uint64_t)status.st_size;
@@ -416,7 +422,7 @@ int import_nsight(struct imported *im, const char *path, struct import_error *er
 		sqlite3_db_config(n.db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 		sqlite3_db_config(n.db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 		sqlite3_db_config(n.db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-		result = read_tables(&n);
+		result = nsight_read_tables(&n);
 	}
 	sqlite3_close(n.db);
 	array_fini(&n.domains);

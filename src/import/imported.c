@@ -14,7 +14,7 @@ static void index_brick(struct imported *im, uint32_t brick)
 	hash_index_add(&im->brick_index, fnv1a_text(im->bricks[brick].name), brick);
 }
 
-static void well_known(struct imported *im)
+static void imported_well_known(struct imported *im)
 {
 	static const struct {
 		const char *name;
@@ -46,7 +46,7 @@ int imported_init(struct imported *im)
 	im->brick_index = (struct hash_index){.slots = im->brick_slots,
 		.capacity = sizeof(im->brick_slots) / sizeof(*im->brick_slots),
 		.is_fixed = true};
-	well_known(im);
+	imported_well_known(im);
 	if (rules_parse(&im->annotations, rule_set_import_annotations_text,
 		    rule_set_import_annotations_bytes, &error) ||
 		rules_parse(&im->operators, rule_set_import_torch_text, rule_set_import_torch_bytes,
@@ -177,7 +177,7 @@ static uint16_t category_of(struct imported *im, const char *name)
 }
 
 /* Names that do not fit keep both ends: what differs stands at the end of many. */
-static void shorten(char *to, const char *name)
+static void imported_shorten(char *to, const char *name)
 {
 	size_t bytes = strlen(name);
 
@@ -191,11 +191,11 @@ static void shorten(char *to, const char *name)
 	snprintf(to, NAME_BYTES, "%.*s..%s", (int)head, name, name + tail);
 }
 
-static uint16_t brick_of(struct imported *im, const char *text, const char *category)
+static uint16_t imported_brick_of(struct imported *im, const char *text, const char *category)
 {
 	char name[NAME_BYTES] = "";
 
-	shorten(name, text);
+	imported_shorten(name, text);
 	struct hash_probe probe = hash_probe(fnv1a_text(name));
 	for (uint32_t i; (i = hash_index_next(&im->brick_index, &probe)) != HASH_INDEX_NONE;)
 		if (!strcmp(im->bricks[i].name, name))
@@ -216,21 +216,21 @@ static uint16_t brick_of(struct imported *im, const char *text, const char *cate
 static uint16_t brick_of_own_name(struct imported *im, const char *text)
 {
 	char other[MAX_TEXT + 8];
-	uint16_t brick = brick_of(im, text, NULL);
+	uint16_t brick = imported_brick_of(im, text, NULL);
 
 	if (!brick_is_step(brick))
 		return brick;
 	snprintf(other, sizeof(other), "%s range", text);
-	return brick_of(im, other, NULL);
+	return imported_brick_of(im, other, NULL);
 }
 
-static bool is_letter(char c)
+static bool imported_is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 /* The text with '#' for numbers that stand alone. */
-static void family(char to[MAX_TEXT + 1], const char *text)
+static void imported_family(char to[MAX_TEXT + 1], const char *text)
 {
 	size_t n = 0, bytes = utf8_cut(text, MAX_TEXT);
 
@@ -238,8 +238,8 @@ static void family(char to[MAX_TEXT + 1], const char *text)
 		size_t end = i;
 		while (end < bytes && text[end] >= '0' && text[end] <= '9')
 			end++;
-		bool alone = end > i && !(i && is_letter(text[i - 1])) &&
-			     !(end < bytes && is_letter(text[end]));
+		bool alone = end > i && !(i && imported_is_letter(text[i - 1])) &&
+			     !(end < bytes && imported_is_letter(text[end]));
 		if (alone) { /* "Step#3" is "Step#" */
 			if (!n || to[n - 1] != '#')
 				to[n++] = '#';
@@ -253,7 +253,7 @@ static void family(char to[MAX_TEXT + 1], const char *text)
 	to[n] = '\0';
 }
 
-static void ask(const struct rules *rules, const char *operation, const char *name,
+static void imported_ask(const struct rules *rules, const char *operation, const char *name,
 	struct rules_verdict *verdict)
 {
 	const struct rules_source none = {"-", "-"};
@@ -275,7 +275,7 @@ static const uint16_t phase_bricks[] = {[BRICK_PHASE_PREFILL] = BRICK_PREFILL,
 	[BRICK_PHASE_WARM_UP] = BRICK_WARM_UP};
 
 /* True: it is a step, which has no site. */
-static bool judge(struct imported *im, const struct import_text *text,
+static bool imported_judge(struct imported *im, const struct import_text *text,
 	struct brick_session_site *site, char label[MAX_TEXT + 1])
 {
 	struct rules_verdict verdict = {NULL, NULL, IMPORT_NO_LAYER};
@@ -293,28 +293,28 @@ static bool judge(struct imported *im, const struct import_text *text,
 			site->layer = IMPORT_NO_LAYER;
 			return true;
 		}
-		ask(im->annotations, *operation ? operation : "-", label, &verdict);
-		ask(im->operators, label, "-", &verdict);
-		ask(im->files, "range", label, &verdict);
+		imported_ask(im->annotations, *operation ? operation : "-", label, &verdict);
+		imported_ask(im->operators, label, "-", &verdict);
+		imported_ask(im->files, "range", label, &verdict);
 	} else if (text->naming == IMPORT_OPERATOR) {
-		ask(im->operators, name, "-", &verdict);
+		imported_ask(im->operators, name, "-", &verdict);
 	} else if (text->naming == IMPORT_NODE) {
 		/* paths of modules are written with dots in the rules */
 		for (char *c = label; *c; c++)
 			if (*c == '/')
 				*c = '.';
-		ask(im->files, operation, label, &verdict);
-		ask(im->annotations, operation, label, &verdict);
+		imported_ask(im->files, operation, label, &verdict);
+		imported_ask(im->annotations, operation, label, &verdict);
 		snprintf(label, MAX_TEXT + 1, "%s", text->name);
 	} else if (text->naming == IMPORT_KERNEL) {
-		ask(im->files, "kernel", name, &verdict);
+		imported_ask(im->files, "kernel", name, &verdict);
 	}
 	site->layer = (int16_t)verdict.layer;
 	if (verdict.brick) {
-		site->brick = brick_of(im, verdict.brick, verdict.category);
+		site->brick = imported_brick_of(im, verdict.brick, verdict.category);
 		return false;
 	}
-	family(own, text->naming == IMPORT_NODE ? operation : label);
+	imported_family(own, text->naming == IMPORT_NODE ? operation : label);
 	site->brick = brick_of_own_name(im, *own ? own : "(unnamed)");
 	return false;
 }
@@ -327,7 +327,7 @@ static int make_name(struct imported *im, const struct import_text *text)
 	const char *operation = text->operation;
 
 	if (text->naming == IMPORT_BRICK) {
-		site.brick = brick_of(im, text->name, text->operation);
+		site.brick = imported_brick_of(im, text->name, text->operation);
 		site.layer = (int16_t)text->layer;
 		site.flags = text->flags;
 		site.elements = text->elements;
@@ -337,7 +337,7 @@ static int make_name(struct imported *im, const struct import_text *text)
 		operation = text->site_operation ? text->site_operation : "";
 		is_step = brick_is_step(site.brick);
 	} else {
-		is_step = judge(im, text, &site, label);
+		is_step = imported_judge(im, text, &site, label);
 	}
 	struct imported_name name = {0, site.brick, site.layer};
 	if (!is_step && im->sites.count < BRICK_MAX_SITES) {
@@ -351,7 +351,7 @@ static int make_name(struct imported *im, const struct import_text *text)
 }
 
 /* All that makes a difference to what a text becomes. */
-static char *key_of(const struct import_text *text)
+static char *imported_key_of(const struct import_text *text)
 {
 	char *key = NULL;
 	int bytes = asprintf(&key,
@@ -366,7 +366,7 @@ static char *key_of(const struct import_text *text)
 
 int imported_name(struct imported *im, const struct import_text *text)
 {
-	char *key = key_of(text);
+	char *key = imported_key_of(text);
 
 	if (!key)
 		return -ENOMEM;
@@ -392,7 +392,7 @@ int imported_add(struct imported *im, const struct imported_event *event)
 	return array_push(&im->events, *event);
 }
 
-static int say(struct imported *im, struct imported_said said, const char *name)
+static int imported_say(struct imported *im, struct imported_said said, const char *name)
 {
 	utf8_field(said.text, sizeof(said.text), name);
 	return array_push(&im->said, said);
@@ -400,12 +400,12 @@ static int say(struct imported *im, struct imported_said said, const char *name)
 
 int imported_say_process(struct imported *im, uint32_t pid, const char *name)
 {
-	return say(im, (struct imported_said){.pid = pid, .is_process = true}, name);
+	return imported_say(im, (struct imported_said){.pid = pid, .is_process = true}, name);
 }
 
 int imported_say_thread(struct imported *im, uint32_t pid, uint64_t tid, const char *name)
 {
-	return *name ? say(im, (struct imported_said){.pid = pid, .tid = tid}, name) : 0;
+	return *name ? imported_say(im, (struct imported_said){.pid = pid, .tid = tid}, name) : 0;
 }
 
 int imported_command_add(struct imported *im, const char *word)

@@ -50,7 +50,8 @@ static uint64_t at(const struct layout *l, uint64_t ns)
 	return ns - l->first + BASE_NS;
 }
 
-static void put(struct layout *l, struct layout_lane *lane, const struct brick_record *r)
+static void imported_write_put(
+	struct layout *l, struct layout_lane *lane, const struct brick_record *r)
 {
 	if (!l->error)
 		l->error = array_push(&lane->records, *r);
@@ -61,7 +62,7 @@ static uint32_t clamp_32(uint64_t value)
 	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-static struct import_launch *launch_of(const struct imported *im, uint64_t link)
+static struct import_launch *imported_write_launch_of(const struct imported *im, uint64_t link)
 {
 	uint64_t i = link ? hashmap_get(&im->launches, link) : HASHMAP_NONE;
 
@@ -72,7 +73,7 @@ static struct import_launch *launch_of(const struct imported *im, uint64_t link)
 static struct import_launch *launch_of_command(
 	const struct layout *l, const struct imported_event *e)
 {
-	struct import_launch *launch = launch_of(l->im, e->link);
+	struct import_launch *launch = imported_write_launch_of(l->im, e->link);
 
 	return launch && launch->process == l->im->tracks.items[e->track].process ? launch : NULL;
 }
@@ -93,7 +94,7 @@ static struct imported_name meaning(const struct layout *l, const struct importe
 	return around;
 }
 
-static struct brick_record record_of(
+static struct brick_record imported_write_record_of(
 	const struct layout *l, const struct imported_event *e, uint8_t kind, uint64_t ns)
 {
 	struct imported_name name = meaning(l, e);
@@ -112,13 +113,14 @@ static struct brick_record record_of(
 	return r;
 }
 
-static void write_open(struct layout *l, struct layout_lane *lane, struct frame *frame)
+static void imported_write_open(struct layout *l, struct layout_lane *lane, struct frame *frame)
 {
-	struct brick_record r = record_of(l, frame->event, BRICK_RECORD_OPEN, frame->event->begin);
+	struct brick_record r =
+		imported_write_record_of(l, frame->event, BRICK_RECORD_OPEN, frame->event->begin);
 
 	if (frame->is_opened)
 		return;
-	put(l, lane, &r);
+	imported_write_put(l, lane, &r);
 	frame->is_opened = true;
 }
 
@@ -126,11 +128,11 @@ static void write_arguments(
 	struct layout *l, struct layout_lane *lane, const struct imported_event *e)
 {
 	struct import_launch *launch =
-		e->is_command ? launch_of_command(l, e) : launch_of(l->im, e->link);
+		e->is_command ? launch_of_command(l, e) : imported_write_launch_of(l->im, e->link);
 	struct brick_record r = {.kind = BRICK_RECORD_WORK, .begin = e->bytes, .layer = -1};
 
 	if (e->bytes)
-		put(l, lane, &r);
+		imported_write_put(l, lane, &r);
 	if (e->is_command) {
 		uint64_t number = l->im->commands + 1;
 		if (launch)
@@ -146,18 +148,19 @@ static void write_arguments(
 			r.wait = launch->lane;
 		}
 		l->im->commands += !launch;
-		put(l, lane, &r);
+		imported_write_put(l, lane, &r);
 	} else if (launch && launch->command && launch->begin == e->begin) {
 		uint64_t count = l->commands_of_link[launch - l->im->launched.items];
 		r = (struct brick_record){.kind = BRICK_RECORD_FLOW,
 			.layer = -1,
 			.ticks = clamp_32(count - 1),
 			.elements = launch->command};
-		put(l, lane, &r);
+		imported_write_put(l, lane, &r);
 	}
 }
 
-static void count(struct layout *l, struct layout_lane *lane, const struct frame *frame)
+static void imported_write_count(
+	struct layout *l, struct layout_lane *lane, const struct frame *frame)
 {
 	const struct imported_event *e = frame->event;
 	struct imported_name name = meaning(l, e);
@@ -185,21 +188,22 @@ static void end_event(struct layout *l, struct layout_lane *lane)
 	uint64_t length = e->end - e->begin;
 
 	if (e->is_open) {
-		write_open(l, lane, frame);
+		imported_write_open(l, lane, frame);
 		l->has_open[l->track->process] = true;
 		return;
 	}
 	if (!frame->is_opened && length <= UINT32_MAX) {
-		struct brick_record r = record_of(l, e, BRICK_RECORD_SAMPLE, e->begin);
+		struct brick_record r =
+			imported_write_record_of(l, e, BRICK_RECORD_SAMPLE, e->begin);
 		r.ticks = (uint32_t)length;
-		put(l, lane, &r);
+		imported_write_put(l, lane, &r);
 	} else {
-		struct brick_record r = record_of(l, e, BRICK_RECORD_CLOSE, e->end);
-		write_open(l, lane, frame);
-		put(l, lane, &r);
+		struct brick_record r = imported_write_record_of(l, e, BRICK_RECORD_CLOSE, e->end);
+		imported_write_open(l, lane, frame);
+		imported_write_put(l, lane, &r);
 	}
 	write_arguments(l, lane, e);
-	count(l, lane, frame);
+	imported_write_count(l, lane, frame);
 }
 
 static bool fits(const struct layout *l, struct layout_lane *lane, const struct imported_event *e)
@@ -210,7 +214,7 @@ static bool fits(const struct layout *l, struct layout_lane *lane, const struct 
 	return !l->track->is_queue && e->end <= top->end && lane->depth < BRICK_MAX_DEPTH - 1;
 }
 
-static void end_before(struct layout *l, struct layout_lane *lane, uint64_t ns)
+static void imported_write_end_before(struct layout *l, struct layout_lane *lane, uint64_t ns)
 {
 	while (lane->depth && lane->frames[lane->depth - 1].event->end <= ns)
 		end_event(l, lane);
@@ -233,7 +237,7 @@ static struct layout_lane *next_lane(struct layout *l)
 static struct layout_lane *lane_for(struct layout *l, const struct imported_event *e)
 {
 	for (size_t i = 0; i < l->lanes.count; i++) {
-		end_before(l, l->lanes.items[i], e->begin);
+		imported_write_end_before(l, l->lanes.items[i], e->begin);
 		if (fits(l, l->lanes.items[i], e))
 			return l->lanes.items[i];
 	}
@@ -244,7 +248,7 @@ static struct layout_lane *lane_for(struct layout *l, const struct imported_even
 static void meet_launch(
 	struct layout *l, const struct layout_lane *lane, const struct imported_event *e)
 {
-	struct import_launch *launch = launch_of(l->im, e->link);
+	struct import_launch *launch = imported_write_launch_of(l->im, e->link);
 
 	if (!launch || launch->begin != e->begin || launch->lane)
 		return;
@@ -253,7 +257,7 @@ static void meet_launch(
 		launch->name = lane->frames[lane->depth - 1].event->name;
 }
 
-static void place(struct layout *l, const struct imported_event *e)
+static void imported_write_place(struct layout *l, const struct imported_event *e)
 {
 	struct layout_lane *lane = lane_for(l, e);
 
@@ -264,7 +268,7 @@ static void place(struct layout *l, const struct imported_event *e)
 	if (!e->is_command)
 		meet_launch(l, lane, e);
 	if (lane->depth)
-		write_open(l, lane, &lane->frames[lane->depth - 1]);
+		imported_write_open(l, lane, &lane->frames[lane->depth - 1]);
 	lane->frames[lane->depth++] = (struct frame){.event = e};
 	lane->on_stack[meaning(l, e).brick]++;
 	l->im->slices++;
@@ -308,7 +312,7 @@ static void write_lane(struct layout *l, struct layout_lane *lane, size_t furthe
 static int write_track(struct layout *l, struct imported_event *const *events, size_t count)
 {
 	for (size_t i = 0; i < count && !l->error; i++)
-		place(l, events[i]);
+		imported_write_place(l, events[i]);
 	for (size_t i = 0; i < l->lanes.count; i++) {
 		struct layout_lane *lane = l->lanes.items[i];
 		write_lane(l, lane, i);
@@ -321,7 +325,7 @@ static int write_track(struct layout *l, struct imported_event *const *events, s
 }
 
 /* By track; then by begin, what holds others before them, and as they stand in the file. */
-static int compare(const void *one, const void *other)
+static int imported_write_compare(const void *one, const void *other)
 {
 	const struct imported_event *a = *(struct imported_event *const *)one;
 	const struct imported_event *b = *(struct imported_event *const *)other;
@@ -340,7 +344,7 @@ static int link_launches(struct imported *im)
 {
 	for (size_t i = 0; i < im->events.count; i++) {
 		const struct imported_event *e = &im->events.items[i];
-		if (e->is_command || !e->link || launch_of(im, e->link))
+		if (e->is_command || !e->link || imported_write_launch_of(im, e->link))
 			continue;
 		struct import_launch launch = {.begin = e->begin,
 			.ticks = e->is_open ? 0 : e->end - e->begin,
@@ -353,7 +357,7 @@ static int link_launches(struct imported *im)
 	for (size_t i = 0; i < im->events.count; i++) {
 		const struct imported_event *e = &im->events.items[i];
 		struct imported_track *t = &im->tracks.items[e->track];
-		const struct import_launch *launch = launch_of(im, e->link);
+		const struct import_launch *launch = imported_write_launch_of(im, e->link);
 		if (e->is_command && launch && !t->has_process) {
 			t->process = launch->process;
 			t->has_process = true;
@@ -366,7 +370,7 @@ static int link_launches(struct imported *im)
 }
 
 /* Commands of one launch get numbers in a row. */
-static int number_commands(struct layout *l)
+static int imported_write_number_commands(struct layout *l)
 {
 	struct imported *im = l->im;
 
@@ -421,7 +425,7 @@ static int apply_names(struct imported *im)
 	return 0;
 }
 
-static int write_process(struct layout *l, size_t i)
+static int imported_write_process(struct layout *l, size_t i)
 {
 	const struct imported_process *p = &l->im->processes.items[i];
 	struct brick_session_header header = {.magic = BRICK_SESSION_MAGIC,
@@ -451,7 +455,7 @@ static int write_process(struct layout *l, size_t i)
 	return number < 0 ? number : sink_tables(l->sink, number, &tables);
 }
 
-static int end_process(struct layout *l, size_t i)
+static int imported_write_end_process(struct layout *l, size_t i)
 {
 	char notes[256];
 	int bytes = snprintf(notes, sizeof(notes),
@@ -477,7 +481,7 @@ static int write_tracks(struct layout *l, struct imported_event **events, bool q
 	return l->error;
 }
 
-static int write_all(struct layout *l, struct imported_event **events)
+static int imported_write_all(struct layout *l, struct imported_event **events)
 {
 	struct imported *im = l->im;
 	int error = apply_names(im);
@@ -486,9 +490,9 @@ static int write_all(struct layout *l, struct imported_event **events)
 		error = link_launches(im);
 
 	if (!error)
-		error = number_commands(l);
+		error = imported_write_number_commands(l);
 	for (size_t i = 0; i < im->processes.count && !error; i++)
-		error = write_process(l, i);
+		error = imported_write_process(l, i);
 	if (!error)
 		error = write_tracks(l, events, false);
 	if (!error) {
@@ -497,12 +501,12 @@ static int write_all(struct layout *l, struct imported_event **events)
 		error = write_tracks(l, events, true);
 	}
 	for (size_t i = 0; i < im->processes.count && !error; i++)
-		error = end_process(l, i);
+		error = imported_write_end_process(l, i);
 	const struct sink_account account = {.end_ns = at(l, l->last), .exit_code = -1};
 	return error ? error : sink_account(l->sink, &account);
 }
 
-static void measure(struct layout *l)
+static void imported_write_measure(struct layout *l)
 {
 	const struct imported *im = l->im;
 
@@ -529,7 +533,7 @@ int imported_write(struct imported *im, struct trace_writer_options *options)
 		return BRICK_ENOTRECORDED;
 	if (!im->processes.count && imported_process(im, 0) < 0)
 		return -ENOMEM;
-	measure(&l);
+	imported_write_measure(&l);
 	SCOPED struct imported_event **events = malloc(im->events.count * sizeof(*events));
 	l.lane_counts = calloc(im->processes.count, sizeof(*l.lane_counts));
 	l.has_open = calloc(im->processes.count, sizeof(*l.has_open));
@@ -537,7 +541,7 @@ int imported_write(struct imported *im, struct trace_writer_options *options)
 	for (size_t i = 0; i < im->events.count && !error; i++)
 		events[i] = &im->events.items[i];
 	if (!error)
-		qsort(events, im->events.count, sizeof(*events), compare);
+		qsort(events, im->events.count, sizeof(*events), imported_write_compare);
 	options->start_ns = BASE_NS;
 	options->start_unix_ns = im->start_unix_ns;
 	options->command = (const char *const *)im->command.items;
@@ -547,7 +551,7 @@ int imported_write(struct imported *im, struct trace_writer_options *options)
 		l.sink = trace_writer_sink(w);
 		error = sink_clock(l.sink, &clock);
 		if (!error)
-			error = write_all(&l, events);
+			error = imported_write_all(&l, events);
 		if (error)
 			trace_writer_abandon(w);
 		else

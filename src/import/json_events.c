@@ -34,7 +34,7 @@ int import_fail(
 	return BRICK_EFORMAT;
 }
 
-static int fail(struct scan *s, const char *why)
+static int json_events_fail(struct scan *s, const char *why)
 {
 	return import_fail(s->error, s->text, (size_t)(s->at - s->text), "%s",
 		s->at == s->end ? "the file ends here, in the middle of what it says" : why);
@@ -47,7 +47,7 @@ static void skip_blanks(struct scan *s)
 		s->at++;
 }
 
-static bool is_next(struct scan *s, char c)
+static bool json_events_is_next(struct scan *s, char c)
 {
 	skip_blanks(s);
 	return s->at < s->end && *s->at == c;
@@ -86,13 +86,13 @@ static int skip_value(struct scan *s, struct json_event *event)
 	do {
 		skip_blanks(s);
 		if (s->at == s->end)
-			return fail(s, "");
+			return json_events_fail(s, "");
 		const char *begin = s->at;
 		if (*s->at == '"') {
 			if (!skip_text(s))
-				return fail(s, "");
+				return json_events_fail(s, "");
 			size_t bytes = (size_t)(s->at - begin);
-			if (event && depth == 1 && is_next(s, ':')) {
+			if (event && depth == 1 && json_events_is_next(s, ':')) {
 				s->at++;
 				skip_blanks(s);
 				if (key_is(begin, bytes, "ts"))
@@ -103,10 +103,10 @@ static int skip_value(struct scan *s, struct json_event *event)
 		} else if (*s->at == '{' || *s->at == '[') {
 			s->at++;
 			if (++depth > MAX_DEPTH)
-				return fail(s, "values lie too deep in one another");
+				return json_events_fail(s, "values lie too deep in one another");
 		} else if (*s->at == '}' || *s->at == ']') {
 			if (!depth)
-				return fail(s, "there is no value");
+				return json_events_fail(s, "there is no value");
 			s->at++;
 			depth--;
 		} else if ((*s->at == ',' || *s->at == ':') && depth) {
@@ -114,14 +114,14 @@ static int skip_value(struct scan *s, struct json_event *event)
 		} else {
 			skip_word(s);
 			if (s->at == begin)
-				return fail(s, "there is no value");
+				return json_events_fail(s, "there is no value");
 		}
 	} while (depth);
 	return 0;
 }
 
 /* The value that lies there, by jansson. NULL: it is faulty. */
-static json_t *read_value(struct scan *s, const char *begin, size_t flags)
+static json_t *json_events_read_value(struct scan *s, const char *begin, size_t flags)
 {
 	json_error_t why;
 	json_t *value = json_loadb(begin, (size_t)(s->at - begin),
@@ -136,7 +136,7 @@ static json_t *read_value(struct scan *s, const char *begin, size_t flags)
 	return value;
 }
 
-static int read_event(struct scan *s)
+static int json_events_read_event(struct scan *s)
 {
 	const char *begin = s->at;
 	struct json_event event = {.offset = (size_t)(begin - s->text)};
@@ -144,7 +144,7 @@ static int read_event(struct scan *s)
 
 	if (error)
 		return error;
-	event.members = read_value(s, begin, JSON_DECODE_ANY);
+	event.members = json_events_read_value(s, begin, JSON_DECODE_ANY);
 	if (!event.members)
 		return BRICK_EFORMAT;
 	if (json_is_object(event.members))
@@ -160,32 +160,32 @@ static int read_events(struct scan *s, bool is_top)
 {
 	int error = 0;
 
-	if (!is_next(s, '['))
-		return fail(s, "the events must be an array");
-	for (s->at++; !is_next(s, ']') && !error;) {
+	if (!json_events_is_next(s, '['))
+		return json_events_fail(s, "the events must be an array");
+	for (s->at++; !json_events_is_next(s, ']') && !error;) {
 		if (is_top && s->at == s->end)
 			return 0;
-		error = read_event(s);
-		if (error || is_next(s, ']') || (is_top && s->at == s->end))
+		error = json_events_read_event(s);
+		if (error || json_events_is_next(s, ']') || (is_top && s->at == s->end))
 			continue;
-		if (!is_next(s, ','))
-			return fail(s, "there must be a comma between two events");
+		if (!json_events_is_next(s, ','))
+			return json_events_fail(s, "there must be a comma between two events");
 		s->at++;
 	}
 	s->at += !error;
 	return error;
 }
 
-static int read_member(struct scan *s)
+static int json_events_read_member(struct scan *s)
 {
-	if (!is_next(s, '"'))
-		return fail(s, "there must be a name in quotes");
+	if (!json_events_is_next(s, '"'))
+		return json_events_fail(s, "there must be a name in quotes");
 	const char *key = s->at;
 	if (!skip_text(s))
-		return fail(s, "");
+		return json_events_fail(s, "");
 	size_t bytes = (size_t)(s->at - key);
-	if (!is_next(s, ':'))
-		return fail(s, "there must be a colon behind a name");
+	if (!json_events_is_next(s, ':'))
+		return json_events_fail(s, "there must be a colon behind a name");
 	s->at++;
 	skip_blanks(s);
 	if (key_is(key, bytes, "traceEvents"))
@@ -197,7 +197,7 @@ static int read_member(struct scan *s)
 		return error;
 	memcpy(name, key + 1, bytes - 2);
 	name[bytes - 2] = '\0';
-	json_t *value = read_value(s, begin, JSON_DECODE_ANY);
+	json_t *value = json_events_read_value(s, begin, JSON_DECODE_ANY);
 	if (!value)
 		return BRICK_EFORMAT;
 	error = s->target->member(s->context, name, value);
@@ -205,25 +205,25 @@ static int read_member(struct scan *s)
 	return error;
 }
 
-static int read_object(struct scan *s)
+static int json_events_read_object(struct scan *s)
 {
 	bool has_events = false;
 
-	for (s->at++; !is_next(s, '}');) {
-		int found = read_member(s);
+	for (s->at++; !json_events_is_next(s, '}');) {
+		int found = json_events_read_member(s);
 		if (found < 0)
 			return found;
 		has_events = has_events || found;
-		if (is_next(s, ','))
+		if (json_events_is_next(s, ','))
 			s->at++;
-		else if (!is_next(s, '}'))
-			return fail(s, "there must be a comma between two members");
+		else if (!json_events_is_next(s, '}'))
+			return json_events_fail(s, "there must be a comma between two members");
 	}
 	s->at++;
 	if (has_events)
 		return 0;
 	s->at = s->text;
-	return fail(s, "there is no array \"traceEvents\" in it");
+	return json_events_fail(s, "there is no array \"traceEvents\" in it");
 }
 
 int json_events_read(const char *text, size_t bytes, const struct json_events_target *target,
@@ -233,14 +233,14 @@ int json_events_read(const char *text, size_t bytes, const struct json_events_ta
 
 	if (bytes >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
 		s.at += 3;
-	bool is_array = is_next(&s, '[');
-	if (!is_array && !is_next(&s, '{'))
-		return fail(&s, "it begins with neither an array nor an object");
-	int result = is_array ? read_events(&s, true) : read_object(&s);
+	bool is_array = json_events_is_next(&s, '[');
+	if (!is_array && !json_events_is_next(&s, '{'))
+		return json_events_fail(&s, "it begins with neither an array nor an object");
+	int result = is_array ? read_events(&s, true) : json_events_read_object(&s);
 	if (result)
 		return result;
 	skip_blanks(&s);
-	return s.at == s.end ? 0 : fail(&s, "something follows the end of it");
+	return s.at == s.end ? 0 : json_events_fail(&s, "something follows the end of it");
 }
 
 /* Digits are counted as they stand: a double has too few. */

@@ -55,7 +55,7 @@ struct encoder {
 	struct trace_writer *writer;
 };
 
-static void fail(struct encoder *e, int error)
+static void encoder_fail(struct encoder *e, int error)
 {
 	trace_writer_leave(e->writer);
 	e->writer = NULL;
@@ -76,7 +76,7 @@ static int emit_piece(struct encoder *e, struct message *m, int *finished)
 	return error;
 }
 
-static int emit(struct encoder *e, struct message *m, int *finished)
+static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 {
 	int error;
 
@@ -102,7 +102,7 @@ static int emit(struct encoder *e, struct message *m, int *finished)
 }
 
 /* One piece of work, under `work`; 0 when there is none. */
-static int step(struct encoder *e)
+static int encoder_step(struct encoder *e)
 {
 	struct message *m = queue_front(&e->queue);
 	int finished = 1;
@@ -110,9 +110,9 @@ static int step(struct encoder *e)
 	if (!m)
 		return 0;
 	if (e->writer) {
-		int error = emit(e, m, &finished);
+		int error = encoder_emit(e, m, &finished);
 		if (error) {
-			fail(e, error);
+			encoder_fail(e, error);
 			finished = 1;
 		}
 	}
@@ -132,12 +132,12 @@ static void work_while_wanted(struct encoder *e)
 
 	while (more && !raised(&e->takeover)) {
 		pthread_mutex_lock(&e->work);
-		more = step(e);
+		more = encoder_step(e);
 		pthread_mutex_unlock(&e->work);
 	}
 }
 
-static void *run(void *argument)
+static void *encoder_run(void *argument)
 {
 	struct encoder *e = argument;
 	struct sched_param none = {0};
@@ -158,7 +158,7 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static void wake(struct encoder *e)
+static void encoder_wake(struct encoder *e)
 {
 	if (__atomic_exchange_n(&e->sleeping, 0, __ATOMIC_SEQ_CST))
 		sem_post(&e->wake);
@@ -184,7 +184,7 @@ int encoder_create(
 	pthread_mutex_init(&e->work, NULL);
 	sem_init(&e->wake, 0, 0);
 	/* src/record/record_guard.c repairs what SIGBUS is about */
-	error = thread_start(&e->thread, NULL, SIGBUS, run, e);
+	error = thread_start(&e->thread, NULL, SIGBUS, encoder_run, e);
 	if (error) {
 		e->writer = NULL;
 		encoder_destroy(e);
@@ -194,10 +194,10 @@ int encoder_create(
 	return 0;
 }
 
-static void push(struct encoder *e, struct message *m)
+static void encoder_push(struct encoder *e, struct message *m)
 {
 	queue_push(&e->queue, m, monotonic_ns());
-	wake(e);
+	encoder_wake(e);
 }
 
 /* One without records. 0 or -ENOMEM. */
@@ -208,12 +208,12 @@ static int push_one(struct encoder *e, const struct message *content)
 	if (!m)
 		return -ENOMEM;
 	*m = *content;
-	push(e, m);
+	encoder_push(e, m);
 	return 0;
 }
 
 /* Give the memory of what has been emitted back, and sessions that are over to their owner. */
-static void collect(struct encoder *e)
+static void encoder_collect(struct encoder *e)
 {
 	struct message *m = queue_spent(&e->queue);
 
@@ -244,7 +244,7 @@ uint64_t encoder_consume(struct encoder *e, struct drain *drain, uint32_t lane)
 			queue_unuse(&e->queue, m);
 			return 0;
 		}
-		push(e, m);
+		encoder_push(e, m);
 	}
 	return waiting;
 }
@@ -314,7 +314,7 @@ int encoder_assist(struct encoder *e)
 	uint64_t start_ns = monotonic_ns();
 	int more = 1;
 
-	collect(e);
+	encoder_collect(e);
 	if (!raised(&e->takeover) && !is_behind(e, e->late_ns, large_bytes(e)))
 		return 0;
 	__atomic_store_n(&e->takeover, 1, __ATOMIC_SEQ_CST);
@@ -322,13 +322,13 @@ int encoder_assist(struct encoder *e)
 		return 2;
 	while (more && is_behind(e, e->late_ns / 2, large_bytes(e) / 2) &&
 		monotonic_ns() - start_ns < ASSIST_NS)
-		more = step(e);
+		more = encoder_step(e);
 	pthread_mutex_unlock(&e->work);
-	collect(e);
+	encoder_collect(e);
 	if (more && is_behind(e, e->late_ns / 2, large_bytes(e) / 2))
 		return 1;
 	__atomic_store_n(&e->takeover, 0, __ATOMIC_SEQ_CST);
-	wake(e);
+	encoder_wake(e);
 	return 0;
 }
 
@@ -360,17 +360,17 @@ void encoder_finish(struct encoder *e, struct trace_writer **writer)
 {
 	__atomic_store_n(&e->takeover, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&e->stopping, 1, __ATOMIC_SEQ_CST);
-	wake(e);
+	encoder_wake(e);
 	/* Nothing is recorded any more that could overflow: now there is time to wait for the lock.
 	 */
 	pthread_mutex_lock(&e->work);
-	while (step(e))
+	while (encoder_step(e))
 		;
 	*writer = e->writer;
 	e->writer = NULL;
 	pthread_mutex_unlock(&e->work);
 	pthread_join(e->thread, NULL);
-	collect(e);
+	encoder_collect(e);
 }
 
 void encoder_destroy(struct encoder *e)

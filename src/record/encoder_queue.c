@@ -29,7 +29,7 @@ static void message_free(struct message *m)
 	free(m);
 }
 
-static void list_free(struct message *m)
+static void encoder_queue_list_free(struct message *m)
 {
 	while (m) {
 		struct message *next = m->next;
@@ -40,9 +40,9 @@ static void list_free(struct message *m)
 
 void queue_fini(struct queue *q)
 {
-	list_free(q->front);
-	list_free(q->unused);
-	list_free(q->spent);
+	encoder_queue_list_free(q->front);
+	encoder_queue_list_free(q->unused);
+	encoder_queue_list_free(q->spent);
 }
 
 struct message *queue_message(struct queue *q, enum message_kind kind, int with_records)

@@ -30,7 +30,7 @@ static void remove_directory(const char *path)
 	rmdir(path);
 }
 
-static void end_command(pid_t pid)
+static void keeper_end_command(pid_t pid)
 {
 	const struct timespec look = {0, LOOK_MS * 1000000};
 
@@ -52,7 +52,7 @@ static int keep_only(int fd)
 	return 0;
 }
 
-static void __attribute__((noreturn)) keep(int fd, const char *directory)
+static void __attribute__((noreturn)) keeper_keep(int fd, const char *directory)
 {
 	pid_t pid = 0, next;
 	ssize_t n;
@@ -64,7 +64,7 @@ static void __attribute__((noreturn)) keep(int fd, const char *directory)
 		if (n == (ssize_t)sizeof(next))
 			pid = next;
 	if (pid > 0)
-		end_command(pid);
+		keeper_end_command(pid);
 	if (directory)
 		remove_directory(directory);
 	_exit(0);
@@ -79,7 +79,7 @@ int keeper_start(struct keeper *keeper, const char *directory)
 	keeper->pid = fork();
 	if (!keeper->pid) {
 		close(ends[1]);
-		keep(ends[0], directory);
+		keeper_keep(ends[0], directory);
 	}
 	int error = keeper->pid < 0 ? -errno : 0;
 	close(ends[0]);

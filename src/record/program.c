@@ -119,7 +119,7 @@ static void close_pipe(const int pipe[2])
 	close(pipe[IN]);
 }
 
-static ssize_t read_all(int fd, void *to, size_t bytes)
+static ssize_t program_read_all(int fd, void *to, size_t bytes)
 {
 	ssize_t n;
 
@@ -129,8 +129,8 @@ static ssize_t read_all(int fd, void *to, size_t bytes)
 	return n;
 }
 
-static void __attribute__((noreturn))
-become(char *const *argv, const struct environment *env, const struct signals *signals, int report)
+static void __attribute__((noreturn)) program_become(
+	char *const *argv, const struct environment *env, const struct signals *signals, int report)
 {
 	int error = -environment_apply(env);
 
@@ -144,12 +144,12 @@ become(char *const *argv, const struct environment *env, const struct signals *s
 }
 
 /* Until the parent closes its end, as it does when it dies, too. */
-static void wait_for(const int go[2])
+static void program_wait_for(const int go[2])
 {
 	char byte;
 
 	close(go[IN]);
-	read_all(go[OUT], &byte, 1);
+	program_read_all(go[OUT], &byte, 1);
 	close(go[OUT]);
 }
 
@@ -167,8 +167,8 @@ int program_start(char *const *argv, const struct environment *env, const struct
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
-		wait_for(go);
-		become(argv, env, signals, report[IN]);
+		program_wait_for(go);
+		program_become(argv, env, signals, report[IN]);
 	}
 	if (pid < 0)
 		error = errno;
@@ -176,7 +176,7 @@ int program_start(char *const *argv, const struct environment *env, const struct
 		follow(context, pid);
 	close_pipe(go);
 	close(report[IN]);
-	ssize_t n = pid > 0 ? read_all(report[OUT], &error, sizeof(error)) : 0;
+	ssize_t n = pid > 0 ? program_read_all(report[OUT], &error, sizeof(error)) : 0;
 	close(report[OUT]);
 	if (pid > 0 && n == (ssize_t)sizeof(error))
 		waitpid(pid, NULL, 0);
@@ -185,7 +185,7 @@ int program_start(char *const *argv, const struct environment *env, const struct
 	return error ? -error : pid;
 }
 
-static uint64_t timeval_ns(const struct timeval *t)
+static uint64_t program_timeval_ns(const struct timeval *t)
 {
 	return (uint64_t)t->tv_sec * 1000000000ull + (uint64_t)t->tv_usec * 1000u;
 }
@@ -219,7 +219,7 @@ bool program_has_ended(pid_t pid, struct program_end *end)
 		return false;
 	end->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	end->major_faults = (uint64_t)usage.ru_majflt;
-	end->system_ns = timeval_ns(&usage.ru_stime);
-	end->cpu_ns = timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
+	end->system_ns = program_timeval_ns(&usage.ru_stime);
+	end->cpu_ns = program_timeval_ns(&usage.ru_utime) + program_timeval_ns(&usage.ru_stime);
 	return true;
 }

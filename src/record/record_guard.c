@@ -19,10 +19,10 @@ static struct {
 	uintptr_t end;
 	uint32_t *fault;
 } mappings[MAX_MAPPINGS];
-static uint32_t used; /* entries beyond were never filled */
+static uint32_t record_guard_used; /* entries beyond were never filled */
 static uintptr_t page_bytes;
 
-static int add(const void *address, size_t bytes, uint32_t *fault)
+static int record_guard_add(const void *address, size_t bytes, uint32_t *fault)
 {
 	for (uint32_t i = 0; i < MAX_MAPPINGS; i++) {
 		uintptr_t free = 0;
@@ -32,9 +32,9 @@ static int add(const void *address, size_t bytes, uint32_t *fault)
 		mappings[i].end = (uintptr_t)address + bytes;
 		mappings[i].fault = fault;
 		__atomic_store_n(&mappings[i].begin, (uintptr_t)address, __ATOMIC_RELEASE);
-		uint32_t seen = __atomic_load_n(&used, __ATOMIC_RELAXED);
-		while (seen < i + 1 && !__atomic_compare_exchange_n(&used, &seen, i + 1, 0,
-					       __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		uint32_t seen = __atomic_load_n(&record_guard_used, __ATOMIC_RELAXED);
+		while (seen < i + 1 && !__atomic_compare_exchange_n(&record_guard_used, &seen,
+					       i + 1, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			;
 		return 1;
 	}
@@ -43,7 +43,7 @@ static int add(const void *address, size_t bytes, uint32_t *fault)
 
 static void remove_mapping(const void *address, size_t bytes)
 {
-	uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
+	uint32_t count = __atomic_load_n(&record_guard_used, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < count; i++)
 		if (__atomic_load_n(&mappings[i].begin, __ATOMIC_RELAXED) == (uintptr_t)address) {
@@ -54,7 +54,7 @@ static void remove_mapping(const void *address, size_t bytes)
 
 static int repair(uintptr_t address)
 {
-	uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
+	uint32_t count = __atomic_load_n(&record_guard_used, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < count; i++) {
 		uintptr_t begin = __atomic_load_n(&mappings[i].begin, __ATOMIC_ACQUIRE);
@@ -87,4 +87,4 @@ int guard_install(void)
 	return sigaction(SIGBUS, &action, NULL) < 0 ? -errno : 0;
 }
 
-const struct drain_guard guard_mappings = {add, remove_mapping};
+const struct drain_guard guard_mappings = {record_guard_add, remove_mapping};

@@ -109,7 +109,7 @@ static void prepare_last_message(const struct recorder_options *o)
 
 /* What precedes the program. */
 
-static int create_writer(struct recorder *r)
+static int recorder_create_writer(struct recorder *r)
 {
 	char host[256] = "", cpu[128] = "";
 
@@ -149,7 +149,7 @@ static int prepare_environment(struct recorder *r)
 }
 
 /* Nothing is left of what was prepared. */
-static void discard(struct recorder *r)
+static void recorder_discard(struct recorder *r)
 {
 	trace_writer_abandon(r->writer);
 	r->writer = NULL;
@@ -179,10 +179,10 @@ static int prepare_watching(struct recorder *r)
 }
 
 /* Everything that recording needs; 0 when it cannot be had, which is said. */
-static int prepare(struct recorder *r)
+static int recorder_prepare(struct recorder *r)
 {
 	const char *what = NULL;
-	int error = create_writer(r);
+	int error = recorder_create_writer(r);
 
 	if (!error) {
 		what = "session directory";
@@ -195,7 +195,7 @@ static int prepare(struct recorder *r)
 	if (!error)
 		return 1;
 	say_refused(r->options, what, error);
-	discard(r);
+	recorder_discard(r);
 	environment_fini(&r->environment);
 	return 0;
 }
@@ -251,7 +251,7 @@ static void wait_only(struct recorder *r)
 	}
 }
 
-static bool is_over(struct recorder *r, uint64_t now_ns)
+static bool recorder_is_over(struct recorder *r, uint64_t now_ns)
 {
 	if (!r->ended_ns)
 		return false;
@@ -269,7 +269,7 @@ static uint64_t lost_processes(const struct recorder *r)
 	       __atomic_load_n(&r->dir.refusals->processes, __ATOMIC_RELAXED);
 }
 
-static struct sink_account account(struct recorder *r, int ended)
+static struct sink_account recorder_account(struct recorder *r, int ended)
 {
 	struct sink_account a = {
 		.end_ns = monotonic_ns(),
@@ -322,7 +322,7 @@ static bool has_more(struct recorder *r)
 }
 
 /* One round; returns how long to sleep. */
-static uint32_t turn(struct recorder *r, uint64_t now_ns)
+static uint32_t recorder_turn(struct recorder *r, uint64_t now_ns)
 {
 	uint32_t flush_ms = drain_flush_in_ms(r->options->interval_ms, r->flushed_ns, now_ns);
 	uint32_t next_ms = watch_turn(r->watch, now_ns, !flush_ms);
@@ -339,7 +339,7 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 	if (flush_ms) {
 		next_ms = flush_ms < next_ms ? flush_ms : next_ms;
 	} else if (has_more(r)) {
-		struct sink_account a = account(r, 0);
+		struct sink_account a = recorder_account(r, 0);
 		encoder_flush(r->encoder, &a); /* without memory: after the next interval */
 		r->flushed_ns = now_ns;
 	}
@@ -352,8 +352,8 @@ static void record_until_over(struct recorder *r)
 
 	r->flushed_ns = now_ns;
 	while (!encoder_error(r->encoder)) {
-		uint32_t next_ms = turn(r, now_ns);
-		if (is_over(r, now_ns))
+		uint32_t next_ms = recorder_turn(r, now_ns);
+		if (recorder_is_over(r, now_ns))
 			return;
 		pause_for(r, next_ms);
 		handle_signals(r);
@@ -363,7 +363,7 @@ static void record_until_over(struct recorder *r)
 
 /* What follows it. */
 
-static void take_totals(struct recorder *r)
+static void recorder_take_totals(struct recorder *r)
 {
 	struct watch_totals t = watch_totals(r->watch);
 	struct recorder_result *result = r->result;
@@ -436,12 +436,12 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 	return error ? error : last;
 }
 
-static void finish(struct recorder *r)
+static void recorder_finish(struct recorder *r)
 {
 	if (!encoder_error(r->encoder))
 		watch_end_all(r->watch);
 	/* What is encoded from here on is no burden to the program any more. */
-	struct sink_account a = account(r, 1);
+	struct sink_account a = recorder_account(r, 1);
 	encoder_finish(r->encoder, &r->writer);
 	if (r->stacks && r->writer)
 		stack_sampler_finish(r->stacks, r->writer, monotonic_ns());
@@ -457,10 +457,10 @@ static void finish(struct recorder *r)
 	switch_cost_account(&a.off_cpu, SWITCH_COST_BLOCKS);
 	r->result->off_cpu = a.off_cpu;
 	int error = finish_file(r, &a);
-	take_totals(r);
+	recorder_take_totals(r);
 	r->result->recorded = !error;
 	encoder_destroy(r->encoder);
-	discard(r);
+	recorder_discard(r);
 	if (!r->ended_ns)
 		wait_only(r);
 	if (error)
@@ -471,17 +471,17 @@ static void exec_failed(struct recorder *r, int error)
 {
 	r->options->warn("record: %s: %s", r->options->command[0], strerror(-error));
 	r->result->exit_code = program_failure_code(-error);
-	discard(r);
+	recorder_discard(r);
 }
 
-static void record(struct recorder *r)
+static void recorder_record(struct recorder *r)
 {
 	keeper_start(&r->keeper, r->dir.path); /* without it the next recorder tidies up */
 	int error = encoder_create(&r->encoder, r->writer, watch_session_done, r->watch);
 
 	if (error) {
 		r->options->warn("record: %s; the program runs unrecorded", strerror(-error));
-		discard(r);
+		recorder_discard(r);
 		wait_only(r);
 		return;
 	}
@@ -490,7 +490,7 @@ static void record(struct recorder *r)
 	watch_encoder_set(r->watch, r->encoder);
 	watch_switches_set(r->watch, &r->switches);
 	record_until_over(r);
-	finish(r);
+	recorder_finish(r);
 	signals_fatal_message(NULL);
 }
 
@@ -521,7 +521,7 @@ static void adjust_own_limits(void)
 }
 
 /* The program's process is there; what follows it takes descriptors for each CPU. */
-static void follow(void *context, pid_t pid)
+static void recorder_follow(void *context, pid_t pid)
 {
 	struct recorder *r = context;
 
@@ -537,9 +537,9 @@ static void follow(void *context, pid_t pid)
 		(void)unreached_create(&r->unreached, pid, r->dir.path);
 }
 
-static void run(struct recorder *r)
+static void recorder_run_until_over(struct recorder *r)
 {
-	int recorded = prepare(r);
+	int recorded = recorder_prepare(r);
 
 	if (!recorded && !r->options->keep_going) {
 		r->result->refused = 1;
@@ -549,14 +549,15 @@ static void run(struct recorder *r)
 	r->start_cpu_ns = process_cpu_ns();
 	if (r->writer)
 		prepare_last_message(r->options); /* the program may be at work at once */
-	r->pid = program_start(r->options->command, &r->environment, &r->signals, follow, r);
+	r->pid = program_start(
+		r->options->command, &r->environment, &r->signals, recorder_follow, r);
 	environment_fini(&r->environment);
 	if (r->pid < 0) {
 		exec_failed(r, r->pid);
 		return;
 	}
 	if (recorded)
-		record(r);
+		recorder_record(r);
 	else
 		wait_only(r);
 }
@@ -572,7 +573,7 @@ void recorder_run(const struct recorder_options *options, struct recorder_result
 		options->warn("record: signals: %s", strerror(-error));
 		return;
 	}
-	run(&r);
+	recorder_run_until_over(&r);
 	signals_restore(&r.signals);
 	signals_close(&r.signals);
 }

@@ -93,7 +93,7 @@ static bool is_stale(int fd, const char *name)
 	return stale;
 }
 
-static void remove_stale(const char *base)
+static void session_dir_remove_stale(const char *base)
 {
 	DIR *list = opendir(base);
 	struct dirent *entry;
@@ -218,8 +218,8 @@ int session_dir_create(struct session_dir *dir)
 {
 	const char *base = "/dev/shm";
 
-	remove_stale(base);
-	remove_stale(disk_base());
+	session_dir_remove_stale(base);
+	session_dir_remove_stale(disk_base());
 	if (!has_space(base))
 		base = disk_base();
 	int n = snprintf(dir->path, sizeof(dir->path), "%s/" PREFIX "%d-%llu-XXXXXX", base,

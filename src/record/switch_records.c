@@ -118,7 +118,7 @@ struct pair {
 	int blocks, error;
 };
 
-static void *answer(void *context)
+static void *switch_records_answer(void *context)
 {
 	const struct pair *p = context;
 	char byte;
@@ -144,7 +144,7 @@ static double rounds(const struct pair *p)
 	return (double)(end - begin) / SWITCH_COST_ROUNDS;
 }
 
-static int block(struct pair *p, double *more_ns)
+static int switch_records_block(struct pair *p, double *more_ns)
 {
 	struct brick__switches *s = NULL;
 	double plain = rounds(p);
@@ -166,17 +166,18 @@ static void measure_pinned(struct pair *p)
 	CPU_ZERO(&one);
 	CPU_SET(cpu < 0 || cpu >= CPU_SETSIZE ? 0 : (size_t)cpu, &one);
 	p->error = -EAGAIN;
-	if (sched_setaffinity(0, sizeof(one), &one) || pthread_create(&p->partner, NULL, answer, p))
+	if (sched_setaffinity(0, sizeof(one), &one) ||
+		pthread_create(&p->partner, NULL, switch_records_answer, p))
 		return;
 	p->error = pthread_getcpuclockid(p->partner, &p->partners_clock) ? -EAGAIN : 0;
 	for (int i = 0; i < p->blocks && !p->error; i++)
-		p->error = block(p, &p->more_ns[i]);
+		p->error = switch_records_block(p, &p->more_ns[i]);
 	close(p->to[1]); /* the partner reads its end */
 	p->to[1] = -1;
 	pthread_join(p->partner, NULL);
 }
 
-static void *measure(void *context)
+static void *switch_records_measure(void *context)
 {
 	measure_pinned(context);
 	return NULL;
@@ -196,7 +197,7 @@ int switch_cost_measure(double *more_ns, int blocks)
 	pthread_t thread;
 
 	if (!pipe2(p.to, O_CLOEXEC) && !pipe2(p.from, O_CLOEXEC) &&
-		!pthread_create(&thread, NULL, measure, &p))
+		!pthread_create(&thread, NULL, switch_records_measure, &p))
 		pthread_join(thread, NULL);
 	close_ends(p.to);
 	close_ends(p.from);
@@ -205,7 +206,7 @@ int switch_cost_measure(double *more_ns, int blocks)
 	return p.error;
 }
 
-static uint64_t whole(double ns)
+static uint64_t switch_records_whole(double ns)
 {
 	return ns > 1 ? (uint64_t)ns : 1;
 }
@@ -216,9 +217,9 @@ void switch_cost_account(struct off_cpu_account *account, int blocks)
 
 	if (account->source != OFF_CPU_SWITCHES || switch_cost_measure(more_ns, blocks))
 		return;
-	account->cost_low_ns = whole(more_ns[blocks / 4]);
-	account->cost_ns = whole(more_ns[blocks / 2]);
-	account->cost_high_ns = whole(more_ns[blocks * 3 / 4]);
+	account->cost_low_ns = switch_records_whole(more_ns[blocks / 4]);
+	account->cost_ns = switch_records_whole(more_ns[blocks / 2]);
+	account->cost_high_ns = switch_records_whole(more_ns[blocks * 3 / 4]);
 }
 
 /* The times themselves. */
@@ -255,7 +256,7 @@ static int name_thread(struct taking *t, const struct watched *s, uint32_t *tid)
 	return own != HASHMAP_NONE;
 }
 
-static void take(void *context, const struct off_cpu *interval)
+static void switch_records_take(void *context, const struct off_cpu *interval)
 {
 	struct taking *t = context;
 	struct watched *s = t->last;
@@ -289,13 +290,13 @@ static void forget_threads(struct watched *sessions)
 		hashmap_clear(&s->own_tid_of);
 }
 
-static void read_all(
+static void switch_records_read_all(
 	struct switches *of, struct watched *sessions, struct encoder *e, uint64_t now_ns)
 {
 	struct taking t = {.sessions = sessions};
 
-	off_cpu_read(
-		of->recorder, now_ns, take, &t); /* what it had no memory for, it counts itself */
+	off_cpu_read(of->recorder, now_ns, switch_records_take,
+		&t); /* what it had no memory for, it counts itself */
 	for (struct watched *s = sessions; s; s = s->next) {
 		size_t count = s->off_cpu.count;
 		if (!count)
@@ -357,7 +358,7 @@ static unsigned cpus_used(const struct watched *sessions)
 }
 
 /* What follows now is not known. Too many gaps, and the last two become one. */
-static void stop(struct switches *s, uint64_t now_ns)
+static void switch_records_stop(struct switches *s, uint64_t now_ns)
 {
 	const struct off_cpu_gap gap = {
 		now_ns - OFF_CPU_VISIBLE_NS, UINT64_MAX, s->budget.per_s, s->budget.each_ns};
@@ -388,7 +389,7 @@ static int follow_running(struct switches *s, struct watched *sessions)
 	return error;
 }
 
-static uint32_t resume(struct switches *s, struct watched *sessions, uint64_t now_ns)
+static uint32_t switch_records_resume(struct switches *s, struct watched *sessions, uint64_t now_ns)
 {
 	if (now_ns < s->resume_ns) {
 		uint64_t ms = (s->resume_ns - now_ns) / 1000000 + 1;
@@ -415,7 +416,7 @@ static bool is_any_hidden(const struct switches *s, const struct watched *sessio
 	return sessions || s->untold > MAX_UNTOLD + s->told / 100;
 }
 
-static void give_up(struct switches *s, int error)
+static void switch_records_give_up(struct switches *s, int error)
 {
 	off_cpu_destroy(s->recorder);
 	s->recorder = NULL;
@@ -442,7 +443,7 @@ static uint32_t begin_anew(struct switches *s, struct watched *sessions, uint64_
 	s->seen = off_cpu_seen(s->recorder);
 	s->gaps[s->gap_count - 1].end_ns = UINT64_MAX;
 	s->resume_ns = now_ns;
-	return resume(s, sessions, now_ns);
+	return switch_records_resume(s, sessions, now_ns);
 }
 
 /* The first time, what one costs is measured; without that nothing is known that could be too much.
@@ -466,7 +467,8 @@ static bool has_begun(const struct watched *sessions)
 }
 
 /* Returns in how many ms it may be time to stop; 0: now. */
-static uint32_t spend(struct switches *s, const struct watched *sessions, uint64_t now_ns)
+static uint32_t switch_records_spend(
+	struct switches *s, const struct watched *sessions, uint64_t now_ns)
 {
 	unsigned cpus = cpus_used(sessions);
 	/* a record of lost ones may be larger than what it stands for */
@@ -491,24 +493,24 @@ uint32_t switches_turn(struct switches *s, struct watched *sessions, struct enco
 	uint32_t interval_ms, uint64_t now_ns, int all)
 {
 	if (s->recorder && is_any_hidden(s, sessions))
-		give_up(s, OFF_CPU_ELSEWHERE);
+		switch_records_give_up(s, OFF_CPU_ELSEWHERE);
 	if (!s->recorder)
 		return IDLE_MS;
 	learn_threads(s, sessions);
 	if (is_stopped(s))
-		return resume(s, sessions, now_ns);
+		return switch_records_resume(s, sessions, now_ns);
 	if (misses_one(s, sessions))
 		return begin_anew(s, sessions, now_ns);
 	uint64_t filled_ms = (now_ns - s->read_ns) / 1000000u + 1;
 	unsigned fill = off_cpu_fill(s->recorder);
 	uint64_t half_ms = fill ? filled_ms * (2 * FULL_PERCENT) / fill : IDLE_MS;
-	uint32_t next_ms = spend(s, sessions, now_ns);
+	uint32_t next_ms = switch_records_spend(s, sessions, now_ns);
 	if (all || !next_ms || filled_ms > interval_ms || fill >= FULL_PERCENT)
-		read_all(s, sessions, e, now_ns);
+		switch_records_read_all(s, sessions, e, now_ns);
 	else
 		half_ms = half_ms > filled_ms ? half_ms - filled_ms : 1;
 	if (!next_ms)
-		stop(s, now_ns);
+		switch_records_stop(s, now_ns);
 	return half_ms < 1 ? 1 : half_ms < next_ms ? (uint32_t)half_ms : next_ms;
 }
 

@@ -69,7 +69,7 @@ static void add_children(pids *list, pid_t pid)
 		closedir(threads);
 }
 
-static bool is_told(const struct brick_session_refusals *refusals, pid_t pid)
+static bool unreached_is_told(const struct brick_session_refusals *refusals, pid_t pid)
 {
 	for (size_t i = 0; i < BRICK_REFUSALS_TOLD; i++)
 		if (refusals->told[i] == (uint32_t)pid)
@@ -77,7 +77,7 @@ static bool is_told(const struct brick_session_refusals *refusals, pid_t pid)
 	return false;
 }
 
-static void count(struct brick_session_refusals *refusals, pid_t pid)
+static void unreached_count(struct brick_session_refusals *refusals, pid_t pid)
 {
 	char path[64], name[BRICK_REFUSALS_NAME_BYTES];
 
@@ -87,19 +87,20 @@ static void count(struct brick_session_refusals *refusals, pid_t pid)
 	refusals_add(refusals, -ENODATA, (uint32_t)pid, name);
 }
 
-static void look_at(struct unreached *u, struct brick_session_refusals *refusals, pid_t pid)
+static void unreached_look_at(
+	struct unreached *u, struct brick_session_refusals *refusals, pid_t pid)
 {
 	unsigned long long start = process_start_time(pid);
 	uint64_t key = hash_add(hash_u64((uint64_t)pid), start);
 	uint64_t times = hashmap_get(&u->seen, key);
 
-	if (!start || (times != HASHMAP_NONE && times > 1) || is_told(refusals, pid) ||
+	if (!start || (times != HASHMAP_NONE && times > 1) || unreached_is_told(refusals, pid) ||
 		process_is_under(pid, u->directory) != PROCESS_IS_NOT)
 		return;
 	if (times == HASHMAP_NONE)
 		hashmap_set(&u->seen, key, 1);
 	else if (!hashmap_set(&u->seen, key, 2))
-		count(refusals, pid);
+		unreached_count(refusals, pid);
 }
 
 void unreached_look(struct unreached *u, struct brick_session_refusals *refusals, uint64_t now_ns)
@@ -111,7 +112,7 @@ void unreached_look(struct unreached *u, struct brick_session_refusals *refusals
 	uint64_t begin_ns = thread_cpu_ns();
 	add_children(&list, u->root);
 	for (size_t i = 0; i < list.count; i++) {
-		look_at(u, refusals, list.items[i]);
+		unreached_look_at(u, refusals, list.items[i]);
 		add_children(&list, list.items[i]);
 	}
 	array_fini(&list);

@@ -101,7 +101,7 @@ static uint32_t turn_switches(struct watch *w, uint64_t now_ns, int all)
 		w->switches, w->sessions, w->encoder, w->options.interval_ms, now_ns, all);
 }
 
-static void count_lost(struct watch *w, const char *why)
+static void watch_count_lost(struct watch *w, const char *why)
 {
 	w->totals.lost++;
 	if (!w->totals.fault)
@@ -109,7 +109,7 @@ static void count_lost(struct watch *w, const char *why)
 }
 
 /* Between turns only: while sessions are gone through, none may vanish. */
-static void sweep(struct watch *w)
+static void watch_sweep(struct watch *w)
 {
 	for (struct watched **at = &w->sessions; *at;) {
 		struct watched *s = *at;
@@ -167,7 +167,7 @@ static void end_session(struct watch *w, struct watched *s, enum drain_end end, 
 	s->ending = 1;
 	w->live--;
 	if (send_clock(w) || encoder_end(w->encoder, s->drain, end, end_ticks)) {
-		count_lost(w, "out of memory for its end");
+		watch_count_lost(w, "out of memory for its end");
 		s->emitted = 1;
 	}
 }
@@ -199,7 +199,7 @@ static void end_replaced(struct watch *w, struct watched *added)
 	}
 }
 
-static bool is_known(const struct watch *w, const char *name)
+static bool watch_is_known(const struct watch *w, const char *name)
 {
 	for (const struct watched *s = w->sessions; s; s = s->next)
 		if (!s->emitted && !strcmp(s->name, name))
@@ -208,13 +208,13 @@ static bool is_known(const struct watch *w, const char *name)
 }
 
 /* One more session file, unless it is one that we have. One that is unusable is kept in mind. */
-static void add_session(void *context, const char *name, pid_t pid)
+static void watch_add_session(void *context, const char *name, pid_t pid)
 {
 	struct watch *w = context;
 	const char *why = "there are too many processes at a time";
 	struct watched *s = NULL;
 
-	if (is_known(w, name))
+	if (watch_is_known(w, name))
 		return;
 	if (w->known < MAX_SESSIONS) {
 		why = "out of memory";
@@ -226,7 +226,7 @@ static void add_session(void *context, const char *name, pid_t pid)
 		w->known++;
 	}
 	if (why) {
-		count_lost(w, why);
+		watch_count_lost(w, why);
 		unlinkat(w->options.dir->fd, name, 0);
 		if (s) {
 			process_release(&s->process);
@@ -248,11 +248,11 @@ static void find_sessions(struct watch *w)
 	while (w->inotify_fd >= 0 && read(w->inotify_fd, events, sizeof(events)) > 0)
 		w->unlisted = 1;
 	if (w->unlisted || w->inotify_fd < 0)
-		w->unlisted = session_dir_each(w->options.dir, add_session, w) < 0;
+		w->unlisted = session_dir_each(w->options.dir, watch_add_session, w) < 0;
 }
 
 /* One look at one session; returns milliseconds until the next. */
-static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns, int all)
+static uint32_t watch_visit(struct watch *w, struct watched *s, uint64_t now_ns, int all)
 {
 	enum drain_end end;
 	uint64_t end_ticks;
@@ -290,14 +290,14 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns, int a
 
 uint32_t watch_turn(struct watch *w, uint64_t now_ns, int all)
 {
-	sweep(w);
+	watch_sweep(w);
 	session_dir_hear(w->options.dir);
 	find_sessions(w);
 	uint32_t next_ms = w->inotify_fd < 0 || w->unlisted ? LOOK_MS : IDLE_MS;
 	for (struct watched *s = w->sessions; s; s = s->next) {
 		if (s->ending)
 			continue;
-		uint32_t ms = visit(w, s, now_ns, all);
+		uint32_t ms = watch_visit(w, s, now_ns, all);
 		if (ms < next_ms)
 			next_ms = ms;
 	}
@@ -322,10 +322,10 @@ pid_t watch_process(const struct watch *w)
 
 void watch_end_all(struct watch *w)
 {
-	sweep(w);
+	watch_sweep(w);
 	session_dir_hear(w->options.dir);
-	if (session_dir_each(w->options.dir, add_session, w) < 0)
-		count_lost(w, "the directory of sessions cannot be read");
+	if (session_dir_each(w->options.dir, watch_add_session, w) < 0)
+		watch_count_lost(w, "the directory of sessions cannot be read");
 	for (struct watched *s = w->sessions; s; s = s->next) {
 		enum drain_end end;
 		uint64_t end_ticks;
@@ -345,7 +345,7 @@ bool watch_has_consumed(struct watch *w)
 	return consumed;
 }
 
-static void add_notes(struct watch *w, const char *notes)
+static void watch_add_notes(struct watch *w, const char *notes)
 {
 	size_t bytes = strlen(notes);
 
@@ -365,7 +365,7 @@ void watch_session_done(void *watch, struct drain *drain)
 	struct drain_counts counts = drain_counts(drain);
 
 	if (drain_fault(drain))
-		count_lost(w, drain_fault(drain));
+		watch_count_lost(w, drain_fault(drain));
 	w->totals.records += counts.records;
 	w->totals.samples += counts.samples;
 	w->totals.steps += counts.steps;
@@ -373,7 +373,7 @@ void watch_session_done(void *watch, struct drain *drain)
 	w->totals.dropped += counts.dropped;
 	w->totals.refused += counts.refused;
 	w->totals.off_cpu.lost += counts.off_cpu_lost;
-	add_notes(w, drain_notes(drain));
+	watch_add_notes(w, drain_notes(drain));
 	for (struct watched *s = w->sessions; s; s = s->next)
 		if (s->drain == drain)
 			s->emitted = 1;
@@ -393,7 +393,7 @@ void watch_destroy(struct watch *w)
 		return;
 	for (struct watched *s = w->sessions; s; s = s->next)
 		s->emitted = 1;
-	sweep(w);
+	watch_sweep(w);
 	if (w->inotify_fd >= 0)
 		close(w->inotify_fd);
 	close(w->epoll_fd);

@@ -13,7 +13,7 @@
 /* Threads of a process that has closed its session, on its way out, may record for a moment yet. */
 #define LINGER_NS 100000000ull
 
-static const char *open_file(struct watched *s, int directory)
+static const char *watched_session_open_file(struct watched *s, int directory)
 {
 	const char *why = NULL;
 
@@ -33,7 +33,7 @@ struct watched *watched_open(int directory, const char *name, pid_t pid, const c
 	s->process = process_hold_writer(pid, name);
 	s->is_elsewhere = s->process.pid != pid;
 	s->consumed_ns = monotonic_ns();
-	*why = open_file(s, directory);
+	*why = watched_session_open_file(s, directory);
 	return s;
 }
 

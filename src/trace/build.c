@@ -195,7 +195,7 @@ bool build_digest(struct build *b, struct run_digest *digest)
 	return true;
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint64_t build_hash_text(uint64_t hash, const char *text)
 {
 	return text ? fnv1a_add(hash, text, strlen(text) + 1) : hash;
 }
@@ -209,12 +209,12 @@ static bool index_fits(struct build *b, struct hash_index *index)
 }
 
 /* The number of bytes of a name that are kept. */
-static size_t cut(const char *name, size_t bytes)
+static size_t build_cut(const char *name, size_t bytes)
 {
 	return strnlen(name, bytes < BUILD_MAX_TEXT ? bytes : BUILD_MAX_TEXT);
 }
 
-static bool same(const char *name, const char *text, size_t bytes)
+static bool build_same(const char *name, const char *text, size_t bytes)
 {
 	return !strncmp(name, text, bytes) && !name[bytes];
 }
@@ -223,11 +223,11 @@ uint32_t build_category(struct build *b, const char *name, size_t bytes)
 {
 	struct run *run = b->run;
 
-	bytes = cut(name, bytes);
+	bytes = build_cut(name, bytes);
 	uint64_t hash = fnv1a(name, bytes);
 	struct hash_probe probe = hash_probe(hash);
 	for (uint32_t i; (i = hash_index_next(&b->category_index, &probe)) != HASH_INDEX_NONE;)
-		if (same(run->categories[i].name, name, bytes))
+		if (build_same(run->categories[i].name, name, bytes))
 			return i;
 	if (run->category_count >= BUILD_MAX_NAMES || !index_fits(b, &b->category_index) ||
 		BUILD_GROW(b, categories, category))
@@ -240,7 +240,7 @@ uint32_t build_category(struct build *b, const char *name, size_t bytes)
 	return (uint32_t)run->category_count++;
 }
 
-static int32_t well_known(const char *name)
+static int32_t build_well_known(const char *name)
 {
 	static const char *const names[] = {
 #define BRICK_X(id, identifier, name, category, aliases) [id] = name,
@@ -258,11 +258,11 @@ uint32_t build_brick(struct build *b, const char *name, size_t bytes)
 {
 	struct run *run = b->run;
 
-	bytes = cut(name, bytes);
+	bytes = build_cut(name, bytes);
 	uint64_t hash = fnv1a(name, bytes);
 	struct hash_probe probe = hash_probe(hash);
 	for (uint32_t i; (i = hash_index_next(&b->brick_index, &probe)) != HASH_INDEX_NONE;)
-		if (same(run->bricks[i].name, name, bytes))
+		if (build_same(run->bricks[i].name, name, bytes))
 			return i;
 	if (run->brick_count >= BUILD_MAX_NAMES || !index_fits(b, &b->brick_index) ||
 		BUILD_GROW(b, bricks, brick))
@@ -273,7 +273,7 @@ uint32_t build_brick(struct build *b, const char *name, size_t bytes)
 		return RUN_NONE;
 	}
 	uint32_t brick = (uint32_t)run->brick_count++;
-	run->bricks[brick] = (struct run_brick){copy, RUN_NONE, well_known(copy)};
+	run->bricks[brick] = (struct run_brick){copy, RUN_NONE, build_well_known(copy)};
 	if (run->bricks[brick].well_known == BRICK_BARRIER_WAIT)
 		b->wait_brick = brick;
 	hash_index_add(&b->brick_index, hash, brick);
@@ -288,7 +288,7 @@ static uint64_t hash_site(const struct run_site *site)
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		hash = hash_add(hash, numbers[i]);
-	return hash_text(hash_text(hash, site->operation), site->label);
+	return build_hash_text(build_hash_text(hash, site->operation), site->label);
 }
 
 static bool same_site(const struct run_site *a, const struct run_site *b)
@@ -343,7 +343,7 @@ static uint64_t hash_kernel(const struct run_kernel *k)
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		hash = hash_add(hash, numbers[i]);
-	return hash_text(hash_text(hash, k->name), k->backend);
+	return build_hash_text(build_hash_text(hash, k->name), k->backend);
 }
 
 static bool same_kernel(const struct run_kernel *a, const struct run_kernel *b)
@@ -454,7 +454,7 @@ static __attribute__((noinline)) uint32_t bare_site(struct build *b, uint32_t br
 }
 
 /* Keeps only the sample's place, for now: the rest is known when it has ended. */
-static __attribute__((noinline)) void add_step(const struct build_lane *lane)
+static __attribute__((noinline)) void build_add_step(const struct build_lane *lane)
 {
 	struct build *b = lane->build;
 	struct run *run = b->run;
@@ -464,7 +464,7 @@ static __attribute__((noinline)) void add_step(const struct build_lane *lane)
 			.lane = lane->number, .sample = (uint32_t)lane->samples.count};
 }
 
-static inline bool begin(struct build_lane *lane, const struct build_slice *slice)
+static inline bool build_begin(struct build_lane *lane, const struct build_slice *slice)
 {
 	if (is_its_wait(lane, slice)) {
 		lane->in_wait = true;
@@ -487,13 +487,13 @@ static inline bool begin(struct build_lane *lane, const struct build_slice *slic
 		.flags = RUN_SAMPLE_OPEN,
 	};
 	if (__builtin_expect(slice->step, 0))
-		add_step(lane);
+		build_add_step(lane);
 	lane->stack[lane->depth++] = (uint32_t)samples->count++;
 	lane->ended = RUN_NONE;
 	return true;
 }
 
-static inline bool end(struct build_lane *lane)
+static inline bool build_end(struct build_lane *lane)
 {
 	if (lane->in_wait) {
 		uint32_t *wait = &build_sample(lane, lane->ended)->wait_ns;
@@ -539,7 +539,8 @@ void build_seen(struct build_lane *lane)
 bool build_slice(struct build_lane *lane, const struct build_slice *slice)
 {
 	build_seen(lane);
-	return slice->is_end ? can_end(lane) && end(lane) : can_begin(lane) && begin(lane, slice);
+	return slice->is_end ? can_end(lane) && build_end(lane)
+			     : can_begin(lane) && build_begin(lane, slice);
 }
 
 bool build_thread_name(struct build_lane *lane, uint64_t tid, const char *name, size_t bytes)
@@ -682,7 +683,7 @@ int build_init(struct build *b, const char *path)
 	return b->run->path ? 0 : build_no_memory(b);
 }
 
-static void free_process(struct build_process *process)
+static void build_free_process(struct build_process *process)
 {
 	for (size_t i = 0; i < process->histogram_capacity; i++)
 		free(process->histograms[i]);
@@ -697,7 +698,7 @@ int build_fini(struct build *b, struct run **out)
 		free(b->lanes.items[i]);
 	}
 	for (size_t i = 0; i < b->processes.count; i++)
-		free_process(&b->processes.items[i]);
+		build_free_process(&b->processes.items[i]);
 	array_fini(&b->lanes);
 	array_fini(&b->processes);
 	array_fini(&b->links);

@@ -25,7 +25,8 @@ COMPARATOR(by_tile, struct run_tile, BY_PLACE(x, y))
 COMPARATOR(by_link, struct build_link, BY_PLACE(x, y) ?: ORDER(x->order, y->order))
 
 /* Sorts, if it is necessary; most often it is not. */
-static void sort(void *array, size_t count, size_t bytes, int (*order)(const void *, const void *))
+static void build_links_sort(
+	void *array, size_t count, size_t bytes, int (*order)(const void *, const void *))
 {
 	const char *at = array;
 
@@ -36,7 +37,8 @@ static void sort(void *array, size_t count, size_t bytes, int (*order)(const voi
 		}
 }
 
-static const struct run_site *site_of(const struct run *run, uint32_t lane, uint32_t sample)
+static const struct run_site *build_links_site_of(
+	const struct run *run, uint32_t lane, uint32_t sample)
 {
 	return &run->sites[run->lanes[lane].samples[sample].site];
 }
@@ -58,10 +60,11 @@ static void finish_commands(struct build *b)
 	struct run *run = b->run;
 	size_t kept = 0;
 
-	sort(run->commands, run->command_count, sizeof(*run->commands), by_command);
+	build_links_sort(run->commands, run->command_count, sizeof(*run->commands), by_command);
 	for (size_t i = 0; i < run->command_count && !b->result; i++) {
 		struct run_command command = run->commands[i];
-		const struct run_site *site = site_of(run, command.lane, command.sample);
+		const struct run_site *site =
+			build_links_site_of(run, command.lane, command.sample);
 		run_lane_passed(&run->lanes[command.lane], i);
 		if (kept && !by_command(&run->commands[kept - 1], &command))
 			continue;
@@ -79,10 +82,10 @@ static void finish_tiles(struct run *run)
 {
 	size_t kept = 0;
 
-	sort(run->tiles, run->tile_count, sizeof(*run->tiles), by_tile);
+	build_links_sort(run->tiles, run->tile_count, sizeof(*run->tiles), by_tile);
 	for (size_t i = 0; i < run->tile_count; i++) {
 		struct run_tile tile = run->tiles[i];
-		const struct run_site *site = site_of(run, tile.lane, tile.sample);
+		const struct run_site *site = build_links_site_of(run, tile.lane, tile.sample);
 		if (kept && !by_tile(&run->tiles[kept - 1], &tile))
 			continue;
 		tile.elements = site->flags & BRICK_SITE_HAS_ELEMENTS ? site->elements : 0;
@@ -99,7 +102,7 @@ static uint64_t number_hash(uint32_t process, uint64_t number)
 }
 
 /* RUN_NONE: there is none, or it has no number. */
-static uint32_t command_of(
+static uint32_t build_links_command_of(
 	const struct hash_index *numbers, const struct run *run, uint32_t process, uint64_t number)
 {
 	struct hash_probe probe = hash_probe(number_hash(process, number));
@@ -121,7 +124,8 @@ static int index_numbers(struct hash_index *numbers, const struct run *run)
 		const struct run_command *c = &run->commands[i];
 		uint32_t process = run->lanes[c->lane].process;
 		/* of several the first has it */
-		if (c->number && command_of(numbers, run, process, c->number) == RUN_NONE)
+		if (c->number &&
+			build_links_command_of(numbers, run, process, c->number) == RUN_NONE)
 			error = hash_index_add(
 				numbers, number_hash(process, c->number), (uint32_t)i);
 	}
@@ -156,7 +160,7 @@ static void link_after(struct build *b, struct run_command *command, uint32_t ta
 	run->dependencies[run->dependency_count++] = target;
 }
 
-static void link_wait(struct build *b, const struct build_link *link, uint32_t target)
+static void build_links_wait(struct build *b, const struct build_link *link, uint32_t target)
 {
 	struct run *run = b->run;
 
@@ -220,11 +224,11 @@ static void finish_links(struct build *b, const struct hash_index *numbers)
 	struct run *run = b->run;
 	size_t at = 0;
 
-	sort(b->links.items, b->links.count, sizeof(*b->links.items), by_link);
+	build_links_sort(b->links.items, b->links.count, sizeof(*b->links.items), by_link);
 	for (size_t i = 0; i < b->links.count && !b->result; i++) {
 		const struct build_link *link = &b->links.items[i];
-		uint32_t target =
-			command_of(numbers, run, run->lanes[link->lane].process, link->number);
+		uint32_t target = build_links_command_of(
+			numbers, run, run->lanes[link->lane].process, link->number);
 		if (target == RUN_NONE) {
 			run->processes[run->lanes[link->lane].process].unanswered +=
 				link->kind == BUILD_LINK_LAUNCHED;
@@ -239,7 +243,7 @@ static void finish_links(struct build *b, const struct hash_index *numbers)
 		else if (is_command)
 			link_after(b, &run->commands[at], target);
 		else
-			link_wait(b, link, target);
+			build_links_wait(b, link, target);
 	}
 }
 

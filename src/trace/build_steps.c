@@ -27,9 +27,10 @@ enum {
 	MAX_NUMBER = 1 << 20, /* that a counter may say */
 };
 
-COMPARATOR(by_begin, struct run_step, ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->lane, y->lane))
+COMPARATOR(build_steps_by_begin, struct run_step,
+	ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->lane, y->lane))
 
-static uint32_t phase_of(int32_t well_known)
+static uint32_t build_steps_phase_of(int32_t well_known)
 {
 	switch (well_known) {
 	case BRICK_DECODE:
@@ -79,7 +80,7 @@ struct told {
 
 enum counter { CONTEXT, CHECKED, DRAFTER, REFUTED, COUNTERS };
 
-static uint32_t whole(double value)
+static uint32_t build_steps_whole(double value)
 {
 	return value >= 0 && value < MAX_NUMBER ? (uint32_t)value : 0;
 }
@@ -88,16 +89,16 @@ static void hear(struct run_step *step, struct told *told, enum counter counter,
 {
 	switch (counter) {
 	case CONTEXT:
-		told->context = value < 0 ? -1 : (int32_t)whole(value);
+		told->context = value < 0 ? -1 : (int32_t)build_steps_whole(value);
 		break;
 	case CHECKED:
-		step->checked = whole(value);
+		step->checked = build_steps_whole(value);
 		break;
 	case DRAFTER:
-		told->drafter = (int32_t)whole(value) + 1;
+		told->drafter = (int32_t)build_steps_whole(value) + 1;
 		break;
 	default:
-		told->refuted = whole(value);
+		told->refuted = build_steps_whole(value);
 	}
 }
 
@@ -132,7 +133,7 @@ static uint64_t context_key(const struct run *run, uint32_t lane, int32_t contex
 	return (uint64_t)run->lanes[lane].process << 32 | (uint32_t)context;
 }
 
-static void take(struct run_step *step, uint64_t tokens)
+static void build_steps_take(struct run_step *step, uint64_t tokens)
 {
 	tokens = tokens < step->tokens ? tokens : step->tokens;
 	step->drafts += tokens;
@@ -150,12 +151,12 @@ static void take_refuted(
 		if (!can || context_key(run, step->lane, told[i].context) != key)
 			continue;
 		uint64_t some = left < can ? left : can;
-		take(step, some);
+		build_steps_take(step, some);
 		left -= some;
 	}
 }
 
-static bool is_between(struct run *run, size_t at, uint32_t brick)
+static bool build_steps_is_between(struct run *run, size_t at, uint32_t brick)
 {
 	const struct run_point *p = &run->points[at];
 
@@ -169,7 +170,9 @@ static int32_t context_before(struct run *run, size_t at, uint32_t brick)
 
 	for (size_t i = at, back = 0; i-- && back < MAX_BACK; back++)
 		if (run->points[i].lane == lane)
-			return is_between(run, i, brick) ? (int32_t)whole(run->points[i].value) : 0;
+			return build_steps_is_between(run, i, brick)
+				       ? (int32_t)build_steps_whole(run->points[i].value)
+				       : 0;
 	return 0;
 }
 
@@ -178,11 +181,12 @@ static void take_between(struct run *run, const struct told *told, const uint32_
 {
 	for (size_t i = 0; i < run->point_count; i++) {
 		const struct run_point *p = &run->points[i];
-		if (!is_between(run, i, bricks[REFUTED]))
+		if (!build_steps_is_between(run, i, bricks[REFUTED]))
 			continue;
 		size_t at = BISECT(k, 0, run->step_count, run->steps[k].begin_ns <= p->ns);
 		int32_t context = context_before(run, i, bricks[CONTEXT]);
-		take_refuted(run, told, at, context_key(run, p->lane, context), whole(p->value));
+		take_refuted(run, told, at, context_key(run, p->lane, context),
+			build_steps_whole(p->value));
 	}
 }
 
@@ -224,7 +228,7 @@ static void hear_removal(struct run *run, struct past *past, const struct run_se
 	const struct run_sequence_event *before = &run->sequence_events[past->event];
 
 	if (past->is_back && e->position == before->position) {
-		take(&run->steps[before->step], before->tokens - 1);
+		build_steps_take(&run->steps[before->step], before->tokens - 1);
 		past->is_undone = true;
 	}
 	past->is_back = false;
@@ -287,7 +291,7 @@ static int finish_drafts(struct run *run)
 				 hashmap_get(&drafting, key) != HASHMAP_NONE;
 		if (step->is_draft) {
 			step->checked = 0;
-			take(step, step->tokens);
+			build_steps_take(step, step->tokens);
 		} else {
 			take_refuted(run, told, i, key, told[i].refuted);
 		}
@@ -311,7 +315,7 @@ static void finish_experts(struct run *run)
 	}
 }
 
-COMPARATOR(by_time, struct run_sequence_event,
+COMPARATOR(build_steps_by_time, struct run_sequence_event,
 	ORDER(x->ns, y->ns) ?: ORDER(x->lane, y->lane) ?: ORDER(x->step, y->step))
 
 /* Finds the sequences that steps evaluate; the model of a step follows from them. */
@@ -319,7 +323,7 @@ static void finish_sequences(struct run *run)
 {
 	if (run->sequence_event_count)
 		qsort(run->sequence_events, run->sequence_event_count,
-			sizeof(*run->sequence_events), by_time);
+			sizeof(*run->sequence_events), build_steps_by_time);
 	for (size_t i = 0; i < run->sequence_event_count; i++) {
 		struct run_sequence_event *event = &run->sequence_events[i];
 		struct run_step *step = step_at(run, event->lane, event->ns);
@@ -336,7 +340,7 @@ int build_steps_finish(struct run *run)
 		struct run_step *step = &run->steps[i];
 		const struct run_sample *sample = &run->lanes[step->lane].samples[step->sample];
 		const struct run_site *site = &run->sites[sample->site];
-		step->phase = phase_of(run->bricks[site->brick].well_known);
+		step->phase = build_steps_phase_of(run->bricks[site->brick].well_known);
 		step->output_tokens = site->output_tokens;
 		step->tokens = site->elements;
 		step->begin_ns = sample->begin_ns;
@@ -347,7 +351,7 @@ int build_steps_finish(struct run *run)
 			run_release(run);
 	}
 	if (run->step_count)
-		qsort(run->steps, run->step_count, sizeof(*run->steps), by_begin);
+		qsort(run->steps, run->step_count, sizeof(*run->steps), build_steps_by_begin);
 	finish_sequences(run);
 	finish_experts(run);
 	take_outcome(run, BRICK_REFUSED_NAME, RUN_REFUSED);

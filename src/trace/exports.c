@@ -142,7 +142,7 @@ static int make_site(const struct run *run, uint32_t index, struct site_text *te
 	return fclose(args) ? -ENOMEM : 0;
 }
 
-static int pid_of(const struct run *run, uint32_t lane)
+static int exports_pid_of(const struct run *run, uint32_t lane)
 {
 	return (int)run->processes[run->lanes[lane].process].pid;
 }
@@ -151,7 +151,7 @@ static int pid_of(const struct run *run, uint32_t lane)
  * The track of a lane's event: each owner has a track of its own, as in Perfetto's trace. Queues,
  * and lanes whose pid and tid another has, get numbers that no thread has.
  */
-static struct owner *first_of(const struct chrome *c, uint32_t lane)
+static struct owner *exports_first_of(const struct chrome *c, uint32_t lane)
 {
 	return &c->owners.all[c->owners.lanes[lane]];
 }
@@ -160,8 +160,8 @@ static struct owner *first_of(const struct chrome *c, uint32_t lane)
 static bool tid_taken(const struct chrome *c, uint32_t lane)
 {
 	for (uint32_t i = 0; i < lane; i++)
-		if (pid_of(c->run, i) == pid_of(c->run, lane) &&
-			first_of(c, i)->tid == first_of(c, lane)->tid)
+		if (exports_pid_of(c->run, i) == exports_pid_of(c->run, lane) &&
+			exports_first_of(c, i)->tid == exports_first_of(c, lane)->tid)
 			return true;
 	return false;
 }
@@ -172,11 +172,11 @@ static int prepare_owners(struct chrome *c)
 
 	for (uint32_t i = 0; !error && i < c->run->lane_count; i++)
 		if (c->run->lanes[i].kind == BRICK_LANE_QUEUE || tid_taken(c, i))
-			first_of(c, i)->tid = FIRST_FREE_TID + (uint64_t)i;
+			exports_first_of(c, i)->tid = FIRST_FREE_TID + (uint64_t)i;
 	return error;
 }
 
-static int prepare(struct chrome *c)
+static int exports_prepare(struct chrome *c)
 {
 	const struct run *run = c->run;
 	int error = 0;
@@ -189,7 +189,7 @@ static int prepare(struct chrome *c)
 	return error ? error : prepare_owners(c);
 }
 
-static void discard(struct chrome *c)
+static void exports_discard(struct chrome *c)
 {
 	for (size_t i = 0; c->sites && i < c->run->site_count; i++) {
 		free(c->sites[i].head);
@@ -224,15 +224,16 @@ static void next_event(struct chrome *c)
 	c->separator = ",\n";
 }
 
-static void write_place(const struct chrome *c, uint32_t lane, uint64_t ns)
+static void exports_write_place(const struct chrome *c, uint32_t lane, uint64_t ns)
 {
 	fputs(",\"pid\":", c->out);
-	text_unsigned(c->out, (uint64_t)pid_of(c->run, lane));
+	text_unsigned(c->out, (uint64_t)exports_pid_of(c->run, lane));
 	fputs(",\"tid\":", c->out);
 	text_unsigned(c->out, owners_at(&c->owners, lane, ns));
 }
 
-static void write_name(struct chrome *c, const char *what, int pid, uint64_t tid, const char *name)
+static void exports_write_name(
+	struct chrome *c, const char *what, int pid, uint64_t tid, const char *name)
 {
 	next_event(c);
 	fprintf(c->out,
@@ -247,14 +248,14 @@ static void write_names(struct chrome *c)
 	const struct run *run = c->run;
 
 	for (size_t i = 0; i < run->process_count; i++) {
-		write_name(c, "process_name", (int)run->processes[i].pid, 0,
+		exports_write_name(c, "process_name", (int)run->processes[i].pid, 0,
 			path_name(run->processes[i].executable));
 	}
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		for (size_t k = owners_first(&c->owners, run, i); k < c->owners.lanes[i + 1]; k++)
 			if (c->owners.all[k].name)
-				write_name(c, "thread_name", pid_of(run, i), c->owners.all[k].tid,
-					c->owners.all[k].name);
+				exports_write_name(c, "thread_name", exports_pid_of(run, i),
+					c->owners.all[k].tid, c->owners.all[k].name);
 }
 
 /* Writes the start of a command's event, named after its kernel or transfer. */
@@ -325,7 +326,7 @@ static void write_sample(struct chrome *c, uint32_t lane, const struct run_sampl
 	write_time(c, s->begin_ns);
 	fputs(",\"dur\":", c->out);
 	write_us(c->out, s->end_ns - s->begin_ns);
-	write_place(c, lane, s->begin_ns);
+	exports_write_place(c, lane, s->begin_ns);
 	fputs(",\"args\":{", c->out);
 	fputs(site->args, c->out);
 	if (command)
@@ -343,18 +344,18 @@ static void write_sample(struct chrome *c, uint32_t lane, const struct run_sampl
 	fputs("}}", c->out);
 }
 
-static void write_wait(struct chrome *c, uint32_t lane, const struct run_sample *s)
+static void exports_write_wait(struct chrome *c, uint32_t lane, const struct run_sample *s)
 {
 	next_event(c);
 	fputs("{\"ph\":\"X\",\"name\":\"BarrierWait\",\"cat\":\"Wait\",\"ts\":", c->out);
 	write_time(c, s->end_ns);
 	fputs(",\"dur\":", c->out);
 	write_us(c->out, s->wait_ns);
-	write_place(c, lane, s->begin_ns);
+	exports_write_place(c, lane, s->begin_ns);
 	fputc('}', c->out);
 }
 
-static void write_point(struct chrome *c, const struct run_point *p)
+static void exports_write_point(struct chrome *c, const struct run_point *p)
 {
 	const char *kind = p->kind == RUN_POINT_COUNTER ? "C" : "i";
 
@@ -366,7 +367,7 @@ static void write_point(struct chrome *c, const struct run_point *p)
 			p->kind == RUN_POINT_DROPPED ? "Dropped" : "Thread");
 	fputs(",\"ts\":", c->out);
 	write_time(c, p->ns);
-	write_place(c, p->lane, p->ns);
+	exports_write_place(c, p->lane, p->ns);
 	if (*kind == 'i')
 		fputs(",\"s\":\"t\"", c->out);
 	if (p->kind == RUN_POINT_INSTANT)
@@ -388,27 +389,28 @@ static void write_flow(
 		"{\"ph\":\"%s\"%s,\"name\":\"%s\",\"cat\":\"brick\",\"id\":%zu,\"ts\":", kind,
 		*kind == 'f' ? ",\"bp\":\"e\"" : "", name, id);
 	write_time(c, ns);
-	write_place(c, lane, ns);
+	exports_write_place(c, lane, ns);
 	fputc('}', c->out);
 }
 
-static void write_waited(struct chrome *c, uint32_t lane, uint64_t ns)
+static void exports_write_waited(struct chrome *c, uint32_t lane, uint64_t ns)
 {
 	next_event(c);
 	fputs("{\"ph\":\"i\",\"s\":\"t\",\"name\":\"Waited\",\"cat\":\"brick\",\"ts\":", c->out);
 	write_time(c, ns);
-	write_place(c, lane, ns);
+	exports_write_place(c, lane, ns);
 	fputc('}', c->out);
 }
 
-static const struct run_sample *sample_at(const struct chrome *c, uint32_t lane, uint32_t sample)
+static const struct run_sample *exports_sample_at(
+	const struct chrome *c, uint32_t lane, uint32_t sample)
 {
 	return &c->run->lanes[lane].samples[sample];
 }
 
 static uint64_t command_begin(const struct chrome *c, const struct run_command *command)
 {
-	return sample_at(c, command->lane, command->sample)->begin_ns;
+	return exports_sample_at(c, command->lane, command->sample)->begin_ns;
 }
 
 static void launch_flow(struct chrome *c, const struct run_command *to, size_t id)
@@ -416,7 +418,7 @@ static void launch_flow(struct chrome *c, const struct run_command *to, size_t i
 	if (to->launch_lane == RUN_NONE)
 		return;
 	write_flow(c, "s", "launch", id, to->launch_lane,
-		sample_at(c, to->launch_lane, to->launch_sample)->begin_ns);
+		exports_sample_at(c, to->launch_lane, to->launch_sample)->begin_ns);
 	write_flow(c, "f", "launch", id, to->lane, command_begin(c, to));
 }
 
@@ -430,10 +432,10 @@ static void after_flow(
 static void wait_flow(struct chrome *c, const struct run_wait *wait, size_t id)
 {
 	const struct run_command *from = &c->run->commands[wait->command];
-	uint64_t end_ns = sample_at(c, wait->lane, wait->sample)->end_ns;
+	uint64_t end_ns = exports_sample_at(c, wait->lane, wait->sample)->end_ns;
 
 	write_flow(c, "s", "wait", id, from->lane, command_begin(c, from));
-	write_waited(c, wait->lane, end_ns);
+	exports_write_waited(c, wait->lane, end_ns);
 	write_flow(c, "f", "wait", id, wait->lane, end_ns);
 }
 
@@ -462,16 +464,16 @@ static void write_events(struct chrome *c)
 			const struct run_sample *s = &run->lanes[i].samples[k];
 			write_sample(c, i, s, next_command(c, i, k));
 			if (s->wait_ns)
-				write_wait(c, i, s);
+				exports_write_wait(c, i, s);
 			run_lane_passed(&run->lanes[i], k);
 		}
 	for (size_t i = 0; i < run->point_count; i++)
-		write_point(c, &run->points[i]);
+		exports_write_point(c, &run->points[i]);
 	write_flows(c);
 }
 
 /* A recording has a command; of what records itself, nobody knows when it started. */
-static void write_command(struct chrome *c)
+static void exports_write_command(struct chrome *c)
 {
 	const struct run *run = c->run;
 
@@ -486,7 +488,7 @@ static void write_command(struct chrome *c)
 int trace_chrome_write(const struct run *run, FILE *out)
 {
 	struct chrome c = {.run = run, .out = out, .separator = "\n"};
-	int error = prepare(&c);
+	int error = exports_prepare(&c);
 
 	if (!error) {
 		errno = 0;
@@ -495,7 +497,7 @@ int trace_chrome_write(const struct run *run, FILE *out)
 			"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"start_unix_ns\":\"%llu\","
 			"\"start_monotonic_ns\":\"%llu\"",
 			(unsigned long long)run->start_unix_ns, (unsigned long long)run->start_ns);
-		write_command(&c);
+		exports_write_command(&c);
 		fputs("},\"traceEvents\":[", out);
 		write_names(&c);
 		write_events(&c);
@@ -503,7 +505,7 @@ int trace_chrome_write(const struct run *run, FILE *out)
 		if (fflush(out) || ferror(out))
 			error = errno ? -errno : -EIO;
 	}
-	discard(&c);
+	exports_discard(&c);
 	return error;
 }
 

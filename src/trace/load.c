@@ -43,7 +43,7 @@ struct window {
 };
 
 /* The first error wins; returns it. */
-__attribute__((format(printf, 3, 4))) static int fail(
+__attribute__((format(printf, 3, 4))) static int load_fail(
 	struct load *l, int code, const char *format, ...)
 {
 	va_list args;
@@ -181,7 +181,7 @@ static bool read_track(struct load *l, const struct load_sequence *s, struct pb_
 	return !is_counter || !name.at || !s->lane || load_counter(&l->ids, uuid, name);
 }
 
-static bool lane_event(
+static bool load_event_of_lane(
 	struct load *l, struct load_sequence *s, struct pb_reader message, const struct packet *p)
 {
 	struct build_slice slice;
@@ -212,7 +212,7 @@ static bool lane_packet(
 	if (p->track.at)
 		good &= read_track(l, s, p->track);
 	if (p->event.at)
-		good &= lane_event(l, s, message, p);
+		good &= load_event_of_lane(l, s, message, p);
 	return good;
 }
 
@@ -233,14 +233,14 @@ static bool off_cpu_packet(struct load *l, struct load_sequence *s, const struct
 }
 
 /* Events of the run's own have absolute times, which nothing depends on. */
-static bool own_packet(struct load *l, const struct packet *p)
+static bool load_own_packet(struct load *l, const struct packet *p)
 {
 	bool good = !p->extension.at || load_described(&l->ids, p->extension);
 
 	if (p->event.at)
 		good &= load_own_event(&l->ids, p->event);
 	if (l->build.format > FORMAT_VERSION)
-		fail(l, BRICK_EVERSION, "format %llu; this Brick reads up to %d",
+		load_fail(l, BRICK_EVERSION, "format %llu; this Brick reads up to %d",
 			(unsigned long long)l->build.format, FORMAT_VERSION);
 	return good;
 }
@@ -284,7 +284,7 @@ static void load_packet(struct load *l, struct pb_reader message)
 	bool good = s->lane			     ? lane_packet(l, s, message, &p)
 		    : s->off_cpu.lane		     ? off_cpu_packet(l, s, &p)
 		    : s->id == FORMAT_STACK_SEQUENCE ? stack_packet(l, &p)
-						     : own_packet(l, &p);
+						     : load_own_packet(l, &p);
 	l->build.run->bad_packets += !good;
 }
 
@@ -392,7 +392,7 @@ static void stop_at(struct load *l, uint64_t offset, uint64_t file_bytes)
 	if (l->build.run->truncated_bytes)
 		l->build.run->complete = 0;
 	if (!l->build.format && !l->build.result)
-		fail(l, BRICK_EFORMAT,
+		load_fail(l, BRICK_EFORMAT,
 			!file_bytes			 ? "the file is empty"
 			: offset < file_bytes && !offset ? "not a Perfetto trace"
 							 : "a trace, but none of Brick's");
@@ -428,7 +428,7 @@ static int load_destroy(struct load *l, struct run **out)
 	return build_fini(&l->build, out);
 }
 
-static void finish(struct load *l)
+static void load_finish(struct load *l)
 {
 	if (!l->build.result)
 		build_finish(&l->build);
@@ -445,7 +445,7 @@ int run_load_memory(struct run **out, const void *data, size_t bytes, const char
 
 	if (!load_create(&l, name, error)) {
 		stop_at(&l, read_window(&l, &window, &wanted), bytes);
-		finish(&l);
+		load_finish(&l);
 	}
 	return load_destroy(&l, out);
 }
@@ -482,7 +482,7 @@ static int file_fill(struct load *l, struct file *f, size_t wanted)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return fail(l, -errno, "%s", strerror(errno));
+			return load_fail(l, -errno, "%s", strerror(errno));
 		f->size += (size_t)n;
 		f->ended = !n;
 		__atomic_add_fetch(&read_bytes, (uint64_t)n, __ATOMIC_RELAXED);
@@ -491,7 +491,7 @@ static int file_fill(struct load *l, struct file *f, size_t wanted)
 }
 
 /* Counts the bytes behind the last packet that could be read. */
-static uint64_t file_bytes(struct load *l, struct file *f)
+static uint64_t load_file_bytes(struct load *l, struct file *f)
 {
 	uint64_t rest = f->base + f->size;
 	ssize_t n;
@@ -500,7 +500,7 @@ static uint64_t file_bytes(struct load *l, struct file *f)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
-			fail(l, -errno, "%s", strerror(errno));
+			load_fail(l, -errno, "%s", strerror(errno));
 			break;
 		}
 		rest += (uint64_t)n;
@@ -525,8 +525,8 @@ static void load_file(struct load *l, struct file *f)
 			break;
 	}
 	uint64_t offset = f->base;
-	stop_at(l, offset, file_bytes(l, f));
-	finish(l);
+	stop_at(l, offset, load_file_bytes(l, f));
+	load_finish(l);
 }
 
 /* PATH, or PATH.part when only that exists. *name: which one; the caller frees it. */

@@ -38,7 +38,8 @@ static inline bool has_args(const struct event *e)
 	return e->flow_count || e->present & ARGS_MASK;
 }
 
-static void add_dependencies(struct build_lane *lane, uint32_t sample, struct pb_reader list)
+static void load_event_add_dependencies(
+	struct build_lane *lane, uint32_t sample, struct pb_reader list)
 {
 	struct load_annotation item;
 
@@ -46,7 +47,7 @@ static void add_dependencies(struct build_lane *lane, uint32_t sample, struct pb
 		build_link(lane, sample, BUILD_LINK_AFTER, item.value);
 }
 
-static uint32_t kernel_of(
+static uint32_t load_event_kernel_of(
 	const struct load_ids *l, const struct load_sequence *s, const struct event *e)
 {
 	uint32_t at = HAS(e, KERNEL) ? load_id(&s->values, e->value[FORMAT_A_KERNEL]) : RUN_NONE;
@@ -67,7 +68,7 @@ static uint64_t flow_number(const struct build_lane *lane, const struct load_ids
 static void read_command(const struct load_ids *l, const struct load_sequence *s,
 	const struct run_sample *sample, struct run_command *command, const struct event *e)
 {
-	uint32_t kernel = kernel_of(l, s, e);
+	uint32_t kernel = load_event_kernel_of(l, s, e);
 
 	if (kernel != RUN_NONE)
 		command->kernel = kernel;
@@ -115,7 +116,7 @@ static void read_args(
 				flow_number(lane, l, e->flows[i]));
 	}
 	if (HAS(e, AFTER))
-		add_dependencies(lane, sample, e->after);
+		load_event_add_dependencies(lane, sample, e->after);
 	if (HAS(e, ROW) && HAS(e, COLUMN) && HAS(e, LEVEL))
 		read_tile(lane, sample, e);
 }
@@ -165,7 +166,8 @@ static bool parse_site(struct pb_reader message, struct event *e)
 	return more == 0;
 }
 
-static bool parse(const struct load_sequence *s, struct pb_reader message, struct event *e)
+static bool load_event_parse(
+	const struct load_sequence *s, struct pb_reader message, struct event *e)
 {
 	struct pb_field f;
 	int more;
@@ -215,7 +217,7 @@ static uint32_t event_site(
 	return value->index;
 }
 
-static void add_work(struct run_site *site, const struct event *e)
+static void load_event_add_work(struct run_site *site, const struct event *e)
 {
 	static const struct {
 		uint8_t annotation, flag;
@@ -247,7 +249,7 @@ static uint32_t begin_site(
 	struct run_site site = {.brick = brick, .layer = -1};
 	if (HAS(e, LAYER))
 		site.layer = (int32_t)e->value[FORMAT_A_LAYER];
-	add_work(&site, e);
+	load_event_add_work(&site, e);
 	return build_plain_site(l->build, &site);
 }
 
@@ -262,7 +264,7 @@ static void refine_site(struct load_ids *l, struct load_sequence *s, struct run_
 		index = event_site(l, s, old->brick, e);
 	} else {
 		struct run_site site = *old;
-		add_work(&site, e);
+		load_event_add_work(&site, e);
 		index = site.operation || site.label ? build_site(l->build, &site)
 						     : build_plain_site(l->build, &site);
 	}
@@ -270,7 +272,7 @@ static void refine_site(struct load_ids *l, struct load_sequence *s, struct run_
 		sample->site = index;
 }
 
-static uint8_t source_of(
+static uint8_t load_event_source_of(
 	const struct load_ids *l, const struct load_sequence *s, const struct event *e)
 {
 	if (__builtin_expect(!HAS(e, SOURCE), 1))
@@ -290,7 +292,7 @@ static uint32_t brick_value(const struct load_ids *l, const struct load_sequence
 		       : RUN_NONE;
 }
 
-static enum load_event_result begin(struct load_ids *l, struct load_sequence *s,
+static enum load_event_result load_event_begin(struct load_ids *l, struct load_sequence *s,
 	const struct event *e, struct build_slice *slice)
 {
 	struct build_lane *lane = s->lane;
@@ -317,7 +319,7 @@ static enum load_event_result begin(struct load_ids *l, struct load_sequence *s,
 	*slice = (struct build_slice){
 		.brick = brick,
 		.site = site,
-		.source = source_of(l, s, e),
+		.source = load_event_source_of(l, s, e),
 		.bare = !e->present,
 		.step = brick_is_step((uint32_t)known),
 	};
@@ -330,7 +332,8 @@ static enum load_event_result begin(struct load_ids *l, struct load_sequence *s,
 	return LOAD_EVENT_USED;
 }
 
-static void end_annotations(struct load_ids *l, struct load_sequence *s, const struct event *e)
+static void load_event_end_annotations(
+	struct load_ids *l, struct load_sequence *s, const struct event *e)
 {
 	struct run_sample *sample = build_sample(s->lane, s->lane->ended);
 
@@ -350,7 +353,7 @@ static void end_annotations(struct load_ids *l, struct load_sequence *s, const s
 		read_args(l, s, s->lane->ended, e);
 }
 
-static enum load_event_result end(struct load_ids *l, struct load_sequence *s,
+static enum load_event_result load_event_end(struct load_ids *l, struct load_sequence *s,
 	const struct event *e, struct build_slice *slice)
 {
 	bool was_wait = s->lane->in_wait;
@@ -361,7 +364,7 @@ static enum load_event_result end(struct load_ids *l, struct load_sequence *s,
 	if (!e->present && !e->flow_count)
 		return LOAD_EVENT_PLAIN;
 	if (!was_wait)
-		end_annotations(l, s, e);
+		load_event_end_annotations(l, s, e);
 	return LOAD_EVENT_USED;
 }
 
@@ -449,7 +452,7 @@ static bool own_instant(
 	}
 }
 
-static bool instant(struct load_ids *l, struct load_sequence *s, const struct event *e)
+static bool load_event_instant(struct load_ids *l, struct load_sequence *s, const struct event *e)
 {
 	uint32_t name = load_id(&s->names, e->name);
 
@@ -486,15 +489,15 @@ enum load_event_result load_lane_event(struct load_ids *l, struct load_sequence 
 {
 	struct event e;
 
-	if (!parse(s, message, &e))
+	if (!load_event_parse(s, message, &e))
 		return LOAD_EVENT_BAD;
 	build_seen(s->lane);
 	if (e.type == EVENT_BEGIN)
-		return begin(l, s, &e, slice);
+		return load_event_begin(l, s, &e, slice);
 	if (e.type == EVENT_END)
-		return end(l, s, &e, slice);
+		return load_event_end(l, s, &e, slice);
 	if (e.type == EVENT_INSTANT)
-		return instant(l, s, &e) ? LOAD_EVENT_USED : LOAD_EVENT_BAD;
+		return load_event_instant(l, s, &e) ? LOAD_EVENT_USED : LOAD_EVENT_BAD;
 	return e.type == EVENT_COUNTER && counter(l, s, &e) ? LOAD_EVENT_USED : LOAD_EVENT_BAD;
 }
 

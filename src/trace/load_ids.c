@@ -30,7 +30,7 @@ struct json_value {
 };
 
 /* Blanks, then that character; 0: something else stands there. */
-static bool skip(struct json *j, char wanted)
+static bool load_ids_skip(struct json *j, char wanted)
 {
 	while (j->at < j->end && strchr(" \t\r\n", *j->at) && *j->at)
 		j->at++;
@@ -73,10 +73,10 @@ static bool escaped(struct json *j, char *to)
 	return true;
 }
 
-static bool read_text(struct json *j, char **out)
+static bool load_ids_read_text(struct json *j, char **out)
 {
 	size_t size = 0;
-	char *text = skip(j, '"') ? malloc((size_t)(j->end - j->at) + 1) : NULL;
+	char *text = load_ids_skip(j, '"') ? malloc((size_t)(j->end - j->at) + 1) : NULL;
 
 	if (!text)
 		return false;
@@ -89,7 +89,7 @@ static bool read_text(struct json *j, char **out)
 		text[size++] = c;
 	}
 	text[size] = 0;
-	if (!skip(j, '"')) {
+	if (!load_ids_skip(j, '"')) {
 		free(text);
 		return false;
 	}
@@ -97,9 +97,9 @@ static bool read_text(struct json *j, char **out)
 	return true;
 }
 
-static bool read_number(struct json *j, struct json_value *value)
+static bool load_ids_read_number(struct json *j, struct json_value *value)
 {
-	bool negative = skip(j, '-');
+	bool negative = load_ids_skip(j, '-');
 	int digits = 0;
 
 	for (; j->at < j->end && *j->at >= '0' && *j->at <= '9'; digits++)
@@ -110,38 +110,38 @@ static bool read_number(struct json *j, struct json_value *value)
 }
 
 /* The first numbers are kept. */
-static bool read_list(struct json *j, struct json_value *value)
+static bool load_ids_read_list(struct json *j, struct json_value *value)
 {
 	const size_t most = sizeof(value->list) / sizeof(*value->list);
 	size_t count = 0;
 
 	do {
 		struct json_value item = {0};
-		if (!read_number(j, &item))
+		if (!load_ids_read_number(j, &item))
 			return false;
 		if (count < most)
 			value->list[count++] = item.count;
-	} while (skip(j, ','));
-	return skip(j, ']');
+	} while (load_ids_skip(j, ','));
+	return load_ids_skip(j, ']');
 }
 
 static bool read_json_value(struct json *j, struct json_value *value)
 {
 	memset(value, 0, sizeof(*value));
 	if (j->at < j->end && *j->at == '"')
-		return read_text(j, &value->text);
-	if (skip(j, '['))
-		return read_list(j, value);
+		return load_ids_read_text(j, &value->text);
+	if (load_ids_skip(j, '['))
+		return load_ids_read_list(j, value);
 	if (j->end - j->at >= 4 && !memcmp(j->at, "true", 4)) {
 		value->is_true = true;
 		j->at += 4;
 		return true;
 	}
-	return read_number(j, value);
+	return load_ids_read_number(j, value);
 }
 
 /* Moves the value's text, or NULL, to *text, in place of the former one. */
-static void take(char **text, struct json_value *value)
+static void load_ids_take(char **text, struct json_value *value)
 {
 	free(*text);
 	*text = value->text;
@@ -151,14 +151,14 @@ static void take(char **text, struct json_value *value)
 /* Takes one member of an object; its text is freed unless taken. */
 typedef void (*member_fn)(void *to, const char *key, struct json_value *value);
 
-static bool read_member(struct json *j, member_fn member, void *to)
+static bool load_ids_read_member(struct json *j, member_fn member, void *to)
 {
 	struct json_value value;
 	char *key;
 
-	if (!read_text(j, &key))
+	if (!load_ids_read_text(j, &key))
 		return false;
-	bool good = skip(j, ':') && read_json_value(j, &value);
+	bool good = load_ids_skip(j, ':') && read_json_value(j, &value);
 	if (good) {
 		member(to, key, &value);
 		free(value.text);
@@ -167,16 +167,17 @@ static bool read_member(struct json *j, member_fn member, void *to)
 	return good;
 }
 
-static bool read_object(struct json *j, member_fn member, void *to)
+static bool load_ids_read_object(struct json *j, member_fn member, void *to)
 {
-	bool good = skip(j, '{') && read_member(j, member, to);
+	bool good = load_ids_skip(j, '{') && load_ids_read_member(j, member, to);
 
-	while (good && skip(j, ','))
-		good = read_member(j, member, to);
-	return good && skip(j, '}');
+	while (good && load_ids_skip(j, ','))
+		good = load_ids_read_member(j, member, to);
+	return good && load_ids_skip(j, '}');
 }
 
-static void set_count(struct run_site *site, uint64_t *member, uint32_t flag, uint64_t count)
+static void load_ids_set_count(
+	struct run_site *site, uint64_t *member, uint32_t flag, uint64_t count)
 {
 	*member = count;
 	site->flags |= flag;
@@ -189,15 +190,15 @@ static void set_site_member(void *to, const char *key, struct json_value *value)
 	if (!strcmp(key, "layer"))
 		site->layer = (int32_t)value->number;
 	else if (!strcmp(key, "op"))
-		take(&site->operation, value);
+		load_ids_take(&site->operation, value);
 	else if (!strcmp(key, "tensor"))
-		take(&site->label, value);
+		load_ids_take(&site->label, value);
 	else if (!strcmp(key, "elements"))
-		set_count(site, &site->elements, BRICK_SITE_HAS_ELEMENTS, value->count);
+		load_ids_set_count(site, &site->elements, BRICK_SITE_HAS_ELEMENTS, value->count);
 	else if (!strcmp(key, "bytes"))
-		set_count(site, &site->bytes, BRICK_SITE_HAS_BYTES, value->count);
+		load_ids_set_count(site, &site->bytes, BRICK_SITE_HAS_BYTES, value->count);
 	else if (!strcmp(key, "flops"))
-		set_count(site, &site->flops, BRICK_SITE_HAS_FLOPS, value->count);
+		load_ids_set_count(site, &site->flops, BRICK_SITE_HAS_FLOPS, value->count);
 	else if (!strcmp(key, "unknown") && value->is_true)
 		site->flags |= BRICK_SITE_UNKNOWN_OPERATION;
 	else if (!strcmp(key, "at_most") && value->is_true)
@@ -209,7 +210,7 @@ static bool json_read_site(struct pb_reader text, struct run_site *site)
 	struct json j = {(const char *)text.at, (const char *)text.end};
 
 	*site = (struct run_site){.brick = RUN_NONE, .layer = -1};
-	if (read_object(&j, set_site_member, site))
+	if (load_ids_read_object(&j, set_site_member, site))
 		return true;
 	free(site->operation);
 	free(site->label);
@@ -237,9 +238,9 @@ static void set_kernel_member(void *to, const char *key, struct json_value *valu
 	struct run_kernel *kernel = to;
 
 	if (!strcmp(key, "name"))
-		take(&kernel->name, value);
+		load_ids_take(&kernel->name, value);
 	else if (!strcmp(key, "backend"))
-		take(&kernel->backend, value);
+		load_ids_take(&kernel->backend, value);
 	else if (!strcmp(key, "kind"))
 		kernel->kind = kind_named(value->text);
 	else if (!strcmp(key, "grid"))
@@ -265,7 +266,7 @@ static bool json_read_kernel(struct pb_reader text, struct run_kernel *kernel)
 	struct json j = {(const char *)text.at, (const char *)text.end};
 
 	*kernel = (struct run_kernel){.kind = BRICK_KERNEL_OTHER};
-	if (read_object(&j, set_kernel_member, kernel) && kernel->name)
+	if (load_ids_read_object(&j, set_kernel_member, kernel) && kernel->name)
 		return true;
 	json_kernel_free(kernel);
 	return false;
@@ -330,7 +331,8 @@ bool load_entry(struct pb_reader message, struct load_entry *entry)
  * Names of lanes' events are bricks, except for Brick's own and those of kernels, which have ids
  * that no brick has.
  */
-static bool intern_name(struct load_ids *l, struct load_sequence *s, const struct load_entry *entry)
+static bool load_ids_intern_name(
+	struct load_ids *l, struct load_sequence *s, const struct load_entry *entry)
 {
 	uint32_t value = RUN_NONE;
 
@@ -342,7 +344,7 @@ static bool intern_name(struct load_ids *l, struct load_sequence *s, const struc
 	return value != RUN_NONE && set_id(l, &s->names, entry->iid, value);
 }
 
-static bool intern_category(
+static bool load_ids_intern_category(
 	struct load_ids *l, struct load_sequence *s, const struct load_entry *entry)
 {
 	uint32_t value = !s->lane || entry->iid == FORMAT_OWN_CATEGORY_IID
@@ -370,7 +372,8 @@ static bool intern_annotation(struct load_sequence *s, const struct load_entry *
 	return true;
 }
 
-static void read_kernel(struct load_ids *l, struct load_value *value, struct pb_reader text)
+static void load_ids_read_kernel(
+	struct load_ids *l, struct load_value *value, struct pb_reader text)
 {
 	struct run_kernel kernel;
 
@@ -383,14 +386,14 @@ static void read_kernel(struct load_ids *l, struct load_value *value, struct pb_
 }
 
 /* Names and kernels are told by their ids, the others by themselves. */
-static void read_value(
+static void load_ids_read_value(
 	struct load_ids *l, struct load_value *value, uint64_t iid, struct pb_reader text)
 {
 	static const char *const sources[FORMAT_SOURCE_COUNT] = FORMAT_SOURCES;
 
 	*value = (struct load_value){.kind = LOAD_VALUE_OTHER, .index = RUN_NONE};
 	if (iid >= FORMAT_KERNEL_IID && iid < FORMAT_KERNEL_IID_END) {
-		read_kernel(l, value, text);
+		load_ids_read_kernel(l, value, text);
 		return;
 	}
 	if ((iid >= FORMAT_BRICK_IID && iid < FORMAT_KERNEL_IID) ||
@@ -413,14 +416,14 @@ static void read_value(
 }
 
 /* kind: an id of the value's kind; 0: its text tells it. */
-static bool add_value(struct load_ids *l, struct hashmap *table, uint64_t iid, uint64_t kind,
-	struct pb_reader text)
+static bool load_ids_add_value(struct load_ids *l, struct hashmap *table, uint64_t iid,
+	uint64_t kind, struct pb_reader text)
 {
 	struct load_value value;
 
 	if (l->values.count >= RUN_NONE / 2 || array_reserve(&l->values, 1))
 		return build_no_memory(l->build), false;
-	read_value(l, &value, kind, text);
+	load_ids_read_value(l, &value, kind, text);
 	l->values.items[l->values.count] = value;
 	return set_id(l, table, iid, (uint32_t)l->values.count++);
 }
@@ -431,18 +434,18 @@ static bool intern_value(
 	/* values that the site's JSON has, too, are asked for there */
 	if (!s->lane || (entry->iid >= FORMAT_OPERATION_IID && entry->iid < FORMAT_TENSOR_IID_END))
 		return true;
-	return add_value(l, &s->values, entry->iid, entry->iid, entry->text);
+	return load_ids_add_value(l, &s->values, entry->iid, entry->iid, entry->text);
 }
 
-static bool intern(struct load_ids *l, struct load_sequence *s, const struct pb_field *f)
+static bool load_ids_intern(struct load_ids *l, struct load_sequence *s, const struct pb_field *f)
 {
 	struct load_entry entry;
 
 	switch (f->number) {
 	case INTERNED_CATEGORIES:
-		return load_entry(f->in, &entry) && intern_category(l, s, &entry);
+		return load_entry(f->in, &entry) && load_ids_intern_category(l, s, &entry);
 	case INTERNED_EVENT_NAMES:
-		return load_entry(f->in, &entry) && intern_name(l, s, &entry);
+		return load_entry(f->in, &entry) && load_ids_intern_name(l, s, &entry);
 	case INTERNED_ANNOTATION_NAMES:
 		return load_entry(f->in, &entry) && intern_annotation(s, &entry);
 	case INTERNED_STRING_VALUES:
@@ -467,7 +470,7 @@ static bool described_site(struct load_ids *l, struct pb_reader message)
 	}
 	return more == 0 && entry.iid &&
 	       (load_id(&l->sites, entry.iid) != RUN_NONE ||
-		       add_value(l, &l->sites, entry.iid, 0, entry.text));
+		       load_ids_add_value(l, &l->sites, entry.iid, 0, entry.text));
 }
 
 /* The others' texts stand in those of sites, too. */
@@ -523,7 +526,7 @@ bool load_interned(struct load_ids *l, struct load_sequence *s, struct pb_reader
 
 	while ((more = pb_next(&interned, &f)) > 0 && !l->build->result)
 		if (f.wire == PB_LENGTH)
-			good &= intern(l, s, &f);
+			good &= load_ids_intern(l, s, &f);
 	return more == 0 && good;
 }
 

@@ -36,7 +36,7 @@ struct load_memo {
 	uint16_t interrupted; /* `next` before another packet, such as a wait, came between */
 };
 
-static inline uint64_t word_at(const uint8_t *at)
+static inline uint64_t load_memo_word_at(const uint8_t *at)
 {
 	uint64_t value;
 
@@ -47,7 +47,7 @@ static inline uint64_t word_at(const uint8_t *at)
 /* The last eight bytes, which may overlap the word before them; shorter input is shifted down. */
 static inline uint64_t last_word(const uint8_t *at, uint32_t length)
 {
-	uint64_t word = word_at(at + length - 8);
+	uint64_t word = load_memo_word_at(at + length - 8);
 
 	return length < 8 ? word >> 8 * (8 - length) : word;
 }
@@ -58,16 +58,16 @@ static inline bool equal(const uint8_t *a, const uint8_t *b, uint32_t length)
 	uint64_t differ = last_word(a, length) ^ last_word(b, length);
 
 	for (uint32_t i = 0; i + 8 < length; i += 8)
-		differ |= word_at(a + i) ^ word_at(b + i);
+		differ |= load_memo_word_at(a + i) ^ load_memo_word_at(b + i);
 	return !differ;
 }
 
-static inline uint64_t hash_of(const uint8_t *bytes, uint32_t length)
+static inline uint64_t load_memo_hash_of(const uint8_t *bytes, uint32_t length)
 {
 	uint64_t hash = last_word(bytes, length) + length;
 
 	for (uint32_t i = 0; i + 8 < length; i += 8)
-		hash = (hash ^ hash >> 29 ^ word_at(bytes + i)) * HASH_GOLDEN;
+		hash = (hash ^ hash >> 29 ^ load_memo_word_at(bytes + i)) * HASH_GOLDEN;
 	return hash;
 }
 
@@ -104,7 +104,7 @@ static __attribute__((noinline)) struct memo *find_elsewhere(
 		m->next = (uint16_t)(interrupted + 1);
 		return &m->memos.items[m->log[interrupted]];
 	}
-	struct memo *memo = find_by_hash(m, hash_of(bytes, length), bytes, length);
+	struct memo *memo = find_by_hash(m, load_memo_hash_of(bytes, length), bytes, length);
 	if (memo)
 		m->next = memo->after;
 	return memo;
@@ -117,7 +117,8 @@ static inline void log_append(struct load_memo *m, struct memo *memo)
 }
 
 /* The memo of equal bytes, or NULL. */
-static inline const struct memo *recall(struct load_memo *m, const uint8_t *bytes, uint32_t length)
+static inline const struct memo *load_memo_recall(
+	struct load_memo *m, const uint8_t *bytes, uint32_t length)
 {
 	struct memo *memo = &m->memos.items[m->log[m->next]];
 
@@ -151,14 +152,14 @@ static inline bool cut_timestamp(struct pb_reader *packet, uint64_t *delta)
 }
 
 /* m has memos. False: the packet is unknown, and nothing was done. */
-static inline bool repeat(struct load_memo *m, struct build *b, struct pb_reader packet)
+static inline bool load_memo_repeat(struct load_memo *m, struct build *b, struct pb_reader packet)
 {
 	uint64_t delta;
 
 	if (pb_size(packet) < MIN_BYTES || !cut_timestamp(&packet, &delta) ||
 		pb_size(packet) < MIN_BYTES || pb_size(packet) > MAX_BYTES)
 		return false;
-	const struct memo *memo = recall(m, packet.at, (uint32_t)pb_size(packet));
+	const struct memo *memo = load_memo_recall(m, packet.at, (uint32_t)pb_size(packet));
 	if (!memo || memo->version != memo->sequence->names_version)
 		return false;
 	if (!load_advance(memo->sequence, delta) ||
@@ -169,7 +170,7 @@ static inline bool repeat(struct load_memo *m, struct build *b, struct pb_reader
 
 bool load_memo_packet(struct load_memo *m, struct build *b, struct pb_reader packet)
 {
-	return m && m->memos.count && repeat(m, b, packet);
+	return m && m->memos.count && load_memo_repeat(m, b, packet);
 }
 
 void load_memo_packets(struct load_memo *m, struct build *b, struct pb_reader *chunk)
@@ -181,13 +182,14 @@ void load_memo_packets(struct load_memo *m, struct build *b, struct pb_reader *c
 	while (chunk->at != chunk->end && *chunk->at == PB_TAG(TRACE_PACKET, PB_LENGTH)) {
 		const uint8_t *body = pb_read_varint(chunk->at + 1, chunk->end, &size);
 		if (!body || size > (uint64_t)(chunk->end - body) || b->result ||
-			!repeat(m, b, pb_reader(body, size)))
+			!load_memo_repeat(m, b, pb_reader(body, size)))
 			break;
 		chunk->at = body + size;
 	}
 }
 
-static struct memo *add(struct load_memo *m, uint64_t hash, const uint8_t *bytes, uint32_t length)
+static struct memo *load_memo_add_bytes(
+	struct load_memo *m, uint64_t hash, const uint8_t *bytes, uint32_t length)
 {
 	struct memo *memo = find_by_hash(m, hash, bytes, length);
 
@@ -210,7 +212,8 @@ void load_memo_add(struct load_memo *m, struct load_sequence *s, struct pb_reade
 	if (!m || (!first && timestamp.end != packet.end) || length < MIN_BYTES ||
 		length > MAX_BYTES || *timestamp.at != PB_TAG(PACKET_TIMESTAMP, PB_VARINT))
 		return;
-	struct memo *memo = add(m, hash_of(rest.at, (uint32_t)length), rest.at, (uint32_t)length);
+	struct memo *memo = load_memo_add_bytes(
+		m, load_memo_hash_of(rest.at, (uint32_t)length), rest.at, (uint32_t)length);
 	if (!memo)
 		return;
 	memset(memo, 0, sizeof(*memo));

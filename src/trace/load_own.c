@@ -27,7 +27,8 @@ static void set_text(struct load_ids *l, struct pb_reader event, const char *nam
 }
 
 /* A list of texts replaces *to. */
-static void list_of(struct load_ids *l, struct pb_reader event, const char *name, char ***to)
+static void load_own_list_of(
+	struct load_ids *l, struct pb_reader event, const char *name, char ***to)
 {
 	struct load_annotation list, item;
 	size_t count = 0;
@@ -99,7 +100,7 @@ static bool on_run(struct load_ids *l, struct pb_reader event)
 	set_text(l, event, "host", &run->host);
 	set_text(l, event, "cpu", &run->cpu);
 	set_text(l, event, "version", &run->version);
-	list_of(l, event, "command", &run->command);
+	load_own_list_of(l, event, "command", &run->command);
 	return true;
 }
 
@@ -110,7 +111,7 @@ static bool on_clock(struct load_ids *l, struct pb_reader event)
 	return l->build->has_clock;
 }
 
-static bool on_process(struct load_ids *l, struct pb_reader event)
+static bool load_own_on_process(struct load_ids *l, struct pb_reader event)
 {
 	struct run *run = l->build->run;
 	uint64_t number;
@@ -129,7 +130,7 @@ static bool on_process(struct load_ids *l, struct pb_reader event)
 	process->start_ns = load_uint(event, "start_ns", 0);
 	set_text(l, event, "host", &process->host);
 	set_text(l, event, "executable", &process->executable);
-	list_of(l, event, "command", &process->command);
+	load_own_list_of(l, event, "command", &process->command);
 	state->flow_base = load_uint(event, "flow_base", 0);
 	load_uints(state, event, pair_cost, pair_cost_low, pair_cost_high, pair_cost_streamed,
 		pair_cost_cold, pair_stream_ticks);
@@ -140,7 +141,7 @@ static bool on_process(struct load_ids *l, struct pb_reader event)
 }
 
 /* The sequence that says when the lane's threads were off their CPUs, if there is one. */
-static bool off_cpu_sequence(struct load_ids *l, struct build_lane *lane, uint64_t id)
+static bool load_own_off_cpu_sequence(struct load_ids *l, struct build_lane *lane, uint64_t id)
 {
 	if (!id)
 		return true;
@@ -152,7 +153,7 @@ static bool off_cpu_sequence(struct load_ids *l, struct build_lane *lane, uint64
 }
 
 /* A lane and its sequence belong together from here on; neither can have had another one. */
-static bool on_lane(struct load_ids *l, struct pb_reader event)
+static bool load_own_on_lane(struct load_ids *l, struct pb_reader event)
 {
 	struct run *run = l->build->run;
 	uint64_t number = load_uint(event, "lane", UINT64_MAX);
@@ -172,7 +173,7 @@ static bool on_lane(struct load_ids *l, struct pb_reader event)
 	set_text(l, event, "backend", &lane->backend);
 	lane->queue_flags = (uint32_t)load_uint(event, "queue_flags", 0);
 	s->lane->start_ticks = load_uint(event, "start_ticks", 0);
-	return off_cpu_sequence(l, s->lane, load_uint(event, "off_cpu_sequence", 0));
+	return load_own_off_cpu_sequence(l, s->lane, load_uint(event, "off_cpu_sequence", 0));
 }
 
 static bool on_notes(struct load_ids *l, struct pb_reader event)
@@ -272,7 +273,7 @@ static bool on_account(struct load_ids *l, struct pb_reader event)
 	return true;
 }
 
-static bool on_process_end(struct load_ids *l, struct pb_reader event)
+static bool load_own_on_process_end(struct load_ids *l, struct pb_reader event)
 {
 	uint64_t number;
 	struct build_process *process = find_process(l, event, &number);
@@ -310,7 +311,7 @@ static bool on_code(struct load_ids *l, struct pb_reader event)
 	return build_code(l->build, &code);
 }
 
-static bool on_end(struct load_ids *l, struct pb_reader event)
+static bool load_own_on_end(struct load_ids *l, struct pb_reader event)
 {
 	l->build->run->complete = 1;
 	l->build->run->bad_records = load_uint(event, "bad_records", l->build->run->bad_records);
@@ -379,7 +380,7 @@ static bool on_statistics(struct load_ids *l, struct pb_reader event)
 }
 
 /* Digits up to something else; 0 when there are none. */
-static bool read_number(struct pb_reader *text, uint64_t *value)
+static bool load_own_read_number(struct pb_reader *text, uint64_t *value)
 {
 	const uint8_t *start = text->at;
 
@@ -394,8 +395,9 @@ static bool read_buckets(struct build *b, struct pb_reader text, struct ticks_le
 	uint64_t index, count;
 
 	while (text.at < text.end) {
-		if (!read_number(&text, &index) || text.at == text.end || *text.at++ != ':' ||
-			!read_number(&text, &count) || index >= BRICK_HISTOGRAM_BUCKETS)
+		if (!load_own_read_number(&text, &index) || text.at == text.end ||
+			*text.at++ != ':' || !load_own_read_number(&text, &count) ||
+			index >= BRICK_HISTOGRAM_BUCKETS)
 			return false;
 		if (!ticks_lengths_add(lengths, (uint32_t)index, count))
 			return build_no_memory(b), false;
@@ -541,7 +543,7 @@ static bool on_digest(struct load_ids *l, struct pb_reader event)
 	return build_digest(l->build, &digest);
 }
 
-static struct pb_reader name_of(struct pb_reader event)
+static struct pb_reader load_own_name_of(struct pb_reader event)
 {
 	struct pb_field f;
 	struct pb_reader name = pb_reader("", 0);
@@ -559,18 +561,18 @@ bool load_own_event(struct load_ids *l, struct pb_reader event)
 		bool (*read)(struct load_ids *, struct pb_reader);
 	} kinds[] = {
 		{FORMAT_CLOCK, on_clock},
-		{FORMAT_PROCESS, on_process},
-		{FORMAT_LANE, on_lane},
+		{FORMAT_PROCESS, load_own_on_process},
+		{FORMAT_LANE, load_own_on_lane},
 		{FORMAT_STATISTICS, on_statistics},
 		{FORMAT_HISTOGRAM, on_histogram},
 		{FORMAT_NOTES, on_notes},
 		{FORMAT_CODE, on_code},
 		{FORMAT_ACCOUNT, on_account},
 		{FORMAT_DIGEST, on_digest},
-		{FORMAT_PROCESS_END, on_process_end},
-		{FORMAT_END, on_end},
+		{FORMAT_PROCESS_END, load_own_on_process_end},
+		{FORMAT_END, load_own_on_end},
 	};
-	struct pb_reader name = name_of(event);
+	struct pb_reader name = load_own_name_of(event);
 
 	if (pb_is(name, FORMAT_RUN))
 		return on_run(l, event);

@@ -29,12 +29,12 @@ static bool read_numbers(struct pb_reader in, uint64_t *values, uint32_t count)
 	return !more;
 }
 
-static struct pb_reader cut(struct pb_reader text)
+static struct pb_reader load_stacks_cut(struct pb_reader text)
 {
 	return pb_reader(text.at, pb_size(text) < BUILD_MAX_TEXT ? pb_size(text) : BUILD_MAX_TEXT);
 }
 
-static bool set(struct build *b, struct hashmap *map, uint64_t id, size_t value)
+static bool load_stacks_set(struct build *b, struct hashmap *map, uint64_t id, size_t value)
 {
 	if (hashmap_set(map, id, value))
 		build_no_memory(b);
@@ -49,7 +49,7 @@ static bool on_text(
 
 	if (!load_entry(in, &entry))
 		return false;
-	size_t bytes = pb_size(cut(entry.text));
+	size_t bytes = pb_size(load_stacks_cut(entry.text));
 	uint8_t *copy = malloc(bytes + 1);
 	if (!copy || array_push(&l->texts, pb_reader(copy, bytes))) {
 		free(copy);
@@ -57,11 +57,12 @@ static bool on_text(
 		return false;
 	}
 	memcpy(copy, entry.text.at, bytes);
-	return set(b, map, entry.iid, l->texts.count - 1);
+	return load_stacks_set(b, map, entry.iid, l->texts.count - 1);
 }
 
 /* The text of that id; "" if there is none. */
-static struct pb_reader text_of(const struct load_stacks *l, const struct hashmap *map, uint64_t id)
+static struct pb_reader load_stacks_text_of(
+	const struct load_stacks *l, const struct hashmap *map, uint64_t id)
 {
 	uint64_t number = hashmap_get(map, id);
 
@@ -71,7 +72,7 @@ static struct pb_reader text_of(const struct load_stacks *l, const struct hashma
 /* Objects, frames, stacks. */
 
 /* RUN_NONE: its build ID is none, or no memory. */
-static uint32_t object_of(
+static uint32_t load_stacks_object_of(
 	struct load_stacks *l, struct build *b, struct pb_reader path, struct pb_reader build_id)
 {
 	struct load_object object = {.build_id_bytes = pb_size(build_id)};
@@ -79,7 +80,7 @@ static uint32_t object_of(
 	if (object.build_id_bytes > sizeof(object.build_id))
 		return RUN_NONE;
 	memcpy(object.build_id, build_id.at, object.build_id_bytes);
-	path = cut(path);
+	path = load_stacks_cut(path);
 	uint64_t hash =
 		fnv1a_add(fnv1a(path.at, pb_size(path)), build_id.at, object.build_id_bytes);
 	struct hash_probe probe = hash_probe(hash);
@@ -106,9 +107,10 @@ static bool on_mapping(struct load_stacks *l, struct build *b, struct pb_reader 
 
 	if (!read_numbers(in, of, MAPPING_PATH + 1) || !of[MAPPING_IID])
 		return false;
-	uint32_t object = object_of(l, b, text_of(l, &l->paths, of[MAPPING_PATH]),
-		text_of(l, &l->build_ids, of[MAPPING_BUILD_ID]));
-	return object != RUN_NONE && set(b, &l->mappings, of[MAPPING_IID], object);
+	uint32_t object =
+		load_stacks_object_of(l, b, load_stacks_text_of(l, &l->paths, of[MAPPING_PATH]),
+			load_stacks_text_of(l, &l->build_ids, of[MAPPING_BUILD_ID]));
+	return object != RUN_NONE && load_stacks_set(b, &l->mappings, of[MAPPING_IID], object);
 }
 
 static bool on_frame(struct load_stacks *l, struct build *b, struct pb_reader in)
@@ -121,11 +123,12 @@ static bool on_frame(struct load_stacks *l, struct build *b, struct pb_reader in
 		return false;
 	const struct load_frame frame = {(uint32_t)object, of[FRAME_ADDRESS]};
 	return !build_push(b, &l->all_frames, frame) &&
-	       set(b, &l->frames, of[FRAME_IID], l->all_frames.count - 1);
+	       load_stacks_set(b, &l->frames, of[FRAME_IID], l->all_frames.count - 1);
 }
 
 /* The node of a frame below its caller; RUN_NONE: no memory. */
-static uint32_t node_of(struct load_stacks *l, struct build *b, uint32_t caller, uint32_t frame)
+static uint32_t load_stacks_node_of(
+	struct load_stacks *l, struct build *b, uint32_t caller, uint32_t frame)
 {
 	uint64_t key = (uint64_t)caller << 32 | frame;
 	uint64_t known = hashmap_get(&l->node_index, key);
@@ -134,7 +137,7 @@ static uint32_t node_of(struct load_stacks *l, struct build *b, uint32_t caller,
 		return (uint32_t)known;
 	if (l->nodes.count >= RUN_NONE - 1 ||
 		build_push(b, &l->nodes, (struct load_node){caller, frame}) ||
-		!set(b, &l->node_index, key, l->nodes.count - 1))
+		!load_stacks_set(b, &l->node_index, key, l->nodes.count - 1))
 		return RUN_NONE;
 	return (uint32_t)l->nodes.count - 1;
 }
@@ -156,11 +159,11 @@ static bool on_stack(struct load_stacks *l, struct build *b, struct pb_reader in
 		uint64_t frame = hashmap_get(&l->frames, f.value);
 		if (frame == HASHMAP_NONE || ++depth > MAX_DEPTH)
 			return false;
-		node = node_of(l, b, node, (uint32_t)frame);
+		node = load_stacks_node_of(l, b, node, (uint32_t)frame);
 		if (node == RUN_NONE)
 			return false;
 	}
-	return !more && id && node != RUN_NONE && set(b, &l->stacks, id, node);
+	return !more && id && node != RUN_NONE && load_stacks_set(b, &l->stacks, id, node);
 }
 
 /* Texts stand in front of entries that need them, mappings in front of frames, and so on. */
@@ -197,14 +200,15 @@ static uint32_t thread_of(struct load_stacks *l, struct build *b, uint32_t pid, 
 	if (known != HASHMAP_NONE)
 		return (uint32_t)known;
 	if (BUILD_GROW(b, stack_threads, stack_thread) ||
-		!set(b, &l->thread_index, key, run->stack_thread_count))
+		!load_stacks_set(b, &l->thread_index, key, run->stack_thread_count))
 		return RUN_NONE;
 	run->stack_threads[run->stack_thread_count] =
 		(struct run_stack_thread){.pid = pid, .tid = tid};
 	return (uint32_t)run->stack_thread_count++;
 }
 
-static bool on_sample(struct load_stacks *l, struct build *b, uint64_t ns, struct pb_reader in)
+static bool load_stacks_on_sample(
+	struct load_stacks *l, struct build *b, uint64_t ns, struct pb_reader in)
 {
 	struct run *run = b->run;
 	uint64_t of[PERF_STACK + 1] = {0};
@@ -223,7 +227,7 @@ static bool on_sample(struct load_stacks *l, struct build *b, uint64_t ns, struc
 }
 
 /* Names a thread; its last name counts. */
-static bool on_thread(struct load_stacks *l, struct build *b, struct pb_reader in)
+static bool load_stacks_on_thread(struct load_stacks *l, struct build *b, struct pb_reader in)
 {
 	uint64_t tid = 0, pid = 0;
 	struct pb_reader name = pb_reader("", 0);
@@ -257,14 +261,14 @@ static bool on_tree(struct load_stacks *l, struct build *b, struct pb_reader in)
 
 	while ((more = pb_next(&in, &f)) > 0)
 		if (f.number == PROCESS_TREE_THREADS && f.wire == PB_LENGTH)
-			good &= on_thread(l, b, f.in);
+			good &= load_stacks_on_thread(l, b, f.in);
 	return good && !more;
 }
 
 /* Names. */
 
 /* The run's function, new if need be; no name: NULL. RUN_NONE: no memory. */
-static uint32_t function_of(
+static uint32_t load_stacks_function_of(
 	struct load_stacks *l, struct build *b, const char *object, const char *name, size_t bytes)
 {
 	struct run *run = b->run;
@@ -314,9 +318,9 @@ static bool on_symbol(
 			name = f.in;
 	if (more || !pb_size(name))
 		return false;
-	uint32_t function =
-		function_of(l, b, object->path, (const char *)name.at, pb_size(cut(name)));
-	return function != RUN_NONE && set(b, &object->names, address, function);
+	uint32_t function = load_stacks_function_of(
+		l, b, object->path, (const char *)name.at, pb_size(load_stacks_cut(name)));
+	return function != RUN_NONE && load_stacks_set(b, &object->names, address, function);
 }
 
 static bool on_symbols(struct load_stacks *l, struct build *b, struct pb_reader in)
@@ -332,14 +336,14 @@ static bool on_symbols(struct load_stacks *l, struct build *b, struct pb_reader 
 		else if (f.number == SYMBOLS_BUILD_ID && f.wire == PB_LENGTH)
 			build_id = f.in;
 	}
-	uint32_t object = more ? RUN_NONE : object_of(l, b, path, build_id);
+	uint32_t object = more ? RUN_NONE : load_stacks_object_of(l, b, path, build_id);
 	while (object != RUN_NONE && pb_next(&rest, &f) > 0)
 		if (f.number == SYMBOLS_ADDRESS && f.wire == PB_LENGTH)
 			good &= on_symbol(l, b, &l->objects.items[object], f.in);
 	return good && object != RUN_NONE;
 }
 
-static void forget(struct load_stacks *l)
+static void load_stacks_forget(struct load_stacks *l)
 {
 	for (size_t i = 0; i < l->texts.count; i++)
 		free((void *)l->texts.items[i].at);
@@ -357,11 +361,11 @@ bool load_stack_packet(
 	bool good = true;
 
 	if (packet->is_new)
-		forget(l);
+		load_stacks_forget(l);
 	if (packet->interned.at)
 		good &= on_interned(l, b, packet->interned);
 	if (packet->sample.at)
-		good &= on_sample(l, b, packet->ns, packet->sample);
+		good &= load_stacks_on_sample(l, b, packet->ns, packet->sample);
 	if (packet->symbols.at)
 		good &= on_symbols(l, b, packet->symbols);
 	if (packet->tree.at)
@@ -384,13 +388,14 @@ struct naming {
 	struct load_object *object;
 };
 
-static int take_name(void *context, uint64_t address, const char *name)
+static int load_stacks_take_name(void *context, uint64_t address, const char *name)
 {
 	const struct naming *n = context;
-	uint32_t function = function_of(n->stacks, n->build, n->object->path, name, strlen(name));
+	uint32_t function =
+		load_stacks_function_of(n->stacks, n->build, n->object->path, name, strlen(name));
 
 	if (function != RUN_NONE)
-		set(n->build, &n->object->names, address, function);
+		load_stacks_set(n->build, &n->object->names, address, function);
 	return n->build->result;
 }
 
@@ -401,14 +406,14 @@ static void find_names(struct load_stacks *l, struct build *b)
 		struct load_object *object = &l->objects.items[f->object];
 		if (object->build_id_bytes &&
 			hashmap_get(&object->names, f->address) == HASHMAP_NONE)
-			set(b, &object->nameless, f->address, 0);
+			load_stacks_set(b, &object->nameless, f->address, 0);
 	}
 	for (size_t i = 0; i < l->objects.count && !b->result; i++) {
 		struct load_object *object = &l->objects.items[i];
 		struct naming naming = {l, b, object};
 		if (object->nameless.count &&
 			namer(object->path, object->build_id, object->build_id_bytes,
-				&object->nameless, take_name, &naming))
+				&object->nameless, load_stacks_take_name, &naming))
 			build_no_memory(b);
 	}
 }
@@ -419,7 +424,8 @@ static uint32_t function_of_frame(struct load_stacks *l, struct build *b, uint32
 	const struct load_object *object = &l->objects.items[f->object];
 	uint64_t known = hashmap_get(&object->names, f->address);
 
-	return known != HASHMAP_NONE ? (uint32_t)known : function_of(l, b, object->path, NULL, 0);
+	return known != HASHMAP_NONE ? (uint32_t)known
+				     : load_stacks_function_of(l, b, object->path, NULL, 0);
 }
 
 /* Nodes by frames become the run's calls, by functions; calls[node] is the new number. */
@@ -440,7 +446,7 @@ static void make_calls(struct load_stacks *l, struct build *b, uint32_t *calls)
 		if (known == HASHMAP_NONE) {
 			known = run->call_count;
 			run->calls[run->call_count++] = (struct run_call){caller, function};
-			set(b, &l->node_index, key, known);
+			load_stacks_set(b, &l->node_index, key, known);
 		}
 		calls[i] = (uint32_t)known;
 	}
@@ -459,7 +465,7 @@ static void set_calls(struct load_stacks *l, struct build *b, const uint32_t *ca
 			continue;
 		}
 		if (none == RUN_NONE) {
-			uint32_t function = function_of(l, b, NULL, NULL, 0);
+			uint32_t function = load_stacks_function_of(l, b, NULL, NULL, 0);
 			none = (uint32_t)run->call_count++; /* there is room for one more */
 			run->calls[none] = (struct run_call){RUN_NONE, function};
 		}
@@ -551,7 +557,7 @@ void load_stacks_finish(struct load_stacks *l, struct build *b)
 
 void load_stacks_fini(struct load_stacks *l)
 {
-	forget(l);
+	load_stacks_forget(l);
 	for (size_t i = 0; i < l->objects.count; i++) {
 		free(l->objects.items[i].path);
 		hashmap_fini(&l->objects.items[i].names);

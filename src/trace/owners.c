@@ -7,7 +7,7 @@
 #include "base/order.h"
 #include "base/scope.h"
 
-COMPARATOR(by_time, struct owner, ORDER(x->ns, y->ns))
+COMPARATOR(owners_by_time, struct owner, ORDER(x->ns, y->ns))
 
 static bool is_handover(const struct run_point *p)
 {
@@ -38,10 +38,10 @@ static void fill_owners(struct owners *o, const struct run *run, size_t *next)
 				(struct owner){.ns = p->ns, .tid = (uint64_t)p->value};
 	}
 	for (uint32_t i = 0; i < run->lane_count; i++)
-		qsort(o->all + o->lanes[i], next[i] - o->lanes[i], sizeof(*o->all), by_time);
+		qsort(o->all + o->lanes[i], next[i] - o->lanes[i], sizeof(*o->all), owners_by_time);
 }
 
-static uint64_t key_of(uint32_t lane, uint64_t tid)
+static uint64_t owners_key_of(uint32_t lane, uint64_t tid)
 {
 	return (uint64_t)lane << 32 | (uint32_t)tid;
 }
@@ -53,11 +53,11 @@ static int name_owners(struct owners *o, const struct run *run)
 	int error = 0;
 
 	for (size_t i = 0; i < run->thread_name_count && !error; i++)
-		error = hashmap_set(
-			&names, key_of(run->thread_names[i].lane, run->thread_names[i].tid), i);
+		error = hashmap_set(&names,
+			owners_key_of(run->thread_names[i].lane, run->thread_names[i].tid), i);
 	for (uint32_t lane = 0; lane < run->lane_count && !error; lane++) {
 		for (size_t k = o->lanes[lane]; k < o->lanes[lane + 1]; k++) {
-			uint64_t i = hashmap_get(&names, key_of(lane, o->all[k].tid));
+			uint64_t i = hashmap_get(&names, owners_key_of(lane, o->all[k].tid));
 			if (i != HASHMAP_NONE)
 				o->all[k].name = run->thread_names[i].name;
 		}

@@ -52,7 +52,7 @@ static size_t limit(size_t packed)
 	return bytes < MIN_BYTES ? MIN_BYTES : bytes;
 }
 
-static bool grow(struct inflater *inflater, size_t most)
+static bool prefetch_grow(struct inflater *inflater, size_t most)
 {
 	size_t capacity = inflater->capacity ? inflater->capacity * 2 : MIN_BYTES;
 
@@ -71,13 +71,13 @@ int inflate_packet(struct inflater *inflater, struct pb_reader packed, struct pb
 	size_t size = 0, most = limit(pb_size(packed));
 	enum libdeflate_result result;
 
-	if (!inflater->out && !grow(inflater, most))
+	if (!inflater->out && !prefetch_grow(inflater, most))
 		return -ENOMEM;
 	do
 		result = libdeflate_zlib_decompress(inflater->decompressor, packed.at,
 			pb_size(packed), inflater->out,
 			inflater->capacity < most ? inflater->capacity : most, &size);
-	while (result == LIBDEFLATE_INSUFFICIENT_SPACE && grow(inflater, most));
+	while (result == LIBDEFLATE_INSUFFICIENT_SPACE && prefetch_grow(inflater, most));
 	if (!inflater->out)
 		return -ENOMEM;
 	*out = pb_reader(inflater->out, size);
@@ -106,14 +106,14 @@ struct prefetch {
 	pthread_cond_t changed;
 };
 
-static void work(struct job *job)
+static void prefetch_work(struct job *job)
 {
 	struct pb_reader packed = pb_reader(job->packed, job->size);
 
 	job->error = inflate_packet(job->inflater, packed, &job->out);
 }
 
-static void *run_thread(void *argument)
+static void *prefetch_run_thread(void *argument)
 {
 	struct prefetch *p = argument;
 
@@ -125,7 +125,7 @@ static void *run_thread(void *argument)
 		}
 		struct job *job = &p->jobs[p->done % JOBS];
 		pthread_mutex_unlock(&p->lock);
-		work(job);
+		prefetch_work(job);
 		pthread_mutex_lock(&p->lock);
 		p->done++;
 		pthread_cond_broadcast(&p->changed);
@@ -192,7 +192,7 @@ static void consider_thread(struct prefetch *p)
 	if (p->tried || p->bytes < THREAD_FROM_BYTES)
 		return;
 	p->tried = true;
-	p->threaded = !pthread_create(&p->thread, NULL, run_thread, p);
+	p->threaded = !pthread_create(&p->thread, NULL, prefetch_run_thread, p);
 }
 
 int prefetch_add(struct prefetch *p, struct pb_reader packed, uint64_t offset)
@@ -207,7 +207,7 @@ int prefetch_add(struct prefetch *p, struct pb_reader packed, uint64_t offset)
 	p->bytes += pb_size(packed);
 	consider_thread(p);
 	if (!p->threaded) {
-		work(job);
+		prefetch_work(job);
 		p->handed++;
 		p->done++;
 		return 0;

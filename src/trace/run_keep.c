@@ -45,7 +45,7 @@ static int numbers_init(struct numbers *n, const struct run *run, uint8_t *const
 	return rc;
 }
 
-static uint32_t number_of(const struct numbers *n, uint32_t lane, uint32_t sample)
+static uint32_t run_keep_number_of(const struct numbers *n, uint32_t lane, uint32_t sample)
 {
 	return n->samples[lane] ? n->samples[lane][sample] : sample;
 }
@@ -135,7 +135,7 @@ static int move_steps(struct run *run, const struct numbers *n)
 	for (size_t i = 0; i < run->step_count; i++) {
 		struct run_step step = run->steps[i];
 		if (step.lane < run->lane_count && step.sample < run->lanes[step.lane].sample_count)
-			step.sample = number_of(n, step.lane, step.sample);
+			step.sample = run_keep_number_of(n, step.lane, step.sample);
 		steps[i] = step.sample != RUN_NONE ? (uint32_t)count : RUN_NONE;
 		if (step.sample != RUN_NONE)
 			run->steps[count++] = step;
@@ -152,13 +152,13 @@ static void move_commands(struct run *run, const struct numbers *n)
 	size_t count = 0;
 	for (size_t i = 0; i < run->command_count; i++) {
 		struct run_command *c = &run->commands[i];
-		uint32_t sample = number_of(n, c->lane, c->sample);
+		uint32_t sample = run_keep_number_of(n, c->lane, c->sample);
 		n->commands[i] = sample == RUN_NONE ? RUN_NONE : (uint32_t)count;
 		if (sample == RUN_NONE)
 			continue;
 		c->sample = sample;
 		if (c->launch_lane != RUN_NONE)
-			c->launch_sample = number_of(n, c->launch_lane, c->launch_sample);
+			c->launch_sample = run_keep_number_of(n, c->launch_lane, c->launch_sample);
 		if (c->launch_sample == RUN_NONE)
 			c->launch_lane = RUN_NONE;
 		run->commands[count++] = *c;
@@ -185,7 +185,7 @@ static void move_waits(struct run *run, const struct numbers *n)
 	size_t count = 0;
 	for (size_t i = 0; i < run->wait_count; i++) {
 		struct run_wait wait = run->waits[i];
-		wait.sample = number_of(n, wait.lane, wait.sample);
+		wait.sample = run_keep_number_of(n, wait.lane, wait.sample);
 		wait.command = n->commands[wait.command];
 		if (wait.sample != RUN_NONE && wait.command != RUN_NONE)
 			run->waits[count++] = wait;
@@ -198,7 +198,7 @@ static void move_tiles(struct run *run, const struct numbers *n)
 	size_t count = 0;
 	for (size_t i = 0; i < run->tile_count; i++) {
 		struct run_tile tile = run->tiles[i];
-		tile.sample = number_of(n, tile.lane, tile.sample);
+		tile.sample = run_keep_number_of(n, tile.lane, tile.sample);
 		if (tile.sample != RUN_NONE)
 			run->tiles[count++] = tile;
 	}

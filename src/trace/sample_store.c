@@ -102,7 +102,7 @@ static int open_unnamed(const char *directory)
 }
 
 /* /var/tmp before /tmp: it is for large files, and seldom in memory itself. */
-static int open_file(void)
+static int sample_store_open_file(void)
 {
 	const char *const directories[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
 	int file = -1;
@@ -112,7 +112,7 @@ static int open_file(void)
 	return file;
 }
 
-static int read_at(int file, void *data, size_t bytes, uint64_t offset)
+static int sample_store_read_at(int file, void *data, size_t bytes, uint64_t offset)
 {
 	ssize_t n;
 
@@ -165,7 +165,7 @@ static int spill(struct sample_store *store, struct sample_list *list)
 	if (store->refused || !spilled)
 		return 0;
 	if (store->file < 0)
-		store->file = open_file();
+		store->file = sample_store_open_file();
 	if (store->file < 0 || !write_pieces(store, list, list->first + spilled)) {
 		store->refused = 1;
 		return 0;
@@ -190,7 +190,7 @@ int sample_list_grow(struct sample_store *store, struct sample_list *list)
 	return list->first + capacity <= RUN_NONE ? resize(store, list, capacity) : -ENOMEM;
 }
 
-static uint64_t place_of(const struct sample_list *list, size_t index)
+static uint64_t sample_store_place_of(const struct sample_list *list, size_t index)
 {
 	struct piece p = piece_of(index, index + 1);
 
@@ -205,7 +205,7 @@ static int put_late(struct sample_store *store, struct sample_list *list)
 	list->late_index = RUN_NONE;
 	return index == RUN_NONE ? 0
 				 : file_write_at(store->file, &list->late, sizeof(list->late),
-					   place_of(list, index));
+					   sample_store_place_of(list, index));
 }
 
 struct run_sample *sample_list_late(
@@ -217,8 +217,8 @@ struct run_sample *sample_list_late(
 		return &list->late;
 	result = put_late(store, list);
 	if (!result)
-		result = read_at(
-			store->file, &list->late, sizeof(list->late), place_of(list, index));
+		result = sample_store_read_at(store->file, &list->late, sizeof(list->late),
+			sample_store_place_of(list, index));
 	if (result)
 		*error = result;
 	else
@@ -227,7 +227,8 @@ struct run_sample *sample_list_late(
 }
 
 /* The samples become the run's, in no more memory than they need. */
-static int hand_over(struct sample_store *store, struct sample_list *list, struct run_lane *lane)
+static int sample_store_hand_over(
+	struct sample_store *store, struct sample_list *list, struct run_lane *lane)
 {
 	if (list->count && list->count < list->capacity)
 		resize(store, list, list->count); /* as it was, if it cannot be made smaller */
@@ -239,7 +240,8 @@ static int hand_over(struct sample_store *store, struct sample_list *list, struc
 }
 
 /* Takes the file's pages first, then samples that never went there. */
-static int map(struct sample_store *store, const struct sample_list *list, struct run_sample *base)
+static int sample_store_map(
+	struct sample_store *store, const struct sample_list *list, struct run_sample *base)
 {
 	for (size_t i = 0; i < list->first;) {
 		struct piece p = piece_of(i, list->first);
@@ -258,12 +260,12 @@ int sample_list_finish(struct sample_store *store, struct sample_list *list, str
 
 	lane->sample_count = list->count;
 	if (result || !list->first)
-		return result ? result : hand_over(store, list, lane);
+		return result ? result : sample_store_hand_over(store, list, lane);
 	void *base = mmap(NULL, list->count * sizeof(*lane->samples), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		return -ENOMEM;
 	lane->samples = base;
 	lane->spilled = list->first;
-	return map(store, list, base);
+	return sample_store_map(store, list, base);
 }

@@ -47,7 +47,7 @@ static void count_duration(struct breakdown *b, uint32_t phase, uint32_t brick, 
 		b->failed = true;
 }
 
-static uint32_t row_of(const struct breakdown *b, const struct walk_frame *frame)
+static uint32_t breakdown_row_of(const struct breakdown *b, const struct walk_frame *frame)
 {
 	int32_t layer = b->run->sites[frame->sample->site].layer;
 	if (layer < 0)
@@ -56,48 +56,49 @@ static uint32_t row_of(const struct breakdown *b, const struct walk_frame *frame
 }
 
 /* Counts time for a step's parts. brick: brick_count and more are BREAKDOWN_REST. */
-static void add_part(struct breakdown *b, uint32_t step, uint32_t brick, uint64_t ns)
+static void breakdown_add_part(struct breakdown *b, uint32_t step, uint32_t brick, uint64_t ns)
 {
 	if (b->part_of && b->part_of[step])
 		breakdown_part(b, step)[brick] += ns;
 }
 
 /* Adds time of a brick, or of waiting, that is part of the wall time. */
-static void add_wall(struct breakdown *b, const struct walk_frame *frame, uint32_t phase,
+static void breakdown_add_wall(struct breakdown *b, const struct walk_frame *frame, uint32_t phase,
 	uint32_t brick, uint32_t category, uint64_t ns)
 {
 	bool shown = !b->run->sites[frame->sample->site].left_out || brick == b->wait_brick;
 	if (shown)
-		b->layers[breakdown_cell(b, phase, row_of(b, frame), brick)] += ns;
+		b->layers[breakdown_cell(b, phase, breakdown_row_of(b, frame), brick)] += ns;
 	if (frame->step == RUN_NONE)
 		return;
 	b->steps[(size_t)frame->step * b->category_count + category] += ns;
-	add_part(b, frame->step, shown ? brick : b->brick_count + BREAKDOWN_LEFT_OUT, ns);
+	breakdown_add_part(b, frame->step, shown ? brick : b->brick_count + BREAKDOWN_LEFT_OUT, ns);
 }
 
 /* Adds a step's time off the CPU that is in no brick's. */
-static void add_off(struct breakdown *b, const struct walk_frame *frame, struct run_off_times off)
+static void breakdown_add_off(
+	struct breakdown *b, const struct walk_frame *frame, struct run_off_times off)
 {
 	if (frame->step == RUN_NONE)
 		return;
 	uint64_t *parts = &b->steps[(size_t)frame->step * b->category_count];
 	parts[b->category_count - 2] += off.preempted_ns;
 	parts[b->category_count - 1] += off.blocked_ns;
-	add_part(b, frame->step, b->brick_count + BREAKDOWN_PREEMPTED, off.preempted_ns);
-	add_part(b, frame->step, b->brick_count + BREAKDOWN_BLOCKED, off.blocked_ns);
+	breakdown_add_part(b, frame->step, b->brick_count + BREAKDOWN_PREEMPTED, off.preempted_ns);
+	breakdown_add_part(b, frame->step, b->brick_count + BREAKDOWN_BLOCKED, off.blocked_ns);
 }
 
-static void count_wait(
+static void breakdown_count_wait(
 	struct breakdown *b, const struct walk_frame *frame, uint32_t phase, uint64_t ns)
 {
 	if (!ns)
 		return;
-	b->counts[breakdown_cell(b, phase, row_of(b, frame), b->wait_brick)]++;
+	b->counts[breakdown_cell(b, phase, breakdown_row_of(b, frame), b->wait_brick)]++;
 	count_duration(b, phase, b->wait_brick, ns);
 }
 
 /* Left-out time is still a part of its step. */
-static void add_left_out(
+static void breakdown_add_left_out(
 	struct breakdown *b, const struct walk_frame *frame, uint64_t own_ns, uint64_t wait_ns)
 {
 	if (frame->step == RUN_NONE)
@@ -105,10 +106,10 @@ static void add_left_out(
 	uint64_t *parts = &b->steps[(size_t)frame->step * b->category_count];
 	parts[b->run->bricks[frame->brick].category] += own_ns;
 	parts[b->wait_category] += wait_ns;
-	add_part(b, frame->step, b->brick_count + BREAKDOWN_LEFT_OUT, own_ns + wait_ns);
+	breakdown_add_part(b, frame->step, b->brick_count + BREAKDOWN_LEFT_OUT, own_ns + wait_ns);
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void breakdown_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct breakdown *b = context;
 	const struct walk_times *counted = &frame->counted;
@@ -120,26 +121,27 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	bool has_waits = !(left_out & RUN_LEFT_OUT_WAITS), has_own = is_step || !left_out;
 
 	if (in_wall && has_own)
-		add_off(b, frame, shares.own_off);
+		breakdown_add_off(b, frame, shares.own_off);
 	if (in_wall && has_waits)
-		add_off(b, frame, shares.wait_off);
+		breakdown_add_off(b, frame, shares.wait_off);
 	if (in_wall)
-		add_left_out(b, frame, has_own ? 0 : counted->self_ns,
+		breakdown_add_left_out(b, frame, has_own ? 0 : counted->self_ns,
 			has_waits ? 0 : counted->inner_ns + counted->wait_ns);
 	if (has_waits) {
-		count_wait(b, frame, phase, frame->inner_ns);
-		count_wait(b, frame, phase, frame->wait_ns);
+		breakdown_count_wait(b, frame, phase, frame->inner_ns);
+		breakdown_count_wait(b, frame, phase, frame->wait_ns);
 	}
 	if (has_waits && in_wall)
-		add_wall(b, frame, phase, b->wait_brick, b->wait_category, shares.wait_ns);
+		breakdown_add_wall(
+			b, frame, phase, b->wait_brick, b->wait_category, shares.wait_ns);
 	if (is_step || left_out)
 		return;
 	if (in_wall)
-		add_wall(b, frame, phase, frame->brick, b->run->bricks[frame->brick].category,
-			shares.own_ns);
+		breakdown_add_wall(b, frame, phase, frame->brick,
+			b->run->bricks[frame->brick].category, shares.own_ns);
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
-	b->counts[breakdown_cell(b, phase, row_of(b, frame), frame->brick)]++;
+	b->counts[breakdown_cell(b, phase, breakdown_row_of(b, frame), frame->brick)]++;
 	count_duration(b, phase, frame->brick, walk_basis_ns(b->index, frame));
 }
 
@@ -167,7 +169,7 @@ static void find_waits(struct breakdown *b)
 	}
 }
 
-static bool allocate(struct breakdown *b)
+static bool breakdown_allocate(struct breakdown *b)
 {
 	size_t cells = (size_t)BREAKDOWN_PHASES * b->layer_count * b->brick_count;
 	b->steps = calloc(b->run->step_count * b->category_count + 1, sizeof(*b->steps));
@@ -177,14 +179,15 @@ static bool allocate(struct breakdown *b)
 	return b->steps && b->layers && b->counts && b->histograms;
 }
 
-static int on_lane_end(void *context, uint32_t lane)
+static int breakdown_on_lane_end(void *context, uint32_t lane)
 {
 	const struct breakdown *b = context;
 	return b->failed ? -ENOMEM : 0;
 }
 
 /* Threads only: devices' time is not wall time. */
-static const struct walk_ops ops = {.end = on_end, .end_lane = on_lane_end};
+static const struct walk_ops breakdown_ops = {
+	.end = breakdown_on_end, .end_lane = breakdown_on_lane_end};
 
 int breakdown_create_in(struct breakdown **out, struct walk *walk)
 {
@@ -197,11 +200,11 @@ int breakdown_create_in(struct breakdown **out, struct walk *walk)
 	b->brick_count = (uint32_t)b->run->brick_count + 1;
 	b->layer_count = count_rows(b->run);
 	find_waits(b);
-	if (!allocate(b)) {
+	if (!breakdown_allocate(b)) {
 		breakdown_destroy(b);
 		return -ENOMEM;
 	}
-	walk_join(walk, &ops, b);
+	walk_join(walk, &breakdown_ops, b);
 	*out = b;
 	return 0;
 }

@@ -31,7 +31,7 @@ static const struct {
 	{"ttft", BUDGET_TTFT},
 };
 
-__attribute__((format(printf, 3, 4))) static int fault(
+__attribute__((format(printf, 3, 4))) static int budget_fault(
 	struct budget_error *error, uint32_t line, const char *format, ...)
 {
 	va_list arguments;
@@ -54,7 +54,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static struct piece trim(const char *at, size_t bytes)
+static struct piece budget_trim(const char *at, size_t bytes)
 {
 	while (bytes && is_blank(at[0])) {
 		at++;
@@ -65,13 +65,14 @@ static struct piece trim(const char *at, size_t bytes)
 	return (struct piece){at, bytes};
 }
 
-static bool equals(struct piece piece, const char *word)
+static bool budget_equals(struct piece piece, const char *word)
 {
 	return piece.bytes == strlen(word) && !memcmp(piece.at, word, piece.bytes);
 }
 
 /* First and last word of a line, and the text between them. */
-static void split(struct piece line, struct piece *first, struct piece *middle, struct piece *last)
+static void budget_split(
+	struct piece line, struct piece *first, struct piece *middle, struct piece *last)
 {
 	size_t head = 0, tail = line.bytes;
 
@@ -80,7 +81,7 @@ static void split(struct piece line, struct piece *first, struct piece *middle, 
 	while (tail > head && !is_blank(line.at[tail - 1]))
 		tail--;
 	*first = (struct piece){line.at, head};
-	*middle = trim(line.at + head, tail - head);
+	*middle = budget_trim(line.at + head, tail - head);
 	*last = (struct piece){line.at + tail, line.bytes - tail};
 }
 
@@ -90,7 +91,7 @@ static int parse_limit(struct budget_line *to, struct piece text, struct budget_
 
 	snprintf(number, sizeof(number), "%.*s", (int)(text.bytes < 31 ? text.bytes : 31), text.at);
 	if (text.bytes > 31 || number_double(number, DBL_MIN, MAX_LIMIT_US, &to->limit_us))
-		return fault(error, to->line,
+		return budget_fault(error, to->line,
 			"%.40s: must be a number of microseconds above 0, up to 1e15", number);
 	return 0;
 }
@@ -99,54 +100,55 @@ static int parse_what(struct budget_line *to, struct piece text, struct budget_e
 {
 	to->what = BUDGET_BRICK;
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (equals(text, words[i].word))
+		if (budget_equals(text, words[i].word))
 			to->what = words[i].what;
 	if (to->what == BUDGET_TTFT && to->phase != STEP_PREFILL)
-		return fault(error, to->line, "ttft: is a limit of prefill");
+		return budget_fault(error, to->line, "ttft: is a limit of prefill");
 	if (text.bytes && text.at[0] == '@') {
 		to->what = BUDGET_CATEGORY;
-		text = trim(text.at + 1, text.bytes - 1);
+		text = budget_trim(text.at + 1, text.bytes - 1);
 	} else if (text.bytes > 6 && !memcmp(text.at, "brick:", 6)) {
-		text = trim(text.at + 6, text.bytes - 6);
+		text = budget_trim(text.at + 6, text.bytes - 6);
 	}
 	if (!text.bytes)
-		return fault(error, to->line, "needs a phase, a name and a number of microseconds");
+		return budget_fault(
+			error, to->line, "needs a phase, a name and a number of microseconds");
 	if (text.bytes >= sizeof(to->name) || memchr(text.at, 0, text.bytes))
-		return fault(error, to->line, "the name has more than %zu bytes, or a NUL",
+		return budget_fault(error, to->line, "the name has more than %zu bytes, or a NUL",
 			sizeof(to->name) - 1);
 	memcpy(to->name, text.at, text.bytes);
 	to->name[text.bytes] = '\0';
 	return 0;
 }
 
-static int parse_line(struct budget_line *to, struct piece line, struct budget_error *error)
+static int budget_parse_line(struct budget_line *to, struct piece line, struct budget_error *error)
 {
 	struct piece phase, what, limit;
 
-	split(line, &phase, &what, &limit);
-	if (equals(phase, "prefill"))
+	budget_split(line, &phase, &what, &limit);
+	if (budget_equals(phase, "prefill"))
 		to->phase = STEP_PREFILL;
-	else if (equals(phase, "decode"))
+	else if (budget_equals(phase, "decode"))
 		to->phase = STEP_DECODE;
 	else
-		return fault(error, to->line, "%.*s: must be prefill or decode",
+		return budget_fault(error, to->line, "%.*s: must be prefill or decode",
 			(int)(phase.bytes < 40 ? phase.bytes : 40), phase.at);
 	int rc = parse_limit(to, limit, error);
 	return rc ? rc : parse_what(to, what, error);
 }
 
-static int add_line(
+static int budget_add_line(
 	struct budget *budget, const struct budget_line *line, struct budget_error *error)
 {
 	for (size_t i = 0; i < budget->count; i++) {
 		const struct budget_line *other = &budget->lines[i];
 		if (other->phase == line->phase && other->what == line->what &&
 			!strcmp(other->name, line->name))
-			return fault(error, line->line, "%s: line %u has a limit for it already",
-				line->name, other->line);
+			return budget_fault(error, line->line,
+				"%s: line %u has a limit for it already", line->name, other->line);
 	}
 	if (budget->count == MAX_LINES)
-		return fault(error, line->line, "more than %d limits", MAX_LINES);
+		return budget_fault(error, line->line, "more than %d limits", MAX_LINES);
 	struct budget_line *lines =
 		realloc(budget->lines, (budget->count + 1) * sizeof(*budget->lines));
 	if (!lines)
@@ -165,25 +167,25 @@ static int parse_all(
 	for (const char *at = text, *end = text + bytes; at < end;) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		size_t length = (size_t)((newline ? newline : end) - at);
-		struct piece line = trim(at, length);
+		struct piece line = budget_trim(at, length);
 		struct budget_line entry = {.line = ++number};
 		int rc = 0;
 		at += length + (newline != NULL);
 		if (!line.bytes || line.at[0] == '#')
 			continue;
-		if (!begun && !equals(line, "brick-budget 1"))
-			return fault(error, number,
+		if (!begun && !budget_equals(line, "brick-budget 1"))
+			return budget_fault(error, number,
 				"not a budget file: the first line of one is \"brick-budget 1\"");
 		if (begun)
-			rc = parse_line(&entry, line, error);
+			rc = budget_parse_line(&entry, line, error);
 		if (begun && !rc)
-			rc = add_line(budget, &entry, error);
+			rc = budget_add_line(budget, &entry, error);
 		if (rc)
 			return rc;
 		begun = true;
 	}
 	if (!budget->count)
-		return fault(error, number ? number : 1, "has no limits");
+		return budget_fault(error, number ? number : 1, "has no limits");
 	return 0;
 }
 
@@ -211,7 +213,7 @@ int budget_load(struct budget **out, const char *path, struct budget_error *erro
 
 	*error = (struct budget_error){0, ""};
 	if (rc == -EFBIG)
-		rc = fault(error, 0, "larger than %d bytes", MAX_FILE_BYTES);
+		rc = budget_fault(error, 0, "larger than %d bytes", MAX_FILE_BYTES);
 	else if (!rc)
 		rc = budget_parse(out, text, bytes, error);
 	else
@@ -238,7 +240,7 @@ static double known_us(uint64_t ns)
 	return ns == ANALYSIS_UNKNOWN ? -1 : (double)ns / 1e3;
 }
 
-static const struct summary_row *find(
+static const struct summary_row *budget_find(
 	const struct summary_row *rows, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
@@ -257,7 +259,7 @@ static bool is_waiting(const struct summary_row *row)
  * A row's time on the thread that runs the steps; if it has none there, its time on a device or on
  * the threads beside, whichever is more. Waits for work on those threads take no time.
  */
-static uint64_t time_of(const struct summary_row *row)
+static uint64_t budget_time_of(const struct summary_row *row)
 {
 	uint64_t device_ns = row->device_ns == ANALYSIS_UNKNOWN ? 0 : row->device_ns;
 
@@ -287,13 +289,13 @@ static double actual_us(const struct budget_line *line, const struct summary *su
 	case BUDGET_TTFT:
 		return known_us(summary->steps.ttft_ns);
 	case BUDGET_CATEGORY:
-		row = find(summary->categories, summary->category_count, line->name);
+		row = budget_find(summary->categories, summary->category_count, line->name);
 		break;
 	case BUDGET_BRICK:
-		row = find(summary->rows, summary->row_count, line->name);
+		row = budget_find(summary->rows, summary->row_count, line->name);
 		break;
 	}
-	return row ? per_token_us(time_of(row), times) : -1;
+	return row ? per_token_us(budget_time_of(row), times) : -1;
 }
 
 static char grade_of(double utilisation)

@@ -42,13 +42,13 @@ uint32_t call_tree_add(struct call_tree *tree, uint32_t parent, struct call_node
 	return number;
 }
 
-static bool is_same(const struct call_node *a, const struct call_node *b)
+static bool call_tree_is_same(const struct call_node *a, const struct call_node *b)
 {
 	return a->kind == b->kind && a->brick == b->brick && a->site == b->site &&
 	       a->layer == b->layer && a->kernel == b->kernel;
 }
 
-static uint64_t hash_of(uint32_t parent, const struct call_node *node)
+static uint64_t call_tree_hash_of(uint32_t parent, const struct call_node *node)
 {
 	uint64_t hash = hash_add(parent, (uint64_t)node->kind << 32 | node->brick);
 
@@ -56,13 +56,13 @@ static uint64_t hash_of(uint32_t parent, const struct call_node *node)
 	return hash_add(hash, (uint32_t)node->layer);
 }
 
-static uint32_t search(
+static uint32_t call_tree_search(
 	const struct call_tree *tree, uint32_t parent, const struct call_node *node, uint64_t hash)
 {
 	struct hash_probe probe = hash_probe(hash);
 
 	for (uint32_t i; (i = hash_index_next(&tree->index, &probe)) != HASH_INDEX_NONE;)
-		if (tree->nodes[i].parent == parent && is_same(&tree->nodes[i], node))
+		if (tree->nodes[i].parent == parent && call_tree_is_same(&tree->nodes[i], node))
 			return i;
 	return RUN_NONE;
 }
@@ -73,10 +73,10 @@ uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, struct call_no
 	uint32_t hint = tree->nodes[parent].hint;
 
 	for (int tries = 0; tries < 2 && hint != RUN_NONE; tries++, hint = tree->nodes[hint].next)
-		if (is_same(&tree->nodes[hint], &node))
+		if (call_tree_is_same(&tree->nodes[hint], &node))
 			return tree->nodes[parent].hint = hint;
-	uint64_t hash = hash_of(parent, &node);
-	uint32_t found = search(tree, parent, &node, hash);
+	uint64_t hash = call_tree_hash_of(parent, &node);
+	uint32_t found = call_tree_search(tree, parent, &node, hash);
 	if (found == RUN_NONE && !hash_index_reserve(&tree->index)) {
 		found = call_tree_add(tree, parent, node);
 		if (found != RUN_NONE)
@@ -133,7 +133,7 @@ static bool is_sum(const struct call_node *node)
 }
 
 /* A node that is not timed itself gets the time of its children. */
-static void sum_up(struct call_tree *tree)
+static void call_tree_sum_up(struct call_tree *tree)
 {
 	/* children have higher numbers than their parents */
 	for (size_t i = tree->count; i-- > 1;) {
@@ -177,7 +177,7 @@ struct builder {
 };
 
 /* Without memory the parent stands in for the child. */
-static uint32_t child(struct builder *b, uint32_t parent, struct call_node node)
+static uint32_t call_tree_child_node(struct builder *b, uint32_t parent, struct call_node node)
 {
 	uint32_t found = call_tree_child(b->tree, parent, node);
 	b->failed |= found == RUN_NONE;
@@ -190,10 +190,10 @@ static uint32_t layer_node(struct builder *b, uint32_t parent, int32_t layer)
 	const struct call_node *above = &b->tree->nodes[parent];
 	if (layer < 0 || above->layer == layer)
 		return parent;
-	return child(b, parent, call_node_of(CALL_LAYER, layer));
+	return call_tree_child_node(b, parent, call_node_of(CALL_LAYER, layer));
 }
 
-static bool is_part(const struct call_tree *tree, const struct walk_frame *frame)
+static bool call_tree_is_part(const struct call_tree *tree, const struct walk_frame *frame)
 {
 	return !tree->steps || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 }
@@ -202,7 +202,7 @@ static uint32_t brick_node(struct builder *b, uint32_t parent, uint32_t brick)
 {
 	struct call_node node = call_node_of(CALL_BRICK, b->tree->nodes[parent].layer);
 	node.brick = brick;
-	return child(b, parent, node);
+	return call_tree_child_node(b, parent, node);
 }
 
 static void begin_frame(struct builder *b, const struct walk_frame *frame, unsigned depth)
@@ -210,7 +210,7 @@ static void begin_frame(struct builder *b, const struct walk_frame *frame, unsig
 	struct call_tree *tree = b->tree;
 	b->at[depth] = b->at[depth - 1];
 	b->off_ns[depth] = 0;
-	if (!is_part(tree, frame) || (tree->steps && frame->is_step) ||
+	if (!call_tree_is_part(tree, frame) || (tree->steps && frame->is_step) ||
 		tree->run->sites[frame->sample->site].left_out)
 		return;
 	int32_t layer = tree->run->sites[frame->sample->site].layer;
@@ -224,7 +224,7 @@ static uint64_t off_ns(struct run_off_times off)
 }
 
 /* all_off_ns: of the frame and all inside of it. */
-static void add_execution(struct call_node *node, const struct walk_frame *frame,
+static void call_tree_add_execution(struct call_node *node, const struct walk_frame *frame,
 	const struct run_site *site, struct walk_shares shares, uint64_t all_off_ns)
 {
 	node->time_ns +=
@@ -251,13 +251,13 @@ static void add_operation(struct builder *b, uint32_t brick, const struct walk_f
 	struct call_node operation = call_node_of(CALL_OPERATION, tree->nodes[brick].layer);
 	operation.brick = frame->brick;
 	operation.site = frame->sample->site;
-	uint32_t node = child(b, brick, operation);
+	uint32_t node = call_tree_child_node(b, brick, operation);
 	if (!b->failed)
-		add_execution(&tree->nodes[node], frame, site, shares, all_off_ns);
+		call_tree_add_execution(&tree->nodes[node], frame, site, shares, all_off_ns);
 }
 
 /* Adds time off the CPU to the root's nodes of that. */
-static void add_off(struct builder *b, struct run_off_times off)
+static void call_tree_add_off(struct builder *b, struct run_off_times off)
 {
 	const struct {
 		enum call_kind kind;
@@ -267,19 +267,20 @@ static void add_off(struct builder *b, struct run_off_times off)
 	for (size_t i = 0; i < 2; i++) {
 		if (!parts[i].ns)
 			continue;
-		uint32_t number = child(b, 0, call_node_of(parts[i].kind, -1));
+		uint32_t number = call_tree_child_node(b, 0, call_node_of(parts[i].kind, -1));
 		b->tree->nodes[number].time_ns += parts[i].ns;
 		b->tree->nodes[number].self_ns += parts[i].ns;
 	}
 }
 
-static void add_waits(struct builder *b, uint32_t beside, const struct walk_frame *frame,
+static void call_tree_add_waits(struct builder *b, uint32_t beside, const struct walk_frame *frame,
 	struct walk_shares shares)
 {
 	struct call_tree *tree = b->tree;
 	if (!(frame->counted.inner_ns + frame->counted.wait_ns))
 		return;
-	uint32_t wait = child(b, beside, call_node_of(CALL_WAIT, tree->nodes[beside].layer));
+	uint32_t wait =
+		call_tree_child_node(b, beside, call_node_of(CALL_WAIT, tree->nodes[beside].layer));
 	if (b->failed)
 		return;
 	tree->nodes[wait].count += (frame->inner_ns != 0) + (frame->wait_ns != 0);
@@ -289,7 +290,7 @@ static void add_waits(struct builder *b, uint32_t beside, const struct walk_fram
 }
 
 /* The length of a command, less the commands that its queue ran inside of it. */
-static uint64_t own_ns(const struct run *run, const struct run_command *command)
+static uint64_t call_tree_own_ns(const struct run *run, const struct run_command *command)
 {
 	const struct run_lane *lane = &run->lanes[command->lane];
 	const struct run_sample *sample = &lane->samples[command->sample];
@@ -303,14 +304,15 @@ static uint64_t own_ns(const struct run *run, const struct run_command *command)
 }
 
 /* A command of a device below the node that launched it. */
-static void add_command(struct builder *b, uint32_t above, const struct run_command *command)
+static void call_tree_add_command(
+	struct builder *b, uint32_t above, const struct run_command *command)
 {
 	struct call_tree *tree = b->tree;
 	const struct run *run = tree->run;
 	const struct run_sample *sample = run_command_sample(run, command);
 	struct call_node kernel = call_node_of(CALL_KERNEL, tree->nodes[above].layer);
 	kernel.kernel = command->kernel;
-	uint32_t number = child(b, above, kernel);
+	uint32_t number = call_tree_child_node(b, above, kernel);
 	if (b->failed)
 		return;
 	const struct run_site *site = &run->sites[sample->site];
@@ -319,13 +321,13 @@ static void add_command(struct builder *b, uint32_t above, const struct run_comm
 	node->time_ns += sample->end_ns - sample->begin_ns;
 	node->self_ns = node->time_ns;
 	node->device_count++;
-	node->device_ns += own_ns(run, command);
+	node->device_ns += call_tree_own_ns(run, command);
 	add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
 	add_known(&node->bytes, command->bytes, command->bytes != 0);
 	add_known(&node->flops, command->flops, command->flops != 0);
 }
 
-static bool is_called(const struct builder *b, unsigned depth, const char *name)
+static bool call_tree_is_called(const struct builder *b, unsigned depth, const char *name)
 {
 	const struct call_node *node = &b->tree->nodes[b->at[depth]];
 
@@ -344,7 +346,8 @@ static bool is_in_phase(const struct builder *b, unsigned depth)
 }
 
 /* A phase of training may submit what another one recorded: the command's own, beside it. */
-static uint32_t phase_of(struct builder *b, unsigned depth, const struct run_command *command)
+static uint32_t call_tree_phase_of(
+	struct builder *b, unsigned depth, const struct run_command *command)
 {
 	const struct run *run = b->tree->run;
 	uint8_t phase = b->phases ? b->phases[command - run->commands] : TRAINING_PHASES;
@@ -368,9 +371,9 @@ static uint32_t home_of(struct builder *b, unsigned depth, const struct run_comm
 			return above;
 	if (command->kernel == RUN_NONE || launches_is_unnamed(run, brick))
 		return above;
-	while (is_called(b, depth, "RecordCommands"))
+	while (call_tree_is_called(b, depth, "RecordCommands"))
 		depth--;
-	above = phase_of(b, depth, command);
+	above = call_tree_phase_of(b, depth, command);
 	above = layer_node(b, above, run->sites[site].layer);
 	return b->failed ? above : brick_node(b, above, brick);
 }
@@ -389,22 +392,24 @@ static void add_launched(struct builder *b, const struct walk_frame *frame, unsi
 		const struct run_command *command = &run->commands[list[i]];
 		uint32_t home = home_of(b, is_call ? depth - 1 : depth, command);
 		if (!b->failed)
-			add_command(b, home, command);
+			call_tree_add_command(b, home, command);
 	}
 	if (run->lanes[b->lane].kind != BRICK_LANE_QUEUE)
 		return;
 	const struct run_command *own = launches_command(run, b->lane, frame->index);
 	if (own)
-		add_command(b, b->at[depth], own);
+		call_tree_add_command(b, b->at[depth], own);
 }
 
 /* Bricks that were selected inside of a left-out one stand beside it. */
-static void add_left_out(struct builder *b, const struct walk_frame *frame, uint32_t beside)
+static void call_tree_add_left_out(
+	struct builder *b, const struct walk_frame *frame, uint32_t beside)
 {
 	struct call_tree *tree = b->tree;
 	const struct walk_times *counted = &frame->counted;
 	uint64_t ns = counted->self_ns + counted->inner_ns + counted->wait_ns;
-	uint32_t number = child(b, beside, call_node_of(CALL_LEFT_OUT, tree->nodes[beside].layer));
+	uint32_t number = call_tree_child_node(
+		b, beside, call_node_of(CALL_LEFT_OUT, tree->nodes[beside].layer));
 	if (b->failed)
 		return;
 	tree->nodes[number].time_ns += ns;
@@ -412,14 +417,14 @@ static void add_left_out(struct builder *b, const struct walk_frame *frame, uint
 }
 
 /* Off the CPU in the frame and all inside of it; hands that and its waits' on to the holder. */
-static uint64_t take_off(struct builder *b, struct walk_shares shares, unsigned depth)
+static uint64_t call_tree_take_off(struct builder *b, struct walk_shares shares, unsigned depth)
 {
 	uint64_t ns = off_ns(shares.own_off) + b->off_ns[depth];
 
 	b->off_ns[depth] = 0;
 	b->off_ns[depth - 1] += ns + off_ns(shares.wait_off);
-	add_off(b, shares.own_off);
-	add_off(b, shares.wait_off);
+	call_tree_add_off(b, shares.own_off);
+	call_tree_add_off(b, shares.wait_off);
 	return ns;
 }
 
@@ -427,29 +432,29 @@ static void end_frame(struct builder *b, const struct walk_frame *frame, unsigne
 {
 	struct call_tree *tree = b->tree;
 	const struct run_site *site = &tree->run->sites[frame->sample->site];
-	if (!is_part(tree, frame) || b->failed)
+	if (!call_tree_is_part(tree, frame) || b->failed)
 		return;
 	bool is_root = tree->steps && frame->is_step;
 	if (site->left_out && !is_root) {
-		add_left_out(b, frame, b->at[depth]);
+		call_tree_add_left_out(b, frame, b->at[depth]);
 		return;
 	}
 	struct walk_shares shares = walk_shares(b->index, frame);
-	uint64_t all_off_ns = take_off(b, shares, depth);
+	uint64_t all_off_ns = call_tree_take_off(b, shares, depth);
 	if (is_root) {
 		uint64_t gap_ns = b->index->tails[frame->step].gap_ns;
-		add_execution(&tree->nodes[0], frame, site, shares, all_off_ns);
+		call_tree_add_execution(&tree->nodes[0], frame, site, shares, all_off_ns);
 		tree->nodes[0].time_ns += gap_ns;
 		tree->nodes[0].self_ns += gap_ns;
-		add_waits(b, 0, frame, shares);
+		call_tree_add_waits(b, 0, frame, shares);
 		return;
 	}
 	uint32_t node = b->at[depth];
-	add_execution(&tree->nodes[node], frame, site, shares, all_off_ns);
+	call_tree_add_execution(&tree->nodes[node], frame, site, shares, all_off_ns);
 	add_operation(b, node, frame, shares, all_off_ns);
 	if (tree->run->command_count)
 		add_launched(b, frame, depth);
-	add_waits(b, tree->nodes[node].parent, frame, shares);
+	call_tree_add_waits(b, tree->nodes[node].parent, frame, shares);
 }
 
 /* Trees that one walk builds. */
@@ -472,7 +477,7 @@ static bool works_for(const struct run *run, uint32_t lane, uint32_t own)
 				      run->lanes[lane].process == run->lanes[own].process);
 }
 
-static int on_lane(void *context, uint32_t lane)
+static int call_tree_on_lane(void *context, uint32_t lane)
 {
 	struct growing *g = context;
 	for (size_t i = 0; i < g->count; i++)
@@ -496,7 +501,7 @@ static struct builder *builder_of(const struct growing *g, const struct walk_fra
 	return &g->builders[g->of_step[frame->step] - 1];
 }
 
-static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+static void call_tree_on_begin(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct builder *b = builder_of(context, frame);
 	if (!b)
@@ -506,7 +511,7 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 	begin_frame(b, frame, depth);
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void call_tree_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct builder *b = builder_of(context, frame);
 	if (b)
@@ -529,11 +534,12 @@ static void add_unlaunched(const struct growing *g)
 		struct builder *b = &g->builders[g->of_step[step] - 1];
 		uint32_t home = brick_node(b, layer_node(b, 0, site->layer), site->brick);
 		if (!b->failed)
-			add_command(b, home, command);
+			call_tree_add_command(b, home, command);
 	}
 }
 
-static const struct walk_ops ops = {.begin_lane = on_lane, .begin = on_begin, .end = on_end};
+static const struct walk_ops call_tree_ops = {
+	.begin_lane = call_tree_on_lane, .begin = call_tree_on_begin, .end = call_tree_on_end};
 
 static int plant(struct growing *g, uint32_t lane, uint32_t step)
 {
@@ -569,23 +575,24 @@ static int plant_steps(struct growing *g, bool together)
 	return rc;
 }
 
-static int grow(struct growing *g)
+static int call_tree_grow(struct growing *g)
 {
 	struct walk walk;
 	walk_init(&walk, g->run, g->index);
-	walk_join(&walk, &ops, g);
+	walk_join(&walk, &call_tree_ops, g);
 	int rc = walk_run(&walk);
 	if (rc == 0 && g->steps)
 		add_unlaunched(g);
 	for (size_t i = 0; i < g->count && rc == 0; i++) {
 		rc = g->builders[i].failed ? -ENOMEM : 0;
 		if (rc == 0)
-			sum_up(g->builders[i].tree);
+			call_tree_sum_up(g->builders[i].tree);
 	}
 	return rc;
 }
 
-static int build(struct growing *g, struct call_tree **trees, uint32_t lane, bool together)
+static int call_tree_build(
+	struct growing *g, struct call_tree **trees, uint32_t lane, bool together)
 {
 	int rc = launches_init(&g->launches, g->run);
 	if (rc == 0)
@@ -597,7 +604,7 @@ static int build(struct growing *g, struct call_tree **trees, uint32_t lane, boo
 	if (rc == 0)
 		rc = g->steps ? plant_steps(g, together) : plant(g, lane, RUN_NONE);
 	if (rc == 0)
-		rc = grow(g);
+		rc = call_tree_grow(g);
 	for (size_t i = 0; i < g->count; i++) {
 		if (rc == 0)
 			trees[i] = g->builders[i].tree;
@@ -615,19 +622,19 @@ int call_trees_of_steps(struct call_tree **trees, const struct run *run,
 	const struct step_index *index, const uint32_t *steps, size_t count)
 {
 	struct growing g = {.run = run, .index = index, .steps = steps, .step_count = count};
-	return build(&g, trees, RUN_NONE, false);
+	return call_tree_build(&g, trees, RUN_NONE, false);
 }
 
 int call_tree_of_steps(struct call_tree **out, const struct run *run,
 	const struct step_index *index, const uint32_t *steps, size_t count)
 {
 	struct growing g = {.run = run, .index = index, .steps = steps, .step_count = count};
-	return build(&g, out, RUN_NONE, true);
+	return call_tree_build(&g, out, RUN_NONE, true);
 }
 
 int call_tree_of_lane(struct call_tree **out, const struct run *run, const struct step_index *index,
 	uint32_t lane)
 {
 	struct growing g = {.run = run, .index = index};
-	return build(&g, out, lane, false);
+	return call_tree_build(&g, out, lane, false);
 }

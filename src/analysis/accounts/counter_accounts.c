@@ -10,7 +10,7 @@ const char *counters_kind_name(uint32_t kind)
 	return kind == COUNTERS_READING ? "counter-reading" : brick_counters_name(kind);
 }
 
-static uint32_t kind_of(const struct run *run, const struct run_point *point)
+static uint32_t counter_accounts_kind_of(const struct run *run, const struct run_point *point)
 {
 	uint32_t kind = 0;
 
@@ -38,7 +38,7 @@ void counters_measure(struct counters *c, const struct run *run, const struct st
 	memset(c, 0, sizeof(*c));
 	for (size_t i = 0; i < run->point_count; i++) {
 		const struct run_point *point = &run->points[i];
-		uint32_t kind = kind_of(run, point);
+		uint32_t kind = counter_accounts_kind_of(run, point);
 		const struct run_step *step = NULL;
 		if (kind < COUNTERS_KINDS && point->lane < run->lane_count && point->value >= 0)
 			step = counters_step_of(run, index, point);

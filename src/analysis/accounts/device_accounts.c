@@ -22,7 +22,7 @@ static void add_length(
 	t->failed |= !sums_histogram(sums, ns);
 }
 
-static void add_command(struct device_accounts *t, struct summary_sums *sums,
+static void device_accounts_add_command(struct device_accounts *t, struct summary_sums *sums,
 	const struct walk_frame *frame, bool is_outside)
 {
 	sums_source(sums, frame->sample->source);
@@ -45,11 +45,11 @@ static void add_to_group(struct device_accounts *t, const struct walk_frame *fra
 		if (command)
 			row_groups_use(t->groups, group, command->kernel);
 	}
-	add_command(t, &t->group_sums[group], frame, is_outside);
+	device_accounts_add_command(t, &t->group_sums[group], frame, is_outside);
 }
 
 /* On a queue of several lanes it may run at the same time as others. */
-static void remember(
+static void device_accounts_remember(
 	struct device_accounts *t, const struct walk_frame *frame, bool outermost, unsigned depth)
 {
 	const struct queue_times *queues = t->groups->queues;
@@ -67,13 +67,15 @@ static void remember(
 		t->failed = true;
 }
 
-static uint32_t step_of(const struct device_accounts *t, const struct walk_frame *frame)
+static uint32_t device_accounts_step_of(
+	const struct device_accounts *t, const struct walk_frame *frame)
 {
 	return t->run->step_count ? launches_step(t->run, t->index, t->lane, frame->index)
 				  : RUN_NONE;
 }
 
-static void on_command(void *context, const struct walk_frame *frame, unsigned depth)
+static void device_accounts_on_command(
+	void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct device_accounts *t = context;
 	struct summary_sums *sums = &t->bricks[frame->brick];
@@ -81,7 +83,7 @@ static void on_command(void *context, const struct walk_frame *frame, unsigned d
 
 	if (!walk_has_ended(frame) || t->run->sites[frame->sample->site].left_out)
 		return;
-	uint32_t step = step_of(t, frame);
+	uint32_t step = device_accounts_step_of(t, frame);
 	bool is_outside = t->run->step_count && step == RUN_NONE;
 	if (t->only != SUMMARY_ALL_PHASES && row_group_of_phase(t->run, step) != (uint32_t)t->only)
 		return;
@@ -96,19 +98,19 @@ static void on_command(void *context, const struct walk_frame *frame, unsigned d
 	if (outermost && is_outside)
 		sums->outside_ns += frame->length_ns;
 	add_length(t, sums, frame);
-	remember(t, frame, outermost, depth);
+	device_accounts_remember(t, frame, outermost, depth);
 	if (t->group_sums)
 		add_to_group(t, frame, is_outside);
 }
 
-static int on_lane(void *context, uint32_t lane)
+static int device_accounts_on_lane(void *context, uint32_t lane)
 {
 	struct device_accounts *t = context;
 	t->lane = lane;
 	return t->run->lanes[lane].kind == BRICK_LANE_QUEUE;
 }
 
-static int on_lane_end(void *context, uint32_t number)
+static int device_accounts_on_lane_end(void *context, uint32_t number)
 {
 	struct device_accounts *t = context;
 	const struct run_lane *lane = &t->run->lanes[number];
@@ -129,7 +131,7 @@ static int on_lane_end(void *context, uint32_t number)
 }
 
 /* Takes the queues' statistics, which also have dropped records. */
-static void take_statistics(struct device_accounts *t)
+static void device_accounts_take_statistics(struct device_accounts *t)
 {
 	for (size_t b = 0; b < t->run->brick_count; b++) {
 		const struct device_count *count = &t->executions->devices[b];
@@ -148,7 +150,7 @@ struct order {
 	enum overlap_kind kind;
 };
 
-static uint32_t key_of(const struct order *order, const struct command_span *span)
+static uint32_t device_accounts_key_of(const struct order *order, const struct command_span *span)
 {
 	if (order->kind == OF_GROUP)
 		return span->group;
@@ -157,31 +159,32 @@ static uint32_t key_of(const struct order *order, const struct command_span *spa
 	return order->run->bricks[span->brick].category;
 }
 
-static int compare(const void *a, const void *b, void *context)
+static int device_accounts_compare(const void *a, const void *b, void *context)
 {
 	const struct command_span *x = a, *y = b;
 
-	return ORDER(x->queue, y->queue) ?: ORDER(key_of(context, x), key_of(context, y))
+	return ORDER(x->queue, y->queue) ?: ORDER(device_accounts_key_of(context, x), device_accounts_key_of(context, y))
 		?: ORDER(x->begin_ns, y->begin_ns);
 }
 
-static void take_off(struct summary_sums *sums, uint64_t ns)
+static void device_accounts_take_off(struct summary_sums *sums, uint64_t ns)
 {
 	sums->total_ns -= ns < sums->total_ns ? ns : sums->total_ns;
 }
 
-static void subtract(struct device_accounts *t, enum overlap_kind kind, uint32_t key, uint64_t ns)
+static void device_accounts_subtract(
+	struct device_accounts *t, enum overlap_kind kind, uint32_t key, uint64_t ns)
 {
 	switch (kind) {
 	case OF_CATEGORY:
 		t->overlap_ns[key] += ns;
 		break;
 	case OF_BRICK: /* which is off its category's sum, then */
-		take_off(&t->bricks[key], ns);
+		device_accounts_take_off(&t->bricks[key], ns);
 		t->overlap_ns[t->run->bricks[key].category] -= ns;
 		break;
 	case OF_GROUP:
-		take_off(&t->group_sums[key], ns);
+		device_accounts_take_off(&t->group_sums[key], ns);
 		break;
 	}
 }
@@ -192,24 +195,24 @@ static void subtract_overlap(struct device_accounts *t, enum overlap_kind kind)
 	struct command_span *spans = t->spans.items;
 	uint64_t end_ns = 0, ns = 0;
 
-	qsort_r(spans, t->spans.count, sizeof(*spans), compare, &order);
+	qsort_r(spans, t->spans.count, sizeof(*spans), device_accounts_compare, &order);
 	for (size_t i = 0; i < t->spans.count; i++) {
-		uint32_t key = key_of(&order, &spans[i]);
+		uint32_t key = device_accounts_key_of(&order, &spans[i]);
 		if (i && (spans[i].queue != spans[i - 1].queue ||
-				 key != key_of(&order, &spans[i - 1])))
+				 key != device_accounts_key_of(&order, &spans[i - 1])))
 			end_ns = 0;
 		ns = spans[i].end_ns < end_ns ? spans[i].end_ns : end_ns;
 		if (key != RUN_NONE && ns > spans[i].begin_ns)
-			subtract(t, kind, key, ns - spans[i].begin_ns);
+			device_accounts_subtract(t, kind, key, ns - spans[i].begin_ns);
 		end_ns = spans[i].end_ns > end_ns ? spans[i].end_ns : end_ns;
 	}
 }
 
-static int finish(void *context)
+static int device_accounts_finish(void *context)
 {
 	struct device_accounts *t = context;
 
-	take_statistics(t);
+	device_accounts_take_statistics(t);
 	if (!t->spans.count)
 		return 0;
 	subtract_overlap(t, OF_CATEGORY);
@@ -219,8 +222,10 @@ static int finish(void *context)
 	return 0;
 }
 
-static const struct walk_ops ops = {
-	.begin_lane = on_lane, .end = on_command, .end_lane = on_lane_end, .finish = finish};
+static const struct walk_ops device_accounts_ops = {.begin_lane = device_accounts_on_lane,
+	.end = device_accounts_on_command,
+	.end_lane = device_accounts_on_lane_end,
+	.finish = device_accounts_finish};
 
 static int init_bricks(struct device_accounts *t)
 {
@@ -255,7 +260,7 @@ int device_accounts_init(struct device_accounts *t, struct walk *walk, struct ro
 		return -ENOMEM;
 	}
 	if (groups->queues->count)
-		walk_join(walk, &ops, t);
+		walk_join(walk, &device_accounts_ops, t);
 	return 0;
 }
 

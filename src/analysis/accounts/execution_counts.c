@@ -11,7 +11,7 @@
 #include "base/scope.h"
 #include "brick/registry.h"
 
-static uint64_t difference(uint64_t a, uint64_t b)
+static uint64_t execution_counts_difference(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -64,14 +64,14 @@ static double executions_per_sample(const struct execution_counts *e, const stru
 }
 
 /* Counts of a broken session may be of any size. */
-static uint64_t scaled(uint64_t count, double ratio)
+static uint64_t execution_counts_scaled(uint64_t count, double ratio)
 {
 	double product = (double)count * ratio + 0.5;
 	return product < (double)UINT64_MAX ? (uint64_t)product : UINT64_MAX;
 }
 
 /* 0: none yet. */
-static void keep_least(uint64_t *least, uint64_t ns)
+static void execution_counts_keep_least(uint64_t *least, uint64_t ns)
 {
 	if (ns && (!*least || ns < *least))
 		*least = ns;
@@ -80,19 +80,19 @@ static void keep_least(uint64_t *least, uint64_t ns)
 static void add_pairs(struct summary_pairs *to, const struct summary_pairs *from, double ratio)
 {
 	for (unsigned phase = 0; phase <= STEP_PHASES; phase++) {
-		to->count[phase] += scaled(from->count[phase], ratio);
-		to->own_count[phase] += scaled(from->own_count[phase], ratio);
-		to->own_ns[phase] += scaled(from->own_ns[phase], ratio);
-		to->inflated[phase] += scaled(from->inflated[phase], ratio);
+		to->count[phase] += execution_counts_scaled(from->count[phase], ratio);
+		to->own_count[phase] += execution_counts_scaled(from->own_count[phase], ratio);
+		to->own_ns[phase] += execution_counts_scaled(from->own_ns[phase], ratio);
+		to->inflated[phase] += execution_counts_scaled(from->inflated[phase], ratio);
 		to->inflated_ns[phase] += from->inflated_ns[phase];
 		to->inflated_nodes_ns[phase] += from->inflated_nodes_ns[phase];
-		to->beside[phase] += scaled(from->beside[phase], ratio);
+		to->beside[phase] += execution_counts_scaled(from->beside[phase], ratio);
 		to->own_beside_ns[phase] += from->own_beside_ns[phase];
 	}
 	to->split_count += from->split_count;
 	to->split_ns += from->split_ns;
-	keep_least(&to->split_min_ns, from->split_min_ns);
-	keep_least(&to->own_min_ns, from->own_min_ns);
+	execution_counts_keep_least(&to->split_min_ns, from->split_min_ns);
+	execution_counts_keep_least(&to->own_min_ns, from->own_min_ns);
 }
 
 /* Counts the profiler's own work. Being preempted meanwhile is no cost of it. */
@@ -102,11 +102,11 @@ static void count_own(struct summary_pairs *hooked, const struct walk_frame *fra
 	if (frame->sample->source == BRICK_SOURCE_CALLBACK) {
 		hooked->split_count++;
 		hooked->split_ns += ns;
-		keep_least(&hooked->split_min_ns, ns);
+		execution_counts_keep_least(&hooked->split_min_ns, ns);
 	}
 	hooked->own_count[phase]++;
 	hooked->own_ns[phase] += ns;
-	keep_least(&hooked->own_min_ns, ns);
+	execution_counts_keep_least(&hooked->own_min_ns, ns);
 	if (beside < STEP_PHASES)
 		hooked->own_beside_ns[beside] += ns;
 }
@@ -130,24 +130,27 @@ static void count_hooked(
 }
 
 /* The phase of the frame's step; STEP_PHASES: it has none. */
-static uint32_t phase_of(const struct execution_counts *e, const struct walk_frame *frame)
+static uint32_t execution_counts_phase_of(
+	const struct execution_counts *e, const struct walk_frame *frame)
 {
 	return frame->step == RUN_NONE ? STEP_PHASES : e->run->steps[frame->step].phase;
 }
 
 static uint32_t wall_phase(const struct execution_counts *e, const struct walk_frame *frame)
 {
-	return walk_in_wall(e->run, frame) ? phase_of(e, frame) : STEP_PHASES;
+	return walk_in_wall(e->run, frame) ? execution_counts_phase_of(e, frame) : STEP_PHASES;
 }
 
-static void on_sample(void *context, const struct walk_frame *frame, unsigned depth)
+static void execution_counts_on_sample(
+	void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct execution_counts *e = context;
 	uint32_t phase = wall_phase(e, frame);
 	/* Records of hooks on their threads, phases too, are part of the hooks' cost. */
 	if (e->run->sites[frame->sample->site].operation || e->run->lanes[e->lane].hook_calls)
 		count_hooked(e, frame, phase,
-			frame->scope == WALK_ALONGSIDE ? phase_of(e, frame) : STEP_PHASES);
+			frame->scope == WALK_ALONGSIDE ? execution_counts_phase_of(e, frame)
+						       : STEP_PHASES);
 	else
 		e->lane_pairs.count[phase]++;
 	if (depth == 1 && frame->end_ns + frame->wait_ns > e->lane_end_ns)
@@ -157,7 +160,7 @@ static void on_sample(void *context, const struct walk_frame *frame, unsigned de
 }
 
 /* Tiles are in no row, but cost as much as others. No hook records them. */
-static void on_tile(void *context, const struct walk_frame *holder, uint32_t i)
+static void execution_counts_on_tile(void *context, const struct walk_frame *holder, uint32_t i)
 {
 	struct execution_counts *e = context;
 	const struct run_sample *sample = &e->run->lanes[e->lane].samples[i];
@@ -167,7 +170,7 @@ static void on_tile(void *context, const struct walk_frame *holder, uint32_t i)
 		e->lane_counts[e->run->sites[sample->site].brick]++;
 }
 
-static int on_thread(void *context, uint32_t lane)
+static int execution_counts_on_thread(void *context, uint32_t lane)
 {
 	struct execution_counts *e = context;
 	if (e->run->lanes[lane].kind == BRICK_LANE_QUEUE)
@@ -196,7 +199,7 @@ static void compare_lane(struct execution_counts *e, const struct run_lane *lane
 		e->samples += sampled;
 		e->executions += lane->stats ? lane->stats[b].count : sampled;
 		if (lane->stats && lossless && !e->was_reset)
-			e->mismatched += difference(lane->stats[b].count, sampled);
+			e->mismatched += execution_counts_difference(lane->stats[b].count, sampled);
 	}
 }
 
@@ -215,7 +218,7 @@ static uint64_t lifetime_ns(const struct execution_counts *e, const struct run_l
  * Counts pairs. Without samples each of a thread's executions was a pair, in the wall time as far
  * as is known.
  */
-static void count_pairs(struct execution_counts *e, const struct run_lane *lane)
+static void execution_counts_count_pairs(struct execution_counts *e, const struct run_lane *lane)
 {
 	e->lane_pairs = e->lane_hooked = (struct summary_pairs){0};
 	for (size_t b = 0; lane->stats && b < e->run->brick_count; b++)
@@ -233,7 +236,7 @@ static int on_thread_end(void *context, uint32_t number)
 			e->lane_counts[p->brick]++;
 	}
 	if (e->run->has_statistics_only)
-		count_pairs(e, lane);
+		execution_counts_count_pairs(e, lane);
 	double ratio = executions_per_sample(e, lane);
 	add_pairs(&e->pairs[lane->process], &e->lane_pairs, ratio);
 	add_pairs(&e->hooked[number], &e->lane_hooked, ratio);
@@ -249,7 +252,8 @@ static int on_queue(void *context, uint32_t lane)
 	return e->run->lanes[lane].kind == BRICK_LANE_QUEUE;
 }
 
-static void on_command(void *context, const struct walk_frame *frame, unsigned depth)
+static void execution_counts_on_command(
+	void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct execution_counts *e = context;
 	struct device_count *count = &e->devices[frame->brick];
@@ -278,7 +282,7 @@ static int on_queue_end(void *context, uint32_t number)
 }
 
 /* Devices' statistics know of dropped records, if they count more than the samples. */
-static int finish(void *context)
+static int execution_counts_finish(void *context)
 {
 	struct execution_counts *e = context;
 	for (size_t b = 0; b < e->run->brick_count; b++) {
@@ -289,17 +293,22 @@ static int finish(void *context)
 		e->samples += count->samples;
 		e->executions += is_more ? count->executions : count->samples;
 		if (!e->devices_lost && !e->was_reset)
-			e->mismatched += difference(count->executions, count->samples);
+			e->mismatched +=
+				execution_counts_difference(count->executions, count->samples);
 	}
 	return 0;
 }
 
-static const struct walk_ops thread_ops = {
-	.begin_lane = on_thread, .end = on_sample, .tile = on_tile, .end_lane = on_thread_end};
-static const struct walk_ops queue_ops = {
-	.begin_lane = on_queue, .end = on_command, .end_lane = on_queue_end, .finish = finish};
+static const struct walk_ops thread_ops = {.begin_lane = execution_counts_on_thread,
+	.end = execution_counts_on_sample,
+	.tile = execution_counts_on_tile,
+	.end_lane = on_thread_end};
+static const struct walk_ops queue_ops = {.begin_lane = on_queue,
+	.end = execution_counts_on_command,
+	.end_lane = on_queue_end,
+	.finish = execution_counts_finish};
 
-static void destroy(struct execution_counts *e)
+static void execution_counts_destroy(struct execution_counts *e)
 {
 	free(e->pairs);
 	free(e->hooked);
@@ -321,7 +330,8 @@ static void count_traced(uint64_t *traced, const struct run *run, const struct s
 	}
 }
 
-static struct execution_counts *create(const struct run *run, const struct step_index *index)
+static struct execution_counts *execution_counts_create(
+	const struct run *run, const struct step_index *index)
 {
 	struct execution_counts *e = calloc(1, sizeof(*e));
 	if (!e)
@@ -340,14 +350,14 @@ static struct execution_counts *create(const struct run *run, const struct step_
 	count_traced(e->traced, run, index);
 	if (e->pairs && e->hooked && e->devices && e->lane_counts && e->steps_there)
 		return e;
-	destroy(e);
+	execution_counts_destroy(e);
 	return NULL;
 }
 
 struct execution_counts *execution_counts_get(struct walk *walk)
 {
 	if (!walk->executions) {
-		walk->executions = create(walk->run, walk->index);
+		walk->executions = execution_counts_create(walk->run, walk->index);
 		if (!walk->executions)
 			return NULL;
 		walk_join(walk, &thread_ops, walk->executions);
@@ -360,5 +370,5 @@ struct execution_counts *execution_counts_get(struct walk *walk)
 void execution_counts_put(struct execution_counts *e)
 {
 	if (e && !--e->users)
-		destroy(e);
+		execution_counts_destroy(e);
 }

@@ -175,7 +175,7 @@ struct tree_builder {
 	uint32_t *threads;    /* nodes; 0: none yet */
 };
 
-static uint32_t add_node(
+static uint32_t functions_add_node(
 	struct tree_builder *b, uint32_t parent, enum call_kind kind, uint32_t site)
 {
 	struct call_node node = call_node_of(kind, -1);
@@ -187,7 +187,7 @@ static uint32_t add_node(
 static uint32_t thread_node(struct tree_builder *b, uint32_t thread)
 {
 	if (!b->threads[thread]) {
-		uint32_t node = add_node(b, 0, CALL_THREAD, thread);
+		uint32_t node = functions_add_node(b, 0, CALL_THREAD, thread);
 		b->threads[thread] = node == RUN_NONE ? 0 : node;
 	}
 	return b->threads[thread] ? b->threads[thread] : RUN_NONE;
@@ -203,15 +203,15 @@ static uint32_t call_node(struct tree_builder *b, uint32_t thread, uint32_t call
 		return (uint32_t)known;
 	uint32_t parent =
 		caller == RUN_NONE ? thread_node(b, thread) : call_node(b, thread, caller);
-	uint32_t node = parent == RUN_NONE
-				? RUN_NONE
-				: add_node(b, parent, CALL_FUNCTION, b->run->calls[call].function);
+	uint32_t node = parent == RUN_NONE ? RUN_NONE
+					   : functions_add_node(b, parent, CALL_FUNCTION,
+						     b->run->calls[call].function);
 	if (node != RUN_NONE && hashmap_set(&b->calls, key, node))
 		node = RUN_NONE;
 	return node;
 }
 
-static int build(struct tree_builder *b)
+static int functions_build(struct tree_builder *b)
 {
 	const struct run *run = b->run;
 	uint64_t each_ns = run->stack_account.hz ? 1000000000u / run->stack_account.hz : 0;
@@ -239,7 +239,7 @@ int functions_tree(struct call_tree **out, const struct run *run)
 	if (b.tree && b.threads) {
 		b.tree->run = run;
 		b.tree->step = b.tree->lane = RUN_NONE;
-		rc = build(&b);
+		rc = functions_build(&b);
 	}
 	hashmap_fini(&b.calls);
 	free(b.threads);

@@ -23,13 +23,13 @@ struct counting {
 	uint64_t *ns; /* [layers][bricks] */
 };
 
-static uint32_t layer_of(const struct counting *c, const struct walk_frame *frame)
+static uint32_t heatmap_layer_of(const struct counting *c, const struct walk_frame *frame)
 {
 	int32_t layer = c->run->sites[frame->sample->site].layer;
 	return layer >= 0 && layer <= SUMMARY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
 }
 
-static bool counts(const struct counting *c, const struct walk_frame *frame)
+static bool heatmap_counts(const struct counting *c, const struct walk_frame *frame)
 {
 	if (!c->run->step_count)
 		return c->only == SUMMARY_ALL_PHASES;
@@ -40,12 +40,12 @@ static bool counts(const struct counting *c, const struct walk_frame *frame)
 	return frame->step != RUN_NONE && (int)c->run->steps[frame->step].phase == c->only;
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void heatmap_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct counting *c = context;
-	if (!counts(c, frame))
+	if (!heatmap_counts(c, frame))
 		return;
-	uint64_t *row = c->ns + layer_of(c, frame) * c->bricks;
+	uint64_t *row = c->ns + heatmap_layer_of(c, frame) * c->bricks;
 	uint32_t left_out = c->run->sites[frame->sample->site].left_out;
 	struct walk_shares shares = walk_shares(c->index, frame);
 	if (!left_out && c->index->kinds[frame->brick] != BRICK_KIND_STEP)
@@ -65,7 +65,7 @@ static size_t count_layers(const struct run *run)
 
 static int count_lanes(struct counting *c)
 {
-	static const struct walk_ops ops = {.end = on_end};
+	static const struct walk_ops ops = {.end = heatmap_on_end};
 	struct walk walk;
 	walk_init(&walk, c->run, c->index);
 	walk_join(&walk, &ops, c);
@@ -114,7 +114,7 @@ static int choose_layers(struct heatmap *heatmap, const struct counting *c)
 	return 0;
 }
 
-static int fill(struct heatmap *heatmap, const struct counting *c)
+static int heatmap_fill(struct heatmap *heatmap, const struct counting *c)
 {
 	if (choose_bricks(heatmap, c) < 0 || choose_layers(heatmap, c) < 0)
 		return -ENOMEM;
@@ -151,7 +151,7 @@ int heatmap_create(
 		heatmap->run = run;
 		rc = count_lanes(&c);
 		if (rc == 0)
-			rc = fill(heatmap, &c);
+			rc = heatmap_fill(heatmap, &c);
 	}
 	free(c.ns);
 	if (rc < 0)

@@ -25,7 +25,7 @@ struct spans {
 	bool failed;
 };
 
-static void add_span(struct spans *s, uint64_t begin_ns, uint64_t end_ns)
+static void queue_times_add_span(struct spans *s, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct span *list = array_grow(s->list, &s->capacity, s->count + 1, sizeof(*list));
 
@@ -37,16 +37,16 @@ static void add_span(struct spans *s, uint64_t begin_ns, uint64_t end_ns)
 	s->list[s->count++] = (struct span){begin_ns, end_ns};
 }
 
-COMPARATOR(by_begin, struct span, ORDER(x->begin_ns, y->begin_ns))
+COMPARATOR(queue_times_by_begin, struct span, ORDER(x->begin_ns, y->begin_ns))
 
 /* Spans become apart from each other and ascending; returns their length altogether. */
-static uint64_t unite(struct spans *s)
+static uint64_t queue_times_unite(struct spans *s)
 {
 	uint64_t length_ns = 0;
 	size_t kept = 0;
 
 	if (s->count > 1)
-		qsort(s->list, s->count, sizeof(*s->list), by_begin);
+		qsort(s->list, s->count, sizeof(*s->list), queue_times_by_begin);
 	for (size_t i = 0; i < s->count; i++) {
 		struct span span = s->list[i];
 		if (kept && span.begin_ns <= s->list[kept - 1].end_ns) {
@@ -62,7 +62,7 @@ static uint64_t unite(struct spans *s)
 	return length_ns;
 }
 
-static uint64_t overlap(const struct spans *a, const struct spans *b)
+static uint64_t queue_times_overlap(const struct spans *a, const struct spans *b)
 {
 	uint64_t ns = 0;
 
@@ -79,7 +79,7 @@ static uint64_t overlap(const struct spans *a, const struct spans *b)
 	return ns;
 }
 
-static bool is_queue(const struct run *run, uint32_t lane)
+static bool queue_times_is_queue(const struct run *run, uint32_t lane)
 {
 	return run->lanes[lane].kind == BRICK_LANE_QUEUE;
 }
@@ -88,7 +88,7 @@ bool queue_has_commands(const struct run *run, int source)
 {
 	for (size_t i = 0; i < run->lane_count; i++) {
 		const struct run_lane *lane = &run->lanes[i];
-		if (is_queue(run, (uint32_t)i) && lane->sample_count &&
+		if (queue_times_is_queue(run, (uint32_t)i) && lane->sample_count &&
 			(source < 0 || lane->samples[0].source == source))
 			return true;
 	}
@@ -105,7 +105,7 @@ static int find_queues(struct queue_times *t, const struct run *run)
 	for (uint32_t lane = 0; lane < run->lane_count; lane++) {
 		const struct run_lane *l = &run->lanes[lane];
 		t->of_lane[lane] = RUN_NONE;
-		if (!is_queue(run, lane))
+		if (!queue_times_is_queue(run, lane))
 			continue;
 		size_t i = 0;
 		while (i < t->count && (run->lanes[t->queues[i].lane].process != l->process ||
@@ -154,13 +154,13 @@ static void take_samples(struct queue_times *t, const struct scope *scope, size_
 		for (uint32_t i = 0; i < l->sample_count; i++) {
 			const struct run_sample *s = &l->samples[i];
 			if (!s->depth)
-				add_span(all, s->begin_ns, s->end_ns);
+				queue_times_add_span(all, s->begin_ns, s->end_ns);
 			if (!is_asked_for(scope, lane, i))
 				continue;
 			q->sources |= 1u << (s->source & 31);
 			q->commands++;
 			if (!s->depth)
-				add_span(busy, s->begin_ns, s->end_ns);
+				queue_times_add_span(busy, s->begin_ns, s->end_ns);
 			run_lane_passed(l, i);
 		}
 	}
@@ -177,7 +177,7 @@ static void take_steps(struct spans *steps, const struct scope *scope, uint32_t 
 		uint64_t begin_ns = run->steps[step].begin_ns;
 		uint64_t end_ns = index->tails[step].end_ns;
 		if (end_ns > begin_ns && is_of_phase(scope, step))
-			add_span(steps, begin_ns, end_ns);
+			queue_times_add_span(steps, begin_ns, end_ns);
 	}
 }
 
@@ -195,11 +195,11 @@ static void choose_process(struct step_spans *steps, const struct scope *scope, 
 	steps->process = process;
 	steps->spans.count = 0;
 	take_steps(&steps->spans, scope, process);
-	steps->length_ns = unite(&steps->spans);
+	steps->length_ns = queue_times_unite(&steps->spans);
 }
 
 /* Adds the statistics of a queue's lanes, which do not say when they counted. */
-static void take_statistics(struct queue_times *t, const struct run *run, size_t queue)
+static void queue_times_take_statistics(struct queue_times *t, const struct run *run, size_t queue)
 {
 	struct queue_time *q = &t->queues[queue];
 
@@ -220,12 +220,12 @@ static int measure_busy(struct queue_times *t, const struct scope *scope,
 	struct spans busy = {0}, all = {0};
 
 	take_samples(t, scope, queue, &busy, &all);
-	q->busy_ns = unite(&busy);
-	unite(&all);
+	q->busy_ns = queue_times_unite(&busy);
+	queue_times_unite(&all);
 	q->steps_ns = ANALYSIS_UNKNOWN;
 	if (steps->spans.count) {
 		q->steps_ns = steps->length_ns;
-		q->idle_ns = q->steps_ns - overlap(&all, &steps->spans);
+		q->idle_ns = q->steps_ns - queue_times_overlap(&all, &steps->spans);
 	} else if (busy.count) {
 		q->idle_ns = busy.list[busy.count - 1].end_ns - busy.list[0].begin_ns - q->busy_ns;
 	}
@@ -300,7 +300,7 @@ int queue_times_init(
 	for (size_t i = 0; i < t->count && rc == 0; i++) {
 		choose_process(&steps, &scope, run->lanes[t->queues[i].lane].process);
 		if (run->has_statistics_only)
-			take_statistics(t, run, i);
+			queue_times_take_statistics(t, run, i);
 		else
 			rc = measure_busy(t, &scope, &steps, i);
 		measure_delays(t, &scope, i, &delays);

@@ -207,7 +207,7 @@ static char *queue_label(const struct row_groups *g, uint32_t queue)
 	return n < 0 ? NULL : label;
 }
 
-static char *numbered(const char *what, uint32_t number)
+static char *row_groups_numbered(const char *what, uint32_t number)
 {
 	char *label = NULL;
 	return asprintf(&label, "%s %u", what, number) < 0 ? NULL : label;
@@ -249,9 +249,11 @@ char *row_group_label(const struct row_groups *g, uint32_t group)
 	case SUMMARY_BY_STEP:
 		return group == run->step_count
 			       ? strdup("outside of steps")
-			       : numbered(step_phase_name(step_phase_of(&run->steps[group])),
+			       : row_groups_numbered(
+					 step_phase_name(step_phase_of(&run->steps[group])),
 					 group + 1);
 	default:
-		return group ? numbered("layer", group - 1) : strdup("outside of layers");
+		return group ? row_groups_numbered("layer", group - 1)
+			     : strdup("outside of layers");
 	}
 }

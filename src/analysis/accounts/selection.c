@@ -116,7 +116,7 @@ static int choose_by_speed(struct choice *c)
 }
 
 /* A cut sample is no execution any more, but its time counts. */
-static bool cut(const struct choice *c, struct run_sample *sample)
+static bool selection_cut(const struct choice *c, struct run_sample *sample)
 {
 	uint64_t begin_ns = number_max(sample->begin_ns, c->since_ns);
 	uint64_t end_ns = number_min(sample->end_ns, c->until_ns);
@@ -132,44 +132,46 @@ static bool cut(const struct choice *c, struct run_sample *sample)
 }
 
 /* Cuts a sample outside of all steps to the selected time. True: some of it is kept. */
-static bool is_kept(struct choice *c, uint32_t sample, bool holds_step)
+static bool selection_is_kept(struct choice *c, uint32_t sample, bool holds_step)
 {
 	if (asks_for_steps(c->selection) || holds_step)
 		return false;
-	return cut(c, &c->run->lanes[c->lane].samples[sample]);
+	return selection_cut(c, &c->run->lanes[c->lane].samples[sample]);
 }
 
-static int on_lane(void *context, uint32_t lane)
+static int selection_on_lane(void *context, uint32_t lane)
 {
 	struct choice *c = context;
 	c->lane = lane;
 	return 1;
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void selection_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct choice *c = context;
 	uint32_t step = frame->step;
 	if (c->run->lanes[c->lane].kind == BRICK_LANE_QUEUE)
 		step = launches_step(c->run, c->index, c->lane, frame->index);
 	bool open_step = frame->scope == WALK_UNFINISHED;
-	c->keep[c->lane][frame->index] =
-		step != RUN_NONE ? c->steps[step]
-				 : is_kept(c, frame->index, frame->holds_step || open_step);
+	c->keep[c->lane][frame->index] = step != RUN_NONE ? c->steps[step]
+							  : selection_is_kept(c, frame->index,
+								    frame->holds_step || open_step);
 }
 
 /* A tile goes with the sample that holds it, else with the step that ran then. */
-static void on_tile(void *context, const struct walk_frame *holder, uint32_t sample)
+static void selection_on_tile(void *context, const struct walk_frame *holder, uint32_t sample)
 {
 	struct choice *c = context;
 	uint64_t begin_ns = c->run->lanes[c->lane].samples[sample].begin_ns;
 	uint32_t step = holder->step != RUN_NONE
 				? holder->step
 				: step_index_at(c->index, c->run, c->lane, begin_ns);
-	c->keep[c->lane][sample] = step != RUN_NONE ? c->steps[step] : is_kept(c, sample, false);
+	c->keep[c->lane][sample] =
+		step != RUN_NONE ? c->steps[step] : selection_is_kept(c, sample, false);
 }
 
-static const struct walk_ops ops = {.begin_lane = on_lane, .end = on_end, .tile = on_tile};
+static const struct walk_ops selection_ops = {
+	.begin_lane = selection_on_lane, .end = selection_on_end, .tile = selection_on_tile};
 
 static int find_kept(struct choice *c)
 {
@@ -180,7 +182,7 @@ static int find_kept(struct choice *c)
 			return -ENOMEM;
 	}
 	walk_init(&walk, c->run, c->index);
-	walk_join(&walk, &ops, c);
+	walk_join(&walk, &selection_ops, c);
 	return walk_run(&walk);
 }
 
@@ -266,7 +268,7 @@ static int say_missing(const struct choice *c, char **missing)
 		(double)(last_ns - c->run->start_ns) / 1e9);
 }
 
-static int choose(struct choice *c, char **missing)
+static int selection_choose(struct choice *c, char **missing)
 {
 	bool any = !c->run->step_count && !asks_for_steps(c->selection);
 	choose_by_kind(c);
@@ -281,7 +283,7 @@ static int choose(struct choice *c, char **missing)
 }
 
 /* The calls of hooks are scaled to the part of the samples that is kept. */
-static void scale_hooks(struct run_lane *lane, const uint8_t *keep)
+static void selection_scale_hooks(struct run_lane *lane, const uint8_t *keep)
 {
 	double kept = 0;
 	for (size_t i = 0; i < lane->sample_count; i++)
@@ -293,7 +295,7 @@ static void scale_hooks(struct run_lane *lane, const uint8_t *keep)
 
 static int keep_chosen(struct choice *c, char **missing)
 {
-	int rc = choose(c, missing);
+	int rc = selection_choose(c, missing);
 	if (rc == 0)
 		rc = find_kept(c);
 	if (rc < 0)
@@ -302,12 +304,12 @@ static int keep_chosen(struct choice *c, char **missing)
 	keep_stacks(c);
 	cut_lanes(c);
 	for (size_t i = 0; i < c->run->lane_count; i++)
-		scale_hooks(&c->run->lanes[i], c->keep[i]);
+		selection_scale_hooks(&c->run->lanes[i], c->keep[i]);
 	return run_keep(c->run, c->keep);
 }
 
 /* True if a gap lies in a kept step or, where kept, between steps. */
-static bool is_chosen(const struct choice *c, const struct off_cpu_gap *gap)
+static bool selection_is_chosen(const struct choice *c, const struct off_cpu_gap *gap)
 {
 	const struct run *run = c->run;
 
@@ -327,7 +329,7 @@ static void drop_gaps(struct choice *c)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < o->gap_count; i++)
-		if (is_chosen(c, &o->gaps[i]))
+		if (selection_is_chosen(c, &o->gaps[i]))
 			o->gaps[kept++] = o->gaps[i];
 	o->gap_count = kept;
 }
@@ -357,13 +359,13 @@ static int apply_steps(const struct selection *s, struct run *run, char **missin
 	return rc;
 }
 
-static bool has_places(const struct selection *s)
+static bool selection_has_places(const struct selection *s)
 {
 	return s->brick || s->layer != SELECTION_ALL_LAYERS;
 }
 
 /* Puts the selection into words, for run->selected; -ENOMEM. */
-static int describe(const struct selection *s, struct run *run)
+static int selection_describe(const struct selection *s, struct run *run)
 {
 	static const char *const speeds[] = {
 		[SELECT_SLOWEST] = "slowest step", [SELECT_SLOW] = "slowest 5% of steps"};
@@ -427,7 +429,7 @@ static uint32_t left_out(
 static int apply_places(const struct selection *s, struct run *run, char **missing)
 {
 	bool any = false;
-	if (!has_places(s))
+	if (!selection_has_places(s))
 		return 0;
 	if (s->brick && run_brick_find(run, s->brick) == RUN_NONE)
 		return missing_text(missing, "brick", s->brick);
@@ -514,7 +516,7 @@ static int apply_to_stacks(const struct selection *s, struct run *run)
 	SCOPED bool *lanes = calloc(run->lane_count + 1, sizeof(*lanes));
 	size_t count = 0;
 	int rc = !places || !threads || !lanes ? -ENOMEM
-		 : has_places(s)	       ? stack_places_find(places, run, s->brick != NULL)
+		 : selection_has_places(s)     ? stack_places_find(places, run, s->brick != NULL)
 					       : 0;
 	for (size_t i = 0; i < run->stack_thread_count && rc == 0; i++)
 		threads[i] = !s->thread || is_thread(run->stack_threads[i].name,
@@ -548,7 +550,7 @@ static void drop_statistics(struct run *run)
 
 bool selection_is_any(const struct selection *s)
 {
-	return selection_has_steps(s) || has_places(s) || s->thread;
+	return selection_has_steps(s) || selection_has_places(s) || s->thread;
 }
 
 int selection_apply(const struct selection *s, struct run *run, char **missing)
@@ -556,7 +558,7 @@ int selection_apply(const struct selection *s, struct run *run, char **missing)
 	*missing = NULL;
 	if (!selection_is_any(s))
 		return 0;
-	int rc = describe(s, run);
+	int rc = selection_describe(s, run);
 	if (rc == 0)
 		rc = run_edit(run);
 	if (rc == 0)

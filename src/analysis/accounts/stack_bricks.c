@@ -27,7 +27,7 @@ static uint64_t over_ns(const struct run_sample *s)
 	return s->end_ns + s->wait_ns;
 }
 
-static bool is_open(const struct open_samples *o, unsigned i, uint64_t ns)
+static bool stack_bricks_is_open(const struct open_samples *o, unsigned i, uint64_t ns)
 {
 	return over_ns(&o->lane->samples[o->open[i]]) > ns;
 }
@@ -43,7 +43,7 @@ static void advance(struct open_samples *o, uint64_t ns)
 		o->open[depth] = o->next++;
 		o->depth = depth + 1;
 	}
-	while (o->depth && !is_open(o, o->depth - 1, ns))
+	while (o->depth && !stack_bricks_is_open(o, o->depth - 1, ns))
 		o->depth--;
 }
 

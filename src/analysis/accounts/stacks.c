@@ -18,14 +18,14 @@ struct builder {
 };
 
 /* Without memory the parent stands in for the child. */
-static uint32_t child(struct builder *b, uint32_t parent, struct call_node node)
+static uint32_t stacks_child(struct builder *b, uint32_t parent, struct call_node node)
 {
 	uint32_t found = call_tree_child(b->tree, parent, node);
 	b->failed |= found == RUN_NONE;
 	return found == RUN_NONE ? parent : found;
 }
 
-static uint32_t step_of(const struct builder *b, const struct walk_frame *frame)
+static uint32_t stacks_step_of(const struct builder *b, const struct walk_frame *frame)
 {
 	if (b->tree->run->lanes[b->lane].kind == BRICK_LANE_QUEUE)
 		return launches_step(b->tree->run, b->index, b->lane, frame->index);
@@ -35,16 +35,16 @@ static uint32_t step_of(const struct builder *b, const struct walk_frame *frame)
 /*
  * The node that holds a frame: the phase of its step where that begins, else the frame around it.
  */
-static uint32_t parent_of(struct builder *b, const struct walk_frame *frame, unsigned depth)
+static uint32_t stacks_parent_of(struct builder *b, const struct walk_frame *frame, unsigned depth)
 {
-	uint32_t step = step_of(b, frame);
-	if (depth > 1 && step_of(b, frame - 1) == step)
+	uint32_t step = stacks_step_of(b, frame);
+	if (depth > 1 && stacks_step_of(b, frame - 1) == step)
 		return b->at[depth - 1];
 	if (step == RUN_NONE)
 		return b->at[0];
 	struct call_node phase = call_node_of(CALL_PHASE, -1);
 	phase.site = b->tree->run->steps[step].phase;
-	return child(b, b->at[0], phase);
+	return stacks_child(b, b->at[0], phase);
 }
 
 static uint32_t kernel_node(struct builder *b, uint32_t parent, const struct walk_frame *frame)
@@ -54,7 +54,7 @@ static uint32_t kernel_node(struct builder *b, uint32_t parent, const struct wal
 	if (!command)
 		return parent;
 	node.kernel = command->kernel;
-	return child(b, parent, node);
+	return stacks_child(b, parent, node);
 }
 
 static bool is_step(const struct builder *b, const struct walk_frame *frame)
@@ -62,25 +62,25 @@ static bool is_step(const struct builder *b, const struct walk_frame *frame)
 	return frame->is_step || b->index->kinds[frame->brick] == BRICK_KIND_STEP;
 }
 
-static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+static void stacks_on_begin(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct builder *b = context;
 	const struct run *run = b->tree->run;
 	const struct run_site *site = &run->sites[frame->sample->site];
-	uint32_t parent = parent_of(b, frame, depth);
+	uint32_t parent = stacks_parent_of(b, frame, depth);
 	b->at[depth] = parent;
 	if (site->left_out || is_step(b, frame))
 		return;
 	if (b->layers && site->layer >= 0 && b->tree->nodes[parent].layer != site->layer)
-		parent = child(b, parent, call_node_of(CALL_LAYER, site->layer));
+		parent = stacks_child(b, parent, call_node_of(CALL_LAYER, site->layer));
 	struct call_node node = call_node_of(CALL_BRICK, b->tree->nodes[parent].layer);
 	node.brick = frame->brick;
-	b->at[depth] = child(b, parent, node);
+	b->at[depth] = stacks_child(b, parent, node);
 	if (run->lanes[b->lane].kind == BRICK_LANE_QUEUE)
 		b->at[depth] = kernel_node(b, b->at[depth], frame);
 }
 
-static void add(struct builder *b, uint32_t node, uint64_t ns, uint64_t count)
+static void stacks_add(struct builder *b, uint32_t node, uint64_t ns, uint64_t count)
 {
 	if (b->failed)
 		return;
@@ -91,7 +91,9 @@ static void add(struct builder *b, uint32_t node, uint64_t ns, uint64_t count)
 static void add_below(struct builder *b, uint32_t parent, enum call_kind kind, uint64_t ns)
 {
 	if (ns)
-		add(b, child(b, parent, call_node_of(kind, b->tree->nodes[parent].layer)), ns, 1);
+		stacks_add(b,
+			stacks_child(b, parent, call_node_of(kind, b->tree->nodes[parent].layer)),
+			ns, 1);
 }
 
 /* The node that the waits of a brick stand below. */
@@ -101,7 +103,7 @@ static uint32_t beside(const struct builder *b, uint32_t node)
 	return n->kind == CALL_BRICK ? n->parent : node;
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void stacks_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct builder *b = context;
 	uint32_t node = b->at[depth];
@@ -110,22 +112,23 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		add_below(b, node, CALL_LEFT_OUT, frame->self_ns + waits_ns);
 		return;
 	}
-	add(b, node, frame->self_ns, !(frame->sample->flags & RUN_SAMPLE_OPEN));
+	stacks_add(b, node, frame->self_ns, !(frame->sample->flags & RUN_SAMPLE_OPEN));
 	add_below(b, beside(b, node), CALL_WAIT, waits_ns);
 }
 
-static int on_lane(void *context, uint32_t lane)
+static int stacks_on_lane(void *context, uint32_t lane)
 {
 	struct builder *b = context;
 	struct call_node node = call_node_of(CALL_LANE, -1);
 	if (!b->tree->run->lanes[lane].sample_count)
 		return 0;
 	node.site = b->lane = lane;
-	b->at[0] = child(b, 0, node);
+	b->at[0] = stacks_child(b, 0, node);
 	return 1;
 }
 
-static const struct walk_ops ops = {.begin_lane = on_lane, .begin = on_begin, .end = on_end};
+static const struct walk_ops stacks_ops = {
+	.begin_lane = stacks_on_lane, .begin = stacks_on_begin, .end = stacks_on_end};
 
 int stacks_create(
 	struct call_tree **out, const struct run *run, const struct step_index *index, bool layers)
@@ -143,7 +146,7 @@ int stacks_create(
 	}
 	if (rc == 0) {
 		walk_init(&walk, run, index);
-		walk_join(&walk, &ops, &b);
+		walk_join(&walk, &stacks_ops, &b);
 		rc = walk_run(&walk);
 	}
 	if (rc == 0 && b.failed)

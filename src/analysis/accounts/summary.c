@@ -113,7 +113,7 @@ static int init_work(struct summary *s, struct walk *walk)
 	return rc < 0 || s->by != SUMMARY_BY_THREAD ? rc : find_teams(a, s->run);
 }
 
-static uint64_t known(const struct summary_sums *sums, uint32_t flag, uint64_t value)
+static uint64_t summary_known(const struct summary_sums *sums, uint32_t flag, uint64_t value)
 {
 	return value || (sums->flags & flag) ? value : ANALYSIS_UNKNOWN;
 }
@@ -134,7 +134,7 @@ static void fill_off(struct summary_row *row, const struct summary_sums *sums, b
 	row->cpu_ns = sums->self_ns > row->off_ns ? sums->self_ns - row->off_ns : 0;
 }
 
-static bool knows_off(const struct summary *s)
+static bool summary_knows_off(const struct summary *s)
 {
 	return s->knows_off && !summary_by_devices(s->accounts->groups.by);
 }
@@ -149,7 +149,7 @@ static bool group_knows_off(const struct summary *s, uint32_t group)
 		return step_index_knows_off(index, (int)s->run->steps[group].phase);
 	if (s->by == SUMMARY_BY_PHASE && group < STEP_PHASES)
 		return step_index_knows_off(index, (int)group);
-	return knows_off(s);
+	return summary_knows_off(s);
 }
 
 /* NULL: times on the CPU of one phase and wall-clock times of another were added up. */
@@ -162,15 +162,15 @@ static const struct ns_lengths *own_histogram(
 	return mixes ? NULL : sums->histogram;
 }
 
-static void fill_work(struct summary_row *row, const struct summary_sums *sums)
+static void summary_fill_work(struct summary_row *row, const struct summary_sums *sums)
 {
-	row->elements = known(sums, BRICK_SITE_HAS_ELEMENTS, sums->elements);
-	row->bytes = known(sums, BRICK_SITE_HAS_BYTES, sums->bytes);
+	row->elements = summary_known(sums, BRICK_SITE_HAS_ELEMENTS, sums->elements);
+	row->bytes = summary_known(sums, BRICK_SITE_HAS_BYTES, sums->bytes);
 	row->bytes_out = sums->bytes_out ? sums->bytes_out : ANALYSIS_UNKNOWN;
-	row->flops = known(sums, BRICK_SITE_HAS_FLOPS, sums->flops);
+	row->flops = summary_known(sums, BRICK_SITE_HAS_FLOPS, sums->flops);
 }
 
-static void fill_row(
+static void summary_fill_row(
 	struct summary_row *row, uint64_t wall_ns, const struct summary_sums *sums, bool knows_off)
 {
 	row->kernel = RUN_NONE;
@@ -187,7 +187,7 @@ static void fill_row(
 	row->length_avg_ns = sums->count ? sums->sum_ns / sums->count : ANALYSIS_UNKNOWN;
 	row->length_min_ns = sums->count ? sums->min_ns : ANALYSIS_UNKNOWN;
 	row->length_max_ns = sums->count ? sums->max_ns : ANALYSIS_UNKNOWN;
-	fill_work(row, sums);
+	summary_fill_work(row, sums);
 }
 
 static struct summary_lengths lengths_of(const struct summary_sums *sums, enum summary_basis basis)
@@ -237,7 +237,7 @@ static const struct ticks_lengths *run_histogram(const struct summary *s, uint32
 	return durations_of_run(s->run, brick, durations_in_ns(sums->histogram));
 }
 
-static bool is_wait(const struct summary *s, uint32_t brick)
+static bool summary_is_wait(const struct summary *s, uint32_t brick)
 {
 	return brick == s->accounts->executions->wait_brick ||
 	       s->accounts->threads.index->kinds[brick] == BRICK_KIND_WAIT;
@@ -245,8 +245,8 @@ static bool is_wait(const struct summary *s, uint32_t brick)
 
 static enum summary_basis basis_of_brick(const struct summary *s, uint32_t brick)
 {
-	bool on_cpu = knows_off(s) && s->accounts->threads.bricks[brick].on_cpu.count &&
-		      !is_wait(s, brick);
+	bool on_cpu = summary_knows_off(s) && s->accounts->threads.bricks[brick].on_cpu.count &&
+		      !summary_is_wait(s, brick);
 	return on_cpu && !run_histogram(s, brick) ? BASIS_CPU : BASIS_WALL;
 }
 
@@ -301,7 +301,7 @@ static void fill_device(
 	row->on_device = !host->count;
 	if (!row->on_device)
 		return;
-	fill_work(row, sums);
+	summary_fill_work(row, sums);
 	fill_lengths(row, BASIS_WALL, sums->on_cpu, (struct row_histogram){.own = sums->histogram});
 }
 
@@ -339,7 +339,7 @@ struct rows {
 };
 
 /* The next of a list that has room for it; name, or NULL for want of memory, is moved. */
-static struct summary_row *add_row(struct rows *rows, char *name, uint32_t id)
+static struct summary_row *summary_add_row(struct rows *rows, char *name, uint32_t id)
 {
 	struct summary_row *row = &rows->list[rows->count];
 	if (!name)
@@ -363,8 +363,8 @@ static void fill_brick(struct summary_row *row, const struct summary *s, uint32_
 	const struct summary_sums *sums = &s->accounts->threads.bricks[b];
 	enum summary_basis basis = basis_of_brick(s, b);
 	row->category = category_name(run, b);
-	fill_row(row, s->wall_ns, sums, knows_off(s));
-	row->waits = is_wait(s, b);
+	summary_fill_row(row, s->wall_ns, sums, summary_knows_off(s));
+	row->waits = summary_is_wait(s, b);
 	fill_lengths(row, basis, lengths_of(sums, basis), histogram_of_brick(s, b));
 	if (devices->bricks) {
 		fill_device(row, &devices->bricks[b], sums);
@@ -388,7 +388,7 @@ static int rows_of_bricks(struct rows *rows, const struct summary *s)
 		bool ran = sums->count || sums->self_ns || (on_devices && on_devices[b].count);
 		if (!ran || has_no_row(s, b))
 			continue;
-		struct summary_row *row = add_row(rows,
+		struct summary_row *row = summary_add_row(rows,
 			strdup(b < run->brick_count ? run->bricks[b].name
 						    : brick_name(BRICK_BARRIER_WAIT)),
 			b);
@@ -501,10 +501,10 @@ static int rows_of_categories(struct rows *rows, const struct summary *s)
 			return -ENOMEM;
 		if (!sum.count && !sum.self_ns && !device.count)
 			continue;
-		struct summary_row *row = add_row(rows, strdup(category_label(run, c)), c);
+		struct summary_row *row = summary_add_row(rows, strdup(category_label(run, c)), c);
 		if (!row)
 			return -ENOMEM;
-		fill_row(row, s->wall_ns, &sum, knows_off(s));
+		summary_fill_row(row, s->wall_ns, &sum, summary_knows_off(s));
 		fill_lengths(row, basis, lengths, (struct row_histogram){.own = own});
 		row->waits = in_category(run, s->accounts->executions->wait_brick, c);
 		fill_device(row, &device, &sum);
@@ -539,7 +539,7 @@ static void fill_group(struct summary_row *row, const struct summary *s,
 {
 	bool known = group_knows_off(s, g);
 	enum summary_basis basis = known && sums->on_cpu.count ? BASIS_CPU : BASIS_WALL;
-	fill_row(row, s->wall_ns, sums, known);
+	summary_fill_row(row, s->wall_ns, sums, known);
 	fill_lengths(row, basis, lengths_of(sums, basis),
 		(struct row_histogram){.own = own_histogram(s, sums)});
 	if (summary_by_devices(s->accounts->groups.by))
@@ -562,7 +562,7 @@ static int rows_of_groups(struct rows *rows, const struct summary *s)
 			of_devices ? on_device : &a->threads.group_sums[g];
 		if (!sums->count && !sums->total_ns && !sums->wait_ns && !on_device->count)
 			continue;
-		struct summary_row *row = add_row(rows, row_group_label(&a->groups, g), g);
+		struct summary_row *row = summary_add_row(rows, row_group_label(&a->groups, g), g);
 		if (!row)
 			return -ENOMEM;
 		fill_group(row, s, sums, g);
@@ -570,7 +570,7 @@ static int rows_of_groups(struct rows *rows, const struct summary *s)
 	return 0;
 }
 
-static struct summary_row *row_of(const struct rows *rows, uint32_t id)
+static struct summary_row *summary_row_of(const struct rows *rows, uint32_t id)
 {
 	size_t n = BISECT(i, 0, rows->count, rows->list[i].id < id);
 	return n < rows->count && rows->list[n].id == id ? &rows->list[n] : NULL;
@@ -591,7 +591,8 @@ static void read_step_cpu(struct rows *rows, const struct summary *s)
 			continue;
 		const struct run_step *step =
 			counters_step_of(run, s->accounts->threads.index, point);
-		struct summary_row *row = step ? row_of(rows, (uint32_t)(step - run->steps)) : NULL;
+		struct summary_row *row =
+			step ? summary_row_of(rows, (uint32_t)(step - run->steps)) : NULL;
 		if (!row)
 			continue;
 		uint64_t span_ns = step->end_ns - step->begin_ns;
@@ -610,7 +611,7 @@ static uint64_t taken_ns(const struct summary_row *row)
 	return on_device ? row->device_step_ns : row->wall_ns;
 }
 
-static int compare_rows(const void *a, const void *b)
+static int summary_compare_rows(const void *a, const void *b)
 {
 	const struct summary_row *x = a, *y = b;
 	/* one more turns an unknown number into the least */
@@ -621,7 +622,7 @@ static int compare_rows(const void *a, const void *b)
 static void sort_rows(struct rows *rows)
 {
 	if (rows->count > 1)
-		qsort(rows->list, rows->count, sizeof(*rows->list), compare_rows);
+		qsort(rows->list, rows->count, sizeof(*rows->list), summary_compare_rows);
 }
 
 static int copy_rows(struct rows *rows, const struct rows *from)
@@ -653,14 +654,14 @@ static int make_rows(struct rows *rows, struct rows *categories, const struct su
 		rc = rows_of_groups(rows, s);
 	if (rc < 0)
 		return rc;
-	if (s->by == SUMMARY_BY_STEP && !knows_off(s))
+	if (s->by == SUMMARY_BY_STEP && !summary_knows_off(s))
 		read_step_cpu(rows, s);
 	if (s->by != SUMMARY_BY_LAYER && s->by != SUMMARY_BY_PHASE && s->by != SUMMARY_BY_STEP)
 		sort_rows(rows);
 	return 0;
 }
 
-static void take_totals(struct summary *s)
+static void summary_take_totals(struct summary *s)
 {
 	const struct summary_accounts *a = s->accounts;
 	const struct thread_accounts *threads = &a->threads;
@@ -691,11 +692,11 @@ static void take_totals(struct summary *s)
 	s->wait_causes = threads->wait_causes;
 }
 
-static int finish(void *context)
+static int summary_finish(void *context)
 {
 	struct summary *s = context;
 	struct rows rows = {0}, categories = {0};
-	take_totals(s);
+	summary_take_totals(s);
 	int rc = make_rows(&rows, &categories, s);
 	s->categories = categories.list;
 	s->category_count = categories.count;
@@ -710,9 +711,9 @@ static int no_lane(void *context, uint32_t lane)
 	return 0;
 }
 
-static const struct walk_ops ops = {.begin_lane = no_lane, .finish = finish};
+static const struct walk_ops summary_ops = {.begin_lane = no_lane, .finish = summary_finish};
 
-static int init(struct summary *s, struct walk *walk)
+static int summary_init(struct summary *s, struct walk *walk)
 {
 	struct summary_accounts *a = s->accounts = calloc(1, sizeof(*a));
 	int rc = a ? queue_times_init(&s->queues, s->run, walk->index, s->only) : -ENOMEM;
@@ -744,12 +745,12 @@ int summary_create_in(struct summary **out, struct walk *walk, enum summary_by b
 	s->by = by;
 	s->only = only;
 	s->knows_off = step_index_knows_off(walk->index, only);
-	if (init(s, walk) < 0) {
+	if (summary_init(s, walk) < 0) {
 		walk->count = joined;
 		summary_destroy(s);
 		return -ENOMEM;
 	}
-	walk_join(walk, &ops, s);
+	walk_join(walk, &summary_ops, s);
 	*out = s;
 	return 0;
 }

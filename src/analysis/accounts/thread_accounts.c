@@ -17,12 +17,13 @@
 /* More groups than this get no percentiles: each takes 20 KB. */
 enum { HISTOGRAMS_MAX = 2048 };
 
-static uint32_t phase_of(const struct thread_accounts *t, const struct walk_frame *frame)
+static uint32_t thread_accounts_phase_of(
+	const struct thread_accounts *t, const struct walk_frame *frame)
 {
 	return row_group_of_phase(t->run, frame->step);
 }
 
-static struct summary_sums *group_of(
+static struct summary_sums *thread_accounts_group_of(
 	const struct thread_accounts *t, const struct walk_frame *frame)
 {
 	return t->group_sums ? &t->group_sums[row_group_on_thread(t->groups, t->lane, frame)]
@@ -47,7 +48,7 @@ static void count_length(
 }
 
 /* Counts a wait that belongs to a sample, in a row of its own. */
-static void count_wait(
+static void thread_accounts_count_wait(
 	struct thread_accounts *t, uint64_t ns, struct run_off_times off, unsigned source)
 {
 	uint32_t brick = t->executions->wait_brick;
@@ -70,7 +71,8 @@ static bool enters_group(
 	case SUMMARY_BY_THREAD:
 		return depth == 1;
 	case SUMMARY_BY_PHASE:
-		return depth == 1 || phase_of(t, frame - 1) != phase_of(t, frame);
+		return depth == 1 ||
+		       thread_accounts_phase_of(t, frame - 1) != thread_accounts_phase_of(t, frame);
 	case SUMMARY_BY_STEP:
 	case SUMMARY_BY_MODEL:
 		return depth == 1 || frame[-1].step != frame->step;
@@ -94,8 +96,8 @@ static uint64_t unevaluated(
 	return frame->step != RUN_NONE && t->run->steps[frame->step].outcome ? ns : 0;
 }
 
-static void add_wall(const struct thread_accounts *t, const struct walk_frame *frame,
-	struct summary_sums *sums, uint64_t ns)
+static void thread_accounts_add_wall(const struct thread_accounts *t,
+	const struct walk_frame *frame, struct summary_sums *sums, uint64_t ns)
 {
 	sums->wall_ns += ns;
 	sums->unevaluated_ns += unevaluated(t, frame, ns);
@@ -114,7 +116,7 @@ static void count_group_waits(const struct thread_accounts *t, struct summary_su
 
 	group->wait_ns += frame->inner_ns + frame->wait_ns;
 	if (in_wall)
-		add_wall(t, frame, group,
+		thread_accounts_add_wall(t, frame, group,
 			holds_off(t) ? all_ns : walk_shares(t->index, frame).wait_ns);
 }
 
@@ -175,7 +177,7 @@ static void count_in_group(struct thread_accounts *t, struct summary_sums *group
 	if (in_wall)
 		count_group_rests(t, frame);
 	if (in_wall && (kind != BRICK_KIND_STEP || holds_steps(t)))
-		add_wall(t, frame, group,
+		thread_accounts_add_wall(t, frame, group,
 			holds_off(t) ? frame->counted.self_ns + gap_of(t, frame)
 				     : walk_shares(t->index, frame).own_ns);
 	if (kind == BRICK_KIND_STEP)
@@ -198,7 +200,7 @@ static void count_in_group(struct thread_accounts *t, struct summary_sums *group
 
 static bool part_counts(const struct thread_accounts *t, const struct walk_frame *frame)
 {
-	return t->counted_by_parts >> phase_of(t, frame) & 1;
+	return t->counted_by_parts >> thread_accounts_phase_of(t, frame) & 1;
 }
 
 static bool is_outermost_in_category(
@@ -237,8 +239,8 @@ static void count_waits(struct thread_accounts *t, const struct walk_frame *fram
 	struct walk_shares shares = walk_shares(t->index, frame);
 	unsigned source = frame->sample->source;
 
-	count_wait(t, frame->inner_ns, frame->inner_off, source);
-	count_wait(t, frame->wait_ns, frame->wait_off, source);
+	thread_accounts_count_wait(t, frame->inner_ns, frame->inner_off, source);
+	thread_accounts_count_wait(t, frame->wait_ns, frame->wait_off, source);
 	if (!in_wall)
 		return;
 	count_off(t, frame, shares.wait_off, &t->rests);
@@ -265,7 +267,7 @@ static void count_self(struct thread_accounts *t, const struct walk_frame *frame
 /* Unselected samples count only towards the wall time; and their waits, if those were selected. */
 static void leave_out(struct thread_accounts *t, const struct walk_frame *frame, bool in_wall)
 {
-	struct summary_sums *group = group_of(t, frame);
+	struct summary_sums *group = thread_accounts_group_of(t, frame);
 	bool counts = !part_counts(t, frame);
 
 	if (in_wall && group)
@@ -294,7 +296,7 @@ static void count_device_wait(struct thread_accounts *t, const struct walk_frame
 		wait_causes_add(&t->wait_causes, t->lane, frame->index, frame->counted.self_ns);
 }
 
-static void on_sample(void *context, const struct walk_frame *frame, unsigned depth)
+static void thread_accounts_on_sample(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct thread_accounts *t = context;
 	const struct run_site *site = &t->run->sites[frame->sample->site];
@@ -303,7 +305,8 @@ static void on_sample(void *context, const struct walk_frame *frame, unsigned de
 
 	if (t->run->has_statistics_only)
 		return;
-	if (t->only != SUMMARY_ALL_PHASES && phase_of(t, frame) != (uint32_t)t->only)
+	if (t->only != SUMMARY_ALL_PHASES &&
+		thread_accounts_phase_of(t, frame) != (uint32_t)t->only)
 		return;
 	if (site->left_out) {
 		leave_out(t, frame, in_wall);
@@ -312,7 +315,7 @@ static void on_sample(void *context, const struct walk_frame *frame, unsigned de
 	if (in_wall && t->run->bricks[frame->brick].well_known == BRICK_SYNCHRONIZE)
 		count_device_wait(t, frame);
 	if (t->group_sums)
-		count_in_group(t, group_of(t, frame), frame, depth, in_wall);
+		count_in_group(t, thread_accounts_group_of(t, frame), frame, depth, in_wall);
 	if (part_counts(t, frame))
 		return;
 	count_self(t, frame, sums, in_wall);
@@ -458,7 +461,7 @@ static void merge_lane(struct thread_accounts *t, const struct run_lane *lane)
 	group->flops = exact.flops;
 }
 
-static int on_lane(void *context, uint32_t lane)
+static int thread_accounts_on_lane(void *context, uint32_t lane)
 {
 	struct thread_accounts *t = context;
 	if (t->run->lanes[lane].kind == BRICK_LANE_QUEUE)
@@ -468,7 +471,7 @@ static int on_lane(void *context, uint32_t lane)
 	return 1;
 }
 
-static int on_lane_end(void *context, uint32_t lane)
+static int thread_accounts_on_lane_end(void *context, uint32_t lane)
 {
 	struct thread_accounts *t = context;
 	count_all_reported(t);
@@ -482,7 +485,7 @@ static int on_lane_end(void *context, uint32_t lane)
 }
 
 /* Adds a part's sums that belong to no lane. */
-static void take_run(struct thread_accounts *t, const struct thread_accounts *part)
+static void thread_accounts_take_run(struct thread_accounts *t, const struct thread_accounts *part)
 {
 	for (size_t c = 0; c < t->run->category_count; c++)
 		t->category_total_ns[c] += part->category_total_ns[c];
@@ -495,17 +498,19 @@ static void take_run(struct thread_accounts *t, const struct thread_accounts *pa
 			t->failed = true;
 }
 
-static int finish(void *context)
+static int thread_accounts_finish(void *context)
 {
 	struct thread_accounts *t = context;
 	for (size_t i = 0; i < t->part_count; i++)
-		take_run(t, t->parts[i]);
+		thread_accounts_take_run(t, t->parts[i]);
 	t->failed |= wait_causes_finish(&t->wait_causes) < 0;
 	return t->failed ? -ENOMEM : 0;
 }
 
-static const struct walk_ops ops = {
-	.begin_lane = on_lane, .end = on_sample, .end_lane = on_lane_end, .finish = finish};
+static const struct walk_ops thread_accounts_ops = {.begin_lane = thread_accounts_on_lane,
+	.end = thread_accounts_on_sample,
+	.end_lane = thread_accounts_on_lane_end,
+	.finish = thread_accounts_finish};
 
 int thread_accounts_init(struct thread_accounts *t, struct walk *walk,
 	const struct row_groups *groups, const struct execution_counts *executions, int only,
@@ -531,7 +536,7 @@ int thread_accounts_init(struct thread_accounts *t, struct walk *walk,
 		thread_accounts_fini(t);
 		return -ENOMEM;
 	}
-	walk_join(walk, &ops, t);
+	walk_join(walk, &thread_accounts_ops, t);
 	return 0;
 }
 

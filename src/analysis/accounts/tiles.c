@@ -62,7 +62,7 @@ static uint32_t holder(struct gathering *g, const struct run_tile *tile)
 	return RUN_NONE;
 }
 
-static bool is_wanted(const struct gathering *g, const struct run_tile *tile, uint32_t site)
+static bool tiles_is_wanted(const struct gathering *g, const struct run_tile *tile, uint32_t site)
 {
 	uint32_t own = g->run->lanes[tile->lane].samples[tile->sample].site;
 
@@ -71,7 +71,7 @@ static bool is_wanted(const struct gathering *g, const struct run_tile *tile, ui
 	       !g->run->sites[site == RUN_NONE ? own : site].left_out;
 }
 
-static uint32_t *slot_of(struct gathering *g, uint32_t level, uint32_t site)
+static uint32_t *tiles_slot_of(struct gathering *g, uint32_t level, uint32_t site)
 {
 	size_t bricks = g->run->brick_count + 1;
 	size_t brick = site == RUN_NONE ? bricks - 1 : g->run->sites[site].brick;
@@ -118,9 +118,9 @@ static int find_groups(struct gathering *g)
 	for (size_t i = 0; i < g->run->tile_count; i++) {
 		const struct run_tile *tile = &g->run->tiles[i];
 		uint32_t site = holder(g, tile);
-		if (!is_wanted(g, tile, site))
+		if (!tiles_is_wanted(g, tile, site))
 			continue;
-		uint32_t *slot = slot_of(g, tile->level, site);
+		uint32_t *slot = tiles_slot_of(g, tile->level, site);
 		if (!*slot && add_group(g, slot, tile->level, site) < 0)
 			return -ENOMEM;
 		grow_grid(&g->tiles->groups[*slot - 1], tile);
@@ -195,7 +195,7 @@ static void finish_group(struct tiles_group *group, const struct sums *sums)
 		group->flops = ANALYSIS_UNKNOWN;
 }
 
-static int count_all(struct gathering *g)
+static int tiles_count_all(struct gathering *g)
 {
 	const struct run *run = g->run;
 
@@ -203,9 +203,9 @@ static int count_all(struct gathering *g)
 		const struct run_tile *tile = &run->tiles[i];
 		const struct run_sample *sample = &run->lanes[tile->lane].samples[tile->sample];
 		uint32_t site = holder(g, tile);
-		if (!is_wanted(g, tile, site) || (sample->flags & RUN_SAMPLE_OPEN))
+		if (!tiles_is_wanted(g, tile, site) || (sample->flags & RUN_SAMPLE_OPEN))
 			continue;
-		uint32_t group = *slot_of(g, tile->level, site) - 1;
+		uint32_t group = *tiles_slot_of(g, tile->level, site) - 1;
 		uint64_t ns = sample->end_ns - sample->begin_ns;
 		if (!ns_lengths_add(&g->sums[group].histogram, brick_histogram_index(ns), 1))
 			return -ENOMEM;
@@ -218,7 +218,7 @@ static int count_all(struct gathering *g)
 }
 
 /* Tile samples that no place follows: their record was dropped. */
-static uint64_t count_lost(const struct run *run)
+static uint64_t tiles_count_lost(const struct run *run)
 {
 	uint64_t samples = 0;
 
@@ -243,9 +243,9 @@ int tiles_create(struct tiles **out, const struct run *run, int level)
 	if (!error)
 		error = make_maps(&g);
 	if (!error)
-		error = count_all(&g);
+		error = tiles_count_all(&g);
 	if (!error)
-		g.tiles->without_place = count_lost(run);
+		g.tiles->without_place = tiles_count_lost(run);
 	for (size_t i = 0; g.sums && i < g.tiles->group_count; i++)
 		free(g.sums[i].histogram);
 	free(g.sums);

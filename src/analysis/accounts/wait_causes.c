@@ -60,7 +60,7 @@ static uint32_t last_queue(const struct run *run, uint32_t lane, const struct ru
 }
 
 /* kernel: RUN_NONE: not known; NULL: there is no memory */
-static struct wait_cause *cause_of(struct wait_causes *c, uint32_t kernel, uint32_t queue)
+static struct wait_cause *wait_causes_of(struct wait_causes *c, uint32_t kernel, uint32_t queue)
 {
 	uint64_t key = (uint64_t)kernel << 32 | queue, at = hashmap_get(&c->by_what, key);
 	struct wait_cause *list;
@@ -86,7 +86,7 @@ void wait_causes_add(struct wait_causes *c, uint32_t lane, uint32_t sample, uint
 	uint32_t queue =
 		command ? command->lane : last_queue(run, lane, &run->lanes[lane].samples[sample]);
 	bool is_kernel = command && command->kernel < run->kernel_count;
-	struct wait_cause *cause = cause_of(c, is_kernel ? command->kernel : RUN_NONE, queue);
+	struct wait_cause *cause = wait_causes_of(c, is_kernel ? command->kernel : RUN_NONE, queue);
 
 	if (!cause)
 		return;

@@ -36,7 +36,7 @@ static inline bool is_counted(
  * A device may run several commands for one node, of which the first tells all the work. The
  * commands right behind it in its queue, of the same brick and layer, are parts of it.
  */
-static inline enum work_owner owner_of(const uint8_t *owners, const struct run *run,
+static inline enum work_owner work_accounts_owner_of(const uint8_t *owners, const struct run *run,
 	const struct work_told *told, const struct walk_frame *frame)
 {
 	enum work_owner owner = (enum work_owner)owners[frame->sample->site];
@@ -52,7 +52,7 @@ enum {
 	COUNTS = WORK | BRICK_SITE_HAS_ELEMENTS,
 };
 
-static int compare_text(const char *a, const char *b)
+static int work_accounts_compare_text(const char *a, const char *b)
 {
 	return strcmp(a ? a : "", b ? b : "");
 }
@@ -60,7 +60,7 @@ static int compare_text(const char *a, const char *b)
 int work_compare_nodes(const struct run_site *a, const struct run_site *b)
 {
 	return ORDER(a->brick, b->brick) ?: ORDER(a->layer, b->layer)
-		?: compare_text(a->operation, b->operation) ?: compare_text(a->label, b->label);
+		?: work_accounts_compare_text(a->operation, b->operation) ?: work_accounts_compare_text(a->label, b->label);
 }
 
 COMPARATOR(compare_entries, struct run_site *const, work_compare_nodes(*x, *y))
@@ -93,10 +93,10 @@ static int find_owners(uint8_t *owners, const struct run *run)
 }
 
 /* Notes whose work goes on when a command of a queue has ended. */
-static void tell(const uint8_t *owners, const struct run *run, struct work_told *told,
+static void work_accounts_tell(const uint8_t *owners, const struct run *run, struct work_told *told,
 	const struct walk_frame *frame)
 {
-	bool is_known = owner_of(owners, run, told, frame) != WORK_UNKNOWN;
+	bool is_known = work_accounts_owner_of(owners, run, told, frame) != WORK_UNKNOWN;
 
 	told->brick = is_known ? frame->brick : RUN_NONE;
 	told->layer = run->sites[frame->sample->site].layer;
@@ -142,7 +142,8 @@ unsigned work_phase(const struct run *run, const struct step_index *index, uint3
 	return step == RUN_NONE ? STEP_PHASES : run->steps[step].phase;
 }
 
-static void count_work(struct work_account *account, const struct run_site *site, uint64_t ns)
+static void work_accounts_count_work(
+	struct work_account *account, const struct run_site *site, uint64_t ns)
 {
 	account->told_ns += ns;
 	account->count++;
@@ -154,7 +155,7 @@ static void count_work(struct work_account *account, const struct run_site *site
 }
 
 /* Bricks, then categories: each has one for all phases behind those of its phases. */
-static size_t key_of(size_t thing, int phase, int on_device)
+static size_t work_accounts_key_of(size_t thing, int phase, int on_device)
 {
 	return (thing * (WORK_PHASES + 1) + (size_t)phase) * 2 + (on_device != 0);
 }
@@ -162,12 +163,13 @@ static size_t key_of(size_t thing, int phase, int on_device)
 static inline size_t shared_key(
 	const struct work_accounts *shared, uint32_t lane, const struct walk_frame *frame)
 {
-	return key_of(frame->brick, (int)work_phase(shared->run, shared->index, lane, frame),
+	return work_accounts_key_of(frame->brick,
+		(int)work_phase(shared->run, shared->index, lane, frame),
 		shared->run->lanes[lane].kind == BRICK_LANE_QUEUE);
 }
 
-static inline void count(const struct work_accounts *a, size_t key, const struct walk_frame *frame,
-	enum work_owner owner, bool alone)
+static inline void work_accounts_count(const struct work_accounts *a, size_t key,
+	const struct walk_frame *frame, enum work_owner owner, bool alone)
 {
 	uint64_t ns = frame->self_ns - frame->off.preempted_ns - frame->off.blocked_ns;
 	struct work_account *account = &a->accounts[key];
@@ -182,7 +184,7 @@ static inline void count(const struct work_accounts *a, size_t key, const struct
 	if (alone)
 		account->alone_ns += ns;
 	if (owner == WORK_OWN)
-		count_work(account, &a->run->sites[frame->sample->site], ns);
+		work_accounts_count_work(account, &a->run->sites[frame->sample->site], ns);
 }
 
 static size_t category_thing(const struct run *run, uint32_t category)
@@ -191,19 +193,21 @@ static size_t category_thing(const struct run *run, uint32_t category)
 }
 
 /* Finds the accounts in which pieces of a brick in a phase count. */
-static void find_times(const struct shared *shared, uint32_t brick, int phase, int on_device)
+static void work_accounts_find_times(
+	const struct shared *shared, uint32_t brick, int phase, int on_device)
 {
 	const struct work_accounts *own = &shared->accounts;
 	size_t category = category_thing(own->run, own->run->bricks[brick].category);
-	struct work_time **to = shared->team_times[key_of(brick, phase, on_device)].of;
+	struct work_time **to =
+		shared->team_times[work_accounts_key_of(brick, phase, on_device)].of;
 
 	if (shared->asked & (WORK_OF_BRICKS | WORK_OF_PHASES))
-		*to++ = &own->times[key_of(brick, phase, on_device)];
+		*to++ = &own->times[work_accounts_key_of(brick, phase, on_device)];
 	if (shared->asked & WORK_OF_PHASES)
-		*to++ = &own->times[key_of(category, phase, on_device)];
+		*to++ = &own->times[work_accounts_key_of(category, phase, on_device)];
 	if (shared->asked & WORK_OF_ALL) {
-		*to++ = &own->times[key_of(brick, WORK_ALL_PHASES, on_device)];
-		*to++ = &own->times[key_of(category, WORK_ALL_PHASES, on_device)];
+		*to++ = &own->times[work_accounts_key_of(brick, WORK_ALL_PHASES, on_device)];
+		*to++ = &own->times[work_accounts_key_of(category, WORK_ALL_PHASES, on_device)];
 	}
 	*to = NULL;
 }
@@ -212,13 +216,13 @@ static void find_all_times(const struct shared *shared)
 {
 	for (uint32_t b = 0; b < shared->accounts.run->brick_count; b++)
 		for (int phase = 0; phase < WORK_PHASES; phase++) {
-			find_times(shared, b, phase, 0);
-			find_times(shared, b, phase, 1);
+			work_accounts_find_times(shared, b, phase, 0);
+			work_accounts_find_times(shared, b, phase, 1);
 		}
 }
 
 /* The account in which a piece of that frame counts; beside: a second one, or NULL. */
-static const struct work_times *times_of(const struct shared *shared, uint32_t lane,
+static const struct work_times *work_accounts_times_of(const struct shared *shared, uint32_t lane,
 	const struct walk_frame *frame, struct work_time **beside)
 {
 	for (const struct work_accounts *a = shared->accounts.beside; a; a = a->beside)
@@ -271,21 +275,21 @@ static void on_piece(
 	const struct work_accounts *own = &l->shared->accounts;
 
 	if (end_ns <= begin_ns || !is_counted(own->run, own->index, frame) ||
-		owner_of(own->owners, own->run, &l->told, frame) == WORK_UNKNOWN)
+		work_accounts_owner_of(own->owners, own->run, &l->told, frame) == WORK_UNKNOWN)
 		return;
 	struct piece *piece = &l->pieces[l->count];
 	piece->begin_ns = begin_ns;
 	piece->end_ns = end_ns;
-	piece->times =
-		times_of(l->shared, l->number, frame, &l->beside[l->count * l->shared->slots]);
+	piece->times = work_accounts_times_of(
+		l->shared, l->number, frame, &l->beside[l->count * l->shared->slots]);
 	l->count++;
 }
 
-static void on_command(void *context, const struct walk_frame *frame, unsigned depth)
+static void work_accounts_on_command(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct team_lane *l = context;
 
-	tell(l->shared->accounts.owners, l->shared->accounts.run, &l->told, frame);
+	work_accounts_tell(l->shared->accounts.owners, l->shared->accounts.run, &l->told, frame);
 }
 
 /* The next time in the present piece in which its thread was on its CPU. */
@@ -308,7 +312,7 @@ static bool next_part(struct team_lane *l)
 }
 
 /* false: the lane has no more. */
-static bool next(struct team_lane *l)
+static bool work_accounts_next(struct team_lane *l)
 {
 	while (!next_part(l)) {
 		if (++l->at >= l->count) {
@@ -322,7 +326,7 @@ static bool next(struct team_lane *l)
 	return true;
 }
 
-static inline void unite(struct work_time *time, uint64_t begin_ns, uint64_t end_ns)
+static inline void work_accounts_unite(struct work_time *time, uint64_t begin_ns, uint64_t end_ns)
 {
 	if (end_ns <= time->until_ns)
 		return;
@@ -335,10 +339,10 @@ static void unite_all(const struct team_lane *l, size_t slots)
 	struct work_time *const *beside = &l->beside[l->at * slots];
 
 	for (struct work_time *const *of = l->pieces[l->at].times->of; *of; of++)
-		unite(*of, l->begin_ns, l->end_ns);
+		work_accounts_unite(*of, l->begin_ns, l->end_ns);
 	for (size_t i = 0; i < slots; i++)
 		if (beside[i])
-			unite(beside[i], l->begin_ns, l->end_ns);
+			work_accounts_unite(beside[i], l->begin_ns, l->end_ns);
 }
 
 /* Moves lane i down the heap, if it is later than those below it. */
@@ -357,21 +361,21 @@ static void sift(const struct lanes *lanes, size_t i)
 	list[i] = moved;
 }
 
-static void drop(struct team_lane *l)
+static void work_accounts_drop(struct team_lane *l)
 {
 	walk_lane_destroy(l->walk);
 	free(l);
 }
 
-static void merge(struct lanes *lanes, size_t slots)
+static void work_accounts_merge(struct lanes *lanes, size_t slots)
 {
 	for (size_t i = lanes->count / 2; i-- > 0;)
 		sift(lanes, i);
 	while (lanes->count) {
 		struct team_lane *first = lanes->list[0];
 		unite_all(first, slots);
-		if (!next(first)) {
-			drop(first);
+		if (!work_accounts_next(first)) {
+			work_accounts_drop(first);
 			lanes->list[0] = lanes->list[--lanes->count];
 		}
 		if (lanes->count)
@@ -379,10 +383,11 @@ static void merge(struct lanes *lanes, size_t slots)
 	}
 }
 
-static int add_lane(struct lanes *lanes, const struct shared *shared, uint32_t number)
+static int work_accounts_add_lane(struct lanes *lanes, const struct shared *shared, uint32_t number)
 {
 	static const struct walk_ops thread_ops = {.piece = on_piece};
-	static const struct walk_ops queue_ops = {.piece = on_piece, .end = on_command};
+	static const struct walk_ops queue_ops = {
+		.piece = on_piece, .end = work_accounts_on_command};
 	size_t beside = PIECES * shared->slots;
 	struct team_lane *l = malloc(sizeof(*l) + beside * sizeof(struct work_time *));
 
@@ -400,15 +405,15 @@ static int add_lane(struct lanes *lanes, const struct shared *shared, uint32_t n
 		return -ENOMEM;
 	}
 	walk_lane_join(l->walk, l->lane->kind == BRICK_LANE_QUEUE ? &queue_ops : &thread_ops, l);
-	if (next(l))
+	if (work_accounts_next(l))
 		lanes->list[lanes->count++] = l;
 	else
-		drop(l);
+		work_accounts_drop(l);
 	return 0;
 }
 
 /* True if no other lane of its process that has samples is of its kind. */
-static bool is_alone(const struct run *run, uint32_t lane)
+static bool work_accounts_is_alone(const struct run *run, uint32_t lane)
 {
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		if (i != lane && run->lanes[i].process == run->lanes[lane].process &&
@@ -424,17 +429,17 @@ static int unite_process(const struct shared *shared)
 	int rc = lanes.list ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < run->lane_count && !rc; i++)
-		if (run->lanes[i].process == shared->process && !is_alone(run, i))
-			rc = add_lane(&lanes, shared, i);
+		if (run->lanes[i].process == shared->process && !work_accounts_is_alone(run, i))
+			rc = work_accounts_add_lane(&lanes, shared, i);
 	if (!rc)
-		merge(&lanes, shared->slots);
+		work_accounts_merge(&lanes, shared->slots);
 	while (lanes.count)
-		drop(lanes.list[--lanes.count]);
+		work_accounts_drop(lanes.list[--lanes.count]);
 	free(lanes.list);
 	return rc;
 }
 
-static void *run_thread(void *argument)
+static void *work_accounts_run_thread(void *argument)
 {
 	struct shared *shared = argument;
 
@@ -448,7 +453,7 @@ static bool is_worth_a_thread(const struct shared *shared)
 
 	for (uint32_t i = 0; i < shared->accounts.run->lane_count; i++)
 		if (shared->accounts.run->lanes[i].process == shared->process &&
-			!is_alone(shared->accounts.run, i))
+			!work_accounts_is_alone(shared->accounts.run, i))
 			samples += shared->accounts.run->lanes[i].sample_count;
 	return samples >= THREAD_FROM_SAMPLES;
 }
@@ -458,7 +463,7 @@ static void start_team(struct shared *shared, uint32_t process)
 {
 	shared->process = process;
 	shared->threaded = is_worth_a_thread(shared) &&
-			   !pthread_create(&shared->thread, NULL, run_thread, shared);
+			   !pthread_create(&shared->thread, NULL, work_accounts_run_thread, shared);
 }
 
 /* -ENOMEM: nothing of it was added, or a part. */
@@ -483,29 +488,29 @@ static void count_split(struct work_accounts *a, size_t key, enum work_owner own
 		a->told = owner == WORK_OWN ? key : SIZE_MAX;
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void work_accounts_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct shared *shared = context;
 	const struct work_accounts *own = &shared->accounts;
 	const struct run *run = own->run;
-	enum work_owner owner = owner_of(own->owners, run, &shared->told, frame);
+	enum work_owner owner = work_accounts_owner_of(own->owners, run, &shared->told, frame);
 
 	if (run->lanes[shared->lane].kind == BRICK_LANE_QUEUE)
-		tell(own->owners, run, &shared->told, frame);
+		work_accounts_tell(own->owners, run, &shared->told, frame);
 	if (!is_counted(run, own->index, frame))
 		return;
-	count(own, shared_key(own, shared->lane, frame), frame, owner, shared->alone);
+	work_accounts_count(own, shared_key(own, shared->lane, frame), frame, owner, shared->alone);
 	for (struct work_accounts *a = own->beside; a; a = a->beside) {
 		size_t key = a->key(a->context, shared->lane, frame);
 		if (key == SIZE_MAX)
 			continue;
-		count(a, key, frame, owner, shared->alone || a->by_lane);
+		work_accounts_count(a, key, frame, owner, shared->alone || a->by_lane);
 		if (run->lanes[shared->lane].kind == BRICK_LANE_QUEUE)
 			count_split(a, key, owner);
 	}
 }
 
-static int on_lane(void *context, uint32_t lane)
+static int work_accounts_on_lane(void *context, uint32_t lane)
 {
 	struct shared *shared = context;
 
@@ -513,7 +518,7 @@ static int on_lane(void *context, uint32_t lane)
 	shared->told.brick = RUN_NONE;
 	for (struct work_accounts *a = shared->accounts.beside; a; a = a->beside)
 		a->told = SIZE_MAX;
-	shared->alone = is_alone(shared->accounts.run, lane);
+	shared->alone = work_accounts_is_alone(shared->accounts.run, lane);
 	return 1;
 }
 
@@ -526,15 +531,16 @@ static void add_account(struct work_account *to, const struct work_account *from
 
 static void sum_work(struct work_accounts *a, uint32_t brick, int phase, int on_device)
 {
-	const struct work_account *from = &a->accounts[key_of(brick, phase, on_device)];
+	const struct work_account *from =
+		&a->accounts[work_accounts_key_of(brick, phase, on_device)];
 	size_t category = category_thing(a->run, a->run->bricks[brick].category);
 
-	add_account(&a->accounts[key_of(brick, WORK_ALL_PHASES, on_device)], from);
-	add_account(&a->accounts[key_of(category, phase, on_device)], from);
-	add_account(&a->accounts[key_of(category, WORK_ALL_PHASES, on_device)], from);
+	add_account(&a->accounts[work_accounts_key_of(brick, WORK_ALL_PHASES, on_device)], from);
+	add_account(&a->accounts[work_accounts_key_of(category, phase, on_device)], from);
+	add_account(&a->accounts[work_accounts_key_of(category, WORK_ALL_PHASES, on_device)], from);
 }
 
-static int finish(void *context)
+static int work_accounts_finish(void *context)
 {
 	struct work_accounts *shared = &((struct shared *)context)->accounts;
 
@@ -549,7 +555,7 @@ static int finish(void *context)
 	return 0;
 }
 
-static void on_process(void *context, uint32_t process)
+static void work_accounts_on_process(void *context, uint32_t process)
 {
 	struct shared *shared = context;
 
@@ -563,20 +569,20 @@ static void on_process(void *context, uint32_t process)
 	start_team(shared, process);
 }
 
-static int on_process_end(void *context, uint32_t process)
+static int work_accounts_on_process_end(void *context, uint32_t process)
 {
 	return finish_team(context);
 }
 
 /* Feeds all accounts that share them, too. */
-static const struct walk_ops shared_ops = {.begin_lane = on_lane,
-	.end = on_end,
-	.begin_process = on_process,
-	.end_process = on_process_end,
-	.finish = finish};
+static const struct walk_ops shared_ops = {.begin_lane = work_accounts_on_lane,
+	.end = work_accounts_on_end,
+	.begin_process = work_accounts_on_process,
+	.end_process = work_accounts_on_process_end,
+	.finish = work_accounts_finish};
 
-static int init(struct work_accounts *a, const struct walk *walk, size_t count, work_key_fn key,
-	void *context)
+static int work_accounts_init_keyed(struct work_accounts *a, const struct walk *walk, size_t count,
+	work_key_fn key, void *context)
 {
 	memset(a, 0, sizeof(*a));
 	a->run = walk->run;
@@ -597,7 +603,7 @@ static int init(struct work_accounts *a, const struct walk *walk, size_t count, 
 int work_accounts_init(
 	struct work_accounts *a, struct walk *walk, size_t count, work_key_fn key, void *context)
 {
-	if (init(a, walk, count, key, context) < 0)
+	if (work_accounts_init_keyed(a, walk, count, key, context) < 0)
 		return -ENOMEM;
 	a->owners = walk->work->owners;
 	a->shared = walk->work;
@@ -622,13 +628,14 @@ void work_accounts_fini(struct work_accounts *a)
 const struct work_account *work_of_brick(
 	const struct work_accounts *a, uint32_t brick, int phase, int on_device)
 {
-	return &a->accounts[key_of(brick, phase, on_device)];
+	return &a->accounts[work_accounts_key_of(brick, phase, on_device)];
 }
 
 const struct work_account *work_of_category(
 	const struct work_accounts *a, uint32_t category, int phase, int on_device)
 {
-	return &a->accounts[key_of(category_thing(a->run, category), phase, on_device)];
+	return &a->accounts[work_accounts_key_of(
+		category_thing(a->run, category), phase, on_device)];
 }
 
 static struct work_accounts *create_shared(struct walk *walk)
@@ -636,10 +643,12 @@ static struct work_accounts *create_shared(struct walk *walk)
 	size_t things = category_thing(walk->run, (uint32_t)walk->run->category_count + 1);
 	struct shared *shared = calloc(1, sizeof(*shared));
 	uint8_t *owners = calloc(walk->run->site_count + 1, 1);
-	struct work_times *times = calloc(key_of(walk->run->brick_count + 1, 0, 0), sizeof(*times));
+	struct work_times *times =
+		calloc(work_accounts_key_of(walk->run->brick_count + 1, 0, 0), sizeof(*times));
 
 	if (!shared || !owners || !times || find_owners(owners, walk->run) < 0 ||
-		init(&shared->accounts, walk, key_of(things, 0, 0), NULL, NULL) < 0) {
+		work_accounts_init_keyed(&shared->accounts, walk,
+			work_accounts_key_of(things, 0, 0), NULL, NULL) < 0) {
 		free(owners);
 		free(times);
 		free(shared);

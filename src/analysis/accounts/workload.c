@@ -9,7 +9,7 @@
 #include "base/number.h"
 
 /* The text behind a word of a note; NULL: it has no such word. */
-static const char *behind(const char *note, const char *word)
+static const char *workload_behind(const char *note, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -19,47 +19,47 @@ static const char *behind(const char *note, const char *word)
 	return NULL;
 }
 
-static uint64_t number(const char *note, const char *word)
+static uint64_t workload_number(const char *note, const char *word)
 {
-	const char *text = behind(note, word), *end;
+	const char *text = workload_behind(note, word), *end;
 	uint64_t value;
 
 	return text && number_leading_u64(text, &value, &end) == 0 ? value : 0;
 }
 
-static void copy_text(char to[WORKLOAD_TEXT], const char *from, size_t length)
+static void workload_copy_text(char to[WORKLOAD_TEXT], const char *from, size_t length)
 {
 	snprintf(to, WORKLOAD_TEXT, "%.*s", (int)length, from);
 }
 
 static void read_model(struct workload *w, const char *note)
 {
-	const char *type = behind(note, "type"), *name = behind(note, "name");
+	const char *type = workload_behind(note, "type"), *name = workload_behind(note, "name");
 	const char *end = type ? strstr(type, ", name ") : NULL;
 
-	w->layers = number(note, "layers");
-	w->parameters = number(note, "parameters");
-	w->bytes = number(note, "bytes");
+	w->layers = workload_number(note, "layers");
+	w->parameters = workload_number(note, "parameters");
+	w->bytes = workload_number(note, "bytes");
 	if (type)
-		copy_text(w->type, type, end ? (size_t)(end - type) : strlen(type));
+		workload_copy_text(w->type, type, end ? (size_t)(end - type) : strlen(type));
 	if (name)
-		copy_text(w->model, name, strlen(name));
+		workload_copy_text(w->model, name, strlen(name));
 	else if (!type && !w->layers && !w->parameters && !w->bytes)
-		copy_text(w->model, note, strlen(note));
+		workload_copy_text(w->model, note, strlen(note));
 }
 
 static void read_context(struct workload *w, const char *note)
 {
-	w->context = number(note, "tokens");
-	w->batch = number(note, "batch");
-	w->ubatch = number(note, "ubatch");
-	w->sequences = number(note, "sequences");
-	w->threads = number(note, "threads");
-	w->batch_threads = number(note, "batch threads");
+	w->context = workload_number(note, "tokens");
+	w->batch = workload_number(note, "batch");
+	w->ubatch = workload_number(note, "ubatch");
+	w->sequences = workload_number(note, "sequences");
+	w->threads = workload_number(note, "threads");
+	w->batch_threads = workload_number(note, "batch threads");
 }
 
 /* The first note with that key, and how many different values notes with it have. */
-static const char *note_of(const struct run *run, const char *key, uint64_t *count)
+static const char *workload_note_of(const struct run *run, const char *key, uint64_t *count)
 {
 	const char *first = run_note_find(run, key);
 
@@ -93,8 +93,10 @@ void workload_of_run(struct workload *w, const struct run *run)
 	const char *model, *context;
 
 	*w = (struct workload){.start_up_ns = start_up_of(run)};
-	model = note_of(run, "llama.model", &w->models) ?: note_of(run, "model", &w->models);
-	context = note_of(run, "llama.context", &contexts) ?: note_of(run, "context", &contexts);
+	model = workload_note_of(run, "llama.model", &w->models)
+			?: workload_note_of(run, "model", &w->models);
+	context = workload_note_of(run, "llama.context", &contexts)
+			  ?: workload_note_of(run, "context", &contexts);
 	if (model)
 		read_model(w, model);
 	if (context)

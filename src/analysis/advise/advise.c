@@ -12,9 +12,9 @@
 
 #include "analysis/statistics/statistics.h"
 
-enum { FREEDOM_MIN = 4 };	      /* degrees of freedom; those that the runs lack are assumed */
-static const double processes = 0.05; /* of identical runs, by default */
-static const double tails = 0.05;
+enum { FREEDOM_MIN = 4 }; /* degrees of freedom; those that the runs lack are assumed */
+static const double advise_processes = 0.05; /* of identical runs, by default */
+static const double advise_tails = 0.05;
 
 struct brick {
 	enum advise_phase phase;
@@ -48,7 +48,7 @@ const char *advise_goal_name(enum advise_phase goal)
 	return names[goal];
 }
 
-static int copy(void *to, const void *from, size_t bytes)
+static int advise_copy(void *to, const void *from, size_t bytes)
 {
 	void *made = malloc(bytes + 1);
 
@@ -61,13 +61,13 @@ static int copy(void *to, const void *from, size_t bytes)
 
 static int copy_axes(struct advise *a, const struct advise_axis *axes)
 {
-	int rc = copy(&a->axes, axes, a->axis_count * sizeof(*axes));
+	int rc = advise_copy(&a->axes, axes, a->axis_count * sizeof(*axes));
 
 	for (size_t i = 0; rc == 0 && i < a->axis_count; i++)
 		a->axes[i].numbers = NULL;
 	for (size_t i = 0; rc == 0 && i < a->axis_count; i++)
 		if (axes[i].numbers)
-			rc = copy(&a->axes[i].numbers, axes[i].numbers,
+			rc = advise_copy(&a->axes[i].numbers, axes[i].numbers,
 				axes[i].count * sizeof(double));
 	return rc;
 }
@@ -80,7 +80,7 @@ int advise_create(
 	if (!a)
 		return -ENOMEM;
 	a->axis_count = axis_count;
-	if (copy(&a->base, base, axis_count * sizeof(*base)) || copy_axes(a, axes)) {
+	if (advise_copy(&a->base, base, axis_count * sizeof(*base)) || copy_axes(a, axes)) {
 		advise_destroy(a);
 		return -ENOMEM;
 	}
@@ -112,7 +112,7 @@ void advise_destroy(struct advise *a)
 
 /* Points. */
 
-static bool is_at(const struct advise *a, const struct point *point, const size_t *at)
+static bool advise_is_at(const struct advise *a, const struct point *point, const size_t *at)
 {
 	return !memcmp(point->at, at, a->axis_count * sizeof(*at));
 }
@@ -120,7 +120,7 @@ static bool is_at(const struct advise *a, const struct point *point, const size_
 static struct point *find_point(const struct advise *a, const size_t *at)
 {
 	for (size_t i = 0; i < a->points.count; i++)
-		if (is_at(a, &a->points.items[i], at))
+		if (advise_is_at(a, &a->points.items[i], at))
 			return &a->points.items[i];
 	return NULL;
 }
@@ -132,7 +132,7 @@ static struct point *make_point(struct advise *a, const size_t *at)
 
 	if (found)
 		return found;
-	if (copy(&point.at, at, a->axis_count * sizeof(*at)))
+	if (advise_copy(&point.at, at, a->axis_count * sizeof(*at)))
 		return NULL;
 	if (array_push(&a->points, point)) {
 		free(point.at);
@@ -142,7 +142,7 @@ static struct point *make_point(struct advise *a, const size_t *at)
 }
 
 /* Returns the brick's index; -ENOMEM. */
-static int brick_of(struct advise *a, enum advise_phase phase, const char *name)
+static int advise_brick_of(struct advise *a, enum advise_phase phase, const char *name)
 {
 	struct brick brick = {phase, NULL};
 
@@ -165,7 +165,7 @@ static double *room_of(struct sample *sample, size_t brick)
 	return &sample->bricks.items[brick];
 }
 
-static int phase_of(const char *name)
+static int advise_phase_of(const char *name)
 {
 	for (int phase = 0; phase < ADVISE_PHASES; phase++)
 		if (!strcmp(name, advise_goal_name((enum advise_phase)phase)))
@@ -173,14 +173,14 @@ static int phase_of(const char *name)
 	return -1;
 }
 
-static int add_part(struct advise *a, struct sample *sample, const struct history_part *part)
+static int advise_add_part(struct advise *a, struct sample *sample, const struct history_part *part)
 {
-	int phase = phase_of(part->phase);
+	int phase = advise_phase_of(part->phase);
 	bool is_brick = !strcmp(part->kind, "brick") || !strcmp(part->kind, "unattributed");
 
 	if (phase < 0 || !is_brick || !part->typical_tokens)
 		return 0;
-	int brick = brick_of(a, (enum advise_phase)phase, part->name);
+	int brick = advise_brick_of(a, (enum advise_phase)phase, part->name);
 	double *ns = brick < 0 ? NULL : room_of(sample, (size_t)brick);
 	if (!ns)
 		return -ENOMEM;
@@ -218,14 +218,14 @@ int advise_add(struct advise *a, const size_t *at, const struct history_run *run
 	int rc = point ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < run->parts.count && rc == 0; i++)
-		rc = add_part(a, &sample, &run->parts.items[i]);
+		rc = advise_add_part(a, &sample, &run->parts.items[i]);
 	if (rc == 0)
 		rc = array_reserve(&point->runs, 1);
 	if (rc < 0) {
 		array_fini(&sample.bricks);
 		return rc;
 	}
-	fill_whole(a, &sample, run, is_at(a, point, a->base));
+	fill_whole(a, &sample, run, advise_is_at(a, point, a->base));
 	return array_push(&point->runs, sample);
 }
 
@@ -258,7 +258,7 @@ static const struct sample *typical(const struct point *point, int goal)
 	return NULL;
 }
 
-static double brick_at(const struct advise *a, const struct point *point, size_t brick)
+static double advise_brick_at(const struct advise *a, const struct point *point, size_t brick)
 {
 	const struct sample *run = typical(point, a->bricks.items[brick].phase);
 
@@ -266,7 +266,8 @@ static double brick_at(const struct advise *a, const struct point *point, size_t
 }
 
 /* The base with another value on one axis; NULL: not measured. */
-static const struct point *star(const struct advise *a, size_t *scratch, size_t axis, size_t value)
+static const struct point *advise_star(
+	const struct advise *a, size_t *scratch, size_t axis, size_t value)
 {
 	memcpy(scratch, a->base, a->axis_count * sizeof(*scratch));
 	scratch[axis] = value;
@@ -288,19 +289,19 @@ struct between {
 	double part; /* 0: low, 1: high */
 };
 
-static bool find_between(
+static bool advise_find_between(
 	const struct advise *a, size_t *scratch, size_t axis, size_t value, struct between *out)
 {
 	const struct advise_axis *own = &a->axes[axis];
 	double low = -INFINITY, high = INFINITY;
 
-	*out = (struct between){.low = star(a, scratch, axis, value)};
+	*out = (struct between){.low = advise_star(a, scratch, axis, value)};
 	out->high = out->low;
 	if (out->low || !own->numbers)
 		return out->low != NULL;
 	double x = coordinate(own, value);
 	for (size_t i = 0; i < own->count; i++) {
-		const struct point *point = star(a, scratch, axis, i);
+		const struct point *point = advise_star(a, scratch, axis, i);
 		double at = coordinate(own, i);
 		if (point && at <= x && at > low) {
 			low = at;
@@ -317,13 +318,14 @@ static bool find_between(
 
 static double between_ns(const struct advise *a, const struct between *b, size_t brick)
 {
-	return (1 - b->part) * brick_at(a, b->low, brick) + b->part * brick_at(a, b->high, brick);
+	return (1 - b->part) * advise_brick_at(a, b->low, brick) +
+	       b->part * advise_brick_at(a, b->high, brick);
 }
 
 static double brick_ns(
 	const struct advise *a, const struct point *base, const struct between *axes, size_t brick)
 {
-	double at_base = brick_at(a, base, brick), ratio = 1, sum = at_base;
+	double at_base = advise_brick_at(a, base, brick), ratio = 1, sum = at_base;
 	bool is_everywhere = at_base > 0;
 
 	for (size_t i = 0; i < a->axis_count; i++) {
@@ -359,7 +361,7 @@ static size_t differences(const struct advise *a, int goal, double *out, size_t 
 }
 
 /* The standard deviation of the logarithm of a single run. -ENOMEM. */
-static int spread_of(const struct advise *a, int goal, double *spread, unsigned *freedom)
+static int advise_spread_of(const struct advise *a, int goal, double *spread, unsigned *freedom)
 {
 	static const double normal = 0.953872; /* the median difference of two, in sigmas */
 	static const double efficiency = 0.4;  /* of a median against a mean of squares */
@@ -371,11 +373,11 @@ static int spread_of(const struct advise *a, int goal, double *spread, unsigned 
 	if (!values)
 		return -ENOMEM;
 	size_t n = differences(a, goal, values, &repeated);
-	*spread = n ? statistics_median(values, n) / normal : processes;
+	*spread = n ? statistics_median(values, n) / normal : advise_processes;
 	*freedom = (unsigned)(efficiency * (double)repeated);
 	if (*freedom < FREEDOM_MIN) {
 		double squares = *freedom * *spread * *spread +
-				 (FREEDOM_MIN - *freedom) * processes * processes;
+				 (FREEDOM_MIN - *freedom) * advise_processes * advise_processes;
 		*spread = sqrt(squares / FREEDOM_MIN);
 		*freedom = FREEDOM_MIN;
 	}
@@ -383,7 +385,7 @@ static int spread_of(const struct advise *a, int goal, double *spread, unsigned 
 }
 
 /* The variance of the median of n runs, in units of the variance of one. */
-static double weight_of(const struct point *point)
+static double advise_weight_of(const struct point *point)
 {
 	return point->runs.count < 2 ? 1 : 1.4 / (double)point->runs.count;
 }
@@ -395,10 +397,10 @@ struct asking {
 	unsigned freedom[ADVISE_GOALS];
 };
 
-static void set_time(struct asking *ask, int goal, double ns, double weight)
+static void advise_set_time(struct asking *ask, int goal, double ns, double weight)
 {
-	double half =
-		ask->spread[goal] * sqrt(weight) * statistics_t_bound(tails, ask->freedom[goal]);
+	double half = ask->spread[goal] * sqrt(weight) *
+		      statistics_t_bound(advise_tails, ask->freedom[goal]);
 
 	if (ns > 0)
 		ask->out->times[goal] = (struct advise_time){ns, ns * exp(-half), ns * exp(half)};
@@ -413,7 +415,7 @@ static void set_all(struct asking *ask, double weight)
 		double tokens = advise_tokens(ask->advise, (enum advise_phase)phase);
 		all += tokens > 0 ? ask->out->times[phase].ns * tokens : 0;
 	}
-	set_time(ask, ADVISE_ALL, all, weight);
+	advise_set_time(ask, ADVISE_ALL, all, weight);
 }
 
 static void set_measured(struct asking *ask, const struct point *point)
@@ -422,9 +424,9 @@ static void set_measured(struct asking *ask, const struct point *point)
 	for (int phase = 0; phase < ADVISE_PHASES; phase++) {
 		const struct sample *run = typical(point, phase);
 		if (run)
-			set_time(ask, phase, run->ns[phase], weight_of(point));
+			advise_set_time(ask, phase, run->ns[phase], advise_weight_of(point));
 	}
-	set_all(ask, weight_of(point));
+	set_all(ask, advise_weight_of(point));
 }
 
 static void set_predicted(
@@ -439,11 +441,11 @@ static void set_predicted(
 		if (at[i] == a->base[i])
 			continue;
 		changed++;
-		weight += fmax(weight_of(axes[i].low), weight_of(axes[i].high));
+		weight += fmax(advise_weight_of(axes[i].low), advise_weight_of(axes[i].high));
 	}
-	weight += (changed - 1) * (changed - 1) * weight_of(base);
+	weight += (changed - 1) * (changed - 1) * advise_weight_of(base);
 	for (int phase = 0; phase < ADVISE_PHASES; phase++)
-		set_time(ask, phase, ns[phase], weight);
+		advise_set_time(ask, phase, ns[phase], weight);
 	set_all(ask, weight);
 }
 
@@ -456,7 +458,7 @@ static int predict(struct asking *ask, const struct point *base, const size_t *a
 	if (!scratch || !axes)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->axis_count; i++)
-		if (!find_between(a, scratch, i, at[i], &axes[i]))
+		if (!advise_find_between(a, scratch, i, at[i], &axes[i]))
 			return 0;
 	set_predicted(ask, base, axes, at);
 	return 0;
@@ -471,7 +473,7 @@ int advise_ask(const struct advise *a, const size_t *at, struct advise_answer *o
 	*out = (struct advise_answer){0};
 	for (int goal = 0; goal < ADVISE_GOALS && rc == 0; goal++) {
 		out->times[goal] = (struct advise_time){NAN, NAN, NAN};
-		rc = spread_of(a, goal, &ask.spread[goal], &ask.freedom[goal]);
+		rc = advise_spread_of(a, goal, &ask.spread[goal], &ask.freedom[goal]);
 	}
 	if (rc < 0 || !base || !base->runs.count)
 		return rc;

@@ -21,7 +21,7 @@ enum {
 	PERMUTATIONS = 1999,
 };
 
-static const double alpha = 0.01;
+static const double change_points_alpha = 0.01;
 
 struct ranked {
 	double value, rank;
@@ -38,7 +38,7 @@ struct search {
 COMPARATOR(compare_values, struct ranked, ORDER(x->value, y->value))
 
 /* Equal values share the mean of their ranks. */
-static void rank(struct search *s, const double *values, size_t n)
+static void change_points_rank(struct search *s, const double *values, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		s->ranked[i] = (struct ranked){values[i], 0, i};
@@ -89,20 +89,20 @@ static double chance(const struct search *s, size_t n, double k)
 	return (double)beyond / (PERMUTATIONS + 1);
 }
 
-static int split(struct search *s, size_t first, size_t end)
+static int change_points_split(struct search *s, size_t first, size_t end)
 {
 	size_t n = end - first, at = 0;
 
 	if (n < 2 * CHANGE_SEGMENT_MIN)
 		return 0;
-	rank(s, s->values + first, n);
+	change_points_rank(s, s->values + first, n);
 	double k = statistic(s->ranks, n, &at), p = chance(s, n, k);
-	if (p > alpha || at < CHANGE_SEGMENT_MIN || n - at < CHANGE_SEGMENT_MIN)
+	if (p > change_points_alpha || at < CHANGE_SEGMENT_MIN || n - at < CHANGE_SEGMENT_MIN)
 		return 0;
-	int rc = split(s, first, first + at);
+	int rc = change_points_split(s, first, first + at);
 	if (rc == 0)
 		rc = array_push(&s->found, (struct change_point){.at = first + at, .p = p});
-	return rc < 0 ? rc : split(s, first + at, end);
+	return rc < 0 ? rc : change_points_split(s, first + at, end);
 }
 
 static void set_levels(struct search *s, size_t n)
@@ -124,7 +124,7 @@ long change_points_find(struct change_point **points, const double *values, size
 		.ranked = calloc(n + 1, sizeof(*s.ranked)),
 		.ranks = calloc(n + 1, sizeof(*s.ranks)),
 		.scratch = calloc(n + 1, sizeof(*s.scratch))};
-	int rc = s.ranked && s.ranks && s.scratch ? split(&s, 0, n) : -ENOMEM;
+	int rc = s.ranked && s.ranks && s.scratch ? change_points_split(&s, 0, n) : -ENOMEM;
 
 	if (rc == 0)
 		set_levels(&s, n);

@@ -32,7 +32,7 @@ struct maker {
 	ARRAY(size_t) columns;
 };
 
-static void maker_fini(struct maker *m)
+static void compare_maker_fini(struct maker *m)
 {
 	array_fini(&m->drafts);
 	array_fini(&m->values);
@@ -59,7 +59,7 @@ static int add_row_of(struct maker *m, const struct compare_row *like, const dou
 }
 
 /* Adds a row; values: one of each recording. */
-static int add_row(
+static int compare_add_row(
 	struct maker *m, const struct compare_row *like, const double *values, double spread)
 {
 	return add_row_of(m, like, values, m->in_a, m->in_b, spread);
@@ -76,7 +76,9 @@ static int add_ttft(struct maker *m)
 		known &= m->series[i].ttft_ns != ANALYSIS_UNKNOWN;
 		values[i] = (double)m->series[i].ttft_ns;
 	}
-	return known ? add_row(m, &like, values, compare_spread_unknown) : values ? 0 : -ENOMEM;
+	return known	? compare_add_row(m, &like, values, compare_spread_unknown)
+	       : values ? 0
+			: -ENOMEM;
 }
 
 /* Collects what each plain run has; returns their number. 0: one of them has none. */
@@ -129,7 +131,9 @@ static int add_recorded_wall(struct maker *m)
 		known &= m->series[i].wall_ns > 0;
 		values[i] = (double)m->series[i].wall_ns;
 	}
-	return !values ? -ENOMEM : known ? add_row(m, &like, values, compare_spread_unknown) : 0;
+	return !values ? -ENOMEM
+	       : known ? compare_add_row(m, &like, values, compare_spread_unknown)
+		       : 0;
 }
 
 static int add_whole_runs(
@@ -178,7 +182,7 @@ static void sum_columns(const struct maker *m, int phase, const struct group *gr
 }
 
 /* Sums the work of one side's recordings in these columns. */
-static struct compare_work work_of(
+static struct compare_work compare_work_of(
 	const struct maker *m, int phase, const struct group *group, bool of_b)
 {
 	size_t first = of_b ? m->in_a : 0, count = of_b ? m->in_b : m->in_a;
@@ -199,7 +203,8 @@ static struct compare_work work_of(
 }
 
 /* Adds a row of these columns; name: NULL: that of the only column. */
-static int add_columns(struct maker *m, int phase, const struct group *group, const char *name)
+static int compare_add_columns(
+	struct maker *m, int phase, const struct group *group, const char *name)
 {
 	const struct compare_phase_blocks *b = &m->blocks->phases[phase];
 	const struct compare_name *first = &m->names->list[group->columns[0]];
@@ -221,8 +226,8 @@ static int add_columns(struct maker *m, int phase, const struct group *group, co
 		.phase = phase,
 		.kind = first->kind,
 		.name = name ? name : first->name,
-		.a = work_of(m, phase, group, false),
-		.b = work_of(m, phase, group, true)};
+		.a = compare_work_of(m, phase, group, false),
+		.b = compare_work_of(m, phase, group, true)};
 	/* Times off the CPU are of the machine: they come and go. */
 	if (first->kind == COMPARE_OFF_CPU)
 		spread = INFINITY;
@@ -230,7 +235,7 @@ static int add_columns(struct maker *m, int phase, const struct group *group, co
 		like.difference.verdict = sides == 1 ? COMPARE_ONLY_A : COMPARE_ONLY_B;
 	m->columns.count -= group->count;
 	if (rc == 0)
-		rc = add_row(m, &like, values, spread);
+		rc = compare_add_row(m, &like, values, spread);
 	if (rc == 0) {
 		m->columns.count += group->count;
 		m->drafts.items[m->drafts.count - 1].columns = group->count;
@@ -276,7 +281,8 @@ static const char *name_pair(struct maker *m, const struct group *group, size_t 
  * A row of all bricks of that one's category that only one side has; they are marked. 0: the other
  * side has none, and nothing was done.
  */
-static int add_pair(struct maker *m, int phase, size_t column, const int *sides, bool *is_done)
+static int compare_add_pair(
+	struct maker *m, int phase, size_t column, const int *sides, bool *is_done)
 {
 	const struct compare_name *list = m->names->list;
 	SCOPED size_t *columns = calloc(m->names->count, sizeof(*columns));
@@ -297,10 +303,10 @@ static int add_pair(struct maker *m, int phase, size_t column, const int *sides,
 	const char *name = name_pair(m, &group, in_a);
 	for (size_t i = 0; i < count; i++)
 		is_done[columns[i]] = true;
-	return name ? add_columns(m, phase, &group, name) : -ENOMEM;
+	return name ? compare_add_columns(m, phase, &group, name) : -ENOMEM;
 }
 
-static int add_parts(struct maker *m, int phase)
+static int compare_add_parts(struct maker *m, int phase)
 {
 	SCOPED int *sides = calloc(m->names->count + 1, sizeof(*sides));
 	SCOPED bool *is_done = calloc(m->names->count + 1, sizeof(*is_done));
@@ -314,9 +320,9 @@ static int add_parts(struct maker *m, int phase)
 		if (name->kind == COMPARE_OFF_CPU && m->compare->basis != BASIS_CPU)
 			continue;
 		if (!is_done[k] && name->category && (sides[k] == 1 || sides[k] == 2))
-			rc = add_pair(m, phase, k, sides, is_done);
+			rc = compare_add_pair(m, phase, k, sides, is_done);
 		if (rc == 0 && !is_done[k])
-			rc = add_columns(m, phase, &alone, NULL);
+			rc = compare_add_columns(m, phase, &alone, NULL);
 	}
 	return rc;
 }
@@ -336,7 +342,7 @@ static bool has_between(const struct maker *m, int phase)
 	return any;
 }
 
-static int add_phase(struct maker *m, int phase)
+static int compare_add_phase(struct maker *m, int phase)
 {
 	const struct compare_phase_blocks *b = &m->blocks->phases[phase];
 	const struct compare_row rate = {.measure = COMPARE_RATE, .phase = phase};
@@ -354,17 +360,17 @@ static int add_phase(struct maker *m, int phase)
 	}
 	int rc = rates ? 0 : -ENOMEM;
 	if (rc == 0 && is_known)
-		rc = add_row(m, &rate, rates, b->spread[1]);
+		rc = compare_add_row(m, &rate, rates, b->spread[1]);
 	if (rc == 0)
-		rc = add_row(m, &time, b->time, b->spread[0]);
+		rc = compare_add_row(m, &time, b->time, b->spread[0]);
 	if (rc == 0 && has_between(m, phase))
-		rc = add_row(m, &elapsed, b->elapsed, b->spread[2]);
-	return rc == 0 ? add_parts(m, phase) : rc;
+		rc = compare_add_row(m, &elapsed, b->elapsed, b->spread[2]);
+	return rc == 0 ? compare_add_parts(m, phase) : rc;
 }
 
 /* Their differences. */
 
-static int judge(struct maker *m, size_t at, size_t tests)
+static int compare_judge_pair(struct maker *m, size_t at, size_t tests)
 {
 	struct compare_row *row = &m->compare->rows[at];
 	const struct draft *draft = &m->drafts.items[at];
@@ -404,7 +410,7 @@ static int judge_all(struct maker *m)
 	for (size_t i = 0; i < c->row_count; i++)
 		named += c->rows[i].name != NULL;
 	for (size_t i = 0; i < c->row_count && rc == 0; i++)
-		rc = judge(m, i, c->rows[i].name ? named : whole);
+		rc = compare_judge_pair(m, i, c->rows[i].name ? named : whole);
 	return rc;
 }
 
@@ -454,7 +460,7 @@ static double points_of(const struct maker *m, int phase, const struct draft *dr
 	return points;
 }
 
-static int add_points(struct maker *m, int phase)
+static int compare_add_points(struct maker *m, int phase)
 {
 	struct compare *c = m->compare;
 	const struct compare_row *time = compare_find(c, phase, COMPARE_TIME);
@@ -501,11 +507,12 @@ static int fill_phases(struct maker *m)
 
 	c->basis = basis_of(m);
 	for (int phase = 0; phase < STEP_PHASES && rc == 0; phase++)
-		rc = add_phase(m, phase);
+		rc = compare_add_phase(m, phase);
 	return rc;
 }
 
-static int fill(struct maker *m, const struct compare_series *series, size_t in_a, size_t in_b)
+static int compare_fill(
+	struct maker *m, const struct compare_series *series, size_t in_a, size_t in_b)
 {
 	struct compare *c = m->compare;
 	int rc = add_whole_runs(m, series, in_a, in_b);
@@ -515,7 +522,7 @@ static int fill(struct maker *m, const struct compare_series *series, size_t in_
 	if (rc == 0)
 		rc = judge_all(m);
 	for (int phase = 0; phase < STEP_PHASES && rc == 0; phase++)
-		rc = add_points(m, phase);
+		rc = compare_add_points(m, phase);
 	qsort(c->rows, c->row_count, sizeof(*c->rows), compare_rows);
 	return rc;
 }
@@ -541,7 +548,7 @@ int compare_create(struct compare **out, const struct compare_series *series, si
 	int rc = c && recorded ? 0 : -ENOMEM;
 	size_t of_a = rc == 0 ? take_recorded(recorded, series, in_a) : 0;
 	size_t of_b = rc == 0 ? take_recorded(recorded + of_a, series + in_a, in_b) : 0;
-	SCOPED_BY(maker_fini)
+	SCOPED_BY(compare_maker_fini)
 	struct maker m = {c, &blocks, recorded, names, of_a, of_b,
 		rule->alpha > 0 ? rule->alpha : compare_family_alpha, {0}, {0}, {0}};
 
@@ -554,7 +561,7 @@ int compare_create(struct compare **out, const struct compare_series *series, si
 					  : difference_assumes(in_a, in_b);
 		c->threshold = rule->threshold >= 0 ? rule->threshold : 0.01;
 		c->rows = calloc(3 + STEP_PHASES * (names->count + 3), sizeof(*c->rows));
-		rc = c->rows ? fill(&m, series, in_a, in_b) : -ENOMEM;
+		rc = c->rows ? compare_fill(&m, series, in_a, in_b) : -ENOMEM;
 	}
 	if (rc < 0) {
 		compare_destroy(c);

@@ -175,7 +175,8 @@ static size_t common_cells(const struct maker *m, bool *differ)
 	return least;
 }
 
-static struct stretch whole_of(const struct maker *m, size_t recording, size_t common)
+static struct stretch compare_blocks_whole_of(
+	const struct maker *m, size_t recording, size_t common)
 {
 	size_t count = m->series[recording].phases[m->phase].count;
 
@@ -227,7 +228,7 @@ static int add_recording(const struct maker *m, const struct stretch *whole)
 }
 
 /* INFINITY: it is not in all stretches, so it comes and goes. */
-static double spread_of(double squares, double freedom)
+static double compare_blocks_spread_of(double squares, double freedom)
 {
 	return !(freedom > 0)	   ? compare_spread_unknown
 	       : isfinite(squares) ? sqrt(squares / freedom)
@@ -241,16 +242,16 @@ static int measure_spread(const struct maker *m, size_t common)
 	double freedom = 0;
 
 	for (size_t i = 0; i < m->recordings; i++) {
-		const struct stretch whole = whole_of(m, i, common);
+		const struct stretch whole = compare_blocks_whole_of(m, i, common);
 		int more = add_recording(m, &whole);
 		if (more < 0)
 			return more;
 		freedom += more;
 	}
 	for (int i = 0; i < 3; i++)
-		b->spread[i] = spread_of(b->spread[i], freedom);
+		b->spread[i] = compare_blocks_spread_of(b->spread[i], freedom);
 	for (size_t k = 0; k < m->blocks->names; k++)
-		b->column_spread[k] = spread_of(b->column_spread[k], freedom);
+		b->column_spread[k] = compare_blocks_spread_of(b->column_spread[k], freedom);
 	return 0;
 }
 
@@ -267,7 +268,7 @@ static int make_phase(const struct maker *m)
 			b->steps = m->series[i].phases[m->phase].steps;
 	int rc = allocate_blocks(b, m->recordings, m->blocks->names);
 	for (size_t i = 0; i < m->recordings && rc == 0; i++) {
-		const struct stretch whole = whole_of(m, i, common);
+		const struct stretch whole = compare_blocks_whole_of(m, i, common);
 		rc = take_stretch(b, i, m->blocks->names, &whole);
 	}
 	return rc == 0 && difference_assumes(m->blocks->in_a, m->blocks->in_b)

@@ -121,7 +121,7 @@ static int name_bricks(struct reader *r)
 	return r->waits == RUN_NONE ? -ENOMEM : 0;
 }
 
-static uint32_t layer_of(const struct reader *r, uint32_t site)
+static uint32_t compare_series_layer_of(const struct reader *r, uint32_t site)
 {
 	int32_t layer = r->run->sites[site].layer;
 
@@ -134,7 +134,7 @@ static int name_layers(struct reader *r)
 
 	r->groups[0] = compare_names_column(r->names, "outside of layers", COMPARE_PART);
 	for (uint32_t s = 0; s < r->run->site_count; s++) {
-		uint32_t layer = layer_of(r, s);
+		uint32_t layer = compare_series_layer_of(r, s);
 		if (r->groups[layer] != RUN_NONE)
 			continue;
 		snprintf(name, sizeof(name), "layer %u", layer - 1);
@@ -166,7 +166,7 @@ static int name_off_cpu(struct reader *r)
 	return r->preempted == RUN_NONE || r->blocked == RUN_NONE ? -ENOMEM : 0;
 }
 
-static int name_columns(struct reader *r)
+static int compare_series_name_columns(struct reader *r)
 {
 	size_t groups = r->by == SUMMARY_BY_LAYER ? LAYERS : r->run->brick_count + 1;
 
@@ -242,21 +242,23 @@ static int allocate_cells(struct reader *r)
 }
 
 /* The columns of the cell that a step is in. */
-static uint64_t *columns_of(const struct reader *r, uint32_t step)
+static uint64_t *compare_series_columns_of(const struct reader *r, uint32_t step)
 {
 	struct compare_cells *cells = &r->series->phases[r->run->steps[step].phase];
 
 	return cells->column_ns + r->cells[step] * r->series->columns;
 }
 
-static void add_off(const struct reader *r, uint64_t *columns, struct run_off_times off)
+static void compare_series_add_off(
+	const struct reader *r, uint64_t *columns, struct run_off_times off)
 {
 	columns[r->preempted] += off.preempted_ns;
 	columns[r->blocked] += off.blocked_ns;
 }
 
 /* Adds an execution of a column, with the work that its site states. */
-static void add_work(const struct reader *r, const struct walk_frame *frame, uint32_t column)
+static void compare_series_add_work(
+	const struct reader *r, const struct walk_frame *frame, uint32_t column)
 {
 	const struct run_site *site = &r->run->sites[frame->sample->site];
 	struct compare_work *work =
@@ -267,7 +269,7 @@ static void add_work(const struct reader *r, const struct walk_frame *frame, uin
 	work->flops += (double)site->flops;
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void compare_series_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	const struct reader *r = context;
 	const struct walk_times *counted = &frame->counted;
@@ -276,29 +278,30 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if ((frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER) ||
 		r->cells[frame->step] == RUN_NONE)
 		return;
-	uint64_t *columns = columns_of(r, frame->step);
-	uint32_t group = r->by == SUMMARY_BY_LAYER ? r->groups[layer_of(r, frame->sample->site)]
-						   : r->groups[frame->brick];
+	uint64_t *columns = compare_series_columns_of(r, frame->step);
+	uint32_t group = r->by == SUMMARY_BY_LAYER
+				 ? r->groups[compare_series_layer_of(r, frame->sample->site)]
+				 : r->groups[frame->brick];
 	uint32_t waits = r->by == SUMMARY_BY_LAYER ? group : r->waits;
 	uint32_t left_out = r->run->sites[frame->sample->site].left_out;
 	const struct walk_shares shares = walk_shares(r->index, frame);
 	if (!is_step && left_out & RUN_LEFT_OUT_TIME) {
 		columns[r->left_out] += counted->self_ns;
-	} else { /* take_totals() adds what is unattributed */
-		add_off(r, columns, shares.own_off);
+	} else { /* compare_series_take_totals() adds what is unattributed */
+		compare_series_add_off(r, columns, shares.own_off);
 		columns[group] += is_step ? 0 : shares.own_ns;
 		if (!is_step)
-			add_work(r, frame, group);
+			compare_series_add_work(r, frame, group);
 	}
 	if (left_out & RUN_LEFT_OUT_WAITS) {
 		columns[r->left_out] += counted->inner_ns + counted->wait_ns;
 	} else {
-		add_off(r, columns, shares.wait_off);
+		compare_series_add_off(r, columns, shares.wait_off);
 		columns[waits] += shares.wait_ns;
 	}
 }
 
-static void add_commands(const struct reader *r)
+static void compare_series_add_commands(const struct reader *r)
 {
 	const struct run *run = r->run;
 
@@ -308,7 +311,7 @@ static void add_commands(const struct reader *r)
 		uint32_t step = launches_step(run, r->index, c->lane, c->sample);
 		if (step != RUN_NONE && r->cells[step] != RUN_NONE && c->kernel != RUN_NONE &&
 			!run->sites[sample->site].left_out)
-			columns_of(r, step)[r->kernels[c->kernel]] +=
+			compare_series_columns_of(r, step)[r->kernels[c->kernel]] +=
 				sample->end_ns - sample->begin_ns;
 	}
 }
@@ -327,7 +330,7 @@ static void share_work(struct compare_cells *cells, size_t columns)
 	}
 }
 
-static void add_between(void *context, const struct step_between *between)
+static void compare_series_add_between(void *context, const struct step_between *between)
 {
 	const struct reader *r = context;
 	struct compare_cells *cells = &r->series->phases[r->run->steps[between->step].phase];
@@ -336,10 +339,10 @@ static void add_between(void *context, const struct step_between *between)
 		cells->between_ns[r->cells[between->step]] += between->ns;
 }
 
-static void take_totals(struct reader *r, const struct step_times *times)
+static void compare_series_take_totals(struct reader *r, const struct step_times *times)
 {
 	if (!r->run->is_scattered)
-		step_times_between(times->steps, r->run, r->index, add_between, r);
+		step_times_between(times->steps, r->run, r->index, compare_series_add_between, r);
 	for (size_t i = 0; i < r->run->step_count; i++) {
 		const struct run_step *step = &r->run->steps[i];
 		struct compare_cells *cells = &r->series->phases[step->phase];
@@ -347,7 +350,8 @@ static void take_totals(struct reader *r, const struct step_times *times)
 			continue;
 		cells->total_ns[r->cells[i]] += step_time_total_ns(&times->steps[i]);
 		cells->tokens[r->cells[i]] += step->tokens + step->drafts;
-		columns_of(r, (uint32_t)i)[r->unattributed] += times->steps[i].unattributed_ns;
+		compare_series_columns_of(r, (uint32_t)i)[r->unattributed] +=
+			times->steps[i].unattributed_ns;
 	}
 	for (int p = 0; p < STEP_PHASES; p++) {
 		const struct step_phase_times *t = &times->phases[p];
@@ -363,9 +367,9 @@ static void take_totals(struct reader *r, const struct step_times *times)
 	r->series->ttft_ns = times->ttft_ns;
 }
 
-static int read_run(struct reader *r)
+static int compare_series_read_run(struct reader *r)
 {
-	static const struct walk_ops ops = {.end = on_end};
+	static const struct walk_ops ops = {.end = compare_series_on_end};
 	struct step_times times;
 	struct walk walk;
 
@@ -376,8 +380,8 @@ static int read_run(struct reader *r)
 	walk_join(&walk, &ops, r);
 	rc = walk_run(&walk);
 	if (rc == 0) {
-		take_totals(r, &times);
-		add_commands(r);
+		compare_series_take_totals(r, &times);
+		compare_series_add_commands(r);
 	}
 	step_times_fini(&times);
 	return rc;
@@ -399,13 +403,13 @@ int compare_series_init(struct compare_series *series, struct compare_names *nam
 	if (rc < 0)
 		return rc;
 	r.cells = malloc((run->step_count + 1) * sizeof(*r.cells));
-	rc = r.cells ? name_columns(&r) : -ENOMEM;
+	rc = r.cells ? compare_series_name_columns(&r) : -ENOMEM;
 	if (rc == 0) {
 		place_steps(&r);
 		rc = allocate_cells(&r);
 	}
 	if (rc == 0)
-		rc = read_run(&r);
+		rc = compare_series_read_run(&r);
 	series->wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
 	if (rc < 0)
 		compare_series_fini(series);

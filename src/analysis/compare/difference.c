@@ -9,7 +9,8 @@
 #include "analysis/statistics/statistics.h"
 #include "base/scope.h"
 
-static const double processes = 0.1; /* the spread of identical processes, where nobody knows it */
+static const double difference_processes =
+	0.1; /* the spread of identical processes, where nobody knows it */
 static const double power_z = 0.841621; /* of 80 % */
 
 /* Around the shift. */
@@ -29,13 +30,14 @@ static double squares(const double *values, size_t n)
 	return sum;
 }
 
-static struct spread spread_of(const double *logs, size_t in_a, size_t in_b, double least)
+static struct spread difference_spread_of(
+	const double *logs, size_t in_a, size_t in_b, double least)
 {
 	double sum = squares(logs, in_a) + squares(logs + in_a, in_b);
 	size_t freedom = in_a + in_b - 2;
 
 	if (difference_assumes(in_a, in_b)) {
-		double assumed = processes * processes + least * least;
+		double assumed = difference_processes * difference_processes + least * least;
 		sum += (double)(DIFFERENCE_FREEDOM_MIN - freedom) * assumed;
 		freedom = DIFFERENCE_FREEDOM_MIN;
 	}
@@ -44,7 +46,7 @@ static struct spread spread_of(const double *logs, size_t in_a, size_t in_b, dou
 }
 
 /* shift, half: of logarithms of times. */
-static enum compare_verdict judge(const struct difference *d, double shift, double half)
+static enum compare_verdict difference_judge(const struct difference *d, double shift, double half)
 {
 	double matters = log1p(d->threshold);
 
@@ -67,7 +69,7 @@ static double half_of(const struct spread *s, const struct difference_rule *rule
 	return fmax(one, all - log1p(rule->threshold));
 }
 
-static void fill(struct difference *d, double shift, const struct spread *s,
+static void difference_fill(struct difference *d, double shift, const struct spread *s,
 	const struct difference_rule *rule)
 {
 	double tests = rule->tests ? (double)rule->tests : 1;
@@ -85,7 +87,7 @@ static void fill(struct difference *d, double shift, const struct spread *s,
 	       : shift == 0.0 ? 1
 			      : 0;
 	d->detectable = expm1(log1p(rule->threshold) + half + power_z * s->error);
-	d->verdict = judge(d, shift, half);
+	d->verdict = difference_judge(d, shift, half);
 }
 
 int difference_of(struct difference *d, enum difference_kind kind, const double *a, size_t in_a,
@@ -116,8 +118,8 @@ int difference_of(struct difference *d, enum difference_kind kind, const double 
 		return 0;
 	int rc = statistics_shift(&shift, logs, in_a, logs + in_a, in_b, rule->alpha);
 	if (rc == 0) {
-		const struct spread s = spread_of(logs, in_a, in_b, rule->spread);
-		fill(d, shift.shift, &s, rule);
+		const struct spread s = difference_spread_of(logs, in_a, in_b, rule->spread);
+		difference_fill(d, shift.shift, &s, rule);
 	}
 	return rc;
 }

@@ -35,7 +35,7 @@ static struct executions *executions_of(struct maker *m, int phase, size_t colum
 	return &m->executions[(size_t)phase * (m->series.columns + 1) + column];
 }
 
-static void add_execution(struct maker *m, uint32_t phase, size_t column, uint64_t ns)
+static void history_parts_add_execution(struct maker *m, uint32_t phase, size_t column, uint64_t ns)
 {
 	struct executions *e = executions_of(m, (int)phase, column);
 
@@ -44,7 +44,7 @@ static void add_execution(struct maker *m, uint32_t phase, size_t column, uint64
 		m->rc = history_histogram_add(&e->lengths, history_bucket_of(ns), 1);
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void history_parts_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct maker *m = context;
 	uint8_t kind = m->index->kinds[frame->brick];
@@ -56,11 +56,11 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	uint32_t column =
 		compare_names_column(&m->names, m->run->bricks[frame->brick].name, COMPARE_PART);
 	if (column < m->series.columns)
-		add_execution(m, m->run->steps[frame->step].phase, column,
+		history_parts_add_execution(m, m->run->steps[frame->step].phase, column,
 			walk_basis_ns(m->index, frame));
 }
 
-static void add_commands(struct maker *m)
+static void history_parts_add_commands(struct maker *m)
 {
 	const struct run *run = m->run;
 
@@ -74,14 +74,14 @@ static void add_commands(struct maker *m)
 		uint32_t column = compare_names_column(
 			&m->names, run->kernels[c->kernel].name, COMPARE_KERNEL);
 		if (column < m->series.columns)
-			add_execution(m, run->steps[step].phase, column,
+			history_parts_add_execution(m, run->steps[step].phase, column,
 				sample->end_ns - sample->begin_ns);
 	}
 }
 
-static int count_executions(struct maker *m)
+static int history_parts_count_executions(struct maker *m)
 {
-	static const struct walk_ops ops = {.end = on_end};
+	static const struct walk_ops ops = {.end = history_parts_on_end};
 	struct walk walk;
 
 	m->executions = calloc(STEP_PHASES * (m->series.columns + 1), sizeof(*m->executions));
@@ -95,16 +95,16 @@ static int count_executions(struct maker *m)
 	rc = walk_run(&walk);
 	for (size_t i = 0; i < m->run->step_count && rc == 0; i++)
 		if (step_index_is_evaluated(m->index, m->run, i))
-			add_execution(m, m->run->steps[i].phase, m->series.columns,
+			history_parts_add_execution(m, m->run->steps[i].phase, m->series.columns,
 				step_time_total_ns(&m->times.steps[i]));
 	if (rc == 0)
-		add_commands(m);
+		history_parts_add_commands(m);
 	step_times_fini(&m->times);
 	return rc < 0 ? rc : m->rc;
 }
 
 /* Sums up all cells, before they are reduced to one. */
-static int sum_up(struct maker *m)
+static int history_parts_sum_up(struct maker *m)
 {
 	for (int p = 0; p < STEP_PHASES; p++) {
 		const struct compare_cells *cells = &m->series.phases[p];
@@ -122,7 +122,7 @@ static int sum_up(struct maker *m)
 	return compare_series_reduce(&m->series);
 }
 
-static const char *kind_of(enum compare_kind kind, enum summary_by by)
+static const char *history_parts_kind_of(enum compare_kind kind, enum summary_by by)
 {
 	return kind == COMPARE_UNATTRIBUTED ? "unattributed"
 	       : kind == COMPARE_KERNEL	    ? "kernel"
@@ -131,7 +131,7 @@ static const char *kind_of(enum compare_kind kind, enum summary_by by)
 					    : "brick";
 }
 
-static int add_part(
+static int history_parts_add_part(
 	struct maker *m, int phase, const char *kind, const char *name, struct history_part *like)
 {
 	struct history_part *part =
@@ -150,7 +150,7 @@ static int add_part(
 	return 0;
 }
 
-static int add_step(struct maker *m, int phase)
+static int history_parts_add_step(struct maker *m, int phase)
 {
 	struct executions *e = executions_of(m, phase, m->series.columns);
 	struct history_part like = {.count = e->count,
@@ -160,12 +160,12 @@ static int add_step(struct maker *m, int phase)
 		.histogram = e->lengths};
 
 	memset(&e->lengths, 0, sizeof(e->lengths));
-	int rc = add_part(m, phase, "step", "", &like);
+	int rc = history_parts_add_part(m, phase, "step", "", &like);
 	history_histogram_fini(&like.histogram);
 	return rc;
 }
 
-static int add_columns(struct maker *m, int phase, enum summary_by by)
+static int history_parts_add_columns(struct maker *m, int phase, enum summary_by by)
 {
 	int rc = 0;
 
@@ -184,13 +184,14 @@ static int add_columns(struct maker *m, int phase, enum summary_by by)
 			like.histogram = e->lengths;
 			memset(&e->lengths, 0, sizeof(e->lengths));
 		}
-		rc = add_part(m, phase, kind_of(name->kind, by), name->name, &like);
+		rc = history_parts_add_part(
+			m, phase, history_parts_kind_of(name->kind, by), name->name, &like);
 		history_histogram_fini(&like.histogram);
 	}
 	return rc;
 }
 
-static void maker_fini(struct maker *m)
+static void history_parts_maker_fini(struct maker *m)
 {
 	for (size_t i = 0; m->executions && i < STEP_PHASES * (m->series.columns + 1); i++)
 		history_histogram_fini(&m->executions[i].lengths);
@@ -201,22 +202,23 @@ static void maker_fini(struct maker *m)
 	compare_names_fini(&m->names);
 }
 
-static int add_parts(struct history_run *history, const struct run *run,
+static int history_parts_add_parts(struct history_run *history, const struct run *run,
 	const struct step_index *index, enum summary_by by)
 {
-	SCOPED_BY(maker_fini) struct maker m = {.history = history, .run = run, .index = index};
+	SCOPED_BY(history_parts_maker_fini)
+	struct maker m = {.history = history, .run = run, .index = index};
 	int rc = compare_series_init(&m.series, &m.names, run, by);
 
 	if (rc == 0 && by == SUMMARY_BY_BRICK)
-		rc = count_executions(&m);
+		rc = history_parts_count_executions(&m);
 	if (rc == 0)
-		rc = sum_up(&m);
+		rc = history_parts_sum_up(&m);
 	for (int p = 0; p < STEP_PHASES && rc == 0; p++) {
 		if (p == STEP_WARM_UP || !m.series.phases[p].count)
 			continue;
-		rc = by == SUMMARY_BY_BRICK ? add_step(&m, p) : 0;
+		rc = by == SUMMARY_BY_BRICK ? history_parts_add_step(&m, p) : 0;
 		if (rc == 0)
-			rc = add_columns(&m, p, by);
+			rc = history_parts_add_columns(&m, p, by);
 	}
 	if (rc == 0 && m.series.ttft_ns != ANALYSIS_UNKNOWN)
 		history->ttft_ns = m.series.ttft_ns;
@@ -230,16 +232,16 @@ int history_parts_of_run(struct history_run *history, const struct run *run)
 
 	if (rc < 0)
 		return rc;
-	rc = add_parts(history, run, &index, SUMMARY_BY_BRICK);
+	rc = history_parts_add_parts(history, run, &index, SUMMARY_BY_BRICK);
 	if (rc == 0)
-		rc = add_parts(history, run, &index, SUMMARY_BY_LAYER);
+		rc = history_parts_add_parts(history, run, &index, SUMMARY_BY_LAYER);
 	step_index_fini(&index);
 	return rc;
 }
 
 /* Back to a series. */
 
-static int phase_of(const char *name)
+static int history_parts_phase_of(const char *name)
 {
 	for (int p = 0; p < STEP_PHASES; p++)
 		if (!strcmp(step_phase_name(p), name))
@@ -256,7 +258,8 @@ static bool is_column(const struct history_part *part, enum summary_by by, enum 
 		: !strcmp(part->kind, "unattributed") ? COMPARE_UNATTRIBUTED
 		: !strcmp(part->kind, "off_cpu")      ? COMPARE_OFF_CPU
 						      : COMPARE_PART;
-	return phase_of(part->phase) >= 0 && (*kind != COMPARE_PART || !strcmp(part->kind, parts));
+	return history_parts_phase_of(part->phase) >= 0 &&
+	       (*kind != COMPARE_PART || !strcmp(part->kind, parts));
 }
 
 static uint32_t column_of(struct compare_names *names, const struct history_part *part,
@@ -273,7 +276,7 @@ static uint32_t column_of(struct compare_names *names, const struct history_part
 	return column;
 }
 
-static int name_columns(
+static int history_parts_name_columns(
 	struct compare_names *names, const struct history_run *h, enum summary_by by)
 {
 	enum compare_kind kind;
@@ -287,7 +290,7 @@ static int name_columns(
 
 static int add_step_cell(struct compare_series *series, const struct history_part *part)
 {
-	struct compare_cells *cells = &series->phases[phase_of(part->phase)];
+	struct compare_cells *cells = &series->phases[history_parts_phase_of(part->phase)];
 	double per_token = (double)part->total_ns / (double)part->tokens;
 	double typical = (double)part->typical_ns / (double)part->typical_tokens;
 
@@ -307,7 +310,7 @@ static int add_step_cell(struct compare_series *series, const struct history_par
 	return 0;
 }
 
-static int fill_series(struct compare_series *series, struct compare_names *names,
+static int history_parts_fill_series(struct compare_series *series, struct compare_names *names,
 	const struct history_run *h, enum summary_by by)
 {
 	enum compare_kind kind;
@@ -315,14 +318,15 @@ static int fill_series(struct compare_series *series, struct compare_names *name
 
 	for (size_t i = 0; i < h->parts.count && rc == 0; i++)
 		if (!strcmp(h->parts.items[i].kind, "step") &&
-			phase_of(h->parts.items[i].phase) >= 0)
+			history_parts_phase_of(h->parts.items[i].phase) >= 0)
 			rc = add_step_cell(series, &h->parts.items[i]);
 	for (size_t i = 0; i < h->parts.count && rc == 0; i++) {
 		const struct history_part *part = &h->parts.items[i];
-		if (!is_column(part, by, &kind) || !series->phases[phase_of(part->phase)].count)
+		if (!is_column(part, by, &kind) ||
+			!series->phases[history_parts_phase_of(part->phase)].count)
 			continue;
 		uint32_t column = column_of(names, part, kind, by);
-		struct compare_cells *cells = &series->phases[phase_of(part->phase)];
+		struct compare_cells *cells = &series->phases[history_parts_phase_of(part->phase)];
 		series->knows_off |= kind == COMPARE_OFF_CPU;
 		cells->column_ns[column] += part->typical_ns;
 		cells->work[column].count +=
@@ -343,7 +347,7 @@ int history_parts_series(struct compare_series *series, struct compare_names *na
 	const struct history_run *history, enum summary_by by)
 {
 	memset(series, 0, sizeof(*series));
-	int rc = name_columns(names, history, by);
+	int rc = history_parts_name_columns(names, history, by);
 	if (rc < 0)
 		return rc;
 	series->columns = names->count;
@@ -352,7 +356,7 @@ int history_parts_series(struct compare_series *series, struct compare_names *na
 	series->is_plain = !strcmp(history->kind, "plain");
 	series->printed = series->is_plain ? history->value : 0;
 	series->is_rate = series->is_plain && prints_rate(history);
-	rc = fill_series(series, names, history, by);
+	rc = history_parts_fill_series(series, names, history, by);
 	if (rc < 0)
 		compare_series_fini(series);
 	return rc;

@@ -48,7 +48,7 @@ size_t compare_order(const struct compare_row *row)
 }
 
 /* NULL: there is none, or it has no effect. */
-static const struct compare_row *row_at(const struct compare *c, size_t place)
+static const struct compare_row *verdict_row_at(const struct compare *c, size_t place)
 {
 	const struct compare_row *row = compare_find(c, order[place].phase, order[place].measure);
 
@@ -58,7 +58,7 @@ static const struct compare_row *row_at(const struct compare *c, size_t place)
 /* A user that has the program print a number asks for that number. */
 static enum compare_metric metric_of(const struct compare *c, enum compare_metric metric)
 {
-	return metric == COMPARE_BY_DEFAULT && row_at(c, 0) ? COMPARE_BY_PRINTED : metric;
+	return metric == COMPARE_BY_DEFAULT && verdict_row_at(c, 0) ? COMPARE_BY_PRINTED : metric;
 }
 
 static bool is_asked(enum compare_metric metric, size_t place)
@@ -71,7 +71,7 @@ static const struct compare_row *deciding(const struct compare *c, enum compare_
 	const struct compare_row *first = NULL;
 
 	for (size_t i = 0; i < COMPARE_PLACES; i++) {
-		const struct compare_row *row = is_asked(metric, i) ? row_at(c, i) : NULL;
+		const struct compare_row *row = is_asked(metric, i) ? verdict_row_at(c, i) : NULL;
 		if (row && difference_differs(&row->difference))
 			return row;
 		first = first ? first : row;
@@ -86,7 +86,7 @@ void compare_judge(struct compare *c, enum compare_metric metric)
 	c->is_mixed = false;
 	for (size_t i = 0; i < COMPARE_PLACES && c->by && difference_differs(&c->by->difference);
 		i++) {
-		const struct compare_row *row = row_at(c, i);
+		const struct compare_row *row = verdict_row_at(c, i);
 		c->is_mixed |= row && difference_differs(&row->difference) &&
 			       row->difference.verdict != c->verdict;
 	}
@@ -98,7 +98,7 @@ bool compare_is_settled(const struct compare *c, enum compare_metric metric, boo
 
 	metric = metric_of(c, metric);
 	for (size_t i = 0; i < COMPARE_PLACES; i++) {
-		const struct compare_row *row = row_at(c, i);
+		const struct compare_row *row = verdict_row_at(c, i);
 		bool differs = row && difference_differs(&row->difference);
 		bool is_told = differs || (row && row->difference.verdict == COMPARE_SAME);
 		if (!row)

@@ -40,7 +40,8 @@ struct plain_steps {
 enum { MAX_DISTANCE = 16, MAX_DIFFERENCES = 600 };
 
 /* The sample of a plain step is followed by one of the brick that stands for all of its work. */
-static bool is_plain(const struct run *run, const struct run_step *step, uint32_t plain_brick)
+static bool distortion_is_plain(
+	const struct run *run, const struct run_step *step, uint32_t plain_brick)
 {
 	if (step->lane >= run->lane_count)
 		return false;
@@ -50,7 +51,7 @@ static bool is_plain(const struct run *run, const struct run_step *step, uint32_
 }
 
 /* Time in which others had the CPU does not count; waiting for the thread's team does. */
-static double own_ns(const struct run *run, const struct run_step *step)
+static double distortion_own_ns(const struct run *run, const struct run_step *step)
 {
 	struct run_off_times off =
 		run_off_cpu_between(&run->lanes[step->lane], step->begin_ns, step->end_ns);
@@ -68,8 +69,8 @@ static double neighbour_ns(const struct run *run, size_t at, int direction, uint
 		const struct run_step *near = &run->steps[other];
 		if (near->lane == step->lane && near->phase == step->phase &&
 			near->tokens == step->tokens && !near->open && !near->outcome &&
-			!is_plain(run, near, plain_brick))
-			return own_ns(run, near);
+			!distortion_is_plain(run, near, plain_brick))
+			return distortion_own_ns(run, near);
 	}
 	return 0;
 }
@@ -88,8 +89,8 @@ static double *log_ratios(struct plain_steps *plain, const struct run *run, enum
 		const struct run_step *step = &run->steps[i];
 		if (step->open || step->outcome || step_phase_of(step) != phase)
 			continue;
-		double ns = own_ns(run, step);
-		if (!is_plain(run, step, plain_brick)) {
+		double ns = distortion_own_ns(run, step);
+		if (!distortion_is_plain(run, step, plain_brick)) {
 			list[run->step_count - ++apart_count] = ns;
 			continue;
 		}
@@ -149,11 +150,11 @@ struct sized_step {
 	double ns;
 };
 
-COMPARATOR(by_place, struct sized_step, ORDER(x->at, y->at))
-COMPARATOR(by_tokens, struct sized_step,
+COMPARATOR(distortion_by_place, struct sized_step, ORDER(x->at, y->at))
+COMPARATOR(distortion_by_tokens, struct sized_step,
 	x->tokens != y->tokens ? ORDER(x->tokens, y->tokens) : ORDER(x->at, y->at))
 
-static size_t gather(struct sized_step *list, const struct run *run, int phase)
+static size_t distortion_gather(struct sized_step *list, const struct run *run, int phase)
 {
 	size_t n = 0;
 
@@ -171,7 +172,7 @@ static size_t divide_by_size(struct sized_step *list, size_t n)
 {
 	size_t kept = 0;
 
-	qsort(list, n, sizeof(*list), by_tokens);
+	qsort(list, n, sizeof(*list), distortion_by_tokens);
 	for (size_t i = 0, end; i < n; i = end) {
 		double sum = 0;
 		for (end = i; end < n && list[end].tokens == list[i].tokens; end++)
@@ -183,7 +184,7 @@ static size_t divide_by_size(struct sized_step *list, size_t n)
 			list[kept++] =
 				(struct sized_step){list[k].tokens, list[k].at, list[k].ns / mean};
 	}
-	qsort(list, kept, sizeof(*list), by_place);
+	qsort(list, kept, sizeof(*list), distortion_by_place);
 	return kept;
 }
 
@@ -198,7 +199,7 @@ static double mean_of(const struct sized_step *list, size_t n)
 
 static double phase_noise(const struct run *run, int phase, struct sized_step *list)
 {
-	size_t n = divide_by_size(list, gather(list, run, phase));
+	size_t n = divide_by_size(list, distortion_gather(list, run, phase));
 	double before = 0, squares = 0;
 
 	if (n < (size_t)STRETCHES * STRETCH_STEPS_MIN)
@@ -342,7 +343,7 @@ static void estimate(struct distortion *d, const struct summary *summary, int ph
 }
 
 /* Measures the distortion by the steps of one phase that were left whole. */
-static bool measure(struct distortion *d, const struct summary *summary, int phase)
+static bool distortion_measure(struct distortion *d, const struct summary *summary, int phase)
 {
 	struct plain_steps plain;
 	double wall_ns = wall_of(summary, phase);
@@ -371,7 +372,7 @@ static bool join_phases(struct distortion *d, const struct summary *summary)
 		if (wall_ns <= 0 || whole_ns <= 0)
 			continue;
 		double weight = wall_ns / whole_ns;
-		if (!measure(&part, summary, phase))
+		if (!distortion_measure(&part, summary, phase))
 			estimate(&part, summary, phase);
 		if (part.share < 0)
 			return false;
@@ -390,7 +391,8 @@ static bool join_phases(struct distortion *d, const struct summary *summary)
 
 void distortion_estimate(struct distortion *d, const struct summary *summary, int phase)
 {
-	if (phase == SUMMARY_ALL_PHASES ? !join_phases(d, summary) : !measure(d, summary, phase))
+	if (phase == SUMMARY_ALL_PHASES ? !join_phases(d, summary)
+					: !distortion_measure(d, summary, phase))
 		estimate(d, summary, phase);
 	add_switches(d, summary, phase);
 	add_consumer(d, summary->run);

@@ -2,7 +2,7 @@
 /* Adds up ledgers. */
 #include "analysis/cost/losses.h"
 
-static void add_ledger(struct losses *losses, const struct brick_ledger *ledger)
+static void losses_add_ledger(struct losses *losses, const struct brick_ledger *ledger)
 {
 	losses->dropped += ledger->dropped;
 	losses->unmatched += ledger->unmatched;
@@ -29,13 +29,13 @@ void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismat
 		.incomplete = !run->complete,
 	};
 	for (size_t i = 0; i < run->process_count; i++) {
-		add_ledger(losses, &run->processes[i].ledger);
+		losses_add_ledger(losses, &run->processes[i].ledger);
 		losses->unfinished_processes += !run->processes[i].closed;
 		if (!run->processes[i].closed)
 			losses->unanswered += run->processes[i].unanswered;
 	}
 	for (size_t i = 0; i < run->lane_count; i++)
-		add_ledger(losses, &run->lanes[i].ledger);
+		losses_add_ledger(losses, &run->lanes[i].ledger);
 }
 
 bool losses_complete(const struct losses *losses)

@@ -73,7 +73,7 @@ static double within(const struct summary *summary, const uint64_t *counts, int 
 	return phase != SUMMARY_ALL_PHASES ? (double)counts[phase] : sum_of(counts, STEP_PHASES);
 }
 
-static double steps_of(const struct summary *summary, int phase)
+static double costs_steps_of(const struct summary *summary, int phase)
 {
 	double steps = 0;
 
@@ -143,7 +143,7 @@ static void add_splits(struct hook_costs *costs, const struct summary *summary,
 		return;
 	}
 	double ns = (double)hooked->split_ns / (double)hooked->split_count;
-	double more = fmax(nodes - steps_of(summary, phase), 0);
+	double more = fmax(nodes - costs_steps_of(summary, phase), 0);
 	if (!costs->splits || (double)hooked->split_min_ns < costs->split_min_ns)
 		costs->split_min_ns = (double)hooked->split_min_ns;
 	costs->splits += (double)hooked->split_count;
@@ -163,7 +163,7 @@ static void add_splits(struct hook_costs *costs, const struct summary *summary,
  * (high): for the lines on the way into it, which no clock inside of it sees; for the engine's
  * lines that it pushes out, one for each that it brings in; and for calls that are led on untimed.
  */
-static void add_calls(struct hook_costs *costs, const struct run_lane *lane, double calls,
+static void costs_add_calls(struct hook_costs *costs, const struct run_lane *lane, double calls,
 	double pair_ns, bool team)
 {
 	double mean_ns = (double)lane->hook_ns / (double)lane->hook_timed;
@@ -178,7 +178,7 @@ static void add_calls(struct hook_costs *costs, const struct run_lane *lane, dou
 	costs->high_ns += calls * (mean_ns + spread_ns + unseen_ns);
 }
 
-static void add_lane(
+static void costs_add_lane(
 	struct hook_costs *costs, const struct summary *summary, size_t i, int phase, bool team)
 {
 	const struct run *run = summary->run;
@@ -202,8 +202,8 @@ static void add_lane(
 	else if (!lane->hook_timed) /* the file ends before it tells their cost */
 		costs->known = false;
 	else
-		add_calls(costs, lane, (double)lane->hook_calls * here / all, process->pair_cost_ns,
-			team);
+		costs_add_calls(costs, lane, (double)lane->hook_calls * here / all,
+			process->pair_cost_ns, team);
 }
 
 void hook_costs_of(
@@ -217,7 +217,7 @@ void hook_costs_of(
 		pair_costs_add(pairs, &summary->run->processes[i],
 			within(summary, summary->pairs[i].count, phase));
 	for (size_t i = 0; i < summary->run->lane_count; i++)
-		add_lane(costs, summary, i, phase, team);
+		costs_add_lane(costs, summary, i, phase, team);
 	pair_costs_place(pairs, wall_ns);
 	costs->ns += pairs->ns;
 	costs->low_ns += pairs->low_ns;
@@ -311,7 +311,7 @@ struct switch_cost switch_cost_of(const struct summary *summary, int phase)
 		return cost;
 	uint32_t cpus = run_usable_cpus(run);
 	double at_once = cpus ? fmin(threads, cpus) : threads;
-	cost.is_many = cost.count >= steps_of(summary, phase);
+	cost.is_many = cost.count >= costs_steps_of(summary, phase);
 	cost.low_ns = fewest * (double)run->off_cpu.cost_low_ns / 2;
 	cost.ns = cost.count * (double)run->off_cpu.cost_ns / at_once;
 	cost.high_ns = cost.count * (double)run->off_cpu.cost_high_ns;

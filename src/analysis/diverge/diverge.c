@@ -67,7 +67,7 @@ static uint32_t busiest_process(const struct run *run)
 	return best;
 }
 
-static int take_run(struct align_run *r, const struct run *run)
+static int diverge_take_run(struct align_run *r, const struct run *run)
 {
 	uint32_t process = busiest_process(run);
 
@@ -272,9 +272,9 @@ static int match_steps(struct align *g, const struct align_step *x, const struct
 static int align_init(struct align *g, const struct run *a, const struct run *b)
 {
 	*g = (struct align){.skipped_a = 0};
-	int error = take_run(&g->a, a);
+	int error = diverge_take_run(&g->a, a);
 	if (!error)
-		error = take_run(&g->b, b);
+		error = diverge_take_run(&g->b, b);
 	if (!error)
 		error = map_bricks(g);
 	if (error)
@@ -324,7 +324,7 @@ static double square(double x)
 #define DIRECTED 0.25
 #define DIRECTED_AS_RESULT 3
 
-static double unit_of(uint32_t dtype)
+static double diverge_unit_of(uint32_t dtype)
 {
 	return dtype == BRICK_DTYPE_F16	   ? DIVERGE_UNIT_F16
 	       : dtype == BRICK_DTYPE_BF16 ? DIVERGE_UNIT_BF16
@@ -335,7 +335,7 @@ static double unit_of(uint32_t dtype)
  * The NMSE that 16-bit values bring. Attention sums over all positions of a text, and some engines
  * keep the sums in 16 bits, too: rounding grows with the number of positions.
  */
-static double half(const char *brick)
+static double diverge_half(const char *brick)
 {
 	int attention = !strcmp(brick, "FlashAttention") || !strcmp(brick, "AttentionOutput") ||
 			!strcmp(brick, "AttentionScore") || !strcmp(brick, "AttentionSoftmax");
@@ -348,11 +348,12 @@ static double limit_of_formats(
 	const char *brick, const struct brick_digest *x, const struct brick_digest *y)
 {
 	uint32_t flags = x->flags & y->flags;
-	double unit = fmax(unit_of(x->dtype), unit_of(y->dtype));
+	double unit = fmax(diverge_unit_of(x->dtype), diverge_unit_of(y->dtype));
 
 	if (flags & BRICK_TENSOR_QUANTIZED)
 		return DIVERGE_LIMIT_QUANTIZED;
-	return fmax(flags & BRICK_TENSOR_HALF ? half(brick) : DIVERGE_LIMIT_F32, 4 * square(unit));
+	return fmax(flags & BRICK_TENSOR_HALF ? diverge_half(brick) : DIVERGE_LIMIT_F32,
+		4 * square(unit));
 }
 
 /* True if one run or both had quantised weights for it. */
@@ -376,8 +377,8 @@ static double by_formats(const char *brick, const struct brick_digest *x,
 	if (!differ && inherited > 0)
 		differ = x->flags;
 	if (x->dtype != y->dtype)
-		return 4 * square(fmax(unit_of(x->dtype), unit_of(y->dtype)));
-	return differ & BRICK_TENSOR_HALF ? half(brick) : 0;
+		return 4 * square(fmax(diverge_unit_of(x->dtype), diverge_unit_of(y->dtype)));
+	return differ & BRICK_TENSOR_HALF ? diverge_half(brick) : 0;
 }
 
 /*
@@ -393,7 +394,7 @@ static double along_of(const struct brick_digest *x, const struct brick_digest *
  * The shape of an error; `along` is the part that its inputs had already. Like rounding if the
  * result has few elements, or lies in a few of them, as scores of attention do.
  */
-static enum diverge_shape shape_of(const char *brick, const struct brick_digest *x,
+static enum diverge_shape diverge_shape_of(const char *brick, const struct brick_digest *x,
 	const struct brick_digest *y, double error, double along)
 {
 	double most = 0, most_x = 0, sum = 0, sum_x = 0;
@@ -502,12 +503,12 @@ static struct carried inherit(const struct pass *p, const struct run_digest *d, 
 	return worst;
 }
 
-static int same_shape(const struct brick_digest *x, const struct brick_digest *y)
+static int diverge_same_shape(const struct brick_digest *x, const struct brick_digest *y)
 {
 	return !memcmp(x->ne, y->ne, sizeof(x->ne));
 }
 
-static struct diverge_place compare(
+static struct diverge_place diverge_compare(
 	const struct pass *p, uint32_t a, uint32_t b, const struct carried *in, int known)
 {
 	const struct brick_digest *x = &p->align.a.run->digests[a].digest;
@@ -524,11 +525,12 @@ static struct diverge_place compare(
 	place.added = isinf(place.error)
 			      ? (isinf(place.inherited) ? 0 : INFINITY)
 			      : sqrt(fmax(0, square(place.error) - square(place.inherited)));
-	place.flags = (known ? DIVERGE_INPUTS : 0) | (same_shape(x, y) ? 0 : DIVERGE_SHAPES);
+	place.flags =
+		(known ? DIVERGE_INPUTS : 0) | (diverge_same_shape(x, y) ? 0 : DIVERGE_SHAPES);
 	bool is_over = square(place.error) > place.limit;
 	bool is_explained = is_over && square(place.error) <= place.explained;
 	if (is_explained)
-		place.shape = shape_of(brick, x, y, place.error, in->along);
+		place.shape = diverge_shape_of(brick, x, y, place.error, in->along);
 	is_explained &= place.shape == DIVERGE_LIKE_ROUNDING;
 	if (is_over && !(is_explained && p->options->allow_formats))
 		place.flags |= DIVERGE_OVER;
@@ -537,7 +539,7 @@ static struct diverge_place compare(
 	return place;
 }
 
-static void enter(struct diverge *d, const struct diverge_place *place)
+static void diverge_enter(struct diverge *d, const struct diverge_place *place)
 {
 	uint32_t index = (uint32_t)d->place_count;
 
@@ -592,7 +594,7 @@ static double allowed_of(
 	return mine < given ? in->allowed * mine / given : in->allowed;
 }
 
-static int visit(struct pass *p, uint32_t item)
+static int diverge_visit(struct pass *p, uint32_t item)
 {
 	uint32_t a = p->align.a.items[item], b = p->align.a.partner[item];
 	const struct run_digest *digest = &p->align.a.run->digests[a];
@@ -602,7 +604,7 @@ static int visit(struct pass *p, uint32_t item)
 		p->highest_layer = digest->layer;
 	struct carried carried = inherit(p, digest, &known);
 	if (b != RUN_NONE) {
-		struct diverge_place place = compare(p, a, b, &carried, known);
+		struct diverge_place place = diverge_compare(p, a, b, &carried, known);
 		if (tokens_part(p, &place))
 			return 0;
 		p->most_explained = fmax(p->most_explained, place.explained);
@@ -614,7 +616,7 @@ static int visit(struct pass *p, uint32_t item)
 					 : 0,
 			.allowed = allowed_of(p, &place, &carried),
 			.place = (uint32_t)p->result->place_count};
-		enter(p->result, &place);
+		diverge_enter(p->result, &place);
 	} else {
 		carried.pending = limit_of(p, digest, &digest->digest, &carried);
 		carried.explained *= DIVERGE_GROWTH;
@@ -633,7 +635,7 @@ static int visit_all(struct pass *p)
 		p->before = RUN_NONE;
 		p->highest_layer = -1;
 		for (uint32_t i = 0; i < a->steps[s].count && !error && !p->result->apart_step; i++)
-			error = visit(p, a->steps[s].first + i);
+			error = diverge_visit(p, a->steps[s].first + i);
 	}
 	return error;
 }

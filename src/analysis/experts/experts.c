@@ -24,7 +24,7 @@ static bool is_product(const struct run *run, uint32_t site)
 	       s->flags & BRICK_SITE_HAS_ELEMENTS;
 }
 
-static bool is_left_out(const struct run_site *site)
+static bool experts_is_left_out(const struct run_site *site)
 {
 	return site->left_out & RUN_LEFT_OUT_TIME;
 }
@@ -41,7 +41,8 @@ static const struct run_sample *product_of(const struct run *run, const struct r
 	return NULL;
 }
 
-static struct expert_model *model_of(struct experts *made, uint32_t process, uint32_t number)
+static struct expert_model *experts_model_of(
+	struct experts *made, uint32_t process, uint32_t number)
 {
 	for (size_t i = 0; i < made->models.count; i++)
 		if (made->models.items[i].process == process &&
@@ -53,7 +54,8 @@ static struct expert_model *model_of(struct experts *made, uint32_t process, uin
 	return m;
 }
 
-static struct expert_layer *layer_of(struct expert_model *m, int32_t number, uint32_t experts)
+static struct expert_layer *experts_layer_of(
+	struct expert_model *m, int32_t number, uint32_t experts)
 {
 	size_t i = BISECT(k, 0, m->layers.count, m->layers.items[k].layer < number);
 
@@ -74,7 +76,8 @@ static struct expert_layer *layer_of(struct expert_model *m, int32_t number, uin
  * The product's place in its layer. Sites tell batches of different length apart, names do not. If
  * there are too many products, the last one counts for all.
  */
-static uint32_t place_of(struct expert_layer *l, const struct run_site *site, uint64_t bytes)
+static uint32_t experts_place_of(
+	struct expert_layer *l, const struct run_site *site, uint64_t bytes)
 {
 	uint32_t i = 0;
 
@@ -90,7 +93,7 @@ static uint32_t place_of(struct expert_layer *l, const struct run_site *site, ui
 }
 
 /* Adds one product, with its own records, or those of the product with the same experts. */
-static void add(struct expert_layer *l, bool is_first, const struct run_expert *records,
+static void experts_add(struct expert_layer *l, bool is_first, const struct run_expert *records,
 	size_t count, uint64_t bytes)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -105,22 +108,22 @@ static void add(struct expert_layer *l, bool is_first, const struct run_expert *
 }
 
 /* -ENOMEM, or 0. `said`: the records of the product, `count` of them, or those like it. */
-static int add_product(struct experts *made, const struct run *run, const struct run_expert *e,
-	const struct run_expert *said, size_t count)
+static int experts_add_product(struct experts *made, const struct run *run,
+	const struct run_expert *e, const struct run_expert *said, size_t count)
 {
 	const struct run_sample *product = product_of(run, e);
 	uint32_t number = e->step == RUN_NONE ? RUN_NONE : run->steps[e->step].model;
 
-	if (!product || !e->experts || is_left_out(&run->sites[product->site]))
+	if (!product || !e->experts || experts_is_left_out(&run->sites[product->site]))
 		return 0;
 	const struct run_site *site = &run->sites[product->site];
-	struct expert_model *m = model_of(made, run->lanes[e->lane].process, number);
-	struct expert_layer *l = m ? layer_of(m, site->layer, e->experts) : NULL;
+	struct expert_model *m = experts_model_of(made, run->lanes[e->lane].process, number);
+	struct expert_layer *l = m ? experts_layer_of(m, site->layer, e->experts) : NULL;
 	if (!l)
 		return -ENOMEM;
 	if (l->experts != e->experts)
 		return 0; /* two mixtures in a layer: the first counts */
-	add(l, !place_of(l, site, e->bytes), said, count, e->bytes);
+	experts_add(l, !experts_place_of(l, site, e->bytes), said, count, e->bytes);
 	l->executions++;
 	l->ns += product->end_ns - product->begin_ns + product->wait_ns;
 	return 0;
@@ -142,12 +145,12 @@ static int read_records(struct experts *made, const struct run *run)
 			said_count = end - i;
 		}
 		if (said && said->lane == list[i].lane && said->step == list[i].step)
-			error = add_product(made, run, &list[i], said, said_count);
+			error = experts_add_product(made, run, &list[i], said, said_count);
 	}
 	return error;
 }
 
-static int count_executions(struct experts *made, const struct run *run)
+static int experts_count_executions(struct experts *made, const struct run *run)
 {
 	bool *products = calloc(run->site_count + 1, sizeof(*products));
 	uint64_t known = 0;
@@ -155,7 +158,7 @@ static int count_executions(struct experts *made, const struct run *run)
 	if (!products)
 		return -ENOMEM;
 	for (size_t i = 0; i < run->site_count; i++)
-		products[i] = is_product(run, (uint32_t)i) && !is_left_out(&run->sites[i]);
+		products[i] = is_product(run, (uint32_t)i) && !experts_is_left_out(&run->sites[i]);
 	for (size_t lane = 0; lane < run->lane_count; lane++)
 		for (size_t i = 0; i < run->lanes[lane].sample_count; i++) {
 			made->executions += products[run->lanes[lane].samples[i].site];
@@ -182,7 +185,8 @@ static void finish_layer(struct expert_layer *l)
 	l->even_as = exp(entropy);
 }
 
-COMPARATOR(by_tokens, struct expert_sums, ORDER(y->tokens, x->tokens) ?: ORDER(y->bytes, x->bytes))
+COMPARATOR(experts_by_tokens, struct expert_sums,
+	ORDER(y->tokens, x->tokens) ?: ORDER(y->bytes, x->bytes))
 
 /* Adds the share of a layer's hottest experts to the sums over layers; they are sorted already. */
 static void keep_hottest(
@@ -219,7 +223,7 @@ static int finish_kept(struct expert_model *m)
 	for (size_t i = 0; i < m->layers.count; i++) {
 		const struct expert_layer *l = &m->layers.items[i];
 		memcpy(sorted, l->expert, l->experts * sizeof(*sorted));
-		qsort(sorted, l->experts, sizeof(*sorted), by_tokens);
+		qsort(sorted, l->experts, sizeof(*sorted), experts_by_tokens);
 		keep_hottest(m, l, sorted);
 	}
 	for (uint32_t k = 0; k < m->kept_count; k++) {
@@ -236,7 +240,7 @@ int experts_create(struct experts **out, const struct run *run)
 
 	if (!made)
 		return -ENOMEM;
-	int error = read_records(made, run) ?: count_executions(made, run);
+	int error = read_records(made, run) ?: experts_count_executions(made, run);
 
 	for (size_t i = 0; i < made->models.count && !error; i++) {
 		struct expert_model *m = &made->models.items[i];

@@ -36,7 +36,7 @@ static int list_steps(struct explain_facts *f)
 }
 
 /* Adds a frame's time on the CPU in an evaluated step, or for it. */
-static void add_frame(void *context, const struct walk_frame *frame, unsigned depth)
+static void facts_add_frame(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct explain_facts *f = context;
 
@@ -75,7 +75,7 @@ static int begin_lane(void *context, uint32_t lane)
 	return f->run->lanes[lane].kind == BRICK_LANE_THREAD;
 }
 
-static const struct walk_ops frames = {.begin_lane = begin_lane, .end = add_frame};
+static const struct walk_ops frames = {.begin_lane = begin_lane, .end = facts_add_frame};
 
 static int allocate_sums(struct explain_facts *f)
 {
@@ -93,7 +93,7 @@ static int allocate_sums(struct explain_facts *f)
 	return 0;
 }
 
-static int walk_all(struct explain_facts *f)
+static int facts_walk_all(struct explain_facts *f)
 {
 	struct walk walk;
 	int rc;
@@ -136,7 +136,7 @@ static void find_team(const struct explain_facts *f, struct explain_phase *phase
 }
 
 /* Products with weights, not those of attention, whose sides are both activations. */
-static bool is_weight_product(const struct run *run, const struct run_site *site)
+static bool facts_is_weight_product(const struct run *run, const struct run_site *site)
 {
 	int known = run->bricks[site->brick].well_known;
 
@@ -175,7 +175,7 @@ static double left_by_roof(const struct roofline_row *row, double bytes_ratio)
  * A product of K x N weights with `batch` columns does 2 K N batch FLOPs and makes N batch
  * elements. It moves the weights, K batch activations and N batch results.
  */
-static void add_product(struct explain_phase *phase, const struct run_site *site,
+static void facts_add_product(struct explain_phase *phase, const struct run_site *site,
 	const struct explain_site *sum, const struct roofline_row *row)
 {
 	enum { WIDE = 15, SINGLE = 30 };
@@ -211,8 +211,8 @@ static void add_product(struct explain_phase *phase, const struct run_site *site
 static void find_products(const struct explain_facts *f, struct explain_phase *phase, int p)
 {
 	for (size_t i = 0; i < f->run->site_count && phase->evaluations; i++)
-		if (phase->sites[i].count && is_weight_product(f->run, &f->run->sites[i]))
-			add_product(phase, &f->run->sites[i], &phase->sites[i],
+		if (phase->sites[i].count && facts_is_weight_product(f->run, &f->run->sites[i]))
+			facts_add_product(phase, &f->run->sites[i], &phase->sites[i],
 				f->ceilings ? roofline_find(f->roofline, f->run->sites[i].brick,
 						      (enum roofline_phase)p, false)
 					    : NULL);
@@ -223,7 +223,7 @@ static void find_products(const struct explain_facts *f, struct explain_phase *p
 
 /* Adds the time off the CPU of the thread that evaluates next, which may have waited for another
  * one. */
-static void add_between(void *context, const struct step_between *between)
+static void facts_add_between(void *context, const struct step_between *between)
 {
 	struct explain_facts *f = context;
 	const struct run_step *s = &f->run->steps[between->step];
@@ -245,17 +245,17 @@ static void add_between(void *context, const struct step_between *between)
 }
 
 /* All summaries have the times of all steps. */
-static void find_between(struct explain_facts *f)
+static void facts_find_between(struct explain_facts *f)
 {
 	for (int p = 0; p < STEP_WARM_UP; p++)
 		if (f->phases[p].summary) {
 			step_times_between(f->phases[p].summary->steps.steps, f->run, &f->index,
-				add_between, f);
+				facts_add_between, f);
 			return;
 		}
 }
 
-static void finish_phase(const struct explain_facts *f, struct explain_phase *phase, int p)
+static void facts_finish_phase(const struct explain_facts *f, struct explain_phase *phase, int p)
 {
 	const struct summary *s = phase->summary;
 
@@ -293,7 +293,7 @@ static int find_path(struct explain_facts *f)
 }
 
 /* All tokens but those of warm-ups, and no more than the engine has room for. */
-static void find_context(struct explain_facts *f)
+static void facts_find_context(struct explain_facts *f)
 {
 	struct workload workload;
 
@@ -318,7 +318,7 @@ int explain_facts_init(
 	if (!rc)
 		rc = allocate_sums(f);
 	if (!rc)
-		rc = walk_all(f);
+		rc = facts_walk_all(f);
 	if (!rc)
 		rc = find_path(f);
 	if (rc) {
@@ -326,10 +326,10 @@ int explain_facts_init(
 		return rc;
 	}
 	presence_of_run(&f->presence, run, &f->index);
-	find_context(f);
-	find_between(f);
+	facts_find_context(f);
+	facts_find_between(f);
 	for (int p = 0; p < STEP_PHASES; p++) {
-		finish_phase(f, &f->phases[p], p);
+		facts_finish_phase(f, &f->phases[p], p);
 		if (f->phases[p].products.weight_bytes > f->model_bytes)
 			f->model_bytes = f->phases[p].products.weight_bytes;
 	}

@@ -47,7 +47,7 @@ static const struct {
 	enum finding_kind kind;
 	unsigned parts;
 	uint64_t stands_for;
-} rules[FINDING_RULES] = {
+} finding_rules[FINDING_RULES] = {
 #define EXPLAIN_ENTRY(name, id, kind, parts, stands_for) \
 	{id, rule_##name, FINDING_##kind, parts, stands_for},
 	EXPLAIN_RULES(EXPLAIN_ENTRY)
@@ -56,7 +56,7 @@ static const struct {
 
 _Static_assert(FINDING_RULES <= 64, "a rule is a bit");
 
-static bool matters(const struct explain_facts *facts, const struct finding *finding)
+static bool finding_matters(const struct explain_facts *facts, const struct finding *finding)
 {
 	return !finding->cost_ns ||
 	       finding_costs(finding, facts->phases[finding->phase].elapsed_ns, MIN_PART);
@@ -64,7 +64,8 @@ static bool matters(const struct explain_facts *facts, const struct finding *fin
 
 static uint64_t rank_ns(const struct finding *f)
 {
-	return rules[f->rule].kind == FINDING_CHOICE ? f->cost_ns / CHOICE_RANKS : f->cost_ns;
+	return finding_rules[f->rule].kind == FINDING_CHOICE ? f->cost_ns / CHOICE_RANKS
+							     : f->cost_ns;
 }
 
 COMPARATOR(by_rank, struct finding, ORDER(rank_ns(y), rank_ns(x)))
@@ -79,10 +80,10 @@ static void find_in(struct findings *findings, const struct explain_facts *facts
 		struct finding *f = &findings->list[findings->count];
 		*f = (struct finding){
 			.rule = (enum finding_rule)rule, .phase = (enum step_phase)phase};
-		if (!rules[rule].find(facts, f->phase, f) || !matters(facts, f))
+		if (!finding_rules[rule].find(facts, f->phase, f) || !finding_matters(facts, f))
 			continue;
 		findings->count++;
-		said |= rules[rule].stands_for;
+		said |= finding_rules[rule].stands_for;
 	}
 	for (size_t i = first; i < findings->count; i++)
 		if (!(said >> findings->list[i].rule & 1))
@@ -100,7 +101,7 @@ static void add_up(struct findings *findings, const struct explain_facts *facts,
 
 	for (size_t i = 0; i < number && !f->overlaps; i++)
 		if (findings->list[i].phase == f->phase &&
-			rules[findings->list[i].rule].parts & rules[f->rule].parts)
+			finding_rules[findings->list[i].rule].parts & finding_rules[f->rule].parts)
 			f->overlaps = i + 1;
 	if (!f->overlaps)
 		*explained_ns += f->cost_ns;
@@ -133,12 +134,12 @@ void findings_fini(struct findings *findings)
 
 const char *finding_rule_id(enum finding_rule rule)
 {
-	return rules[rule].id;
+	return finding_rules[rule].id;
 }
 
 enum finding_kind finding_rule_kind(enum finding_rule rule)
 {
-	return rules[rule].kind;
+	return finding_rules[rule].kind;
 }
 
 const char *finding_certainty_name(enum finding_certainty certainty)

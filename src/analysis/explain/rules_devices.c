@@ -62,7 +62,7 @@ static bool is_software(const char *device)
 	return false;
 }
 
-static bool is_transfer(uint32_t kind)
+static bool rules_devices_is_transfer(uint32_t kind)
 {
 	return kind == BRICK_KERNEL_H2D || kind == BRICK_KERNEL_D2H || kind == BRICK_KERNEL_D2D;
 }
@@ -76,7 +76,8 @@ static void count_transfers(
 		const struct run_command *c = &run->commands[i];
 		uint32_t step = step_index_of_command(&f->index, run, c);
 		if (step == RUN_NONE || step_phase_of(&run->steps[step]) != p ||
-			c->kernel == RUN_NONE || !is_transfer(run->kernels[c->kernel].kind))
+			c->kernel == RUN_NONE ||
+			!rules_devices_is_transfer(run->kernels[c->kernel].kind))
 			continue;
 		++*count;
 		*bytes += c->bytes;

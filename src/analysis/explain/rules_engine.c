@@ -26,7 +26,7 @@ bool rule_graph_rebuilt(const struct explain_facts *f, enum step_phase p, struct
 	return phase->steps >= MANY_STEPS && finding_costs(out, phase->wall_ns, 20);
 }
 
-static uint64_t count_of(const struct explain_phase *phase, const char *name)
+static uint64_t rules_engine_count_of(const struct explain_phase *phase, const char *name)
 {
 	const struct summary_row *row = explain_row(phase, name);
 
@@ -43,7 +43,7 @@ bool rule_graph_watched(const struct explain_facts *f, enum step_phase p, struct
 	static const char own[] = "eval callback";
 	const struct explain_phase *phase = &f->phases[p];
 	const char *attach = run_note_find(f->run, "attach");
-	uint64_t plans = count_of(phase, "GraphPlan");
+	uint64_t plans = rules_engine_count_of(phase, "GraphPlan");
 
 	out->cost_ns = explain_on_cpu_ns(phase, "GraphPlan") +
 		       explain_on_cpu_ns(phase, brick_name(BRICK_GRAPH_COMPUTE));
@@ -60,7 +60,7 @@ bool rule_state_copied(const struct explain_facts *f, enum step_phase p, struct 
 {
 	enum { FEW = 4 }; /* copies of logits and embeddings a step */
 	const struct explain_phase *phase = &f->phases[p];
-	uint64_t copies = count_of(phase, brick_name(BRICK_OUTPUT_COPY));
+	uint64_t copies = rules_engine_count_of(phase, brick_name(BRICK_OUTPUT_COPY));
 
 	out->of.state_copied.copies = phase->evaluations ? copies / phase->evaluations : 0;
 	if (out->of.state_copied.copies > FEW)

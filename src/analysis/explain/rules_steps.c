@@ -38,7 +38,7 @@ struct repeated {
 	uint64_t tokens, steps, time_ns;
 };
 
-static void add_point(struct repeated *sum, const struct explain_facts *f,
+static void rules_steps_add_point(struct repeated *sum, const struct explain_facts *f,
 	const struct explain_phase *phase, const struct run_point *point)
 {
 	uint32_t step = step_index_at(&f->index, f->run, point->lane, point->ns);
@@ -62,7 +62,7 @@ bool rule_prompt_repeated(const struct explain_facts *f, enum step_phase p, stru
 	for (size_t i = 0; i < f->run->point_count && counter != RUN_NONE; i++)
 		if (f->run->points[i].kind == RUN_POINT_COUNTER &&
 			f->run->points[i].brick == counter && f->run->points[i].value > 0)
-			add_point(&sum, f, phase, &f->run->points[i]);
+			rules_steps_add_point(&sum, f, phase, &f->run->points[i]);
 	if (!sum.steps)
 		return false;
 	out->cost_ns = sum.time_ns;
@@ -456,8 +456,8 @@ static uint64_t profiler_ns(const struct explain_facts *f, uint32_t step)
 }
 
 /* The brick that most of a step's additional time went to, and the amount. */
-static const char *difference(const struct explain_facts *f, const struct explain_phase *phase,
-	uint32_t step, uint64_t *more_ns)
+static const char *rules_steps_difference(const struct explain_facts *f,
+	const struct explain_phase *phase, uint32_t step, uint64_t *more_ns)
 {
 	struct run_off_times off = off_in(f->run, step);
 	uint32_t category = most_different(f, phase, step, more_ns);
@@ -490,7 +490,8 @@ bool rule_first_step(const struct explain_facts *f, enum step_phase p, struct fi
 	out->of.first_step.step = phase->list[0];
 	out->of.first_step.took_ns = first_ns;
 	out->of.first_step.median_ns = median_ns;
-	out->of.first_step.more = difference(f, phase, phase->list[0], &out->of.first_step.more_ns);
+	out->of.first_step.more =
+		rules_steps_difference(f, phase, phase->list[0], &out->of.first_step.more_ns);
 	return true;
 }
 
@@ -506,7 +507,7 @@ static uint64_t nearby_ns(
 }
 
 /* Nobody knows whether its threads were off their CPUs, though that was asked for. */
-static bool is_in_gap(const struct explain_facts *f, uint32_t step)
+static bool rules_steps_is_in_gap(const struct explain_facts *f, uint32_t step)
 {
 	const struct run_step *s = &f->run->steps[step];
 
@@ -530,7 +531,8 @@ bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct fi
 		struct run_off_times off = off_in(f->run, step);
 		uint64_t off_ns = off.preempted_ns + off.blocked_ns + profiler_ns(f, step);
 		/* others that had the CPU had its caches, too */
-		if (ns < SLOW * usual_ns || 2 * off_ns > ns - usual_ns || is_in_gap(f, step))
+		if (ns < SLOW * usual_ns || 2 * off_ns > ns - usual_ns ||
+			rules_steps_is_in_gap(f, step))
 			continue;
 		out->cost_ns += ns - usual_ns - off_ns;
 		count++;
@@ -545,6 +547,7 @@ bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct fi
 	out->of.slow_steps.count = count;
 	out->of.slow_steps.took_ns = worst_ns;
 	out->of.slow_steps.median_ns = median_ns;
-	out->of.slow_steps.more = difference(f, phase, worst, &out->of.slow_steps.more_ns);
+	out->of.slow_steps.more =
+		rules_steps_difference(f, phase, worst, &out->of.slow_steps.more_ns);
 	return finding_costs(out, phase->elapsed_ns, 20);
 }

@@ -143,7 +143,8 @@ bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct findi
 }
 
 /* Sums a counter over the phase's steps; it stands in a step or right after it. */
-static uint64_t counted(const struct explain_facts *f, enum step_phase p, const char *name)
+static uint64_t rules_threads_counted(
+	const struct explain_facts *f, enum step_phase p, const char *name)
 {
 	uint32_t counter = run_brick_find(f->run, name);
 	double sum = 0;
@@ -169,7 +170,7 @@ bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct fi
 {
 	enum { MANY_FAULTS = 8, PART_OF_MODEL = 8 };
 	const struct explain_phase *phase = &f->phases[p];
-	uint64_t bytes = counted(f, p, BRICK_DISK_NAME);
+	uint64_t bytes = rules_threads_counted(f, p, BRICK_DISK_NAME);
 	bool much = bytes && bytes >= f->model_bytes / PART_OF_MODEL;
 
 	out->certainty = FINDING_LIKELY;
@@ -184,7 +185,8 @@ bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct fi
 	if (!phase->queue && !phase->summary->knows_off && f->presence.idle > 0)
 		out->of.cold_pages.slept_ns =
 			number_of_double(f->presence.idle * (double)phase->wall_ns);
-	out->of.cold_pages.kernel_ns = much ? counted(f, p, BRICK_KERNEL_TIME_NAME) : 0;
+	out->of.cold_pages.kernel_ns =
+		much ? rules_threads_counted(f, p, BRICK_KERNEL_TIME_NAME) : 0;
 	out->cost_ns = out->of.cold_pages.slept_ns + out->of.cold_pages.kernel_ns;
 	if (out->cost_ns > phase->wall_ns)
 		out->cost_ns = phase->wall_ns;
@@ -312,7 +314,7 @@ static int team_waits_init(struct team_waits *w, const struct run *run)
 	return 0;
 }
 
-static void add_waits(
+static void rules_threads_add_waits(
 	struct team_waits *w, const struct explain_facts *f, enum step_phase p, uint32_t number)
 {
 	const struct run_lane *lane = &f->run->lanes[number];
@@ -380,7 +382,7 @@ bool rule_slow_thread(const struct explain_facts *f, enum step_phase p, struct f
 		return false;
 	for (uint32_t i = 0; i < f->run->lane_count; i++)
 		if (is_in_team(f, phase, i))
-			add_waits(&waits, f, p, i);
+			rules_threads_add_waits(&waits, f, p, i);
 	uint64_t others_ns =
 		waits.threads > 1 ? (waits.all_ns - waits.least_ns) / (waits.threads - 1) : 0;
 	bool is_slow = others_ns && waits.least_ns * FEW_WAITS <= others_ns &&

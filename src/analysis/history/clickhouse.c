@@ -209,7 +209,7 @@ static int fill_sums(struct history_store *store)
  * Adds newer columns. For runs that an older Brick sent only the command is known:
  * history_command_strip().
  */
-static int add_columns(struct history_store *store)
+static int clickhouse_add_columns(struct history_store *store)
 {
 	static const struct {
 		const char *name, *is;
@@ -239,7 +239,7 @@ static int bring_up(struct history_store *store, json_int_t version)
 	int rc = version < 2 ? fill_sums(store) : 0;
 
 	if (rc == 0)
-		rc = add_columns(store);
+		rc = clickhouse_add_columns(store);
 	if (rc < 0)
 		return rc;
 	query_add(&q, "INSERT INTO brick_schema VALUES (%d)", VERSION);
@@ -310,7 +310,7 @@ static void put_number(json_t *row, const char *key, uint64_t value)
 	json_object_set_new(row, key, json_integer((json_int_t)value));
 }
 
-static void put_text(json_t *row, const char *key, const char *value)
+static void clickhouse_put_text(json_t *row, const char *key, const char *value)
 {
 	json_object_set_new(row, key, json_string(value));
 }
@@ -319,11 +319,11 @@ static void put_day(json_t *row, uint64_t start_ns)
 {
 	char day[DATE_BYTES];
 
-	put_text(row, "day", date_text(day, start_ns, "%Y-%m-%d") ? day : "1970-01-01");
+	clickhouse_put_text(row, "day", date_text(day, start_ns, "%Y-%m-%d") ? day : "1970-01-01");
 	put_number(row, "start_ns", start_ns);
 }
 
-static void add_row(struct query *q, json_t *row)
+static void clickhouse_add_row(struct query *q, json_t *row)
 {
 	SCOPED char *line = json_dumps(row, JSON_COMPACT);
 
@@ -338,11 +338,11 @@ static void add_part_row(
 {
 	json_t *row = history_part_json(p), *buckets = json_array(), *counts = json_array();
 
-	put_text(row, "id", run->id);
+	clickhouse_put_text(row, "id", run->id);
 	put_day(row, run->start_ns);
-	put_text(row, "run_kind", run->kind);
-	put_text(row, "host", run->host);
-	put_text(row, "engine", run->engine);
+	clickhouse_put_text(row, "run_kind", run->kind);
+	clickhouse_put_text(row, "host", run->host);
+	clickhouse_put_text(row, "engine", run->engine);
 	for (size_t i = 0; i < p->histogram.buckets.count; i++) {
 		json_array_append_new(buckets, json_integer(p->histogram.buckets.items[i].index));
 		json_array_append_new(
@@ -350,7 +350,7 @@ static void add_part_row(
 	}
 	json_object_set_new(row, "buckets", buckets);
 	json_object_set_new(row, "bucket_counts", counts);
-	add_row(q, row);
+	clickhouse_add_row(q, row);
 }
 
 static void add_run_row(struct query *q, const struct history_run *run)
@@ -364,18 +364,18 @@ static void add_run_row(struct query *q, const struct history_run *run)
 	}
 	json_object_set_new(row, "fact_keys", keys);
 	json_object_set_new(row, "fact_values", values);
-	add_row(q, row);
+	clickhouse_add_row(q, row);
 }
 
 static void add_label_row(struct query *q, const struct history_run *run, const char *label)
 {
 	json_t *row = json_object();
 
-	put_text(row, "id", run->id);
-	put_text(row, "label", label);
+	clickhouse_put_text(row, "id", run->id);
+	clickhouse_put_text(row, "label", label);
 	put_number(row, "present", 1);
 	put_number(row, "at", run->start_ns);
-	add_row(q, row);
+	clickhouse_add_row(q, row);
 }
 
 /* Rows that are there already. */
@@ -441,7 +441,7 @@ static size_t add_ids(struct query *q, const struct push *p, bool sent_only)
 	return count;
 }
 
-static int look(struct push *p)
+static int clickhouse_look(struct push *p)
 {
 	struct query q = {0};
 
@@ -560,7 +560,7 @@ static int send_batch(struct push *p, struct spool *spool)
 	p->rows = calloc(p->batch.runs.count + 1, sizeof(*p->rows));
 	if (!p->is_there || !p->rows)
 		return -ENOMEM;
-	int rc = look(p);
+	int rc = clickhouse_look(p);
 	if (rc == 0 && p->batch.sent.count)
 		rc = look_closely(p);
 	if (rc == 0)
@@ -598,7 +598,7 @@ static int push_some(struct history_store *store, struct spool *spool, bool *mor
 }
 
 /* Sends runs that wait. -EAGAIN: they are kept for later. */
-static int push(struct history_store *store)
+static int clickhouse_push(struct history_store *store)
 {
 	struct clickhouse *c = store->state;
 	bool more = true;
@@ -714,7 +714,7 @@ static int take_facts(struct history_run *run, const json_t *row)
 	return rc;
 }
 
-static int take_run(void *context, const json_t *row)
+static int clickhouse_take_run(void *context, const json_t *row)
 {
 	struct reading *r = context;
 	struct history_run run;
@@ -732,7 +732,7 @@ static int take_run(void *context, const json_t *row)
 	return rc;
 }
 
-static struct history_run *find_read(struct reading *r, const json_t *row)
+static struct history_run *clickhouse_find_read(struct reading *r, const json_t *row)
 {
 	const char *id = json_text_of(row, "id");
 
@@ -744,7 +744,7 @@ static struct history_run *find_read(struct reading *r, const json_t *row)
 
 static int take_label(void *context, const json_t *row)
 {
-	struct history_run *run = find_read(context, row);
+	struct history_run *run = clickhouse_find_read(context, row);
 
 	return run ? history_run_label(run, json_text_of(row, "label")) : 0;
 }
@@ -766,9 +766,9 @@ static int fill_part(struct history_part *part, const json_t *row)
 	return rc;
 }
 
-static int take_part(void *context, const json_t *row)
+static int clickhouse_take_part(void *context, const json_t *row)
 {
-	struct history_run *run = find_read(context, row);
+	struct history_run *run = clickhouse_find_read(context, row);
 	struct history_part *part =
 		run ? history_run_part(run, json_text_of(row, "phase"), json_text_of(row, "kind"),
 			      json_text_of(row, "name"))
@@ -778,7 +778,7 @@ static int take_part(void *context, const json_t *row)
 }
 
 /* Runs [from, to) of the reading, which are in the order of their start. */
-static void add_runs(struct query *q, const struct reading *r)
+static void clickhouse_add_runs(struct query *q, const struct reading *r)
 {
 	query_add(q, " WHERE id IN (");
 	for (size_t i = r->from; i < r->to; i++)
@@ -803,13 +803,13 @@ static int read_some_lists(struct history_store *store, struct reading *r, bool 
 	struct query q = {0};
 
 	query_add(&q, "SELECT id, label FROM labels FINAL");
-	add_runs(&q, r);
+	clickhouse_add_runs(&q, r);
 	query_add(&q, " AND present = 1 ORDER BY label FORMAT JSONEachRow");
 	int rc = clickhouse_ask(store, &q, NULL, take_label, r);
 	if (rc < 0)
 		return rc;
 	query_add(&q, "SELECT * FROM parts_by_run");
-	add_runs(&q, r);
+	clickhouse_add_runs(&q, r);
 	query_add(&q, " AND start_ns IN (");
 	for (size_t i = r->from; i < r->to; i++)
 		query_add(&q, "%s%llu", i > r->from ? ", " : "",
@@ -817,7 +817,7 @@ static int read_some_lists(struct history_store *store, struct reading *r, bool 
 	query_add(&q, ")");
 	add_times(&q, r->runs.items[r->to - 1].start_ns, r->runs.items[r->from].start_ns);
 	query_add(&q, "%s FORMAT JSONEachRow", whole ? "" : " AND kind = 'step'");
-	return clickhouse_ask(store, &q, NULL, take_part, r);
+	return clickhouse_ask(store, &q, NULL, clickhouse_take_part, r);
 }
 
 static int read_runs(
@@ -833,7 +833,7 @@ static int read_runs(
 	query_add(&q, "SELECT * FROM runs WHERE (start_ns, id) IN (SELECT start_ns, id FROM runs");
 	add_filter(&q, filter);
 	query_add(&q, ") ORDER BY start_ns DESC, id DESC FORMAT JSONEachRow");
-	rc = clickhouse_ask(store, &q, NULL, take_run, r);
+	rc = clickhouse_ask(store, &q, NULL, clickhouse_take_run, r);
 	for (; rc == 0 && r->to < r->runs.count; r->from = r->to) {
 		r->to = r->runs.count - r->from < TOGETHER ? r->runs.count : r->from + TOGETHER;
 		rc = read_some_lists(store, r, filter->whole);
@@ -841,7 +841,7 @@ static int read_runs(
 	return rc;
 }
 
-static int list(struct history_store *store, const struct history_filter *filter,
+static int clickhouse_list(struct history_store *store, const struct history_filter *filter,
 	history_run_fn each, void *context)
 {
 	SCOPED_BY(reading_fini) struct reading r = {0};
@@ -858,7 +858,7 @@ struct points {
 	ARRAY(json_t *) rows; /* newest first */
 };
 
-static int take_point(void *context, const json_t *row)
+static int clickhouse_take_point(void *context, const json_t *row)
 {
 	struct points *p = context;
 
@@ -886,7 +886,7 @@ static void add_parts_filter(struct query *q, const struct history_filter *f)
 	add_kind(q, "run_kind", f->kind);
 }
 
-static int points(struct history_store *store, const struct history_filter *filter,
+static int clickhouse_points(struct history_store *store, const struct history_filter *filter,
 	const struct history_part *part, history_point_fn each, void *context)
 {
 	struct points p = {0};
@@ -903,7 +903,7 @@ static int points(struct history_store *store, const struct history_filter *filt
 	add_parts_filter(&q, filter);
 	query_add(&q, " ORDER BY start_ns DESC, id DESC LIMIT %d FORMAT JSONEachRow",
 		filter->limit ? INT32_MAX : POINTS_MAX);
-	rc = clickhouse_ask(store, &q, NULL, take_point, &p);
+	rc = clickhouse_ask(store, &q, NULL, clickhouse_take_point, &p);
 	for (size_t i = p.rows.count; i-- > 0 && rc == 0;) {
 		const json_t *row = p.rows.items[i];
 		const struct history_point point = {json_text_of(row, "id"),
@@ -923,7 +923,7 @@ struct workloads {
 	void *context;
 };
 
-static int take_workload(void *context, const json_t *row)
+static int clickhouse_take_workload(void *context, const json_t *row)
 {
 	const struct workloads *w = context;
 	const struct history_workload workload = {json_text_of(row, "workload"),
@@ -932,7 +932,7 @@ static int take_workload(void *context, const json_t *row)
 	return w->each(w->context, &workload);
 }
 
-static int workloads(struct history_store *store, const struct history_filter *filter,
+static int clickhouse_workloads(struct history_store *store, const struct history_filter *filter,
 	history_workload_fn each, void *context)
 {
 	struct workloads w = {each, context};
@@ -946,7 +946,7 @@ static int workloads(struct history_store *store, const struct history_filter *f
 	add_filter(&q, filter);
 	query_add(&q, ") GROUP BY workload, host, cpu ORDER BY newest DESC, one DESC FORMAT "
 		      "JSONEachRow");
-	return clickhouse_ask(store, &q, NULL, take_workload, &w);
+	return clickhouse_ask(store, &q, NULL, clickhouse_take_workload, &w);
 }
 
 struct groups {
@@ -955,7 +955,7 @@ struct groups {
 	void *context;
 };
 
-static int take_group(void *context, const json_t *row)
+static int clickhouse_take_group(void *context, const json_t *row)
 {
 	const struct groups *g = context;
 	SCOPED_BY(history_run_fini) struct history_run one = {0};
@@ -990,8 +990,8 @@ static void add_sums(struct query *q, const struct history_filter *f, bool by_en
 	query_add(q, " GROUP BY who, kind, name HAVING runs > 0");
 }
 
-static int groups(struct history_store *store, const struct history_filter *filter, bool by_engine,
-	const char *phase, history_group_fn each, void *context)
+static int clickhouse_groups(struct history_store *store, const struct history_filter *filter,
+	bool by_engine, const char *phase, history_group_fn each, void *context)
 {
 	struct groups g = {phase, each, context};
 	struct query q = {0};
@@ -1005,7 +1005,7 @@ static int groups(struct history_store *store, const struct history_filter *filt
 	query_add(&q, " UNION ALL ");
 	add_sums(&q, filter, by_engine, phase, false);
 	query_add(&q, ") ORDER BY who, kind, name FORMAT JSONEachRow");
-	return clickhouse_ask(store, &q, NULL, take_group, &g);
+	return clickhouse_ask(store, &q, NULL, clickhouse_take_group, &g);
 }
 
 /* The engine. */
@@ -1030,7 +1030,7 @@ static int read_place(struct history_store *store, struct clickhouse *c)
 	return c->url && c->database ? 0 : history_fail(store, -ENOMEM, "not enough memory");
 }
 
-static int open_store(struct history_store *store, const struct history_open *how)
+static int clickhouse_open_store(struct history_store *store, const struct history_open *how)
 {
 	struct clickhouse *c = calloc(1, sizeof(*c));
 
@@ -1052,7 +1052,7 @@ static int open_store(struct history_store *store, const struct history_open *ho
 	return 0;
 }
 
-static void close_store(struct history_store *store)
+static void clickhouse_close_store(struct history_store *store)
 {
 	struct clickhouse *c = store->state;
 
@@ -1065,7 +1065,7 @@ static void close_store(struct history_store *store)
 	free(c);
 }
 
-static int add(struct history_store *store, const struct history_run *run)
+static int clickhouse_add(struct history_store *store, const struct history_run *run)
 {
 	struct clickhouse *c = store->state;
 	int rc = c->has_spool ? spool_add(&c->spool, run) : -ENOENT;
@@ -1078,7 +1078,8 @@ static int add(struct history_store *store, const struct history_run *run)
 }
 
 /* The newest row of a label decides. */
-static int label(struct history_store *store, const char *id, const char *text, bool remove)
+static int clickhouse_label(
+	struct history_store *store, const char *id, const char *text, bool remove)
 {
 	struct query q = {0};
 
@@ -1143,7 +1144,7 @@ static int remove_rows(
 	return rc < 0 ? rc : delete_rows(store, "runs", which);
 }
 
-static int remove_run(struct history_store *store, const char *id)
+static int clickhouse_remove_run(struct history_store *store, const char *id)
 {
 	struct query which = {0}, hosts = {0}, months = {0};
 
@@ -1182,7 +1183,7 @@ static int drop_months(struct history_store *store, int before)
 	return clickhouse_ask(store, &q, NULL, drop_piece, store);
 }
 
-static int expire(struct history_store *store, uint64_t before_ns, uint64_t *count)
+static int clickhouse_expire(struct history_store *store, uint64_t before_ns, uint64_t *count)
 {
 	struct query q = {0};
 	int before = month_of(before_ns), rc = make_tables(store);
@@ -1200,15 +1201,15 @@ static int expire(struct history_store *store, uint64_t before_ns, uint64_t *cou
 
 const struct history_engine history_clickhouse = {
 	.prefix = PREFIX,
-	.open = open_store,
-	.close = close_store,
-	.add = add,
-	.flush = push,
-	.list = list,
-	.points = points,
-	.workloads = workloads,
-	.groups = groups,
-	.label = label,
-	.remove = remove_run,
-	.expire = expire,
+	.open = clickhouse_open_store,
+	.close = clickhouse_close_store,
+	.add = clickhouse_add,
+	.flush = clickhouse_push,
+	.list = clickhouse_list,
+	.points = clickhouse_points,
+	.workloads = clickhouse_workloads,
+	.groups = clickhouse_groups,
+	.label = clickhouse_label,
+	.remove = clickhouse_remove_run,
+	.expire = clickhouse_expire,
 };

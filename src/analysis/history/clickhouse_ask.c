@@ -71,7 +71,7 @@ static int connect_client(struct history_store *store, struct clickhouse *c)
 	return 0;
 }
 
-static int read_rows(struct history_store *store, const struct http_reply *reply,
+static int clickhouse_ask_read_rows(struct history_store *store, const struct http_reply *reply,
 	clickhouse_row_fn each, void *context)
 {
 	int rc = 0;
@@ -90,7 +90,7 @@ static int read_rows(struct history_store *store, const struct http_reply *reply
 	return rc;
 }
 
-static int judge(struct history_store *store, const struct http_reply *reply, int rc)
+static int clickhouse_ask_judge(struct history_store *store, const struct http_reply *reply, int rc)
 {
 	if (rc < 0)
 		return history_fail(store, rc == -ECONNREFUSED ? -EAGAIN : rc, "%s: %s",
@@ -117,9 +117,10 @@ int clickhouse_ask(struct history_store *store, struct query *q, const char *que
 					     query_id ? query_id : "") < 0))
 		rc = history_fail(store, -ENOMEM, "not enough memory");
 	if (rc == 0)
-		rc = judge(store, &reply, http_post(c->http, url, NULL, q->text, q->bytes, &reply));
+		rc = clickhouse_ask_judge(
+			store, &reply, http_post(c->http, url, NULL, q->text, q->bytes, &reply));
 	if (rc == 0)
-		rc = read_rows(store, &reply, each, context);
+		rc = clickhouse_ask_read_rows(store, &reply, each, context);
 	query_fini(q);
 	return rc;
 }

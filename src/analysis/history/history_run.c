@@ -118,12 +118,12 @@ int history_run_label(struct history_run *run, const char *label)
 	return -ENOMEM;
 }
 
-COMPARATOR(by_name, struct history_part,
+COMPARATOR(history_run_by_name, struct history_part,
 	strcmp(x->phase, y->phase) ?: strcmp(x->kind, y->kind) ?: strverscmp(x->name, y->name))
 
 void history_run_order(struct history_run *run)
 {
-	array_sort(&run->parts, by_name);
+	array_sort(&run->parts, history_run_by_name);
 }
 
 void history_run_identify(struct history_run *run, uint64_t salt)
@@ -170,7 +170,7 @@ json_t *history_part_json(const struct history_part *p)
 		integer(p->typical_ns), "united", p->united);
 }
 
-static json_t *part_json(const struct history_part *p)
+static json_t *history_run_part_json(const struct history_part *p)
 {
 	SCOPED char *histogram = history_histogram_text(&p->histogram);
 	json_t *json = history_part_json(p);
@@ -189,7 +189,7 @@ static json_t *lists_json(const struct history_run *run, json_t *json)
 	for (size_t i = 0; i < run->labels.count; i++)
 		json_array_append_new(labels, json_string(run->labels.items[i]));
 	for (size_t i = 0; i < run->parts.count; i++)
-		json_array_append_new(parts, part_json(&run->parts.items[i]));
+		json_array_append_new(parts, history_run_part_json(&run->parts.items[i]));
 	json_object_set_new(json, "facts", facts);
 	json_object_set_new(json, "labels", labels);
 	json_object_set_new(json, "parts", parts);

@@ -61,7 +61,8 @@ struct list {
 	bool any;
 };
 
-static void add(struct list *list, const char *before, const char *text, const char *behind)
+static void history_workload_add(
+	struct list *list, const char *before, const char *text, const char *behind)
 {
 	if (!text || !*text)
 		return;
@@ -73,7 +74,7 @@ static void add_word(struct list *list, const char *note, const char *word, cons
 {
 	char text[TEXT];
 
-	add(list, title, word_of(note, word, text), "");
+	history_workload_add(list, title, word_of(note, word, text), "");
 }
 
 /* "demo, llama 22M Q8_0"; of llama-bench "llama 7B Q4_0, m.gguf". */
@@ -86,10 +87,10 @@ static void put_model(struct list *list, const struct history_run *run)
 
 	word_of(note, "name", name);
 	word_of(note, "type", type);
-	add(list, "", *name || *type ? name : note, "");
-	add(list, "", type, "");
-	add(list, "", fact(run, "model_type"), "");
-	add(list, "", slash ? slash + 1 : file, "");
+	history_workload_add(list, "", *name || *type ? name : note, "");
+	history_workload_add(list, "", type, "");
+	history_workload_add(list, "", fact(run, "model_type"), "");
+	history_workload_add(list, "", slash ? slash + 1 : file, "");
 }
 
 static void put_recorded(struct list *list, const struct history_run *run)
@@ -100,18 +101,18 @@ static void put_recorded(struct list *list, const struct history_run *run)
 
 	add_word(list, model, "bytes", "bytes ");
 	if (*word_of(context, "threads", threads))
-		add(list, "threads ", threads, "");
+		history_workload_add(list, "threads ", threads, "");
 	else
-		add(list, "threads ", fact(run, "threads"), "");
+		history_workload_add(list, "threads ", fact(run, "threads"), "");
 	add_word(list, context, "batch threads", "batch threads ");
 	add_word(list, context, "tokens", "context ");
 	add_word(list, context, "batch", "batch ");
 	add_word(list, context, "ubatch", "ubatch ");
 	add_word(list, context, "sequences", "sequences ");
-	add(list, "prompt ", fact(run, "prompt tokens"), "");
+	history_workload_add(list, "prompt ", fact(run, "prompt tokens"), "");
 	for (size_t i = 0; i < run->facts.count; i++)
 		if (!strcmp(run->facts.items[i].key, "backend"))
-			add(list, "", run->facts.items[i].value, "");
+			history_workload_add(list, "", run->facts.items[i].value, "");
 }
 
 /* Adds the parameters that llama-bench varies. */
@@ -124,7 +125,7 @@ static void put_imported(struct list *list, const struct history_run *run)
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
 		char title[24];
 		snprintf(title, sizeof(title), "%s ", columns[i]);
-		add(list, title, fact(run, columns[i]), "");
+		history_workload_add(list, title, fact(run, columns[i]), "");
 	}
 }
 
@@ -140,7 +141,7 @@ static char *closed(FILE *out, char **text)
 }
 
 /* NULL: not enough memory. The caller frees. */
-static char *model_of(const struct history_run *run)
+static char *history_workload_model_of(const struct history_run *run)
 {
 	char *text = NULL;
 	size_t bytes;
@@ -162,7 +163,7 @@ static char *workload_of(const struct history_run *run, const char *model)
 	if (!list.out)
 		return NULL;
 	fprintf(list.out, "%.*s", (int)strcspn(run->engine, " "), run->engine);
-	add(&list, "", model, "");
+	history_workload_add(&list, "", model, "");
 	if (is_imported)
 		put_imported(&list, run);
 	else
@@ -172,7 +173,7 @@ static char *workload_of(const struct history_run *run, const char *model)
 
 int history_run_describe(struct history_run *run)
 {
-	SCOPED char *model = model_of(run);
+	SCOPED char *model = history_workload_model_of(run);
 	SCOPED char *workload = model && *model ? workload_of(run, model) : strdup(run->command);
 	int rc = model && workload ? history_text_set(&run->model, model) : -ENOMEM;
 

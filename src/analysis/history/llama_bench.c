@@ -28,14 +28,14 @@ struct reading {
 	size_t error_bytes;
 };
 
-static int fail(struct reading *r, int rc, const char *path, const char *why)
+static int llama_bench_fail(struct reading *r, int rc, const char *path, const char *why)
 {
 	snprintf(r->error, r->error_bytes, "%s: %s", path, why);
 	return rc;
 }
 
 /* An error with the line that `at` has in the file's text. */
-static int fail_at(
+static int llama_bench_fail_at(
 	struct reading *r, const char *path, const char *text, const char *at, const char *why)
 {
 	size_t line = 1;
@@ -46,7 +46,7 @@ static int fail_at(
 	return -EINVAL;
 }
 
-static double number_of(const json_t *test, const char *key)
+static double llama_bench_number_of(const json_t *test, const char *key)
 {
 	const json_t *value = json_object_get(test, key);
 	double number = 0;
@@ -61,7 +61,7 @@ static double typical_ns(const json_t *test)
 {
 	const json_t *samples = json_object_get(test, "samples_ns");
 	size_t n = json_array_size(samples);
-	double *values = calloc(n + 1, sizeof(*values)), ns = number_of(test, "avg_ns");
+	double *values = calloc(n + 1, sizeof(*values)), ns = llama_bench_number_of(test, "avg_ns");
 
 	for (size_t i = 0; i < n && values; i++)
 		values[i] = json_number_value(json_array_get(samples, i));
@@ -74,7 +74,7 @@ static double typical_ns(const json_t *test)
 }
 
 /* "2024-05-01T12:00:00Z"; 0: it is none. */
-static uint64_t start_of(const json_t *test)
+static uint64_t llama_bench_start_of(const json_t *test)
 {
 	struct tm tm = {0};
 	const char *end = strptime(json_text_of(test, "test_time"), "%Y-%m-%dT%H:%M:%S", &tm);
@@ -83,7 +83,7 @@ static uint64_t start_of(const json_t *test)
 	return seconds > 0 ? (uint64_t)seconds * 1000000000u : 0;
 }
 
-static int add_facts(struct history_run *run, const json_t *test)
+static int llama_bench_add_facts(struct history_run *run, const json_t *test)
 {
 	const char *key;
 	json_t *value;
@@ -104,9 +104,10 @@ static int add_facts(struct history_run *run, const json_t *test)
 	return rc;
 }
 
-static int add_part(struct history_run *run, const json_t *test)
+static int llama_bench_add_part(struct history_run *run, const json_t *test)
 {
-	double prompt = number_of(test, "n_prompt"), generated = number_of(test, "n_gen");
+	double prompt = llama_bench_number_of(test, "n_prompt"),
+	       generated = llama_bench_number_of(test, "n_gen");
 	const char *phase = prompt > 0 && generated > 0 ? "mixed"
 			    : generated > 0		? "decode"
 							: "prefill";
@@ -120,16 +121,16 @@ static int add_part(struct history_run *run, const json_t *test)
 	return 0;
 }
 
-static int name_run(struct history_run *run, const json_t *test)
+static int llama_bench_name_run(struct history_run *run, const json_t *test)
 {
 	char engine[256], command[512];
 	int rc = history_text_set(&run->kind, "imported");
 
 	snprintf(engine, sizeof(engine), "llama.cpp %s (%.0f)", json_text_of(test, "build_commit"),
-		number_of(test, "build_number"));
+		llama_bench_number_of(test, "build_number"));
 	snprintf(command, sizeof(command), "llama-bench -m %s -p %.0f -n %.0f -t %.0f",
-		json_text_of(test, "model_filename"), number_of(test, "n_prompt"),
-		number_of(test, "n_gen"), number_of(test, "n_threads"));
+		json_text_of(test, "model_filename"), llama_bench_number_of(test, "n_prompt"),
+		llama_bench_number_of(test, "n_gen"), llama_bench_number_of(test, "n_threads"));
 	if (rc == 0)
 		rc = history_text_set(&run->engine, engine);
 	if (rc == 0)
@@ -144,18 +145,19 @@ static int take_test(struct reading *r, const json_t *test)
 {
 	struct history_run run;
 
-	if (!(number_of(test, "avg_ns") > 0) ||
-		!(number_of(test, "n_prompt") + number_of(test, "n_gen") > 0))
+	if (!(llama_bench_number_of(test, "avg_ns") > 0) ||
+		!(llama_bench_number_of(test, "n_prompt") + llama_bench_number_of(test, "n_gen") >
+			0))
 		return 1;
 	if (history_run_init(&run) < 0)
 		return -ENOMEM;
-	int rc = name_run(&run, test);
+	int rc = llama_bench_name_run(&run, test);
 	if (rc == 0)
-		rc = add_part(&run, test);
+		rc = llama_bench_add_part(&run, test);
 	if (rc == 0)
-		rc = add_facts(&run, test);
-	run.start_ns = start_of(test);
-	run.wall_ns = number_of_double(number_of(test, "avg_ns"));
+		rc = llama_bench_add_facts(&run, test);
+	run.start_ns = llama_bench_start_of(test);
+	run.wall_ns = number_of_double(llama_bench_number_of(test, "avg_ns"));
 	history_run_identify(&run, (uint64_t)typical_ns(test));
 	if (rc == 0)
 		rc = history_run_describe(&run);
@@ -168,7 +170,7 @@ static int take_test(struct reading *r, const json_t *test)
 
 /* The two forms. */
 
-static int read_lines(struct reading *r, const char *path, const char *text)
+static int llama_bench_read_lines(struct reading *r, const char *path, const char *text)
 {
 	int rc = 0;
 
@@ -180,7 +182,8 @@ static int read_lines(struct reading *r, const char *path, const char *text)
 			rc = json_is_object(test) ? take_test(r, test) : 1;
 		json_decref(test);
 		if (rc > 0)
-			return fail_at(r, path, text, at, "no test of llama-bench -o jsonl");
+			return llama_bench_fail_at(
+				r, path, text, at, "no test of llama-bench -o jsonl");
 	}
 	return rc;
 }
@@ -202,7 +205,7 @@ static int authorize(void *context, int action, const char *a, const char *b, co
 	}
 }
 
-static json_t *row_json(sqlite3_stmt *s)
+static json_t *llama_bench_row_json(sqlite3_stmt *s)
 {
 	json_t *test = json_object();
 
@@ -214,14 +217,14 @@ static json_t *row_json(sqlite3_stmt *s)
 	return test;
 }
 
-static int read_rows(struct reading *r, sqlite3 *db, const char *table)
+static int llama_bench_read_rows(struct reading *r, sqlite3 *db, const char *table)
 {
 	char *sql = sqlite3_mprintf("SELECT * FROM \"%w\"", table);
 	sqlite3_stmt *s = NULL;
 	int rc = sql && sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK ? 0 : 1;
 
 	while (rc == 0 && sqlite3_step(s) == SQLITE_ROW) {
-		json_auto_t *test = row_json(s);
+		json_auto_t *test = llama_bench_row_json(s);
 		rc = take_test(r, test);
 	}
 	sqlite3_finalize(s);
@@ -259,14 +262,14 @@ static int read_sql(struct reading *r, const char *path, const char *text)
 		sqlite3_limit(db, SQLITE_LIMIT_LENGTH, FILE_BYTES_MAX);
 		sqlite3_set_authorizer(db, authorize, NULL);
 		if (run_sql(db, &at) != SQLITE_OK)
-			rc = fail_at(r, path, text, at, sqlite3_errmsg(db));
+			rc = llama_bench_fail_at(r, path, text, at, sqlite3_errmsg(db));
 		else if (sqlite3_prepare_v2(db, "SELECT name FROM sqlite_master LIMIT 1", -1, &s,
 				 NULL) == SQLITE_OK &&
 			 sqlite3_step(s) == SQLITE_ROW)
-			rc = read_rows(r, db, (const char *)sqlite3_column_text(s, 0));
+			rc = llama_bench_read_rows(r, db, (const char *)sqlite3_column_text(s, 0));
 	}
 	if (rc > 0)
-		rc = fail(r, -EINVAL, path, "holds no tests of llama-bench");
+		rc = llama_bench_fail(r, -EINVAL, path, "holds no tests of llama-bench");
 	sqlite3_finalize(s);
 	sqlite3_close(db);
 	return rc;
@@ -281,13 +284,13 @@ long llama_bench_read(
 	int rc = file_read(&text, &bytes, path, FILE_BYTES_MAX - 1);
 
 	if (rc < 0) {
-		fail(&r, 0, path, rc == -EFBIG ? "is too large" : strerror(-rc));
+		llama_bench_fail(&r, 0, path, rc == -EFBIG ? "is too large" : strerror(-rc));
 		return -EIO;
 	}
-	rc = text[strspn(text, " \t\r\n")] == '{' ? read_lines(&r, path, text)
+	rc = text[strspn(text, " \t\r\n")] == '{' ? llama_bench_read_lines(&r, path, text)
 						  : read_sql(&r, path, text);
 	free(text);
 	if (rc == 0 && !r.count)
-		rc = fail(&r, -EINVAL, path, "holds no tests of llama-bench");
+		rc = llama_bench_fail(&r, -EINVAL, path, "holds no tests of llama-bench");
 	return rc < 0 ? rc : r.count;
 }

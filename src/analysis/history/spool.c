@@ -19,7 +19,7 @@
 #include "base/user_path.h"
 
 /* The path of a file of the spool; the caller frees. */
-static char *path_of(const struct spool *s, const char *name, const char *suffix)
+static char *spool_path_of(const struct spool *s, const char *name, const char *suffix)
 {
 	char *path = NULL;
 
@@ -45,9 +45,10 @@ void spool_close(struct spool *s)
 	*s = (struct spool){.lock = -1};
 }
 
-static int replace(const struct spool *s, const char *name, const char *suffix, const char *text)
+static int spool_replace(
+	const struct spool *s, const char *name, const char *suffix, const char *text)
 {
-	SCOPED char *path = path_of(s, name, suffix);
+	SCOPED char *path = spool_path_of(s, name, suffix);
 	return path ? file_replace(path, text) : -ENOMEM;
 }
 
@@ -77,12 +78,12 @@ int spool_add(struct spool *s, const struct history_run *run)
 	if (s->count > SPOOL_RUNS_MAX)
 		return -ENOSPC;
 	SCOPED char *line = history_run_line(run);
-	return line ? replace(s, run->id, ".run", line) : -ENOMEM;
+	return line ? spool_replace(s, run->id, ".run", line) : -ENOMEM;
 }
 
 int spool_lock(struct spool *s)
 {
-	SCOPED char *path = path_of(s, "lock", "");
+	SCOPED char *path = spool_path_of(s, "lock", "");
 
 	if (!path)
 		return -ENOMEM;
@@ -96,7 +97,7 @@ int spool_lock(struct spool *s)
 	return -EAGAIN;
 }
 
-static char *read_all(const char *path)
+static char *spool_read_all(const char *path)
 {
 	enum { MAX_BYTES = 64 << 20 };
 	char *text = NULL;
@@ -107,7 +108,7 @@ static char *read_all(const char *path)
 
 static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 {
-	SCOPED char *path = path_of(s, name, ""), *text = read_all(path);
+	SCOPED char *path = spool_path_of(s, name, ""), *text = spool_read_all(path);
 	struct history_run run;
 	int rc = text ? history_run_parse(&run, text, strlen(text)) : 0;
 
@@ -116,7 +117,7 @@ static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 	if (text && rc == 0 && array_push(&b->runs, run))
 		rc = -ENOMEM;
 	if (rc == -EINVAL) {
-		SCOPED char *aside = path_of(s, name, ".bad");
+		SCOPED char *aside = spool_path_of(s, name, ".bad");
 		rc = aside && rename(path, aside) == 0 ? 0 : -EIO;
 	}
 	return rc;
@@ -124,7 +125,7 @@ static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 
 static int read_sent(const struct spool *s, struct spool_batch *b)
 {
-	SCOPED char *path = path_of(s, "sending", ""), *text = read_all(path);
+	SCOPED char *path = spool_path_of(s, "sending", ""), *text = spool_read_all(path);
 	int rc = 0;
 
 	for (char *at = text; at && *at && rc == 0;) {
@@ -197,7 +198,7 @@ static int write_sent(struct spool *s, const struct spool_batch *b, bool with_ba
 			at += sprintf(at, "%.16s\n", b->sent.items[i]);
 	for (size_t i = 0; i < b->runs.count && with_batch; i++)
 		at += sprintf(at, "%s\n", b->runs.items[i].id);
-	int rc = replace(s, "sending", "", text);
+	int rc = spool_replace(s, "sending", "", text);
 	free(text);
 	return rc;
 }
@@ -213,7 +214,7 @@ int spool_done(struct spool *s, const struct spool_batch *b)
 	int rc = 0;
 
 	for (size_t i = 0; i < b->runs.count && rc == 0; i++) {
-		SCOPED char *path = path_of(s, b->runs.items[i].id, ".run");
+		SCOPED char *path = spool_path_of(s, b->runs.items[i].id, ".run");
 		rc = !path ? -ENOMEM : unlink(path) && errno != ENOENT ? -errno : 0;
 	}
 	return rc < 0 ? rc : write_sent(s, b, false);
@@ -222,7 +223,7 @@ int spool_done(struct spool *s, const struct spool_batch *b)
 /* "SECONDS-SINCE-1970 PAUSE" of the next try. */
 static void read_pause(const struct spool *s, long long *next, long long *pause)
 {
-	SCOPED char *path = path_of(s, "pause", ""), *text = read_all(path);
+	SCOPED char *path = spool_path_of(s, "pause", ""), *text = spool_read_all(path);
 
 	*next = *pause = 0;
 	if (text && sscanf(text, "%lld %lld", next, pause) != 2)
@@ -244,7 +245,7 @@ void spool_tried(struct spool *s, bool good)
 	char text[64];
 
 	if (good) {
-		SCOPED char *path = path_of(s, "pause", "");
+		SCOPED char *path = spool_path_of(s, "pause", "");
 		if (path)
 			unlink(path);
 		return;
@@ -254,5 +255,5 @@ void spool_tried(struct spool *s, bool good)
 		: 2 * pause < SPOOL_PAUSE_MAX_S ? 2 * pause
 						: SPOOL_PAUSE_MAX_S;
 	snprintf(text, sizeof(text), "%lld %lld\n", (long long)time(NULL) + pause, pause);
-	replace(s, "pause", "", text);
+	spool_replace(s, "pause", "", text);
 }

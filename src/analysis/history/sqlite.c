@@ -8,7 +8,7 @@
 
 #define INTEGER(value) ((sqlite3_int64)(value))
 
-static int open_store(struct history_store *store, const struct history_open *how)
+static int sqlite_open_store(struct history_store *store, const struct history_open *how)
 {
 	sqlite3 *db = NULL;
 	int rc = sqlite_db_open(store, &db, how);
@@ -17,7 +17,7 @@ static int open_store(struct history_store *store, const struct history_open *ho
 	return rc;
 }
 
-static void close_store(struct history_store *store)
+static void sqlite_close_store(struct history_store *store)
 {
 	sqlite3_close(store->state);
 }
@@ -46,7 +46,7 @@ static sqlite3_int64 add_head(struct history_store *store, const struct history_
 	return rc < 0 ? rc : sqlite3_changes(db) ? sqlite3_last_insert_rowid(db) : 0;
 }
 
-static int add_facts(
+static int sqlite_add_facts(
 	struct history_store *store, sqlite3_int64 number, const struct history_run *run)
 {
 	sqlite3 *db = store->state;
@@ -68,7 +68,8 @@ static int add_facts(
 	return rc;
 }
 
-static int add_part(struct history_store *store, sqlite3_int64 number, const struct history_part *p)
+static int sqlite_add_part(
+	struct history_store *store, sqlite3_int64 number, const struct history_part *p)
 {
 	sqlite3 *db = store->state;
 	SCOPED char *histogram = history_histogram_text(&p->histogram);
@@ -93,25 +94,25 @@ static int add_part(struct history_store *store, sqlite3_int64 number, const str
 	return rc;
 }
 
-static int add_all(struct history_store *store, const struct history_run *run)
+static int sqlite_add_all(struct history_store *store, const struct history_run *run)
 {
 	sqlite3_int64 number = add_head(store, run);
 	int rc = number < 0 ? (int)number : 0;
 
 	if (number > 0)
-		rc = add_facts(store, number, run);
+		rc = sqlite_add_facts(store, number, run);
 	for (size_t i = 0; i < run->parts.count && number > 0 && rc == 0; i++)
-		rc = add_part(store, number, &run->parts.items[i]);
+		rc = sqlite_add_part(store, number, &run->parts.items[i]);
 	return rc;
 }
 
-static int add(struct history_store *store, const struct history_run *run)
+static int sqlite_add(struct history_store *store, const struct history_run *run)
 {
 	int rc = execute(store, "BEGIN IMMEDIATE");
 
 	if (rc < 0)
 		return rc;
-	rc = add_all(store, run);
+	rc = sqlite_add_all(store, run);
 	if (rc == 0)
 		rc = execute(store, "COMMIT");
 	if (rc < 0)
@@ -119,7 +120,8 @@ static int add(struct history_store *store, const struct history_run *run)
 	return rc;
 }
 
-static int change(struct history_store *store, const char *sql, const char *id, const char *label)
+static int sqlite_change(
+	struct history_store *store, const char *sql, const char *id, const char *label)
 {
 	sqlite3_stmt *s;
 	int rc = sqlite_db_prepare(store, store->state, &s, sql, label ? "ss" : "s", id, label);
@@ -127,21 +129,21 @@ static int change(struct history_store *store, const char *sql, const char *id, 
 	return rc < 0 ? rc : sqlite_db_finish(store, store->state, s);
 }
 
-static int label(struct history_store *store, const char *id, const char *text, bool remove)
+static int sqlite_label(struct history_store *store, const char *id, const char *text, bool remove)
 {
-	return change(store,
+	return sqlite_change(store,
 		remove ? "DELETE FROM labels WHERE run = (SELECT number FROM runs WHERE id = ?)"
 			 " AND label = ?"
 		       : "INSERT OR IGNORE INTO labels SELECT number, ?2 FROM runs WHERE id = ?1",
 		id, text);
 }
 
-static int remove_run(struct history_store *store, const char *id)
+static int sqlite_remove_run(struct history_store *store, const char *id)
 {
-	return change(store, "DELETE FROM runs WHERE id = ?", id, NULL);
+	return sqlite_change(store, "DELETE FROM runs WHERE id = ?", id, NULL);
 }
 
-static int expire(struct history_store *store, uint64_t before_ns, uint64_t *count)
+static int sqlite_expire(struct history_store *store, uint64_t before_ns, uint64_t *count)
 {
 	sqlite3 *db = store->state;
 	sqlite3_stmt *s;
@@ -186,7 +188,7 @@ static const char *text_at(sqlite3_stmt *s, int column)
 	return value ? value : "";
 }
 
-static uint64_t number_at(sqlite3_stmt *s, int column)
+static uint64_t sqlite_number_at(sqlite3_stmt *s, int column)
 {
 	sqlite3_int64 value = sqlite3_column_int64(s, column);
 
@@ -202,9 +204,9 @@ static int read_head(sqlite3_stmt *s, struct history_run *run)
 	strncpy(run->id, text_at(s, 1), HISTORY_ID_BYTES - 1);
 	for (int i = 0; i < 10 && rc == 0; i++)
 		rc = history_text_set(texts[i], text_at(s, 2 + i));
-	run->start_ns = number_at(s, 12);
-	run->wall_ns = number_at(s, 13);
-	run->ttft_ns = number_at(s, 14);
+	run->start_ns = sqlite_number_at(s, 12);
+	run->wall_ns = sqlite_number_at(s, 13);
+	run->ttft_ns = sqlite_number_at(s, 14);
 	run->exit_code = sqlite3_column_int64(s, 15);
 	run->value = sqlite3_column_double(s, 16);
 	return rc;
@@ -226,11 +228,11 @@ static int read_part(sqlite3_stmt *s, int at, struct history_run *run)
 
 	if (!p)
 		return -ENOMEM;
-	p->count = number_at(s, at + 3);
-	p->tokens = number_at(s, at + 4);
-	p->total_ns = number_at(s, at + 5);
-	p->typical_tokens = number_at(s, at + 6);
-	p->typical_ns = number_at(s, at + 7);
+	p->count = sqlite_number_at(s, at + 3);
+	p->tokens = sqlite_number_at(s, at + 4);
+	p->total_ns = sqlite_number_at(s, at + 5);
+	p->typical_tokens = sqlite_number_at(s, at + 6);
+	p->typical_ns = sqlite_number_at(s, at + 7);
 	p->united = sqlite3_column_double(s, at + 8);
 	return history_histogram_parse(&p->histogram, text_at(s, at + 9));
 }
@@ -246,7 +248,7 @@ static int read_fact(sqlite3_stmt *s, int at, struct history_run *run)
 }
 
 /* Hands each row of a query about one run to `read`. */
-static int read_rows(struct history_store *store, const char *sql, sqlite3_int64 run_number,
+static int sqlite_read_rows(struct history_store *store, const char *sql, sqlite3_int64 run_number,
 	int (*read)(sqlite3_stmt *s, int at, struct history_run *run), struct history_run *run)
 {
 	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
@@ -266,23 +268,24 @@ static int read_rows(struct history_store *store, const char *sql, sqlite3_int64
 static int read_lists(
 	struct history_store *store, sqlite3_int64 run_number, struct history_run *run, bool whole)
 {
-	int rc = read_rows(store, "SELECT label FROM labels WHERE run = ? ORDER BY label",
+	int rc = sqlite_read_rows(store, "SELECT label FROM labels WHERE run = ? ORDER BY label",
 		run_number, read_label, run);
 
 	if (rc == 0)
-		rc = read_rows(store,
+		rc = sqlite_read_rows(store,
 			whole ? "SELECT " PART " FROM parts JOIN series ON series = number"
 				" WHERE run = ?"
 			      : "SELECT " PART " FROM series JOIN parts ON series = number"
 				" WHERE kind = 'step' AND run = ?",
 			run_number, read_part, run);
 	if (rc == 0 && whole)
-		rc = read_rows(store, "SELECT key, value FROM facts WHERE run = ? ORDER BY rowid",
-			run_number, read_fact, run);
+		rc = sqlite_read_rows(store,
+			"SELECT key, value FROM facts WHERE run = ? ORDER BY rowid", run_number,
+			read_fact, run);
 	return rc;
 }
 
-static int read_run(
+static int sqlite_read_run(
 	struct history_store *store, sqlite3_stmt *s, struct history_run *run, bool whole)
 {
 	int rc = history_run_init(run);
@@ -297,7 +300,7 @@ static int read_run(
 	return rc;
 }
 
-static int list(struct history_store *store, const struct history_filter *filter,
+static int sqlite_list(struct history_store *store, const struct history_filter *filter,
 	history_run_fn each, void *context)
 {
 	struct history_run run;
@@ -307,7 +310,7 @@ static int list(struct history_store *store, const struct history_filter *filter
 	if (rc < 0)
 		return rc;
 	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
-		rc = read_run(store, s, &run, filter->whole);
+		rc = sqlite_read_run(store, s, &run, filter->whole);
 		if (rc < 0)
 			break;
 		rc = each(context, &run);
@@ -318,7 +321,7 @@ static int list(struct history_store *store, const struct history_filter *filter
 	return rc;
 }
 
-static int points(struct history_store *store, const struct history_filter *filter,
+static int sqlite_points(struct history_store *store, const struct history_filter *filter,
 	const struct history_part *part, history_point_fn each, void *context)
 {
 	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
@@ -337,7 +340,7 @@ static int points(struct history_store *store, const struct history_filter *filt
 	sqlite3_bind_text(s, 15, part->name, -1, SQLITE_STATIC);
 	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
 		const struct history_point point = {text_at(s, 0), text_at(s, 1), text_at(s, 2),
-			text_at(s, 3), number_at(s, 4), sqlite3_column_double(s, 5)};
+			text_at(s, 3), sqlite_number_at(s, 4), sqlite3_column_double(s, 5)};
 		rc = each(context, &point);
 		if (rc < 0)
 			break;
@@ -345,7 +348,7 @@ static int points(struct history_store *store, const struct history_filter *filt
 	return rc;
 }
 
-static int workloads(struct history_store *store, const struct history_filter *filter,
+static int sqlite_workloads(struct history_store *store, const struct history_filter *filter,
 	history_workload_fn each, void *context)
 {
 	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
@@ -359,7 +362,7 @@ static int workloads(struct history_store *store, const struct history_filter *f
 		return rc;
 	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
 		const struct history_workload workload = {
-			text_at(s, 0), text_at(s, 1), text_at(s, 2), number_at(s, 3)};
+			text_at(s, 0), text_at(s, 1), text_at(s, 2), sqlite_number_at(s, 3)};
 		rc = each(context, &workload);
 		if (rc < 0)
 			break;
@@ -376,7 +379,7 @@ struct gathering {
 	void *context;
 };
 
-static int hand_over(struct gathering *g)
+static int sqlite_hand_over(struct gathering *g)
 {
 	const struct history_group group = {
 		g->group, g->run.parts.count ? &g->run.parts.items[0] : NULL, g->runs};
@@ -386,7 +389,7 @@ static int hand_over(struct gathering *g)
 	return rc;
 }
 
-static bool is_same(const struct gathering *g, sqlite3_stmt *s)
+static bool sqlite_is_same(const struct gathering *g, sqlite3_stmt *s)
 {
 	const struct history_part *p = g->run.parts.items;
 
@@ -394,24 +397,24 @@ static bool is_same(const struct gathering *g, sqlite3_stmt *s)
 	       !strcmp(p->kind, text_at(s, 2)) && !strcmp(p->name, text_at(s, 3));
 }
 
-static int gather(struct gathering *g, sqlite3_stmt *s)
+static int sqlite_gather(struct gathering *g, sqlite3_stmt *s)
 {
 	int rc = 0;
 
-	if (!is_same(g, s)) {
-		rc = hand_over(g);
+	if (!sqlite_is_same(g, s)) {
+		rc = sqlite_hand_over(g);
 		if (rc == 0)
 			rc = history_text_set(&g->group, text_at(s, 0));
-		g->runs = number_at(s, 11);
+		g->runs = sqlite_number_at(s, 11);
 		return rc < 0 ? rc : read_part(s, 1, &g->run);
 	}
 	struct history_part *p = g->run.parts.items;
-	p->count += number_at(s, 4);
-	p->tokens += number_at(s, 5);
-	p->total_ns += number_at(s, 6);
-	p->typical_tokens += number_at(s, 7);
-	p->typical_ns += number_at(s, 8);
-	g->runs += number_at(s, 11);
+	p->count += sqlite_number_at(s, 4);
+	p->tokens += sqlite_number_at(s, 5);
+	p->total_ns += sqlite_number_at(s, 6);
+	p->typical_tokens += sqlite_number_at(s, 7);
+	p->typical_ns += sqlite_number_at(s, 8);
+	g->runs += sqlite_number_at(s, 11);
 	return history_histogram_parse(&p->histogram, text_at(s, 10));
 }
 
@@ -429,8 +432,8 @@ static int gather(struct gathering *g, sqlite3_stmt *s)
 			" sum(total_ns), sum(typical_tokens), sum(typical_ns), 1, '', count(*), " \
 			"t.number AS n" OF_SERIES("brick") " GROUP BY who, n ORDER BY who, n"
 
-static int groups(struct history_store *store, const struct history_filter *filter, bool by_engine,
-	const char *phase, history_group_fn each, void *context)
+static int sqlite_groups(struct history_store *store, const struct history_filter *filter,
+	bool by_engine, const char *phase, history_group_fn each, void *context)
 {
 	struct gathering g = {.each = each, .context = context};
 	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
@@ -441,26 +444,26 @@ static int groups(struct history_store *store, const struct history_filter *filt
 		return rc;
 	sqlite3_bind_text(s, 13, phase, -1, SQLITE_STATIC);
 	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
-		rc = gather(&g, s);
+		rc = sqlite_gather(&g, s);
 		if (rc < 0)
 			break;
 	}
 	if (rc == 0)
-		rc = hand_over(&g);
+		rc = sqlite_hand_over(&g);
 	history_run_fini(&g.run);
 	free(g.group);
 	return rc;
 }
 
 const struct history_engine history_sqlite = {
-	.open = open_store,
-	.close = close_store,
-	.add = add,
-	.list = list,
-	.points = points,
-	.workloads = workloads,
-	.groups = groups,
-	.label = label,
-	.remove = remove_run,
-	.expire = expire,
+	.open = sqlite_open_store,
+	.close = sqlite_close_store,
+	.add = sqlite_add,
+	.list = sqlite_list,
+	.points = sqlite_points,
+	.workloads = sqlite_workloads,
+	.groups = sqlite_groups,
+	.label = sqlite_label,
+	.remove = sqlite_remove_run,
+	.expire = sqlite_expire,
 };

@@ -8,7 +8,7 @@
 #include "base/user_path.h"
 #include "analysis/history/history_engine.h"
 
-static const struct history_engine *const engines[] = {&history_clickhouse, &history_sqlite};
+static const struct history_engine *const store_engines[] = {&history_clickhouse, &history_sqlite};
 
 int history_store_open(
 	struct history_store **out, const char *where, const struct history_open *how)
@@ -20,9 +20,10 @@ int history_store_open(
 		free(store);
 		return -ENOMEM;
 	}
-	while (engines[i]->prefix && strncmp(where, engines[i]->prefix, strlen(engines[i]->prefix)))
+	while (store_engines[i]->prefix &&
+		strncmp(where, store_engines[i]->prefix, strlen(store_engines[i]->prefix)))
 		i++;
-	store->engine = engines[i];
+	store->engine = store_engines[i];
 	*out = store;
 	const char *scheme = strstr(where, "://"); /* also of engines that there are not */
 	if (scheme && strchr(scheme, '@'))
@@ -62,7 +63,7 @@ struct receiver {
 };
 
 /* Every engine hands over runs in the same form. */
-static int hand_over(void *context, struct history_run *run)
+static int store_hand_over(void *context, struct history_run *run)
 {
 	const struct receiver *to = context;
 
@@ -75,7 +76,7 @@ int history_store_list(struct history_store *store, const struct history_filter 
 {
 	struct receiver to = {each, context};
 
-	return store->engine->list(store, filter, hand_over, &to);
+	return store->engine->list(store, filter, store_hand_over, &to);
 }
 
 int history_store_points(struct history_store *store, const struct history_filter *filter,

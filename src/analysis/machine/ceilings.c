@@ -373,7 +373,7 @@ int ceilings_keep_best(struct ceilings *to, const struct ceilings *from)
 static const double distinct = 1.2, flat = 1.1;
 
 /* The best rate of reading working sets as large, or larger. */
-static double read_at(const struct ceilings *c, uint32_t threads, uint64_t bytes)
+static double ceilings_read_at(const struct ceilings *c, uint32_t threads, uint64_t bytes)
 {
 	double best = 0;
 
@@ -414,8 +414,8 @@ static double rate_of_level(const struct ceilings *c, size_t level, uint32_t thr
 	uint64_t largest = largest_at(c, threads, 0);
 
 	if (level + 1 == c->level_count)
-		return read_at(c, threads, largest);
-	return read_at(c, threads, 2 * before < largest ? 2 * before : largest);
+		return ceilings_read_at(c, threads, largest);
+	return ceilings_read_at(c, threads, 2 * before < largest ? 2 * before : largest);
 }
 
 /*
@@ -425,7 +425,7 @@ static double rate_of_level(const struct ceilings *c, size_t level, uint32_t thr
 static bool reaches_memory(const struct ceilings *c, uint32_t threads)
 {
 	uint64_t largest = largest_at(c, threads, 0);
-	double last = read_at(c, threads, largest);
+	double last = ceilings_read_at(c, threads, largest);
 
 	if (c->level_count < 2)
 		return true;
@@ -433,11 +433,11 @@ static bool reaches_memory(const struct ceilings *c, uint32_t threads)
 	/* of a device's caches nobody tells the size; its sweep takes all that it may */
 	if (!cache->bytes || largest >= 2 * ceilings_told_bytes(cache, threads))
 		return true;
-	return read_at(c, threads, largest / 4) <= flat * last &&
+	return ceilings_read_at(c, threads, largest / 4) <= flat * last &&
 	       rate_of_level(c, c->level_count - 2, threads) >= distinct * last;
 }
 
-static int add_usable(struct ceilings *c, size_t level, uint32_t threads, uint64_t bytes)
+static int ceilings_add_usable(struct ceilings *c, size_t level, uint32_t threads, uint64_t bytes)
 {
 	struct ceilings_usable *rows = realloc(c->usable, (c->usable_count + 1) * sizeof(*rows));
 
@@ -465,7 +465,7 @@ static int find_usable(struct ceilings *c, uint32_t threads)
 			bytes = ceilings_told_bytes(&c->levels[i], threads);
 		before = bytes > before ? bytes : before;
 		if (before)
-			rc = add_usable(c, i, threads, before);
+			rc = ceilings_add_usable(c, i, threads, before);
 	}
 	return rc;
 }

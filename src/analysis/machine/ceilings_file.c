@@ -96,7 +96,7 @@ static const struct field device_fields[] = {
 
 enum { TABLES_OF_A_DEVICE = 5, TABLES = 8 };
 
-static const struct table tables[TABLES] = {
+static const struct table ceilings_file_tables[TABLES] = {
 	{"levels", level_fields, ROWS(ceilings_level, levels, level_count)},
 	{"compute_gops", compute_fields, ROWS(ceilings_compute, compute, compute_count)},
 	{"bandwidth_gb_per_s", bandwidth_fields,
@@ -119,7 +119,7 @@ static const struct field host_fields[] = {{TEXT(struct ceilings, host)},
 	{"most_threads", THREADS(struct ceilings, most_threads)},
 	{"quick", FIELD_FLAG, AT(struct ceilings, quick)}, {0}};
 
-static const char family[] = "brick/ceilings/", version[] = "1";
+static const char ceilings_file_family[] = "brick/ceilings/", version[] = "1";
 
 /* Reading. */
 
@@ -131,7 +131,8 @@ struct reader {
 	size_t row;
 };
 
-BRICK_PRINTF(3, 4) static void refuse(struct reader *r, int rc, const char *format, ...)
+BRICK_PRINTF(3, 4)
+static void ceilings_file_refuse(struct reader *r, int rc, const char *format, ...)
 {
 	va_list arguments;
 
@@ -146,12 +147,13 @@ BRICK_PRINTF(3, 4) static void refuse(struct reader *r, int rc, const char *form
 static void refuse_member(struct reader *r, const char *key, const char *what)
 {
 	if (r->table)
-		refuse(r, BRICK_EFORMAT, "%s[%zu]: \"%s\" %s", r->table, r->row, key, what);
+		ceilings_file_refuse(
+			r, BRICK_EFORMAT, "%s[%zu]: \"%s\" %s", r->table, r->row, key, what);
 	else
-		refuse(r, BRICK_EFORMAT, "\"%s\" %s", key, what);
+		ceilings_file_refuse(r, BRICK_EFORMAT, "\"%s\" %s", key, what);
 }
 
-static void read_text(
+static void ceilings_file_read_text(
 	struct reader *r, const json_t *object, const char *key, char *out, size_t bytes)
 {
 	const json_t *value = json_object_get(object, key);
@@ -180,7 +182,7 @@ static uint64_t read_count(
 	return r->rc ? 0 : (uint64_t)n;
 }
 
-static double read_number(struct reader *r, const json_t *object, const char *key)
+static double ceilings_file_read_number(struct reader *r, const json_t *object, const char *key)
 {
 	const json_t *value = json_object_get(object, key);
 	double n = json_is_number(value) ? json_number_value(value) : -1;
@@ -193,11 +195,13 @@ static double read_number(struct reader *r, const json_t *object, const char *ke
 static struct ceilings_figure read_figure(struct reader *r, const json_t *object, int smallest)
 {
 	struct ceilings_figure figure = {
-		.best = read_number(r, object, "best"),
-		.median = read_number(r, object, "median"),
-		.worst = read_number(r, object, "worst"),
+		.best = ceilings_file_read_number(r, object, "best"),
+		.median = ceilings_file_read_number(r, object, "median"),
+		.worst = ceilings_file_read_number(r, object, "worst"),
 		.count = (uint32_t)read_count(r, object, "repetitions", 1, 1000000),
-		.second = json_object_get(object, "second") ? read_number(r, object, "second") : 0,
+		.second = json_object_get(object, "second")
+				  ? ceilings_file_read_number(r, object, "second")
+				  : 0,
 	};
 	double sign = smallest ? -1 : 1;
 
@@ -206,7 +210,7 @@ static struct ceilings_figure read_figure(struct reader *r, const json_t *object
 	return figure;
 }
 
-static void set_count(void *to, size_t bytes, uint64_t n)
+static void ceilings_file_set_count(void *to, size_t bytes, uint64_t n)
 {
 	if (bytes == sizeof(uint32_t))
 		*(uint32_t *)to = (uint32_t)n;
@@ -220,11 +224,12 @@ static void read_fields(struct reader *r, const json_t *object, const struct fie
 		void *to = row + f->at;
 		const json_t *value = json_object_get(object, f->key);
 		if (f->kind == FIELD_TEXT)
-			read_text(r, object, f->key, to, f->bytes);
+			ceilings_file_read_text(r, object, f->key, to, f->bytes);
 		else if (f->kind == FIELD_FLAG)
 			*(bool *)to = json_is_true(value);
 		else if (f->kind == FIELD_COUNT || (f->kind == FIELD_SIZE && !json_is_null(value)))
-			set_count(to, f->bytes, read_count(r, object, f->key, f->low, f->high));
+			ceilings_file_set_count(
+				to, f->bytes, read_count(r, object, f->key, f->low, f->high));
 		else if (f->kind == FIELD_RATE || f->kind == FIELD_TIME)
 			*(struct ceilings_figure *)to =
 				read_figure(r, object, f->kind == FIELD_TIME);
@@ -232,7 +237,8 @@ static void read_fields(struct reader *r, const json_t *object, const struct fie
 }
 
 /* The array has at most CEILINGS_ROWS objects. NULL: an error, or an optional one is missing. */
-static const json_t *open_table(struct reader *r, const json_t *root, const struct table *t)
+static const json_t *ceilings_file_open_table(
+	struct reader *r, const json_t *root, const struct table *t)
 {
 	const json_t *array = json_object_get(root, t->name);
 
@@ -252,32 +258,32 @@ static const json_t *open_table(struct reader *r, const json_t *root, const stru
 }
 
 /* The next row, an object; NULL after the last or after an error. */
-static const json_t *next_row(struct reader *r, const json_t *array, size_t row)
+static const json_t *ceilings_file_next_row(struct reader *r, const json_t *array, size_t row)
 {
 	r->row = row;
 	if (r->rc || row >= json_array_size(array))
 		return NULL;
 	const json_t *object = json_array_get(array, row);
 	if (!json_is_object(object))
-		refuse(r, BRICK_EFORMAT, "%s[%zu] must be an object", r->table, row);
+		ceilings_file_refuse(r, BRICK_EFORMAT, "%s[%zu] must be an object", r->table, row);
 	return r->rc ? NULL : object;
 }
 
-static void read_tables(struct reader *r, const json_t *root, size_t count, char *to)
+static void ceilings_file_read_tables(struct reader *r, const json_t *root, size_t count, char *to)
 {
 	const json_t *object;
 
-	for (const struct table *t = tables; t < tables + count; t++) {
-		const json_t *array = open_table(r, root, t);
+	for (const struct table *t = ceilings_file_tables; t < ceilings_file_tables + count; t++) {
+		const json_t *array = ceilings_file_open_table(r, root, t);
 		char *rows = array ? calloc(json_array_size(array) + 1, t->row_bytes) : NULL;
 		size_t *rows_read = (size_t *)(to + t->count_at);
 		memcpy(to + t->rows_at, &rows, sizeof(rows));
 		if (array && !rows)
-			refuse(r, -ENOMEM, "not enough memory");
-		while ((object = next_row(r, array, *rows_read))) {
+			ceilings_file_refuse(r, -ENOMEM, "not enough memory");
+		while ((object = ceilings_file_next_row(r, array, *rows_read))) {
 			char *row = rows + t->row_bytes * (*rows_read)++;
 			read_fields(r, object, t->fields, row);
-			read_tables(r, object, t->own_tables, row + t->own_at);
+			ceilings_file_read_tables(r, object, t->own_tables, row + t->own_at);
 			r->table = t->name;
 		}
 	}
@@ -287,13 +293,15 @@ static void read_schema(struct reader *r, const json_t *root)
 {
 	char schema[64] = "";
 
-	read_text(r, root, "schema", schema, sizeof(schema));
+	ceilings_file_read_text(r, root, "schema", schema, sizeof(schema));
 	if (r->rc)
 		return;
-	if (strncmp(schema, family, sizeof(family) - 1))
-		refuse(r, BRICK_EFORMAT, "\"schema\" is not %s%s", family, version);
-	else if (strcmp(schema + sizeof(family) - 1, version))
-		refuse(r, BRICK_EVERSION, "\"schema\" is of another version than %s%s", family,
+	if (strncmp(schema, ceilings_file_family, sizeof(ceilings_file_family) - 1))
+		ceilings_file_refuse(
+			r, BRICK_EFORMAT, "\"schema\" is not %s%s", ceilings_file_family, version);
+	else if (strcmp(schema + sizeof(ceilings_file_family) - 1, version))
+		ceilings_file_refuse(r, BRICK_EVERSION,
+			"\"schema\" is of another version than %s%s", ceilings_file_family,
 			version);
 }
 
@@ -312,15 +320,15 @@ int ceilings_parse(
 	}
 	struct ceilings *c = calloc(1, sizeof(*c));
 	if (!c)
-		refuse(&r, -ENOMEM, "not enough memory");
+		ceilings_file_refuse(&r, -ENOMEM, "not enough memory");
 	else if (!json_is_object(root))
-		refuse(&r, BRICK_EFORMAT, "no JSON object");
+		ceilings_file_refuse(&r, BRICK_EFORMAT, "no JSON object");
 	else
 		read_schema(&r, root);
 	if (!r.rc) {
 		read_fields(&r, root, host_fields, (char *)c);
 		read_fields(&r, root, time_fields, (char *)c);
-		read_tables(&r, root, TABLES, (char *)c);
+		ceilings_file_read_tables(&r, root, TABLES, (char *)c);
 	}
 	json_decref(root);
 	if (r.rc)
@@ -333,7 +341,7 @@ int ceilings_parse(
 /* Writing: json_object_set_new() fails on a NULL value, so one failure fails the whole file. */
 
 /* Text that is not UTF-8 is left out; a strange kernel may have such a model name. */
-static json_t *text(const char *s)
+static json_t *ceilings_file_text(const char *s)
 {
 	json_t *value = json_string(s);
 
@@ -354,10 +362,10 @@ static int put_figure(json_t *object, const struct ceilings_figure *figure)
 	       json_object_set_new(object, "repetitions", json_integer(figure->count));
 }
 
-static json_t *value_of(const struct field *f, const void *from)
+static json_t *ceilings_file_value_of(const struct field *f, const void *from)
 {
 	if (f->kind == FIELD_TEXT)
-		return text(from);
+		return ceilings_file_text(from);
 	if (f->kind == FIELD_FLAG)
 		return json_boolean(*(const bool *)from);
 	uint64_t n =
@@ -372,22 +380,23 @@ static int put_fields(json_t *object, const struct field *f, const char *row)
 	for (; f->key; f++)
 		failed |= f->kind == FIELD_RATE || f->kind == FIELD_TIME
 				  ? put_figure(object, (const void *)(row + f->at))
-				  : json_object_set_new(object, f->key, value_of(f, row + f->at));
+				  : json_object_set_new(
+					    object, f->key, ceilings_file_value_of(f, row + f->at));
 	return failed;
 }
 
-static int put_tables(json_t *root, size_t count, const char *from)
+static int ceilings_file_put_tables(json_t *root, size_t count, const char *from)
 {
 	int failed = 0;
 
-	for (const struct table *t = tables; t < tables + count; t++) {
+	for (const struct table *t = ceilings_file_tables; t < ceilings_file_tables + count; t++) {
 		json_t *array = json_array();
 		const char *row;
 		memcpy(&row, from + t->rows_at, sizeof(row));
 		for (size_t n = *(const size_t *)(from + t->count_at); n > 0; n--) {
 			json_t *object = json_object();
 			failed |= put_fields(object, t->fields, row);
-			failed |= put_tables(object, t->own_tables, row + t->own_at);
+			failed |= ceilings_file_put_tables(object, t->own_tables, row + t->own_at);
 			failed |= json_array_append_new(array, object);
 			row += t->row_bytes;
 		}
@@ -405,13 +414,13 @@ static json_t *date(uint64_t unix_ns)
 
 char *ceilings_text(const struct ceilings *c)
 {
-	json_auto_t *root =
-		json_pack("{s:s+ s:o}", "schema", family, version, "measured", date(c->unix_ns));
+	json_auto_t *root = json_pack("{s:s+ s:o}", "schema", ceilings_file_family, version,
+		"measured", date(c->unix_ns));
 	char *json = NULL, *out = NULL;
 
 	if (!put_fields(root, time_fields, (const char *)c) &&
 		!put_fields(root, host_fields, (const char *)c) &&
-		!put_tables(root, TABLES, (const char *)c))
+		!ceilings_file_put_tables(root, TABLES, (const char *)c))
 		json = json_dumps(
 			root, JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6));
 	if (json && asprintf(&out, "%s\n", json) < 0)
@@ -423,7 +432,7 @@ char *ceilings_text(const struct ceilings *c)
 /* Files. */
 
 /* Letters, digits and dots stay; a run of anything else becomes one hyphen. */
-static void plain(char *out, size_t bytes, const char *name)
+static void ceilings_file_plain(char *out, size_t bytes, const char *name)
 {
 	static const char kept[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				   "0123456789.";
@@ -446,8 +455,8 @@ char *ceilings_cache_path(const char *host, const char *cpu)
 {
 	char host_part[80], cpu_part[140];
 
-	plain(host_part, sizeof(host_part), host ? host : "");
-	plain(cpu_part, sizeof(cpu_part), cpu ? cpu : "");
+	ceilings_file_plain(host_part, sizeof(host_part), host ? host : "");
+	ceilings_file_plain(cpu_part, sizeof(cpu_part), cpu ? cpu : "");
 	return user_path(USER_CACHE, "ceilings-%s-%s.json", host_part, cpu_part);
 }
 

@@ -26,7 +26,7 @@ struct opencl {
 };
 
 /* Sums and chains end in a store that never happens, so that nobody can leave them out. */
-static const char source[] =
+static const char device_opencl_source[] =
 	"#define KEEP(x) if (all((x) == (float4)(-1.0f))) data[0] = (x)\n"
 	"kernel void read(global float4 *data, uint rounds, uint share, uint mask) {\n"
 	"	uint n = get_local_size(0), first = get_group_id(0) * share;\n"
@@ -55,7 +55,7 @@ static const char source[] =
 	"CHAINS(fma_, FMA)\n"
 	"CHAINS(mul_add, MUL_ADD)\n";
 
-static int load(struct opencl *cl)
+static int device_opencl_load(struct opencl *cl)
 {
 	void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
 
@@ -90,10 +90,10 @@ static cl_device_id device_at(const struct opencl *cl, unsigned index)
 	return NULL;
 }
 
-static int build(struct opencl *cl, cl_context context, cl_device_id device)
+static int device_opencl_build(struct opencl *cl, cl_context context, cl_device_id device)
 {
 	static const char *const names[DEVICE_JOBS] = {"read", "fma_", "mul_add"};
-	const char *text = source;
+	const char *text = device_opencl_source;
 	cl_int error;
 
 	cl->program = cl->clCreateProgramWithSource(context, 1, &text, NULL, &error);
@@ -108,7 +108,7 @@ static int build(struct opencl *cl, cl_context context, cl_device_id device)
 	return 0;
 }
 
-static int create(struct device_queue *q, struct opencl *cl, cl_device_id device)
+static int device_opencl_create(struct device_queue *q, struct opencl *cl, cl_device_id device)
 {
 	const cl_float half = 0.5f;
 	cl_ulong most = 0;
@@ -128,11 +128,12 @@ static int create(struct device_queue *q, struct opencl *cl, cl_device_id device
 		return -EIO;
 	error = cl->clEnqueueFillBuffer(
 		q->queue, cl->buffer, &half, sizeof(half), 0, q->bytes, 0, NULL, NULL);
-	return error || cl->clFinish(q->queue) ? -EIO : build(cl, q->native[0], device);
+	return error || cl->clFinish(q->queue) ? -EIO
+					       : device_opencl_build(cl, q->native[0], device);
 }
 
 /* The loader stays: drivers do not always like to be unloaded. */
-static void close_device(struct device_queue *q)
+static void device_opencl_close_device(struct device_queue *q)
 {
 	struct opencl *cl = q->own;
 
@@ -151,28 +152,28 @@ static void close_device(struct device_queue *q)
 	memset(q, 0, sizeof(*q));
 }
 
-static int open_device(struct device_queue *q, unsigned index)
+static int device_opencl_open_device(struct device_queue *q, unsigned index)
 {
 	struct opencl *cl = calloc(1, sizeof(*cl));
 	cl_device_id device = NULL;
 
 	*q = (struct device_queue){.own = cl};
-	int rc = cl ? load(cl) : -ENOMEM;
+	int rc = cl ? device_opencl_load(cl) : -ENOMEM;
 	if (!rc) {
 		device = device_at(cl, index);
-		rc = device ? create(q, cl, device) : -ENODEV;
+		rc = device ? device_opencl_create(q, cl, device) : -ENODEV;
 	}
 	if (rc)
-		close_device(q);
+		device_opencl_close_device(q);
 	return rc;
 }
 
-static int prepare(struct device_queue *q)
+static int device_opencl_prepare(struct device_queue *q)
 {
 	return 0;
 }
 
-static int run(struct device_queue *q, const struct device_run *r)
+static int device_opencl_run(struct device_queue *q, const struct device_run *r)
 {
 	const struct opencl *cl = q->own;
 	cl_kernel kernel = cl->kernels[r->job];
@@ -187,4 +188,5 @@ static int run(struct device_queue *q, const struct device_run *r)
 		       : 0;
 }
 
-const struct device_kind device_opencl = {"opencl", open_device, prepare, run, close_device};
+const struct device_kind device_opencl = {"opencl", device_opencl_open_device,
+	device_opencl_prepare, device_opencl_run, device_opencl_close_device};

@@ -30,7 +30,7 @@
 
 enum { GROUPS = 3, MAX_DEVICES = 16, MAX_FAMILIES = 32, NO_TYPE = VK_MAX_MEMORY_TYPES };
 
-static const uint32_t groups[GROUPS] = {1, 64, 256};
+static const uint32_t device_vulkan_groups[GROUPS] = {1, 64, 256};
 
 struct vulkan {
 #define X(name) PFN_vk##name name;
@@ -53,12 +53,12 @@ struct vulkan {
 	VkCommandPool pool;
 };
 
-static int check(VkResult result)
+static int device_vulkan_check(VkResult result)
 {
 	return result == VK_SUCCESS ? 0 : -EIO;
 }
 
-static int create_instance(struct vulkan *v)
+static int device_vulkan_create_instance(struct vulkan *v)
 {
 	void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
 	PFN_vkGetInstanceProcAddr get = library ? (PFN_vkGetInstanceProcAddr)(uintptr_t)dlsym(
@@ -92,7 +92,7 @@ static int find_family(struct vulkan *v)
 	return -ENOTSUP;
 }
 
-static int create_device(struct device_queue *q, struct vulkan *v, unsigned index)
+static int device_vulkan_create_device(struct device_queue *q, struct vulkan *v, unsigned index)
 {
 	VkPhysicalDevice devices[MAX_DEVICES];
 	VkPhysicalDeviceProperties properties;
@@ -158,7 +158,7 @@ static int create_buffer(struct device_queue *q, struct vulkan *v)
 	if (allocate.memoryTypeIndex == NO_TYPE ||
 		v->AllocateMemory(v->device, &allocate, NULL, &v->memory) != VK_SUCCESS)
 		return -ENOBUFS; /* of the device, not ours */
-	return check(v->BindBufferMemory(v->device, v->buffer, v->memory, 0));
+	return device_vulkan_check(v->BindBufferMemory(v->device, v->buffer, v->memory, 0));
 }
 
 static int create_set(struct vulkan *v)
@@ -232,7 +232,8 @@ static int create_pipeline(struct vulkan *v, enum device_job job, uint32_t group
 			.pSpecializationInfo = &special},
 		.layout = v->layout};
 
-	return check(v->CreateComputePipelines(v->device, VK_NULL_HANDLE, 1, &info, NULL, out));
+	return device_vulkan_check(
+		v->CreateComputePipelines(v->device, VK_NULL_HANDLE, 1, &info, NULL, out));
 }
 
 static int create_commands(struct vulkan *v)
@@ -248,18 +249,18 @@ static int create_commands(struct vulkan *v)
 		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
 		.commandPool = v->pool,
 		.commandBufferCount = 1};
-	int rc = check(v->AllocateCommandBuffers(v->device, &allocate, &commands));
+	int rc = device_vulkan_check(v->AllocateCommandBuffers(v->device, &allocate, &commands));
 	v->queue.commands = rc ? NULL : commands;
 	return rc;
 }
 
-static int prepare(struct device_queue *q)
+static int device_vulkan_prepare(struct device_queue *q)
 {
 	const struct vulkan *v = q->own;
 	const VkCommandBufferBeginInfo info = {
 		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
 
-	return check(v->BeginCommandBuffer(v->queue.commands, &info));
+	return device_vulkan_check(v->BeginCommandBuffer(v->queue.commands, &info));
 }
 
 /* Submits for the backend, which then waits for the queue. */
@@ -277,21 +278,21 @@ static int submit(struct brick_vulkan_queue *queue)
 		       : 0;
 }
 
-static int fill(struct device_queue *q, struct vulkan *v)
+static int device_vulkan_fill(struct device_queue *q, struct vulkan *v)
 {
 	const float half = 0.5f;
 	uint32_t bits;
-	int rc = prepare(q);
+	int rc = device_vulkan_prepare(q);
 
 	memcpy(&bits, &half, sizeof(bits));
 	if (rc)
 		return rc;
 	v->CmdFillBuffer(v->queue.commands, v->buffer, 0, VK_WHOLE_SIZE, bits);
 	rc = submit(&v->queue);
-	return rc ? rc : check(v->QueueWaitIdle(v->queue.queue));
+	return rc ? rc : device_vulkan_check(v->QueueWaitIdle(v->queue.queue));
 }
 
-static int run(struct device_queue *q, const struct device_run *r)
+static int device_vulkan_run(struct device_queue *q, const struct device_run *r)
 {
 	struct vulkan *v = q->own;
 	const uint32_t arguments[] = {r->rounds, r->share, r->set - 1};
@@ -299,7 +300,7 @@ static int run(struct device_queue *q, const struct device_run *r)
 
 	if (r->group > v->most_group)
 		return -ENOTSUP;
-	while (which < GROUPS - 1 && groups[which] != r->group)
+	while (which < GROUPS - 1 && device_vulkan_groups[which] != r->group)
 		which++;
 	VkPipeline *pipeline = &v->pipelines[r->job][which];
 	int rc = *pipeline ? 0 : create_pipeline(v, r->job, r->group, pipeline);
@@ -328,7 +329,7 @@ static void destroy_objects(struct vulkan *v)
 	v->DestroyDevice(v->device, NULL);
 }
 
-static void close_device(struct device_queue *q)
+static void device_vulkan_close_device(struct device_queue *q)
 {
 	struct vulkan *v = q->own;
 
@@ -340,23 +341,24 @@ static void close_device(struct device_queue *q)
 	memset(q, 0, sizeof(*q));
 }
 
-static int open_device(struct device_queue *q, unsigned index)
+static int device_vulkan_open_device(struct device_queue *q, unsigned index)
 {
 	struct vulkan *v = calloc(1, sizeof(*v));
 
 	*q = (struct device_queue){.own = v};
-	int rc = v ? create_instance(v) : -ENOMEM;
+	int rc = v ? device_vulkan_create_instance(v) : -ENOMEM;
 	if (!rc) {
 		v->queue = (struct brick_vulkan_queue){
 			.size = sizeof(v->queue), .submit = submit, .user = v};
-		rc = create_device(q, v, index);
+		rc = device_vulkan_create_device(q, v, index);
 	}
 	if (!rc)
 		rc = create_buffer(q, v);
-	if (!rc && (create_set(v) || create_layout(v) || create_commands(v) || fill(q, v)))
+	if (!rc && (create_set(v) || create_layout(v) || create_commands(v) ||
+			   device_vulkan_fill(q, v)))
 		rc = -EIO;
 	if (rc) {
-		close_device(q);
+		device_vulkan_close_device(q);
 		return rc;
 	}
 	q->native[0] = v->instance;
@@ -367,4 +369,5 @@ static int open_device(struct device_queue *q, unsigned index)
 	return 0;
 }
 
-const struct device_kind device_vulkan = {"vulkan", open_device, prepare, run, close_device};
+const struct device_kind device_vulkan = {"vulkan", device_vulkan_open_device,
+	device_vulkan_prepare, device_vulkan_run, device_vulkan_close_device};

@@ -99,7 +99,7 @@ static int leads_core(const char *sys, int cpu)
 	return first == cpu;
 }
 
-static void read_cpus(struct cpu_info *info, const char *sys)
+static void machine_cpu_read_cpus(struct cpu_info *info, const char *sys)
 {
 	cpu_set_t set;
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -124,7 +124,7 @@ void cpu_info_read_from(struct cpu_info *info, const char *proc, const char *sys
 	if (!info->model[0])
 		file_field(path, "CPU part", info->model, sizeof(info->model));
 	file_field(path, "microcode", info->microcode, sizeof(info->microcode));
-	read_cpus(info, sys);
+	machine_cpu_read_cpus(info, sys);
 	read_caches(info, sys);
 }
 

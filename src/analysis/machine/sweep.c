@@ -70,7 +70,7 @@ void sweep_measure_all(struct sweep *s, void (*measure)(struct sweep *s, struct 
 }
 
 /* Rounds that take about one slot's time. */
-static void calibrate(struct sweep *s, struct sweep_slot *slot)
+static void sweep_calibrate(struct sweep *s, struct sweep_slot *slot)
 {
 	uint64_t rounds = slot->compute && !slot->device.set ? 1024 : 1;
 	uint64_t ns = s->run(s, slot, rounds);
@@ -86,10 +86,10 @@ static void calibrate(struct sweep *s, struct sweep_slot *slot)
 	slot->rounds = wanted < 1 ? 1 : (uint64_t)wanted;
 }
 
-static void measure(struct sweep *s, struct sweep_slot *slot)
+static void sweep_measure(struct sweep *s, struct sweep_slot *slot)
 {
 	if (!slot->rounds) {
-		calibrate(s, slot);
+		sweep_calibrate(s, slot);
 		if (slot->count)
 			return;
 	} else if (slot->stream && slot->rounds > 1) {
@@ -143,7 +143,7 @@ static int keep_all(struct sweep *s)
 /* Measure the slots and make rows of them. -ENOMEM. */
 static int sweep_figures(struct sweep *s)
 {
-	sweep_measure_all(s, measure);
+	sweep_measure_all(s, sweep_measure);
 	int rc = keep_all(s);
 	return rc ? rc : ceilings_find_levels(s->ceilings);
 }
@@ -203,7 +203,7 @@ struct probe {
 	uint64_t ns; /* of the pair that came last; 0: none, or it failed */
 };
 
-static void take_completion(void *context, const struct brick_completion *completion)
+static void sweep_take_completion(void *context, const struct brick_completion *completion)
 {
 	struct probe *p = context;
 
@@ -244,7 +244,7 @@ static uint64_t run_on_device(struct sweep *s, const struct sweep_slot *slot, ui
 static const struct machine_compute arithmetic = {.isa = "kernel", .type = "f32"};
 static const struct machine_stream reading = {.isa = "kernel", .kind = STREAM_READ};
 
-static int add_compute(struct sweep *s, enum device_job job, uint32_t group)
+static int sweep_add_compute(struct sweep *s, enum device_job job, uint32_t group)
 {
 	struct sweep_slot slot = {.compute = &arithmetic,
 		.device = {job, DEVICE_GROUPS, group, 0, DEVICE_MIN_SHARE, 1},
@@ -282,8 +282,9 @@ static int plan_device(struct sweep *s, uint64_t most_bytes)
 	memcpy(c->levels, levels, sizeof(levels));
 	c->level_count = 2;
 	for (int i = 0; i < 3 && !rc; i++) {
-		rc = add_compute(s, DEVICE_FMA, groups[i]) |
-		     add_compute(s, DEVICE_MUL_ADD, groups[i]) | add_read(s, most_bytes, groups[i]);
+		rc = sweep_add_compute(s, DEVICE_FMA, groups[i]) |
+		     sweep_add_compute(s, DEVICE_MUL_ADD, groups[i]) |
+		     add_read(s, most_bytes, groups[i]);
 		for (uint64_t bytes = 32 << 10; bytes < most_bytes && !rc; bytes *= 4)
 			rc = add_read(s, bytes, groups[i]);
 	}
@@ -341,10 +342,10 @@ static int measure_device(struct sweep *s, struct probe *p)
 	return rc;
 }
 
-static int open_backend(struct probe *p)
+static int sweep_open_backend(struct probe *p)
 {
 	const struct brick_backend_host host = {
-		sizeof(host), p, take_completion, take_loss, take_note};
+		sizeof(host), p, sweep_take_completion, take_loss, take_note};
 	struct brick_backend_options options = {.size = sizeof(options)};
 
 	memcpy(options.native, p->own.native, sizeof(options.native));
@@ -358,7 +359,7 @@ static int measure_one(struct sweep *s, struct probe *p, unsigned index)
 
 	if (rc)
 		return rc;
-	rc = open_backend(p);
+	rc = sweep_open_backend(p);
 	if (!rc) {
 		rc = measure_device(s, p);
 		p->backend->close(p->device);
@@ -453,7 +454,7 @@ static int plan_levels(struct sweep *s)
 	return 0;
 }
 
-static struct sweep_slot *add_slot(struct sweep *s)
+static struct sweep_slot *sweep_add_slot(struct sweep *s)
 {
 	if (array_push(&s->slots, (struct sweep_slot){0}))
 		return NULL;
@@ -466,7 +467,7 @@ static int plan_compute(struct sweep *s)
 		if (!k->available())
 			continue;
 		for (size_t i = 0; i < s->thread_count_count; i++) {
-			struct sweep_slot *slot = add_slot(s);
+			struct sweep_slot *slot = sweep_add_slot(s);
 			if (!slot)
 				return -ENOMEM;
 			slot->compute = k;
@@ -501,7 +502,7 @@ static int plan_stream(
 	bytes -= bytes % STREAM_STEP;
 	if (bytes < MIN_ARRAY)
 		return 0;
-	struct sweep_slot *slot = add_slot(s);
+	struct sweep_slot *slot = sweep_add_slot(s);
 	if (!slot)
 		return -ENOMEM;
 	slot->stream = k;
@@ -537,7 +538,7 @@ static bool is_outdone(const struct machine_stream *k)
 	return false;
 }
 
-static int plan(struct sweep *s)
+static int sweep_plan(struct sweep *s)
 {
 	int rc = plan_levels(s);
 
@@ -576,16 +577,16 @@ struct job {
 };
 
 /* Results go here, so that nobody can say that they are not needed. */
-static volatile double sink;
+static volatile double sweep_sink;
 
-static void compute(void *context, unsigned member)
+static void sweep_compute(void *context, unsigned member)
 {
 	const struct job *job = context;
 
-	sink = job->slot->compute->run(job->rounds);
+	sweep_sink = job->slot->compute->run(job->rounds);
 }
 
-static void move(void *context, unsigned member)
+static void sweep_move(void *context, unsigned member)
 {
 	const struct job *job = context;
 	const struct sweep_slot *slot = job->slot;
@@ -603,7 +604,7 @@ static uint64_t run_on_team(struct sweep *s, const struct sweep_slot *slot, uint
 {
 	struct job job = {s, slot, rounds};
 
-	return team_run(s->team, slot->threads, slot->compute ? compute : move, &job);
+	return team_run(s->team, slot->threads, slot->compute ? sweep_compute : sweep_move, &job);
 }
 
 static void touch(void *context, unsigned member)
@@ -642,7 +643,7 @@ static void destroy_arenas(struct sweep *s)
 	s->arenas = NULL;
 }
 
-static void warm_up(struct sweep *s)
+static void sweep_warm_up(struct sweep *s)
 {
 	struct sweep_slot *slot = &s->slots.items[0];
 	uint64_t end_ns = monotonic_ns() + WARM_UP_MS * 1000000ull;
@@ -674,7 +675,7 @@ static int note_missing_levels(struct sweep *s)
 	return 0;
 }
 
-static void describe(struct sweep *s)
+static void sweep_describe(struct sweep *s)
 {
 	struct ceilings *c = s->ceilings;
 
@@ -705,7 +706,7 @@ static int add_barriers(struct sweep *s)
 
 static int sweep_all(struct sweep *s)
 {
-	int rc = plan(s);
+	int rc = sweep_plan(s);
 
 	s->ceilings->most_threads = s->most_threads;
 	if (!rc)
@@ -715,7 +716,7 @@ static int sweep_all(struct sweep *s)
 		rc = create_arenas(s);
 	if (rc)
 		return rc;
-	warm_up(s);
+	sweep_warm_up(s);
 	rc = sweep_figures(s);
 	if (!rc)
 		rc = note_missing_levels(s);
@@ -737,7 +738,7 @@ int sweep_run(struct ceilings **out, const struct sweep_options *options)
 	if (!s.ceilings)
 		return -ENOMEM;
 	cpu_info_read(&s.cpu);
-	describe(&s);
+	sweep_describe(&s);
 	int rc = sweep_all(&s);
 	s.ceilings->took_ns = sweep_now_ns(&s) - s.begin_ns;
 	team_destroy(s.team);

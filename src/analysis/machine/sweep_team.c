@@ -44,7 +44,7 @@ struct team {
 };
 
 /* Spins, and lets others run when that takes long: there may be fewer CPUs than members. */
-static void meet(struct barrier *barrier, unsigned count)
+static void sweep_team_meet(struct barrier *barrier, unsigned count)
 {
 	unsigned met = __atomic_load_n(&barrier->left, __ATOMIC_ACQUIRE);
 
@@ -72,18 +72,18 @@ static void bind_to(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-static void take_part(struct member *m, unsigned count, team_fn run, void *context)
+static void sweep_team_take_part(struct member *m, unsigned count, team_fn run, void *context)
 {
 	struct team *team = m->team;
 
-	meet(&team->begin, count);
+	sweep_team_meet(&team->begin, count);
 	m->begin_ns = monotonic_ns();
 	run(context, m->number);
 	m->end_ns = monotonic_ns();
-	meet(&team->end, count);
+	sweep_team_meet(&team->end, count);
 }
 
-static void *serve(void *argument)
+static void *sweep_team_serve(void *argument)
 {
 	struct member *m = argument;
 	struct team *team = m->team;
@@ -102,11 +102,11 @@ static void *serve(void *argument)
 		if (!run)
 			return NULL;
 		if (m->number < count)
-			take_part(m, count, run, context);
+			sweep_team_take_part(m, count, run, context);
 	}
 }
 
-static void tell(struct team *team, unsigned count, team_fn run, void *context)
+static void sweep_team_tell(struct team *team, unsigned count, team_fn run, void *context)
 {
 	HOLD(&team->lock);
 	team->count = count;
@@ -135,7 +135,7 @@ int team_create(struct team **out, unsigned members, const int *cpus)
 			(struct member){.team = team, .number = i, .cpu = cpus ? cpus[i] : -1};
 	for (; team->started < members; team->started++) {
 		struct member *m = &team->members[team->started];
-		int error = pthread_create(&m->thread, NULL, serve, m);
+		int error = pthread_create(&m->thread, NULL, sweep_team_serve, m);
 		if (error) {
 			team_destroy(team);
 			return -error;
@@ -154,8 +154,8 @@ uint64_t team_run(struct team *team, unsigned count, team_fn run, void *context)
 	if (count > team->member_count)
 		count = team->member_count;
 	if (count > 1)
-		tell(team, count, run, context);
-	take_part(&team->members[0], count, run, context);
+		sweep_team_tell(team, count, run, context);
+	sweep_team_take_part(&team->members[0], count, run, context);
 	uint64_t begin_ns = UINT64_MAX, end_ns = 0;
 	for (unsigned i = 0; i < count; i++) {
 		const struct member *m = &team->members[i];
@@ -175,7 +175,7 @@ static void meet_often(void *context, unsigned member)
 	struct meetings *m = context;
 
 	for (unsigned i = 0; i < m->rounds; i++)
-		meet(&m->barrier, m->count);
+		sweep_team_meet(&m->barrier, m->count);
 }
 
 uint64_t team_barrier_ns(struct team *team, unsigned count, unsigned rounds)
@@ -189,7 +189,7 @@ void team_destroy(struct team *team)
 {
 	if (!team)
 		return;
-	tell(team, 0, NULL, NULL);
+	sweep_team_tell(team, 0, NULL, NULL);
 	for (unsigned i = 1; i < team->started; i++)
 		pthread_join(team->members[i].thread, NULL);
 	if (team->bound)

@@ -53,21 +53,23 @@ struct builder {
 };
 
 /* Returns the id, or RUN_NONE after an error, which is kept. */
-static uint32_t check(struct builder *b, int result)
+static uint32_t run_graph_check(struct builder *b, int result)
 {
 	if (result < 0 && !b->error)
 		b->error = result;
 	return result < 0 ? RUN_NONE : (uint32_t)result;
 }
 
-static void connect(struct builder *b, uint32_t from, uint32_t to, int kind, double weight)
+static void run_graph_connect(
+	struct builder *b, uint32_t from, uint32_t to, int kind, double weight)
 {
 	if (!b->error && from != RUN_NONE && to != RUN_NONE)
-		check(b, brick_graph_connect(b->graph, from, to, kind, weight));
+		run_graph_check(b, brick_graph_connect(b->graph, from, to, kind, weight));
 }
 
 /* The nodes of a sample, or NULL. */
-static struct graph_sample *sample_at(const struct builder *b, uint32_t lane, uint32_t sample)
+static struct graph_sample *run_graph_sample_at(
+	const struct builder *b, uint32_t lane, uint32_t sample)
 {
 	const struct schedule *s = b->schedule;
 
@@ -101,7 +103,7 @@ static void set_kernel(struct brick_graph_node *node, const struct run_kernel *k
 	}
 }
 
-static bool is_transfer(const struct run_kernel *kernel, uint32_t *direction)
+static bool run_graph_is_transfer(const struct run_kernel *kernel, uint32_t *direction)
 {
 	switch (kernel->kind) {
 	case BRICK_KERNEL_H2D:
@@ -118,7 +120,7 @@ static bool is_transfer(const struct run_kernel *kernel, uint32_t *direction)
 	}
 }
 
-static struct brick_graph_node node_of(
+static struct brick_graph_node run_graph_node_of(
 	const struct run *run, const struct run_command *command, uint64_t time_ns)
 {
 	const struct run_kernel *kernel = &run->kernels[command->kernel];
@@ -130,7 +132,7 @@ static struct brick_graph_node node_of(
 		.lane = command->lane};
 	uint32_t direction;
 
-	if (is_transfer(kernel, &direction)) {
+	if (run_graph_is_transfer(kernel, &direction)) {
 		const char *backend = run->lanes[command->lane].backend;
 		node.kind = BRICK_NODE_TRANSFER;
 		node.transfer = (struct brick_graph_transfer){
@@ -155,7 +157,7 @@ static struct brick_graph_node node_of(
 	return node;
 }
 
-static uint32_t brick_of(const struct run *run, uint32_t lane, uint32_t sample)
+static uint32_t run_graph_brick_of(const struct run *run, uint32_t lane, uint32_t sample)
 {
 	return run->sites[run->lanes[lane].samples[sample].site].brick;
 }
@@ -164,13 +166,14 @@ static uint32_t brick_of(const struct run *run, uint32_t lane, uint32_t sample)
 static bool is_launched_inside(const struct run *run, const struct run_command *command)
 {
 	const struct run_sample *samples = run->lanes[command->launch_lane].samples;
-	uint32_t brick = brick_of(run, command->lane, command->sample);
+	uint32_t brick = run_graph_brick_of(run, command->lane, command->sample);
 	uint32_t i = command->launch_sample, depth = samples[i].depth + 1u;
 
 	if (launches_is_unnamed(run, brick))
 		return true;
 	for (;; i--) {
-		if (samples[i].depth < depth && brick_of(run, command->launch_lane, i) == brick)
+		if (samples[i].depth < depth &&
+			run_graph_brick_of(run, command->launch_lane, i) == brick)
 			return true;
 		depth = samples[i].depth < depth ? samples[i].depth : depth;
 		if (!depth || !i)
@@ -180,23 +183,24 @@ static bool is_launched_inside(const struct run *run, const struct run_command *
 
 static void link_afters(struct builder *b, const struct run_command *command)
 {
-	const struct graph_sample *to = sample_at(b, command->lane, command->sample);
+	const struct graph_sample *to = run_graph_sample_at(b, command->lane, command->sample);
 
 	for (uint32_t i = 0; to && i < command->dependency_count && !b->error; i++) {
 		const struct run_command *before =
 			&b->run->commands[b->run->dependencies[command->dependency_first + i]];
-		const struct graph_sample *from = sample_at(b, before->lane, before->sample);
+		const struct graph_sample *from =
+			run_graph_sample_at(b, before->lane, before->sample);
 		const struct run_sample *x = run_command_sample(b->run, before);
 		const struct run_sample *y = run_command_sample(b->run, command);
 		/* an edge that times contradict would make a cycle */
 		if (from && from->node != RUN_NONE && to->node != RUN_NONE &&
 			x->end_ns <= y->begin_ns && from->node != to->node)
-			check(b, brick_graph_connect(
-					 b->graph, from->node, to->node, BRICK_EDGE_DEPENDS_ON, 1));
+			run_graph_check(b, brick_graph_connect(b->graph, from->node, to->node,
+						   BRICK_EDGE_DEPENDS_ON, 1));
 	}
 }
 
-static void link_commands(struct builder *b)
+static void run_graph_link_commands(struct builder *b)
 {
 	const struct run *run = b->run;
 
@@ -240,7 +244,7 @@ struct walker {
 	struct level levels[LEVELS];
 };
 
-static void leave(struct walker *w, uint32_t node, uint64_t begin_ns, uint64_t end_ns)
+static void run_graph_leave(struct walker *w, uint32_t node, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct brick_graph *graph = w->b->graph;
 
@@ -253,7 +257,7 @@ static void leave(struct walker *w, uint32_t node, uint64_t begin_ns, uint64_t e
 static void close_layer(struct walker *w, struct level *level)
 {
 	if (level->layer != NO_LAYER)
-		leave(w, level->node, level->begin_ns, level->end_ns);
+		run_graph_leave(w, level->node, level->begin_ns, level->end_ns);
 	level->layer = NO_LAYER;
 }
 
@@ -271,7 +275,7 @@ static void open_layer(struct walker *w, struct level *level, int32_t layer, uin
 		.kind = BRICK_NODE_LAYER,
 		.layer = layer,
 		.lane = w->lane};
-	level->node = check(w->b, brick_graph_enter(w->b->graph, &node));
+	level->node = run_graph_check(w->b, brick_graph_enter(w->b->graph, &node));
 	level->layer = layer;
 	level->begin_ns = level->end_ns = begin_ns;
 }
@@ -280,13 +284,13 @@ static void close_thread(struct walker *w)
 {
 	close_layer(w, &w->levels[0]);
 	if (w->thread != RUN_NONE)
-		leave(w, w->thread, w->thread_begin_ns, w->thread_end_ns);
+		run_graph_leave(w, w->thread, w->thread_begin_ns, w->thread_end_ns);
 	w->thread = RUN_NONE;
 }
 
 enum { LANE_NAME_BYTES = 128 };
 
-static void lane_name(char name[LANE_NAME_BYTES], const struct run_lane *lane)
+static void run_graph_lane_name(char name[LANE_NAME_BYTES], const struct run_lane *lane)
 {
 	snprintf(name, LANE_NAME_BYTES, "%s %.80s%s(%llu)",
 		lane->kind == BRICK_LANE_QUEUE ? "queue" : "thread", lane->name ? lane->name : "",
@@ -301,9 +305,9 @@ static void open_thread(struct walker *w, uint64_t begin_ns)
 		.name = name,
 		.lane = w->lane};
 
-	lane_name(name, &w->b->run->lanes[w->lane]);
+	run_graph_lane_name(name, &w->b->run->lanes[w->lane]);
 	if (!w->b->error)
-		w->thread = check(w->b, brick_graph_enter(w->b->graph, &node));
+		w->thread = run_graph_check(w->b, brick_graph_enter(w->b->graph, &node));
 	w->thread_begin_ns = w->thread_end_ns = begin_ns;
 }
 
@@ -353,7 +357,7 @@ static void set_work(struct brick_graph_node *node, const struct run_site *site)
 }
 
 /* Work of a device is a kernel in its brick. */
-static void add_kernel(struct builder *b, const struct brick_graph_node *brick,
+static void run_graph_add_kernel(struct builder *b, const struct brick_graph_node *brick,
 	const struct run_site *site, const char *label, uint64_t time_ns)
 {
 	struct brick_graph_node kernel = *brick;
@@ -372,7 +376,7 @@ static void add_kernel(struct builder *b, const struct brick_graph_node *brick,
 		kernel.kernel.tflops = (double)site->flops / (double)time_ns / 1e3;
 		kernel.flags |= BRICK_NODE_HAS_TFLOPS;
 	}
-	check(b, brick_graph_add(b->graph, &kernel));
+	run_graph_check(b, brick_graph_add(b->graph, &kernel));
 }
 
 /* Enter a node for an execution. */
@@ -394,14 +398,14 @@ static uint32_t enter_sample(
 	set_work(&node, site);
 	const char *text = label_of(site, label);
 	node.label = is_queue ? NULL : text;
-	uint32_t id = check(b, brick_graph_enter(b->graph, &node));
+	uint32_t id = run_graph_check(b, brick_graph_enter(b->graph, &node));
 	if (is_queue && !b->error)
-		add_kernel(b, &node, site, text, length_ns);
+		run_graph_add_kernel(b, &node, site, text, length_ns);
 	return id;
 }
 
 /* A node for an execution that stands by itself. */
-static uint32_t add_sample(
+static uint32_t run_graph_add_sample(
 	struct builder *b, uint32_t lane, uint32_t sample, uint64_t begin_ns, uint64_t time_ns)
 {
 	uint32_t node = enter_sample(b, lane, sample, 0, time_ns);
@@ -418,7 +422,7 @@ static struct graph_sample *sample_of_frame(const struct walker *w, const struct
 	return &w->out->samples[frame->index - w->out->first];
 }
 
-static bool is_wait(const struct walker *w, const struct walk_frame *frame)
+static bool run_graph_is_wait(const struct walker *w, const struct walk_frame *frame)
 {
 	return w->b->index->kinds[frame->brick] == BRICK_KIND_WAIT;
 }
@@ -434,7 +438,7 @@ static uint32_t layer_of_command(struct walker *w, uint32_t scope, int32_t layer
 		.layer = layer,
 		.lane = w->lane};
 
-	check(w->b, brick_graph_node_get(w->b->graph, scope, &holder));
+	run_graph_check(w->b, brick_graph_node_get(w->b->graph, scope, &holder));
 	if (layer < 0 || (holder.kind == BRICK_NODE_LAYER && holder.layer == layer))
 		return scope;
 	if (w->scope == scope && w->layer_number == layer)
@@ -442,8 +446,9 @@ static uint32_t layer_of_command(struct walker *w, uint32_t scope, int32_t layer
 	w->scope = scope;
 	w->layer_number = layer;
 	w->layer_begin_ns = begin_ns;
-	check(w->b, brick_graph_push(w->b->graph, scope));
-	w->layer = w->b->error ? RUN_NONE : check(w->b, brick_graph_add(w->b->graph, &node));
+	run_graph_check(w->b, brick_graph_push(w->b->graph, scope));
+	w->layer =
+		w->b->error ? RUN_NONE : run_graph_check(w->b, brick_graph_add(w->b->graph, &node));
 	brick_graph_pop(w->b->graph);
 	return w->layer;
 }
@@ -453,7 +458,8 @@ static uint32_t enter_brick(struct walker *w, const struct walk_frame *frame,
 	const struct run_command *command, const struct graph_sample *call)
 {
 	struct builder *b = w->b;
-	struct brick_graph_node node = node_of(b->run, command, frame->end_ns - frame->begin_ns),
+	struct brick_graph_node node = run_graph_node_of(
+					b->run, command, frame->end_ns - frame->begin_ns),
 				brick = node;
 	uint32_t layer = layer_of_command(w, call->scope,
 		node.flags & BRICK_NODE_HAS_LAYER ? node.layer : NO_LAYER, frame->begin_ns);
@@ -461,14 +467,15 @@ static uint32_t enter_brick(struct walker *w, const struct walk_frame *frame,
 	brick.kind = BRICK_NODE_BRICK;
 	brick.name = b->run->bricks[frame->brick].name;
 	brick.flags &= ~(uint32_t)(BRICK_NODE_HAS_INTENSITY | BRICK_NODE_HAS_TFLOPS);
-	if (b->error || check(b, brick_graph_push(b->graph, layer)) == RUN_NONE)
+	if (b->error || run_graph_check(b, brick_graph_push(b->graph, layer)) == RUN_NONE)
 		return RUN_NONE;
-	w->brick = check(b, brick_graph_enter(b->graph, &brick));
+	w->brick = run_graph_check(b, brick_graph_enter(b->graph, &brick));
 	node.time_ns = frame->end_ns - frame->begin_ns;
 	node.begin_ns = frame->begin_ns;
 	node.flags |= BRICK_NODE_HAS_TIME | BRICK_NODE_HAS_BEGIN;
-	uint32_t kernel = b->error ? RUN_NONE : check(b, brick_graph_add(b->graph, &node));
-	connect(b, call->node, kernel, BRICK_EDGE_LAUNCHES, 1);
+	uint32_t kernel =
+		b->error ? RUN_NONE : run_graph_check(b, brick_graph_add(b->graph, &node));
+	run_graph_connect(b, call->node, kernel, BRICK_EDGE_LAUNCHES, 1);
 	if (layer != call->scope && w->layer == layer && !b->error)
 		brick_graph_time_set(
 			b->graph, layer, w->layer_begin_ns, frame->end_ns - w->layer_begin_ns);
@@ -485,16 +492,16 @@ static bool begin_command(
 	const struct graph_sample *call =
 		!command || command->launch_lane == RUN_NONE
 			? NULL
-			: sample_at(b, command->launch_lane, command->launch_sample);
+			: run_graph_sample_at(b, command->launch_lane, command->launch_sample);
 
 	if (b->error || !call || call->node == RUN_NONE)
 		return false;
 	if (call->scope != RUN_NONE && !is_launched_inside(b->run, command)) {
 		sample->node = enter_brick(w, frame, command, call);
-	} else if (check(b, brick_graph_push(b->graph, call->node)) != RUN_NONE) {
+	} else if (run_graph_check(b, brick_graph_push(b->graph, call->node)) != RUN_NONE) {
 		const struct brick_graph_node node =
-			node_of(b->run, command, frame->end_ns - frame->begin_ns);
-		sample->node = check(b, brick_graph_enter(b->graph, &node));
+			run_graph_node_of(b->run, command, frame->end_ns - frame->begin_ns);
+		sample->node = run_graph_check(b, brick_graph_enter(b->graph, &node));
 	}
 	w->is_command = true;
 	sample->before = w->last;
@@ -503,13 +510,13 @@ static bool begin_command(
 }
 
 /* Leaves the command, and the scope of its call. */
-static void end_command(
+static void run_graph_end_command(
 	struct walker *w, const struct walk_frame *frame, const struct graph_sample *sample)
 {
 	uint32_t open = w->brick == RUN_NONE ? sample->node : w->brick;
 
 	close_layer(w, &w->levels[1]);
-	leave(w, open, frame->begin_ns, frame->end_ns);
+	run_graph_leave(w, open, frame->begin_ns, frame->end_ns);
 	if (!w->b->error)
 		brick_graph_pop(w->b->graph);
 	w->brick = RUN_NONE;
@@ -517,7 +524,7 @@ static void end_command(
 	w->is_command = false;
 }
 
-static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+static void run_graph_on_begin(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct walker *w = context;
 	struct level *around = &w->levels[depth - 1];
@@ -528,7 +535,7 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 		return;
 	if (depth == 1)
 		begin_thread(w, frame->begin_ns);
-	if (!is_wait(w, frame)) /* waits stay in the layer that they follow */
+	if (!run_graph_is_wait(w, frame)) /* waits stay in the layer that they follow */
 		open_layer(w, around, layer < 0 ? NO_LAYER : layer, frame->begin_ns);
 	sample->before = w->last;
 	int scope = brick_graph_current(w->b->graph);
@@ -539,7 +546,8 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 		(struct level){.inside = layer < 0 ? around->inside : layer, .layer = NO_LAYER};
 }
 
-static void add_wait(struct walker *w, struct graph_sample *sample, const struct walk_frame *frame)
+static void run_graph_add_wait(
+	struct walker *w, struct graph_sample *sample, const struct walk_frame *frame)
 {
 	const struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
 		.kind = BRICK_NODE_BRICK,
@@ -551,29 +559,29 @@ static void add_wait(struct walker *w, struct graph_sample *sample, const struct
 		.lane = w->lane};
 
 	if (!w->b->error)
-		sample->wait = check(w->b, brick_graph_add(w->b->graph, &node));
+		sample->wait = run_graph_check(w->b, brick_graph_add(w->b->graph, &node));
 	w->last = sample->wait;
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void run_graph_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct walker *w = context;
 	struct level *around = &w->levels[depth - 1];
 	struct graph_sample *sample = sample_of_frame(w, frame);
 
 	if (depth == 1 && w->is_command) {
-		end_command(w, frame, sample);
+		run_graph_end_command(w, frame, sample);
 		return;
 	}
 	close_layer(w, &w->levels[depth]);
-	leave(w, sample->node, frame->begin_ns, frame->end_ns);
+	run_graph_leave(w, sample->node, frame->begin_ns, frame->end_ns);
 	w->last = sample->node;
 	if (frame->wait_ns && !(w->is_driver && depth == 1))
-		add_wait(w, sample, frame);
+		run_graph_add_wait(w, sample, frame);
 	around->end_ns = w->thread_end_ns = frame->end_ns + frame->wait_ns;
 }
 
-static void take_lane(struct builder *b, uint32_t number)
+static void run_graph_take_lane(struct builder *b, uint32_t number)
 {
 	const struct schedule_span *span = &b->schedule->spans.items[number];
 	const struct run_lane *lane = &b->run->lanes[span->lane];
@@ -590,7 +598,7 @@ static void take_lane(struct builder *b, uint32_t number)
 		.brick = RUN_NONE,
 		.scope = RUN_NONE,
 		.layer = RUN_NONE};
-	static const struct walk_ops ops = {.begin = on_begin, .end = on_end};
+	static const struct walk_ops ops = {.begin = run_graph_on_begin, .end = run_graph_on_end};
 
 	w.levels[0] = (struct level){.inside = NO_LAYER, .layer = NO_LAYER};
 	walk_samples(b->run, b->index, span->lane, out->first, (size_t)out->first + out->count,
@@ -612,15 +620,15 @@ struct flows {
 	ARRAY(struct flow) list; /* by consumer */
 };
 
-static int compare_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+static int run_graph_compare_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
 	return memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes) ?: ORDER(a_bytes, b_bytes);
 }
 
 static int compare_keys(const struct key *a, const struct key *b)
 {
-	return compare_text(a->label, a->label_bytes, b->label, b->label_bytes)
-		       ?: compare_text(a->operation, a->operation_bytes, b->operation,
+	return run_graph_compare_text(a->label, a->label_bytes, b->label, b->label_bytes)
+		       ?: run_graph_compare_text(a->operation, a->operation_bytes, b->operation,
 				  b->operation_bytes);
 }
 
@@ -641,7 +649,7 @@ static bool take_field(const char **at, const char *end, const char **field, siz
 }
 
 /* Lines that are not of four fields are passed over: the text is from outside. */
-static bool parse_line(struct flow *flow, const char *at, const char *end)
+static bool run_graph_parse_line(struct flow *flow, const char *at, const char *end)
 {
 	return take_field(&at, end, &flow->from.operation, &flow->from.operation_bytes) &&
 	       take_field(&at, end, &flow->from.label, &flow->from.label_bytes) &&
@@ -656,14 +664,14 @@ static int parse_flows(struct flows *flows, const char *text)
 		struct flow flow;
 		if (!end)
 			end = at + strlen(at);
-		if (parse_line(&flow, at, end) && array_push(&flows->list, flow))
+		if (run_graph_parse_line(&flow, at, end) && array_push(&flows->list, flow))
 			return -ENOMEM;
 		at = end + (*end == '\n');
 	}
 	return 0;
 }
 
-static struct key key_of(const struct run_site *site)
+static struct key run_graph_key_of(const struct run_site *site)
 {
 	const char *operation = site->operation ? site->operation : "",
 		   *label = site->label ? site->label : "";
@@ -703,7 +711,8 @@ static struct producer *collect_producers(const struct flows *flows, size_t *cou
 	return list;
 }
 
-static struct producer *find_last(struct producer *list, size_t count, const struct key *key)
+static struct producer *run_graph_find_last(
+	struct producer *list, size_t count, const struct key *key)
 {
 	const struct producer wanted = {*key, RUN_NONE};
 
@@ -713,18 +722,19 @@ static struct producer *find_last(struct producer *list, size_t count, const str
 static void link_data_of_sample(struct builder *b, const struct flows *flows, struct producer *list,
 	size_t count, const struct run_site *site, uint32_t node)
 {
-	const struct key key = key_of(site);
+	const struct key key = run_graph_key_of(site);
 
 	for (size_t i = lower_bound(flows, &key);
 		i < flows->list.count && !compare_keys(&flows->list.items[i].to, &key) && !b->error;
 		i++) {
-		const struct producer *from = find_last(list, count, &flows->list.items[i].from);
+		const struct producer *from =
+			run_graph_find_last(list, count, &flows->list.items[i].from);
 		bool again = i && !by_consumer(&flows->list.items[i], &flows->list.items[i - 1]);
 		if (!again && from && from->node != RUN_NONE)
-			check(b, brick_graph_connect(
-					 b->graph, from->node, node, BRICK_EDGE_DEPENDS_ON, 1));
+			run_graph_check(b, brick_graph_connect(b->graph, from->node, node,
+						   BRICK_EDGE_DEPENDS_ON, 1));
 	}
-	struct producer *own = find_last(list, count, &key);
+	struct producer *own = run_graph_find_last(list, count, &key);
 	if (own)
 		own->node = node;
 }
@@ -767,7 +777,7 @@ static void link_data(struct builder *b)
 }
 
 /* The sample that an activity is a part of; NULL if there is none. */
-static struct graph_sample *sample_of(
+static struct graph_sample *run_graph_sample_of(
 	const struct builder *b, uint32_t span, const struct schedule_activity *activity)
 {
 	const struct graph_lane *lane = &b->lanes[span];
@@ -782,7 +792,7 @@ static bool follows_sample(const struct builder *b, const struct schedule_activi
 }
 
 /* Finds the samples of a lane that take part, and how long they waited for others. */
-static int init_lane(struct builder *b, uint32_t number)
+static int run_graph_init_lane(struct builder *b, uint32_t number)
 {
 	const struct schedule_span *span = &b->schedule->spans.items[number];
 	const struct schedule_activity *activities = b->schedule->activities.items + span->first;
@@ -806,7 +816,7 @@ static int init_lane(struct builder *b, uint32_t number)
 		lane->samples[i] = (struct graph_sample){RUN_NONE, RUN_NONE, RUN_NONE, RUN_NONE, 0};
 	for (uint32_t i = 0; i < span->count; i++)
 		if (activities[i].kind == SCHEDULE_WAIT)
-			sample_of(b, number, &activities[i])->waited_ns +=
+			run_graph_sample_of(b, number, &activities[i])->waited_ns +=
 				activities[i].end_ns - activities[i].begin_ns -
 				activities[i].duration_ns;
 	return 0;
@@ -830,7 +840,7 @@ static void link_start(struct builder *b, uint32_t number)
 	if (span == RUN_NONE)
 		return;
 	const struct graph_lane *lane = &b->lanes[span];
-	connect(b, lane->samples[fork->sample - lane->first].node, b->thread_of[number],
+	run_graph_connect(b, lane->samples[fork->sample - lane->first].node, b->thread_of[number],
 		BRICK_EDGE_LAUNCHES, 1);
 }
 
@@ -846,8 +856,8 @@ static uint32_t barrier_node(
 		.lane = lane};
 
 	if (barriers[point] == RUN_NONE && !b->error) {
-		barriers[point] = check(b, brick_graph_add(b->graph, &node));
-		connect(b, scope, barriers[point], BRICK_EDGE_CONTAINS, 1);
+		barriers[point] = run_graph_check(b, brick_graph_add(b->graph, &node));
+		run_graph_connect(b, scope, barriers[point], BRICK_EDGE_CONTAINS, 1);
 	}
 	return barriers[point];
 }
@@ -863,17 +873,19 @@ static void link_device_wait(struct builder *b, uint32_t number, uint32_t wait)
 			b->run->lanes[before->lane].kind != BRICK_LANE_QUEUE)
 			continue;
 		uint32_t span = span_of_lane(s, before->lane);
-		connect(b, sample_of(b, span, before)->node, wait, BRICK_EDGE_DEPENDS_ON, 1);
+		run_graph_connect(b, run_graph_sample_of(b, span, before)->node, wait,
+			BRICK_EDGE_DEPENDS_ON, 1);
 	}
 }
 
-static void link_wait(struct builder *b, uint32_t span, uint32_t number, uint32_t *barriers)
+static void run_graph_link_wait(
+	struct builder *b, uint32_t span, uint32_t number, uint32_t *barriers)
 {
 	const struct schedule_activity *a = &b->schedule->activities.items[number];
 
 	if (a->cause == RUN_NONE || a->sample == RUN_NONE)
 		return;
-	const struct graph_sample *sample = sample_of(b, span, a);
+	const struct graph_sample *sample = run_graph_sample_of(b, span, a);
 
 	if (a->cause == RUN_NONE || !sample)
 		return; /* nobody was waited for: off the CPU, outside of any wait */
@@ -885,8 +897,8 @@ static void link_wait(struct builder *b, uint32_t span, uint32_t number, uint32_
 		return;
 	}
 	uint32_t barrier = barrier_node(b, a->cause, a->lane, sample->scope, barriers);
-	connect(b, before, barrier, BRICK_EDGE_DEPENDS_ON, 1);
-	connect(b, barrier, wait, BRICK_EDGE_DEPENDS_ON, 1);
+	run_graph_connect(b, before, barrier, BRICK_EDGE_DEPENDS_ON, 1);
+	run_graph_connect(b, barrier, wait, BRICK_EDGE_DEPENDS_ON, 1);
 }
 
 static void link_lanes(struct builder *b, uint32_t *barriers)
@@ -900,7 +912,7 @@ static void link_lanes(struct builder *b, uint32_t *barriers)
 				link_start(b, i);
 			else if (s->activities.items[i].kind == SCHEDULE_WAIT ||
 				 s->activities.items[i].kind == SCHEDULE_OFF)
-				link_wait(b, span, i, barriers);
+				run_graph_link_wait(b, span, i, barriers);
 		}
 }
 
@@ -924,11 +936,13 @@ static void add_after(struct builder *b, uint32_t *nodes)
 				.begin_ns = a->begin_ns,
 				.time_ns = a->duration_ns,
 				.lane = a->lane};
-			nodes[i] = b->error ? RUN_NONE : check(b, brick_graph_add(b->graph, &node));
+			nodes[i] = b->error ? RUN_NONE
+					    : run_graph_check(b, brick_graph_add(b->graph, &node));
 		} else {
-			nodes[i] = add_sample(b, a->lane, a->sample, a->begin_ns, a->duration_ns);
+			nodes[i] = run_graph_add_sample(
+				b, a->lane, a->sample, a->begin_ns, a->duration_ns);
 		}
-		connect(b, before, nodes[i], BRICK_EDGE_SEQUENCE, 1);
+		run_graph_connect(b, before, nodes[i], BRICK_EDGE_SEQUENCE, 1);
 		before = nodes[i];
 	}
 }
@@ -942,7 +956,7 @@ static void find_nodes(const struct builder *b, uint32_t *nodes)
 		for (uint32_t i = s->spans.items[span].first;
 			i < s->spans.items[span].first + s->spans.items[span].count; i++) {
 			const struct schedule_activity *a = &s->activities.items[i];
-			const struct graph_sample *sample = sample_of(b, span, a);
+			const struct graph_sample *sample = run_graph_sample_of(b, span, a);
 			if (!sample)
 				nodes[i] = b->thread_of[i];
 			else if (a->kind == SCHEDULE_WAIT && follows_sample(b, a))
@@ -980,12 +994,13 @@ static void name_lanes(struct builder *b)
 	char name[LANE_NAME_BYTES];
 
 	for (size_t i = 0; i < s->spans.count && !b->error; i++) {
-		lane_name(name, &b->run->lanes[s->spans.items[i].lane]);
-		check(b, brick_graph_lane_name_set(b->graph, s->spans.items[i].lane, name));
+		run_graph_lane_name(name, &b->run->lanes[s->spans.items[i].lane]);
+		run_graph_check(
+			b, brick_graph_lane_name_set(b->graph, s->spans.items[i].lane, name));
 	}
 }
 
-static int build(struct builder *b)
+static int run_graph_build(struct builder *b)
 {
 	const struct schedule *s = b->schedule;
 	SCOPED uint32_t *nodes = malloc(s->activities.count * sizeof(*nodes));
@@ -997,15 +1012,15 @@ static int build(struct builder *b)
 	for (size_t i = 0; !b->error && i < s->activities.count; i++)
 		nodes[i] = b->thread_of[i] = RUN_NONE;
 	for (uint32_t i = 0; !b->error && i < s->spans.count; i++)
-		b->error = init_lane(b, i);
+		b->error = run_graph_init_lane(b, i);
 	/* threads first: what they launched stands inside of what they did */
 	for (int queues = 0; queues < 2; queues++)
 		for (uint32_t i = 0; !b->error && i < s->spans.count; i++)
 			if ((b->run->lanes[s->spans.items[i].lane].kind == BRICK_LANE_QUEUE) ==
 				queues)
-				take_lane(b, i);
+				run_graph_take_lane(b, i);
 	if (!b->error) {
-		link_commands(b);
+		run_graph_link_commands(b);
 		link_data(b);
 		link_lanes(b, nodes);
 		add_after(b, nodes);
@@ -1021,7 +1036,7 @@ static int build(struct builder *b)
 	return b->error;
 }
 
-static int add_schedule(struct brick_graph *graph, const struct run *run,
+static int run_graph_add_schedule(struct brick_graph *graph, const struct run *run,
 	const struct step_index *index, struct schedule *schedule)
 {
 	struct builder b = {.graph = graph, .run = run, .index = index, .schedule = schedule};
@@ -1029,7 +1044,7 @@ static int add_schedule(struct brick_graph *graph, const struct run *run,
 
 	for (size_t i = 0; i < schedule->activities.count; i++)
 		samples += schedule->activities.items[i].is_last;
-	int rc = samples > GRAPH_FROM_RUN_SAMPLES ? BRICK_ERANGE : build(&b);
+	int rc = samples > GRAPH_FROM_RUN_SAMPLES ? BRICK_ERANGE : run_graph_build(&b);
 	schedule_fini(schedule);
 	return rc;
 }
@@ -1049,23 +1064,23 @@ static int add_processes(struct brick_graph *graph, const struct run *run,
 		int one = schedule_of_process(&schedule, run, index, source, process);
 		if (one == BRICK_ENOTRECORDED)
 			continue;
-		rc = one < 0 ? one : add_schedule(graph, run, index, &schedule);
+		rc = one < 0 ? one : run_graph_add_schedule(graph, run, index, &schedule);
 		if (rc < 0)
 			break;
 	}
 	return rc;
 }
 
-static int add_step(struct brick_graph *graph, const struct run *run,
+static int run_graph_add_step(struct brick_graph *graph, const struct run *run,
 	const struct step_index *index, const struct schedule_source *source, uint32_t step)
 {
 	struct schedule schedule;
 	int rc = schedule_of_step(&schedule, run, index, source, step);
 
-	return rc < 0 ? rc : add_schedule(graph, run, index, &schedule);
+	return rc < 0 ? rc : run_graph_add_schedule(graph, run, index, &schedule);
 }
 
-static bool is_used(const struct run *run, uint64_t hash)
+static bool run_graph_is_used(const struct run *run, uint64_t hash)
 {
 	for (size_t i = 0; i < run->kernel_count; i++)
 		if (run->kernels[i].code == hash)
@@ -1074,7 +1089,7 @@ static bool is_used(const struct run *run, uint64_t hash)
 }
 
 /* The source of kernels, as far as the recording has it whole. */
-static int add_code(struct brick_graph *graph, const struct run *run)
+static int run_graph_add_code(struct brick_graph *graph, const struct run *run)
 {
 	int rc = 0;
 
@@ -1085,7 +1100,7 @@ static int add_code(struct brick_graph *graph, const struct run *run)
 			.source = code->source,
 			.path = code->path && *code->path ? code->path : NULL};
 		if (brick_code_hash(code->source, strlen(code->source)) == code->hash &&
-			is_used(run, code->hash))
+			run_graph_is_used(run, code->hash))
 			rc = brick_graph_code_add(graph, &entry);
 		if (rc != -ENOMEM)
 			rc = 0;
@@ -1105,9 +1120,9 @@ int graph_from_run(struct brick_graph **out, const struct run *run, const struct
 	rc = brick_graph_create(&graph);
 	if (rc == 0)
 		rc = step == RUN_NONE ? add_processes(graph, run, index, &source)
-				      : add_step(graph, run, index, &source, step);
+				      : run_graph_add_step(graph, run, index, &source, step);
 	if (rc == 0)
-		rc = add_code(graph, run);
+		rc = run_graph_add_code(graph, run);
 	schedule_source_fini(&source);
 	if (rc < 0)
 		brick_graph_destroy(graph);

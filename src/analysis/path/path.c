@@ -101,7 +101,7 @@ static void count_followers(struct solver *s, const struct brick__dag *dag)
 }
 
 /* Adds an activity to its chain, and what that saves if its owner takes less time. */
-static void add_activity(struct solver *s, const struct schedule_activity *a)
+static void path_add_activity(struct solver *s, const struct schedule_activity *a)
 {
 	struct path_chain *chain = &s->chains[s->chain_count - 1];
 	struct path_sum *sum = &s->sums[a->owner];
@@ -143,7 +143,7 @@ static void find_chains(struct solver *s, const struct schedule *schedule)
 		}
 		s->chain_of[v] = s->chain_count - 1;
 		s->chains[s->chain_count - 1].tail = v;
-		add_activity(s, &schedule->activities.items[v]);
+		path_add_activity(s, &schedule->activities.items[v]);
 		last = v;
 	}
 }
@@ -326,7 +326,7 @@ static int solver_init(struct solver *solver, const struct run *run)
 	return -ENOMEM;
 }
 
-static int reserve(struct solver *solver, size_t count)
+static int path_reserve(struct solver *solver, size_t count)
 {
 	if (count <= solver->capacity)
 		return 0;
@@ -430,7 +430,7 @@ static void add_activities(struct solver *solver, const struct schedule *schedul
 static int solve(struct solver *solver, const struct schedule *schedule,
 	struct path_section *section, bool keep_hops)
 {
-	if (reserve(solver, schedule->activities.count) < 0)
+	if (path_reserve(solver, schedule->activities.count) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < schedule->activities.count; i++)
 		solver->duration_ns[i] = schedule->activities.items[i].duration_ns;
@@ -474,12 +474,12 @@ double path_tokens_per_s(const struct path_section *section, uint64_t ns)
 	return (double)section->tokens * at_once * 1e9 / (double)ns;
 }
 
-COMPARATOR(compare_rows, struct path_row,
+COMPARATOR(path_compare_rows, struct path_row,
 	ORDER(x->rank, y->rank) ?: ORDER(x->less_ns, y->less_ns)
 		?: ORDER(x->nothing_ns, y->nothing_ns) ?: ORDER(y->own_ns, x->own_ns)
 		?: strcmp(x->name, y->name))
 
-static enum path_rank rank_of(const struct run *run, uint32_t owner)
+static enum path_rank path_rank_of(const struct run *run, uint32_t owner)
 {
 	const char *wait = brick_category_name(BRICK_CATEGORY_WAIT);
 	if (owner < run->brick_count) {
@@ -496,12 +496,12 @@ static enum path_rank rank_of(const struct run *run, uint32_t owner)
 	}
 }
 
-static void fill_row(
+static void path_fill_row(
 	struct path_row *row, const struct path_sum *sum, const struct run *run, uint32_t owner)
 {
 	*row = (struct path_row){.name = path_owner_name(run, owner),
 		.owner = owner,
-		.rank = rank_of(run, owner),
+		.rank = path_rank_of(run, owner),
 		.count = sum->count,
 		.own_ns = sum->own_ns,
 		.on_path_ns = sum->on_path_ns,
@@ -528,9 +528,9 @@ static int finish_section(struct path *path, struct solver *solver)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < owners; i++)
 		if (solver->sums[i].seen)
-			fill_row(&section->rows[section->row_count++], &solver->sums[i], path->run,
-				i);
-	qsort(section->rows, section->row_count, sizeof(*section->rows), compare_rows);
+			path_fill_row(&section->rows[section->row_count++], &solver->sums[i],
+				path->run, i);
+	qsort(section->rows, section->row_count, sizeof(*section->rows), path_compare_rows);
 	for (uint32_t i = 0; i < path->run->lane_count; i++)
 		if (solver->lanes[i].work_ns || solver->lanes[i].on_path_ns ||
 			solver->lanes[i].waited_ns) {
@@ -549,7 +549,7 @@ static void add_counts(struct schedule_counts *to, const struct schedule_counts 
 		starts, launches, queue_blocks, beneath_ns, contradictions);
 }
 
-static int add_schedule(struct path_section *section, struct solver *solver,
+static int path_add_schedule(struct path_section *section, struct solver *solver,
 	struct schedule *schedule, bool keep_hops)
 {
 	section->steps++;
@@ -561,7 +561,7 @@ static int add_schedule(struct path_section *section, struct solver *solver,
 }
 
 /* Steps come in the order of their begins; last_ns: the end of the union so far. */
-static void unite(
+static void path_unite(
 	struct path_section *section, uint64_t begin_ns, uint64_t length_ns, uint64_t *last_ns)
 {
 	uint64_t end_ns = begin_ns + length_ns;
@@ -589,14 +589,14 @@ static int measure_phase(struct path *path, struct solver *solver, const struct 
 		rc = schedule_of_step(&schedule, run, index, source, i);
 		if (rc < 0)
 			break;
-		unite(section, schedule.begin_ns, schedule.measured_ns, &last_ns);
-		rc = add_schedule(section, solver, &schedule, false);
+		path_unite(section, schedule.begin_ns, schedule.measured_ns, &last_ns);
+		rc = path_add_schedule(section, solver, &schedule, false);
 	}
 	return rc == 0 && section->steps ? finish_section(path, solver) : rc;
 }
 
-static int measure_step(struct path *path, struct solver *solver, const struct step_index *index,
-	const struct schedule_source *source, uint32_t step)
+static int path_measure_step(struct path *path, struct solver *solver,
+	const struct step_index *index, const struct schedule_source *source, uint32_t step)
 {
 	const struct run_step *s = &path->run->steps[step];
 	struct path_section *section = &path->sections[path->section_count];
@@ -605,7 +605,7 @@ static int measure_step(struct path *path, struct solver *solver, const struct s
 	*section = (struct path_section){.phase = (int)s->phase, .step = step, .tokens = s->tokens};
 	int rc = schedule_of_step(&schedule, path->run, index, source, step);
 	if (rc == 0)
-		rc = add_schedule(section, solver, &schedule, true);
+		rc = path_add_schedule(section, solver, &schedule, true);
 	return rc == 0 ? finish_section(path, solver) : rc;
 }
 
@@ -639,12 +639,12 @@ static int measure_process(struct path *path, struct solver *solver, const struc
 	*section = (struct path_section){.phase = STEP_PHASES, .step = RUN_NONE};
 	int rc = schedule_of_process(&schedule, path->run, index, source, largest_process(path));
 	if (rc == 0)
-		rc = add_schedule(section, solver, &schedule, true);
+		rc = path_add_schedule(section, solver, &schedule, true);
 	section->steps = 0;
 	return rc == 0 ? finish_section(path, solver) : rc;
 }
 
-static int measure(struct path *path, const struct step_index *index,
+static int path_measure(struct path *path, const struct step_index *index,
 	const struct schedule_source *source, uint32_t step)
 {
 	struct solver solver;
@@ -653,7 +653,7 @@ static int measure(struct path *path, const struct step_index *index,
 	if (rc < 0)
 		return rc;
 	if (step != RUN_NONE) {
-		rc = measure_step(path, &solver, index, source, step);
+		rc = path_measure_step(path, &solver, index, source, step);
 	} else if (path->run->step_count) {
 		static const enum step_phase order[] = {
 			STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
@@ -676,7 +676,7 @@ int path_create_from(struct path **out, const struct schedule_source *source, co
 		path->sections = calloc(STEP_PHASES + 1, sizeof(*path->sections));
 	if (path && path->sections) {
 		path->run = run;
-		rc = measure(path, index, source, step);
+		rc = path_measure(path, index, source, step);
 	}
 	if (rc < 0)
 		path_destroy(path);

@@ -73,7 +73,7 @@ struct maker {
 };
 
 /* Takes the result of an array_*(): not enough memory is a failure of the maker. */
-static inline bool has_failed(struct maker *m, int error)
+static inline bool schedule_has_failed(struct maker *m, int error)
 {
 	m->failed |= error != 0;
 	return m->failed;
@@ -86,13 +86,13 @@ static struct schedule_activity *next_activity(struct maker *m)
 
 	if (s->activities.count >= UINT32_MAX / 4)
 		m->failed = true;
-	if (m->failed || has_failed(m, array_reserve(&s->activities, 1)))
+	if (m->failed || schedule_has_failed(m, array_reserve(&s->activities, 1)))
 		return NULL;
 	return &s->activities.items[s->activities.count++];
 }
 
 /* Append an activity; returns its number. */
-static uint32_t add_activity(struct maker *m, const struct schedule_activity *activity)
+static uint32_t schedule_add_activity(struct maker *m, const struct schedule_activity *activity)
 {
 	struct schedule_activity *next = next_activity(m);
 
@@ -102,9 +102,9 @@ static uint32_t add_activity(struct maker *m, const struct schedule_activity *ac
 	return (uint32_t)m->schedule->activities.count - 1;
 }
 
-static inline void connect(struct maker *m, uint32_t from, uint32_t to)
+static inline void schedule_connect(struct maker *m, uint32_t from, uint32_t to)
 {
-	has_failed(m, array_push(&m->edges, (struct brick__dag_edge){from, to}));
+	schedule_has_failed(m, array_push(&m->edges, (struct brick__dag_edge){from, to}));
 }
 
 /* The last work of a lane that had ended by then; RUN_NONE if none had. */
@@ -125,7 +125,7 @@ struct cutter {
 	uint64_t cursor_ns;
 };
 
-static uint32_t brick_of(const struct cutter *c, const struct walk_frame *frame)
+static uint32_t schedule_brick_of(const struct cutter *c, const struct walk_frame *frame)
 {
 	return c->m->run->sites[frame->sample->site].brick;
 }
@@ -193,14 +193,14 @@ static void cut_off_cpu(struct cutter *c, uint64_t end_ns, struct part part)
  * time without work, only being preempted counts: a thread without a CPU when the others have come
  * keeps them waiting at the next barrier.
  */
-static uint32_t cut(struct cutter *c, uint64_t end_ns, struct part part)
+static uint32_t schedule_cut(struct cutter *c, uint64_t end_ns, struct part part)
 {
 	if (c->is_thread && !part.is_device && c->m->run->lanes[c->lane].off_cpu_count)
 		cut_off_cpu(c, end_ns, part);
 	return cut_piece(c, end_ns, part);
 }
 
-static void add_wait(
+static void schedule_add_wait(
 	struct cutter *c, uint64_t arrive_ns, uint32_t first, uint32_t activity, uint8_t kind)
 {
 	struct maker *m = c->m;
@@ -208,14 +208,14 @@ static void add_wait(
 	if (activity == RUN_NONE)
 		return;
 	uint64_t leave_ns = m->schedule->activities.items[activity].end_ns;
-	has_failed(m, array_push(&m->waits, (struct schedule_wait){arrive_ns, leave_ns, first,
-						    activity, c->place, kind}));
+	schedule_has_failed(m, array_push(&m->waits, (struct schedule_wait){arrive_ns, leave_ns,
+							     first, activity, c->place, kind}));
 }
 
 /* Appends a brick's own time up to `end_ns`. */
 static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t end_ns, bool is_last)
 {
-	uint32_t brick = brick_of(c, frame);
+	uint32_t brick = schedule_brick_of(c, frame);
 	enum brick_kind kind = c->m->index->kinds[brick];
 	struct part part = {
 		.owner = schedule_owner_of(c->m->run, &c->m->run->sites[frame->sample->site]),
@@ -233,11 +233,11 @@ static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t e
 	}
 	uint64_t arrive_ns = c->cursor_ns;
 	uint32_t first = (uint32_t)c->m->schedule->activities.count;
-	uint32_t activity = cut(c, end_ns, part);
+	uint32_t activity = schedule_cut(c, end_ns, part);
 	if (kind != BRICK_KIND_WAIT)
 		return;
 	int known = c->m->run->bricks[brick].well_known;
-	add_wait(c, arrive_ns, first, activity,
+	schedule_add_wait(c, arrive_ns, first, activity,
 		known == BRICK_BARRIER_WAIT && c->is_thread ? WAIT_BARRIER
 		: known == BRICK_SYNCHRONIZE		    ? WAIT_DEVICE
 							    : WAIT_OTHER);
@@ -246,14 +246,14 @@ static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t e
 /* Appends the lane's time in none of its samples. */
 static uint32_t cut_gap(struct cutter *c, uint64_t end_ns)
 {
-	return cut(c, end_ns,
+	return schedule_cut(c, end_ns,
 		(struct part){.owner = (uint32_t)c->m->run->brick_count + SCHEDULE_OWNER_REST,
 			.sample = RUN_NONE,
 			.kind = SCHEDULE_REST});
 }
 
 /* The activity that ended just now on this lane; RUN_NONE: the lane's first comes next. */
-static uint32_t last_activity(const struct cutter *c)
+static uint32_t schedule_last_activity(const struct cutter *c)
 {
 	const struct schedule *s = c->m->schedule;
 	return s->activities.count > s->spans.items[c->place].first
@@ -265,14 +265,14 @@ static uint32_t last_activity(const struct cutter *c)
 static void add_fork(struct cutter *c, const struct walk_frame *frame)
 {
 	struct maker *m = c->m;
-	uint32_t brick = brick_of(c, frame);
+	uint32_t brick = schedule_brick_of(c, frame);
 
 	if (m->index->kinds[brick] != BRICK_KIND_STEP &&
 		m->run->bricks[brick].well_known != BRICK_GRAPH_COMPUTE)
 		return;
-	if (has_failed(
-		    m, array_push(&m->schedule->forks, (struct schedule_fork){c->cursor_ns, c->lane,
-							       frame->index, last_activity(c)})))
+	if (schedule_has_failed(m, array_push(&m->schedule->forks,
+					   (struct schedule_fork){c->cursor_ns, c->lane,
+						   frame->index, schedule_last_activity(c)})))
 		return;
 	m->lanes.items[c->place].drives = true;
 }
@@ -286,8 +286,9 @@ static void add_call(struct cutter *c, const struct walk_frame *frame)
 	launches_of(&m->source->launches, c->lane, frame->index, &count);
 	if (!count)
 		return;
-	has_failed(m, array_push(&m->calls, (struct schedule_call){c->lane, frame->index,
-						    last_activity(c), RUN_NONE, c->cursor_ns}));
+	schedule_has_failed(m,
+		array_push(&m->calls, (struct schedule_call){c->lane, frame->index,
+					      schedule_last_activity(c), RUN_NONE, c->cursor_ns}));
 }
 
 static void end_call(struct cutter *c, const struct walk_frame *frame)
@@ -296,35 +297,36 @@ static void end_call(struct cutter *c, const struct walk_frame *frame)
 
 	for (size_t i = m->calls.count; i-- > 0 && m->calls.items[i].lane == c->lane;) {
 		if (m->calls.items[i].sample == frame->index)
-			m->calls.items[i].last = last_activity(c);
+			m->calls.items[i].last = schedule_last_activity(c);
 		if (m->calls.items[i].sample <= frame->index)
 			break;
 	}
 }
 
-static void add_command(struct cutter *c, const struct walk_frame *frame, uint32_t gap)
+static void schedule_add_command(struct cutter *c, const struct walk_frame *frame, uint32_t gap)
 {
 	struct maker *m = c->m;
 	const struct run_command *command = launches_command(m->run, c->lane, frame->index);
 
 	if (!command)
 		return;
-	has_failed(m, array_push(&m->commands,
-			      (struct schedule_command){(uint32_t)(command - m->run->commands), gap,
-				      (uint32_t)m->schedule->activities.count, RUN_NONE}));
+	schedule_has_failed(
+		m, array_push(&m->commands,
+			   (struct schedule_command){(uint32_t)(command - m->run->commands), gap,
+				   (uint32_t)m->schedule->activities.count, RUN_NONE}));
 }
 
-static void end_command(struct cutter *c, const struct walk_frame *frame)
+static void schedule_end_command(struct cutter *c, const struct walk_frame *frame)
 {
 	struct maker *m = c->m;
 
 	if (m->commands.count &&
 		m->run->commands[m->commands.items[m->commands.count - 1].command].sample ==
 			frame->index)
-		m->commands.items[m->commands.count - 1].last = last_activity(c);
+		m->commands.items[m->commands.count - 1].last = schedule_last_activity(c);
 }
 
-static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+static void schedule_on_begin(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct cutter *c = context;
 	uint32_t gap = RUN_NONE;
@@ -340,10 +342,10 @@ static void on_begin(void *context, const struct walk_frame *frame, unsigned dep
 	if (c->is_thread)
 		add_call(c, frame);
 	else if (depth == 1)
-		add_command(c, frame, gap);
+		schedule_add_command(c, frame, gap);
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void schedule_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct cutter *c = context;
 	struct maker *m = c->m;
@@ -352,25 +354,26 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if (m->run->command_count && c->is_thread)
 		end_call(c, frame);
 	else if (m->run->command_count && depth == 1)
-		end_command(c, frame);
-	if (frame->end_ns > m->end_ns && m->index->kinds[brick_of(c, frame)] == BRICK_KIND_WORK)
+		schedule_end_command(c, frame);
+	if (frame->end_ns > m->end_ns &&
+		m->index->kinds[schedule_brick_of(c, frame)] == BRICK_KIND_WORK)
 		m->lanes.items[c->place].stays = false;
 	/* A step's wait after its end is in its account, but in its window only with a tail. */
 	if (!frame->wait_ns || (c->lane == m->driver && depth == 1 && !m->has_tail))
 		return;
 	uint64_t arrive_ns = c->cursor_ns;
 	uint32_t first = (uint32_t)m->schedule->activities.count;
-	uint32_t activity = cut(c, frame->end_ns + frame->wait_ns,
+	uint32_t activity = schedule_cut(c, frame->end_ns + frame->wait_ns,
 		(struct part){.owner = m->wait_owner,
 			.sample = frame->index,
 			.is_last = 1,
 			.kind = SCHEDULE_WAIT});
-	add_wait(c, arrive_ns, first, activity, c->is_thread ? WAIT_BARRIER : WAIT_OTHER);
+	schedule_add_wait(c, arrive_ns, first, activity, c->is_thread ? WAIT_BARRIER : WAIT_OTHER);
 }
 
-static void take_lane(struct maker *m, uint32_t lane, size_t first, size_t end)
+static void schedule_take_lane(struct maker *m, uint32_t lane, size_t first, size_t end)
 {
-	static const struct walk_ops ops = {.begin = on_begin, .end = on_end};
+	static const struct walk_ops ops = {.begin = schedule_on_begin, .end = schedule_on_end};
 	struct schedule *to = m->schedule;
 	const struct run_lane *from = &m->run->lanes[lane];
 	size_t place = to->spans.count;
@@ -386,9 +389,10 @@ static void take_lane(struct maker *m, uint32_t lane, size_t first, size_t end)
 		.place = (uint32_t)place,
 		.is_thread = from->kind == BRICK_LANE_THREAD,
 		.cursor_ns = m->begin_ns};
-	if (has_failed(m, array_push(&m->lanes, (struct schedule_lane){.stays = !crosses})) ||
-		has_failed(m, array_push(&to->spans, span)) ||
-		has_failed(m, array_reserve(&to->activities, end - first)))
+	if (schedule_has_failed(
+		    m, array_push(&m->lanes, (struct schedule_lane){.stays = !crosses})) ||
+		schedule_has_failed(m, array_push(&to->spans, span)) ||
+		schedule_has_failed(m, array_reserve(&to->activities, end - first)))
 		return;
 	walk_samples(m->run, &m->source->windows, lane, first, end, &ops, &c);
 	if (m->is_cut && lane == m->driver)
@@ -396,7 +400,8 @@ static void take_lane(struct maker *m, uint32_t lane, size_t first, size_t end)
 	to->spans.items[place].count = (uint32_t)to->activities.count - span.first;
 }
 
-COMPARATOR(by_place, struct schedule_call, ORDER(x->lane, y->lane) ?: ORDER(x->sample, y->sample))
+COMPARATOR(schedule_by_place, struct schedule_call,
+	ORDER(x->lane, y->lane) ?: ORDER(x->sample, y->sample))
 
 static const struct schedule_call *call_of(const struct maker *m, const struct run_command *command)
 {
@@ -405,7 +410,7 @@ static const struct schedule_call *call_of(const struct maker *m, const struct r
 
 	if (command->launch_lane == RUN_NONE || !m->calls.count)
 		return NULL;
-	return bsearch(&key, m->calls.items, m->calls.count, sizeof(key), by_place);
+	return bsearch(&key, m->calls.items, m->calls.count, sizeof(key), schedule_by_place);
 }
 
 /* A command in the window, by its number in run->commands; they were added in that order. */
@@ -423,7 +428,7 @@ struct ready {
 	uint64_t ready_ns; /* when it had */
 };
 
-static struct ready launch_of(const struct maker *m, uint32_t source,
+static struct ready schedule_launch_of(const struct maker *m, uint32_t source,
 	const struct run_command *command, uint64_t begin_ns)
 {
 	const struct schedule_activity *activities = m->schedule->activities.items;
@@ -439,12 +444,12 @@ static struct ready launch_of(const struct maker *m, uint32_t source,
 }
 
 /* Connects an activity to the command, which begins at begin_ns, and moves `ready_ns` on. */
-static void follow(struct maker *m, const struct ready *ready, uint64_t begin_ns, uint32_t target,
-	uint64_t *ready_ns)
+static void schedule_follow(struct maker *m, const struct ready *ready, uint64_t begin_ns,
+	uint32_t target, uint64_t *ready_ns)
 {
 	if (ready->before == RUN_NONE || ready->ready_ns > begin_ns || ready->before == target)
 		return;
-	connect(m, ready->before, target);
+	schedule_connect(m, ready->before, target);
 	if (ready->ready_ns > *ready_ns)
 		*ready_ns = ready->ready_ns;
 }
@@ -456,16 +461,16 @@ static void link_command(struct maker *m, uint32_t source, const struct schedule
 	uint64_t begin_ns = s->activities.items[c->first].begin_ns;
 	uint32_t target = c->gap == RUN_NONE ? c->first : c->gap;
 	uint64_t ready_ns = c->gap == RUN_NONE ? begin_ns : s->activities.items[c->gap].begin_ns;
-	struct ready launch = launch_of(m, source, command, begin_ns);
+	struct ready launch = schedule_launch_of(m, source, command, begin_ns);
 
-	follow(m, &launch, begin_ns, target, &ready_ns);
+	schedule_follow(m, &launch, begin_ns, target, &ready_ns);
 	for (uint32_t i = 0; i < command->dependency_count; i++) {
 		const struct schedule_command *other =
 			command_at(m, m->run->dependencies[command->dependency_first + i]);
 		if (!other || other->last == RUN_NONE)
 			continue;
 		const struct ready after = {other->last, s->activities.items[other->last].end_ns};
-		follow(m, &after, begin_ns, target, &ready_ns);
+		schedule_follow(m, &after, begin_ns, target, &ready_ns);
 	}
 	if (launch.before == RUN_NONE)
 		return;
@@ -476,7 +481,7 @@ static void link_command(struct maker *m, uint32_t source, const struct schedule
 	s->activities.items[c->gap].duration_ns = begin_ns - ready_ns;
 }
 
-static void link_commands(struct maker *m, uint32_t source)
+static void schedule_link_commands(struct maker *m, uint32_t source)
 {
 	for (size_t i = 0; i < m->commands.count && !m->failed; i++)
 		if (m->commands.items[i].first < m->schedule->activities.count)
@@ -500,7 +505,7 @@ static uint64_t join_commands(struct maker *m, const struct schedule_wait *wait)
 		const struct schedule_command *c = command_at(m, run->waits[i].command);
 		if (!c || c->last == RUN_NONE || activities[c->last].end_ns > wait->leave_ns)
 			continue;
-		connect(m, c->last, wait->activity);
+		schedule_connect(m, c->last, wait->activity);
 		if (activities[c->last].end_ns > last_ns)
 			last_ns = activities[c->last].end_ns;
 	}
@@ -553,7 +558,7 @@ static int are_together(const struct sweep *s, uint32_t a, uint32_t b)
 }
 
 /* The place of a thread among the open ones; open_count: it is not there. */
-static size_t place_of(const struct sweep *s, uint32_t lane)
+static size_t schedule_place_of(const struct sweep *s, uint32_t lane)
 {
 	size_t i = 0;
 
@@ -573,7 +578,7 @@ static bool has_other_company(const struct sweep *s, uint64_t left_ns, uint32_t 
 		uint64_t apart_ns = other->leave_ns > w->leave_ns ? other->leave_ns - w->leave_ns
 								  : w->leave_ns - other->leave_ns;
 		if (!s->events[i].leaves && apart_ns < w->leave_ns - left_ns &&
-			place_of(s, other->lane) == s->open_count)
+			schedule_place_of(s, other->lane) == s->open_count)
 			return true;
 	}
 	return false;
@@ -617,7 +622,8 @@ static size_t drop_strangers(struct sweep *s, uint32_t leaves)
  * Leaves a wait only its own part, from last_ns on, when all had come: its activities before then
  * take no time. Returns the first that does, or the last of all.
  */
-static uint32_t shorten(struct maker *m, const struct schedule_wait *wait, uint64_t last_ns)
+static uint32_t schedule_shorten(
+	struct maker *m, const struct schedule_wait *wait, uint64_t last_ns)
 {
 	struct schedule_activity *activities = m->schedule->activities.items;
 	uint32_t i = wait->first;
@@ -631,7 +637,7 @@ static uint32_t shorten(struct maker *m, const struct schedule_wait *wait, uint6
 }
 
 /* Joins those who were there when the first of them left: a longer wait is a thread's own. */
-static void join(struct sweep *s, size_t members)
+static void schedule_join(struct sweep *s, size_t members)
 {
 	struct maker *m = s->m;
 	uint64_t last_ns = m->begin_ns;
@@ -639,13 +645,13 @@ static void join(struct sweep *s, size_t members)
 	for (size_t i = 0; i < members; i++)
 		if (wait_of(s, i)->arrive_ns > last_ns)
 			last_ns = wait_of(s, i)->arrive_ns;
-	uint32_t point = add_activity(m, &(struct schedule_activity){.begin_ns = last_ns,
-						 .end_ns = last_ns,
-						 .owner = m->wait_owner,
-						 .lane = RUN_NONE,
-						 .sample = RUN_NONE,
-						 .cause = RUN_NONE,
-						 .kind = SCHEDULE_POINT});
+	uint32_t point = schedule_add_activity(m, &(struct schedule_activity){.begin_ns = last_ns,
+							  .end_ns = last_ns,
+							  .owner = m->wait_owner,
+							  .lane = RUN_NONE,
+							  .sample = RUN_NONE,
+							  .cause = RUN_NONE,
+							  .kind = SCHEDULE_POINT});
 	if (point == RUN_NONE)
 		return;
 	m->schedule->counts.barriers++;
@@ -655,7 +661,7 @@ static void join(struct sweep *s, size_t members)
 	for (size_t i = 0; i < members; i++) {
 		m->lanes.items[wait_of(s, i)->lane].meets_driver |= has_driver;
 		struct schedule_wait *wait = &m->waits.items[s->open[i]];
-		wait->activity = shorten(m, wait, last_ns);
+		wait->activity = schedule_shorten(m, wait, last_ns);
 		m->schedule->activities.items[wait->activity].cause = point;
 	}
 }
@@ -666,7 +672,7 @@ static void close_barrier(struct sweep *s, uint32_t leaves)
 	size_t members = drop_strangers(s, leaves), strangers = s->open_count - members;
 
 	if (members > 1)
-		join(s, members);
+		schedule_join(s, members);
 	if (strangers > s->patience)
 		strangers = 0; /* many wait for nothing that can be found */
 	s->patience -= strangers;
@@ -675,7 +681,7 @@ static void close_barrier(struct sweep *s, uint32_t leaves)
 	s->open_count = strangers;
 }
 
-static bool is_open(const struct sweep *s, uint32_t wait)
+static bool schedule_is_open(const struct sweep *s, uint32_t wait)
 {
 	for (size_t i = 0; i < s->open_count; i++)
 		if (s->open[i] == wait)
@@ -686,7 +692,7 @@ static bool is_open(const struct sweep *s, uint32_t wait)
 /* A thread that arrives has left the barrier before, whatever rounding says. */
 static void arrive(struct sweep *s, uint32_t wait)
 {
-	size_t place = place_of(s, s->m->waits.items[wait].lane);
+	size_t place = schedule_place_of(s, s->m->waits.items[wait].lane);
 
 	if (place < s->open_count)
 		close_barrier(s, s->open[place]);
@@ -747,7 +753,7 @@ static void add_events(struct sweep *s)
 }
 
 /* [from, middle) and [middle, end) become one part, elsewhere. */
-static void merge(
+static void schedule_merge(
 	struct event *to, const struct event *events, size_t from, size_t middle, size_t end)
 {
 	size_t a = from, b = middle, i = from;
@@ -771,7 +777,8 @@ static void sort_events(struct sweep *s)
 		s->parts[s->part_count] = s->event_count;
 		s->parts[s->part_count + 1] = s->event_count;
 		for (size_t i = 0; i < s->part_count; i += 2) {
-			merge(s->merged, events, s->parts[i], s->parts[i + 1], s->parts[i + 2]);
+			schedule_merge(
+				s->merged, events, s->parts[i], s->parts[i + 1], s->parts[i + 2]);
 			s->parts[kept++] = s->parts[i];
 		}
 		s->part_count = kept;
@@ -793,7 +800,7 @@ static void run_sweep(struct sweep *s)
 		s->at = i + 1;
 		if (!e->leaves)
 			arrive(s, e->wait);
-		else if (is_open(s, e->wait))
+		else if (schedule_is_open(s, e->wait))
 			close_barrier(s, e->wait);
 	}
 }
@@ -830,7 +837,7 @@ static void join_devices(struct maker *m, const struct schedule_wait *wait)
 		uint32_t ended = work_ended_by(m, queue, wait->leave_ns);
 		if (ended == RUN_NONE)
 			continue;
-		connect(m, ended, wait->activity);
+		schedule_connect(m, ended, wait->activity);
 		if (m->schedule->activities.items[ended].end_ns > last_ns)
 			last_ns = m->schedule->activities.items[ended].end_ns;
 	}
@@ -891,7 +898,7 @@ static uint64_t join_queues(struct maker *m, uint32_t number)
 			continue;
 		uint64_t ns = m->schedule->activities.items[use.last].end_ns;
 		last_ns = ns > last_ns ? ns : last_ns;
-		connect(m, use.last, number);
+		schedule_connect(m, use.last, number);
 	}
 	if (!last_ns)
 		return most_ns;
@@ -950,7 +957,7 @@ static void join_waits(struct maker *m)
 }
 
 /* Adds `ns` more after the last part. */
-static void add_part(
+static void schedule_add_part(
 	struct maker *m, struct schedule_activity *part, uint64_t ns, uint32_t owner, uint8_t kind)
 {
 	part->begin_ns = part->end_ns;
@@ -958,7 +965,7 @@ static void add_part(
 	part->duration_ns = ns;
 	part->owner = owner;
 	part->kind = kind;
-	add_activity(m, part);
+	schedule_add_activity(m, part);
 }
 
 /* Adds one sample: first its time off the CPU, which no brick buys. */
@@ -976,18 +983,18 @@ static void add_after_item(struct maker *m, const struct schedule_after_item *it
 	uint64_t own_ns = item->own_ns;
 
 	if (!waits && item->off.preempted_ns)
-		add_part(m, &part, item->off.preempted_ns, off, SCHEDULE_OFF);
+		schedule_add_part(m, &part, item->off.preempted_ns, off, SCHEDULE_OFF);
 	off = bricks + SCHEDULE_OWNER_BLOCKED;
 	if (!waits && item->off.blocked_ns)
-		add_part(m, &part, item->off.blocked_ns, off, SCHEDULE_OFF);
+		schedule_add_part(m, &part, item->off.blocked_ns, off, SCHEDULE_OFF);
 	if (!waits)
 		own_ns -= item->off.preempted_ns + item->off.blocked_ns;
 	part.is_last = !item->is_part;
 	if (kind != BRICK_KIND_STEP) /* else only its wait is here */
-		add_part(m, &part, own_ns, schedule_owner_of(m->run, site),
+		schedule_add_part(m, &part, own_ns, schedule_owner_of(m->run, site),
 			waits ? SCHEDULE_WAIT : SCHEDULE_WORK);
 	if (item->wait_ns)
-		add_part(m, &part, item->wait_ns, m->wait_owner, SCHEDULE_WAIT);
+		schedule_add_part(m, &part, item->wait_ns, m->wait_owner, SCHEDULE_WAIT);
 }
 
 /* Activities in the step's account after its end come one after the other. */
@@ -1004,15 +1011,16 @@ static void take_after(struct maker *m)
 	}
 }
 
-static uint32_t add_point(struct maker *m, uint64_t ns)
+static uint32_t schedule_add_point(struct maker *m, uint64_t ns)
 {
-	return add_activity(m, &(struct schedule_activity){.begin_ns = ns,
-				       .end_ns = ns,
-				       .owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_REST,
-				       .lane = RUN_NONE,
-				       .sample = RUN_NONE,
-				       .cause = RUN_NONE,
-				       .kind = SCHEDULE_POINT});
+	return schedule_add_activity(
+		m, &(struct schedule_activity){.begin_ns = ns,
+			   .end_ns = ns,
+			   .owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_REST,
+			   .lane = RUN_NONE,
+			   .sample = RUN_NONE,
+			   .cause = RUN_NONE,
+			   .kind = SCHEDULE_POINT});
 }
 
 /* Samples that begin within the window, and one before that reaches into it. */
@@ -1026,7 +1034,7 @@ static void take_other_lane(struct maker *m, uint32_t lane)
 		if (before->end_ns + before->wait_ns > m->begin_ns)
 			first--;
 	}
-	take_lane(m, lane, first, end);
+	schedule_take_lane(m, lane, first, end);
 }
 
 /* True if a lane runs a step of its own in the window: it then works for that step. */
@@ -1038,7 +1046,7 @@ static bool has_own_step(const struct maker *m, uint32_t lane)
 	       m->run->steps[m->index->by_lane[next]].begin_ns < m->end_ns;
 }
 
-static void take_step(struct maker *m, const struct run_step *step)
+static void schedule_take_step(struct maker *m, const struct run_step *step)
 {
 	const struct run_lane *driver = &m->run->lanes[step->lane];
 	size_t end = step->sample + 1;
@@ -1048,7 +1056,7 @@ static void take_step(struct maker *m, const struct run_step *step)
 			driver->samples[end].begin_ns < m->end_ns))
 		end++;
 	m->driver = step->lane;
-	take_lane(m, step->lane, step->sample, end);
+	schedule_take_lane(m, step->lane, step->sample, end);
 	for (uint32_t lane = 0; lane < m->run->lane_count; lane++)
 		if (lane != step->lane && m->run->lanes[lane].process == driver->process &&
 			!has_own_step(m, lane))
@@ -1072,7 +1080,7 @@ struct gap {
 	uint32_t first, end;
 };
 
-static bool is_in_gap(const struct schedule_activity *a)
+static bool schedule_is_in_gap(const struct schedule_activity *a)
 {
 	return a->sample == RUN_NONE && (a->kind == SCHEDULE_REST || a->kind == SCHEDULE_OFF);
 }
@@ -1081,7 +1089,8 @@ static struct gap gap_from(const struct maker *m, const struct schedule_span *la
 {
 	uint32_t end = first;
 
-	while (end < lane->first + lane->count && is_in_gap(&m->schedule->activities.items[end]))
+	while (end < lane->first + lane->count &&
+		schedule_is_in_gap(&m->schedule->activities.items[end]))
 		end++;
 	return (struct gap){first, end};
 }
@@ -1105,7 +1114,7 @@ static void link_gap(struct maker *m, uint32_t source, struct gap gap)
 	for (; i + 1 < gap.end && items[i].end_ns <= fork->ns; i++)
 		items[i].duration_ns = 0;
 	items[i].duration_ns = items[i].end_ns - fork->ns;
-	connect(m, fork->before == RUN_NONE ? source : fork->before, i);
+	schedule_connect(m, fork->before == RUN_NONE ? source : fork->before, i);
 	while (i + 1 < gap.end && items[i].kind == SCHEDULE_OFF)
 		i++;
 	if (items[i].kind == SCHEDULE_OFF)
@@ -1127,12 +1136,12 @@ static void link_lane(
 		const struct schedule_activity *a = &m->schedule->activities.items[i];
 		bool waits = a->kind == SCHEDULE_WAIT || a->kind == SCHEDULE_OFF;
 		if (waits && a->cause != RUN_NONE && a->cause != i) {
-			connect(m, before, a->cause);
-			connect(m, a->cause, i);
+			schedule_connect(m, before, a->cause);
+			schedule_connect(m, a->cause, i);
 		} else {
-			connect(m, before, i);
+			schedule_connect(m, before, i);
 		}
-		if (may_idle && i >= gap_end && is_in_gap(a)) {
+		if (may_idle && i >= gap_end && schedule_is_in_gap(a)) {
 			struct gap gap = gap_from(m, lane, i);
 			link_gap(m, source, gap);
 			gap_end = gap.end;
@@ -1159,7 +1168,7 @@ static void link_apart(struct maker *m, uint32_t source)
 				a->kind = SCHEDULE_REST;
 				a->owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_REST;
 			}
-			connect(m, i == first ? source : i - 1, i);
+			schedule_connect(m, i == first ? source : i - 1, i);
 		}
 	}
 }
@@ -1188,10 +1197,10 @@ static void link_end(struct maker *m, uint32_t source, uint32_t end)
 		if (m->has_tail && m->run->lanes[span->lane].kind == BRICK_LANE_QUEUE)
 			last = work_ended_by(m, span, m->end_ns);
 		if (last != RUN_NONE)
-			connect(m, last, end);
+			schedule_connect(m, last, end);
 	}
 	if (!m->schedule->spans.count)
-		connect(m, source, end);
+		schedule_connect(m, source, end);
 }
 
 static void link_all(struct maker *m, uint32_t source, uint32_t end, bool apart)
@@ -1201,13 +1210,13 @@ static void link_all(struct maker *m, uint32_t source, uint32_t end, bool apart)
 	for (size_t k = 0; k < m->schedule->spans.count && !apart; k++)
 		link_lane(m, source, &m->schedule->spans.items[k], m->lanes.items[k].drives);
 	if (!apart)
-		link_commands(m, source);
+		schedule_link_commands(m, source);
 	link_end(m, source, end);
 	for (uint32_t i = end + 1; i < m->schedule->activities.count; i++)
-		connect(m, i - 1, i);
+		schedule_connect(m, i - 1, i);
 }
 
-static int sort(struct maker *m)
+static int schedule_sort(struct maker *m)
 {
 	struct schedule *s = m->schedule;
 	uint32_t *cycle = NULL, cycle_count;
@@ -1224,16 +1233,17 @@ static int sort(struct maker *m)
 }
 
 /* Makes the order after the samples have been taken. */
-static int finish(struct maker *m)
+static int schedule_finish(struct maker *m)
 {
 	struct schedule *s = m->schedule;
 
 	array_sort(&s->forks, compare_forks);
-	array_sort(&m->calls, by_place);
+	array_sort(&m->calls, schedule_by_place);
 	join_waits(m);
 	if (m->run->command_count)
 		join_blocked(m);
-	uint32_t source = add_point(m, m->begin_ns), end = add_point(m, m->end_ns);
+	uint32_t source = schedule_add_point(m, m->begin_ns),
+		 end = schedule_add_point(m, m->end_ns);
 	s->after = (uint32_t)s->activities.count;
 	if (s->step != RUN_NONE)
 		take_after(m);
@@ -1243,10 +1253,10 @@ static int finish(struct maker *m)
 		s->measured_ns += s->activities.items[i].duration_ns;
 	if (!m->failed)
 		link_all(m, source, end, false);
-	int error = sort(m);
+	int error = schedule_sort(m);
 	if (error == BRICK_ECYCLE) {
 		link_all(m, source, end, true);
-		error = sort(m);
+		error = schedule_sort(m);
 	}
 	array_fini(&m->lanes);
 	array_fini(&m->waits);
@@ -1258,7 +1268,7 @@ static int finish(struct maker *m)
 	return error;
 }
 
-static struct maker begin(struct schedule *schedule, const struct run *run,
+static struct maker schedule_begin(struct schedule *schedule, const struct run *run,
 	const struct step_index *index, const struct schedule_source *source, uint64_t begin_ns,
 	uint64_t end_ns)
 {
@@ -1281,15 +1291,15 @@ int schedule_of_step(struct schedule *schedule, const struct run *run,
 {
 	const struct run_step *s = &run->steps[step];
 	uint64_t end_ns = index->tails[step].end_ns;
-	struct maker m = begin(schedule, run, index, source, s->begin_ns,
+	struct maker m = schedule_begin(schedule, run, index, source, s->begin_ns,
 		end_ns > s->begin_ns ? end_ns : s->begin_ns);
 
 	m.has_tail = end_ns > s->end_ns;
 	m.is_cut = m.has_tail && index->tails[step].device_ns > end_ns;
 	schedule->step = step;
 	schedule->process = run->lanes[s->lane].process;
-	take_step(&m, s);
-	return finish(&m);
+	schedule_take_step(&m, s);
+	return schedule_finish(&m);
 }
 
 int schedule_of_process(struct schedule *schedule, const struct run *run,
@@ -1306,11 +1316,11 @@ int schedule_of_process(struct schedule *schedule, const struct run *run,
 	}
 	if (begin_ns == UINT64_MAX)
 		return BRICK_ENOTRECORDED;
-	struct maker m = begin(schedule, run, index, source, begin_ns, UINT64_MAX);
+	struct maker m = schedule_begin(schedule, run, index, source, begin_ns, UINT64_MAX);
 	schedule->process = process;
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		if (run->lanes[i].process == process)
-			take_lane(&m, i, 0, run->lanes[i].sample_count);
+			schedule_take_lane(&m, i, 0, run->lanes[i].sample_count);
 	for (size_t k = 0; k < schedule->spans.count; k++) {
 		const struct schedule_span *span = &schedule->spans.items[k];
 		uint32_t last = span->first + span->count - 1;
@@ -1318,7 +1328,7 @@ int schedule_of_process(struct schedule *schedule, const struct run *run,
 			end_ns = schedule->activities.items[last].end_ns;
 	}
 	m.end_ns = end_ns > begin_ns ? end_ns : begin_ns;
-	return finish(&m);
+	return schedule_finish(&m);
 }
 
 void schedule_fini(struct schedule *schedule)

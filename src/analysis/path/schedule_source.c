@@ -9,13 +9,14 @@
 #include "base/array.h"
 #include "base/order.h"
 
-static void add(struct schedule_source *source, const struct schedule_after_item *item)
+static void schedule_source_add(
+	struct schedule_source *source, const struct schedule_after_item *item)
 {
 	source->failed |= array_push(&source->items, *item) != 0;
 }
 
 /* A sample that ran beside a step is in the window of that step. */
-static void add_frame(struct schedule_source *s, const struct walk_frame *frame)
+static void schedule_source_add_frame(struct schedule_source *s, const struct walk_frame *frame)
 {
 	const struct walk_times *counted = &frame->counted;
 	uint64_t begin_ns = frame->begin_ns, end_ns = s->run->steps[frame->step].end_ns;
@@ -27,22 +28,24 @@ static void add_frame(struct schedule_source *s, const struct walk_frame *frame)
 	uint64_t left_ns = own_ns - off.preempted_ns;
 	off.blocked_ns = off.blocked_ns < left_ns ? off.blocked_ns : left_ns;
 	if (!is_part || own_ns || counted->wait_ns)
-		add(s, &(struct schedule_after_item){begin_ns > end_ns ? begin_ns : end_ns, own_ns,
-			       counted->wait_ns, off, frame->step, s->lane, frame->index, is_part});
+		schedule_source_add(
+			s, &(struct schedule_after_item){begin_ns > end_ns ? begin_ns : end_ns,
+				   own_ns, counted->wait_ns, off, frame->step, s->lane,
+				   frame->index, is_part});
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void schedule_source_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct schedule_source *s = context;
 
 	if (frame->scope == WALK_AFTER)
-		add_frame(s, frame);
+		schedule_source_add_frame(s, frame);
 	else if (frame->is_step && frame->scope == WALK_IN_STEP && frame->wait_ns)
-		add(s, &(struct schedule_after_item){.begin_ns = frame->end_ns,
-			       .wait_ns = frame->wait_ns,
-			       .step = frame->step,
-			       .lane = s->lane,
-			       .sample = frame->index});
+		schedule_source_add(s, &(struct schedule_after_item){.begin_ns = frame->end_ns,
+					       .wait_ns = frame->wait_ns,
+					       .step = frame->step,
+					       .lane = s->lane,
+					       .sample = frame->index});
 }
 
 COMPARATOR(compare_items, struct schedule_after_item,
@@ -78,20 +81,20 @@ static int init_windows(
 	return 0;
 }
 
-static int on_lane(void *context, uint32_t lane)
+static int schedule_source_on_lane(void *context, uint32_t lane)
 {
 	struct schedule_source *s = context;
 	s->lane = lane;
 	return s->run->step_count && s->run->lanes[lane].kind == BRICK_LANE_THREAD;
 }
 
-static int on_lane_end(void *context, uint32_t lane)
+static int schedule_source_on_lane_end(void *context, uint32_t lane)
 {
 	const struct schedule_source *s = context;
 	return s->failed ? -ENOMEM : 0;
 }
 
-static int finish(void *context)
+static int schedule_source_finish(void *context)
 {
 	struct schedule_source *s = context;
 	array_sort(&s->items, compare_items);
@@ -99,8 +102,10 @@ static int finish(void *context)
 	return 0;
 }
 
-static const struct walk_ops ops = {
-	.begin_lane = on_lane, .end = on_end, .end_lane = on_lane_end, .finish = finish};
+static const struct walk_ops schedule_source_ops = {.begin_lane = schedule_source_on_lane,
+	.end = schedule_source_on_end,
+	.end_lane = schedule_source_on_lane_end,
+	.finish = schedule_source_finish};
 
 int schedule_source_init(struct schedule_source *source, struct walk *walk)
 {
@@ -112,7 +117,7 @@ int schedule_source_init(struct schedule_source *source, struct walk *walk)
 		schedule_source_fini(source);
 		return -ENOMEM;
 	}
-	walk_join(walk, &ops, source);
+	walk_join(walk, &schedule_source_ops, source);
 	return 0;
 }
 

@@ -33,7 +33,7 @@ struct finder {
 
 enum kind { KIND_NONE, KIND_GRAPH, KIND_SAMPLING, KIND_STATE, KIND_CACHE };
 
-static enum kind kind_of(const struct run_brick *brick)
+static enum kind gaps_kind_of(const struct run_brick *brick)
 {
 	if (brick->well_known == BRICK_GRAPH_BUILD || brick->well_known == BRICK_GRAPH_ALLOC)
 		return KIND_GRAPH;
@@ -45,7 +45,7 @@ static enum kind kind_of(const struct run_brick *brick)
 										      : KIND_NONE;
 }
 
-static void add_sample(struct step_facts *facts, enum kind kind, uint64_t ns)
+static void gaps_add_sample(struct step_facts *facts, enum kind kind, uint64_t ns)
 {
 	if (kind == KIND_GRAPH)
 		facts->graph_ns += ns;
@@ -58,7 +58,7 @@ static void add_sample(struct step_facts *facts, enum kind kind, uint64_t ns)
 }
 
 /* Outermost samples of a kind only: samples inside of one count with it. */
-static void read_lane(struct finder *f, uint32_t number, uint32_t step)
+static void gaps_read_lane(struct finder *f, uint32_t number, uint32_t step)
 {
 	const struct run_lane *lane = &f->run->lanes[number];
 	uint64_t covered_ns = 0;
@@ -75,7 +75,7 @@ static void read_lane(struct finder *f, uint32_t number, uint32_t step)
 			is_inside != (kind == KIND_GRAPH))
 			continue;
 		covered_ns = s->end_ns;
-		add_sample(&f->facts[step], kind, s->end_ns - s->begin_ns);
+		gaps_add_sample(&f->facts[step], kind, s->end_ns - s->begin_ns);
 	}
 }
 
@@ -128,7 +128,8 @@ static void others_in(const struct requests *q, uint32_t step, uint32_t own,
 	}
 }
 
-static const struct request_part *own_part(const struct requests *q, uint32_t step, uint32_t own)
+static const struct request_part *gaps_own_part(
+	const struct requests *q, uint32_t step, uint32_t own)
 {
 	for (uint32_t i = q->step_first[step]; i < q->step_first[step + 1]; i++)
 		if (q->parts[q->of_step[i]].request == own)
@@ -154,7 +155,8 @@ static struct run_off_times off(const struct finder *f, uint32_t lane, uint64_t 
 }
 
 /* The time before its step: other steps of the process, and the time between them. */
-static void read_before(struct finder *f, struct request_gap *gap, uint32_t own, uint64_t *most)
+static void gaps_read_before(
+	struct finder *f, struct request_gap *gap, uint32_t own, uint64_t *most)
 {
 	const struct run_step *step = &f->run->steps[gap->step];
 	uint32_t process = f->run->lanes[step->lane].process;
@@ -176,7 +178,7 @@ static void read_before(struct finder *f, struct request_gap *gap, uint32_t own,
 		}
 		if (i == gap->step)
 			break;
-		const struct request_part *own_one = own_part(f->q, (uint32_t)i, own);
+		const struct request_part *own_one = gaps_own_part(f->q, (uint32_t)i, own);
 		bool is_draft = s->is_draft || (own_one && own_one->is_undone);
 		enum gap_part part = is_draft					? GAP_PART_DRAFTING
 				     : prompt_of_others(f->q, (uint32_t)i, own) ? GAP_PART_PREFILL
@@ -235,7 +237,7 @@ static void read_gap(struct finder *f, struct request_gap *gap, uint32_t own)
 	uint64_t *parts = gap->parts_ns, most = 0;
 
 	gap->other = RUN_NONE;
-	read_before(f, gap, own, &most);
+	gaps_read_before(f, gap, own, &most);
 	read_host(f, gap);
 	others_in(f->q, gap->step, own, gap, &most);
 	struct run_off_times o = off(f, step->lane, begin, step->end_ns);
@@ -251,7 +253,7 @@ static void read_gap(struct finder *f, struct request_gap *gap, uint32_t own)
 	gap->faults = f->facts[gap->step].faults;
 }
 
-static uint64_t median(uint64_t *values, size_t n)
+static uint64_t gaps_median(uint64_t *values, size_t n)
 {
 	if (!n)
 		return 0;
@@ -298,8 +300,8 @@ static enum gap_cause cause_of_step(
 	return requests_in(f->q, gap->step) > usual->requests ? GAP_MORE_REQUESTS : GAP_STEP;
 }
 
-static enum gap_cause cause_of(const struct finder *f, const struct request_gap *gap, uint32_t own,
-	const struct usual *usual)
+static enum gap_cause gaps_cause_of(const struct finder *f, const struct request_gap *gap,
+	uint32_t own, const struct usual *usual)
 {
 	static const enum gap_cause causes[GAP_PARTS] = {
 		[GAP_PART_STEP] = GAP_STEP,
@@ -315,7 +317,7 @@ static enum gap_cause cause_of(const struct finder *f, const struct request_gap 
 		[GAP_PART_IDLE] = GAP_IDLE,
 		[GAP_PART_HOST] = GAP_HOST,
 	};
-	const struct request_part *part = own_part(f->q, gap->step, own);
+	const struct request_part *part = gaps_own_part(f->q, gap->step, own);
 	int worst = 0;
 
 	for (int k = 1; k < GAP_PARTS; k++)
@@ -341,17 +343,17 @@ static void find_usual(struct finder *f, const struct request *r, struct usual *
 	for (int k = 0; k < GAP_PARTS; k++) {
 		for (uint32_t i = 0; i < r->gap_count; i++)
 			f->scratch[i] = gaps[i].parts_ns[k];
-		usual->parts_ns[k] = median(f->scratch, r->gap_count);
+		usual->parts_ns[k] = gaps_median(f->scratch, r->gap_count);
 	}
 	for (uint32_t i = 0; i < r->gap_count; i++)
 		f->scratch[i] = gaps[i].faults;
-	usual->faults = median(f->scratch, r->gap_count);
+	usual->faults = gaps_median(f->scratch, r->gap_count);
 	for (uint32_t i = 0; i < r->gap_count; i++)
 		f->scratch[i] = requests_in(f->q, gaps[i].step);
-	usual->requests = (uint32_t)median(f->scratch, r->gap_count);
+	usual->requests = (uint32_t)gaps_median(f->scratch, r->gap_count);
 	for (uint32_t i = 0; i < r->gap_count; i++)
 		f->scratch[i] = gap_ns(&gaps[i]);
-	usual->gap_ns = median(f->scratch, r->gap_count);
+	usual->gap_ns = gaps_median(f->scratch, r->gap_count);
 }
 
 static void find_causes(struct finder *f, uint32_t own)
@@ -372,7 +374,7 @@ static void find_causes(struct finder *f, uint32_t own)
 		if (gap_ns(gap) <= GAP_LONG * usual.gap_ns)
 			continue;
 		gap->excess_ns = gap_ns(gap) - usual.gap_ns;
-		gap->cause = cause_of(f, gap, own, &usual);
+		gap->cause = gaps_cause_of(f, gap, own, &usual);
 	}
 }
 
@@ -421,7 +423,7 @@ static void find_preempted(struct finder *f, const uint32_t *first)
 	}
 }
 
-static int allocate(struct finder *f)
+static int gaps_allocate(struct finder *f)
 {
 	f->facts = calloc(f->run->step_count + 1, sizeof(*f->facts));
 	f->next_on_lane = calloc(f->run->step_count + 1, sizeof(*f->next_on_lane));
@@ -439,16 +441,16 @@ int gaps_find(struct requests *q)
 	const struct run *run = q->run;
 	struct finder f = {.q = q, .run = run};
 	uint32_t *last = calloc(run->lane_count + 1, sizeof(*last));
-	int error = last ? allocate(&f) : -ENOMEM;
+	int error = last ? gaps_allocate(&f) : -ENOMEM;
 
 	if (!error) {
 		for (size_t i = 0; i < run->brick_count; i++)
-			f.kinds[i] = (uint8_t)kind_of(&run->bricks[i]);
+			f.kinds[i] = (uint8_t)gaps_kind_of(&run->bricks[i]);
 		link_steps(&f, last);
 		f.knows_off = run_off_cpu_is_known(run, run->start_ns, run->end_ns);
 		for (size_t i = 0; i < run->lane_count; i++)
 			if (last[i] != RUN_NONE) /* the lane's first step */
-				read_lane(&f, (uint32_t)i, last[i]);
+				gaps_read_lane(&f, (uint32_t)i, last[i]);
 		read_faults(&f);
 		find_preempted(&f, last);
 		for (size_t i = 0; i < q->count; i++) {

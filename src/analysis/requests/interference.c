@@ -50,7 +50,7 @@ static struct composition composition_of(const struct requests *q, uint32_t step
 	return c;
 }
 
-static bool is_usable(const struct requests *q, uint32_t step)
+static bool interference_is_usable(const struct requests *q, uint32_t step)
 {
 	const struct run_step *s = &q->run->steps[step];
 
@@ -77,7 +77,7 @@ static bool is_like(const struct composition *a, const struct composition *b)
 }
 
 /* The median of n sorted values, and between which of them it lies in 95 of 100 cases. */
-static struct expectation median_of(const double *values, size_t n)
+static struct expectation interference_median_of(const double *values, size_t n)
 {
 	double spread = 0.98 * sqrt((double)n), middle = (double)n / 2;
 	double low = floor(middle - spread), high = ceil(middle + spread);
@@ -89,7 +89,7 @@ static struct expectation median_of(const double *values, size_t n)
 	return e;
 }
 
-static struct expectation expect(struct model *m, const struct composition *c)
+static struct expectation interference_expect(struct model *m, const struct composition *c)
 {
 	size_t at = BISECT(i, 0, m->alone_count, by_likeness(&m->alone[i], c) < 0), low = at,
 	       high = at, n = 0;
@@ -107,7 +107,7 @@ static struct expectation expect(struct model *m, const struct composition *c)
 	if (n < MIN_LIKE)
 		return (struct expectation){0};
 	qsort(m->scratch, n, sizeof(*m->scratch), order_doubles);
-	return median_of(m->scratch, n);
+	return interference_median_of(m->scratch, n);
 }
 
 /* Least squares of the time that prompts added, over their tokens. */
@@ -115,7 +115,7 @@ struct line {
 	double n, x, y, xx, xy;
 };
 
-static void add_point(struct line *l, double x, double y)
+static void interference_add_point(struct line *l, double x, double y)
 {
 	l->n++;
 	l->x += x;
@@ -124,7 +124,7 @@ static void add_point(struct line *l, double x, double y)
 	l->xy += x * y;
 }
 
-static void draw(struct interference *made, const struct line *l)
+static void interference_draw(struct interference *made, const struct line *l)
 {
 	double spread = l->n * l->xx - l->x * l->x;
 
@@ -141,7 +141,7 @@ static void look_at_mixed(struct model *m, uint32_t step, struct line *line)
 {
 	const struct composition c = composition_of(m->q, step);
 	struct interference *made = m->made;
-	struct expectation e = expect(m, &c);
+	struct expectation e = interference_expect(m, &c);
 
 	made->mixed_steps++;
 	made->longest_prompt = c.prompt > made->longest_prompt ? c.prompt : made->longest_prompt;
@@ -154,7 +154,7 @@ static void look_at_mixed(struct model *m, uint32_t step, struct line *line)
 	made->expected_ns += e.ns;
 	made->low_ns += e.low_ns;
 	made->high_ns += e.high_ns;
-	add_point(line, (double)c.prompt, c.ns - e.ns);
+	interference_add_point(line, (double)c.prompt, c.ns - e.ns);
 }
 
 static double chunked_gap(const struct model *m, const struct request_gap *gap, uint32_t chunk)
@@ -173,7 +173,7 @@ static double chunked_gap(const struct model *m, const struct request_gap *gap, 
  * Models chunks: a prompt's tokens come in several steps, each of which decodes others' tokens,
  * too.
  */
-static void plan(struct model *m, struct chunk_plan *p, double decode_ns)
+static void interference_plan(struct model *m, struct chunk_plan *p, double decode_ns)
 {
 	const struct requests *q = m->q;
 	size_t n = 0;
@@ -199,7 +199,7 @@ static void make_plans(struct model *m)
 		chunk /= 2) {
 		struct chunk_plan *p = &made->plans[made->plan_count++];
 		p->tokens = (uint32_t)chunk;
-		plan(m, p, decode_ns);
+		interference_plan(m, p, decode_ns);
 	}
 }
 
@@ -217,7 +217,7 @@ static int measure_gaps(struct interference *made, const struct requests *q)
 	return 0;
 }
 
-static int fill(struct model *m)
+static int interference_fill(struct model *m)
 {
 	size_t steps = m->q->run->step_count, most = steps + m->q->gap_count + 1;
 	struct line line = {0};
@@ -228,7 +228,8 @@ static int fill(struct model *m)
 	if (!m->made->of_step || !m->alone || !m->scratch)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < steps; i++)
-		if (is_usable(m->q, i) && m->q->run->steps[i].phase == BRICK_PHASE_DECODE) {
+		if (interference_is_usable(m->q, i) &&
+			m->q->run->steps[i].phase == BRICK_PHASE_DECODE) {
 			struct composition *c = &m->alone[m->alone_count];
 			*c = composition_of(m->q, i);
 			m->alone_count += !c->prompt; /* it may have a prompt's last token */
@@ -236,9 +237,10 @@ static int fill(struct model *m)
 	if (m->alone_count)
 		qsort(m->alone, m->alone_count, sizeof(*m->alone), by_likeness);
 	for (uint32_t i = 0; i < steps; i++)
-		if (is_usable(m->q, i) && m->q->run->steps[i].phase == BRICK_PHASE_MIXED)
+		if (interference_is_usable(m->q, i) &&
+			m->q->run->steps[i].phase == BRICK_PHASE_MIXED)
 			look_at_mixed(m, i, &line);
-	draw(m->made, &line);
+	interference_draw(m->made, &line);
 	make_plans(m);
 	return measure_gaps(m->made, m->q);
 }
@@ -247,7 +249,7 @@ int interference_create(struct interference **out, const struct requests *q)
 {
 	struct interference *made = calloc(1, sizeof(*made));
 	struct model m = {.q = q, .made = made};
-	int error = made ? fill(&m) : -ENOMEM;
+	int error = made ? interference_fill(&m) : -ENOMEM;
 
 	free(m.alone);
 	free(m.scratch);

@@ -42,7 +42,8 @@ static uint64_t *make_step_bounds(void)
 }
 
 /* NULL: not enough memory. */
-static struct latency_series *series_of(struct latency_family *f, const char *model, int phase)
+static struct latency_series *latencies_series_of(
+	struct latency_family *f, const char *model, int phase)
 {
 	for (size_t i = 0; i < f->count; i++)
 		if (f->series[i].phase == phase && text_is_same(f->series[i].model, model))
@@ -63,7 +64,7 @@ static struct latency_series *series_of(struct latency_family *f, const char *mo
 static int observe(struct latency_family *f, const char *model, int phase,
 	const struct latency_example *example)
 {
-	struct latency_series *s = series_of(f, model, phase);
+	struct latency_series *s = latencies_series_of(f, model, phase);
 	uint64_t ns = example->value_ns;
 
 	if (!s)
@@ -77,7 +78,7 @@ static int observe(struct latency_family *f, const char *model, int phase,
 }
 
 /* The step of the request's part that gave the first token, or of its last part. */
-static uint32_t step_of(const struct requests *q, const struct request *r, bool is_first)
+static uint32_t latencies_step_of(const struct requests *q, const struct request *r, bool is_first)
 {
 	const struct request_part *parts = &q->parts[r->part_first];
 
@@ -93,7 +94,7 @@ struct named {
 	const char *name;
 };
 
-static const char *name_of(
+static const char *latencies_name_of(
 	struct named *last, const struct run *run, uint32_t process, uint32_t model)
 {
 	if (last->process != process || last->model != model)
@@ -102,11 +103,11 @@ static const char *name_of(
 	return last->name;
 }
 
-static int add_request(
+static int latencies_add_request(
 	struct latencies *l, const struct requests *q, uint32_t i, struct named *last, bool is_over)
 {
 	const struct request *r = &q->list[i];
-	const char *model = name_of(last, q->run, r->process, r->model);
+	const char *model = latencies_name_of(last, q->run, r->process, r->model);
 	uint64_t token_ns = request_token_ns(q, r), queue_ns = request_queue_ns(r);
 	/* when the last token so far was sampled may not have been read yet */
 	bool has_ended = is_over || r->end != REQUEST_OPEN;
@@ -129,20 +130,21 @@ static int add_request(
 		if (values[k].is_known)
 			rc = observe(&l->of[values[k].what], model, -1,
 				&(struct latency_example){values[k].value_ns, values[k].ns,
-					step_of(q, r, values[k].is_first), i});
+					latencies_step_of(q, r, values[k].is_first), i});
 	return rc;
 }
 
 /* False for the last step of a thread: time after it may still be counted in it. */
-static bool is_settled(const struct run *run, const struct step_index *index, uint32_t step)
+static bool latencies_is_settled(
+	const struct run *run, const struct step_index *index, uint32_t step)
 {
 	uint32_t end = index->lane_first[run->steps[step].lane + 1];
 
 	return index->by_lane[end - 1] != step;
 }
 
-static int add_steps(struct latencies *l, const struct run *run, const struct step_index *index,
-	const struct step_times *times, bool is_over)
+static int latencies_add_steps(struct latencies *l, const struct run *run,
+	const struct step_index *index, const struct step_times *times, bool is_over)
 {
 	struct named last = {RUN_NONE, RUN_NONE, NULL};
 	int rc = 0;
@@ -150,9 +152,10 @@ static int add_steps(struct latencies *l, const struct run *run, const struct st
 	for (uint32_t i = 0; rc == 0 && i < run->step_count; i++) {
 		const struct run_step *s = &run->steps[i];
 		uint64_t ns = step_time_total_ns(&times->steps[i]);
-		const char *model = name_of(&last, run, run->lanes[s->lane].process, s->model);
+		const char *model =
+			latencies_name_of(&last, run, run->lanes[s->lane].process, s->model);
 		if (step_index_is_evaluated(index, run, i) &&
-			(is_over || is_settled(run, index, i)))
+			(is_over || latencies_is_settled(run, index, i)))
 			rc = observe(&l->of[LATENCY_STEP], model, step_phase_of(s),
 				&(struct latency_example){ns, s->begin_ns + ns, i, RUN_NONE});
 	}
@@ -183,9 +186,9 @@ int latencies_create(struct latencies **out, const struct run *run, const struct
 	if (!l->step_bounds)
 		rc = -ENOMEM;
 	for (uint32_t i = 0; requests && rc == 0 && i < requests->count; i++)
-		rc = add_request(l, requests, i, &last, is_over);
+		rc = latencies_add_request(l, requests, i, &last, is_over);
 	if (rc == 0)
-		rc = add_steps(l, run, index, times, is_over);
+		rc = latencies_add_steps(l, run, index, times, is_over);
 	for (int k = 0; rc == 0 && k < LATENCIES; k++)
 		if (l->of[k].count)
 			qsort(l->of[k].series, l->of[k].count, sizeof(*l->of[k].series), by_labels);

@@ -72,20 +72,21 @@ struct maker {
 	int error;
 };
 
-static int fail(struct maker *m)
+static int requests_fail(struct maker *m)
 {
 	m->error = -ENOMEM;
 	return m->error;
 }
 
-static uint64_t key_of(uint32_t process, uint32_t model, int32_t sequence)
+static uint64_t requests_key_of(uint32_t process, uint32_t model, int32_t sequence)
 {
 	return hash_add(hash_add((uint64_t)process << 32 | model, 1), (uint32_t)sequence);
 }
 
 static struct life *life_at(struct maker *m, uint32_t process, uint32_t model, int32_t sequence)
 {
-	uint64_t key = key_of(process, model, sequence), at = hashmap_get(&m->life_of, key);
+	uint64_t key = requests_key_of(process, model, sequence),
+		 at = hashmap_get(&m->life_of, key);
 
 	if (at != HASHMAP_NONE)
 		return &m->lives.items[at];
@@ -94,7 +95,7 @@ static struct life *life_at(struct maker *m, uint32_t process, uint32_t model, i
 					  .sequence = sequence,
 					  .request = RUN_NONE}) ||
 		hashmap_set(&m->life_of, key, m->lives.count - 1)) {
-		fail(m);
+		requests_fail(m);
 		return NULL;
 	}
 	return &m->lives.items[m->lives.count - 1];
@@ -109,15 +110,15 @@ static void end_request(struct maker *m, struct life *life, enum request_end why
 	life->is_over = true;
 }
 
-static void cut(
+static void requests_cut(
 	struct maker *m, struct life *life, int64_t from, enum request_lost why, uint32_t by)
 {
 	if (array_push(&life->cuts, (struct cut){m->order, m->now_ns, from, why, by}))
-		fail(m);
+		requests_fail(m);
 }
 
 /* The most drafts in its last step: all tokens but the one that was chosen before. */
-static uint32_t drafts_of(const struct maker *m, const struct life *life)
+static uint32_t requests_drafts_of(const struct maker *m, const struct life *life)
 {
 	const struct request_part *part =
 		life->last_part ? &m->parts.items[life->last_part - 1] : NULL;
@@ -133,7 +134,8 @@ static bool refutes(struct maker *m, struct life *life, int64_t from)
 {
 	int64_t back = life->end - from;
 
-	if (life->is_over || life->request == RUN_NONE || back <= 0 || back > drafts_of(m, life))
+	if (life->is_over || life->request == RUN_NONE || back <= 0 ||
+		back > requests_drafts_of(m, life))
 		return false;
 	m->parts.items[life->last_part - 1].refuted += (uint32_t)back;
 	life->end = from;
@@ -147,7 +149,7 @@ static void remove_end(struct maker *m, struct life *life, int64_t from)
 	if (refutes(m, life, from))
 		return;
 	end_request(m, life, from ? REQUEST_CUT : REQUEST_REMOVED, (int32_t)from);
-	cut(m, life, from, from ? REQUEST_LOST_CUT : REQUEST_LOST_REMOVED, RUN_NONE);
+	requests_cut(m, life, from, from ? REQUEST_LOST_CUT : REQUEST_LOST_REMOVED, RUN_NONE);
 	life->end = from;
 	if (!from)
 		life->reuse = REQUEST_REUSE_NONE;
@@ -160,13 +162,13 @@ static void remove_middle(struct maker *m, struct life *life, int64_t from, int6
 {
 	life->shifts++;
 	life->shifted += (uint32_t)(to - from);
-	cut(m, life, from, REQUEST_LOST_SHIFTED, RUN_NONE);
+	requests_cut(m, life, from, REQUEST_LOST_SHIFTED, RUN_NONE);
 }
 
-static void replace(struct maker *m, struct life *life)
+static void requests_replace(struct maker *m, struct life *life)
 {
 	if (life->end)
-		cut(m, life, 0, REQUEST_LOST_REPLACED, RUN_NONE);
+		requests_cut(m, life, 0, REQUEST_LOST_REPLACED, RUN_NONE);
 	end_request(m, life, REQUEST_REPLACED, 0);
 	life->end = -1;
 	life->reuse = REQUEST_REUSE_LOADED;
@@ -180,9 +182,9 @@ static void on_loaded(struct maker *m, struct life *life)
 		life->last_part ? &m->parts.items[life->last_part - 1] : NULL;
 
 	life->is_back = part && !life->is_over && !part->prompt && part->position >= 0 &&
-			drafts_of(m, life);
+			requests_drafts_of(m, life);
 	if (!life->is_back)
-		replace(m, life);
+		requests_replace(m, life);
 }
 
 /* The state is that from before the last part. How many of its drafts held is not known yet. */
@@ -219,7 +221,7 @@ static void on_removed(struct maker *m, struct life *life, const struct run_sequ
 		return;
 	}
 	if (life->is_back)
-		replace(m, life);
+		requests_replace(m, life);
 	if (e->end < 0 || life->end < 0 || e->end >= life->end)
 		remove_end(m, life, from);
 	else if (e->end > from)
@@ -235,7 +237,7 @@ static void on_copied(
 	if (!to || e->other == e->sequence)
 		return;
 	if (to->end > 0)
-		cut(m, to, 0, REQUEST_LOST_REPLACED, RUN_NONE);
+		requests_cut(m, to, 0, REQUEST_LOST_REPLACED, RUN_NONE);
 	end_request(m, to, REQUEST_REPLACED, 0);
 	to->end = end > to->end ? end : to->end;
 	to->reuse = REQUEST_REUSE_COPIED;
@@ -296,7 +298,7 @@ static void on_life(struct maker *m, struct life *life, const struct run_sequenc
 		if (life->waiting.count < MAX_WAITING &&
 			array_push(&life->waiting,
 				(__typeof__(*life->waiting.items)){e->number, (uint32_t)e->other}))
-			fail(m);
+			requests_fail(m);
 		break;
 	default:
 		break;
@@ -344,8 +346,8 @@ static enum request_lost reason_of(
 	return c->why == REQUEST_LOST_REMOVED && m->has_states ? REQUEST_LOST_CHECKPOINT : c->why;
 }
 
-static void lost(struct maker *m, struct request *r, uint32_t number, const struct block *b,
-	const struct life *life, uint32_t tokens)
+static void requests_lost(struct maker *m, struct request *r, uint32_t number,
+	const struct block *b, const struct life *life, uint32_t tokens)
 {
 	const struct cut *c = loss_of(m, b);
 	bool is_own = &m->lives.items[b->life] == life;
@@ -368,26 +370,26 @@ static void take_blocks(
 
 	for (size_t i = 0; i < life->waiting.count && !m->error; i++) {
 		uint32_t end = life->waiting.items[i].end;
-		uint64_t key = hash_add(
-			key_of(life->process, life->model, -1), life->waiting.items[i].hash);
+		uint64_t key = hash_add(requests_key_of(life->process, life->model, -1),
+			life->waiting.items[i].hash);
 		key = hash_add(key, end);
 		uint64_t at = hashmap_get(&m->block_of, key);
 		int64_t new_tokens = part->position < 0 ? BLOCK : (int64_t)end - r->reused;
 		if (at != HASHMAP_NONE && part->prompt && new_tokens > 0 &&
 			m->blocks.items[at].request != part->request)
-			lost(m, r, part->request, &m->blocks.items[at], life,
+			requests_lost(m, r, part->request, &m->blocks.items[at], life,
 				new_tokens < BLOCK ? (uint32_t)new_tokens : BLOCK);
 		const struct block b = {life_number, part->request, m->order, end};
 		if (at != HASHMAP_NONE)
 			m->blocks.items[at] = b;
 		else if (array_push(&m->blocks, b) ||
 			 hashmap_set(&m->block_of, key, m->blocks.count - 1))
-			fail(m);
+			requests_fail(m);
 	}
 	life->waiting.count = 0;
 }
 
-static bool begins(
+static bool requests_begins(
 	const struct maker *m, const struct life *life, const struct run_sequence_event *e)
 {
 	if (life->request == RUN_NONE || life->is_over)
@@ -398,10 +400,11 @@ static bool begins(
 }
 
 /* Another request takes over what the life had; only now is it known who cut it. */
-static void take_over(struct maker *m, struct life *life, uint32_t request, int64_t from)
+static void requests_take_over(struct maker *m, struct life *life, uint32_t request, int64_t from)
 {
 	if (!life->is_over && life->request != RUN_NONE && from < life->end)
-		cut(m, life, from, from ? REQUEST_LOST_CUT : REQUEST_LOST_REMOVED, request);
+		requests_cut(
+			m, life, from, from ? REQUEST_LOST_CUT : REQUEST_LOST_REMOVED, request);
 	for (size_t i = life->cuts.count; i && life->cuts.items[i - 1].by == RUN_NONE; i--)
 		life->cuts.items[i - 1].by = request;
 }
@@ -421,7 +424,7 @@ static void begin_request(
 		.lost_by = RUN_NONE,
 		.reused = from > 0 ? (uint32_t)from : 0};
 
-	take_over(m, life, number, from < 0 ? 0 : from);
+	requests_take_over(m, life, number, from < 0 ? 0 : from);
 	if (!life->is_over)
 		end_request(m, life, from > 0 ? REQUEST_FOLLOWED : REQUEST_RESTARTED, 0);
 	if (r.reused)
@@ -430,9 +433,9 @@ static void begin_request(
 						      : REQUEST_REUSE_BEFORE;
 	for (int i = 0; i < REQUEST_LOST_REASONS; i++)
 		if (array_push(&m->again, 0))
-			fail(m);
+			requests_fail(m);
 	if (array_push(&m->list, r))
-		fail(m);
+		requests_fail(m);
 	life->request = number;
 	life->is_over = life->gave_results = life->has_number = false;
 	life->number = life->arrived_ns = 0;
@@ -467,12 +470,12 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 		return;
 	}
 	if (life->is_back)
-		replace(m, life);
+		requests_replace(m, life);
 	bool is_again = goes_again(m, life, e);
 	if (is_again)
 		m->parts.items[life->last_part - 1].refuted -= e->tokens - 2;
 	go_back(m, life, e->position);
-	bool is_first = begins(m, life, e);
+	bool is_first = requests_begins(m, life, e);
 	if (is_first)
 		begin_request(m, life, e, step->begin_ns);
 	if (m->error)
@@ -492,7 +495,7 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 		.shifts = shifts,
 		.is_again = is_again};
 	if (array_push(&m->parts, part)) {
-		fail(m);
+		requests_fail(m);
 		return;
 	}
 	life->last_part = (uint32_t)m->parts.count;
@@ -525,9 +528,9 @@ static void find_drafting(struct maker *m)
 {
 	for (size_t i = 0; i < m->run->step_count && !m->error; i++) {
 		const struct run_step *s = &m->run->steps[i];
-		uint64_t key = key_of(m->run->lanes[s->lane].process, s->model, 0);
+		uint64_t key = requests_key_of(m->run->lanes[s->lane].process, s->model, 0);
 		if (s->is_draft && hashmap_set(&m->drafting, key, 1))
-			fail(m);
+			requests_fail(m);
 	}
 }
 
@@ -541,7 +544,7 @@ static void on_event(struct maker *m, const struct run_sequence_event *e)
 		m->made->unknown_steps += e->event == BRICK_SEQUENCE_TOKENS;
 		return;
 	}
-	if (hashmap_get(&m->drafting, key_of(process, e->model, 0)) != HASHMAP_NONE)
+	if (hashmap_get(&m->drafting, requests_key_of(process, e->model, 0)) != HASHMAP_NONE)
 		return;
 	if (is_of_all(e)) {
 		for (size_t i = 0; i < m->lives.count; i++) {
@@ -635,7 +638,7 @@ static int find_numbered(struct requests *q)
 	return 0;
 }
 
-static void maker_fini(struct maker *m)
+static void requests_maker_fini(struct maker *m)
 {
 	for (size_t i = 0; i < m->lives.count; i++) {
 		array_fini(&m->lives.items[i].cuts);
@@ -665,7 +668,7 @@ int requests_create(struct requests **out, const struct run *run)
 	q->count = m.list.count;
 	q->parts = m.parts.items;
 	q->part_count = m.parts.count;
-	maker_fini(&m);
+	requests_maker_fini(&m);
 	int error = m.error ?: q->count ? 0 : BRICK_ENOTRECORDED;
 	error = error ?: order_parts(q) ?: find_prompt_rate(q) ?: find_numbered(q) ?: gaps_find(q);
 	if (error)

@@ -51,7 +51,8 @@ struct drafting {
 	uint64_t ns, lone, batches, batch_tokens, batch_ns;
 };
 
-static void keep(struct maker *m, timing_list *to, uint32_t of, uint32_t tokens, double ns)
+static void speculation_keep(
+	struct maker *m, timing_list *to, uint32_t of, uint32_t tokens, double ns)
 {
 	if (array_push(to, (struct timing){of, tokens, ns}))
 		m->error = -ENOMEM;
@@ -94,7 +95,7 @@ static uint32_t sums_of(struct maker *m, const struct request *r)
 }
 
 /* Results were wanted of the token before the drafts, too: it was chosen, or ended a prompt. */
-static uint32_t drafts_of(const struct request_part *part)
+static uint32_t speculation_drafts_of(const struct request_part *part)
 {
 	uint32_t outputs = part->tokens - part->prompt;
 
@@ -106,7 +107,7 @@ static uint32_t drafts_of(const struct request_part *part)
 static void count_part(struct maker *m, struct sums *sums, const struct request_part *part)
 {
 	struct speculation *s = &sums->made;
-	uint32_t drafts = drafts_of(part);
+	uint32_t drafts = speculation_drafts_of(part);
 	uint32_t held = drafts - (part->refuted < drafts ? part->refuted : drafts);
 	uint32_t length = drafts < SPECULATION_POSITIONS ? drafts : SPECULATION_POSITIONS;
 
@@ -147,7 +148,8 @@ static struct drafting drafting_in(struct maker *m, uint32_t of, const struct re
 		d.batches += s->drafts > 1;
 		d.batch_tokens += s->drafts > 1 ? s->drafts : 0;
 		d.batch_ns += s->drafts > 1 ? s->end_ns - s->begin_ns : 0;
-		keep(m, &m->draft, of, (uint32_t)s->drafts, (double)run_step_running_ns(run, s));
+		speculation_keep(
+			m, &m->draft, of, (uint32_t)s->drafts, (double)run_step_running_ns(run, s));
 	}
 	return d;
 }
@@ -158,7 +160,7 @@ static bool is_alone_in(const struct maker *m, uint32_t step)
 }
 
 /* Nobody else's tokens are in its step or were evaluated before it. */
-static bool is_alone(
+static bool speculation_is_alone(
 	const struct maker *m, const struct request_gap *gap, const struct request_part *part)
 {
 	return is_alone_in(m, gap->step) && !part->prompt && !gap->parts_ns[GAP_PART_PREFILL] &&
@@ -166,7 +168,7 @@ static bool is_alone(
 }
 
 /* Between the steps, but for preemption. */
-static uint64_t host_ns(const struct request_gap *gap)
+static uint64_t speculation_host_ns(const struct request_gap *gap)
 {
 	const uint64_t *parts = gap->parts_ns;
 
@@ -183,14 +185,15 @@ static void time_cycle(struct maker *m, uint32_t of, const struct request_gap *g
 	struct speculation *s = &sums->made;
 	const struct run_step *step = &m->run->steps[gap->step];
 	const struct run_step *check = &m->run->steps[checked->step];
-	uint32_t drafts = drafts_of(checked);
+	uint32_t drafts = speculation_drafts_of(checked);
 
-	if (!is_alone(m, gap, part) || !is_alone_in(m, checked->step)) {
+	if (!speculation_is_alone(m, gap, part) || !is_alone_in(m, checked->step)) {
 		s->shared += drafts > 0;
 		return;
 	}
-	keep(m, &m->verify, of, part->tokens, (double)run_step_running_ns(m->run, step));
-	keep(m, &m->rest, of, drafts, (double)host_ns(gap));
+	speculation_keep(
+		m, &m->verify, of, part->tokens, (double)run_step_running_ns(m->run, step));
+	speculation_keep(m, &m->rest, of, drafts, (double)speculation_host_ns(gap));
 	if (!drafts && !d.ns) {
 		s->plain_tokens += gap->tokens;
 		s->plain_ns += gap_ns(gap);
@@ -234,10 +237,10 @@ struct point {
 
 typedef ARRAY(struct point) point_list; /* by tokens */
 
-COMPARATOR(by_tokens, struct timing, ORDER(x->tokens, y->tokens) ?: ORDER(x->ns, y->ns))
+COMPARATOR(speculation_by_tokens, struct timing, ORDER(x->tokens, y->tokens) ?: ORDER(x->ns, y->ns))
 
 /* Contexts with the same weights count together, those of other processes, too. */
-static bool is_same(const struct maker *m, uint32_t a, uint32_t b)
+static bool speculation_is_same(const struct maker *m, uint32_t a, uint32_t b)
 {
 	const char *x = m->list.items[a].weights, *y = m->list.items[b].weights;
 
@@ -245,17 +248,17 @@ static bool is_same(const struct maker *m, uint32_t a, uint32_t b)
 }
 
 /* Medians; what was seen less than MIN_TIMES times is no point. `scratch`: of as many items. */
-static void draw(struct maker *m, point_list *curve, const timing_list *from, uint32_t of,
-	struct timing *scratch)
+static void speculation_draw(struct maker *m, point_list *curve, const timing_list *from,
+	uint32_t of, struct timing *scratch)
 {
 	size_t n = 0;
 
 	curve->count = 0;
 	for (size_t i = 0; i < from->count; i++)
-		if (is_same(m, from->items[i].of, of))
+		if (speculation_is_same(m, from->items[i].of, of))
 			scratch[n++] = from->items[i];
 	if (n)
-		qsort(scratch, n, sizeof(*scratch), by_tokens);
+		qsort(scratch, n, sizeof(*scratch), speculation_by_tokens);
 	for (size_t i = 0, end; i < n; i = end) {
 		for (end = i; end < n && scratch[end].tokens == scratch[i].tokens;)
 			end++;
@@ -318,7 +321,7 @@ static double cycle_ns(const struct sums *s, const struct curves *c, uint32_t dr
  * All cycles with their drafts cut to `most`: those with more become ones with that many. Shorter
  * ones whose time is not known are left out.
  */
-static double token_ns(const struct sums *s, const struct curves *c, uint32_t most)
+static double speculation_token_ns(const struct sums *s, const struct curves *c, uint32_t most)
 {
 	double ns = 0, tokens = 0, longest = cycle_ns(s, c, most);
 
@@ -347,7 +350,7 @@ static void model(struct maker *m, uint32_t of, const struct curves *c)
 		p->verify_ns = ns >= 0 ? (uint64_t)ns : ANALYSIS_UNKNOWN;
 		/* the cost of going back depends on the place: that is not modelled */
 		bool can = made->cycles && !made->again && (!i || p->proposed >= MIN_TIMES);
-		p->modelled_token_ns = can ? token_ns(s, c, i) : -1;
+		p->modelled_token_ns = can ? speculation_token_ns(s, c, i) : -1;
 		if (p->modelled_token_ns < 0)
 			continue;
 		known++;
@@ -360,12 +363,12 @@ static void model(struct maker *m, uint32_t of, const struct curves *c)
 }
 
 /* The time without drafts, from wherever the same model did without: *s is a copy of its own. */
-static void compare(const struct maker *m, uint32_t of, struct speculation *s)
+static void speculation_compare(const struct maker *m, uint32_t of, struct speculation *s)
 {
 	uint64_t tokens = 0, ns = 0;
 
 	for (uint32_t i = 0; i < m->list.count; i++)
-		if (is_same(m, i, of)) {
+		if (speculation_is_same(m, i, of)) {
 			tokens += m->list.items[i].made.plain_tokens;
 			ns += m->list.items[i].made.plain_ns;
 		}
@@ -382,7 +385,7 @@ static void compare(const struct maker *m, uint32_t of, struct speculation *s)
 }
 
 /* Only models whose drafts were checked stay. */
-static void finish(struct maker *m, struct speculations *made, struct timing *scratch)
+static void speculation_finish(struct maker *m, struct speculations *made, struct timing *scratch)
 {
 	struct curves curves = {0};
 
@@ -392,13 +395,13 @@ static void finish(struct maker *m, struct speculations *made, struct timing *sc
 	for (uint32_t i = 0; i < m->list.count && !m->error; i++) {
 		if (!m->list.items[i].made.verifications)
 			continue;
-		draw(m, &curves.verify, &m->verify, i, scratch);
-		draw(m, &curves.draft, &m->draft, i, scratch);
-		draw(m, &curves.rest, &m->rest, i, scratch);
+		speculation_draw(m, &curves.verify, &m->verify, i, scratch);
+		speculation_draw(m, &curves.draft, &m->draft, i, scratch);
+		speculation_draw(m, &curves.rest, &m->rest, i, scratch);
 		model(m, i, &curves);
 		struct speculation *s = &made->list[made->count++];
 		*s = m->list.items[i].made;
-		compare(m, i, s);
+		speculation_compare(m, i, s);
 	}
 	array_fini(&curves.verify);
 	array_fini(&curves.draft);
@@ -418,7 +421,7 @@ int speculations_create(struct speculations **out, const struct requests *q)
 	if (!scratch)
 		m.error = -ENOMEM;
 	if (!m.error)
-		finish(&m, made, scratch);
+		speculation_finish(&m, made, scratch);
 	free(scratch);
 	for (size_t i = 0; i < m.list.count; i++)
 		free(m.list.items[i].held);

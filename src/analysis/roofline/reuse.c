@@ -90,7 +90,7 @@ static uint64_t own_bytes(const struct run_site *site, uint64_t tokens)
 
 COMPARATOR(compare_accesses, struct access, ORDER(x->begin_ns, y->begin_ns))
 
-static int add_lane(struct window *w, const struct run_lane *lane)
+static int reuse_add_lane(struct window *w, const struct run_lane *lane)
 {
 	for (size_t i = run_sample_from(lane, w->from_ns); i < lane->sample_count; i++) {
 		const struct run_sample *sample = &lane->samples[i];
@@ -118,7 +118,7 @@ static int add_lanes(struct window *w)
 		size_t before = w->accesses.count;
 		if (lane->process != w->process || (lane->kind == BRICK_LANE_QUEUE) != w->on_device)
 			continue;
-		if (add_lane(w, lane))
+		if (reuse_add_lane(w, lane))
 			return -ENOMEM;
 		lanes += w->accesses.count > before;
 	}
@@ -143,7 +143,7 @@ static uint64_t tree_below(const uint64_t *tree, size_t place)
 	return sum;
 }
 
-static int add_part(struct window *w, const struct access *a, bool own, uint64_t distance)
+static int reuse_add_part(struct window *w, const struct access *a, bool own, uint64_t distance)
 {
 	uint64_t bytes = own ? a->own : a->passed;
 	struct reuse_part part = {.brick = w->run->sites[a->site].brick,
@@ -164,8 +164,8 @@ static int add_access(struct window *w, size_t i, uint64_t distance)
 
 	if (!a->counts)
 		return 0;
-	int rc = add_part(w, a, true, distance);
-	return rc ? rc : add_part(w, a, false, passed);
+	int rc = reuse_add_part(w, a, true, distance);
+	return rc ? rc : reuse_add_part(w, a, false, passed);
 }
 
 static uint64_t most_passed(const struct window *w)
@@ -211,7 +211,7 @@ static int go_through(struct window *w)
 }
 
 /* A decode that no step is before comes after one that was the same. */
-static int repeat(struct window *w)
+static int reuse_repeat(struct window *w)
 {
 	size_t count = w->accesses.count;
 
@@ -235,7 +235,7 @@ static int take_window(struct window *w)
 		w->on_device = device;
 		rc = add_lanes(w);
 		if (!rc)
-			rc = repeat(w);
+			rc = reuse_repeat(w);
 		if (!rc)
 			rc = go_through(w);
 	}
@@ -245,7 +245,8 @@ static int take_window(struct window *w)
 /* The steps to look at. */
 
 /* The step of its process before it, of the same model; the step itself: there is none. */
-static uint32_t step_before(const struct run *run, const struct step_index *index, uint32_t step)
+static uint32_t reuse_step_before(
+	const struct run *run, const struct step_index *index, uint32_t step)
 {
 	uint32_t process = run->lanes[run->steps[step].lane].process;
 	uint32_t first = index->process_first[process], place = first;
@@ -261,13 +262,13 @@ static uint32_t step_before(const struct run *run, const struct step_index *inde
 	return step;
 }
 
-static int take_step(struct window *w, const struct step_index *index, uint32_t step)
+static int reuse_take_step(struct window *w, const struct step_index *index, uint32_t step)
 {
 	const struct run_step *of = &w->run->steps[step];
 
 	w->process = w->run->lanes[of->lane].process;
 	w->phase = (uint8_t)of->phase;
-	w->from_ns = w->run->steps[step_before(w->run, index, step)].begin_ns;
+	w->from_ns = w->run->steps[reuse_step_before(w->run, index, step)].begin_ns;
 	w->begin_ns = of->begin_ns;
 	w->end_ns = index->tails[step].end_ns;
 	w->tokens = of->tokens;
@@ -287,7 +288,7 @@ static int take_phase(struct window *w, const struct step_index *index, int phas
 	for (size_t i = 0; i < WINDOWS && count && !rc; i++) {
 		size_t at = (2 * i + 1) * count / (2 * WINDOWS);
 		if (at != last)
-			rc = take_step(w, index, steps[at]);
+			rc = reuse_take_step(w, index, steps[at]);
 		last = at;
 	}
 	return rc;
@@ -306,7 +307,7 @@ static int take_beginning(struct window *w)
 	return rc;
 }
 
-COMPARATOR(compare_parts, struct reuse_part,
+COMPARATOR(reuse_compare_parts, struct reuse_part,
 	ORDER(x->brick, y->brick) ?: ORDER(x->phase, y->phase) ?: ORDER(x->on_device, y->on_device)
 		?: ORDER(y->distance, x->distance))
 
@@ -325,7 +326,7 @@ int reuse_init(struct reuse *reuse, const struct run *run, const struct step_ind
 	if (rc)
 		reuse_fini(reuse);
 	else
-		array_sort(&reuse->parts, compare_parts);
+		array_sort(&reuse->parts, reuse_compare_parts);
 	return rc;
 }
 
@@ -334,7 +335,7 @@ void reuse_fini(struct reuse *reuse)
 	array_fini(&reuse->parts);
 }
 
-static int compare_key(const struct reuse_part *p, uint32_t brick, int phase, bool on_device)
+static int reuse_compare_key(const struct reuse_part *p, uint32_t brick, int phase, bool on_device)
 {
 	return ORDER(p->brick, brick) ?: ORDER(p->phase, phase) ?: ORDER(p->on_device, on_device);
 }
@@ -344,9 +345,9 @@ const struct reuse_part *reuse_parts(
 {
 	const struct reuse_part *list = reuse->parts.items;
 	size_t first = BISECT(
-		i, 0, reuse->parts.count, compare_key(&list[i], brick, phase, on_device) < 0);
-	size_t end = BISECT(
-		i, first, reuse->parts.count, compare_key(&list[i], brick, phase, on_device) <= 0);
+		i, 0, reuse->parts.count, reuse_compare_key(&list[i], brick, phase, on_device) < 0);
+	size_t end = BISECT(i, first, reuse->parts.count,
+		reuse_compare_key(&list[i], brick, phase, on_device) <= 0);
 
 	*count = end - first;
 	return *count ? list + first : NULL;

@@ -88,7 +88,7 @@ static const double another_type = 1.25;
 /* A brick that may not raise a ceiling counts as at its roof up to so much above it. */
 static const double noise = 1.05;
 /* A working set within this factor has the same bandwidth, or lies at a cache's edge. */
-static const double smaller = 0.85, larger = 1.2, edge = 1.5;
+static const double smaller = 0.85, larger = 1.2, roofline_edge = 1.5;
 static const double most_unknown = 0.1, most_off_cpu = 0.1;
 
 /* The peak of f32, or of a faster type if the brick is faster than that. */
@@ -147,11 +147,11 @@ static bool find_bandwidth(const struct ceilings *c, uint32_t threads, struct su
 
 	s->bytes_per_ns = ceilings_bandwidth_at(c, threads, (uint64_t)(bytes * smaller), &figure);
 	s->wide = figure && s->bytes_per_ns <= figure->best && ceilings_is_wide(figure);
-	return s->bytes_per_ns > 0 && s->bytes_per_ns <= edge * after;
+	return s->bytes_per_ns > 0 && s->bytes_per_ns <= roofline_edge * after;
 }
 
 /* False for memory if too little of it was free to get out of the caches. */
-static bool is_measured(const struct ceilings *c, uint32_t threads, size_t level)
+static bool roofline_is_measured(const struct ceilings *c, uint32_t threads, size_t level)
 {
 	return level + 1 < c->level_count || ceilings_fastest(c, c->levels[level].name, threads);
 }
@@ -183,7 +183,8 @@ static struct supply find_supply(
 		s.share = sum / all;
 		s.own = 2 * own > bytes;
 		s.distance = middle_distance(parts + i, end - i, bytes);
-		s.known = find_bandwidth(c, threads, &s) && is_measured(c, threads, s.level);
+		s.known =
+			find_bandwidth(c, threads, &s) && roofline_is_measured(c, threads, s.level);
 		if (s.bytes_per_ns > 0 && s.share / s.bytes_per_ns > longest) {
 			longest = s.share / s.bytes_per_ns;
 			most = s;
@@ -193,7 +194,7 @@ static struct supply find_supply(
 }
 
 /* The least time of an execution, however little it does. */
-static double floor_of(
+static double roofline_floor_of(
 	const struct ceilings *c, const struct roofline_row *row, double pair_cost_ns)
 {
 	const struct ceilings_latency *least =
@@ -243,7 +244,7 @@ static bool is_believed(
 	return nearer ? rate <= nearer->rate.best : rate <= another_type * s->bytes_per_ns;
 }
 
-static int reach(struct roofline *r, const struct roofline_row *row, const char *level,
+static int roofline_reach(struct roofline *r, const struct roofline_row *row, const char *level,
 	uint64_t bytes, double rate)
 {
 	struct ceilings_reached reached = {.threads = row->roof_threads,
@@ -270,11 +271,11 @@ static int raise(struct roofline *r, const struct roofline_row *row)
 	int rc = 0;
 	if (s.known && s.own && rate > s.bytes_per_ns &&
 		is_believed(c, &s, row->roof_threads, rate))
-		rc = reach(r, row, c->levels[s.level].name, s.distance, rate);
+		rc = roofline_reach(r, row, c->levels[s.level].name, s.distance, rate);
 	const struct ceilings_compute *peak = choose_peak(c, row->roof_threads, row->flops_per_ns);
 	double most = peak ? ceilings_peak_at(c, peak) : 0;
 	if (!rc && row->flops_per_ns > most && row->flops_per_ns <= another_type * most)
-		rc = reach(r, row, peak->type, 0, row->flops_per_ns);
+		rc = roofline_reach(r, row, peak->type, 0, row->flops_per_ns);
 	return rc;
 }
 
@@ -315,7 +316,7 @@ static bool exceeds(const struct roofline *r, const struct roofline_row *row, co
 }
 
 /* Place a row whose counts and times are filled in under the ceilings that its `can` says. */
-static void place(const struct roofline *r, struct roofline_row *row, double pair_cost_ns)
+static void roofline_place(const struct roofline *r, struct roofline_row *row, double pair_cost_ns)
 {
 	const struct ceilings *c = raised_for(r, row);
 
@@ -357,7 +358,7 @@ static void place(const struct roofline *r, struct roofline_row *row, double pai
 		row->roof_flops_per_ns = row->flops_per_ns / achieved;
 	if (row->bytes)
 		row->roof_bytes_per_ns = row->bytes_per_ns / achieved;
-	row->floor_ns = floor_of(row->can, row, pair_cost_ns);
+	row->floor_ns = roofline_floor_of(row->can, row, pair_cost_ns);
 	if (achieved * row->mean_ns < row->floor_ns)
 		row->bound = ROOFLINE_LATENCY;
 }
@@ -374,7 +375,7 @@ static bool is_crowded(const struct run *run)
 		       steal > most_off_cpu * ((double)use->busy_ns + steal));
 }
 
-static void fill_row(struct roofline_row *row, const struct work_account *account,
+static void roofline_fill_row(struct roofline_row *row, const struct work_account *account,
 	const struct run *run, uint32_t brick, enum roofline_phase phase, int on_device)
 {
 	*row = (struct roofline_row){
@@ -420,7 +421,7 @@ static void fill_row(struct roofline_row *row, const struct work_account *accoun
 		row->flags |= ROOFLINE_NO_WORK;
 }
 
-COMPARATOR(compare_rows, struct roofline_row,
+COMPARATOR(roofline_compare_rows, struct roofline_row,
 	ORDER(x->phase, y->phase) ?: ORDER(y->team_ns, x->team_ns) ?: ORDER(x->brick, y->brick)
 		?: ORDER(x->on_device, y->on_device))
 
@@ -435,7 +436,7 @@ static double greatest_pair_cost_ns(const struct run *run)
 }
 
 /* Adds to the brick's part of the wall time, as in a report of the phase. */
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void roofline_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct roofline *r = context;
 	bool in_step = frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
@@ -445,15 +446,15 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 			walk_shares(r->index, frame).own_ns;
 }
 
-static void add_row(struct roofline *r, uint32_t brick, enum roofline_phase phase, int on_device,
-	uint64_t phase_ns)
+static void roofline_add_row(struct roofline *r, uint32_t brick, enum roofline_phase phase,
+	int on_device, uint64_t phase_ns)
 {
 	const struct work_account *account = work_of_brick(r->work, brick, (int)phase, on_device);
 	struct roofline_row *row = &r->rows[r->row_count];
 
 	if (!account->count)
 		return;
-	fill_row(row, account, r->run, brick, phase, on_device);
+	roofline_fill_row(row, account, r->run, brick, phase, on_device);
 	if (phase < ROOFLINE_OUTSIDE && !on_device)
 		row->wall_ns = r->wall_ns[phase * r->run->brick_count + brick];
 	if (phase_ns)
@@ -474,11 +475,11 @@ static int place_all(struct roofline *r)
 	for (size_t i = 0; i < r->row_count && !rc; i++)
 		rc = raise(r, &r->rows[i]);
 	for (size_t i = 0; i < r->row_count && !rc; i++)
-		place(r, &r->rows[i], pair_cost_ns);
+		roofline_place(r, &r->rows[i], pair_cost_ns);
 	return rc;
 }
 
-static int add_rows(void *context)
+static int roofline_add_rows(void *context)
 {
 	struct roofline *r = context;
 	r->rows = calloc(r->run->brick_count * ROOFLINE_PHASES * 2 + 1, sizeof(*r->rows));
@@ -486,15 +487,15 @@ static int add_rows(void *context)
 		return -ENOMEM;
 	for (uint32_t b = 0; b < r->run->brick_count; b++)
 		for (int i = 0; i < ROOFLINE_PHASES * 2; i++)
-			add_row(r, b, (enum roofline_phase)(i / 2), i % 2,
+			roofline_add_row(r, b, (enum roofline_phase)(i / 2), i % 2,
 				i / 2 < STEP_PHASES ? r->times.phases[i / 2].total_ns : 0);
-	qsort(r->rows, r->row_count, sizeof(*r->rows), compare_rows);
+	qsort(r->rows, r->row_count, sizeof(*r->rows), roofline_compare_rows);
 	work_accounts_put(r->work);
 	r->work = NULL;
 	return place_all(r);
 }
 
-static const struct walk_ops ops = {.end = on_end, .finish = add_rows};
+static const struct walk_ops roofline_ops = {.end = roofline_on_end, .finish = roofline_add_rows};
 
 static enum ceilings_doubt doubt_of(const struct ceilings *c, const struct run *run)
 {
@@ -537,7 +538,7 @@ int roofline_create_in(struct roofline **out, struct walk *walk, const struct ce
 		return -ENOMEM;
 	}
 	r->device = find_device(r->run, ceilings);
-	walk_join(walk, &ops, r);
+	walk_join(walk, &roofline_ops, r);
 	*out = r;
 	return 0;
 }

@@ -95,7 +95,7 @@ static struct counted *counter_of(const struct scaling_maker *m, struct counted 
 	return &all[m->run->lanes[m->run->steps[step].lane].process];
 }
 
-static bool count_tokens(struct counted *c, const struct run_step *s)
+static bool scaling_count_tokens(struct counted *c, const struct run_step *s)
 {
 	bool decodes = s->phase == BRICK_PHASE_DECODE;
 
@@ -108,7 +108,8 @@ static bool count_tokens(struct counted *c, const struct run_step *s)
 	return decodes && s->tokens == 1;
 }
 
-static void choose(struct scaling_maker *m, const struct attended *steps, struct counted *counters)
+static void scaling_choose_steps(
+	struct scaling_maker *m, const struct attended *steps, struct counted *counters)
 {
 	const struct run *run = m->run;
 	bool has_sequences = false;
@@ -121,7 +122,7 @@ static void choose(struct scaling_maker *m, const struct attended *steps, struct
 		struct counted *c = counter_of(m, counters, i);
 		if (!step_index_is_evaluated(m->index, run, i))
 			continue;
-		bool can_count = !has_sequences && count_tokens(c, s);
+		bool can_count = !has_sequences && scaling_count_tokens(c, s);
 		if (s->phase != BRICK_PHASE_DECODE || s->is_draft || s->drafts || s->checked)
 			continue;
 		bool is_known =
@@ -152,7 +153,7 @@ static int choose_steps(struct scaling_maker *m)
 		rc = -ENOMEM;
 	if (rc == 0) {
 		attend(m, attended);
-		choose(m, attended, counters);
+		scaling_choose_steps(m, attended, counters);
 		if (m->count)
 			qsort(m->points, m->count, sizeof(*m->points), by_series);
 		else
@@ -164,7 +165,7 @@ static int choose_steps(struct scaling_maker *m)
 }
 
 /* Keeps at most MAX_CHOSEN points of each series, and the number of its steps before that. */
-static int thin(struct scaling_maker *m)
+static int scaling_thin(struct scaling_maker *m)
 {
 	size_t count = 0, series = 0;
 
@@ -202,14 +203,15 @@ static bool is_of_ffn(const struct run *run, uint32_t brick)
 	return !strcmp(category, brick_category_name(BRICK_CATEGORY_FFN));
 }
 
-static void add(struct scaling_maker *m, double *row, uint32_t brick, bool on_device, double ns)
+static void scaling_add(
+	struct scaling_maker *m, double *row, uint32_t brick, bool on_device, double ns)
 {
 	row[brick + (on_device ? m->run->brick_count : 0)] += ns;
 	if (is_of_ffn(m->run, brick))
 		row[sum_column(m, on_device ? FFN_ON_DEVICE : FFN)] += ns;
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void scaling_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct scaling_maker *m = context;
 	bool in_wall = frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
@@ -226,13 +228,13 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if (wait < 0)
 		wait = 0;
 	if (m->index->kinds[frame->brick] != BRICK_KIND_STEP)
-		add(m, row, frame->brick, false, self);
+		scaling_add(m, row, frame->brick, false, self);
 	if (m->wait_brick < m->run->brick_count)
-		add(m, row, m->wait_brick, false, wait);
+		scaling_add(m, row, m->wait_brick, false, wait);
 	row[sum_column(m, WHOLE)] += self + wait;
 }
 
-static void add_commands(struct scaling_maker *m)
+static void scaling_add_commands(struct scaling_maker *m)
 {
 	const struct run *run = m->run;
 
@@ -241,7 +243,7 @@ static void add_commands(struct scaling_maker *m)
 		const struct run_sample *s = run_command_sample(run, c);
 		uint32_t step = step_index_of_command(m->index, run, c);
 		if (step != RUN_NONE && m->rows[step])
-			add(m, m->table + (m->rows[step] - 1) * m->columns,
+			scaling_add(m, m->table + (m->rows[step] - 1) * m->columns,
 				run->sites[s->site].brick, true, (double)(s->end_ns - s->begin_ns));
 	}
 }
@@ -252,7 +254,7 @@ static double middle_of(const double *sorted, size_t n)
 }
 
 /* The median of n values, and between which of them it lies in 95 of 100 cases; sorts them. */
-static struct scaling_value median_of(double *values, size_t n, double wider)
+static struct scaling_value scaling_median_of(double *values, size_t n, double wider)
 {
 	qsort(values, n, sizeof(*values), order_doubles);
 	double spread = 0.98 * sqrt((double)n) * wider, middle = (double)n / 2;
@@ -306,16 +308,16 @@ static bool is_bent(struct scaling_maker *m, size_t n, double wider)
 
 	if (low < SCALING_MIN_STEPS)
 		return false;
-	struct scaling_value before = median_of(m->scratch, low, wider);
+	struct scaling_value before = scaling_median_of(m->scratch, low, wider);
 	size_t high = slopes(m, half, n - half);
 	if (high < SCALING_MIN_STEPS)
 		return false;
-	struct scaling_value behind = median_of(m->scratch, high, wider);
+	struct scaling_value behind = scaling_median_of(m->scratch, high, wider);
 	return before.high < behind.low || behind.high < before.low;
 }
 
 /* Medians of equally many neighbours. */
-static void add_points(struct scaling_maker *m, size_t n, struct scaling_line *line)
+static void scaling_add_points(struct scaling_maker *m, size_t n, struct scaling_line *line)
 {
 	size_t count = n < SCALING_POINTS ? n : SCALING_POINTS;
 
@@ -330,28 +332,28 @@ static void add_points(struct scaling_maker *m, size_t n, struct scaling_line *l
 }
 
 /* Draws a line through m->x, in ascending order, and m->y. */
-static struct scaling_line draw(struct scaling_maker *m, size_t n)
+static struct scaling_line scaling_draw(struct scaling_maker *m, size_t n)
 {
 	struct scaling_line line = {0};
 
 	memcpy(m->scratch, m->y, n * sizeof(*m->y));
-	line.median_ns = median_of(m->scratch, n, 1).value;
-	add_points(m, n, &line);
+	line.median_ns = scaling_median_of(m->scratch, n, 1).value;
+	scaling_add_points(m, n, &line);
 	if (n < SCALING_MIN_STEPS || m->x[n - 1] < SCALING_MIN_SPAN * m->x[0])
 		return line;
 	size_t pairs = slopes(m, 0, n);
 	if (pairs < SCALING_MIN_STEPS / 2)
 		return line;
-	double slope = median_of(m->scratch, pairs, 1).value;
+	double slope = scaling_median_of(m->scratch, pairs, 1).value;
 	for (size_t i = 0; i < n; i++)
 		m->scratch[i] = m->y[i] - slope * m->x[i];
-	double wider = widening(m, n, slope, median_of(m->scratch, n, 1).value);
+	double wider = widening(m, n, slope, scaling_median_of(m->scratch, n, 1).value);
 	pairs = slopes(m, 0, n);
-	line.slope = median_of(m->scratch, pairs, wider);
+	line.slope = scaling_median_of(m->scratch, pairs, wider);
 	line.middle = middle_of(m->x, n);
 	for (size_t i = 0; i < n; i++)
 		m->scratch[i] = m->y[i] - slope * (m->x[i] - line.middle);
-	line.at = median_of(m->scratch, n, wider);
+	line.at = scaling_median_of(m->scratch, n, wider);
 	line.bends = is_bent(m, n, wider);
 	line.is_known = true;
 	return line;
@@ -364,7 +366,7 @@ static struct scaling_line draw_column(
 		m->x[i] = points[i].context;
 		m->y[i] = m->table[(m->rows[points[i].step] - 1) * m->columns + column];
 	}
-	return draw(m, n);
+	return scaling_draw(m, n);
 }
 
 struct timed {
@@ -389,12 +391,12 @@ static int order_by_time(struct scaling_maker *m, const struct point *points, si
 	return 0;
 }
 
-COMPARATOR(by_length, struct scaling_brick,
+COMPARATOR(scaling_by_length, struct scaling_brick,
 	ORDER(y->line.median_ns, x->line.median_ns) ?: ORDER(x->brick, y->brick) ?:
 		ORDER(x->on_device, y->on_device))
 
 /* Bricks without time in most steps have no line: they are left out. */
-static int fill_series(
+static int scaling_fill_series(
 	struct scaling_maker *m, struct scaling_series *s, const struct point *points, size_t n)
 {
 	size_t bricks = m->run->brick_count;
@@ -411,7 +413,7 @@ static int fill_series(
 		if (b.line.median_ns > 0)
 			s->bricks[s->brick_count++] = b;
 	}
-	qsort(s->bricks, s->brick_count, sizeof(*s->bricks), by_length);
+	qsort(s->bricks, s->brick_count, sizeof(*s->bricks), scaling_by_length);
 	for (uint32_t b = 0; b < bricks; b++)
 		if (m->run->bricks[b].well_known == BRICK_FLASH_ATTENTION)
 			attention = b;
@@ -427,7 +429,7 @@ static int fill_series(
 	return 0;
 }
 
-static int fill(struct scaling_maker *m)
+static int scaling_fill(struct scaling_maker *m)
 {
 	size_t first = 0;
 
@@ -440,7 +442,7 @@ static int fill(struct scaling_maker *m)
 	for (size_t i = 0; i < m->made->count; i++) {
 		struct scaling_series *s = &m->made->series[i];
 		size_t n = s->steps < MAX_CHOSEN ? s->steps : MAX_CHOSEN;
-		int rc = fill_series(m, s, &m->points[first], n);
+		int rc = scaling_fill_series(m, s, &m->points[first], n);
 		if (rc < 0)
 			return rc;
 		first += n;
@@ -467,8 +469,8 @@ static int on_finish(void *context)
 	struct scaling_maker *m = context;
 
 	if (m->run->command_count)
-		add_commands(m);
-	int rc = fill(m);
+		scaling_add_commands(m);
+	int rc = scaling_fill(m);
 	m->made->maker = NULL;
 	maker_destroy(m);
 	return rc;
@@ -476,7 +478,7 @@ static int on_finish(void *context)
 
 int scaling_create_in(struct scaling **out, struct walk *walk)
 {
-	static const struct walk_ops ops = {.end = on_end, .finish = on_finish};
+	static const struct walk_ops ops = {.end = scaling_on_end, .finish = on_finish};
 	struct scaling_maker *m = calloc(1, sizeof(*m));
 
 	*out = calloc(1, sizeof(**out));
@@ -488,7 +490,7 @@ int scaling_create_in(struct scaling **out, struct walk *walk)
 	(*out)->maker = m;
 	int rc = choose_steps(m);
 	if (rc == 0)
-		rc = thin(m);
+		rc = scaling_thin(m);
 	if (rc < 0)
 		return rc;
 	m->columns = 2 * m->run->brick_count + SUMS;

@@ -19,7 +19,7 @@ uint64_t percentile_needs(unsigned percent)
 }
 
 /* 1-based rank of a percentile among n values. */
-static uint64_t rank_of(uint64_t n, unsigned percent)
+static uint64_t percentile_rank_of(uint64_t n, unsigned percent)
 {
 	uint64_t rank = (uint64_t)(((unsigned __int128)n * percent + 99) / 100);
 	return rank ? rank : 1;
@@ -29,7 +29,7 @@ uint64_t percentile_sorted(const uint64_t *values, size_t n, unsigned percent)
 {
 	if (n < percentile_needs(percent))
 		return ANALYSIS_UNKNOWN;
-	return values[rank_of(n, percent) - 1];
+	return values[percentile_rank_of(n, percent) - 1];
 }
 
 /* A percentile in the histogram's unit. */
@@ -40,7 +40,7 @@ static uint64_t percentile_bucket(const struct lengths_octaves *lengths, unsigne
 	if (n < percentile_needs(percent))
 		return ANALYSIS_UNKNOWN;
 
-	uint64_t rank = rank_of(n, percent), seen = 0;
+	uint64_t rank = percentile_rank_of(n, percent), seen = 0;
 	LENGTHS_EACH (i, lengths) {
 		seen += lengths_at(lengths, i);
 		if (seen >= rank)

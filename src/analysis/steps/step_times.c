@@ -25,7 +25,7 @@ void step_times_fini(struct step_times *times)
 static const struct {
 	const char *name;
 	int32_t brick;
-} phases[STEP_PHASES] = {
+} step_times_phases[STEP_PHASES] = {
 	[STEP_PREFILL] = {"prefill", BRICK_PREFILL},
 	[STEP_DECODE] = {"decode", BRICK_DECODE},
 	[STEP_MIXED] = {"mixed", BRICK_MIXED},
@@ -34,13 +34,13 @@ static const struct {
 
 const char *step_phase_name(int phase)
 {
-	return phase >= 0 && phase < STEP_PHASES ? phases[phase].name : NULL;
+	return phase >= 0 && phase < STEP_PHASES ? step_times_phases[phase].name : NULL;
 }
 
 int step_phase_of_brick(int32_t well_known)
 {
 	for (int phase = 0; phase < STEP_PHASES; phase++)
-		if (phases[phase].brick == well_known)
+		if (step_times_phases[phase].brick == well_known)
 			return phase;
 	return -1;
 }
@@ -63,7 +63,7 @@ static void note_done(struct step_times *times, const struct walk_frame *frame)
 		later(&step->done_ns, frame->end_ns + frame->wait_ns);
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void step_times_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct step_times *times = context;
 	const struct walk_times *counted = &frame->counted;
@@ -99,7 +99,7 @@ static uint64_t percentile_or_unknown(const uint64_t *sorted, size_t n, unsigned
 	return n ? percentile_sorted(sorted, n, percent) : ANALYSIS_UNKNOWN;
 }
 
-static uint64_t executions(const struct run_lane *lane, const struct run *run, int phase)
+static uint64_t step_times_executions(const struct run_lane *lane, const struct run *run, int phase)
 {
 	uint64_t count = 0;
 
@@ -118,14 +118,14 @@ static uint64_t steps_counted(const struct run *run, uint32_t process, int phase
 		const struct run_lane *lane = &run->lanes[l];
 		if (process != RUN_NONE && lane->process != process)
 			continue;
-		count += executions(lane, run, phase);
+		count += step_times_executions(lane, run, phase);
 		dropped += lane->ledger.dropped + run->processes[lane->process].ledger.dropped;
 	}
 	return dropped ? count : 0;
 }
 
 /* Steps come in the order of their begins; end_ns: the end of the union so far. */
-static void unite(
+static void step_times_unite(
 	struct step_phase_times *phase, uint64_t begin_ns, uint64_t end_ns, uint64_t *last_ns)
 {
 	if (end_ns <= *last_ns)
@@ -134,7 +134,7 @@ static void unite(
 	*last_ns = end_ns;
 }
 
-static void add_step(
+static void step_times_add_step(
 	struct step_phase_times *phase, const struct run_step *step, const struct step_time *time)
 {
 	phase->refused += step->outcome == RUN_REFUSED;
@@ -153,7 +153,7 @@ static void add_step(
 	phase->unattributed_ns += time->unattributed_ns;
 }
 
-static bool is_between(const struct run *run, uint32_t before, uint32_t step)
+static bool step_times_is_between(const struct run *run, uint32_t before, uint32_t step)
 {
 	const struct run_step *s = &run->steps[step], *b = &run->steps[before];
 
@@ -161,7 +161,7 @@ static bool is_between(const struct run *run, uint32_t before, uint32_t step)
 	       (!run->all_steps || s->number == b->number + 1);
 }
 
-static void find_between(const struct step_time *steps, const struct run *run,
+static void step_times_find_between(const struct step_time *steps, const struct run *run,
 	const struct step_index *index, uint32_t process,
 	void (*found)(void *context, const struct step_between *between), void *context)
 {
@@ -174,7 +174,8 @@ static void find_between(const struct step_time *steps, const struct run *run,
 		uint64_t ns = begin_ns > gap.from_ns ? begin_ns - gap.from_ns : 0;
 		uint64_t after_ns = gap.before == RUN_NONE ? 0 : steps[gap.before].after_ns;
 		gap.ns = ns > after_ns ? ns - after_ns : 0;
-		if (gap.before != RUN_NONE && gap.ns && is_between(run, gap.before, gap.step))
+		if (gap.before != RUN_NONE && gap.ns &&
+			step_times_is_between(run, gap.before, gap.step))
 			found(context, &gap);
 		if (index->tails[gap.step].end_ns >= gap.from_ns) {
 			gap.from_ns = index->tails[gap.step].end_ns;
@@ -188,17 +189,17 @@ void step_times_between(const struct step_time *steps, const struct run *run,
 	void (*found)(void *context, const struct step_between *between), void *context)
 {
 	for (uint32_t p = 0; p < run->process_count; p++)
-		find_between(steps, run, index, p, found, context);
+		step_times_find_between(steps, run, index, p, found, context);
 }
 
-static void add_between(void *context, const struct step_between *between)
+static void step_times_add_between(void *context, const struct step_between *between)
 {
 	struct step_times *times = context;
 
 	times->phases[times->run->steps[between->step].phase].wall_ns += between->ns;
 }
 
-static void finish_phase(
+static void step_times_finish_phase(
 	struct step_times *times, const struct run *run, int phase_number, uint64_t *values)
 {
 	struct step_phase_times *phase = &times->phases[phase_number];
@@ -209,12 +210,12 @@ static void finish_phase(
 		if (!times->index->finished[i] || (int)step->phase != phase_number)
 			continue;
 		values[n] = step_time_total_ns(&times->steps[i]);
-		add_step(phase, step, &times->steps[i]);
+		step_times_add_step(phase, step, &times->steps[i]);
 		if (step->outcome != RUN_EVALUATED) {
 			phase->unevaluated_ns += values[n];
 			continue;
 		}
-		unite(phase, step->begin_ns, step->begin_ns + values[n], &last_ns);
+		step_times_unite(phase, step->begin_ns, step->begin_ns + values[n], &last_ns);
 		n++;
 	}
 	percentile_sort(values, n);
@@ -272,7 +273,7 @@ static uint64_t count_lane(struct step_times *times, const struct run_lane *lane
 static uint64_t counted_percentile(const struct step_times *times, int number, unsigned percent)
 {
 	const struct step_phase_times *phase = &times->phases[number];
-	uint32_t brick = run_brick_find(times->run, brick_name(phases[number].brick));
+	uint32_t brick = run_brick_find(times->run, brick_name(step_times_phases[number].brick));
 
 	if (brick == RUN_NONE || !times->run->histograms || !times->run->histograms[brick])
 		return ANALYSIS_UNKNOWN;
@@ -390,7 +391,7 @@ static uint64_t first_token_ns(const struct step_times *times, uint32_t process)
 		       : ANALYSIS_UNKNOWN;
 }
 
-static int finish(void *context)
+static int step_times_finish(void *context)
 {
 	struct step_times *times = context;
 	const struct run *run = times->run;
@@ -398,11 +399,11 @@ static int finish(void *context)
 	if (!values)
 		return -ENOMEM;
 	for (int phase = 0; phase < STEP_PHASES && !run->has_statistics_only; phase++)
-		finish_phase(times, run, phase, values);
+		step_times_finish_phase(times, run, phase, values);
 	if (run->has_statistics_only)
 		finish_counted(times);
 	else if (!run->is_scattered)
-		step_times_between(times->steps, run, times->index, add_between, times);
+		step_times_between(times->steps, run, times->index, step_times_add_between, times);
 	for (size_t i = 0; i < run->step_count; i++)
 		later(&times->steps[i].done_ns, times->index->tails[i].device_ns);
 	for (uint32_t p = 0; p < run->process_count && times->ttft_ns == ANALYSIS_UNKNOWN; p++)
@@ -416,7 +417,8 @@ static int finish(void *context)
 	return 0;
 }
 
-static const struct walk_ops ops = {.end = on_end, .finish = finish};
+static const struct walk_ops step_times_ops = {
+	.end = step_times_on_end, .finish = step_times_finish};
 
 int step_times_init(struct step_times *times, struct walk *walk)
 {
@@ -433,7 +435,7 @@ int step_times_init(struct step_times *times, struct walk *walk)
 		return 0;
 	}
 	walk->times = times;
-	walk_join(walk, &ops, times);
+	walk_join(walk, &step_times_ops, times);
 	return 0;
 }
 

@@ -17,8 +17,8 @@ uint32_t training_brick(const struct run *run, enum training_phase phase)
 }
 
 /* A forward pass that a backward pass repeats is a part of it. */
-static void add_samples(uint64_t ns[TRAINING_PHASES], const struct run *run, const uint32_t *bricks,
-	const struct run_step *step)
+static void training_add_samples(uint64_t ns[TRAINING_PHASES], const struct run *run,
+	const uint32_t *bricks, const struct run_step *step)
 {
 	const struct run_lane *lane = &run->lanes[step->lane];
 	uint64_t end_ns = 0;
@@ -120,7 +120,7 @@ static int device_times(
 	return *out ? 0 : -ENOMEM;
 }
 
-static void add_step(struct training_times *times, const struct run_step *step,
+static void training_add_step(struct training_times *times, const struct run_step *step,
 	const struct phase_times *on_thread, const struct phase_times *on_device)
 {
 	bool trains_there = trains(on_device);
@@ -154,8 +154,9 @@ int training_times_of_run(
 		if (!index->finished[i])
 			continue;
 		if (on_threads)
-			add_samples(on_thread.ns, run, bricks, &run->steps[i]);
-		add_step(times, &run->steps[i], &on_thread, on_device ? &on_device[i] : &none);
+			training_add_samples(on_thread.ns, run, bricks, &run->steps[i]);
+		training_add_step(
+			times, &run->steps[i], &on_thread, on_device ? &on_device[i] : &none);
 	}
 	free(on_device);
 	return status;

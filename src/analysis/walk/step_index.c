@@ -13,7 +13,8 @@
 #include "base/order.h"
 #include "brick/abi/overhead.h"
 
-static const struct run_sample *sample_of(const struct run *run, const struct run_step *step)
+static const struct run_sample *step_index_sample_of(
+	const struct run *run, const struct run_step *step)
 {
 	if (step->lane >= run->lane_count)
 		return NULL;
@@ -57,12 +58,12 @@ static int compare_samples(const void *a, const void *b, void *run)
 static void index_lanes(struct step_index *index, const struct run *run, uint32_t *cursor)
 {
 	for (size_t i = 0; i < run->step_count; i++)
-		if (sample_of(run, &run->steps[i]))
+		if (step_index_sample_of(run, &run->steps[i]))
 			index->lane_first[run->steps[i].lane]++;
 	prefix_sums(index->lane_first, run->lane_count);
 	memcpy(cursor, index->lane_first, run->lane_count * sizeof(*cursor));
 	for (size_t i = 0; i < run->step_count; i++)
-		if (sample_of(run, &run->steps[i]))
+		if (step_index_sample_of(run, &run->steps[i]))
 			index->by_lane[cursor[run->steps[i].lane]++] = (uint32_t)i;
 
 	uint32_t out = 0;
@@ -122,7 +123,7 @@ static uint32_t begun(
 }
 
 /* Place in by_process of the step that began last, or RUN_NONE. */
-static uint32_t last_begun(
+static uint32_t step_index_last_begun(
 	const struct step_index *index, const struct run *run, uint32_t process, uint64_t ns)
 {
 	uint32_t first = index->process_first[process];
@@ -141,7 +142,7 @@ uint32_t step_index_at(
 		ns < run->steps[index->by_lane[end - 1]].end_ns)
 		return index->by_lane[end - 1];
 	return step_index_open(
-		index, run, last_begun(index, run, run->lanes[lane].process, ns), ns);
+		index, run, step_index_last_begun(index, run, run->lanes[lane].process, ns), ns);
 }
 
 uint32_t step_index_of_command(
@@ -183,7 +184,7 @@ uint32_t step_index_ended(
 uint64_t step_index_overlap(const struct step_index *index, const struct run *run, uint32_t process,
 	uint64_t begin_ns, uint64_t end_ns)
 {
-	uint32_t before = last_begun(index, run, process, begin_ns);
+	uint32_t before = step_index_last_begun(index, run, process, begin_ns);
 	uint32_t next = before == RUN_NONE ? index->process_first[process] : before + 1;
 	uint64_t at_ns = begin_ns, ns = 0;
 

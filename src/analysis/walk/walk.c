@@ -82,7 +82,7 @@ static void find_off(const struct run_lane *lane, struct walk_frame *frame)
 }
 
 /* Takes out preempted time, and blocked time unless that is its purpose; returns what is left. */
-static uint64_t take_off(
+static uint64_t walk_take_off(
 	struct run_off_times *taken, uint64_t ns, struct run_off_times off, bool waits)
 {
 	uint64_t preempted_ns = number_min(off.preempted_ns, ns); /* counted time may be shorter */
@@ -99,13 +99,13 @@ struct walk_shares walk_shares(const struct step_index *index, const struct walk
 	struct walk_shares s = {0};
 	bool waits = index->kinds[frame->brick] == BRICK_KIND_WAIT;
 
-	s.own_ns = take_off(&s.own_off, counted->self_ns, frame->off, waits);
-	s.wait_ns = take_off(&s.wait_off, counted->inner_ns, frame->inner_off, true);
-	s.wait_ns += take_off(&s.wait_off, counted->wait_ns, frame->wait_off, true);
+	s.own_ns = walk_take_off(&s.own_off, counted->self_ns, frame->off, waits);
+	s.wait_ns = walk_take_off(&s.wait_off, counted->inner_ns, frame->inner_off, true);
+	s.wait_ns += walk_take_off(&s.wait_off, counted->wait_ns, frame->wait_off, true);
 	return s;
 }
 
-static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
+static uint64_t walk_clamp(uint64_t value, uint64_t low, uint64_t high)
 {
 	return value < low ? low : value > high ? high : value;
 }
@@ -121,7 +121,7 @@ static void find_begun(struct walk_lane *w, uint64_t ns)
 }
 
 /* Place of the last step of the lane's process that had begun by then, on any lane, or RUN_NONE. */
-static uint32_t last_begun(struct walk_lane *w, uint64_t ns)
+static uint32_t walk_last_begun(struct walk_lane *w, uint64_t ns)
 {
 	if (ns >= w->process_ns)
 		find_begun(w, ns);
@@ -129,7 +129,7 @@ static uint32_t last_begun(struct walk_lane *w, uint64_t ns)
 }
 
 /* Moves on to the lane's next step, that of the sample or of a later one. */
-static void find_own(struct walk_lane *w, uint32_t sample)
+static void walk_find_own(struct walk_lane *w, uint32_t sample)
 {
 	const uint32_t *order = w->index->by_lane;
 	while (w->own < w->own_end && w->run->steps[order[w->own]].sample < sample)
@@ -153,10 +153,10 @@ static void find_owner(struct walk_lane *w, uint64_t ns)
 }
 
 /* The step that a sample outside of steps came after: its thread's last; RUN_NONE: none was. */
-static uint32_t step_before(struct walk_lane *w, const struct walk_frame *frame)
+static uint32_t walk_step_before(struct walk_lane *w, const struct walk_frame *frame)
 {
 	const uint32_t *order = w->index->by_lane;
-	find_own(w, frame->index);
+	walk_find_own(w, frame->index);
 	if (frame->sample->begin_ns >= w->handover_ns)
 		find_owner(w, frame->sample->begin_ns);
 	uint32_t own = w->own;
@@ -177,7 +177,7 @@ static void place_beside(struct walk_lane *w, struct walk_frame *frame)
 	bool samples = w->run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
 		       w->lane->kind == BRICK_LANE_THREAD;
 	uint64_t begin_ns = frame->sample->begin_ns, length_ns = frame->end_ns - frame->begin_ns;
-	uint32_t place = last_begun(w, begin_ns);
+	uint32_t place = walk_last_begun(w, begin_ns);
 
 	frame->step = step_index_open(w->index, w->run, place, begin_ns);
 	if (!samples || place == RUN_NONE) {
@@ -198,7 +198,7 @@ static void place_outside(struct walk_lane *w, struct walk_frame *frame)
 	frame->step = RUN_NONE;
 	if (!w->has_steps)
 		return;
-	frame->step = step_before(w, frame);
+	frame->step = walk_step_before(w, frame);
 	w->drives = frame->step != RUN_NONE;
 	if (w->drives)
 		frame->scope = WALK_AFTER;
@@ -213,10 +213,10 @@ static void mark_holders(struct walk_lane *w)
 }
 
 /* Finds out if a frame is an outermost step, which decides for all that is nested in it. */
-static void find_step(
+static void walk_find_step(
 	struct walk_lane *w, struct walk_frame *frame, const struct walk_frame *parent)
 {
-	find_own(w, frame->index);
+	walk_find_own(w, frame->index);
 	if (w->own_sample != frame->index)
 		return;
 	if (parent->scope == WALK_IN_STEP || parent->scope == WALK_UNFINISHED)
@@ -235,7 +235,7 @@ static void tell_piece(struct walk_lane *w, const struct walk_frame *frame, uint
 		w->calls.piece[k].piece(w->calls.piece[k].context, frame, frame->cursor_ns, end_ns);
 }
 
-static inline void push(
+static inline void walk_push(
 	struct walk_lane *w, uint32_t i, const struct run_sample *sample, uint32_t brick)
 {
 	const struct walk_frame *parent = &w->frames[w->depth];
@@ -244,8 +244,8 @@ static inline void push(
 	frame->index = i;
 	frame->brick = brick;
 	frame->is_step = frame->holds_step = false;
-	frame->begin_ns = clamp(sample->begin_ns, parent->cursor_ns, parent->end_ns);
-	frame->end_ns = clamp(sample->end_ns, frame->begin_ns, parent->end_ns);
+	frame->begin_ns = walk_clamp(sample->begin_ns, parent->cursor_ns, parent->end_ns);
+	frame->end_ns = walk_clamp(sample->end_ns, frame->begin_ns, parent->end_ns);
 	frame->nested_ns = frame->beside_ns = 0;
 	frame->nested_off = (struct run_off_times){0};
 	frame->cursor_ns = frame->begin_ns;
@@ -254,7 +254,7 @@ static inline void push(
 	if (parent->holds_step || parent->scope == WALK_OUTSIDE)
 		place_outside(w, frame);
 	if (i >= w->own_sample)
-		find_step(w, frame, parent);
+		walk_find_step(w, frame, parent);
 	if (w->depth > 1)
 		tell_piece(w, parent, frame->begin_ns);
 	for (size_t k = 0; k < w->calls.begin_count; k++)
@@ -283,14 +283,14 @@ static void leave_out_beside(struct walk_lane *w, struct walk_frame *frame)
 	parent->beside_ns += beside_ns + wait_beside_ns;
 }
 
-static bool knows_off(const struct walk_lane *w, const struct walk_frame *frame)
+static bool walk_knows_off(const struct walk_lane *w, const struct walk_frame *frame)
 {
 	int phase = frame->step == RUN_NONE ? -1 : (int)w->run->steps[frame->step].phase;
 	return step_index_knows_off(w->index, phase);
 }
 
 /* Finds a frame's own times, for accumulators that want its end. */
-static inline void find_times(struct walk_lane *w, struct walk_frame *frame)
+static inline void walk_find_times(struct walk_lane *w, struct walk_frame *frame)
 {
 	uint64_t length_ns = frame->end_ns - frame->begin_ns;
 	uint64_t own_ns = length_ns - frame->nested_ns, inner_ns = frame->sample->inner_ns;
@@ -303,7 +303,7 @@ static inline void find_times(struct walk_lane *w, struct walk_frame *frame)
 		(struct walk_times){length_ns, own_ns - inner_ns, inner_ns, frame->wait_ns};
 	if (frame->scope == WALK_AFTER && !w->drives)
 		leave_out_beside(w, frame);
-	if (w->lane->off_cpu_count && knows_off(w, frame))
+	if (w->lane->off_cpu_count && walk_knows_off(w, frame))
 		find_off(w->lane, frame);
 	else
 		frame->off = frame->all_off = frame->inner_off = frame->wait_off =
@@ -311,10 +311,10 @@ static inline void find_times(struct walk_lane *w, struct walk_frame *frame)
 }
 
 /* Ends the innermost frame. limit_ns: the begin of the next sample at this level. */
-static inline void pop(struct walk_lane *w, uint64_t limit_ns)
+static inline void walk_pop(struct walk_lane *w, uint64_t limit_ns)
 {
 	struct walk_frame *frame = &w->frames[w->depth], *parent = frame - 1;
-	uint64_t most_ns = clamp(limit_ns, frame->end_ns, parent->end_ns) - frame->end_ns;
+	uint64_t most_ns = walk_clamp(limit_ns, frame->end_ns, parent->end_ns) - frame->end_ns;
 
 	frame->wait_ns = frame->sample->wait_ns < most_ns ? frame->sample->wait_ns : most_ns;
 	if (frame->holds_step) {
@@ -323,7 +323,7 @@ static inline void pop(struct walk_lane *w, uint64_t limit_ns)
 	}
 	tell_piece(w, frame, frame->end_ns);
 	if (w->calls.end_count)
-		find_times(w, frame);
+		walk_find_times(w, frame);
 	parent->nested_ns += frame->end_ns - frame->begin_ns + frame->wait_ns;
 	parent->cursor_ns = frame->end_ns + frame->wait_ns;
 	for (size_t k = 0; k < w->calls.end_count; k++)
@@ -364,8 +364,8 @@ static inline void feed_one(struct walk_lane *w, size_t i)
 		return;
 	}
 	while (w->depth && w->frames[w->depth].sample->depth >= sample->depth)
-		pop(w, is_sibling(w, sample) ? sample->begin_ns : UINT64_MAX);
-	push(w, (uint32_t)i, sample, brick);
+		walk_pop(w, is_sibling(w, sample) ? sample->begin_ns : UINT64_MAX);
+	walk_push(w, (uint32_t)i, sample, brick);
 }
 
 bool walk_lane_next(struct walk_lane *w, size_t count)
@@ -376,11 +376,11 @@ bool walk_lane_next(struct walk_lane *w, size_t count)
 	for (; w->next < end; w->next++)
 		feed_one(w, w->next);
 	while (end == w->end && w->depth)
-		pop(w, UINT64_MAX);
+		walk_pop(w, UINT64_MAX);
 	return some;
 }
 
-static void add_calls(struct calls *calls, const struct walk_ops *ops, void *context)
+static void walk_add_calls(struct calls *calls, const struct walk_ops *ops, void *context)
 {
 	if (ops->begin)
 		calls->begin[calls->begin_count++] =
@@ -396,7 +396,7 @@ static void add_calls(struct calls *calls, const struct walk_ops *ops, void *con
 			(struct call){.piece = ops->piece, .context = context};
 }
 
-static void init_lane(
+static void walk_init_lane(
 	struct walk_lane *w, const struct run *run, const struct step_index *index, uint32_t lane)
 {
 	w->run = run;
@@ -405,7 +405,7 @@ static void init_lane(
 	w->number = lane;
 	w->own = index->lane_first[lane];
 	w->own_end = index->lane_first[lane + 1];
-	find_own(w, 0);
+	walk_find_own(w, 0);
 	find_owner(w, 0);
 	w->process = w->process_first = index->process_first[w->lane->process];
 	w->process_end = index->process_first[w->lane->process + 1];
@@ -425,13 +425,13 @@ struct walk_lane *walk_lane_create(
 	struct walk_lane *w = malloc(sizeof(*w));
 
 	if (w)
-		init_lane(w, run, index, lane);
+		walk_init_lane(w, run, index, lane);
 	return w;
 }
 
 void walk_lane_join(struct walk_lane *w, const struct walk_ops *ops, void *context)
 {
-	add_calls(&w->calls, ops, context);
+	walk_add_calls(&w->calls, ops, context);
 }
 
 static void walk_lane_run(struct walk_lane *w)
@@ -450,8 +450,8 @@ void walk_samples(const struct run *run, const struct step_index *index, uint32_
 {
 	struct walk_lane w;
 
-	init_lane(&w, run, index, lane);
-	add_calls(&w.calls, ops, context);
+	walk_init_lane(&w, run, index, lane);
+	walk_add_calls(&w.calls, ops, context);
 	w.next = first;
 	w.end = end;
 	walk_lane_next(&w, SIZE_MAX);
@@ -515,7 +515,7 @@ static void begin_process(const struct walk *walk, uint32_t process)
 			walk->joined[k].ops->begin_process(walk->joined[k].context, process);
 }
 
-static int end_process(const struct walk *walk, uint32_t process)
+static int walk_end_process(const struct walk *walk, uint32_t process)
 {
 	int rc = 0;
 	for (size_t k = 0; k < walk->count; k++)
@@ -559,7 +559,7 @@ int walk_run(const struct walk *walk)
 		for (; rc >= 0 && i < run->lane_count && run->lanes[order[i]].process == process;
 			i++)
 			rc = walk_one(walk, order[i]);
-		int ended = end_process(walk, process);
+		int ended = walk_end_process(walk, process);
 		rc = rc < 0 ? rc : ended;
 	}
 	for (size_t k = 0; k < walk->count && rc >= 0; k++)

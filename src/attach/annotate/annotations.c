@@ -29,31 +29,31 @@ enum {
 	COST_PERIOD = 64,
 };
 
-static const struct annotation *table[PLACES];
-static struct annotation_domain domains[MAX_DOMAINS] = {{.name = ""}};
+static const struct annotation *annotations_table[PLACES];
+static struct annotation_domain annotations_domains[MAX_DOMAINS] = {{.name = ""}};
 static uint32_t domain_count = 1;
 static uint32_t text_count, family_count, own_count;
-static uint64_t unkept, unnamed;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-LOCK_OVER_FORKS(lock)
+static uint64_t unkept, annotations_unnamed;
+static pthread_mutex_t annotations_lock = PTHREAD_MUTEX_INITIALIZER;
+LOCK_OVER_FORKS(annotations_lock)
 
 /* Domains. */
 
 struct annotation_domain *annotation_domain(const char *name)
 {
 	struct annotation_domain *domain = NULL;
-	char kept[sizeof(domains->name)];
+	char kept[sizeof(annotations_domains->name)];
 
 	snprintf(kept, sizeof(kept), "%s", name ? name : "");
-	HOLD(&lock);
+	HOLD(&annotations_lock);
 	for (uint32_t i = 0; i < domain_count && !domain; i++)
-		if (!strcmp(domains[i].name, kept))
-			domain = &domains[i];
+		if (!strcmp(annotations_domains[i].name, kept))
+			domain = &annotations_domains[i];
 	if (domain)
 		return domain;
 	if (domain_count == MAX_DOMAINS)
-		return &domains[0];
-	domain = &domains[domain_count];
+		return &annotations_domains[0];
+	domain = &annotations_domains[domain_count];
 	memcpy(domain->name, kept, sizeof(kept));
 	domain->number = domain_count++;
 	return domain;
@@ -61,36 +61,36 @@ struct annotation_domain *annotation_domain(const char *name)
 
 bool annotation_is_domain(const struct annotation_domain *domain)
 {
-	return (uintptr_t)domain - (uintptr_t)domains < sizeof(domains);
+	return (uintptr_t)domain - (uintptr_t)annotations_domains < sizeof(annotations_domains);
 }
 
 /* Rules. */
 
-static struct rule_sets rules;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct rule_sets annotations_rules;
+static pthread_once_t annotations_once = PTHREAD_ONCE_INIT;
 
-static void load(void)
+static void annotations_load(void)
 {
-	rule_sets_load(&rules, rule_set_annotations_text, rule_set_annotations_bytes);
+	rule_sets_load(&annotations_rules, rule_set_annotations_text, rule_set_annotations_bytes);
 }
 
-static size_t name_of(const char *text, size_t bytes, const char **name)
+static size_t annotations_name_of(const char *text, size_t bytes, const char **name)
 {
 	*name = text;
 	for (int i = 0; i < 2; i++)
-		if (rules.of[i])
-			bytes = rules_name(rules.of[i], *name, bytes, name);
+		if (annotations_rules.of[i])
+			bytes = rules_name(annotations_rules.of[i], *name, bytes, name);
 	return bytes;
 }
 
 /* Names of bricks. */
 
-static bool is_digit(char c)
+static bool annotations_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c)
+static bool annotations_is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -102,10 +102,10 @@ static size_t family_of(const char *text, size_t bytes, char *to)
 
 	for (size_t i = 0; i < bytes;) {
 		size_t end = i;
-		while (end < bytes && is_digit(text[end]))
+		while (end < bytes && annotations_is_digit(text[end]))
 			end++;
-		bool alone = end > i && !(i && is_letter(text[i - 1])) &&
-			     !(end < bytes && is_letter(text[end]));
+		bool alone = end > i && !(i && annotations_is_letter(text[i - 1])) &&
+			     !(end < bytes && annotations_is_letter(text[end]));
 		if (alone)
 			to[n++] = '#';
 		while (i < end) {
@@ -120,13 +120,13 @@ static size_t family_of(const char *text, size_t bytes, char *to)
 	return n;
 }
 
-static bool continues(char c)
+static bool annotations_continues(char c)
 {
 	return (c & 0xc0) == 0x80;
 }
 
 /* Keeps both ends of a name that is too long: a module's own name stands at the end. */
-static void shorten(const char *name, size_t bytes, char short_name[NAME_BYTES])
+static void annotations_shorten(const char *name, size_t bytes, char short_name[NAME_BYTES])
 {
 	size_t head = bytes, tail = bytes;
 
@@ -134,9 +134,9 @@ static void shorten(const char *name, size_t bytes, char short_name[NAME_BYTES])
 		head = NAME_BYTES / 2 - 4;
 		tail = bytes - (NAME_BYTES / 2 + 1);
 	}
-	while (head < bytes && continues(name[head]))
+	while (head < bytes && annotations_continues(name[head]))
 		head--;
-	while (tail < bytes && continues(name[tail]))
+	while (tail < bytes && annotations_continues(name[tail]))
 		tail++;
 	snprintf(short_name, NAME_BYTES, "%.*s%s%s", (int)head, name, head < bytes ? ".." : "",
 		name + tail);
@@ -146,25 +146,26 @@ static int brick_of_family(const char *family, size_t bytes, uint32_t category)
 {
 	char name[NAME_BYTES];
 
-	shorten(family, bytes, name);
+	annotations_shorten(family, bytes, name);
 	int known = brick_lookup(name), brick = -1;
 	if (known >= 0 && (known >= BRICK_FIRST_DYNAMIC || !brick_is_step((uint32_t)known)))
 		return known;
 	if (known < 0 && __atomic_add_fetch(&own_count, 1, __ATOMIC_RELAXED) <= MAX_OWN_NAMES)
 		brick = brick_register(name, category);
 	if (brick < 0) {
-		__atomic_add_fetch(&unnamed, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&annotations_unnamed, 1, __ATOMIC_RELAXED);
 		brick = brick_register("OtherRanges", BRICK_CATEGORY_OTHER);
 	}
 	return brick;
 }
 
-static void find_step(struct annotation *a)
+static void annotations_find_step(struct annotation *a)
 {
 	struct rules_step step;
 
 	for (int i = 0; i < 2 && !a->is_step; i++)
-		a->is_step = rules.of[i] && rules_step(rules.of[i], a->text, &step);
+		a->is_step = annotations_rules.of[i] &&
+			     rules_step(annotations_rules.of[i], a->text, &step);
 	if (!a->is_step)
 		return;
 	a->phase = (uint8_t)step.phase;
@@ -179,8 +180,8 @@ static bool ask_rules(struct annotation *a, uint32_t category)
 	struct rules_verdict verdict;
 	char family[MAX_TEXT + 1];
 
-	find_step(a);
-	rule_sets_judge(&rules, &node, &verdict);
+	annotations_find_step(a);
+	rule_sets_judge(&annotations_rules, &node, &verdict);
 	a->layer = verdict.layer;
 	int brick = rule_sets_brick(&verdict);
 	if (brick < 0)
@@ -189,7 +190,7 @@ static bool ask_rules(struct annotation *a, uint32_t category)
 	return a->is_step || verdict.layer >= 0;
 }
 
-static uint32_t site_of(const struct annotation *a)
+static uint32_t annotations_site_of(const struct annotation *a)
 {
 	struct brick_site site = BRICK_SITE_INIT;
 
@@ -203,7 +204,8 @@ static uint32_t site_of(const struct annotation *a)
 
 /* The table. */
 
-static uint64_t hash_of(const struct annotation_domain *domain, const char *text, size_t bytes)
+static uint64_t annotations_hash_of(
+	const struct annotation_domain *domain, const char *text, size_t bytes)
 {
 	uint64_t hash = hash_add(domain->number + 1, bytes), word = 0;
 
@@ -217,12 +219,12 @@ static uint64_t hash_of(const struct annotation_domain *domain, const char *text
 	return hash_add(hash, word);
 }
 
-static const struct annotation *look_up(
+static const struct annotation *annotations_look_up(
 	const struct annotation_domain *domain, const char *text, size_t bytes, uint64_t hash)
 {
 	for (uint64_t i = hash;; i++) {
 		const struct annotation *a =
-			__atomic_load_n(&table[i & (PLACES - 1)], __ATOMIC_ACQUIRE);
+			__atomic_load_n(&annotations_table[i & (PLACES - 1)], __ATOMIC_ACQUIRE);
 		if (!a || (a->hash == hash && a->domain == domain && a->bytes == bytes &&
 				  !memcmp(a->text, text, bytes)))
 			return a;
@@ -230,24 +232,25 @@ static const struct annotation *look_up(
 }
 
 /* Publishes an entry. Returns NULL if another thread was first or there is no room. */
-static const struct annotation *publish(struct annotation *a, uint32_t *count, uint32_t most)
+static const struct annotation *annotations_publish(
+	struct annotation *a, uint32_t *count, uint32_t most)
 {
 	uint64_t i = a->hash;
 
-	HOLD(&lock);
-	const struct annotation *known = look_up(a->domain, a->text, a->bytes, a->hash);
+	HOLD(&annotations_lock);
+	const struct annotation *known = annotations_look_up(a->domain, a->text, a->bytes, a->hash);
 	if (known || *count == most) {
 		free(a);
 		return known;
 	}
-	while (table[i & (PLACES - 1)])
+	while (annotations_table[i & (PLACES - 1)])
 		i++;
-	__atomic_store_n(&table[i & (PLACES - 1)], a, __ATOMIC_RELEASE);
+	__atomic_store_n(&annotations_table[i & (PLACES - 1)], a, __ATOMIC_RELEASE);
 	++*count;
 	return a;
 }
 
-static struct annotation *make(
+static struct annotation *annotations_make(
 	const struct annotation_domain *domain, const char *name, size_t bytes, uint64_t hash)
 {
 	struct annotation *a = calloc(1, sizeof(*a) + bytes + 1);
@@ -283,17 +286,17 @@ static const struct annotation *family_entry(
 {
 	char family[MAX_TEXT + 1];
 	size_t length = family_of(name, bytes, family);
-	uint64_t hash = hash_of(domain, family, length);
-	const struct annotation *known = look_up(domain, family, length, hash);
+	uint64_t hash = annotations_hash_of(domain, family, length);
+	const struct annotation *known = annotations_look_up(domain, family, length, hash);
 
 	if (known)
 		return known;
-	struct annotation *a = make(domain, family, length, hash);
+	struct annotation *a = annotations_make(domain, family, length, hash);
 	if (!a)
 		return NULL;
 	ask_rules(a, category);
-	a->site = site_of(a);
-	return publish(a, &family_count, MAX_FAMILIES);
+	a->site = annotations_site_of(a);
+	return annotations_publish(a, &family_count, MAX_FAMILIES);
 }
 
 /* The first time that it is met, or the table is full. */
@@ -301,17 +304,17 @@ static __attribute__((noinline)) const struct annotation *find_slow(
 	const struct annotation_domain *domain, const char *text, size_t bytes, uint32_t category)
 {
 	static const struct annotation nothing = {
-		.domain = &domains[0], .brick = BRICK_NONE, .layer = -1};
+		.domain = &annotations_domains[0], .brick = BRICK_NONE, .layer = -1};
 	const char *name;
 	KEEP_ERRNO();
 
-	pthread_once(&once, load);
-	bytes = name_of(text, bytes, &name);
-	uint64_t hash = hash_of(domain, name, bytes);
-	const struct annotation *known = look_up(domain, name, bytes, hash);
+	pthread_once(&annotations_once, annotations_load);
+	bytes = annotations_name_of(text, bytes, &name);
+	uint64_t hash = annotations_hash_of(domain, name, bytes);
+	const struct annotation *known = annotations_look_up(domain, name, bytes, hash);
 	if (known)
 		return known;
-	struct annotation *a = make(domain, name, bytes, hash);
+	struct annotation *a = annotations_make(domain, name, bytes, hash);
 	if (!a)
 		return without_room(&nothing);
 	bool is_full = __atomic_load_n(&text_count, __ATOMIC_RELAXED) == MAX_TEXTS;
@@ -321,8 +324,8 @@ static __attribute__((noinline)) const struct annotation *find_slow(
 		return known;
 	}
 	if (!is_full) {
-		a->site = a->is_step ? 0 : site_of(a);
-		known = publish(a, &text_count, MAX_TEXTS);
+		a->site = a->is_step ? 0 : annotations_site_of(a);
+		known = annotations_publish(a, &text_count, MAX_TEXTS);
 		return known ? known : find_slow(domain, name, bytes, category);
 	}
 	known = family_entry(domain, name, bytes, category);
@@ -333,14 +336,14 @@ static __attribute__((noinline)) const struct annotation *find_slow(
 
 static const char unnamed_text[] = "(unnamed)";
 
-static inline const struct annotation *find(
+static inline const struct annotation *annotations_find(
 	const struct annotation_domain *domain, const char *text, uint32_t category)
 {
 	if (!text || !*text)
 		text = unnamed_text;
 	size_t bytes = strnlen(text, MAX_TEXT);
-	uint64_t hash = hash_of(domain, text, bytes);
-	const struct annotation *a = look_up(domain, text, bytes, hash);
+	uint64_t hash = annotations_hash_of(domain, text, bytes);
+	const struct annotation *a = annotations_look_up(domain, text, bytes, hash);
 
 	return a ? a : find_slow(domain, text, bytes, category);
 }
@@ -350,7 +353,7 @@ static __attribute__((noinline)) const struct annotation *find_timed(
 	const struct annotation_domain *domain, const char *text, uint32_t category)
 {
 	uint64_t begin = brick_ticks();
-	const struct annotation *a = find(domain, text, category);
+	const struct annotation *a = annotations_find(domain, text, category);
 
 	brick_hook_cost(COST_PERIOD, brick_ticks() - begin);
 	return a;
@@ -363,12 +366,13 @@ const struct annotation *annotation_find(
 
 	if (BRICK_UNLIKELY(++calls % COST_PERIOD == 0))
 		return find_timed(domain, text, category);
-	return find(domain, text, category);
+	return annotations_find(domain, text, category);
 }
 
 const struct annotation *annotation_keep(const struct annotation_domain *domain, const char *text)
 {
-	static struct annotation others = {.domain = &domains[0], .brick = BRICK_NONE, .layer = -1};
+	static struct annotation others = {
+		.domain = &annotations_domains[0], .brick = BRICK_NONE, .layer = -1};
 	const struct annotation *a = annotation_find(domain, text, BRICK_CATEGORY_OTHER);
 
 	if (a->bytes)
@@ -416,7 +420,7 @@ const struct annotation *annotation_find_wide(
 bool annotations_describe(char *text, size_t bytes)
 {
 	uint64_t texts = __atomic_load_n(&unkept, __ATOMIC_RELAXED);
-	uint64_t names = __atomic_load_n(&unnamed, __ATOMIC_RELAXED);
+	uint64_t names = __atomic_load_n(&annotations_unnamed, __ATOMIC_RELAXED);
 	bool is_full = text_count == MAX_TEXTS;
 
 	if (!texts && !names && !is_full)

@@ -34,11 +34,11 @@ static __thread struct {
 	uint32_t depth, deeper;
 	uint32_t names_seen; /* of threads */
 	struct range open[MAX_OPEN];
-} here;
+} ranges_here;
 
 static uint64_t crossed, too_deep, unmatched, too_many;
 
-static void count(uint64_t *counter)
+static void ranges_count(uint64_t *counter)
 {
 	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
 }
@@ -50,8 +50,8 @@ static struct {
 	char name[64];
 } thread_names[MAX_NAMES];
 static uint32_t names_given;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-LOCK_OVER_FORKS(lock)
+static pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER;
+LOCK_OVER_FORKS(ranges_lock)
 
 void ranges_name_thread(uint32_t tid, const char *name)
 {
@@ -62,26 +62,26 @@ void ranges_name_thread(uint32_t tid, const char *name)
 			brick_thread_name(name);
 		return;
 	}
-	HOLD(&lock);
+	HOLD(&ranges_lock);
 	uint32_t at = names_given % MAX_NAMES;
 	thread_names[at].tid = tid;
 	snprintf(thread_names[at].name, sizeof(thread_names[at].name), "%s", name);
 	__atomic_store_n(&names_given, names_given + 1, __ATOMIC_RELEASE);
 }
 
-static void take_name(void)
+static void ranges_take_name(void)
 {
 	uint32_t own = (uint32_t)syscall(SYS_gettid);
 	char name[sizeof(thread_names->name)] = "";
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&ranges_lock);
 	for (uint32_t i = 0; i < MAX_NAMES; i++)
 		if (thread_names[i].tid == own) {
 			memcpy(name, thread_names[i].name, sizeof(name));
 			thread_names[i].tid = 0;
 		}
-	here.names_seen = names_given;
-	pthread_mutex_unlock(&lock);
+	ranges_here.names_seen = names_given;
+	pthread_mutex_unlock(&ranges_lock);
 	if (*name)
 		brick_thread_name(name);
 }
@@ -93,17 +93,17 @@ static __attribute__((noinline, cold)) void get_ready(void)
 	KEEP_ERRNO();
 
 	if (brick_thread_ready() == 0 &&
-		here.names_seen != __atomic_load_n(&names_given, __ATOMIC_ACQUIRE))
-		take_name();
+		ranges_here.names_seen != __atomic_load_n(&names_given, __ATOMIC_ACQUIRE))
+		ranges_take_name();
 }
 
-static inline bool is_ready(void)
+static inline bool ranges_is_ready(void)
 {
 	return brick__thread.serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED) &&
-	       here.names_seen == __atomic_load_n(&names_given, __ATOMIC_RELAXED);
+	       ranges_here.names_seen == __atomic_load_n(&names_given, __ATOMIC_RELAXED);
 }
 
-static void begin(struct range *range)
+static void ranges_begin(struct range *range)
 {
 	const struct annotation *a = range->annotation;
 
@@ -121,7 +121,7 @@ static void begin(struct range *range)
 	}
 }
 
-static void end(struct range *range)
+static void ranges_end_range(struct range *range)
 {
 	const struct annotation *a = range->annotation;
 
@@ -140,34 +140,35 @@ static void end(struct range *range)
 static int level_below(const struct annotation_domain *domain, uint32_t depth)
 {
 	while (depth--)
-		if (here.open[depth].domain == domain)
-			return here.open[depth].level + 1;
+		if (ranges_here.open[depth].domain == domain)
+			return ranges_here.open[depth].level + 1;
 	return 0;
 }
 
 int ranges_push(struct annotation_domain *domain, const struct annotation *annotation)
 {
-	if (BRICK_UNLIKELY(!is_ready()))
+	if (BRICK_UNLIKELY(!ranges_is_ready()))
 		get_ready();
-	if (BRICK_UNLIKELY(here.depth == MAX_OPEN)) {
-		here.deeper++;
-		count(&too_deep);
-		return MAX_OPEN + (int)here.deeper;
+	if (BRICK_UNLIKELY(ranges_here.depth == MAX_OPEN)) {
+		ranges_here.deeper++;
+		ranges_count(&too_deep);
+		return MAX_OPEN + (int)ranges_here.deeper;
 	}
-	struct range *range = &here.open[here.depth];
+	struct range *range = &ranges_here.open[ranges_here.depth];
 	range->domain = domain;
 	range->annotation = annotation;
 	range->bytes = 0;
-	range->level = level_below(domain, here.depth);
-	begin(range);
-	here.depth++;
+	range->level = level_below(domain, ranges_here.depth);
+	ranges_begin(range);
+	ranges_here.depth++;
 	return range->level;
 }
 
 void ranges_bytes(const struct annotation_domain *domain, uint64_t bytes)
 {
-	if (here.depth && !here.deeper && here.open[here.depth - 1].domain == domain)
-		here.open[here.depth - 1].bytes = bytes;
+	if (ranges_here.depth && !ranges_here.deeper &&
+		ranges_here.open[ranges_here.depth - 1].domain == domain)
+		ranges_here.open[ranges_here.depth - 1].bytes = bytes;
 }
 
 /* Ends a range that others lie in: they end with it, and begin anew. */
@@ -175,42 +176,42 @@ static void end_across(uint32_t at)
 {
 	KEEP_ERRNO();
 
-	for (uint32_t i = here.depth - 1; i > at; i--)
-		if (here.open[i].span)
-			end(&here.open[i]);
-	end(&here.open[at]);
-	for (uint32_t i = at + 1; i < here.depth; i++) {
-		struct range *range = &here.open[i - 1];
-		*range = here.open[i];
+	for (uint32_t i = ranges_here.depth - 1; i > at; i--)
+		if (ranges_here.open[i].span)
+			ranges_end_range(&ranges_here.open[i]);
+	ranges_end_range(&ranges_here.open[at]);
+	for (uint32_t i = at + 1; i < ranges_here.depth; i++) {
+		struct range *range = &ranges_here.open[i - 1];
+		*range = ranges_here.open[i];
 		if (!range->span)
 			continue;
 		range->span = brick_begin_layer(range->annotation->brick, range->annotation->layer);
 		__atomic_store_n(&range->domain->crosses, true, __ATOMIC_RELAXED);
-		count(&crossed);
+		ranges_count(&crossed);
 	}
-	here.depth--;
+	ranges_here.depth--;
 }
 
 int ranges_pop(const struct annotation_domain *domain)
 {
-	uint32_t at = here.depth;
+	uint32_t at = ranges_here.depth;
 
-	if (BRICK_UNLIKELY(here.deeper)) {
-		here.deeper--;
+	if (BRICK_UNLIKELY(ranges_here.deeper)) {
+		ranges_here.deeper--;
 		return MAX_OPEN;
 	}
-	if (BRICK_LIKELY(at && here.open[at - 1].domain == domain)) {
-		struct range *range = &here.open[here.depth = at - 1];
-		end(range);
+	if (BRICK_LIKELY(at && ranges_here.open[at - 1].domain == domain)) {
+		struct range *range = &ranges_here.open[ranges_here.depth = at - 1];
+		ranges_end_range(range);
 		return range->level;
 	}
-	while (at && here.open[at - 1].domain != domain)
+	while (at && ranges_here.open[at - 1].domain != domain)
 		at--;
 	if (!at) {
-		count(&unmatched);
+		ranges_count(&unmatched);
 		return -1;
 	}
-	int level = here.open[at - 1].level;
+	int level = ranges_here.open[at - 1].level;
 	end_across(at - 1);
 	return level;
 }
@@ -223,29 +224,29 @@ static struct {
 	uint32_t use;
 	uint32_t next; /* of those that are free, + 1 */
 } started[MAX_STARTED];
-static uint32_t free_place, places_used, open_now;
+static uint32_t ranges_free_place, places_used, open_now;
 
-static uint64_t number_of(uint32_t place)
+static uint64_t ranges_number_of(uint32_t place)
 {
 	return UINT64_C(1) << 63 | (uint64_t)started[place].use << 20 | (place + 1);
 }
 
-static uint64_t take_place(const struct brick_async *async)
+static uint64_t ranges_take_place(const struct brick_async *async)
 {
-	HOLD(&lock);
-	uint32_t place = free_place ? free_place - 1 : places_used;
+	HOLD(&ranges_lock);
+	uint32_t place = ranges_free_place ? ranges_free_place - 1 : places_used;
 	if (place == MAX_STARTED) {
-		count(&too_many);
+		ranges_count(&too_many);
 		return UINT64_C(1) << 63;
 	}
-	if (free_place)
-		free_place = started[place].next;
+	if (ranges_free_place)
+		ranges_free_place = started[place].next;
 	else
 		places_used++;
 	started[place].async = *async;
 	started[place].use = (started[place].use + 1) & INT32_MAX;
 	open_now++;
-	return number_of(place);
+	return ranges_number_of(place);
 }
 
 uint64_t ranges_start(const struct annotation *annotation)
@@ -253,7 +254,7 @@ uint64_t ranges_start(const struct annotation *annotation)
 	struct brick_async async = brick_async_begin(annotation->brick);
 
 	async.layer = annotation->layer;
-	return take_place(&async);
+	return ranges_take_place(&async);
 }
 
 void ranges_end(uint64_t number)
@@ -263,20 +264,20 @@ void ranges_end(uint64_t number)
 
 	if (number == UINT64_C(1) << 63)
 		return; /* counted when it began */
-	pthread_mutex_lock(&lock);
-	bool is_known = place < places_used && number == number_of(place);
+	pthread_mutex_lock(&ranges_lock);
+	bool is_known = place < places_used && number == ranges_number_of(place);
 	if (is_known) {
 		async = started[place].async;
 		started[place].use++;
-		started[place].next = free_place;
-		free_place = place + 1;
+		started[place].next = ranges_free_place;
+		ranges_free_place = place + 1;
 		open_now--;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&ranges_lock);
 	if (is_known)
 		brick_async_end(&async, 0);
 	else
-		count(&unmatched);
+		ranges_count(&unmatched);
 }
 
 void ranges_took(const struct annotation *annotation, uint64_t begin, uint64_t end)
@@ -291,7 +292,7 @@ void ranges_took(const struct annotation *annotation, uint64_t begin, uint64_t e
 
 void ranges_mark(const struct annotation *annotation)
 {
-	if (BRICK_UNLIKELY(!is_ready()))
+	if (BRICK_UNLIKELY(!ranges_is_ready()))
 		get_ready();
 	if (annotation->brick != BRICK_NONE)
 		brick_instant(annotation->brick);
@@ -299,13 +300,13 @@ void ranges_mark(const struct annotation *annotation)
 
 void ranges_value(const struct annotation *annotation, double value)
 {
-	if (BRICK_UNLIKELY(!is_ready()))
+	if (BRICK_UNLIKELY(!ranges_is_ready()))
 		get_ready();
 	if (annotation->brick != BRICK_NONE)
 		brick_counter(annotation->brick, value);
 }
 
-static size_t say(char *text, size_t bytes, size_t used, uint64_t number, const char *what)
+static size_t ranges_say(char *text, size_t bytes, size_t used, uint64_t number, const char *what)
 {
 	if (number && used < bytes)
 		used += (size_t)snprintf(text + used, bytes - used, "%s%llu %s", used ? "; " : "",
@@ -313,29 +314,29 @@ static size_t say(char *text, size_t bytes, size_t used, uint64_t number, const 
 	return used;
 }
 
-static bool describe(char *text, size_t bytes)
+static bool ranges_describe(char *text, size_t bytes)
 {
-	size_t used = say(text, bytes, 0, crossed,
+	size_t used = ranges_say(text, bytes, 0, crossed,
 		"were cut in two, as ranges of another domain ended across them");
 
-	used = say(text, bytes, used, unmatched, "ended and had not begun");
-	used = say(text, bytes, used, too_deep, "were nested too deep");
-	used = say(text, bytes, used, too_many, "were too many at a time");
-	used = say(text, bytes, used, open_now, "had not ended");
+	used = ranges_say(text, bytes, used, unmatched, "ended and had not begun");
+	used = ranges_say(text, bytes, used, too_deep, "were nested too deep");
+	used = ranges_say(text, bytes, used, too_many, "were too many at a time");
+	used = ranges_say(text, bytes, used, open_now, "had not ended");
 	return used != 0;
 }
 
 static const char *listener_name;
-static pid_t told_by;
+static pid_t ranges_told_by;
 
-static void tell(void)
+static void ranges_tell(void)
 {
 	char key[32], text[512];
 
-	if (getpid() != told_by)
+	if (getpid() != ranges_told_by)
 		return;
 	snprintf(key, sizeof(key), "%s.ranges", listener_name);
-	if (describe(text, sizeof(text)))
+	if (ranges_describe(text, sizeof(text)))
 		brick_note(key, "%s", text);
 	snprintf(key, sizeof(key), "%s.names", listener_name);
 	if (annotations_describe(text, sizeof(text)))
@@ -345,6 +346,6 @@ static void tell(void)
 void ranges_tell_at_exit(const char *listener)
 {
 	listener_name = listener;
-	told_by = getpid();
-	atexit(tell);
+	ranges_told_by = getpid();
+	atexit(ranges_tell);
 }

@@ -44,9 +44,9 @@ static struct {
 	execveat_fn execveat; /* NULL before glibc 2.34 */
 	spawn_fn spawn, spawnp;
 	long (*syscall)(long number, ...);
-} real;
+} exec_guard_real;
 
-static void *next(const char *name)
+static void *exec_guard_next(const char *name)
 {
 	return dlsym(RTLD_NEXT, name);
 }
@@ -54,15 +54,15 @@ static void *next(const char *name)
 /* Another constructor may start programs before ours has run. */
 static void find_real(void)
 {
-	if (real.spawnp)
+	if (exec_guard_real.spawnp)
 		return;
-	real.execve = (execve_fn)next("execve");
-	real.execvpe = (execve_fn)next("execvpe");
-	real.fexecve = (fexecve_fn)next("fexecve");
-	real.execveat = (execveat_fn)next("execveat");
-	*(void **)&real.syscall = next("syscall");
-	real.spawn = (spawn_fn)next("posix_spawn");
-	real.spawnp = (spawn_fn)next("posix_spawnp");
+	exec_guard_real.execve = (execve_fn)exec_guard_next("execve");
+	exec_guard_real.execvpe = (execve_fn)exec_guard_next("execvpe");
+	exec_guard_real.fexecve = (fexecve_fn)exec_guard_next("fexecve");
+	exec_guard_real.execveat = (execveat_fn)exec_guard_next("execveat");
+	*(void **)&exec_guard_real.syscall = exec_guard_next("syscall");
+	exec_guard_real.spawn = (spawn_fn)exec_guard_next("posix_spawn");
+	exec_guard_real.spawnp = (spawn_fn)exec_guard_next("posix_spawnp");
 }
 
 enum { PATH_BYTES = 1024 }; /* stacks may be small; programs with longer paths are let through */
@@ -111,25 +111,25 @@ static const char *path_at(const struct start *s, char *path, size_t bytes)
 }
 
 /* The name to report. A file without a name is called as the program calls itself. */
-static const char *name_of(const struct start *s)
+static const char *exec_guard_name_of(const struct start *s)
 {
 	return s->file && *s->file ? s->file : s->argv && s->argv[0] ? s->argv[0] : "";
 }
 
 /* The value, if the string sets that variable. */
-static const char *value_of(const char *string, const char *name)
+static const char *exec_guard_value_of(const char *string, const char *name)
 {
 	size_t length = strlen(name);
 
 	return !strncmp(string, name, length) && string[length] == '=' ? string + length + 1 : NULL;
 }
 
-static const char *find(char *const *envp, const char *name)
+static const char *exec_guard_find(char *const *envp, const char *name)
 {
 	const char *value = NULL;
 
 	for (; *envp && !value; envp++)
-		value = value_of(*envp, name);
+		value = exec_guard_value_of(*envp, name);
 	return value;
 }
 
@@ -139,7 +139,7 @@ static size_t entry_length(const char *list)
 }
 
 /* Is the first entry of LD_PRELOAD's list one of ours? */
-static bool is_ours(const char *list)
+static bool exec_guard_is_ours(const char *list)
 {
 	static const char ours[] = "/libbrick-";
 	const char *at = memmem(list, entry_length(list), ours, sizeof(ours) - 1);
@@ -160,7 +160,7 @@ static int libraries_missing(const char *list)
 
 	for (; *list && found >= 0; list = next_entry(list)) {
 		char path[PATH_BYTES];
-		if (!is_ours(list) || entry_length(list) >= sizeof(path))
+		if (!exec_guard_is_ours(list) || entry_length(list) >= sizeof(path))
 			continue;
 		memcpy(path, list, entry_length(list));
 		path[entry_length(list)] = '\0';
@@ -179,7 +179,7 @@ static int directory_missing(const char *directory)
 }
 
 /* The first file of that name in PATH that may be executed, as the C library looks for it. */
-static const char *search(const char *name, char *path, size_t bytes)
+static const char *exec_guard_search(const char *name, char *path, size_t bytes)
 {
 	const char *list = getenv("PATH"); /* by who starts a program, who looks there, too */
 
@@ -214,7 +214,8 @@ enum { SANITIZED = 1, STATIC = 2 };
  */
 static int obstacle(const struct start *s, char *const *envp)
 {
-	const char *directory = find(envp, "BRICK_SESSION_DIR"), *list = find(envp, "LD_PRELOAD");
+	const char *directory = exec_guard_find(envp, "BRICK_SESSION_DIR"),
+		   *list = exec_guard_find(envp, "LD_PRELOAD");
 	const char *ours = brick__environment("BRICK_SESSION_DIR");
 	char path[PATH_BYTES];
 
@@ -227,7 +228,7 @@ static int obstacle(const struct start *s, char *const *envp)
 		error = directory_missing(directory);
 	if (error)
 		return error;
-	const char *program = s->is_searched   ? search(s->file, path, sizeof(path))
+	const char *program = s->is_searched   ? exec_guard_search(s->file, path, sizeof(path))
 			      : s->go == go_at ? path_at(s, path, sizeof(path))
 					       : s->file;
 	if (program && has_other_rights(program))
@@ -252,7 +253,7 @@ static void keep_entries(char *out, const char *list, bool ours)
 	char *begin = out;
 
 	for (; *list; list = next_entry(list)) {
-		if (is_ours(list) != ours)
+		if (exec_guard_is_ours(list) != ours)
 			continue;
 		if (out > begin)
 			*out++ = ':';
@@ -281,7 +282,8 @@ static int go_with(const struct start *s, char *const *envp, char *changed, size
 	if (changed[name + 1])
 		own[kept++] = changed;
 	for (size_t i = 0; i < count; i++)
-		if (strncmp(envp[i], changed, name + 1) && !(dropped && value_of(envp[i], dropped)))
+		if (strncmp(envp[i], changed, name + 1) &&
+			!(dropped && exec_guard_value_of(envp[i], dropped)))
 			own[kept++] = envp[i];
 	own[kept] = NULL;
 	return on(s, own);
@@ -291,7 +293,7 @@ static int go_with(const struct start *s, char *const *envp, char *changed, size
 static int go_alone(const struct start *s, char *const *envp)
 {
 	static const char name[] = "LD_PRELOAD";
-	const char *list = find(envp, name);
+	const char *list = exec_guard_find(envp, name);
 	char preload[sizeof(name) + 1 + strlen(list)];
 
 	strcpy(stpcpy(preload, name), "=");
@@ -302,7 +304,7 @@ static int go_alone(const struct start *s, char *const *envp)
 static int go_sanitized(const struct start *s, char *const *envp)
 {
 	static const char name[] = "ASAN_OPTIONS", ours[] = "ASAN_OPTIONS=" BRICK__SANITIZED_OPTION;
-	const char *theirs = find(envp, name);
+	const char *theirs = exec_guard_find(envp, name);
 	char options[sizeof(ours) + 1 + strlen(theirs ? theirs : "")];
 
 	strcpy(stpcpy(stpcpy(options, ours), theirs ? ":" : ""), theirs ? theirs : "");
@@ -312,28 +314,29 @@ static int go_sanitized(const struct start *s, char *const *envp)
 /* Whether a program that is to be recorded gets a list of libraries that has lost ours. */
 static bool has_lost_ours(char *const *envp)
 {
-	const char *directory = find(envp, "BRICK_SESSION_DIR"), *list = find(envp, "LD_PRELOAD");
+	const char *directory = exec_guard_find(envp, "BRICK_SESSION_DIR"),
+		   *list = exec_guard_find(envp, "LD_PRELOAD");
 	const char *ours = brick__environment("LD_PRELOAD");
 
 	return directory && *directory && list && *list && ours && libraries_missing(list) > 0 &&
 	       libraries_missing(ours) <= 0;
 }
 
-static int begin(const struct start *s, char *const *envp);
+static int exec_guard_begin(const struct start *s, char *const *envp);
 
 static int begin_with_ours(const struct start *s, char *const *envp)
 {
 	static const char name[] = "LD_PRELOAD";
-	const char *ours = brick__environment(name), *theirs = find(envp, name);
+	const char *ours = brick__environment(name), *theirs = exec_guard_find(envp, name);
 	char list[sizeof(name) + 2 + strlen(ours) + strlen(theirs)];
 
 	strcpy(stpcpy(list, name), "=");
 	keep_entries(list + sizeof(name), ours, true);
 	strcat(strcat(list, ":"), theirs);
-	return go_with(s, envp, list, sizeof(name) - 1, NULL, begin);
+	return go_with(s, envp, list, sizeof(name) - 1, NULL, exec_guard_begin);
 }
 
-static int begin(const struct start *s, char *const *envp)
+static int exec_guard_begin(const struct start *s, char *const *envp)
 {
 	bool is_exec = s->go != go_spawn, is_lost;
 	pid_t pid;
@@ -353,18 +356,18 @@ static int begin(const struct start *s, char *const *envp)
 		why = obstacle(s, envp);
 	}
 	if (why == STATIC)
-		brick__refusals_static(name_of(s));
+		brick__refusals_static(exec_guard_name_of(s));
 	if (!why)
 		return s->go(s, envp);
 	if (why == SANITIZED || why == STATIC) /* nobody sees what a static one starts */
 		return go_sanitized(s, envp);
 	if (is_exec) /* nobody is here afterwards */
-		brick__refusals_process(why, (uint32_t)pid, name_of(s));
+		brick__refusals_process(why, (uint32_t)pid, exec_guard_name_of(s));
 	int result = why == -ENODATA ? s->go(s, envp) : go_alone(s, envp);
 	if (is_exec)
 		brick__refusals_process(why, (uint32_t)pid, NULL);
 	else if (!result)
-		brick__refusals_process(why, s->pid ? (uint32_t)*s->pid : 0, name_of(s));
+		brick__refusals_process(why, s->pid ? (uint32_t)*s->pid : 0, exec_guard_name_of(s));
 	return result;
 }
 
@@ -373,8 +376,9 @@ static int begin(const struct start *s, char *const *envp)
 BRICK_API int execve(const char *path, char *const argv[], char *const envp[])
 {
 	find_real();
-	return begin(
-		&(struct start){.go = go_exec, .exec = real.execve, .file = path, .argv = argv},
+	return exec_guard_begin(
+		&(struct start){
+			.go = go_exec, .exec = exec_guard_real.execve, .file = path, .argv = argv},
 		envp);
 }
 
@@ -386,11 +390,11 @@ BRICK_API int execv(const char *path, char *const argv[])
 BRICK_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	find_real();
-	return begin(&(struct start){.go = go_exec,
-			     .exec = real.execvpe,
-			     .is_searched = true,
-			     .file = file,
-			     .argv = argv},
+	return exec_guard_begin(&(struct start){.go = go_exec,
+					.exec = exec_guard_real.execvpe,
+					.is_searched = true,
+					.file = file,
+					.argv = argv},
 		envp);
 }
 
@@ -399,62 +403,64 @@ BRICK_API int execvp(const char *file, char *const argv[])
 	return execvpe(file, argv, environ);
 }
 
-static int begin_at(execveat_fn at, int directory, const char *path, char *const *argv,
+static int exec_guard_begin_at(execveat_fn at, int directory, const char *path, char *const *argv,
 	char *const *envp, int flags)
 {
-	return begin(&(struct start){.go = go_at,
-			     .at = at,
-			     .directory = directory,
-			     .file = path,
-			     .argv = argv,
-			     .flags = flags},
+	return exec_guard_begin(&(struct start){.go = go_at,
+					.at = at,
+					.directory = directory,
+					.file = path,
+					.argv = argv,
+					.flags = flags},
 		envp);
 }
 
 static int fexecve_at(int fd, const char *path, char *const *argv, char *const *envp, int flags)
 {
-	return real.fexecve(fd, argv, envp);
+	return exec_guard_real.fexecve(fd, argv, envp);
 }
 
 BRICK_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	find_real();
-	return begin_at(fexecve_at, fd, "", argv, envp, AT_EMPTY_PATH);
+	return exec_guard_begin_at(fexecve_at, fd, "", argv, envp, AT_EMPTY_PATH);
 }
 
 static int execveat_by_number(
 	int directory, const char *path, char *const *argv, char *const *envp, int flags)
 {
-	return (int)real.syscall(SYS_execveat, directory, path, argv, envp, flags);
+	return (int)exec_guard_real.syscall(SYS_execveat, directory, path, argv, envp, flags);
 }
 
 BRICK_API int execveat(
 	int directory, const char *path, char *const argv[], char *const envp[], int flags)
 {
 	find_real();
-	return begin_at(real.execveat ? real.execveat : execveat_by_number, directory, path, argv,
-		envp, flags);
+	return exec_guard_begin_at(
+		exec_guard_real.execveat ? exec_guard_real.execveat : execveat_by_number, directory,
+		path, argv, envp, flags);
 }
 
 static int execve_by_number(const char *path, char *const *argv, char *const *envp)
 {
-	return (int)real.syscall(SYS_execve, path, argv, envp);
+	return (int)exec_guard_real.syscall(SYS_execve, path, argv, envp);
 }
 
-static long by_execve(long number, const char *path, char *const *argv, char *const *envp)
+static long exec_guard_by_execve(
+	long number, const char *path, char *const *argv, char *const *envp)
 {
 	find_real();
-	return begin(
+	return exec_guard_begin(
 		&(struct start){
 			.go = go_exec, .exec = execve_by_number, .file = path, .argv = argv},
 		envp);
 }
 
-static long by_execveat(long number, int directory, const char *path, char *const *argv,
+static long exec_guard_by_execveat(long number, int directory, const char *path, char *const *argv,
 	char *const *envp, int flags)
 {
 	find_real();
-	return begin_at(execveat_by_number, directory, path, argv, envp, flags);
+	return exec_guard_begin_at(execveat_by_number, directory, path, argv, envp, flags);
 }
 
 static size_t count_arguments(va_list arguments)
@@ -504,13 +510,13 @@ BRICK_API int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_a
 	const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
 	find_real();
-	return begin(&(struct start){.go = go_spawn,
-			     .spawn = real.spawn,
-			     .file = path,
-			     .argv = argv,
-			     .pid = pid,
-			     .actions = actions,
-			     .attributes = attributes},
+	return exec_guard_begin(&(struct start){.go = go_spawn,
+					.spawn = exec_guard_real.spawn,
+					.file = path,
+					.argv = argv,
+					.pid = pid,
+					.actions = actions,
+					.attributes = attributes},
 		envp);
 }
 
@@ -518,19 +524,19 @@ BRICK_API int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 	const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
 	find_real();
-	return begin(&(struct start){.go = go_spawn,
-			     .spawn = real.spawnp,
-			     .is_searched = true,
-			     .file = file,
-			     .argv = argv,
-			     .pid = pid,
-			     .actions = actions,
-			     .attributes = attributes},
+	return exec_guard_begin(&(struct start){.go = go_spawn,
+					.spawn = exec_guard_real.spawnp,
+					.is_searched = true,
+					.file = file,
+					.argv = argv,
+					.pid = pid,
+					.actions = actions,
+					.attributes = attributes},
 		envp);
 }
 
-__attribute__((constructor)) static void find_first(void)
+__attribute__((constructor)) static void exec_guard_find_first(void)
 {
 	find_real();
-	filter_guard_starters((void *)by_execve, (void *)by_execveat);
+	filter_guard_starters((void *)exec_guard_by_execve, (void *)exec_guard_by_execveat);
 }

@@ -19,7 +19,7 @@
 #include "lib/sys/interpose.h"
 
 static void *real_prctl, *real_syscall;
-static void *by_execve, *by_execveat;
+static void *filter_guard_by_execve, *filter_guard_by_execveat;
 
 bool filter_guard_is_on(void)
 {
@@ -28,11 +28,11 @@ bool filter_guard_is_on(void)
 
 void filter_guard_starters(void *execve, void *execveat)
 {
-	by_execve = execve;
-	by_execveat = execveat;
+	filter_guard_by_execve = execve;
+	filter_guard_by_execveat = execveat;
 }
 
-__attribute__((constructor)) static void find_first(void)
+__attribute__((constructor)) static void filter_guard_find_first(void)
 {
 	sys_function_next(&real_prctl, "prctl");
 	sys_function_next(&real_syscall, "syscall");
@@ -94,10 +94,10 @@ void *choose_syscall(const void *caller, long number, unsigned long first, unsig
 						     : SECCOMP_MODE_FILTER);
 	if (__builtin_expect(number == SYS_prctl, 0))
 		before_prctl((int)first, second);
-	if (__builtin_expect(number == SYS_execve, 0) && by_execve)
-		return by_execve;
-	if (__builtin_expect(number == SYS_execveat, 0) && by_execveat)
-		return by_execveat;
+	if (__builtin_expect(number == SYS_execve, 0) && filter_guard_by_execve)
+		return filter_guard_by_execve;
+	if (__builtin_expect(number == SYS_execveat, 0) && filter_guard_by_execveat)
+		return filter_guard_by_execveat;
 	return sys_function_next(&real_syscall, "syscall");
 }
 

@@ -11,7 +11,7 @@ enum { PLACES_OF_ONE = 8 };
  * The key's own place, else that of its places with the oldest command; an empty one counts as the
  * oldest.
  */
-static struct newest_number *place_of(struct newest_numbers *n, uint64_t of, uint64_t part)
+static struct newest_number *newest_place_of(struct newest_numbers *n, uint64_t of, uint64_t part)
 {
 	uint64_t hash = hash_add(hash_u64(of), part);
 	struct newest_number *oldest = NULL;
@@ -29,20 +29,20 @@ static struct newest_number *place_of(struct newest_numbers *n, uint64_t of, uin
 void newest_numbers_set(struct newest_numbers *n, uint64_t of, uint64_t part, uint64_t number)
 {
 	HOLD(&n->lock);
-	*place_of(n, of, part) = (struct newest_number){of, part, number};
+	*newest_place_of(n, of, part) = (struct newest_number){of, part, number};
 }
 
 uint64_t newest_numbers_get(struct newest_numbers *n, uint64_t of, uint64_t part)
 {
 	HOLD(&n->lock);
-	struct newest_number p = *place_of(n, of, part);
+	struct newest_number p = *newest_place_of(n, of, part);
 	return p.of == of && p.part == part ? p.number : 0;
 }
 
 void newest_numbers_forget(struct newest_numbers *n, uint64_t of, uint64_t part)
 {
 	HOLD(&n->lock);
-	struct newest_number *p = place_of(n, of, part);
+	struct newest_number *p = newest_place_of(n, of, part);
 	if (p->of == of && p->part == part)
 		p->number = 0;
 }

@@ -15,14 +15,14 @@
 
 enum { MAX_NOTES = 64 };
 
-static uint64_t written[MAX_NOTES];
+static uint64_t notes_once_written[MAX_NOTES];
 static uint32_t written_count, session;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t notes_once_lock = PTHREAD_MUTEX_INITIALIZER;
 
-LOCK_OVER_FORKS(lock)
+LOCK_OVER_FORKS(notes_once_lock)
 
 /* True if this is new to the session: then it is remembered. The caller holds the lock. */
-static bool is_new(uint64_t hash)
+static bool notes_once_is_new(uint64_t hash)
 {
 	uint32_t now = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 
@@ -31,11 +31,11 @@ static bool is_new(uint64_t hash)
 		written_count = 0;
 	}
 	for (uint32_t i = 0; i < written_count; i++)
-		if (written[i] == hash)
+		if (notes_once_written[i] == hash)
 			return false;
 	if (written_count == MAX_NOTES)
 		return false;
-	written[written_count++] = hash;
+	notes_once_written[written_count++] = hash;
 	return true;
 }
 
@@ -51,9 +51,9 @@ void note_once(const char *key, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(value, sizeof(value), format, arguments);
 	va_end(arguments);
-	pthread_mutex_lock(&lock);
-	bool is_first = is_new(hash_add(fnv1a_text(key), fnv1a_text(value)));
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&notes_once_lock);
+	bool is_first = notes_once_is_new(hash_add(fnv1a_text(key), fnv1a_text(value)));
+	pthread_mutex_unlock(&notes_once_lock);
 	if (is_first)
 		brick_note(key, "%s", value);
 }

@@ -18,7 +18,7 @@ struct call_name {
 #define IN(type) STREAM_IN_PARAMETERS, offsetof(struct type, stream)
 
 /* The first that fits. */
-static const struct call_name names[] = {
+static const struct call_name call_names[] = {
 	{"cuLaunchHostFunc", CALL_NONE, STREAM_UNKNOWN, 0},
 	{"cuLaunchKernelEx", CALL_KERNEL, STREAM_IN_CONFIG, 0},
 	{"cuLaunchKernel", CALL_KERNEL, IN(cuda_launch_kernel)},
@@ -56,7 +56,7 @@ static const struct call_name runtime_names[] = {
 	{"cudaMemset", CALL_COPY, STREAM_UNKNOWN, 0},
 };
 
-static int begins(const char *name, const char *with)
+static int call_names_begins(const char *name, const char *with)
 {
 	return !strncmp(name, with, strlen(with));
 }
@@ -67,10 +67,11 @@ static bool ends(const char *name, const char *with)
 	return length >= end && !strcmp(name + length - end, with);
 }
 
-static struct call_shape find(const struct call_name *list, size_t count, const char *name)
+static struct call_shape call_names_find(
+	const struct call_name *list, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
-		if (begins(name, list[i].begins))
+		if (call_names_begins(name, list[i].begins))
 			return (struct call_shape){list[i].kind, list[i].place, list[i].offset,
 				ends(name, "_ptsz") || ends(name, "_ptds")};
 	return (struct call_shape){.kind = CALL_NONE, .place = STREAM_UNKNOWN};
@@ -78,9 +79,11 @@ static struct call_shape find(const struct call_name *list, size_t count, const 
 
 struct call_shape call_shape_of_driver(const char *name)
 {
-	struct call_shape shape = find(names, sizeof(names) / sizeof(*names), name);
+	struct call_shape shape =
+		call_names_find(call_names, sizeof(call_names) / sizeof(*call_names), name);
 
-	if (shape.kind != CALL_NONE || !(begins(name, "cuMemcpy") || begins(name, "cuMemset")))
+	if (shape.kind != CALL_NONE ||
+		!(call_names_begins(name, "cuMemcpy") || call_names_begins(name, "cuMemset")))
 		return shape;
 	return (struct call_shape){.kind = CALL_COPY,
 		.place = strstr(name, "Async") ? STREAM_UNKNOWN : STREAM_DEFAULT,
@@ -90,7 +93,7 @@ struct call_shape call_shape_of_driver(const char *name)
 struct call_shape call_shape_of_runtime(const char *name)
 {
 	name += strspn(name, "_"); /* CUDA 13's is __cudaLaunchKernel */
-	return find(runtime_names, sizeof(runtime_names) / sizeof(*runtime_names), name);
+	return call_names_find(runtime_names, sizeof(runtime_names) / sizeof(*runtime_names), name);
 }
 
 /* Odd, unlike those of CUDA's, and never used again. */

@@ -22,12 +22,12 @@
 
 enum { MAX_IDS = 1536, HOOK_PERIOD = 64, FIRST_HOOK = 16 };
 
-static struct call_shape shapes[2][MAX_IDS]; /* by domain and id */
-static uint32_t stopped;
+static struct call_shape calls_shapes[2][MAX_IDS]; /* by domain and id */
+static uint32_t calls_stopped;
 
 /* The last command of each stream of a context, for waits for them. */
 static struct newest_number tail_places[512];
-static struct newest_numbers tails = NEWEST_NUMBERS(tail_places);
+static struct newest_numbers calls_tails = NEWEST_NUMBERS(tail_places);
 #define KEY(handle) ((uintptr_t)(handle))
 
 /* The state of a thread in its calls. */
@@ -62,7 +62,7 @@ static int enable_domain(uint32_t domain)
 		struct call_shape shape = domain == CUPTI_DOMAIN_DRIVER
 						  ? call_shape_of_driver(name)
 						  : call_shape_of_runtime(name);
-		shapes[domain - 1][id] = shape;
+		calls_shapes[domain - 1][id] = shape;
 		if (shape.kind != CALL_NONE)
 			result = cupti.enable_callback(1, cupti.subscriber, domain, id);
 	}
@@ -96,26 +96,26 @@ void calls_enable_records(void)
 	for (uint32_t id = 1; narrow && id < MAX_IDS; id++) {
 		const char *name;
 		if (cupti.callback_name(CUPTI_DOMAIN_DRIVER, id, &name) == CUPTI_FINE)
-			cupti.enable_driver_call(id, (uint8_t)call_launches(&shapes[0][id]));
+			cupti.enable_driver_call(id, (uint8_t)call_launches(&calls_shapes[0][id]));
 		if (cupti.callback_name(CUPTI_DOMAIN_RUNTIME, id, &name) == CUPTI_FINE)
-			cupti.enable_runtime_call(id, (uint8_t)call_launches(&shapes[1][id]));
+			cupti.enable_runtime_call(id, (uint8_t)call_launches(&calls_shapes[1][id]));
 	}
 }
 
 void calls_stop(void)
 {
-	__atomic_store_n(&stopped, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&calls_stopped, 1, __ATOMIC_RELEASE);
 }
 
 /* Calls that launch. */
 
-static bool has_failed(const struct cupti_call *call)
+static bool calls_has_failed(const struct cupti_call *call)
 {
 	return call->result && *(const int *)call->result != 0;
 }
 
 /* The stream of a call, the context's handle for its default one; NULL: it is not known. */
-static cuda_handle stream_of(const struct call_shape *shape, const struct cupti_call *call)
+static cuda_handle calls_stream_of(const struct call_shape *shape, const struct cupti_call *call)
 {
 	cuda_handle stream;
 
@@ -124,7 +124,7 @@ static cuda_handle stream_of(const struct call_shape *shape, const struct cupti_
 	return stream ? stream : call->context;
 }
 
-static struct launch_records records_of(
+static struct launch_records calls_records_of(
 	const struct call_shape *shape, const struct cupti_call *call)
 {
 	const struct cuda_graph_launch *graph = call->parameters;
@@ -140,7 +140,7 @@ static struct launch_records records_of(
 static void launch_enter(const struct call_shape *shape, const struct cupti_call *call)
 {
 	struct call_thread *t = &call_thread;
-	cuda_handle stream = stream_of(shape, call);
+	cuda_handle stream = calls_stream_of(shape, call);
 	bool is_excluded = stream && excluded_has(stream);
 
 	if (t->depth++ == 0) {
@@ -153,7 +153,7 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 	if (is_excluded) {
 		launches_pass_over(call->correlation, LAUNCHES_DISOWNED);
 	} else if (t->launch.number) {
-		struct launch_records records = records_of(shape, call);
+		struct launch_records records = calls_records_of(shape, call);
 		if (shape->kind == CALL_KERNEL && !t->work)
 			t->work = brick_launch_work();
 		records.work = shape->kind == CALL_KERNEL ? t->work : NULL;
@@ -170,12 +170,12 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 	}
 }
 
-static void launched(const struct call_shape *shape, const struct cupti_call *call)
+static void calls_launched(const struct call_shape *shape, const struct cupti_call *call)
 {
 	struct call_thread *t = &call_thread;
-	cuda_handle stream = stream_of(shape, call);
+	cuda_handle stream = calls_stream_of(shape, call);
 
-	if (t->is_captured || has_failed(call)) {
+	if (t->is_captured || calls_has_failed(call)) {
 		launches_forget(call->correlation);
 		return;
 	}
@@ -185,8 +185,8 @@ static void launched(const struct call_shape *shape, const struct cupti_call *ca
 	}
 	launches_end(call->correlation, &t->launch);
 	if (stream)
-		newest_numbers_set(
-			&tails, KEY(call->context), KEY(stream), t->launch.number + t->numbers - 1);
+		newest_numbers_set(&calls_tails, KEY(call->context), KEY(stream),
+			t->launch.number + t->numbers - 1);
 }
 
 static void launch_exit(const struct call_shape *shape, const struct cupti_call *call)
@@ -198,11 +198,11 @@ static void launch_exit(const struct call_shape *shape, const struct cupti_call 
 	if (t->depth == 1)
 		brick_launch_end(&t->launch);
 	if (shape->kind == CALL_GRAPH)
-		graph_calls_count(GRAPH_LAUNCHED, has_failed(call));
-	else if (shape->kind == CALL_KERNEL && !t->is_captured && !has_failed(call))
+		graph_calls_count(GRAPH_LAUNCHED, calls_has_failed(call));
+	else if (shape->kind == CALL_KERNEL && !t->is_captured && !calls_has_failed(call))
 		graph_calls_without();
 	if (t->launch.number)
-		launched(shape, call);
+		calls_launched(shape, call);
 	t->depth--;
 }
 
@@ -212,23 +212,23 @@ static void launch_exit(const struct call_shape *shape, const struct cupti_call 
 static void wait_enter(const struct call_shape *shape, const struct cupti_call *call)
 {
 	const struct cuda_event_call *event = call->parameters;
-	cuda_handle stream = stream_of(shape, call);
+	cuda_handle stream = calls_stream_of(shape, call);
 	struct brick__waits *waits = &call_thread.waits;
 
 	call_thread.wait_begin = brick_enabled() ? brick_ticks() : 0;
 	waits->count = 0;
 	if (shape->kind == CALL_WAIT_STREAM && stream)
 		brick__waits_add(
-			waits, newest_numbers_get(&tails, KEY(call->context), KEY(stream)));
+			waits, newest_numbers_get(&calls_tails, KEY(call->context), KEY(stream)));
 	else if (shape->kind == CALL_WAIT_CONTEXT)
-		newest_numbers_waits(&tails, KEY(call->context), waits);
+		newest_numbers_waits(&calls_tails, KEY(call->context), waits);
 	else if (shape->kind == CALL_WAIT_EVENT && event)
 		brick__waits_add(waits, events_number(event->event));
 }
 
 static void wait_exit(const struct cupti_call *call)
 {
-	if (!call_thread.wait_begin || has_failed(call))
+	if (!call_thread.wait_begin || calls_has_failed(call))
 		return;
 	brick__record_waits(call_thread.wait_begin, brick_ticks(), &call_thread.waits);
 	call_thread.wait_begin = 0;
@@ -238,15 +238,15 @@ static void order_exit(const struct call_shape *shape, const struct cupti_call *
 {
 	const struct cuda_event_record *record = call->parameters;
 	const struct cuda_stream_wait *wait = call->parameters;
-	cuda_handle stream = stream_of(shape, call);
+	cuda_handle stream = calls_stream_of(shape, call);
 
-	if (!stream || (has_failed(call) && shape->kind != CALL_CAPTURE_END))
+	if (!stream || (calls_has_failed(call) && shape->kind != CALL_CAPTURE_END))
 		return;
 	if (shape->kind == CALL_CAPTURE_END)
-		graph_calls_count(GRAPH_CAPTURED, has_failed(call));
+		graph_calls_count(GRAPH_CAPTURED, calls_has_failed(call));
 	if (shape->kind == CALL_EVENT)
 		events_recorded(call->context, record->event, stream,
-			newest_numbers_get(&tails, KEY(call->context), KEY(stream)));
+			newest_numbers_get(&calls_tails, KEY(call->context), KEY(stream)));
 	else if (shape->kind == CALL_AFTER_EVENT)
 		events_waited(call->context, stream, wait->event);
 	else if (shape->kind == CALL_CAPTURE)
@@ -262,22 +262,22 @@ static void context_gone(const struct cupti_call *call)
 {
 	const struct cuda_context_call *gone = call->parameters;
 
-	if (!gone || !gone->context || has_failed(call))
+	if (!gone || !gone->context || calls_has_failed(call))
 		return;
 	excluded_forget(gone->context);
-	newest_numbers_forget_all(&tails, KEY(gone->context));
+	newest_numbers_forget_all(&calls_tails, KEY(gone->context));
 	events_forget_context(gone->context);
 }
 
 static void stream_goes(const struct call_shape *shape, const struct cupti_call *call)
 {
-	cuda_handle stream = stream_of(shape, call);
+	cuda_handle stream = calls_stream_of(shape, call);
 
 	if (!stream)
 		return;
 	events_forget_stream(stream);
 	excluded_forget(stream);
-	newest_numbers_forget(&tails, KEY(call->context), KEY(stream));
+	newest_numbers_forget(&calls_tails, KEY(call->context), KEY(stream));
 }
 
 /* From now on the number of records that a launch of the graph brings is unknown. */
@@ -285,7 +285,7 @@ static void node_switched(const struct cupti_call *call)
 {
 	const struct cuda_node_switch *node = call->parameters;
 
-	if (node && !has_failed(call))
+	if (node && !calls_has_failed(call))
 		nodes_exec(node->exec, 0);
 }
 
@@ -299,18 +299,18 @@ static void event_goes(const struct cupti_call *call)
 
 /* The callback. */
 
-static int waits(const struct call_shape *shape)
+static int calls_waits(const struct call_shape *shape)
 {
 	return shape->kind >= CALL_WAIT_STREAM && shape->kind <= CALL_WAIT_EVENT;
 }
 
-static void enter(const struct call_shape *shape, const struct cupti_call *call)
+static void calls_enter(const struct call_shape *shape, const struct cupti_call *call)
 {
 	const struct cuda_load_data *load = call->parameters;
 
 	if (call_launches(shape))
 		launch_enter(shape, call);
-	else if (waits(shape))
+	else if (calls_waits(shape))
 		wait_enter(shape, call);
 	else if (shape->kind == CALL_LOAD)
 		call_thread.source = load ? modules_source(load->image) : 0;
@@ -322,11 +322,11 @@ static void enter(const struct call_shape *shape, const struct cupti_call *call)
 		event_goes(call);
 }
 
-static void leave(const struct call_shape *shape, const struct cupti_call *call)
+static void calls_leave(const struct call_shape *shape, const struct cupti_call *call)
 {
 	if (call_launches(shape))
 		launch_exit(shape, call);
-	else if (waits(shape))
+	else if (calls_waits(shape))
 		wait_exit(call);
 	else if (shape->kind == CALL_LOAD)
 		call_thread.source = 0;
@@ -335,9 +335,9 @@ static void leave(const struct call_shape *shape, const struct cupti_call *call)
 	else if (shape->kind == CALL_CONTEXT_GOES)
 		context_gone(call);
 	else if (shape->kind == CALL_INSTANTIATE)
-		graph_calls_instantiated(has_failed(call));
+		graph_calls_instantiated(calls_has_failed(call));
 	else if (shape->kind == CALL_UPDATE)
-		graph_calls_updated(call->parameters, shape->offset != 0, has_failed(call));
+		graph_calls_updated(call->parameters, shape->offset != 0, calls_has_failed(call));
 	else if (shape->kind == CALL_NODE_SWITCH)
 		node_switched(call);
 }
@@ -353,9 +353,9 @@ static void timed_call(const struct call_shape *shape, const struct cupti_call *
 
 	t->hook_calls += launches && !entering;
 	if (entering)
-		enter(shape, call);
+		calls_enter(shape, call);
 	else
-		leave(shape, call);
+		calls_leave(shape, call);
 	if (samples && entering) {
 		t->hook_ticks = brick_ticks() - begin;
 	} else if (samples && t->hook_ticks) {
@@ -385,10 +385,10 @@ void calls_callback(void *own, uint32_t domain, uint32_t id, const void *data)
 {
 	KEEP_ERRNO();
 
-	if (!data || __atomic_load_n(&stopped, __ATOMIC_ACQUIRE))
+	if (!data || __atomic_load_n(&calls_stopped, __ATOMIC_ACQUIRE))
 		return;
 	if (domain == CUPTI_DOMAIN_RESOURCE)
 		about_resource(id, data);
 	else if (domain <= CUPTI_DOMAIN_RUNTIME && domain && id < MAX_IDS)
-		timed_call(&shapes[domain - 1][id], data);
+		timed_call(&calls_shapes[domain - 1][id], data);
 }

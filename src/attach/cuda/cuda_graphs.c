@@ -24,12 +24,12 @@ enum { FIRST_SWEEP = 1 << 12, MAX_NODES = 3 << 19 };
 /* So many deliveries a node is kept after it is gone: its records may still come. */
 enum { KEPT_ROUNDS = 50 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct hashmap nodes; /* id -> value_of() */
+static pthread_mutex_t cuda_graphs_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hashmap nodes; /* id -> cuda_graphs_value_of() */
 static struct hashmap execs; /* executable graph -> records of a launch, 0: not known */
 static size_t sweep_at = FIRST_SWEEP;
 static uint32_t round_number = 1, full_round; /* the latter had too many nodes */
-static uint64_t lost;
+static uint64_t cuda_graphs_lost;
 
 /*
  * The bricks that nodes were made for, each once: at most as many as nodes in an engine's graphs.
@@ -43,7 +43,8 @@ static ARRAY(struct parent) parents;
 static struct hashmap parent_index; /* hash of it -> its place */
 
 /* A node's value; in the upper half the round in which it was destroyed, 0: it is there. */
-static uint64_t value_of(uint32_t brick, int32_t layer, const struct brick_launch_owner *work)
+static uint64_t cuda_graphs_value_of(
+	uint32_t brick, int32_t layer, const struct brick_launch_owner *work)
 {
 	const struct parent parent = {brick, layer, work};
 	uint64_t key =
@@ -59,19 +60,19 @@ static uint64_t value_of(uint32_t brick, int32_t layer, const struct brick_launc
 	return hashmap_get(&parent_index, key);
 }
 
-static bool is_kept(uint64_t value)
+static bool cuda_graphs_is_kept(uint64_t value)
 {
 	uint32_t gone = (uint32_t)(value >> 32);
 	return !gone || round_number - gone <= KEPT_ROUNDS;
 }
 
 /* Drops nodes that are long gone. Without memory all stay. */
-static void sweep(void)
+static void cuda_graphs_sweep(void)
 {
 	struct hashmap kept = {0};
 
 	for (const struct hashmap_slot *s = NULL; (s = hashmap_next(&nodes, s));)
-		if (is_kept(s->value) && hashmap_set(&kept, s->key, s->value)) {
+		if (cuda_graphs_is_kept(s->value) && hashmap_set(&kept, s->key, s->value)) {
 			hashmap_fini(&kept);
 			return;
 		}
@@ -79,44 +80,44 @@ static void sweep(void)
 	nodes = kept;
 }
 
-static void put(uint64_t id, uint64_t value)
+static void cuda_graphs_put(uint64_t id, uint64_t value)
 {
 	if (!id)
 		return;
 	if (value == HASHMAP_NONE) {
-		lost++;
+		cuda_graphs_lost++;
 		return;
 	}
 	if (nodes.count >= sweep_at && full_round != round_number) {
-		sweep();
+		cuda_graphs_sweep();
 		sweep_at = 2 * nodes.count < FIRST_SWEEP ? FIRST_SWEEP : 2 * nodes.count;
 		if (nodes.count >= MAX_NODES)
 			full_round = round_number; /* a sweep costs a pass over all: once a round */
 	}
 	if (nodes.count >= MAX_NODES || hashmap_set(&nodes, id, value))
-		lost++;
+		cuda_graphs_lost++;
 }
 
 void nodes_created(
 	uint64_t node, uint32_t brick, int32_t layer, const struct brick_launch_owner *work)
 {
-	HOLD(&lock);
+	HOLD(&cuda_graphs_lock);
 	uint64_t known = hashmap_get(&nodes, node);
 	if (known == HASHMAP_NONE || known >> 32) /* else it is a copy, which was told of as such */
-		put(node, value_of(brick, layer, work));
+		cuda_graphs_put(node, cuda_graphs_value_of(brick, layer, work));
 }
 
 void nodes_cloned(uint64_t node, uint64_t original)
 {
-	HOLD(&lock);
+	HOLD(&cuda_graphs_lock);
 	uint64_t from = hashmap_get(&nodes, original);
 	if (from != HASHMAP_NONE)
-		put(node, from & UINT32_MAX);
+		cuda_graphs_put(node, from & UINT32_MAX);
 }
 
 void nodes_destroyed(uint64_t id)
 {
-	HOLD(&lock);
+	HOLD(&cuda_graphs_lock);
 	uint64_t value = hashmap_get(&nodes, id);
 	if (value != HASHMAP_NONE)
 		hashmap_set(&nodes, id, (uint64_t)round_number << 32 | (value & UINT32_MAX));
@@ -145,7 +146,7 @@ static __thread struct {
 	struct copies graphs[NESTED_COPIES];
 	uint32_t count;
 	bool is_full;
-} copied;
+} cuda_graphs_copied;
 
 struct nested {
 	uint32_t first, end; /* places */
@@ -161,20 +162,21 @@ static uint64_t common_parent(uint64_t a, uint64_t b)
 
 static void forget_copied(void)
 {
-	copied.count = 0;
-	copied.is_full = false;
+	cuda_graphs_copied.count = 0;
+	cuda_graphs_copied.is_full = false;
 }
 
 static struct copies *copies_of(uint32_t graph)
 {
-	for (uint32_t i = 0; i < copied.count; i++)
-		if (copied.graphs[i].graph == graph)
-			return &copied.graphs[i];
-	copied.is_full |= copied.count == NESTED_COPIES;
-	if (copied.is_full)
+	for (uint32_t i = 0; i < cuda_graphs_copied.count; i++)
+		if (cuda_graphs_copied.graphs[i].graph == graph)
+			return &cuda_graphs_copied.graphs[i];
+	cuda_graphs_copied.is_full |= cuda_graphs_copied.count == NESTED_COPIES;
+	if (cuda_graphs_copied.is_full)
 		return NULL;
-	copied.graphs[copied.count] = (struct copies){.graph = graph, .parent = HASHMAP_NONE};
-	return &copied.graphs[copied.count++];
+	cuda_graphs_copied.graphs[cuda_graphs_copied.count] =
+		(struct copies){.graph = graph, .parent = HASHMAP_NONE};
+	return &cuda_graphs_copied.graphs[cuda_graphs_copied.count++];
 }
 
 void nested_copied(uint64_t node, uint64_t original, uint32_t type)
@@ -188,7 +190,7 @@ void nested_copied(uint64_t node, uint64_t original, uint32_t type)
 	to->holds_conditional |= type == CUDA_NODE_CONDITIONAL;
 	if (type > CUDA_NODE_MEMSET)
 		return;
-	HOLD(&lock);
+	HOLD(&cuda_graphs_lock);
 	uint64_t value = hashmap_get(&nodes, original);
 	to->leaves++;
 	to->parent =
@@ -207,8 +209,8 @@ static void put_nested(const struct copies *outer)
 {
 	struct nested n = {.first = outer->nodes, .end = outer->nodes, .parent = HASHMAP_NONE};
 
-	for (uint32_t i = 0; i < copied.count; i++) {
-		const struct copies *inner = &copied.graphs[i];
+	for (uint32_t i = 0; i < cuda_graphs_copied.count; i++) {
+		const struct copies *inner = &cuda_graphs_copied.graphs[i];
 		if (inner->holds_conditional)
 			return;
 		if (inner == outer)
@@ -227,16 +229,16 @@ static void put_nested(const struct copies *outer)
 /* Nobody tells which of the graphs is the outermost one: those inside are in no record. */
 void nested_exec_created(void)
 {
-	HOLD(&lock);
-	for (uint32_t i = 0; i < copied.count && !copied.is_full; i++)
-		if (copied.graphs[i].holds_graph)
-			put_nested(&copied.graphs[i]);
+	HOLD(&cuda_graphs_lock);
+	for (uint32_t i = 0; i < cuda_graphs_copied.count && !cuda_graphs_copied.is_full; i++)
+		if (cuda_graphs_copied.graphs[i].holds_graph)
+			put_nested(&cuda_graphs_copied.graphs[i]);
 	forget_copied();
 }
 
 void nested_forget(void)
 {
-	HOLD(&lock);
+	HOLD(&cuda_graphs_lock);
 	forget_nested();
 }
 
@@ -253,7 +255,7 @@ static uint64_t nested_parent(uint64_t id)
 
 int nodes_find(uint64_t id, uint32_t *brick, int32_t *layer, const struct brick_launch_owner **work)
 {
-	HOLD(&lock);
+	HOLD(&cuda_graphs_lock);
 	uint64_t value = hashmap_get(&nodes, id);
 	if (value == HASHMAP_NONE)
 		value = nested_parent(id);
@@ -268,31 +270,31 @@ int nodes_find(uint64_t id, uint32_t *brick, int32_t *layer, const struct brick_
 
 void nodes_next_round(void)
 {
-	HOLD(&lock);
+	HOLD(&cuda_graphs_lock);
 	round_number += round_number < UINT32_MAX - 1;
 }
 
 uint64_t nodes_lost(void)
 {
-	return lost;
+	return cuda_graphs_lost;
 }
 
 void nodes_exec(cuda_handle exec, uint32_t records)
 {
-	HOLD(&lock);
+	HOLD(&cuda_graphs_lock);
 	if (hashmap_set(&execs, (uintptr_t)exec, records)) /* not known, then */
 		hashmap_take(&execs, (uintptr_t)exec);
 }
 
 void nodes_exec_gone(cuda_handle exec)
 {
-	HOLD(&lock);
+	HOLD(&cuda_graphs_lock);
 	hashmap_take(&execs, (uintptr_t)exec);
 }
 
 uint32_t nodes_exec_records(cuda_handle exec)
 {
-	HOLD(&lock);
+	HOLD(&cuda_graphs_lock);
 	uint64_t records = hashmap_get(&execs, (uintptr_t)exec);
 	return records == HASHMAP_NONE ? 0 : (uint32_t)records;
 }
@@ -308,10 +310,10 @@ enum { MAX_PLACES = 1 << 20 };
 static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hashmap order_of; /* executable graph -> the name that its copies were told under */
 static struct hashmap order_counts; /* graph -> order_nodes */
-static struct hashmap order_nodes;  /* key_of(graph, place) -> id */
+static struct hashmap order_nodes;  /* cuda_graphs_key_of(graph, place) -> id */
 static struct hashmap order_places; /* id -> place in its graph, or in its original's */
 
-static uint64_t key_of(cuda_handle graph, uint64_t place)
+static uint64_t cuda_graphs_key_of(cuda_handle graph, uint64_t place)
 {
 	return hash_add(hash_u64((uintptr_t)graph), place);
 }
@@ -326,7 +328,7 @@ static void order_put(cuda_handle graph, uint64_t place, uint64_t node)
 		hashmap_clear(&order_places);
 		return;
 	}
-	if (!hashmap_set(&order_nodes, key_of(graph, place), node) &&
+	if (!hashmap_set(&order_nodes, cuda_graphs_key_of(graph, place), node) &&
 		!hashmap_set(&order_places, node, place))
 		hashmap_set(&order_counts, (uintptr_t)graph, count == HASHMAP_NONE ? 1 : count + 1);
 }
@@ -367,8 +369,8 @@ void graph_places_updated(cuda_handle exec, cuda_handle graph)
 	if (count == HASHMAP_NONE || count != hashmap_get(&order_counts, (uintptr_t)graph))
 		count = 0;
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t to = hashmap_get(&order_nodes, key_of(exec, i));
-		uint64_t from = hashmap_get(&order_nodes, key_of(graph, i));
+		uint64_t to = hashmap_get(&order_nodes, cuda_graphs_key_of(exec, i));
+		uint64_t from = hashmap_get(&order_nodes, cuda_graphs_key_of(graph, i));
 		if (to != HASHMAP_NONE && from != HASHMAP_NONE)
 			nodes_cloned(to, from);
 	}
@@ -391,7 +393,7 @@ void graph_calls_are_whole(void)
 	are_whole = 1;
 }
 
-static int id_of(cuda_handle node, uint64_t *id)
+static int cuda_graphs_id_of(cuda_handle node, uint64_t *id)
 {
 	return cupti.graph_node_id && cupti.graph_node_id(node, id) == CUPTI_FINE;
 }
@@ -416,7 +418,7 @@ static int node_made(const struct cupti_graph *graph, const struct brick_launch 
 		parent = *launch;
 	else
 		brick_launch_parent(&parent);
-	if (id_of(graph->node, &id)) {
+	if (cuda_graphs_id_of(graph->node, &id)) {
 		nodes_created(id, parent.brick, parent.layer, work);
 		graph_places_created(graph->graph, id);
 	}
@@ -432,7 +434,8 @@ static void node_cloned(const struct cupti_graph *graph)
 		making.varies |= graph->node_type == CUDA_NODE_GRAPH ||
 				 graph->node_type == CUDA_NODE_CONDITIONAL;
 	}
-	if (id_of(graph->node, &id) && id_of(graph->original_node, &original)) {
+	if (cuda_graphs_id_of(graph->node, &id) &&
+		cuda_graphs_id_of(graph->original_node, &original)) {
 		nested_copied(id, original, graph->node_type);
 		nodes_cloned(id, original);
 		if (making.is_begun)
@@ -453,7 +456,7 @@ int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
 		break;
 	case CUPTI_GRAPH_NODE_DESTROYING:
 		graph_places_forget(graph->graph);
-		if (id_of(graph->node, &node))
+		if (cuda_graphs_id_of(graph->node, &node))
 			nodes_destroyed(node);
 		break;
 	case CUPTI_GRAPH_EXEC_STARTING:
@@ -479,12 +482,13 @@ int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
 
 static struct {
 	uint64_t done, refused; /* atomic */
-} counts[GRAPH_CALLS];
+} cuda_graphs_counts[GRAPH_CALLS];
 
 void graph_calls_count(enum graph_call call, bool has_failed)
 {
 	__atomic_fetch_add(
-		has_failed ? &counts[call].refused : &counts[call].done, 1, __ATOMIC_RELAXED);
+		has_failed ? &cuda_graphs_counts[call].refused : &cuda_graphs_counts[call].done, 1,
+		__ATOMIC_RELAXED);
 }
 
 static int last_refusal; /* of an update: enum CUgraphExecUpdateResult, atomic */
@@ -501,7 +505,7 @@ void graph_calls_updated(const struct cuda_graph_update *update, bool has_info, 
 }
 
 /* By the values of CUgraphExecUpdateResult, from 2 on. */
-static const char *refusal_text(void)
+static const char *cuda_graphs_refusal_text(void)
 {
 	static const char *const texts[] = {"its topology had changed",
 		"the type of a node had changed", "the function of a node had changed",
@@ -531,13 +535,14 @@ void graph_calls_without(void)
 int graph_calls_describe(char *text, size_t bytes)
 {
 	static const char *const names[] = {"captured", "instantiated", "updated", "launched"};
-	const char *why = refusal_text();
+	const char *why = cuda_graphs_refusal_text();
 	size_t at = 0;
 	uint64_t all = 0;
 
 	for (int i = 0; i < GRAPH_CALLS && at < bytes; i++) {
-		uint64_t done = __atomic_load_n(&counts[i].done, __ATOMIC_RELAXED);
-		uint64_t refused = __atomic_load_n(&counts[i].refused, __ATOMIC_RELAXED);
+		uint64_t done = __atomic_load_n(&cuda_graphs_counts[i].done, __ATOMIC_RELAXED);
+		uint64_t refused =
+			__atomic_load_n(&cuda_graphs_counts[i].refused, __ATOMIC_RELAXED);
 		all += done + refused;
 		at += (size_t)snprintf(text + at, bytes - at, "%s%llu %s", i ? ", " : "",
 			(unsigned long long)done, names[i]);

@@ -56,7 +56,7 @@ static void mend_correlation(void)
 	brick_note("cuda.correlation", "ids were missing: the runtime's calls are recorded, too");
 }
 
-static struct helper_cpu cpu = {.name = "brick-cuda"};
+static struct helper_cpu cuda_inject_cpu = {.name = "brick-cuda"};
 
 enum { COMPUTE_MAJOR = 75, COMPUTE_MINOR = 76 }; /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_* */
 
@@ -73,7 +73,7 @@ static void architecture(void *driver, int ordinal, char *text, size_t bytes)
 }
 
 /* For the list of GPUs. Facts that the driver does not tell are left out: calls may be missing. */
-static void describe_device(void *driver, int ordinal)
+static void cuda_inject_describe_device(void *driver, int ordinal)
 {
 	int (*text_of)(char *, int, int) = NULL, (*uuid_of)(uint8_t *, int) = NULL;
 	char name[128] = "", runs[16], pci[32] = "";
@@ -107,7 +107,7 @@ static void describe_devices(void)
 		return;
 	is_done = sys_function_find(driver, "cuDeviceGetCount", &count_of) && count_of(&count) == 0;
 	for (int i = 0; i < count && i < 64; i++)
-		describe_device(driver, i);
+		cuda_inject_describe_device(driver, i);
 	dlclose(driver);
 }
 
@@ -115,7 +115,7 @@ static void *flush_now_and_then(void *unused)
 {
 	struct timespec until;
 
-	pthread_setname_np(pthread_self(), cpu.name);
+	pthread_setname_np(pthread_self(), cuda_inject_cpu.name);
 	records_thread_is_ours();
 	pthread_mutex_lock(&inject.lock);
 	while (!inject.ends) {
@@ -128,7 +128,7 @@ static void *flush_now_and_then(void *unused)
 		cupti.flush_all(0);
 		records_flush(0);
 		mend_correlation();
-		helper_cpu_at(&cpu, thread_cpu_ns());
+		helper_cpu_at(&cuda_inject_cpu, thread_cpu_ns());
 		pthread_mutex_lock(&inject.lock);
 	}
 	pthread_mutex_unlock(&inject.lock);
@@ -170,14 +170,14 @@ static void note_devices(void)
 }
 
 /* The program ends: its exit handlers run, and CUDA's have not run yet. */
-static void finish(void)
+static void cuda_inject_finish(void)
 {
 	char text[512];
 
 	if (inject.is_child)
 		return;
 	stop_flusher();
-	helper_cpu_end(&cpu);
+	helper_cpu_end(&cuda_inject_cpu);
 	describe_devices();
 	cupti.flush_all(CUPTI_FLUSH_FORCED);
 	records_flush(1);
@@ -194,7 +194,7 @@ static void finish(void)
 }
 
 /* CUDA does not work in the child of a fork, and its records are the parent's. */
-static void in_child(void)
+static void cuda_inject_in_child(void)
 {
 	inject.is_child = 1;
 	calls_stop();
@@ -202,7 +202,7 @@ static void in_child(void)
 
 /* Start. */
 
-__attribute__((format(printf, 1, 2))) static void refuse(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void cuda_inject_refuse(const char *format, ...)
 {
 	char why[512];
 	va_list arguments;
@@ -216,11 +216,12 @@ __attribute__((format(printf, 1, 2))) static void refuse(const char *format, ...
 static void refuse_subscriber(int result)
 {
 	if (result == CUPTI_HAS_SUBSCRIBER)
-		refuse("another profiler is tracing this process already");
+		cuda_inject_refuse("another profiler is tracing this process already");
 	else if (result == CUPTI_NO_PRIVILEGES)
-		refuse("this user may not trace (see the driver's NVreg_RestrictProfilingToAdmin)");
+		cuda_inject_refuse("this user may not trace (see the driver's "
+				   "NVreg_RestrictProfilingToAdmin)");
 	else
-		refuse("cuptiSubscribe: %s (%d)", cupti_text(result), result);
+		cuda_inject_refuse("cuptiSubscribe: %s (%d)", cupti_text(result), result);
 }
 
 static void set_attribute(uint32_t attribute, uint8_t value)
@@ -262,7 +263,8 @@ static int enable_records(void)
 	records_clock_offer();
 	int result = cupti.register_callbacks(records_request, records_complete);
 	if (result != CUPTI_FINE) {
-		refuse("cuptiActivityRegisterCallbacks: %s (%d)", cupti_text(result), result);
+		cuda_inject_refuse(
+			"cuptiActivityRegisterCallbacks: %s (%d)", cupti_text(result), result);
 		return result;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -270,7 +272,8 @@ static int enable_records(void)
 		if (result == CUPTI_FINE)
 			continue;
 		if (i == 0) {
-			refuse("records of kernels: %s (%d)", cupti_text(result), result);
+			cuda_inject_refuse(
+				"records of kernels: %s (%d)", cupti_text(result), result);
 			return result;
 		}
 		brick_note("cuda", "%s are not recorded: %s (%d)", wanted[i].name,
@@ -298,9 +301,9 @@ static int open_and_subscribe(void)
 	for (;;) {
 		int result = cupti_open(why, sizeof(why));
 		if (result && *unfit)
-			refuse("%s %s", unfit, reason);
+			cuda_inject_refuse("%s %s", unfit, reason);
 		else if (result)
-			refuse("%s", why);
+			cuda_inject_refuse("%s", why);
 		if (result)
 			return result;
 		int is_old = is_too_old();
@@ -326,7 +329,7 @@ static int start_tracing(void)
 	int result = records_prepare();
 
 	if (result) {
-		refuse("no memory for buffers");
+		cuda_inject_refuse("no memory for buffers");
 		return result;
 	}
 	result = open_and_subscribe();
@@ -336,7 +339,7 @@ static int start_tracing(void)
 	if (!result) {
 		result = calls_enable();
 		if (result)
-			refuse("callbacks: %s (%d)", cupti_text(result), result);
+			cuda_inject_refuse("callbacks: %s (%d)", cupti_text(result), result);
 	}
 	if (result) {
 		calls_stop();
@@ -362,7 +365,7 @@ static void warn(uint32_t version)
 			"recorded");
 }
 
-static void describe(void)
+static void cuda_inject_describe(void)
 {
 	uint32_t version = 0;
 	const char *headers = abi_check_headers();
@@ -375,20 +378,20 @@ static void describe(void)
 	warn(version);
 }
 
-static void start(void)
+static void cuda_inject_start(void)
 {
 	const char *wanted = brick__environment("BRICK_CUDA");
 
 	if (wanted && !strcmp(wanted, "off")) {
-		refuse("BRICK_CUDA=off");
+		cuda_inject_refuse("BRICK_CUDA=off");
 		return;
 	}
 	if (start_tracing())
 		return;
 	records_clock_sample();
-	describe();
-	pthread_atfork(NULL, NULL, in_child);
-	atexit(finish);
+	cuda_inject_describe();
+	pthread_atfork(NULL, NULL, cuda_inject_in_child);
+	atexit(cuda_inject_finish);
 	if (start_flusher())
 		brick_note("cuda", "no thread for delivery: records come when buffers are full");
 }
@@ -401,7 +404,7 @@ int InitializeInjection(void)
 	KEEP_ERRNO();
 
 	if (brick_thread_ready() == 0 && !__atomic_exchange_n(&has_started, true, __ATOMIC_RELAXED))
-		start();
+		cuda_inject_start();
 	return 1;
 }
 

@@ -33,7 +33,7 @@ struct entry {
 static struct entry cache[PLACES];
 static uint32_t newest_index; /* how full the table is: indices count up */
 
-static struct entry entry_of(const struct cupti_kernel *record)
+static struct entry cuda_kernels_entry_of(const struct cupti_kernel *record)
 {
 	struct entry e = {
 		.address = record->name,
@@ -49,7 +49,7 @@ static struct entry entry_of(const struct cupti_kernel *record)
 	return e;
 }
 
-static uint32_t place_of(const struct entry *e)
+static uint32_t cuda_kernels_place_of(const struct entry *e)
 {
 	uint64_t hash = hash_add(hash_pointer(e->address), e->registers);
 
@@ -59,7 +59,7 @@ static uint32_t place_of(const struct entry *e)
 }
 
 /* Apart from their code. */
-static int same(const struct entry *known, const struct entry *e, const char *name)
+static int cuda_kernels_same(const struct entry *known, const struct entry *e, const char *name)
 {
 	return known->address == e->address && !memcmp(known->grid, e->grid, sizeof(e->grid)) &&
 	       !memcmp(known->block, e->block, sizeof(e->block)) &&
@@ -73,7 +73,7 @@ static uint64_t not_negative(int32_t value)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-static uint32_t add(const struct entry *e, const char *name)
+static uint32_t cuda_kernels_add(const struct entry *e, const char *name)
 {
 	char *readable = demangle(name);
 	struct brick_kernel kernel = {
@@ -105,9 +105,9 @@ static uint32_t add(const struct entry *e, const char *name)
 uint32_t kernels_of(const struct cupti_kernel *record)
 {
 	const char *name = record->name ? record->name : "unnamed kernel";
-	struct entry e = entry_of(record);
-	struct entry *known = &cache[place_of(&e)];
-	bool is_same = known->is_used && same(known, &e, name);
+	struct entry e = cuda_kernels_entry_of(record);
+	struct entry *known = &cache[cuda_kernels_place_of(&e)];
+	bool is_same = known->is_used && cuda_kernels_same(known, &e, name);
 
 	e.generation = modules_generation();
 	if (is_same && known->generation == e.generation)
@@ -118,7 +118,7 @@ uint32_t kernels_of(const struct cupti_kernel *record)
 		return known->index;
 	}
 	snprintf(e.begin, sizeof(e.begin), "%s", name);
-	e.index = add(&e, name);
+	e.index = cuda_kernels_add(&e, name);
 	e.is_used = 1;
 	*known = e;
 	return known->index;

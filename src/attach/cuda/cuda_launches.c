@@ -25,9 +25,9 @@ struct entry {
 	struct brick_launch launch;
 };
 
-static struct entry entries[PLACES];
-static uint32_t newest; /* id; written by launching threads */
-static uint32_t oldest; /* consumer: nothing below it is waited for */
+static struct entry cuda_launches_entries[PLACES];
+static uint32_t cuda_launches_newest; /* id; written by launching threads */
+static uint32_t oldest;		      /* consumer: nothing below it is waited for */
 static uint64_t unanswered;
 
 /*
@@ -39,22 +39,22 @@ static struct {
 	uint32_t correlation;
 } uncounted[STREAMS];
 
-static struct entry *place(uint32_t correlation)
+static struct entry *cuda_launches_place(uint32_t correlation)
 {
-	return &entries[correlation % PLACES];
+	return &cuda_launches_entries[correlation % PLACES];
 }
 
-static uint32_t state_of(const struct entry *e)
+static uint32_t cuda_launches_state_of(const struct entry *e)
 {
 	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
 }
 
-static uint32_t id_of(const struct entry *e)
+static uint32_t cuda_launches_id_of(const struct entry *e)
 {
 	return __atomic_load_n(&e->correlation, __ATOMIC_RELAXED);
 }
 
-static uint64_t end_of(const struct entry *e)
+static uint64_t cuda_launches_end_of(const struct entry *e)
 {
 	return __atomic_load_n(&e->end, __ATOMIC_RELAXED);
 }
@@ -66,18 +66,18 @@ static void set_state(struct entry *e, uint32_t state)
 
 static void raise_newest(uint32_t correlation)
 {
-	uint32_t now = __atomic_load_n(&newest, __ATOMIC_RELAXED);
+	uint32_t now = __atomic_load_n(&cuda_launches_newest, __ATOMIC_RELAXED);
 
 	while ((int32_t)(correlation - now) > 0 &&
-		!__atomic_compare_exchange_n(
-			&newest, &now, correlation, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		!__atomic_compare_exchange_n(&cuda_launches_newest, &now, correlation, 1,
+			__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
 }
 
 void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 	const struct launch_records *records)
 {
-	struct entry *e = place(correlation);
+	struct entry *e = cuda_launches_place(correlation);
 
 	set_state(e, FREE);
 	__atomic_store_n(&e->correlation, correlation, __ATOMIC_RELAXED);
@@ -95,9 +95,9 @@ void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 
 void launches_end(uint32_t correlation, const struct brick_launch *launch)
 {
-	struct entry *e = place(correlation);
+	struct entry *e = cuda_launches_place(correlation);
 
-	if (id_of(e) != correlation)
+	if (cuda_launches_id_of(e) != correlation)
 		return;
 	__atomic_store_n(&e->end, launch->end, __ATOMIC_RELAXED);
 	uint32_t open = OPEN;
@@ -106,15 +106,15 @@ void launches_end(uint32_t correlation, const struct brick_launch *launch)
 
 void launches_forget(uint32_t correlation)
 {
-	struct entry *e = place(correlation);
+	struct entry *e = cuda_launches_place(correlation);
 
-	if (id_of(e) == correlation)
+	if (cuda_launches_id_of(e) == correlation)
 		set_state(e, FREE);
 }
 
 void launches_pass_over(uint32_t correlation, enum launches_why why)
 {
-	struct entry *e = place(correlation);
+	struct entry *e = cuda_launches_place(correlation);
 
 	set_state(e, FREE);
 	__atomic_store_n(&e->correlation, correlation, __ATOMIC_RELAXED);
@@ -123,19 +123,21 @@ void launches_pass_over(uint32_t correlation, enum launches_why why)
 
 int launches_are_passed_over(uint32_t correlation, enum launches_why why)
 {
-	const struct entry *e = place(correlation);
-	return state_of(e) == PASSED_OVER + (uint32_t)why && id_of(e) == correlation;
+	const struct entry *e = cuda_launches_place(correlation);
+	return cuda_launches_state_of(e) == PASSED_OVER + (uint32_t)why &&
+	       cuda_launches_id_of(e) == correlation;
 }
 
-static struct entry *find(uint32_t correlation)
+static struct entry *cuda_launches_find(uint32_t correlation)
 {
-	struct entry *e = place(correlation);
-	return state_of(e) != FREE && id_of(e) == correlation ? e : NULL;
+	struct entry *e = cuda_launches_place(correlation);
+	return cuda_launches_state_of(e) != FREE && cuda_launches_id_of(e) == correlation ? e
+											  : NULL;
 }
 
 void launches_join(uint32_t outer, uint32_t inner)
 {
-	struct entry *a = find(outer), *b = find(inner);
+	struct entry *a = cuda_launches_find(outer), *b = cuda_launches_find(inner);
 
 	if (!a || !b)
 		return;
@@ -147,7 +149,7 @@ void launches_join(uint32_t outer, uint32_t inner)
 void launches_in_stream(uint32_t correlation, cuda_handle stream)
 {
 	uint32_t i = (uint32_t)hash_pointer(stream) & (STREAMS - 1);
-	struct entry *e = find(correlation);
+	struct entry *e = cuda_launches_find(correlation);
 
 	if (!e)
 		return;
@@ -161,29 +163,29 @@ void launches_in_stream(uint32_t correlation, cuda_handle stream)
 }
 
 /* Ends the wait for a call's records. */
-static void complete(uint32_t correlation)
+static void cuda_launches_complete(uint32_t correlation)
 {
-	struct entry *e = correlation ? find(correlation) : NULL;
+	struct entry *e = correlation ? cuda_launches_find(correlation) : NULL;
 
-	if (e && state_of(e) == MADE)
+	if (e && cuda_launches_state_of(e) == MADE)
 		set_state(e, SEEN);
 }
 
 void launches_seen(uint32_t correlation)
 {
-	struct entry *e = find(correlation);
+	struct entry *e = cuda_launches_find(correlation);
 
 	if (!e)
 		return;
-	complete(e->former);
+	cuda_launches_complete(e->former);
 	e->former = 0;
 	if (e->twin) {
-		struct entry *twin = find(e->twin);
+		struct entry *twin = cuda_launches_find(e->twin);
 		if (twin)
 			twin->certain = 0;
-		complete(e->twin);
+		cuda_launches_complete(e->twin);
 	}
-	if (state_of(e) == GIVEN_UP && e->certain && !e->seen)
+	if (cuda_launches_state_of(e) == GIVEN_UP && e->certain && !e->seen)
 		unanswered--;
 	if (++e->seen >= e->records && e->records)
 		set_state(e, SEEN);
@@ -192,14 +194,14 @@ void launches_seen(uint32_t correlation)
 int launches_take(
 	uint32_t correlation, struct brick_launch *launch, const struct brick_launch_owner **work)
 {
-	struct entry *e = find(correlation);
+	struct entry *e = cuda_launches_find(correlation);
 
 	if (!e)
 		return 0;
 	*launch = e->launch;
 	*work = e->taken ? NULL : e->work;
-	launch->end = end_of(e);
-	if (!find(correlation))
+	launch->end = cuda_launches_end_of(e);
+	if (!cuda_launches_find(correlation))
 		return 0; /* a younger call has taken its place meanwhile */
 	if (!launch->end)
 		launch->end = launch->begin;
@@ -212,18 +214,18 @@ int launches_take(
 
 uint64_t launches_pending_since(uint64_t give_up)
 {
-	uint32_t last = __atomic_load_n(&newest, __ATOMIC_ACQUIRE), id = oldest;
+	uint32_t last = __atomic_load_n(&cuda_launches_newest, __ATOMIC_ACQUIRE), id = oldest;
 	uint64_t since = UINT64_MAX;
 
 	if (last - id >= PLACES)
 		id = last - PLACES + 1;
 	uint32_t first = last + 1; /* that is waited for */
 	for (; id != last + 1; id++) {
-		struct entry *e = place(id);
-		uint32_t state = state_of(e);
-		if (id_of(e) != id || (state != OPEN && state != MADE))
+		struct entry *e = cuda_launches_place(id);
+		uint32_t state = cuda_launches_state_of(e);
+		if (cuda_launches_id_of(e) != id || (state != OPEN && state != MADE))
 			continue;
-		if (state == MADE && end_of(e) < give_up) {
+		if (state == MADE && cuda_launches_end_of(e) < give_up) {
 			unanswered += e->certain && !e->seen;
 			set_state(e, GIVEN_UP);
 			continue;

@@ -49,7 +49,7 @@ static uint8_t *ready[MAX_BUFFERS];
 static uint32_t ready_count, made_count;
 
 /* Anonymous memory is zero; writing to each page now keeps page faults off the program's calls. */
-static uint8_t *make(int touch)
+static uint8_t *cuda_records_make(int touch)
 {
 	uint8_t *buffer = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | (touch ? MAP_POPULATE : 0), -1, 0);
@@ -59,7 +59,7 @@ static uint8_t *make(int touch)
 static int prepare_buffers(void)
 {
 	while (made_count < READY_BUFFERS) {
-		uint8_t *buffer = make(1);
+		uint8_t *buffer = cuda_records_make(1);
 		if (!buffer)
 			return -ENOMEM;
 		ready[ready_count++] = buffer;
@@ -75,7 +75,7 @@ static uint8_t *take_buffer(size_t *bytes)
 	pthread_mutex_lock(&pool_lock);
 	if (ready_count)
 		buffer = ready[--ready_count];
-	else if (made_count < MAX_BUFFERS && (buffer = make(0)))
+	else if (made_count < MAX_BUFFERS && (buffer = cuda_records_make(0)))
 		made_count++;
 	pthread_mutex_unlock(&pool_lock);
 	*bytes = buffer ? BUFFER_BYTES : 0;
@@ -103,7 +103,7 @@ struct stream {
 	struct brick_queue *queue;
 };
 
-static struct stream streams[MAX_STREAMS];
+static struct stream cuda_records_streams[MAX_STREAMS];
 static uint32_t stream_count, last_stream;
 static uint64_t devices_seen; /* atomic */
 static struct brick_queue *shared;
@@ -129,7 +129,8 @@ static struct brick_queue *add_stream(uint32_t device, uint32_t context, uint32_
 	if (queue) {
 		brick__queue_on_gpu(queue, "cuda", device);
 		last_stream = stream_count;
-		streams[stream_count++] = (struct stream){device, context, stream, queue};
+		cuda_records_streams[stream_count++] =
+			(struct stream){device, context, stream, queue};
 		if (device < 64)
 			__atomic_fetch_or(&devices_seen, 1ull << device, __ATOMIC_RELAXED);
 	}
@@ -141,10 +142,10 @@ uint64_t records_devices(void)
 	return __atomic_load_n(&devices_seen, __ATOMIC_RELAXED);
 }
 
-static struct brick_queue *queue_of(uint32_t device, uint32_t context, uint32_t stream)
+static struct brick_queue *cuda_records_queue_of(uint32_t device, uint32_t context, uint32_t stream)
 {
 	for (uint32_t i = 0; i < stream_count; i++) {
-		const struct stream *s = &streams[(last_stream + i) % stream_count];
+		const struct stream *s = &cuda_records_streams[(last_stream + i) % stream_count];
 		if (s->stream != stream || s->context != context || s->device != device)
 			continue;
 		last_stream = (last_stream + i) % stream_count;
@@ -163,9 +164,9 @@ static struct brick_queue *queue_of(uint32_t device, uint32_t context, uint32_t 
  * bringing the device's counter onto its clock is not in the residual: nothing shows it.
  */
 
-static struct device_clock line;
-static uint64_t moved_ns; /* the furthest that a command had to be moved */
-static int is_own;	  /* CUPTI's times are readings of ours */
+static struct device_clock cuda_records_line;
+static uint64_t moved_ns;	/* the furthest that a command had to be moved */
+static int cuda_records_is_own; /* CUPTI's times are readings of ours */
 
 static uint64_t own_timestamp(void)
 {
@@ -174,34 +175,38 @@ static uint64_t own_timestamp(void)
 
 int records_clock_offer(void)
 {
-	is_own = cupti.use_timestamp && cupti.use_timestamp(own_timestamp) == CUPTI_FINE;
-	return is_own;
+	cuda_records_is_own =
+		cupti.use_timestamp && cupti.use_timestamp(own_timestamp) == CUPTI_FINE;
+	return cuda_records_is_own;
 }
 
 int records_clock_is_own(void)
 {
-	return is_own;
+	return cuda_records_is_own;
 }
 
-static bool ask(void *unused, uint64_t *ns)
+static bool cuda_records_ask(void *unused, uint64_t *ns)
 {
 	return cupti.timestamp(ns) == CUPTI_FINE;
 }
 
 int records_clock_sample(void)
 {
-	return is_own ? 0 : device_clock_read(&line, ask, NULL);
+	return cuda_records_is_own ? 0
+				   : device_clock_read(&cuda_records_line, cuda_records_ask, NULL);
 }
 
 /* A record's time; 0 while there has been no reading. */
 static uint64_t clock_ns_of(uint64_t device_ns)
 {
-	return is_own ? device_ns : brick_correlation_host_ns(&line.correlation, device_ns);
+	return cuda_records_is_own
+		       ? device_ns
+		       : brick_correlation_host_ns(&cuda_records_line.correlation, device_ns);
 }
 
 uint32_t records_clock_residual_ns(void)
 {
-	uint64_t residual = line.correlation.residual_ns + moved_ns;
+	uint64_t residual = cuda_records_line.correlation.residual_ns + moved_ns;
 	return residual > UINT32_MAX ? UINT32_MAX : (uint32_t)residual;
 }
 
@@ -236,7 +241,7 @@ struct held_command {
  */
 static struct {
 	uint64_t recorded, without_launch, without_node, refused;
-} counts;
+} cuda_records_counts;
 
 static struct held_command *heap;
 static uint32_t held_count;
@@ -260,7 +265,7 @@ static void rise(uint32_t i)
 		swap(i, (i - 1) / 2);
 }
 
-static void sink(uint32_t i)
+static void cuda_records_sink(uint32_t i)
 {
 	for (;;) {
 		uint32_t least = i, left = 2 * i + 1, right = left + 1;
@@ -287,14 +292,15 @@ static void find_launch(const struct held_command *held, struct brick_launch *la
 			.brick = BRICK_NONE,
 			.layer = -1,
 		};
-		counts.without_launch++;
+		cuda_records_counts.without_launch++;
 	}
 	if (!held->graph_node)
 		return;
 	launch->brick = BRICK_NONE;
 	launch->layer = -1;
 	*work = NULL;
-	counts.without_node += !nodes_find(held->graph_node, &launch->brick, &launch->layer, work);
+	cuda_records_counts.without_node +=
+		!nodes_find(held->graph_node, &launch->brick, &launch->layer, work);
 }
 
 static uint64_t or_unknown(uint64_t device_ns)
@@ -316,7 +322,7 @@ static void begin_behind_launch(struct brick_command *command)
 	command->residual_ns += (uint32_t)by;
 }
 
-static void record(const struct held_command *held)
+static void cuda_records_record(const struct held_command *held)
 {
 	uint64_t after[MAX_EVENTS_AFTER];
 	struct brick_command command = {
@@ -341,9 +347,9 @@ static void record(const struct held_command *held)
 	}
 	begin_behind_launch(&command);
 	if (brick_queue_record(held->queue, &command))
-		counts.refused++;
+		cuda_records_counts.refused++;
 	else
-		counts.recorded++;
+		cuda_records_counts.recorded++;
 }
 
 static void release_first(void)
@@ -351,8 +357,8 @@ static void release_first(void)
 	struct held_command first = heap[0];
 
 	heap[0] = heap[--held_count];
-	sink(0);
-	record(&first);
+	cuda_records_sink(0);
+	cuda_records_record(&first);
 }
 
 static void hold_back(const struct held_command *command)
@@ -373,13 +379,14 @@ static void release_before(uint64_t before_ns)
 
 /* Records. */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct helper_cpu cpu = {.name = "CUPTI's threads"}; /* under the lock */
-static __thread int is_ours;
-static uint64_t kernels, copies, graphs, dropped, incomplete, broken, uncorrelated, disowned,
-	unwanted;
+static pthread_mutex_t cuda_records_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct helper_cpu cuda_records_cpu = {.name = "CUPTI's threads"}; /* under the lock */
+static __thread int cuda_records_is_ours;
+static uint64_t cuda_records_kernels, copies, cuda_records_graphs, dropped, incomplete, broken,
+	uncorrelated, disowned, unwanted;
 
-static void hold(struct held_command *held, uint32_t device, uint32_t context, uint32_t stream)
+static void cuda_records_hold(
+	struct held_command *held, uint32_t device, uint32_t context, uint32_t stream)
 {
 	if (launches_are_passed_over(held->correlation, LAUNCHES_DISOWNED)) {
 		disowned++;
@@ -389,7 +396,7 @@ static void hold(struct held_command *held, uint32_t device, uint32_t context, u
 		unwanted++;
 		return;
 	}
-	held->queue = queue_of(device, context, stream);
+	held->queue = cuda_records_queue_of(device, context, stream);
 	if (held->correlation)
 		launches_seen(held->correlation);
 	else
@@ -404,7 +411,7 @@ static void hold(struct held_command *held, uint32_t device, uint32_t context, u
 	hold_back(held);
 }
 
-static void take_kernel(const struct cupti_kernel *k)
+static void cuda_records_take_kernel(const struct cupti_kernel *k)
 {
 	struct held_command held = {
 		.begin = k->start,
@@ -416,23 +423,23 @@ static void take_kernel(const struct cupti_kernel *k)
 		.kernel = kernels_of(k),
 	};
 
-	kernels++;
-	hold(&held, k->device, k->context, k->stream);
+	cuda_records_kernels++;
+	cuda_records_hold(&held, k->device, k->context, k->stream);
 }
 
 /* Records of all kinds of transfers name their fields alike. */
-#define TAKE_TRANSFER(record, what)                                                 \
-	do {                                                                        \
-		struct held_command held = {                                        \
-			.begin = (record)->start,                                   \
-			.end = (record)->end,                                       \
-			.bytes = (record)->bytes,                                   \
-			.graph_node = (record)->graph_node,                         \
-			.correlation = (record)->correlation,                       \
-			.kernel = (what),                                           \
-		};                                                                  \
-		copies++;                                                           \
-		hold(&held, (record)->device, (record)->context, (record)->stream); \
+#define TAKE_TRANSFER(record, what)                                                              \
+	do {                                                                                     \
+		struct held_command held = {                                                     \
+			.begin = (record)->start,                                                \
+			.end = (record)->end,                                                    \
+			.bytes = (record)->bytes,                                                \
+			.graph_node = (record)->graph_node,                                      \
+			.correlation = (record)->correlation,                                    \
+			.kernel = (what),                                                        \
+		};                                                                               \
+		copies++;                                                                        \
+		cuda_records_hold(&held, (record)->device, (record)->context, (record)->stream); \
 	} while (0)
 
 static void take_memcpy(const struct cupti_memcpy *m)
@@ -459,15 +466,15 @@ static void take_graph(const struct cupti_graph_trace *g)
 		.kernel = kernels_graph(g->graph),
 	};
 
-	graphs++;
-	hold(&held, g->device, g->context, g->stream);
+	cuda_records_graphs++;
+	cuda_records_hold(&held, g->device, g->context, g->stream);
 }
 
-static void take(const struct cupti_record *record)
+static void cuda_records_take(const struct cupti_record *record)
 {
 	switch (record->kind) {
 	case CUPTI_CONCURRENT_KERNEL:
-		take_kernel((const void *)record);
+		cuda_records_take_kernel((const void *)record);
 		break;
 	case CUPTI_MEMCPY:
 		take_memcpy((const void *)record);
@@ -489,8 +496,8 @@ static void take(const struct cupti_record *record)
 static void count_dropped(uint64_t count)
 {
 	struct brick_queue *queue = !count	   ? NULL
-				    : stream_count ? streams[0].queue
-						   : queue_of(0, 0, 0);
+				    : stream_count ? cuda_records_streams[0].queue
+						   : cuda_records_queue_of(0, 0, 0);
 
 	dropped += count;
 	if (queue)
@@ -506,7 +513,7 @@ int records_prepare(void)
 
 void records_thread_is_ours(void)
 {
-	is_ours = 1;
+	cuda_records_is_ours = 1;
 }
 
 void records_request(uint8_t **buffer, size_t *bytes, size_t *most_records)
@@ -524,20 +531,21 @@ void records_complete(
 	struct cupti_record *record = NULL;
 	size_t missing = 0;
 	int result = CUPTI_FINE;
-	uint64_t begin_ns = is_ours ? 0 : thread_cpu_ns();
+	uint64_t begin_ns = cuda_records_is_ours ? 0 : thread_cpu_ns();
 
 	valid = valid <= bytes ? valid : bytes;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&cuda_records_lock);
 	records_clock_sample();
 	while (buffer && valid &&
 		(result = cupti.next_record(buffer, valid, &record)) == CUPTI_FINE && record)
-		take(record);
+		cuda_records_take(record);
 	broken += result != CUPTI_FINE && result != CUPTI_LIMIT_REACHED;
 	if (cupti.dropped(context, stream, &missing) == CUPTI_FINE)
 		count_dropped(missing);
-	if (!is_ours)
-		helper_cpu_at(&cpu, cpu.now_ns + thread_cpu_ns() - begin_ns);
-	pthread_mutex_unlock(&lock);
+	if (!cuda_records_is_ours)
+		helper_cpu_at(
+			&cuda_records_cpu, cuda_records_cpu.now_ns + thread_cpu_ns() - begin_ns);
+	pthread_mutex_unlock(&cuda_records_lock);
 	give_buffer(buffer, valid);
 }
 
@@ -557,7 +565,7 @@ static void release_known(void)
 
 void records_flush(int last)
 {
-	HOLD(&lock);
+	HOLD(&cuda_records_lock);
 	records_clock_sample();
 	nodes_next_round();
 	if (!last) {
@@ -565,7 +573,7 @@ void records_flush(int last)
 	} else {
 		launches_pending_since(UINT64_MAX);
 		release_before(UINT64_MAX);
-		helper_cpu_end(&cpu);
+		helper_cpu_end(&cuda_records_cpu);
 		/* without those that CUPTI dropped and counted, and those that came without an id
 		 */
 		uint64_t unanswered = launches_unanswered(), known = dropped + uncorrelated;
@@ -578,8 +586,9 @@ int records_lack_correlation(void)
 {
 	static int is_decided;
 
-	HOLD(&lock);
-	uint64_t seen = kernels + copies, lacking = uncorrelated + counts.without_launch;
+	HOLD(&cuda_records_lock);
+	uint64_t seen = cuda_records_kernels + copies,
+		 lacking = uncorrelated + cuda_records_counts.without_launch;
 	int lack = !is_decided && seen >= FIRST_RECORDS && lacking > seen / 2;
 	is_decided |= lack || seen >= MAX_FIRST_RECORDS;
 	return lack;
@@ -587,15 +596,16 @@ int records_lack_correlation(void)
 
 void records_describe(char *text, size_t bytes)
 {
-	HOLD(&lock);
+	HOLD(&cuda_records_lock);
 	snprintf(text, bytes,
 		"%llu kernels, %llu copies and fills; %llu records dropped, %llu without times, "
 		"%llu buffers unreadable; %llu commands without their call, %llu graph nodes "
 		"unknown, %llu refused, %llu left to the program, %llu launched while nothing was "
 		"recorded",
-		(unsigned long long)kernels, (unsigned long long)copies,
+		(unsigned long long)cuda_records_kernels, (unsigned long long)copies,
 		(unsigned long long)dropped, (unsigned long long)incomplete,
-		(unsigned long long)broken, (unsigned long long)counts.without_launch,
-		(unsigned long long)counts.without_node, (unsigned long long)counts.refused,
-		(unsigned long long)disowned, (unsigned long long)unwanted);
+		(unsigned long long)broken, (unsigned long long)cuda_records_counts.without_launch,
+		(unsigned long long)cuda_records_counts.without_node,
+		(unsigned long long)cuda_records_counts.refused, (unsigned long long)disowned,
+		(unsigned long long)unwanted);
 }

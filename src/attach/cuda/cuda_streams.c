@@ -126,52 +126,52 @@ struct call {
 	struct after after;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct event events[EVENTS];
-static struct stream streams[STREAMS];
-static struct call calls[CALLS];
+static pthread_mutex_t cuda_streams_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct event cuda_streams_events[EVENTS];
+static struct stream cuda_streams[STREAMS];
+static struct call cuda_streams_calls[CALLS];
 static struct capture captures[CAPTURES]; /* captures that are under way, the oldest first */
 static uint32_t capture_count, last_capture;
-static uint32_t is_used; /* atomic: something has been waited for */
+static uint32_t cuda_streams_is_used; /* atomic: something has been waited for */
 
-static uint32_t place(cuda_handle handle, uint32_t next, uint32_t count)
+static uint32_t cuda_streams_place(cuda_handle handle, uint32_t next, uint32_t count)
 {
 	return ((uint32_t)hash_pointer(handle) + next) & (count - 1);
 }
 
 /* Among the places of `handle` the one that has `wanted`; NULL: none. */
-#define FIND(table, count, handle, wanted)                                        \
-	__extension__({                                                           \
-		__typeof__(&(table)[0]) found_ = NULL;                            \
-		for (uint32_t i_ = 0; i_ < PLACES_OF_ONE && !found_; i_++)        \
-			if ((table)[place(handle, i_, count)].handle == (wanted)) \
-				found_ = &(table)[place(handle, i_, count)];      \
-		found_;                                                           \
+#define FIND(table, count, handle, wanted)                                                     \
+	__extension__({                                                                        \
+		__typeof__(&(table)[0]) found_ = NULL;                                         \
+		for (uint32_t i_ = 0; i_ < PLACES_OF_ONE && !found_; i_++)                     \
+			if ((table)[cuda_streams_place(handle, i_, count)].handle == (wanted)) \
+				found_ = &(table)[cuda_streams_place(handle, i_, count)];      \
+		found_;                                                                        \
 	})
 
 /* NULL: it is not known. */
 static struct event *find_event(cuda_handle handle)
 {
-	return FIND(events, EVENTS, handle, handle);
+	return FIND(cuda_streams_events, EVENTS, handle, handle);
 }
 
 static struct stream *find_stream(cuda_handle handle)
 {
-	return FIND(streams, STREAMS, handle, handle);
+	return FIND(cuda_streams, STREAMS, handle, handle);
 }
 
 /* Returns the event's place, a free one, or another's. */
 static struct event *event_place(cuda_handle handle)
 {
-	struct event *free = FIND(events, EVENTS, handle, NULL);
+	struct event *free = FIND(cuda_streams_events, EVENTS, handle, NULL);
 
-	return find_event(handle) ?: free ?: &events[place(handle, 0, EVENTS)];
+	return find_event(handle) ?: free ?: &cuda_streams_events[cuda_streams_place(handle, 0, EVENTS)];
 }
 
-static struct stream *stream_of(cuda_handle context, cuda_handle handle)
+static struct stream *cuda_streams_of(cuda_handle context, cuda_handle handle)
 {
-	struct stream *free = FIND(streams, STREAMS, handle, NULL);
-	struct stream *stream = find_stream(handle) ?: free ?: &streams[place(handle, 0, STREAMS)];
+	struct stream *free = FIND(cuda_streams, STREAMS, handle, NULL);
+	struct stream *stream = find_stream(handle) ?: free ?: &cuda_streams[cuda_streams_place(handle, 0, STREAMS)];
 
 	if (stream->handle != handle)
 		*stream = (struct stream){.handle = handle, .context = context};
@@ -179,7 +179,7 @@ static struct stream *stream_of(cuda_handle context, cuda_handle handle)
 }
 
 /* A command that is there already is added once; when it is full the oldest makes room. */
-static void add(struct after *after, uint64_t number)
+static void cuda_streams_add(struct after *after, uint64_t number)
 {
 	uint32_t oldest = 0;
 
@@ -195,10 +195,10 @@ static void add(struct after *after, uint64_t number)
 		after->numbers[oldest] = number;
 }
 
-static void add_all(struct after *after, const struct after *more)
+static void cuda_streams_add_all(struct after *after, const struct after *more)
 {
 	for (uint32_t i = 0; i < more->count; i++)
-		add(after, more->numbers[i]);
+		cuda_streams_add(after, more->numbers[i]);
 }
 
 /* Captures. */
@@ -238,7 +238,7 @@ static void end_capture_of(cuda_handle origin)
 
 void events_capture(cuda_handle context, cuda_handle stream)
 {
-	HOLD(&lock);
+	HOLD(&cuda_streams_lock);
 	end_capture_of(stream);
 	if (capture_count == CAPTURES)
 		end_capture(0);
@@ -247,7 +247,7 @@ void events_capture(cuda_handle context, cuda_handle stream)
 
 void events_capture_end(cuda_handle stream)
 {
-	HOLD(&lock);
+	HOLD(&cuda_streams_lock);
 	end_capture_of(stream);
 }
 
@@ -255,7 +255,7 @@ void events_capture_end(cuda_handle stream)
 
 void events_recorded(cuda_handle context, cuda_handle handle, cuda_handle in, uint64_t last)
 {
-	HOLD(&lock);
+	HOLD(&cuda_streams_lock);
 	const struct stream *stream = find_stream(in);
 	struct event *event = event_place(handle);
 	*event = (struct event){.handle = handle, .context = context, .capture = capture_of(in)};
@@ -263,27 +263,27 @@ void events_recorded(cuda_handle context, cuda_handle handle, cuda_handle in, ui
 		if (stream)
 			event->after = stream->after;
 		if (last)
-			add(&event->after, last);
+			cuda_streams_add(&event->after, last);
 	}
 }
 
 void events_waited(cuda_handle context, cuda_handle waiting, cuda_handle handle)
 {
-	HOLD(&lock);
+	HOLD(&cuda_streams_lock);
 	const struct event *event = find_event(handle);
-	struct stream *stream = event ? stream_of(context, waiting) : NULL;
+	struct stream *stream = event ? cuda_streams_of(context, waiting) : NULL;
 	if (event && is_under_way(event->capture))
 		stream->capture = event->capture;
 	else if (event && !capture_of(waiting))
-		add_all(&stream->after, &event->after);
-	__atomic_store_n(&is_used, 1, __ATOMIC_RELAXED);
+		cuda_streams_add_all(&stream->after, &event->after);
+	__atomic_store_n(&cuda_streams_is_used, 1, __ATOMIC_RELAXED);
 }
 
 uint64_t events_number(cuda_handle handle)
 {
 	uint64_t newest = 0;
 
-	HOLD(&lock);
+	HOLD(&cuda_streams_lock);
 	const struct event *event = find_event(handle);
 	for (uint32_t i = 0; event && i < event->after.count; i++)
 		newest = event->after.numbers[i] > newest ? event->after.numbers[i] : newest;
@@ -292,7 +292,7 @@ uint64_t events_number(cuda_handle handle)
 
 void events_forget(cuda_handle handle)
 {
-	HOLD(&lock);
+	HOLD(&cuda_streams_lock);
 	struct event *event = find_event(handle);
 	if (event)
 		event->handle = NULL;
@@ -300,7 +300,7 @@ void events_forget(cuda_handle handle)
 
 void events_forget_stream(cuda_handle handle)
 {
-	HOLD(&lock);
+	HOLD(&cuda_streams_lock);
 	struct stream *stream = find_stream(handle);
 	if (stream)
 		*stream = (struct stream){.handle = NULL};
@@ -309,13 +309,13 @@ void events_forget_stream(cuda_handle handle)
 
 void events_forget_context(cuda_handle context)
 {
-	HOLD(&lock);
+	HOLD(&cuda_streams_lock);
 	for (uint32_t i = 0; i < EVENTS; i++)
-		if (events[i].context == context)
-			events[i] = (struct event){.handle = NULL};
+		if (cuda_streams_events[i].context == context)
+			cuda_streams_events[i] = (struct event){.handle = NULL};
 	for (uint32_t i = 0; i < STREAMS; i++)
-		if (streams[i].context == context)
-			streams[i] = (struct stream){.handle = NULL};
+		if (cuda_streams[i].context == context)
+			cuda_streams[i] = (struct stream){.handle = NULL};
 	for (uint32_t i = capture_count; i-- > 0;)
 		if (captures[i].context == context)
 			end_capture(i);
@@ -325,11 +325,11 @@ void events_forget_context(cuda_handle context)
 
 void events_launched(cuda_handle handle, uint32_t correlation)
 {
-	struct call *call = &calls[correlation % CALLS];
+	struct call *call = &cuda_streams_calls[correlation % CALLS];
 
-	if (!__atomic_load_n(&is_used, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&cuda_streams_is_used, __ATOMIC_RELAXED))
 		return;
-	HOLD(&lock);
+	HOLD(&cuda_streams_lock);
 	struct stream *stream = find_stream(handle);
 	if (stream && stream->after.count) {
 		*call = (struct call){correlation, stream->after};
@@ -339,12 +339,12 @@ void events_launched(cuda_handle handle, uint32_t correlation)
 
 uint32_t events_after(uint32_t correlation, uint64_t numbers[MAX_EVENTS_AFTER])
 {
-	const struct call *call = &calls[correlation % CALLS];
+	const struct call *call = &cuda_streams_calls[correlation % CALLS];
 	uint32_t count = 0;
 
-	if (!__atomic_load_n(&is_used, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&cuda_streams_is_used, __ATOMIC_RELAXED))
 		return 0;
-	HOLD(&lock);
+	HOLD(&cuda_streams_lock);
 	if (call->correlation == correlation && correlation) {
 		count = call->after.count;
 		memcpy(numbers, call->after.numbers, count * sizeof(*numbers));

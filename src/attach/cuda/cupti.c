@@ -20,7 +20,7 @@ struct cupti cupti;
 
 #define NEEDED(member, name) SYS_NEEDED(cupti, member, name)
 #define OPTIONAL(member, name) SYS_OPTIONAL(cupti, member, name)
-static const struct sys_function functions[] = {
+static const struct sys_function cupti_functions[] = {
 	NEEDED(version, "cuptiGetVersion"),
 	NEEDED(result_string, "cuptiGetResultString"),
 	NEEDED(subscribe, "cuptiSubscribe"),
@@ -43,19 +43,19 @@ static const struct sys_function functions[] = {
 
 enum { MAX_TRIED = 16 };
 
-static void *library;
+static void *cupti_library;
 static void *tried[MAX_TRIED]; /* those that were opened before */
 static uint32_t tried_count;
 
 /* False for a library that did not suit. */
-static bool is_next(void *handle)
+static bool cupti_is_next(void *handle)
 {
 	for (uint32_t i = 0; i < tried_count; i++)
 		if (tried[i] == handle)
 			return false;
 	if (tried_count == MAX_TRIED)
 		return false;
-	tried[tried_count++] = library = handle;
+	tried[tried_count++] = cupti_library = handle;
 	return true;
 }
 
@@ -63,7 +63,7 @@ static int try_open(const char *path, int flags)
 {
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
 
-	if (handle && is_next(handle))
+	if (handle && cupti_is_next(handle))
 		return 1;
 	if (handle)
 		dlclose(handle);
@@ -120,7 +120,7 @@ static int open_beside_runtime(const struct loaded *loaded)
 	       try_in(directory, "/../extras/CUPTI/lib64/", loaded);
 }
 
-static int find_library(void)
+static int cupti_find_library(void)
 {
 	static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
 	const char *wanted = brick__environment("BRICK_CUPTI");
@@ -150,20 +150,20 @@ static void note_path(void)
 {
 	struct link_map *map = NULL;
 
-	if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name)
+	if (dlinfo(cupti_library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name)
 		snprintf(cupti.path, sizeof(cupti.path), "%s", map->l_name);
 }
 
 int cupti_open(char *why, size_t bytes)
 {
-	if (!find_library()) {
+	if (!cupti_find_library()) {
 		snprintf(why, bytes,
 			"libcupti.so was not found (set BRICK_CUPTI to its path, or CUDA_HOME)");
 		return -ENOENT;
 	}
 	note_path();
-	const char *missing = sys_functions_find(
-		library, functions, sizeof(functions) / sizeof(*functions), &cupti);
+	const char *missing = sys_functions_find(cupti_library, cupti_functions,
+		sizeof(cupti_functions) / sizeof(*cupti_functions), &cupti);
 	if (missing) {
 		snprintf(why, bytes, "%s has no %s", cupti.path, missing);
 		return -ELIBACC;

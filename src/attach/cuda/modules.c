@@ -25,7 +25,7 @@ struct view {
 	size_t bytes;
 };
 
-static bool holds(const struct view *v, uint64_t offset, uint64_t bytes)
+static bool modules_holds(const struct view *v, uint64_t offset, uint64_t bytes)
 {
 	return offset <= v->bytes && bytes <= v->bytes - offset;
 }
@@ -34,7 +34,7 @@ static int read_section(const struct view *v, const Elf64_Ehdr *elf, uint32_t i,
 {
 	uint64_t offset = (uint64_t)i * sizeof(*out);
 
-	if (elf->e_shoff > v->bytes || !holds(v, elf->e_shoff + offset, sizeof(*out)))
+	if (elf->e_shoff > v->bytes || !modules_holds(v, elf->e_shoff + offset, sizeof(*out)))
 		return 0;
 	memcpy(out, v->data + elf->e_shoff + offset, sizeof(*out));
 	return 1;
@@ -62,7 +62,7 @@ int cubin_names(const void *cubin, size_t bytes, cubin_name_fn found, void *cont
 	if (memcmp(elf.e_ident, ELFMAG, SELFMAG) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
 		elf.e_shentsize != sizeof(section) ||
 		!read_section(&v, &elf, elf.e_shstrndx, &names) ||
-		!holds(&v, names.sh_offset, names.sh_size))
+		!modules_holds(&v, names.sh_offset, names.sh_size))
 		return 0;
 	for (uint32_t i = 0; i < elf.e_shnum && read_section(&v, &elf, i, &section); i++) {
 		const char *name = name_at(&v, &names, section.sh_name);
@@ -85,22 +85,22 @@ struct entry {
 	uint32_t others; /* further living modules that define the name with other code */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static ARRAY(struct entry) entries;
-static struct hashmap by_name; /* hash of a name: its entry */
-static uint32_t generation;    /* atomic */
+static pthread_mutex_t modules_lock = PTHREAD_MUTEX_INITIALIZER;
+static ARRAY(struct entry) modules_entries;
+static struct hashmap modules_by_name; /* hash of a name: its entry */
+static uint32_t modules_now;	       /* atomic */
 
 /* Never 0, which is no name and no code. */
-static uint64_t hash_of(const void *data, size_t bytes)
+static uint64_t modules_hash_of(const void *data, size_t bytes)
 {
 	uint64_t hash = fnv1a(data, bytes);
 	return hash ? hash : 1;
 }
 
-static struct entry *find(uint64_t name)
+static struct entry *modules_find(uint64_t name)
 {
-	uint64_t at = hashmap_get(&by_name, name);
-	return at == HASHMAP_NONE ? NULL : &entries.items[at];
+	uint64_t at = hashmap_get(&modules_by_name, name);
+	return at == HASHMAP_NONE ? NULL : &modules_entries.items[at];
 }
 
 struct loading {
@@ -108,17 +108,18 @@ struct loading {
 	uint64_t code;
 };
 
-static void add_name(void *context, const char *kernel)
+static void modules_add_name(void *context, const char *kernel)
 {
 	const struct loading *module = context;
-	uint64_t name = hash_of(kernel, strlen(kernel));
-	struct entry *e = find(name);
+	uint64_t name = modules_hash_of(kernel, strlen(kernel));
+	struct entry *e = modules_find(name);
 
-	if (!e && (entries.count == MAX_KERNELS || array_push(&entries, (struct entry){0}) ||
-			  hashmap_set(&by_name, name, entries.count - 1)))
+	if (!e && (modules_entries.count == MAX_KERNELS ||
+			  array_push(&modules_entries, (struct entry){0}) ||
+			  hashmap_set(&modules_by_name, name, modules_entries.count - 1)))
 		return;
 	if (!e)
-		e = &entries.items[entries.count - 1];
+		e = &modules_entries.items[modules_entries.count - 1];
 	else if (e->module && e->code != module->code) {
 		e->others++;
 		return;
@@ -133,17 +134,17 @@ void modules_loaded(uint32_t id, const void *cubin, size_t bytes, uint64_t sourc
 	if (!cubin || !bytes)
 		return;
 	if (!source)
-		module.code = hash_of(cubin, bytes);
-	HOLD(&lock);
-	cubin_names(cubin, bytes, add_name, &module);
-	__atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
+		module.code = modules_hash_of(cubin, bytes);
+	HOLD(&modules_lock);
+	cubin_names(cubin, bytes, modules_add_name, &module);
+	__atomic_add_fetch(&modules_now, 1, __ATOMIC_RELEASE);
 }
 
 /*
  * Nobody knows which of the others is left: the name is free for the next module, and unknown until
  * then.
  */
-static void leave(struct entry *e)
+static void modules_leave(struct entry *e)
 {
 	e->module = 0;
 	if (e->others)
@@ -153,22 +154,22 @@ static void leave(struct entry *e)
 
 void modules_unloading(uint32_t id)
 {
-	HOLD(&lock);
-	for (size_t i = 0; i < entries.count; i++)
-		if (entries.items[i].module == (id ? id : UINT32_MAX))
-			leave(&entries.items[i]);
-	__atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
+	HOLD(&modules_lock);
+	for (size_t i = 0; i < modules_entries.count; i++)
+		if (modules_entries.items[i].module == (id ? id : UINT32_MAX))
+			modules_leave(&modules_entries.items[i]);
+	__atomic_add_fetch(&modules_now, 1, __ATOMIC_RELEASE);
 }
 
 uint32_t modules_generation(void)
 {
-	return __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&modules_now, __ATOMIC_ACQUIRE);
 }
 
 uint64_t modules_code(const char *kernel)
 {
-	HOLD(&lock);
-	const struct entry *e = find(hash_of(kernel, strlen(kernel)));
+	HOLD(&modules_lock);
+	const struct entry *e = modules_find(modules_hash_of(kernel, strlen(kernel)));
 	uint64_t code = e && !e->others ? e->code : 0;
 	return code;
 }

@@ -13,9 +13,9 @@
 #include "base/scope.h"
 
 static struct engine *engines;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t engine_lock = PTHREAD_MUTEX_INITIALIZER;
 
-LOCK_OVER_FORKS(lock)
+LOCK_OVER_FORKS(engine_lock)
 
 #define LOOK_UP(field, name) RESOLVE(field, object, name, 0)
 
@@ -97,7 +97,7 @@ static void only_call_through(struct engine *e)
 		.operation_class = known.operation_class};
 }
 
-static struct engine *find(uintptr_t address, uint32_t generation)
+static struct engine *engine_find(uintptr_t address, uint32_t generation)
 {
 	struct engine *e = __atomic_load_n(&engines, __ATOMIC_ACQUIRE);
 
@@ -123,7 +123,7 @@ static struct engine *find_former(const struct engine *like)
 }
 
 /* Without its layout, and known to nobody. */
-static struct engine *create(uintptr_t address)
+static struct engine *engine_create(uintptr_t address)
 {
 	struct {
 		struct engine engine;
@@ -145,16 +145,16 @@ static struct engine *create(uintptr_t address)
 /* The same engine as known before, from now on of this generation; NULL: there is none. */
 static struct engine *renew(const struct engine *like, uint32_t generation)
 {
-	HOLD(&lock);
+	HOLD(&engine_lock);
 	struct engine *former = find_former(like);
 	if (former)
 		__atomic_store_n(&former->generation, generation, __ATOMIC_RELAXED);
 	return former;
 }
 
-static struct engine *publish(struct engine *e, uint32_t generation)
+static struct engine *engine_publish(struct engine *e, uint32_t generation)
 {
-	HOLD(&lock);
+	HOLD(&engine_lock);
 	struct engine *former = find_former(e);
 	if (former)
 		return former;
@@ -167,19 +167,19 @@ static struct engine *publish(struct engine *e, uint32_t generation)
 const struct engine *engine_at(uintptr_t address)
 {
 	uint32_t generation = shared_get(&attach_shared.resolve_generation);
-	struct engine *e = find(address, generation);
+	struct engine *e = engine_find(address, generation);
 
 	if (e)
 		return e;
 	KEEP_ERRNO();
-	struct engine *made = create(address);
+	struct engine *made = engine_create(address);
 	e = made ? renew(made, generation) : NULL;
 	if (made && !e) {
 		infer_layout(made, &made->object);
 		made->is_proved = is_proved(made);
 		if (!made->is_proved)
 			only_call_through(made);
-		e = publish(made, generation);
+		e = engine_publish(made, generation);
 	}
 	if (e != made)
 		free(made);

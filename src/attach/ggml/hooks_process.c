@@ -95,7 +95,7 @@ static const struct patch_wish *all_wishes(void)
 }
 
 /* Is this process recorded, so that patching makes sense? */
-static bool is_recorded(void)
+static bool hooks_process_is_recorded(void)
 {
 	const char *directory = brick__environment("BRICK_SESSION_DIR");
 
@@ -130,9 +130,9 @@ static bool has_threads(void)
 }
 
 /* All that the program was linked with is in place; of its own code nothing has run. */
-__attribute__((constructor)) static void look_first(void)
+__attribute__((constructor)) static void hooks_process_look_first(void)
 {
-	if (is_recorded() && !filter_guard_is_on())
+	if (hooks_process_is_recorded() && !filter_guard_is_on())
 		patched_look(all_wishes(), has_threads());
 }
 
@@ -146,7 +146,7 @@ __attribute__((visibility("hidden"))) void *ggml_dlopen_choose(const char *path,
 {
 	loader_ready();
 	if (!path || !strchr(path, '/') || strchr(path, '$') || (flags & RTLD_NOLOAD) ||
-		!is_recorded() || filter_guard_is_on())
+		!hooks_process_is_recorded() || filter_guard_is_on())
 		return NULL;
 	uint32_t around = __atomic_fetch_add(&opening, 1, __ATOMIC_ACQ_REL);
 	uint32_t beside = around - own_opening++;
@@ -175,7 +175,7 @@ SYS_INTERPOSE(dlopen, ggml_dlopen_choose, loader_real_dlopen);
  * belong to a codec. What lies in no engine is called through as if we were not there. NULL: to our
  * hook, which finds the function again.
  */
-static void *choose(enum ggml_symbol_id symbol, const void *caller)
+static void *hooks_process_choose(enum ggml_symbol_id symbol, const void *caller)
 {
 	static void *proved[GGML_SYMBOL_COUNT]; /* last */
 	KEEP_ERRNO();
@@ -196,7 +196,7 @@ static void *choose(enum ggml_symbol_id symbol, const void *caller)
 		SYS_CHOICE(symbol));                                                         \
 	void *choose_##id(const void *caller)                                                \
 	{                                                                                    \
-		return choose(GGML_##id, caller);                                            \
+		return hooks_process_choose(GGML_##id, caller);                              \
 	}                                                                                    \
 	SYS_PROVED(symbol);
 #define PROVE_IN_LLAMA(id, symbol)

@@ -111,7 +111,7 @@ static bool is_view_source(const struct specimens *s, size_t at)
 	       !pointer_at(s->f32, at);
 }
 
-static bool is_name(const struct specimens *s, size_t at)
+static bool layout_is_name(const struct specimens *s, size_t at)
 {
 	return at + TENSOR_NAME_BYTES <= s->bytes &&
 	       !memcmp(s->f32 + at, probe_name, sizeof(probe_name));
@@ -145,7 +145,7 @@ static int find_fields(
 		{"op", is_op, 4, 4, &layout->op},
 		{"src", is_sources, 8, 8, &layout->source},
 		{"view_src", is_view_source, 8, 8, &layout->view_source},
-		{"name", is_name, 1, 1, &layout->name},
+		{"name", layout_is_name, 1, 1, &layout->name},
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {

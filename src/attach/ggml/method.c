@@ -19,16 +19,16 @@
 #include "lib/sys/cpu_features.h"
 #include "lib/sys/environment.h"
 
-static uint32_t is_forced, is_chosen, has_device, is_blind;
+static uint32_t is_forced, method_chosen, has_device, is_blind;
 
-static void note_method(void);
+static void method_note(void);
 
 static void use(enum method method)
 {
 	__atomic_store_n(&attach_shared.method, (uint32_t)method, __ATOMIC_RELAXED);
-	__atomic_store_n(&is_chosen, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&method_chosen, 1, __ATOMIC_RELAXED);
 	if (brick_enabled())
-		note_method();
+		method_note();
 }
 
 /* METHOD_PLAIN: none. */
@@ -42,7 +42,7 @@ static enum method forced_method(void)
 							      : METHOD_NODES;
 }
 
-__attribute__((constructor)) static void read_environment(void)
+__attribute__((constructor)) static void method_read_environment(void)
 {
 	enum method forced = forced_method();
 
@@ -74,7 +74,7 @@ bool capture_wants(const char *word)
 	return false;
 }
 
-static void note_method(void)
+static void method_note(void)
 {
 	static const char *const texts[] = {
 		[METHOD_NODES] = "node hooks",
@@ -95,7 +95,7 @@ static void note_method(void)
 
 static bool may_choose(void)
 {
-	return brick_enabled() && !__atomic_load_n(&is_chosen, __ATOMIC_RELAXED);
+	return brick_enabled() && !__atomic_load_n(&method_chosen, __ATOMIC_RELAXED);
 }
 
 bool method_is_chosen(void)
@@ -150,7 +150,7 @@ void method_graph_computed(bool has_callback, uint32_t seen)
 enum { MAX_GRAPHS = 16 };
 
 /* Graphs seen, by nodes in it, seen and fused; a copy that is read without the lock. */
-static uint64_t graphs[MAX_GRAPHS];
+static uint64_t method_graphs[MAX_GRAPHS];
 
 static void note_layout(const struct engine *e)
 {
@@ -186,8 +186,8 @@ void notes_engine(const struct engine *e, uint32_t *told)
 	patched_note();
 	site_table_describe_rules(rules, sizeof(rules));
 	note_once("rules", "%s", rules);
-	if (__atomic_load_n(&is_chosen, __ATOMIC_RELAXED))
-		note_method();
+	if (__atomic_load_n(&method_chosen, __ATOMIC_RELAXED))
+		method_note();
 }
 
 void notes_library(const char *key, uintptr_t address)
@@ -221,13 +221,13 @@ static bool remember_graph(uint64_t key)
 	uint32_t now = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 
 	if (__atomic_exchange_n(&heard, now, __ATOMIC_RELAXED) != now)
-		memset(graphs, 0, sizeof(graphs));
+		memset(method_graphs, 0, sizeof(method_graphs));
 	for (int i = 0; i < MAX_GRAPHS; i++) {
-		uint64_t seen = __atomic_load_n(&graphs[i], __ATOMIC_RELAXED);
+		uint64_t seen = __atomic_load_n(&method_graphs[i], __ATOMIC_RELAXED);
 		if (seen == key)
 			return false;
 		if (!seen) {
-			__atomic_store_n(&graphs[i], key, __ATOMIC_RELAXED);
+			__atomic_store_n(&method_graphs[i], key, __ATOMIC_RELAXED);
 			return true;
 		}
 	}

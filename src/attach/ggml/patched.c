@@ -27,7 +27,7 @@
 #include "brick/error.h"
 #include "lib/sys/functions.h"
 
-static uint32_t hash_of(const char *name)
+static uint32_t patched_hash_of(const char *name)
 {
 	uint32_t hash = 5381;
 
@@ -43,7 +43,7 @@ static uint32_t hash_of(const char *name)
  */
 static const ElfW(Sym) * find_function(const struct loader_tables *tables, const char *name)
 {
-	uint32_t hash = hash_of(name);
+	uint32_t hash = patched_hash_of(name);
 
 	if (!tables->hash || !tables->hash[0])
 		return NULL;
@@ -72,7 +72,7 @@ struct own_functions {
 	size_t count;
 };
 
-static void find_own(struct own_functions *own, const struct loader_tables *tables)
+static void patched_find_own(struct own_functions *own, const struct loader_tables *tables)
 {
 	own->count = 0;
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
@@ -83,7 +83,7 @@ static void find_own(struct own_functions *own, const struct loader_tables *tabl
 }
 
 /* Does the dynamic linker have to find one of the functions that the object itself defines? */
-static int is_own(void *functions, uintptr_t *slot, const ElfW(Sym) * symbol)
+static int patched_is_own(void *functions, uintptr_t *slot, const ElfW(Sym) * symbol)
 {
 	const struct own_functions *own = functions;
 
@@ -164,14 +164,14 @@ static bool hides_nodes(const struct loader_tables *tables)
 	       !find_function(tables, ggml_symbols[GGML_NODE_FORWARD].name);
 }
 
-static enum kind kind_of(const struct dl_phdr_info *info, const char *path)
+static enum kind patched_kind_of(const struct dl_phdr_info *info, const char *path)
 {
 	struct loader_tables tables;
 	struct own_functions own = {.count = 0};
 
 	if (loader_tables_read(&tables, info))
-		find_own(&own, &tables);
-	bool is_linked = own.count && loader_each_slot(&tables, info, is_own, &own);
+		patched_find_own(&own, &tables);
+	bool is_linked = own.count && loader_each_slot(&tables, info, patched_is_own, &own);
 	if (is_linked && !hides_nodes(&tables))
 		return NOT_PATCHED;
 	if (!is_linked && own.count)
@@ -215,7 +215,7 @@ __thread void *patched_told __attribute__((tls_model("initial-exec")));
 static struct patched_object *objects;
 pthread_mutex_t patched_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct patcher patcher;
-static struct object_list seen;
+static struct object_list patched_seen;
 static unsigned long long loads_seen; /* how many there had been when `seen` was made */
 static int no_patcher;		      /* where it would have been needed */
 
@@ -231,7 +231,7 @@ static struct patcher load_patcher(void)
 		SYS_NEEDED(patcher, on, "brick_patch_on"),
 	};
 	struct patcher loaded = {.state = -1};
-	char path[sizeof(seen.of.items->path) + 32];
+	char path[sizeof(patched_seen.of.items->path) + 32];
 	Dl_info info;
 
 	if (!dladdr((void *)&load_patcher, &info) || !strrchr(info.dli_fname, '/'))
@@ -281,7 +281,7 @@ static void consider(const struct candidate *c, const struct patch_wish *wishes,
 		__atomic_store_n(&no_patcher, 1, __ATOMIC_RELAXED);
 }
 
-static bool is_in(const struct object_list *list, const struct loaded_object *object)
+static bool patched_is_in(const struct object_list *list, const struct loaded_object *object)
 {
 	for (size_t i = 0; i < list->of.count; i++)
 		if (list->of.items[i].low == object->low &&
@@ -297,18 +297,19 @@ struct look {
 	bool is_fresh, has_patcher, needs_patcher;
 };
 
-static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
+static int patched_look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
 	struct look *look = argument;
 	struct candidate c = {.bias = info->dlpi_addr};
 
 	look->loads = info->dlpi_adds;
 	object_describe(&c.object, info);
-	if ((c.object.path[0] && !strchr(c.object.path, '/')) || is_in(&look->known, &c.object))
+	if ((c.object.path[0] && !strchr(c.object.path, '/')) ||
+		patched_is_in(&look->known, &c.object))
 		return 0;
-	bool is_ours = (uintptr_t)&look_at - c.object.low < c.object.bytes;
+	bool is_ours = (uintptr_t)&patched_look_at - c.object.low < c.object.bytes;
 	if (look->is_fresh && !is_ours)
-		c.kind = kind_of(info, c.object.path[0] ? c.object.path : "/proc/self/exe");
+		c.kind = patched_kind_of(info, c.object.path[0] ? c.object.path : "/proc/self/exe");
 	look->needs_patcher |= c.kind != NOT_PATCHED;
 	(void)array_push(&look->candidates, c);
 	return 0;
@@ -322,8 +323,8 @@ static bool begin_look(struct look *look)
 	HOLD_UNCANCELLED(&patched_mutex);
 	if (loads == loads_seen)
 		return false;
-	for (size_t i = 0; i < seen.of.count; i++)
-		(void)array_push(&look->known.of, seen.of.items[i]);
+	for (size_t i = 0; i < patched_seen.of.count; i++)
+		(void)array_push(&look->known.of, patched_seen.of.items[i]);
 	look->has_patcher = patcher.state != 0;
 	return true;
 }
@@ -337,7 +338,8 @@ static void end_look(const struct look *look, const struct patch_wish *wishes,
 		patcher = *loaded;
 	for (size_t i = 0; i < look->candidates.count; i++) {
 		const struct candidate *c = &look->candidates.items[i];
-		if (!is_in(&seen, &c->object) && !array_push(&seen.of, c->object))
+		if (!patched_is_in(&patched_seen, &c->object) &&
+			!array_push(&patched_seen.of, c->object))
 			consider(c, wishes, is_live);
 	}
 	if (look->loads > loads_seen)
@@ -351,7 +353,7 @@ void patched_look(const struct patch_wish *wishes, bool is_live)
 	KEEP_ERRNO();
 
 	if (begin_look(&look)) {
-		dl_iterate_phdr(look_at, &look);
+		dl_iterate_phdr(patched_look_at, &look);
 		if (look.needs_patcher && !look.has_patcher)
 			loaded = load_patcher();
 		end_look(&look, wishes, &loaded, is_live);
@@ -364,12 +366,12 @@ static void forget_absent(const struct object_list *now)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < seen.of.count; i++)
-		if (is_in(now, &seen.of.items[i]))
-			seen.of.items[kept++] = seen.of.items[i];
-	seen.of.count = kept;
+	for (size_t i = 0; i < patched_seen.of.count; i++)
+		if (patched_is_in(now, &patched_seen.of.items[i]))
+			patched_seen.of.items[kept++] = patched_seen.of.items[i];
+	patched_seen.of.count = kept;
 	for (struct patched_object *o = objects; o; o = o->next) {
-		if (o->is_gone || is_in(now, &o->object))
+		if (o->is_gone || patched_is_in(now, &o->object))
 			continue;
 		__atomic_store_n(&o->is_gone, 1, __ATOMIC_RELEASE);
 		patcher.forget(o->patches);
@@ -399,7 +401,7 @@ void patched_forget(void)
 	} while (!is_done);
 }
 
-static const struct patched_object *first_of(const struct patched_object *o)
+static const struct patched_object *patched_first_of(const struct patched_object *o)
 {
 	while (o && __atomic_load_n(&o->is_gone, __ATOMIC_ACQUIRE))
 		o = o->next;
@@ -408,10 +410,10 @@ static const struct patched_object *first_of(const struct patched_object *o)
 
 static const struct patched_object *first_object(void)
 {
-	return first_of(__atomic_load_n(&objects, __ATOMIC_ACQUIRE));
+	return patched_first_of(__atomic_load_n(&objects, __ATOMIC_ACQUIRE));
 }
 
-static void *function_of(const struct patched_object *o, const char *name)
+static void *patched_function_of(const struct patched_object *o, const char *name)
 {
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
 		if (o->results[i].inner && !strcmp(o->results[i].name, name))
@@ -425,13 +427,13 @@ void *patched_function(const struct loaded_object *object, const char *name)
 	const struct patched_object *o = first_object();
 
 	while (o && (o->object.low != object->low || strcmp(o->object.path, object->path)))
-		o = first_of(o->next);
-	return o ? function_of(o, name) : NULL;
+		o = patched_first_of(o->next);
+	return o ? patched_function_of(o, name) : NULL;
 }
 
 void *patched_inner(void *function)
 {
-	for (const struct patched_object *o = first_object(); o; o = first_of(o->next))
+	for (const struct patched_object *o = first_object(); o; o = patched_first_of(o->next))
 		for (int i = 0; i < GGML_SYMBOL_COUNT && function; i++)
 			if (o->results[i].entry == function)
 				return o->results[i].inner;
@@ -440,7 +442,7 @@ void *patched_inner(void *function)
 
 uintptr_t patched_home(uintptr_t inner)
 {
-	for (const struct patched_object *o = first_object(); o; o = first_of(o->next))
+	for (const struct patched_object *o = first_object(); o; o = patched_first_of(o->next))
 		for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
 			if ((uintptr_t)o->results[i].inner == inner)
 				return (uintptr_t)o->results[i].entry;
@@ -449,7 +451,7 @@ uintptr_t patched_home(uintptr_t inner)
 
 bool patched_has(enum ggml_symbol_id symbol)
 {
-	for (const struct patched_object *o = first_object(); o; o = first_of(o->next))
+	for (const struct patched_object *o = first_object(); o; o = patched_first_of(o->next))
 		if (o->results[symbol].inner)
 			return true;
 	return false;
@@ -459,7 +461,8 @@ int patched_switch(bool on, bool alone)
 {
 	int error = 0;
 
-	for (const struct patched_object *o = first_object(); o && !error; o = first_of(o->next))
+	for (const struct patched_object *o = first_object(); o && !error;
+		o = patched_first_of(o->next))
 		if (o->results[GGML_BARRIER].inner || o->results[GGML_COMPUTE_FORWARD].inner)
 			error = alone ? (on ? patcher.on : patcher.off)(
 						o->patches, (int)GGML_FOR_NODES, 0)
@@ -487,7 +490,7 @@ static void note_object(const struct patched_object *o)
 
 void patched_note(void)
 {
-	for (const struct patched_object *o = first_object(); o; o = first_of(o->next))
+	for (const struct patched_object *o = first_object(); o; o = patched_first_of(o->next))
 		note_object(o);
 	if (__atomic_load_n(&no_patcher, __ATOMIC_RELAXED))
 		note_once("patched", "nothing, though a library binds its calls within itself: "

@@ -48,13 +48,13 @@ bool resolve_object(uintptr_t address, struct loaded_object *object)
 }
 
 /* Is this one of our own hooks? */
-static bool is_ours(const void *function)
+static bool resolve_is_ours(const void *function)
 {
 	static uintptr_t low, bytes; /* never change once set: we are never unloaded */
 	struct loaded_object self;
 
 	if (!__atomic_load_n(&bytes, __ATOMIC_ACQUIRE)) {
-		if (!resolve_object((uintptr_t)&is_ours, &self))
+		if (!resolve_object((uintptr_t)&resolve_is_ours, &self))
 			return false;
 		__atomic_store_n(&low, self.low, __ATOMIC_RELAXED);
 		__atomic_store_n(&bytes, self.bytes, __ATOMIC_RELEASE);
@@ -62,7 +62,7 @@ static bool is_ours(const void *function)
 	return (uintptr_t)function - low < bytes;
 }
 
-static void *look_up(void *handle, const char *name)
+static void *resolve_look_up(void *handle, const char *name)
 {
 	void *function = dlsym(handle, name);
 
@@ -78,11 +78,11 @@ static void *look_up(void *handle, const char *name)
  */
 static void *look_in(void *handle, const char *name, bool hooked)
 {
-	void *function = look_up(handle, name);
+	void *function = resolve_look_up(handle, name);
 
-	if (!function || is_ours(function))
+	if (!function || resolve_is_ours(function))
 		return NULL;
-	return hooked && function == look_up(RTLD_DEFAULT, name) ? NULL : function;
+	return hooked && function == resolve_look_up(RTLD_DEFAULT, name) ? NULL : function;
 }
 
 static void *look_in_file(const char *path, const char *name, bool hooked)
@@ -155,7 +155,8 @@ static struct resolve_way *new_way(void)
 	return count < FIRST_WAYS ? &first[count++] : malloc(sizeof(*first));
 }
 
-static void add_way(enum ggml_symbol_id symbol, const struct loaded_object *object, void *function)
+static void resolve_add_way(
+	enum ggml_symbol_id symbol, const struct loaded_object *object, void *function)
 {
 	struct resolve_way *way = former_way(symbol, object, function);
 
@@ -183,7 +184,7 @@ void *resolve_slow(enum ggml_symbol_id symbol, uintptr_t caller)
 		function = look_everywhere(ggml_symbols[symbol].name);
 	if (found && function) {
 		HOLD(&resolve_mutex);
-		add_way(symbol, &object, function);
+		resolve_add_way(symbol, &object, function);
 	}
 	return function;
 }

@@ -37,8 +37,8 @@ static const char *const kind_names[TRACED] = {
 static struct hip_functions sdk;
 static uint32_t sdk_version;
 static uint64_t context;
-static int32_t kinds[TRACED]; /* 0: it has none of that name */
-static int32_t waits[MAX_WAITS];
+static int32_t hip_kinds[TRACED]; /* 0: it has none of that name */
+static int32_t hip_waits[MAX_WAITS];
 static size_t wait_count;
 
 /*
@@ -68,13 +68,13 @@ struct queue {
 	uint32_t held;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct hashmap queues;	    /* hash of its ids -> struct queue */
+static pthread_mutex_t hip_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hashmap hip_queues;   /* hash of its ids -> struct queue */
 static struct hashmap kernel_names; /* id -> name, for ever */
 static struct hashmap newest_of;    /* stream + 1 -> number of the command launched last */
 static __thread uint64_t stream_now __attribute__((tls_model("initial-exec"))); /* + 1 */
 static struct device_clock clock_line;
-static uint64_t newest, lost;
+static uint64_t hip_newest, hip_lost;
 
 static bool ask_clock(void *unused, uint64_t *ns)
 {
@@ -100,10 +100,10 @@ static uint64_t set_stream(uint64_t stream)
 /* The number of the newest command of that stream, or else of all; 0: there is none. */
 static uint64_t newest_command(void)
 {
-	HOLD(&lock);
+	HOLD(&hip_lock);
 	uint64_t number = stream_now ? hashmap_get(&newest_of, stream_now) : HASHMAP_NONE;
 
-	return number == HASHMAP_NONE ? newest : number;
+	return number == HASHMAP_NONE ? hip_newest : number;
 }
 
 /* Keeps a kernel's name. */
@@ -118,7 +118,7 @@ static void name_kernel(const struct hip_symbol_data *symbol)
 		name[length - 3] = '\0';
 	char *readable = demangle(name);
 	char *kept = readable ? readable : strdup(name);
-	HOLD(&lock);
+	HOLD(&hip_lock);
 	uint64_t former = hashmap_get(&kernel_names, symbol->kernel);
 	if (former != HASHMAP_NONE || !kept ||
 		hashmap_set_pointer(&kernel_names, symbol->kernel, kept))
@@ -126,10 +126,10 @@ static void name_kernel(const struct hip_symbol_data *symbol)
 }
 
 /* Under the lock; NULL: no memory. */
-static struct queue *queue_of(uint64_t a, uint64_t b, bool is_copy)
+static struct queue *hip_queue_of(uint64_t a, uint64_t b, bool is_copy)
 {
 	uint64_t key = hash_add(hash_add(hash_u64(a), b), (uint64_t)is_copy);
-	uint64_t found = hashmap_get(&queues, key);
+	uint64_t found = hashmap_get(&hip_queues, key);
 	char name[96];
 
 	if (found != HASHMAP_NONE)
@@ -146,7 +146,7 @@ static struct queue *queue_of(uint64_t a, uint64_t b, bool is_copy)
 		.backend = "hip",
 		.flags = BRICK_QUEUE_OUT_OF_ORDER};
 	if (!brick_queue_create(&queue->lane, &options) &&
-		!hashmap_set_pointer(&queues, key, queue)) {
+		!hashmap_set_pointer(&hip_queues, key, queue)) {
 		if (!is_copy)
 			brick__queue_on_gpu(queue->lane, "hip", a);
 		return queue;
@@ -157,7 +157,7 @@ static struct queue *queue_of(uint64_t a, uint64_t b, bool is_copy)
 }
 
 /* Times that are not there, or that no clock places, are not made up. */
-static void record(const struct command *c)
+static void hip_record(const struct command *c)
 {
 	struct brick_command command = {.size = sizeof(command),
 		.launch = c->launch,
@@ -177,14 +177,14 @@ static void record(const struct command *c)
 }
 
 /* Under the lock. */
-static void drop(struct command *c)
+static void hip_drop(struct command *c)
 {
 	if (!--c->refs)
 		free(c);
 }
 
 /* Under the lock. */
-static void release(struct queue *queue)
+static void hip_release(struct queue *queue)
 {
 	while (queue->first && (queue->first->is_done || queue->held > MAX_HELD)) {
 		struct command *c = queue->first;
@@ -193,13 +193,13 @@ static void release(struct queue *queue)
 			queue->last = &queue->first;
 		queue->held--;
 		c->is_given_up = !c->is_done;
-		lost += (uint64_t)c->is_given_up;
-		record(c);
-		drop(c);
+		hip_lost += (uint64_t)c->is_given_up;
+		hip_record(c);
+		hip_drop(c);
 	}
 }
 
-static struct command *begin(uint64_t a, uint64_t b, bool is_copy)
+static struct command *hip_begin(uint64_t a, uint64_t b, bool is_copy)
 {
 	struct command *c = calloc(1, sizeof(*c));
 
@@ -212,11 +212,11 @@ static struct command *begin(uint64_t a, uint64_t b, bool is_copy)
 		return NULL;
 	}
 	c->work = is_copy ? NULL : brick_launch_work();
-	HOLD(&lock);
-	newest = c->launch.number;
+	HOLD(&hip_lock);
+	hip_newest = c->launch.number;
 	if (stream_now)
-		hashmap_set(&newest_of, stream_now, newest);
-	c->queue = queue_of(a, b, is_copy);
+		hashmap_set(&newest_of, stream_now, hip_newest);
+	c->queue = hip_queue_of(a, b, is_copy);
 	if (c->queue) {
 		c->refs++;
 		*c->queue->last = c;
@@ -228,7 +228,7 @@ static struct command *begin(uint64_t a, uint64_t b, bool is_copy)
 
 static void *begin_dispatch(const struct hip_dispatch_data *data)
 {
-	return begin(data->info.agent, data->info.queue, 0);
+	return hip_begin(data->info.agent, data->info.queue, 0);
 }
 
 static void *begin_copy(const struct hip_copy_data *data, int32_t direction)
@@ -244,7 +244,7 @@ static void *begin_copy(const struct hip_copy_data *data, int32_t direction)
 		.name = known ? names[direction] : "copy",
 		.backend = "hip",
 		.kind = known ? kinds[direction] : BRICK_KERNEL_D2D};
-	struct command *c = begin(data->from_agent, data->to_agent, 1);
+	struct command *c = hip_begin(data->from_agent, data->to_agent, 1);
 
 	if (c)
 		c->kernel = brick_kernel_register(&kernel);
@@ -252,19 +252,19 @@ static void *begin_copy(const struct hip_copy_data *data, int32_t direction)
 }
 
 /* The launching call is over. */
-static void launched(void *user)
+static void hip_launched(void *user)
 {
 	struct command *c = user;
 
 	if (!c)
 		return;
-	HOLD(&lock);
+	HOLD(&hip_lock);
 	brick_launch_end(&c->launch);
-	drop(c);
+	hip_drop(c);
 }
 
 /* Under the lock. */
-static uint32_t kernel_of(const struct hip_dispatch_data *data)
+static uint32_t hip_kernel_of(const struct hip_dispatch_data *data)
 {
 	uint64_t name = hashmap_get(&kernel_names, data->info.kernel);
 	struct brick_kernel kernel = {.size = sizeof(kernel),
@@ -289,9 +289,9 @@ static void done(struct command *c, uint64_t begin_ns, uint64_t end_ns)
 		c->begin_ns = begin_ns;
 		c->end_ns = end_ns;
 		c->is_done = true;
-		release(c->queue);
+		hip_release(c->queue);
 	}
-	drop(c);
+	hip_drop(c);
 }
 
 static void dispatched(void *user, const struct hip_dispatch_data *data)
@@ -300,18 +300,18 @@ static void dispatched(void *user, const struct hip_dispatch_data *data)
 
 	if (!c)
 		return;
-	HOLD(&lock);
-	c->kernel = kernel_of(data);
+	HOLD(&hip_lock);
+	c->kernel = hip_kernel_of(data);
 	done(c, data->start, data->end);
 }
 
-static void copied(void *user, const struct hip_copy_data *data)
+static void hip_copied(void *user, const struct hip_copy_data *data)
 {
 	struct command *c = user;
 
 	if (!c)
 		return;
-	HOLD(&lock);
+	HOLD(&hip_lock);
 	c->bytes = data->bytes;
 	done(c, data->start, data->end);
 }
@@ -319,13 +319,14 @@ static void copied(void *user, const struct hip_copy_data *data)
 /* Counts, at the end, commands that are still outstanding: they never came. */
 static void give_up_rest(void)
 {
-	HOLD(&lock);
-	for (const struct hashmap_slot *s = NULL; (s = hashmap_next(&queues, s));) {
+	HOLD(&hip_lock);
+	for (const struct hashmap_slot *s = NULL; (s = hashmap_next(&hip_queues, s));) {
 		struct queue *queue = hashmap_pointer(s->value);
 		brick_queue_dropped(queue->lane, queue->held);
-		lost += queue->held;
+		hip_lost += queue->held;
 	}
-	note_once("hip.commands", "%llu never came; clock within %llu ns", (unsigned long long)lost,
+	note_once("hip.commands", "%llu never came; clock within %llu ns",
+		(unsigned long long)hip_lost,
 		(unsigned long long)clock_line.correlation.residual_ns);
 }
 
@@ -338,7 +339,7 @@ static void about_dispatch(const struct hip_event *e, void **user)
 	else if (e->operation == HIP_DISPATCH_ENQUEUE && e->phase == HIP_PHASE_ENTER)
 		*user = begin_dispatch(e->payload);
 	else if (e->operation == HIP_DISPATCH_ENQUEUE && e->phase == HIP_PHASE_EXIT)
-		launched(*user);
+		hip_launched(*user);
 }
 
 /* The call that asks for a copy is not seen from within; the end of a copy is its exit. */
@@ -346,9 +347,9 @@ static void about_copy(const struct hip_event *e, void **user)
 {
 	if (e->phase == HIP_PHASE_ENTER) {
 		*user = begin_copy(e->payload, e->operation);
-		launched(*user);
+		hip_launched(*user);
 	} else if (e->phase == HIP_PHASE_EXIT) {
-		copied(*user, e->payload);
+		hip_copied(*user, e->payload);
 	}
 }
 
@@ -389,33 +390,33 @@ static void about_stream(const struct hip_event *e, void **user)
 	}
 }
 
-static void about(const struct hip_event *e, void **user)
+static void hip_about(const struct hip_event *e, void **user)
 {
 	KEEP_ERRNO();
 
-	if (!e->payload && e->kind != kinds[CALLS])
+	if (!e->payload && e->kind != hip_kinds[CALLS])
 		return;
-	if (e->kind == kinds[KERNELS])
+	if (e->kind == hip_kinds[KERNELS])
 		about_dispatch(e, user);
-	else if (e->kind == kinds[COPIES])
+	else if (e->kind == hip_kinds[COPIES])
 		about_copy(e, user);
-	else if (e->kind == kinds[CALLS])
+	else if (e->kind == hip_kinds[CALLS])
 		about_call(e);
-	else if (e->kind == kinds[STREAMS])
+	else if (e->kind == hip_kinds[STREAMS])
 		about_stream(e, user);
-	else if (e->kind == kinds[CODE] && e->operation == HIP_CODE_KERNEL_SYMBOL &&
+	else if (e->kind == hip_kinds[CODE] && e->operation == HIP_CODE_KERNEL_SYMBOL &&
 		 e->phase == HIP_PHASE_ENTER)
 		name_kernel(e->payload);
 }
 
 static void callback_0(struct hip_record_0 record, void **user, void *data)
 {
-	about(&record.event, user);
+	hip_about(&record.event, user);
 }
 
 static void callback_1(struct hip_record_1 record, void **user, void *data)
 {
-	about(&record.event, user);
+	hip_about(&record.event, user);
 }
 
 static int find_kind(int32_t kind, void *data)
@@ -426,7 +427,7 @@ static int find_kind(int32_t kind, void *data)
 		return 0;
 	for (int i = 0; i < TRACED; i++)
 		if (!strcmp(name, kind_names[i]))
-			kinds[i] = kind;
+			hip_kinds[i] = kind;
 	return 0;
 }
 
@@ -442,7 +443,8 @@ static int find_wait(int32_t kind, int32_t operation, void *data)
 		return 0;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strncmp(name, names[i], strlen(names[i])) && wait_count < MAX_WAITS)
-			waits[wait_count++] = operation; /* also those of the thread's own stream */
+			hip_waits[wait_count++] =
+				operation; /* also those of the thread's own stream */
 	return 0;
 }
 
@@ -451,10 +453,10 @@ static int trace(enum traced what, const int32_t *operations, size_t count)
 	void (*callback)(void) = sdk_version >= HIP_VERSION_1 ? (void (*)(void))callback_1
 							      : (void (*)(void))callback_0;
 
-	if (!kinds[what])
+	if (!hip_kinds[what])
 		return -ENOTSUP;
 	return sdk.configure_callback_tracing_service(
-		       context, kinds[what], operations, count, callback, NULL) == HIP_FINE
+		       context, hip_kinds[what], operations, count, callback, NULL) == HIP_FINE
 		       ? 0
 		       : -EIO;
 }
@@ -465,15 +467,15 @@ static int configure(void)
 	if (sdk.create_context(&context) != HIP_FINE)
 		return -EIO;
 	sdk.iterate_callback_tracing_kinds(find_kind, NULL);
-	if (kinds[CALLS])
-		sdk.iterate_callback_tracing_kind_operations(kinds[CALLS], find_wait, NULL);
+	if (hip_kinds[CALLS])
+		sdk.iterate_callback_tracing_kind_operations(hip_kinds[CALLS], find_wait, NULL);
 	int rc = trace(KERNELS, NULL, 0);
 	if (rc)
 		return rc;
 	trace(COPIES, NULL, 0);
 	trace(CODE, NULL, 0);
 	if (wait_count)
-		trace(CALLS, waits, wait_count);
+		trace(CALLS, hip_waits, wait_count);
 	trace(STREAMS, NULL, 0);
 	return sdk.start_context(context) == HIP_FINE ? 0 : -EIO;
 }
@@ -490,13 +492,13 @@ static int initialise(void (*finalise)(uint32_t client), void *data)
 	return rc ? -1 : 0;
 }
 
-static void finish(void *data)
+static void hip_finish(void *data)
 {
 	sdk.stop_context(context);
 	give_up_rest();
 }
 
-static int load(void *library)
+static int hip_load(void *library)
 {
 #define X(name, type, arguments)                                          \
 	if (!sys_function_find(library, "rocprofiler_" #name, &sdk.name)) \
@@ -511,14 +513,14 @@ EXPORTED struct hip_tool *rocprofiler_configure(
 struct hip_tool *rocprofiler_configure(
 	uint32_t version, const char *text, uint32_t priority, struct hip_client *client)
 {
-	static struct hip_tool tool = {sizeof(tool), initialise, finish, NULL};
+	static struct hip_tool tool = {sizeof(tool), initialise, hip_finish, NULL};
 	Dl_info who;
 	void *library = NULL;
 
 	if (dladdr(__builtin_return_address(0), &who) && who.dli_fname)
 		library = dlopen(who.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 	sdk_version = version;
-	if (!library || load(library) || version >= 2 * HIP_VERSION_1) {
+	if (!library || hip_load(library) || version >= 2 * HIP_VERSION_1) {
 		note_once("hip", "rocprofiler-sdk %u is not known here", version);
 		return NULL;
 	}

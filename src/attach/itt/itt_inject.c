@@ -24,12 +24,12 @@
 #include "brick/clock.h"
 #include "brick/registry.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-LOCK_OVER_FORKS(lock)
+static pthread_mutex_t itt_lock = PTHREAD_MUTEX_INITIALIZER;
+LOCK_OVER_FORKS(itt_lock)
 
 /* Lookups of a program's domains and strings. */
 
-static struct annotation_domain *domain_of(struct itt_domain *domain)
+static struct annotation_domain *itt_domain_of(struct itt_domain *domain)
 {
 	struct annotation_domain *known = domain ? domain->extra2 : NULL;
 
@@ -41,9 +41,9 @@ static struct annotation_domain *domain_of(struct itt_domain *domain)
 	return known;
 }
 
-static const struct annotation *said(struct itt_domain *domain, struct itt_string *string)
+static const struct annotation *itt_said(struct itt_domain *domain, struct itt_string *string)
 {
-	const struct annotation_domain *where = domain_of(domain);
+	const struct annotation_domain *where = itt_domain_of(domain);
 	const struct annotation *known =
 		string ? __atomic_load_n(&string->extra2, __ATOMIC_RELAXED) : NULL;
 
@@ -57,11 +57,12 @@ static const struct annotation *said(struct itt_domain *domain, struct itt_strin
 
 /* Objects that the program has us make: one for each name. */
 
-static struct fixed_map_entry domain_entries[1 << 9], string_entries[1 << 13],
+static struct fixed_map_entry itt_domain_entries[1 << 9], itt_string_entries[1 << 13],
 	counter_entries[1 << 10], function_entries[1 << 10];
-static struct fixed_map domains = FIXED_MAP(domain_entries), strings = FIXED_MAP(string_entries),
+static struct fixed_map itt_domains = FIXED_MAP(itt_domain_entries),
+			itt_strings = FIXED_MAP(itt_string_entries),
 			counters = FIXED_MAP(counter_entries),
-			functions = FIXED_MAP(function_entries);
+			itt_functions = FIXED_MAP(function_entries);
 
 typedef const char *(*name_fn)(const void *made);
 
@@ -79,8 +80,8 @@ static const char *name_of_string(const void *made)
  * Finds the object with that name; else NULL, and *key is its place. Objects of another `space`
  * differ.
  */
-static void *find(const struct fixed_map *map, const char *space, const char *name, name_fn name_of,
-	uint64_t *key)
+static void *itt_find(const struct fixed_map *map, const char *space, const char *name,
+	name_fn name_of, uint64_t *key)
 {
 	for (*key = hash_add(fnv1a_text(space), fnv1a_text(name)) | 1;; *key += 2) {
 		void *made = (void *)(uintptr_t)fixed_map_get(map, *key);
@@ -97,13 +98,13 @@ static struct itt_domain *domain_create(const char *name)
 
 	if (!name)
 		return NULL;
-	HOLD(&lock);
-	struct itt_domain *domain = find(&domains, "", name, name_of_domain, &key);
+	HOLD(&itt_lock);
+	struct itt_domain *domain = itt_find(&itt_domains, "", name, name_of_domain, &key);
 	if (domain)
 		return domain;
 	domain = calloc(1, sizeof(*domain));
 	char *copy = strdup(name);
-	if (!domain || !copy || !fixed_map_put(&domains, key, (uintptr_t)domain)) {
+	if (!domain || !copy || !fixed_map_put(&itt_domains, key, (uintptr_t)domain)) {
 		free(domain);
 		free(copy);
 		return &many;
@@ -121,18 +122,18 @@ static struct itt_string *string_handle_create(const char *text)
 
 	if (!text)
 		return NULL;
-	struct itt_string *string = find(&strings, "", text, name_of_string, &key);
+	struct itt_string *string = itt_find(&itt_strings, "", text, name_of_string, &key);
 	if (string)
 		return string;
-	HOLD(&lock);
-	string = find(&strings, "", text, name_of_string, &key);
+	HOLD(&itt_lock);
+	string = itt_find(&itt_strings, "", text, name_of_string, &key);
 	if (string)
 		return string;
 	string = calloc(1, sizeof(*string));
 	char *copy = strdup(text);
 	if (string)
 		string->text = copy;
-	if (!string || !copy || !fixed_map_put(&strings, key, (uintptr_t)string)) {
+	if (!string || !copy || !fixed_map_put(&itt_strings, key, (uintptr_t)string)) {
 		free(string);
 		free(copy);
 		return &many;
@@ -145,21 +146,21 @@ static struct itt_string *string_handle_create(const char *text)
 static void task_begin(
 	struct itt_domain *domain, struct itt_id id, struct itt_id parent, struct itt_string *name)
 {
-	ranges_push(domain_of(domain), said(domain, name));
+	ranges_push(itt_domain_of(domain), itt_said(domain, name));
 }
 
 static void task_end(struct itt_domain *domain)
 {
-	ranges_pop(domain_of(domain));
+	ranges_pop(itt_domain_of(domain));
 }
 
 /* Annotates by the name of the function's symbol. */
 static const struct annotation *said_function(struct itt_domain *domain, void *function)
 {
-	const struct annotation_domain *where = domain_of(domain);
+	const struct annotation_domain *where = itt_domain_of(domain);
 	uint64_t key = hash_add(hash_pointer(function), where->number) | 1;
 	const struct annotation *known =
-		(const struct annotation *)(uintptr_t)fixed_map_get(&functions, key);
+		(const struct annotation *)(uintptr_t)fixed_map_get(&itt_functions, key);
 	Dl_info info;
 	KEEP_ERRNO();
 
@@ -168,23 +169,23 @@ static const struct annotation *said_function(struct itt_domain *domain, void *f
 	bool is_found = dladdr(function, &info) && info.dli_sname;
 	known = annotation_find(
 		where, is_found ? info.dli_sname : "(function)", BRICK_CATEGORY_OTHER);
-	HOLD(&lock);
+	HOLD(&itt_lock);
 	if (known->bytes)
-		fixed_map_put(&functions, key, (uintptr_t)known);
+		fixed_map_put(&itt_functions, key, (uintptr_t)known);
 	return known;
 }
 
 static void task_begin_fn(
 	struct itt_domain *domain, struct itt_id id, struct itt_id parent, void *function)
 {
-	ranges_push(domain_of(domain), said_function(domain, function));
+	ranges_push(itt_domain_of(domain), said_function(domain, function));
 }
 
 /* Overlapping ranges, by domain and id. */
 
 static struct hashmap open_ids; /* -> number of the range */
 
-static uint64_t key_of(const struct itt_domain *domain, const struct itt_id *id, uint32_t kind)
+static uint64_t itt_key_of(const struct itt_domain *domain, const struct itt_id *id, uint32_t kind)
 {
 	uint64_t key = hash_add(hash_pointer(domain), kind);
 
@@ -198,19 +199,19 @@ static void open_id(uint64_t key, const struct annotation *annotation)
 	uint64_t number = ranges_start(annotation);
 	KEEP_ERRNO();
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&itt_lock);
 	uint64_t before = hashmap_take(&open_ids, key);
 	hashmap_set(&open_ids, key, number);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&itt_lock);
 	if (before != HASHMAP_NONE) /* begun twice: the first one ends here */
 		ranges_end(before);
 }
 
 static void close_id(uint64_t key)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&itt_lock);
 	uint64_t number = hashmap_take(&open_ids, key);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&itt_lock);
 	ranges_end(number == HASHMAP_NONE ? 0 : number);
 }
 
@@ -219,23 +220,23 @@ enum { TASK, REGION, FRAME };
 static void task_begin_overlapped(
 	struct itt_domain *domain, struct itt_id id, struct itt_id parent, struct itt_string *name)
 {
-	open_id(key_of(domain, &id, TASK), said(domain, name));
+	open_id(itt_key_of(domain, &id, TASK), itt_said(domain, name));
 }
 
 static void task_end_overlapped(struct itt_domain *domain, struct itt_id id)
 {
-	close_id(key_of(domain, &id, TASK));
+	close_id(itt_key_of(domain, &id, TASK));
 }
 
 static void region_begin(
 	struct itt_domain *domain, struct itt_id id, struct itt_id parent, struct itt_string *name)
 {
-	open_id(key_of(domain, &id, REGION), said(domain, name));
+	open_id(itt_key_of(domain, &id, REGION), itt_said(domain, name));
 }
 
 static void region_end(struct itt_domain *domain, struct itt_id id)
 {
-	close_id(key_of(domain, &id, REGION));
+	close_id(itt_key_of(domain, &id, REGION));
 }
 
 /* A frame's name is its domain's. One that the rules call a step lies on its thread. */
@@ -243,7 +244,7 @@ static void region_end(struct itt_domain *domain, struct itt_id id)
 static const struct annotation *said_frame(struct itt_domain *domain)
 {
 	return annotation_find(
-		domain_of(domain), domain ? domain->name : NULL, BRICK_CATEGORY_OTHER);
+		itt_domain_of(domain), domain ? domain->name : NULL, BRICK_CATEGORY_OTHER);
 }
 
 static void frame_begin(struct itt_domain *domain, struct itt_id *id)
@@ -251,17 +252,17 @@ static void frame_begin(struct itt_domain *domain, struct itt_id *id)
 	const struct annotation *frame = said_frame(domain);
 
 	if (frame->is_step)
-		ranges_push(domain_of(domain), frame);
+		ranges_push(itt_domain_of(domain), frame);
 	else
-		open_id(key_of(domain, id, FRAME), frame);
+		open_id(itt_key_of(domain, id, FRAME), frame);
 }
 
 static void frame_end(struct itt_domain *domain, struct itt_id *id)
 {
 	if (said_frame(domain)->is_step)
-		ranges_pop(domain_of(domain));
+		ranges_pop(itt_domain_of(domain));
 	else
-		close_id(key_of(domain, id, FRAME));
+		close_id(itt_key_of(domain, id, FRAME));
 }
 
 static unsigned long long get_timestamp(void)
@@ -277,7 +278,7 @@ static void frame_submit(struct itt_domain *domain, struct itt_id *id, unsigned 
 
 static void marker(struct itt_domain *domain, struct itt_id id, struct itt_string *name, int scope)
 {
-	ranges_mark(said(domain, name));
+	ranges_mark(itt_said(domain, name));
 }
 
 /* Numbers. */
@@ -287,7 +288,7 @@ struct series {
 	int64_t value; /* of a counter that goes up and down */
 };
 
-static double number_of(int type, const void *value)
+static double itt_number_of(int type, const void *value)
 {
 	union {
 		uint64_t u64;
@@ -323,7 +324,7 @@ static double number_of(int type, const void *value)
 }
 
 /* NULL: there is no room. */
-static struct series *series_of(struct itt_counter *counter)
+static struct series *itt_series_of(struct itt_counter *counter)
 {
 	struct series *series =
 		counter ? __atomic_load_n((struct series **)&counter->extra2, __ATOMIC_ACQUIRE)
@@ -335,7 +336,7 @@ static struct series *series_of(struct itt_counter *counter)
 	const struct annotation_domain *domain = annotation_domain(counter->domain);
 	const struct annotation *annotation =
 		annotation_find(domain, counter->name, BRICK_CATEGORY_OTHER);
-	HOLD(&lock);
+	HOLD(&itt_lock);
 	series = counter->extra2;
 	if (series || !annotation->bytes)
 		return series;
@@ -358,9 +359,9 @@ static struct itt_counter *counter_create_typed(const char *name, const char *do
 
 	if (!name)
 		return NULL;
-	HOLD(&lock);
+	HOLD(&itt_lock);
 	struct itt_counter *counter =
-		find(&counters, domain ? domain : "", name, name_of_counter, &key);
+		itt_find(&counters, domain ? domain : "", name, name_of_counter, &key);
 	if (counter)
 		return counter;
 	counter = calloc(1, sizeof(*counter));
@@ -382,9 +383,9 @@ static struct itt_counter *counter_create(const char *name, const char *domain)
 	return counter_create_typed(name, domain, ITT_U64);
 }
 
-static void count(struct itt_counter *counter, int64_t change)
+static void itt_count(struct itt_counter *counter, int64_t change)
 {
-	struct series *series = series_of(counter);
+	struct series *series = itt_series_of(counter);
 
 	if (!series)
 		return;
@@ -394,30 +395,30 @@ static void count(struct itt_counter *counter, int64_t change)
 
 static void counter_inc(struct itt_counter *counter)
 {
-	count(counter, 1);
+	itt_count(counter, 1);
 }
 
 static void counter_dec(struct itt_counter *counter)
 {
-	count(counter, -1);
+	itt_count(counter, -1);
 }
 
 static void counter_inc_delta(struct itt_counter *counter, unsigned long long change)
 {
-	count(counter, (int64_t)change);
+	itt_count(counter, (int64_t)change);
 }
 
 static void counter_dec_delta(struct itt_counter *counter, unsigned long long change)
 {
-	count(counter, -(int64_t)change);
+	itt_count(counter, -(int64_t)change);
 }
 
 static void counter_set_value(struct itt_counter *counter, void *value)
 {
-	struct series *series = value ? series_of(counter) : NULL;
+	struct series *series = value ? itt_series_of(counter) : NULL;
 
 	if (series)
-		ranges_value(series->annotation, number_of(counter->type, value));
+		ranges_value(series->annotation, itt_number_of(counter->type, value));
 }
 
 /*
@@ -427,7 +428,7 @@ static void metadata_add(struct itt_domain *domain, struct itt_id id, struct itt
 	int type, size_t many, void *data)
 {
 	if (data && many && type >= ITT_U64 && type <= ITT_DOUBLE)
-		ranges_value(said(domain, key), number_of(type, data));
+		ranges_value(itt_said(domain, key), itt_number_of(type, data));
 }
 
 static void thread_set_name(const char *name)
@@ -482,9 +483,9 @@ static void *itt_function_of(const char *name)
 
 BRICK_API void __itt_api_init(struct itt_global *global, int groups);
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t itt_once = PTHREAD_ONCE_INIT;
 
-static void start(void)
+static void itt_start(void)
 {
 	ranges_tell_at_exit("itt");
 }
@@ -501,7 +502,7 @@ void __itt_api_init(struct itt_global *global, int groups)
 			global->version_major, global->version_minor, global->version_build);
 		return;
 	}
-	pthread_once(&once, start);
+	pthread_once(&itt_once, itt_start);
 	note_once("attach", "ITT tasks");
 	for (struct itt_function *f = global->functions; f->name; f++) {
 		void *our_function = itt_function_of(f->name);

@@ -49,39 +49,39 @@ struct operation {
 	uint64_t open; /* bits of channels that have begun and not ended */
 };
 
-static struct operation operations[OPERATIONS];
+static struct operation nccl_operations[OPERATIONS];
 static uint32_t next_place;
 static struct losses {
 	uint64_t untaken, untimed, strays;
-} lost;
+} nccl_lost;
 
 /* Bricks of kinds of operations, direct-mapped: registering goes through all names. */
 static struct kind {
 	char function[24], algorithm[16], protocol[8];
 	uint32_t brick; /* 0: free */
-} kinds[KINDS];
+} nccl_kinds[KINDS];
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t nccl_lock = PTHREAD_MUTEX_INITIALIZER;
 
-LOCK_OVER_FORKS(lock)
+LOCK_OVER_FORKS(nccl_lock)
 
 /* A handle: generation, channel, place + 1. */
-static uint64_t handle_of(const struct operation *o, uint8_t channel)
+static uint64_t nccl_handle_of(const struct operation *o, uint8_t channel)
 {
 	return (uint64_t)o->generation << 32 | (uint64_t)channel << 16 |
-	       (uint64_t)(o - operations + 1);
+	       (uint64_t)(o - nccl_operations + 1);
 }
 
 static struct operation *operation_of(uint64_t handle)
 {
 	uint32_t place = (uint32_t)(handle & 0xffff);
-	struct operation *o = place && place <= OPERATIONS ? &operations[place - 1] : NULL;
+	struct operation *o = place && place <= OPERATIONS ? &nccl_operations[place - 1] : NULL;
 
 	return o && o->is_used && o->generation == handle >> 32 ? o : NULL;
 }
 
 /* Bytes of an element; 0: a type that is not known. */
-static uint64_t bytes_of(const char *type)
+static uint64_t nccl_bytes_of(const char *type)
 {
 	static const struct {
 		const char *name;
@@ -110,7 +110,7 @@ static uint32_t make_brick(const struct kind *kind)
 	return brick < 0 ? BRICK_NONE : (uint32_t)brick;
 }
 
-static void copy(char *to, size_t bytes, const char *from)
+static void nccl_copy(char *to, size_t bytes, const char *from)
 {
 	size_t n = strnlen(from, bytes - 1);
 
@@ -124,39 +124,39 @@ static bool is_kind(const struct kind *x, const struct kind *y)
 	       !strcmp(x->protocol, y->protocol);
 }
 
-static uint32_t brick_of(const struct nccl_operation *from)
+static uint32_t nccl_brick_of(const struct nccl_operation *from)
 {
 	struct kind kind = {.function = ""};
 
-	copy(kind.function, sizeof(kind.function), from->function ? from->function : "");
+	nccl_copy(kind.function, sizeof(kind.function), from->function ? from->function : "");
 	if (from->algorithm && from->protocol) {
-		copy(kind.algorithm, sizeof(kind.algorithm), from->algorithm);
-		copy(kind.protocol, sizeof(kind.protocol), from->protocol);
+		nccl_copy(kind.algorithm, sizeof(kind.algorithm), from->algorithm);
+		nccl_copy(kind.protocol, sizeof(kind.protocol), from->protocol);
 	}
 	uint64_t mixed = ((uintptr_t)from->function ^ (uintptr_t)from->algorithm << 1 ^
 			  (uintptr_t)from->protocol << 2);
-	struct kind *kept = &kinds[(mixed ^ mixed >> 6 ^ mixed >> 12) % KINDS];
-	lock_take(&lock);
+	struct kind *kept = &nccl_kinds[(mixed ^ mixed >> 6 ^ mixed >> 12) % KINDS];
+	lock_take(&nccl_lock);
 	uint32_t brick = kept->brick && is_kind(kept, &kind) ? kept->brick : 0;
-	lock_give(&lock);
+	lock_give(&nccl_lock);
 	if (brick)
 		return brick;
 	kind.brick = make_brick(&kind);
 	if (kind.brick != BRICK_NONE) {
-		HOLD(&lock);
+		HOLD(&nccl_lock);
 		*kept = kind;
 	}
 	return kind.brick;
 }
 
 /* A free place; NULL: all are on the way. Under the lock. */
-static struct operation *free_place(void)
+static struct operation *nccl_free_place(void)
 {
 	for (uint32_t i = 0; i < OPERATIONS; i++) {
-		struct operation *o = &operations[(next_place + i) % OPERATIONS];
+		struct operation *o = &nccl_operations[(next_place + i) % OPERATIONS];
 		if (o->is_used)
 			continue;
-		next_place = (uint32_t)(o - operations + 1);
+		next_place = (uint32_t)(o - nccl_operations + 1);
 		return o;
 	}
 	return NULL;
@@ -167,23 +167,23 @@ static uint64_t operations_start(const struct nccl_operation *from)
 {
 	KEEP_ERRNO();
 
-	uint32_t brick = brick_of(from);
-	HOLD(&lock);
+	uint32_t brick = nccl_brick_of(from);
+	HOLD(&nccl_lock);
 	struct operation *o = brick == BRICK_NONE || !from->channels || from->channels > CHANNELS
 				      ? NULL
-				      : free_place();
-	lost.untaken += !o;
+				      : nccl_free_place();
+	nccl_lost.untaken += !o;
 	if (!o)
 		return 0;
 	*o = (struct operation){.generation = o->generation + 1,
 		.is_used = true,
 		.brick = brick,
 		.elements = from->count,
-		.bytes = from->count * bytes_of(from->type),
+		.bytes = from->count * nccl_bytes_of(from->type),
 		.channels = from->channels,
 		.is_timed = true,
 		.begin_ns = UINT64_MAX};
-	return handle_of(o, 0);
+	return nccl_handle_of(o, 0);
 }
 
 /*
@@ -192,17 +192,17 @@ static uint64_t operations_start(const struct nccl_operation *from)
  */
 static uint64_t operations_channel(uint64_t operation, uint8_t channel, uint64_t begin_ns)
 {
-	HOLD(&lock);
+	HOLD(&nccl_lock);
 	struct operation *o = operation_of(operation);
 	if (!o || channel >= CHANNELS || o->open >> channel & 1 || o->begun == o->channels) {
-		lost.strays++;
+		nccl_lost.strays++;
 		return 0;
 	}
 	o->begun++;
 	o->open |= 1ull << channel;
 	o->is_timed &= begin_ns != 0;
 	o->begin_ns = begin_ns < o->begin_ns ? begin_ns : o->begin_ns;
-	return handle_of(o, channel);
+	return nccl_handle_of(o, channel);
 }
 
 /* Ends a channel; true if it was the last one, and *o has all of the operation. Under the lock. */
@@ -220,7 +220,7 @@ static bool end_channel(uint64_t channel, uint64_t end_ns, struct operation *don
 	if (o->ended < o->channels)
 		return false;
 	o->is_used = false;
-	lost.untimed += !o->is_timed;
+	nccl_lost.untimed += !o->is_timed;
 	*done = *o;
 	return o->is_timed;
 }
@@ -230,27 +230,27 @@ static void operations_channel_ends(uint64_t channel, uint64_t end_ns)
 	struct operation done;
 	KEEP_ERRNO();
 
-	lock_take(&lock);
+	lock_take(&nccl_lock);
 	bool is_done = end_channel(channel, end_ns, &done);
-	lock_give(&lock);
+	lock_give(&nccl_lock);
 	if (is_done)
 		brick_record_elapsed(
 			done.brick, done.end_ns - done.begin_ns, done.elements, done.bytes);
 }
 
-static pid_t told_by;
+static pid_t nccl_told_by;
 
-static void tell(void)
+static void nccl_tell(void)
 {
 	uint64_t open = 0;
 
-	if (getpid() != told_by)
+	if (getpid() != nccl_told_by)
 		return;
-	lock_take(&lock);
+	lock_take(&nccl_lock);
 	for (uint32_t i = 0; i < OPERATIONS; i++)
-		open += operations[i].is_used;
-	struct losses all = lost;
-	lock_give(&lock);
+		open += nccl_operations[i].is_used;
+	struct losses all = nccl_lost;
+	lock_give(&nccl_lock);
 	if (open || all.untimed || all.untaken || all.strays)
 		brick_note("nccl.lost",
 			"%llu operations without an end, %llu without times of the GPU, %llu that "
@@ -262,22 +262,22 @@ static void tell(void)
 /* Notes at the end of the process which operations were not recorded, if any. */
 static void operations_tell_at_exit(void)
 {
-	told_by = getpid();
-	atexit(tell);
+	nccl_told_by = getpid();
+	atexit(nccl_tell);
 }
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t nccl_once = PTHREAD_ONCE_INIT;
 
-static void begin(void **context, int *mask, const char *name, int nodes, int ranks, int rank)
+static void nccl_begin(void **context, int *mask, const char *name, int nodes, int ranks, int rank)
 {
 	KEEP_ERRNO();
 
-	*context = &once; /* NCCL wants one */
+	*context = &nccl_once; /* NCCL wants one */
 	*mask = 0;
 	if (!brick_enabled() || brick_thread_ready())
 		return;
 	*mask = NCCL_COLLECTIVE | NCCL_POINT_TO_POINT | NCCL_CHANNEL;
-	pthread_once(&once, operations_tell_at_exit);
+	pthread_once(&nccl_once, operations_tell_at_exit);
 	note_once("attach", "NCCL's profiler");
 	note_once("nccl.communicator", "%s%srank %d of %d, on %d nodes", name ? name : "",
 		name && *name ? ": " : "", rank, ranks, nodes);
@@ -286,18 +286,18 @@ static void begin(void **context, int *mask, const char *name, int nodes, int ra
 static int init_4(void **context, int *mask, const char *name, uint64_t id, int nodes, int ranks,
 	int rank, void *log)
 {
-	begin(context, mask, name, nodes, ranks, rank);
+	nccl_begin(context, mask, name, nodes, ranks, rank);
 	return 0;
 }
 
 static int init_5(void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks,
 	int rank, void *log)
 {
-	begin(context, mask, name, nodes, ranks, rank);
+	nccl_begin(context, mask, name, nodes, ranks, rank);
 	return 0;
 }
 
-static uint64_t start_of(const struct nccl_description *d, uint64_t type)
+static uint64_t nccl_start_of(const struct nccl_description *d, uint64_t type)
 {
 	switch (type) {
 	case NCCL_COLLECTIVE:
@@ -322,23 +322,23 @@ static uint64_t start_of(const struct nccl_description *d, uint64_t type)
 
 static int start_4(void *context, void **handle, struct nccl_description *d)
 {
-	*handle = (void *)(uintptr_t)start_of(d, d->type_v4);
+	*handle = (void *)(uintptr_t)nccl_start_of(d, d->type_v4);
 	return 0;
 }
 
 static int start_5(void *context, void **handle, struct nccl_description *d)
 {
-	*handle = (void *)(uintptr_t)start_of(d, d->type);
+	*handle = (void *)(uintptr_t)nccl_start_of(d, d->type);
 	return 0;
 }
 
 /* An operation that stops has only been handed over. */
-static int stop(void *handle)
+static int nccl_stop(void *handle)
 {
 	return 0;
 }
 
-static int record(void *handle, int state, struct nccl_state *change)
+static int nccl_record(void *handle, int state, struct nccl_state *change)
 {
 	if (handle && change && state == NCCL_CHANNEL_STOPS)
 		operations_channel_ends((uintptr_t)handle, change->end);
@@ -353,9 +353,12 @@ static int finalize(void *context)
 BRICK_API extern const struct nccl_profiler_4 ncclProfiler_v4;
 BRICK_API extern const struct nccl_profiler_5 ncclProfiler_v5, ncclProfiler_v6;
 
-const struct nccl_profiler_4 ncclProfiler_v4 = {"Brick", init_4, start_4, stop, record, finalize};
-const struct nccl_profiler_5 ncclProfiler_v5 = {"Brick", init_5, start_5, stop, record, finalize};
-const struct nccl_profiler_5 ncclProfiler_v6 = {"Brick", init_5, start_5, stop, record, finalize};
+const struct nccl_profiler_4 ncclProfiler_v4 = {
+	"Brick", init_4, start_4, nccl_stop, nccl_record, finalize};
+const struct nccl_profiler_5 ncclProfiler_v5 = {
+	"Brick", init_5, start_5, nccl_stop, nccl_record, finalize};
+const struct nccl_profiler_5 ncclProfiler_v6 = {
+	"Brick", init_5, start_5, nccl_stop, nccl_record, finalize};
 
 BRICK_API int brick_attacher_check(char *text, size_t bytes)
 {

@@ -14,9 +14,10 @@
 enum { TEXT_BYTES = 128 };
 
 /* The other tool's functions, by module and number; NULL: it has none. */
-static nvtx_function others[NVTX_MODULES][NVTX_MAX_CALLS];
+static nvtx_function nvtx_calls_others[NVTX_MODULES][NVTX_MAX_CALLS];
 
-#define OTHER(module, call, type) ((type)__atomic_load_n(&others[module][call], __ATOMIC_RELAXED))
+#define OTHER(module, call, type) \
+	((type)__atomic_load_n(&nvtx_calls_others[module][call], __ATOMIC_RELAXED))
 
 /* Call it, if there is one. */
 #define PASS(module, call, type, ...)                             \
@@ -52,7 +53,7 @@ typedef void *(*create_wide_fn)(const wchar_t *);
 
 /* Events. */
 
-static const struct annotation *said(
+static const struct annotation *nvtx_calls_said(
 	const struct annotation_domain *domain, const struct nvtx_event *event)
 {
 	uint32_t category = nvtx_category_of(domain, event->category);
@@ -106,18 +107,18 @@ static void mark(const void *handle, const struct nvtx_event *event)
 {
 	if (!event)
 		return;
-	const struct annotation *annotation = said(nvtx_domain_of(handle), event);
+	const struct annotation *annotation = nvtx_calls_said(nvtx_domain_of(handle), event);
 	ranges_mark(annotation);
 	say_number(annotation, event);
 }
 
-static int push(const void *handle, const struct nvtx_event *event)
+static int nvtx_calls_push(const void *handle, const struct nvtx_event *event)
 {
 	static const struct nvtx_event nothing;
 	struct annotation_domain *domain = nvtx_domain_of(handle);
 
 	event = event ? event : &nothing;
-	const struct annotation *annotation = said(domain, event);
+	const struct annotation *annotation = nvtx_calls_said(domain, event);
 	say_number(annotation, event);
 	int level = ranges_push(domain, annotation);
 	if (event->payload_type == NVTX_PAYLOADS && event->payload.payloads)
@@ -126,12 +127,12 @@ static int push(const void *handle, const struct nvtx_event *event)
 	return level;
 }
 
-static uint64_t start(const void *handle, const struct nvtx_event *event)
+static uint64_t nvtx_calls_start(const void *handle, const struct nvtx_event *event)
 {
 	static const struct nvtx_event nothing;
 
 	event = event ? event : &nothing;
-	const struct annotation *annotation = said(nvtx_domain_of(handle), event);
+	const struct annotation *annotation = nvtx_calls_said(nvtx_domain_of(handle), event);
 	say_number(annotation, event);
 	return ranges_start(annotation);
 }
@@ -164,7 +165,7 @@ static void mark_wide(const wchar_t *text)
 static uint64_t start_event(const struct nvtx_event *event)
 {
 	uint64_t theirs = ASK(NVTX_CORE, NVTX_START_EX, start_event_fn, 0, event);
-	return nvtx_range_started(theirs, start(NULL, event));
+	return nvtx_range_started(theirs, nvtx_calls_start(NULL, event));
 }
 
 static uint64_t start_text(const char *text)
@@ -190,7 +191,7 @@ static void range_end(uint64_t number)
 static int push_event(const struct nvtx_event *event)
 {
 	int theirs = ASK(NVTX_CORE, NVTX_PUSH_EX, push_event_fn, -1, event);
-	int ours = push(NULL, event);
+	int ours = nvtx_calls_push(NULL, event);
 	return theirs < 0 ? ours : theirs;
 }
 
@@ -210,7 +211,7 @@ static int push_wide(const wchar_t *text)
 	return theirs < 0 ? ours : theirs;
 }
 
-static int pop(void)
+static int nvtx_calls_pop(void)
 {
 	int ours = ranges_pop(nvtx_domain_of(NULL));
 	int theirs = ASK(NVTX_CORE, NVTX_POP, pop_fn, -1);
@@ -271,7 +272,7 @@ static void domain_mark(void *domain, const struct nvtx_event *event)
 static uint64_t domain_start(void *domain, const struct nvtx_event *event)
 {
 	uint64_t theirs = ASK(NVTX_CORE2, NVTX_DOMAIN_START, domain_start_fn, 0, domain, event);
-	return nvtx_range_started(theirs, start(domain, event));
+	return nvtx_range_started(theirs, nvtx_calls_start(domain, event));
 }
 
 static void domain_end(void *domain, uint64_t number)
@@ -283,7 +284,7 @@ static void domain_end(void *domain, uint64_t number)
 static int domain_push(void *domain, const struct nvtx_event *event)
 {
 	int theirs = ASK(NVTX_CORE2, NVTX_DOMAIN_PUSH, domain_push_fn, -1, domain, event);
-	int ours = push(domain, event);
+	int ours = nvtx_calls_push(domain, event);
 	return theirs < 0 ? ours : theirs;
 }
 
@@ -310,7 +311,7 @@ static void domain_category_wide(void *domain, uint32_t number, const wchar_t *n
 }
 
 /* The handle that the program gets: the other tool's, if that makes any. */
-static void *handle_of(int call, void *theirs, const void *ours)
+static void *nvtx_calls_handle_of(int call, void *theirs, const void *ours)
 {
 	bool has_other = nvtx_is_chained && OTHER(NVTX_CORE2, call, nvtx_function);
 	return has_other ? theirs : (void *)(uintptr_t)ours;
@@ -318,14 +319,14 @@ static void *handle_of(int call, void *theirs, const void *ours)
 
 static void *keep_string(int call, void *theirs, const struct annotation *ours)
 {
-	void *handle = handle_of(call, theirs, ours);
+	void *handle = nvtx_calls_handle_of(call, theirs, ours);
 	nvtx_string_keep(handle, ours);
 	return handle;
 }
 
 static void *keep_domain(int call, void *theirs, struct annotation_domain *ours)
 {
-	void *handle = handle_of(call, theirs, ours);
+	void *handle = nvtx_calls_handle_of(call, theirs, ours);
 	nvtx_domain_keep(handle, ours);
 	return handle;
 }
@@ -365,7 +366,7 @@ static void *create_wide(const wchar_t *name)
 
 #define OURS(function) ((nvtx_function)(function))
 
-static const nvtx_function core[NVTX_MAX_CALLS] = {
+static const nvtx_function nvtx_calls_core[NVTX_MAX_CALLS] = {
 	[NVTX_MARK_EX] = OURS(mark_event),
 	[NVTX_MARK_A] = OURS(mark_text),
 	[NVTX_MARK_W] = OURS(mark_wide),
@@ -376,14 +377,14 @@ static const nvtx_function core[NVTX_MAX_CALLS] = {
 	[NVTX_PUSH_EX] = OURS(push_event),
 	[NVTX_PUSH_A] = OURS(push_text),
 	[NVTX_PUSH_W] = OURS(push_wide),
-	[NVTX_POP] = OURS(pop),
+	[NVTX_POP] = OURS(nvtx_calls_pop),
 	[NVTX_CATEGORY_A] = OURS(category_text),
 	[NVTX_CATEGORY_W] = OURS(category_wide),
 	[NVTX_THREAD_A] = OURS(thread_text),
 	[NVTX_THREAD_W] = OURS(thread_wide),
 };
 
-static const nvtx_function core2[NVTX_MAX_CALLS] = {
+static const nvtx_function nvtx_calls_core2[NVTX_MAX_CALLS] = {
 	[NVTX_DOMAIN_MARK] = OURS(domain_mark),
 	[NVTX_DOMAIN_START] = OURS(domain_start),
 	[NVTX_DOMAIN_END] = OURS(domain_end),
@@ -399,13 +400,14 @@ static const nvtx_function core2[NVTX_MAX_CALLS] = {
 
 void nvtx_calls_take(int module, nvtx_function **table, unsigned count, const nvtx_function *before)
 {
-	const nvtx_function *ours = module == NVTX_CORE ? core : core2;
+	const nvtx_function *ours = module == NVTX_CORE ? nvtx_calls_core : nvtx_calls_core2;
 
 	for (unsigned i = 1; i < count && i < NVTX_MAX_CALLS; i++) {
 		if (!table[i] || !ours[i])
 			continue;
 		if (*table[i] != before[i])
-			__atomic_store_n(&others[module][i], *table[i], __ATOMIC_RELAXED);
+			__atomic_store_n(
+				&nvtx_calls_others[module][i], *table[i], __ATOMIC_RELAXED);
 		*table[i] = ours[i];
 	}
 }

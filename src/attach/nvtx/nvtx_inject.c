@@ -28,7 +28,7 @@ static struct {
 	initialize_fn initialize;
 	initialize_extension_fn initialize_extension;
 } other;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t nvtx_inject_once = PTHREAD_ONCE_INIT;
 
 static void load_other(const char *path)
 {
@@ -52,7 +52,7 @@ static void load_other(const char *path)
 	nvtx_is_chained = true;
 }
 
-static void start(void)
+static void nvtx_inject_start(void)
 {
 	const char *next = brick__environment("BRICK_NVTX_NEXT");
 
@@ -61,7 +61,7 @@ static void start(void)
 	ranges_tell_at_exit("nvtx");
 }
 
-static void take(const struct nvtx_callbacks *callbacks, nvtx_export_fn get_export)
+static void nvtx_inject_take(const struct nvtx_callbacks *callbacks, nvtx_export_fn get_export)
 {
 	static const int modules[] = {NVTX_CORE, NVTX_CORE2};
 	nvtx_function **tables[2] = {NULL, NULL}, before[2][NVTX_MAX_CALLS];
@@ -86,9 +86,9 @@ int InitializeInjectionNvtx2(nvtx_export_fn get_export)
 
 	if (!callbacks || callbacks->size < sizeof(*callbacks) || !callbacks->module_table)
 		return 0;
-	pthread_once(&once, start);
+	pthread_once(&nvtx_inject_once, nvtx_inject_start);
 	note_once("attach", "NVTX ranges");
-	take(callbacks, get_export);
+	nvtx_inject_take(callbacks, get_export);
 	return 1;
 }
 
@@ -98,7 +98,7 @@ int InitializeInjectionNvtxExtension(struct nvtx_module *module)
 
 	if (!module || !module->segments)
 		return 0;
-	pthread_once(&once, start);
+	pthread_once(&nvtx_inject_once, nvtx_inject_start);
 	int theirs = other.initialize_extension ? other.initialize_extension(module) : 0;
 	if (module->id != NVTX_PAYLOAD_MODULE)
 		return theirs;

@@ -17,11 +17,12 @@
 enum { CALLS = 8, MAX_OFFSET = 1 << 16 };
 static const uint64_t first_dynamic_schema = UINT64_C(1) << 32;
 
-static intptr_t others[CALLS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for new entries */
-LOCK_OVER_FORKS(lock)
-static struct fixed_map_entry entries[1 << 10];
-static struct fixed_map schemas = FIXED_MAP(entries); /* -> width << 32 | offset + 1 */
+static intptr_t nvtx_payloads_others[CALLS];
+static pthread_mutex_t nvtx_payloads_lock = PTHREAD_MUTEX_INITIALIZER; /* for new entries */
+LOCK_OVER_FORKS(nvtx_payloads_lock)
+static struct fixed_map_entry nvtx_payloads_entries[1 << 10];
+static struct fixed_map schemas =
+	FIXED_MAP(nvtx_payloads_entries); /* -> width << 32 | offset + 1 */
 
 typedef uint64_t (*register_fn)(void *, const struct nvtx_schema *);
 typedef void (*mark_fn)(void *, const struct nvtx_payload *, size_t);
@@ -30,7 +31,7 @@ typedef uint64_t (*start_fn)(void *, const struct nvtx_payload *, size_t);
 typedef void (*end_fn)(void *, uint64_t, const struct nvtx_payload *, size_t);
 
 /* The bytes of a type of the schema; 0: it is no number of a known width. */
-static uint32_t width_of(uint64_t type)
+static uint32_t nvtx_payloads_width_of(uint64_t type)
 {
 	static const uint8_t widths[] = {0, 1, 1, 2, 2, sizeof(int), sizeof(int), sizeof(long),
 		sizeof(long), sizeof(long long), sizeof(long long), 1, 1, 2, 2, 4, 4, 8, 8,
@@ -52,7 +53,7 @@ static uint64_t place_of_bytes(const struct nvtx_schema *schema)
 
 	for (size_t i = 0; schema->entries && i < schema->entry_count; i++) {
 		const struct nvtx_schema_entry *entry = &schema->entries[i];
-		uint64_t width = entry->flags ? 0 : width_of(entry->type);
+		uint64_t width = entry->flags ? 0 : nvtx_payloads_width_of(entry->type);
 		if (entry->offset)
 			at = entry->offset;
 		else if (width)
@@ -70,7 +71,7 @@ static uint64_t place_of_bytes(const struct nvtx_schema *schema)
 }
 
 /* Static ids are a domain's own. */
-static uint64_t key_of(const struct annotation_domain *domain, uint64_t id)
+static uint64_t nvtx_payloads_key_of(const struct annotation_domain *domain, uint64_t id)
 {
 	return hash_add(hash_u64(id < first_dynamic_schema ? domain->number + 1 : 0), id);
 }
@@ -78,7 +79,8 @@ static uint64_t key_of(const struct annotation_domain *domain, uint64_t id)
 uint64_t nvtx_payload_bytes(const void *domain, const struct nvtx_payload *payloads, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t place = fixed_map_get(&schemas, key_of(domain, payloads[i].schema));
+		uint64_t place =
+			fixed_map_get(&schemas, nvtx_payloads_key_of(domain, payloads[i].schema));
 		uint64_t width = place >> 32, at = (uint32_t)place - 1, wide = 0;
 		uint32_t narrow = 0;
 		if (!place || !payloads[i].data ||
@@ -94,12 +96,12 @@ uint64_t nvtx_payload_bytes(const void *domain, const struct nvtx_payload *paylo
 	return 0;
 }
 
-#define OTHER(call, type) ((type)others[call])
+#define OTHER(call, type) ((type)nvtx_payloads_others[call])
 
 static uint64_t schema_register(void *handle, const struct nvtx_schema *schema)
 {
 	static uint64_t next;
-	uint64_t id = others[NVTX_SCHEMA_REGISTER]
+	uint64_t id = nvtx_payloads_others[NVTX_SCHEMA_REGISTER]
 			      ? OTHER(NVTX_SCHEMA_REGISTER, register_fn)(handle, schema)
 			      : 0;
 
@@ -111,31 +113,31 @@ static uint64_t schema_register(void *handle, const struct nvtx_schema *schema)
 			     : first_dynamic_schema +
 				       __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
 	uint64_t place = place_of_bytes(schema);
-	HOLD(&lock);
+	HOLD(&nvtx_payloads_lock);
 	if (place)
-		fixed_map_put(&schemas, key_of(nvtx_domain_of(handle), id), place);
+		fixed_map_put(&schemas, nvtx_payloads_key_of(nvtx_domain_of(handle), id), place);
 	return id;
 }
 
-static const struct annotation *unnamed(const struct annotation_domain *domain)
+static const struct annotation *nvtx_payloads_unnamed(const struct annotation_domain *domain)
 {
 	return annotation_find(domain, NULL, BRICK_CATEGORY_OTHER);
 }
 
 static void mark_payload(void *handle, const struct nvtx_payload *payloads, size_t count)
 {
-	if (others[NVTX_MARK_PAYLOAD])
+	if (nvtx_payloads_others[NVTX_MARK_PAYLOAD])
 		OTHER(NVTX_MARK_PAYLOAD, mark_fn)(handle, payloads, count);
-	ranges_mark(unnamed(nvtx_domain_of(handle)));
+	ranges_mark(nvtx_payloads_unnamed(nvtx_domain_of(handle)));
 }
 
 static int push_payload(void *handle, const struct nvtx_payload *payloads, size_t count)
 {
 	struct annotation_domain *domain = nvtx_domain_of(handle);
-	int theirs = others[NVTX_PUSH_PAYLOAD]
+	int theirs = nvtx_payloads_others[NVTX_PUSH_PAYLOAD]
 			     ? OTHER(NVTX_PUSH_PAYLOAD, level_fn)(handle, payloads, count)
 			     : -1;
-	int ours = ranges_push(domain, unnamed(domain));
+	int ours = ranges_push(domain, nvtx_payloads_unnamed(domain));
 
 	if (payloads)
 		ranges_bytes(domain, nvtx_payload_bytes(domain, payloads, (uint32_t)count));
@@ -150,7 +152,7 @@ static int pop_payload(void *handle, const struct nvtx_payload *payloads, size_t
 	if (bytes)
 		ranges_bytes(domain, bytes);
 	int ours = ranges_pop(domain);
-	int theirs = others[NVTX_POP_PAYLOAD]
+	int theirs = nvtx_payloads_others[NVTX_POP_PAYLOAD]
 			     ? OTHER(NVTX_POP_PAYLOAD, level_fn)(handle, payloads, count)
 			     : -1;
 	return theirs < 0 ? ours : theirs;
@@ -159,17 +161,18 @@ static int pop_payload(void *handle, const struct nvtx_payload *payloads, size_t
 /* Its number is the other tool's, if that has one: nvtxRangeEnd() may end it, too. */
 static uint64_t start_payload(void *handle, const struct nvtx_payload *payloads, size_t count)
 {
-	uint64_t theirs = others[NVTX_START_PAYLOAD]
+	uint64_t theirs = nvtx_payloads_others[NVTX_START_PAYLOAD]
 				  ? OTHER(NVTX_START_PAYLOAD, start_fn)(handle, payloads, count)
 				  : 0;
-	return nvtx_range_started(theirs, ranges_start(unnamed(nvtx_domain_of(handle))));
+	return nvtx_range_started(
+		theirs, ranges_start(nvtx_payloads_unnamed(nvtx_domain_of(handle))));
 }
 
 static void end_payload(
 	void *handle, uint64_t number, const struct nvtx_payload *payloads, size_t count)
 {
 	nvtx_range_ended(number);
-	if (others[NVTX_END_PAYLOAD])
+	if (nvtx_payloads_others[NVTX_END_PAYLOAD])
 		OTHER(NVTX_END_PAYLOAD, end_fn)(handle, number, payloads, count);
 }
 
@@ -195,7 +198,7 @@ void nvtx_payloads_take(const struct nvtx_segment *segment)
 		if (!ours[i])
 			continue;
 		if (theirs > 1) /* 0 and 1: nobody's */
-			others[i] = theirs;
+			nvtx_payloads_others[i] = theirs;
 		segment->slots[i] = ours[i];
 	}
 }

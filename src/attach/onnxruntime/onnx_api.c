@@ -52,7 +52,7 @@ static struct table {
 	const void *vtable;
 	compute_fn compute;
 	const struct onnx_names *names;
-} tables[TABLES];
+} onnx_tables[TABLES];
 static uint32_t table_count;
 static const struct onnx_names *adding;
 
@@ -61,14 +61,14 @@ static struct table *table_of(const void *vtable)
 	uint64_t mixed = ((uintptr_t)vtable >> 3) * HASH_GOLDEN;
 
 	for (uint32_t i = (uint32_t)(mixed >> 40);; i++) {
-		struct table *t = &tables[i & (TABLES - 1)];
+		struct table *t = &onnx_tables[i & (TABLES - 1)];
 		const void *there = __atomic_load_n(&t->vtable, __ATOMIC_ACQUIRE);
 		if (there == vtable || !there)
 			return t;
 	}
 }
 
-static void keep(const void *vtable, void *former, const char *name)
+static void onnx_keep(const void *vtable, void *former, const char *name)
 {
 	struct table *t = table_of(vtable);
 
@@ -88,24 +88,24 @@ static __thread struct {
 	uint32_t generation, session;
 } mine __attribute__((tls_model("initial-exec")));
 
-static uint32_t generation;
-static struct thread_exit exit_of_thread;
+static uint32_t onnx_generation;
+static struct thread_exit onnx_exit_of_thread;
 
-static void thread_exits(void *argument)
+static void onnx_thread_exits(void *argument)
 {
 	(void)argument;
 	hashmap_fini(&mine.known);
 }
 
-__attribute__((constructor)) static void watch_threads(void)
+__attribute__((constructor)) static void onnx_watch_threads(void)
 {
-	thread_exit_create(&exit_of_thread, thread_exits);
+	thread_exit_create(&onnx_exit_of_thread, onnx_thread_exits);
 }
 
 /* A session was released: kernels are gone, and others may lie at their addresses. */
 static void onnx_kernels_forget(void)
 {
-	__atomic_fetch_add(&generation, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&onnx_generation, 1, __ATOMIC_RELEASE);
 }
 
 /*
@@ -132,7 +132,7 @@ static void read_operator(const char *mangled, char *text, size_t bytes)
 /*
  * A kernel that the thread meets first: its name is asked for, which allocates nothing if it fits.
  */
-static const struct named_site *meet(const struct table *t, const void *kernel)
+static const struct named_site *onnx_meet(const struct table *t, const void *kernel)
 {
 	const void *info = ((const void *const *)kernel)[1];
 	char operation[64], name[NAME_BYTES] = "";
@@ -152,20 +152,20 @@ static const struct named_site *meet(const struct table *t, const void *kernel)
 	return site;
 }
 
-static const struct named_site *site_of(const struct table *t, const void *kernel)
+static const struct named_site *onnx_site_of(const struct table *t, const void *kernel)
 {
-	uint32_t now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+	uint32_t now = __atomic_load_n(&onnx_generation, __ATOMIC_ACQUIRE);
 
 	if (mine.generation != now)
 		hashmap_clear(&mine.known);
 	mine.generation = now;
 	const struct named_site *site =
 		hashmap_pointer(hashmap_get(&mine.known, (uintptr_t)kernel));
-	return BRICK_LIKELY(site) ? site : meet(t, kernel);
+	return BRICK_LIKELY(site) ? site : onnx_meet(t, kernel);
 }
 
 /* This thread may record. */
-static bool is_ready(void)
+static bool onnx_is_ready(void)
 {
 	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 
@@ -175,14 +175,14 @@ static bool is_ready(void)
 	if (!on || brick_thread_ready())
 		return false;
 	mine.session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
-	thread_exit_set(&exit_of_thread, &mine);
+	thread_exit_set(&onnx_exit_of_thread, &mine);
 	return true;
 }
 
-static void *compute(void *status, const void *kernel, void *context)
+static void *onnx_compute(void *status, const void *kernel, void *context)
 {
 	const struct table *t = table_of(*(const void *const *)kernel);
-	const struct named_site *site = is_ready() ? site_of(t, kernel) : NULL;
+	const struct named_site *site = onnx_is_ready() ? onnx_site_of(t, kernel) : NULL;
 
 	if (!site)
 		return t->compute(status, kernel, context);
@@ -210,7 +210,7 @@ static int onnx_kernels_hook(const void *library, const struct onnx_names *names
 	if (table_count + vtables_count(v) > TABLES / 2)
 		status = -ENOSPC;
 	else
-		status = vtables_replace(v, COMPUTE, (const void *)compute, keep);
+		status = vtables_replace(v, COMPUTE, (const void *)onnx_compute, onnx_keep);
 	vtables_destroy(v);
 	return status;
 }
@@ -254,9 +254,9 @@ static struct library {
 	struct onnx_names names;
 } libraries[LIBRARIES];
 static uint32_t library_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t onnx_lock = PTHREAD_MUTEX_INITIALIZER;
 
-LOCK_OVER_FORKS(lock)
+LOCK_OVER_FORKS(onnx_lock)
 
 /*
  * ---- steps ----
@@ -265,7 +265,7 @@ LOCK_OVER_FORKS(lock)
 #define API(library, index, type) ((type)(library)->api[index])
 
 /* Tokens of a tensor of one or two dimensions: sequences before their tokens. 0: not known. */
-static uint64_t count_tokens(const struct library *l, const void *value, bool *is_decode)
+static uint64_t onnx_count_tokens(const struct library *l, const void *value, bool *is_decode)
 {
 	int64_t size[MAX_DIMENSIONS];
 	size_t count = 0;
@@ -295,7 +295,7 @@ struct step {
 	brick_span step, compute; /* time in no kernel is GraphCompute's own */
 };
 
-static struct step begin_step(const struct library *l, const void *session,
+static struct step onnx_begin_step(const struct library *l, const void *session,
 	const char *const *names, const void *const *inputs, size_t count)
 {
 	static __thread struct step_parts parts __attribute__((tls_model("initial-exec")));
@@ -309,7 +309,7 @@ static struct step begin_step(const struct library *l, const void *session,
 		return step;
 	for (size_t i = 0; names && inputs && i < count; i++)
 		if (names[i] && inputs[i] && !strcmp(names[i], "input_ids"))
-			tokens = count_tokens(l, inputs[i], &is_decode);
+			tokens = onnx_count_tokens(l, inputs[i], &is_decode);
 	step_parts_see(&parts, session, tokens);
 	step.step = brick_step_begin(is_decode ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, tokens);
 	step.compute = brick_begin(BRICK_GRAPH_COMPUTE);
@@ -331,7 +331,7 @@ static void end_step(struct step step)
 		size_t output_count, void **outputs)                                              \
 	{                                                                                         \
 		const struct library *l = &libraries[n];                                          \
-		struct step step = begin_step(l, session, names, inputs, input_count);            \
+		struct step step = onnx_begin_step(l, session, names, inputs, input_count);       \
 		void *status = l->run(session, options, names, inputs, input_count, output_names, \
 			output_count, outputs);                                                   \
 		end_step(step);                                                                   \
@@ -339,7 +339,7 @@ static void end_step(struct step step)
 	}                                                                                         \
 	static void *run_bound_##n(void *session, const void *options, const void *binding)       \
 	{                                                                                         \
-		struct step step = begin_step(&libraries[n], session, NULL, NULL, 0);             \
+		struct step step = onnx_begin_step(&libraries[n], session, NULL, NULL, 0);        \
 		void *status = libraries[n].run_bound(session, options, binding);                 \
 		end_step(step);                                                                   \
 		return status;                                                                    \
@@ -370,7 +370,7 @@ static const struct {
  */
 
 /* 0, or why it is left alone. The table is checked before any of it is replaced. */
-static const char *look_at(struct library *l, uint32_t index, const char *version)
+static const char *onnx_look_at(struct library *l, uint32_t index, const char *version)
 {
 	unsigned minor;
 
@@ -403,10 +403,10 @@ static const char *look_at(struct library *l, uint32_t index, const char *versio
 	return NULL;
 }
 
-static void look(const struct api_base *base)
+static void onnx_look(const struct api_base *base)
 {
 	KEEP_ERRNO();
-	HOLD(&lock);
+	HOLD(&onnx_lock);
 
 	for (uint32_t i = 0; i < library_count; i++)
 		if (libraries[i].base == base)
@@ -416,7 +416,7 @@ static void look(const struct api_base *base)
 	struct library *l = &libraries[library_count];
 	const char *version = base->version();
 	*l = (struct library){.base = base};
-	const char *why = look_at(l, library_count, version);
+	const char *why = onnx_look_at(l, library_count, version);
 	library_count++;
 	note_once("onnxruntime.version", "%s", version);
 	note_once("onnxruntime.rules", "%s", named_sites_rules());
@@ -430,7 +430,7 @@ static void look(const struct api_base *base)
 BRICK_API const struct api_base *OrtGetApiBase(void);
 
 /* The function that the caller would have reached without us. */
-static const struct api_base *(*real(uintptr_t caller))(void)
+static const struct api_base *(*onnx_real(uintptr_t caller))(void)
 {
 	const struct api_base *(*function)(void) = NULL;
 	struct loaded_object object;
@@ -454,12 +454,12 @@ static const struct api_base *(*real(uintptr_t caller))(void)
 const struct api_base *OrtGetApiBase(void)
 {
 	int saved = errno;
-	const struct api_base *(*next)(void) = real((uintptr_t)__builtin_return_address(0));
+	const struct api_base *(*next)(void) = onnx_real((uintptr_t)__builtin_return_address(0));
 	const struct api_base *base = next ? next() : NULL;
 	const char *directory = brick__environment("BRICK_SESSION_DIR");
 
 	if (base && directory && *directory && !brick_thread_ready())
-		look(base);
+		onnx_look(base);
 	errno = saved;
 	return base;
 }

@@ -37,7 +37,7 @@ struct vtables {
 	ARRAY(uintptr_t) tables;
 };
 
-static bool holds(const struct span *span, uintptr_t address, size_t bytes)
+static bool vtables_holds(const struct span *span, uintptr_t address, size_t bytes)
 {
 	return address >= span->low && address < span->high && bytes <= span->high - address;
 }
@@ -55,7 +55,7 @@ static void widen(struct span *span, uintptr_t low, size_t bytes)
 		span->high = low + bytes;
 }
 
-static int read_segments(struct dl_phdr_info *info, size_t bytes, void *argument)
+static int vtables_read_segments(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
 	struct search *search = argument;
 	struct vtables v = {0};
@@ -74,18 +74,18 @@ static int read_segments(struct dl_phdr_info *info, size_t bytes, void *argument
 	}
 	/* texts are read where they are pointed to: anywhere in the first segments */
 	v.texts = (struct span){all.low, v.constants.low};
-	if (!holds(&all, search->library, 1))
+	if (!vtables_holds(&all, search->library, 1))
 		return 0;
 	*search->found = v;
 	return 1;
 }
 
-static uintptr_t word_at(uintptr_t address)
+static uintptr_t vtables_word_at(uintptr_t address)
 {
 	return *(const uintptr_t *)address;
 }
 
-static const struct derived *class_of(const struct vtables *v, uintptr_t type)
+static const struct derived *vtables_class_of(const struct vtables *v, uintptr_t type)
 {
 	for (size_t i = 0; i < v->classes.count; i++)
 		if (v->classes.items[i].type == type)
@@ -97,9 +97,9 @@ static const struct derived *class_of(const struct vtables *v, uintptr_t type)
  * True if a name of a class is here. Ends of segments may not be mapped, so only a few bytes are
  * read.
  */
-static bool is_name(const struct vtables *v, uintptr_t text)
+static bool vtables_is_name(const struct vtables *v, uintptr_t text)
 {
-	return holds(&v->texts, text, 8) &&
+	return vtables_holds(&v->texts, text, 8) &&
 	       (*(const char *)text == 'N' || *(const char *)text == '*' ||
 		       (*(const char *)text >= '1' && *(const char *)text <= '9'));
 }
@@ -110,18 +110,20 @@ static bool is_name(const struct vtables *v, uintptr_t text)
  */
 static bool derives(const struct vtables *v, uintptr_t at, intptr_t *offset)
 {
-	const struct derived *base = class_of(v, word_at(at + 16));
+	const struct derived *base = vtables_class_of(v, vtables_word_at(at + 16));
 
 	if (base) {
 		*offset = base->at;
 		return true;
 	}
-	uintptr_t count = word_at(at + 16) >> 32, flags = word_at(at + 16) & UINT32_MAX;
-	if (!count || count > MAX_BASES || flags > 3 || !holds(&v->constants, at, 24 + 16 * count))
+	uintptr_t count = vtables_word_at(at + 16) >> 32,
+		  flags = vtables_word_at(at + 16) & UINT32_MAX;
+	if (!count || count > MAX_BASES || flags > 3 ||
+		!vtables_holds(&v->constants, at, 24 + 16 * count))
 		return false;
 	for (uintptr_t i = 0; i < count; i++) {
-		intptr_t where = (intptr_t)word_at(at + 32 + 16 * i);
-		base = class_of(v, word_at(at + 24 + 16 * i));
+		intptr_t where = (intptr_t)vtables_word_at(at + 32 + 16 * i);
+		base = vtables_class_of(v, vtables_word_at(at + 24 + 16 * i));
 		if (!base || (where & IS_VIRTUAL))
 			continue;
 		*offset = (where >> OFFSET_SHIFT) + base->at;
@@ -136,10 +138,11 @@ static int find_classes(struct vtables *v)
 
 	for (int pass = 0; pass < PASSES; pass++) {
 		before = v->classes.count;
-		for (uintptr_t at = v->constants.low; holds(&v->constants, at, 32); at += 8) {
+		for (uintptr_t at = v->constants.low; vtables_holds(&v->constants, at, 32);
+			at += 8) {
 			intptr_t offset;
-			if (!is_name(v, word_at(at + 8)) || class_of(v, at) ||
-				!derives(v, at, &offset))
+			if (!vtables_is_name(v, vtables_word_at(at + 8)) ||
+				vtables_class_of(v, at) || !derives(v, at, &offset))
 				continue;
 			if (array_push(&v->classes, (struct derived){at, offset}))
 				return -ENOMEM;
@@ -152,22 +155,24 @@ static int find_classes(struct vtables *v)
 
 static int find_tables(struct vtables *v)
 {
-	for (uintptr_t at = v->constants.low; holds(&v->constants, at, 24); at += 8) {
-		const struct derived *class = class_of(v, word_at(at + 8));
-		if (class && (intptr_t)word_at(at) == -class->at && array_push(&v->tables, at + 16))
+	for (uintptr_t at = v->constants.low; vtables_holds(&v->constants, at, 24); at += 8) {
+		const struct derived *class = vtables_class_of(v, vtables_word_at(at + 8));
+		if (class && (intptr_t)vtables_word_at(at) == -class->at &&
+			array_push(&v->tables, at + 16))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
 /* The type information of the class of that name. */
-static int find_base(struct vtables *v, const char *name)
+static int vtables_find_base(struct vtables *v, const char *name)
 {
 	size_t bytes = strlen(name) + 1;
 
-	for (uintptr_t at = v->constants.low; holds(&v->constants, at, 24); at += 8) {
-		uintptr_t text = word_at(at + 8);
-		if (!holds(&v->texts, text, bytes) || memcmp((const char *)text, name, bytes) != 0)
+	for (uintptr_t at = v->constants.low; vtables_holds(&v->constants, at, 24); at += 8) {
+		uintptr_t text = vtables_word_at(at + 8);
+		if (!vtables_holds(&v->texts, text, bytes) ||
+			memcmp((const char *)text, name, bytes) != 0)
 			continue;
 		return array_push(&v->classes, (struct derived){at, 0});
 	}
@@ -181,10 +186,10 @@ int vtables_find(struct vtables **out, const void *library, const char *base)
 
 	if (!v)
 		return -ENOMEM;
-	int error = dl_iterate_phdr(read_segments, &search) ? 0 : -ENOENT;
+	int error = dl_iterate_phdr(vtables_read_segments, &search) ? 0 : -ENOENT;
 	v->constants.low = (v->constants.low + 7) & ~(uintptr_t)7;
 	if (!error)
-		error = find_base(v, base);
+		error = vtables_find_base(v, base);
 	if (!error)
 		error = find_classes(v);
 	if (!error)
@@ -211,7 +216,7 @@ uint32_t vtables_count(const struct vtables *vtables)
 const char *vtable_class(const void *vtable)
 {
 	uintptr_t type = ((const uintptr_t *)vtable)[-1];
-	const char *name = (const char *)word_at(type + 8);
+	const char *name = (const char *)vtables_word_at(type + 8);
 
 	return *name == '*' ? name + 1 : name;
 }
@@ -220,7 +225,7 @@ const char *vtable_class(const void *vtable)
  * Constants are pages that can be read only, and become so again. The dynamic linker leaves the
  * last page as it is if variables begin in it.
  */
-static int protect(const struct span *constants, int protection)
+static int vtables_protect(const struct span *constants, int protection)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t low = constants->low & ~(page - 1), high = constants->high & ~(page - 1);
@@ -231,12 +236,12 @@ static int protect(const struct span *constants, int protection)
 int vtables_replace(
 	const struct vtables *v, uint32_t index, const void *function, vtable_visit_fn visit)
 {
-	int error = protect(&v->constants, PROT_READ | PROT_WRITE), count = 0;
+	int error = vtables_protect(&v->constants, PROT_READ | PROT_WRITE), count = 0;
 
 	for (size_t i = 0; !error && i < v->tables.count; i++) {
 		void **entry = (void **)v->tables.items[i] + index;
-		if (!holds(&v->constants, (uintptr_t)entry, sizeof(*entry)) ||
-			!holds(&v->code, (uintptr_t)*entry, 1))
+		if (!vtables_holds(&v->constants, (uintptr_t)entry, sizeof(*entry)) ||
+			!vtables_holds(&v->code, (uintptr_t)*entry, 1))
 			continue;
 		const void *vtable = (const void *)v->tables.items[i];
 		visit(vtable, *entry, vtable_class(vtable));
@@ -244,7 +249,7 @@ int vtables_replace(
 		count++;
 	}
 	if (!error)
-		protect(&v->constants, PROT_READ);
+		vtables_protect(&v->constants, PROT_READ);
 	return error ? error : count;
 }
 
@@ -253,13 +258,13 @@ int constants_replace(void **const slots[], const void *const functions[], uint3
 	struct vtables v = {0};
 	struct search search = {(uintptr_t)slots[0], &v};
 
-	if (!dl_iterate_phdr(read_segments, &search))
+	if (!dl_iterate_phdr(vtables_read_segments, &search))
 		return -ENOENT;
 	for (uint32_t i = 0; i < count; i++)
-		if (!holds(&v.constants, (uintptr_t)slots[i], sizeof(*slots[i])))
+		if (!vtables_holds(&v.constants, (uintptr_t)slots[i], sizeof(*slots[i])))
 			return -ENOENT;
-	int error = protect(&v.constants, PROT_READ | PROT_WRITE);
+	int error = vtables_protect(&v.constants, PROT_READ | PROT_WRITE);
 	for (uint32_t i = 0; !error && i < count; i++)
 		__atomic_store_n(slots[i], (void *)(uintptr_t)functions[i], __ATOMIC_RELEASE);
-	return error ? error : protect(&v.constants, PROT_READ);
+	return error ? error : vtables_protect(&v.constants, PROT_READ);
 }

@@ -40,7 +40,7 @@ struct clock {
 };
 
 static struct clock *clocks;
-static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t clocks_table = PTHREAD_MUTEX_INITIALIZER;
 
 static bool ask_timer(void *device, uint64_t *device_ns)
 {
@@ -53,14 +53,14 @@ static bool ask_timer(void *device, uint64_t *device_ns)
 }
 
 /* Reads the device's timer; 0, or negative when the device does not tell. Under its lock. */
-static int read_timer(struct clock *c)
+static int clocks_read_timer(struct clock *c)
 {
 	if (!driver_get()->clGetDeviceAndHostTimer)
 		return -ENOTSUP;
 	return device_clock_read(&c->line, ask_timer, c->device);
 }
 
-static struct clock *create(cl_device_id device)
+static struct clock *clocks_create(cl_device_id device)
 {
 	struct clock *c = calloc(1, sizeof(*c));
 
@@ -69,7 +69,7 @@ static struct clock *create(cl_device_id device)
 	c->device = device;
 	pthread_mutex_init(&c->lock, NULL);
 	device_clock_init(&c->line);
-	c->method = read_timer(c) ? METHOD_QUEUED : METHOD_TIMER;
+	c->method = clocks_read_timer(c) ? METHOD_QUEUED : METHOD_TIMER;
 	c->next = clocks;
 	__atomic_store_n(&clocks, c, __ATOMIC_RELEASE);
 	return c;
@@ -79,11 +79,11 @@ struct clock *clocks_of(cl_device_id device)
 {
 	struct clock *c;
 
-	HOLD(&table);
+	HOLD(&clocks_table);
 	for (c = clocks; c && c->device != device; c = c->next)
 		;
 	if (!c)
-		c = create(device);
+		c = clocks_create(device);
 	return c;
 }
 
@@ -100,7 +100,7 @@ static void doubt(struct clock *c)
 		refute_timer(c);
 }
 
-static void check(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
+static void clocks_check(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
 {
 	uint64_t host = brick_correlation_host_ns(&c->line.correlation, queued);
 
@@ -112,7 +112,7 @@ static void check(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t
 		c->trusts++;
 }
 
-static void collect(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
+static void clocks_collect(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
 {
 	const struct brick_reading reading = {before_ns, queued, after_ns};
 
@@ -187,8 +187,9 @@ void clocks_queued(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_
 	if (!c->first_ns)
 		c->first_ns = monotonic_ns();
 	if (c->method == METHOD_TIMER)
-		check(c, before_ns, queued, after_ns);
-	collect(c, before_ns, queued, after_ns); /* the timer may turn out to be another clock */
+		clocks_check(c, before_ns, queued, after_ns);
+	clocks_collect(
+		c, before_ns, queued, after_ns); /* the timer may turn out to be another clock */
 }
 
 void clocks_refresh(void)
@@ -196,7 +197,7 @@ void clocks_refresh(void)
 	for (struct clock *c = __atomic_load_n(&clocks, __ATOMIC_ACQUIRE); c; c = c->next) {
 		pthread_mutex_lock(&c->lock);
 		if (c->method == METHOD_TIMER && device_clock_is_due(&c->line, REFRESH_NS) &&
-			read_timer(c))
+			clocks_read_timer(c))
 			c->line.read_ns = monotonic_ns(); /* it fails now: in a while again */
 		pthread_mutex_unlock(&c->lock);
 	}
@@ -232,6 +233,6 @@ void clocks_forget_all(void)
 {
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
-	table = fresh;
+	clocks_table = fresh;
 	__atomic_store_n(&clocks, NULL, __ATOMIC_RELEASE);
 }

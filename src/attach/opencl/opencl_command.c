@@ -33,21 +33,21 @@ __attribute__((constructor)) static void read_mode(void)
 	mode = text ? (uint32_t)atoi(text) : BRICK_MODE_DEFERRED;
 }
 
-static __thread int inside __attribute__((tls_model("initial-exec")));
+static __thread int opencl_command_inside __attribute__((tls_model("initial-exec")));
 
 /* The cost of our part of a thread's calls: its commands since one was timed and until the next. */
 static __thread struct {
 	uint32_t calls, left, random;
-} cost __attribute__((tls_model("initial-exec")));
+} opencl_command_cost __attribute__((tls_model("initial-exec")));
 
 static void cost_begin(struct command *c)
 {
-	cost.calls++;
-	if (cost.left-- > 0)
+	opencl_command_cost.calls++;
+	if (opencl_command_cost.left-- > 0)
 		return;
 	/* not a fixed step, which could keep in time with the program's */
-	cost.random = cost.random * 1664525u + 1013904223u;
-	cost.left = COST_INTERVAL / 2 + (cost.random >> 28);
+	opencl_command_cost.random = opencl_command_cost.random * 1664525u + 1013904223u;
+	opencl_command_cost.left = COST_INTERVAL / 2 + (opencl_command_cost.random >> 28);
 	c->part_ticks = brick_ticks();
 	c->cost_ticks = 1;
 }
@@ -71,8 +71,8 @@ static void cost_end(struct command *c)
 	cost_pause(c);
 	if (c->cost_ticks > INTERRUPTED_TICKS)
 		return;
-	brick_hook_cost(cost.calls, c->cost_ticks);
-	cost.calls = 0;
+	brick_hook_cost(opencl_command_cost.calls, c->cost_ticks);
+	opencl_command_cost.calls = 0;
 }
 
 void command_begin(struct command *c, cl_command_queue handle, cl_event *event, cl_bool is_blocking)
@@ -81,10 +81,10 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 	c->event = event;
 	c->own = NULL;
 	c->wait_ticks = c->cost_ticks = 0;
-	c->entered = !inside;
-	if (!brick_enabled() || inside)
+	c->entered = !opencl_command_inside;
+	if (!brick_enabled() || opencl_command_inside)
 		return;
-	inside = 1;
+	opencl_command_inside = 1;
 	struct queue *q = queue_find(handle);
 	if (!q || !q->record || __atomic_load_n(&q->excluded_for, __ATOMIC_RELAXED))
 		return;
@@ -135,7 +135,7 @@ static void wait_ended(struct command *c, cl_int status)
 bool command_is_recorded(struct command *c, cl_int status)
 {
 	if (c->entered)
-		inside = 0;
+		opencl_command_inside = 0;
 	if (c->untimed && status == CL_SUCCESS)
 		brick_queue_unsupported(c->untimed->record, 1);
 	if (!c->queue)
@@ -230,23 +230,23 @@ void command_end(
 
 int command_enter(void)
 {
-	int entered = !inside;
+	int entered = !opencl_command_inside;
 
-	inside = 1;
+	opencl_command_inside = 1;
 	return entered;
 }
 
 void command_leave(int entered)
 {
 	if (entered)
-		inside = 0;
+		opencl_command_inside = 0;
 }
 
 uint64_t command_wait_begin(void)
 {
-	if (!brick_enabled() || inside)
+	if (!brick_enabled() || opencl_command_inside)
 		return 0;
-	inside = 1;
+	opencl_command_inside = 1;
 	return brick_ticks();
 }
 
@@ -254,6 +254,6 @@ void command_wait_end(uint64_t begin_ticks, const struct brick__waits *waits)
 {
 	if (!begin_ticks)
 		return;
-	inside = 0;
+	opencl_command_inside = 0;
 	brick__record_waits(begin_ticks, brick_ticks(), waits);
 }

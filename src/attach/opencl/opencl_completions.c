@@ -58,7 +58,7 @@ static struct window shared_window;
 static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Makes room; returns how many commands fit: all of an out-of-order queue, if there is memory. */
-static uint32_t reserve(struct window *w, uint64_t wanted)
+static uint32_t completions_reserve(struct window *w, uint64_t wanted)
 {
 	if (wanted > w->capacity) {
 		struct pending *items = malloc(wanted * sizeof(*items));
@@ -86,11 +86,11 @@ static void give_back(struct window *w)
 }
 
 /* Copies pending commands, without the first `skipped` ones. */
-static void copy(struct queue *q, struct window *w, uint32_t skipped)
+static void completions_copy(struct queue *q, struct window *w, uint32_t skipped)
 {
 	HOLD(&q->lock);
 	uint64_t waiting = q->head - q->tail - skipped;
-	w->count = reserve(w, q->in_order || waiting < WINDOW ? WINDOW : waiting);
+	w->count = completions_reserve(w, q->in_order || waiting < WINDOW ? WINDOW : waiting);
 	w->count = waiting < w->count ? (uint32_t)waiting : w->count;
 	w->first = q->tail + skipped;
 	w->bound_ns = UINT64_MAX;
@@ -116,7 +116,7 @@ static void bound(struct window *w, const struct pending *p, bool is_asked)
  * Looks which commands are done. In an in-order queue none is behind one that is not done; of
  * others so many are asked.
  */
-static void look(struct queue *q, struct window *w, int all)
+static void completions_look(struct queue *q, struct window *w, int all)
 {
 	uint32_t left = all || q->timed >= MANY_HELD ? UINT32_MAX : WINDOW;
 
@@ -140,7 +140,7 @@ static void look(struct queue *q, struct window *w, int all)
 	}
 }
 
-COMPARATOR(by_begin, struct pending *const, ORDER((*x)->times.begin, (*y)->times.begin))
+COMPARATOR(completions_by_begin, struct pending *const, ORDER((*x)->times.begin, (*y)->times.begin))
 COMPARATOR(by_end, struct pending *const, ORDER((*x)->times.end, (*y)->times.end))
 
 /*
@@ -162,7 +162,7 @@ static void bound_by_next(struct pending *const *sorted, uint32_t n)
 }
 
 /* Record those that nothing outstanding can come before. */
-static uint32_t emit(struct queue *q, struct window *w)
+static uint32_t completions_emit(struct queue *q, struct window *w)
 {
 	struct pending **sorted = w->sorted;
 	uint32_t n = 0, done = 0;
@@ -175,7 +175,7 @@ static uint32_t emit(struct queue *q, struct window *w)
 		qsort(sorted, n, sizeof(*sorted), by_end);
 	bound_by_next(sorted, n);
 	if (!q->in_order)
-		qsort(sorted, n, sizeof(*sorted), by_begin);
+		qsort(sorted, n, sizeof(*sorted), completions_by_begin);
 	while (done < n &&
 		(w->bound_ns == UINT64_MAX || clocks_host_ns(q->clock, sorted[done]->times.begin,
 						      &residual) <= w->bound_ns)) {
@@ -222,7 +222,7 @@ static int clock_is_known(struct queue *q, int must_decide)
  * in-order queue are not looked at again until they can go. must_decide: no command waits any
  * longer for a better reading of the clock.
  */
-static uint32_t take(struct queue *q, int must_decide)
+static uint32_t completions_take(struct queue *q, int must_decide)
 {
 	uint32_t total = 0;
 	int rounds = 0, is_new, was_known, known;
@@ -230,12 +230,12 @@ static uint32_t take(struct queue *q, int must_decide)
 	HOLD(&window_lock);
 	do {
 		was_known = known = clock_is_known(q, must_decide);
-		copy(q, &shared_window, known || !q->in_order ? 0 : q->timed);
-		look(q, &shared_window, must_decide);
+		completions_copy(q, &shared_window, known || !q->in_order ? 0 : q->timed);
+		completions_look(q, &shared_window, must_decide);
 		if (!known)
 			known = clock_is_known(q, must_decide);
 		if (known && shared_window.first == q->tail)
-			total += emit(q, &shared_window);
+			total += completions_emit(q, &shared_window);
 		is_new = write_back(q, &shared_window);
 	} while (((is_new && q->in_order) || known != was_known) && ++rounds < MAX_ROUNDS);
 	give_back(&shared_window);
@@ -252,10 +252,10 @@ static void nap(long ns)
 }
 
 /* True if there is room for a command. Records finished ones if no other thread is at it. */
-static bool has_place(struct queue *q)
+static bool completions_has_place(struct queue *q)
 {
 	if (queue_pending(q) >= QUEUE_MAX_PENDING && !pthread_mutex_trylock(&q->taking)) {
-		take(q, 1);
+		completions_take(q, 1);
 		pthread_mutex_unlock(&q->taking);
 	}
 	return queue_pending(q) < QUEUE_MAX_PENDING;
@@ -269,13 +269,13 @@ int completions_make_room(struct queue *q)
 {
 	KEEP_ERRNO();
 	uint64_t tail = __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
-	bool has_freed = has_place(q), is_stuck = q->stuck_tail == tail + 1;
+	bool has_freed = completions_has_place(q), is_stuck = q->stuck_tail == tail + 1;
 
 	if (!has_freed && !is_stuck)
 		driver_get()->clFlush(q->handle);
 	for (int i = 0; !has_freed && !is_stuck && i < ROOM_MAX_NAPS; i++) {
 		nap(ROOM_NAP_NS);
-		has_freed = has_place(q);
+		has_freed = completions_has_place(q);
 	}
 	q->stuck_tail = has_freed ? 0 : tail + 1;
 	if (!has_freed)
@@ -288,11 +288,11 @@ static uint64_t tail_of(const struct queue *q)
 	return __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
 }
 
-static void take_done(struct queue *q)
+static void completions_take_done(struct queue *q)
 {
 	if (pthread_mutex_trylock(&q->taking))
 		return; /* somebody else is at it */
-	take(q, 0);
+	completions_take(q, 0);
 	pthread_mutex_unlock(&q->taking);
 }
 
@@ -307,7 +307,7 @@ static int wait_until_done(struct queue *q)
 
 	driver_get()->clFlush(q->handle);
 	for (;;) {
-		take_done(q);
+		completions_take_done(q);
 		pending = queue_unfinished(q);
 		if (!pending)
 			return 1;
@@ -326,7 +326,7 @@ void completions_synchronise(struct queue *q)
 	uint64_t begin = brick_ticks();
 
 	if (q->unmoved_tail == tail_of(q) + 1)
-		take_done(q);
+		completions_take_done(q);
 	if (!queue_unfinished(q) || q->unmoved_tail == tail_of(q) + 1)
 		return;
 	if (wait_until_done(q)) {
@@ -342,10 +342,10 @@ void completions_synchronise(struct queue *q)
 
 static pthread_mutex_t working = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t completions_cond = PTHREAD_COND_INITIALIZER;
 static pid_t owner; /* process that has the thread */
-static int is_asleep, is_over;
-static struct helper_cpu cpu = {.name = "brick-opencl"}; /* under `working` */
+static int is_asleep, completions_is_over;
+static struct helper_cpu completions_cpu = {.name = "brick-opencl"}; /* under `working` */
 
 static uint32_t outstanding(void)
 {
@@ -376,7 +376,7 @@ static uint32_t leaving(void)
 }
 
 /* Records finished commands of all queues; returns their number. */
-static uint32_t work(void)
+static uint32_t completions_work(void)
 {
 	uint32_t done = 0;
 
@@ -386,7 +386,7 @@ static uint32_t work(void)
 	for (struct queue *q = queue_next(NULL); q; q = queue_next(q)) {
 		if (pthread_mutex_trylock(&q->taking))
 			continue;
-		done += take(q, must_decide);
+		done += completions_take(q, must_decide);
 		pthread_mutex_unlock(&q->taking);
 		if (__atomic_load_n(&q->is_released, __ATOMIC_ACQUIRE))
 			queue_retire(q);
@@ -400,16 +400,16 @@ static void wait_a_while(int idle_rounds)
 
 	HOLD(&state_lock);
 	if (idle_rounds < IDLE_ROUNDS) {
-		pthread_cond_timedwait(&wake, &state_lock, &until);
+		pthread_cond_timedwait(&completions_cond, &state_lock, &until);
 	} else {
 		__atomic_store_n(&is_asleep, 1, __ATOMIC_SEQ_CST);
 		while (__atomic_load_n(&is_asleep, __ATOMIC_SEQ_CST) && !outstanding())
-			pthread_cond_wait(&wake, &state_lock);
+			pthread_cond_wait(&completions_cond, &state_lock);
 		__atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
 	}
 }
 
-static void *run(void *unused)
+static void *completions_run(void *unused)
 {
 	int idle_rounds = 0;
 
@@ -417,8 +417,8 @@ static void *run(void *unused)
 	for (;;) {
 		wait_a_while(idle_rounds);
 		pthread_mutex_lock(&working);
-		work();
-		helper_cpu_at(&cpu, thread_cpu_ns());
+		completions_work();
+		helper_cpu_at(&completions_cpu, thread_cpu_ns());
 		pthread_mutex_unlock(&working);
 		idle_rounds = outstanding() ? 0 : idle_rounds + 1;
 	}
@@ -433,7 +433,7 @@ static void start_thread(void)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	if (thread_start(&thread, &attributes, 0, run, NULL))
+	if (thread_start(&thread, &attributes, 0, completions_run, NULL))
 		notes_fault("no thread could be started: times are fetched at exit only");
 	pthread_attr_destroy(&attributes);
 }
@@ -446,7 +446,7 @@ static int lock_for_exit(void)
 }
 
 /* Counts commands that will not be done any more. */
-static void give_up(void)
+static void completions_give_up(void)
 {
 	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
 		if (queue_pending(q) && q->record)
@@ -457,17 +457,17 @@ static void give_up(void)
  * Before the driver's own exit handlers, since it was there first. Waits for the device only as
  * long as it moves.
  */
-static void finish(void)
+static void completions_finish(void)
 {
 	int naps = 0, saved = errno;
 
-	if (owner != getpid() || is_over || lock_for_exit())
+	if (owner != getpid() || completions_is_over || lock_for_exit())
 		return;
-	is_over = 1;
+	completions_is_over = 1;
 	while (naps < EXIT_MAX_NAPS) {
 		if (!unfinished())
 			clocks_decide_all();
-		uint32_t done = work();
+		uint32_t done = completions_work();
 		if (!outstanding())
 			break;
 		naps = done ? 0 : naps + 1;
@@ -476,9 +476,9 @@ static void finish(void)
 	}
 	clocks_decide_all();
 	for (uint32_t done = 1; done;)
-		done = work();
-	give_up();
-	helper_cpu_end(&cpu);
+		done = completions_work();
+	completions_give_up();
+	helper_cpu_end(&completions_cpu);
 	clocks_note();
 	errno = saved;
 }
@@ -490,10 +490,10 @@ static void after_fork(void)
 	static const pthread_cond_t fresh_condition = PTHREAD_COND_INITIALIZER;
 
 	working = state_lock = fresh;
-	wake = fresh_condition;
+	completions_cond = fresh_condition;
 	owner = 0;
-	is_asleep = is_over = 0;
-	cpu = (struct helper_cpu){.name = cpu.name};
+	is_asleep = completions_is_over = 0;
+	completions_cpu = (struct helper_cpu){.name = completions_cpu.name};
 	queue_forget_all();
 	clocks_forget_all();
 	kernels_forget_all();
@@ -514,7 +514,7 @@ void completions_start(void)
 	}
 	pthread_mutex_unlock(&state_lock);
 	if (is_new) {
-		atexit(finish);
+		atexit(completions_finish);
 		start_thread();
 	}
 }
@@ -523,7 +523,7 @@ void completions_wake(void)
 {
 	HOLD(&state_lock);
 	__atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
-	pthread_cond_signal(&wake);
+	pthread_cond_signal(&completions_cond);
 }
 
 void completions_pushed(struct queue *q)

@@ -19,22 +19,22 @@
 #include "lib/device/gpus.h"
 
 static struct driver found;
-static const struct driver nothing;
+static const struct driver opencl_driver_nothing;
 static const struct driver *driver; /* NULL or &found */
 static char path[PATH_MAX];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t opencl_driver_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct entry {
 	const char *name;
 	size_t offset; /* in struct driver */
 };
 
-static const struct entry entries[] = {
+static const struct entry opencl_driver_entries[] = {
 #define ENTRY(name) {#name, offsetof(struct driver, name)},
 	DRIVER_HOOKED(ENTRY) DRIVER_CALLED(ENTRY)
 #undef ENTRY
 };
-enum { ENTRIES = sizeof(entries) / sizeof(*entries) };
+enum { ENTRIES = sizeof(opencl_driver_entries) / sizeof(*opencl_driver_entries) };
 
 typedef void *(*symbol_fn)(void *handle, const char *name);
 
@@ -90,9 +90,9 @@ const struct driver *driver_get(void)
 }
 
 /* Publish a complete table, unless another thread has been faster. */
-static void publish(const struct driver *candidate, const char *file)
+static void opencl_driver_publish(const struct driver *candidate, const char *file)
 {
-	HOLD(&lock);
+	HOLD(&opencl_driver_lock);
 	if (!driver_get()) {
 		found = *candidate;
 		snprintf(path, sizeof(path), "%s", file);
@@ -104,7 +104,7 @@ static void publish(const struct driver *candidate, const char *file)
  * Is there an OpenCL library to be reached through this handle? Then take it. Without our lock: the
  * loader's own may be held by whoever waits for ours.
  */
-static int take(void *handle)
+static int opencl_driver_take(void *handle)
 {
 	struct driver candidate;
 	void *probe = driver_symbol(handle, "clGetPlatformIDs");
@@ -119,15 +119,16 @@ static int take(void *handle)
 	if (!own)
 		dlerror();
 	for (size_t i = 0; i < ENTRIES; i++) {
-		void *function = driver_symbol(own ? own : handle, entries[i].name);
+		void *function = driver_symbol(own ? own : handle, opencl_driver_entries[i].name);
 		if (function && driver_is_ours(function))
 			function = NULL;
-		memcpy((char *)&candidate + entries[i].offset, &function, sizeof(function));
+		memcpy((char *)&candidate + opencl_driver_entries[i].offset, &function,
+			sizeof(function));
 	}
 	if (!candidate.clGetEventInfo || !candidate.clGetEventProfilingInfo ||
 		!candidate.clReleaseEvent || !candidate.clRetainEvent || !candidate.clGetDeviceInfo)
 		return 0;
-	publish(&candidate, info.dli_fname);
+	opencl_driver_publish(&candidate, info.dli_fname);
 	return 1;
 }
 
@@ -142,7 +143,7 @@ static int take_from_caller(const void *return_address)
 		dlerror();
 		return 0;
 	}
-	int taken = take(handle);
+	int taken = opencl_driver_take(handle);
 	dlclose(handle);
 	return taken;
 }
@@ -157,7 +158,7 @@ static int take_by_name(void)
 			dlerror();
 			continue;
 		}
-		if (take(handle))
+		if (opencl_driver_take(handle))
 			return 1;
 		dlclose(handle);
 	}
@@ -171,15 +172,15 @@ const struct driver *driver_find(const void *return_address)
 	if (d)
 		return d;
 	KEEP_ERRNO();
-	if (take(RTLD_NEXT) || take_from_caller(return_address) || take_by_name())
+	if (opencl_driver_take(RTLD_NEXT) || take_from_caller(return_address) || take_by_name())
 		d = driver_get();
-	return d ? d : &nothing;
+	return d ? d : &opencl_driver_nothing;
 }
 
 void driver_offer(void *handle)
 {
 	if (!driver_get())
-		take(handle);
+		opencl_driver_take(handle);
 }
 
 void *driver_function(const char *name)
@@ -188,8 +189,9 @@ void *driver_function(const char *name)
 	void *function = NULL;
 
 	for (size_t i = 0; d && i < ENTRIES; i++)
-		if (!strcmp(entries[i].name, name))
-			memcpy(&function, (const char *)d + entries[i].offset, sizeof(function));
+		if (!strcmp(opencl_driver_entries[i].name, name))
+			memcpy(&function, (const char *)d + opencl_driver_entries[i].offset,
+				sizeof(function));
 	return function;
 }
 
@@ -216,7 +218,7 @@ static void platform_text(cl_device_id device, cl_platform_info what, char *text
 }
 
 /* Extensions may be missing; then the driver refuses, and what they would tell stays unknown. */
-static void describe_gpu(cl_device_id device, const char *name)
+static void opencl_driver_describe_gpu(cl_device_id device, const char *name)
 {
 	const struct driver *d = driver_get();
 	cl_device_pci_bus_info_khr bus;
@@ -244,7 +246,7 @@ void notes_device(cl_device_id device, char *name, size_t bytes)
 	platform_text(device, CL_PLATFORM_NAME, platform, sizeof(platform));
 	device_text(device, CL_DEVICE_VERSION, version, sizeof(version));
 	device_text(device, CL_DRIVER_VERSION, driver_version, sizeof(driver_version));
-	describe_gpu(device, name);
+	opencl_driver_describe_gpu(device, name);
 	note_once("attach", "OpenCL queues of %s", platform);
 	note_once("backend", "opencl %s", name);
 	note_once("opencl.library", "%s", path);

@@ -106,7 +106,7 @@ HOOK cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t bytes, const 
 }
 
 /* Describes a launch. That needs the queue's device, so it is asked only for recorded commands. */
-static const struct command_what *launch_of(struct command_what *what,
+static const struct command_what *enqueues_launch_of(struct command_what *what,
 	const struct command *command, cl_kernel kernel, cl_uint dimensions, const size_t *global,
 	const size_t *local)
 {
@@ -120,7 +120,7 @@ HOOK cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_
 {
 	struct command_what what = {0};
 
-	ENQUEUE(launch_of(&what, &command, kernel, dimensions, global, local), CL_FALSE,
+	ENQUEUE(enqueues_launch_of(&what, &command, kernel, dimensions, global, local), CL_FALSE,
 		clEnqueueNDRangeKernel(
 			queue, kernel, dimensions, offset, global, local, count, list, EVENT));
 }
@@ -131,7 +131,7 @@ HOOK cl_int clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint coun
 	static const size_t one = 1;
 	struct command_what what = {0};
 
-	ENQUEUE(launch_of(&what, &command, kernel, 1, &one, &one), CL_FALSE,
+	ENQUEUE(enqueues_launch_of(&what, &command, kernel, 1, &one, &one), CL_FALSE,
 		clEnqueueTask(queue, kernel, count, list, EVENT));
 }
 

@@ -16,44 +16,45 @@ struct known_event {
 	uint64_t number, waited_ns;
 };
 
-static struct known_event known[PLACES];
+static struct known_event opencl_events_known[PLACES];
 
 static const char being_written;
 #define WRITTEN ((cl_event)(uintptr_t)&being_written) /* no event's handle */
 
-static struct known_event *place_of(cl_event event, uint32_t next)
+static struct known_event *opencl_events_place_of(cl_event event, uint32_t next)
 {
-	return &known[(hash_pointer(event) + next) & (PLACES - 1)];
+	return &opencl_events_known[(hash_pointer(event) + next) & (PLACES - 1)];
 }
 
 /* NULL: it is not known. */
-static struct known_event *find(cl_event event)
+static struct known_event *opencl_events_find(cl_event event)
 {
 	for (uint32_t i = 0; i < PLACES_OF_ONE; i++)
-		if (__atomic_load_n(&place_of(event, i)->event, __ATOMIC_ACQUIRE) == event)
-			return place_of(event, i);
+		if (__atomic_load_n(&opencl_events_place_of(event, i)->event, __ATOMIC_ACQUIRE) ==
+			event)
+			return opencl_events_place_of(event, i);
 	return NULL;
 }
 
 /* Returns a place to write to: the event's own, a free one, or another's. */
-static struct known_event *take_place(cl_event event)
+static struct known_event *opencl_events_take_place(cl_event event)
 {
-	struct known_event *place = find(event);
+	struct known_event *place = opencl_events_find(event);
 
 	for (uint32_t i = 0; i < PLACES_OF_ONE && !place; i++) {
 		cl_event none = NULL;
-		if (__atomic_compare_exchange_n(&place_of(event, i)->event, &none, WRITTEN, 0,
-			    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			return place_of(event, i);
+		if (__atomic_compare_exchange_n(&opencl_events_place_of(event, i)->event, &none,
+			    WRITTEN, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return opencl_events_place_of(event, i);
 	}
-	place = place ? place : place_of(event, 0);
+	place = place ? place : opencl_events_place_of(event, 0);
 	__atomic_store_n(&place->event, WRITTEN, __ATOMIC_RELAXED);
 	return place;
 }
 
 void events_know(cl_event event, uint64_t number)
 {
-	struct known_event *place = take_place(event);
+	struct known_event *place = opencl_events_take_place(event);
 
 	__atomic_store_n(&place->number, number, __ATOMIC_RELEASE);
 	__atomic_store_n(&place->waited_ns, 0, __ATOMIC_RELEASE);
@@ -62,16 +63,16 @@ void events_know(cl_event event, uint64_t number)
 
 void events_forget(cl_event event)
 {
-	struct known_event *place = event ? find(event) : NULL;
+	struct known_event *place = event ? opencl_events_find(event) : NULL;
 
 	if (place)
 		__atomic_store_n(&place->event, NULL, __ATOMIC_RELAXED);
 }
 
 /* Reads both values of the event. Returns 0 if the event is not known. */
-static int look_up(cl_event event, uint64_t *number, uint64_t *waited_ns)
+static int opencl_events_look_up(cl_event event, uint64_t *number, uint64_t *waited_ns)
 {
-	const struct known_event *place = event ? find(event) : NULL;
+	const struct known_event *place = event ? opencl_events_find(event) : NULL;
 
 	if (!place)
 		return 0;
@@ -84,12 +85,12 @@ uint64_t events_number(cl_event event)
 {
 	uint64_t number, waited_ns;
 
-	return look_up(event, &number, &waited_ns) ? number : 0;
+	return opencl_events_look_up(event, &number, &waited_ns) ? number : 0;
 }
 
 void events_waited(cl_event event, uint64_t host_ns)
 {
-	struct known_event *place = event ? find(event) : NULL;
+	struct known_event *place = event ? opencl_events_find(event) : NULL;
 	uint64_t none = 0;
 
 	if (place)
@@ -101,5 +102,5 @@ uint64_t events_waited_ns(cl_event event, uint64_t number)
 {
 	uint64_t of, waited_ns;
 
-	return look_up(event, &of, &waited_ns) && of == number ? waited_ns : 0;
+	return opencl_events_look_up(event, &of, &waited_ns) && of == number ? waited_ns : 0;
 }

@@ -45,19 +45,19 @@ struct program {
 	uint64_t code;
 };
 
-static struct kernel *kernels[MAX_KERNELS];
+static struct kernel *opencl_kernels[MAX_KERNELS];
 static struct program programs[MAX_PROGRAMS];
 static uint32_t next_program;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t opencl_kernels_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under the lock: the entry of a handle, a new one, or, where there is no room, somebody else's. */
-static struct kernel *entry_of(cl_kernel handle, int *is_new)
+static struct kernel *opencl_kernels_entry_of(cl_kernel handle, int *is_new)
 {
 	uint64_t hash = hash_pointer(handle);
 	struct kernel **place = NULL;
 
 	for (uint32_t i = 0; i < PROBES; i++) {
-		place = &kernels[(hash + i) & (MAX_KERNELS - 1)];
+		place = &opencl_kernels[(hash + i) & (MAX_KERNELS - 1)];
 		if (!*place || (*place)->handle == handle)
 			break;
 	}
@@ -89,12 +89,12 @@ void kernels_program(
 		used += n;
 	}
 	uint64_t code = brick_code_register(source, bytes, NULL, NULL);
-	HOLD(&lock);
+	HOLD(&opencl_kernels_lock);
 	programs[next_program++ % MAX_PROGRAMS] = (struct program){program, code};
 }
 
 /* Under the lock; the newest entry of a handle counts. */
-static uint64_t code_of(cl_program program)
+static uint64_t opencl_kernels_code_of(cl_program program)
 {
 	for (uint32_t i = 1; i <= MAX_PROGRAMS; i++) {
 		const struct program *p = &programs[(next_program - i) % MAX_PROGRAMS];
@@ -108,8 +108,8 @@ void kernels_created(cl_kernel handle)
 {
 	int is_new;
 
-	HOLD(&lock);
-	struct kernel *k = entry_of(handle, &is_new);
+	HOLD(&opencl_kernels_lock);
+	struct kernel *k = opencl_kernels_entry_of(handle, &is_new);
 	if (k && !is_new) {
 		memset(k, 0, sizeof(*k));
 		k->handle = handle;
@@ -120,8 +120,8 @@ void kernels_local_changed(cl_kernel handle)
 {
 	int is_new;
 
-	HOLD(&lock);
-	struct kernel *k = entry_of(handle, &is_new);
+	HOLD(&opencl_kernels_lock);
+	struct kernel *k = opencl_kernels_entry_of(handle, &is_new);
 	if (k) {
 		k->device = NULL;
 		memset(k->shapes, 0, sizeof(k->shapes));
@@ -129,7 +129,7 @@ void kernels_local_changed(cl_kernel handle)
 }
 
 /* Asks the driver about a kernel, without our lock. */
-static void ask(struct kernel *k, cl_device_id device)
+static void opencl_kernels_ask(struct kernel *k, cl_device_id device)
 {
 	const struct driver *d = driver_get();
 	cl_ulong local = 0;
@@ -148,14 +148,14 @@ static void ask(struct kernel *k, cl_device_id device)
 	if (d->clGetKernelWorkGroupInfo(k->handle, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
 		    sizeof(k->block), k->block, NULL) != CL_SUCCESS)
 		memset(k->block, 0, sizeof(k->block));
-	pthread_mutex_lock(&lock);
-	k->code = program ? code_of(program) : 0;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&opencl_kernels_lock);
+	k->code = program ? opencl_kernels_code_of(program) : 0;
+	pthread_mutex_unlock(&opencl_kernels_lock);
 	k->device = device;
 	k->is_known = true;
 }
 
-static uint32_t cut(size_t value)
+static uint32_t opencl_kernels_cut(size_t value)
 {
 	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
@@ -169,12 +169,12 @@ static void describe_shape(struct shape *shape, const struct kernel *k, cl_uint 
 	for (cl_uint i = 0; i < 3; i++) {
 		size_t items = i < dimensions && global ? global[i] : 1;
 		size_t each = !block ? 0 : i < dimensions ? block[i] : 1;
-		shape->block[i] = cut(each);
-		shape->grid[i] = cut(each ? (items + each - 1) / each : items);
+		shape->block[i] = opencl_kernels_cut(each);
+		shape->grid[i] = opencl_kernels_cut(each ? (items + each - 1) / each : items);
 	}
 }
 
-static bool same_shape(const struct shape *a, const struct shape *b)
+static bool opencl_kernels_same_shape(const struct shape *a, const struct shape *b)
 {
 	return !memcmp(a->grid, b->grid, sizeof(a->grid)) &&
 	       !memcmp(a->block, b->block, sizeof(a->block));
@@ -204,11 +204,11 @@ static uint32_t launch_slow(cl_kernel handle, cl_device_id device, cl_uint dimen
 	struct shape shape = {.index = 0};
 	int is_new;
 
-	ask(&k, device);
+	opencl_kernels_ask(&k, device);
 	describe_shape(&shape, &k, dimensions, global, local);
 	shape.index = register_shape(&k, &shape);
-	HOLD(&lock);
-	struct kernel *entry = entry_of(handle, &is_new);
+	HOLD(&opencl_kernels_lock);
+	struct kernel *entry = opencl_kernels_entry_of(handle, &is_new);
 	if (entry) {
 		if (entry->device != device)
 			memset(entry->shapes, 0, sizeof(entry->shapes));
@@ -229,15 +229,15 @@ uint32_t kernels_launch(cl_kernel handle, cl_device_id device, cl_uint dimension
 
 	if (dimensions < 1 || dimensions > 3)
 		return 0;
-	pthread_mutex_lock(&lock);
-	const struct kernel *k = entry_of(handle, &is_new);
+	pthread_mutex_lock(&opencl_kernels_lock);
+	const struct kernel *k = opencl_kernels_entry_of(handle, &is_new);
 	if (k && k->is_known && k->device == device) {
 		describe_shape(&shape, k, dimensions, global, local);
 		for (int i = 0; i < SHAPES && !index; i++)
-			if (k->shapes[i].index && same_shape(&k->shapes[i], &shape))
+			if (k->shapes[i].index && opencl_kernels_same_shape(&k->shapes[i], &shape))
 				index = k->shapes[i].index;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&opencl_kernels_lock);
 	if (!index)
 		index = launch_slow(handle, device, dimensions, global, local);
 	errno = saved;
@@ -248,5 +248,5 @@ void kernels_forget_all(void)
 {
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
-	lock = fresh;
+	opencl_kernels_lock = fresh;
 }

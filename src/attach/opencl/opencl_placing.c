@@ -13,7 +13,7 @@
 #include "base/clock_ns.h"
 #include "lib/device/queue_clock.h"
 
-static uint64_t time_of(const struct driver *d, cl_event event, cl_profiling_info which)
+static uint64_t placing_time_of(const struct driver *d, cl_event event, cl_profiling_info which)
 {
 	cl_ulong ns = 0;
 
@@ -64,12 +64,12 @@ int placing_poll(struct queue *q, struct pending *p, uint64_t index)
 		return 0;
 	if (status < 0)
 		return -1;
-	p->times.begin = time_of(d, p->event, CL_PROFILING_COMMAND_START);
-	p->times.end = time_of(d, p->event, CL_PROFILING_COMMAND_END);
+	p->times.begin = placing_time_of(d, p->event, CL_PROFILING_COMMAND_START);
+	p->times.end = placing_time_of(d, p->event, CL_PROFILING_COMMAND_END);
 	if (!p->times.begin || !p->times.end)
 		return -1;
-	p->times.queued = time_of(d, p->event, CL_PROFILING_COMMAND_QUEUED);
-	p->times.submitted = time_of(d, p->event, CL_PROFILING_COMMAND_SUBMIT);
+	p->times.queued = placing_time_of(d, p->event, CL_PROFILING_COMMAND_QUEUED);
+	p->times.submitted = placing_time_of(d, p->event, CL_PROFILING_COMMAND_SUBMIT);
 	p->times.latest_ns = latest_ns(q, p, index);
 	clocks_queued(q->clock, p->before_ns, p->times.queued, latest_queued_ns(p));
 	return 1;

@@ -17,12 +17,12 @@
 
 enum { FIRST_CAPACITY = 256, MAX_RELEASED = 64 };
 
-static struct queue *queues;
-static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
+static struct queue *opencl_queue_list;
+static pthread_mutex_t opencl_queue_table = PTHREAD_MUTEX_INITIALIZER;
 
 struct queue *queue_next(struct queue *queue)
 {
-	return queue ? queue->next : __atomic_load_n(&queues, __ATOMIC_ACQUIRE);
+	return queue ? queue->next : __atomic_load_n(&opencl_queue_list, __ATOMIC_ACQUIRE);
 }
 
 struct queue *queue_find(cl_command_queue handle)
@@ -44,12 +44,12 @@ static void forget_former(cl_command_queue handle)
 
 /* Under `table`: memory for a queue, in the list. Questions about the oldest events may go amiss.
  */
-static struct queue *take_place(void)
+static struct queue *opencl_queue_take_place(void)
 {
 	struct queue *last = NULL;
 	uint32_t released = 0;
 
-	for (struct queue *q = queues; q; q = q->next) {
+	for (struct queue *q = opencl_queue_list; q; q = q->next) {
 		if (!__atomic_load_n(&q->is_free, __ATOMIC_ACQUIRE))
 			continue;
 		if (!q->handle)
@@ -64,8 +64,8 @@ static struct queue *take_place(void)
 		return NULL;
 	pthread_mutex_init(&q->taking, NULL);
 	pthread_mutex_init(&q->lock, NULL);
-	q->next = queues;
-	__atomic_store_n(&queues, q, __ATOMIC_RELEASE);
+	q->next = opencl_queue_list;
+	__atomic_store_n(&opencl_queue_list, q, __ATOMIC_RELEASE);
 	return q;
 }
 
@@ -89,9 +89,9 @@ int queue_created(
 {
 	KEEP_ERRNO();
 
-	HOLD(&table);
+	HOLD(&opencl_queue_table);
 	forget_former(handle);
-	struct queue *q = take_place();
+	struct queue *q = opencl_queue_take_place();
 	if (q) {
 		q->device = device;
 		q->is_free = q->is_released = 0;
@@ -132,7 +132,7 @@ void queue_releasing(cl_command_queue handle)
 
 void queue_retire(struct queue *q)
 {
-	HOLD(&table);
+	HOLD(&opencl_queue_table);
 	if (q->is_released && !q->is_free && q->head == q->tail) {
 		brick_queue_destroy(q->record);
 		q->record = NULL;
@@ -141,7 +141,7 @@ void queue_retire(struct queue *q)
 }
 
 /* Under its lock: room for more, as long as it is not too much. */
-static int grow(struct queue *q)
+static int opencl_queue_grow(struct queue *q)
 {
 	uint32_t capacity = q->capacity ? 2 * q->capacity : FIRST_CAPACITY;
 
@@ -168,7 +168,7 @@ int queue_push(struct queue *q, const struct pending *pending)
 
 	HOLD(&q->lock);
 	if (q->head - q->tail == q->capacity)
-		error = grow(q);
+		error = opencl_queue_grow(q);
 	if (!error) {
 		struct pending *p = queue_at(q, q->head);
 		*p = *pending;
@@ -217,6 +217,6 @@ void queue_forget_all(void)
 {
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
-	table = fresh;
-	__atomic_store_n(&queues, NULL, __ATOMIC_RELEASE);
+	opencl_queue_table = fresh;
+	__atomic_store_n(&opencl_queue_list, NULL, __ATOMIC_RELEASE);
 }

@@ -20,13 +20,13 @@ static bool may_be_ours(cl_int error)
 	       error == CL_OUT_OF_RESOURCES || error == CL_OUT_OF_HOST_MEMORY;
 }
 
-static void note_refusal(void)
+static void queue_hooks_note_refusal(void)
 {
 	notes_fault("a queue could not be created with profiling, and is not timed");
 }
 
 /* Commands in a queue that is not timed are counted as unsupported. */
-static cl_command_queue made(
+static cl_command_queue queue_hooks_made(
 	cl_command_queue queue, cl_device_id device, const struct queue_wish *wish, bool is_timed)
 {
 	is_timed |= wish->is_timed;
@@ -48,7 +48,7 @@ HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id devi
 	if (!brick_enabled() || wish.is_timed) {
 		cl_command_queue queue =
 			d->clCreateCommandQueue(context, device, properties, error);
-		return brick_enabled() ? made(queue, device, &wish, 0) : queue;
+		return brick_enabled() ? queue_hooks_made(queue, device, &wish, 0) : queue;
 	}
 	cl_command_queue queue = d->clCreateCommandQueue(
 		context, device, properties | CL_QUEUE_PROFILING_ENABLE, &status);
@@ -56,11 +56,11 @@ HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id devi
 	if (!queue && may_be_ours(status)) {
 		queue = d->clCreateCommandQueue(context, device, properties, &status);
 		if (queue)
-			note_refusal();
+			queue_hooks_note_refusal();
 	}
 	if (error)
 		*error = status;
-	return made(queue, device, &wish, is_timed);
+	return queue_hooks_made(queue, device, &wish, is_timed);
 }
 
 /* The program's list, understood; 0 when it is not for us: on the device, too long. */
@@ -115,7 +115,7 @@ HOOK cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_
 	if (!brick_enabled() || !read_wish(&wish, properties))
 		return d->clCreateCommandQueueWithProperties(context, device, properties, error);
 	if (wish.is_timed)
-		return made(
+		return queue_hooks_made(
 			d->clCreateCommandQueueWithProperties(context, device, properties, error),
 			device, &wish, 0);
 	add_profiling(list, &wish);
@@ -125,15 +125,16 @@ HOOK cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_
 	if (!queue && may_be_ours(status)) {
 		queue = d->clCreateCommandQueueWithProperties(context, device, properties, &status);
 		if (queue)
-			note_refusal();
+			queue_hooks_note_refusal();
 	}
 	if (error)
 		*error = status;
-	return made(queue, device, &wish, is_timed);
+	return queue_hooks_made(queue, device, &wish, is_timed);
 }
 
 /* As drivers answer: too little capacity is an error, none asks for the size only. */
-static cl_int answer(const void *value, size_t bytes, size_t capacity, void *out, size_t *out_bytes)
+static cl_int queue_hooks_answer(
+	const void *value, size_t bytes, size_t capacity, void *out, size_t *out_bytes)
 {
 	if (out && capacity < bytes)
 		return CL_INVALID_VALUE;
@@ -168,12 +169,12 @@ HOOK cl_int clGetCommandQueueInfo(cl_command_queue queue, cl_command_queue_info 
 		if (status != CL_SUCCESS)
 			return status;
 		properties &= ~(cl_command_queue_properties)CL_QUEUE_PROFILING_ENABLE;
-		return answer(&properties, sizeof(properties), capacity, value, bytes);
+		return queue_hooks_answer(&properties, sizeof(properties), capacity, value, bytes);
 	}
 	cl_int status = d->clGetCommandQueueInfo(queue, what, 0, NULL, &n);
 	if (status != CL_SUCCESS)
 		return status;
-	return answer(
+	return queue_hooks_answer(
 		q->properties, q->property_count * sizeof(*q->properties), capacity, value, bytes);
 }
 
@@ -260,7 +261,7 @@ HOOK void brick_opencl_include(void *owner)
 /*
  * The number of the queue's last command; 0: not known, as where the program's own libbrick tells.
  */
-static uint64_t last_number(const struct queue *q)
+static uint64_t queue_hooks_last_number(const struct queue *q)
 {
 	if (__atomic_load_n(&q->excluded_for, __ATOMIC_RELAXED))
 		return 0;
@@ -275,7 +276,7 @@ HOOK cl_int clFinish(cl_command_queue queue)
 	uint64_t ahead = q ? queue_head(q) : 0;
 	struct brick__waits waits = {.count = 0};
 	if (q) /* of now: commands that other threads enqueue meanwhile are not waited for */
-		brick__waits_add(&waits, last_number(q));
+		brick__waits_add(&waits, queue_hooks_last_number(q));
 	cl_int status = d->clFinish(queue);
 
 	if (q && status == CL_SUCCESS)

@@ -15,7 +15,7 @@ extern void *opencl_dlsym_real;
 void *opencl_dlsym_real __attribute__((visibility("hidden")));
 
 /* NULL: we do not stand in front of it. */
-static void *hook_of(const char *name)
+static void *opencl_symbols_hook_of(const char *name)
 {
 	static const struct {
 		const char *name;
@@ -38,7 +38,7 @@ static void *hook_of(const char *name)
  */
 static void *adopt(void *handle, const char *name, void *function)
 {
-	void *hook = hook_of(name);
+	void *hook = opencl_symbols_hook_of(name);
 	KEEP_ERRNO();
 
 	if (!hook)
@@ -57,7 +57,8 @@ __attribute__((visibility("hidden"))) void *opencl_dlsym_choose(void *handle, co
 {
 	if (!__atomic_load_n(&opencl_dlsym_real, __ATOMIC_RELAXED))
 		__atomic_store_n(&opencl_dlsym_real, driver_real_symbol(), __ATOMIC_RELAXED);
-	if (!name || name[0] != 'c' || name[1] != 'l' || handle == RTLD_NEXT || !hook_of(name))
+	if (!name || name[0] != 'c' || name[1] != 'l' || handle == RTLD_NEXT ||
+		!opencl_symbols_hook_of(name))
 		return NULL;
 	void *function = driver_symbol(handle, name);
 	if (!function || driver_is_ours(function))
@@ -73,7 +74,7 @@ SYS_INTERPOSE(dlsym, opencl_dlsym_choose, opencl_dlsym_real);
  */
 static void *extension(const char *name, void *function)
 {
-	void *hook = function && name ? hook_of(name) : NULL;
+	void *hook = function && name ? opencl_symbols_hook_of(name) : NULL;
 
 	if (!hook)
 		return function;

@@ -35,7 +35,7 @@ struct object_file {
 	uint32_t link_crc;
 };
 
-static int read_at(int fd, void *data, size_t bytes, uint64_t offset)
+static int debug_file_read_at(int fd, void *data, size_t bytes, uint64_t offset)
 {
 	return pread(fd, data, bytes, (off_t)offset) == (ssize_t)bytes ? 0 : BRICK_EFORMAT;
 }
@@ -44,8 +44,8 @@ static int read_headers(struct object_file *f)
 {
 	Elf64_Ehdr header;
 
-	if (read_at(f->fd, &header, sizeof(header), 0) || memcmp(header.e_ident, ELFMAG, SELFMAG) ||
-		header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	if (debug_file_read_at(f->fd, &header, sizeof(header), 0) ||
+		memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
 		header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shnum > MAX_SECTIONS)
 		return BRICK_EFORMAT;
 	f->machine = header.e_machine;
@@ -53,7 +53,7 @@ static int read_headers(struct object_file *f)
 	f->sections = calloc(f->count + 1, sizeof(Elf64_Shdr));
 	if (!f->sections)
 		return -ENOMEM;
-	if (read_at(f->fd, f->sections, f->count * sizeof(Elf64_Shdr), header.e_shoff))
+	if (debug_file_read_at(f->fd, f->sections, f->count * sizeof(Elf64_Shdr), header.e_shoff))
 		return BRICK_EFORMAT;
 	if (header.e_shstrndx >= f->count || f->sections[header.e_shstrndx].sh_size > MAX_NAMES)
 		return 0; /* sections without names */
@@ -61,7 +61,8 @@ static int read_headers(struct object_file *f)
 	f->names = calloc(f->name_bytes + 1, 1);
 	if (!f->names)
 		return -ENOMEM;
-	return read_at(f->fd, f->names, f->name_bytes, f->sections[header.e_shstrndx].sh_offset);
+	return debug_file_read_at(
+		f->fd, f->names, f->name_bytes, f->sections[header.e_shstrndx].sh_offset);
 }
 
 static const Elf64_Shdr *section_of_type(const struct object_file *f, uint32_t type)
@@ -118,7 +119,7 @@ static void read_identity(struct object_file *f)
 		const char *name = s->sh_name < f->name_bytes ? f->names + s->sh_name : "";
 		bool is_link = !strcmp(name, ".gnu_debuglink");
 		if ((s->sh_type != SHT_NOTE && !is_link) || s->sh_size > sizeof(data) ||
-			read_at(f->fd, data, s->sh_size, s->sh_offset))
+			debug_file_read_at(f->fd, data, s->sh_size, s->sh_offset))
 			continue;
 		if (is_link)
 			read_link(f, data, s->sh_size);
@@ -194,7 +195,7 @@ static bool has_same_code(const struct object_file *a, const struct object_file 
 	return a->machine == b->machine;
 }
 
-static bool is_of(const struct object_file *f, const char *path)
+static bool debug_file_is_of(const struct object_file *f, const char *path)
 {
 	struct object_file other;
 
@@ -208,13 +209,13 @@ static bool is_of(const struct object_file *f, const char *path)
 }
 
 /* One place; parts that are NULL are variables that are not set. */
-static bool is_at(struct debug_file *found, const struct object_file *f, const char *root,
-	const char *folder, const char *name, const char *end)
+static bool debug_file_is_at(struct debug_file *found, const struct object_file *f,
+	const char *root, const char *folder, const char *name, const char *end)
 {
 	return root && name &&
 	       snprintf(found->path, sizeof(found->path), "%s%s%s%s", root, folder, name, end) <
 		       (int)sizeof(found->path) &&
-	       !access(found->path, R_OK) && is_of(f, found->path);
+	       !access(found->path, R_OK) && debug_file_is_of(f, found->path);
 }
 
 static bool search_by_id(struct debug_file *found, const struct object_file *f)
@@ -224,12 +225,12 @@ static bool search_by_id(struct debug_file *found, const struct object_file *f)
 	if (strlen(f->build_id) < 4)
 		return false;
 	snprintf(folder, sizeof(folder), "/.build-id/%.2s/", f->build_id);
-	return is_at(found, f, "/usr/lib/debug", folder, f->build_id + 2, ".debug") ||
-	       is_at(found, f, brick__environment("DEBUGINFOD_CACHE_PATH"), "/", f->build_id,
-		       "/debuginfo") ||
-	       is_at(found, f, brick__environment("XDG_CACHE_HOME"), "/debuginfod_client/",
+	return debug_file_is_at(found, f, "/usr/lib/debug", folder, f->build_id + 2, ".debug") ||
+	       debug_file_is_at(found, f, brick__environment("DEBUGINFOD_CACHE_PATH"), "/",
 		       f->build_id, "/debuginfo") ||
-	       is_at(found, f, brick__environment("HOME"), "/.cache/debuginfod_client/",
+	       debug_file_is_at(found, f, brick__environment("XDG_CACHE_HOME"),
+		       "/debuginfod_client/", f->build_id, "/debuginfo") ||
+	       debug_file_is_at(found, f, brick__environment("HOME"), "/.cache/debuginfod_client/",
 		       f->build_id, "/debuginfo");
 }
 
@@ -240,10 +241,11 @@ static bool search_by_link(struct debug_file *found, const struct object_file *f
 
 	if (folder && *f->link && strrchr(folder, '/')) {
 		*strrchr(folder, '/') = '\0';
-		is_found = is_at(found, f, folder, "/", f->link, "") ||
-			   is_at(found, f, folder, "/.debug/", f->link, "") ||
-			   (strlen(folder) < PATH_MAX - 300 &&
-				   is_at(found, f, "/usr/lib/debug", folder, "/", f->link));
+		is_found =
+			debug_file_is_at(found, f, folder, "/", f->link, "") ||
+			debug_file_is_at(found, f, folder, "/.debug/", f->link, "") ||
+			(strlen(folder) < PATH_MAX - 300 &&
+				debug_file_is_at(found, f, "/usr/lib/debug", folder, "/", f->link));
 	}
 	return is_found;
 }

@@ -17,7 +17,7 @@
 #include "brick/error.h"
 #include "lib/sys/elf.h"
 
-COMPARATOR(compare_parts, struct image_part, ORDER(x->address, y->address))
+COMPARATOR(image_compare_parts, struct image_part, ORDER(x->address, y->address))
 
 COMPARATOR(compare_functions, struct image_function,
 	ORDER(x->address, y->address) ?: strcmp(x->name, y->name))
@@ -30,7 +30,8 @@ static void *section_data(Elf_Scn *section, size_t *bytes)
 	return *bytes ? data->d_buf : NULL;
 }
 
-static int add_part(struct image *image, Elf_Scn *section, const GElf_Shdr *header, size_t names)
+static int image_add_part(
+	struct image *image, Elf_Scn *section, const GElf_Shdr *header, size_t names)
 {
 	struct image_part part = {.address = header->sh_addr,
 		.is_code = (header->sh_flags & SHF_EXECINSTR) != 0,
@@ -131,7 +132,7 @@ static int read_sections(struct image *image)
 	for (Elf_Scn *s = NULL; !error && (s = elf_nextscn(image->elf, s));) {
 		if (!gelf_getshdr(s, &header))
 			return BRICK_EFORMAT;
-		error = add_part(image, s, &header, names);
+		error = image_add_part(image, s, &header, names);
 		if (!error && header.sh_type == SHT_SYMTAB) {
 			image->has_symbols = 1;
 			error = add_symbols(image, image->elf, s, &header, NULL);
@@ -174,7 +175,7 @@ size_t image_name_length(const char *name)
 								: strlen(name);
 }
 
-static bool is_called(const struct image_function *f, const char *name)
+static bool image_is_called(const struct image_function *f, const char *name)
 {
 	size_t length = image_name_length(f->name);
 
@@ -205,7 +206,7 @@ static int merge_functions(struct image *image)
 	return 0;
 }
 
-static int check_header(struct image *image)
+static int image_check_header(struct image *image)
 {
 	GElf_Ehdr header;
 
@@ -219,7 +220,7 @@ static int check_header(struct image *image)
 static int read_image(struct image *image, const char *path)
 {
 	image->elf = elf_begin(image->fd, ELF_C_READ_MMAP, NULL);
-	int error = image->elf ? check_header(image) : BRICK_EFORMAT;
+	int error = image->elf ? image_check_header(image) : BRICK_EFORMAT;
 
 	if (!error)
 		error = read_sections(image);
@@ -229,7 +230,7 @@ static int read_image(struct image *image, const char *path)
 		error = merge_functions(image);
 	if (error)
 		return error;
-	array_sort(&image->parts, compare_parts);
+	array_sort(&image->parts, image_compare_parts);
 	array_sort(&image->pointers, order_u64);
 	return 0;
 }
@@ -272,7 +273,7 @@ const struct image_function *image_find(const struct image *image, const char *n
 	const struct image_function *found = NULL;
 
 	for (uint32_t i; (i = hash_index_next(&image->names, &probe)) != HASH_INDEX_NONE;) {
-		if (!is_called(&image->functions.items[i], name))
+		if (!image_is_called(&image->functions.items[i], name))
 			continue;
 		if (found) {
 			if (ambiguous)
@@ -291,7 +292,7 @@ static bool is_one(const struct image *image, const char *name, int reached)
 
 	for (uint32_t i; (i = hash_index_next(&image->names, &probe)) != HASH_INDEX_NONE;) {
 		const struct image_function *f = &image->functions.items[i];
-		if ((reached ? f->is_reached : f->is_exported) && is_called(f, name))
+		if ((reached ? f->is_reached : f->is_exported) && image_is_called(f, name))
 			return true;
 	}
 	return false;

@@ -14,7 +14,7 @@ const uint8_t insn_jump_bytes = 4;
 const uint64_t insn_reach = (uint64_t)1 << 27;
 const uint64_t insn_changeable = 0;
 
-static uint32_t word_at(const uint8_t *bytes)
+static uint32_t aarch64_word_at(const uint8_t *bytes)
 {
 	uint32_t word;
 
@@ -22,7 +22,7 @@ static uint32_t word_at(const uint8_t *bytes)
 	return word;
 }
 
-static bool is(uint32_t word, uint32_t mask, uint32_t value)
+static bool aarch64_is(uint32_t word, uint32_t mask, uint32_t value)
 {
 	return (word & mask) == value;
 }
@@ -35,7 +35,7 @@ static int64_t field(uint32_t word, int low, int bits)
 
 static bool is_landing(uint32_t word)
 {
-	return is(word, 0xffffff3f, 0xd503241f);
+	return aarch64_is(word, 0xffffff3f, 0xd503241f);
 }
 
 static bool is_signing(uint32_t word)
@@ -88,29 +88,30 @@ static void describe_register_branch(struct insn *insn, uint32_t word)
 size_t insn_decode(struct insn *insn, const uint8_t *bytes, size_t available, uint64_t address)
 {
 	memset(insn, 0, sizeof(*insn));
-	if (available < 4 || is_unknown(word_at(bytes)))
+	if (available < 4 || is_unknown(aarch64_word_at(bytes)))
 		return 0;
-	uint32_t word = word_at(bytes);
+	uint32_t word = aarch64_word_at(bytes);
 	insn->length = 4;
 	insn->is_landing = (uint8_t)is_landing(word);
-	if (is(word, 0xfc000000, 0x14000000))
+	if (aarch64_is(word, 0xfc000000, 0x14000000))
 		relative(insn, INSN_JUMP, address, field(word, 0, 26));
-	else if (is(word, 0xfc000000, 0x94000000))
+	else if (aarch64_is(word, 0xfc000000, 0x94000000))
 		relative(insn, INSN_CALL, address, field(word, 0, 26));
-	else if (is(word, 0xff000000, 0x54000000) || is(word, 0x7e000000, 0x34000000))
+	else if (aarch64_is(word, 0xff000000, 0x54000000) ||
+		 aarch64_is(word, 0x7e000000, 0x34000000))
 		relative(insn, INSN_BRANCH, address, field(word, 5, 19));
-	else if (is(word, 0x7e000000, 0x36000000))
+	else if (aarch64_is(word, 0x7e000000, 0x36000000))
 		relative(insn, INSN_BRANCH, address, field(word, 5, 14));
-	else if (is(word, 0x9f000000, 0x10000000))
+	else if (aarch64_is(word, 0x9f000000, 0x10000000))
 		refer(insn, address + (uint64_t)adr_distance(word));
-	else if (is(word, 0x9f000000, 0x90000000))
+	else if (aarch64_is(word, 0x9f000000, 0x90000000))
 		refer(insn, (address & ~(uint64_t)4095) + (uint64_t)adr_distance(word) * 4096);
-	else if (is(word, 0x3b000000, 0x18000000))
+	else if (aarch64_is(word, 0x3b000000, 0x18000000))
 		refer(insn, address + (uint64_t)(field(word, 5, 19) * 4));
-	else if (is(word, 0xfe000000, 0xd6000000))
+	else if (aarch64_is(word, 0xfe000000, 0xd6000000))
 		describe_register_branch(insn, word);
-	else if (is(word, 0xffe00000, 0xd4200000) || is(word, 0xffe00000, 0xd4400000) ||
-		 word >> 16 == 0)
+	else if (aarch64_is(word, 0xffe00000, 0xd4200000) ||
+		 aarch64_is(word, 0xffe00000, 0xd4400000) || word >> 16 == 0)
 		insn->flow = INSN_TRAP; /* BRK, HLT, UDF */
 	return 4;
 }
@@ -120,7 +121,7 @@ size_t insn_registers(struct insn *insn, const uint8_t *bytes, size_t available,
 	return insn_decode(insn, bytes, available, address);
 }
 
-static size_t put(uint8_t *out, size_t at, uint32_t word)
+static size_t aarch64_put(uint8_t *out, size_t at, uint32_t word)
 {
 	memcpy(out + at, &word, sizeof(word));
 	return at + sizeof(word);
@@ -132,7 +133,7 @@ size_t insn_jump(uint8_t out[INSN_MAX_BYTES], uint64_t from, uint64_t to)
 
 	if ((to - from) & 3 || words < -(1 << 25) || words >= 1 << 25)
 		return 0;
-	return put(out, 0, 0x14000000 | ((uint32_t)words & 0x03ffffff));
+	return aarch64_put(out, 0, 0x14000000 | ((uint32_t)words & 0x03ffffff));
 }
 
 /* The ADRP of a register from another place; 0: too far. */
@@ -158,19 +159,19 @@ size_t insn_thunk(uint8_t out[INSN_THUNK_BYTES], uint64_t from, const struct ins
 	if (thunk->slot & 7 || thunk->tell < 0 || thunk->tell >> 32)
 		return 0;
 	if (thunk->tell) {
-		at = put(out, at, 0xd53bd051);
-		at = put(out, at, 0xd2800010 | ((uint32_t)thunk->tell & 0xffff) << 5);
-		at = put(out, at, 0xf2a00010 | (uint32_t)(thunk->tell >> 16) << 5);
-		at = put(out, at, 0x8b100231);
-		at = put(out, at, 0x10000010 | ADR_TO_BEHIND >> 2 << 5);
-		at = put(out, at, 0xf9000230);
+		at = aarch64_put(out, at, 0xd53bd051);
+		at = aarch64_put(out, at, 0xd2800010 | ((uint32_t)thunk->tell & 0xffff) << 5);
+		at = aarch64_put(out, at, 0xf2a00010 | (uint32_t)(thunk->tell >> 16) << 5);
+		at = aarch64_put(out, at, 0x8b100231);
+		at = aarch64_put(out, at, 0x10000010 | ADR_TO_BEHIND >> 2 << 5);
+		at = aarch64_put(out, at, 0xf9000230);
 	}
 	uint32_t page = adrp(16, from + at, thunk->slot);
 	if (!page)
 		return 0;
-	at = put(out, at, page);
-	at = put(out, at, 0xf9400210 | (uint32_t)(thunk->slot >> 3 & 0x1ff) << 10);
-	return put(out, at, 0xd61f0200);
+	at = aarch64_put(out, at, page);
+	at = aarch64_put(out, at, 0xf9400210 | (uint32_t)(thunk->slot >> 3 & 0x1ff) << 10);
+	return aarch64_put(out, at, 0xd61f0200);
 }
 
 size_t insn_thunk_keeping(
@@ -192,17 +193,17 @@ size_t insn_move(uint8_t out[INSN_MOVED_BYTES], const uint8_t *bytes, size_t ava
 
 	if (!insn_decode(&insn, bytes, available, address) || insn.is_landing)
 		return 0;
-	uint32_t word = word_at(bytes);
+	uint32_t word = aarch64_word_at(bytes);
 	if (insn.flow == INSN_JUMP)
 		return insn_jump(out, to, insn.target);
 	if (insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT || insn.flow == INSN_BRANCH)
 		return 0;
 	if (!insn.has_reference)
-		return put(out, 0, word);
-	if (!is(word, 0x9f000000, 0x90000000))
+		return aarch64_put(out, 0, word);
+	if (!aarch64_is(word, 0x9f000000, 0x90000000))
 		return 0;
 	word = adrp(word & 31, to, insn.reference);
-	return word ? put(out, 0, word) : 0;
+	return word ? aarch64_put(out, 0, word) : 0;
 }
 
 int insn_looks_like_branch(const uint8_t *bytes, uint64_t address, uint64_t *target, int *is_call)

@@ -88,7 +88,7 @@ static void find_immediate(struct insn *insn, const ZydisDecodedInstruction *raw
 		insn->reference = raw->raw.imm[0].value.u;
 }
 
-static void describe(struct insn *insn, const ZydisDecodedInstruction *raw,
+static void x86_describe(struct insn *insn, const ZydisDecodedInstruction *raw,
 	const ZydisDecodedOperand *operands, uint64_t address)
 {
 	int relative = is_relative(raw);
@@ -110,7 +110,7 @@ size_t insn_decode(struct insn *insn, const uint8_t *bytes, size_t available, ui
 
 	if (!decode(&raw, operands, bytes, available))
 		return 0;
-	describe(insn, &raw, operands, address);
+	x86_describe(insn, &raw, operands, address);
 	return raw.length;
 }
 
@@ -172,7 +172,7 @@ size_t insn_registers(struct insn *insn, const uint8_t *bytes, size_t available,
 
 	if (!decode(&raw, operands, bytes, available))
 		return 0;
-	describe(insn, &raw, operands, address);
+	x86_describe(insn, &raw, operands, address);
 	for (int i = 0; i < raw.operand_count; i++) {
 		const ZydisDecodedOperand *o = &operands[i];
 		if (o->type == ZYDIS_OPERAND_TYPE_MEMORY)
@@ -189,7 +189,7 @@ size_t insn_registers(struct insn *insn, const uint8_t *bytes, size_t available,
 	return raw.length;
 }
 
-static size_t put_distance(uint8_t *out, size_t at, uint64_t from, uint64_t to)
+static size_t x86_put_distance(uint8_t *out, size_t at, uint64_t from, uint64_t to)
 {
 	int64_t distance = (int64_t)(to - (from + at + 4));
 	int32_t narrow = (int32_t)distance;
@@ -203,7 +203,7 @@ static size_t put_distance(uint8_t *out, size_t at, uint64_t from, uint64_t to)
 size_t insn_jump(uint8_t out[INSN_MAX_BYTES], uint64_t from, uint64_t to)
 {
 	out[0] = 0xe9;
-	return put_distance(out, 1, from, to);
+	return x86_put_distance(out, 1, from, to);
 }
 
 static size_t put_code(uint8_t *out, size_t at, const char *code, size_t bytes)
@@ -233,7 +233,7 @@ size_t insn_thunk(uint8_t out[INSN_THUNK_BYTES], uint64_t from, const struct ins
 		at += sizeof(word);
 	}
 	at = put_code(out, at, "\xff\x25", 2);
-	return put_distance(out, at, from, thunk->slot);
+	return x86_put_distance(out, at, from, thunk->slot);
 }
 
 enum { GENERAL = 0x0fc7, REGISTERS = 12, FIRST_VECTOR = 16, VECTORS = 32, MAX_VECTORS = 8 };
@@ -324,7 +324,7 @@ size_t insn_thunk_keeping(
 	at = make_room(out, at, vectors);
 	at = move_vectors(out, at, vectors, false);
 	at = put_code(out, at, "\xff\x15", 2);
-	at = put_distance(out, at, from, slot);
+	at = x86_put_distance(out, at, from, slot);
 	if (!at)
 		return 0;
 	at = move_vectors(out, at, vectors, true);
@@ -353,7 +353,7 @@ static size_t move_jump(uint8_t *out, const ZydisDecodedInstruction *raw, const 
 		return 0;
 	out[at++] = 0x0f;
 	out[at++] = (uint8_t)(0x80 | (opcode & 0x0f));
-	return put_distance(out, at, to, target);
+	return x86_put_distance(out, at, to, target);
 }
 
 static size_t move_reference(uint8_t *out, const ZydisDecodedInstruction *raw,
@@ -389,7 +389,7 @@ size_t insn_move(uint8_t out[INSN_MOVED_BYTES], const uint8_t *bytes, size_t ava
 
 	if (!decode(&raw, operands, bytes, available))
 		return 0;
-	describe(&insn, &raw, operands, address);
+	x86_describe(&insn, &raw, operands, address);
 	if (insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT || insn.is_landing)
 		return 0;
 	if (is_relative(&raw))

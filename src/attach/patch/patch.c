@@ -48,7 +48,7 @@ static size_t pages(size_t bytes)
 COMPARATOR(compare_names, struct known_function, strcmp(x->name, y->name))
 
 /* Names that more hooks may be asked for later: an engine's functions are named alike. */
-static bool is_kept(const char *name)
+static bool patch_is_kept(const char *name)
 {
 	static const char *const beginnings[] = {"ggml_", "llama_", "whisper_"};
 
@@ -63,7 +63,7 @@ static int keep_functions(struct patch_object *o, const struct image *image)
 	for (size_t i = 0; i < image->functions.count; i++) {
 		const struct image_function *f = &image->functions.items[i];
 		/* a table can lie, and what is kept here will be called */
-		if (!is_kept(f->name) || !f->bytes ||
+		if (!patch_is_kept(f->name) || !f->bytes ||
 			!image_is_executed(image, f->address, f->bytes))
 			continue;
 		struct known_function *kept = array_add(&o->functions);
@@ -117,7 +117,7 @@ static int turn_on(struct patch *p, bool is_live)
 }
 
 /* The trampoline: written, read back, held against the function. */
-static const char *make(
+static const char *patch_make(
 	struct patch_object *o, const struct survey *s, size_t i, const struct patch_wish *wish)
 {
 	struct patch *p = &o->patches[i];
@@ -159,7 +159,7 @@ static void apply(struct patch_object *o, const struct survey *s, size_t i,
 	struct patch_result *result = &o->results[i];
 	struct patch *p = &o->patches[i];
 
-	result->refused = make(o, s, i, wish);
+	result->refused = patch_make(o, s, i, wish);
 	if (result->refused)
 		return;
 	int error = turn_on(p, is_live);
@@ -187,7 +187,7 @@ static void apply_all(struct patch_object *o, const struct survey *s,
 	}
 }
 
-static void destroy(struct patch_object *o)
+static void patch_destroy(struct patch_object *o)
 {
 	if (!o)
 		return;
@@ -201,7 +201,7 @@ static void destroy(struct patch_object *o)
 	free(o);
 }
 
-static struct patch_object *create(const struct survey *s, const struct patch_place *place)
+static struct patch_object *patch_create(const struct survey *s, const struct patch_place *place)
 {
 	struct patch_object *o = calloc(1, sizeof(*o));
 
@@ -219,11 +219,11 @@ static struct patch_object *create(const struct survey *s, const struct patch_pl
 		(uintptr_t)text_near(o->low, o->bytes, insn_reach, o->code_bytes, o->data_bytes);
 	if (o->patches && o->results && !keep_functions(o, &s->image))
 		return o;
-	destroy(o);
+	patch_destroy(o);
 	return NULL;
 }
 
-static struct patch_name *names_of(const struct patch_wish *wishes, size_t count)
+static struct patch_name *patch_names_of(const struct patch_wish *wishes, size_t count)
 {
 	struct patch_name *names = calloc(count + 1, sizeof(*names));
 
@@ -235,7 +235,7 @@ static struct patch_name *names_of(const struct patch_wish *wishes, size_t count
 int brick_patch_open(struct patch_object **out, const struct patch_place *place,
 	const struct patch_wish *wishes, size_t count)
 {
-	struct patch_name *names = names_of(wishes, count);
+	struct patch_name *names = patch_names_of(wishes, count);
 	struct survey survey;
 	int error =
 		names ? survey_open(&survey, place->path, names, count, place->is_forced) : -ENOMEM;
@@ -245,7 +245,7 @@ int brick_patch_open(struct patch_object **out, const struct patch_place *place,
 	if (error)
 		return error;
 	if (survey.patched + survey.refused && survey.has_sign) {
-		*out = create(&survey, place);
+		*out = patch_create(&survey, place);
 		error = *out ? 0 : -ENOMEM;
 		if (*out && (*out)->memory)
 			apply_all(*out, &survey, wishes, place->is_live);
@@ -313,5 +313,5 @@ int brick_patch_on(struct patch_object *object, int group, bool is_live)
 
 void brick_patch_forget(struct patch_object *object)
 {
-	destroy(object);
+	patch_destroy(object);
 }

@@ -89,7 +89,7 @@ void plan_fini(struct plan *plan)
 	array_fini(&plan->leads);
 }
 
-static int is_inside(void *plan, uint64_t target)
+static int patch_plan_is_inside(void *plan, uint64_t target)
 {
 	return plan_is_inside(plan, target);
 }
@@ -107,7 +107,7 @@ static const char *judge_instruction(
 		return NULL;
 	if (plan_is_inside(plan, insn->reference))
 		return "it uses an address between its first instructions";
-	return walk_table(image, insn->reference, is_inside, (void *)(uintptr_t)plan)
+	return walk_table(image, insn->reference, patch_plan_is_inside, (void *)(uintptr_t)plan)
 		       ? "a table of jumps leads between its first instructions"
 		       : NULL;
 }
@@ -184,7 +184,7 @@ size_t plan_write(const struct plan *plan, const struct image *image,
  * True if two instructions do the same at their places. Their bytes may differ in one distance
  * only.
  */
-static bool is_same(
+static bool patch_plan_is_same(
 	const struct insn *a, const uint8_t *code_a, const struct insn *b, const uint8_t *code_b)
 {
 	size_t first = 0, last = a->length;
@@ -213,7 +213,7 @@ bool plan_verify(const struct plan *plan, const struct image *image, uint64_t to
 	for (; original && from < plan->displaced; from += a.length, at += b.length)
 		if (!insn_decode(&a, original + from, plan->displaced - from, plan->site + from) ||
 			!insn_decode(&b, code + at, bytes - at, to + at) ||
-			!is_same(&a, original + from, &b, code + at))
+			!patch_plan_is_same(&a, original + from, &b, code + at))
 			return false;
 	if (!original || from != plan->displaced)
 		return false;
@@ -231,7 +231,7 @@ struct search {
 	uint64_t low, high; /* from the first entry to the end of the last displaced part */
 };
 
-COMPARATOR(compare, struct plan *const, ORDER((*x)->entry, (*y)->entry))
+COMPARATOR(patch_plan_compare, struct plan *const, ORDER((*x)->entry, (*y)->entry))
 
 /* The last plan that begins at an address or before it, if the address is in its displaced part. */
 static struct plan *plan_at(const struct search *search, uint64_t address)
@@ -343,7 +343,7 @@ int plan_surroundings(struct plan *const *plans, size_t count, const struct imag
 		if (!plans[i]->refused)
 			search.plans[search.count++] = plans[i];
 	if (search.count) {
-		qsort(search.plans, search.count, sizeof(*search.plans), compare);
+		qsort(search.plans, search.count, sizeof(*search.plans), patch_plan_compare);
 		const struct plan *last = search.plans[search.count - 1];
 		search.low = search.plans[0]->entry;
 		search.high = last->site + last->displaced;
@@ -401,7 +401,7 @@ struct follow {
 	int failed;
 };
 
-static void reach(struct follow *f, uint64_t address, uint64_t registers)
+static void patch_plan_reach(struct follow *f, uint64_t address, uint64_t registers)
 {
 	uint64_t before = hashmap_get(&f->live, address);
 
@@ -437,7 +437,7 @@ static int reach_target(void *follow, uint64_t target)
 	if (at < f->in->bytes ? !f->begins[at]
 			      : !is_same_function(f->in, image_function_at(f->image, target)))
 		return 1;
-	reach(f, target, f->now);
+	patch_plan_reach(f, target, f->now);
 	return 0;
 }
 
@@ -510,7 +510,7 @@ static bool never_returns(const struct image *image, uint64_t address)
 }
 
 /* False after a call that does not return: another function lies there, or nothing. */
-static bool goes_on(const struct follow *f, const struct insn *insn, uint64_t address)
+static bool patch_plan_goes_on(const struct follow *f, const struct insn *insn, uint64_t address)
 {
 	if (insn->flow != INSN_CALL && insn->flow != INSN_CALL_INDIRECT)
 		return insn->flow == INSN_NEXT || insn->flow == INSN_BRANCH;
@@ -520,7 +520,7 @@ static bool goes_on(const struct follow *f, const struct insn *insn, uint64_t ad
 }
 
 /* One instruction; 0: it is none. */
-static bool step(struct follow *f, uint64_t address)
+static bool patch_plan_step(struct follow *f, uint64_t address)
 {
 	uint64_t available, live = hashmap_get(&f->live, address);
 	const uint8_t *code = image_bytes(f->image, address, &available);
@@ -530,18 +530,18 @@ static bool step(struct follow *f, uint64_t address)
 		return false;
 	f->kept |= insn.reads & live;
 	live &= ~insn.writes;
-	if (goes_on(f, &insn, address))
-		reach(f, address + insn.length, live);
+	if (patch_plan_goes_on(f, &insn, address))
+		patch_plan_reach(f, address + insn.length, live);
 	if ((insn.flow == INSN_BRANCH || insn.flow == INSN_JUMP) &&
 		!is_tail_call(f->image, address, insn.target))
-		reach(f, insn.target, live);
+		patch_plan_reach(f, insn.target, live);
 	f->now = live;
 	if (insn.flow == INSN_JUMP_INDIRECT && live)
 		reach_tables(f, address);
 	return true;
 }
 
-static bool begin_behind(
+static bool patch_plan_begin_behind(
 	struct follow *f, const struct plan_lead *lead, uint64_t registers, int depth);
 
 /* Begins after all calls of a function that has no plan. */
@@ -556,7 +556,8 @@ static bool begin_callers(struct follow *f, uint64_t function, uint64_t register
 			lead.address = part->address + i;
 			if (insn_looks_like_branch(
 				    part->data + i, lead.address, &target, &lead.is_call) &&
-				target == function && !begin_behind(f, &lead, registers, depth))
+				target == function &&
+				!patch_plan_begin_behind(f, &lead, registers, depth))
 				return false;
 		}
 	}
@@ -567,14 +568,14 @@ static bool begin_callers(struct follow *f, uint64_t function, uint64_t register
  * A function that ends with a jump to this one has callers of its own. If it calls out they must
  * have lost all registers anyhow; else they are followed, too. False: nobody knows who they are.
  */
-static bool begin_behind(
+static bool patch_plan_begin_behind(
 	struct follow *f, const struct plan_lead *lead, uint64_t registers, int depth)
 {
 	const struct image_function *jumper = image_function_at(f->image, lead->address);
 	uint64_t writes = 0;
 
 	if (lead->is_call) {
-		reach(f, lead->address + insn_jump_bytes, registers);
+		patch_plan_reach(f, lead->address + insn_jump_bytes, registers);
 		return true;
 	}
 	if (!jumper || depth == MAX_DEPTH)
@@ -583,10 +584,10 @@ static bool begin_behind(
 	       begin_callers(f, jumper->address, registers, depth + 1);
 }
 
-static bool begin(struct follow *f, const struct plan *plan, uint64_t registers)
+static bool patch_plan_begin(struct follow *f, const struct plan *plan, uint64_t registers)
 {
 	for (size_t i = 0; i < plan->leads.count; i++)
-		if (!begin_behind(f, &plan->leads.items[i], registers, 0))
+		if (!patch_plan_begin_behind(f, &plan->leads.items[i], registers, 0))
 			return false;
 	return true;
 }
@@ -597,10 +598,10 @@ static const char *follow_calls(struct plan *plan, const struct image *image, ui
 	struct follow f = {.image = image};
 	const char *refused = NULL;
 
-	if (!begin(&f, plan, untouched))
+	if (!patch_plan_begin(&f, plan, untouched))
 		refused = "others jump to it, who may keep values in registers over it";
 	for (size_t steps = 0; !refused && !f.failed && f.work.count; steps++)
-		if (steps > MAX_STEPS || !step(&f, f.work.items[--f.work.count]))
+		if (steps > MAX_STEPS || !patch_plan_step(&f, f.work.items[--f.work.count]))
 			refused = "what happens behind its calls is not understood";
 	if (f.failed)
 		refused = "there is no memory";

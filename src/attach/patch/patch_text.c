@@ -28,9 +28,9 @@ static struct alias {
 	uintptr_t page;
 	uint8_t *writable;
 	pid_t owner;
-} aliases[MAX_ALIASES];
+} patch_text_aliases[MAX_ALIASES];
 
-static void *take(uintptr_t at, size_t code_bytes, size_t data_bytes)
+static void *patch_text_take(uintptr_t at, size_t code_bytes, size_t data_bytes)
 {
 	size_t bytes = code_bytes + data_bytes;
 	void *memory = mmap((void *)at, bytes, PROT_READ | PROT_EXEC,
@@ -75,7 +75,7 @@ static void *take_gap(FILE *maps, uintptr_t low, size_t span, uint64_t reach, si
 			continue;
 		uintptr_t at = fit(last, begin - TEXT_PAGE, low, bytes);
 		if (is_near(at, bytes, low, span, reach))
-			memory = take(at, code_bytes, data_bytes);
+			memory = patch_text_take(at, code_bytes, data_bytes);
 		last = end + TEXT_PAGE;
 	}
 	return memory;
@@ -150,7 +150,7 @@ static uint8_t *make_alias(uintptr_t page)
 static uint8_t *find_alias(uintptr_t page)
 {
 	for (int i = 0; i < MAX_ALIASES; i++) {
-		struct alias *a = &aliases[i];
+		struct alias *a = &patch_text_aliases[i];
 		if (a->page == page)
 			return a->owner == getpid() ? a->writable : NULL;
 		if (a->page)

@@ -60,7 +60,7 @@ static int plan_all(struct survey *s, bool is_forced)
 	return error;
 }
 
-static bool is_wanted(const struct survey *s, const struct patch_name *name)
+static bool survey_is_wanted(const struct survey *s, const struct patch_name *name)
 {
 	const struct image_function *list = s->image.functions.items;
 
@@ -118,7 +118,7 @@ struct group {
 	bool has_other;	 /* another function can stand in for them */
 };
 
-static struct group group_of(const struct survey *s, int group)
+static struct group survey_group_of(const struct survey *s, int group)
 {
 	struct group g = {true, true, false};
 	bool is_linked = false;
@@ -141,9 +141,9 @@ static struct group group_of(const struct survey *s, int group)
 /* Decides about a function that could be patched. */
 static enum survey_way way_of(const struct survey *s, const struct survey_entry *e)
 {
-	const struct group g = group_of(s, e->of.group);
+	const struct group g = survey_group_of(s, e->of.group);
 
-	if (!is_wanted(s, &e->of) || (e->of.stands_in && !g.has_other) ||
+	if (!survey_is_wanted(s, &e->of) || (e->of.stands_in && !g.has_other) ||
 		(e->of.is_replaced && g.has_other))
 		return SURVEY_SPARED;
 	if (g.is_patched || g.has_other)
@@ -151,7 +151,7 @@ static enum survey_way way_of(const struct survey *s, const struct survey_entry 
 	return g.is_refused ? SURVEY_REFUSED : SURVEY_SPARED;
 }
 
-static int judge(struct survey *s)
+static int survey_judge(struct survey *s)
 {
 	enum survey_way *ways = calloc(s->count + 1, sizeof(*ways));
 
@@ -197,7 +197,7 @@ int survey_open(struct survey *survey, const char *path, const struct patch_name
 	error = plan_all(survey, is_forced);
 	refuse_remnants(survey);
 	if (!error)
-		error = judge(survey);
+		error = survey_judge(survey);
 	if (error)
 		survey_close(survey);
 	return error;

@@ -14,7 +14,7 @@ const struct ggml_symbol ggml_symbols[GGML_SYMBOL_COUNT] = {GGML_SYMBOLS(SYMBOL)
  * True if this function belongs to a backend that computes on a device. Without one nobody has to
  * know which tensor's emptiness is asked for, which happens three times for each node.
  */
-static int is_of_device(const char *function)
+static int ggml_symbols_is_of_device(const char *function)
 {
 	static const char *const others[] = {"cpu_reg", "blas_reg", "dev_backend_reg"};
 	static const char prefix[] = "ggml_backend_";
@@ -38,7 +38,7 @@ void ggml_symbols_names(struct patch_name names[GGML_SYMBOL_COUNT])
 			.is_needed = ggml_symbols[i].need == GGML_MUST};
 	names[GGML_COMPUTE_FORWARD].stands_in = names[GGML_NODE_FORWARD].is_replaced = true;
 	names[GGML_BARRIER].can_keep = names[GGML_IS_EMPTY].can_keep = true;
-	names[GGML_IS_EMPTY].is_wanted_with = is_of_device;
+	names[GGML_IS_EMPTY].is_wanted_with = ggml_symbols_is_of_device;
 	names[GGML_GRAPH_PLAN].is_sign = names[GGML_SCHED_NEW].is_sign = true;
 	names[GGML_CONTEXT_DECODE].is_sign = names[GGML_COMPUTE_FORWARD].is_sign = true;
 }

@@ -15,21 +15,21 @@ struct entry {
 	char names[]; /* operation, name and kind, each NUL-terminated */
 };
 
-static ARRAY(struct entry *) entries;
-static struct hash_index entry_index;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static ARRAY(struct entry *) named_sites_entries;
+static struct hash_index named_sites_entry_index;
+static pthread_mutex_t named_sites_lock = PTHREAD_MUTEX_INITIALIZER;
 
-LOCK_OVER_FORKS(lock)
+LOCK_OVER_FORKS(named_sites_lock)
 
-static struct rule_sets rules;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct rule_sets named_sites_rule_sets;
+static pthread_once_t named_sites_once = PTHREAD_ONCE_INIT;
 
-static void load(void)
+static void named_sites_load(void)
 {
-	rule_sets_load(&rules, rule_set_default_text, rule_set_default_bytes);
+	rule_sets_load(&named_sites_rule_sets, rule_set_default_text, rule_set_default_bytes);
 }
 
-static bool is_called(const struct entry *entry, const char *const names[3])
+static bool named_sites_is_called(const struct entry *entry, const char *const names[3])
 {
 	const char *at = entry->names;
 
@@ -54,7 +54,7 @@ static struct entry *entry_create(const char *const names[3])
 	char *at = entry->names;
 	for (int i = 0; i < 3; i++)
 		at = stpcpy(at, names[i]) + 1;
-	rule_sets_apply(&rules, &node, &outcome);
+	rule_sets_apply(&named_sites_rule_sets, &node, &outcome);
 	int site = brick_site_register(&(struct brick_site){
 		.size = sizeof(struct brick_site),
 		.brick = outcome.brick,
@@ -70,8 +70,8 @@ static struct entry *entry_create(const char *const names[3])
 
 const char *named_sites_rules(void)
 {
-	pthread_once(&once, load);
-	return rules.description;
+	pthread_once(&named_sites_once, named_sites_load);
+	return named_sites_rule_sets.description;
 }
 
 const struct named_site *named_site_find(const char *operation, const char *name, const char *kind)
@@ -82,18 +82,19 @@ const struct named_site *named_site_find(const char *operation, const char *name
 
 	for (int i = 0; i < 3; i++)
 		hash = fnv1a_add(hash, names[i], strlen(names[i]) + 1);
-	pthread_once(&once, load);
-	HOLD(&lock);
+	pthread_once(&named_sites_once, named_sites_load);
+	HOLD(&named_sites_lock);
 	struct hash_probe probe = hash_probe(hash);
-	for (uint32_t i; (i = hash_index_next(&entry_index, &probe)) != HASH_INDEX_NONE;)
-		if (is_called(entries.items[i], names))
-			return &entries.items[i]->site;
-	if (hash_index_reserve(&entry_index) || array_reserve(&entries, 1))
+	for (uint32_t i;
+		(i = hash_index_next(&named_sites_entry_index, &probe)) != HASH_INDEX_NONE;)
+		if (named_sites_is_called(named_sites_entries.items[i], names))
+			return &named_sites_entries.items[i]->site;
+	if (hash_index_reserve(&named_sites_entry_index) || array_reserve(&named_sites_entries, 1))
 		return NULL;
 	struct entry *entry = entry_create(names);
 	if (!entry)
 		return NULL;
-	entries.items[entries.count++] = entry;
-	hash_index_add(&entry_index, hash, (uint32_t)entries.count - 1);
+	named_sites_entries.items[named_sites_entries.count++] = entry;
+	hash_index_add(&named_sites_entry_index, hash, (uint32_t)named_sites_entries.count - 1);
 	return &entry->site;
 }

@@ -29,20 +29,20 @@ struct numbers {
 	uint32_t value[MAX_NUMBERS]; /* those beyond are not kept */
 };
 
-static bool is_digit(char c)
+static bool rules_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
 /* Length of the number that begins here, 0 if none begins or it is too great. */
-static size_t number_at(const char *text, const char *start, struct numbers *numbers)
+static size_t rules_number_at(const char *text, const char *start, struct numbers *numbers)
 {
 	size_t n = 0;
 	uint32_t value = 0;
 
-	if (text > start && is_digit(text[-1]))
+	if (text > start && rules_is_digit(text[-1]))
 		return 0;
-	while (is_digit(text[n]) && n <= MAX_DIGITS)
+	while (rules_is_digit(text[n]) && n <= MAX_DIGITS)
 		value = value * 10 + (uint32_t)(text[n++] - '0');
 	if (!n || n > MAX_DIGITS || value > numbers->most)
 		return 0;
@@ -69,7 +69,7 @@ static bool alternative_matches(
 		if (pattern == end && !*text)
 			return true;
 		if (pattern < end && *pattern == '#')
-			taken = number_at(text, start, numbers);
+			taken = rules_number_at(text, start, numbers);
 		else if (pattern < end && *text && (*pattern == '?' || *pattern == *text))
 			taken = 1;
 		if (taken) {
@@ -166,7 +166,7 @@ static const struct {
 static const char *const known_categories[] = {"Norm", "Attention", "FFN", "Other", "Sparse", "FFT",
 	"Solver", "Engine", "Wait", "Step", "Tile"};
 
-__attribute__((format(printf, 2, 3))) static int fault(
+__attribute__((format(printf, 2, 3))) static int rules_fault(
 	struct rules_error *error, const char *format, ...)
 {
 	va_list arguments;
@@ -203,9 +203,10 @@ static int resolve_category(
 	const char *before = known ? known : earlier_category(rules, rule->brick);
 
 	if (given && before && strcmp(given, before))
-		return fault(error, "%s is of category %s, not %s", rule->brick, before, given);
+		return rules_fault(
+			error, "%s is of category %s, not %s", rule->brick, before, given);
 	if (!given && !before)
-		return fault(error, "%s is not a well-known brick: its category is missing",
+		return rules_fault(error, "%s is not a well-known brick: its category is missing",
 			rule->brick);
 	rule->category = known ? NULL : before ? before : given;
 	return 0;
@@ -222,16 +223,16 @@ static char common_first(const char *pattern)
 	return strchr("*?#", first) ? '\0' : first;
 }
 
-static int add_node(struct rules *rules, char **word, size_t words, struct rules_error *error)
+static int rules_add_node(struct rules *rules, char **word, size_t words, struct rules_error *error)
 {
 	struct rule rule;
 
 	if (words != 5 && words != 6)
-		return fault(error, "node needs OPERATION NAME SOURCE BRICK [CATEGORY]");
+		return rules_fault(error, "node needs OPERATION NAME SOURCE BRICK [CATEGORY]");
 	if (strlen(word[4]) >= NAME_BYTES || (words == 6 && strlen(word[5]) >= NAME_BYTES))
-		return fault(error, "a name is longer than %d bytes", NAME_BYTES - 1);
+		return rules_fault(error, "a name is longer than %d bytes", NAME_BYTES - 1);
 	if (rules->rules.count == MAX_RULES)
-		return fault(error, "more than %d rules", MAX_RULES);
+		return rules_fault(error, "more than %d rules", MAX_RULES);
 	rule = (struct rule){
 		.operation = word[1],
 		.name = word[2],
@@ -251,9 +252,9 @@ static int add_node(struct rules *rules, char **word, size_t words, struct rules
 static int add_layer(struct rules *rules, char **word, size_t words, struct rules_error *error)
 {
 	if (words != 2 || !strchr(word[1], '#'))
-		return fault(error, "layer needs one PATTERN with a '#' in it");
+		return rules_fault(error, "layer needs one PATTERN with a '#' in it");
 	if (rules->layer_count == MAX_LAYERS)
-		return fault(error, "more than %d layer patterns", MAX_LAYERS);
+		return rules_fault(error, "more than %d layer patterns", MAX_LAYERS);
 	rules->layers[rules->layer_count++] = word[1];
 	return 0;
 }
@@ -261,22 +262,23 @@ static int add_layer(struct rules *rules, char **word, size_t words, struct rule
 static int add_outside(struct rules *rules, char **word, size_t words, struct rules_error *error)
 {
 	if (words != 2 && words != 3)
-		return fault(error, "outside needs NAME [SOURCE]");
+		return rules_fault(error, "outside needs NAME [SOURCE]");
 	if (rules->outside_count == MAX_LAYERS)
-		return fault(error, "more than %d patterns of what is outside", MAX_LAYERS);
+		return rules_fault(error, "more than %d patterns of what is outside", MAX_LAYERS);
 	rules->outside[rules->outside_count++] =
 		(struct outside_rule){word[1], words == 3 ? word[2] : NULL};
 	return 0;
 }
 
-static int add_name(struct rules *rules, char **word, size_t words, struct rules_error *error)
+static int rules_add_name(struct rules *rules, char **word, size_t words, struct rules_error *error)
 {
 	bool is_cut = !strcmp(word[0], "cut");
 
 	if (words != (is_cut ? 2 : 3))
-		return fault(error, is_cut ? "cut needs one TEXT" : "inside needs BEFORE AFTER");
+		return rules_fault(
+			error, is_cut ? "cut needs one TEXT" : "inside needs BEFORE AFTER");
 	if (rules->name_count == MAX_LAYERS)
-		return fault(error, "more than %d lines of inside and cut", MAX_LAYERS);
+		return rules_fault(error, "more than %d lines of inside and cut", MAX_LAYERS);
 	rules->names[rules->name_count++] =
 		is_cut ? (struct name_rule){NULL, word[1]} : (struct name_rule){word[1], word[2]};
 	return 0;
@@ -290,16 +292,16 @@ static int word_among(const char *word, const char *const *words)
 	return -1;
 }
 
-static int add_step(struct rules *rules, char **word, size_t words, struct rules_error *error)
+static int rules_add_step(struct rules *rules, char **word, size_t words, struct rules_error *error)
 {
 	static const char *const phases[] = {"prefill", "decode", "mixed", "warm-up", NULL};
 	static const char *const counts[] = {"-", "prompt", "output", "prompts", NULL};
 	struct step_rule *step = &rules->steps[rules->step_count];
 
 	if (rules->step_count == MAX_LAYERS)
-		return fault(error, "more than %d steps", MAX_LAYERS);
+		return rules_fault(error, "more than %d steps", MAX_LAYERS);
 	if (words < 3)
-		return fault(error, "step needs PATTERN and a phase or counts");
+		return rules_fault(error, "step needs PATTERN and a phase or counts");
 	*step = (struct step_rule){.pattern = word[1]};
 	int phase = word_among(word[2], phases);
 	if (phase >= 0 && words == 3) {
@@ -310,7 +312,7 @@ static int add_step(struct rules *rules, char **word, size_t words, struct rules
 	for (size_t i = 2; i < words; i++) {
 		int count = word_among(word[i], counts);
 		if (count < 0)
-			return fault(error,
+			return rules_fault(error,
 				"\"%.40s\" is not one of prefill, decode, mixed, warm-up alone, "
 				"or of prompt, output, prompts, -",
 				word[i]);
@@ -320,34 +322,34 @@ static int add_step(struct rules *rules, char **word, size_t words, struct rules
 	return 0;
 }
 
-static int add_line(struct rules *rules, char **word, size_t words, struct rules_error *error)
+static int rules_add_line(struct rules *rules, char **word, size_t words, struct rules_error *error)
 {
 	if (!rules->versioned) {
 		if (words != 2 || strcmp(word[0], "brick-rules") || strcmp(word[1], "1"))
-			return fault(error, "the first line must be \"brick-rules 1\"");
+			return rules_fault(error, "the first line must be \"brick-rules 1\"");
 		rules->versioned = 1;
 		return 0;
 	}
 	if (!strcmp(word[0], "node"))
-		return add_node(rules, word, words, error);
+		return rules_add_node(rules, word, words, error);
 	if (!strcmp(word[0], "layer"))
 		return add_layer(rules, word, words, error);
 	if (!strcmp(word[0], "outside"))
 		return add_outside(rules, word, words, error);
 	if (!strcmp(word[0], "inside") || !strcmp(word[0], "cut"))
-		return add_name(rules, word, words, error);
+		return rules_add_name(rules, word, words, error);
 	if (!strcmp(word[0], "step"))
-		return add_step(rules, word, words, error);
+		return rules_add_step(rules, word, words, error);
 	if (!strcmp(word[0], "defaults-off") && words == 1) {
 		rules->defaults_off = 1;
 		return 0;
 	}
-	return fault(error,
+	return rules_fault(error,
 		"\"%.40s\" is not one of node, layer, outside, inside, cut, step, defaults-off",
 		word[0]);
 }
 
-static size_t split(char *line, char **word)
+static size_t rules_split(char *line, char **word)
 {
 	size_t words = 0;
 	char *next = NULL;
@@ -370,12 +372,12 @@ static int parse_lines(struct rules *rules, struct rules_error *error)
 		line += strspn(line, " \t\r");
 		if (!*line || *line == '#')
 			continue;
-		int status = add_line(rules, word, split(line, word), error);
+		int status = rules_add_line(rules, word, rules_split(line, word), error);
 		if (status)
 			return status;
 	}
 	if (!rules->versioned)
-		return fault(error, "the line \"brick-rules 1\" is missing");
+		return rules_fault(error, "the line \"brick-rules 1\" is missing");
 	return 0;
 }
 
@@ -394,7 +396,7 @@ int rules_parse(struct rules **out, const char *text, size_t bytes, struct rules
 	rules->text[bytes] = '\0';
 	if (memchr(text, '\0', bytes)) {
 		error->line = 1;
-		status = fault(error, "this is no text: it has a NUL byte in it");
+		status = rules_fault(error, "this is no text: it has a NUL byte in it");
 		goto failed;
 	}
 	status = parse_lines(rules, error);
@@ -417,7 +419,7 @@ void rules_destroy(struct rules *rules)
 }
 
 /* All of a file, at most MAX_BYTES. NULL with *status set. */
-static char *read_file(int fd, size_t *bytes, int *status)
+static char *rules_read_file(int fd, size_t *bytes, int *status)
 {
 	char *text = malloc(MAX_BYTES + 1);
 
@@ -443,7 +445,7 @@ int rules_load(struct rules **out, const char *path, struct rules_error *error)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int status = fd < 0 ? -errno : 0;
 	size_t bytes;
-	char *text = fd < 0 ? NULL : read_file(fd, &bytes, &status);
+	char *text = fd < 0 ? NULL : rules_read_file(fd, &bytes, &status);
 
 	*error = (struct rules_error){0, ""};
 	if (fd >= 0)
@@ -466,7 +468,7 @@ static bool operation_matches(const char *pattern, const char *operation)
 	return rules_pattern_matches(pattern, text, &number);
 }
 
-static bool reads(const struct rules_node *node, const char *pattern, bool by_operation)
+static bool rules_reads(const struct rules_node *node, const char *pattern, bool by_operation)
 {
 	int number = 0;
 
@@ -487,7 +489,7 @@ static bool rule_matches(const struct rule *rule, const struct rules_node *node)
 		return false;
 	return rules_pattern_matches(rule->operation, node->operation, &number) &&
 	       (rule->any_name || rules_pattern_matches(rule->name, node->name, &number)) &&
-	       (rule->any_source || reads(node, rule->source, rule->by_operation));
+	       (rule->any_source || rules_reads(node, rule->source, rule->by_operation));
 }
 
 static bool is_outside(const struct rules *rules, const struct rules_node *node)
@@ -497,7 +499,7 @@ static bool is_outside(const struct rules *rules, const struct rules_node *node)
 	for (uint32_t i = 0; i < rules->outside_count; i++) {
 		const struct outside_rule *rule = &rules->outside[i];
 		if (rules_pattern_matches(rule->name, node->name, &number) &&
-			(!rule->source || reads(node, rule->source, false)))
+			(!rule->source || rules_reads(node, rule->source, false)))
 			return true;
 	}
 	return false;

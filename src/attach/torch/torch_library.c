@@ -9,22 +9,22 @@
 #include "attach/common/object.h"
 #include "lib/sys/functions.h"
 
-static void *library; /* libtorch_cpu.so; NULL: it has not been seen */
+static void *torch_library; /* libtorch_cpu.so; NULL: it has not been seen */
 static bool is_observed;
 
 void torch_library_set(void *handle)
 {
-	__atomic_store_n(&library, handle, __ATOMIC_RELEASE);
+	__atomic_store_n(&torch_library, handle, __ATOMIC_RELEASE);
 }
 
 bool torch_library_known(void)
 {
-	return __atomic_load_n(&library, __ATOMIC_ACQUIRE) != NULL;
+	return __atomic_load_n(&torch_library, __ATOMIC_ACQUIRE) != NULL;
 }
 
 void torch_library_symbol(const char *name, void *function)
 {
-	void *handle = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
+	void *handle = __atomic_load_n(&torch_library, __ATOMIC_ACQUIRE);
 
 	if (!handle || !sys_function_find(handle, name, function))
 		memset(function, 0, sizeof(void *));

@@ -39,7 +39,7 @@ static bool is_tried(const char *version)
 	       (version[4] < '0' || version[4] > '9');
 }
 
-static int find_library(struct dl_phdr_info *info, size_t bytes, void *path)
+static int torch_loader_find_library(struct dl_phdr_info *info, size_t bytes, void *path)
 {
 	const char *slash = strrchr(info->dlpi_name, '/');
 
@@ -50,7 +50,7 @@ static int find_library(struct dl_phdr_info *info, size_t bytes, void *path)
 	return 1;
 }
 
-static void look_at(const char *path)
+static void torch_loader_look_at(const char *path)
 {
 	char version[64], why[160] = "";
 
@@ -73,7 +73,7 @@ static void look_at(const char *path)
 }
 
 /* Looks for a PyTorch that was loaded since the last call. */
-static void look(void)
+static void torch_loader_look(void)
 {
 	static unsigned long long loads_seen;
 	static int looking;
@@ -82,16 +82,16 @@ static void look(void)
 	KEEP_ERRNO();
 
 	if (loads == __atomic_exchange_n(&loads_seen, loads, __ATOMIC_RELAXED) ||
-		torch_library_known() || !dl_iterate_phdr(find_library, path) ||
+		torch_library_known() || !dl_iterate_phdr(torch_loader_find_library, path) ||
 		__atomic_exchange_n(&looking, 1, __ATOMIC_RELAXED))
 		return;
 	void *handle = open_by_next(path, RTLD_LAZY | RTLD_NOLOAD); /* it stays */
 	torch_library_set(handle);
 	if (handle)
-		look_at(path);
+		torch_loader_look_at(path);
 }
 
-static bool is_recorded(void)
+static bool torch_loader_is_recorded(void)
 {
 	const char *directory = brick__environment("BRICK_SESSION_DIR");
 
@@ -99,10 +99,10 @@ static bool is_recorded(void)
 }
 
 /* All that the program was linked with is in place, and none of its code has run. */
-__attribute__((constructor)) static void look_first(void)
+__attribute__((constructor)) static void torch_loader_look_first(void)
 {
-	if (is_recorded())
-		look();
+	if (torch_loader_is_recorded())
+		torch_loader_look();
 }
 
 /*
@@ -116,13 +116,13 @@ __attribute__((visibility("hidden"))) void *torch_dlopen_choose(const char *path
 
 	sys_function_next(&torch_next_dlopen, "dlopen");
 	if (!path || !strchr(path, '/') || strchr(path, '$') || (flags & RTLD_NOLOAD) || opening ||
-		torch_observed() || !is_recorded())
+		torch_observed() || !torch_loader_is_recorded())
 		return NULL;
 	opening++;
 	void *handle = open_by_next(path, flags);
 	opening--;
 	if (handle)
-		look();
+		torch_loader_look();
 	return handle;
 }
 

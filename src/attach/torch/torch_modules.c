@@ -32,19 +32,20 @@ static python_object *module_class; /* torch.nn.Module */
  * ---- places: path and class; they stay ----
  */
 
-static ARRAY(struct torch_module *) places;
+static ARRAY(struct torch_module *) torch_modules_places;
 static struct hash_index place_index;
 
-static const struct torch_module *place_of(const char *path, const char *class)
+static const struct torch_module *torch_modules_place_of(const char *path, const char *class)
 {
 	uint64_t hash = fnv1a_add(fnv1a_text(path) * FNV1A_PRIME, class, strlen(class));
 	struct hash_probe probe = hash_probe(hash);
 	size_t path_bytes = strlen(path) + 1, class_bytes = strlen(class) + 1;
 
 	for (uint32_t i; (i = hash_index_next(&place_index, &probe)) != HASH_INDEX_NONE;)
-		if (!strcmp(places.items[i]->path, path) && !strcmp(places.items[i]->class, class))
-			return places.items[i];
-	if (hash_index_reserve(&place_index) || array_reserve(&places, 1))
+		if (!strcmp(torch_modules_places.items[i]->path, path) &&
+			!strcmp(torch_modules_places.items[i]->class, class))
+			return torch_modules_places.items[i];
+	if (hash_index_reserve(&place_index) || array_reserve(&torch_modules_places, 1))
 		return &torch_no_module;
 	struct torch_module *place = malloc(sizeof(*place) + path_bytes + class_bytes);
 	if (!place)
@@ -52,8 +53,8 @@ static const struct torch_module *place_of(const char *path, const char *class)
 	char *text = (char *)(place + 1);
 	place->path = memcpy(text, path, path_bytes);
 	place->class = memcpy(text + path_bytes, class, class_bytes);
-	places.items[places.count++] = place;
-	hash_index_add(&place_index, hash, (uint32_t)places.count - 1);
+	torch_modules_places.items[torch_modules_places.count++] = place;
+	hash_index_add(&place_index, hash, (uint32_t)torch_modules_places.count - 1);
 	return place;
 }
 
@@ -67,10 +68,10 @@ struct known_module {
 	python_object *weak;
 };
 
-static struct known_module *known;
+static struct known_module *torch_modules_known;
 static uint32_t known_capacity, known_count;
 
-static struct known_module *slot_of(
+static struct known_module *torch_modules_slot_of(
 	struct known_module *slots, uint32_t capacity, const python_object *module)
 {
 	uint64_t mixed = ((uintptr_t)module >> 4) * HASH_GOLDEN;
@@ -90,7 +91,7 @@ static bool reserve_known(void)
 	if (known_count + known_count / 2 + 1 < known_capacity)
 		return true;
 	for (uint32_t i = 0; i < known_capacity; i++)
-		live += known[i].module && known[i].place;
+		live += torch_modules_known[i].module && torch_modules_known[i].place;
 	uint32_t capacity = 256;
 	while (capacity < 4 * live)
 		capacity *= 2;
@@ -98,10 +99,11 @@ static bool reserve_known(void)
 	if (!slots)
 		return false;
 	for (uint32_t i = 0; i < known_capacity; i++)
-		if (known[i].module && known[i].place)
-			*slot_of(slots, capacity, known[i].module) = known[i];
-	free(known);
-	known = slots;
+		if (torch_modules_known[i].module && torch_modules_known[i].place)
+			*torch_modules_slot_of(slots, capacity, torch_modules_known[i].module) =
+				torch_modules_known[i];
+	free(torch_modules_known);
+	torch_modules_known = slots;
 	known_capacity = capacity;
 	known_count = live;
 	return true;
@@ -110,7 +112,9 @@ static bool reserve_known(void)
 static python_object *module_dies(python_object *self, python_object *weak, python_object *named)
 {
 	python_object *module = py.Long_AsVoidPtr(self);
-	struct known_module *slot = known_capacity ? slot_of(known, known_capacity, module) : NULL;
+	struct known_module *slot =
+		known_capacity ? torch_modules_slot_of(torch_modules_known, known_capacity, module)
+			       : NULL;
 
 	(void)weak, (void)named;
 	if (slot && slot->module && slot->place) {
@@ -122,7 +126,7 @@ static python_object *module_dies(python_object *self, python_object *weak, pyth
 	return py.none;
 }
 
-static void remember(python_object *module, const struct torch_module *place)
+static void torch_modules_remember(python_object *module, const struct torch_module *place)
 {
 	static struct python_method dies = {"module_dies", module_dies, PYTHON_VARARGS, NULL};
 	python_object *number = py.Long_FromVoidPtr(module);
@@ -136,12 +140,13 @@ static void remember(python_object *module, const struct torch_module *place)
 		python_drop(weak);
 		return;
 	}
-	struct known_module *slot = slot_of(known, known_capacity, module);
+	struct known_module *slot =
+		torch_modules_slot_of(torch_modules_known, known_capacity, module);
 	known_count += !slot->module;
 	*slot = (struct known_module){module, place, weak};
 }
 
-static void class_of(python_object *object, char *text, size_t bytes)
+static void torch_modules_class_of(python_object *object, char *text, size_t bytes)
 {
 	python_object *class = py.Object_Type(object);
 	python_object *name = class ? python_attribute(class, "__name__") : NULL;
@@ -166,8 +171,8 @@ static python_object *children_of(python_object *module)
 }
 
 /* Appends ".3.attn" to path when `wanted` lies below `module`. Everything is held by its parent. */
-static bool search(python_object *module, const python_object *wanted, char *path, size_t length,
-	uint32_t depth)
+static bool torch_modules_search(python_object *module, const python_object *wanted, char *path,
+	size_t length, uint32_t depth)
 {
 	python_object *children = depth < SEARCH_DEPTH ? children_of(module) : NULL;
 	python_object *name, *child;
@@ -183,8 +188,8 @@ static bool search(python_object *module, const python_object *wanted, char *pat
 		int n = snprintf(
 			path + length, PATH_BYTES - length, "%s%s", length ? "." : "", letters);
 		if (n > 0 && (size_t)n < PATH_BYTES - length && child != py.none)
-			is_found = child == wanted ||
-				   search(child, wanted, path, length + (size_t)n, depth + 1);
+			is_found = child == wanted || torch_modules_search(child, wanted, path,
+							      length + (size_t)n, depth + 1);
 	}
 	python_drop(children);
 	if (!is_found)
@@ -197,39 +202,41 @@ static bool search(python_object *module, const python_object *wanted, char *pat
  */
 
 /* A module that was not seen before: below the one that calls it, or below the outermost one. */
-static const struct torch_module *find_place(struct torch_thread *t, python_object *module)
+static const struct torch_module *torch_modules_find_place(
+	struct torch_thread *t, python_object *module)
 {
 	char path[PATH_BYTES] = "", class[64];
 	bool is_known = true;
 
-	class_of(module, class, sizeof(class));
+	torch_modules_class_of(module, class, sizeof(class));
 	if (t->module_depth) {
 		uint32_t inner =
 			t->module_depth <= TORCH_NESTING ? t->module_depth - 1 : TORCH_NESTING - 1;
 		snprintf(path, sizeof(path), "%s", t->module->path);
-		is_known = search(t->calling[inner], module, path, strlen(path), 0);
+		is_known = torch_modules_search(t->calling[inner], module, path, strlen(path), 0);
 		if (!is_known) {
 			path[0] = '\0';
-			is_known = search(t->calling[0], module, path, 0, 0);
+			is_known = torch_modules_search(t->calling[0], module, path, 0, 0);
 		}
 		/* made on the fly, to be called once: it is in its caller's place */
 		if (!is_known)
 			snprintf(path, sizeof(path), "%s", t->module->path);
 	}
-	const struct torch_module *place = place_of(path, class);
+	const struct torch_module *place = torch_modules_place_of(path, class);
 	if (is_known && t->module_depth)
-		remember(module, place);
+		torch_modules_remember(module, place);
 	return place;
 }
 
 static const struct torch_module *place_of_call(struct torch_thread *t, python_object *module)
 {
 	const struct known_module *slot =
-		known_capacity ? slot_of(known, known_capacity, module) : NULL;
+		known_capacity ? torch_modules_slot_of(torch_modules_known, known_capacity, module)
+			       : NULL;
 
 	if (t->module_depth && slot && slot->module && slot->place)
 		return slot->place;
-	return find_place(t, module);
+	return torch_modules_find_place(t, module);
 }
 
 static bool is_true(python_object *object, const char *name)
@@ -283,7 +290,7 @@ static bool has_optimizer(void)
 }
 
 /* Numbers of tokens are whole: a tensor of one or two dimensions, sequences before their tokens. */
-static void count_tokens(python_object *tensor, struct torch_call *call)
+static void torch_modules_count_tokens(python_object *tensor, struct torch_call *call)
 {
 	python_object *shape = tensor ? python_attribute(tensor, "shape") : NULL;
 	python_object *ask = shape ? python_attribute(tensor, "is_floating_point") : NULL;
@@ -315,7 +322,7 @@ static struct torch_forward begin_outermost(struct torch_thread *t, python_objec
 		input = py.Tuple_GetItem(arguments, 0);
 	call.is_training = is_true(module, "training") &&
 			   (torch_saw_backward() || has_optimizer()) && records_gradients();
-	count_tokens(input, &call);
+	torch_modules_count_tokens(input, &call);
 	return torch_forward_begin(t, &call);
 }
 

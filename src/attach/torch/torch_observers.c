@@ -45,7 +45,7 @@ struct callback {
 };
 _Static_assert(sizeof(struct callback) == 40, "as RecordFunctionCallback");
 
-static const char *(*name_of)(const void *function);
+static const char *(*observers_name_of)(const void *function);
 
 /*
  * ---- operators ----
@@ -69,7 +69,7 @@ static void **operator_start(void **result, const void *function)
 	if (t->leaf)
 		return result;
 	torch_modules_ready();
-	struct torch_known known = torch_know(t, name_of(function));
+	struct torch_known known = torch_know(t, observers_name_of(function));
 	if (known.kind == TORCH_CONTAINER) {
 		open_container(t, known.site);
 	} else if (known.kind == TORCH_LEAF && known.site) {
@@ -112,7 +112,7 @@ static void **scope_start(void **result, const void *function)
 	*result = NULL;
 	if (!t || t->leaf || t->scope_count == TORCH_SCOPES)
 		return result;
-	const char *name = name_of(function);
+	const char *name = observers_name_of(function);
 	const struct named_site *site = torch_know(t, name).site;
 	if (site)
 		t->scopes[t->scope_count++] =
@@ -198,22 +198,23 @@ struct proof {
 static __thread struct {
 	const void *expected;
 	uint32_t starts, ends, faults;
-} seen;
+} observers_seen;
 
 static const char proof_name[] = "brick";
 
 static void **proof_start(void **result, const void *function)
 {
 	*result = NULL;
-	seen.starts++;
-	seen.faults += function != seen.expected || strcmp(name_of(function), proof_name) != 0;
+	observers_seen.starts++;
+	observers_seen.faults += function != observers_seen.expected ||
+				 strcmp(observers_name_of(function), proof_name) != 0;
 	return result;
 }
 
 static void proof_end(const void *function, void *context)
 {
-	seen.ends++;
-	seen.faults += function != seen.expected || context != NULL;
+	observers_seen.ends++;
+	observers_seen.faults += function != observers_seen.expected || context != NULL;
 }
 
 static bool proves(const struct proof *p, uint8_t scope, uint8_t other)
@@ -222,8 +223,8 @@ static bool proves(const struct proof *p, uint8_t scope, uint8_t other)
 	struct callback callback = {proof_start, proof_end, 1.0, {0}, 0, 0, 0};
 
 	memset(function, 0, sizeof(function));
-	memset(&seen, 0, sizeof(seen));
-	seen.expected = function;
+	memset(&observers_seen, 0, sizeof(observers_seen));
+	observers_seen.expected = function;
 	callback.scopes[other] = true;
 	uint64_t handle = p->add(callback);
 	p->construct(function, scope);
@@ -231,7 +232,8 @@ static bool proves(const struct proof *p, uint8_t scope, uint8_t other)
 	p->destruct(function);
 	p->remove(handle);
 	uint32_t wanted = scope == other;
-	return seen.starts == wanted && seen.ends == wanted && !seen.faults;
+	return observers_seen.starts == wanted && observers_seen.ends == wanted &&
+	       !observers_seen.faults;
 }
 
 static void *prove(void *argument)
@@ -274,7 +276,7 @@ int torch_observers_register(char *why, size_t bytes)
 	uint64_t (*add)(struct callback callback);
 	pthread_t thread;
 
-	if (!need("_ZNK2at14RecordFunction4nameEv", &name_of, why, bytes) ||
+	if (!need("_ZNK2at14RecordFunction4nameEv", &observers_name_of, why, bytes) ||
 		!need("_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE", &add, why, bytes) ||
 		!need("_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE", &proof.add,
 			why, bytes) ||

@@ -7,29 +7,31 @@
 #include "lib/sys/functions.h"
 
 struct python py;
-static bool is_whole;
+static bool torch_python_is_whole;
 
-static bool find(void *member, const char *name)
+static bool torch_python_find(void *member, const char *name)
 {
 	return sys_function_find(RTLD_DEFAULT, name, member);
 }
 
-static void find_all(void)
+static void torch_python_find_all(void)
 {
 	bool all = true;
 
-#define PYTHON_X(member, result, arguments) all = all && find(&py.member, "Py" #member);
+#define PYTHON_X(member, result, arguments) \
+	all = all && torch_python_find(&py.member, "Py" #member);
 	PYTHON_FUNCTIONS(PYTHON_X)
 #undef PYTHON_X
-	is_whole = all && find(&py.dict_type, "PyDict_Type") && find(&py.none, "_Py_NoneStruct");
+	torch_python_is_whole = all && torch_python_find(&py.dict_type, "PyDict_Type") &&
+				torch_python_find(&py.none, "_Py_NoneStruct");
 }
 
 bool python_find(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, find_all);
-	return is_whole;
+	pthread_once(&once, torch_python_find_all);
+	return torch_python_is_whole;
 }
 
 python_object *python_attribute(python_object *object, const char *name)

@@ -39,7 +39,7 @@ static void end_training_step(struct torch_thread *t)
  * (gradients are accumulated, or there are several models), or the next step of a program that
  * updates its weights without an optimizer.
  */
-static bool is_over(const struct torch_thread *t, const struct torch_call *call)
+static bool torch_steps_is_over(const struct torch_thread *t, const struct torch_call *call)
 {
 	return !call->is_training ||
 	       (t->saw_backward && !__atomic_load_n(&saw_optimizer, __ATOMIC_RELAXED));
@@ -52,7 +52,7 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 
 	if (!call->is_training)
 		step_parts_see(&t->parts, call->module, call->tokens);
-	if (t->step && is_over(t, call))
+	if (t->step && torch_steps_is_over(t, call))
 		end_training_step(t);
 	if (!t->step) {
 		brick_span step = brick_step_begin(

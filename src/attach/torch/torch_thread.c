@@ -18,9 +18,9 @@ enum { KNOWN = 1 << 13 };
 const struct torch_module torch_no_module = {"", ""};
 
 __thread struct torch_thread torch_thread;
-static struct thread_exit exit_of_thread;
+static struct thread_exit torch_thread_exit;
 
-static void thread_exits(void *argument)
+static void torch_thread_exits(void *argument)
 {
 	struct torch_thread *t = argument;
 
@@ -32,7 +32,7 @@ static void thread_exits(void *argument)
 }
 
 /* False without memory. */
-static bool has_places(struct torch_thread *t)
+static bool torch_thread_has_places(struct torch_thread *t)
 {
 	if (t->calling)
 		return true;
@@ -42,13 +42,13 @@ static bool has_places(struct torch_thread *t)
 	t->scopes = calloc(TORCH_SCOPES, sizeof(*t->scopes));
 	if (t->containers && t->scopes)
 		t->calling = calloc(TORCH_NESTING, sizeof(*t->calling));
-	thread_exit_set(&exit_of_thread, t);
+	thread_exit_set(&torch_thread_exit, t);
 	return t->calling != NULL;
 }
 
-__attribute__((constructor)) static void watch_threads(void)
+__attribute__((constructor)) static void torch_thread_watch_exits(void)
 {
-	thread_exit_create(&exit_of_thread, thread_exits);
+	thread_exit_create(&torch_thread_exit, torch_thread_exits);
 }
 
 /*
@@ -60,7 +60,7 @@ struct torch_thread *torch_thread_prepare(void)
 	struct torch_thread *t = &torch_thread;
 	KEEP_ERRNO();
 
-	if (!brick_enabled() || brick_thread_ready() || !has_places(t))
+	if (!brick_enabled() || brick_thread_ready() || !torch_thread_has_places(t))
 		return NULL;
 	t->session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 	t->depth = t->leaf = t->container_count = t->scope_count = 0;
@@ -77,7 +77,7 @@ struct torch_thread *torch_thread_prepare(void)
  * Autograd's engine opens a scope around each of its nodes. A name with neither a namespace nor a
  * number at its end is a function of the program's own: "MyFunction", "MyFunctionBackward".
  */
-static enum torch_kind kind_of(const char *name)
+static enum torch_kind torch_thread_kind_of(const char *name)
 {
 	static const char engine[] = "autograd::engine::evaluate_function";
 	size_t length = strlen(name);
@@ -100,7 +100,8 @@ struct torch_known torch_know(struct torch_thread *t, const char *name)
 		if (kept[i].module == t->module && kept[i].name == name &&
 			!strcmp(kept[i].site->operation, name))
 			return kept[i];
-	struct torch_known found = {.module = t->module, .name = name, .kind = kind_of(name)};
+	struct torch_known found = {
+		.module = t->module, .name = name, .kind = torch_thread_kind_of(name)};
 	if (found.kind == TORCH_TRANSPARENT)
 		return found;
 	found.site = named_site_find(name, t->module->path, t->module->class);

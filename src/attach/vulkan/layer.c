@@ -49,7 +49,7 @@ static void load_instance(struct vulkan_instance *in, const VkApplicationInfo *a
 		in->handle, "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT");
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *info,
+static VKAPI_ATTR VkResult VKAPI_CALL layer_create_instance(const VkInstanceCreateInfo *info,
 	const VkAllocationCallbacks *allocator, VkInstance *instance)
 {
 	VkLayerInstanceCreateInfo *link = instance_link(info);
@@ -167,7 +167,7 @@ static const char *vendor_of(uint32_t id)
 	return NULL;
 }
 
-static void describe_gpu(const struct vulkan_instance *in, VkPhysicalDevice physical,
+static void layer_describe_gpu(const struct vulkan_instance *in, VkPhysicalDevice physical,
 	const VkPhysicalDeviceProperties *properties)
 {
 	VkPhysicalDeviceIDProperties ids = {
@@ -188,7 +188,7 @@ static void describe_gpu(const struct vulkan_instance *in, VkPhysicalDevice phys
 	brick__gpu_describe("vulkan", (uintptr_t)physical, &facts);
 }
 
-static void describe_device(struct vulkan_device *d, VkPhysicalDevice physical)
+static void layer_describe_device(struct vulkan_device *d, VkPhysicalDevice physical)
 {
 	struct vulkan_instance *in = d->instance;
 	VkPhysicalDeviceProperties properties;
@@ -205,7 +205,7 @@ static void describe_device(struct vulkan_device *d, VkPhysicalDevice physical)
 	d->counter.mask = UINT64_MAX;
 	snprintf(d->name, sizeof(d->name), "%.63s", properties.deviceName);
 	d->gpu = (uintptr_t)physical;
-	describe_gpu(in, physical, &properties);
+	layer_describe_gpu(in, physical, &properties);
 	for (uint32_t i = 0; i < d->family_count; i++) {
 		uint32_t bits = families[i].timestampValidBits;
 		d->families[i].mask = bits >= 64 ? UINT64_MAX : (1ull << bits) - 1;
@@ -239,7 +239,7 @@ static struct vulkan_device *adopt_device(VkDevice handle, VkPhysicalDevice phys
 #define X(name) d->call.name = (PFN_vk##name)next(handle, "vk" #name);
 	DEVICE_FUNCTIONS(X)
 #undef X
-	describe_device(d, physical);
+	layer_describe_device(d, physical);
 	return d;
 }
 
@@ -274,7 +274,7 @@ static void watch_exit(void)
 	atexit(at_exit);
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
+static VKAPI_ATTR VkResult VKAPI_CALL layer_create_device(VkPhysicalDevice physical,
 	const VkDeviceCreateInfo *info, const VkAllocationCallbacks *allocator, VkDevice *device)
 {
 	struct vulkan_instance *in = vulkan_instance_of(physical);
@@ -357,7 +357,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_device_layer(
 }
 
 /* Our hook in front of a function of devices; NULL: there is none. */
-static PFN_vkVoidFunction hook_of(const char *name)
+static PFN_vkVoidFunction layer_hook_of(const char *name)
 {
 	static const struct {
 		const char *name;
@@ -380,9 +380,9 @@ static PFN_vkVoidFunction own_function(const char *name)
 		const char *name;
 		PFN_vkVoidFunction function;
 	} own[] = {
-		{"vkCreateInstance", (PFN_vkVoidFunction)create_instance},
+		{"vkCreateInstance", (PFN_vkVoidFunction)layer_create_instance},
 		{"vkDestroyInstance", (PFN_vkVoidFunction)destroy_instance},
-		{"vkCreateDevice", (PFN_vkVoidFunction)create_device},
+		{"vkCreateDevice", (PFN_vkVoidFunction)layer_create_device},
 		{"vkDestroyDevice", (PFN_vkVoidFunction)destroy_device},
 		{"vkEnumerateInstanceLayerProperties", (PFN_vkVoidFunction)own_layer},
 		{"vkEnumerateDeviceLayerProperties", (PFN_vkVoidFunction)own_device_layer},
@@ -417,7 +417,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device,
 		return (PFN_vkVoidFunction)destroy_device;
 	if (!d)
 		return NULL;
-	PFN_vkVoidFunction next = d->next(device, name), hook = next ? hook_of(name) : NULL;
+	PFN_vkVoidFunction next = d->next(device, name), hook = next ? layer_hook_of(name) : NULL;
 	return hook ? hook : next;
 }
 
@@ -429,7 +429,8 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_function(
 
 	if (own || !in)
 		return own;
-	PFN_vkVoidFunction next = in->next(instance, name), hook = next ? hook_of(name) : NULL;
+	PFN_vkVoidFunction next = in->next(instance, name),
+			   hook = next ? layer_hook_of(name) : NULL;
 	return hook ? hook : next;
 }
 

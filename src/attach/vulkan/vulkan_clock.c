@@ -83,7 +83,7 @@ static bool has_query(struct vulkan_device *d)
 	return d->stamp.query != VK_NULL_HANDLE;
 }
 
-static int ask(struct vulkan_device *d, struct vulkan_queue *queue)
+static int vulkan_clock_ask(struct vulkan_device *d, struct vulkan_queue *queue)
 {
 	struct vulkan_slot *slot = has_query(d) ? slot_take(d, queue->family, 1) : NULL;
 
@@ -104,7 +104,7 @@ static int ask(struct vulkan_device *d, struct vulkan_queue *queue)
 }
 
 /* 0: it is still on its way. */
-static int answer(struct vulkan_device *d, struct brick_reading *reading)
+static int vulkan_clock_answer(struct vulkan_device *d, struct brick_reading *reading)
 {
 	struct vulkan_slot *slot = d->stamp.slot;
 
@@ -122,7 +122,7 @@ static int answer_soon(struct vulkan_device *d, struct brick_reading *reading)
 {
 	uint64_t patience_ns = d->clock.correlation.count ? SOON_NS : FIRST_NS;
 
-	while (!answer(d, reading)) {
+	while (!vulkan_clock_answer(d, reading)) {
 		if (monotonic_ns() - d->stamp.before_ns >= patience_ns)
 			return 0;
 		sched_yield();
@@ -136,7 +136,7 @@ void clock_take(struct vulkan_device *d)
 {
 	struct brick_reading reading;
 
-	if (!d->stamp.slot || !answer(d, &reading) || d->clock.correlation.count)
+	if (!d->stamp.slot || !vulkan_clock_answer(d, &reading) || d->clock.correlation.count)
 		return;
 	add_readings(d, &reading, 1);
 	d->clock.read_ns = 0; /* a narrower one is due as soon as it can be had */
@@ -157,7 +157,7 @@ void clock_correlate_by(struct vulkan_device *d, struct vulkan_queue *queue)
 
 	if (d->stamp.slot || !device_clock_is_due(&d->clock, MAX_AGE_NS))
 		return;
-	while (count < READINGS && ask(d, queue) && answer_soon(d, &readings[count]))
+	while (count < READINGS && vulkan_clock_ask(d, queue) && answer_soon(d, &readings[count]))
 		count++;
 	add_readings(d, readings, count);
 }

@@ -46,7 +46,7 @@ enum {
 };
 
 /* True if a literal string, NUL-terminated and padded to words, equals name. */
-static bool equals(const uint32_t *words, size_t count, const char *name)
+static bool vulkan_commands_equals(const uint32_t *words, size_t count, const char *name)
 {
 	size_t bytes = count * sizeof(*words), n = strlen(name);
 
@@ -68,7 +68,8 @@ static void spirv_entry_find(
 		if (!length || length > count - at)
 			return;
 		uint32_t code = op[0] & 0xffff;
-		if (code == OP_ENTRY_POINT && length > 3 && equals(op + 3, length - 3, name)) {
+		if (code == OP_ENTRY_POINT && length > 3 &&
+			vulkan_commands_equals(op + 3, length - 3, name)) {
 			id = op[2];
 			entry->found = 1;
 		}
@@ -91,7 +92,8 @@ struct module {
 };
 
 static struct map modules = MAP_INITIALIZER, pipelines = MAP_INITIALIZER;
-static pthread_mutex_t names = PTHREAD_MUTEX_INITIALIZER; /* of the objects in the maps */
+static pthread_mutex_t vulkan_commands_names =
+	PTHREAD_MUTEX_INITIALIZER; /* of the objects in the maps */
 
 VKAPI_ATTR VkResult VKAPI_CALL hook_CreateShaderModule(VkDevice device,
 	const VkShaderModuleCreateInfo *info, const VkAllocationCallbacks *allocator,
@@ -123,7 +125,8 @@ VKAPI_ATTR void VKAPI_CALL hook_DestroyShaderModule(
 }
 
 /* A module must outlive the creation of its pipelines: it is the program's to see to that. */
-static void describe(struct vulkan_pipeline *pipeline, const VkPipelineShaderStageCreateInfo *stage)
+static void vulkan_commands_describe(
+	struct vulkan_pipeline *pipeline, const VkPipelineShaderStageCreateInfo *stage)
 {
 	struct module *module = map_get(&modules, VULKAN_KEY(stage->module));
 	struct spirv_entry entry;
@@ -135,7 +138,7 @@ static void describe(struct vulkan_pipeline *pipeline, const VkPipelineShaderSta
 	spirv_entry_find(&entry, module->words, module->count, stage->pName);
 	memcpy(pipeline->block, entry.size, sizeof(pipeline->block));
 	pipeline->code = module->hash;
-	HOLD(&names);
+	HOLD(&vulkan_commands_names);
 	pipeline->is_named |= *module->name != 0;
 	if (*module->name)
 		snprintf(pipeline->name, sizeof(pipeline->name), "%s", module->name);
@@ -156,7 +159,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_CreateComputePipelines(VkDevice device, VkPi
 		struct vulkan_pipeline *pipeline = out[i] ? calloc(1, sizeof(*pipeline)) : NULL;
 		if (!pipeline)
 			continue;
-		describe(pipeline, &infos[i].stage);
+		vulkan_commands_describe(pipeline, &infos[i].stage);
 		free(map_take(&pipelines, VULKAN_KEY(out[i])));
 		if (map_set(&pipelines, VULKAN_KEY(out[i]), pipeline))
 			free(pipeline);
@@ -167,9 +170,9 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_CreateComputePipelines(VkDevice device, VkPi
 VKAPI_ATTR void VKAPI_CALL hook_DestroyPipeline(
 	VkDevice device, VkPipeline handle, const VkAllocationCallbacks *allocator)
 {
-	pthread_mutex_lock(&names);
+	pthread_mutex_lock(&vulkan_commands_names);
 	free(map_take(&pipelines, VULKAN_KEY(handle)));
-	pthread_mutex_unlock(&names);
+	pthread_mutex_unlock(&vulkan_commands_names);
 	vulkan_device_of(device)->call.DestroyPipeline(device, handle, allocator);
 }
 
@@ -177,11 +180,11 @@ VKAPI_ATTR void VKAPI_CALL hook_DestroyPipeline(
 static void pipelines_get(struct vulkan_pipeline *out, VkPipeline handle)
 {
 	memset(out, 0, sizeof(*out));
-	pthread_mutex_lock(&names);
+	pthread_mutex_lock(&vulkan_commands_names);
 	const struct vulkan_pipeline *pipeline = map_get(&pipelines, VULKAN_KEY(handle));
 	if (pipeline)
 		*out = *pipeline;
-	pthread_mutex_unlock(&names);
+	pthread_mutex_unlock(&vulkan_commands_names);
 	if (!*out->name)
 		strcpy(out->name, "compute");
 }
@@ -192,7 +195,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_SetDebugUtilsObjectNameEXT(
 	struct vulkan_device *d = vulkan_device_of(device);
 	const char *name = info->pObjectName;
 
-	pthread_mutex_lock(&names);
+	pthread_mutex_lock(&vulkan_commands_names);
 	if (name && *name && info->objectType == VK_OBJECT_TYPE_SHADER_MODULE) {
 		struct module *module = map_get(&modules, info->objectHandle);
 		if (module)
@@ -204,7 +207,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_SetDebugUtilsObjectNameEXT(
 			pipeline->is_named = true;
 		}
 	}
-	pthread_mutex_unlock(&names);
+	pthread_mutex_unlock(&vulkan_commands_names);
 	return d->call.SetDebugUtilsObjectNameEXT(device, info);
 }
 
@@ -227,16 +230,18 @@ struct vulkan_commands *commands_find(VkCommandBuffer handle)
 static __thread struct {
 	uint64_t ticks;
 	uint32_t calls, was_told;
-} cost __attribute__((tls_model("initial-exec")));
+} vulkan_commands_cost __attribute__((tls_model("initial-exec")));
 
 void commands_cost(uint64_t begin_ticks)
 {
-	cost.ticks += brick_ticks() - begin_ticks;
-	if (++cost.calls < (uint32_t)(cost.was_told ? GROUP : FIRST_GROUP))
+	vulkan_commands_cost.ticks += brick_ticks() - begin_ticks;
+	if (++vulkan_commands_cost.calls <
+		(uint32_t)(vulkan_commands_cost.was_told ? GROUP : FIRST_GROUP))
 		return;
-	brick_hook_cost(cost.calls, cost.ticks / cost.calls);
-	cost.ticks = cost.calls = 0;
-	cost.was_told = 1;
+	brick_hook_cost(vulkan_commands_cost.calls,
+		vulkan_commands_cost.ticks / vulkan_commands_cost.calls);
+	vulkan_commands_cost.ticks = vulkan_commands_cost.calls = 0;
+	vulkan_commands_cost.was_told = 1;
 }
 
 /* Query pools. */
@@ -352,7 +357,7 @@ uint32_t step_kernel(const struct vulkan_step *step)
  * kind, grid, block and code; backend is filled in. Without a name it is called after whose work it
  * is, and where that is nobody's after `fallback`.
  */
-static struct vulkan_commands *step_begin(
+static struct vulkan_commands *vulkan_commands_step_begin(
 	VkCommandBuffer handle, struct brick_kernel *kernel, const char *fallback, uint64_t bytes)
 {
 	struct vulkan_commands *c = commands_find(handle);
@@ -433,7 +438,7 @@ static struct vulkan_commands *dispatch_begin(
 		.grid = {x, y, z},
 		.code = pipeline.code};
 	memcpy(kernel.block, pipeline.block, sizeof(kernel.block));
-	struct vulkan_commands *step = step_begin(handle, &kernel, fallback, 0);
+	struct vulkan_commands *step = vulkan_commands_step_begin(handle, &kernel, fallback, 0);
 	if (step)
 		step->begin_ticks = brick_ticks() - begin_ticks;
 	return step;
@@ -467,7 +472,7 @@ static struct vulkan_commands *copy_begin(
 	struct brick_kernel kernel = {
 		.size = sizeof(struct brick_kernel), .name = name, .kind = kind};
 
-	return step_begin(handle, &kernel, NULL, bytes);
+	return vulkan_commands_step_begin(handle, &kernel, NULL, bytes);
 }
 
 static uint64_t bytes_in(uint32_t count, const VkBufferCopy *regions)
@@ -479,7 +484,7 @@ static uint64_t bytes_in(uint32_t count, const VkBufferCopy *regions)
 	return bytes;
 }
 
-static uint64_t bytes_of(const VkCopyBufferInfo2 *info)
+static uint64_t vulkan_commands_bytes_of(const VkCopyBufferInfo2 *info)
 {
 	uint64_t bytes = 0;
 
@@ -503,9 +508,9 @@ COPY(CmdCopyBuffer, BRICK_KERNEL_D2D, bytes_in(count, regions),
 	(VkCommandBuffer handle, VkBuffer from, VkBuffer to, uint32_t count,
 		const VkBufferCopy *regions),
 	handle, from, to, count, regions)
-COPY(CmdCopyBuffer2, BRICK_KERNEL_D2D, bytes_of(info),
+COPY(CmdCopyBuffer2, BRICK_KERNEL_D2D, vulkan_commands_bytes_of(info),
 	(VkCommandBuffer handle, const VkCopyBufferInfo2 *info), handle, info)
-COPY(CmdCopyBuffer2KHR, BRICK_KERNEL_D2D, bytes_of(info),
+COPY(CmdCopyBuffer2KHR, BRICK_KERNEL_D2D, vulkan_commands_bytes_of(info),
 	(VkCommandBuffer handle, const VkCopyBufferInfo2 *info), handle, info)
 COPY(CmdCopyImage, BRICK_KERNEL_D2D, 0,
 	(VkCommandBuffer handle, VkImage from, VkImageLayout from_layout, VkImage to,
@@ -556,7 +561,7 @@ static void pass_begin(VkCommandBuffer handle)
 					     : "render pass",
 		.kind = BRICK_KERNEL_OTHER};
 
-	step_begin(handle, &kernel, NULL, 0);
+	vulkan_commands_step_begin(handle, &kernel, NULL, 0);
 }
 
 /* The begin of a pass, and its end, in each of their spellings. */
@@ -589,7 +594,7 @@ PASS_END(CmdEndRenderPass2, (VkCommandBuffer handle, const VkSubpassEndInfo *inf
 PASS_END(CmdEndRenderPass2KHR, (VkCommandBuffer handle, const VkSubpassEndInfo *info), handle, info)
 
 /* Between a suspended pass and its resumption nothing may stand: such passes are not timed. */
-static bool is_whole(const VkRenderingInfo *info)
+static bool vulkan_commands_is_whole(const VkRenderingInfo *info)
 {
 	return !(info->flags & (VK_RENDERING_SUSPENDING_BIT | VK_RENDERING_RESUMING_BIT));
 }
@@ -597,7 +602,7 @@ static bool is_whole(const VkRenderingInfo *info)
 #define RENDERING(next)                                                       \
 	HOOK hook_##next(VkCommandBuffer handle, const VkRenderingInfo *info) \
 	{                                                                     \
-		if (is_whole(info))                                           \
+		if (vulkan_commands_is_whole(info))                           \
 			pass_begin(handle);                                   \
 		CALL(handle).next(handle, info);                              \
 	}
@@ -738,7 +743,7 @@ static int is_of_pool(const void *value, const void *context)
 	return ((const struct vulkan_commands *)value)->pool == *(const VkCommandPool *)context;
 }
 
-static int is_of_device(const void *value, const void *context)
+static int vulkan_commands_is_of_device(const void *value, const void *context)
 {
 	return ((const struct vulkan_commands *)value)->device == context;
 }
@@ -771,6 +776,6 @@ void commands_device_end(struct vulkan_device *device)
 {
 	struct vulkan_commands *c;
 
-	while ((c = map_take_match(&buffers, is_of_device, device)))
+	while ((c = map_take_match(&buffers, vulkan_commands_is_of_device, device)))
 		destroy_commands(c);
 }

@@ -58,46 +58,46 @@ static void map_each(struct map *map, void (*visit)(void *value))
 	pthread_rwlock_unlock(&map->lock);
 }
 
-static struct map instances = MAP_INITIALIZER, devices = MAP_INITIALIZER;
+static struct map instances = MAP_INITIALIZER, vulkan_device_map = MAP_INITIALIZER;
 
-static uint64_t key_of(const void *handle)
+static uint64_t vulkan_device_key_of(const void *handle)
 {
 	return handle ? *(const uint64_t *)handle : 0;
 }
 
 struct vulkan_device *vulkan_device_of(const void *handle)
 {
-	return map_get(&devices, key_of(handle));
+	return map_get(&vulkan_device_map, vulkan_device_key_of(handle));
 }
 
 struct vulkan_instance *vulkan_instance_of(const void *handle)
 {
-	return map_get(&instances, key_of(handle));
+	return map_get(&instances, vulkan_device_key_of(handle));
 }
 
 int vulkan_instance_add(struct vulkan_instance *instance)
 {
-	return map_set(&instances, key_of(instance->handle), instance);
+	return map_set(&instances, vulkan_device_key_of(instance->handle), instance);
 }
 
 struct vulkan_instance *vulkan_instance_take(VkInstance handle)
 {
-	return map_take(&instances, key_of(handle));
+	return map_take(&instances, vulkan_device_key_of(handle));
 }
 
 int vulkan_device_add(struct vulkan_device *device)
 {
-	return map_set(&devices, key_of(device->handle), device);
+	return map_set(&vulkan_device_map, vulkan_device_key_of(device->handle), device);
 }
 
 void vulkan_device_take(const struct vulkan_device *device)
 {
-	map_take(&devices, key_of(device->handle));
+	map_take(&vulkan_device_map, vulkan_device_key_of(device->handle));
 }
 
 void vulkan_devices_each(void (*visit)(void *device))
 {
-	map_each(&devices, visit);
+	map_each(&vulkan_device_map, visit);
 }
 
 struct vulkan_queue *queue_find(struct vulkan_device *d, VkQueue handle)

@@ -24,7 +24,8 @@ enum { MAX_IN_FLIGHT = 256, EXIT_PATIENCE_S = 1 };
 
 /* Handing out queues. */
 
-static void add_queue(struct vulkan_device *d, VkQueue handle, uint32_t family, uint32_t index)
+static void vulkan_queues_add(
+	struct vulkan_device *d, VkQueue handle, uint32_t family, uint32_t index)
 {
 	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
 	char name[96];
@@ -57,7 +58,7 @@ VKAPI_ATTR void VKAPI_CALL hook_GetDeviceQueue(
 	struct vulkan_device *d = vulkan_device_of(device);
 
 	d->call.GetDeviceQueue(device, family, index, out);
-	add_queue(d, *out, family, index);
+	vulkan_queues_add(d, *out, family, index);
 }
 
 VKAPI_ATTR void VKAPI_CALL hook_GetDeviceQueue2(
@@ -66,7 +67,7 @@ VKAPI_ATTR void VKAPI_CALL hook_GetDeviceQueue2(
 	struct vulkan_device *d = vulkan_device_of(device);
 
 	d->call.GetDeviceQueue2(device, info, out);
-	add_queue(d, *out, info->queueFamilyIndex, info->queueIndex);
+	vulkan_queues_add(d, *out, info->queueFamilyIndex, info->queueIndex);
 }
 
 /* Submitting. */
@@ -79,7 +80,7 @@ static uint64_t fence_number(VkFence fence)
 	return (uintptr_t)map_get(&fences, VULKAN_KEY(fence));
 }
 
-static bool holds(const struct vulkan_submission *s, const struct vulkan_chunk *chunk)
+static bool vulkan_queues_holds(const struct vulkan_submission *s, const struct vulkan_chunk *chunk)
 {
 	for (uint32_t i = 0; i < s->chunks.count; i++)
 		if (s->chunks.items[i] == chunk)
@@ -88,7 +89,7 @@ static bool holds(const struct vulkan_submission *s, const struct vulkan_chunk *
 }
 
 /* Takes over the timed commands of one command buffer, and of those that it executes. */
-static void gather(
+static void vulkan_queues_gather(
 	struct vulkan_submission *s, uint32_t batch, VkCommandBuffer handle, unsigned depth)
 {
 	const struct vulkan_commands *c = commands_find(handle);
@@ -97,8 +98,8 @@ static void gather(
 		return;
 	s->untimed += c->untimed;
 	for (uint32_t i = 0; i < c->executed.count && depth < 4; i++)
-		gather(s, batch, c->executed.items[i], depth + 1);
-	if (c->chunks.count && holds(s, c->chunks.items[0])) {
+		vulkan_queues_gather(s, batch, c->executed.items[i], depth + 1);
+	if (c->chunks.count && vulkan_queues_holds(s, c->chunks.items[0])) {
 		/* Executed twice in one submission: only the last time's results will be left. */
 		s->untimed += c->steps.count;
 		return;
@@ -125,7 +126,7 @@ static void gather(
 	}
 }
 
-static void number_commands(struct vulkan_queue *queue, struct vulkan_submission *s)
+static void vulkan_queues_number_commands(struct vulkan_queue *queue, struct vulkan_submission *s)
 {
 	for (uint32_t i = 0; i < s->pending.count; i++)
 		s->pending.items[i].number = s->launch.number + i;
@@ -137,7 +138,7 @@ static void number_commands(struct vulkan_queue *queue, struct vulkan_submission
  * Reads a clock that only submissions can read: ahead of the program's, while we know of nothing in
  * the queue.
  */
-static void read_clock(
+static void vulkan_queues_read_clock(
 	struct vulkan_device *d, struct vulkan_queue *queue, const struct vulkan_submission *s)
 {
 	if (d->has_calibration || !s->timestamps)
@@ -149,7 +150,8 @@ static void read_clock(
 }
 
 /* Sends the copies after the program's own submission. The caller holds the device's lock. */
-static void follow(struct vulkan_device *d, struct vulkan_queue *queue, struct vulkan_submission *s)
+static void vulkan_queues_follow(
+	struct vulkan_device *d, struct vulkan_queue *queue, struct vulkan_submission *s)
 {
 	uint32_t at = 0;
 
@@ -170,7 +172,7 @@ static void follow(struct vulkan_device *d, struct vulkan_queue *queue, struct v
 	queue->last = &s->next;
 }
 
-static uint32_t in_flight(const struct vulkan_queue *queue)
+static uint32_t vulkan_queues_in_flight(const struct vulkan_queue *queue)
 {
 	uint32_t count = 0;
 
@@ -187,16 +189,16 @@ static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 	brick_queue_unsupported(queue->queue, s->untimed);
 	uint64_t before = queue->number;
 	bool is_recorded = result == VK_SUCCESS && s->timestamps && !s->failed &&
-			   s->launch.number && in_flight(queue) < MAX_IN_FLIGHT;
+			   s->launch.number && vulkan_queues_in_flight(queue) < MAX_IN_FLIGHT;
 	if (is_recorded)
-		number_commands(queue, s);
+		vulkan_queues_number_commands(queue, s);
 	if (result == VK_SUCCESS)
 		submission_order(s, is_recorded, before);
 	if (fence)
 		map_set(&fences, VULKAN_KEY(fence),
 			(void *)(uintptr_t)(result == VK_SUCCESS ? queue->number : 0));
 	if (is_recorded) {
-		follow(d, queue, s);
+		vulkan_queues_follow(d, queue, s);
 	} else {
 		if (result == VK_SUCCESS && s->launch.number)
 			brick_queue_dropped(queue->queue, s->pending.count);
@@ -207,7 +209,7 @@ static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 static void before_call(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *s, uint64_t begin_ticks)
 {
-	read_clock(d, queue, s);
+	vulkan_queues_read_clock(d, queue, s);
 	submission_launch(s);
 	s->begin_ticks = brick_ticks() - begin_ticks;
 }
@@ -225,7 +227,7 @@ static void behind_call(struct vulkan_device *d, struct vulkan_queue *queue,
 /* The program's calls. */
 
 /* Values of timeline semaphores; NULL: all are binary. */
-static const VkTimelineSemaphoreSubmitInfo *values_of(const VkSubmitInfo *info)
+static const VkTimelineSemaphoreSubmitInfo *vulkan_queues_values_of(const VkSubmitInfo *info)
 {
 	const VkBaseInStructure *at = info->pNext;
 
@@ -234,10 +236,11 @@ static const VkTimelineSemaphoreSubmitInfo *values_of(const VkSubmitInfo *info)
 	return (const void *)at;
 }
 
-static void look_at(struct vulkan_submission *s, uint32_t batch, const VkSubmitInfo *info)
+static void vulkan_queues_look_at(
+	struct vulkan_submission *s, uint32_t batch, const VkSubmitInfo *info)
 {
 	static const VkTimelineSemaphoreSubmitInfo none;
-	const VkTimelineSemaphoreSubmitInfo *values = values_of(info);
+	const VkTimelineSemaphoreSubmitInfo *values = vulkan_queues_values_of(info);
 
 	if (!values)
 		values = &none;
@@ -248,7 +251,7 @@ static void look_at(struct vulkan_submission *s, uint32_t batch, const VkSubmitI
 						   : 0,
 					   batch, 0});
 	for (uint32_t i = 0; i < info->commandBufferCount; i++)
-		gather(s, batch, info->pCommandBuffers[i], 0);
+		vulkan_queues_gather(s, batch, info->pCommandBuffers[i], 0);
 	for (uint32_t i = 0; i < info->signalSemaphoreCount; i++)
 		submission_edge(s, &(struct vulkan_edge){info->pSignalSemaphores[i],
 					   i < values->signalSemaphoreValueCount
@@ -263,7 +266,7 @@ static void look_at_newer(struct vulkan_submission *s, uint32_t batch, const VkS
 		submission_edge(s, &(struct vulkan_edge){info->pWaitSemaphoreInfos[i].semaphore,
 					   info->pWaitSemaphoreInfos[i].value, batch, 0});
 	for (uint32_t i = 0; i < info->commandBufferInfoCount; i++)
-		gather(s, batch, info->pCommandBufferInfos[i].commandBuffer, 0);
+		vulkan_queues_gather(s, batch, info->pCommandBufferInfos[i].commandBuffer, 0);
 	for (uint32_t i = 0; i < info->signalSemaphoreInfoCount; i++)
 		submission_edge(s, &(struct vulkan_edge){info->pSignalSemaphoreInfos[i].semaphore,
 					   info->pSignalSemaphoreInfos[i].value, batch, 1});
@@ -290,7 +293,7 @@ static void look_at_newer(struct vulkan_submission *s, uint32_t batch, const VkS
 VKAPI_ATTR VkResult VKAPI_CALL hook_QueueSubmit(
 	VkQueue handle, uint32_t count, const VkSubmitInfo *infos, VkFence fence)
 {
-	SUBMIT(QueueSubmit, look_at);
+	SUBMIT(QueueSubmit, vulkan_queues_look_at);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL hook_QueueSubmit2(
@@ -331,7 +334,7 @@ VKAPI_ATTR void VKAPI_CALL hook_DestroySemaphore(
 /* Waiting: each wait becomes a sample of Synchronize on its thread. */
 
 /* The queue that the command is in flight on, or NULL. Under the device's lock. */
-static struct vulkan_queue *queue_of(struct vulkan_device *d, uint64_t number)
+static struct vulkan_queue *vulkan_queues_of(struct vulkan_device *d, uint64_t number)
 {
 	struct vulkan_queue *queue = d->queues;
 
@@ -340,7 +343,8 @@ static struct vulkan_queue *queue_of(struct vulkan_device *d, uint64_t number)
 	return queue;
 }
 
-static void waited(struct vulkan_device *d, uint64_t begin, const struct brick__waits *waits)
+static void vulkan_queues_waited(
+	struct vulkan_device *d, uint64_t begin, const struct brick__waits *waits)
 {
 	uint64_t over_ns = monotonic_ns();
 
@@ -348,7 +352,7 @@ static void waited(struct vulkan_device *d, uint64_t begin, const struct brick__
 	uint64_t begin_ticks = brick_ticks();
 	HOLD(&d->lock);
 	for (uint32_t i = 0; i < waits->count; i++) {
-		struct vulkan_queue *queue = queue_of(d, waits->numbers[i]);
+		struct vulkan_queue *queue = vulkan_queues_of(d, waits->numbers[i]);
 		if (queue)
 			wait_ends_add(&queue->wait_ends, waits->numbers[i] + 1, over_ns);
 	}
@@ -357,7 +361,7 @@ static void waited(struct vulkan_device *d, uint64_t begin, const struct brick__
 }
 
 /* The newest commands, of one queue, or of all. Nobody may submit to them meanwhile. */
-static struct brick__waits newest(struct vulkan_device *d, VkQueue handle)
+static struct brick__waits vulkan_queues_newest(struct vulkan_device *d, VkQueue handle)
 {
 	struct brick__waits waits = {.count = 0};
 
@@ -369,15 +373,15 @@ static struct brick__waits newest(struct vulkan_device *d, VkQueue handle)
 }
 
 /* Makes a hook of a call that waits for all of a queue, or of a device's queues, by `queue`. */
-#define WAIT_IDLE(name, type, queue)                                \
-	VKAPI_ATTR VkResult VKAPI_CALL hook_##name(type handle)     \
-	{                                                           \
-		struct vulkan_device *d = vulkan_device_of(handle); \
-		uint64_t begin = brick_ticks();                     \
-		VkResult result = d->call.name(handle);             \
-		struct brick__waits waits = newest(d, queue);       \
-		waited(d, begin, &waits);                           \
-		return result;                                      \
+#define WAIT_IDLE(name, type, queue)                                        \
+	VKAPI_ATTR VkResult VKAPI_CALL hook_##name(type handle)             \
+	{                                                                   \
+		struct vulkan_device *d = vulkan_device_of(handle);         \
+		uint64_t begin = brick_ticks();                             \
+		VkResult result = d->call.name(handle);                     \
+		struct brick__waits waits = vulkan_queues_newest(d, queue); \
+		vulkan_queues_waited(d, begin, &waits);                     \
+		return result;                                              \
 	}
 WAIT_IDLE(QueueWaitIdle, VkQueue, handle)
 WAIT_IDLE(DeviceWaitIdle, VkDevice, NULL)
@@ -393,7 +397,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_WaitForFences(
 	/* If one of several was enough, nobody knows which one it was. */
 	for (uint32_t i = 0; result == VK_SUCCESS && (all || count == 1) && i < count; i++)
 		brick__waits_add(&waits, fence_number(list[i]));
-	waited(d, begin, &waits);
+	vulkan_queues_waited(d, begin, &waits);
 	return result;
 }
 
@@ -415,7 +419,7 @@ static void record_poll(struct vulkan_device *d, VkFence fence)
 	struct brick__waits waits = {.count = 0};
 
 	brick__waits_add(&waits, fence_number(fence));
-	waited(d, poll.begin, &waits);
+	vulkan_queues_waited(d, poll.begin, &waits);
 }
 
 /* The fence was asked for at `begin`, and answered. */
@@ -459,7 +463,7 @@ static VkResult wait_semaphores_by(PFN_vkWaitSemaphores next, struct vulkan_devi
 
 	for (uint32_t i = 0; result == VK_SUCCESS && all && i < info->semaphoreCount; i++)
 		brick__waits_add(&waits, semaphores_wait(info->pSemaphores[i], info->pValues[i]));
-	waited(d, begin, &waits);
+	vulkan_queues_waited(d, begin, &waits);
 	return result;
 }
 

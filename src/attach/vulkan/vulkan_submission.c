@@ -117,14 +117,14 @@ struct timed {
 
 enum { MAX_TRUSTED_NS = 10000 }; /* up to this residual a clock's best guess is taken */
 
-COMPARATOR(by_begin, struct timed, ORDER(x->begin_ns, y->begin_ns))
+COMPARATOR(submission_by_begin, struct timed, ORDER(x->begin_ns, y->begin_ns))
 
 /*
  * Places a command by the clock, on the host. A clock that is known badly is taken to be as late as
  * it can be: every command is then where it may really have been or before, and none pushes the
  * next one, which the device did behind it, beyond the end of the wait for that.
  */
-static void place(
+static void submission_place(
 	struct vulkan_device *d, const struct vulkan_queue *queue, struct timed *t, uint64_t now_ns)
 {
 	t->host_ns = t->placed_ns = brick_correlation_host_ns(&d->clock.correlation, t->begin_ns);
@@ -138,7 +138,7 @@ static void place(
 		t->over_ns = now_ns;
 }
 
-static void end_before(struct timed *t, uint64_t ns)
+static void submission_end_before(struct timed *t, uint64_t ns)
 {
 	if (t->host_end_ns > ns) {
 		t->host_ns -= t->host_end_ns - ns;
@@ -146,7 +146,7 @@ static void end_before(struct timed *t, uint64_t ns)
 	}
 }
 
-static void begin_behind(struct timed *t, uint64_t ns)
+static void submission_begin_behind(struct timed *t, uint64_t ns)
 {
 	if (t->host_ns < ns) {
 		t->host_end_ns += ns - t->host_ns;
@@ -158,17 +158,18 @@ static void begin_behind(struct timed *t, uint64_t ns)
  * Keeps each command between the call that submitted it and the end of the wait for it. A command
  * that must be moved takes along those before it, or after it: lengths stay the device's.
  */
-static void keep_causal(struct vulkan_queue *queue, struct timed *list, size_t n)
+static void submission_keep_causal(struct vulkan_queue *queue, struct timed *list, size_t n)
 {
 	for (size_t i = n; i--;) {
-		end_before(&list[i], list[i].over_ns - QUEUE_CLOCK_MARGIN_NS);
+		submission_end_before(&list[i], list[i].over_ns - QUEUE_CLOCK_MARGIN_NS);
 		if (i + 1 < n && list[i].end_ns <= list[i + 1].begin_ns)
-			end_before(&list[i], list[i + 1].host_ns);
+			submission_end_before(&list[i], list[i + 1].host_ns);
 	}
 	for (size_t i = 0; i < n; i++) {
-		begin_behind(&list[i], list[i].submission->launch_ns + QUEUE_CLOCK_MARGIN_NS);
+		submission_begin_behind(
+			&list[i], list[i].submission->launch_ns + QUEUE_CLOCK_MARGIN_NS);
 		if (queue->last_end.device_ns <= list[i].begin_ns)
-			begin_behind(&list[i], queue->last_end.host_ns);
+			submission_begin_behind(&list[i], queue->last_end.host_ns);
 		if (list[i].end_ns > queue->last_end.device_ns) {
 			queue->last_end.device_ns = list[i].end_ns;
 			queue->last_end.host_ns = list[i].host_end_ns;
@@ -185,7 +186,8 @@ static uint32_t residual_of(struct vulkan_device *d, const struct timed *t)
 	return device_clock_recorded(&d->clock, ns);
 }
 
-static void record(struct vulkan_device *d, struct vulkan_queue *queue, const struct timed *t)
+static void submission_record(
+	struct vulkan_device *d, struct vulkan_queue *queue, const struct timed *t)
 {
 	const struct vulkan_step *step = &t->pending->step;
 	const struct vulkan_batch *batch = &t->submission->batches[t->pending->batch];
@@ -218,7 +220,7 @@ static uint64_t moment(struct vulkan_device *d, const struct vulkan_submission *
 	return wrapped_ticks_ns(&d->counter, wrapped_ticks_whole(&d->counter, ticks, s->launch_ns));
 }
 
-static size_t collect(struct vulkan_device *d, struct vulkan_queue *queue,
+static size_t submission_collect(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *end, struct timed *list)
 {
 	uint64_t now_ns = monotonic_ns();
@@ -231,7 +233,7 @@ static size_t collect(struct vulkan_device *d, struct vulkan_queue *queue,
 				.submission = s,
 				.begin_ns = moment(d, s, results[0]),
 				.end_ns = moment(d, s, results[1])};
-			place(d, queue, &list[n++], now_ns);
+			submission_place(d, queue, &list[n++], now_ns);
 		}
 		if (!list)
 			brick_queue_dropped(queue->queue, s->pending.count);
@@ -240,21 +242,21 @@ static size_t collect(struct vulkan_device *d, struct vulkan_queue *queue,
 }
 
 /* Records submissions [first, end) of a queue, all of which are done. */
-static void record_all(struct vulkan_device *d, struct vulkan_queue *queue,
+static void submission_record_all(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *end, size_t count)
 {
 	struct timed *list = calloc(count + 1, sizeof(*list));
-	size_t n = collect(d, queue, end, list);
+	size_t n = submission_collect(d, queue, end, list);
 
 	if (!d->clock.correlation.count) {
 		brick_queue_unsupported(queue->queue, n); /* there is no way to the host's clock */
 		n = 0;
 	}
 	if (n)
-		qsort(list, n, sizeof(*list), by_begin);
-	keep_causal(queue, list, n);
+		qsort(list, n, sizeof(*list), submission_by_begin);
+	submission_keep_causal(queue, list, n);
 	for (size_t i = 0; i < n; i++)
-		record(d, queue, &list[i]);
+		submission_record(d, queue, &list[i]);
 	free(list);
 }
 
@@ -270,7 +272,7 @@ static void take_queue(struct vulkan_device *d, struct vulkan_queue *queue)
 	clock_correlate(d);
 	if (clock_is_awaited(d))
 		return;
-	record_all(d, queue, end, count);
+	submission_record_all(d, queue, end, count);
 	while (queue->first != end) {
 		struct vulkan_submission *s = queue->first;
 		queue->first = s->next;

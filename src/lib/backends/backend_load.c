@@ -46,7 +46,7 @@ struct collection {
 
 static const struct collection *collected; /* whole, and for good; NULL: nobody has asked */
 
-static bool is_whole(const struct brick_backend *b)
+static bool backend_load_is_whole(const struct brick_backend *b)
 {
 	return b->probe && b->open && b->begin && b->end && b->drain && b->synchronise &&
 	       b->correlate && b->close;
@@ -64,14 +64,14 @@ int brick__backend_check(const struct brick_backend *b, char *reason, size_t byt
 		snprintf(reason, bytes, "its name is missing or longer than 15 bytes");
 		return -EINVAL;
 	}
-	if (!is_whole(b)) {
+	if (!backend_load_is_whole(b)) {
 		snprintf(reason, bytes, "%s: its table lacks a function", b->name);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-static const struct brick_backend *find(const struct collection *c, const char *name)
+static const struct brick_backend *backend_load_find(const struct collection *c, const char *name)
 {
 	for (uint32_t i = 0; i < c->backend_count; i++)
 		if (!strcmp(c->backends[i]->name, name))
@@ -79,7 +79,7 @@ static const struct brick_backend *find(const struct collection *c, const char *
 	return NULL;
 }
 
-static void refuse(struct collection *c, const char *path, const char *reason)
+static void backend_load_refuse(struct collection *c, const char *path, const char *reason)
 {
 	if (c->refused_count == MAX_REFUSED)
 		return;
@@ -89,7 +89,8 @@ static void refuse(struct collection *c, const char *path, const char *reason)
 }
 
 /* Take the table of a library, or say why not. */
-static int take(struct collection *c, const struct brick_backend *b, char *reason, size_t bytes)
+static int backend_load_take(
+	struct collection *c, const struct brick_backend *b, char *reason, size_t bytes)
 {
 	if (!b) {
 		snprintf(reason, bytes, "it exports no brick_backend_table");
@@ -97,7 +98,7 @@ static int take(struct collection *c, const struct brick_backend *b, char *reaso
 	}
 	if (brick__backend_check(b, reason, bytes))
 		return 0;
-	if (find(c, b->name)) {
+	if (backend_load_find(c, b->name)) {
 		snprintf(reason, bytes, "there is a backend %s already", b->name);
 		return 0;
 	}
@@ -109,16 +110,17 @@ static int take(struct collection *c, const struct brick_backend *b, char *reaso
 	return 1;
 }
 
-static void load(struct collection *c, const char *path)
+static void backend_load(struct collection *c, const char *path)
 {
 	char reason[256];
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
 	if (!library) {
 		const char *why = dlerror();
-		refuse(c, path, why ? why : "it cannot be loaded");
-	} else if (!take(c, dlsym(library, "brick_backend_table"), reason, sizeof(reason))) {
-		refuse(c, path, reason);
+		backend_load_refuse(c, path, why ? why : "it cannot be loaded");
+	} else if (!backend_load_take(
+			   c, dlsym(library, "brick_backend_table"), reason, sizeof(reason))) {
+		backend_load_refuse(c, path, reason);
 		dlclose(library);
 	}
 }
@@ -140,13 +142,13 @@ static void load_directory(struct collection *c, const char *directory)
 		char path[512];
 		int length = snprintf(path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
 		if (length > 0 && (size_t)length < sizeof(path))
-			load(c, path);
+			backend_load(c, path);
 		free(entries[i]);
 	}
 	if (n >= 0)
 		free(entries);
 	else
-		refuse(c, directory, strerror(errno));
+		backend_load_refuse(c, directory, strerror(errno));
 }
 
 static void load_place(struct collection *c, const char *place)
@@ -154,11 +156,11 @@ static void load_place(struct collection *c, const char *place)
 	struct stat st;
 
 	if (stat(place, &st) < 0)
-		refuse(c, place, strerror(errno));
+		backend_load_refuse(c, place, strerror(errno));
 	else if (S_ISDIR(st.st_mode))
 		load_directory(c, place);
 	else
-		load(c, place);
+		backend_load(c, place);
 }
 
 /* A program with more rights than its user must not load what that user names. */
@@ -170,7 +172,7 @@ static void follow_path(struct collection *c)
 		char place[512];
 		size_t n = strcspn(path, ":");
 		if (n >= sizeof(place))
-			refuse(c, path, strerror(ENAMETOOLONG));
+			backend_load_refuse(c, path, strerror(ENAMETOOLONG));
 		else if (n) {
 			memcpy(place, path, n);
 			place[n] = '\0';
@@ -184,7 +186,7 @@ static void follow_path(struct collection *c)
  * Without a lock: another thread may hold the loader's and wait for ours. Where two threads
  * collect, the list of the first is used.
  */
-static const struct collection *collect(void)
+static const struct collection *backend_load_collect(void)
 {
 	static const struct collection none;
 	const struct collection *first = __atomic_load_n(&collected, __ATOMIC_ACQUIRE);
@@ -207,19 +209,19 @@ static const struct collection *collect(void)
 
 const struct brick_backend *brick_backend_find(const char *name)
 {
-	return name ? find(collect(), name) : NULL;
+	return name ? backend_load_find(backend_load_collect(), name) : NULL;
 }
 
 const struct brick_backend *brick_backend_at(uint32_t index)
 {
-	const struct collection *c = collect();
+	const struct collection *c = backend_load_collect();
 
 	return index < c->backend_count ? c->backends[index] : NULL;
 }
 
 const char *brick_backend_refused(uint32_t index, const char **reason)
 {
-	const struct collection *c = collect();
+	const struct collection *c = backend_load_collect();
 
 	if (index >= c->refused_count)
 		return NULL;

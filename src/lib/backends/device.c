@@ -156,7 +156,7 @@ static uint32_t find_pair(const struct brick_device *device, uint64_t ticket)
 	return index;
 }
 
-static void release_pair(struct brick_device *device, uint32_t index)
+static void device_release_pair(struct brick_device *device, uint32_t index)
 {
 	struct pair *pair = &device->pairs[index];
 
@@ -186,7 +186,7 @@ static uint32_t take_free(struct brick_device *device)
 }
 
 /* The same, after a drain if there is none. */
-static uint32_t take_pair(struct brick_device *device)
+static uint32_t device_take_pair(struct brick_device *device)
 {
 	uint32_t index = take_free(device);
 
@@ -197,7 +197,7 @@ static uint32_t take_pair(struct brick_device *device)
 }
 
 /* The backend's begin(). If it has no room, drains and tries again. */
-static int begin_pair(struct brick_device *device, void *native, uint32_t index)
+static int device_begin_pair(struct brick_device *device, void *native, uint32_t index)
 {
 	uint64_t ticket = ticket_of(device, index);
 	int error = IN_BACKEND(device->backend->begin(device->handle, native, ticket));
@@ -222,7 +222,7 @@ static uint32_t count_pending(const struct brick_device *device)
 
 /* What the backend calls. */
 
-static int fail(struct brick_timer *timer, int error)
+static int device_fail(struct brick_timer *timer, int error)
 {
 	timer->state = FAILED;
 	timer->error = error;
@@ -234,7 +234,7 @@ static void finish_timer(struct brick_timer *timer, uint64_t begin_ns, uint64_t 
 	if (!error && end_ns < begin_ns)
 		error = BRICK_EDEVICE; /* a time that cannot be */
 	if (error) {
-		fail(timer, error < 0 ? error : BRICK_EDEVICE);
+		device_fail(timer, error < 0 ? error : BRICK_EDEVICE);
 		return;
 	}
 	timer->state = READY;
@@ -262,10 +262,10 @@ void brick__device_complete(void *context, const struct brick_completion *comple
 		return; /* a span waits for those around it */
 	if (pair->timer)
 		finish_timer(pair->timer, completion->begin_ns, completion->end_ns, error);
-	release_pair(device, index);
+	device_release_pair(device, index);
 }
 
-static void count_lost(void *context, uint64_t count)
+static void device_count_lost(void *context, uint64_t count)
 {
 	((struct brick_device *)context)->lost += count;
 }
@@ -287,7 +287,7 @@ static void keep_note(void *context, const char *key, const char *value)
 
 /* From pairs that have come back, to commands on the lane of their queue. */
 
-static bool is_settled(const struct pair *pair)
+static bool device_is_settled(const struct pair *pair)
 {
 	return pair->state == PAIR_DONE || pair->state == PAIR_FAILED;
 }
@@ -318,7 +318,7 @@ static uint32_t count_missing(struct brick_device *device, uint32_t root, uint32
 static bool any_settled(struct brick_device *device, uint32_t from)
 {
 	for (uint32_t i = from; i != NO_PAIR; i = device->pairs[i].next)
-		if (is_settled(&device->pairs[i]))
+		if (device_is_settled(&device->pairs[i]))
 			return true;
 	return false;
 }
@@ -342,7 +342,7 @@ static int claim_lost(struct brick_device *device, uint32_t root, uint32_t end, 
 	return 1;
 }
 
-static uint64_t host_ns(const struct brick_device *device, uint64_t device_ns)
+static uint64_t device_host_ns(const struct brick_device *device, uint64_t device_ns)
 {
 	return device_ns ? brick_correlation_host_ns(&device->correlation, device_ns) : 0;
 }
@@ -356,7 +356,7 @@ static uint64_t host_ns(const struct brick_device *device, uint64_t device_ns)
 static void place_outermost(const struct brick_device *device, struct device_queue *queue,
 	const struct brick_command *c, uint64_t residual_ns)
 {
-	uint64_t ns = host_ns(device, c->begin_ns);
+	uint64_t ns = device_host_ns(device, c->begin_ns);
 
 	if (ns < queue->end_ns && queue->end_ns - ns <= residual_ns + queue->residual_ns)
 		ns = queue->end_ns;
@@ -376,7 +376,7 @@ static uint64_t placed_ns(
 }
 
 /* True if there is a time to record; puts it on the host's clock. */
-static int place(struct brick_device *device, struct pair *pair, bool is_outermost)
+static int device_place(struct brick_device *device, struct pair *pair, bool is_outermost)
 {
 	struct brick_command *c = &pair->command;
 	const struct brick_correlation *line = &device->correlation;
@@ -394,8 +394,8 @@ static int place(struct brick_device *device, struct pair *pair, bool is_outermo
 		place_outermost(device, pair->queue, c, residual);
 	c->begin_ns = placed_ns(device, pair->queue, c->begin_ns);
 	c->end_ns = placed_ns(device, pair->queue, c->end_ns);
-	c->queued_ns = host_ns(device, c->queued_ns);
-	c->submitted_ns = host_ns(device, c->submitted_ns);
+	c->queued_ns = device_host_ns(device, c->queued_ns);
+	c->submitted_ns = device_host_ns(device, c->submitted_ns);
 	if (residual > device->placed_ns)
 		device->placed_ns = residual;
 	c->residual_ns = residual > UINT32_MAX ? UINT32_MAX : (uint32_t)residual;
@@ -403,7 +403,7 @@ static int place(struct brick_device *device, struct pair *pair, bool is_outermo
 }
 
 /* Those up to `end`. Those inside of a failed one move up to where that was. */
-static void record(struct brick_device *device, struct device_queue *queue, uint32_t end)
+static void device_record(struct brick_device *device, struct device_queue *queue, uint32_t end)
 {
 	uint8_t level[BRICK_MAX_DEPTH + 1] = {0}; /* depth of what is inside of a span at [i - 1] */
 	uint32_t count = 0;
@@ -411,7 +411,7 @@ static void record(struct brick_device *device, struct device_queue *queue, uint
 	for (uint32_t i = queue->first; i != end; i = device->pairs[i].next) {
 		struct pair *pair = &device->pairs[i];
 		uint8_t depth = level[pair->depth];
-		int is_there = place(device, pair, !depth);
+		int is_there = device_place(device, pair, !depth);
 		level[pair->depth + 1] = depth + (is_there != 0);
 		if (!is_there)
 			continue;
@@ -428,13 +428,13 @@ static void record(struct brick_device *device, struct device_queue *queue, uint
 		brick_queue_dropped(queue->queue, count);
 }
 
-static void release(struct brick_device *device, struct device_queue *queue, uint32_t end)
+static void device_release(struct brick_device *device, struct device_queue *queue, uint32_t end)
 {
 	while (queue->first != end) {
 		struct pair *pair = &device->pairs[queue->first];
 		uint32_t next = pair->next;
 		brick__queue_pending(queue->queue, pair->command.launch.session, -1);
-		release_pair(device, queue->first);
+		device_release_pair(device, queue->first);
 		queue->first = next;
 	}
 	if (end == NO_PAIR)
@@ -448,13 +448,13 @@ static void flush_queue(struct brick_device *device, struct device_queue *queue)
 		uint32_t count = count_missing(device, queue->first, end);
 		if (count && !claim_lost(device, queue->first, end, count))
 			break;
-		record(device, queue, end);
-		release(device, queue, end);
+		device_record(device, queue, end);
+		device_release(device, queue, end);
 	}
 }
 
 /* Record the spans that are complete, of all queues. */
-static void flush(struct brick_device *device)
+static void device_flush(struct brick_device *device)
 {
 	for (struct device_queue *q = device->queues; q; q = q->next)
 		flush_queue(device, q);
@@ -465,7 +465,7 @@ static void flush(struct brick_device *device)
 }
 
 /* Nobody waits for results any more: spans count as dropped, timers fail. */
-static void give_up(struct brick_device *device)
+static void device_give_up(struct brick_device *device)
 {
 	for (uint32_t i = 0; i < device->pair_count; i++) {
 		struct pair *pair = &device->pairs[i];
@@ -477,14 +477,14 @@ static void give_up(struct brick_device *device)
 			continue;
 		if (pair->timer)
 			finish_timer(pair->timer, 0, 0, BRICK_ENOTRECORDED);
-		release_pair(device, i);
+		device_release_pair(device, i);
 	}
 	device->lost = 0; /* they are among these */
 }
 
 /* The clock. */
 
-static uint32_t read_clock(
+static uint32_t device_read_clock(
 	struct brick_device *device, struct brick_reading *readings, uint32_t count)
 {
 	uint32_t got = 0;
@@ -503,7 +503,8 @@ void brick__device_correlate(struct brick_device *device, uint32_t count)
 {
 	struct brick_reading readings[READINGS_AT_OPEN];
 
-	count = read_clock(device, readings, count < READINGS_AT_OPEN ? count : READINGS_AT_OPEN);
+	count = device_read_clock(
+		device, readings, count < READINGS_AT_OPEN ? count : READINGS_AT_OPEN);
 	device->correlated_ns = brick__monotonic_ns();
 	if (!count)
 		return;
@@ -529,7 +530,7 @@ static void correlate_now_and_then(struct brick_device *device)
  * How far off its times may be. A line that a better reading has replaced since counts, too. This
  * is reported when times have come, and again when it has grown by half.
  */
-static void note_residual(struct brick_device *device)
+static void device_note_residual(struct brick_device *device)
 {
 	uint64_t residual = device->correlation.residual_ns;
 
@@ -563,7 +564,7 @@ static void place_on_gpu(const struct brick_device *device, struct brick_queue *
 	}
 }
 
-static struct device_queue *add_queue(struct brick_device *device, void *native)
+static struct device_queue *device_add_queue(struct brick_device *device, void *native)
 {
 	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
 	struct device_queue *queue = calloc(1, sizeof(*queue));
@@ -588,14 +589,14 @@ static struct device_queue *add_queue(struct brick_device *device, void *native)
 	return queue;
 }
 
-static struct device_queue *queue_of(struct brick_device *device, void *native)
+static struct device_queue *device_queue_of(struct brick_device *device, void *native)
 {
 	KEEP_ERRNO();
 
 	for (struct device_queue *q = device->queues; q; q = q->next)
 		if (q->native == native)
 			return q;
-	return add_queue(device, native);
+	return device_add_queue(device, native);
 }
 
 /* Puts it first; returns whether it was known. The one that was used longest ago is forgotten. */
@@ -634,7 +635,7 @@ static uint32_t mode_now(struct brick_device *device)
 	return device->has_mode ? device->mode : brick__mode_here();
 }
 
-static void append(struct brick_device *device, struct device_queue *queue, uint32_t index)
+static void device_append(struct brick_device *device, struct device_queue *queue, uint32_t index)
 {
 	if (queue->last == NO_PAIR)
 		queue->first = index;
@@ -651,7 +652,7 @@ static int begin_in_queue(struct brick_device *device, void *native, uint32_t in
 	brick_launch_begin(launch);
 	if (device->claim)
 		device->claim(device->handle, native);
-	int error = begin_pair(device, native, index);
+	int error = device_begin_pair(device, native, index);
 	if (error)
 		brick_launch_end(launch);
 	return error;
@@ -665,10 +666,10 @@ static void count_refused(struct device_queue *queue, int error)
 		brick_queue_dropped(queue->queue, 1);
 }
 
-static brick_device_span begin(struct brick_device *device, struct device_queue *queue,
+static brick_device_span device_begin(struct brick_device *device, struct device_queue *queue,
 	uint32_t mode, uint32_t brick, int layer)
 {
-	uint32_t index = take_pair(device);
+	uint32_t index = device_take_pair(device);
 
 	if (index == NO_PAIR) {
 		brick_queue_dropped(queue->queue, 1);
@@ -685,14 +686,14 @@ static brick_device_span begin(struct brick_device *device, struct device_queue 
 		error = begin_in_queue(device, queue->native, index);
 	if (error < 0) {
 		count_refused(queue, error);
-		release_pair(device, index);
+		device_release_pair(device, index);
 		return 0;
 	}
 	pair->queue = queue;
 	pair->depth = (uint8_t)queue->depth;
 	pair->command.launch.brick = brick;
 	pair->command.launch.layer = layer;
-	append(device, queue, index);
+	device_append(device, queue, index);
 	brick__queue_pending(queue->queue, pair->command.launch.session, 1);
 	return ticket_of(device, index);
 }
@@ -705,7 +706,7 @@ brick_device_span brick_device_begin(
 	uint32_t mode = mode_now(device);
 	if (mode == BRICK_MODE_NONE)
 		return 0;
-	struct device_queue *queue = queue_of(device, native);
+	struct device_queue *queue = device_queue_of(device, native);
 	if (!queue)
 		return 0;
 	if (brick >= brick_count() || layer < -1 || layer > INT16_MAX) {
@@ -716,7 +717,7 @@ brick_device_span brick_device_begin(
 		brick__queue_too_deep(queue->queue);
 		return 0;
 	}
-	return begin(device, queue, mode, brick, layer);
+	return device_begin(device, queue, mode, brick, layer);
 }
 
 /* Synchronise as a brick of the thread, which waits for command `number`; 0: not known. */
@@ -733,7 +734,7 @@ static int wait_as_brick(const struct brick_device *device, void *native, uint64
 }
 
 /* Mode immediate: the thread goes on when the device is done. */
-static void wait_for(struct brick_device *device, struct pair *pair)
+static void device_wait_for(struct brick_device *device, struct pair *pair)
 {
 	int error = wait_as_brick(device, pair->queue->native, pair->command.launch.number);
 
@@ -756,7 +757,7 @@ static void end_top(struct brick_device *device, struct device_queue *queue)
 	if (error < 0)
 		keep_error(device, error);
 	else if (pair->is_immediate)
-		wait_for(device, pair);
+		device_wait_for(device, pair);
 }
 
 /* Half of the pairs are in use: collect what has come back, now and then. */
@@ -774,7 +775,7 @@ void brick_device_end(struct brick_device *device, void *native, brick_device_sp
 	uint32_t index = find_pair(device, span);
 	struct pair *pair = index == NO_PAIR ? NULL : &device->pairs[index];
 	if (!pair || pair->state != PAIR_OPEN || !pair->queue || pair->queue->native != native) {
-		struct device_queue *queue = queue_of(device, native);
+		struct device_queue *queue = device_queue_of(device, native);
 		if (queue)
 			brick__queue_unmatched(queue->queue, 1);
 		return;
@@ -799,7 +800,7 @@ int brick_device_layer_end(struct brick_device *device, void *native)
 		return -EINVAL;
 	if (BRICK_LIKELY(!brick_enabled()) || mode_now(device) != BRICK_MODE_PER_LAYER)
 		return 0;
-	struct device_queue *queue = queue_of(device, native);
+	struct device_queue *queue = device_queue_of(device, native);
 	uint64_t number = queue && queue->last != NO_PAIR
 				  ? device->pairs[queue->last].command.launch.number
 				  : 0;
@@ -829,7 +830,7 @@ int brick_timer_create(struct brick_timer **out, struct brick_device *device)
 }
 
 /* Nobody wants any more what is on the way. */
-static void forget(struct brick_timer *timer)
+static void device_forget(struct brick_timer *timer)
 {
 	struct brick_device *device = timer->device;
 
@@ -840,7 +841,7 @@ static void forget(struct brick_timer *timer)
 		pair->timer = NULL;
 		pair->state = PAIR_ENDED;
 		if (error < 0)
-			release_pair(device, timer->pair);
+			device_release_pair(device, timer->pair);
 	} else if (device && timer->state == ENDED) {
 		device->pairs[timer->pair].timer = NULL;
 	}
@@ -854,15 +855,15 @@ int brick_timer_start(struct brick_timer *timer, void *queue)
 
 	if (!device)
 		return timer ? BRICK_ESTATE : -EINVAL;
-	forget(timer);
-	uint32_t index = take_pair(device);
+	device_forget(timer);
+	uint32_t index = device_take_pair(device);
 	if (index == NO_PAIR)
-		return fail(timer, -EAGAIN);
-	int error = begin_pair(device, queue, index);
+		return device_fail(timer, -EAGAIN);
+	int error = device_begin_pair(device, queue, index);
 	if (error) {
 		device->error = 0; /* told here */
-		release_pair(device, index);
-		return fail(timer, error);
+		device_release_pair(device, index);
+		return device_fail(timer, error);
 	}
 	device->pairs[index].timer = timer;
 	timer->pair = index;
@@ -885,8 +886,8 @@ int brick_timer_stop(struct brick_timer *timer, void *queue)
 	int error = IN_BACKEND(
 		device->backend->end(device->handle, queue, ticket_of(device, timer->pair)));
 	if (error < 0) {
-		release_pair(device, timer->pair);
-		return fail(timer, error);
+		device_release_pair(device, timer->pair);
+		return device_fail(timer, error);
 	}
 	device->pairs[timer->pair].state = PAIR_ENDED;
 	timer->state = ENDED;
@@ -924,7 +925,7 @@ void brick_timer_destroy(struct brick_timer *timer)
 {
 	if (!timer)
 		return;
-	forget(timer);
+	device_forget(timer);
 	if (timer->device) {
 		*timer->link = timer->next;
 		if (timer->next)
@@ -937,7 +938,7 @@ static void orphan_timers(struct brick_device *device)
 {
 	for (struct brick_timer *t = device->timers; t; t = t->next) {
 		if (t->state == STARTED || t->state == ENDED)
-			fail(t, BRICK_ENOTRECORDED);
+			device_fail(t, BRICK_ENOTRECORDED);
 		t->device = NULL;
 	}
 	device->timers = NULL;
@@ -957,7 +958,7 @@ int brick__device_take_home(struct brick_device *device)
 {
 	int error = IN_BACKEND(device->backend->drain(device->handle));
 
-	flush(device);
+	device_flush(device);
 	return error;
 }
 
@@ -1002,7 +1003,7 @@ static int drain_patiently(struct brick_device *device, int *recorded)
 	}
 }
 
-static uint64_t last_number(const struct brick_device *device)
+static uint64_t device_last_number(const struct brick_device *device)
 {
 	uint64_t number = 0;
 
@@ -1018,14 +1019,14 @@ int brick_device_finish(struct brick_device *device)
 		return -EINVAL;
 	KEEP_ERRNO();
 	int recorded = 0;
-	uint64_t number = last_number(device);
+	uint64_t number = device_last_number(device);
 	int failure = number ? wait_as_brick(device, NULL, number)
 			     : IN_BACKEND(device->backend->synchronise(device->handle, NULL));
 	int error = drain_patiently(device, &recorded);
-	give_up(device);
+	device_give_up(device);
 	device->recorded = 0;
-	flush(device);
-	note_residual(device);
+	device_flush(device);
+	device_note_residual(device);
 	recorded += (int)device->recorded;
 	if (failure < 0)
 		return failure;
@@ -1034,7 +1035,7 @@ int brick_device_finish(struct brick_device *device)
 
 /* Open and close. */
 
-static __attribute__((format(printf, 4, 5))) int refuse(
+static __attribute__((format(printf, 4, 5))) int device_refuse(
 	char *reason, size_t bytes, int error, const char *format, ...)
 {
 	va_list arguments;
@@ -1081,24 +1082,25 @@ static struct brick_device *make_device(const struct brick_backend *backend, uin
 	return device;
 }
 
-static int open_backend(struct brick_device *device, const struct brick_backend_options *options,
-	char *reason, size_t bytes)
+static int device_open_backend(struct brick_device *device,
+	const struct brick_backend_options *options, char *reason, size_t bytes)
 {
 	const struct brick_backend_host host = {
 		.size = sizeof(host),
 		.context = device,
 		.complete = brick__device_complete,
-		.lost = count_lost,
+		.lost = device_count_lost,
 		.note = keep_note,
 	};
 	int error = IN_BACKEND(device->backend->open(&device->handle, &host, options));
 	if (error < 0)
-		return refuse(reason, bytes, error, "%s: it cannot be opened: %s",
+		return device_refuse(reason, bytes, error, "%s: it cannot be opened: %s",
 			device->backend->name, brick_strerror(error));
 	return 0;
 }
 
-static int read_options(struct brick_backend_options *o, const struct brick_backend_options *given)
+static int device_read_options(
+	struct brick_backend_options *o, const struct brick_backend_options *given)
 {
 	int error = given ? sized_read(o, sizeof(*o), given) : 0;
 
@@ -1117,17 +1119,19 @@ int brick_device_open(struct brick_device **out, const struct brick_backend *bac
 	KEEP_ERRNO();
 
 	if (!backend || !out)
-		return refuse(reason, reason_bytes, -EINVAL, "no backend, or nowhere to put it");
-	int error = read_options(&o, options);
+		return device_refuse(
+			reason, reason_bytes, -EINVAL, "no backend, or nowhere to put it");
+	int error = device_read_options(&o, options);
 	if (error)
-		return refuse(reason, reason_bytes, error, "options that are not understood");
+		return device_refuse(
+			reason, reason_bytes, error, "options that are not understood");
 	if (brick__backend_check(backend, why, sizeof(why)))
-		return refuse(reason, reason_bytes, BRICK_EVERSION, "%s", why);
+		return device_refuse(reason, reason_bytes, BRICK_EVERSION, "%s", why);
 	error = IN_BACKEND(backend->probe(why, sizeof(why)));
 	if (error < 0)
-		return refuse(reason, reason_bytes, error, "%s: %s", backend->name, why);
+		return device_refuse(reason, reason_bytes, error, "%s: %s", backend->name, why);
 	struct brick_device *device = make_device(backend, o.pairs);
-	error = device ? open_backend(device, &o, reason, reason_bytes) : -ENOMEM;
+	error = device ? device_open_backend(device, &o, reason, reason_bytes) : -ENOMEM;
 	if (error) {
 		free_device(device);
 		return error;
@@ -1192,9 +1196,9 @@ void brick_device_close(struct brick_device *device)
 		return;
 	abandon_open(device);
 	drain_patiently(device, &recorded);
-	give_up(device);
-	flush(device);
-	note_residual(device);
+	device_give_up(device);
+	device_flush(device);
+	device_note_residual(device);
 	brick__backend_enter();
 	device->backend->close(device->handle);
 	brick__backend_leave();

@@ -26,8 +26,8 @@ struct track {
 
 enum { MAX_TRACKS = 64 };
 static const char asynchronous[] = "Asynchronous";
-static struct track *tracks;		   /* pushed at the front, by compare and swap */
-static uint32_t kernels[BRICK_MAX_BRICKS]; /* by brick; 0: not registered yet */
+static struct track *tracks;			 /* pushed at the front, by compare and swap */
+static uint32_t async_kernels[BRICK_MAX_BRICKS]; /* by brick; 0: not registered yet */
 
 static struct track *find_track(const char *name, uint32_t *count)
 {
@@ -66,7 +66,7 @@ static int make_track(struct track **out, const char *name)
 }
 
 /* wanted: NULL for "Asynchronous", which has its place beyond the others. */
-static int queue_of(struct brick_queue **out, const char *wanted)
+static int async_queue_of(struct brick_queue **out, const char *wanted)
 {
 	char name[sizeof(tracks->name)];
 	uint32_t count;
@@ -85,9 +85,9 @@ static int queue_of(struct brick_queue **out, const char *wanted)
 	return error;
 }
 
-static uint32_t kernel_of(uint32_t brick)
+static uint32_t async_kernel_of(uint32_t brick)
 {
-	uint32_t index = __atomic_load_n(&kernels[brick], __ATOMIC_RELAXED);
+	uint32_t index = __atomic_load_n(&async_kernels[brick], __ATOMIC_RELAXED);
 	struct brick_kernel kernel = BRICK_KERNEL_INIT;
 
 	if (index)
@@ -96,7 +96,7 @@ static uint32_t kernel_of(uint32_t brick)
 	kernel.backend = BRICK_HOST_BACKEND;
 	kernel.kind = BRICK_KERNEL_OTHER;
 	index = brick_kernel_register(&kernel);
-	__atomic_store_n(&kernels[brick], index, __ATOMIC_RELAXED);
+	__atomic_store_n(&async_kernels[brick], index, __ATOMIC_RELAXED);
 	return index;
 }
 
@@ -107,10 +107,10 @@ int brick__async_record(
 	struct brick_queue *queue;
 	KEEP_ERRNO();
 
-	int error = queue_of(&queue, track);
+	int error = async_queue_of(&queue, track);
 	if (error)
 		return error;
-	command.kernel = kernel_of(async->brick);
+	command.kernel = async_kernel_of(async->brick);
 	command.source = BRICK_SOURCE_TSC;
 	command.begin_ns = brick__ns_of_ticks(async->begin);
 	command.end_ns = brick__ns_of_ticks(end);
@@ -141,7 +141,7 @@ struct brick_async brick_async_begin(uint32_t brick)
 	return begun_at(brick, brick__now());
 }
 
-static uint64_t end_at(
+static uint64_t async_end_at(
 	const struct brick_async *async, uint64_t now, uint64_t elements, const char *track)
 {
 	if (!async || !async->session || now < async->begin ||
@@ -152,7 +152,7 @@ static uint64_t end_at(
 
 uint64_t brick_async_end(const struct brick_async *async, uint64_t elements)
 {
-	return end_at(async, brick__now(), elements, NULL);
+	return async_end_at(async, brick__now(), elements, NULL);
 }
 
 uint64_t brick_async_end_as(const struct brick_async *async, const char *name, uint32_t category,
@@ -166,7 +166,7 @@ uint64_t brick_async_end_as(const struct brick_async *async, const char *name, u
 		return 0;
 	if (renamed.session && name)
 		renamed.brick = (uint32_t)brick;
-	return end_at(&renamed, now, elements, track);
+	return async_end_at(&renamed, now, elements, track);
 }
 
 int brick_record_deferred(uint32_t brick, uint64_t begin, uint64_t elements)

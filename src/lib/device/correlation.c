@@ -108,7 +108,7 @@ struct line {
 	struct anchor from, to;
 };
 
-static struct line line_at(const struct brick_correlation *c, uint64_t device_ns)
+static struct line correlation_line_at(const struct brick_correlation *c, uint64_t device_ns)
 {
 	if (device_ns < c->anchors[0].device_ns)
 		return (struct line){anchor_at(c, 0), anchor_at(c, beside_first(c))};
@@ -129,7 +129,7 @@ uint64_t brick_correlation_host_ns(const struct brick_correlation *c, uint64_t d
 		same_rate.device_ns++;
 		return on_line(only, same_rate, device_ns);
 	}
-	struct line line = line_at(c, device_ns);
+	struct line line = correlation_line_at(c, device_ns);
 	return on_line(line.from, line.to, device_ns);
 }
 
@@ -145,7 +145,7 @@ uint64_t brick__correlation_residual_ns(const struct brick_correlation *c, uint6
 		return c->residual_ns;
 	if (c->count == 1)
 		return c->residual_ns + beyond / 1000 * UNKNOWN_PPM / 1000;
-	struct line line = line_at(c, device_ns);
+	struct line line = correlation_line_at(c, device_ns);
 	uint64_t widths = (uint64_t)line.from.half_width_ns + line.to.half_width_ns;
 	return c->residual_ns + (uint64_t)((unsigned __int128)widths * beyond /
 					   (line.to.device_ns - line.from.device_ns));
@@ -158,7 +158,7 @@ uint64_t brick__correlation_length_ns(
 
 	if (c->count < 2)
 		return own_ns;
-	struct line line = line_at(c, end_ns);
+	struct line line = correlation_line_at(c, end_ns);
 	uint64_t begin = on_line(line.from, line.to, begin_ns);
 	uint64_t end = on_line(line.from, line.to, end_ns);
 	uint64_t ns = end > begin ? end - begin : 0;
@@ -170,7 +170,7 @@ uint64_t brick__correlation_length_ns(
 	return apart_ns <= off_ns ? own_ns : ns;
 }
 
-static void note_residual(struct brick_correlation *c, uint64_t residual_ns)
+static void correlation_note_residual(struct brick_correlation *c, uint64_t residual_ns)
 {
 	if (residual_ns > c->residual_ns)
 		c->residual_ns = residual_ns;
@@ -188,11 +188,11 @@ static uint64_t off_line(const struct brick_correlation *c, uint32_t i)
 static void note_last(struct brick_correlation *c)
 {
 	if (c->count > 2)
-		note_residual(c, off_line(c, c->count - 2));
+		correlation_note_residual(c, off_line(c, c->count - 2));
 }
 
 /* Drops every second anchor of the older half: nearly all times to convert are recent. */
-static void thin(struct brick_correlation *c)
+static void correlation_thin(struct brick_correlation *c)
 {
 	uint32_t kept = 0;
 
@@ -202,12 +202,12 @@ static void thin(struct brick_correlation *c)
 	c->count = kept;
 }
 
-static void append(struct brick_correlation *c, struct anchor a)
+static void correlation_append(struct brick_correlation *c, struct anchor a)
 {
 	if (c->count == BRICK_CORRELATION_ANCHORS)
-		thin(c);
+		correlation_thin(c);
 	anchor_set(c, c->count++, a);
-	note_residual(c, a.half_width_ns);
+	correlation_note_residual(c, a.half_width_ns);
 	note_last(c);
 }
 
@@ -249,7 +249,7 @@ int brick_correlation_add(
 			return 0;
 		}
 	}
-	append(c, a);
+	correlation_append(c, a);
 	return 0;
 }
 

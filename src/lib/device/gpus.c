@@ -24,7 +24,7 @@ static struct gpu gpus[MAX_GPUS];
 static uint32_t gpu_count;
 
 /* One line; a text from a driver may hold anything. */
-static size_t put_line(char *to, uint32_t number, const char *what, const char *value)
+static size_t gpus_put_line(char *to, uint32_t number, const char *what, const char *value)
 {
 	char text[LINE - 64];
 
@@ -37,17 +37,17 @@ static size_t put_line(char *to, uint32_t number, const char *what, const char *
 	return (size_t)snprintf(to, LINE, "gpu.%u.%s=%s\n", number, what, text);
 }
 
-static size_t put_uuid(char *to, uint32_t number, const uint8_t *uuid)
+static size_t gpus_put_uuid(char *to, uint32_t number, const uint8_t *uuid)
 {
 	char hex[33] = "";
 
 	for (int i = 0; uuid && i < 16; i++)
 		snprintf(hex + 2 * i, 3, "%02x", uuid[i]);
-	return put_line(to, number, "uuid", hex);
+	return gpus_put_line(to, number, "uuid", hex);
 }
 
 /* Its number, from 1 on; 0: no room. Under the lock. */
-static uint32_t number_of(const char *backend, uint64_t id)
+static uint32_t gpus_number_of(const char *backend, uint64_t id)
 {
 	char line[sizeof(gpus->first)];
 
@@ -77,17 +77,17 @@ void brick__gpu_describe(const char *backend, uint64_t id, const struct gpu_fact
 	KEEP_ERRNO();
 
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	uint32_t number = number_of(backend, id);
+	uint32_t number = gpus_number_of(backend, id);
 	struct gpu *gpu = number ? &gpus[number - 1] : NULL;
 	char *notes = gpu && !gpu->facts ? malloc(MAX_FACTS) : NULL;
 	if (!notes)
 		return;
-	size_t n = put_line(notes, number, "name", facts->name);
-	n += put_line(notes + n, number, "vendor", facts->vendor);
-	n += put_line(notes + n, number, "model", facts->model);
-	n += put_line(notes + n, number, "architecture", facts->architecture);
-	n += put_line(notes + n, number, "pci", facts->pci);
-	n += put_uuid(notes + n, number, facts->uuid);
+	size_t n = gpus_put_line(notes, number, "name", facts->name);
+	n += gpus_put_line(notes + n, number, "vendor", facts->vendor);
+	n += gpus_put_line(notes + n, number, "model", facts->model);
+	n += gpus_put_line(notes + n, number, "architecture", facts->architecture);
+	n += gpus_put_line(notes + n, number, "pci", facts->pci);
+	n += gpus_put_uuid(notes + n, number, facts->uuid);
 	notes[n] = '\0';
 	gpu->facts = notes;
 	for (struct brick_session *s = &brick__session; s; s = s->next)
@@ -98,7 +98,7 @@ void brick__gpu_describe(const char *backend, uint64_t id, const struct gpu_fact
 uint32_t brick__gpu_number(const char *backend, uint64_t id)
 {
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	return number_of(backend, id);
+	return gpus_number_of(backend, id);
 }
 
 void brick__gpu_note(struct brick_session *s, uint32_t number)

@@ -98,7 +98,7 @@ static int publish_codes(struct brick_session *s)
 	return 0;
 }
 
-static int add_code(
+static int kernels_add_code(
 	uint64_t hash, const char *source, size_t bytes, const char *name, const char *path)
 {
 	if (is_known_code(hash))
@@ -128,7 +128,7 @@ uint64_t brick_code_register(const char *source, size_t bytes, const char *name,
 	if (!source)
 		return hash;
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	int error = add_code(hash, source, bytes, name, path);
+	int error = kernels_add_code(hash, source, bytes, name, path);
 	for (struct brick_session *s = &brick__session; s; s = s->next)
 		if (s->header && ((s->header->code_bytes < code_total_bytes && publish_codes(s)) ||
 					 (error && s == brick__session_here())))
@@ -157,7 +157,7 @@ static struct brick_session_kernel *kernel_at(uint32_t index)
 	return &chunks[index / PER_CHUNK][index % PER_CHUNK];
 }
 
-static struct brick_session_kernel describe(const struct brick_kernel *from)
+static struct brick_session_kernel kernels_describe(const struct brick_kernel *from)
 {
 	struct brick_session_kernel k = {
 		.code = from->code,
@@ -219,7 +219,7 @@ void brick__kernels_publish(struct brick_session *s)
 		s->header->ledger.table_full++;
 }
 
-static uint32_t add_kernel(const struct brick_session_kernel *kernel, uint64_t hash)
+static uint32_t kernels_add(const struct brick_session_kernel *kernel, uint64_t hash)
 {
 	struct brick_session_kernel **chunk = &chunks[kernel_total / PER_CHUNK];
 
@@ -241,12 +241,12 @@ uint32_t brick_kernel_register(const struct brick_kernel *kernel)
 
 	if (!kernel || sized_read(&own, sizeof(own), kernel) || own.reserved)
 		return 0;
-	struct brick_session_kernel entry = describe(&own);
+	struct brick_session_kernel entry = kernels_describe(&own);
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	uint64_t hash = brick_code_hash(&entry, sizeof(entry));
 	uint32_t index = find_kernel(&entry, hash);
 	if (!index)
-		index = add_kernel(&entry, hash);
+		index = kernels_add(&entry, hash);
 	for (struct brick_session *s = &brick__session; s; s = s->next) {
 		bool is_here = s == brick__session_here(), fails = is_here && !index;
 		if (!s->header)
@@ -283,7 +283,7 @@ static int shared_brick = -1;
 static uint32_t category, kernel_bricks;
 
 /* First of all, so that an entry is left for the brick that stands for the rest. */
-static void prepare(void)
+static void kernels_prepare(void)
 {
 	if (__atomic_load_n(&shared_brick, __ATOMIC_ACQUIRE) >= 0)
 		return;
@@ -316,7 +316,7 @@ uint32_t brick__kernel_brick(uint32_t kernel)
 
 	if (id)
 		return id - 1u;
-	prepare();
+	kernels_prepare();
 	int found = register_brick(kernel);
 	if (found < 0)
 		found = __atomic_load_n(&shared_brick, __ATOMIC_RELAXED);

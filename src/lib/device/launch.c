@@ -21,12 +21,12 @@ static __thread const struct brick_launch_owner *thread_owner
 	__attribute__((tls_model("initial-exec")));
 
 static __thread int owner_is_new __attribute__((tls_model("initial-exec")));
-static uint64_t last_number;
+static uint64_t launch_last_number;
 static uint32_t launch_brick; /* id; 0: not registered yet (0 itself is RmsNorm) */
 
 uint64_t brick_launch_number(void)
 {
-	return __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
+	return __atomic_add_fetch(&launch_last_number, 1, __ATOMIC_RELAXED);
 }
 
 /* Without an entry for it the calls are phases of the engine's computation. */
@@ -39,7 +39,7 @@ static uint32_t register_launch(void)
 	return brick;
 }
 
-static bool is_work(uint32_t brick)
+static bool launch_is_work(uint32_t brick)
 {
 	uint32_t category = brick_category_of(brick);
 	return category != BRICK_CATEGORY_STEP && category != BRICK_CATEGORY_WAIT &&
@@ -50,7 +50,7 @@ static bool is_work(uint32_t brick)
 static const struct brick_frame *find_work(const struct brick_lane *lane)
 {
 	for (uint32_t i = brick_lane_open(lane); i > 0; i--)
-		if (is_work(lane->frames[i - 1].brick))
+		if (launch_is_work(lane->frames[i - 1].brick))
 			return &lane->frames[i - 1];
 	return NULL;
 }
@@ -121,7 +121,8 @@ void brick_launch_many(struct brick_launch *launch, uint32_t count)
 {
 	if (!launch->number || count < 2)
 		return;
-	launch->number = __atomic_add_fetch(&last_number, count, __ATOMIC_RELAXED) - count + 1;
+	launch->number =
+		__atomic_add_fetch(&launch_last_number, count, __ATOMIC_RELAXED) - count + 1;
 	launch->end = count - 1;
 }
 

@@ -93,7 +93,7 @@ static bool looks_the_same(const struct brick_lane *lane, const struct queue_nam
 }
 
 /* A lane is in the order of its begins: the next command must not begin before this one ends. */
-static struct brick_lane *find_left(
+static struct brick_lane *queue_find_left(
 	struct brick_session *s, const struct queue_name *queue, uint64_t begin)
 {
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
@@ -106,7 +106,7 @@ static struct brick_lane *find_left(
 	return NULL;
 }
 
-static void own(struct brick_lane *lane, const struct queue_name *queue, uint64_t begin)
+static void queue_own(struct brick_lane *lane, const struct queue_name *queue, uint64_t begin)
 {
 	lane->tid = queue->number;
 	lane->owners++;
@@ -124,7 +124,7 @@ static int find_lane(struct brick_session *s, struct brick_lane **out,
 {
 	if (!s)
 		return -ENOENT;
-	*out = find_left(s, queue, begin);
+	*out = queue_find_left(s, queue, begin);
 	if (!*out)
 		*out = brick__lane_create(s, BRICK_LANE_QUEUE);
 	if (*out)
@@ -150,7 +150,7 @@ static int open_lane(struct queue_lane *to, const struct queue_name *queue, uint
 		to->mask = lane->capacity ? lane->capacity - 1 : 0;
 		to->last_end = lane->end_ticks;
 		brick__gpu_note(brick__session_of(to->serial), brick_queue_gpu(queue->flags));
-		own(lane, queue, begin);
+		queue_own(lane, queue, begin);
 	}
 	return error;
 }
@@ -177,7 +177,7 @@ static void close_lane(struct queue_lane *to)
 	*to = (struct queue_lane){.next = to->next};
 }
 
-static struct queue_lane *find_place(struct brick_queue *queue, uint32_t serial)
+static struct queue_lane *queue_find_place(struct brick_queue *queue, uint32_t serial)
 {
 	struct queue_lane *to = &queue->first;
 
@@ -209,7 +209,7 @@ static struct queue_lane *make_place(struct brick_queue *queue, uint32_t serial)
 
 static struct queue_lane *place_in(struct brick_queue *queue, uint32_t serial)
 {
-	struct queue_lane *to = find_place(queue, serial);
+	struct queue_lane *to = queue_find_place(queue, serial);
 
 	return to ? to : make_place(queue, serial);
 }
@@ -231,18 +231,18 @@ static int use_lane(
 /* Queues. */
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct brick_queue *list;
-static uint64_t last_number;
+static struct brick_queue *queue_list;
+static uint64_t queue_last_number;
 
 static void link_queue(struct brick_queue *queue)
 {
 	HOLD_UNCANCELLED(&list_lock);
-	queue->name.number = ++last_number;
-	queue->next = list;
-	queue->link = &list;
-	if (list)
-		list->link = &queue->next;
-	list = queue;
+	queue->name.number = ++queue_last_number;
+	queue->next = queue_list;
+	queue->link = &queue_list;
+	if (queue_list)
+		queue_list->link = &queue->next;
+	queue_list = queue;
 }
 
 static void unlink_queue(struct brick_queue *queue)
@@ -305,7 +305,7 @@ void brick_queue_destroy(struct brick_queue *queue)
 /* The ledger. */
 
 /* The ledger of that session, or NULL when it is over. Under the queue's lock. */
-static struct brick_ledger *ledger(struct brick_queue *queue, uint32_t serial)
+static struct brick_ledger *queue_ledger(struct brick_queue *queue, uint32_t serial)
 {
 	struct queue_lane *to;
 
@@ -326,7 +326,7 @@ static void count_loss(struct brick_queue *queue, size_t entry, uint64_t count)
 	if (!queue)
 		return;
 	HOLD_UNCANCELLED(&queue->lock);
-	struct brick_ledger *l = count ? ledger(queue, serial_of_losses()) : NULL;
+	struct brick_ledger *l = count ? queue_ledger(queue, serial_of_losses()) : NULL;
 	if (l)
 		*(uint64_t *)((char *)l + entry) += count;
 }
@@ -354,7 +354,8 @@ void brick__queue_too_deep(struct brick_queue *queue)
 void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change)
 {
 	HOLD_BRIEFLY(&queue->lock);
-	struct queue_lane *to = change > 0 ? place_in(queue, serial) : find_place(queue, serial);
+	struct queue_lane *to =
+		change > 0 ? place_in(queue, serial) : queue_find_place(queue, serial);
 	if (to && change > 0)
 		to->pending++;
 	else if (to && to->pending)
@@ -362,12 +363,12 @@ void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change
 }
 
 /* serial 0: in all sessions. */
-static void account(struct brick_queue *queue, uint32_t serial)
+static void queue_account(struct brick_queue *queue, uint32_t serial)
 {
 	for (struct queue_lane *to = &queue->first; to; to = to->next) {
 		if (!to->pending || (serial && to->serial != serial))
 			continue;
-		struct brick_ledger *l = ledger(queue, to->serial);
+		struct brick_ledger *l = queue_ledger(queue, to->serial);
 		if (l)
 			l->dropped += to->pending;
 		to->pending = 0;
@@ -389,10 +390,10 @@ void brick__queues_account(uint32_t serial, bool at_exit)
 {
 	if (!lock_or_leave(&list_lock, at_exit))
 		return;
-	for (struct brick_queue *q = list; q; q = q->next) {
+	for (struct brick_queue *q = queue_list; q; q = q->next) {
 		if (!lock_or_leave(&q->lock, at_exit))
 			continue;
-		account(q, serial);
+		queue_account(q, serial);
 		lock_give(&q->lock);
 	}
 	lock_give(&list_lock);
@@ -403,7 +404,7 @@ void brick__queues_account(uint32_t serial, bool at_exit)
 void brick__queues_lock(void)
 {
 	lock_take(&list_lock);
-	for (struct brick_queue *q = list; q; q = q->next)
+	for (struct brick_queue *q = queue_list; q; q = q->next)
 		lock_take(&q->lock);
 	brick__queue_clock_lock();
 }
@@ -411,27 +412,27 @@ void brick__queues_lock(void)
 void brick__queues_unlock(void)
 {
 	brick__queue_clock_unlock();
-	for (struct brick_queue *q = list; q; q = q->next)
+	for (struct brick_queue *q = queue_list; q; q = q->next)
 		lock_give(&q->lock);
 	lock_give(&list_lock);
 }
 
 void brick__queues_abandon(void)
 {
-	for (struct brick_queue *q = list; q; q = q->next)
+	for (struct brick_queue *q = queue_list; q; q = q->next)
 		for (struct queue_lane *to = &q->first; to; to = to->next)
 			*to = (struct queue_lane){.next = to->next};
 }
 
 /* Records. */
 
-static void put(struct record_cursor *cursor, const struct brick_record *record)
+static void queue_put(struct record_cursor *cursor, const struct brick_record *record)
 {
 	if (cursor->writes)
 		cursor->to->ring[cursor->head++ & cursor->to->mask] = *record;
 }
 
-static inline uint32_t saturate(uint64_t ticks)
+static inline uint32_t queue_saturate(uint64_t ticks)
 {
 	return ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
 }
@@ -446,27 +447,28 @@ static void put_about(struct record_cursor *cursor, const struct brick_command *
 	const struct brick_launch *l = &c->launch;
 
 	if (c->bytes | c->flops)
-		put(cursor, &(struct brick_record){.begin = c->bytes,
-				    .kind = BRICK_RECORD_WORK,
-				    .elements = c->flops});
-	put(cursor, &(struct brick_record){.begin = l->begin,
-			    .ticks = saturate(l->end > l->begin ? l->end - l->begin : 0),
-			    .wait = l->lane,
-			    .kind = BRICK_RECORD_LAUNCH,
-			    .brick = (uint16_t)c->kernel,
-			    .layer = (int16_t)l->layer,
-			    .elements = l->number});
+		queue_put(cursor, &(struct brick_record){.begin = c->bytes,
+					  .kind = BRICK_RECORD_WORK,
+					  .elements = c->flops});
+	queue_put(
+		cursor, &(struct brick_record){.begin = l->begin,
+				.ticks = queue_saturate(l->end > l->begin ? l->end - l->begin : 0),
+				.wait = l->lane,
+				.kind = BRICK_RECORD_LAUNCH,
+				.brick = (uint16_t)c->kernel,
+				.layer = (int16_t)l->layer,
+				.elements = l->number});
 	if (c->queued_ns | c->submitted_ns)
-		put(cursor, &(struct brick_record){.begin = ticks_or_0(c->queued_ns),
-				    .kind = BRICK_RECORD_TIMES,
-				    .elements = ticks_or_0(c->submitted_ns)});
+		queue_put(cursor, &(struct brick_record){.begin = ticks_or_0(c->queued_ns),
+					  .kind = BRICK_RECORD_TIMES,
+					  .elements = ticks_or_0(c->submitted_ns)});
 	for (uint32_t i = 0; i < c->after_count; i++)
-		put(cursor, &(struct brick_record){
-				    .kind = BRICK_RECORD_AFTER, .elements = c->after[i]});
+		queue_put(cursor, &(struct brick_record){
+					  .kind = BRICK_RECORD_AFTER, .elements = c->after[i]});
 }
 
 /* At most so many records come of it. */
-static uint64_t records_of(const struct brick_command *c)
+static uint64_t queue_records_of(const struct brick_command *c)
 {
 	return 5ull + c->after_count;
 }
@@ -482,7 +484,7 @@ static bool is_inside_of_same(const struct record_cursor *cursor, uint16_t brick
 }
 
 /* `o` is off the stack. */
-static void count(struct record_cursor *cursor, const struct open_command *o)
+static void queue_count_lost(struct record_cursor *cursor, const struct open_command *o)
 {
 	struct brick_stat *stat = &cursor->to->lane->stats[o->brick];
 	uint64_t ticks = o->end - o->begin;
@@ -498,7 +500,7 @@ static void count(struct record_cursor *cursor, const struct open_command *o)
 
 /* Placing. */
 
-static void clamp(struct record_cursor *cursor, struct open_command *o, uint64_t off)
+static void queue_clamp(struct record_cursor *cursor, struct open_command *o, uint64_t off)
 {
 	if (off <= o->residual)
 		return;
@@ -507,19 +509,19 @@ static void clamp(struct record_cursor *cursor, struct open_command *o, uint64_t
 }
 
 /* Not before `first` and not behind `last`: cut what sticks out. */
-static void place(
+static void queue_place_command(
 	struct record_cursor *cursor, struct open_command *o, uint64_t first, uint64_t last)
 {
 	if (o->end < o->begin) {
-		clamp(cursor, o, UINT64_MAX);
+		queue_clamp(cursor, o, UINT64_MAX);
 		o->end = o->begin;
 	}
 	if (o->begin < first) {
-		clamp(cursor, o, first - o->begin);
+		queue_clamp(cursor, o, first - o->begin);
 		o->begin = first;
 	}
 	if (o->end > last) {
-		clamp(cursor, o, o->end - last);
+		queue_clamp(cursor, o, o->end - last);
 		o->end = last;
 	}
 	if (o->begin > last)
@@ -528,7 +530,8 @@ static void place(
 		o->end = o->begin;
 }
 
-static struct brick_record record_of(const struct open_command *o, enum brick_record_kind kind)
+static struct brick_record queue_record_of(
+	const struct open_command *o, enum brick_record_kind kind)
 {
 	return (struct brick_record){
 		.begin = o->begin,
@@ -543,7 +546,7 @@ static void put_end(
 	struct record_cursor *cursor, const struct open_command *o, enum brick_record_kind kind)
 {
 	const struct brick_command *c = o->command;
-	struct brick_record record = record_of(o, kind);
+	struct brick_record record = queue_record_of(o, kind);
 
 	if (kind == BRICK_RECORD_CLOSE)
 		record.begin = o->end;
@@ -551,28 +554,28 @@ static void put_end(
 		record.ticks = (uint32_t)(o->end - o->begin);
 	record.flags = o->flags | (c->elements ? BRICK_FLAG_ELEMENTS : 0);
 	record.elements = c->elements;
-	put(cursor, &record);
+	queue_put(cursor, &record);
 	put_about(cursor, c);
 }
 
-static void pop(struct record_cursor *cursor)
+static void queue_cursor_pop(struct record_cursor *cursor)
 {
 	const struct open_command o = cursor->stack[--cursor->depth];
 
-	count(cursor, &o);
+	queue_count_lost(cursor, &o);
 	put_end(cursor, &o, BRICK_RECORD_CLOSE);
 }
 
-static void push(struct record_cursor *cursor, const struct open_command *o)
+static void queue_cursor_push(struct record_cursor *cursor, const struct open_command *o)
 {
-	struct brick_record record = record_of(o, BRICK_RECORD_OPEN);
+	struct brick_record record = queue_record_of(o, BRICK_RECORD_OPEN);
 
-	put(cursor, &record);
+	queue_put(cursor, &record);
 	cursor->stack[cursor->depth++] = *o;
 }
 
 /* Write one command, of which the stack holds what it lies in; `holds`: others follow inside. */
-static void write_command(struct record_cursor *cursor, struct open_command *o, int holds)
+static void queue_write_command(struct record_cursor *cursor, struct open_command *o, int holds)
 {
 	struct open_command *outer = cursor->depth ? &cursor->stack[cursor->depth - 1] : NULL;
 
@@ -581,7 +584,8 @@ static void write_command(struct record_cursor *cursor, struct open_command *o, 
 	if (!outer) /* the one before may have been placed by a poorer clock */
 		o->residual += cursor->to->last_residual;
 	uint64_t free_from = cursor->overlaps ? 0 : cursor->to->last_end;
-	place(cursor, o, outer ? outer->next : free_from, outer ? outer->end : UINT64_MAX);
+	queue_place_command(
+		cursor, o, outer ? outer->next : free_from, outer ? outer->end : UINT64_MAX);
 	o->next = o->begin;
 	if (outer) {
 		outer->next = o->end;
@@ -592,9 +596,9 @@ static void write_command(struct record_cursor *cursor, struct open_command *o, 
 		cursor->to->last_residual = residual;
 	}
 	if (holds || (o->end - o->begin) >> 32)
-		push(cursor, o);
+		queue_cursor_push(cursor, o);
 	else {
-		count(cursor, o);
+		queue_count_lost(cursor, o);
 		put_end(cursor, o, BRICK_RECORD_SAMPLE);
 	}
 }
@@ -603,7 +607,7 @@ static void write_command(struct record_cursor *cursor, struct open_command *o, 
  * Nothing begins before its launch or ends after the wait for it. A time that seems to, by no more
  * than the clocks may be off, is cut, so the order of commands stays.
  */
-static void keep_causal(struct open_command *o)
+static void queue_keep_causal(struct open_command *o)
 {
 	const struct brick_command *c = o->command;
 	uint64_t launch = c->launch.begin;
@@ -632,27 +636,27 @@ static struct open_command open_of(const struct brick_command *c)
 	};
 
 	o.residual += 2 * begin.off; /* of each of the two times */
-	keep_causal(&o);
+	queue_keep_causal(&o);
 	return o;
 }
 
-static void write_all(struct record_cursor *cursor, const struct brick_command *const *commands,
-	const uint8_t *depths, uint32_t count)
+static void queue_write_all(struct record_cursor *cursor,
+	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct open_command o = open_of(commands[i]);
 		if (!brick__lane_counts(cursor->to->lane, o.brick))
 			o.brick = BRICK_GRAPH_COMPUTE; /* the registry or the memory is full */
 		while (cursor->depth > depths[i])
-			pop(cursor);
-		write_command(cursor, &o, i + 1 < count && depths[i + 1] > depths[i]);
+			queue_cursor_pop(cursor);
+		queue_write_command(cursor, &o, i + 1 < count && depths[i + 1] > depths[i]);
 	}
 	while (cursor->depth)
-		pop(cursor);
+		queue_cursor_pop(cursor);
 }
 
 /* Under the queue's lock, in a session that goes on. */
-static void record_all(struct queue_lane *to, bool overlaps,
+static void queue_record_all(struct queue_lane *to, bool overlaps,
 	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count)
 {
 	struct record_cursor cursor;
@@ -663,18 +667,18 @@ static void record_all(struct queue_lane *to, bool overlaps,
 	cursor.overlaps = overlaps;
 	struct brick_lane *lane = cursor.to->lane;
 	for (uint32_t i = 0; i < count; i++)
-		records += records_of(commands[i]);
+		records += queue_records_of(commands[i]);
 	cursor.writes = brick__ring_look(lane, records);
 	cursor.head = lane->head;
 	if (!cursor.writes && lane->capacity)
 		lane->ledger.dropped += count;
-	write_all(&cursor, commands, depths, count);
+	queue_write_all(&cursor, commands, depths, count);
 	if (cursor.writes)
 		__atomic_store_n(&lane->head, cursor.head, __ATOMIC_RELEASE);
 }
 
 /* `latest`: a later time is impossible, and would leave no room for the next command. */
-static int check(const struct brick_command *c, uint64_t latest)
+static int queue_check(const struct brick_command *c, uint64_t latest)
 {
 	if (c->size < offsetof(struct brick_command, over_ns))
 		return -EINVAL;
@@ -696,7 +700,7 @@ int brick__queue_record_nested(struct brick_queue *queue,
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < count; i++)
-		error = check(commands[i], latest);
+		error = queue_check(commands[i], latest);
 	if (error)
 		return error;
 	HOLD_BRIEFLY(&queue->lock);
@@ -704,7 +708,7 @@ int brick__queue_record_nested(struct brick_queue *queue,
 	struct queue_lane *to;
 	error = use_lane(&to, queue, commands[0]->launch.session, begin);
 	if (!error)
-		record_all(
+		queue_record_all(
 			to, queue->name.flags & BRICK_QUEUE_OUT_OF_ORDER, commands, depths, count);
 	return error;
 }

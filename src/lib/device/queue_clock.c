@@ -19,25 +19,25 @@ enum {
 	MAX_RESIDUALS = 3,	  /* the largest error of a line at its end (brick/correlation.h) */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t queue_clock_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Its "device" is CLOCK_MONOTONIC, its "host" the ticks. */
-static struct brick_correlation line;
+static struct brick_correlation queue_clock_line;
 
 void brick__queue_clock_lock(void)
 {
-	lock_take(&lock);
+	lock_take(&queue_clock_lock);
 }
 
 void brick__queue_clock_unlock(void)
 {
-	lock_give(&lock);
+	lock_give(&queue_clock_lock);
 }
 
-static void add_pair(uint64_t ticks, uint64_t ns, uint64_t width)
+static void queue_clock_add_pair(uint64_t ticks, uint64_t ns, uint64_t width)
 {
 	const struct brick_reading reading = {ticks - width / 2, ns, ticks + width / 2};
-	brick_correlation_add(&line, &reading, 1);
+	brick_correlation_add(&queue_clock_line, &reading, 1);
 }
 
 /* The readings of the process's clock: it predicted a third one within its residual. */
@@ -45,21 +45,22 @@ static void add_base(const struct brick_clock *clock, const struct clock_pair *n
 {
 	uint64_t off = (uint64_t)clock->residual_ns * clock->frequency / 1000000000u;
 
-	add_pair(clock->base_ticks, clock->base_ns, now->width + 2 * off);
+	queue_clock_add_pair(clock->base_ticks, clock->base_ns, now->width + 2 * off);
 }
 
 /* A last reading that is recent, and another one for the line. */
-static void refresh(const struct brick_clock *clock)
+static void queue_clock_refresh(const struct brick_clock *clock)
 {
 	uint64_t longest = clock->frequency / READINGS_PER_SECOND;
 
-	if (line.count > 1 && brick__now() - line.anchors[line.count - 1].host_ns <
-				      brick_correlation_period_ns(&line, longest))
+	if (queue_clock_line.count > 1 &&
+		brick__now() - queue_clock_line.anchors[queue_clock_line.count - 1].host_ns <
+			brick_correlation_period_ns(&queue_clock_line, longest))
 		return;
 	struct clock_pair pair = brick__clock_pair();
-	if (!line.count)
+	if (!queue_clock_line.count)
 		add_base(clock, &pair);
-	add_pair(pair.ticks, pair.ns, pair.width);
+	queue_clock_add_pair(pair.ticks, pair.ns, pair.width);
 }
 
 struct brick__ticks brick__ticks_of_ns(uint64_t ns)
@@ -68,10 +69,10 @@ struct brick__ticks brick__ticks_of_ns(uint64_t ns)
 
 	if (clock->source == BRICK_CLOCK_MONOTONIC)
 		return (struct brick__ticks){ns, 0};
-	HOLD_UNCANCELLED(&lock);
-	refresh(clock);
-	struct brick__ticks ticks = {
-		brick_correlation_host_ns(&line, ns), MAX_RESIDUALS * line.residual_ns};
+	HOLD_UNCANCELLED(&queue_clock_lock);
+	queue_clock_refresh(clock);
+	struct brick__ticks ticks = {brick_correlation_host_ns(&queue_clock_line, ns),
+		MAX_RESIDUALS * queue_clock_line.residual_ns};
 	return ticks;
 }
 
@@ -82,12 +83,12 @@ uint64_t brick__ns_of_ticks(uint64_t ticks)
 
 	if (clock->source == BRICK_CLOCK_MONOTONIC)
 		return ticks;
-	HOLD_UNCANCELLED(&lock);
-	refresh(clock);
+	HOLD_UNCANCELLED(&queue_clock_lock);
+	queue_clock_refresh(clock);
 	/* the process's own rate is right to some parts in a million, so the second step is exact
 	 */
 	for (int i = 0; i < 2; i++) {
-		uint64_t at = brick_correlation_host_ns(&line, ns);
+		uint64_t at = brick_correlation_host_ns(&queue_clock_line, ns);
 		ns = at < ticks ? ns + brick_clock_duration_ns(clock, ticks - at)
 				: ns - brick_clock_duration_ns(clock, at - ticks);
 	}

@@ -38,7 +38,7 @@ static uint64_t number_behind(const char *text, const char *name)
 }
 
 /* 0 is no limit. */
-static void keep_least(uint64_t *least, uint64_t limit)
+static void allowance_keep_least(uint64_t *least, uint64_t limit)
 {
 	if (limit && (!*least || limit < *least))
 		*least = limit;
@@ -57,7 +57,7 @@ static void take_quota(struct allowance *out, const char *folder)
 		per = strtoull(period, NULL, 10);
 	}
 	if (per && quota < UINT64_MAX / 1000)
-		keep_least(&out->quota_permille, quota * 1000 / per);
+		allowance_keep_least(&out->quota_permille, quota * 1000 / per);
 	if (!read_of(folder, "cpu.stat", text, sizeof(text)))
 		return;
 	uint64_t ns = number_behind(text, "throttled_time ") +
@@ -66,7 +66,7 @@ static void take_quota(struct allowance *out, const char *folder)
 		out->throttled_ns = ns;
 }
 
-static void take_memory(struct allowance *out, const char *folder)
+static void allowance_take_memory(struct allowance *out, const char *folder)
 {
 	char text[64];
 
@@ -74,7 +74,7 @@ static void take_memory(struct allowance *out, const char *folder)
 		!read_of(folder, "memory.limit_in_bytes", text, sizeof(text)))
 		return;
 	uint64_t bytes = strtoull(text, NULL, 10); /* "max": 0 */
-	keep_least(&out->memory_bytes, bytes < NO_MEMORY_LIMIT ? bytes : 0);
+	allowance_keep_least(&out->memory_bytes, bytes < NO_MEMORY_LIMIT ? bytes : 0);
 }
 
 /* Of a group and of those above it. */
@@ -104,7 +104,7 @@ static bool has_controller(const char *names, const char *name)
 }
 
 /* "4:cpu,cpuacct:/a/b" of version 1, "0::/a/b" of version 2. */
-static void take_line(struct allowance *out, const char *mount, char *line)
+static void allowance_take_line(struct allowance *out, const char *mount, char *line)
 {
 	char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
 
@@ -116,10 +116,10 @@ static void take_line(struct allowance *out, const char *mount, char *line)
 	if (has_controller(++names, "cpu"))
 		take_groups(out, mount, "/cpu", group, take_quota);
 	else if (has_controller(names, "memory"))
-		take_groups(out, mount, "/memory", group, take_memory);
+		take_groups(out, mount, "/memory", group, allowance_take_memory);
 	else if (!names[0]) {
 		take_groups(out, mount, "", group, take_quota);
-		take_groups(out, mount, "", again, take_memory);
+		take_groups(out, mount, "", again, allowance_take_memory);
 	}
 }
 
@@ -129,7 +129,7 @@ void allowance_of_groups(struct allowance *out, const char *groups, const char *
 
 	file_begin(groups, text, sizeof(text));
 	for (char *line; (line = strsep(&rest, "\n"));)
-		take_line(out, mount, line);
+		allowance_take_line(out, mount, line);
 }
 
 /* All CPUs that any thread may run on: each may have its own mask. */

@@ -46,7 +46,7 @@ uint64_t drain_clock_baseline_ns(struct drain_clock *c)
 	return now.ns - c->first.ns;
 }
 
-static void compare(struct drain_clock *c, const struct clock_pair *pair)
+static void clock_line_compare(struct drain_clock *c, const struct clock_pair *pair)
 {
 	int64_t off_ns = brick__clock_off(&c->clock, pair);
 	uint64_t changed_ns = (uint64_t)llabs(off_ns - c->off_ns),
@@ -71,7 +71,7 @@ static void compare_late(struct drain_clock *c, const struct clock_pair *last)
 
 	while (late.ns - last->ns < WITNESS_NS)
 		late = c->read();
-	compare(c, &late);
+	clock_line_compare(c, &late);
 }
 
 const struct brick_clock *drain_clock_fit(struct drain_clock *c)
@@ -87,8 +87,8 @@ const struct brick_clock *drain_clock_fit(struct drain_clock *c)
 	if (last.ns - c->first.ns >= MIN_BASELINE_NS && brick__clock_fit(&fitted, &c->first, &last))
 		c->clock = fitted;
 	for (uint32_t i = 0; i < c->witness_count; i++)
-		compare(c, &c->witnesses[i]);
-	compare(c, &last);
+		clock_line_compare(c, &c->witnesses[i]);
+	clock_line_compare(c, &last);
 	if (!c->witness_count)
 		compare_late(c, &last);
 	c->clock.residual_ns = residual_ns(c);
@@ -99,7 +99,7 @@ uint32_t drain_clock_check(struct drain_clock *c)
 {
 	if (c->fitted && c->clock.source != BRICK_CLOCK_MONOTONIC) {
 		struct clock_pair now = c->read();
-		compare(c, &now);
+		clock_line_compare(c, &now);
 	}
 	return residual_ns(c);
 }

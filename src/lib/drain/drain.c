@@ -155,7 +155,7 @@ uint32_t drain_digest_level(struct drain *d)
 
 enum { MAX_TID = 1 << 22 };
 
-static bool read_thread(uint32_t pid, uint64_t tid, struct thread_reading *out)
+static bool drain_read_thread(uint32_t pid, uint64_t tid, struct thread_reading *out)
 {
 	if (!tid || tid > MAX_TID)
 		return false;
@@ -164,7 +164,7 @@ static bool read_thread(uint32_t pid, uint64_t tid, struct thread_reading *out)
 	return !brick__sys_thread_schedule(pid, out->tid, &out->ran_ns, &out->queued_ns);
 }
 
-static void add_reading(
+static void drain_add_reading(
 	struct drain *d, struct thread_reading *last, const struct thread_reading *now)
 {
 	if (last->tid == now->tid && now->ran_ns >= last->ran_ns &&
@@ -192,8 +192,8 @@ void drain_watch_threads(struct drain *d, uint32_t interval_ms)
 		struct thread_reading now = {0};
 		if (lane && lane->kind == BRICK_LANE_THREAD &&
 			__atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_LIVE &&
-			read_thread(map->header.pid, lane->tid, &now))
-			add_reading(d, &d->readings.items[i], &now);
+			drain_read_thread(map->header.pid, lane->tid, &now))
+			drain_add_reading(d, &d->readings.items[i], &now);
 	}
 }
 
@@ -209,7 +209,7 @@ void drain_threads_account(const struct drain *d, struct off_cpu_account *accoun
  * keep rings from filling up, so nothing in here waits, allocates or calls the system. A head that
  * its owner cannot have written makes the lane unusable.
  */
-static void give_up(struct drain *d, struct drain_lane *lane)
+static void drain_give_up(struct drain *d, struct drain_lane *lane)
 {
 	lane->capacity = 0;
 	drain_map_fault_set(&d->map, "the head of a ring makes no sense");
@@ -230,7 +230,7 @@ struct drain_level drain_level(struct drain *d, uint32_t index)
 		return level;
 	}
 	if (head - lane->tail > lane->capacity) {
-		give_up(d, lane);
+		drain_give_up(d, lane);
 		return level;
 	}
 	level.waiting = head - lane->tail;
@@ -300,13 +300,13 @@ size_t drain_consume(struct drain *d, uint32_t index, struct brick_record *out, 
  */
 enum { IN_FLIGHT = 2 * BRICK_MAX_DEPTH };
 
-static uint64_t head_of(struct drain *d, struct drain_lane *lane)
+static uint64_t drain_head_of(struct drain *d, struct drain_lane *lane)
 {
 	uint64_t head = __atomic_load_n(&lane->shared->head, __ATOMIC_ACQUIRE);
 
 	if (head >= lane->seen)
 		return head;
-	give_up(d, lane);
+	drain_give_up(d, lane);
 	return 0;
 }
 
@@ -326,7 +326,7 @@ size_t drain_peek(
 	*first = 0;
 	if (!lane->shared || lane->capacity <= IN_FLIGHT)
 		return 0;
-	uint64_t head = head_of(d, lane);
+	uint64_t head = drain_head_of(d, lane);
 	uint64_t whole = lane->capacity - IN_FLIGHT, epoch = epoch_of(lane, head);
 	uint64_t count = head - epoch < whole ? head - epoch : whole;
 	if (count > capacity)
@@ -337,7 +337,7 @@ size_t drain_peek(
 	/* not a read of the ring may come after this look at how far its owner has got */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	lane->seen = head;
-	uint64_t now = head_of(d, lane), oldest = now > whole ? now - whole : 0;
+	uint64_t now = drain_head_of(d, lane), oldest = now > whole ? now - whole : 0;
 	if (!lane->capacity || drain_map_page_lost(&d->map))
 		return 0;
 	uint64_t lost = oldest > from ? oldest - from : 0;
@@ -416,7 +416,7 @@ static struct brick_lane *lane_state(
 	return to;
 }
 
-static int add_lane(struct drain *d, struct sink *sink, struct drain_lane_sinks *lanes,
+static int drain_add_lane(struct drain *d, struct sink *sink, struct drain_lane_sinks *lanes,
 	const struct brick_lane *state)
 {
 	int number = sink_lane(sink, d->process, state);
@@ -433,11 +433,11 @@ static int join_lane(struct drain *d, struct sink *sink, struct drain_lane *lane
 	const struct brick_lane *state = lane_state(d, lane, false);
 	lane->in_sink.overlaps =
 		state->kind == BRICK_LANE_QUEUE && state->queue_flags & BRICK_QUEUE_OUT_OF_ORDER;
-	return add_lane(d, sink, &lane->in_sink, state);
+	return drain_add_lane(d, sink, &lane->in_sink, state);
 }
 
 /* Choose the lane for a command that begins then: lanes->to, or their count if there is none. */
-static int choose(struct drain *d, struct sink *sink, struct drain_lane *lane, uint64_t begin)
+static int drain_choose(struct drain *d, struct sink *sink, struct drain_lane *lane, uint64_t begin)
 {
 	struct drain_lane_sinks *lanes = &lane->in_sink;
 
@@ -450,7 +450,7 @@ static int choose(struct drain *d, struct sink *sink, struct drain_lane *lane, u
 	}
 	struct brick_lane *state = lane_state(d, lane, false);
 	state->start_ticks = begin;
-	return add_lane(d, sink, lanes, state);
+	return drain_add_lane(d, sink, lanes, state);
 }
 
 /* The record is one of lanes->to: up to where is that taken now? */
@@ -464,7 +464,7 @@ static void take_up(struct drain_lane_sinks *lanes, const struct brick_record *r
 		lanes->items[lanes->to].end = lanes->depth ? UINT64_MAX : end;
 }
 
-static bool begins(const struct brick_record *r)
+static bool drain_begins(const struct brick_record *r)
 {
 	return r->kind == BRICK_RECORD_SAMPLE || r->kind == BRICK_RECORD_OPEN;
 }
@@ -486,12 +486,12 @@ static int lane_records(struct drain *d, struct sink *sink, struct drain_lane *l
 	int error = 0;
 
 	for (size_t i = 0; i < count && lanes->overlaps && !error; i++) {
-		if (begins(&records[i]) && !lanes->depth) {
+		if (drain_begins(&records[i]) && !lanes->depth) {
 			error = pass_on(sink, lanes, records + from, i - from);
-			error = error ? error : choose(d, sink, lane, records[i].begin);
+			error = error ? error : drain_choose(d, sink, lane, records[i].begin);
 			from = i;
 		}
-		if (begins(&records[i]) || records[i].kind == BRICK_RECORD_CLOSE)
+		if (drain_begins(&records[i]) || records[i].kind == BRICK_RECORD_CLOSE)
 			take_up(lanes, &records[i]);
 	}
 	return error ? error : pass_on(sink, lanes, records + from, count - from);
@@ -509,7 +509,7 @@ static int lane_statistics(
 	return error;
 }
 
-static const char *const end_names[] = {"closed", "dead", "exec", "outlived", "broken"};
+static const char *const drain_end_names[] = {"closed", "dead", "exec", "outlived", "broken"};
 
 static int join_process(struct drain *d, struct sink *sink)
 {
@@ -692,7 +692,8 @@ int drain_finish(struct drain *d, struct sink *sink, enum drain_end end, uint64_
 	if (drain_fault(d) && (end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC))
 		end = DRAIN_END_BROKEN;
 	if (!error)
-		error = drain_notes_emit(&d->notes, &d->map, sink, d->process, end_names[end]);
+		error = drain_notes_emit(
+			&d->notes, &d->map, sink, d->process, drain_end_names[end]);
 	if (!error)
 		error = sink_process_end(sink, d->process, end_ticks,
 			end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC);

@@ -55,7 +55,7 @@ static uint32_t *row_create(struct drain_histograms *h, struct drain_map *m, uin
 	return h->rows[brick];
 }
 
-static inline void enter(
+static inline void drain_histogram_enter(
 	struct drain_histograms *h, struct drain_map *m, uint32_t brick, uint64_t ticks)
 {
 	uint32_t *row = h->rows[brick];
@@ -75,9 +75,9 @@ static inline void enter_waits(
 	struct drain_histograms *h, struct drain_map *m, const struct brick_record *r)
 {
 	if (r->wait)
-		enter(h, m, BRICK_BARRIER_WAIT, r->wait);
+		drain_histogram_enter(h, m, BRICK_BARRIER_WAIT, r->wait);
 	if ((r->flags & BRICK_FLAG_SITE) && r->inner)
-		enter(h, m, BRICK_BARRIER_WAIT, r->inner);
+		drain_histogram_enter(h, m, BRICK_BARRIER_WAIT, r->inner);
 }
 
 static void enter_close(struct drain_histograms *h, struct drain_map *m, struct drain_lane *lane,
@@ -87,11 +87,11 @@ static void enter_close(struct drain_histograms *h, struct drain_map *m, struct 
 	if (!lane->depth || lane->frames[lane->depth - 1].brick != r->brick)
 		return;
 	uint64_t begin = lane->frames[--lane->depth].begin;
-	enter(h, m, r->brick, r->begin > begin ? r->begin - begin : 0);
+	drain_histogram_enter(h, m, r->brick, r->begin > begin ? r->begin - begin : 0);
 	enter_waits(h, m, r);
 }
 
-static bool is_queue(const struct drain_lane *lane)
+static bool drain_histogram_is_queue(const struct drain_lane *lane)
 {
 	return lane->shared &&
 	       __atomic_load_n(&lane->shared->kind, __ATOMIC_RELAXED) == BRICK_LANE_QUEUE;
@@ -110,7 +110,7 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 	struct drain_lane *lane, uint32_t bricks, const struct brick_record *records, size_t count,
 	struct drain_counts *counts)
 {
-	if (is_queue(lane)) {
+	if (drain_histogram_is_queue(lane)) {
 		count_commands(counts, records, count);
 		return;
 	}
@@ -121,7 +121,7 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 		switch (r->kind) {
 		case BRICK_RECORD_SAMPLE:
 			lane->last_ticks = r->begin + r->ticks;
-			enter(h, m, r->brick, r->ticks);
+			drain_histogram_enter(h, m, r->brick, r->ticks);
 			enter_waits(h, m, r);
 			counts->samples++;
 			counts->steps += brick_is_step(r->brick);
@@ -139,11 +139,11 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 			enter_close(h, m, lane, r);
 			break;
 		case BRICK_RECORD_REPORTED:
-			enter(h, m, r->brick, r->elements);
+			drain_histogram_enter(h, m, r->brick, r->elements);
 			counts->samples++;
 			break;
 		case BRICK_RECORD_WAIT:
-			enter(h, m, BRICK_BARRIER_WAIT, r->elements);
+			drain_histogram_enter(h, m, BRICK_BARRIER_WAIT, r->elements);
 			break;
 		case BRICK_RECORD_THREAD:
 			lane->depth = 0;
@@ -155,7 +155,8 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 }
 
 /* Add a row at an offset of the file to a sum. Read, not mapped: holes stay holes. */
-static void add_row(struct drain_map *m, uint64_t offset, struct ticks_histogram *sum)
+static void drain_histogram_add_row(
+	struct drain_map *m, uint64_t offset, struct ticks_histogram *sum)
 {
 	uint32_t row[BRICK_HISTOGRAM_BUCKETS];
 
@@ -172,7 +173,7 @@ static uint64_t lane_row(const struct drain_lane *lane, uint32_t brick)
 {
 	uint32_t block = brick / BRICK_FIRST_ROWS;
 
-	if (!lane->shared || is_queue(lane))
+	if (!lane->shared || drain_histogram_is_queue(lane))
 		return 0;
 	const struct brick_lane_histograms *histograms = &lane->shared->histograms;
 	if (!(__atomic_load_n(&histograms->rows[brick / 64], __ATOMIC_ACQUIRE) >> (brick % 64) & 1))
@@ -198,14 +199,14 @@ static void add_drained(const struct drain_histograms *h, struct drain_map *m, u
 	struct ticks_histogram *sum)
 {
 	if (m->view && row_offset(m, brick))
-		add_row(m, row_offset(m, brick), sum);
+		drain_histogram_add_row(m, row_offset(m, brick), sum);
 	for (uint32_t i = 0; h->rows[brick] && i < BRICK_HISTOGRAM_BUCKETS; i++)
 		sum->of_ticks[i] += h->rows[brick][i];
 }
 
 /* The merged row of a brick. False: nobody entered anything. */
-static bool merge(const struct drain_histograms *h, struct drain_map *m, uint32_t brick,
-	struct ticks_histogram *sum)
+static bool drain_histogram_merge(const struct drain_histograms *h, struct drain_map *m,
+	uint32_t brick, struct ticks_histogram *sum)
 {
 	bool any = m->view ? ran(m, brick) : h->rows[brick] != NULL;
 
@@ -217,7 +218,7 @@ static bool merge(const struct drain_histograms *h, struct drain_map *m, uint32_
 	add_drained(h, m, brick, sum);
 	for (uint32_t i = 0; i < m->lane_count; i++)
 		if (lane_row(m->lanes[i], brick))
-			add_row(m, lane_row(m->lanes[i], brick), sum);
+			drain_histogram_add_row(m, lane_row(m->lanes[i], brick), sum);
 	return true;
 }
 
@@ -228,7 +229,7 @@ int drain_histograms_emit(const struct drain_histograms *h, struct drain_map *m,
 	int error = sum ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < bricks && !error; i++)
-		if (merge(h, m, i, sum))
+		if (drain_histogram_merge(h, m, i, sum))
 			error = sink_histogram(sink, process, i, sum);
 	return error;
 }

@@ -71,7 +71,7 @@ int drain_map_fd(const struct drain_map *m)
 	return m->fd;
 }
 
-static uint64_t file_bytes(const struct drain_map *m)
+static uint64_t map_session_file_bytes(const struct drain_map *m)
 {
 	struct stat st;
 	int fd = drain_map_fd(m);
@@ -81,7 +81,7 @@ static uint64_t file_bytes(const struct drain_map *m)
 	return (uint64_t)st.st_size;
 }
 
-static void *map(struct drain_map *m, uint64_t offset, uint64_t bytes)
+static void *map_session_map(struct drain_map *m, uint64_t offset, uint64_t bytes)
 {
 	int access = m->view ? PROT_READ : PROT_READ | PROT_WRITE;
 	void *at = mmap(NULL, bytes, access, MAP_SHARED, drain_map_fd(m), (off_t)offset);
@@ -107,7 +107,7 @@ static void unmap(struct drain_map *m, void *at, uint64_t bytes)
 	munmap(at, bytes);
 }
 
-static bool inside(uint64_t offset, uint64_t bytes, uint64_t end)
+static bool map_session_inside(uint64_t offset, uint64_t bytes, uint64_t end)
 {
 	return bytes <= end && offset <= end - bytes;
 }
@@ -132,7 +132,8 @@ static uint64_t tables_end(const struct brick_session_header *h, uint64_t file_e
 		uint64_t offset = tables[i][0], bytes = tables[i][1];
 		if (i >= NEEDED && !offset)
 			continue;
-		if (offset < LANE_TABLE_END || offset % 8 || !inside(offset, bytes, file_end))
+		if (offset < LANE_TABLE_END || offset % 8 ||
+			!map_session_inside(offset, bytes, file_end))
 			return 0;
 		if (offset + bytes > last)
 			last = offset + bytes;
@@ -140,25 +141,28 @@ static uint64_t tables_end(const struct brick_session_header *h, uint64_t file_e
 	return last;
 }
 
-static int refuse(const char **why, const char *text, int code)
+static int map_session_refuse(const char **why, const char *text, int code)
 {
 	*why = text;
 	return code;
 }
 
-static int check_header(const struct brick_session_header *h, uint64_t file_end, const char **why)
+static int map_session_check_header(
+	const struct brick_session_header *h, uint64_t file_end, const char **why)
 {
 	if (h->magic != BRICK_SESSION_MAGIC)
-		return refuse(why, "it does not begin like a session", BRICK_EFORMAT);
+		return map_session_refuse(why, "it does not begin like a session", BRICK_EFORMAT);
 	if (h->version != BRICK_SESSION_VERSION || h->header_bytes != sizeof(*h) ||
 		h->lane_bytes != sizeof(struct brick_lane))
-		return refuse(why, "it was made by an incompatible libbrick", BRICK_EVERSION);
+		return map_session_refuse(
+			why, "it was made by an incompatible libbrick", BRICK_EVERSION);
 	if (!tables_end(h, file_end))
-		return refuse(why, "one of its tables lies outside of the file", BRICK_EFORMAT);
+		return map_session_refuse(
+			why, "one of its tables lies outside of the file", BRICK_EFORMAT);
 	if (h->state != BRICK_SESSION_OPEN && h->state != BRICK_SESSION_CLOSED)
-		return refuse(why, "it has no valid state", BRICK_EFORMAT);
+		return map_session_refuse(why, "it has no valid state", BRICK_EFORMAT);
 	if (h->clock.source != brick_clock_get()->source)
-		return refuse(why, "its process reads another clock than the recorder",
+		return map_session_refuse(why, "its process reads another clock than the recorder",
 			BRICK_EUNSUPPORTED);
 	return 0;
 }
@@ -194,21 +198,21 @@ int drain_map_open(
 	m->fd = fd;
 	m->device = st.st_dev;
 	m->inode = st.st_ino;
-	uint64_t file_end = file_bytes(m);
+	uint64_t file_end = map_session_file_bytes(m);
 	m->view = view;
 	m->guard = guard;
 	ssize_t n = pread(fd, h, sizeof(*h), 0);
 	if (n < 0)
 		return -errno;
 	if ((size_t)n < sizeof(*h))
-		return refuse(why, "it is too short for a session", BRICK_ETRUNCATED);
-	int error = check_header(h, file_end, why);
+		return map_session_refuse(why, "it is too short for a session", BRICK_ETRUNCATED);
+	int error = map_session_check_header(h, file_end, why);
 	if (error)
 		return error;
 	m->shared_bytes = tables_end(h, file_end);
-	m->shared = map(m, 0, m->shared_bytes);
+	m->shared = map_session_map(m, 0, m->shared_bytes);
 	if (!m->shared)
-		return refuse(why, "it cannot be mapped", -errno);
+		return map_session_refuse(why, "it cannot be mapped", -errno);
 	clean_header(h);
 	*why = NULL;
 	return 0;
@@ -265,14 +269,15 @@ static const char *check_lane(struct drain_lane *lane, const struct brick_lane *
 	if (lane->open_depth > BRICK_MAX_DEPTH)
 		lane->open_depth = 0;
 	if (lane->histogram_offset % 4 || lane->histogram_offset < sizeof(*shared) ||
-		!inside(lane->histogram_offset, BRICK_HISTOGRAM_BLOCK_BYTES, lane->bytes))
+		!map_session_inside(
+			lane->histogram_offset, BRICK_HISTOGRAM_BLOCK_BYTES, lane->bytes))
 		return "the histograms of a lane lie outside of it";
 	if (!lane->capacity)
 		return NULL;
 	if (lane->capacity > MAX_CAPACITY || (lane->capacity & (lane->capacity - 1)))
 		return "the size of a ring is no power of two";
 	if (lane->ring_offset % 8 || lane->ring_offset < sizeof(*shared) ||
-		!inside(lane->ring_offset, lane->capacity * sizeof(struct brick_record),
+		!map_session_inside(lane->ring_offset, lane->capacity * sizeof(struct brick_record),
 			lane->bytes))
 		return "a ring lies outside of its lane";
 	return NULL;
@@ -290,7 +295,7 @@ bool drain_map_is_scarce(const struct drain_map *m)
  * rest is given here, so that the thread need not stop for it. What the system refuses, the thread
  * asks for again.
  */
-static void back_ring(const struct drain_map *m, const struct drain_lane *lane)
+static void map_session_back_ring(const struct drain_map *m, const struct drain_lane *lane)
 {
 	uint64_t backed = __atomic_load_n(&lane->shared->backed, __ATOMIC_RELAXED);
 
@@ -306,9 +311,9 @@ void *drain_map_block(struct drain_map *m, uint64_t offset)
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	if (offset % page || offset < m->shared_bytes ||
-		!inside(offset, BRICK_HISTOGRAM_BLOCK_BYTES, file_bytes(m)))
+		!map_session_inside(offset, BRICK_HISTOGRAM_BLOCK_BYTES, map_session_file_bytes(m)))
 		return NULL;
-	return map(m, offset, BRICK_HISTOGRAM_BLOCK_BYTES);
+	return map_session_map(m, offset, BRICK_HISTOGRAM_BLOCK_BYTES);
 }
 
 void drain_map_block_close(struct drain_map *m, void *block)
@@ -323,11 +328,11 @@ static const char *map_lane(
 
 	if (entry->offset % page || entry->offset < m->shared_bytes ||
 		entry->bytes < sizeof(struct brick_lane) ||
-		!inside(entry->offset, entry->bytes, file_bytes(m)))
+		!map_session_inside(entry->offset, entry->bytes, map_session_file_bytes(m)))
 		return "a lane lies outside of the file";
 	lane->offset = entry->offset;
 	lane->bytes = entry->bytes;
-	struct brick_lane *shared = map(m, entry->offset, entry->bytes);
+	struct brick_lane *shared = map_session_map(m, entry->offset, entry->bytes);
 	if (!shared)
 		return "a lane cannot be mapped";
 	const char *wrong = check_lane(lane, shared);
@@ -337,7 +342,7 @@ static const char *map_lane(
 	}
 	lane->shared = shared;
 	if (lane->capacity && shared->kind == BRICK_LANE_THREAD)
-		back_ring(m, lane);
+		map_session_back_ring(m, lane);
 	return NULL;
 }
 

@@ -51,7 +51,7 @@ struct process {
 	char name[48];
 };
 
-static bool read_line(const char *line, struct cpu *cpu)
+static bool neighbours_read_line(const char *line, struct cpu *cpu)
 {
 	unsigned long long v[CPU_FIELDS] = {0};
 	int at = 0;
@@ -66,14 +66,14 @@ static bool read_line(const char *line, struct cpu *cpu)
 	return n > IDLE;
 }
 
-static int read_cpus(struct cpus *cpus)
+static int neighbours_read_cpus(struct cpus *cpus)
 {
 	char line[256];
 	struct cpu cpu;
 	SCOPED_TO(fclose) FILE *in = fopen("/proc/stat", "re");
 	int error = in ? 0 : -ENOENT;
 
-	while (!error && fgets(line, sizeof(line), in) && read_line(line, &cpu))
+	while (!error && fgets(line, sizeof(line), in) && neighbours_read_line(line, &cpu))
 		error = array_push(&cpus->list, cpu);
 	return error ? error : cpus->list.count ? 0 : -ENOENT;
 }
@@ -87,7 +87,7 @@ static const struct cpu *cpu_of(const struct cpus *cpus, uint32_t number)
 }
 
 /* `now` becomes what came since then; nothing for a CPU that was not there. */
-static void subtract(struct cpus *now, const struct cpus *then)
+static void neighbours_subtract(struct cpus *now, const struct cpus *then)
 {
 	for (size_t i = 0; i < now->list.count; i++) {
 		struct cpu *cpu = &now->list.items[i];
@@ -149,7 +149,7 @@ int neighbours_create(struct neighbours **out)
 	if (!n)
 		return -ENOMEM;
 	n->per_second = sysconf(_SC_CLK_TCK);
-	int error = read_cpus(&n->cpus);
+	int error = neighbours_read_cpus(&n->cpus);
 	if (!error)
 		error = for_all(note_ticks, n);
 	if (error) {
@@ -175,7 +175,7 @@ static int note_parent(void *context, const struct process *p)
 	return hashmap_set(&s->parents, p->pid, p->parent);
 }
 
-static bool is_ours(const struct search *s, uint32_t pid)
+static bool neighbours_is_ours(const struct search *s, uint32_t pid)
 {
 	uint64_t at = pid;
 
@@ -198,7 +198,7 @@ static int find_most(void *context, const struct process *p)
 		since.ticks -= before;
 	if (!since.ticks)
 		return 0;
-	if (is_ours(s, p->pid))
+	if (neighbours_is_ours(s, p->pid))
 		s->own_ticks += since.ticks;
 	else if (since.ticks > s->most.ticks)
 		s->most = since;
@@ -248,11 +248,11 @@ int neighbours_use(
 {
 	struct search search = {.begin = n, .tree = tree};
 	struct cpus now = {0};
-	int error = read_cpus(&now);
+	int error = neighbours_read_cpus(&now);
 
 	*out = (struct machine_use){0};
 	if (!error) {
-		subtract(&now, &n->cpus);
+		neighbours_subtract(&now, &n->cpus);
 		use_of_all(n, now.list.items, out);
 		most_interrupted(n, &now, out);
 	}

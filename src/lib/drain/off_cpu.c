@@ -27,7 +27,7 @@ struct off_cpu_recorder {
 	int error;
 };
 
-static int create(struct off_cpu_recorder **out, pid_t pid)
+static int off_cpu_create_recorder(struct off_cpu_recorder **out, pid_t pid)
 {
 	struct off_cpu_recorder *r = calloc(1, sizeof(*r));
 	int error = !r	  ? -ENOMEM
@@ -43,12 +43,12 @@ static int create(struct off_cpu_recorder **out, pid_t pid)
 
 int off_cpu_create(struct off_cpu_recorder **out, pid_t pid)
 {
-	return create(out, pid);
+	return off_cpu_create_recorder(out, pid);
 }
 
 int off_cpu_create_own(struct off_cpu_recorder **out)
 {
-	return create(out, 0);
+	return off_cpu_create_recorder(out, 0);
 }
 
 int off_cpu_join(struct off_cpu_recorder *r)
@@ -213,7 +213,7 @@ void off_cpu_destroy(struct off_cpu_recorder *r)
 
 enum { MAX_WAITING = 1 << 16, MAX_TID = 1 << 22 };
 
-static int hand_over(struct drain_off_cpu *o, uint32_t lane, uint64_t tid, uint64_t ns)
+static int off_cpu_hand_over(struct drain_off_cpu *o, uint32_t lane, uint64_t tid, uint64_t ns)
 {
 	uint64_t before = hashmap_get(&o->owner_of, lane);
 	int error = before == HASHMAP_NONE ? 0 : hashmap_set(&o->until_of, before, ns);
@@ -236,7 +236,7 @@ int drain_off_cpu_learn(struct drain_off_cpu *o, const struct brick_clock *clock
 			records[i].elements > MAX_TID)
 			continue;
 		uint64_t tid = records[i].elements;
-		error = hand_over(o, lane, tid, brick_clock_ns(clock, records[i].begin));
+		error = off_cpu_hand_over(o, lane, tid, brick_clock_ns(clock, records[i].begin));
 		uint64_t forgotten = hashmap_take(&o->forgotten, tid);
 		o->lost += forgotten == HASHMAP_NONE ? 0 : forgotten;
 	}

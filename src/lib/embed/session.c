@@ -109,7 +109,7 @@ static int start_external(const char *directory)
  * True if a recorder wanted a session that could not be had, and counts what it misses: probes
  * stay on.
  */
-static bool is_refused(int error)
+static bool session_is_refused(int error)
 {
 	if (error == -EOWNERDEAD)
 		return false;
@@ -131,7 +131,7 @@ static int ensure(void)
 		brick__digests_use(error ? NULL : brick__session.header);
 		__atomic_store_n(
 			&brick__session.live, error ? 0 : brick__session.serial, __ATOMIC_RELEASE);
-		brick__switch_set(&brick__session, !error || is_refused(error));
+		brick__switch_set(&brick__session, !error || session_is_refused(error));
 	} else if (!brick__session.header) {
 		error = -ENOENT;
 		if (brick__session_records(&brick__session))
@@ -182,7 +182,7 @@ void brick__session_hold(int held)
 	is_held = held;
 }
 
-static int read_options(
+static int session_read_options(
 	struct brick_session_options *o, const struct brick_session_options *options)
 {
 	int error = options ? sized_read(o, sizeof(*o), options) : 0;
@@ -214,7 +214,7 @@ static int start_session(struct brick_session *s, const struct brick_session_opt
 }
 
 /* A recorder's session takes what the one with these options would. */
-static bool is_recorded(const struct brick_session_options *o)
+static bool session_is_recorded(const struct brick_session_options *o)
 {
 	if (!brick__environment("BRICK_SESSION_DIR") || ensure())
 		return false;
@@ -236,8 +236,8 @@ int brick__session_start(
 	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
 	KEEP_ERRNO();
 
-	int error = read_options(&o, options);
-	if (error || is_recorded(&o))
+	int error = session_read_options(&o, options);
+	if (error || session_is_recorded(&o))
 		return error;
 	mind_signals();
 	BETWEEN(brick__session_lock, brick__session_unlock);
@@ -439,14 +439,14 @@ int brick__session_make(struct brick_session **out, const struct brick_session_o
 	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
 	KEEP_ERRNO();
 
-	int error = out ? read_options(&o, options) : -EINVAL;
+	int error = out ? session_read_options(&o, options) : -EINVAL;
 	if (error)
 		return error;
 	mind_signals();
 	struct brick_session *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	s->is_alias = is_recorded(&o);
+	s->is_alias = session_is_recorded(&o);
 	error = start_made(s, &o, consumer);
 	if (error)
 		free(s);
@@ -531,7 +531,7 @@ static void finish_sessions(void)
 
 /* Fork: the locks are held over it. */
 
-static void before(void)
+static void session_before(void)
 {
 	brick__counters_lock();
 	brick__queues_lock();
@@ -550,7 +550,7 @@ static void in_parent(void)
 }
 
 /* Does a recorder wait for the session that the first brick starts? */
-static bool is_wanted(void)
+static bool session_is_wanted(void)
 {
 	const char *directory = brick__environment("BRICK_SESSION_DIR"),
 		   *mode = brick__environment("BRICK_MODE");
@@ -573,10 +573,10 @@ static void abandon_sessions(void)
 	brick__thread_abandon();
 	is_held = 0;
 	renumber(&brick__session);
-	brick__switch_set(&brick__session, is_wanted());
+	brick__switch_set(&brick__session, session_is_wanted());
 }
 
-static void in_child(void)
+static void session_in_child(void)
 {
 	brick__fork_known();
 	brick__counters_abandon();
@@ -591,13 +591,13 @@ static void in_child(void)
 }
 
 /* The child of a clone(): what a fork would have done before, and in it. */
-static void fork_noticed(void)
+static void session_fork_noticed(void)
 {
 	brick__clock_abandon();
 	lock_seize_begin();
-	before();
+	session_before();
 	lock_seize_end();
-	in_child();
+	session_in_child();
 }
 
 /* The counter. */
@@ -637,13 +637,13 @@ static bool came_behind_filter(void)
  */
 __attribute__((constructor)) static void arm(void)
 {
-	if (is_wanted() && came_behind_filter())
+	if (session_is_wanted() && came_behind_filter())
 		brick__confine();
-	pthread_atfork(before, in_parent, in_child);
-	brick__forks_watch(fork_noticed);
+	pthread_atfork(session_before, in_parent, session_in_child);
+	brick__forks_watch(session_fork_noticed);
 	brick__session_starter(ensure);
 	brick__refusals_open();
-	if (!is_wanted()) {
+	if (!session_is_wanted()) {
 		lock_leave_signals(true);
 		return;
 	}
@@ -652,7 +652,7 @@ __attribute__((constructor)) static void arm(void)
 	brick__switch_set(&brick__session, true);
 }
 
-__attribute__((destructor)) static void finish(void)
+__attribute__((destructor)) static void session_finish(void)
 {
 	brick__fork_notice();
 	if (lock_is_held()) { /* exit() in a signal's handler: this thread would wait for itself */

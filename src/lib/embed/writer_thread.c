@@ -88,7 +88,7 @@ static unsigned own_switches_fill(struct own_switches *s)
 	return off_cpu_fill(s->intervals);
 }
 
-static void keep(void *context, const struct off_cpu *interval)
+static void writer_thread_keep(void *context, const struct off_cpu *interval)
 {
 	struct own_switches *s = context;
 	const struct sink_off_cpu one = {
@@ -110,7 +110,7 @@ static int own_switches_emit(
 	if (!s)
 		return 0;
 	lock_take(&s->lock);
-	int error = off_cpu_read(s->intervals, now_ns, keep, s);
+	int error = off_cpu_read(s->intervals, now_ns, writer_thread_keep, s);
 	s->lost += error != 0;
 	lock_give(&s->lock);
 	error = drain_emit_off_cpu(drain, sink, s->ended.items, s->ended.count);
@@ -152,8 +152,8 @@ struct consumer {
 	/* under the lock */
 	bool stopping;
 	bool opened;		  /* or tried to */
-	uint64_t asked, answered; /* calls of drain() */
-	uint64_t heard;		  /* those that the last turn() knew of */
+	uint64_t asked, answered; /* calls of writer_thread_drain() */
+	uint64_t heard;		  /* those that the last writer_thread_turn() knew of */
 
 	int fd; /* the session's */
 	const char *path;
@@ -171,7 +171,7 @@ struct consumer {
 	int error; /* the first */
 };
 
-static void fail(struct consumer *t, int error)
+static void writer_thread_fail(struct consumer *t, int error)
 {
 	if (!t->error)
 		t->error = error;
@@ -180,7 +180,7 @@ static void fail(struct consumer *t, int error)
 }
 
 /* ended: also what the machine did. */
-static int account(struct consumer *t, bool ended)
+static int writer_thread_account(struct consumer *t, bool ended)
 {
 	uint64_t own_ns = thread_cpu_ns();
 	struct allowance allowed;
@@ -258,29 +258,29 @@ static uint64_t asked(struct consumer *t)
 	return t->heard;
 }
 
-static void answer(struct consumer *t, uint64_t value)
+static void writer_thread_answer(struct consumer *t, uint64_t value)
 {
 	HOLD_UNCANCELLED(&t->lock);
 	t->answered = value;
 	pthread_cond_broadcast(&t->drained);
 }
 
-static int flush(struct consumer *t, uint64_t now_ns)
+static int writer_thread_flush(struct consumer *t, uint64_t now_ns)
 {
-	int error = account(t, false);
+	int error = writer_thread_account(t, false);
 
 	t->flushed_ns = now_ns;
 	return error ? error : sink_flush(trace_writer_sink(t->writer));
 }
 
 /* One look; returns how long to sleep. */
-static uint32_t turn(struct consumer *t)
+static uint32_t writer_thread_turn(struct consumer *t)
 {
 	uint64_t now_ns = monotonic_ns(), wanted = asked(t);
 	int error = 0;
 
 	if (!t->writer) {
-		answer(t, wanted);
+		writer_thread_answer(t, wanted);
 		return t->interval_ms;
 	}
 	uint32_t flush_ms = drain_flush_in_ms(t->interval_ms, t->flushed_ns, now_ns);
@@ -294,7 +294,7 @@ static uint32_t turn(struct consumer *t)
 	if (drain_is_due(t, &outlook, now_ns, now || (!flush_ms && outlook.waiting))) {
 		error = drain_all(t, now_ns);
 		t->drained_ns = now_ns;
-		answer(t, wanted);
+		writer_thread_answer(t, wanted);
 	} else if (now) {
 		outlook.next_ms = 2; /* soon: until the clock's baseline is long enough */
 	}
@@ -304,13 +304,13 @@ static uint32_t turn(struct consumer *t)
 		outlook.next_ms = outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
 	}
 	if (!error && !flush_ms && t->drained_ns > t->flushed_ns)
-		error = flush(t, now_ns);
+		error = writer_thread_flush(t, now_ns);
 	if (error)
-		fail(t, error);
+		writer_thread_fail(t, error);
 	return outlook.next_ms;
 }
 
-static void finish(struct consumer *t)
+static void writer_thread_finish(struct consumer *t)
 {
 	uint64_t end_ticks;
 
@@ -325,19 +325,19 @@ static void finish(struct consumer *t)
 	if (!error)
 		error = drain_finish(t->drain, trace_writer_sink(t->writer), end, end_ticks);
 	if (!error)
-		error = account(t, true);
+		error = writer_thread_account(t, true);
 	if (!error)
 		t->error = trace_writer_finish(t->writer);
 	else
-		fail(t, error);
+		writer_thread_fail(t, error);
 	t->writer = NULL;
 }
 
 /*
- * Sleep, or return 1 at once when it is time to stop. Who asked since the last turn() looked is not
- * kept waiting.
+ * Sleep, or return 1 at once when it is time to stop. Who asked since the last writer_thread_turn()
+ * looked is not kept waiting.
  */
-static bool stopped(struct consumer *t, uint32_t ms)
+static bool writer_thread_stopped(struct consumer *t, uint32_t ms)
 {
 	struct timespec until = timespec_in_ns(CLOCK_MONOTONIC, ms * UINT64_C(1000000));
 
@@ -348,7 +348,7 @@ static bool stopped(struct consumer *t, uint32_t ms)
 	return t->stopping;
 }
 
-static int create_writer(struct consumer *t)
+static int writer_thread_create_writer(struct consumer *t)
 {
 	struct drain_title title;
 	struct trace_writer_options options = drain_title(t->drain, &title, t->path);
@@ -364,7 +364,7 @@ static int open_all(struct consumer *t)
 
 	brick__descriptors_leave(t->fd);
 	int error = drain_open(&t->drain, t->fd, NULL, &why);
-	return error ? error : create_writer(t);
+	return error ? error : writer_thread_create_writer(t);
 }
 
 static void say_opened(struct consumer *t, int error)
@@ -375,7 +375,7 @@ static void say_opened(struct consumer *t, int error)
 	pthread_cond_broadcast(&t->drained);
 }
 
-static void *run(void *argument)
+static void *writer_thread_run(void *argument)
 {
 	struct consumer *t = argument;
 	uint32_t ms = t->switches && t->interval_ms > SWITCHES_MS ? SWITCHES_MS : t->interval_ms;
@@ -389,17 +389,17 @@ static void *run(void *argument)
 	struct allowance allowed;
 	allowance_of(&allowed, 0);
 	t->throttled_ns = allowed.throttled_ns;
-	while (!stopped(t, ms))
-		ms = turn(t);
-	finish(t);
-	answer(t, UINT64_MAX);
+	while (!writer_thread_stopped(t, ms))
+		ms = writer_thread_turn(t);
+	writer_thread_finish(t);
+	writer_thread_answer(t, UINT64_MAX);
 	return NULL;
 }
 
 /* The thread runs and has opened what it needs, or has ended. */
-static int launch(struct consumer *t)
+static int writer_thread_launch(struct consumer *t)
 {
-	int error = thread_start(&t->thread, NULL, 0, run, t);
+	int error = thread_start(&t->thread, NULL, 0, writer_thread_run, t);
 
 	if (error)
 		return error;
@@ -413,7 +413,8 @@ static int launch(struct consumer *t)
 	return error;
 }
 
-static void init(struct consumer *t, int fd, const struct brick_session_options *options)
+static void writer_thread_init(
+	struct consumer *t, int fd, const struct brick_session_options *options)
 {
 	pthread_condattr_t monotonic;
 
@@ -431,7 +432,7 @@ static void init(struct consumer *t, int fd, const struct brick_session_options 
 	pthread_condattr_destroy(&monotonic);
 }
 
-static void destroy(struct consumer *t)
+static void writer_thread_destroy(struct consumer *t)
 {
 	pthread_cond_destroy(&t->wake);
 	pthread_cond_destroy(&t->drained);
@@ -443,28 +444,29 @@ static void destroy(struct consumer *t)
 	free(t);
 }
 
-static int start(struct consumer **out, int fd, const struct brick_session_options *options)
+static int writer_thread_start(
+	struct consumer **out, int fd, const struct brick_session_options *options)
 {
 	struct consumer *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
-	init(t, fd, options);
+	writer_thread_init(t, fd, options);
 	t->chunk = malloc(CHUNK_RECORDS * sizeof(*t->chunk));
 	int error = t->chunk ? 0 : -ENOMEM;
 	if (!error && options->off_cpu == BRICK_OFF_CPU_ON)
 		error = own_switches_create(&t->switches);
 	if (!error)
-		error = launch(t);
+		error = writer_thread_launch(t);
 	if (error) {
-		destroy(t);
+		writer_thread_destroy(t);
 		return error;
 	}
 	*out = t;
 	return own_switches_refused(t->switches);
 }
 
-static void drain(struct consumer *t)
+static void writer_thread_drain(struct consumer *t)
 {
 	HOLD_UNCANCELLED(&t->lock);
 	uint64_t mine = ++t->asked;
@@ -473,7 +475,7 @@ static void drain(struct consumer *t)
 		pthread_cond_wait(&t->drained, &t->lock);
 }
 
-static int stop(struct consumer *t)
+static int writer_thread_stop(struct consumer *t)
 {
 	lock_take(&t->lock);
 	t->stopping = true;
@@ -481,7 +483,7 @@ static int stop(struct consumer *t)
 	lock_give(&t->lock);
 	pthread_join(t->thread, NULL);
 	int error = t->error;
-	destroy(t);
+	writer_thread_destroy(t);
 	return error;
 }
 
@@ -496,11 +498,11 @@ static void thread_ends(struct consumer *t)
 }
 
 const struct consumer_type writer_thread = {
-	.start = start,
-	.drain = drain,
+	.start = writer_thread_start,
+	.drain = writer_thread_drain,
 	.thread_begins = thread_begins,
 	.thread_ends = thread_ends,
-	.stop = stop,
+	.stop = writer_thread_stop,
 };
 
 int brick_session_start(const struct brick_session_options *options)

@@ -61,7 +61,7 @@ static void open_activity(struct walk *w, uint32_t v)
 }
 
 /* Go one edge on, or close the innermost activity. Returns what closes a cycle, or UINT32_MAX. */
-static uint32_t step(struct walk *w)
+static uint32_t dag_step(struct walk *w)
 {
 	uint32_t v = w->stack[w->depth - 1];
 
@@ -95,14 +95,14 @@ static int take_cycle(struct walk *w, uint32_t from, uint32_t **cycle, uint32_t 
 	return BRICK_ECYCLE;
 }
 
-static int walk_all(struct walk *w, uint32_t **cycle, uint32_t *cycle_count)
+static int dag_walk_all(struct walk *w, uint32_t **cycle, uint32_t *cycle_count)
 {
 	for (uint32_t v = 0; v < w->dag->count; v++) {
 		if (w->state[v] != NEW)
 			continue;
 		open_activity(w, v);
 		while (w->depth) {
-			uint32_t closing = step(w);
+			uint32_t closing = dag_step(w);
 			if (closing != UINT32_MAX)
 				return take_cycle(w, closing, cycle, cycle_count);
 		}
@@ -121,7 +121,7 @@ int brick__dag_sort(struct brick__dag *dag, uint32_t **cycle, uint32_t *cycle_co
 
 	dag->order = malloc(count * sizeof(uint32_t));
 	if (w.state && w.next && w.stack && dag->order)
-		error = walk_all(&w, cycle, cycle_count);
+		error = dag_walk_all(&w, cycle, cycle_count);
 	if (error < 0) {
 		free(dag->order);
 		dag->order = NULL;

@@ -16,7 +16,7 @@
 /* Graphviz reads boxes in boxes by recursion: deeper ones are not drawn. */
 enum { MAX_BOXES = 100 };
 
-static const char *const shapes[BRICK_NODE_KINDS] = {
+static const char *const dot_shapes[BRICK_NODE_KINDS] = {
 	[BRICK_NODE_LAYER] = "shape=tab,fillcolor=\"#dfe7f2\"",
 	[BRICK_NODE_BRICK] = "shape=box,fillcolor=\"#eef3e6\"",
 	[BRICK_NODE_KERNEL] = "shape=box,fillcolor=\"#f6e8d8\"",
@@ -43,7 +43,7 @@ static void put_quoted(struct brick__sink *sink, const char *text)
 	brick__put_text(sink, text, &escape);
 }
 
-static void put_node(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
+static void dot_put_node(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
 {
 	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 
@@ -64,7 +64,7 @@ static void put_node(const struct brick_graph *graph, struct brick__sink *sink, 
 		brick__put_hex(sink, node.kernel.code);
 	}
 	brick__put(sink, "\",");
-	brick__put(sink, shapes[node.kind]);
+	brick__put(sink, dot_shapes[node.kind]);
 	if (node.flags & BRICK_NODE_MARKED)
 		brick__put(sink, ",color=\"#c02020\",penwidth=2.5");
 	brick__put(sink, "];\n");
@@ -79,14 +79,14 @@ struct layout {
 	uint8_t *follows; /* [nodes] 1: a precedence edge puts it below something */
 };
 
-static void layout_fini(struct layout *layout)
+static void dot_layout_fini(struct layout *layout)
 {
 	brick__forest_fini(&layout->forest);
 	members_free(layout, depth, place, last, follows);
 }
 
 /* Nodes in the order of a walk come after what holds them. */
-static void find_last(struct layout *layout, const struct brick_graph *graph, uint32_t *walk)
+static void dot_find_last(struct layout *layout, const struct brick_graph *graph, uint32_t *walk)
 {
 	const struct brick__forest *forest = &layout->forest;
 	uint32_t n = 0, depth = 0;
@@ -106,7 +106,7 @@ static void find_last(struct layout *layout, const struct brick_graph *graph, ui
 	}
 }
 
-static int layout_init(struct layout *layout, const struct brick_graph *graph)
+static int dot_layout_init(struct layout *layout, const struct brick_graph *graph)
 {
 	size_t n = graph->nodes.count + 1;
 	uint32_t *walk = malloc(n * sizeof(*walk));
@@ -119,14 +119,14 @@ static int layout_init(struct layout *layout, const struct brick_graph *graph)
 	if (!walk || !layout->depth || !layout->place || !layout->last || !layout->follows)
 		error = -ENOMEM;
 	if (error == 0) {
-		find_last(layout, graph, walk);
+		dot_find_last(layout, graph, walk);
 		for (uint32_t i = 0; i < graph->edges.count; i++)
 			if (!brick__edge_holds(graph->edge_kinds.items[i]))
 				layout->follows[graph->edges.items[i].to] = 1;
 	}
 	free(walk);
 	if (error < 0)
-		layout_fini(layout);
+		dot_layout_fini(layout);
 	return error;
 }
 
@@ -151,26 +151,26 @@ static void put_boxes(
 			brick__put(sink, " {\n");
 			open++;
 		}
-		put_node(graph, sink, v);
+		dot_put_node(graph, sink, v);
 	}
 	while (open--)
 		brick__put(sink, "}\n");
 }
 
-static bool is_inside(const struct layout *layout, uint32_t v, uint32_t box)
+static bool dot_is_inside(const struct layout *layout, uint32_t v, uint32_t box)
 {
 	return layout->place[v] >= layout->place[box] &&
 	       layout->place[v] <= layout->place[layout->last[box]];
 }
 
 /* An edge out of a box leaves it at the bottom. */
-static void put_edge(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id,
+static void dot_put_edge(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id,
 	const struct layout *layout)
 {
 	const struct brick__edge *edge = &graph->edges.items[id];
 	bool holds = brick__edge_holds(graph->edge_kinds.items[id]);
 	bool leaves_box = layout && !holds && is_box(layout, edge->from) &&
-			  !is_inside(layout, edge->to, edge->from);
+			  !dot_is_inside(layout, edge->to, edge->from);
 	bool on_path = !holds && (graph->nodes.items[edge->from].flags &
 					 graph->nodes.items[edge->to].flags & BRICK_NODE_MARKED);
 
@@ -202,7 +202,7 @@ static bool is_shown_by_box(
 int brick__graph_put_dot(struct brick_graph *graph, struct brick__sink *sink)
 {
 	struct layout boxes = {0}, *layout = &boxes;
-	int error = layout_init(&boxes, graph);
+	int error = dot_layout_init(&boxes, graph);
 
 	if (error == -ENOMEM)
 		return error;
@@ -217,12 +217,12 @@ int brick__graph_put_dot(struct brick_graph *graph, struct brick__sink *sink)
 	if (layout)
 		put_boxes(graph, sink, layout);
 	for (uint32_t v = 0; !layout && v < graph->nodes.count; v++)
-		put_node(graph, sink, v);
+		dot_put_node(graph, sink, v);
 	for (uint32_t i = 0; i < graph->edges.count; i++)
 		if (!layout || !is_shown_by_box(graph, layout, i))
-			put_edge(graph, sink, i, layout);
+			dot_put_edge(graph, sink, i, layout);
 	brick__put(sink, "}\n");
 	if (layout)
-		layout_fini(layout);
+		dot_layout_fini(layout);
 	return 0;
 }

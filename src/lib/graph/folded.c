@@ -25,7 +25,7 @@ struct stacks {
 	ARRAY(struct stack) list;
 };
 
-static int find_or_add(struct stacks *stacks, uint32_t below, uint32_t name, uint32_t *out)
+static int folded_find_or_add(struct stacks *stacks, uint32_t below, uint32_t name, uint32_t *out)
 {
 	uint64_t key = (uint64_t)below << 32 | name;
 
@@ -38,7 +38,7 @@ static int find_or_add(struct stacks *stacks, uint32_t below, uint32_t name, uin
 	return hashmap_set(&stacks->index, key, *out);
 }
 
-static uint64_t time_of(const struct brick__node *node)
+static uint64_t folded_time_of(const struct brick__node *node)
 {
 	return node->flags & BRICK_NODE_HAS_TIME ? node->time_ns : 0;
 }
@@ -51,13 +51,13 @@ static uint64_t *self_times(const struct brick_graph *graph, const struct brick_
 	if (!ns)
 		return NULL;
 	for (uint32_t v = 0; v < graph->nodes.count; v++)
-		ns[v] = time_of(&graph->nodes.items[v]);
+		ns[v] = folded_time_of(&graph->nodes.items[v]);
 	for (uint32_t v = 0; v < graph->nodes.count; v++) {
 		uint32_t parent = forest->parent[v];
 		if (parent == BRICK__NONE ||
 			graph->nodes.items[parent].lane != graph->nodes.items[v].lane)
 			continue;
-		uint64_t held = time_of(&graph->nodes.items[v]);
+		uint64_t held = folded_time_of(&graph->nodes.items[v]);
 		ns[parent] -= held < ns[parent] ? held : ns[parent];
 	}
 	return ns;
@@ -72,7 +72,7 @@ static int root_stack(
 	*out = BRICK__NONE;
 	if (name == BRICK__NONE || name == graph->nodes.items[node].name)
 		return 0;
-	return find_or_add(stacks, BRICK__NONE, name, out);
+	return folded_find_or_add(stacks, BRICK__NONE, name, out);
 }
 
 /* Work of a device: its time is not the host's, so it stands below its own lane in the same way. */
@@ -99,11 +99,11 @@ static int move_stack(const struct brick_graph *graph, struct stacks *stacks, ui
 	if (depth && names[depth - 1] == lane)
 		depth--;
 	while (depth-- && error == 0)
-		error = find_or_add(stacks, *out, names[depth], out);
+		error = folded_find_or_add(stacks, *out, names[depth], out);
 	return error;
 }
 
-static int fold(const struct brick_graph *graph, const struct brick__forest *forest,
+static int folded_fold(const struct brick_graph *graph, const struct brick__forest *forest,
 	struct stacks *stacks, uint32_t *stack_of, const uint64_t *self)
 {
 	uint32_t depth = 0;
@@ -120,7 +120,7 @@ static int fold(const struct brick_graph *graph, const struct brick__forest *for
 			below = stack_of[parent];
 		stack_of[v] = below;
 		if (depth < MAX_FRAMES && error == 0)
-			error = find_or_add(
+			error = folded_find_or_add(
 				stacks, below, graph->nodes.items[v].name, &stack_of[v]);
 		if (error < 0)
 			return error;
@@ -170,7 +170,7 @@ int brick__graph_put_folded(struct brick_graph *graph, struct brick__sink *sink)
 		return error;
 	SCOPED uint32_t *stack_of = malloc((graph->nodes.count + 1) * sizeof(*stack_of));
 	SCOPED uint64_t *self = self_times(graph, &forest);
-	error = stack_of && self ? fold(graph, &forest, &stacks, stack_of, self) : -ENOMEM;
+	error = stack_of && self ? folded_fold(graph, &forest, &stacks, stack_of, self) : -ENOMEM;
 	if (error == 0)
 		error = put_stacks(graph, sink, &stacks);
 	array_fini(&stacks.list);

@@ -278,19 +278,19 @@ static bool node_is_valid(const struct brick_graph_node *node)
 	}
 }
 
-static int intern(struct brick_graph *graph, const char *text, uint32_t *number)
+static int graph_intern(struct brick_graph *graph, const char *text, uint32_t *number)
 {
 	*number = BRICK__NONE;
 	return text && *text ? brick__names_add(&graph->names, text, number) : 0;
 }
 
-static int intern_name(
+static int graph_intern_name(
 	struct brick_graph *graph, const struct brick_graph_node *node, uint32_t *number)
 {
 	char layer[32];
 
 	snprintf(layer, sizeof(layer), "Layer %d", (int)node->layer);
-	return intern(graph, node->name ? node->name : layer, number);
+	return graph_intern(graph, node->name ? node->name : layer, number);
 }
 
 /* Capacity for a node of that kind, so that adding it cannot fail. */
@@ -323,16 +323,16 @@ struct texts {
 static int intern_texts(
 	struct brick_graph *graph, const struct brick_graph_node *node, struct texts *texts)
 {
-	int error = intern_name(graph, node, &texts->name);
+	int error = graph_intern_name(graph, node, &texts->name);
 
 	if (!error)
-		error = intern(graph, node->label, &texts->label);
+		error = graph_intern(graph, node->label, &texts->label);
 	if (!error && node->kind == BRICK_NODE_TRANSFER)
-		error = intern(graph, node->transfer.source, &texts->first);
+		error = graph_intern(graph, node->transfer.source, &texts->first);
 	if (!error && node->kind == BRICK_NODE_TRANSFER)
-		error = intern(graph, node->transfer.target, &texts->second);
+		error = graph_intern(graph, node->transfer.target, &texts->second);
 	if (!error && node->kind == BRICK_NODE_FUNCTION)
-		error = intern(graph, node->function.file, &texts->first);
+		error = graph_intern(graph, node->function.file, &texts->first);
 	return error;
 }
 
@@ -358,7 +358,7 @@ static void append_payload(
 	}
 }
 
-static void append(
+static void graph_append(
 	struct brick_graph *graph, const struct brick_graph_node *node, const struct texts *texts)
 {
 	struct brick__name *same = &graph->names.entries.items[texts->name];
@@ -387,7 +387,7 @@ static void append(
 	same->last = id;
 }
 
-static int add(struct brick_graph *graph, const struct brick_graph_node *node)
+static int graph_add(struct brick_graph *graph, const struct brick_graph_node *node)
 {
 	struct texts texts;
 
@@ -402,7 +402,7 @@ static int add(struct brick_graph *graph, const struct brick_graph_node *node)
 		error = intern_texts(graph, node, &texts);
 	if (error)
 		return error;
-	append(graph, node, &texts);
+	graph_append(graph, node, &texts);
 	changed(graph);
 	link_node(graph, (uint32_t)graph->nodes.count - 1);
 	return (int)graph->nodes.count - 1;
@@ -413,7 +413,7 @@ int brick_graph_add(struct brick_graph *graph, const struct brick_graph_node *gi
 	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 	int error = sized_read(&node, sizeof(node), given);
 
-	return error ? error : add(graph, &node);
+	return error ? error : graph_add(graph, &node);
 }
 
 int brick_graph_time_set(
@@ -443,7 +443,7 @@ int brick_graph_lane_name_set(struct brick_graph *graph, uint32_t lane, const ch
 
 	if (!name || !text_is_valid(name))
 		return -EINVAL;
-	int error = intern(graph, name, &number);
+	int error = graph_intern(graph, name, &number);
 	return error < 0 ? error : hashmap_set(&graph->lane_names, lane, number);
 }
 
@@ -573,7 +573,7 @@ static int code_init(struct brick__code *code, const struct brick_graph_code *fr
 	return -ENOMEM;
 }
 
-static int add_code(struct brick_graph *graph, struct brick_graph_code *code)
+static int graph_add_code(struct brick_graph *graph, struct brick_graph_code *code)
 {
 	if (!code->name || !*code->name || !code->source)
 		return -EINVAL;
@@ -597,7 +597,7 @@ int brick_graph_code_add(struct brick_graph *graph, struct brick_graph_code *giv
 	int error = sized_read(&code, sizeof(code), given);
 
 	if (!error)
-		error = add_code(graph, &code);
+		error = graph_add_code(graph, &code);
 	if (code.hash)
 		given->hash = code.hash;
 	return error;

@@ -15,7 +15,7 @@ static void put_key_text(struct brick__sink *sink, const char *key, const char *
 	brick__put_json(sink, text);
 }
 
-static void put_triple(struct brick__sink *sink, const char *key, const uint32_t *triple)
+static void graph_json_put_triple(struct brick__sink *sink, const char *key, const uint32_t *triple)
 {
 	brick__put(sink, key);
 	for (int i = 0; i < 3; i++) {
@@ -25,7 +25,7 @@ static void put_triple(struct brick__sink *sink, const char *key, const uint32_t
 	brick__put(sink, "]");
 }
 
-static void put_kernel(struct brick__sink *sink, const struct brick_graph_node *node)
+static void graph_json_put_kernel(struct brick__sink *sink, const struct brick_graph_node *node)
 {
 	const struct brick_graph_kernel *k = &node->kernel;
 
@@ -35,9 +35,9 @@ static void put_kernel(struct brick__sink *sink, const struct brick_graph_node *
 		brick__put(sink, "\"");
 	}
 	if (k->grid[0])
-		put_triple(sink, ",\"grid\":", k->grid);
+		graph_json_put_triple(sink, ",\"grid\":", k->grid);
 	if (k->block[0])
-		put_triple(sink, ",\"block\":", k->block);
+		graph_json_put_triple(sink, ",\"block\":", k->block);
 	if (k->grid[0] || k->shared_bytes)
 		brick__put_key_u64(sink, ",\"shared_bytes\":", k->shared_bytes);
 	if (node->flags & BRICK_NODE_HAS_INTENSITY) {
@@ -50,11 +50,11 @@ static void put_kernel(struct brick__sink *sink, const struct brick_graph_node *
 	}
 }
 
-static void put_details(struct brick__sink *sink, const struct brick_graph_node *node)
+static void graph_json_put_details(struct brick__sink *sink, const struct brick_graph_node *node)
 {
 	switch (node->kind) {
 	case BRICK_NODE_KERNEL:
-		put_kernel(sink, node);
+		graph_json_put_kernel(sink, node);
 		break;
 	case BRICK_NODE_TRANSFER:
 		put_key_text(sink, ",\"source\":", node->transfer.source);
@@ -75,7 +75,7 @@ static void put_details(struct brick__sink *sink, const struct brick_graph_node 
 	}
 }
 
-static void put_node(struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
+static void graph_json_put_node(struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
 {
 	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 
@@ -100,13 +100,13 @@ static void put_node(struct brick_graph *graph, struct brick__sink *sink, uint32
 		brick__put_key_u64(sink, ",\"elements\":", node.elements);
 	if (node.flags & BRICK_NODE_HAS_BYTES)
 		brick__put_key_u64(sink, ",\"bytes\":", node.bytes);
-	put_details(sink, &node);
+	graph_json_put_details(sink, &node);
 	if (node.flags & BRICK_NODE_MARKED)
 		brick__put(sink, ",\"marked\":true");
 	brick__put(sink, "}");
 }
 
-static void put_edge(struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
+static void graph_json_put_edge(struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
 {
 	const struct brick__edge *edge = &graph->edges.items[id];
 
@@ -159,12 +159,12 @@ int brick__graph_put_json(struct brick_graph *graph, struct brick__sink *sink)
 	brick__put(sink, "{\"schema\":\"brick/graph/1\",\n\"nodes\":[");
 	for (uint32_t i = 0; i < graph->nodes.count; i++) {
 		brick__put(sink, i ? ",\n" : "\n");
-		put_node(graph, sink, i);
+		graph_json_put_node(graph, sink, i);
 	}
 	brick__put(sink, "],\n\"edges\":[");
 	for (uint32_t i = 0; i < graph->edges.count; i++) {
 		brick__put(sink, i ? ",\n" : "\n");
-		put_edge(graph, sink, i);
+		graph_json_put_edge(graph, sink, i);
 	}
 	brick__put(sink, "],\n\"lanes\":[");
 	int error = put_lanes(graph, sink);
@@ -193,7 +193,7 @@ static struct array open_array(struct brick__sink *sink, const char *key)
 }
 
 /* Before each value; a new line now and then, for those who look at it. */
-static struct brick__sink *next(struct array *array)
+static struct brick__sink *graph_json_next(struct array *array)
 {
 	if (array->count++)
 		brick__put(array->sink, array->count % 32 == 1 ? ",\n" : ",");
@@ -210,11 +210,11 @@ static void put_name_arrays(const struct brick_graph *graph, struct brick__sink 
 	struct array array = open_array(sink, "names");
 
 	for (uint32_t i = 0; i < graph->names.entries.count; i++)
-		brick__put_json(next(&array), graph->names.entries.items[i].text);
+		brick__put_json(graph_json_next(&array), graph->names.entries.items[i].text);
 	close_array(&array);
 	array = open_array(sink, "name");
 	for (uint32_t v = 0; v < graph->nodes.count; v++)
-		brick__put_u64(next(&array), graph->nodes.items[v].name);
+		brick__put_u64(graph_json_next(&array), graph->nodes.items[v].name);
 	close_array(&array);
 }
 
@@ -223,35 +223,38 @@ static void put_node_arrays(const struct brick_graph *graph, struct brick__sink 
 	struct array array = open_array(sink, "kind");
 
 	for (uint32_t v = 0; v < graph->nodes.count; v++)
-		brick__put_u64(next(&array), graph->nodes.items[v].kind);
+		brick__put_u64(graph_json_next(&array), graph->nodes.items[v].kind);
 	close_array(&array);
 	array = open_array(sink, "time_ns");
 	for (uint32_t v = 0; v < graph->nodes.count; v++)
 		if (graph->nodes.items[v].flags & BRICK_NODE_HAS_TIME)
-			brick__put_u64(next(&array), graph->nodes.items[v].time_ns);
+			brick__put_u64(graph_json_next(&array), graph->nodes.items[v].time_ns);
 		else
-			brick__put(next(&array), "null");
+			brick__put(graph_json_next(&array), "null");
 	close_array(&array);
 }
 
-static void put_rows(const struct brick_graph *graph, struct brick__sink *sink)
+static void graph_json_put_rows(const struct brick_graph *graph, struct brick__sink *sink)
 {
 	struct array array = open_array(sink, "row");
 
 	for (uint32_t v = 0; v <= graph->nodes.count; v++)
-		brick__put_u64(next(&array), graph->nodes.count ? graph->out.first[v] : 0);
+		brick__put_u64(
+			graph_json_next(&array), graph->nodes.count ? graph->out.first[v] : 0);
 	close_array(&array);
 	array = open_array(sink, "column");
 	for (uint32_t i = 0; i < graph->edges.count; i++)
-		brick__put_u64(next(&array), graph->edges.items[graph->out.edges[i]].to);
+		brick__put_u64(graph_json_next(&array), graph->edges.items[graph->out.edges[i]].to);
 	close_array(&array);
 	array = open_array(sink, "edge_kind");
 	for (uint32_t i = 0; i < graph->edges.count; i++)
-		brick__put_u64(next(&array), graph->edge_kinds.items[graph->out.edges[i]]);
+		brick__put_u64(
+			graph_json_next(&array), graph->edge_kinds.items[graph->out.edges[i]]);
 	close_array(&array);
 	array = open_array(sink, "weight");
 	for (uint32_t i = 0; i < graph->edges.count; i++)
-		brick__put_double(next(&array), graph->edges.items[graph->out.edges[i]].weight);
+		brick__put_double(
+			graph_json_next(&array), graph->edges.items[graph->out.edges[i]].weight);
 	close_array(&array);
 }
 
@@ -261,7 +264,7 @@ static void put_kinds(
 	struct array array = open_array(sink, key);
 
 	for (int i = 0; i < count; i++)
-		brick__put_json(next(&array), names[i]);
+		brick__put_json(graph_json_next(&array), names[i]);
 	close_array(&array);
 }
 
@@ -279,7 +282,7 @@ int brick__graph_put_csr(struct brick_graph *graph, struct brick__sink *sink)
 	put_kinds(sink, "edge_kinds", brick__edge_kinds, BRICK_EDGE_KINDS);
 	put_name_arrays(graph, sink);
 	put_node_arrays(graph, sink);
-	put_rows(graph, sink);
+	graph_json_put_rows(graph, sink);
 	brick__put(sink, "}\n");
 	return 0;
 }

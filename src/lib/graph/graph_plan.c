@@ -118,7 +118,7 @@ static int connect_activities(
 	return brick__dag_init(&plan->dag, activities, edges, count);
 }
 
-static uint32_t node_of(
+static uint32_t graph_plan_node_of(
 	const struct brick_graph *graph, const struct brick__plan *plan, uint32_t activity)
 {
 	return activity < graph->nodes.count ? activity : plan->ends[activity - graph->nodes.count];
@@ -134,7 +134,7 @@ static int name_cycle(struct brick_graph *graph, const struct brick__plan *plan)
 	uint32_t *list = graph->cycle, n = 0, from = 0, error = 0;
 
 	for (uint32_t i = 0; i < graph->cycle_count && !error; i++) {
-		uint32_t activity = list[i], node = node_of(graph, plan, activity);
+		uint32_t activity = list[i], node = graph_plan_node_of(graph, plan, activity);
 		uint32_t at = brick__map_get(&seen, node);
 		if (at != BRICK__NONE && at < n && list[at] == node) {
 			if (activity == node) { /* the begin: all since its end is the cycle */
@@ -182,7 +182,7 @@ static uint64_t begin_in_parent(const struct brick_graph *graph, const struct br
 	uint64_t begin = 0;
 
 	for (uint32_t i = plan->dag.first[v]; i < plan->dag.first[v + 1]; i++) {
-		uint32_t before = plan->dag.before[i], u = node_of(graph, plan, before);
+		uint32_t before = plan->dag.before[i], u = graph_plan_node_of(graph, plan, before);
 		if (plan->end[u] == before && plan->parent[u] == plan->parent[v] &&
 			chains->end_ns[u] > begin)
 			begin = chains->end_ns[u];
@@ -209,7 +209,8 @@ static int find_own_times(const struct brick_graph *graph, struct brick__plan *p
 	int error = chains.end_ns && chains.held_ns ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; !error && i < plan->dag.count; i++) {
-		uint32_t activity = plan->dag.order[i], v = node_of(graph, plan, activity);
+		uint32_t activity = plan->dag.order[i],
+			 v = graph_plan_node_of(graph, plan, activity);
 		if (activity == v && plan->held[v])
 			chains.end_ns[v] = begin_in_parent(graph, plan, &chains, v);
 		if (activity != plan->end[v])
@@ -223,7 +224,7 @@ static int find_own_times(const struct brick_graph *graph, struct brick__plan *p
 	return error;
 }
 
-static int make(struct brick_graph *graph, struct brick__plan *plan)
+static int graph_plan_make(struct brick_graph *graph, struct brick__plan *plan)
 {
 	size_t n = graph->nodes.count + 1;
 	int error = check_edges(graph);
@@ -273,7 +274,7 @@ static int make_plan(struct brick_graph *graph)
 	graph->plan = calloc(1, sizeof(*graph->plan));
 	if (!graph->plan)
 		return -ENOMEM;
-	int error = make(graph, graph->plan);
+	int error = graph_plan_make(graph, graph->plan);
 	if (error == 0)
 		return 0;
 	brick__graph_plan_fini(graph);
@@ -312,7 +313,7 @@ struct routes {
 	ARRAY(struct route) list;
 };
 
-static uint64_t key_of(uint32_t source, uint32_t target, uint64_t bytes)
+static uint64_t graph_plan_key_of(uint32_t source, uint32_t target, uint64_t bytes)
 {
 	uint64_t parts[] = {(uint64_t)source << 32 | target, bytes};
 	return fnv1a(parts, sizeof(parts));
@@ -321,7 +322,7 @@ static uint64_t key_of(uint32_t source, uint32_t target, uint64_t bytes)
 static struct route *find_route(
 	struct routes *routes, uint32_t source, uint32_t target, uint64_t bytes)
 {
-	uint32_t i = brick__map_get(&routes->index, key_of(source, target, bytes));
+	uint32_t i = brick__map_get(&routes->index, graph_plan_key_of(source, target, bytes));
 
 	for (; i != BRICK__NONE; i = routes->list.items[i].next) {
 		struct route *r = &routes->list.items[i];
@@ -335,7 +336,7 @@ static struct route *find_or_add_route(
 	struct routes *routes, uint32_t source, uint32_t target, uint64_t bytes)
 {
 	struct route *known = find_route(routes, source, target, bytes);
-	uint64_t key = key_of(source, target, bytes);
+	uint64_t key = graph_plan_key_of(source, target, bytes);
 
 	if (known)
 		return known;
@@ -347,19 +348,20 @@ static struct route *find_or_add_route(
 }
 
 /* A transfer whose route and size are known; others cannot be told apart. */
-static bool is_usable(const struct brick__node *node, const struct brick__transfer *transfer)
+static bool graph_plan_is_usable(
+	const struct brick__node *node, const struct brick__transfer *transfer)
 {
 	return (node->flags & BRICK_NODE_HAS_BYTES) && transfer->source != BRICK__NONE &&
 	       transfer->target != BRICK__NONE && transfer->source != transfer->target;
 }
 
-static uint64_t time_of(const struct brick__node *node)
+static uint64_t graph_plan_time_of(const struct brick__node *node)
 {
 	return node->flags & BRICK_NODE_HAS_TIME ? node->time_ns : 0;
 }
 
 /* Into a program's array, whose first element says how large each is. */
-static void put_pair(
+static void graph_plan_put_pair(
 	struct brick_graph_ping_pong *out, size_t at, const struct brick_graph_ping_pong *one)
 {
 	struct brick_graph_ping_pong *to = sized_at(out, at);
@@ -368,8 +370,8 @@ static void put_pair(
 	sized_write(to, sizeof(*one), one);
 }
 
-static int match(const struct brick_graph *graph, struct routes *routes, uint32_t *waiting,
-	struct brick_graph_ping_pong *out, size_t capacity, uint64_t *bytes)
+static int graph_plan_match(const struct brick_graph *graph, struct routes *routes,
+	uint32_t *waiting, struct brick_graph_ping_pong *out, size_t capacity, uint64_t *bytes)
 {
 	const uint32_t *nodes = graph->of_kind[BRICK_NODE_TRANSFER].items;
 	size_t pairs = 0;
@@ -377,7 +379,7 @@ static int match(const struct brick_graph *graph, struct routes *routes, uint32_
 	for (uint32_t i = 0; i < graph->transfers.count; i++) {
 		const struct brick__transfer *t = &graph->transfers.items[i];
 		const struct brick__node *node = &graph->nodes.items[nodes[i]];
-		if (!is_usable(node, t))
+		if (!graph_plan_is_usable(node, t))
 			continue;
 		struct route *there = find_route(routes, t->target, t->source, node->bytes);
 		if (!there || there->newest == BRICK__NONE) {
@@ -393,12 +395,12 @@ static int match(const struct brick_graph *graph, struct routes *routes, uint32_
 		there->newest = waiting[there->newest];
 		*bytes += 2 * node->bytes;
 		if (pairs < capacity)
-			put_pair(out, pairs,
+			graph_plan_put_pair(out, pairs,
 				&(struct brick_graph_ping_pong){.there = first,
 					.back = nodes[i],
 					.bytes = node->bytes,
-					.time_ns = time_of(&graph->nodes.items[first]) +
-						   time_of(node)});
+					.time_ns = graph_plan_time_of(&graph->nodes.items[first]) +
+						   graph_plan_time_of(node)});
 		pairs++;
 	}
 	return (int)pairs;
@@ -413,7 +415,8 @@ static int ping_pongs(const struct brick_graph *graph, struct brick_graph_ping_p
 		malloc((n + 1) * sizeof(*waiting)); /* the one that waited before */
 
 	*bytes = 0;
-	int pairs = waiting ? match(graph, &routes, waiting, out, capacity, bytes) : -ENOMEM;
+	int pairs =
+		waiting ? graph_plan_match(graph, &routes, waiting, out, capacity, bytes) : -ENOMEM;
 	array_fini(&routes.list);
 	hashmap_fini(&routes.index);
 	return pairs;
@@ -432,7 +435,7 @@ int brick_graph_ping_pongs(
 /* Critical path, times and slack: questions to the plan. */
 
 /* The activity that finishes last, the first of several. */
-static uint32_t last_activity(const struct brick__plan *plan)
+static uint32_t graph_plan_last_activity(const struct brick__plan *plan)
 {
 	uint32_t last = 0;
 
@@ -467,8 +470,8 @@ int brick_graph_critical_path(struct brick_graph *graph, struct brick_graph_path
 		if (!plan->path)
 			return -ENOMEM;
 		if (plan->dag.count)
-			plan->path_count = brick__dag_path(
-				&plan->dag, plan->finish_ns, last_activity(plan), plan->path);
+			plan->path_count = brick__dag_path(&plan->dag, plan->finish_ns,
+				graph_plan_last_activity(plan), plan->path);
 		plan->path_count = keep_nodes(graph, plan->path, plan->path_count);
 	}
 	const struct brick_graph_path path = {
@@ -730,7 +733,7 @@ static size_t try_candidates(struct trial *trial, const struct brick_graph_path 
 }
 
 /* Into the program's array, whose first element says how large each is. */
-static void hand_out(
+static void graph_plan_hand_out(
 	struct brick_graph_opportunity *out, const struct brick_graph_opportunity *best, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -760,7 +763,7 @@ int brick_graph_opportunities(
 		n = n / TRIES_PER_RESULT > capacity ? capacity * TRIES_PER_RESULT : n;
 		error = (int)try_candidates(&trial, &path, candidates, n, best, capacity);
 		trial_fini(&trial);
-		hand_out(out, best, error);
+		graph_plan_hand_out(out, best, error);
 	}
 	return error;
 }

@@ -22,7 +22,7 @@ static void put_plain(struct brick__sink *sink, const char *text)
 	brick__put_text(sink, text, &escape);
 }
 
-static void put_triple(struct brick__sink *sink, const uint32_t *triple)
+static void graph_tree_put_triple(struct brick__sink *sink, const uint32_t *triple)
 {
 	for (int i = 0; i < 3; i++) {
 		brick__put(sink, i ? "," : "(");
@@ -31,13 +31,13 @@ static void put_triple(struct brick__sink *sink, const uint32_t *triple)
 	brick__put(sink, ")");
 }
 
-static void put_kernel(struct brick__sink *sink, const struct brick_graph_kernel *kernel)
+static void graph_tree_put_kernel(struct brick__sink *sink, const struct brick_graph_kernel *kernel)
 {
 	if (kernel->grid[0] && kernel->block[0]) {
 		brick__put(sink, "  <<<");
-		put_triple(sink, kernel->grid);
+		graph_tree_put_triple(sink, kernel->grid);
 		brick__put(sink, ",");
-		put_triple(sink, kernel->block);
+		graph_tree_put_triple(sink, kernel->block);
 		brick__put(sink, ">>>");
 	}
 	if (kernel->grid[0] || kernel->shared_bytes) {
@@ -75,11 +75,11 @@ static void put_task(struct brick__sink *sink, const struct brick_graph_node *no
 	}
 }
 
-static void put_details(struct brick__sink *sink, const struct brick_graph_node *node)
+static void graph_tree_put_details(struct brick__sink *sink, const struct brick_graph_node *node)
 {
 	switch (node->kind) {
 	case BRICK_NODE_KERNEL:
-		put_kernel(sink, &node->kernel);
+		graph_tree_put_kernel(sink, &node->kernel);
 		break;
 	case BRICK_NODE_TRANSFER:
 		put_transfer(sink, &node->transfer);
@@ -97,7 +97,8 @@ static void put_details(struct brick__sink *sink, const struct brick_graph_node 
 	}
 }
 
-static void put_line(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
+static void graph_tree_put_line(
+	const struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
 {
 	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 
@@ -115,7 +116,7 @@ static void put_line(const struct brick_graph *graph, struct brick__sink *sink, 
 		brick__put_key_u64(sink, " (", node.elements);
 		brick__put(sink, " elem)");
 	}
-	put_details(sink, &node);
+	graph_tree_put_details(sink, &node);
 	if (node.flags & BRICK_NODE_HAS_BYTES) {
 		brick__put_key_u64(sink, " ", node.bytes);
 		brick__put(sink, "B");
@@ -147,7 +148,7 @@ int brick__graph_put_tree(struct brick_graph *graph, struct brick__sink *sink)
 			continue;
 		open[depth] = forest.sibling[v] != BRICK__NONE;
 		put_branches(sink, open, depth);
-		put_line(graph, sink, v);
+		graph_tree_put_line(graph, sink, v);
 		brick__put(sink, "\n");
 		if (depth == MAX_LEVELS && forest.child[v] != BRICK__NONE) {
 			open[depth + 1] = 0;
@@ -220,7 +221,7 @@ void brick_graph_view_destroy(struct brick_graph_view *view)
 	free(view);
 }
 
-static int check(const struct brick_graph_view *view)
+static int graph_tree_check(const struct brick_graph_view *view)
 {
 	return view->graph->nodes.count == view->node_count &&
 			       view->graph->edges.count == view->edge_count
@@ -230,13 +231,14 @@ static int check(const struct brick_graph_view *view)
 
 static int check_node(const struct brick_graph_view *view, uint32_t node)
 {
-	int error = check(view);
+	int error = graph_tree_check(view);
 
 	return error ? error : node < view->node_count ? 0 : -ENOENT;
 }
 
 /* The next node that is shown. */
-static uint32_t next_row(const struct brick_graph_view *view, uint32_t node, uint32_t *depth)
+static uint32_t graph_tree_next_row(
+	const struct brick_graph_view *view, uint32_t node, uint32_t *depth)
 {
 	const struct brick__forest *f = &view->forest;
 
@@ -249,22 +251,22 @@ static uint32_t next_row(const struct brick_graph_view *view, uint32_t node, uin
 	return f->sibling[node];
 }
 
-static size_t row_of(const struct brick_graph_view *view, uint32_t node)
+static size_t graph_tree_row_of(const struct brick_graph_view *view, uint32_t node)
 {
 	uint32_t depth = 0;
 	size_t row = 0;
 
-	for (uint32_t v = next_row(view, BRICK__NONE, &depth); v != BRICK__NONE && v != node;
-		v = next_row(view, v, &depth))
+	for (uint32_t v = graph_tree_next_row(view, BRICK__NONE, &depth);
+		v != BRICK__NONE && v != node; v = graph_tree_next_row(view, v, &depth))
 		row++;
 	return row;
 }
 
 int brick_graph_view_rows(const struct brick_graph_view *view)
 {
-	int error = check(view);
+	int error = graph_tree_check(view);
 
-	return error ? error : (int)row_of(view, BRICK__NONE);
+	return error ? error : (int)graph_tree_row_of(view, BRICK__NONE);
 }
 
 /* The selected node must be visible: if a node that holds it is closed, that one is selected. */
@@ -293,7 +295,7 @@ int brick_graph_view_open(struct brick_graph_view *view, uint32_t node, int open
 
 int brick_graph_view_open_all(struct brick_graph_view *view, int open)
 {
-	int error = check(view);
+	int error = graph_tree_check(view);
 
 	if (error)
 		return error;
@@ -323,7 +325,7 @@ int brick_graph_view_select(struct brick_graph_view *view, uint32_t node)
 
 int brick_graph_view_selected(const struct brick_graph_view *view)
 {
-	int error = check(view);
+	int error = graph_tree_check(view);
 
 	if (error)
 		return error;
@@ -337,9 +339,9 @@ int brick_graph_view_move(struct brick_graph_view *view, int rows)
 
 	if (error < 0)
 		return error;
-	int64_t wanted = (int64_t)row_of(view, view->selected) + rows;
-	for (uint32_t v = next_row(view, BRICK__NONE, &depth); v != BRICK__NONE;
-		v = next_row(view, v, &depth)) {
+	int64_t wanted = (int64_t)graph_tree_row_of(view, view->selected) + rows;
+	for (uint32_t v = graph_tree_next_row(view, BRICK__NONE, &depth); v != BRICK__NONE;
+		v = graph_tree_next_row(view, v, &depth)) {
 		last = v;
 		if (wanted-- <= 0)
 			break;
@@ -381,7 +383,7 @@ struct line {
 	size_t used;
 };
 
-static int append(void *context, const char *data, size_t bytes)
+static int graph_tree_append(void *context, const char *data, size_t bytes)
 {
 	struct line *line = context;
 	size_t left = sizeof(line->text) - 1 - line->used;
@@ -394,7 +396,7 @@ static int append(void *context, const char *data, size_t bytes)
 }
 
 /* End it between characters, with an ellipsis where something is cut off. */
-static void cut(struct line *line, size_t columns)
+static void graph_tree_cut(struct line *line, size_t columns)
 {
 	size_t seen = 0, last = 0, at = 0;
 
@@ -440,8 +442,8 @@ static void put_row_branches(
 							 : "\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80 ");
 }
 
-static int put_row(struct brick_graph_view *view, struct brick__sink *sink, uint32_t node,
-	uint32_t depth, size_t columns, struct line *line)
+static int graph_tree_put_row(struct brick_graph_view *view, struct brick__sink *sink,
+	uint32_t node, uint32_t depth, size_t columns, struct line *line)
 {
 	const struct brick__forest *f = &view->forest;
 
@@ -449,18 +451,19 @@ static int put_row(struct brick_graph_view *view, struct brick__sink *sink, uint
 	brick__put(sink, node == view->selected ? ">" : " ");
 	put_row_branches(sink, f, node, depth);
 	brick__put(sink, f->child[node] == BRICK__NONE ? "" : view->open[node] ? "- " : "+ ");
-	put_line(view->graph, sink, node);
+	graph_tree_put_line(view->graph, sink, node);
 	int error = brick__flush(sink);
 	if (error < 0)
 		return error;
-	cut(line, columns);
+	graph_tree_cut(line, columns);
 	return 0;
 }
 
 /* The first row to show, so that the selected one is among them. */
 static size_t scroll_to(struct brick_graph_view *view, size_t rows)
 {
-	size_t selected = row_of(view, view->selected), all = row_of(view, BRICK__NONE);
+	size_t selected = graph_tree_row_of(view, view->selected),
+	       all = graph_tree_row_of(view, BRICK__NONE);
 
 	if (view->scroll > selected)
 		view->scroll = selected;
@@ -478,21 +481,22 @@ int brick_graph_view_write(struct brick_graph_view *view, size_t columns, size_t
 	struct line line;
 	uint32_t depth = 0;
 	size_t number = 0, written = 0;
-	int error = check(view);
+	int error = graph_tree_check(view);
 
 	if (error || !rows)
 		return error ? error : -EINVAL;
 	sink = calloc(1, sizeof(*sink));
 	if (!sink)
 		return -ENOMEM;
-	sink->write = append;
+	sink->write = graph_tree_append;
 	sink->context = &line;
 	size_t first = scroll_to(view, rows);
-	for (uint32_t v = next_row(view, BRICK__NONE, &depth);
-		v != BRICK__NONE && written < rows && !error; v = next_row(view, v, &depth)) {
+	for (uint32_t v = graph_tree_next_row(view, BRICK__NONE, &depth);
+		v != BRICK__NONE && written < rows && !error;
+		v = graph_tree_next_row(view, v, &depth)) {
 		if (number++ < first)
 			continue;
-		error = put_row(view, sink, v, depth, columns, &line);
+		error = graph_tree_put_row(view, sink, v, depth, columns, &line);
 		if (!error)
 			error = write(context, line.text, line.used);
 		if (!error)

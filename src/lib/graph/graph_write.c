@@ -36,7 +36,7 @@ int brick_graph_write(
 	return error < 0 ? error : failed;
 }
 
-static int write_stream(void *context, const char *data, size_t bytes)
+static int graph_write_stream(void *context, const char *data, size_t bytes)
 {
 	return fwrite(data, 1, bytes, context) == bytes ? 0 : -EIO;
 }
@@ -47,7 +47,7 @@ int brick_graph_print(struct brick_graph *graph, int format, FILE *out)
 
 	if (!graph || !out)
 		return -EINVAL;
-	int error = brick_graph_write(graph, format, write_stream, out);
+	int error = brick_graph_write(graph, format, graph_write_stream, out);
 	return error < 0 ? error : fflush(out) || ferror(out) ? -EIO : 0;
 }
 
@@ -110,7 +110,7 @@ static int put_path_line(
 int brick_graph_path_print(struct brick_graph *graph, size_t rows, FILE *out)
 {
 	struct brick_graph_path path = BRICK_GRAPH_PATH_INIT;
-	struct brick__sink sink = {.write = write_stream, .context = out};
+	struct brick__sink sink = {.write = graph_write_stream, .context = out};
 	KEEP_ERRNO();
 
 	int error = graph && out ? brick_graph_critical_path(graph, &path) : -EINVAL;
@@ -149,7 +149,7 @@ static int write_fd(void *context, const char *data, size_t bytes)
 	return 0;
 }
 
-static int write_file(struct brick_graph *graph, int format, int fd)
+static int graph_write_file(struct brick_graph *graph, int format, int fd)
 {
 	int error = brick_graph_write(graph, format, write_fd, &fd);
 
@@ -174,19 +174,19 @@ static int open_beside(const char *path, char *name)
 	return -EEXIST;
 }
 
-static int save(struct brick_graph *graph, int format, const char *path)
+static int graph_write_save(struct brick_graph *graph, int format, const char *path)
 {
 	char name[PATH_MAX];
 	struct stat st;
 
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* a pipe or a device, as it is */
 		int fd = open(path, O_WRONLY | O_CLOEXEC);
-		return fd < 0 ? -errno : write_file(graph, format, fd);
+		return fd < 0 ? -errno : graph_write_file(graph, format, fd);
 	}
 	int fd = open_beside(path, name);
 	if (fd < 0)
 		return fd;
-	int error = write_file(graph, format, fd);
+	int error = graph_write_file(graph, format, fd);
 	if (error == 0 && rename(name, path) < 0)
 		error = -errno;
 	if (error < 0)
@@ -200,7 +200,7 @@ int brick_graph_save(struct brick_graph *graph, int format, const char *path)
 
 	if (format < 0 || format >= BRICK_GRAPH_FORMATS || !path || !*path)
 		return -EINVAL;
-	int error = save(graph, format, path);
+	int error = graph_write_save(graph, format, path);
 	errno = saved_errno;
 	return error;
 }

@@ -15,7 +15,7 @@ struct brick__chunk {
 	char text[CHUNK_BYTES];
 };
 
-static char *copy(struct brick__names *names, const char *text, size_t bytes)
+static char *names_copy(struct brick__names *names, const char *text, size_t bytes)
 {
 	struct brick__chunk *chunk = names->chunks;
 
@@ -33,7 +33,7 @@ static char *copy(struct brick__names *names, const char *text, size_t bytes)
 	return to;
 }
 
-static uint32_t find(const struct brick__names *names, const char *text, uint64_t hash)
+static uint32_t names_find(const struct brick__names *names, const char *text, uint64_t hash)
 {
 	struct hash_probe probe = hash_probe(hash);
 
@@ -45,19 +45,19 @@ static uint32_t find(const struct brick__names *names, const char *text, uint64_
 
 uint32_t brick__names_find(const struct brick__names *names, const char *text)
 {
-	return find(names, text, fnv1a_text(text));
+	return names_find(names, text, fnv1a_text(text));
 }
 
 int brick__names_add(struct brick__names *names, const char *text, uint32_t *number)
 {
 	uint64_t hash = fnv1a_text(text);
 
-	*number = find(names, text, hash);
+	*number = names_find(names, text, hash);
 	if (*number != BRICK__NONE)
 		return 0;
 	if (array_reserve(&names->entries, 1) || hash_index_reserve(&names->index))
 		return -ENOMEM;
-	const char *kept = copy(names, text, strlen(text) + 1);
+	const char *kept = names_copy(names, text, strlen(text) + 1);
 	if (!kept)
 		return -ENOMEM;
 	*number = (uint32_t)names->entries.count;

@@ -27,7 +27,7 @@ struct brick_counters {
 	struct brick__perf events[BRICK_COUNTER_KINDS];
 };
 
-static const char *const names[BRICK_COUNTER_KINDS] = {
+static const char *const counters_names[BRICK_COUNTER_KINDS] = {
 	[BRICK_COUNTER_CYCLES] = "cycles",
 	[BRICK_COUNTER_INSTRUCTIONS] = "instructions",
 	[BRICK_COUNTER_CACHE_MISSES] = "cache-misses",
@@ -38,7 +38,7 @@ static const char *const names[BRICK_COUNTER_KINDS] = {
 
 const char *brick_counters_name(uint32_t kind)
 {
-	return kind < BRICK_COUNTER_KINDS ? names[kind] : NULL;
+	return kind < BRICK_COUNTER_KINDS ? counters_names[kind] : NULL;
 }
 
 static bool is_word(const char *word, size_t length, const char *name)
@@ -49,7 +49,7 @@ static bool is_word(const char *word, size_t length, const char *name)
 static int parse_word(const char *word, size_t length)
 {
 	for (int kind = 0; kind < BRICK_COUNTER_KINDS; kind++)
-		if (is_word(word, length, names[kind]))
+		if (is_word(word, length, counters_names[kind]))
 			return 1 << kind;
 	return is_word(word, length, "all")	   ? BRICK_COUNTERS_ALL
 	       : is_word(word, length, "software") ? BRICK_COUNTERS_SOFTWARE
@@ -116,7 +116,7 @@ int brick_counters_open(struct brick_counters **out, uint32_t wanted)
 	return (int)c->opened;
 }
 
-static void take(struct brick_counter_values *values, uint32_t kind,
+static void counters_take(struct brick_counter_values *values, uint32_t kind,
 	const struct brick__perf_reading *reading)
 {
 	values->value[kind] = reading->value;
@@ -137,7 +137,7 @@ void brick__counters_read(const struct brick_counters *c, struct brick_counter_v
 			values->direct |= 1u << kind;
 		else if (brick__perf_read(&c->events[kind], &reading))
 			continue;
-		take(values, kind, &reading);
+		counters_take(values, kind, &reading);
 	}
 }
 
@@ -157,7 +157,7 @@ void brick__counters_read_any(const struct brick_counters *c, struct brick_count
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++) {
 		struct brick__perf_reading reading;
 		if (c->opened & 1u << kind && !brick__perf_read(&c->events[kind], &reading))
-			take(values, kind, &reading);
+			counters_take(values, kind, &reading);
 	}
 }
 
@@ -170,46 +170,46 @@ void brick_counters_close(struct brick_counters *c)
 	free(c);
 }
 
-static struct thread_exit exit_of_thread;
-static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
-static uint32_t noted; /* session whose notes say why nothing is counted */
+static struct thread_exit counters_exit_of_thread;
+static pthread_once_t counters_exit_key_once = PTHREAD_ONCE_INIT;
+static uint32_t counters_noted; /* session whose notes say why nothing is counted */
 
 static __thread struct {
 	struct brick_counters *counters;
 	uint32_t opened;
 	int tried;
-} here __attribute__((tls_model("initial-exec")));
+} counters_here __attribute__((tls_model("initial-exec")));
 
-static void thread_exits(void *counters)
+static void counters_thread_exits(void *counters)
 {
 	brick_counters_close(counters);
-	memset(&here, 0, sizeof(here));
+	memset(&counters_here, 0, sizeof(counters_here));
 }
 
 /* The child's first thread holds counters of its parent: they must not be read as its own. */
-static void forget(void)
+static void counters_forget_all(void)
 {
-	brick_counters_close(here.counters);
-	memset(&here, 0, sizeof(here));
-	thread_exit_set(&exit_of_thread, NULL);
+	brick_counters_close(counters_here.counters);
+	memset(&counters_here, 0, sizeof(counters_here));
+	thread_exit_set(&counters_exit_of_thread, NULL);
 }
 
-static void make_exit_key(void)
+static void counters_make_exit_key(void)
 {
-	thread_exit_create(&exit_of_thread, thread_exits);
-	pthread_atfork(NULL, NULL, forget);
+	thread_exit_create(&counters_exit_of_thread, counters_thread_exits);
+	pthread_atfork(NULL, NULL, counters_forget_all);
 }
 
 /* What is missing, and why; once per session. */
-static void note_missing(void)
+static void counters_note_missing(void)
 {
 	uint32_t session = brick__number_here();
 	char reason[160];
 
-	if (__atomic_exchange_n(&noted, session, __ATOMIC_RELAXED) == session)
+	if (__atomic_exchange_n(&counters_noted, session, __ATOMIC_RELAXED) == session)
 		return;
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++)
-		if (BRICK_COUNTERS_HARDWARE & ~here.opened & 1u << kind &&
+		if (BRICK_COUNTERS_HARDWARE & ~counters_here.opened & 1u << kind &&
 			brick_counters_available(kind, reason, sizeof(reason)))
 			brick_note("counters.unavailable", "%s per brick: %s",
 				brick_counters_name(kind), reason);
@@ -219,31 +219,31 @@ static __attribute__((noinline, cold)) void open_here(void)
 {
 	KEEP_ERRNO();
 
-	here.tried = 1;
-	pthread_once(&exit_key_once, make_exit_key);
-	int opened = brick_counters_open(&here.counters, BRICK_COUNTERS_HARDWARE);
+	counters_here.tried = 1;
+	pthread_once(&counters_exit_key_once, counters_make_exit_key);
+	int opened = brick_counters_open(&counters_here.counters, BRICK_COUNTERS_HARDWARE);
 	if (opened > 0) {
-		here.opened = (uint32_t)opened;
-		thread_exit_set(&exit_of_thread, here.counters);
+		counters_here.opened = (uint32_t)opened;
+		thread_exit_set(&counters_exit_of_thread, counters_here.counters);
 	} else {
-		here.counters = NULL;
+		counters_here.counters = NULL;
 	}
-	if (here.opened != BRICK_COUNTERS_HARDWARE)
-		note_missing();
+	if (counters_here.opened != BRICK_COUNTERS_HARDWARE)
+		counters_note_missing();
 }
 
 void brick_counted_begin(struct brick_counted *counted, uint32_t brick, int layer)
 {
-	if (brick_enabled() && !here.tried)
+	if (brick_enabled() && !counters_here.tried)
 		open_here();
 	counted->brick = brick;
 	counted->begin.valid = 0;
 	counted->span = brick_begin_layer(brick, layer);
-	if (counted->span && here.counters)
-		brick__counters_read(here.counters, &counted->begin);
+	if (counted->span && counters_here.counters)
+		brick__counters_read(counters_here.counters, &counted->begin);
 }
 
-static void add(struct brick_stat *stat, const struct brick_counter_values *begin,
+static void counters_add(struct brick_stat *stat, const struct brick_counter_values *begin,
 	const struct brick_counter_values *end)
 {
 	stat->counted++;
@@ -262,13 +262,14 @@ void brick_counted_end(
 
 	if (!counted->span)
 		return;
-	if (here.counters)
-		brick__counters_read(here.counters, &end);
+	if (counters_here.counters)
+		brick__counters_read(counters_here.counters, &end);
 	brick_end_work(counted->span, elements, bytes, flops);
-	if (here.opened && counted->begin.valid == here.opened && end.valid == here.opened &&
-		self->lane && self->tag == (counted->span & ~0xffu) &&
+	if (counters_here.opened && counted->begin.valid == counters_here.opened &&
+		end.valid == counters_here.opened && self->lane &&
+		self->tag == (counted->span & ~0xffu) &&
 		brick_lane_has_rows(self->lane, counted->brick))
-		add(&self->lane->stats[counted->brick], &counted->begin, &end);
+		counters_add(&self->lane->stats[counted->brick], &counted->begin, &end);
 }
 
 int brick_counted_stats_get(uint32_t brick, struct brick_counted_stats *out)

@@ -35,7 +35,7 @@ enum { BLOCK = 256, LANES = 4 };
 #define SEED 0x6272696b64696765ull /* part of the format: digests of other seeds do not compare */
 
 /* SplitMix64's finaliser. */
-static inline uint64_t mix(uint64_t x)
+static inline uint64_t digest_mix(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
@@ -70,7 +70,7 @@ static inline float from_half(uint16_t half)
 	return from_bits(sign | ((rest << 13) + 0x38000000));
 }
 
-static inline float load(const char *at, uint32_t dtype)
+static inline float digest_load(const char *at, uint32_t dtype)
 {
 	uint16_t half;
 	float value;
@@ -84,14 +84,14 @@ static inline float load(const char *at, uint32_t dtype)
 }
 
 /* Up to `count` elements of a row. */
-static void gather(float *out, const char *at, uint64_t step, size_t count, uint32_t dtype)
+static void digest_gather(float *out, const char *at, uint64_t step, size_t count, uint32_t dtype)
 {
 	if (dtype == BRICK_DTYPE_F32 && step == sizeof(*out)) {
 		memcpy(out, at, count * sizeof(*out));
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
-		out[i] = load(at + i * step, dtype);
+		out[i] = digest_load(at + i * step, dtype);
 }
 
 /* Sums over all elements; several of each, because an addition waits for the one before. */
@@ -122,7 +122,7 @@ static float enter_nonfinite(struct brick_digest *d, float value, uint64_t index
 	d->nan_count += kind == 1;
 	d->plus_infinite_count += kind == 2;
 	d->minus_infinite_count += kind == 3;
-	d->nonfinite += mix(SEED ^ index * 4 ^ kind);
+	d->nonfinite += digest_mix(SEED ^ index * 4 ^ kind);
 	return 0;
 }
 
@@ -177,7 +177,7 @@ static void enter_sums(struct sums *s, const float *values, size_t count)
 static void enter_sketch(double *sketch, const float *values, size_t count, uint64_t first)
 {
 	for (size_t i = 0; i < count; i += LANES) {
-		uint64_t hash = mix(SEED + (first + i) / LANES * 0x9e3779b97f4a7c15ull);
+		uint64_t hash = digest_mix(SEED + (first + i) / LANES * 0x9e3779b97f4a7c15ull);
 		for (size_t k = 0; k < LANES; k++, hash >>= 16) {
 			uint32_t sign = (uint32_t)(hash & 0x100) << 23;
 			sketch[hash & 0xff] += from_bits(bits_of(values[i + k]) ^ sign);
@@ -186,7 +186,7 @@ static void enter_sketch(double *sketch, const float *values, size_t count, uint
 }
 
 /* `first` is a multiple of LANES; zeros fit behind the last value. */
-static void enter(
+static void digest_enter(
 	struct brick_digest *d, struct sums *s, float *values, size_t count, uint64_t first)
 {
 	float original[BLOCK];
@@ -209,7 +209,8 @@ static void enter(
 }
 
 /* Finds the strides; BRICK_ERANGE if the shape is impossible. */
-static int measure(const struct brick_tensor *t, uint64_t nb[4], uint64_t *elements, uint64_t width)
+static int digest_measure(
+	const struct brick_tensor *t, uint64_t nb[4], uint64_t *elements, uint64_t width)
 {
 	*elements = 1;
 	for (int i = 0; i < 4; i++) {
@@ -239,18 +240,18 @@ static void walk_row(struct walk *w, const struct brick_tensor *t, const char *r
 	for (uint64_t i = 0; i < t->ne[0];) {
 		size_t capacity = BLOCK - w->filled;
 		size_t count = t->ne[0] - i < capacity ? (size_t)(t->ne[0] - i) : capacity;
-		gather(w->block + w->filled, row + i * step, step, count, t->dtype);
+		digest_gather(w->block + w->filled, row + i * step, step, count, t->dtype);
 		w->filled += count;
 		i += count;
 		if (w->filled == BLOCK) {
-			enter(w->digest, &w->sums, w->block, BLOCK, w->index);
+			digest_enter(w->digest, &w->sums, w->block, BLOCK, w->index);
 			w->index += BLOCK;
 			w->filled = 0;
 		}
 	}
 }
 
-static void walk(struct walk *w, const struct brick_tensor *t, const uint64_t nb[4])
+static void digest_walk(struct walk *w, const struct brick_tensor *t, const uint64_t nb[4])
 {
 	for (uint64_t l = 0; l < t->ne[3]; l++)
 		for (uint64_t k = 0; k < t->ne[2]; k++)
@@ -259,10 +260,10 @@ static void walk(struct walk *w, const struct brick_tensor *t, const uint64_t nb
 					(const char *)t->data + l * nb[3] + k * nb[2] + j * nb[1],
 					nb[0]);
 	if (w->filled)
-		enter(w->digest, &w->sums, w->block, w->filled, w->index);
+		digest_enter(w->digest, &w->sums, w->block, w->filled, w->index);
 }
 
-static int compute(struct brick_digest *out, const struct brick_tensor *t)
+static int digest_compute(struct brick_digest *out, const struct brick_tensor *t)
 {
 	uint64_t nb[4], elements;
 	struct walk w = {.digest = out, .sums = {.min = INFINITY, .max = -INFINITY}};
@@ -271,7 +272,7 @@ static int compute(struct brick_digest *out, const struct brick_tensor *t)
 		return -EINVAL;
 	if (t->dtype < BRICK_DTYPE_F32 || t->dtype > BRICK_DTYPE_BF16)
 		return BRICK_EUNSUPPORTED;
-	int error = measure(t, nb, &elements, t->dtype == BRICK_DTYPE_F32 ? 4 : 2);
+	int error = digest_measure(t, nb, &elements, t->dtype == BRICK_DTYPE_F32 ? 4 : 2);
 	if (error)
 		return error;
 	if (!t->data && elements)
@@ -282,7 +283,7 @@ static int compute(struct brick_digest *out, const struct brick_tensor *t)
 	memcpy(out->ne, t->ne, sizeof(out->ne));
 	out->fnv64 = FNV1A_BASIS;
 	if (elements)
-		walk(&w, t, nb);
+		digest_walk(&w, t, nb);
 	const struct sums *s = &w.sums;
 	out->sum = s->sum[0] + s->sum[1] + (s->sum[2] + s->sum[3]);
 	out->square_sum = s->square[0] + s->square[1] + (s->square[2] + s->square[3]);
@@ -296,7 +297,7 @@ int brick_digest_compute(struct brick_digest *out, const struct brick_tensor *te
 	struct brick_tensor t = BRICK_TENSOR_INIT;
 	int error = sized_read(&t, sizeof(t), tensor);
 
-	return error ? error : compute(out, &t);
+	return error ? error : digest_compute(out, &t);
 }
 
 uint64_t brick_digest_elements(const struct brick_digest *d)
@@ -347,15 +348,15 @@ struct step {
 	uint64_t number, tokens; /* number: from 1 */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t digest_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct brick_session_header *area; /* under the lock; NULL: none, or no memory for it */
 static uint64_t given_up_at;		  /* the tail at which a wait was in vain, plus 1 */
-static uint32_t wanted;
-static __thread struct step here __attribute__((tls_model("initial-exec")));
+static uint32_t digest_wanted;
+static __thread struct step digest_here __attribute__((tls_model("initial-exec")));
 static struct step latest; /* of any thread; under step_lock */
 static pthread_mutex_t step_lock = PTHREAD_MUTEX_INITIALIZER;
 
-__attribute__((constructor)) static void read_environment(void)
+__attribute__((constructor)) static void digest_read_environment(void)
 {
 	const char *list = brick__environment("BRICK_CAPTURE");
 
@@ -366,30 +367,30 @@ __attribute__((constructor)) static void read_environment(void)
 
 void brick_digests_set(int on)
 {
-	__atomic_store_n(&wanted, on != 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&digest_wanted, on != 0, __ATOMIC_RELAXED);
 }
 
 int brick_digests_wanted(void)
 {
-	return __atomic_load_n(&wanted, __ATOMIC_RELAXED) && brick__number_here() &&
+	return __atomic_load_n(&digest_wanted, __ATOMIC_RELAXED) && brick__number_here() &&
 	       brick__session_here() == &brick__session;
 }
 
 void brick__digests_lock(void)
 {
 	lock_take(&step_lock);
-	lock_take(&lock);
+	lock_take(&digest_lock);
 }
 
 void brick__digests_unlock(void)
 {
-	lock_give(&lock);
+	lock_give(&digest_lock);
 	lock_give(&step_lock);
 }
 
 void brick__digests_use(struct brick_session_header *header)
 {
-	HOLD_UNCANCELLED(&lock);
+	HOLD_UNCANCELLED(&digest_lock);
 	area = header;
 	given_up_at = 0;
 }
@@ -398,7 +399,7 @@ void brick__digests_use(struct brick_session_header *header)
 void brick__digests_abandon(void)
 {
 	area = NULL;
-	here = latest = (struct step){0};
+	digest_here = latest = (struct step){0};
 }
 
 void brick__digests_step(enum brick_phase phase, uint64_t tokens)
@@ -409,14 +410,14 @@ void brick__digests_step(enum brick_phase phase, uint64_t tokens)
 		return;
 	pthread_mutex_lock(&step_lock); /* nothing in here can be cancelled */
 	uint64_t number = latest.session == session ? latest.number + 1 : 1;
-	latest = here = (struct step){session, phase, number, tokens};
+	latest = digest_here = (struct step){session, phase, number, tokens};
 	pthread_mutex_unlock(&step_lock);
 }
 
 static struct step present_step(void)
 {
 	uint32_t session = brick__number_here();
-	struct step step = here;
+	struct step step = digest_here;
 
 	if (step.session == session)
 		return step;
@@ -465,11 +466,11 @@ static int have_memory(void)
 	return 2;
 }
 
-static int publish(const struct brick_session_digest *digest)
+static int digest_publish(const struct brick_session_digest *digest)
 {
 	int error = -ENOENT;
 
-	lock_take(&lock);
+	lock_take(&digest_lock);
 	int ready = brick_enabled() ? have_memory() : 0;
 	if (ready) {
 		uint64_t head = area->digest_head;
@@ -483,7 +484,7 @@ static int publish(const struct brick_session_digest *digest)
 			__atomic_add_fetch(&area->ledger.dropped, 1, __ATOMIC_RELAXED);
 		}
 	}
-	lock_give(&lock);
+	lock_give(&digest_lock);
 	if (ready == 2)
 		brick_note("capture.digest", "sketches of %d buckets", BRICK_DIGEST_BUCKETS);
 	return error;
@@ -491,16 +492,16 @@ static int publish(const struct brick_session_digest *digest)
 
 static void count_unsupported(void)
 {
-	HOLD_UNCANCELLED(&lock);
+	HOLD_UNCANCELLED(&digest_lock);
 	if (area) {
 		area->digest_unsupported++;
 		__atomic_add_fetch(&area->ledger.unsupported, 1, __ATOMIC_RELAXED);
 	}
 }
 
-static bool is_open(void)
+static bool digest_is_open(void)
 {
-	HOLD_UNCANCELLED(&lock);
+	HOLD_UNCANCELLED(&digest_lock);
 	return area && area->digest_capacity;
 }
 
@@ -517,7 +518,7 @@ static uint32_t digest_brick(void)
 	return known;
 }
 
-static int record(
+static int digest_record(
 	uint32_t brick, int layer, uint32_t site, const struct brick_tensor *t, const char *label)
 {
 	struct brick_session_digest d = {.ticks = brick__now()};
@@ -536,7 +537,7 @@ static int record(
 	int error = brick_digest_compute(&d.digest, t);
 	if (error == BRICK_EUNSUPPORTED)
 		count_unsupported();
-	return error ? error : publish(&d);
+	return error ? error : digest_publish(&d);
 }
 
 static int record_timed(
@@ -544,7 +545,7 @@ static int record_timed(
 {
 	KEEP_ERRNO();
 	brick_span span = brick_begin_layer(digest_brick(), layer);
-	int error = is_open() ? record(brick, layer, site, t, label) : -ENOENT;
+	int error = digest_is_open() ? digest_record(brick, layer, site, t, label) : -ENOENT;
 
 	brick_end(span);
 	return error;

@@ -16,10 +16,10 @@
 
 enum { NVTX_VERSION = 3 };
 
-static nvtx_function core[NVTX_MAX_CALLS], core2[NVTX_MAX_CALLS];
+static nvtx_function emit_core[NVTX_MAX_CALLS], emit_core2[NVTX_MAX_CALLS];
 static void *domain;
-static void *strings[BRICK_MAX_BRICKS]; /* by brick; NULL: not registered yet */
-static uint32_t is_ready;		/* somebody listens */
+static void *emit_strings[BRICK_MAX_BRICKS]; /* by brick; NULL: not registered yet */
+static uint32_t emit_is_ready;		     /* somebody listens */
 
 /* Which of the thread's open bricks are ranges. */
 static __thread uint64_t emitted[BRICK_MAX_DEPTH / 64];
@@ -34,8 +34,8 @@ static int module_table(int module, nvtx_function ***table, unsigned *count)
 	if (!is_core && module != NVTX_CORE2)
 		return 0;
 	for (int i = 1; i < NVTX_MAX_CALLS; i++) { /* the first place stays empty */
-		core_table[i] = &core[i];
-		core2_table[i] = &core2[i];
+		core_table[i] = &emit_core[i];
+		core2_table[i] = &emit_core2[i];
 	}
 	*table = is_core ? core_table : core2_table;
 	*count = NVTX_MAX_CALLS;
@@ -60,7 +60,7 @@ static const char *tool_path(void)
 }
 
 /* NULL: it listens; else why not. */
-static const char *load(const char *path)
+static const char *emit_load(const char *path)
 {
 	void *library = dlopen(path, RTLD_LAZY);
 	void *found = library ? dlsym(library, "InitializeInjectionNvtx2") : NULL;
@@ -73,15 +73,15 @@ static const char *load(const char *path)
 	memcpy(&initialize, &found, sizeof(found));
 	if (!initialize(export_table))
 		return "it does not want any";
-	if (core2[NVTX_DOMAIN_PUSH] && core2[NVTX_DOMAIN_POP]) {
-		if (core2[NVTX_CREATE_A])
-			domain = ((void *(*)(const char *))core2[NVTX_CREATE_A])("Brick");
+	if (emit_core2[NVTX_DOMAIN_PUSH] && emit_core2[NVTX_DOMAIN_POP]) {
+		if (emit_core2[NVTX_CREATE_A])
+			domain = ((void *(*)(const char *))emit_core2[NVTX_CREATE_A])("Brick");
 		return NULL;
 	}
-	return core[NVTX_PUSH_A] && core[NVTX_POP] ? NULL : "it takes no ranges";
+	return emit_core[NVTX_PUSH_A] && emit_core[NVTX_POP] ? NULL : "it takes no ranges";
 }
 
-static __attribute__((noinline, cold)) void start(void)
+static __attribute__((noinline, cold)) void emit_start(void)
 {
 	static bool has_started;
 	const char *path = tool_path();
@@ -89,43 +89,43 @@ static __attribute__((noinline, cold)) void start(void)
 
 	if (__atomic_exchange_n(&has_started, true, __ATOMIC_ACQ_REL))
 		return;
-	const char *why = path ? load(path) : "NVTX_INJECTION64_PATH names no tool";
+	const char *why = path ? emit_load(path) : "NVTX_INJECTION64_PATH names no tool";
 	brick_note(
 		"emit.nvtx", "%s%s%s", path ? path : "", path && why ? ": " : "", why ? why : "");
 	if (!why)
-		__atomic_store_n(&is_ready, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&emit_is_ready, 1, __ATOMIC_RELEASE);
 }
 
 static bool listens(void)
 {
-	if (!__atomic_load_n(&is_ready, __ATOMIC_ACQUIRE))
-		start();
-	return __atomic_load_n(&is_ready, __ATOMIC_ACQUIRE) != 0;
+	if (!__atomic_load_n(&emit_is_ready, __ATOMIC_ACQUIRE))
+		emit_start();
+	return __atomic_load_n(&emit_is_ready, __ATOMIC_ACQUIRE) != 0;
 }
 
 /* Ranges. */
 
-static bool push(struct nvtx_event *event, const char *text)
+static bool emit_push(struct nvtx_event *event, const char *text)
 {
-	if (!core2[NVTX_DOMAIN_PUSH]) {
-		((int (*)(const char *))core[NVTX_PUSH_A])(text);
+	if (!emit_core2[NVTX_DOMAIN_PUSH]) {
+		((int (*)(const char *))emit_core[NVTX_PUSH_A])(text);
 		return true;
 	}
 	event->version = NVTX_VERSION;
 	event->size = sizeof(*event);
-	((int (*)(void *, const struct nvtx_event *))core2[NVTX_DOMAIN_PUSH])(domain, event);
+	((int (*)(void *, const struct nvtx_event *))emit_core2[NVTX_DOMAIN_PUSH])(domain, event);
 	return true;
 }
 
 /* Its handle for the name; NULL: the tool makes none. */
 static void *string_of(uint32_t brick, const char *name)
 {
-	void *string = __atomic_load_n(&strings[brick], __ATOMIC_RELAXED);
+	void *string = __atomic_load_n(&emit_strings[brick], __ATOMIC_RELAXED);
 
-	if (string || !core2[NVTX_REGISTER_A])
+	if (string || !emit_core2[NVTX_REGISTER_A])
 		return string;
-	string = ((void *(*)(void *, const char *))core2[NVTX_REGISTER_A])(domain, name);
-	__atomic_store_n(&strings[brick], string, __ATOMIC_RELAXED);
+	string = ((void *(*)(void *, const char *))emit_core2[NVTX_REGISTER_A])(domain, name);
+	__atomic_store_n(&emit_strings[brick], string, __ATOMIC_RELAXED);
 	return string;
 }
 
@@ -146,7 +146,7 @@ static bool push_brick(uint32_t brick, int32_t layer)
 		event.payload_type = NVTX_INT64;
 		event.payload.i64 = layer;
 	}
-	return push(&event, name);
+	return emit_push(&event, name);
 }
 
 void brick__emit_begin(uint32_t depth, uint32_t brick, int32_t layer)
@@ -177,13 +177,13 @@ bool brick__emit_push(const char *text)
 	struct nvtx_event event = {.message_type = NVTX_TEXT, .message.text = text};
 	KEEP_ERRNO();
 
-	return listens() && push(&event, text);
+	return listens() && emit_push(&event, text);
 }
 
 void brick__emit_pop(void)
 {
-	if (core2[NVTX_DOMAIN_POP])
-		((int (*)(void *))core2[NVTX_DOMAIN_POP])(domain);
+	if (emit_core2[NVTX_DOMAIN_POP])
+		((int (*)(void *))emit_core2[NVTX_DOMAIN_POP])(domain);
 	else
-		((int (*)(void))core[NVTX_POP])();
+		((int (*)(void))emit_core[NVTX_POP])();
 }

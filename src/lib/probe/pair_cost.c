@@ -23,12 +23,12 @@ enum { COLD = 40, TABLE_LINES = 2, CODE_BYTES = 512, STACK_BYTES = 256 };
 static struct {
 	brick_span (*volatile begin)(uint32_t brick);
 	void (*volatile end)(brick_span span);
-} calls = {brick__begin, brick__end};
+} pair_cost_calls = {brick__begin, brick__end};
 
 /* Measured once in a process, as it takes 5 ms, or once by its recorder; ticks. */
 static struct {
 	uint64_t overlapped, streamed, stream, cold;
-} once;
+} pair_cost_once;
 
 /* The value that `percent` of the values do not exceed. */
 static uint64_t quantile(uint64_t *values, size_t n, unsigned percent)
@@ -68,7 +68,7 @@ static __attribute__((noinline)) uint64_t time_alone(void)
 	brick__counter_order();
 	uint64_t begin = brick__now();
 	brick__counter_order();
-	calls.end(calls.begin(BRICK_EMBEDDING));
+	pair_cost_calls.end(pair_cost_calls.begin(BRICK_EMBEDDING));
 	brick__counter_order();
 	uint64_t end = brick__now();
 	brick__counter_order();
@@ -100,9 +100,9 @@ static void run_streamed(void)
 		brick__sys_stores_done();
 		alone[i] = time_alone();
 	}
-	once.overlapped = quantile(overlapped, STREAMED, 75);
-	once.streamed = quantile(alone, STREAMED, 75);
-	once.stream = quantile(took, STREAMED, 0);
+	pair_cost_once.overlapped = quantile(overlapped, STREAMED, 75);
+	pair_cost_once.streamed = quantile(alone, STREAMED, 75);
+	pair_cost_once.stream = quantile(took, STREAMED, 0);
 }
 
 /* What it takes to load a line that is in no cache, upper quartile. 0: not known. */
@@ -139,9 +139,9 @@ static int flush_pair(void)
 		const volatile void *at;
 		size_t bytes;
 	} parts[] = {
-		{&calls, sizeof(calls)},
-		{(const void *)calls.begin, CODE_BYTES},
-		{(const void *)calls.end, CODE_BYTES},
+		{&pair_cost_calls, sizeof(pair_cost_calls)},
+		{(const void *)pair_cost_calls.begin, CODE_BYTES},
+		{(const void *)pair_cost_calls.end, CODE_BYTES},
 		{&brick__on, sizeof(brick__on)},
 		{&brick__on_here, sizeof(brick__on_here)},
 		{brick__on_here, sizeof(*brick__on_here)},
@@ -179,20 +179,20 @@ static void run_cold(void)
 			return;
 		cost[i] = time_alone();
 	}
-	once.cold = quantile(cost, COLD, 95) + (uint64_t)pages * TABLE_LINES * line;
+	pair_cost_once.cold = quantile(cost, COLD, 95) + (uint64_t)pages * TABLE_LINES * line;
 }
 
 static void measure_once(void)
 {
 	const struct brick_session_refusals *shared = brick__refusals_page();
 
-	if (once.stream)
+	if (pair_cost_once.stream)
 		return;
 	if (shared && shared->pair_stream && shared->clock.source == brick_clock_get()->source) {
-		once.overlapped = shared->pair_overlapped;
-		once.streamed = shared->pair_streamed;
-		once.stream = shared->pair_stream;
-		once.cold = shared->pair_cold;
+		pair_cost_once.overlapped = shared->pair_overlapped;
+		pair_cost_once.streamed = shared->pair_streamed;
+		pair_cost_once.stream = shared->pair_stream;
+		pair_cost_once.cold = shared->pair_cold;
 		return;
 	}
 	run_streamed();
@@ -210,17 +210,18 @@ static uint32_t saturated(uint64_t value)
 }
 
 /* Each figure is at least the one before. */
-static void store(struct brick_session_header *header, uint64_t *cost)
+static void pair_cost_store(struct brick_session_header *header, uint64_t *cost)
 {
 	uint64_t warm = quantile(cost, BATCHES, 75);
 
 	header->pair_cost_low = quantile(cost, BATCHES, 25);
 	header->pair_cost = quantile(cost, BATCHES, 50);
-	header->pair_cost_high = most(warm, once.overlapped << 8);
-	uint64_t streamed = most(header->pair_cost_high, once.streamed << 8);
+	header->pair_cost_high = most(warm, pair_cost_once.overlapped << 8);
+	uint64_t streamed = most(header->pair_cost_high, pair_cost_once.streamed << 8);
 	header->pair_cost_streamed = saturated(streamed);
-	header->pair_stream_ticks = saturated(once.stream);
-	header->pair_cost_cold = once.cold ? saturated(most(streamed, once.cold << 8)) : 0;
+	header->pair_stream_ticks = saturated(pair_cost_once.stream);
+	header->pair_cost_cold =
+		pair_cost_once.cold ? saturated(most(streamed, pair_cost_once.cold << 8)) : 0;
 }
 
 void brick__pair_cost_measure(struct brick_session_header *header)
@@ -239,7 +240,7 @@ void brick__pair_cost_measure(struct brick_session_header *header)
 		run_batches(cost);
 		measure_once();
 		brick__thread = self;
-		store(header, cost);
+		pair_cost_store(header, cost);
 	}
 }
 
@@ -249,8 +250,8 @@ void brick__pair_cost_share(struct brick_session_refusals *page)
 
 	brick_clock_get();
 	brick__pair_cost_measure(&unused);
-	page->pair_overlapped = once.overlapped;
-	page->pair_streamed = once.streamed;
-	page->pair_cold = once.cold;
-	page->pair_stream = once.stream;
+	page->pair_overlapped = pair_cost_once.overlapped;
+	page->pair_streamed = pair_cost_once.streamed;
+	page->pair_cold = pair_cost_once.cold;
+	page->pair_stream = pair_cost_once.stream;
 }

@@ -32,7 +32,7 @@ struct work {
 	uint16_t flags;
 };
 
-static const struct work nothing;
+static const struct work probe_nothing;
 
 static inline uint64_t flags_word(uint32_t flags)
 {
@@ -88,7 +88,7 @@ static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
 	return self->tag | (lane->depth + 1);
 }
 
-static inline __attribute__((always_inline)) brick_span begin_at(struct brick__thread *self,
+static inline __attribute__((always_inline)) brick_span probe_begin_at(struct brick__thread *self,
 	struct brick_frame *frame, uint32_t brick, int32_t layer, int given)
 {
 	uint64_t word = given ? word_in_layer(self->word, layer) : self->word;
@@ -107,10 +107,10 @@ static APART brick_span begin_late(uint32_t brick, int32_t layer, int given)
 
 	if (BRICK_UNLIKELY(!frame || !brick_lane_has_rows(self->lane, brick)))
 		return begin_slow(brick, layer, given);
-	return begin_at(self, frame, brick, layer, given);
+	return probe_begin_at(self, frame, brick, layer, given);
 }
 
-static inline __attribute__((always_inline)) brick_span begin(
+static inline __attribute__((always_inline)) brick_span probe_begin(
 	uint32_t brick, int32_t layer, int given)
 {
 	struct brick__thread *self = &brick__thread;
@@ -120,17 +120,17 @@ static inline __attribute__((always_inline)) brick_span begin(
 	struct brick_frame *frame = brick__place(self, brick__serial_here(), brick);
 	if (BRICK_UNLIKELY(!frame))
 		return begin_slow(brick, layer, given);
-	return begin_at(self, frame, brick, layer, given);
+	return probe_begin_at(self, frame, brick, layer, given);
 }
 
 brick_span brick__begin(uint32_t brick)
 {
-	return begin(brick, 0, 0);
+	return probe_begin(brick, 0, 0);
 }
 
 brick_span brick__begin_layer(uint32_t brick, int layer)
 {
-	return begin(brick, layer, 1);
+	return probe_begin(brick, layer, 1);
 }
 
 /* The slow half of an end. */
@@ -142,7 +142,7 @@ static void write_work(struct brick__thread *self, const struct work *work)
 	ring_publish(self->lane, 1);
 }
 
-static inline bool has_work(const struct work *work)
+static inline bool probe_has_work(const struct work *work)
 {
 	return (work->bytes | work->flops) != 0;
 }
@@ -172,15 +172,16 @@ static SLOW void write_close(struct brick__thread *self, struct brick_frame *fra
 		.flags = flags | work->flags,
 		.elements = payload(work)};
 	ring_publish(lane, 1);
-	if (has_work(work))
+	if (probe_has_work(work))
 		write_work(self, work);
 	if (frame->flags & BRICK_FRAME_WAITED)
 		brick__ring_waited(self, frame, end);
 }
 
 /* Into the statistics of its brick, what it lies in, and nowhere else. */
-static inline __attribute__((always_inline)) void count(struct brick_lane *lane, uint32_t depth,
-	const struct brick_frame *frame, uint64_t ticks, uint64_t child, const struct work *work)
+static inline __attribute__((always_inline)) void probe_count(struct brick_lane *lane,
+	uint32_t depth, const struct brick_frame *frame, uint64_t ticks, uint64_t child,
+	const struct work *work)
 {
 	struct brick_stat *stat = &lane->stats[frame->brick];
 
@@ -204,9 +205,9 @@ static APART void end_leaf(struct brick__thread *self, struct brick_frame *frame
 
 	USDT_1(end, frame->brick);
 
-	count(lane, lane->depth, frame, ticks, 0, work);
+	probe_count(lane, lane->depth, frame, ticks, 0, work);
 	brick__store(&frame->kind, 0);
-	if (!lane->capacity || !ring_has(lane, 1 + (uint64_t)has_work(work))) {
+	if (!lane->capacity || !ring_has(lane, 1 + (uint64_t)probe_has_work(work))) {
 		brick__ring_drop(lane, (uint16_t)(word >> 16), ticks);
 		return;
 	}
@@ -216,7 +217,7 @@ static APART void end_leaf(struct brick__thread *self, struct brick_frame *frame
 	brick__store(&record->kind, word | flags_word(flags | work->flags));
 	brick__store(&record->elements, payload(work));
 	ring_publish(lane, 1);
-	if (has_work(work))
+	if (probe_has_work(work))
 		write_work(self, work);
 }
 
@@ -228,7 +229,7 @@ static SLOW void end_opened(struct brick__thread *self, uint64_t end, uint64_t t
 	struct brick_frame *frame = &lane->frames[depth];
 
 	USDT_1(end, frame->brick);
-	count(lane, depth, frame, ticks, frame->child, work);
+	probe_count(lane, depth, frame, ticks, frame->child, work);
 	lane->depth = depth;
 	write_close(self, frame, end, work, flags);
 	bool counted = frame->flags & BRICK_FRAME_COUNTED;
@@ -239,7 +240,7 @@ static SLOW void end_opened(struct brick__thread *self, uint64_t end, uint64_t t
 }
 
 /* Take the innermost brick off the stack, whatever it is. */
-static SLOW void close_top(
+static SLOW void probe_close_top(
 	struct brick__thread *self, uint64_t end, const struct work *work, uint16_t flags)
 {
 	struct brick_lane *lane = self->lane;
@@ -274,9 +275,9 @@ static SLOW void end_slow(brick_span span, uint64_t now, const struct work *work
 	}
 	while (brick_lane_open(lane) > depth) {
 		lane->ledger.unmatched++;
-		close_top(self, now, &nothing, BRICK_FLAG_UNWOUND);
+		probe_close_top(self, now, &probe_nothing, BRICK_FLAG_UNWOUND);
 	}
-	close_top(self, now, work, 0);
+	probe_close_top(self, now, work, 0);
 	if (emits())
 		brick__emit_end(depth - 1);
 }
@@ -284,10 +285,10 @@ static SLOW void end_slow(brick_span span, uint64_t now, const struct work *work
 /* The fast half. */
 
 /* True: it is in the ring, and the frame may be used anew. */
-static inline __attribute__((always_inline)) bool store(struct brick__thread *self,
+static inline __attribute__((always_inline)) bool probe_store(struct brick__thread *self,
 	struct brick_frame *frame, uint64_t now, const struct work *work)
 {
-	return BRICK_LIKELY(!has_work(work)) &&
+	return BRICK_LIKELY(!probe_has_work(work)) &&
 	       brick__sample(self, frame, frame->begin, 0, now, work->flags, payload(work));
 }
 
@@ -300,13 +301,13 @@ static APART void end_counted(struct brick__thread *self, struct brick_frame *fr
 	if (BRICK_LIKELY(!(ticks >> 32)))
 		end_leaf(self, frame, ticks, work, 0);
 	else
-		close_top(self, now, work, 0);
+		probe_close_top(self, now, work, 0);
 }
 
 static inline __attribute__((always_inline)) void end_fast(struct brick__thread *self,
 	struct brick_frame *frame, uint64_t now, const struct work *work)
 {
-	if (BRICK_LIKELY(store(self, frame, now, work))) {
+	if (BRICK_LIKELY(probe_store(self, frame, now, work))) {
 		USDT_1(end, frame->brick);
 		brick__store(&frame->kind, 0);
 	} else {
@@ -315,29 +316,30 @@ static inline __attribute__((always_inline)) void end_fast(struct brick__thread 
 }
 
 /* A reading of the counter as a time: the fast half begins nothing where the counter is no use. */
-static inline uint64_t checked(uint64_t counter)
+static inline uint64_t probe_checked(uint64_t counter)
 {
 	return BRICK_LIKELY(brick__counter_used) ? counter : brick__monotonic_slow();
 }
 
-static inline __attribute__((always_inline)) void end(brick_span span, const struct work *work)
+static inline __attribute__((always_inline)) void probe_end(
+	brick_span span, const struct work *work)
 {
 	uint64_t now = brick__counter();
 	struct brick__thread *self = &brick__thread;
 	struct brick_frame *frame = brick__leaf(self, span);
 
 	if (BRICK_UNLIKELY(!frame))
-		end_slow(span, checked(now), work);
+		end_slow(span, probe_checked(now), work);
 	else
 		end_fast(self, frame, now, work);
 }
 
 void brick__end_read(brick_span span, uint64_t counter)
 {
-	end_slow(span, checked(counter), &nothing);
+	end_slow(span, probe_checked(counter), &probe_nothing);
 }
 
-static void end_at(brick_span span, uint64_t now, const struct work *work)
+static void probe_end_at(brick_span span, uint64_t now, const struct work *work)
 {
 	struct brick_frame *frame = brick__leaf(&brick__thread, span);
 
@@ -349,28 +351,28 @@ static void end_at(brick_span span, uint64_t now, const struct work *work)
 
 void brick__end_at(brick_span span, uint64_t now)
 {
-	end_at(span, now, &nothing);
+	probe_end_at(span, now, &probe_nothing);
 }
 
 void brick__end(brick_span span)
 {
-	end(span, &nothing);
+	probe_end(span, &probe_nothing);
 }
 
 void brick__end_elements(brick_span span, uint64_t elements)
 {
 	const struct work work = {.elements = elements, .flags = BRICK_FLAG_ELEMENTS};
-	end(span, &work);
+	probe_end(span, &work);
 }
 
 void brick__end_work(brick_span span, uint64_t elements, uint64_t bytes, uint64_t flops)
 {
 	const struct work work = {
 		.elements = elements, .bytes = bytes, .flops = flops, .flags = BRICK_FLAG_ELEMENTS};
-	end(span, &work);
+	probe_end(span, &work);
 }
 
-static inline bool is_open(const struct brick__thread *self, brick_span span)
+static inline bool probe_is_open(const struct brick__thread *self, brick_span span)
 {
 	uint32_t depth = span & 0xff;
 
@@ -386,7 +388,7 @@ void brick__end_traffic(
 	uint32_t depth = span & 0xff;
 	struct brick_stat *stat = NULL;
 
-	if (is_open(self, span))
+	if (probe_is_open(self, span))
 		stat = &self->lane->stats[self->lane->frames[depth - 1].brick];
 	brick__end_work(span, elements, bytes_in + bytes_out, flops);
 	if (stat) {
@@ -399,7 +401,7 @@ uint64_t brick_elapsed_ns(brick_span span)
 {
 	struct brick__thread *self = &brick__thread;
 
-	if (!is_open(self, span))
+	if (!probe_is_open(self, span))
 		return 0;
 	uint64_t begin = self->lane->frames[(span & 0xff) - 1].begin, now = brick__now();
 	return now > begin ? brick_clock_duration_ns(brick_clock_get(), now - begin) : 0;
@@ -410,12 +412,12 @@ uint64_t brick_end_ns(brick_span span, uint64_t elements)
 	struct brick__thread *self = &brick__thread;
 	uint64_t now = brick__now(), begin = now;
 
-	if (is_open(self, span))
+	if (probe_is_open(self, span))
 		begin = self->lane->frames[(span & 0xff) - 1].begin;
 	const struct work work = {
 		.elements = elements, .flags = elements ? BRICK_FLAG_ELEMENTS : 0};
 	if (span)
-		end_at(span, now, &work);
+		probe_end_at(span, now, &work);
 	return now > begin ? brick_clock_duration_ns(brick_clock_get(), now - begin) : 0;
 }
 
@@ -436,7 +438,7 @@ static inline __attribute__((always_inline)) void count_site_of(brick_span span,
 	struct brick__thread *self = &brick__thread;
 	uint32_t depth = span & 0xff;
 
-	if (is_open(self, span))
+	if (probe_is_open(self, span))
 		count_site(&self->lane->stats[self->lane->frames[depth - 1].brick], site);
 }
 
@@ -445,7 +447,7 @@ void brick__end_site(brick_span span, uint32_t site)
 	const struct work work = {.site = site, .flags = BRICK_FLAG_SITE};
 
 	count_site_of(span, site);
-	end(span, &work);
+	probe_end(span, &work);
 }
 
 /* Where end and begin meet, and something is unusual with one of them. */
@@ -455,10 +457,10 @@ static SLOW brick_span lap_slow(
 	struct brick__thread *self = &brick__thread;
 	uint32_t tag = self->tag;
 
-	now = checked(now);
+	now = probe_checked(now);
 	if (span)
 		end_slow(span, now, work);
-	brick_span begun = brick_enabled() ? begin(next, 0, 0) : 0;
+	brick_span begun = brick_enabled() ? probe_begin(next, 0, 0) : 0;
 	if (begun && tag == (span & ~0xffu) && tag == self->tag)
 		self->lane->frames[(begun & 0xff) - 1].begin = now;
 	return begun;
@@ -490,7 +492,7 @@ static inline __attribute__((always_inline)) brick_span lap(
 
 	if (BRICK_UNLIKELY(!frame || !lane_is_current(self) || next >= BRICK_FIRST_ROWS))
 		return lap_slow(span, now, next, work);
-	if (BRICK_UNLIKELY(!store(self, frame, now, work)))
+	if (BRICK_UNLIKELY(!probe_store(self, frame, now, work)))
 		return lap_counted(frame, now, span, next, work);
 	USDT_1(end, frame->brick);
 	lap_begin(self, frame, now, next);
@@ -499,7 +501,7 @@ static inline __attribute__((always_inline)) brick_span lap(
 
 brick_span brick__lap(brick_span span, uint32_t next)
 {
-	return lap(span, next, &nothing);
+	return lap(span, next, &probe_nothing);
 }
 
 brick_span brick__lap_work(

@@ -25,7 +25,7 @@ void brick__ring_drop(struct brick_lane *lane, uint32_t brick, uint64_t ticks)
 	brick__lane_histogram(lane, brick, ticks);
 }
 
-static void write_open(struct brick__thread *self, struct brick_frame *frame)
+static void ring_write_open(struct brick__thread *self, struct brick_frame *frame)
 {
 	struct brick_lane *lane = self->lane;
 
@@ -46,7 +46,7 @@ void brick__ring_open(struct brick__thread *self)
 	frame->flags = (frame->flags & ~BRICK_FLAG_UNCOUNTED) | BRICK_FRAME_OPENED;
 	if (lane->depth)
 		frame->flags |= frame[-1].flags & BRICK_FRAME_UNSEEN;
-	write_open(self, frame);
+	ring_write_open(self, frame);
 	lane->depth++;
 	brick__thread_aim(self);
 }

@@ -21,13 +21,13 @@
 #include "lib/probe/sample.h"
 #include "lib/sys/ticks.h"
 
-static inline uint32_t saturate(uint64_t ticks)
+static inline uint32_t sample_saturate(uint64_t ticks)
 {
 	return ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
 }
 
 /* Waiting belongs to BarrierWait, and to whatever is open as time that is not its own. */
-static inline void count_wait(struct brick_lane *lane, uint64_t ticks)
+static inline void sample_count_wait(struct brick_lane *lane, uint64_t ticks)
 {
 	if (ticks)
 		count_one(&lane->stats[BRICK_BARRIER_WAIT], ticks, ticks, 0);
@@ -112,8 +112,8 @@ void brick_record_sample(const struct brick_sample *given)
 		stat->bytes += site->bytes;
 		stat->flops += site->flops;
 	}
-	count_wait(lane, sample.wait);
-	count_wait(lane, sample.inner);
+	sample_count_wait(lane, sample.wait);
+	sample_count_wait(lane, sample.inner);
 	if (lane->depth)
 		lane->frames[lane->depth - 1].child += ticks + sample.wait;
 
@@ -130,7 +130,7 @@ void brick_record_sample(const struct brick_sample *given)
 	};
 	if (site) {
 		record.site = sample.site;
-		record.inner = saturate(sample.inner);
+		record.inner = sample_saturate(sample.inner);
 	} else if (sample.inner) {
 		/* the record has no room for it: it is in statistics and histogram only */
 		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample.inner);
@@ -147,7 +147,7 @@ void brick_record_sample(const struct brick_sample *given)
 
 /* Records about the SAMPLE or CLOSE that was just written, if it was: the ring's head was `head`.
  */
-static void follow(uint64_t head, const struct brick_record *about, uint32_t count)
+static void sample_follow(uint64_t head, const struct brick_record *about, uint32_t count)
 {
 	struct brick__thread *self = &brick__thread;
 	struct brick_lane *lane = self->lane;
@@ -171,7 +171,7 @@ void brick__close_with(brick_span span, uint64_t now, const struct brick_record 
 	uint64_t head = brick__thread.lane ? brick__thread.lane->head : 0;
 
 	brick__end_at(span, now);
-	follow(head, about, 1);
+	sample_follow(head, about, 1);
 }
 
 void brick__sample_with(
@@ -183,7 +183,7 @@ void brick__sample_with(
 		return;
 	uint64_t head = self->lane->head;
 	brick_record_sample(sample);
-	follow(head, about, count);
+	sample_follow(head, about, count);
 }
 
 void brick_record_sample_work(const struct brick_sample *sample, uint64_t bytes, uint64_t flops)
@@ -202,7 +202,7 @@ void brick_record_sample_work(const struct brick_sample *sample, uint64_t bytes,
 }
 
 /* ns: of an execution that was reported, else 0. */
-static void write_point(uint32_t brick, uint8_t kind, uint64_t value, uint64_t ns)
+static void sample_write_point(uint32_t brick, uint8_t kind, uint64_t value, uint64_t ns)
 {
 	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
 
@@ -259,7 +259,7 @@ void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64
 	stat->total += added - ticks;
 	stat->elements += elements;
 	stat->bytes += bytes;
-	write_point(brick, BRICK_RECORD_REPORTED, ticks, ns);
+	sample_write_point(brick, BRICK_RECORD_REPORTED, ticks, ns);
 }
 
 static void add_ticks(struct brick_stat *stat, const struct brick_stats *more)
@@ -295,7 +295,7 @@ int brick_stats_add(uint32_t brick, const struct brick_stats *more)
 
 void brick_instant(uint32_t brick)
 {
-	write_point(brick, BRICK_RECORD_INSTANT, 0, 0);
+	sample_write_point(brick, BRICK_RECORD_INSTANT, 0, 0);
 }
 
 void brick_counter(uint32_t brick, double value)
@@ -303,7 +303,7 @@ void brick_counter(uint32_t brick, double value)
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	write_point(brick, BRICK_RECORD_COUNTER, bits, 0);
+	sample_write_point(brick, BRICK_RECORD_COUNTER, bits, 0);
 }
 
 static bool has_lane(void)

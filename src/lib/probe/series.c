@@ -209,7 +209,7 @@ static inline void count_timing(
 		timing_count(&lane->stats[BRICK_BARRIER_WAIT], t->inner, t->inner);
 }
 
-static inline void expect(const struct brick__thread *self, uint64_t head, uint32_t site)
+static inline void series_expect(const struct brick__thread *self, uint64_t head, uint32_t site)
 {
 	__builtin_prefetch(brick__site_brief(site));
 	__builtin_prefetch(&self->ring[head & self->mask], 1);
@@ -222,7 +222,7 @@ static void record_batch(struct brick__thread *self, struct rest *r, uint32_t co
 	uint64_t head = lane->head, child = 0, open = timing_open_bits(lane);
 
 	for (uint32_t i = 0; i < r->count && i < AHEAD; i++)
-		expect(self, head + i, r->timings[i].site);
+		series_expect(self, head + i, r->timings[i].site);
 	for (; count; count--, r->timings++, r->first++, r->count--) {
 		const struct brick_timing *t = r->timings;
 		const struct brick__site_brief *site = brick__site_brief(t->site);
@@ -230,7 +230,7 @@ static void record_batch(struct brick__thread *self, struct rest *r, uint32_t co
 			((open >> site->brick % 64 & 1) && timing_is_open(lane, site->brick)))
 			break;
 		if (r->count > AHEAD)
-			expect(self, head + AHEAD, t[AHEAD].site);
+			series_expect(self, head + AHEAD, t[AHEAD].site);
 		count_timing(lane, site, t);
 		timing_store(&self->ring[head++ & self->mask],
 			timing_kind(site->brick, site->layer), t->begin, t->ticks, t->wait, t->site,
@@ -270,7 +270,7 @@ void brick_record_timings(const struct brick_timing *timings, uint32_t count)
 /* Making a series. */
 
 /* The slot of a brick; MAX_SLOTS: there are too many. */
-static uint32_t slot_of(struct brick__series *s, uint32_t brick)
+static uint32_t series_slot_of(struct brick__series *s, uint32_t brick)
 {
 	uint32_t i = 0;
 
@@ -283,13 +283,13 @@ static uint32_t slot_of(struct brick__series *s, uint32_t brick)
 	return i;
 }
 
-static int add_site(struct brick__series *s, uint32_t index)
+static int series_add_site(struct brick__series *s, uint32_t index)
 {
 	const struct brick__site_brief *site = brick__site_brief(index);
 
 	if (!site)
 		return 0;
-	uint32_t slot = slot_of(s, site->brick);
+	uint32_t slot = series_slot_of(s, site->brick);
 	s->sites[s->count++] = (uint16_t)index;
 	s->brick_bits |= UINT64_C(1) << site->brick % 64;
 	if (slot == MAX_SLOTS)
@@ -331,7 +331,7 @@ struct brick__series *brick__series_create(const uint32_t *sites, uint32_t count
 	s->by_slot = calloc((size_t)count + 1, sizeof(*s->by_slot));
 	bool whole = s->sites && s->by_slot;
 	while (whole && s->count < count)
-		whole = add_site(s, sites[s->count]);
+		whole = series_add_site(s, sites[s->count]);
 	if (whole) {
 		sort_by_slot(s);
 		return s;
@@ -459,7 +459,7 @@ static __attribute__((noinline)) uint32_t store_few(struct brick_record *record,
 }
 
 /* The sites from `first` up to `end`. */
-static uint64_t store(const struct brick__thread *self, uint64_t head,
+static uint64_t series_store(const struct brick__thread *self, uint64_t head,
 	const struct brick__series_run *run, const uint16_t *sites, uint32_t first, uint32_t end)
 {
 	const struct brick__series_timing *t = run->timings + first, *stop = run->timings + end;
@@ -502,7 +502,7 @@ static uint64_t store_works(const struct brick__thread *self, uint64_t head,
 }
 
 /* What is stored is complete before it is covered by the head. */
-static void publish(struct brick_lane *lane, uint64_t head)
+static void series_publish(struct brick_lane *lane, uint64_t head)
 {
 	__atomic_store_n(&lane->head, head, __ATOMIC_RELEASE);
 }
@@ -521,8 +521,8 @@ static APART void store_run(
 	for (uint32_t done = 0, end; done < run->count; done = end) {
 		end = run->count - done < AT_ONCE ? run->count : done + AT_ONCE;
 		head = store_works(self, head, run, &work, done, end);
-		head = store(self, head, run, sites, done, end);
-		publish(self->lane, head);
+		head = series_store(self, head, run, sites, done, end);
+		series_publish(self->lane, head);
 	}
 }
 
@@ -560,7 +560,7 @@ static uint64_t count_slot(struct brick_stat *stat, const struct slot *slot,
 	return sum;
 }
 
-static uint64_t count(struct brick_lane *lane, const struct brick__series *s,
+static uint64_t series_count(struct brick_lane *lane, const struct brick__series *s,
 	const struct brick__series_timing *timings)
 {
 	const uint32_t *words = (const uint32_t *)timings;
@@ -581,7 +581,7 @@ static inline void expect_stat(const struct brick_stat *stat)
 	__builtin_prefetch(&stat->flops, 1);
 }
 
-static const struct brick__site_brief *site_of(
+static const struct brick__site_brief *series_site_of(
 	const struct brick__series *s, const struct brick_timing_work *work)
 {
 	return brick__site_brief(s->sites[work->timing]);
@@ -593,9 +593,9 @@ static void learn_works(struct brick__series *s, const struct brick__series_run 
 
 	*known = (struct known_works){.count = run->work_count,
 		.brick = run->work_count > MAX_WORKS ? BRICK_MAX_BRICKS
-						     : site_of(s, run->works)->brick};
+						     : series_site_of(s, run->works)->brick};
 	for (uint32_t i = 0; i < run->work_count && known->brick != BRICK_MAX_BRICKS; i++) {
-		const struct brick__site_brief *site = site_of(s, &run->works[i]);
+		const struct brick__site_brief *site = series_site_of(s, &run->works[i]);
 		known->at[i] = (uint16_t)run->works[i].timing;
 		known->bytes += site->bytes;
 		known->flops += site->flops;
@@ -630,7 +630,7 @@ static void count_works(
 		return;
 	}
 	for (uint32_t i = 0; i < run->work_count; i++) {
-		const struct brick__site_brief *site = site_of(s, &run->works[i]);
+		const struct brick__site_brief *site = series_site_of(s, &run->works[i]);
 		if (timing_has_work(&run->works[i]))
 			timing_count_work(&lane->stats[site->brick], site, &run->works[i]);
 	}
@@ -643,7 +643,7 @@ static uint64_t record_whole(
 	expect_ring(self);
 	for (uint32_t i = 0; i < s->slot_count; i++)
 		expect_stat(&self->lane->stats[s->slots[i].brick]);
-	uint64_t sum = count(self->lane, s, run->timings);
+	uint64_t sum = series_count(self->lane, s, run->timings);
 	if (run->work_count)
 		count_works(self->lane, s, run);
 	store_run(self, run, s->sites);

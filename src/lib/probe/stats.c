@@ -30,7 +30,7 @@
 #define BESIDE_WRITERS __attribute__((no_sanitize("thread")))
 
 /* Asynchronous work is the threads', though it has a lane as queues have. */
-static bool belongs(const struct brick_lane *lane, enum brick_lane_kind kind)
+static bool stats_belongs(const struct brick_lane *lane, enum brick_lane_kind kind)
 {
 	bool on_threads = lane->kind == BRICK_LANE_THREAD ||
 			  !strncmp(lane->backend, BRICK_HOST_BACKEND, sizeof(lane->backend));
@@ -91,7 +91,7 @@ static void merge_histograms(
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		struct brick_lane *lane = s->lanes[i].lane;
 		const uint32_t *row = brick__lane_histogram_row(lane, brick);
-		if (belongs(lane, kind) && row)
+		if (stats_belongs(lane, kind) && row)
 			add_row(merged, row);
 	}
 }
@@ -145,7 +145,7 @@ static void sum_lanes(const struct brick_session *s, enum brick_lane_kind kind, 
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		const struct brick_lane *lane = s->lanes[i].lane;
 		const void *ring = (const char *)lane + lane->ring_offset;
-		if (!belongs(lane, kind))
+		if (!stats_belongs(lane, kind))
 			continue;
 		for (uint32_t b = 0, n; b < bricks; b += n) {
 			n = brick_lane_rows_left(b, bricks);
@@ -180,7 +180,8 @@ static uint64_t whole_ns(uint64_t ticks, uint64_t surplus)
 	return (uint64_t)((wide > surplus ? wide - surplus : 0) >> clock->shift);
 }
 
-static void fill(struct brick_stats *out, const struct brick_stat *sum, const struct sums *all)
+static void stats_fill(
+	struct brick_stats *out, const struct brick_stat *sum, const struct sums *all)
 {
 	const struct brick_clock *clock = brick_clock_get();
 
@@ -257,7 +258,7 @@ static int get_stats(uint32_t brick, enum brick_lane_kind kind, struct brick_sta
 		sum_lanes(s, kind, sums);
 		error = sum->count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
-			fill(&stats, sum, sums);
+			stats_fill(&stats, sum, sums);
 			drain_now(s);
 			merge_histograms(s, brick, kind, merged);
 			fill_distribution(&stats, merged);
@@ -312,7 +313,7 @@ int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 			sums->self = self;
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
-			fill(&stats, &sum, sums);
+			stats_fill(&stats, &sum, sums);
 			stats.total_ns = stats.self_ns; /* of nested ones, once */
 		}
 	}
@@ -320,7 +321,7 @@ int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 	return error ? error : sized_write(out, sizeof(stats), &stats);
 }
 
-static void add_ledger(struct brick_losses *out, const struct brick_ledger *ledger)
+static void stats_add_ledger(struct brick_losses *out, const struct brick_ledger *ledger)
 {
 	out->dropped += ledger->dropped + ledger->refused;
 	out->unmatched += ledger->unmatched + ledger->too_deep + ledger->table_full;
@@ -336,9 +337,9 @@ int brick_losses_get(struct brick_losses *out)
 	const struct brick_session *s = brick__session_here();
 	brick__session_lock();
 	if (s->header) {
-		add_ledger(&losses, &s->header->ledger);
+		stats_add_ledger(&losses, &s->header->ledger);
 		for (uint32_t i = 0; i < s->header->lane_count; i++) {
-			add_ledger(&losses, &s->lanes[i].lane->ledger);
+			stats_add_ledger(&losses, &s->lanes[i].lane->ledger);
 			losses.open += brick_lane_open(s->lanes[i].lane);
 		}
 		error = 0;

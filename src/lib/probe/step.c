@@ -43,17 +43,17 @@ struct thread_set {
 	struct brick_counters *counters;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t step_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct thread_set *sets;
-static uint64_t ended[BRICK_COUNTER_KINDS]; /* of threads that are no more */
-static uint32_t impossible;		    /* kinds that some thread cannot count */
-static int reasons[BRICK_COUNTER_KINDS];    /* -errno; 0: its counter is shared with others */
-static uint32_t noted;			    /* session whose notes hold the reasons ... */
-static uint32_t noted_kinds;		    /* ... of these */
-static int bricks[BRICK_COUNTER_KINDS + 1]; /* that name counters; 0: not registered yet */
+static uint64_t ended[BRICK_COUNTER_KINDS];	 /* of threads that are no more */
+static uint32_t impossible;			 /* kinds that some thread cannot count */
+static int reasons[BRICK_COUNTER_KINDS];	 /* -errno; 0: its counter is shared with others */
+static uint32_t step_noted;			 /* session whose notes hold the reasons ... */
+static uint32_t noted_kinds;			 /* ... of these */
+static int step_bricks[BRICK_COUNTER_KINDS + 1]; /* that name counters; 0: not registered yet */
 
-static struct thread_exit exit_of_thread;
-static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
+static struct thread_exit step_exit_of_thread;
+static pthread_once_t step_exit_key_once = PTHREAD_ONCE_INIT;
 
 /* The step that is open on this thread. */
 static __thread struct {
@@ -65,7 +65,7 @@ static __thread struct {
 	uint64_t begin[BRICK_COUNTER_KINDS];
 	uint64_t reading_ticks;
 	struct brick__thread_usage usage;
-} here __attribute__((tls_model("initial-exec")));
+} step_here __attribute__((tls_model("initial-exec")));
 
 static uint32_t counters_now(void)
 {
@@ -81,16 +81,16 @@ static uint32_t kinds_wanted(void)
 
 void brick__counters_lock(void)
 {
-	lock_take(&lock);
+	lock_take(&step_mutex);
 }
 
 void brick__counters_unlock(void)
 {
-	lock_give(&lock);
+	lock_give(&step_mutex);
 }
 
 /* Under the lock. */
-static void give_up(uint32_t kind, int reason)
+static void step_give_up(uint32_t kind, int reason)
 {
 	if (!(impossible & 1u << kind))
 		reasons[kind] = reason;
@@ -106,7 +106,7 @@ static void add_set(const struct thread_set *set, uint64_t sums[BRICK_COUNTER_KI
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++) {
 		sums[kind] += values.value[kind];
 		if (values.shared & 1u << kind)
-			give_up(kind, 0);
+			step_give_up(kind, 0);
 	}
 }
 
@@ -119,18 +119,18 @@ static void remove_set(struct thread_set *set)
 	free(set);
 }
 
-static void thread_exits(void *argument)
+static void step_thread_exits(void *argument)
 {
 	brick__counters_lock();
 	add_set(argument, ended);
 	remove_set(argument);
 	brick__counters_unlock();
-	here.set = NULL;
+	step_here.set = NULL;
 }
 
-static void make_exit_key(void)
+static void step_make_exit_key(void)
 {
-	thread_exit_create(&exit_of_thread, thread_exits);
+	thread_exit_create(&step_exit_of_thread, step_thread_exits);
 }
 
 /* Why those that are missing are missing. */
@@ -142,7 +142,7 @@ static void find_reasons(uint32_t missing)
 			continue;
 		int error = brick__perf_open(&perf, kind);
 		brick__perf_close(&perf);
-		give_up(kind, error ? error : -EAGAIN);
+		step_give_up(kind, error ? error : -EAGAIN);
 	}
 }
 
@@ -152,9 +152,9 @@ static void count_thread(void)
 	uint32_t wanted = kinds_wanted();
 	KEEP_ERRNO();
 
-	if (here.set || !wanted)
+	if (step_here.set || !wanted)
 		return;
-	pthread_once(&exit_key_once, make_exit_key);
+	pthread_once(&step_exit_key_once, step_make_exit_key);
 	struct thread_set *set = calloc(1, sizeof(*set));
 	int opened = set ? brick_counters_open(&set->counters, wanted) : -ENOMEM;
 	brick__counters_lock();
@@ -165,17 +165,17 @@ static void count_thread(void)
 		if (sets)
 			sets->link = &set->next;
 		sets = set;
-		here.set = set;
+		step_here.set = set;
 	} else {
 		free(set);
 	}
 	brick__counters_unlock();
-	if (here.set)
-		thread_exit_set(&exit_of_thread, here.set);
+	if (step_here.set)
+		thread_exit_set(&step_exit_of_thread, step_here.set);
 }
 
 /* Sums over all threads; returns the kinds that all of them could count. */
-static uint32_t read_all(uint64_t sums[BRICK_COUNTER_KINDS])
+static uint32_t step_read_all(uint64_t sums[BRICK_COUNTER_KINDS])
 {
 	BETWEEN(brick__counters_lock, brick__counters_unlock);
 	memcpy(sums, ended, sizeof(ended));
@@ -185,14 +185,14 @@ static uint32_t read_all(uint64_t sums[BRICK_COUNTER_KINDS])
 }
 
 /* Once per session and kind: what is missing, and why. */
-static void note_missing(void)
+static void step_note_missing(void)
 {
 	uint32_t session = brick__number_here();
 
 	brick__counters_lock();
-	if (noted != session)
+	if (step_noted != session)
 		noted_kinds = 0;
-	noted = session;
+	step_noted = session;
 	uint32_t missing = impossible & kinds_wanted() & ~noted_kinds;
 	noted_kinds |= missing;
 	brick__counters_unlock();
@@ -207,9 +207,9 @@ static void note_missing(void)
 }
 
 /* The brick that names a counter; kind BRICK_COUNTER_KINDS: what reading them took. */
-static int brick_of(uint32_t kind)
+static int step_brick_of(uint32_t kind)
 {
-	int id = __atomic_load_n(&bricks[kind], __ATOMIC_RELAXED);
+	int id = __atomic_load_n(&step_bricks[kind], __ATOMIC_RELAXED);
 
 	if (id)
 		return id;
@@ -217,7 +217,7 @@ static int brick_of(uint32_t kind)
 	id = brick__register(
 		kind < BRICK_COUNTER_KINDS ? brick_counters_name(kind) : "counter-reading",
 		category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
-	__atomic_store_n(&bricks[kind], id, __ATOMIC_RELAXED);
+	__atomic_store_n(&step_bricks[kind], id, __ATOMIC_RELAXED);
 	return id;
 }
 
@@ -227,28 +227,28 @@ static SLOW void counters_begin(void)
 {
 	uint32_t session = brick__number_here();
 
-	if (here.session != session)
-		here.depth = 0;
-	here.session = session;
-	if (here.depth++)
+	if (step_here.session != session)
+		step_here.depth = 0;
+	step_here.session = session;
+	if (step_here.depth++)
 		return;
 	uint64_t begin = brick__now();
 	brick_thread_ready(); /* its lane's first faults are not the step's */
-	here.kinds = 0;
+	step_here.kinds = 0;
 	if (kinds_wanted()) {
 		count_thread();
-		note_missing();
-		here.kinds = read_all(here.begin);
+		step_note_missing();
+		step_here.kinds = step_read_all(step_here.begin);
 	}
-	here.reading_ticks = brick__now() - begin;
-	here.counts_cpu = (counters_now() & STEP_CPU) != 0;
-	here.counts_cpu = here.counts_cpu && brick__sys_thread_usage(&here.usage);
+	step_here.reading_ticks = brick__now() - begin;
+	step_here.counts_cpu = (counters_now() & STEP_CPU) != 0;
+	step_here.counts_cpu = step_here.counts_cpu && brick__sys_thread_usage(&step_here.usage);
 }
 
 /* There is no step after all. */
 static void counters_forget(void)
 {
-	here.depth -= here.depth > 0;
+	step_here.depth -= step_here.depth > 0;
 }
 
 static void count_one_of_cpu(const char *name, uint64_t value)
@@ -266,33 +266,33 @@ static void count_cpu(void)
 
 	if (!brick__sys_thread_usage(&end))
 		return;
-	count_one_of_cpu("cpu-time", end.cpu_ns - here.usage.cpu_ns);
-	count_one_of_cpu("preemptions", end.preemptions - here.usage.preemptions);
-	count_one_of_cpu("waits", end.waits - here.usage.waits);
+	count_one_of_cpu("cpu-time", end.cpu_ns - step_here.usage.cpu_ns);
+	count_one_of_cpu("preemptions", end.preemptions - step_here.usage.preemptions);
+	count_one_of_cpu("waits", end.waits - step_here.usage.waits);
 }
 
 static void counters_end(void)
 {
 	uint64_t end[BRICK_COUNTER_KINDS], begin = brick__now();
 
-	if (!here.depth || --here.depth)
+	if (!step_here.depth || --step_here.depth)
 		return;
-	if (here.counts_cpu)
+	if (step_here.counts_cpu)
 		count_cpu();
-	if (!here.kinds)
+	if (!step_here.kinds)
 		return;
-	uint32_t kinds = here.kinds & read_all(end);
+	uint32_t kinds = step_here.kinds & step_read_all(end);
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++) {
-		int brick = kinds & 1u << kind ? brick_of(kind) : -1;
+		int brick = kinds & 1u << kind ? step_brick_of(kind) : -1;
 		if (brick >= 0)
-			brick_counter((uint32_t)brick, (double)(end[kind] - here.begin[kind]));
+			brick_counter((uint32_t)brick, (double)(end[kind] - step_here.begin[kind]));
 	}
-	int reading = brick_of(BRICK_COUNTER_KINDS);
-	uint64_t ticks = here.reading_ticks + (brick__now() - begin);
+	int reading = step_brick_of(BRICK_COUNTER_KINDS);
+	uint64_t ticks = step_here.reading_ticks + (brick__now() - begin);
 	if (kinds && reading >= 0)
 		brick_counter((uint32_t)reading,
 			(double)brick_clock_duration_ns(brick_clock_get(), ticks));
-	note_missing();
+	step_note_missing();
 }
 
 /* Switching on. */
@@ -338,12 +338,12 @@ void brick__counters_abandon(void)
 	while (sets)
 		remove_set(sets);
 	memset(ended, 0, sizeof(ended));
-	memset(&here, 0, sizeof(here));
+	memset(&step_here, 0, sizeof(step_here));
 	if (impossible)
 		memset(reasons, 0, sizeof(reasons));
 	impossible = 0;
-	pthread_once(&exit_key_once, make_exit_key);
-	thread_exit_set(&exit_of_thread, NULL);
+	pthread_once(&step_exit_key_once, step_make_exit_key);
+	thread_exit_set(&step_exit_of_thread, NULL);
 }
 
 /* Layers and steps. */

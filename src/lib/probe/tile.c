@@ -38,7 +38,7 @@ void brick__tiles_start(void)
 }
 
 /* Notes once per process that tiles are recorded. */
-static __attribute__((noinline, cold)) void note(void)
+static __attribute__((noinline, cold)) void tile_note(void)
 {
 	if (!__atomic_exchange_n(&is_noted, 1, __ATOMIC_RELAXED))
 		brick_note("capture.tiles", "on");
@@ -49,14 +49,14 @@ struct brick_tile brick__tile_begin(enum brick_tile_level level, uint32_t row, u
 	struct brick_tile tile = {0, row, column};
 
 	if (BRICK_UNLIKELY(!__atomic_load_n(&is_noted, __ATOMIC_RELAXED)))
-		note();
+		tile_note();
 	if ((unsigned)level < BRICK_TILE_LEVELS)
 		tile.span = brick_begin(BRICK_TILE_MACRO + (uint32_t)level);
 	return tile;
 }
 
 /* The tile's place in the grid follows the record of its execution. */
-static void write_place(struct brick_lane *lane, const struct brick_tile *tile, uint32_t level)
+static void tile_write_place(struct brick_lane *lane, const struct brick_tile *tile, uint32_t level)
 {
 	struct brick__thread *self = &brick__thread;
 	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
@@ -96,7 +96,7 @@ void brick__tile_end(
 	if (depth > 1)
 		lane->frames[depth - 2].child = before + nested;
 	if (lane->head != head)
-		write_place(lane, tile, level);
+		tile_write_place(lane, tile, level);
 }
 
 int brick_tile_stats_get(enum brick_tile_level level, struct brick_stats *out)

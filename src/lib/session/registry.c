@@ -41,7 +41,7 @@ static struct bricks *brick_chunks[BRICK_MAX_BRICKS / BRICK_FIRST_ROWS] = {&firs
  * order. Nothing is ever taken out. 0: free.
  */
 enum { PLACES = 2 * BRICK_MAX_BRICKS };
-static uint16_t places[PLACES];
+static uint16_t registry_places[PLACES];
 
 static const char *const alias_lists[BRICK_FIRST_DYNAMIC] = {
 #define BRICK_X(id, identifier, name, category, aliases) aliases,
@@ -49,7 +49,7 @@ static const char *const alias_lists[BRICK_FIRST_DYNAMIC] = {
 #undef BRICK_X
 };
 
-static struct brick_session_category categories[BRICK_MAX_CATEGORIES] = {
+static struct brick_session_category registry_categories[BRICK_MAX_CATEGORIES] = {
 	{"Norm", {0}},
 	{"Attention", {0}},
 	{"FFN", {0}},
@@ -69,19 +69,19 @@ struct brick__site_brief *brick__site_briefs[BRICK_MAX_SITES / BRICK__SITES_PER_
 static uint32_t brick_total = BRICK_FIRST_DYNAMIC;
 static uint32_t category_total = BRICK_CATEGORY_FIRST_DYNAMIC;
 uint32_t brick__site_total = 1; /* index 0 means "no site" */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void brick__registry_lock(void)
 {
-	lock_take(&lock);
+	lock_take(&registry_lock);
 }
 
 void brick__registry_unlock(void)
 {
-	lock_give(&lock);
+	lock_give(&registry_lock);
 }
 
-static uint32_t count_of(const uint32_t *count)
+static uint32_t registry_count_of(const uint32_t *count)
 {
 	return __atomic_load_n(count, __ATOMIC_ACQUIRE);
 }
@@ -110,7 +110,7 @@ static bool is_alias(const char *list, const char *name)
 	return false;
 }
 
-static struct brick_session_brick *brick_at(uint32_t brick)
+static struct brick_session_brick *registry_brick_at(uint32_t brick)
 {
 	return &brick_chunks[brick / BRICK_FIRST_ROWS]->entries[brick % BRICK_FIRST_ROWS];
 }
@@ -120,7 +120,7 @@ static uint32_t *owner_at(uint32_t brick)
 	return &brick_chunks[brick / BRICK_FIRST_ROWS]->owners[brick % BRICK_FIRST_ROWS];
 }
 
-static uint32_t owner_of(uint32_t brick)
+static uint32_t registry_owner_of(uint32_t brick)
 {
 	return __atomic_load_n(owner_at(brick), __ATOMIC_RELAXED);
 }
@@ -130,7 +130,7 @@ static void set_owner(uint32_t brick, uint32_t owner)
 	__atomic_store_n(owner_at(brick), owner, __ATOMIC_RELAXED);
 }
 
-static uint32_t hash_of(const char *name)
+static uint32_t registry_hash_of(const char *name)
 {
 	uint64_t hash = fnv1a_text(name);
 
@@ -141,19 +141,19 @@ static uint32_t hash_of(const char *name)
 static uint32_t next_of_name(const char *name, uint32_t *at)
 {
 	for (;; (*at)++) {
-		uint32_t id = __atomic_load_n(&places[*at % PLACES], __ATOMIC_ACQUIRE);
-		if (!id || !strcmp(brick_at(id)->name, name))
+		uint32_t id = __atomic_load_n(&registry_places[*at % PLACES], __ATOMIC_ACQUIRE);
+		if (!id || !strcmp(registry_brick_at(id)->name, name))
 			return id;
 	}
 }
 
-static int find_brick(const char *name, uint32_t owner)
+static int registry_find_brick(const char *name, uint32_t owner)
 {
 	for (uint32_t i = 0; i < BRICK_FIRST_DYNAMIC; i++)
-		if (!strcmp(brick_at(i)->name, name))
+		if (!strcmp(registry_brick_at(i)->name, name))
 			return (int)i;
-	for (uint32_t at = hash_of(name), id; (id = next_of_name(name, &at)); at++)
-		if (!owner_of(id) || owner_of(id) == owner)
+	for (uint32_t at = registry_hash_of(name), id; (id = next_of_name(name, &at)); at++)
+		if (!registry_owner_of(id) || registry_owner_of(id) == owner)
 			return (int)id;
 	for (uint32_t i = 0; i < BRICK_FIRST_DYNAMIC; i++)
 		if (is_alias(alias_lists[i], name))
@@ -162,8 +162,8 @@ static int find_brick(const char *name, uint32_t owner)
 }
 
 /* Copy the entries from..to of one table into the running session; its count follows. */
-static void publish(struct brick_session *s, uint64_t offset, uint32_t *count, const void *table,
-	size_t entry, uint32_t from, uint32_t to)
+static void registry_publish(struct brick_session *s, uint64_t offset, uint32_t *count,
+	const void *table, size_t entry, uint32_t from, uint32_t to)
 {
 	memcpy((char *)brick__at(s, offset) + from * entry, (const char *)table + from * entry,
 		(to - from) * entry);
@@ -172,15 +172,15 @@ static void publish(struct brick_session *s, uint64_t offset, uint32_t *count, c
 
 static void publish_categories(struct brick_session *s, uint32_t from)
 {
-	publish(s, s->header->category_offset, &s->header->category_count, categories,
-		sizeof(*categories), from, category_total);
+	registry_publish(s, s->header->category_offset, &s->header->category_count,
+		registry_categories, sizeof(*registry_categories), from, category_total);
 }
 
 /*
  * Sites are many and large, and bricks may be. Their part of the file gets its memory as they come,
  * by whole pages, which saves most registrations the system call.
  */
-static int reserve(
+static int registry_reserve(
 	struct brick_session *s, uint64_t offset, size_t entry, uint32_t from, uint32_t to)
 {
 	uint32_t per_page = (uint32_t)(4096 / entry);
@@ -199,15 +199,15 @@ static int publish_bricks(struct brick_session *s)
 	int error =
 		brick_total <= BRICK_FIRST_ROWS
 			? 0
-			: reserve(s, s->header->brick_offset, sizeof(*to),
+			: registry_reserve(s, s->header->brick_offset, sizeof(*to),
 				  from < BRICK_FIRST_ROWS ? BRICK_FIRST_ROWS : from, brick_total);
 
 	if (error)
 		return error;
 	brick__session_histograms(s, brick_total);
 	for (uint32_t i = from; i < brick_total; i++) {
-		to[i] = *brick_at(i);
-		USDT_2(name, i, brick_at(i)->name);
+		to[i] = *registry_brick_at(i);
+		USDT_2(name, i, registry_brick_at(i)->name);
 	}
 	publish_count(&s->header->brick_count, brick_total);
 	return 0;
@@ -215,7 +215,7 @@ static int publish_bricks(struct brick_session *s)
 
 static int publish_sites(struct brick_session *s, uint32_t from)
 {
-	int error = reserve(s, s->header->site_offset, sizeof(struct brick_session_site),
+	int error = registry_reserve(s, s->header->site_offset, sizeof(struct brick_session_site),
 		from == 1 ? 0 : from, brick__site_total);
 
 	if (error)
@@ -229,7 +229,7 @@ static int publish_sites(struct brick_session *s, uint32_t from)
 
 void brick__registry_publish(struct brick_session *s)
 {
-	HOLD_UNCANCELLED(&lock);
+	HOLD_UNCANCELLED(&registry_lock);
 	publish_categories(s, 0);
 	if (publish_bricks(s))
 		s->header->ledger.table_full++;
@@ -254,44 +254,44 @@ int brick_category_register(const char *name)
 	if (!name_is_valid(name))
 		return -EINVAL;
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	lock_take(&lock);
+	lock_take(&registry_lock);
 	for (uint32_t i = 0; i < category_total && id < 0; i++)
-		if (!strcmp(categories[i].name, name))
+		if (!strcmp(registry_categories[i].name, name))
 			id = (int)i;
 	if (id < 0 && category_total < BRICK_MAX_CATEGORIES) {
 		id = (int)category_total;
-		memcpy(categories[id].name, name, strlen(name) + 1);
+		memcpy(registry_categories[id].name, name, strlen(name) + 1);
 		publish_count(&category_total, category_total + 1);
 		for (struct brick_session *s = &brick__session; s; s = s->next)
 			if (s->header)
 				publish_categories(s, (uint32_t)id);
 	}
-	lock_give(&lock);
+	lock_give(&registry_lock);
 	return id;
 }
 
 /* Under the lock: one that nobody has any more. */
-static int find_left(const char *name, uint32_t category)
+static int registry_find_left(const char *name, uint32_t category)
 {
-	for (uint32_t at = hash_of(name), id; (id = next_of_name(name, &at)); at++)
-		if (owner_of(id) == NOBODY && brick_at(id)->category == category)
+	for (uint32_t at = registry_hash_of(name), id; (id = next_of_name(name, &at)); at++)
+		if (registry_owner_of(id) == NOBODY && registry_brick_at(id)->category == category)
 			return (int)id;
 	return BRICK_EFULL;
 }
 
 /* Under both locks: a brick with the next id, which must be free. */
-static int add_brick(const char *name, uint32_t category, uint32_t owner)
+static int registry_add_brick(const char *name, uint32_t category, uint32_t owner)
 {
 	struct bricks **chunk = &brick_chunks[brick_total / BRICK_FIRST_ROWS];
 	struct brick_session *here = brick__session_here();
-	uint32_t id = brick_total, at = hash_of(name);
+	uint32_t id = brick_total, at = registry_hash_of(name);
 
 	if (!*chunk)
 		*chunk = calloc(1, sizeof(**chunk));
 	if (!*chunk)
 		return -ENOMEM;
-	brick_at(id)->category = (uint16_t)category;
-	strcpy(brick_at(id)->name, name);
+	registry_brick_at(id)->category = (uint16_t)category;
+	strcpy(registry_brick_at(id)->name, name);
 	set_owner(id, owner);
 	publish_count(&brick_total, id + 1);
 	int error = here->header ? publish_bricks(here) : 0;
@@ -302,24 +302,24 @@ static int add_brick(const char *name, uint32_t category, uint32_t owner)
 	for (struct brick_session *s = &brick__session; s; s = s->next)
 		if (s != here && s->header && publish_bricks(s))
 			s->header->ledger.table_full++;
-	while (places[at % PLACES])
+	while (registry_places[at % PLACES])
 		at++;
-	__atomic_store_n(&places[at % PLACES], (uint16_t)id, __ATOMIC_RELEASE);
+	__atomic_store_n(&registry_places[at % PLACES], (uint16_t)id, __ATOMIC_RELEASE);
 	return (int)id;
 }
 
 /* Under both locks. */
-static int find_or_add(const char *name, uint32_t category, uint32_t owner)
+static int registry_find_or_add(const char *name, uint32_t category, uint32_t owner)
 {
-	int id = find_brick(name, owner);
+	int id = registry_find_brick(name, owner);
 
 	if (id >= 0)
 		return id;
-	id = find_left(name, category);
+	id = registry_find_left(name, category);
 	if (id >= 0)
 		set_owner((uint32_t)id, owner);
 	else if (brick_total < BRICK_MAX_BRICKS)
-		id = add_brick(name, category, owner);
+		id = registry_add_brick(name, category, owner);
 	if (id < 0)
 		count_full();
 	return id;
@@ -330,9 +330,9 @@ static int register_for(const char *name, uint32_t category, uint32_t owner)
 	if (!name_is_valid(name) || category >= brick_category_count())
 		return -EINVAL;
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	lock_take(&lock);
-	int id = find_or_add(name, category, owner);
-	lock_give(&lock);
+	lock_take(&registry_lock);
+	int id = registry_find_or_add(name, category, owner);
+	lock_give(&registry_lock);
 	return id;
 }
 
@@ -348,13 +348,13 @@ int brick__register(const char *name, uint32_t category)
 
 void brick__registry_leave(uint32_t owner)
 {
-	HOLD_UNCANCELLED(&lock);
+	HOLD_UNCANCELLED(&registry_lock);
 	for (uint32_t i = BRICK_FIRST_DYNAMIC; i < brick_total; i++)
-		if (owner_of(i) == owner)
+		if (registry_owner_of(i) == owner)
 			set_owner(i, NOBODY);
 }
 
-static void copy_text(char *to, size_t bytes, const char *from)
+static void registry_copy_text(char *to, size_t bytes, const char *from)
 {
 	size_t n = from ? strnlen(from, bytes - 1) : 0;
 
@@ -387,13 +387,13 @@ static void fill_site(uint32_t index, const struct brick_site *site)
 	entry->elements = site->elements;
 	entry->bytes = site->bytes;
 	entry->flops = site->flops;
-	copy_text(entry->operation, sizeof(entry->operation), site->operation);
-	copy_text(entry->label, sizeof(entry->label), site->label);
+	registry_copy_text(entry->operation, sizeof(entry->operation), site->operation);
+	registry_copy_text(entry->label, sizeof(entry->label), site->label);
 	brick__site_briefs[chunk][place] = (struct brick__site_brief){site->elements, site->bytes,
 		site->flops, (uint16_t)site->brick, (int16_t)site->layer, 0};
 }
 
-static int add_site(const struct brick_site *site)
+static int registry_add_site(const struct brick_site *site)
 {
 	if (brick__site_total >= BRICK_MAX_SITES)
 		return BRICK_EFULL;
@@ -419,7 +419,8 @@ static int check_site(const struct brick_site *site)
 			       BRICK_SITE_HAS_FLOPS | BRICK_SITE_UNKNOWN_OPERATION |
 			       BRICK_SITE_PART | BRICK_SITE_AT_MOST;
 
-	if (site->brick >= count_of(&brick_total) || site->layer < -1 || site->layer > INT16_MAX)
+	if (site->brick >= registry_count_of(&brick_total) || site->layer < -1 ||
+		site->layer > INT16_MAX)
 		return -EINVAL;
 	return site->reserved || site->flags & ~flags ? -EINVAL : 0;
 }
@@ -435,47 +436,49 @@ int brick_site_register(const struct brick_site *given)
 	if (error)
 		return error;
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	lock_take(&lock);
-	int index = add_site(&site);
+	lock_take(&registry_lock);
+	int index = registry_add_site(&site);
 	if (index < 0)
 		count_full();
-	lock_give(&lock);
+	lock_give(&registry_lock);
 	return index;
 }
 
 const struct brick_session_site *brick__site(uint32_t index)
 {
-	if (index == 0 || index >= count_of(&brick__site_total))
+	if (index == 0 || index >= registry_count_of(&brick__site_total))
 		return NULL;
 	return &site_chunks[index / BRICK__SITES_PER_CHUNK][index % BRICK__SITES_PER_CHUNK];
 }
 
 int brick_lookup(const char *name)
 {
-	return name ? find_brick(name, brick__session_here()->owner) : -ENOENT;
+	return name ? registry_find_brick(name, brick__session_here()->owner) : -ENOENT;
 }
 
 const char *brick_name(uint32_t brick)
 {
-	return brick < count_of(&brick_total) ? brick_at(brick)->name : NULL;
+	return brick < registry_count_of(&brick_total) ? registry_brick_at(brick)->name : NULL;
 }
 
 const char *brick_category_name(uint32_t category)
 {
-	return category < count_of(&category_total) ? categories[category].name : NULL;
+	return category < registry_count_of(&category_total) ? registry_categories[category].name
+							     : NULL;
 }
 
 uint32_t brick_category_of(uint32_t brick)
 {
-	return brick < count_of(&brick_total) ? brick_at(brick)->category : BRICK_CATEGORY_OTHER;
+	return brick < registry_count_of(&brick_total) ? registry_brick_at(brick)->category
+						       : BRICK_CATEGORY_OTHER;
 }
 
 uint32_t brick_count(void)
 {
-	return count_of(&brick_total);
+	return registry_count_of(&brick_total);
 }
 
 uint32_t brick_category_count(void)
 {
-	return count_of(&category_total);
+	return registry_count_of(&category_total);
 }

@@ -119,8 +119,8 @@ static int reserve_rows(struct brick_session *s, uint64_t offset, uint32_t first
 			       count * sizeof(struct brick_leaf_stat));
 }
 
-static void init_lane(struct brick_lane *lane, enum brick_lane_kind kind, uint64_t histogram_offset,
-	uint64_t ring_offset, uint64_t capacity, uint64_t backed)
+static void session_lanes_init(struct brick_lane *lane, enum brick_lane_kind kind,
+	uint64_t histogram_offset, uint64_t ring_offset, uint64_t capacity, uint64_t backed)
 {
 	lane->kind = kind;
 	lane->capacity = capacity;
@@ -175,7 +175,7 @@ static struct brick_lane *make_lane(
 	struct brick_lane *lane = brick__shared_map(&s->file, offset, bytes, &error);
 	if (!lane)
 		return NULL;
-	init_lane(lane, kind, histogram_offset, ring_offset, records, backed);
+	session_lanes_init(lane, kind, histogram_offset, ring_offset, records, backed);
 	lane->histograms.offset[0] = offset + histogram_offset;
 	s->lanes[index] = (struct brick__lane_entry){.lane = lane, .bytes = bytes};
 	s->end = offset + bytes;
@@ -299,7 +299,7 @@ static struct brick_session *session_of_lane(const struct brick_lane *lane, uint
 }
 
 /* Under the session lock: the ring's records up to this one get memory, and are in it. */
-static int back_ring(struct brick_session *s, uint32_t index, uint64_t records)
+static int session_lanes_back_ring(struct brick_session *s, uint32_t index, uint64_t records)
 {
 	const struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
 	struct brick_lane *lane = s->lanes[index].lane;
@@ -327,7 +327,8 @@ void brick__lane_back(struct brick_lane *lane, uint64_t records)
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	struct brick_session *s = session_of_lane(lane, &i);
 	records += MORE_RECORDS;
-	if (s && !back_ring(s, i, records < lane->capacity ? records : lane->capacity))
+	if (s &&
+		!session_lanes_back_ring(s, i, records < lane->capacity ? records : lane->capacity))
 		lane->back_refusals = 0;
 }
 
@@ -376,7 +377,7 @@ static SLOW int back_row(struct brick_lane *lane, uint32_t brick)
 }
 
 /* Of the first block without a look where it is: that would wait for what the brick is. */
-static inline uint32_t *row_of(const struct brick_lane *lane, uint32_t brick)
+static inline uint32_t *session_lanes_row_of(const struct brick_lane *lane, uint32_t brick)
 {
 	uint64_t row = (uint64_t)brick * BRICK_HISTOGRAM_ROW_BYTES;
 
@@ -397,14 +398,14 @@ void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t tic
 		}
 		__atomic_or_fetch(&histograms->rows[brick >> 6], bit, __ATOMIC_RELEASE);
 	}
-	row_of(lane, brick)[brick_histogram_index(ticks)]++;
+	session_lanes_row_of(lane, brick)[brick_histogram_index(ticks)]++;
 }
 
 uint32_t *brick__lane_histogram_row(const struct brick_lane *lane, uint32_t brick)
 {
 	uint64_t rows = __atomic_load_n(&lane->histograms.rows[brick >> 6], __ATOMIC_ACQUIRE);
 
-	return rows >> (brick & 63) & 1 ? row_of(lane, brick) : NULL;
+	return rows >> (brick & 63) & 1 ? session_lanes_row_of(lane, brick) : NULL;
 }
 
 /* Under the session lock. */
@@ -449,18 +450,18 @@ SLOW bool brick__lane_rows(struct brick_lane *lane, uint32_t brick)
 
 void (*brick__thread_begun)(void);
 
-static struct thread_exit exit_of_thread;
+static struct thread_exit session_lanes_exit_of_thread;
 
 static __thread struct {
 	bool is_named;		      /* by brick_thread_name() */
 	uint32_t refused, refused_by; /* how often it got no lane, from which session */
-} here __attribute__((tls_model("initial-exec")));
+} session_lanes_here __attribute__((tls_model("initial-exec")));
 
 /*
  * Between two owners no brick is open that will be closed, so the room is free that the ring
  * keeps for closes. 1: it was written.
  */
-static int append(const struct brick__thread *self, const struct brick_record *r)
+static int session_lanes_append(const struct brick__thread *self, const struct brick_record *r)
 {
 	struct brick_lane *lane = self->lane;
 	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
@@ -478,7 +479,7 @@ static void announce_owner(const struct brick__thread *self, uint64_t now, uint6
 	const struct brick_record r = {
 		.begin = now, .kind = BRICK_RECORD_THREAD, .layer = -1, .elements = tid};
 
-	if (!append(self, &r))
+	if (!session_lanes_append(self, &r))
 		self->lane->ledger.dropped += self->lane->capacity > 0;
 }
 
@@ -488,12 +489,13 @@ static void leave_name(const struct brick__thread *self)
 	struct brick_lane *lane = self->lane;
 	struct brick_record r = {.begin = lane->end_ticks, .kind = BRICK_RECORD_NAME, .layer = -1};
 
-	if (!here.is_named) /* it may be called something else since its first brick */
+	if (!session_lanes_here
+			.is_named) /* it may be called something else since its first brick */
 		brick__sys_thread_name(lane->name, sizeof(lane->name));
 	for (uint16_t at = 0; at < sizeof(lane->name) && (!at || lane->name[at - 1]);
 		at += BRICK_NAME_PART) {
 		brick_name_write(&r, lane->name, at);
-		append(self, &r);
+		session_lanes_append(self, &r);
 	}
 }
 
@@ -507,7 +509,7 @@ static uint32_t leave_open(const struct brick__thread *self)
 		struct brick_frame *frame = &lane->frames[i];
 		const struct brick_record open = brick_frame_open(frame);
 		if (frame->flags & BRICK_FRAME_OPENED ? frame->flags & BRICK_FRAME_DROPPED
-						      : !append(self, &open))
+						      : !session_lanes_append(self, &open))
 			lane->ledger.unmatched++;
 		*frame = (struct brick_frame){0};
 	}
@@ -582,7 +584,7 @@ static void park(struct brick__thread *self)
 	}
 }
 
-static void thread_exits(void *self)
+static void session_lanes_thread_exits(void *self)
 {
 	leave_lane(self);
 	leave_parked(true);
@@ -595,8 +597,8 @@ static void need_exit_key(void)
 	static bool is_made;
 
 	if (!is_made)
-		thread_exit_create(
-			&exit_of_thread, thread_exits); /* without one, lanes stay taken */
+		thread_exit_create(&session_lanes_exit_of_thread,
+			session_lanes_thread_exits); /* without one, lanes stay taken */
 	is_made = true;
 }
 
@@ -614,7 +616,7 @@ struct brick_session *brick__thread_use(struct brick_session *session)
 	brick__session_lock();
 	need_exit_key();
 	brick__session_unlock();
-	thread_exit_set(&exit_of_thread, self);
+	thread_exit_set(&session_lanes_exit_of_thread, self);
 	leave_parked(false);
 	for (struct parked **link = &parked_here; *link; link = &(*link)->next)
 		if ((*link)->thread.session == session) {
@@ -673,13 +675,13 @@ static void reserve_sites(struct brick_session *s)
 	s->file.ready_to = from + bytes;
 }
 
-static void prepare(struct brick_session *s)
+static void session_lanes_prepare(struct brick_session *s)
 {
 	char note[160];
 
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		back_known_rows(s, s->lanes[i].lane);
-		back_ring(s, i, s->lanes[i].lane->capacity);
+		session_lanes_back_ring(s, i, s->lanes[i].lane->capacity);
 	}
 	reserve_sites(s);
 	int n = snprintf(note, sizeof(note),
@@ -700,7 +702,7 @@ void brick__confine(void)
 		BETWEEN(brick__session_lock, brick__session_unlock);
 		for (struct brick_session *s = &brick__session; s; s = s->next)
 			if (s->header && s->ring_records && !brick__sys_is_confined())
-				prepare(s);
+				session_lanes_prepare(s);
 	}
 	__atomic_store_n(&brick__confined, 1, __ATOMIC_RELEASE);
 }
@@ -740,12 +742,12 @@ static void own_lane(const struct brick_session *s, struct brick_lane *lane, uin
 	lane->default_layer = 0;
 	memset(lane->name, 0, sizeof(lane->name));
 	brick__sys_thread_name(lane->name, sizeof(lane->name));
-	here.is_named = false;
+	session_lanes_here.is_named = false;
 	self->lane = lane;
 	self->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
 	self->mask = lane->capacity ? lane->capacity - 1 : 0;
 	self->number = s->serial;
-	here.refused = 0;
+	session_lanes_here.refused = 0;
 	self->tag = (self->number << 10 | lane_index(s, lane)) << 8;
 	brick__emits(); /* asked once, before it matters */
 	brick__thread_aim(self);
@@ -781,22 +783,22 @@ static struct brick_lane *keep_lane(struct brick__thread *self, const struct bri
  */
 static bool may_try(void)
 {
-	uint32_t number = brick__number_here(), n = here.refused;
+	uint32_t number = brick__number_here(), n = session_lanes_here.refused;
 
-	if (here.refused_by != number || !n)
+	if (session_lanes_here.refused_by != number || !n)
 		return true;
-	here.refused++;
+	session_lanes_here.refused++;
 	return !(n & (n - 1)) || n % 4096 == 0;
 }
 
-static void note_refusal(void)
+static void session_lanes_note_refusal(void)
 {
 	uint32_t number = brick__number_here();
 
-	if (here.refused_by == number && here.refused)
+	if (session_lanes_here.refused_by == number && session_lanes_here.refused)
 		return;
-	here.refused_by = number;
-	here.refused = 1;
+	session_lanes_here.refused_by = number;
+	session_lanes_here.refused = 1;
 }
 
 static struct brick_lane *attach(struct brick__thread *self)
@@ -824,12 +826,12 @@ static struct brick_lane *attach(struct brick__thread *self)
 			own_lane(s, lane, since);
 	}
 	if (!lane)
-		note_refusal();
+		session_lanes_note_refusal();
 	brick__session_unlock();
 	if (lane && lane->owners == 1) /* others need not wait for this */
 		brick__sys_touch(self->ring, lane->backed * sizeof(*self->ring));
 	if (lane)
-		thread_exit_set(&exit_of_thread, self);
+		thread_exit_set(&session_lanes_exit_of_thread, self);
 	void (*begun)(void) = __atomic_load_n(&brick__thread_begun, __ATOMIC_RELAXED);
 	if (lane && begun)
 		begun();
@@ -845,7 +847,7 @@ struct brick_lane *brick__thread_attach(void)
 	if (is_attaching || brick__session_is_busy())
 		return NULL;
 	if (brick__sys_stack_is_small()) { /* a lane is made at the next try, elsewhere */
-		note_refusal();
+		session_lanes_note_refusal();
 		return NULL;
 	}
 	BETWEEN(lock_still_begin, lock_still_end);
@@ -872,5 +874,5 @@ void brick_thread_name(const char *name)
 		(brick__thread.serial != brick__serial_here() && !brick__thread_attach()))
 		return;
 	snprintf(brick__thread.lane->name, sizeof(brick__thread.lane->name), "%s", name);
-	here.is_named = true;
+	session_lanes_here.is_named = true;
 }

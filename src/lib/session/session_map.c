@@ -47,9 +47,9 @@ struct here {
 
 const uint32_t *brick__on_here = &brick__on;
 
-static struct here *here; /* NULL: the kernel has no such pages (before Linux 4.14) */
-static void (*fork_noticed)(void);
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct here *session_map_here; /* NULL: the kernel has no such pages (before Linux 4.14) */
+static void (*session_map_fork_noticed)(void);
+static pthread_mutex_t session_map_lock = PTHREAD_MUTEX_INITIALIZER;
 static int (*start_wanted)(void);
 static struct brick_session_refusals *refusals; /* of all processes: numbers are only added to */
 static uint32_t process_id;
@@ -74,8 +74,8 @@ void brick__switch_set(struct brick_session *session, bool records)
 	uint32_t on = !any					? 0
 		      : brick__session.next || session->renewed ? brick__serial_next()
 								: brick__session.serial;
-	if (here)
-		__atomic_store_n(&here->on, on, __ATOMIC_RELEASE);
+	if (session_map_here)
+		__atomic_store_n(&session_map_here->on, on, __ATOMIC_RELEASE);
 	__atomic_store_n(&brick__on, on, __ATOMIC_RELEASE);
 }
 
@@ -112,37 +112,37 @@ bool brick__session_lives(uint32_t serial)
 
 void brick__forks_watch(void (*noticed)(void))
 {
-	fork_noticed = noticed;
+	session_map_fork_noticed = noticed;
 	if (brick__sys_is_confined()) { /* nothing will be recorded here */
 		process_id = (uint32_t)brick__sys_thread_known();
 		return;
 	}
 	process_id = (uint32_t)getpid();
-	here = brick__sys_page_of_process();
-	if (!here)
+	session_map_here = brick__sys_page_of_process();
+	if (!session_map_here)
 		return;
-	here->is_known = 1;
-	brick__on_here = &here->on;
+	session_map_here->is_known = 1;
+	brick__on_here = &session_map_here->on;
 }
 
 void brick__fork_known(void)
 {
 	/* in fork()'s handler the C library knows the number of the only thread */
-	bool is_fork = here && !here->is_known;
+	bool is_fork = session_map_here && !session_map_here->is_known;
 	uint64_t known = is_fork || brick__sys_is_confined() ? brick__sys_thread_known() : 0;
 
 	process_id = known ? (uint32_t)known : (uint32_t)getpid();
-	if (here)
-		here->is_known = 1;
+	if (session_map_here)
+		session_map_here->is_known = 1;
 }
 
 /* No other thread is here to do the same. */
 void brick__fork_notice(void)
 {
-	if (BRICK_LIKELY(!here || here->is_known))
+	if (BRICK_LIKELY(!session_map_here || session_map_here->is_known))
 		return;
-	here->is_known = 1;
-	fork_noticed();
+	session_map_here->is_known = 1;
+	session_map_fork_noticed();
 }
 
 void brick__session_lock(void)
@@ -150,12 +150,12 @@ void brick__session_lock(void)
 	brick__fork_notice();
 	lock_still_begin(); /* first: who leaves by siglongjmp() has no lock */
 	has_lock = true;
-	lock_take(&lock);
+	lock_take(&session_map_lock);
 }
 
 void brick__session_unlock(void)
 {
-	lock_give(&lock);
+	lock_give(&session_map_lock);
 	has_lock = false;
 	lock_still_end();
 }
@@ -208,7 +208,7 @@ static uint64_t lay_out(struct brick_session_header *h)
 	return at;
 }
 
-static int number(const char *name, int32_t *out)
+static int session_map_number(const char *name, int32_t *out)
 {
 	const char *text = brick__environment(name);
 	char *end;
@@ -237,7 +237,8 @@ static void launcher_rank(int32_t *rank, int32_t *world)
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
 		int32_t r, w;
-		if (number(pairs[i][0], &r) && number(pairs[i][1], &w) && r < w) {
+		if (session_map_number(pairs[i][0], &r) && session_map_number(pairs[i][1], &w) &&
+			r < w) {
 			*rank = r;
 			*world = w;
 			return;

@@ -34,8 +34,8 @@ uint32_t brick__counter_used;
 
 static struct brick_clock process_clock;
 static char fallback_reason[96];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool is_chosen;
+static pthread_once_t clock_is_calibrated = PTHREAD_ONCE_INIT;
+static bool clock_is_chosen;
 static const struct brick_clock *offered;
 static bool is_frozen;
 static uint64_t frozen_at;
@@ -49,7 +49,7 @@ void brick__clock_freeze(void)
 {
 	if (is_frozen)
 		return;
-	frozen_at = is_chosen && !brick__sys_counter_faults() ? brick__now() : 0;
+	frozen_at = clock_is_chosen && !brick__sys_counter_faults() ? brick__now() : 0;
 	__atomic_store_n(&is_frozen, true, __ATOMIC_RELEASE);
 	__atomic_store_n(&brick__counter_used, 0, __ATOMIC_RELEASE);
 }
@@ -127,7 +127,7 @@ static bool spin_until(uint64_t ns)
 /*
  * Mean distance of readings that differ: the counter's step, or the time that a reading takes.
  */
-static uint32_t measure_step(void)
+static uint32_t clock_measure_step(void)
 {
 	uint64_t first = brick__now(), last = first, changes = 0;
 
@@ -139,7 +139,7 @@ static uint32_t measure_step(void)
 	return changes ? (uint32_t)((last - first) / changes) : 0;
 }
 
-static int calibrate(struct brick_clock *clock)
+static int clock_calibrate(struct brick_clock *clock)
 {
 	for (int i = 0; i < ATTEMPTS; i++) {
 		struct clock_pair first = brick__clock_pair();
@@ -199,16 +199,16 @@ static void measure_clock(void)
 
 	if (kind == BRICK_CLOCK_MONOTONIC)
 		use_monotonic(fallback_reason);
-	else if (!calibrate(&process_clock))
+	else if (!clock_calibrate(&process_clock))
 		use_monotonic("the counter does not keep pace with CLOCK_MONOTONIC");
 	else {
 		process_clock.source = kind;
 		__atomic_store_n(&brick__counter_used, 1, __ATOMIC_RELEASE);
 	}
-	process_clock.step_ticks = measure_step();
+	process_clock.step_ticks = clock_measure_step();
 }
 
-static void choose(void)
+static void clock_choose(void)
 {
 	const char *wanted = brick__environment("BRICK_CLOCK");
 
@@ -216,30 +216,30 @@ static void choose(void)
 		use_monotonic("the program has switched the counter off");
 	} else if (wanted && !strcmp(wanted, "monotonic")) {
 		use_monotonic("BRICK_CLOCK=monotonic asks for the OS clock");
-		process_clock.step_ticks = measure_step();
+		process_clock.step_ticks = clock_measure_step();
 	} else if (use_offered(&process_clock)) {
 		__atomic_store_n(&brick__counter_used, 1, __ATOMIC_RELEASE);
 	} else {
 		measure_clock();
 	}
-	__atomic_store_n(&is_chosen, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&clock_is_chosen, true, __ATOMIC_RELEASE);
 }
 
 /* A handler of a signal that leaves by siglongjmp() would leave it half chosen. */
 static void choose_once(void)
 {
-	if (BRICK_LIKELY(__atomic_load_n(&is_chosen, __ATOMIC_ACQUIRE)))
+	if (BRICK_LIKELY(__atomic_load_n(&clock_is_chosen, __ATOMIC_ACQUIRE)))
 		return;
 	BETWEEN(lock_still_begin, lock_still_end);
-	pthread_once(&once, choose);
+	pthread_once(&clock_is_calibrated, clock_choose);
 }
 
 void brick__clock_abandon(void)
 {
 	static const pthread_once_t fresh = PTHREAD_ONCE_INIT;
 
-	if (!is_chosen)
-		once = fresh;
+	if (!clock_is_chosen)
+		clock_is_calibrated = fresh;
 }
 
 const struct brick_clock *brick_clock_get(void)

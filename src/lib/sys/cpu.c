@@ -101,7 +101,7 @@ static void flush_line(uintptr_t line)
 	__asm__ volatile("clflush (%0)" : : "r"(line) : "memory");
 }
 
-static void finish(void)
+static void cpu_finish(void)
 {
 	__asm__ volatile("mfence" : : : "memory");
 }
@@ -111,7 +111,7 @@ static void flush_line(uintptr_t line)
 	__asm__ volatile("dc civac, %0\n\tic ivau, %0" : : "r"(line) : "memory");
 }
 
-static void finish(void)
+static void cpu_finish(void)
 {
 	__asm__ volatile("dsb sy\n\tisb" : : : "memory");
 }
@@ -124,7 +124,7 @@ int brick__sys_flush(const volatile void *address, size_t bytes)
 
 	for (uintptr_t line = begin; line < (uintptr_t)address + bytes; line += LINE_BYTES)
 		flush_line(line);
-	finish();
+	cpu_finish();
 	return 0;
 }
 #else

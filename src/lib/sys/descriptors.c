@@ -31,7 +31,7 @@ static int first_number(void)
 	return files.rlim_cur >= STREAMS + FREE ? (int)files.rlim_cur - FREE : STREAMS;
 }
 
-static void fill(int below)
+static void descriptors_fill(int below)
 {
 	int filler = (int)syscall(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC), next = filler;
 
@@ -49,6 +49,6 @@ int brick__descriptors_leave(int kept)
 	if (!error)
 		error = close_range_here((unsigned)kept + 1, ~0u);
 	if (!error)
-		fill(first_number());
+		descriptors_fill(first_number());
 	return error;
 }

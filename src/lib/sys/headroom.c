@@ -18,7 +18,7 @@
 #include "base/scope.h"
 #include "lib/sys/confined.h"
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t headroom_less(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -55,7 +55,7 @@ static void read_behind(const char *path, const char *key, char *out, size_t byt
 }
 
 /* UINT64_MAX: "max", or it cannot be read. */
-static uint64_t read_number(const char *directory, const char *name)
+static uint64_t headroom_read_number(const char *directory, const char *name)
 {
 	char path[600], text[64], *end;
 
@@ -75,14 +75,15 @@ static uint64_t read_field(const char *directory, const char *name)
 	return strtoull(text, NULL, 10);
 }
 
-static uint64_t left_in(
+static uint64_t headroom_left_in(
 	const char *directory, const char *limit, const char *used, const char *idle)
 {
-	uint64_t most = read_number(directory, limit), now = read_number(directory, used);
+	uint64_t most = headroom_read_number(directory, limit),
+		 now = headroom_read_number(directory, used);
 
 	if (most == UINT64_MAX || now == UINT64_MAX)
 		return UINT64_MAX;
-	return less(most, less(now, read_field(directory, idle)));
+	return headroom_less(most, headroom_less(now, read_field(directory, idle)));
 }
 
 uint64_t brick__sys_memory_left(void)
@@ -95,12 +96,13 @@ uint64_t brick__sys_memory_left(void)
 
 	read_behind("/proc/self/cgroup", "0::", group, sizeof(group));
 	snprintf(directory, sizeof(directory), "/sys/fs/cgroup%s", group);
-	uint64_t left = left_in(directory, "memory.max", "memory.current", "inactive_file ");
+	uint64_t left =
+		headroom_left_in(directory, "memory.max", "memory.current", "inactive_file ");
 	if (left != UINT64_MAX)
 		return left;
 	read_behind("/proc/self/cgroup", ":memory:", group, sizeof(group));
 	snprintf(directory, sizeof(directory), "/sys/fs/cgroup/memory%s", group);
-	return left_in(directory, "memory.limit_in_bytes", "memory.usage_in_bytes",
+	return headroom_left_in(directory, "memory.limit_in_bytes", "memory.usage_in_bytes",
 		"total_inactive_file ");
 }
 
@@ -116,5 +118,6 @@ uint64_t brick__sys_addresses_left(void)
 	if (getrlimit(RLIMIT_AS, &space) || space.rlim_cur == RLIM_INFINITY ||
 		!file_begin("/proc/self/statm", text, sizeof(text)))
 		return UINT64_MAX;
-	return less(space.rlim_cur, strtoull(text, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE));
+	return headroom_less(
+		space.rlim_cur, strtoull(text, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE));
 }

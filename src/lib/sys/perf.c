@@ -105,14 +105,14 @@ static int system_paranoid(void)
 										      : -1;
 }
 
-static const struct brick__perf_system real = {
+static const struct brick__perf_system perf_real = {
 	system_open, system_map, system_read, system_id, system_close, RDPMC, system_paranoid};
-const struct brick__perf_system *brick__perf_system = &real;
+const struct brick__perf_system *brick__perf_system = &perf_real;
 
 static const struct {
 	uint32_t type;
 	uint64_t config;
-} events[BRICK_COUNTER_KINDS] = {
+} perf_events[BRICK_COUNTER_KINDS] = {
 	[BRICK_COUNTER_CYCLES] = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
 	[BRICK_COUNTER_INSTRUCTIONS] = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
 	[BRICK_COUNTER_CACHE_MISSES] = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
@@ -133,18 +133,18 @@ int brick__perf_open(struct brick__perf *perf, uint32_t kind)
 	*perf = (struct brick__perf){.fd = -1};
 	if (kind >= BRICK_COUNTER_KINDS)
 		return -EINVAL;
-	int hardware = events[kind].type == PERF_TYPE_HARDWARE;
-	int fd = system->open(events[kind].type, events[kind].config, hardware);
+	int hardware = perf_events[kind].type == PERF_TYPE_HARDWARE;
+	int fd = system->open(perf_events[kind].type, perf_events[kind].config, hardware);
 	/* A context switch happens in the kernel: without that part there would be none. */
 	if (is_denied(fd) && !hardware && kind != BRICK_COUNTER_CONTEXT_SWITCHES)
-		fd = system->open(events[kind].type, events[kind].config, 1);
+		fd = system->open(perf_events[kind].type, perf_events[kind].config, 1);
 	if (fd < 0)
 		return fd;
 	*perf = (struct brick__perf){fd, system->id(fd), hardware ? system->map(fd) : NULL};
 	return 0;
 }
 
-static bool is_open(const struct brick__perf *perf)
+static bool perf_is_open(const struct brick__perf *perf)
 {
 	return perf->fd >= 0 && perf->id && brick__perf_system->id(perf->fd) == perf->id;
 }
@@ -152,14 +152,14 @@ static bool is_open(const struct brick__perf *perf)
 void brick__perf_close(struct brick__perf *perf)
 {
 	if (perf->fd >= 0)
-		brick__perf_system->close(is_open(perf) ? perf->fd : -1, perf->page);
+		brick__perf_system->close(perf_is_open(perf) ? perf->fd : -1, perf->page);
 	*perf = (struct brick__perf){.fd = -1};
 }
 
 int brick__perf_read(const struct brick__perf *perf, struct brick__perf_reading *reading)
 {
 	uint64_t words[3] = {0};
-	int error = is_open(perf) ? brick__perf_system->read(perf->fd, words) : -EBADF;
+	int error = perf_is_open(perf) ? brick__perf_system->read(perf->fd, words) : -EBADF;
 
 	*reading = (struct brick__perf_reading){words[0], words[1], words[2]};
 	return error;
@@ -216,7 +216,7 @@ void brick__perf_reason(uint32_t kind, int error, char *reason, size_t bytes)
 	char number[16] = "unknown";
 
 	if (kind < BRICK_COUNTER_KINDS)
-		hardware = events[kind].type == PERF_TYPE_HARDWARE;
+		hardware = perf_events[kind].type == PERF_TYPE_HARDWARE;
 	if (level >= -1)
 		snprintf(number, sizeof(number), "%d", level);
 	if (is_denied(error) && kind == BRICK_COUNTER_CONTEXT_SWITCHES)

@@ -104,7 +104,7 @@ static void end_use(const struct brick__shared *file, int fd)
 		close(fd);
 }
 
-static int join(char *path, size_t bytes, const char *directory, const char *name)
+static int shared_join(char *path, size_t bytes, const char *directory, const char *name)
 {
 	int n = snprintf(path, bytes, "%s/%s", directory, name);
 
@@ -115,7 +115,7 @@ static int open_new(struct brick__shared *file, const char *directory, const cha
 {
 	if (!directory)
 		return memfd_create(name, MFD_CLOEXEC);
-	if (join(file->path, sizeof(file->path), directory, name)) {
+	if (shared_join(file->path, sizeof(file->path), directory, name)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
@@ -277,7 +277,7 @@ void *brick__shared_attach(const char *directory, const char *name, uint64_t byt
 	struct stat st = {0};
 	void *at = MAP_FAILED;
 	KEEP_ERRNO();
-	int fd = join(path, sizeof(path), directory, name)
+	int fd = shared_join(path, sizeof(path), directory, name)
 			 ? -1
 			 : open_path(path, O_RDWR | O_NONBLOCK, true);
 
@@ -317,7 +317,7 @@ bool brick__shared_is_held(const char *directory, const char *name)
 	char path[512];
 	struct stat st = {0};
 	KEEP_ERRNO();
-	int fd = join(path, sizeof(path), directory, name)
+	int fd = shared_join(path, sizeof(path), directory, name)
 			 ? -1
 			 : open_path(path, O_RDONLY | O_NONBLOCK, true);
 	/* where we cannot look (no descriptors left, another root), who said so is believed */

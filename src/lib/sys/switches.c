@@ -64,7 +64,7 @@ struct switch_record {
 
 enum start { NOW, ON_EXEC };
 
-static int open_event(pid_t pid, int cpu, enum start start)
+static int switches_open_event(pid_t pid, int cpu, enum start start)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -121,7 +121,7 @@ static struct ring *ring_of_cpu(struct brick__switches *s, int cpu)
 }
 
 /* The descriptor of epoll becomes readable once each time the kernel wakes those who wait. */
-static int wait_for(struct brick__switches *s, int fd)
+static int switches_wait_for(struct brick__switches *s, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 
@@ -131,10 +131,10 @@ static int wait_for(struct brick__switches *s, int fd)
 }
 
 /* An event, into the CPU's ring, which is its own if it is the first. */
-static int follow_on(struct brick__switches *s, pid_t pid, int cpu, enum start start)
+static int switches_follow_on(struct brick__switches *s, pid_t pid, int cpu, enum start start)
 {
 	const struct ring *ring = ring_of_cpu(s, cpu);
-	int fd = open_event(pid, cpu, start);
+	int fd = switches_open_event(pid, cpu, start);
 	int error;
 
 	if (fd < 0)
@@ -146,7 +146,7 @@ static int follow_on(struct brick__switches *s, pid_t pid, int cpu, enum start s
 		error = add_ring(s, (struct ring){.fd = fd, .cpu = cpu}, RING_PAGES);
 	if (error)
 		close(fd);
-	return error || ring ? error : wait_for(s, fd);
+	return error || ring ? error : switches_wait_for(s, fd);
 }
 
 int brick__switches_create(struct brick__switches **out)
@@ -170,7 +170,7 @@ int brick__switches_follow(struct brick__switches **out, pid_t pid)
 	if (error)
 		return error;
 	for (int cpu = 0; cpu < cpus && !error; cpu++) {
-		error = follow_on(s, pid, cpu, ON_EXEC);
+		error = switches_follow_on(s, pid, cpu, ON_EXEC);
 		if (error == -ENODEV) /* this CPU is offline */
 			error = 0;
 	}
@@ -189,7 +189,7 @@ int brick__switches_add(struct brick__switches *s, pid_t tid)
 	int error = s->rings.count + s->events.count < MAX_EVENTS ? 0 : -E2BIG;
 
 	for (int cpu = 0; cpu < (int)sysconf(_SC_NPROCESSORS_CONF) && !error; cpu++) {
-		error = follow_on(s, tid, cpu, NOW);
+		error = switches_follow_on(s, tid, cpu, NOW);
 		if (error == -ENODEV || error == -ESRCH)
 			error = 0;
 	}
@@ -200,8 +200,9 @@ int brick__switches_join(struct brick__switches *s)
 {
 	if (brick__sys_is_confined())
 		return -EPERM;
-	struct ring ring = {
-		.fd = open_event(0, -1, NOW), .cpu = -1, .tid = (uint32_t)brick__sys_thread_id()};
+	struct ring ring = {.fd = switches_open_event(0, -1, NOW),
+		.cpu = -1,
+		.tid = (uint32_t)brick__sys_thread_id()};
 
 	if (ring.fd < 0)
 		return ring.fd;
@@ -244,7 +245,8 @@ static int keep_switch(void *context, const struct perf_ring *ring, uint64_t at,
 }
 
 /* One thread's records of one moment: first it leaves. */
-COMPARATOR(by_time, struct brick__switch, ORDER(x->time_ns, y->time_ns) ?: ORDER(y->out, x->out))
+COMPARATOR(switches_by_time, struct brick__switch,
+	ORDER(x->time_ns, y->time_ns) ?: ORDER(y->out, x->out))
 
 int brick__switches_read(
 	struct brick__switches *s, uint64_t until_ns, brick__switch_fn take, void *context)
@@ -263,7 +265,7 @@ int brick__switches_read(
 	}
 	if (!s->read.count)
 		return error;
-	qsort(s->read.items, s->read.count, sizeof(*s->read.items), by_time);
+	qsort(s->read.items, s->read.count, sizeof(*s->read.items), switches_by_time);
 	while (done < s->read.count && s->read.items[done].time_ns < until_ns)
 		take(context, &s->read.items[done++]);
 	s->read.count -= done;

@@ -70,7 +70,7 @@ static inline struct deflate_extra deflate_distance(uint32_t distance)
 		(uint16_t)(bits * 2 + step), (uint8_t)bits, (uint16_t)(step << bits)};
 }
 
-enum { HASHED = 4 }; /* bytes that search() looks for */
+enum { HASHED = 4 }; /* bytes that deflate_search() looks for */
 
 struct deflater *deflate_create(size_t chunk_bytes)
 {
@@ -196,7 +196,7 @@ static inline uint32_t *hash_slot(struct deflater *d, const uint8_t *at)
 }
 
 /* Without a hint, try the last place where the same four bytes stood. */
-static void search(struct deflater *d, uint32_t start, uint32_t end)
+static void deflate_search(struct deflater *d, uint32_t start, uint32_t end)
 {
 	uint32_t at = start;
 
@@ -220,7 +220,8 @@ static void search(struct deflater *d, uint32_t start, uint32_t end)
  * A match of `length` bytes at `at`, and of what stands before it as long as it is equal, too: the
  * end of a timestamp. Returns whether it is worth it.
  */
-static inline bool match(struct deflater *d, uint32_t at, uint32_t distance, uint32_t length)
+static inline bool deflate_match(
+	struct deflater *d, uint32_t at, uint32_t distance, uint32_t length)
 {
 	uint32_t before = equal_before(d->data, at, distance);
 
@@ -249,7 +250,7 @@ static void match_either(struct deflater *d, const struct deflate_packet *p, uin
 		const uint8_t *data = d->data + at;
 		uint32_t length = equal_bytes(data, data - distance, d->queue.end - at),
 			 next = other;
-		if (match(d, at, distance, length)) {
+		if (deflate_match(d, at, distance, length)) {
 			at += length;
 			failed = 0;
 		} else if (failed++) {
@@ -276,9 +277,9 @@ void deflate_run(struct deflater *d)
 			continue;
 		const uint8_t *next = d->data + p->end;
 		if (!reaches(at, p->like))
-			search(d, at, p->end);
+			deflate_search(d, at, p->end);
 		else if (p->other == DEFLATE_SAME)
-			match(d, at, p->like,
+			deflate_match(d, at, p->like,
 				p->end - at +
 					equal_bytes(next, next - p->like, queue->end - p->end));
 		else
@@ -311,7 +312,7 @@ struct leaf {
  * Sort by count, one byte at a time: unlike qsort() this allocates nothing and has no branches to
  * guess.
  */
-static void sort(struct leaf *leaves, unsigned n, uint32_t most)
+static void deflate_sort(struct leaf *leaves, unsigned n, uint32_t most)
 {
 	struct leaf sorted[MAX_SYMBOLS];
 
@@ -390,7 +391,7 @@ static void huffman_lengths(
 		if (counts[i])
 			leaves[n++] = (struct leaf){counts[i], (uint16_t)i};
 	}
-	sort(leaves, n, max);
+	deflate_sort(leaves, n, max);
 	if (n == 1)
 		lengths[leaves[0].symbol] = 1;
 	if (n < 2)
@@ -440,7 +441,7 @@ struct sums {
 	lanes even, odd, before_even, before_odd;
 };
 
-static inline struct sums add_columns(const uint8_t *data, unsigned columns)
+static inline struct sums deflate_add_columns(const uint8_t *data, unsigned columns)
 {
 	struct sums s;
 
@@ -464,7 +465,7 @@ static uint32_t adler32_of(const uint8_t *data, size_t size)
 	while (size >= COLUMN) {
 		unsigned columns = size / COLUMN < MAX_COLUMNS ? (unsigned)(size / COLUMN)
 							       : (unsigned)MAX_COLUMNS;
-		struct sums s = add_columns(data, columns);
+		struct sums s = deflate_add_columns(data, columns);
 		uint32_t before = 0, weighted = 0, sum = 0;
 		for (unsigned i = 0; i < 8; i++) {
 			before += (uint32_t)s.before_even[i] + s.before_odd[i];
@@ -611,7 +612,7 @@ struct words {
 	uint32_t literals[256], lengths[DEFLATE_MOST_MATCH + 1], near[DEFLATE_NEAR];
 };
 
-static uint32_t word(uint32_t code, unsigned count, struct deflate_extra e, uint32_t value)
+static uint32_t deflate_word(uint32_t code, unsigned count, struct deflate_extra e, uint32_t value)
 {
 	return (code | (value - e.base) << count) << 8 | (count + e.bits);
 }
@@ -622,13 +623,13 @@ static void make_words(struct words *words, const struct codes *c)
 		words->literals[i] = (uint32_t)c->literal_codes[i] << 8 | c->literal_lengths[i];
 	for (unsigned i = DEFLATE_MIN_MATCH; i <= DEFLATE_MOST_MATCH; i++) {
 		struct deflate_extra e = deflate_length(i);
-		words->lengths[i] =
-			word(c->literal_codes[e.symbol], c->literal_lengths[e.symbol], e, i);
+		words->lengths[i] = deflate_word(
+			c->literal_codes[e.symbol], c->literal_lengths[e.symbol], e, i);
 	}
 	for (unsigned i = 0; i < DEFLATE_NEAR; i++) {
 		struct deflate_extra e = deflate_distance(i);
-		words->near[i] =
-			word(c->distance_codes[e.symbol], c->distance_lengths[e.symbol], e, i);
+		words->near[i] = deflate_word(
+			c->distance_codes[e.symbol], c->distance_lengths[e.symbol], e, i);
 	}
 }
 
@@ -637,7 +638,7 @@ static inline void put_word(struct bits *b, uint32_t word)
 	put_bits(b, word >> 8, word & 255);
 }
 
-static inline void put_distance(
+static inline void deflate_put_distance(
 	struct bits *b, const struct words *words, const struct codes *c, uint32_t distance)
 {
 	if (distance < DEFLATE_NEAR) {
@@ -670,7 +671,7 @@ static inline void put_few_literals(
 	flush_bits(b);
 }
 
-static void write_steps(const struct deflater *d, struct bits *b, const struct codes *c)
+static void deflate_write_steps(const struct deflater *d, struct bits *b, const struct codes *c)
 {
 	const uint8_t *at = d->data;
 	struct words words;
@@ -683,7 +684,7 @@ static void write_steps(const struct deflater *d, struct bits *b, const struct c
 		else
 			put_literals(b, &words, at, step->literals);
 		put_word(b, words.lengths[step->length]);
-		put_distance(b, &words, c, step->distance);
+		deflate_put_distance(b, &words, c, step->distance);
 		flush_bits(b);
 		at += step->literals + step->length;
 	}
@@ -708,7 +709,7 @@ void deflate_finish(struct deflater *d, struct pb_buffer *out)
 	start[1] = 0x01;
 	struct bits b = {0, 0, start + HEADER_BYTES};
 	write_codes(&b, &c);
-	write_steps(d, &b, &c);
+	deflate_write_steps(d, &b, &c);
 	b.count = (b.count + 7) & ~7u;
 	flush_bits(&b);
 	uint32_t adler = adler32_of(d->data, d->queue.end);

@@ -17,7 +17,7 @@ void gpu_list_fini(struct gpu_list *list)
 	array_fini(&list->entries);
 }
 
-static struct gpu_entry *entry_of(struct gpu_list *list, uint32_t process, uint32_t number)
+static struct gpu_entry *gpu_list_entry_of(struct gpu_list *list, uint32_t process, uint32_t number)
 {
 	for (size_t i = 0; i < list->entries.count; i++) {
 		struct gpu_entry *e = &list->entries.items[i];
@@ -29,7 +29,7 @@ static struct gpu_entry *entry_of(struct gpu_list *list, uint32_t process, uint3
 }
 
 /* Without an identity from the driver, only the GPU of another process that is told the same. */
-static bool is_same(const struct gpu_entry *a, const struct gpu_entry *b)
+static bool gpu_list_is_same(const struct gpu_entry *a, const struct gpu_entry *b)
 {
 	if (*a->uuid || *b->uuid)
 		return !strcmp(a->uuid, b->uuid);
@@ -40,7 +40,7 @@ static bool is_same(const struct gpu_entry *a, const struct gpu_entry *b)
 }
 
 /* Of the index's entries, the first that has the text; where in an entry that is. */
-static const char *text_of(const struct gpu_list *list, uint32_t index, size_t offset)
+static const char *gpu_list_text_of(const struct gpu_list *list, uint32_t index, size_t offset)
 {
 	for (size_t i = 0; i < list->entries.count; i++) {
 		const char *text = (const char *)&list->entries.items[i] + offset;
@@ -52,10 +52,10 @@ static const char *text_of(const struct gpu_list *list, uint32_t index, size_t o
 
 const char *gpu_list_architecture(const struct gpu_list *list, uint32_t index)
 {
-	return text_of(list, index, offsetof(struct gpu_entry, architecture));
+	return gpu_list_text_of(list, index, offsetof(struct gpu_entry, architecture));
 }
 
-static void put_uuid(struct pb_buffer *b, const char *hex)
+static void gpu_list_put_uuid(struct pb_buffer *b, const char *hex)
 {
 	uint8_t bytes[16];
 
@@ -79,13 +79,14 @@ static int write_list(const struct gpu_list *list, struct packets *packets)
 	for (uint32_t index = 0; index < list->used; index++) {
 		size_t gpu = pb_open(b, GPU_INFO_GPUS);
 		const char *text;
-#define X(field, member)                                                 \
-	text = text_of(list, index, offsetof(struct gpu_entry, member)); \
-	if (*text)                                                       \
+#define X(field, member)                                                          \
+	text = gpu_list_text_of(list, index, offsetof(struct gpu_entry, member)); \
+	if (*text)                                                                \
 		pb_string(b, field, text, strlen(text));
 		GPU_TEXTS(X)
 #undef X
-		put_uuid(b, text_of(list, index, offsetof(struct gpu_entry, uuid)));
+		gpu_list_put_uuid(
+			b, gpu_list_text_of(list, index, offsetof(struct gpu_entry, uuid)));
 		pb_close(b, gpu);
 	}
 	pb_close(b, info);
@@ -96,7 +97,7 @@ static int write_list(const struct gpu_list *list, struct packets *packets)
 uint32_t gpu_list_use(
 	struct gpu_list *list, struct packets *packets, uint32_t process, uint32_t number)
 {
-	struct gpu_entry *e = entry_of(list, process, number);
+	struct gpu_entry *e = gpu_list_entry_of(list, process, number);
 
 	if (!e) {
 		packets_fail(packets, -ENOMEM);
@@ -106,7 +107,7 @@ uint32_t gpu_list_use(
 		return e->index; /* the trace knows it */
 	for (size_t i = 0; i < list->entries.count && e->index == GPU_UNUSED; i++) {
 		const struct gpu_entry *other = &list->entries.items[i];
-		if (other->index != GPU_UNUSED && is_same(e, other))
+		if (other->index != GPU_UNUSED && gpu_list_is_same(e, other))
 			e->index = other->index;
 	}
 	if (e->index == GPU_UNUSED)
@@ -116,7 +117,8 @@ uint32_t gpu_list_use(
 }
 
 /* One line behind "gpu."; whether it says something new of a GPU that is in use. */
-static bool take_line(struct gpu_list *list, uint32_t process, const char *line, size_t bytes)
+static bool gpu_list_take_line(
+	struct gpu_list *list, uint32_t process, const char *line, size_t bytes)
 {
 	const char *equals = memchr(line, '=', bytes);
 	const char *end;
@@ -126,7 +128,7 @@ static bool take_line(struct gpu_list *list, uint32_t process, const char *line,
 	if (!equals || number_leading_u64(line, &number, &end) || !number || number > MAX_NUMBER ||
 		(*end != '=' && *end != '.'))
 		return false;
-	struct gpu_entry *e = entry_of(list, process, (uint32_t)number);
+	struct gpu_entry *e = gpu_list_entry_of(list, process, (uint32_t)number);
 	if (!e)
 		return false;
 	tables_text(text, sizeof(text), equals + 1, bytes - (size_t)(equals + 1 - line));
@@ -155,7 +157,7 @@ int gpu_list_notes(struct gpu_list *list, struct packets *packets, uint32_t proc
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
 		size_t length = (size_t)((stop ? stop : end) - line);
 		if (stop && length > skip && !memcmp(line, prefix, skip))
-			is_new |= take_line(list, process, line + skip, length - skip);
+			is_new |= gpu_list_take_line(list, process, line + skip, length - skip);
 		line += length + 1;
 	}
 	return is_new ? write_list(list, packets) : packets->error;

@@ -12,7 +12,7 @@
 enum { LENGTH_BYTES = 2 };
 
 /* 0: it has none. */
-static uint64_t event_of(const struct lane_names *names, uint64_t number)
+static uint64_t gpu_stages_event_of(const struct lane_names *names, uint64_t number)
 {
 	uint64_t process = names->process->number;
 
@@ -42,7 +42,7 @@ void gpu_stages_fini(struct gpu_stages *stages)
 }
 
 /* One for each process and API, numbered from 1. */
-static uint64_t context_of(const struct gpu_stages *stages)
+static uint64_t gpu_stages_context_of(const struct gpu_stages *stages)
 {
 	return (uint64_t)stages->names->process->number * (APIS + 1) + stages->api + 1;
 }
@@ -54,7 +54,7 @@ void gpu_stages_intern(const struct gpu_stages *stages, const char *name, size_t
 
 	names_entry(b, INTERNED_GPU_NAMES, FORMAT_QUEUE_IID + names->sequence, name, name_bytes);
 	size_t context = pb_open(b, INTERNED_GRAPHICS_CONTEXTS);
-	pb_varint(b, ENTRY_IID, context_of(stages));
+	pb_varint(b, ENTRY_IID, gpu_stages_context_of(stages));
 	pb_varint(b, CONTEXT_PID, names->process->pid);
 	if (stages->api < APIS)
 		pb_varint(b, CONTEXT_API, apis[stages->api].api);
@@ -86,7 +86,8 @@ static unsigned put_launch(uint8_t *at, const struct brick_session_kernel *kerne
 	return n;
 }
 
-static void fill(struct stage_template *t, const struct gpu_stages *stages, uint32_t kernel)
+static void gpu_stages_fill(
+	struct stage_template *t, const struct gpu_stages *stages, uint32_t kernel)
 {
 	const struct lane_names *names = stages->names;
 	const struct brick_session_kernel *k = &names->process->tables.kernels[kernel];
@@ -100,7 +101,7 @@ static void fill(struct stage_template *t, const struct gpu_stages *stages, uint
 	n += pb_put_field(at + n, STAGE_QUEUE_IID, FORMAT_QUEUE_IID + names->sequence);
 	n += pb_put_field(at + n, STAGE_NAME_IID, FORMAT_N_KERNEL + kernel);
 	n += pb_put_field(at + n, STAGE_GPU, names->gpu);
-	n += pb_put_field(at + n, STAGE_CONTEXT, context_of(stages));
+	n += pb_put_field(at + n, STAGE_CONTEXT, gpu_stages_context_of(stages));
 	if (k->kind == BRICK_KERNEL_COMPUTE) {
 		n += pb_put_field(at + n, STAGE_KERNEL_IID, kernel);
 		n += put_launch(at + n, k);
@@ -116,7 +117,7 @@ static struct stage_template *template_of(struct gpu_stages *stages, uint32_t ke
 	if (found != HASHMAP_NONE)
 		return &stages->templates.items[found];
 	struct stage_template t = {0};
-	fill(&t, stages, kernel);
+	gpu_stages_fill(&t, stages, kernel);
 	if (array_push(&stages->templates, t) ||
 		hashmap_set(&stages->by_kernel, kernel, stages->templates.count - 1)) {
 		packets_fail(stages->names->packets, -ENOMEM);
@@ -153,12 +154,12 @@ void gpu_stage(struct gpu_stages *stages, const struct record_args *args, uint64
 	memcpy(bytes, t->bytes, sizeof(t->bytes));
 	unsigned n = t->length, head = t->head;
 	n += pb_put_field(bytes + n, STAGE_SUBMISSION_ID, (uint32_t)number);
-	n += pb_put_field(bytes + n, STAGE_EVENT_ID, event_of(names, number));
+	n += pb_put_field(bytes + n, STAGE_EVENT_ID, gpu_stages_event_of(names, number));
 	n += pb_put_field(bytes + n, STAGE_DURATION, length_ns);
 	for (uint32_t i = 0; i < args->dependency_count; i++)
-		if (event_of(names, args->dependencies[i]))
-			n += pb_put_field(
-				bytes + n, STAGE_WAITS, event_of(names, args->dependencies[i]));
+		if (gpu_stages_event_of(names, args->dependencies[i]))
+			n += pb_put_field(bytes + n, STAGE_WAITS,
+				gpu_stages_event_of(names, args->dependencies[i]));
 	bytes[head - 2] = (uint8_t)((n - head) | 0x80);
 	bytes[head - 1] = (uint8_t)((n - head) >> 7);
 	lay(names->packets, t, bytes, n);
@@ -169,8 +170,9 @@ static void put_events(
 	const struct lane_names *names, uint32_t number, uint64_t first, uint32_t further)
 {
 	for (uint64_t i = 0; i <= further && i < GPU_MAX_FLOWS; i++)
-		if (event_of(names, first + i))
-			pb_varint(&names->packets->scratch, number, event_of(names, first + i));
+		if (gpu_stages_event_of(names, first + i))
+			pb_varint(&names->packets->scratch, number,
+				gpu_stages_event_of(names, first + i));
 }
 
 void gpu_stages_launched(const struct lane_names *names, const struct record_args *args)

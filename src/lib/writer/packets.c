@@ -36,7 +36,7 @@ int packets_fail(struct packets *p, int error)
 	return p->error;
 }
 
-static int write_all(struct packets *p, const uint8_t *data, size_t size)
+static int packets_write_all(struct packets *p, const uint8_t *data, size_t size)
 {
 	int error = p->output ? p->output(p->output_context, data, size)
 			      : part_file_write(p->file, data, size);
@@ -59,14 +59,15 @@ static int write_compressed(struct packets *p)
 	pb_close(b, packet);
 	if (b->failed)
 		return packets_fail(p, -ENOMEM);
-	return write_all(p, b->data, b->size);
+	return packets_write_all(p, b->data, b->size);
 }
 
 int packets_send(struct packets *p)
 {
 	if (p->error || !p->chunk_size)
 		return p->error;
-	int result = p->deflater ? write_compressed(p) : write_all(p, p->chunk, p->chunk_size);
+	int result =
+		p->deflater ? write_compressed(p) : packets_write_all(p, p->chunk, p->chunk_size);
 	/* what was before is out of reach of what comes */
 	p->chunk_place += p->chunk_size + DEFLATE_WINDOW;
 	p->chunk_size = 0;
@@ -89,7 +90,7 @@ int packets_add(struct packets *p)
 	if (p->chunk_size + size > CHUNK_BYTES && packets_send(p))
 		return p->error;
 	if (size > CHUNK_BYTES)
-		return write_all(p, b->data, size);
+		return packets_write_all(p, b->data, size);
 	uint32_t at = (uint32_t)p->chunk_size;
 	memcpy(p->chunk + at, b->data, size);
 	p->chunk_size += size;

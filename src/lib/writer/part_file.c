@@ -46,7 +46,7 @@ static int disk_error(int fd)
 	return errno == EIO || errno == ENOSPC || errno == EDQUOT ? -errno : 0;
 }
 
-static void *run(void *argument)
+static void *part_file_run(void *argument)
 {
 	struct part_sync *s = argument;
 
@@ -86,7 +86,7 @@ static struct part_sync *part_sync_create(void)
 	s->fd = -1;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);
-	if (thread_start(&s->thread, NULL, 0, run, s)) {
+	if (thread_start(&s->thread, NULL, 0, part_file_run, s)) {
 		sync_free(s);
 		return NULL;
 	}
@@ -134,12 +134,12 @@ struct part_file {
 	struct part_sync *sync;
 };
 
-static bool is_same(const struct stat *st, const struct part_file *f)
+static bool part_file_is_same(const struct stat *st, const struct part_file *f)
 {
 	return st->st_dev == f->device && st->st_ino == f->inode;
 }
 
-static char *join(const char *a, const char *b, const char *c)
+static char *part_file_join(const char *a, const char *b, const char *c)
 {
 	size_t bytes = strlen(a) + strlen(b) + strlen(c) + 1;
 	char *text = malloc(bytes);
@@ -150,7 +150,7 @@ static char *join(const char *a, const char *b, const char *c)
 }
 
 /* The finished file is renamed to PATH, which would replace a device as readily as a recording. */
-static int resolve(struct part_file *f, const char *path)
+static int part_file_resolve(struct part_file *f, const char *path)
 {
 	char directory[PATH_MAX] = "";
 	struct stat st;
@@ -165,13 +165,13 @@ static int resolve(struct part_file *f, const char *path)
 		return -EISDIR;
 	if (path[0] != '/' && !getcwd(directory, sizeof(directory)))
 		return -errno;
-	f->path = join(directory, *directory ? "/" : "", path);
-	f->part = f->path ? join(f->path, ".part", "") : NULL;
+	f->path = part_file_join(directory, *directory ? "/" : "", path);
+	f->part = f->path ? part_file_join(f->path, ".part", "") : NULL;
 	return f->part ? 0 : -ENOMEM;
 }
 
 /* The lock is this process's alone: a forked child does not share it. */
-static int lock(int fd)
+static int part_file_lock(int fd)
 {
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
@@ -184,12 +184,13 @@ static int check_name(const struct part_file *f, const char *name)
 {
 	struct stat st;
 
-	return lstat(name, &st) || !is_same(&st, f) || (uint64_t)st.st_size != f->size ? -ESTALE
-										       : 0;
+	return lstat(name, &st) || !part_file_is_same(&st, f) || (uint64_t)st.st_size != f->size
+		       ? -ESTALE
+		       : 0;
 }
 
 /* Remove a recording that nobody writes any more. -EAGAIN: it is gone; then try again. */
-static int remove_stale(const char *part)
+static int part_file_remove_stale(const char *part)
 {
 	struct stat seen, opened;
 
@@ -200,7 +201,7 @@ static int remove_stale(const char *part)
 	int fd = open(part, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -EAGAIN : -errno;
-	int error = lock(fd);
+	int error = part_file_lock(fd);
 	/* another recorder may have put its own there before we had the lock */
 	if (!error && !fstat(fd, &opened) && !lstat(part, &seen) && seen.st_dev == opened.st_dev &&
 		seen.st_ino == opened.st_ino && unlink(part))
@@ -222,32 +223,32 @@ static int create_new(struct part_file *f)
 		return -errno;
 	f->device = st.st_dev;
 	f->inode = st.st_ino;
-	if (!lock(f->fd) && !check_name(f, f->part))
+	if (!part_file_lock(f->fd) && !check_name(f, f->part))
 		return 0;
 	close(f->fd);
 	f->fd = -1;
 	return -EAGAIN;
 }
 
-static int create(struct part_file *f)
+static int part_file_create(struct part_file *f)
 {
 	int error = -EAGAIN;
 
 	for (int i = 0; i < MAX_TRIES && error == -EAGAIN; i++) {
 		error = create_new(f);
 		if (error == -EEXIST)
-			error = remove_stale(f->part);
+			error = part_file_remove_stale(f->part);
 	}
 	return error;
 }
 
 /* Closes nothing that has become the program's. */
-static void destroy(struct part_file *f)
+static void part_file_destroy(struct part_file *f)
 {
 	struct stat st;
 
 	part_sync_destroy(f->sync);
-	if (f->fd >= 0 && !fstat(f->fd, &st) && is_same(&st, f))
+	if (f->fd >= 0 && !fstat(f->fd, &st) && part_file_is_same(&st, f))
 		close(f->fd);
 	free(f->path);
 	free(f->part);
@@ -261,11 +262,11 @@ int part_file_open(struct part_file **out, const char *path)
 	if (!f)
 		return -ENOMEM;
 	f->fd = -1;
-	int error = resolve(f, path);
+	int error = part_file_resolve(f, path);
 	if (!error)
-		error = create(f);
+		error = part_file_create(f);
 	if (error)
-		destroy(f);
+		part_file_destroy(f);
 	else
 		*out = f;
 	return error;
@@ -278,10 +279,10 @@ static int reopen(struct part_file *f)
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ELOOP ? -ESTALE : -errno;
-	int error = fstat(fd, &st) || !is_same(&st, f) ? -ESTALE : 0;
+	int error = fstat(fd, &st) || !part_file_is_same(&st, f) ? -ESTALE : 0;
 	if (!error) {
 		fd = descriptor_raise(fd);
-		error = lock(fd);
+		error = part_file_lock(fd);
 	}
 	if (error)
 		close(fd);
@@ -291,12 +292,12 @@ static int reopen(struct part_file *f)
 }
 
 /* Is the descriptor still the file's, and the file as we left it? */
-static int check(struct part_file *f)
+static int part_file_check(struct part_file *f)
 {
 	struct stat st;
 	int error = 0;
 
-	if (f->fd < 0 || fstat(f->fd, &st) || !is_same(&st, f)) {
+	if (f->fd < 0 || fstat(f->fd, &st) || !part_file_is_same(&st, f)) {
 		f->fd = -1;
 		error = reopen(f);
 	}
@@ -310,7 +311,7 @@ int part_file_write(struct part_file *f, const void *data, size_t bytes)
 	int error = part_sync_error(f->sync);
 
 	if (!error)
-		error = check(f);
+		error = part_file_check(f);
 	if (!error && !file_can_have(f->size + bytes))
 		error = -EFBIG;
 	if (error)
@@ -331,7 +332,7 @@ void part_file_sync_prepare(struct part_file *f)
 
 void part_file_sync(struct part_file *f)
 {
-	if (f->synced == f->size || check(f))
+	if (f->synced == f->size || part_file_check(f))
 		return;
 	part_file_sync_prepare(f);
 	if (f->sync)
@@ -359,7 +360,7 @@ static int sync_directory(const char *path)
 
 static int name_whole(struct part_file *f)
 {
-	int error = check(f);
+	int error = part_file_check(f);
 
 	if (!error && fsync(f->fd) && errno != EINVAL && errno != EROFS)
 		error = -errno;
@@ -379,7 +380,7 @@ int part_file_finish(struct part_file *f)
 	f->sync = NULL;
 	if (!error)
 		error = name_whole(f);
-	destroy(f);
+	part_file_destroy(f);
 	return error;
 }
 
@@ -389,7 +390,7 @@ void part_file_remove(struct part_file *f)
 		return;
 	if (!check_name(f, f->part))
 		unlink(f->part);
-	destroy(f);
+	part_file_destroy(f);
 }
 
 void part_file_leave(struct part_file *f)
@@ -397,10 +398,10 @@ void part_file_leave(struct part_file *f)
 	if (f && !f->size)
 		part_file_remove(f);
 	else if (f)
-		destroy(f);
+		part_file_destroy(f);
 }
 
-static const char *kind_of(const struct stat *st)
+static const char *part_file_kind_of(const struct stat *st)
 {
 	return S_ISLNK(st->st_mode)	 ? "a symbolic link"
 	       : S_ISDIR(st->st_mode)	 ? "a directory"
@@ -430,7 +431,7 @@ int part_file_explain(const char *path, int error, char *text, size_t bytes)
 		snprintf(text, bytes,
 			"%s is %s, which a recording does not replace: remove it, or choose "
 			"another name",
-			part, kind_of(&st));
+			part, part_file_kind_of(&st));
 	else if (error == -ESTALE)
 		snprintf(text, bytes,
 			"%s was removed, replaced or changed by somebody else meanwhile", part);

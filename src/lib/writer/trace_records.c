@@ -183,7 +183,7 @@ static int take_sample(
 	return error < 0 ? error : 1;
 }
 
-static int take_open(struct records_lane *lane, const struct brick_record *r)
+static int trace_records_take_open(struct records_lane *lane, const struct brick_record *r)
 {
 	if (r->begin < lane->last_ticks || lane->depth == BRICK_MAX_DEPTH)
 		return bad(lane);
@@ -249,7 +249,7 @@ static int take_instant(struct records_lane *lane, const struct brick_record *r)
 }
 
 /* 1: used; 0: it breaks a rule; negative: the target failed. */
-static inline int take(
+static inline int trace_records_take(
 	struct records_lane *lane, const struct brick_record *r, const struct record_args *args)
 {
 	if (r->kind == BRICK_RECORD_SEQUENCE) /* a layout of its own */
@@ -267,7 +267,7 @@ static inline int take(
 	case BRICK_RECORD_SAMPLE:
 		return take_sample(lane, r, args);
 	case BRICK_RECORD_OPEN:
-		return take_open(lane, r);
+		return trace_records_take_open(lane, r);
 	case BRICK_RECORD_CLOSE:
 		return take_close(lane, r, args);
 	case BRICK_RECORD_WAIT:
@@ -296,14 +296,14 @@ int records_release(struct records_lane *lane)
 	if (!r.kind)
 		return 0;
 	lane->held.kind = 0;
-	int result = take(lane, &r, lane->args.records ? &lane->args : NULL);
+	int result = trace_records_take(lane, &r, lane->args.records ? &lane->args : NULL);
 	lane->ended = result > 0;
 	if (!result)
 		*lane->bad += lane->args.records;
 	return result < 0 ? result : 0;
 }
 
-static void hold(struct records_lane *lane, const struct brick_record *r)
+static void trace_records_hold(struct records_lane *lane, const struct brick_record *r)
 {
 	struct record_args *args = &lane->args;
 
@@ -341,10 +341,10 @@ int records_take(struct records_lane *lane, const struct brick_record *records, 
 		if (lane->held.kind && (result = records_release(lane)) < 0)
 			break;
 		if (takes_args(&r) && (i + 1 == count || record_is_arg(&records[i + 1]))) {
-			hold(lane, &r);
+			trace_records_hold(lane, &r);
 			continue;
 		}
-		result = take(lane, &r, NULL);
+		result = trace_records_take(lane, &r, NULL);
 		lane->ended = result > 0 && takes_args(&r);
 	}
 	return result < 0 ? result : 0;

@@ -198,12 +198,12 @@ static void event_ledger(struct trace_writer *w, const struct brick_ledger *ledg
 	event_end_nested(w, dict);
 }
 
-static size_t own_packet(struct pb_buffer *b)
+static size_t writer_own_packet(struct pb_buffer *b)
 {
 	return packet_open(b, FORMAT_OWN_SEQUENCE, SEQUENCE_NEEDS_STATE);
 }
 
-static void release(struct trace_writer *w, struct writer_lane *lane)
+static void writer_release(struct trace_writer *w, struct writer_lane *lane)
 {
 	if (!w->packets.error)
 		records_release(&lane->records);
@@ -213,7 +213,7 @@ static void release_all(struct trace_writer *w, const struct writer_process *pro
 {
 	for (size_t i = 0; i < w->lanes.count; i++)
 		if (!process || w->lanes.items[i]->process == process)
-			release(w, w->lanes.items[i]);
+			writer_release(w, w->lanes.items[i]);
 }
 
 static void totals(const struct trace_writer *w, uint64_t *pairs, uint64_t *open_frames)
@@ -240,7 +240,7 @@ static void run_identity(struct trace_writer *w)
 {
 	struct pb_buffer *b = &w->packets.scratch;
 	struct utsname machine;
-	size_t packet = own_packet(b), uuid = pb_open(b, PACKET_TRACE_UUID);
+	size_t packet = writer_own_packet(b), uuid = pb_open(b, PACKET_TRACE_UUID);
 
 	pb_varint(b, TRACE_UUID_MSB, packets_uuid(&w->packets, UUID_TRACE, 0));
 	pb_varint(b, TRACE_UUID_LSB, packets_uuid(&w->packets, UUID_TRACE, 1));
@@ -248,7 +248,7 @@ static void run_identity(struct trace_writer *w)
 	pb_close(b, packet);
 	if (uname(&machine))
 		return;
-	packet = own_packet(b);
+	packet = writer_own_packet(b);
 	size_t info = pb_open(b, PACKET_SYSTEM_INFO), name = pb_open(b, SYSTEM_INFO_UTSNAME);
 	pb_string(b, UTSNAME_SYSTEM, machine.sysname, strlen(machine.sysname));
 	pb_string(b, UTSNAME_VERSION, machine.version, strlen(machine.version));
@@ -272,7 +272,7 @@ static void run_track(struct trace_writer *w)
 	packets_clock_snapshot(&w->packets, w->start_ns, false);
 	pb_close(b, packet);
 
-	packet = own_packet(b);
+	packet = writer_own_packet(b);
 	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
 	pb_varint(b, TRACK_UUID, packets_uuid(&w->packets, UUID_RUN, 0));
 	pb_string(b, TRACK_NAME, FORMAT_CATEGORY, strlen(FORMAT_CATEGORY));
@@ -281,7 +281,7 @@ static void run_track(struct trace_writer *w)
 }
 
 /* The file's first packets; they go out uncompressed, so that the file says early what it is. */
-static int write_run(struct trace_writer *w, const struct trace_writer_options *options)
+static int writer_write_run(struct trace_writer *w, const struct trace_writer_options *options)
 {
 	struct deflater *deflater = w->packets.deflater;
 
@@ -313,7 +313,7 @@ static int write_clock(struct trace_writer *w)
 	struct pb_buffer *b = &w->packets.scratch;
 
 	b->size = 0;
-	size_t packet = own_packet(b);
+	size_t packet = writer_own_packet(b);
 	packets_clock_snapshot(&w->packets, w->last_ns, false);
 	pb_close(b, packet);
 	packets_add(&w->packets);
@@ -371,7 +371,7 @@ static int write_end(struct trace_writer *w)
 /* Processes and lanes: who they are, and their end. */
 
 /* How many bytes of the command there are from a place in it on. */
-static size_t left(const struct brick_session_header *header, const char *argument)
+static size_t writer_left(const struct brick_session_header *header, const char *argument)
 {
 	size_t bytes = header->command_bytes, at = (size_t)(argument - header->command);
 
@@ -382,7 +382,7 @@ static size_t left(const struct brick_session_header *header, const char *argume
 static const char *next_argument(const struct brick_session_header *header, size_t *at)
 {
 	const char *argument = header->command + *at;
-	size_t bytes = left(header, header->command);
+	size_t bytes = writer_left(header, header->command);
 
 	if (*at >= bytes)
 		return NULL;
@@ -401,7 +401,7 @@ static void process_track(struct trace_writer *w, const struct writer_process *p
 
 	base = base ? base + 1 : name;
 	b->size = 0;
-	size_t packet = own_packet(b);
+	size_t packet = writer_own_packet(b);
 	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
 	pb_varint(b, TRACK_UUID, process->uuid);
 	size_t described = pb_open(b, TRACK_PROCESS);
@@ -428,7 +428,7 @@ static void process_tree(struct trace_writer *w, const struct brick_session_head
 	pb_varint(b, TREE_PROCESS_PID, header->pid);
 	pb_varint(b, TREE_PROCESS_PARENT, header->parent);
 	for (size_t at = 0; (argument = next_argument(header, &at));)
-		put_foreign_text(b, TREE_PROCESS_COMMAND, argument, left(header, argument));
+		put_foreign_text(b, TREE_PROCESS_COMMAND, argument, writer_left(header, argument));
 	pb_close(b, entry);
 	pb_close(b, tree);
 	pb_close(b, packet);
@@ -453,7 +453,7 @@ static int process_event(
 	event_text(w, "executable", header->executable, sizeof(header->executable));
 	list = event_array(w, "command");
 	for (size_t at = 0; (argument = next_argument(header, &at));)
-		event_text(w, NULL, argument, left(header, argument));
+		event_text(w, NULL, argument, writer_left(header, argument));
 	event_end_nested(w, list);
 	event_uints(w, header, pair_cost, pair_cost_low, pair_cost_high, pair_cost_streamed,
 		pair_cost_cold, pair_stream_ticks);
@@ -462,7 +462,7 @@ static int process_event(
 	return event_close(w);
 }
 
-static int write_process(
+static int writer_write_process(
 	struct trace_writer *w, int number, const struct brick_session_header *header)
 {
 	process_track(w, w->processes.items[number], header);
@@ -482,7 +482,7 @@ int sink_process_state(struct sink *sink, int number, const struct brick_session
 	return process_event(w, number, header);
 }
 
-static int lane_event(struct trace_writer *w, const struct writer_lane *lane)
+static int writer_lane_event(struct trace_writer *w, const struct writer_lane *lane)
 {
 	event_open(w, FORMAT_LANE, w->last_ns);
 	event_uint(w, "lane", lane->number);
@@ -580,7 +580,7 @@ int sink_lane_stats(struct sink *sink, int number, const struct brick_lane *stat
 		return bad;
 	struct writer_lane *lane = w->lanes.items[number];
 	uint32_t next = 0;
-	release(w, lane);
+	writer_release(w, lane);
 	if (lane->started && lane->kind == BRICK_LANE_THREAD && state->tid == lane->track_tid)
 		writer_lane_name(lane, state->name);
 	do
@@ -809,7 +809,7 @@ static void choose_clock(const struct trace_writer *w, struct writer_process *pr
 	process->best = format_clock_of(&w->sink.clock, &process->clock);
 }
 
-static void free_process(struct writer_process *process)
+static void writer_free_process(struct writer_process *process)
 {
 	if (!process)
 		return;
@@ -846,7 +846,7 @@ int sink_process(struct sink *sink, const struct brick_session_header *header)
 	uint32_t number = (uint32_t)w->processes.count;
 
 	if (!process || array_push(&w->processes, process)) {
-		free_process(process);
+		writer_free_process(process);
 		return packets_fail(&w->packets, -ENOMEM);
 	}
 	process->packets = &w->packets;
@@ -861,7 +861,7 @@ int sink_process(struct sink *sink, const struct brick_session_header *header)
 	process->uuid = packets_uuid(&w->packets, UUID_PROCESS, number);
 	process->flow_base = packets_uuid(&w->packets, UUID_FLOW, number) >>
 			     FORMAT_FLOW_BITS << FORMAT_FLOW_BITS;
-	return write_process(w, (int)number, header) ? w->packets.error : (int)number;
+	return writer_write_process(w, (int)number, header) ? w->packets.error : (int)number;
 }
 
 int sink_tables(struct sink *sink, int number, const struct sink_tables *tables)
@@ -889,7 +889,7 @@ int sink_lane(struct sink *sink, int number, const struct brick_lane *state)
 		writer_lane_destroy(lane);
 		return packets_fail(&w->packets, -ENOMEM);
 	}
-	return lane_event(w, lane) ? w->packets.error : (int)lane->number;
+	return writer_lane_event(w, lane) ? w->packets.error : (int)lane->number;
 }
 
 int sink_records(struct sink *sink, int number, const struct brick_record *records, size_t count)
@@ -966,7 +966,7 @@ static int64_t boot_offset_ns(void)
 static void free_writer(struct trace_writer *w)
 {
 	for (size_t i = 0; i < w->processes.count; i++)
-		free_process(w->processes.items[i]);
+		writer_free_process(w->processes.items[i]);
 	for (size_t i = 0; i < w->lanes.count; i++)
 		writer_lane_destroy(w->lanes.items[i]);
 	array_fini(&w->processes);
@@ -995,7 +995,7 @@ int trace_writer_create(struct trace_writer **out, const struct trace_writer_opt
 	w->packets.output_context = options->output_context;
 	int result = packets_init(&w->packets, options->path, options->compress);
 	if (!result)
-		result = write_run(w, options);
+		result = writer_write_run(w, options);
 	if (result) {
 		trace_writer_abandon(w);
 		return result;

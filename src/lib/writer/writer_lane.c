@@ -145,7 +145,7 @@ static void describe_thread(struct pb_buffer *b, const struct writer_lane *lane)
 	pb_close(b, thread);
 }
 
-static size_t queue_name(char *name, size_t capacity, const struct writer_lane *lane)
+static size_t writer_lane_queue_name(char *name, size_t capacity, const struct writer_lane *lane)
 {
 	size_t size = 0;
 
@@ -161,7 +161,7 @@ static void describe_queue(struct pb_buffer *b, const struct writer_lane *lane)
 {
 	char name[3 * (sizeof(lane->name) + sizeof(lane->backend))];
 
-	pb_string(b, TRACK_NAME, name, queue_name(name, sizeof(name), lane));
+	pb_string(b, TRACK_NAME, name, writer_lane_queue_name(name, sizeof(name), lane));
 	pb_varint(b, TRACK_SIBLING_MERGE, SIBLING_MERGE_NONE);
 }
 
@@ -177,7 +177,7 @@ static void intern_queue(struct pb_buffer *b, const struct writer_lane *lane)
 	char name[3 * (sizeof(lane->name) + sizeof(lane->backend))];
 	size_t interned = pb_open(b, PACKET_INTERNED_DATA);
 
-	gpu_stages_intern(&lane->stages, name, queue_name(name, sizeof(name), lane));
+	gpu_stages_intern(&lane->stages, name, writer_lane_queue_name(name, sizeof(name), lane));
 	pb_close(b, interned);
 }
 
@@ -218,7 +218,7 @@ static uint64_t owner_uuid(const struct writer_lane *lane, uint64_t kind, size_t
 	return packets_uuid(lane->packets, kind, lane->number + ((uint64_t)owner << 32));
 }
 
-static int take_over(struct writer_lane *lane, uint64_t tid)
+static int writer_lane_take_over(struct writer_lane *lane, uint64_t tid)
 {
 	if (array_push(&lane->former, lane->track_tid))
 		return packets_fail(lane->packets, -ENOMEM);
@@ -251,7 +251,7 @@ static const struct known_counter token_counters[] = {FORMAT_TOKEN_COUNTERS(FORM
 #undef FORMAT_X
 
 /* 0: it is not in the list, which ends with an entry without a name. */
-static uint32_t unit_of(
+static uint32_t writer_lane_unit_of(
 	const struct known_counter *list, const struct writer_process *process, uint32_t brick)
 {
 	const struct brick_session_brick *entry = &process->tables.bricks[brick];
@@ -263,7 +263,7 @@ static uint32_t unit_of(
 
 static uint32_t step_counter_unit(const struct writer_process *process, uint32_t brick)
 {
-	return unit_of(step_counters, process, brick);
+	return writer_lane_unit_of(step_counters, process, brick);
 }
 
 /* A counter is one track per process and brick. */
@@ -273,7 +273,7 @@ static int counter_track(struct writer_lane *lane, uint32_t brick)
 	struct pb_buffer *b = &lane->packets->scratch;
 	char name[3 * sizeof(process->tables.bricks->name)];
 	uint32_t step = step_counter_unit(process, brick);
-	uint32_t unit = step ? step : unit_of(token_counters, process, brick);
+	uint32_t unit = step ? step : writer_lane_unit_of(token_counters, process, brick);
 
 	if (!process->counter_uuids)
 		process->counter_uuids = calloc(BRICK_MAX_BRICKS, sizeof(*process->counter_uuids));
@@ -318,7 +318,7 @@ static unsigned template_begin(
 	return n + what_bytes;
 }
 
-static unsigned put_names(
+static unsigned writer_lane_put_names(
 	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name)
 {
 	uint32_t category = slice_category(lane->process, brick);
@@ -330,7 +330,7 @@ static unsigned put_names(
 static unsigned template_layer_what(
 	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name, int32_t layer)
 {
-	unsigned n = put_names(at, lane, brick, name);
+	unsigned n = writer_lane_put_names(at, lane, brick, name);
 
 	if (layer != -1)
 		n += slice_annotation(
@@ -374,10 +374,10 @@ static unsigned template_site_what(
 	if (entry->operation[0])
 		n += pb_put_field(members + n, FORMAT_S_OPERATION, numbers->operation);
 	unsigned named = site_field(at, members, n);
-	return named + put_names(at + named, lane, brick, name);
+	return named + writer_lane_put_names(at + named, lane, brick, name);
 }
 
-static int make(struct writer_lane *lane, struct packet_template *t, uint32_t brick,
+static int writer_lane_make(struct writer_lane *lane, struct packet_template *t, uint32_t brick,
 	const uint8_t *what, unsigned what_bytes)
 {
 	uint8_t bytes[128];
@@ -441,11 +441,11 @@ static struct packet_template *template_site(struct writer_lane *lane, uint32_t 
 		return NULL;
 	t->sibling = lane->process->sites[site].sibling;
 	unsigned n = template_site_what(what, lane, brick, format_brick_name(brick), site);
-	return make(lane, t, brick, what, n) ? NULL : t;
+	return writer_lane_make(lane, t, brick, what, n) ? NULL : t;
 }
 
 /* The template of a key, perhaps not made yet; NULL: failed. */
-static struct packet_template *find(
+static struct packet_template *writer_lane_find(
 	struct writer_lane *lane, struct template_table *table, uint64_t key)
 {
 	uint64_t at = hashmap_get(&table->by_brick, key);
@@ -464,13 +464,13 @@ static struct packet_template *template_plain(
 	struct writer_lane *lane, uint32_t brick, int32_t layer)
 {
 	uint8_t what[32];
-	struct packet_template *t =
-		find(lane, &lane->plain, (uint64_t)brick << 16 | (uint16_t)(int16_t)layer);
+	struct packet_template *t = writer_lane_find(
+		lane, &lane->plain, (uint64_t)brick << 16 | (uint16_t)(int16_t)layer);
 
 	if (!t || t->length)
 		return t;
 	unsigned n = template_layer_what(what, lane, brick, format_brick_name(brick), layer);
-	return make(lane, t, brick, what, n) ? NULL : t;
+	return writer_lane_make(lane, t, brick, what, n) ? NULL : t;
 }
 
 static struct packet_template *template_wait(struct writer_lane *lane)
@@ -481,12 +481,13 @@ static struct packet_template *template_wait(struct writer_lane *lane)
 
 	if (t->length)
 		return t;
-	return make(lane, t, brick, what, put_names(what, lane, brick, format_brick_name(brick)))
+	return writer_lane_make(lane, t, brick, what,
+		       writer_lane_put_names(what, lane, brick, format_brick_name(brick)))
 		       ? NULL
 		       : t;
 }
 
-static unsigned end_annotations(uint8_t *at, const struct writer_lane *lane,
+static unsigned writer_lane_end_annotations(uint8_t *at, const struct writer_lane *lane,
 	const struct brick_record *r, const struct brick_record *work)
 {
 	unsigned n = 0;
@@ -686,7 +687,7 @@ struct opened {
 	size_t packet, event;
 };
 
-static struct opened open_event(const struct writer_lane *lane, uint32_t type)
+static struct opened writer_lane_open_event(const struct writer_lane *lane, uint32_t type)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
 	struct opened opened;
@@ -727,7 +728,7 @@ static void args_begin(struct writer_lane *lane, const struct brick_record *r,
 		return;
 	uint64_t step = lane_step(lane, ns);
 	lane->begin_ns = lane->last_ns;
-	struct opened opened = open_event(lane, EVENT_BEGIN);
+	struct opened opened = writer_lane_open_event(lane, EVENT_BEGIN);
 	uint32_t name = kernel ? FORMAT_N_KERNEL + kernel : format_brick_name(r->brick);
 	pb_bytes(b, annotations,
 		r->flags & BRICK_FLAG_SITE
@@ -752,7 +753,7 @@ static void args_begin(struct writer_lane *lane, const struct brick_record *r,
 
 static struct opened instant_open(const struct writer_lane *lane, enum format_event_name name)
 {
-	struct opened opened = open_event(lane, EVENT_INSTANT);
+	struct opened opened = writer_lane_open_event(lane, EVENT_INSTANT);
 
 	pb_varint(&lane->packets->scratch, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
 	pb_varint(&lane->packets->scratch, EVENT_NAME_IID, name);
@@ -763,7 +764,7 @@ static struct opened instant_open(const struct writer_lane *lane, enum format_ev
  * An arrow leads to the begin of a slice. Most waits began before the command that they waited for,
  * so their arrow leads to an instant at their end.
  */
-static uint64_t write_waited(
+static uint64_t writer_lane_write_waited(
 	struct writer_lane *lane, const struct record_args *args, uint64_t step)
 {
 	if (!args->dependency_count || names_event(&lane->names, FORMAT_N_WAITED))
@@ -801,10 +802,11 @@ static void args_end(struct writer_lane *lane, const struct brick_record *r,
 		write_launched(lane, args);
 	uint64_t step = lane_step(lane, ns);
 	if (closes || !args->launch.kind)
-		step = write_waited(lane, args, step);
-	struct opened opened = open_event(lane, EVENT_END);
+		step = writer_lane_write_waited(lane, args, step);
+	struct opened opened = writer_lane_open_event(lane, EVENT_END);
 	pb_bytes(b, annotations,
-		end_annotations(annotations, lane, r, args->work.kind ? &args->work : NULL));
+		writer_lane_end_annotations(
+			annotations, lane, r, args->work.kind ? &args->work : NULL));
 	if (args->tile.kind)
 		put_tile(lane, &args->tile);
 	if (closes)
@@ -843,7 +845,7 @@ static void args_late(struct writer_lane *lane, const struct record_args *args)
  */
 
 /* An instant of the lane: one of its bricks, or one of Brick's own with an annotation or two. */
-static void instant(struct writer_lane *lane, uint32_t category, uint32_t name,
+static void writer_lane_instant(struct writer_lane *lane, uint32_t category, uint32_t name,
 	const uint8_t *annotations, unsigned annotation_bytes, uint64_t ns)
 {
 	uint8_t *at = packets_end(lane->packets);
@@ -865,14 +867,15 @@ static void write_own_instant(struct writer_lane *lane, uint32_t name, const uin
 	unsigned annotation_bytes, uint64_t ns)
 {
 	if (!names_event(&lane->names, name))
-		instant(lane, FORMAT_OWN_CATEGORY_IID, name, annotations, annotation_bytes, ns);
+		writer_lane_instant(
+			lane, FORMAT_OWN_CATEGORY_IID, name, annotations, annotation_bytes, ns);
 }
 
 static void write_thread(struct writer_lane *lane, const struct brick_record *r)
 {
 	uint8_t annotation[24];
 
-	if (r->elements != lane->track_tid && take_over(lane, r->elements))
+	if (r->elements != lane->track_tid && writer_lane_take_over(lane, r->elements))
 		return;
 	if (r->elements == lane->tid)
 		return;
@@ -882,7 +885,7 @@ static void write_thread(struct writer_lane *lane, const struct brick_record *r)
 		writer_ns(lane->process, r->begin));
 }
 
-static void write_name(struct writer_lane *lane, const struct brick_record *r)
+static void writer_lane_write_name(struct writer_lane *lane, const struct brick_record *r)
 {
 	char name[sizeof(lane->name)];
 
@@ -904,8 +907,8 @@ static void write_instant(struct writer_lane *lane, const struct brick_record *r
 {
 	if (names_brick(&lane->names, r->brick))
 		return;
-	instant(lane, slice_category(lane->process, r->brick), format_brick_name(r->brick), NULL, 0,
-		writer_ns(lane->process, r->begin));
+	writer_lane_instant(lane, slice_category(lane->process, r->brick),
+		format_brick_name(r->brick), NULL, 0, writer_ns(lane->process, r->begin));
 }
 
 /* An execution whose length is known, but not when it ran: it was reported here. */
@@ -915,8 +918,8 @@ static void write_reported(struct writer_lane *lane, const struct brick_record *
 
 	if (names_brick(&lane->names, r->brick))
 		return;
-	instant(lane, slice_category(lane->process, r->brick), format_brick_name(r->brick),
-		annotation,
+	writer_lane_instant(lane, slice_category(lane->process, r->brick),
+		format_brick_name(r->brick), annotation,
 		slice_annotation(annotation, FORMAT_A_REPORTED, ANNOTATION_UINT,
 			(uint64_t)r->wait << 32 | r->ticks),
 		writer_ns(lane->process, r->begin));
@@ -1017,7 +1020,7 @@ static void write_instant_record(struct writer_lane *lane, const struct brick_re
 		write_thread(lane, r);
 		break;
 	case BRICK_RECORD_NAME:
-		write_name(lane, r);
+		writer_lane_write_name(lane, r);
 		break;
 	case BRICK_RECORD_DROP:
 		write_drop(lane, r);
@@ -1096,8 +1099,8 @@ static void end_annotated(struct writer_lane *lane, uint64_t ns, const uint8_t *
 	lane->pairs++;
 }
 
-static void end_slice(struct writer_lane *lane, uint64_t ns, const struct brick_record *r,
-	const struct record_args *args)
+static void writer_lane_end_slice(struct writer_lane *lane, uint64_t ns,
+	const struct brick_record *r, const struct record_args *args)
 {
 	const struct brick_record *work = args && args->work.kind ? &args->work : NULL;
 	uint8_t annotations[96];
@@ -1111,7 +1114,8 @@ static void end_slice(struct writer_lane *lane, uint64_t ns, const struct brick_
 		end_plain(lane, ns, &lane->last_end);
 		return;
 	}
-	end_annotated(lane, ns, annotations, end_annotations(annotations, lane, r, work));
+	end_annotated(
+		lane, ns, annotations, writer_lane_end_annotations(annotations, lane, r, work));
 }
 
 /* A begin with more than a template holds: tokens, a source. */
@@ -1173,7 +1177,7 @@ static bool begin_slice(struct writer_lane *lane, const struct brick_record *r,
 	return !lane->packets->error;
 }
 
-static void write_wait(struct writer_lane *lane, uint64_t end_ticks)
+static void writer_lane_write_wait(struct writer_lane *lane, uint64_t end_ticks)
 {
 	struct packet_template *t = template_wait(lane);
 
@@ -1188,7 +1192,7 @@ static void write_wait(struct writer_lane *lane, uint64_t end_ticks)
 }
 
 /* The result of a target's call. A full chunk goes to the file. */
-static int written(struct writer_lane *lane)
+static int writer_lane_written(struct writer_lane *lane)
 {
 	if (lane->packets->chunk_size >= CHUNK_BYTES)
 		packets_send(lane->packets);
@@ -1225,7 +1229,8 @@ static inline struct packet_template *bare_sample(const struct writer_lane *lane
 	return t && t->length && t->brick == r->brick ? t : NULL;
 }
 
-static int on_sample(void *context, const struct brick_record *r, const struct record_args *args)
+static int writer_lane_on_sample(
+	void *context, const struct brick_record *r, const struct record_args *args)
 {
 	struct writer_lane *lane = context;
 	uint64_t end = r->begin + r->ticks;
@@ -1241,12 +1246,12 @@ static int on_sample(void *context, const struct brick_record *r, const struct r
 	} else {
 		if (!begin_slice(lane, r, args, writer_ns(lane->process, r->begin)))
 			return lane->packets->error;
-		end_slice(lane, writer_ns(lane->process, end), r, args);
+		writer_lane_end_slice(lane, writer_ns(lane->process, end), r, args);
 	}
 	lane->step_ns = record_is_step(r) ? lane->begin_ns : 0;
 	if (r->wait && BRICK_BARRIER_WAIT < lane->process->tables.brick_count)
-		write_wait(lane, end + r->wait);
-	return written(lane);
+		writer_lane_write_wait(lane, end + r->wait);
+	return writer_lane_written(lane);
 }
 
 static int on_open(void *context, const struct brick_record *r)
@@ -1256,7 +1261,7 @@ static int on_open(void *context, const struct brick_record *r)
 	if (begin_slice(lane, r, NULL, writer_ns(lane->process, r->begin)))
 		lane->open_ns[lane->records.depth] = lane->begin_ns;
 	lane->step_ns = 0;
-	return written(lane);
+	return writer_lane_written(lane);
 }
 
 static int on_unwind(void *context, uint32_t depth, enum records_unwind why)
@@ -1271,7 +1276,7 @@ static int on_unwind(void *context, uint32_t depth, enum records_unwind why)
 	for (uint32_t i = 0; i < frames; i++)
 		end_annotated(
 			lane, writer_ns(lane->process, lane->records.last_ticks), annotation, n);
-	return written(lane);
+	return writer_lane_written(lane);
 }
 
 static int on_close(void *context, const struct brick_record *r, const struct record_args *args)
@@ -1281,9 +1286,9 @@ static int on_close(void *context, const struct brick_record *r, const struct re
 	if (r->flags & BRICK_FLAG_SITE && !template_site(lane, r->site))
 		return lane->packets->error;
 	lane->begin_ns = lane->open_ns[lane->records.depth - 1];
-	end_slice(lane, writer_ns(lane->process, r->begin), r, args);
+	writer_lane_end_slice(lane, writer_ns(lane->process, r->begin), r, args);
 	lane->step_ns = record_is_step(r) ? lane->begin_ns : 0;
-	return written(lane);
+	return writer_lane_written(lane);
 }
 
 static int on_wait(void *context, const struct brick_record *r)
@@ -1293,7 +1298,7 @@ static int on_wait(void *context, const struct brick_record *r)
 	if (begin_slice(lane, r, NULL, writer_ns(lane->process, r->begin)))
 		end_plain(lane, writer_ns(lane->process, r->begin + r->elements),
 			&lane->last_wait_end);
-	return written(lane);
+	return writer_lane_written(lane);
 }
 
 static int on_instant(void *context, const struct brick_record *r)
@@ -1301,7 +1306,7 @@ static int on_instant(void *context, const struct brick_record *r)
 	struct writer_lane *lane = context;
 
 	write_instant_record(lane, r);
-	return written(lane);
+	return writer_lane_written(lane);
 }
 
 static int on_late(void *context, const struct record_args *args)
@@ -1309,11 +1314,11 @@ static int on_late(void *context, const struct record_args *args)
 	struct writer_lane *lane = context;
 
 	args_late(lane, args);
-	return written(lane);
+	return writer_lane_written(lane);
 }
 
 static const struct records_target record_calls = {
-	.sample = on_sample,
+	.sample = writer_lane_on_sample,
 	.open = on_open,
 	.close = on_close,
 	.wait = on_wait,
@@ -1352,12 +1357,13 @@ int writer_lane_records(struct writer_lane *lane, const struct brick_record *rec
  * may.
  */
 
-static uint32_t off_cpu_sequence(const struct writer_lane *lane)
+static uint32_t writer_lane_off_cpu_sequence(const struct writer_lane *lane)
 {
 	return FORMAT_OFF_CPU_SEQUENCE + lane->number;
 }
 
-static void own_name(struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text)
+static void writer_lane_own_name(
+	struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text)
 {
 	names_entry(b, field, iid, text, strlen(text));
 }
@@ -1366,7 +1372,7 @@ static void own_name(struct pb_buffer *b, uint32_t field, uint64_t iid, const ch
 static size_t open_off_cpu_packet(const struct writer_lane *lane, uint64_t flags, uint64_t uuid)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
-	size_t packet = packet_open(b, off_cpu_sequence(lane), flags);
+	size_t packet = packet_open(b, writer_lane_off_cpu_sequence(lane), flags);
 	sequence_defaults(b, uuid);
 	return packet;
 }
@@ -1376,9 +1382,9 @@ static void off_cpu_first_packet(const struct writer_lane *lane, uint64_t uuid)
 	struct pb_buffer *b = &lane->packets->scratch;
 	size_t packet = open_off_cpu_packet(lane, SEQUENCE_STATE_CLEARED, uuid);
 	size_t interned = pb_open(b, PACKET_INTERNED_DATA);
-	own_name(b, INTERNED_CATEGORIES, FORMAT_OWN_CATEGORY_IID, FORMAT_CATEGORY);
-	own_name(b, INTERNED_EVENT_NAMES, FORMAT_N_BLOCKED, FORMAT_BLOCKED);
-	own_name(b, INTERNED_EVENT_NAMES, FORMAT_N_PREEMPTED, FORMAT_PREEMPTED);
+	writer_lane_own_name(b, INTERNED_CATEGORIES, FORMAT_OWN_CATEGORY_IID, FORMAT_CATEGORY);
+	writer_lane_own_name(b, INTERNED_EVENT_NAMES, FORMAT_N_BLOCKED, FORMAT_BLOCKED);
+	writer_lane_own_name(b, INTERNED_EVENT_NAMES, FORMAT_N_PREEMPTED, FORMAT_PREEMPTED);
 	pb_close(b, interned);
 	packets_clock_snapshot(lane->packets, lane->off_cpu_ns, true);
 	pb_close(b, packet);
@@ -1401,7 +1407,7 @@ static void off_cpu_track(const struct writer_lane *lane, uint64_t uuid)
  * The thread's place among those that had the lane. A thread that had it before any track was made
  * gets the first place.
  */
-static size_t owner_of(const struct writer_lane *lane, uint64_t tid)
+static size_t writer_lane_owner_of(const struct writer_lane *lane, uint64_t tid)
 {
 	size_t owner = lane->former.count;
 
@@ -1415,7 +1421,7 @@ static size_t owner_of(const struct writer_lane *lane, uint64_t tid)
 /* Makes that thread's track the one of the intervals that follow. */
 static int start_off_cpu(struct writer_lane *lane, uint64_t ns, uint64_t tid)
 {
-	size_t owner = owner_of(lane, tid);
+	size_t owner = writer_lane_owner_of(lane, tid);
 	uint64_t uuid = owner_uuid(lane, UUID_OFF_CPU, owner);
 	bool is_first = !lane->off_cpu_ns;
 
@@ -1432,21 +1438,21 @@ static int start_off_cpu(struct writer_lane *lane, uint64_t ns, uint64_t tid)
 }
 
 /* One end of a slice; `fields` of its event. */
-static void edge(struct writer_lane *lane, const uint8_t *fields, unsigned bytes, uint64_t ns,
-	packet_place *last)
+static void writer_lane_edge(struct writer_lane *lane, const uint8_t *fields, unsigned bytes,
+	uint64_t ns, packet_place *last)
 {
 	if (lane->packets->chunk_size > CHUNK_BYTES && packets_send(lane->packets))
 		return;
 	uint8_t *at = packets_end(lane->packets);
 	unsigned head = slice_open(at, lane->packets, ns - lane->off_cpu_ns, GAP_BYTES);
-	unsigned n = head + slice_common(at + head, off_cpu_sequence(lane));
+	unsigned n = head + slice_common(at + head, writer_lane_off_cpu_sequence(lane));
 	at[n++] = (uint8_t)bytes;
 	memcpy(at + n, fields, bytes);
 	lane->off_cpu_ns = ns;
 	packet_laid_again(lane->packets, head, n + bytes - head, last);
 }
 
-static void interval(struct writer_lane *lane, const struct sink_off_cpu *o)
+static void writer_lane_interval(struct writer_lane *lane, const struct sink_off_cpu *o)
 {
 	uint64_t begin_ns = o->begin_ns > lane->off_cpu_ns ? o->begin_ns : lane->off_cpu_ns;
 	uint8_t fields[24];
@@ -1457,16 +1463,16 @@ static void interval(struct writer_lane *lane, const struct sink_off_cpu *o)
 	n += pb_put_field(fields + n, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
 	n += pb_put_field(
 		fields + n, EVENT_NAME_IID, o->preempted ? FORMAT_N_PREEMPTED : FORMAT_N_BLOCKED);
-	edge(lane, fields, n, begin_ns, &lane->off_cpu_begin[o->preempted != 0]);
+	writer_lane_edge(lane, fields, n, begin_ns, &lane->off_cpu_begin[o->preempted != 0]);
 	n = pb_put_field(fields, EVENT_TYPE, EVENT_END);
-	edge(lane, fields, n, o->end_ns, &lane->off_cpu_end);
+	writer_lane_edge(lane, fields, n, o->end_ns, &lane->off_cpu_end);
 }
 
 int writer_lane_off_cpu(
 	struct writer_lane *lane, const struct sink_off_cpu *intervals, size_t count)
 {
 	for (size_t i = 0; i < count && !lane->packets->error; i++)
-		interval(lane, &intervals[i]);
+		writer_lane_interval(lane, &intervals[i]);
 	return lane->packets->error;
 }
 

@@ -141,7 +141,7 @@ static int names_close(struct lane_names *names, struct names_packet packet)
 	return packets_add(names->packets);
 }
 
-static void intern_category(struct lane_names *names, uint32_t category)
+static void writer_names_intern_category(struct lane_names *names, uint32_t category)
 {
 	const struct writer_process *process = names->process;
 	char text[3 * sizeof(process->tables.categories->name)];
@@ -166,7 +166,7 @@ int names_brick(struct lane_names *names, uint32_t brick)
 	size_t size = tables_text(text, sizeof(text), entry->name, sizeof(entry->name));
 	names_entry(&names->packets->scratch, INTERNED_EVENT_NAMES, format_brick_name(brick), text,
 		size);
-	intern_category(names, entry->category);
+	writer_names_intern_category(names, entry->category);
 	return names_close(names, packet);
 }
 
@@ -193,7 +193,7 @@ int names_brick_value(struct lane_names *names, uint32_t brick)
 		return names->packets->error;
 	struct names_packet packet = names_open(names);
 	size_t size = tables_text(text, sizeof(text), entry->name, sizeof(entry->name));
-	intern_category(names, entry->category);
+	writer_names_intern_category(names, entry->category);
 	names_entry(&names->packets->scratch, INTERNED_STRING_VALUES, format_brick_value(brick),
 		text, size);
 	return names_close(names, packet);
@@ -244,7 +244,7 @@ static void compute_arg(struct pb_buffer *b, enum compute_arg name, uint64_t val
 	pb_close(b, arg);
 }
 
-static uint64_t product(const uint32_t *sizes)
+static uint64_t writer_names_product(const uint32_t *sizes)
 {
 	return (uint64_t)sizes[0] * (sizes[1] ? sizes[1] : 1) * (sizes[2] ? sizes[2] : 1);
 }
@@ -252,7 +252,7 @@ static uint64_t product(const uint32_t *sizes)
 /* The launch's numbers, as far as they are known. Without a group's size, the grid is of items. */
 static void compute_shape(struct pb_buffer *b, const struct brick_session_kernel *k)
 {
-	uint64_t groups = product(k->grid), items = product(k->block);
+	uint64_t groups = writer_names_product(k->grid), items = writer_names_product(k->block);
 
 	if (items)
 		compute_arg(b, GROUP_ITEMS, items);
@@ -355,7 +355,7 @@ struct batch {
  * tensor it is the other way round, so that layers are beside each other. Without compression small
  * numbers are all that counts.
  */
-static int number(struct writer_process *process, uint32_t site)
+static int writer_names_number(struct writer_process *process, uint32_t site)
 {
 	struct site_numbers *n = &process->sites[site];
 	uint32_t layer = (uint32_t)(process->tables.sites[site].layer + 1) % WRITER_LAYERS;
@@ -398,7 +398,7 @@ static int number_operation(struct writer_process *process, uint32_t site)
 	return 0;
 }
 
-static void text(struct pb_buffer *b, uint32_t number, const char *text, size_t size)
+static void writer_names_text(struct pb_buffer *b, uint32_t number, const char *text, size_t size)
 {
 	size_t value = pb_open(b, ENUM_VALUES);
 
@@ -413,7 +413,7 @@ static void foreign_text(struct pb_buffer *b, uint32_t number, const char *from,
 	size_t size = tables_text(to, sizeof(to), from, bytes);
 
 	if (size)
-		text(b, number, to, size);
+		writer_names_text(b, number, to, size);
 }
 
 static void member_texts(
@@ -427,7 +427,7 @@ static void member_texts(
 		char json[1024];
 
 		if (member == FORMAT_S_SITE)
-			text(b, n->site, json, site_json(json, sizeof(json), site));
+			writer_names_text(b, n->site, json, site_json(json, sizeof(json), site));
 		else if (member == FORMAT_S_TENSOR)
 			foreign_text(b, n->tensor, site->label, sizeof(site->label));
 		else if (n->operation > operations)
@@ -436,7 +436,7 @@ static void member_texts(
 	}
 }
 
-static void put_text(struct pb_buffer *b, uint32_t field, const char *text)
+static void writer_names_put_text(struct pb_buffer *b, uint32_t field, const char *text)
 {
 	pb_string(b, field, text, strlen(text));
 }
@@ -445,7 +445,7 @@ static void member(struct pb_buffer *b, uint32_t number, const char *name, const
 {
 	size_t field = pb_open(b, MESSAGE_FIELDS);
 
-	put_text(b, FIELD_NAME, name);
+	writer_names_put_text(b, FIELD_NAME, name);
 	pb_varint(b, FIELD_NUMBER, number);
 	pb_varint(b, FIELD_LABEL, LABEL_OPTIONAL);
 	pb_varint(b, FIELD_TYPE, texts ? TYPE_ENUM : TYPE_INT64);
@@ -471,17 +471,17 @@ static void describe_field(struct pb_buffer *b)
 {
 	size_t message = pb_open(b, FILE_MESSAGES);
 
-	put_text(b, MESSAGE_NAME, FORMAT_SITE_MESSAGE);
+	writer_names_put_text(b, MESSAGE_NAME, FORMAT_SITE_MESSAGE);
 	for (uint32_t i = 1; i < MEMBERS; i++)
 		member(b, i, members[i].name, members[i].texts);
 	pb_close(b, message);
 	size_t extension = pb_open(b, FILE_EXTENSIONS);
-	put_text(b, FIELD_NAME, FORMAT_EXTENSION);
-	put_text(b, FIELD_EXTENDEE, FORMAT_EXTENDEE);
+	writer_names_put_text(b, FIELD_NAME, FORMAT_EXTENSION);
+	writer_names_put_text(b, FIELD_EXTENDEE, FORMAT_EXTENDEE);
 	pb_varint(b, FIELD_NUMBER, FORMAT_SITE_FIELD);
 	pb_varint(b, FIELD_LABEL, LABEL_OPTIONAL);
 	pb_varint(b, FIELD_TYPE, TYPE_MESSAGE);
-	put_text(b, FIELD_TYPE_NAME, "." FORMAT_PACKAGE "." FORMAT_SITE_MESSAGE);
+	writer_names_put_text(b, FIELD_TYPE_NAME, "." FORMAT_PACKAGE "." FORMAT_SITE_MESSAGE);
 	pb_close(b, extension);
 }
 
@@ -491,14 +491,14 @@ static void describe_texts(struct pb_buffer *b, const struct batch *batch)
 		if (!members[i].texts)
 			continue;
 		size_t texts = pb_open(b, FILE_ENUMS);
-		put_text(b, ENUM_NAME, members[i].texts);
+		writer_names_put_text(b, ENUM_NAME, members[i].texts);
 		member_texts(b, batch, (enum format_site_member)i);
 		pb_close(b, texts);
 	}
 }
 
 /* Perfetto reads a file of one name once; enums that come again grow. */
-static int describe(const struct writer_process *process, const struct batch *batch)
+static int writer_names_describe(const struct writer_process *process, const struct batch *batch)
 {
 	struct pb_buffer *b = &process->packets->scratch;
 	char name[32];
@@ -508,8 +508,8 @@ static int describe(const struct writer_process *process, const struct batch *ba
 	size_t packet = packet_open(b, FORMAT_OWN_SEQUENCE, SEQUENCE_NEEDS_STATE);
 	size_t extension = pb_open(b, PACKET_EXTENSION_DESCRIPTOR);
 	size_t set = pb_open(b, EXTENSION_SET), file = pb_open(b, SET_FILES);
-	put_text(b, FILE_NAME, name);
-	put_text(b, FILE_PACKAGE, FORMAT_PACKAGE);
+	writer_names_put_text(b, FILE_NAME, name);
+	writer_names_put_text(b, FILE_PACKAGE, FORMAT_PACKAGE);
 	if (process->numbering->descriptions == 1)
 		describe_field(b);
 	describe_texts(b, batch);
@@ -537,11 +537,12 @@ int names_sites(struct writer_process *process)
 		for (; batch.end < count && batch.end - batch.first < MAX_SITES_AT_ONCE;
 			batch.end++) {
 			sites[batch.end] = (struct site_numbers){0};
-			if (number_operation(process, batch.end) || number(process, batch.end))
+			if (number_operation(process, batch.end) ||
+				writer_names_number(process, batch.end))
 				return process->packets->error;
 		}
 		process->site_count = batch.end;
-		describe(process, &batch);
+		writer_names_describe(process, &batch);
 	}
 	return process->packets->error;
 }

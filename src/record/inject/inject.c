@@ -165,7 +165,7 @@ static int enter_as_layer(struct environment *env, const char *library)
 		(int)(strrchr(library, '/') - library), library);
 }
 
-static int enter(struct environment *env, const struct attacher *a)
+static int inject_enter(struct environment *env, const struct attacher *a)
 {
 	char library[PATH_MAX];
 	int error;
@@ -257,7 +257,7 @@ int inject_all(struct environment *env, const char *command, enum inject_obstacl
 
 	*obstacle = INJECT_FINE;
 	for (const struct attacher *const *a = attachers; *a && !error; a++)
-		error = enter(env, *a);
+		error = inject_enter(env, *a);
 	if (!error)
 		error = preload(env, command, &list, obstacle);
 	return error;

@@ -29,7 +29,7 @@ struct search {
 	ARRAY(struct stat) seen;
 };
 
-static bool ends_with(const char *text, const char *end)
+static bool live_session_ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);
 
@@ -40,7 +40,8 @@ static bool looks_like_session(const char *target)
 {
 	if (!strncmp(target, "/memfd:brick-session", strlen("/memfd:brick-session")))
 		return true;
-	return ends_with(target, ".session") || ends_with(target, ".session (deleted)");
+	return live_session_ends_with(target, ".session") ||
+	       live_session_ends_with(target, ".session (deleted)");
 }
 
 /* Hand out what is behind a descriptor of ours, unless it was already; takes it. */
@@ -79,7 +80,7 @@ static void try_mapping(struct search *s, const char *target)
 {
 	char path[4200];
 
-	if (!ends_with(target, ".session"))
+	if (!live_session_ends_with(target, ".session"))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)s->pid, target);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);

@@ -44,14 +44,14 @@ struct ahead {
 	size_t count;
 };
 
-static void add(struct ahead *a, const struct brick_record *r)
+static void live_snapshot_add(struct ahead *a, const struct brick_record *r)
 {
 	if (a->count < AHEAD)
 		a->records[a->count++] = *r;
 }
 
 /* So many samples are left out. */
-static void pass(struct ahead *a, uint32_t samples)
+static void live_snapshot_pass(struct ahead *a, uint32_t samples)
 {
 	size_t kept = 0;
 
@@ -66,7 +66,7 @@ static void pass(struct ahead *a, uint32_t samples)
 	a->count = kept;
 }
 
-static uint32_t samples_of(const struct brick_record *r)
+static uint32_t live_snapshot_samples_of(const struct brick_record *r)
 {
 	struct brick_record out[3];
 	struct brick_samples samples;
@@ -96,7 +96,7 @@ size_t live_window_trim(struct brick_record *records, size_t count, uint64_t fro
 	for (size_t i = 0; i < count; i++) {
 		const struct brick_record r = records[i];
 		if (r.kind == BRICK_RECORD_WORK_AHEAD) {
-			add(&ahead, &r);
+			live_snapshot_add(&ahead, &r);
 			continue;
 		}
 		if (is_about_another(&r)) {
@@ -107,7 +107,7 @@ size_t live_window_trim(struct brick_record *records, size_t count, uint64_t fro
 		begun = begun || r.begin >= from_ticks;
 		skip = !begun || (r.kind == BRICK_RECORD_CLOSE && !depth);
 		if (skip) {
-			pass(&ahead, samples_of(&r));
+			live_snapshot_pass(&ahead, live_snapshot_samples_of(&r));
 			continue;
 		}
 		if (r.kind == BRICK_RECORD_OPEN)
@@ -200,8 +200,8 @@ static void fini(struct snapshot *s)
 	free(s->lanes);
 }
 
-static int emit(struct sink *sink, const struct snapshot *s, const struct snapshot_part *parts,
-	size_t count)
+static int live_snapshot_emit(struct sink *sink, const struct snapshot *s,
+	const struct snapshot_part *parts, size_t count)
 {
 	int error = sink_clock(sink, &drain_header(parts[0].drain)->clock);
 
@@ -222,7 +222,7 @@ struct recording {
 	ARRAY(uint8_t) bytes;
 };
 
-static int keep(void *context, const void *data, size_t bytes)
+static int live_snapshot_keep(void *context, const void *data, size_t bytes)
 {
 	struct recording *recording = context;
 
@@ -230,8 +230,8 @@ static int keep(void *context, const void *data, size_t bytes)
 }
 
 /* A recording of what was looked at. */
-static int write_recording(const struct snapshot *s, const struct snapshot_part *parts,
-	size_t count, live_output_fn output, void *context)
+static int live_snapshot_write_recording(const struct snapshot *s,
+	const struct snapshot_part *parts, size_t count, live_output_fn output, void *context)
 {
 	struct drain_title title;
 	struct trace_writer_options options = drain_title(parts[0].drain, &title, NULL);
@@ -242,7 +242,7 @@ static int write_recording(const struct snapshot *s, const struct snapshot_part 
 	int error = trace_writer_create(&w, &options);
 	if (error)
 		return error;
-	error = emit(trace_writer_sink(w), s, parts, count);
+	error = live_snapshot_emit(trace_writer_sink(w), s, parts, count);
 	if (!error)
 		return trace_writer_finish(w);
 	trace_writer_abandon(w);
@@ -250,13 +250,13 @@ static int write_recording(const struct snapshot *s, const struct snapshot_part 
 }
 
 /* What it loads as. */
-static int build(
+static int live_snapshot_build(
 	struct run **out, const struct snapshot *s, const struct snapshot_part *parts, size_t count)
 {
 	struct recording recording = {0};
 	struct load_error why;
 
-	int error = write_recording(s, parts, count, keep, &recording);
+	int error = live_snapshot_write_recording(s, parts, count, live_snapshot_keep, &recording);
 	if (!error)
 		error = run_load_memory(
 			out, recording.bytes.items, recording.bytes.count, RUN_LIVE, &why);
@@ -265,7 +265,7 @@ static int build(
 }
 
 /* The hooks' calls that go with the samples that are here, as a recording's do with all of them. */
-static void scale_hooks(struct run_lane *lane, size_t bricks)
+static void live_snapshot_scale_hooks(struct run_lane *lane, size_t bricks)
 {
 	uint64_t executions = 0;
 
@@ -304,7 +304,7 @@ static void adjust(struct run *run, const struct snapshot_part *parts, size_t co
 		if (parts[i].end == DRAIN_END_OUTLIVED)
 			run->processes[i].closed = 1;
 	for (size_t i = 0; i < run->lane_count; i++)
-		scale_hooks(&run->lanes[i], run->brick_count);
+		live_snapshot_scale_hooks(&run->lanes[i], run->brick_count);
 	tell_statistics_only(run, parts, count);
 }
 
@@ -317,7 +317,7 @@ int live_snapshot(struct run **out, const struct snapshot_part *parts, size_t co
 		return BRICK_ENOTRECORDED;
 	int error = peek_all(&s, parts, count, capacity);
 	if (!error)
-		error = build(out, &s, parts, count);
+		error = live_snapshot_build(out, &s, parts, count);
 	if (!error) {
 		adjust(*out, parts, count);
 		*whole = s.whole;
@@ -332,7 +332,7 @@ int live_snapshot_write(const struct snapshot_part *part, live_output_fn output,
 	int error = peek_all(&s, part, 1, SIZE_MAX);
 
 	if (!error)
-		error = write_recording(&s, part, 1, output, context);
+		error = live_snapshot_write_recording(&s, part, 1, output, context);
 	fini(&s);
 	return error;
 }
@@ -343,7 +343,7 @@ int live_snapshot_write(const struct snapshot_part *part, live_output_fn output,
  * only ever grow.
  */
 
-static uint64_t less(uint64_t now, uint64_t before)
+static uint64_t live_snapshot_less(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
 }
@@ -366,9 +366,9 @@ static const struct run_lane *same_lane(
 	return NULL;
 }
 
-static void subtract(struct run_stat *stat, const struct run_stat *before)
+static void live_snapshot_subtract(struct run_stat *stat, const struct run_stat *before)
 {
-#define LESS(m) stat->m = less(stat->m, before->m)
+#define LESS(m) stat->m = live_snapshot_less(stat->m, before->m)
 	LESS(count);
 	LESS(total_ns);
 	LESS(self_ns);
@@ -390,7 +390,7 @@ static void subtract_histogram(struct run *run, uint32_t to, const struct run *b
 	struct lengths_octaves *octaves = &run->histograms[to]->of_ticks;
 	LENGTHS_EACH (i, octaves) {
 		uint64_t *count = lengths_bucket(&octaves, i);
-		*count = less(*count, ticks_lengths_at(base->histograms[from], i));
+		*count = live_snapshot_less(*count, ticks_lengths_at(base->histograms[from], i));
 	}
 }
 
@@ -404,7 +404,8 @@ void live_subtract(struct run *run, const struct run *base)
 		for (size_t l = 0; l < run->lane_count; l++) {
 			const struct run_lane *lane = same_lane(base, run, l);
 			if (lane && lane->stats && run->lanes[l].stats)
-				subtract(&run->lanes[l].stats[b], &lane->stats[before]);
+				live_snapshot_subtract(
+					&run->lanes[l].stats[b], &lane->stats[before]);
 		}
 	}
 }

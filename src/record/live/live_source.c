@@ -45,7 +45,7 @@ struct live_look {
 	int reset;	    /* the next look becomes the base */
 };
 
-static enum drain_end end_of(enum live_state state)
+static enum drain_end live_source_end_of(enum live_state state)
 {
 	switch (state) {
 	case LIVE_CLOSED:
@@ -60,12 +60,12 @@ static enum drain_end end_of(enum live_state state)
 	}
 }
 
-static size_t gather(const struct live_session *sessions, struct snapshot_part *parts)
+static size_t live_source_gather(const struct live_session *sessions, struct snapshot_part *parts)
 {
 	size_t count = 0;
 
 	for (const struct live_session *l = sessions; l; l = l->next)
-		parts[count++] = (struct snapshot_part){l->drain, end_of(l->state),
+		parts[count++] = (struct snapshot_part){l->drain, live_source_end_of(l->state),
 			l->end_ticks ? l->end_ticks : drain_ticks(l->drain)};
 	return count;
 }
@@ -158,7 +158,7 @@ static int look_run(struct live_look *look, const struct live_session *sessions,
 	struct snapshot_part parts[MAX_SESSIONS];
 	struct run *run = NULL;
 	int whole = 0;
-	size_t count = gather(sessions, parts);
+	size_t count = live_source_gather(sessions, parts);
 
 	if (!count)
 		return 0;
@@ -196,7 +196,7 @@ struct live_source {
 	struct live_look look;
 };
 
-static struct live_source *create(live_first_token_fn first_token)
+static struct live_source *live_source_create(live_first_token_fn first_token)
 {
 	struct live_source *s = calloc(1, sizeof(*s));
 
@@ -209,7 +209,7 @@ static struct live_source *create(live_first_token_fn first_token)
 	return s;
 }
 
-static bool is_known(const struct live_source *s, const struct stat *st)
+static bool live_source_is_known(const struct live_source *s, const struct stat *st)
 {
 	for (const struct live_session *l = s->sessions; l; l = l->next)
 		if (l->device == st->st_dev && l->inode == st->st_ino)
@@ -217,13 +217,14 @@ static bool is_known(const struct live_source *s, const struct stat *st)
 	return false;
 }
 
-static void add_session(void *context, int fd)
+static void live_source_add_session(void *context, int fd)
 {
 	struct live_source *s = context;
 	struct stat st;
 	const char *why;
 
-	if (fstat(fd, &st) < 0 || is_known(s, &st) || s->session_count >= MAX_SESSIONS) {
+	if (fstat(fd, &st) < 0 || live_source_is_known(s, &st) ||
+		s->session_count >= MAX_SESSIONS) {
 		close(fd);
 		return;
 	}
@@ -243,14 +244,14 @@ static void add_session(void *context, int fd)
 int live_source_process(
 	struct live_source **out, pid_t pid, live_first_token_fn first_token, const char **why)
 {
-	struct live_source *s = create(first_token);
+	struct live_source *s = live_source_create(first_token);
 
 	*why = NULL;
 	if (!s)
 		return -ENOMEM;
 	s->pid = pid;
 	s->start_time = process_start_time(pid);
-	int found = s->start_time ? live_find(pid, add_session, s) : -ENOENT;
+	int found = s->start_time ? live_find(pid, live_source_add_session, s) : -ENOENT;
 	if (found >= 0 && !s->sessions) {
 		*why = s->refused_why;
 		found = BRICK_ENOTRECORDED;
@@ -264,7 +265,7 @@ int live_source_process(
 }
 
 /* In the child: a session of its own, so that what it runs has no terminal to take over. */
-static void become(const struct live_command *command)
+static void live_source_become(const struct live_command *command)
 {
 	int null = open("/dev/null", O_RDONLY);
 	int log = open(command->log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
@@ -283,7 +284,7 @@ static void become(const struct live_command *command)
 int live_source_command(struct live_source **out, const struct live_command *command,
 	live_first_token_fn first_token)
 {
-	struct live_source *s = create(first_token);
+	struct live_source *s = live_source_create(first_token);
 
 	if (!s)
 		return -ENOMEM;
@@ -296,7 +297,7 @@ int live_source_command(struct live_source **out, const struct live_command *com
 		return error;
 	}
 	if (!s->pid)
-		become(command);
+		live_source_become(command);
 	keeper_watch(&s->keeper, s->pid);
 	s->start_time = process_start_time(s->pid);
 	*out = s;
@@ -318,7 +319,7 @@ void live_source_look(struct live_source *s)
 {
 	reap(s, WNOHANG);
 	if (!s->reaped && process_start_time(s->pid) == s->start_time)
-		live_find(s->pid, add_session, s);
+		live_find(s->pid, live_source_add_session, s);
 	for (struct live_session *l = s->sessions; l; l = l->next)
 		if (l->state == LIVE_RUNNING || l->state == LIVE_STOPPED) {
 			live_session_check(l);
@@ -386,7 +387,7 @@ struct live_status live_source_status(const struct live_source *s)
 }
 
 /* Who had the CPUs since the source was opened, as far as the accounts of the kernel tell. */
-static void add_presence(const struct live_source *s, struct run *run)
+static void live_source_add_presence(const struct live_source *s, struct run *run)
 {
 	uint64_t own_ns;
 
@@ -402,7 +403,7 @@ int live_source_run(struct live_source *s, struct run **out, uint64_t *ttft_ns)
 	int rc = look_run(&s->look, s->sessions, out, ttft_ns);
 
 	if (rc > 0)
-		add_presence(s, *out);
+		live_source_add_presence(s, *out);
 	return rc;
 }
 

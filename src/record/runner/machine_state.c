@@ -16,7 +16,7 @@ enum { CPUS_MAX = 1024, ZONES_MAX = 64, DOUBTS = 4 };
 /* Parts of the CPUs' time that are more than noise. */
 static const double steal_max = 0.02, others_max = 0.05, load_max = 0.3;
 
-static double read_number(const char *path)
+static double machine_state_read_number(const char *path)
 {
 	char text[64];
 
@@ -59,7 +59,7 @@ static void read_frequency(struct machine_state *s)
 	for (unsigned i = 0; i < s->cpus && i < CPUS_MAX; i++) {
 		snprintf(path, sizeof(path),
 			"/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", i);
-		double khz = read_number(path);
+		double khz = machine_state_read_number(path);
 		if (khz <= 0)
 			break;
 		sum += khz / 1000;
@@ -77,7 +77,7 @@ static void read_temperature(struct machine_state *s)
 
 	for (unsigned i = 0; i < ZONES_MAX; i++) {
 		snprintf(path, sizeof(path), "/sys/class/thermal/thermal_zone%u/temp", i);
-		double degrees = read_number(path);
+		double degrees = machine_state_read_number(path);
 		if (degrees < 0)
 			break;
 		s->temperature = fmax(s->temperature, degrees / 1000);

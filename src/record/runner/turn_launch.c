@@ -22,7 +22,7 @@
 
 enum { READ_MAX = 16 << 20, GROUPS = 2, MESSAGE_MAX = 128 << 10 };
 
-static uint64_t timeval_ns(const struct timeval *t)
+static uint64_t turn_launch_timeval_ns(const struct timeval *t)
 {
 	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
 }
@@ -37,7 +37,7 @@ struct launch_reply {
 	struct launch_result result;
 };
 
-static int start(char *const *argv, const char *output, pid_t *pid)
+static int turn_launch_start(char *const *argv, const char *output, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -66,7 +66,7 @@ static int run_here(char *const *argv, const char *output, struct launch_result 
 	uint64_t begin = monotonic_ns();
 	int status;
 	pid_t pid, ended;
-	int rc = start(argv, output, &pid);
+	int rc = turn_launch_start(argv, output, &pid);
 
 	*result = (struct launch_result){.exit_code = rc == -ENOENT ? 127 : 126};
 	if (rc == -ENOENT || rc == -EACCES || rc == -ENOEXEC)
@@ -79,8 +79,8 @@ static int run_here(char *const *argv, const char *output, struct launch_result 
 	if (ended < 0)
 		return -errno;
 	result->wall_ns = monotonic_ns() - begin;
-	result->user_ns = timeval_ns(&usage.ru_utime);
-	result->system_ns = timeval_ns(&usage.ru_stime);
+	result->user_ns = turn_launch_timeval_ns(&usage.ru_utime);
+	result->system_ns = turn_launch_timeval_ns(&usage.ru_stime);
 	result->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
 	result->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	return 0;
@@ -106,7 +106,7 @@ static int run_message(
 }
 
 /* Until the caller closes its end, or is no more. */
-static void serve(int fd, const char *output)
+static void turn_launch_serve(int fd, const char *output)
 {
 	SCOPED char *message = malloc(MESSAGE_MAX);
 	ssize_t n;
@@ -130,7 +130,7 @@ int launch_begin(const char *output)
 	pid_t pid = fork();
 	if (pid == 0) {
 		close(fds[0]);
-		serve(fds[1], output);
+		turn_launch_serve(fds[1], output);
 		_exit(0);
 	}
 	int error = errno;

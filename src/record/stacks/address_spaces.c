@@ -44,7 +44,7 @@ static bool has_file(const char *path)
 }
 
 /* Bytes that two ranges have in common. */
-static uint64_t overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+static uint64_t spaces_overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 {
 	uint64_t start = a > b ? a : b;
 	uint64_t end = a + a_bytes < b + b_bytes ? a + a_bytes : b + b_bytes;
@@ -53,7 +53,7 @@ static uint64_t overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_byt
 }
 
 /* The program headers; 0: it is no file of ours. */
-static unsigned read_segments(const char *path, Elf64_Phdr segments[MAX_SEGMENTS])
+static unsigned spaces_read_segments(const char *path, Elf64_Phdr segments[MAX_SEGMENTS])
 {
 	Elf64_Ehdr header;
 	unsigned count = 0;
@@ -80,12 +80,12 @@ static unsigned read_segments(const char *path, Elf64_Phdr segments[MAX_SEGMENTS
 static uint64_t bias_of(const char *path, uint64_t offset, uint64_t bytes)
 {
 	Elf64_Phdr segments[MAX_SEGMENTS];
-	unsigned count = path[0] == '/' ? read_segments(path, segments) : 0;
+	unsigned count = path[0] == '/' ? spaces_read_segments(path, segments) : 0;
 	uint64_t bias = 0, most = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		const Elf64_Phdr *s = &segments[i];
-		uint64_t common = overlap(s->p_offset, s->p_filesz, offset, bytes);
+		uint64_t common = spaces_overlap(s->p_offset, s->p_filesz, offset, bytes);
 		if (s->p_type == PT_LOAD && (s->p_flags & PF_X) && common > most) {
 			most = common;
 			bias = s->p_vaddr - s->p_offset;
@@ -94,7 +94,7 @@ static uint64_t bias_of(const char *path, uint64_t offset, uint64_t bytes)
 	return bias;
 }
 
-static bool is_same(const struct code_object *a, const struct code_object *b)
+static bool spaces_is_same(const struct code_object *a, const struct code_object *b)
 {
 	return a->offset == b->offset && a->inode == b->inode && a->pid == b->pid &&
 	       a->build_id_bytes == b->build_id_bytes &&
@@ -108,7 +108,7 @@ static uint32_t object_like(
 	struct hash_probe probe = hash_probe(hash);
 
 	for (uint32_t i; (i = hash_index_next(&s->index, &probe)) != HASH_INDEX_NONE;)
-		if (is_same(&s->objects.items[i], like))
+		if (spaces_is_same(&s->objects.items[i], like))
 			return i;
 	uint32_t number = (uint32_t)s->objects.count;
 	char *path = number < MAX_OBJECTS ? strdup(like->path) : NULL;
@@ -128,7 +128,7 @@ static uint32_t object_like(
 	return number;
 }
 
-static uint32_t object_of(struct address_spaces *s, const struct stack_event *event)
+static uint32_t spaces_object_of(struct address_spaces *s, const struct stack_event *event)
 {
 	struct code_object like = {.path = (char *)event->text, .offset = event->offset};
 	char map[48];
@@ -208,7 +208,7 @@ static int add_mapping(struct address_space *space, struct mapping one)
 static int on_map(struct address_spaces *s, const struct stack_event *event)
 {
 	struct address_space *space = space_made(s, event->pid);
-	uint32_t object = object_of(s, event);
+	uint32_t object = spaces_object_of(s, event);
 
 	if (!space || object == SPACES_NONE || event->start + event->bytes < event->start)
 		return -ENOMEM;
@@ -241,7 +241,7 @@ static int on_start(struct address_spaces *s, const struct stack_event *event)
 		      : 0;
 }
 
-static void on_end(struct address_spaces *s, const struct stack_event *event)
+static void spaces_on_end(struct address_spaces *s, const struct stack_event *event)
 {
 	struct address_space *space = space_of(s, event->pid);
 
@@ -270,7 +270,7 @@ int spaces_event(struct address_spaces *s, const struct stack_event *event)
 	case STACK_STARTED:
 		return on_start(s, event);
 	case STACK_ENDED:
-		on_end(s, event);
+		spaces_on_end(s, event);
 		return 0;
 	case STACK_NAMED:
 		return event->is_exec ? on_exec(s, event) : 0;

@@ -101,7 +101,7 @@ struct thread_record { /* starts or ends */
 	uint64_t time;
 };
 
-static int open_event(pid_t pid, int cpu, unsigned hz, enum news news)
+static int stack_events_open(pid_t pid, int cpu, unsigned hz, enum news news)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -143,13 +143,13 @@ static int map_ring(struct perf_ring *ring, int fd)
 	return error;
 }
 
-static int follow_on(struct stack_events *e, pid_t pid, int cpu)
+static int stack_events_follow_on(struct stack_events *e, pid_t pid, int cpu)
 {
 	enum news news = NEWS_LOST;
-	struct source source = {.fd = open_event(pid, cpu, e->hz, news)};
+	struct source source = {.fd = stack_events_open(pid, cpu, e->hz, news)};
 
 	while (source.fd == -EINVAL && news > NEWS_NONE)
-		source.fd = open_event(pid, cpu, e->hz, --news);
+		source.fd = stack_events_open(pid, cpu, e->hz, --news);
 	source.tells_lost = news >= NEWS_LOST;
 	if (source.fd < 0)
 		return source.fd == -ENODEV ? 0 : source.fd; /* this CPU is offline */
@@ -174,7 +174,7 @@ int stack_events_follow(struct stack_events **out, pid_t pid, unsigned hz)
 	e->hz = hz;
 	e->time_offset = time_namespace_offset_ns(CLOCK_MONOTONIC);
 	for (int cpu = 0; cpu < cpus && !error; cpu++)
-		error = follow_on(e, pid, cpu);
+		error = stack_events_follow_on(e, pid, cpu);
 	if (!error && !e->sources.count)
 		error = -ENODEV;
 	if (error) {
@@ -195,7 +195,7 @@ static struct trailer trailer_of(const struct perf_event_header *header)
 	return t;
 }
 
-static bool is_wanted(const struct perf_event_header *header)
+static bool stack_events_is_wanted(const struct perf_event_header *header)
 {
 	switch (header->type) {
 	case PERF_RECORD_SAMPLE:
@@ -213,7 +213,8 @@ static bool is_wanted(const struct perf_event_header *header)
 }
 
 /* Copy a record of the ring to behind those that are kept. */
-static int keep(struct stack_events *e, const struct perf_ring *ring, uint64_t at, uint32_t bytes)
+static int stack_events_keep(
+	struct stack_events *e, const struct perf_ring *ring, uint64_t at, uint32_t bytes)
 {
 	size_t words = (bytes + 7) / 8;
 
@@ -221,7 +222,7 @@ static int keep(struct stack_events *e, const struct perf_ring *ring, uint64_t a
 		return -ENOMEM;
 	uint64_t *to = e->words.items + e->words.count;
 	perf_ring_copy(ring, at, to, bytes);
-	if (!is_wanted((const struct perf_event_header *)to))
+	if (!stack_events_is_wanted((const struct perf_event_header *)to))
 		return 0;
 	struct trailer t = trailer_of((const struct perf_event_header *)to);
 	const struct kept one = {
@@ -238,17 +239,18 @@ static int take_record(void *context, const struct perf_ring *ring, uint64_t at,
 {
 	struct stack_events *e = context;
 	bool is_throttle = header->type == PERF_RECORD_THROTTLE;
-	int error = is_throttle ? 0 : keep(e, ring, at, header->size);
+	int error = is_throttle ? 0 : stack_events_keep(e, ring, at, header->size);
 
 	e->throttled += is_throttle;
 	e->unkept += error != 0;
 	return error;
 }
 
-COMPARATOR(by_time, struct kept, ORDER(x->time_ns, y->time_ns) ?: ORDER(x->order, y->order))
+COMPARATOR(stack_events_by_time, struct kept,
+	ORDER(x->time_ns, y->time_ns) ?: ORDER(x->order, y->order))
 
 /* The text at the end of a record ends before its trailer at the latest. */
-static const char *text_of(const char *text, const struct perf_event_header *header)
+static const char *stack_events_text_of(const char *text, const struct perf_event_header *header)
 {
 	size_t most = header->size - sizeof(struct trailer) - (size_t)(text - (const char *)header);
 
@@ -263,7 +265,7 @@ static void read_map(struct stack_event *event, const struct perf_event_header *
 	event->start = map->start;
 	event->bytes = map->bytes;
 	event->offset = map->offset;
-	event->text = text_of(map->path, header);
+	event->text = stack_events_text_of(map->path, header);
 	if (!(header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
 		event->inode = map->inode;
 	} else if (map->id_bytes <= sizeof(event->build_id)) {
@@ -272,7 +274,8 @@ static void read_map(struct stack_event *event, const struct perf_event_header *
 	}
 }
 
-static void read_thread(struct stack_event *event, const struct perf_event_header *header)
+static void stack_events_read_thread(
+	struct stack_event *event, const struct perf_event_header *header)
 {
 	const struct thread_record *record = (const struct thread_record *)header;
 
@@ -293,7 +296,7 @@ static void read_stack(struct stack_event *event, const struct perf_event_header
 	event->count = record->count < most ? (size_t)record->count : most;
 }
 
-static struct stack_event event_of(const struct stack_events *e, const struct kept *kept)
+static struct stack_event stack_events_of(const struct stack_events *e, const struct kept *kept)
 {
 	const void *record = e->words.items + kept->at;
 	const struct perf_event_header *header = record;
@@ -310,16 +313,16 @@ static struct stack_event event_of(const struct stack_events *e, const struct ke
 		event.kind = STACK_NAMED;
 		event.pid = named->pid;
 		event.tid = named->tid;
-		event.text = text_of(named->name, header);
+		event.text = stack_events_text_of(named->name, header);
 		event.is_exec = (header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
 	} else {
-		read_thread(&event, header);
+		stack_events_read_thread(&event, header);
 	}
 	return event;
 }
 
 /* What has been handed out goes. The few that are left come to the front, by a copy. */
-static void forget(struct stack_events *e, size_t done)
+static void stack_events_forget(struct stack_events *e, size_t done)
 {
 	ARRAY(uint64_t) words = {0};
 	size_t left = e->kept.count - done, kept = 0;
@@ -351,12 +354,12 @@ int stack_events_read(struct stack_events *e, uint64_t until_ns, stack_event_fn 
 		if (perf_ring_read(&e->sources.items[i].ring, &e->lost, take_record, e))
 			error = -ENOMEM;
 	if (e->kept.count)
-		qsort(e->kept.items, e->kept.count, sizeof(*e->kept.items), by_time);
+		qsort(e->kept.items, e->kept.count, sizeof(*e->kept.items), stack_events_by_time);
 	while (done < e->kept.count && e->kept.items[done].time_ns < until_ns) {
-		struct stack_event event = event_of(e, &e->kept.items[done++]);
+		struct stack_event event = stack_events_of(e, &e->kept.items[done++]);
 		take(context, &event);
 	}
-	forget(e, done);
+	stack_events_forget(e, done);
 	return error;
 }
 

@@ -24,7 +24,7 @@ enum { MAX_MAP_BYTES = 256 << 20 };
 
 typedef ARRAY(struct stack_symbol) symbol_list;
 
-static int add(symbol_list *list, uint64_t address, const char *name, size_t bytes)
+static int stack_names_add(symbol_list *list, uint64_t address, const char *name, size_t bytes)
 {
 	SCOPED char *plain = strndup(name, bytes);
 	char *text = plain ? demangle(plain) : NULL;
@@ -39,7 +39,7 @@ static int add(symbol_list *list, uint64_t address, const char *name, size_t byt
 	return -ENOMEM;
 }
 
-static void list_free(symbol_list *list)
+static void stack_names_list_free(symbol_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		free((char *)list->items[i].name);
@@ -74,7 +74,7 @@ static int name_of_file(symbol_list *list, const struct code_object *object)
 		const struct image_function *f = image_function_at(&image, s->key);
 		if (f)
 			/* without its version: clock_gettime@GLIBC_2.2.5 */
-			error = add(list, s->key, f->name, strcspn(f->name, "@"));
+			error = stack_names_add(list, s->key, f->name, strcspn(f->name, "@"));
 	}
 	image_close(&image);
 	return error;
@@ -83,7 +83,7 @@ static int name_of_file(symbol_list *list, const struct code_object *object)
 int stack_names_find(const char *path, const uint8_t *build_id, size_t bytes,
 	const struct hashmap *addresses, run_name_fn tell, void *context)
 {
-	SCOPED_BY(list_free) symbol_list list = {0};
+	SCOPED_BY(stack_names_list_free) symbol_list list = {0};
 	struct code_object object = {
 		.path = (char *)path, .build_id_bytes = bytes, .frames = *addresses};
 
@@ -106,7 +106,7 @@ struct made_function {
 
 COMPARATOR(by_start, struct made_function, ORDER(x->start, y->start) ?: ORDER(x->order, y->order))
 
-static bool read_line(const char *line, size_t bytes, struct made_function *f)
+static bool stack_names_read_line(const char *line, size_t bytes, struct made_function *f)
 {
 	char *end, *name;
 
@@ -122,7 +122,7 @@ static bool read_line(const char *line, size_t bytes, struct made_function *f)
 }
 
 /* A file of somebody else is not asked. */
-static bool is_ours(const char *path)
+static bool stack_names_is_ours(const char *path)
 {
 	struct stat info;
 
@@ -138,7 +138,7 @@ static int names_of_map(symbol_list *list, const struct code_object *object, con
 	for (const char *at = text; *at && !error;) {
 		size_t bytes = strcspn(at, "\n");
 		struct made_function f = {.order = made.count};
-		if (read_line(at, bytes, &f))
+		if (stack_names_read_line(at, bytes, &f))
 			error = array_push(&made, f);
 		at += bytes + (at[bytes] == '\n');
 	}
@@ -149,7 +149,7 @@ static int names_of_map(symbol_list *list, const struct code_object *object, con
 		size_t i = BISECT(k, 0, made.count, made.items[k].start <= s->key);
 		const struct made_function *f = i ? &made.items[i - 1] : NULL;
 		if (f && s->key - f->start < f->bytes)
-			error = add(list, s->key, f->name, f->name_bytes);
+			error = stack_names_add(list, s->key, f->name, f->name_bytes);
 	}
 	array_fini(&made);
 	return error;
@@ -160,7 +160,8 @@ static int names_of_process(symbol_list *list, const struct code_object *object)
 	SCOPED char *text = NULL;
 	size_t bytes;
 
-	if (!is_ours(object->path) || file_read(&text, &bytes, object->path, MAX_MAP_BYTES))
+	if (!stack_names_is_ours(object->path) ||
+		file_read(&text, &bytes, object->path, MAX_MAP_BYTES))
 		return 0;
 	return names_of_map(list, object, text);
 }
@@ -173,7 +174,7 @@ int stack_names_tell(struct stack_packets *p, const struct address_spaces *space
 	dlopen("libstdc++.so.6", RTLD_LAZY); /* the machine's, if there is one: for demangle() */
 	for (size_t i = 0; i < spaces->objects.count && !error; i++) {
 		const struct code_object *object = &spaces->objects.items[i];
-		SCOPED_BY(list_free) symbol_list list = {0};
+		SCOPED_BY(stack_names_list_free) symbol_list list = {0};
 		if (!object->frames.count)
 			continue;
 		error = object->pid ? names_of_process(&list, object) : name_of_file(&list, object);

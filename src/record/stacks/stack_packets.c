@@ -109,7 +109,7 @@ static uint32_t frame_of(
 }
 
 /* Number of the node of a frame below its caller; 0: no memory. */
-static uint32_t node_of(struct stack_packets *p, uint32_t caller, uint32_t frame)
+static uint32_t stack_packets_node_of(struct stack_packets *p, uint32_t caller, uint32_t frame)
 {
 	uint64_t key = (uint64_t)caller << 32 | frame;
 	uint64_t known = hashmap_get(&p->node_index, key);
@@ -160,8 +160,9 @@ static uint64_t stack_id(struct stack_packets *p, uint32_t node)
  * From the innermost on, as far as there is code at the addresses: a function that uses the frame
  * pointer for something else leads the kernel astray. Returns how many there are.
  */
-static size_t resolve(const struct address_spaces *spaces, const struct stack_event *event,
-	uint32_t objects[MAX_FRAMES], uint64_t addresses[MAX_FRAMES])
+static size_t stack_packets_resolve(const struct address_spaces *spaces,
+	const struct stack_event *event, uint32_t objects[MAX_FRAMES],
+	uint64_t addresses[MAX_FRAMES])
 {
 	size_t count = 0;
 
@@ -185,12 +186,12 @@ static uint32_t innermost(
 {
 	uint32_t objects[MAX_FRAMES], node = 0;
 	uint64_t addresses[MAX_FRAMES];
-	size_t count = resolve(spaces, event, objects, addresses);
+	size_t count = stack_packets_resolve(spaces, event, objects, addresses);
 
 	while (count--) {
 		struct code_object *object = &spaces->objects.items[objects[count]];
 		uint32_t frame = frame_of(p, object, objects[count], addresses[count]);
-		node = frame ? node_of(p, node, frame) : 0;
+		node = frame ? stack_packets_node_of(p, node, frame) : 0;
 		if (!node)
 			return 0;
 	}

@@ -54,7 +54,7 @@ void stack_sampler_reason(int error, char *text, size_t size)
 }
 
 /* Hand on what was made. */
-static int pass(void *context)
+static int sampler_pass(void *context)
 {
 	struct stack_sampler *s = context;
 	struct pb_buffer *out = &s->packets.out;
@@ -74,7 +74,7 @@ static int pass(void *context)
 	return error;
 }
 
-static void take(void *context, const struct stack_event *event)
+static void sampler_take(void *context, const struct stack_event *event)
 {
 	struct stack_sampler *s = context;
 	int error = spaces_event(&s->spaces, event);
@@ -84,7 +84,7 @@ static void take(void *context, const struct stack_event *event)
 	else if (event->kind == STACK_NAMED)
 		packets_thread(&s->packets, event);
 	if (!error && s->packets.out.size > PIECE_BYTES)
-		error = pass(s);
+		error = sampler_pass(s);
 	s->lost += error != 0;
 }
 
@@ -97,8 +97,8 @@ uint32_t stack_sampler_turn(struct stack_sampler *s, struct encoder *e, uint64_t
 	s->read_ns = now_ns;
 	s->encoder = e;
 	/* what it loses for lack of memory it counts itself */
-	stack_events_read(s->events, now_ns - OFF_CPU_VISIBLE_NS, take, s);
-	s->lost += pass(s) != 0;
+	stack_events_read(s->events, now_ns - OFF_CPU_VISIBLE_NS, sampler_take, s);
+	s->lost += sampler_pass(s) != 0;
 	s->encoder = NULL;
 	return s->interval_ms;
 }
@@ -114,10 +114,10 @@ bool stack_sampler_has_passed(struct stack_sampler *s)
 void stack_sampler_finish(struct stack_sampler *s, struct trace_writer *w, uint64_t end_ns)
 {
 	s->writer = w;
-	stack_events_read(s->events, UINT64_MAX, take, s);
-	int error = pass(s);
+	stack_events_read(s->events, UINT64_MAX, sampler_take, s);
+	int error = sampler_pass(s);
 	if (!error)
-		error = stack_names_tell(&s->packets, &s->spaces, end_ns, pass, s);
+		error = stack_names_tell(&s->packets, &s->spaces, end_ns, sampler_pass, s);
 	s->lost += error == -ENOMEM;
 	s->writer = NULL;
 }

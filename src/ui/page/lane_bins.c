@@ -32,7 +32,7 @@ static void go_to(struct lane_bins *b, size_t column)
 }
 
 /* The time since the cursor was that brick's. */
-static void spend(struct lane_bins *b, uint32_t brick, uint64_t until_ns)
+static void lane_bins_spend(struct lane_bins *b, uint32_t brick, uint64_t until_ns)
 {
 	uint64_t from_ns = b->cursor_ns;
 
@@ -53,12 +53,12 @@ static void spend(struct lane_bins *b, uint32_t brick, uint64_t until_ns)
 	}
 }
 
-static uint32_t brick_of(const struct lane_bins *b, const struct walk_frame *frame)
+static uint32_t lane_bins_brick_of(const struct lane_bins *b, const struct walk_frame *frame)
 {
 	return b->index->kinds[frame->brick] == BRICK_KIND_STEP ? RUN_NONE : frame->brick;
 }
 
-static int on_lane(void *context, uint32_t lane)
+static int lane_bins_on_lane(void *context, uint32_t lane)
 {
 	struct lane_bins *b = context;
 
@@ -71,28 +71,31 @@ static int on_lane(void *context, uint32_t lane)
 	return 1;
 }
 
-static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+static void lane_bins_on_begin(void *context, const struct walk_frame *frame, unsigned depth)
 {
-	spend(context, depth > 1 ? brick_of(context, frame - 1) : RUN_NONE, frame->begin_ns);
+	lane_bins_spend(context, depth > 1 ? lane_bins_brick_of(context, frame - 1) : RUN_NONE,
+		frame->begin_ns);
 }
 
-static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+static void lane_bins_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct lane_bins *b = context;
 
-	spend(b, brick_of(b, frame), frame->end_ns);
+	lane_bins_spend(b, lane_bins_brick_of(b, frame), frame->end_ns);
 	if (frame->wait_ns)
-		spend(b, b->wait_brick, frame->end_ns + frame->wait_ns);
+		lane_bins_spend(b, b->wait_brick, frame->end_ns + frame->wait_ns);
 }
 
-static int on_lane_end(void *context, uint32_t lane)
+static int lane_bins_on_lane_end(void *context, uint32_t lane)
 {
 	end_column(context);
 	return 0;
 }
 
-const struct walk_ops lane_bins_ops = {
-	.begin_lane = on_lane, .begin = on_begin, .end = on_end, .end_lane = on_lane_end};
+const struct walk_ops lane_bins_ops = {.begin_lane = lane_bins_on_lane,
+	.begin = lane_bins_on_begin,
+	.end = lane_bins_on_end,
+	.end_lane = lane_bins_on_lane_end};
 
 static uint32_t wait_brick_of(const struct run *run)
 {
@@ -145,7 +148,7 @@ void lane_bins_fill(struct lane_bins *b)
 		const struct run_lane *lane = &b->run->lanes[b->lanes[i]];
 		struct lane_range range =
 			lane_range(lane, b->begin_ns, b->begin_ns + b->count * b->bin_ns);
-		on_lane(b, b->lanes[i]);
+		lane_bins_on_lane(b, b->lanes[i]);
 		walk_samples(
 			b->run, b->index, b->lanes[i], range.first, range.end, &lane_bins_ops, b);
 		end_column(b);

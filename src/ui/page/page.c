@@ -183,7 +183,7 @@ static int choose_each(struct page *page)
 }
 
 /* The number of samples on all lanes of the page from the step's begin to its end. */
-static size_t samples_of(const struct page *page, uint32_t step)
+static size_t page_samples_of(const struct page *page, uint32_t step)
 {
 	uint64_t begin_ns = page->run->steps[step].begin_ns;
 	uint64_t end_ns = page_step_end_ns(page, step);
@@ -202,7 +202,7 @@ static void keep_fitting(const struct page *page, uint8_t *marked, uint8_t mark,
 	for (uint32_t i = 0; i < page->run->step_count; i++) {
 		if (marked[i] != mark)
 			continue;
-		size_t own = samples_of(page, i);
+		size_t own = page_samples_of(page, i);
 		marked[i] = own <= *left ? MARK_KEPT : 0;
 		*left -= own <= *left ? own : 0;
 	}

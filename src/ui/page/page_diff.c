@@ -58,7 +58,8 @@ void page_diff_destroy(struct page_diff *diff)
 }
 
 /* NULL: not enough memory. */
-static struct part *part_of(struct page_diff *diff, int phase, int32_t layer, const char *name)
+static struct part *page_diff_part_of(
+	struct page_diff *diff, int phase, int32_t layer, const char *name)
 {
 	json_int_t brick = page_names_add(&diff->names, name);
 	char key[48];
@@ -132,7 +133,8 @@ static int add_tree(
 		const char *name = part_name(tree, node);
 		if (!name || !node->self_ns)
 			continue;
-		struct part *part = part_of(diff, phase, node->layer < 0 ? -1 : node->layer, name);
+		struct part *part =
+			page_diff_part_of(diff, phase, node->layer < 0 ? -1 : node->layer, name);
 		if (!part)
 			return -ENOMEM;
 		part->ns[side] += (double)node->self_ns / tokens;
@@ -140,7 +142,7 @@ static int add_tree(
 	return 0;
 }
 
-static int add_phase(struct page_diff *diff, int side, const struct run *run,
+static int page_diff_add_phase(struct page_diff *diff, int side, const struct run *run,
 	const struct step_index *index, const struct step_times *times, int phase)
 {
 	uint32_t steps[TYPICAL_MAX];
@@ -173,7 +175,7 @@ int page_diff_add(struct page_diff *diff, int side, const struct run *run)
 	if (rc == 0)
 		rc = step_times_measure(&times, run, &index);
 	for (int phase = 0; rc >= 0 && phase < STEP_PHASES; phase++)
-		rc = add_phase(diff, side, run, &index, &times, phase);
+		rc = page_diff_add_phase(diff, side, run, &index, &times, phase);
 	return rc < 0 ? rc : 0;
 }
 
@@ -197,7 +199,7 @@ static json_t *parts_json(const struct page_diff *diff, int phase)
 }
 
 /* The time of a token in groups of steps; the groups are large enough that the points stay few. */
-static json_t *steps_json(const struct compare_cells *cells)
+static json_t *page_diff_steps_json(const struct compare_cells *cells)
 {
 	size_t each = (cells->count + POINTS_MAX - 1) / POINTS_MAX;
 	json_t *object = json_object(), *ns = json_array();
@@ -222,8 +224,8 @@ static json_t *recording_json(const struct diff_origin *origin, const struct com
 	json_put(object, "path", json_text(origin->path));
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		if (series->phases[phase].count)
-			json_put(
-				phases, step_phase_name(phase), steps_json(&series->phases[phase]));
+			json_put(phases, step_phase_name(phase),
+				page_diff_steps_json(&series->phases[phase]));
 	json_put(object, "phases", phases);
 	return object;
 }

@@ -49,7 +49,7 @@ static const char *const phase_keys[BREAKDOWN_PHASES] = {[STEP_PREFILL] = "prefi
 	[STEP_WARM_UP] = "warm_up",
 	[STEP_PHASES] = "outside"};
 
-static uint32_t *numbers_of(const struct page *page)
+static uint32_t *page_json_numbers_of(const struct page *page)
 {
 	uint32_t *numbers = step_number_list(page->run, &page->index);
 	text_fail(numbers ? 0 : -ENOMEM);
@@ -57,7 +57,7 @@ static uint32_t *numbers_of(const struct page *page)
 }
 
 /* The end of an answer, which takes the reference. */
-static int finish(json_t **out, json_t *root)
+static int page_json_finish(json_t **out, json_t *root)
 {
 	int rc = text_error();
 	if (rc < 0)
@@ -133,7 +133,8 @@ static double median_cost(const struct page *page, enum step_phase phase)
 	return n ? costs[(n - 1) / 2] : 0;
 }
 
-static void add_step(struct phase_steps *p, struct span *span, uint32_t step, uint32_t number)
+static void page_json_add_step(
+	struct phase_steps *p, struct span *span, uint32_t step, uint32_t number)
 {
 	const struct page *page = p->page;
 	const struct breakdown *b = page->breakdown;
@@ -158,7 +159,7 @@ static void add_step(struct phase_steps *p, struct span *span, uint32_t step, ui
 			(struct slow){step, number, cost_of(page, step) / p->median_ns};
 }
 
-static void fill(struct phase_steps *p)
+static void page_json_fill(struct phase_steps *p)
 {
 	const struct page *page = p->page;
 	uint64_t count = page->times->phases[p->phase].count;
@@ -169,7 +170,7 @@ static void fill(struct phase_steps *p)
 	p->spans = text_room(p->span_count + 1, sizeof(*p->spans));
 	p->categories = text_room((size_t)p->span_count * categories + 1, sizeof(uint64_t));
 	p->slow = text_room(count + 1, sizeof(*p->slow));
-	SCOPED uint32_t *numbers = numbers_of(page);
+	SCOPED uint32_t *numbers = page_json_numbers_of(page);
 	p->median_ns = median_cost(page, p->phase);
 	if (!p->spans || !p->categories || !p->slow || !numbers) {
 		p->span_count = 0;
@@ -179,7 +180,7 @@ static void fill(struct phase_steps *p)
 		p->spans[i].categories = p->categories + (size_t)i * categories;
 	for (uint32_t i = 0; i < page->run->step_count; i++)
 		if (page_step_is_of(page, i, p->phase))
-			add_step(p, &p->spans[seen++ / p->per_span], i, numbers[i]);
+			page_json_add_step(p, &p->spans[seen++ / p->per_span], i, numbers[i]);
 }
 
 COMPARATOR(compare_slow, struct slow, ORDER(y->factor, x->factor) ?: ORDER(x->step, y->step))
@@ -242,7 +243,7 @@ static json_t *phase_steps_json(const struct page *page, enum step_phase phase)
 {
 	struct phase_steps p = {.page = page, .phase = phase};
 	json_t *object = json_object();
-	fill(&p);
+	page_json_fill(&p);
 	json_put(object, "steps_per_span", json_number(p.per_span));
 	json_put(object, "median_ns", json_rate(p.median_ns));
 	for (size_t i = 0; i < sizeof(span_columns) / sizeof(*span_columns); i++)
@@ -256,7 +257,7 @@ static json_t *phase_steps_json(const struct page *page, enum step_phase phase)
 	return object;
 }
 
-static json_t *steps_json(const struct page *page)
+static json_t *page_json_steps(const struct page *page)
 {
 	json_t *object = json_object();
 	json_put(object, "slow_factor", json_rate(slow_factor));
@@ -310,7 +311,7 @@ static json_t *each_json(const struct page *page)
 	static const char *const names[PACKS] = {
 		"number", "phase", "tokens", "begin_ns", "total_ns", "unattributed_ns", "brick_ns"};
 	struct pack packs[PACKS] = {0};
-	SCOPED uint32_t *numbers = numbers_of(page);
+	SCOPED uint32_t *numbers = page_json_numbers_of(page);
 	json_t *object = json_object(), *phases = json_array();
 
 	for (size_t i = 0; numbers && i < page->each_count; i++) {
@@ -411,7 +412,7 @@ struct node_columns {
 	json_t *parent, *name, *kind, *layer, *count, *time_ns, *self_ns, *bytes, *flops;
 };
 
-static void add_node(struct node_columns *to, struct page_names *names,
+static void page_json_add_node(struct node_columns *to, struct page_names *names,
 	const struct call_tree *tree, const struct call_node *node, json_int_t parent)
 {
 	SCOPED char *name = tree_name(tree, node);
@@ -448,7 +449,7 @@ static json_t *nodes_json(const struct call_tree *tree, struct page_names *names
 				(i && parent == -1);
 		number[i] = left_out ? -2 : next++;
 		if (!left_out)
-			add_node(&to, names, tree, node, parent);
+			page_json_add_node(&to, names, tree, node, parent);
 	}
 	json_t *object = json_object();
 	json_put(object, "parent", to.parent);
@@ -463,7 +464,7 @@ static json_t *nodes_json(const struct call_tree *tree, struct page_names *names
 	return object;
 }
 
-static json_t *head_of(
+static json_t *page_json_head_of(
 	const struct page *page, uint32_t number, const struct call_tree *tree, uint32_t shown)
 {
 	const struct run_step *step = &page->run->steps[number];
@@ -523,8 +524,8 @@ static json_t *other_nodes(json_t *object, const struct call_tree *tree, struct 
 }
 
 /* The chosen steps first, then the others that are kept. NULL: not enough memory. */
-static uint32_t *steps_of(const struct page *page, bool whole, struct page_choice *choices,
-	size_t *chosen, size_t *count)
+static uint32_t *page_json_steps_of(const struct page *page, bool whole,
+	struct page_choice *choices, size_t *chosen, size_t *count)
 {
 	size_t kept_count = 0;
 	SCOPED uint32_t *kept = whole ? page_choose_kept(page, &kept_count) : NULL;
@@ -559,8 +560,8 @@ static json_t *trees_json(const struct page *page, bool whole)
 {
 	struct page_choice choices[PAGE_CHOICES];
 	size_t chosen, count = 0, left = NODES_MAX;
-	SCOPED uint32_t *steps = steps_of(page, whole, choices, &chosen, &count);
-	SCOPED uint32_t *numbers = numbers_of(page);
+	SCOPED uint32_t *steps = page_json_steps_of(page, whole, choices, &chosen, &count);
+	SCOPED uint32_t *numbers = page_json_numbers_of(page);
 	SCOPED struct call_tree **trees = text_room(count + 1, sizeof(*trees));
 	if (!steps || !numbers || !trees ||
 		call_trees_of_steps(trees, page->run, &page->index, steps, count) < 0)
@@ -568,7 +569,7 @@ static json_t *trees_json(const struct page *page, bool whole)
 	struct page_names names = page_names_begin(), shapes = page_names_begin();
 	json_t *object = json_object(), *list = json_array(), *others = json_array();
 	for (size_t i = 0; i < count; i++) {
-		json_t *head = head_of(page, steps[i], trees[i], numbers[steps[i]]);
+		json_t *head = page_json_head_of(page, steps[i], trees[i], numbers[steps[i]]);
 		if (i >= chosen || !add_nodes(head, trees[i], &names, choices[i].why, &left))
 			json_add(others, other_nodes(head, trees[i], &names, &shapes));
 		else
@@ -600,17 +601,18 @@ int page_step_json(json_t **out, const struct page *page, uint64_t number)
 	if (rc < 0)
 		return rc;
 	struct page_names names = page_names_begin();
-	json_t *object = json_object(), *head = head_of(page, step, tree, (uint32_t)number);
+	json_t *object = json_object(),
+	       *head = page_json_head_of(page, step, tree, (uint32_t)number);
 	bool shown = add_nodes(head, tree, &names, "chosen", &left);
 	call_tree_destroy(tree);
 	json_put(object, "kinds", kinds_json());
 	json_put(object, "names", page_names_end(&names));
 	json_put(object, "step", shown ? json_incref(head) : json_null());
 	json_decref(head);
-	return finish(out, object);
+	return page_json_finish(out, object);
 }
 
-static json_t *path_of(const struct page *page, uint32_t step)
+static json_t *page_json_path_of(const struct page *page, uint32_t step)
 {
 	struct path *path;
 	int rc = path_create_from(&path, &page->source, page->run, &page->index, step);
@@ -630,8 +632,9 @@ static json_t *path_json(const struct page *page)
 {
 	json_t *object = json_object();
 	uint32_t median = page_median(page, STEP_DECODE);
-	json_put(object, "all", path_of(page, RUN_NONE));
-	json_put(object, "median_decode", median == RUN_NONE ? json_null() : path_of(page, median));
+	json_put(object, "all", page_json_path_of(page, RUN_NONE));
+	json_put(object, "median_decode",
+		median == RUN_NONE ? json_null() : page_json_path_of(page, median));
 	return object;
 }
 
@@ -778,7 +781,7 @@ static json_t *windows_json(struct slices *s)
 	return array;
 }
 
-static json_t *columns_json(const struct page *page, const struct lane_bins *bins)
+static json_t *page_json_columns(const struct page *page, const struct lane_bins *bins)
 {
 	json_t *object = json_object(), *lanes = json_array(), *bricks = json_array();
 
@@ -842,7 +845,7 @@ static json_t *timeline_json(const struct page *page, bool whole)
 	json_put(object, "lanes", lanes_json(page));
 	json_put(object, "lanes_left_out",
 		json_number(lanes_with_samples(run) - page->bins.lane_total));
-	json_put(object, "columns", columns_json(page, &page->bins));
+	json_put(object, "columns", page_json_columns(page, &page->bins));
 	json_put(object, "windows", whole ? windows_json(&slices) : json_array());
 	slices_end(&slices, object);
 	return object;
@@ -868,7 +871,7 @@ static json_t *range_columns(const struct page *page, uint64_t since_ns, uint64_
 		    until_ns, COLUMNS_MAX / (lanes / 40 + 1)) < 0)
 		return NULL;
 	lane_bins_fill(&bins);
-	return columns_json(page, &bins);
+	return page_json_columns(page, &bins);
 }
 
 int page_range_json(json_t **out, const struct page *page, uint64_t since_ns, uint64_t until_ns)
@@ -891,13 +894,13 @@ int page_range_json(json_t **out, const struct page *page, uint64_t since_ns, ui
 	json_put(object, "windows", windows);
 	slices_end(&slices, object);
 	run_release(page->run);
-	return finish(out, object);
+	return page_json_finish(out, object);
 }
 
 /* The report's tables, and all of it together. */
 
 /* The rows of a table that the page shows, and how many more there are. */
-static size_t put_rows(json_t *to, struct report report)
+static size_t page_json_put_rows(json_t *to, struct report report)
 {
 	size_t all = report.shown;
 
@@ -907,13 +910,13 @@ static size_t put_rows(json_t *to, struct report report)
 }
 
 /* Plain tables of all phases, with how many rows they leave out; then those of each phase. */
-static void put_tables(json_t *root, const struct page *page)
+static void page_json_put_tables(json_t *root, const struct page *page)
 {
 	json_t *left_out = json_object(), *phases = json_object();
 	for (int i = 0; i < PAGE_TABLES; i++) {
 		if (!page->tables[i].summary)
 			continue;
-		size_t more = put_rows(root, page->tables[i]);
+		size_t more = page_json_put_rows(root, page->tables[i]);
 		if (more)
 			json_put(left_out, summary_by_plural(page->tables[i].summary->by),
 				json_number(more));
@@ -922,7 +925,7 @@ static void put_tables(json_t *root, const struct page *page)
 		json_t *tables = json_object();
 		for (int i = 0; i < PAGE_TABLES; i++)
 			if (page->phase_tables[phase][i].summary)
-				put_rows(tables, page->phase_tables[phase][i]);
+				page_json_put_rows(tables, page->phase_tables[phase][i]);
 		json_put(phases, phase_keys[phase], tables);
 	}
 	json_put(root, "left_out", left_out);
@@ -993,7 +996,7 @@ static json_t *scaling_json(const struct page *page)
 	return page->scaling ? scaling_main_to_json(&view) : json_null();
 }
 
-static json_t *head_json(const struct page *page)
+static json_t *page_json_head(const struct page *page)
 {
 	SCOPED_BY(report_head_fini) struct report_head head;
 	json_t *lines = json_array();
@@ -1048,15 +1051,15 @@ int page_json(json_t **out, const struct page *page, enum page_use use)
 	json_put(root, "version", json_text(brick_version()));
 	json_put(root, "served", json_boolean(use != PAGE_FILE));
 	json_put(root, "live", json_boolean(use == PAGE_LIVE));
-	json_put(root, "head", head_json(page));
+	json_put(root, "head", page_json_head(page));
 	json_put(root, "trust", trust_json(page));
 	/* a session that goes on is asked for again and again */
 	json_put(root, "explain", use == PAGE_LIVE ? json_null() : explain_json_of(page));
 	json_put(root, "report", report_to_json(&page->report));
-	put_tables(root, page);
+	page_json_put_tables(root, page);
 	json_put(root, "tables", report_fields_to_json());
 	json_put(root, "basis", json_text(report_basis(&page->report)));
-	json_put(root, "steps", steps_json(page));
+	json_put(root, "steps", page_json_steps(page));
 	json_put(root, "layers", layers_json(page));
 	json_put(root, "lengths", durations_json(page));
 	json_put(root, "each", each_json(page));
@@ -1067,7 +1070,7 @@ int page_json(json_t **out, const struct page *page, enum page_use use)
 	json_put(root, "tiles", tiles_json(page));
 	json_put(root, "scaling", scaling_json(page));
 	json_put(root, "requests", page->requests ? slots_json(page->requests) : json_null());
-	return finish(out, root);
+	return page_json_finish(out, root);
 }
 
 struct text {

@@ -29,9 +29,9 @@
 #include "ui/text/report_text.h"
 #include "ui/text/text.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one answer at a time */
+static pthread_mutex_t results_lock = PTHREAD_MUTEX_INITIALIZER; /* one answer at a time */
 
-LOCK_OVER_FORKS(lock)
+LOCK_OVER_FORKS(results_lock)
 
 /* A session that has ended, kept so that it can still be asked. */
 struct ended {
@@ -40,7 +40,7 @@ struct ended {
 };
 
 /* Loads the session in fd. For the answers it ends now. */
-static int look(struct run **run, int fd, size_t samples)
+static int results_look(struct run **run, int fd, size_t samples)
 {
 	struct snapshot_part part = {.end = DRAIN_END_CLOSED};
 	const char *why;
@@ -58,7 +58,7 @@ static int look(struct run **run, int fd, size_t samples)
 }
 
 /* A session that writes a recording is known by that. */
-static int name_run(struct run *run, const char *path)
+static int results_name_run(struct run *run, const char *path)
 {
 	char *name = *path ? strdup(path) : NULL;
 
@@ -69,7 +69,7 @@ static int name_run(struct run *run, const char *path)
 	return 0;
 }
 
-static int load(struct run **run, const char *path)
+static int results_load(struct run **run, const char *path)
 {
 	struct load_error why;
 
@@ -80,7 +80,7 @@ static int load(struct run **run, const char *path)
 static void stopping(void)
 {
 	KEEP_ERRNO();
-	HOLD_UNCANCELLED(&lock);
+	HOLD_UNCANCELLED(&results_lock);
 	void **place = brick__session_answers();
 	struct ended *ended = *place ? *place : calloc(1, sizeof(*ended));
 	int fd = ended ? brick__session_view(&ended->output) : -ENOMEM;
@@ -91,7 +91,7 @@ static void stopping(void)
 	run_destroy(ended->run);
 	ended->run = NULL;
 	if (fd >= 0 && !*ended->output.path)
-		look(&ended->run, fd, SIZE_MAX);
+		results_look(&ended->run, fd, SIZE_MAX);
 	if (fd >= 0)
 		close(fd);
 }
@@ -100,12 +100,12 @@ static void forgotten(void *answers)
 {
 	struct ended *ended = answers;
 
-	HOLD_UNCANCELLED(&lock);
+	HOLD_UNCANCELLED(&results_lock);
 	run_destroy(ended->run);
 	free(ended);
 }
 
-__attribute__((constructor)) static void watch(void)
+__attribute__((constructor)) static void results_watch(void)
 {
 	brick__session_watch(stopping, forgotten);
 }
@@ -126,21 +126,21 @@ static void source_fini(struct source *source)
  * Opens the thread's session while it runs, else the answers that it left at its end. The caller
  * holds the lock.
  */
-static int open_source(struct source *source, size_t samples)
+static int results_open_source(struct source *source, size_t samples)
 {
 	struct brick__session_output output;
 	int error = 0, fd = brick__session_view(&output);
 
 	if (fd >= 0) {
-		error = look(&source->run, fd, samples);
+		error = results_look(&source->run, fd, samples);
 		close(fd);
-		return error ? error : name_run(source->run, output.path);
+		return error ? error : results_name_run(source->run, output.path);
 	}
 	const struct ended *ended = *brick__session_answers();
 	source->run = ended ? ended->run : NULL;
 	source->is_kept = source->run != NULL;
 	return source->is_kept		      ? 0
-	       : ended && *ended->output.path ? load(&source->run, ended->output.path)
+	       : ended && *ended->output.path ? results_load(&source->run, ended->output.path)
 					      : fd;
 }
 
@@ -169,8 +169,9 @@ static int make_text(struct answer *answer, enum brick_report_format format,
 	return fclose(out) && !error ? -ENOMEM : error;
 }
 
-static int make_answer(struct answer *answer, FILE *shown_on, enum brick_report_format format,
-	const struct brick_report_options *options, const struct run *run)
+static int results_make_answer(struct answer *answer, FILE *shown_on,
+	enum brick_report_format format, const struct brick_report_options *options,
+	const struct run *run)
 {
 	static const enum summary_by bys[BRICK_REPORT_BYS] = {
 		[BRICK_REPORT_BY_BRICK] = SUMMARY_BY_BRICK,
@@ -205,11 +206,11 @@ static int make_answer(struct answer *answer, FILE *shown_on, enum brick_report_
 static int find_answer(struct answer *answer, FILE *shown_on, enum brick_report_format format,
 	const struct brick_report_options *options)
 {
-	HOLD_UNCANCELLED(&lock);
+	HOLD_UNCANCELLED(&results_lock);
 	SCOPED_BY(source_fini) struct source source = {0};
-	int error =
-		options->file ? load(&source.run, options->file) : open_source(&source, SIZE_MAX);
-	return error ? error : make_answer(answer, shown_on, format, options, source.run);
+	int error = options->file ? results_load(&source.run, options->file)
+				  : results_open_source(&source, SIZE_MAX);
+	return error ? error : results_make_answer(answer, shown_on, format, options, source.run);
 }
 
 int brick_report_write(
@@ -233,13 +234,13 @@ int brick_report_write(
 	return ferror(out) ? -EIO : error;
 }
 
-static int append(void *file, const void *data, size_t bytes)
+static int results_append(void *file, const void *data, size_t bytes)
 {
 	return part_file_write(file, data, bytes);
 }
 
 /* The session in fd, as a recording of its own. */
-static int save(const char *path, int fd)
+static int results_save(const char *path, int fd)
 {
 	struct snapshot_part part = {.end = DRAIN_END_CLOSED};
 	struct part_file *file;
@@ -252,7 +253,7 @@ static int save(const char *path, int fd)
 	part.end_ticks = drain_ticks(part.drain);
 	error = part_file_open(&file, path);
 	if (!error) {
-		error = live_snapshot_write(&part, append, file);
+		error = live_snapshot_write(&part, results_append, file);
 		if (!error)
 			error = part_file_finish(file);
 		else
@@ -269,21 +270,21 @@ int brick_session_save(const char *path)
 
 	if (!path || !*path)
 		return -EINVAL;
-	HOLD_UNCANCELLED(&lock);
+	HOLD_UNCANCELLED(&results_lock);
 	int fd = brick__session_view(&output);
 	if (fd < 0)
 		return fd;
-	int error = save(path, fd);
+	int error = results_save(path, fd);
 	close(fd);
 	return error;
 }
 
-static double rate(double count, uint64_t ns)
+static double results_rate(double count, uint64_t ns)
 {
 	return ns ? count / (double)ns * 1e9 : -1;
 }
 
-static uint64_t known(uint64_t value)
+static uint64_t results_known(uint64_t value)
 {
 	return value == ANALYSIS_UNKNOWN ? 0 : value;
 }
@@ -295,7 +296,7 @@ static uint64_t row_bricks_ns(const struct summary_row *row)
 
 	if (row->waits || (row->category && !strcmp(row->category, step)))
 		return 0;
-	return row->on_device ? known(row->device_ns) : known(row->self_ns);
+	return row->on_device ? results_known(row->device_ns) : results_known(row->self_ns);
 }
 
 static void summarize(struct brick_summary *s, const struct report *report)
@@ -305,26 +306,27 @@ static void summarize(struct brick_summary *s, const struct report *report)
 	const struct losses *losses = &report->losses;
 
 	s->wall_ns = summary->wall_ns;
-	s->first_token_ns = known(summary->steps.ttft_ns);
+	s->first_token_ns = results_known(summary->steps.ttft_ns);
 	s->prefill_steps = phases[STEP_PREFILL].count;
 	s->prefill_tokens = phases[STEP_PREFILL].tokens;
 	s->decode_steps = phases[STEP_DECODE].count;
 	s->decode_tokens = phases[STEP_DECODE].tokens;
 	s->prefill_tokens_per_s = report_tokens_per_s(&phases[STEP_PREFILL]);
 	s->decode_tokens_per_s = report_tokens_per_s(&phases[STEP_DECODE]);
-	s->executions = known(summary->executions);
+	s->executions = results_known(summary->executions);
 	for (size_t i = 0; i < summary->row_count; i++) {
-		s->elements += known(summary->rows[i].elements);
-		s->bytes += known(summary->rows[i].bytes);
-		s->flops += known(summary->rows[i].flops);
+		s->elements += results_known(summary->rows[i].elements);
+		s->bytes += results_known(summary->rows[i].bytes);
+		s->flops += results_known(summary->rows[i].flops);
 		s->bricks_ns += row_bricks_ns(&summary->rows[i]);
 	}
-	s->elements_per_s = s->elements ? rate((double)s->elements, s->wall_ns) : -1;
-	s->elements_per_brick_s = s->elements ? rate((double)s->elements, s->bricks_ns) : -1;
+	s->elements_per_s = s->elements ? results_rate((double)s->elements, s->wall_ns) : -1;
+	s->elements_per_brick_s =
+		s->elements ? results_rate((double)s->elements, s->bricks_ns) : -1;
 	s->coverage = summary->coverage;
 	s->cost_low = report->distortion.share < 0 ? -1 : report->distortion.low;
 	s->cost_high = report->distortion.share < 0 ? -1 : report->distortion.high;
-	s->device_ns = known(summary->device_ns);
+	s->device_ns = results_known(summary->device_ns);
 	s->lost = losses->dropped + losses->refused + losses->unmatched + losses->too_deep +
 		  losses->table_full;
 	s->open = losses->open;
@@ -337,10 +339,10 @@ int brick_summary(struct brick_summary *out)
 
 	if (!out || !sized_bytes(out))
 		return -EINVAL;
-	HOLD_UNCANCELLED(&lock);
+	HOLD_UNCANCELLED(&results_lock);
 	SCOPED_BY(source_fini) struct source source = {0};
 	SCOPED_BY(report_apart_fini) struct report_apart apart = {0};
-	int error = open_source(&source, SIZE_MAX);
+	int error = results_open_source(&source, SIZE_MAX);
 	if (!error)
 		error = report_apart_measure(
 			&apart, source.run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES);
@@ -356,10 +358,10 @@ int brick_graph_of_session(struct brick_graph **out, uint32_t samples)
 
 	if (!out)
 		return -EINVAL;
-	HOLD_UNCANCELLED(&lock);
+	HOLD_UNCANCELLED(&results_lock);
 	SCOPED_BY(source_fini) struct source source = {0};
 	SCOPED_BY(step_index_fini) struct step_index index = {0};
-	int error = open_source(&source, samples ? samples : SIZE_MAX);
+	int error = results_open_source(&source, samples ? samples : SIZE_MAX);
 	if (!error)
 		error = step_index_init(&index, source.run);
 	return error ? error : graph_from_run(out, source.run, &index, RUN_NONE);

@@ -16,25 +16,27 @@
 #include "trace/exports.h"
 #include "trace/load.h"
 
-static char wanted[4096], recording[sizeof(wanted) + 8];
+static char trace_out_wanted[4096], recording[sizeof(trace_out_wanted) + 8];
 static bool is_recording;
 
 static bool is_chrome(void)
 {
-	size_t length = strlen(wanted), suffix = strlen(".pftrace");
+	size_t length = strlen(trace_out_wanted), suffix = strlen(".pftrace");
 
-	return length < suffix || strcmp(wanted + length - suffix, ".pftrace");
+	return length < suffix || strcmp(trace_out_wanted + length - suffix, ".pftrace");
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void trace_out_begin(void)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 	const char *path = secure_getenv("BRICK_TRACE_OUT");
 
-	if (!path || !*path || strlen(path) >= sizeof(wanted) || getenv("BRICK_SESSION_DIR"))
+	if (!path || !*path || strlen(path) >= sizeof(trace_out_wanted) ||
+		getenv("BRICK_SESSION_DIR"))
 		return;
-	strcpy(wanted, path);
-	snprintf(recording, sizeof(recording), "%s%s", wanted, is_chrome() ? ".pftrace" : "");
+	strcpy(trace_out_wanted, path);
+	snprintf(recording, sizeof(recording), "%s%s", trace_out_wanted,
+		is_chrome() ? ".pftrace" : "");
 	options.output = recording;
 	is_recording = brick_session_start(&options) >= 0;
 	brick__session_hold(is_recording);
@@ -47,7 +49,7 @@ static void write_chrome(void)
 
 	if (run_load(&run, recording, &why) < 0)
 		return;
-	FILE *out = fopen(wanted, "we");
+	FILE *out = fopen(trace_out_wanted, "we");
 	bool is_whole = out && !trace_chrome_write(run, out);
 	if (out)
 		is_whole &= !fclose(out);
@@ -57,7 +59,7 @@ static void write_chrome(void)
 }
 
 /* The child of a fork has no session: it would end its parent's. */
-__attribute__((destructor)) static void end(void)
+__attribute__((destructor)) static void trace_out_end(void)
 {
 	if (!is_recording)
 		return;

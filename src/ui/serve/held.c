@@ -41,7 +41,8 @@ void held_take(struct held *held, struct page *page, struct run *run)
 	held_release(old_page, old_run);
 }
 
-static int make_answer(struct held *held, const struct http_question *question, json_t **answer)
+static int held_make_answer(
+	struct held *held, const struct http_question *question, json_t **answer)
 {
 	HOLD(&held->lock);
 	if (!held->page)
@@ -54,7 +55,7 @@ static int make_answer(struct held *held, const struct http_question *question, 
 int held_ask(void *context, const struct http_question *question, char **text, size_t *bytes)
 {
 	json_auto_t *answer = NULL;
-	int rc = make_answer(context, question, &answer);
+	int rc = held_make_answer(context, question, &answer);
 
 	return rc < 0 ? rc : page_text(text, bytes, answer);
 }

@@ -187,8 +187,8 @@ static void add_headers(struct MHD_Response *response)
 }
 
 /* Sends an answer that is no document. name, value: one more header, or NULL. */
-static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *text,
-	const char *name, const char *value)
+static enum MHD_Result http_server_refuse(struct MHD_Connection *connection, unsigned status,
+	const char *text, const char *name, const char *value)
 {
 	struct MHD_Response *response =
 		MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
@@ -205,7 +205,8 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
 }
 
 /* A number of the query; anything else counts as not given. */
-static uint64_t number_of(struct MHD_Connection *connection, const char *name, uint64_t otherwise)
+static uint64_t http_server_number_of(
+	struct MHD_Connection *connection, const char *name, uint64_t otherwise)
 {
 	const char *text = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
 	uint64_t value;
@@ -217,17 +218,18 @@ static uint64_t number_of(struct MHD_Connection *connection, const char *name, u
 static enum MHD_Result send_made(
 	struct MHD_Connection *connection, const char *path, http_ask_fn ask, void *context)
 {
-	const struct http_question question = {path, number_of(connection, "step", 0),
-		number_of(connection, "since", 0), number_of(connection, "until", UINT64_MAX)};
+	const struct http_question question = {path, http_server_number_of(connection, "step", 0),
+		http_server_number_of(connection, "since", 0),
+		http_server_number_of(connection, "until", UINT64_MAX)};
 	size_t bytes;
 	char *text;
 	int rc = ask(context, &question, &text, &bytes);
 
 	if (rc == -ENOENT)
-		return refuse(
+		return http_server_refuse(
 			connection, MHD_HTTP_NOT_FOUND, "There is no such step.\n", NULL, NULL);
 	if (rc < 0)
-		return refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
+		return http_server_refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
 			"Not enough memory for this answer.\n", NULL, NULL);
 	struct MHD_Response *response =
 		MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE);
@@ -279,8 +281,8 @@ static enum MHD_Result send_document(
 	HOLD(&http->lock);
 	const struct document *document = &http->documents[which];
 	if (!document->response)
-		result = refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Not ready yet.\n",
-			"Retry-After", "1");
+		result = http_server_refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"Not ready yet.\n", "Retry-After", "1");
 	else if (known && !strcmp(known, document->tag))
 		result = not_modified(connection, document->tag);
 	else
@@ -288,21 +290,22 @@ static enum MHD_Result send_document(
 	return result;
 }
 
-static enum MHD_Result answer(struct http *http, struct MHD_Connection *connection, const char *url)
+static enum MHD_Result http_server_answer(
+	struct http *http, struct MHD_Connection *connection, const char *url)
 {
 	if (http->local && !access_is_local(header_of(connection, "Host")))
-		return refuse(connection, MHD_HTTP_MISDIRECTED_REQUEST,
+		return http_server_refuse(connection, MHD_HTTP_MISDIRECTED_REQUEST,
 			"This server answers to localhost only.\n", NULL, NULL);
 	if (!has_token(http, connection))
-		return refuse(connection, MHD_HTTP_UNAUTHORIZED, "A token is needed.\n",
+		return http_server_refuse(connection, MHD_HTTP_UNAUTHORIZED, "A token is needed.\n",
 			"WWW-Authenticate", "Bearer realm=\"brick\"");
 	for (unsigned i = 0; i < DOCUMENTS; i++)
 		if (!strcmp(url, documents[i].path))
 			return send_document(http, connection, i);
 	if (http->ask && (!strcmp(url, HTTP_STEP) || !strcmp(url, HTTP_TIMELINE)))
 		return send_made(connection, url, http->ask, http->ask_context);
-	return refuse(connection, MHD_HTTP_NOT_FOUND, "There is /, /data.json and /metrics.\n",
-		NULL, NULL);
+	return http_server_refuse(connection, MHD_HTTP_NOT_FOUND,
+		"There is /, /data.json and /metrics.\n", NULL, NULL);
 }
 
 static enum MHD_Result count_value(
@@ -339,19 +342,19 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	static int seen;
 	struct http *http = context;
 	if (*state)
-		return *upload_bytes ? MHD_NO : answer(http, connection, url);
+		return *upload_bytes ? MHD_NO : http_server_answer(http, connection, url);
 	*state = &seen;
 	note_asked(http, connection);
 	if (has_two_hosts(connection))
-		return refuse(
+		return http_server_refuse(
 			connection, MHD_HTTP_BAD_REQUEST, "One Host header only.\n", NULL, NULL);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
-		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only.\n",
-			"Allow", "GET, HEAD");
+		return http_server_refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+			"GET and HEAD only.\n", "Allow", "GET, HEAD");
 	const char *length = header_of(connection, "Content-Length");
 	if (header_of(connection, "Transfer-Encoding") || (length && strcmp(length, "0")))
-		return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, "Requests have no body.\n",
-			NULL, NULL);
+		return http_server_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE,
+			"Requests have no body.\n", NULL, NULL);
 	return MHD_YES;
 }
 

@@ -31,7 +31,7 @@ struct bounds {
 	unsigned count;
 };
 
-static double seconds(uint64_t ns)
+static double metrics_seconds(uint64_t ns)
 {
 	return (double)ns * 1e-9;
 }
@@ -116,10 +116,10 @@ static void put_histogram(struct metrics *m, const char *name, const char *label
 
 	for (unsigned i = 0; i < bounds->count; i++)
 		fprintf(out, "%s_bucket{%s,le=\"%.12g\"} %llu\n", name, labels,
-			seconds(bounds->ns[i]), (unsigned long long)below[i]);
+			metrics_seconds(bounds->ns[i]), (unsigned long long)below[i]);
 	fprintf(out, "%s_bucket{%s,le=\"+Inf\"} %llu\n", name, labels, (unsigned long long)count);
 	fprintf(out, "%s_count{%s} %llu\n", name, labels, (unsigned long long)count);
-	fprintf(out, "%s_sum{%s} %.9f\n", name, labels, seconds(sum_ns));
+	fprintf(out, "%s_sum{%s} %.9f\n", name, labels, metrics_seconds(sum_ns));
 }
 
 static void put_run(struct metrics *m)
@@ -142,7 +142,8 @@ static void put_run(struct metrics *m)
 	if (run->start_unix_ns) {
 		put_family(m->out, "brick_run_start_seconds", "gauge", "seconds",
 			"Unix time at which the recording started.");
-		fprintf(m->out, "brick_run_start_seconds %.9f\n", seconds(run->start_unix_ns));
+		fprintf(m->out, "brick_run_start_seconds %.9f\n",
+			metrics_seconds(run->start_unix_ns));
 	}
 }
 
@@ -150,7 +151,7 @@ static void put_run(struct metrics *m)
  * Steps of a phase as the threads counted them: in a session that is looked at, samples are of the
  * last moments only.
  */
-static struct run_stat counted(const struct run *run, int phase)
+static struct run_stat metrics_counted(const struct run *run, int phase)
 {
 	struct run_stat sum = {0};
 	for (size_t l = 0; l < run->lane_count; l++)
@@ -165,19 +166,19 @@ static struct run_stat counted(const struct run *run, int phase)
 	return sum;
 }
 
-static void put_tokens(struct metrics *m)
+static void metrics_put_tokens(struct metrics *m)
 {
 	const struct step_times *times = &m->page->report.summary->steps;
 	put_family(m->out, "brick_tokens", "counter", NULL, "Tokens of the steps that have ended.");
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		fprintf(m->out, "brick_tokens_total{phase=\"%s\"} %llu\n", step_phase_name(phase),
-			(unsigned long long)number_max(
-				times->phases[phase].tokens, counted(m->run, phase).elements));
+			(unsigned long long)number_max(times->phases[phase].tokens,
+				metrics_counted(m->run, phase).elements));
 	if (times->ttft_ns == ANALYSIS_UNKNOWN)
 		return;
 	put_family(m->out, "brick_first_token_seconds", "gauge", "seconds",
 		"Time from the start of the first prefill to the first token.");
-	fprintf(m->out, "brick_first_token_seconds %.9f\n", seconds(times->ttft_ns));
+	fprintf(m->out, "brick_first_token_seconds %.9f\n", metrics_seconds(times->ttft_ns));
 }
 
 static void put_durations(struct metrics *m, const char *name, const char *labels,
@@ -222,7 +223,7 @@ static uint64_t counted_sampling_ns(const struct run *run)
 static bool put_counted_steps(
 	struct metrics *m, int phase, const char *labels, const struct bounds *bounds)
 {
-	struct run_stat sum = counted(m->run, phase);
+	struct run_stat sum = metrics_counted(m->run, phase);
 	uint64_t sampled = m->run->has_statistics_only
 				   ? 0
 				   : m->page->report.summary->steps.phases[phase].count;
@@ -267,8 +268,8 @@ static void put_exemplar(struct metrics *m, const struct latency_example *e)
 		otlp_trace(m->otlp, e->request, trace);
 		fprintf(m->out, ",request=\"%u\",trace_id=\"%s\"", e->request + 1, trace);
 	}
-	fprintf(m->out, "} %.9f %.3f", seconds(e->value_ns),
-		seconds(m->run->start_unix_ns + (e->ns - m->run->start_ns)));
+	fprintf(m->out, "} %.9f %.3f", metrics_seconds(e->value_ns),
+		metrics_seconds(m->run->start_unix_ns + (e->ns - m->run->start_ns)));
 }
 
 /* Bounds to write, of a family's. */
@@ -288,7 +289,7 @@ static void put_series(struct metrics *m, const char *name, const char *labels,
 			continue;
 		fprintf(m->out, "%s_bucket{%s%sle=\"", name, labels, *labels ? "," : "");
 		if (i < family->bound_count)
-			fprintf(m->out, "%.12g", seconds(family->bounds_ns[i]));
+			fprintf(m->out, "%.12g", metrics_seconds(family->bounds_ns[i]));
 		else
 			fputs("+Inf", m->out);
 		fprintf(m->out, "\"} %llu", (unsigned long long)below);
@@ -299,7 +300,8 @@ static void put_series(struct metrics *m, const char *name, const char *labels,
 	const char *open = *labels ? "{" : "", *close = *labels ? "}" : "";
 	fprintf(m->out, "%s_count%s%s%s %llu\n", name, open, labels, close,
 		(unsigned long long)s->count);
-	fprintf(m->out, "%s_sum%s%s%s %.9f\n", name, open, labels, close, seconds(s->sum_ns));
+	fprintf(m->out, "%s_sum%s%s%s %.9f\n", name, open, labels, close,
+		metrics_seconds(s->sum_ns));
 }
 
 /* Labels as text; the caller frees. NULL: not enough memory. Values that are NULL are left out. */
@@ -333,7 +335,7 @@ static struct bounds_range range_of_steps(struct metrics *m)
 	struct bounds_range all = {0, family->bound_count}, range = {family->bound_count, 0};
 
 	for (int phase = 0; phase < STEP_PHASES; phase++)
-		if (counted(m->run, phase).count >
+		if (metrics_counted(m->run, phase).count >
 			m->page->report.summary->steps.phases[phase].count)
 			return all;
 	if (m->live || m->is_session)
@@ -439,7 +441,7 @@ static void put_executions(struct metrics *m)
 }
 
 /* Rows by brick, and time in no row if the number is known of that. */
-static size_t rows_of(const struct report *report, bool with_rests,
+static size_t metrics_rows_of(const struct report *report, bool with_rests,
 	const struct summary_row *list[BRICKS_MAX + REPORT_RESTS],
 	struct summary_row rests[REPORT_RESTS])
 {
@@ -452,12 +454,12 @@ static size_t rows_of(const struct report *report, bool with_rests,
 	return count;
 }
 
-static void put_rows(struct metrics *m, const char *name, const char *help, size_t offset)
+static void metrics_put_rows(struct metrics *m, const char *name, const char *help, size_t offset)
 {
 	const struct summary_row *rows[BRICKS_MAX + REPORT_RESTS];
 	struct summary_row rests[REPORT_RESTS];
 	bool is_wall = offset == offsetof(struct summary_row, wall_ns);
-	size_t count = rows_of(&m->page->report, is_wall, rows, rests);
+	size_t count = metrics_rows_of(&m->page->report, is_wall, rows, rests);
 
 	put_family(m->out, name, "counter", "seconds", help);
 	for (size_t i = 0; i < count; i++) {
@@ -465,7 +467,7 @@ static void put_rows(struct metrics *m, const char *name, const char *help, size
 		uint64_t ns;
 		memcpy(&ns, (const char *)rows[i] + offset, sizeof(ns));
 		if (labels)
-			fprintf(m->out, "%s_total{%s} %.9f\n", name, labels, seconds(ns));
+			fprintf(m->out, "%s_total{%s} %.9f\n", name, labels, metrics_seconds(ns));
 	}
 }
 
@@ -477,7 +479,8 @@ static void put_by_phase(struct metrics *m, const char *name, bool with_rests,
 		const struct report *report = &m->page->phases[phase];
 		const struct summary_row *rows[BRICKS_MAX + REPORT_RESTS];
 		struct summary_row rests[REPORT_RESTS];
-		size_t count = report->summary ? rows_of(report, with_rests, rows, rests) : 0;
+		size_t count =
+			report->summary ? metrics_rows_of(report, with_rests, rows, rests) : 0;
 		for (size_t i = 0; i < count; i++) {
 			SCOPED char *labels = row_labels(m, rows[i]);
 			double number = value(report, rows[i]);
@@ -488,7 +491,7 @@ static void put_by_phase(struct metrics *m, const char *name, bool with_rests,
 	}
 }
 
-static double share_of(const struct report *report, const struct summary_row *row)
+static double metrics_share_of(const struct report *report, const struct summary_row *row)
 {
 	return row->share;
 }
@@ -497,17 +500,17 @@ static double share_of(const struct report *report, const struct summary_row *ro
 static double seconds_a_token(const struct report *report, const struct summary_row *row)
 {
 	uint64_t tokens = report_row_tokens(report, row);
-	return tokens ? seconds(row->wall_ns - row->unevaluated_ns) / (double)tokens : -1;
+	return tokens ? metrics_seconds(row->wall_ns - row->unevaluated_ns) / (double)tokens : -1;
 }
 
-static double executions(const struct report *report, const struct summary_row *row)
+static double metrics_executions(const struct report *report, const struct summary_row *row)
 {
 	return (double)row->count;
 }
 
 static double self_seconds(const struct report *report, const struct summary_row *row)
 {
-	return seconds(row->self_ns);
+	return metrics_seconds(row->self_ns);
 }
 
 /* They only grow where all samples are there. */
@@ -515,18 +518,18 @@ static void put_phase_counters(struct metrics *m)
 {
 	put_family(m->out, "brick_phase_executions", "counter", NULL,
 		"Executions of each brick in steps of one phase, on all threads.");
-	put_by_phase(m, "brick_phase_executions_total", false, executions);
+	put_by_phase(m, "brick_phase_executions_total", false, metrics_executions);
 	put_family(m->out, "brick_phase_self_seconds", "counter", "seconds",
 		"Time in each brick in steps of one phase, without the bricks inside of it, on all "
 		"threads.");
 	put_by_phase(m, "brick_phase_self_seconds_total", false, self_seconds);
 }
 
-static void put_phases(struct metrics *m)
+static void metrics_put_phases(struct metrics *m)
 {
 	put_family(m->out, "brick_phase_share_ratio", "gauge", "ratio",
 		"Share of each brick in the wall time of the steps of one phase.");
-	put_by_phase(m, "brick_phase_share_ratio", true, share_of);
+	put_by_phase(m, "brick_phase_share_ratio", true, metrics_share_of);
 	put_family(m->out, "brick_token_seconds", "gauge", "seconds",
 		"Wall time of each brick for one token of a phase.");
 	put_by_phase(m, "brick_token_seconds", true, seconds_a_token);
@@ -591,17 +594,17 @@ static void put_losses(struct metrics *m)
 static void put_all(struct metrics *m)
 {
 	put_run(m);
-	put_tokens(m);
+	metrics_put_tokens(m);
 	put_requests(m);
 	put_steps(m);
 	put_executions(m);
-	put_rows(m, "brick_self_seconds",
+	metrics_put_rows(m, "brick_self_seconds",
 		"Time in each brick, without the bricks inside of it, on all threads.",
 		offsetof(struct summary_row, self_ns));
-	put_rows(m, "brick_wall_seconds",
+	metrics_put_rows(m, "brick_wall_seconds",
 		"Time of each brick as part of the wall time of the steps.",
 		offsetof(struct summary_row, wall_ns));
-	put_phases(m);
+	metrics_put_phases(m);
 	if (!m->live && !m->is_session)
 		put_phase_counters(m);
 	put_trust(m);

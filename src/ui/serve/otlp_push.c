@@ -93,7 +93,8 @@ static int take_spans(void *context, const json_t *request, uint32_t spans)
 }
 
 /* Requests that have ended and were not seen before; how many, or -ENOMEM. */
-static int choose(struct otlp_push *p, const struct otlp *otlp, uint8_t *is_wanted, bool is_over)
+static int otlp_push_choose(
+	struct otlp_push *p, const struct otlp *otlp, uint8_t *is_wanted, bool is_over)
 {
 	char text[OTLP_TRACE_TEXT];
 	int chosen = 0;
@@ -126,7 +127,7 @@ int otlp_push_requests(struct otlp_push *p, const struct otlp *otlp, bool is_ove
 	if (has_spans(p))
 		return 1;
 	SCOPED uint8_t *is_wanted = calloc(otlp->requests->count, 1);
-	int chosen = is_wanted ? choose(p, otlp, is_wanted, is_over) : -ENOMEM;
+	int chosen = is_wanted ? otlp_push_choose(p, otlp, is_wanted, is_over) : -ENOMEM;
 	if (chosen <= 0)
 		return chosen;
 	return otlp_spans(otlp, is_wanted, take_spans, p) ?: chosen == REQUESTS_AT_ONCE;
@@ -174,7 +175,7 @@ static bool is_passing(long status)
 	return status == 429 || status == 502 || status == 503 || status == 504;
 }
 
-static void fail(struct otlp_push *p, const struct http_reply *reply, int rc)
+static void otlp_push_fail(struct otlp_push *p, const struct http_reply *reply, int rc)
 {
 	uint64_t pause_s = p->in_row < 6 ? 1ull << p->in_row : PAUSE_MAX_S;
 
@@ -201,7 +202,7 @@ static bool post_first(struct otlp_push *p)
 	int rc = http_post(p->client, to->url, to->headers, text->bytes, text->count, &reply);
 
 	if (rc < 0 || reply.status < 200 || reply.status > 299) {
-		fail(p, &reply, rc);
+		otlp_push_fail(p, &reply, rc);
 		return false;
 	}
 	if (text->spans)

@@ -42,7 +42,7 @@ static bool is_url(const char *url)
 	       (!strncasecmp(url, "https://", 8) && url[8]);
 }
 
-static int refuse(char **why, const char *name, const char *problem)
+static int otlp_target_refuse(char **why, const char *name, const char *problem)
 {
 	return asprintf(why, "%s%s%s", name, *name ? ": " : "", problem) < 0 ? -ENOMEM : -EINVAL;
 }
@@ -61,7 +61,8 @@ static int find_url(
 		is_whole = said && strcmp(name, "OTEL_EXPORTER_OTLP_ENDPOINT") != 0;
 	}
 	if (!is_url(collector))
-		return refuse(why, name ? name : "", "must be a URL, as " DEFAULT_COLLECTOR);
+		return otlp_target_refuse(
+			why, name ? name : "", "must be a URL, as " DEFAULT_COLLECTOR);
 	size_t length = strlen(collector);
 	while (!is_whole && collector[length - 1] == '/')
 		length--;
@@ -74,7 +75,7 @@ static int find_url(
 }
 
 /* RFC 9110: a token. */
-static bool is_name(const char *s, size_t n)
+static bool otlp_target_is_name(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!isalnum((unsigned char)s[i]) && (!s[i] || !strchr("!#$%&'*+-.^_`|~", s[i])))
@@ -106,7 +107,7 @@ static int next_of_value(const char **at, const char *end)
 	return (c < ' ' && c != '\t') || c == 127 ? -1 : c;
 }
 
-static void trim(const char **from, const char **end)
+static void otlp_target_trim(const char **from, const char **end)
 {
 	while (*from < *end && isspace((unsigned char)**from))
 		++*from;
@@ -117,16 +118,16 @@ static void trim(const char **from, const char **end)
 /* NAME=VALUE, as a line that libcurl takes; false: it is none. An empty one is left out. */
 static bool put_header(FILE *out, const char *from, const char *end)
 {
-	trim(&from, &end);
+	otlp_target_trim(&from, &end);
 	if (from == end)
 		return true;
 	const char *equals = memchr(from, '=', (size_t)(end - from));
 	if (!equals)
 		return false;
 	const char *name_end = equals, *value = equals + 1;
-	trim(&from, &name_end);
-	trim(&value, &end);
-	if (!is_name(from, (size_t)(name_end - from)))
+	otlp_target_trim(&from, &name_end);
+	otlp_target_trim(&value, &end);
+	if (!otlp_target_is_name(from, (size_t)(name_end - from)))
 		return false;
 	/* libcurl takes a header without a value for one that is to be removed */
 	fprintf(out, "\n%.*s%s", (int)(name_end - from), from, value < end ? ": " : ";");
@@ -168,7 +169,7 @@ static int find_headers(struct otlp_target *target, const char *signal, char **w
 		problem = NULL;
 		return -ENOMEM;
 	}
-	return refuse(why, name, problem);
+	return otlp_target_refuse(why, name, problem);
 }
 
 int otlp_target_init(

@@ -37,7 +37,7 @@ struct serve_source {
 
 enum { GENERATIONS = 8 };
 
-static bool ends_with(const char *text, size_t length, const char *end)
+static bool serve_source_ends_with(const char *text, size_t length, const char *end)
 {
 	size_t n = strlen(end);
 	return length >= n && !memcmp(text + length - n, end, n);
@@ -49,7 +49,8 @@ static char *recording_of(int directory, const char *name)
 	static const char part[] = ".part";
 	char target[PATH_MAX];
 	ssize_t length = readlinkat(directory, name, target, sizeof(target) - 1);
-	if (length <= 0 || target[0] != '/' || !ends_with(target, (size_t)length, part))
+	if (length <= 0 || target[0] != '/' ||
+		!serve_source_ends_with(target, (size_t)length, part))
 		return NULL;
 	target[(size_t)length - (sizeof(part) - 1)] = '\0';
 	return strdup(target);
@@ -68,7 +69,7 @@ static char *open_recording(unsigned long pid)
 	return found;
 }
 
-static unsigned long parent_of(unsigned long pid)
+static unsigned long serve_source_parent_of(unsigned long pid)
 {
 	char path[64], text[1024];
 	unsigned long parent = 0;
@@ -88,13 +89,13 @@ static char *find_recording(unsigned long pid)
 	char *found = NULL;
 	for (int i = 0; i < GENERATIONS && pid > 1 && !found; i++) {
 		found = open_recording(pid);
-		pid = parent_of(pid);
+		pid = serve_source_parent_of(pid);
 	}
 	return found;
 }
 
 /* The number of a process; 0: the operand is a file. */
-static unsigned long pid_of(const char *operand)
+static unsigned long serve_source_pid_of(const char *operand)
 {
 	uint64_t pid;
 	bool is_number = operand[0] >= '0' && operand[0] <= '9' &&
@@ -121,7 +122,7 @@ static int open_process(struct serve_source *source, unsigned long pid, const ch
 int serve_source_open(struct serve_source **out, const char *operand, const char **why)
 {
 	struct serve_source *source = calloc(1, sizeof(*source));
-	unsigned long pid = pid_of(operand);
+	unsigned long pid = serve_source_pid_of(operand);
 	int rc = 0;
 	*why = NULL;
 	if (!source)
@@ -171,7 +172,7 @@ static bool is_damage(int rc)
 	return rc <= BRICK_EFORMAT;
 }
 
-static int read_file(struct serve_source *source, struct serve_reading *reading)
+static int serve_source_read_file(struct serve_source *source, struct serve_reading *reading)
 {
 	struct load_error error = {0};
 	struct stat st = {0};
@@ -225,7 +226,8 @@ static int read_session(struct serve_source *source, struct serve_reading *readi
 int serve_source_read(struct serve_source *source, struct serve_reading *reading)
 {
 	memset(reading, 0, sizeof(*reading));
-	return source->path ? read_file(source, reading) : read_session(source, reading);
+	return source->path ? serve_source_read_file(source, reading)
+			    : read_session(source, reading);
 }
 
 void serve_source_close(struct serve_source *source)

@@ -20,7 +20,7 @@ struct printer {
 };
 
 /* Tokens a second of a phase or of all; NAN: not known. The bounds are swapped: more is better. */
-static struct advise_time rate_of(
+static struct advise_time advise_view_rate_of(
 	const struct advise_view *v, const struct advise_answer *answer, enum advise_phase goal)
 {
 	const struct advise_time *time = &answer->times[goal];
@@ -36,7 +36,7 @@ static struct advise_time rate_of(
 }
 
 /* "412 (398 to 430)"; "-": not known. The caller frees. */
-static char *rate_text(struct advise_time rate)
+static char *advise_view_rate_text(struct advise_time rate)
 {
 	char value[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
 
@@ -47,8 +47,8 @@ static char *rate_text(struct advise_time rate)
 
 static char *how_text(const struct advise_view *v, const struct advise_row *row)
 {
-	double told = rate_of(v, &row->predicted, v->goal).ns;
-	double is = rate_of(v, &row->answer, v->goal).ns;
+	double told = advise_view_rate_of(v, &row->predicted, v->goal).ns;
+	double is = advise_view_rate_of(v, &row->answer, v->goal).ns;
 	char out[UNITS_BYTES];
 
 	if (!row->answer.runs)
@@ -59,7 +59,7 @@ static char *how_text(const struct advise_view *v, const struct advise_row *row)
 		plural_s(row->answer.runs), units_number(out, told), 100 * (told / is - 1));
 }
 
-static void add_row(const struct printer *p, struct table *table, size_t i)
+static void advise_view_add_row(const struct printer *p, struct table *table, size_t i)
 {
 	const struct advise_view *v = p->view;
 	const struct advise_row *row = &v->rows[i];
@@ -69,7 +69,8 @@ static void add_row(const struct printer *p, struct table *table, size_t i)
 	for (size_t axis = 0; axis < v->axis_count; axis++)
 		table_cell(table, row->values[axis]);
 	for (int phase = 0; phase <= ADVISE_ALL; phase++) {
-		SCOPED char *rate = rate_text(rate_of(v, &row->answer, (enum advise_phase)phase));
+		SCOPED char *rate = advise_view_rate_text(
+			advise_view_rate_of(v, &row->answer, (enum advise_phase)phase));
 		table_cell(table, rate);
 	}
 	if (i == v->base)
@@ -93,7 +94,7 @@ static const struct table_column figures[] = {
 
 enum { FIGURES = sizeof(figures) / sizeof(figures[0]) };
 
-static void print_rows(const struct printer *p)
+static void advise_view_print_rows(const struct printer *p)
 {
 	const struct advise_view *v = p->view;
 	SCOPED struct table_column *columns = text_room(v->axis_count + FIGURES, sizeof(*columns));
@@ -107,9 +108,9 @@ static void print_rows(const struct printer *p)
 	memcpy(columns + v->axis_count, figures, sizeof(figures));
 	table = table_create(columns, v->axis_count + FIGURES);
 	for (size_t i = 0; i < shown; i++)
-		add_row(p, table, i);
+		advise_view_add_row(p, table, i);
 	if (v->base >= shown)
-		add_row(p, table, v->base);
+		advise_view_add_row(p, table, v->base);
 	table_hide_empty(table);
 	table_print(table, p->terminal);
 	if (shown < v->row_count)
@@ -117,7 +118,7 @@ static void print_rows(const struct printer *p)
 			v->row_count - shown);
 }
 
-static void print_head(const struct printer *p)
+static void advise_view_print_head(const struct printer *p)
 {
 	const struct advise_view *v = p->view;
 	char prompt[UNITS_BYTES], decoded[UNITS_BYTES];
@@ -152,7 +153,7 @@ static void print_advice(const struct printer *p)
 {
 	const struct advise_view *v = p->view;
 	const struct advise_row *best = &v->rows[v->best];
-	SCOPED char *rate = rate_text(rate_of(v, &best->answer, v->goal));
+	SCOPED char *rate = advise_view_rate_text(advise_view_rate_of(v, &best->answer, v->goal));
 
 	fputc('\n', p->terminal->out);
 	if (v->best == v->base)
@@ -176,9 +177,9 @@ void advise_text(const struct advise_view *view, FILE *out)
 	const struct printer p = {view, &terminal};
 
 	terminal_init(&terminal, out);
-	print_head(&p);
+	advise_view_print_head(&p);
 	fputc('\n', out);
-	print_rows(&p);
+	advise_view_print_rows(&p);
 	print_advice(&p);
 }
 
@@ -188,7 +189,7 @@ static json_t *answer_json(const struct advise_view *v, const struct advise_answ
 
 	json_put(json, "runs", json_number(answer->runs));
 	for (int goal = 0; goal < ADVISE_GOALS; goal++) {
-		struct advise_time rate = rate_of(v, answer, (enum advise_phase)goal);
+		struct advise_time rate = advise_view_rate_of(v, answer, (enum advise_phase)goal);
 		json_put(json, advise_goal_name((enum advise_phase)goal),
 			isnan(rate.ns) ? json_null()
 				       : json_pack("{sf sf sf}", "tokens_per_s", rate.ns, "low",

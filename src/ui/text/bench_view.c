@@ -33,7 +33,7 @@ static const char *value_text(const struct bench_view *view, double value, char 
 	return units_number(out, value);
 }
 
-static void print_runs(const struct printer *p)
+static void bench_view_print_runs(const struct printer *p)
 {
 	const struct bench_view *v = p->view;
 
@@ -75,7 +75,7 @@ static void print_reason(const struct printer *p)
 			v->reason);
 }
 
-static void print_machine(const struct printer *p)
+static void bench_view_print_machine(const struct printer *p)
 {
 	const struct bench_machine *m = &p->view->machine;
 	char frequency[64] = "frequency not known", temperature[64] = "temperature not known";
@@ -118,7 +118,7 @@ static enum compare_verdict verdict_of(const struct bench_view *v)
 	return v->is_pair && v->diff ? v->diff->compare->verdict : COMPARE_UNSURE;
 }
 
-static void print_verdict(const struct printer *p)
+static void bench_view_print_verdict(const struct printer *p)
 {
 	const struct bench_view *v = p->view;
 	SCOPED char *said = pair_text(v);
@@ -145,7 +145,7 @@ enum column {
 	COLUMNS,
 };
 
-static const struct table_column columns[COLUMNS] = {
+static const struct table_column bench_view_columns[COLUMNS] = {
 	[COLUMN_NAME] = {"", TABLE_LEFT, 0},
 	[COLUMN_PREFILL] = {"PREFILL/S", TABLE_RIGHT, 1},
 	[COLUMN_DECODE] = {"DECODE/S", TABLE_RIGHT, 1},
@@ -176,7 +176,7 @@ static char *time_text(double ns)
 	return isnan(ns) ? NULL : text_copy(units_time(out, (uint64_t)ns));
 }
 
-static char *rate_text(const struct bench_rate *rate)
+static char *bench_view_rate_text(const struct bench_rate *rate)
 {
 	char out[UNITS_BYTES];
 
@@ -192,7 +192,7 @@ static char *against_text(const struct bench_view *v, size_t i)
 }
 
 /* "A"; NULL: not known. The caller frees. */
-static char *cell_of(const struct bench_view *v, size_t i, enum column column)
+static char *bench_view_cell_of(const struct bench_view *v, size_t i, enum column column)
 {
 	const struct bench_side *side = &v->sides[i];
 	char out[UNITS_BYTES];
@@ -201,9 +201,9 @@ static char *cell_of(const struct bench_view *v, size_t i, enum column column)
 	case COLUMN_NAME:
 		return text_copy(side->name);
 	case COLUMN_PREFILL:
-		return rate_text(&side->prefill);
+		return bench_view_rate_text(&side->prefill);
 	case COLUMN_DECODE:
-		return rate_text(&side->decode);
+		return bench_view_rate_text(&side->decode);
 	case COLUMN_MEAN:
 		return plain_text(v, side->spread.mean);
 	case COLUMN_SIGMA:
@@ -232,12 +232,12 @@ static char *cell_of(const struct bench_view *v, size_t i, enum column column)
 static void print_sides(const struct printer *p)
 {
 	const struct bench_view *v = p->view;
-	SCOPED_TO(table_destroy) struct table *table = table_create(columns, COLUMNS);
+	SCOPED_TO(table_destroy) struct table *table = table_create(bench_view_columns, COLUMNS);
 
 	for (size_t i = 0; i < v->side_count; i++) {
 		table_row(table, i == v->best ? STYLE_GOOD : STYLE_PLAIN);
 		for (int column = 0; column < COLUMNS; column++) {
-			SCOPED char *cell = cell_of(v, i, (enum column)column);
+			SCOPED char *cell = bench_view_cell_of(v, i, (enum column)column);
 			table_cell(table, cell ? cell : column == COLUMN_PARETO ? "" : "-");
 		}
 	}
@@ -287,7 +287,7 @@ static char *best_text(const struct bench_view *v)
 		others ? others : "");
 }
 
-static void print_best(const struct printer *p)
+static void bench_view_print_best(const struct printer *p)
 {
 	const struct bench_view *v = p->view;
 
@@ -346,7 +346,7 @@ static void print_pair(const struct printer *p)
 	fputc('\n', p->terminal->out);
 	print_plain(p);
 	if (v->is_pair)
-		print_verdict(p);
+		bench_view_print_verdict(p);
 	if (v->diff)
 		diff_measures(v->diff, p->terminal->out);
 	else if (v->side_count == 1)
@@ -361,16 +361,16 @@ void bench_text(const struct bench_view *view, FILE *out)
 	const struct printer p = {view, &terminal};
 
 	terminal_init(&terminal, out);
-	print_runs(&p);
+	bench_view_print_runs(&p);
 	print_reason(&p);
-	print_machine(&p);
+	bench_view_print_machine(&p);
 	print_floor(&p);
 	fputc('\n', out);
 	print_sides(&p);
 	if (view->is_pair || view->side_count == 1)
 		print_pair(&p);
 	else
-		print_best(&p);
+		bench_view_print_best(&p);
 }
 
 /* For a pull request. */
@@ -389,7 +389,7 @@ static void put_cell(FILE *out, const char *text)
 	fputc(' ', out);
 }
 
-static void put_row(
+static void bench_view_put_row(
 	FILE *out, const char *what, const char *a, const char *b, const struct difference *d)
 {
 	SCOPED char *said = difference_text(d);
@@ -400,7 +400,7 @@ static void put_row(
 	fprintf(out, "| %s | %s |\n", said ? said : "", compare_verdict_name(d->verdict));
 }
 
-static void put_rows(const struct bench_view *v, FILE *out)
+static void bench_view_put_rows(const struct bench_view *v, FILE *out)
 {
 	const struct compare *c = v->diff->compare;
 	char a[UNITS_BYTES], b[UNITS_BYTES];
@@ -413,7 +413,7 @@ static void put_rows(const struct bench_view *v, FILE *out)
 			row && (row->measure == COMPARE_RATE || row->measure == COMPARE_PRINTED);
 		if (!what)
 			continue;
-		put_row(out, what,
+		bench_view_put_row(out, what,
 			is_number ? units_number(a, row->difference.a)
 				  : units_time(a, (uint64_t)row->difference.a),
 			is_number ? units_number(b, row->difference.b)
@@ -425,7 +425,7 @@ static void put_rows(const struct bench_view *v, FILE *out)
 		if (!row->name || row->difference.verdict <= COMPARE_SAME)
 			continue;
 		SCOPED char *what = text_format("%s: %s", step_phase_name(row->phase), row->name);
-		put_row(out, what, units_time(a, (uint64_t)row->difference.a),
+		bench_view_put_row(out, what, units_time(a, (uint64_t)row->difference.a),
 			units_time(b, (uint64_t)row->difference.b), &row->difference);
 		shown++;
 	}
@@ -438,20 +438,21 @@ static void put_sides(const struct bench_view *v, FILE *out)
 
 	for (int column = 0; column < COLUMNS; column++)
 		for (size_t i = 0; i < v->side_count && !is_shown[column]; i++) {
-			SCOPED char *cell = cell_of(v, i, (enum column)column);
+			SCOPED char *cell = bench_view_cell_of(v, i, (enum column)column);
 			is_shown[column] = cell != NULL;
 		}
 	for (int column = 0; column < COLUMNS; column++)
 		if (is_shown[column])
-			fprintf(out, "| %s ", columns[column].title);
+			fprintf(out, "| %s ", bench_view_columns[column].title);
 	fputs("|\n", out);
 	for (int column = 0; column < COLUMNS; column++)
 		if (is_shown[column])
-			fputs(columns[column].align == TABLE_RIGHT ? "|---:" : "|---", out);
+			fputs(bench_view_columns[column].align == TABLE_RIGHT ? "|---:" : "|---",
+				out);
 	fputs("|\n", out);
 	for (size_t i = 0; i < v->side_count; i++) {
 		for (int column = 0; column < COLUMNS; column++) {
-			SCOPED char *cell = cell_of(v, i, (enum column)column);
+			SCOPED char *cell = bench_view_cell_of(v, i, (enum column)column);
 			if (is_shown[column])
 				put_cell(out, cell ? cell : "");
 		}
@@ -459,11 +460,11 @@ static void put_sides(const struct bench_view *v, FILE *out)
 	}
 }
 
-static void put_pair(const struct bench_view *v, FILE *out)
+static void bench_view_put_pair(const struct bench_view *v, FILE *out)
 {
 	fputs("\n| | A | B | effect | verdict |\n|---|---|---|---|---|\n", out);
 	if (v->diff)
-		put_rows(v, out);
+		bench_view_put_rows(v, out);
 }
 
 /* The answer in a sentence; the caller frees. */
@@ -489,7 +490,7 @@ void bench_markdown(const struct bench_view *v, FILE *out)
 	fputs("\n\n", out);
 	put_sides(v, out);
 	if (v->is_pair)
-		put_pair(v, out);
+		bench_view_put_pair(v, out);
 	fputc('\n', out);
 	for (size_t i = 0; i < v->side_count; i++) {
 		SCOPED char *command = text_safe(v->sides[i].command);
@@ -500,7 +501,7 @@ void bench_markdown(const struct bench_view *v, FILE *out)
 
 /* For continuous integration. */
 
-static void put_attribute(FILE *out, const char *name, const char *value)
+static void bench_view_put_attribute(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, " %s=\"", name);
 	escape_xml(out, value);
@@ -510,7 +511,7 @@ static void put_attribute(FILE *out, const char *name, const char *value)
 static void put_case(FILE *out, const char *name, double seconds)
 {
 	fputs("  <testcase classname=\"brick.bench\"", out);
-	put_attribute(out, "name", name);
+	bench_view_put_attribute(out, "name", name);
 	if (!isnan(seconds))
 		fprintf(out, " time=\"%.6f\"", seconds);
 	fputs(">\n", out);
@@ -525,10 +526,10 @@ static void put_side_case(const struct bench_view *v, size_t i, FILE *out)
 	fputs("    <system-out>", out);
 	escape_xml(out, side->command);
 	for (int column = COLUMN_NAME + 1; column < COLUMNS; column++) {
-		SCOPED char *cell = cell_of(v, i, (enum column)column);
+		SCOPED char *cell = bench_view_cell_of(v, i, (enum column)column);
 		if (!cell)
 			continue;
-		fprintf(out, "\n%s ", columns[column].title);
+		fprintf(out, "\n%s ", bench_view_columns[column].title);
 		escape_xml(out, cell);
 	}
 	fputs("</system-out>\n  </testcase>\n", out);
@@ -553,7 +554,7 @@ static void put_verdict_case(const struct bench_view *v, FILE *out)
 	put_case(out, v->is_pair ? "B is not slower than A" : "all runs", NAN);
 	if (element) {
 		fprintf(out, "    <%s", element);
-		put_attribute(out, "message", head);
+		bench_view_put_attribute(out, "message", head);
 		fputs("/>\n", out);
 	}
 	fputs("  </testcase>\n", out);
@@ -591,7 +592,7 @@ void bench_annotation(const struct bench_view *v, FILE *out)
 }
 
 /* A side of a pair, or the only side. null if there are more sides. */
-static json_t *side_json(const struct bench_view *v, size_t side)
+static json_t *bench_view_side_json(const struct bench_view *v, size_t side)
 {
 	if (side >= v->side_count || (v->side_count > 1 && !v->is_pair))
 		return json_null();
@@ -601,7 +602,7 @@ static json_t *side_json(const struct bench_view *v, size_t side)
 	return json;
 }
 
-static json_t *rate_json(const struct bench_rate *rate)
+static json_t *bench_view_rate_json(const struct bench_rate *rate)
 {
 	json_t *json = json_object();
 
@@ -641,8 +642,8 @@ static json_t *sides_json(const struct bench_view *v)
 		json_put_signed(json, &side->spread, mean, sigma, min, median, max);
 		json_put_numbers(json, &side->spread, outliers);
 		json_put_signed(json, side, user_ns, system_ns, peak_bytes);
-		json_put(json, "prefill_tokens_per_s", rate_json(&side->prefill));
-		json_put(json, "decode_tokens_per_s", rate_json(&side->decode));
+		json_put(json, "prefill_tokens_per_s", bench_view_rate_json(&side->prefill));
+		json_put(json, "decode_tokens_per_s", bench_view_rate_json(&side->decode));
 		json_put(json, "against_best", against_json(v, i));
 		json_put(json, "pareto", json_boolean(side->is_pareto));
 		json_add(list, json);
@@ -704,8 +705,8 @@ void bench_json(const struct bench_view *v, FILE *out)
 	}
 	json_put(root, "stopped", json_text(v->reason));
 	json_put_texts(root, v, fault, batch);
-	json_put(root, "a", side_json(v, 0));
-	json_put(root, "b", side_json(v, 1));
+	json_put(root, "a", bench_view_side_json(v, 0));
+	json_put(root, "b", bench_view_side_json(v, 1));
 	json_put(root, "sides", sides_json(v));
 	json_put(root, "best",
 		v->best < v->side_count ? json_text(v->sides[v->best].name) : json_null());

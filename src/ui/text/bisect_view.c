@@ -14,7 +14,8 @@ struct printer {
 	const struct terminal *terminal;
 };
 
-static const struct bisect_step *step_of(const struct bisect_view *view, const char *build)
+static const struct bisect_step *bisect_view_step_of(
+	const struct bisect_view *view, const char *build)
 {
 	for (size_t i = 0; i < view->step_count; i++)
 		if (view->steps[i].build == build)
@@ -56,7 +57,7 @@ void bisect_text(const struct bisect_view *view, FILE *out)
 			"%s is not slower than %s, as far as these runs tell", view->last,
 			view->first);
 	} else {
-		const struct bisect_step *step = step_of(view, view->bad);
+		const struct bisect_step *step = bisect_view_step_of(view, view->bad);
 		SCOPED char *said = difference_text(&step->difference);
 		say_in(p, STYLE_BAD, "First bad",
 			"%s: %s of %s takes %s against %s; the last good one is %s", view->bad,
@@ -72,7 +73,7 @@ void bisect_text(const struct bisect_view *view, FILE *out)
 	print_steps(view, &terminal);
 }
 
-static json_t *step_json(const struct bisect_step *step)
+static json_t *bisect_view_step_json(const struct bisect_step *step)
 {
 	json_t *json = json_object();
 
@@ -91,7 +92,7 @@ void bisect_json(const struct bisect_view *view, FILE *out)
 	json_t *root = json_object(), *steps = json_array();
 
 	for (size_t i = 0; i < view->step_count; i++)
-		json_add(steps, step_json(&view->steps[i]));
+		json_add(steps, bisect_view_step_json(&view->steps[i]));
 	json_put(root, "schema", json_text("brick/bisect/1"));
 	json_put_texts(root, view, first, last, good, bad, phase, brick);
 	json_put_numbers(root, view, builds, between);

@@ -67,7 +67,7 @@ struct printer {
 	size_t thread_count;
 };
 
-static void add_threads(struct printer *p, uint32_t threads)
+static void ceilings_view_add_threads(struct printer *p, uint32_t threads)
 {
 	size_t at = 0;
 
@@ -80,7 +80,7 @@ static void add_threads(struct printer *p, uint32_t threads)
 	p->thread_count++;
 }
 
-static void print_heading(const struct printer *p)
+static void ceilings_view_print_heading(const struct printer *p)
 {
 	const struct ceilings *c = p->ceilings;
 	char text[DATE_BYTES], took[UNITS_BYTES], meant[UNITS_BYTES];
@@ -120,7 +120,7 @@ struct columns {
 	char titles[MAX_COLUMNS][CELL];
 };
 
-static struct table *open_table(
+static struct table *ceilings_view_open_table(
 	const struct printer *p, struct columns *c, const char *a, const char *b, const char *third)
 {
 	const char *names[] = {a, b, third};
@@ -157,7 +157,7 @@ static const struct ceilings_compute *compute_row(
 	return NULL;
 }
 
-static void add_compute(
+static void ceilings_view_add_compute(
 	const struct printer *p, struct table *table, const struct ceilings_compute *like)
 {
 	table_row(table, STYLE_PLAIN);
@@ -173,14 +173,14 @@ static void print_compute(const struct printer *p)
 {
 	const struct ceilings *c = p->ceilings;
 	struct columns columns;
-	struct table *table = open_table(p, &columns, "GFLOP/s", "TYPE", NULL);
+	struct table *table = ceilings_view_open_table(p, &columns, "GFLOP/s", "TYPE", NULL);
 
 	for (size_t i = 0; i < c->compute_count; i++) {
 		const struct ceilings_compute *first = NULL;
 		for (size_t k = 0; k < p->thread_count && !first; k++)
 			first = compute_row(c, &c->compute[i], p->threads[k]);
 		if (first == &c->compute[i])
-			add_compute(p, table, first);
+			ceilings_view_add_compute(p, table, first);
 	}
 	close_table(p, table);
 }
@@ -196,7 +196,7 @@ static void add_size(struct table *table, uint64_t bytes)
 }
 
 /* The working sets that a cache held. */
-static void add_usable(
+static void ceilings_view_add_usable(
 	const struct printer *p, struct table *table, const struct ceilings_level *level)
 {
 	const struct ceilings *c = p->ceilings;
@@ -233,11 +233,11 @@ static void print_bandwidth(const struct printer *p)
 {
 	static const char *const kernels[] = {"read", "copy", "triad"};
 	struct columns columns;
-	struct table *table = open_table(p, &columns, "GB/s", "SIZE", "KERNEL");
+	struct table *table = ceilings_view_open_table(p, &columns, "GB/s", "SIZE", "KERNEL");
 
 	for (size_t i = 0; i < p->ceilings->level_count; i++) {
 		if (i + 1 < p->ceilings->level_count)
-			add_usable(p, table, &p->ceilings->levels[i]);
+			ceilings_view_add_usable(p, table, &p->ceilings->levels[i]);
 		for (size_t k = 0; k < 3; k++)
 			add_bandwidth(p, table, &p->ceilings->levels[i], kernels[k]);
 	}
@@ -284,7 +284,7 @@ static void add_device(struct table *table, const struct ceilings_device *d)
 	table_time(table, kernel ? number_of_double(kernel->ns.best + 0.5) : ANALYSIS_UNKNOWN);
 }
 
-static void print_devices(const struct printer *p)
+static void ceilings_view_print_devices(const struct printer *p)
 {
 	static const struct table_column columns[] = {{"DEVICE", 1, 0}, {"BY", 1, 0},
 		{"GFLOP/s F32", 0, 0}, {"GB/s CACHE", 0, 2}, {"GB/s MEMORY", 0, 0},
@@ -331,13 +331,13 @@ void ceilings_print(const struct ceilings *ceilings, const char *where, FILE *ou
 
 	terminal_init(&terminal, out);
 	for (size_t i = 0; i < ceilings->compute_count; i++)
-		add_threads(&p, ceilings->compute[i].threads);
+		ceilings_view_add_threads(&p, ceilings->compute[i].threads);
 	for (size_t i = 0; i < ceilings->bandwidth_count; i++)
-		add_threads(&p, ceilings->bandwidth[i].threads);
-	print_heading(&p);
+		ceilings_view_add_threads(&p, ceilings->bandwidth[i].threads);
+	ceilings_view_print_heading(&p);
 	print_compute(&p);
 	print_bandwidth(&p);
 	print_latency(&p);
-	print_devices(&p);
+	ceilings_view_print_devices(&p);
 	print_end(&p, where);
 }

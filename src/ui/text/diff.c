@@ -47,7 +47,7 @@ static bool is_listed(const char *const *list, const char *key)
 }
 
 /* Takes ownership of `value`. */
-static void add_fact(struct diff_origin *origin, const char *key, char *value)
+static void diff_add_fact(struct diff_origin *origin, const char *key, char *value)
 {
 	struct diff_fact fact = {text_copy(key), value};
 
@@ -57,9 +57,9 @@ static void add_fact(struct diff_origin *origin, const char *key, char *value)
 	free(value);
 }
 
-static void add_text(struct diff_origin *origin, const char *key, const char *value)
+static void diff_add_text(struct diff_origin *origin, const char *key, const char *value)
 {
-	add_fact(origin, key, text_copy(value ? value : "not known"));
+	diff_add_fact(origin, key, text_copy(value ? value : "not known"));
 }
 
 static void add_machine(struct diff_origin *origin, const struct run *run)
@@ -72,16 +72,16 @@ static void add_machine(struct diff_origin *origin, const struct run *run)
 	};
 	uint32_t mode = run->process_count ? run->processes[0].mode : BRICK_MODE_DEFERRED;
 
-	add_text(origin, "host", run->host);
-	add_text(origin, "CPU", run->cpu);
-	add_fact(origin, "CPUs", text_format("%u", run->cpus));
-	add_text(origin, "clock", brick_clock_source_name(run->clock.source));
-	add_text(origin, "mode",
+	diff_add_text(origin, "host", run->host);
+	diff_add_text(origin, "CPU", run->cpu);
+	diff_add_fact(origin, "CPUs", text_format("%u", run->cpus));
+	diff_add_text(origin, "clock", brick_clock_source_name(run->clock.source));
+	diff_add_text(origin, "mode",
 		mode < sizeof(modes) / sizeof(*modes) && modes[mode] ? modes[mode] : "not known");
-	add_text(origin, "Brick", run->version);
+	diff_add_text(origin, "Brick", run->version);
 }
 
-static void add_notes(struct diff_origin *origin, const struct run *run)
+static void diff_add_notes(struct diff_origin *origin, const struct run *run)
 {
 	for (size_t i = 0; i < run->note_count; i++) {
 		const char *key = run->notes[i].key;
@@ -92,11 +92,11 @@ static void add_notes(struct diff_origin *origin, const struct run *run)
 			continue;
 		SCOPED const char **values = provenance_notes(run, key);
 		for (size_t k = 0; values && values[k]; k++)
-			add_text(origin, key, values[k]);
+			diff_add_text(origin, key, values[k]);
 	}
 }
 
-static void add_work(struct diff_origin *origin, const struct run *run)
+static void diff_add_work(struct diff_origin *origin, const struct run *run)
 {
 	struct losses losses;
 	uint64_t prompt = 0, output = 0, threads = 0;
@@ -111,10 +111,10 @@ static void add_work(struct diff_origin *origin, const struct run *run)
 	for (size_t i = 0; i < run->lane_count; i++)
 		threads += run->lanes[i].kind == BRICK_LANE_THREAD && run->lanes[i].sample_count;
 	losses_of_run(&losses, run, 0);
-	add_fact(origin, "prompt tokens", text_format("%llu", (unsigned long long)prompt));
-	add_fact(origin, "output tokens", text_format("%llu", (unsigned long long)output));
-	add_fact(origin, "threads", text_format("%llu", (unsigned long long)threads));
-	add_text(origin, "records lost", losses_any(&losses) ? "yes" : "no");
+	diff_add_fact(origin, "prompt tokens", text_format("%llu", (unsigned long long)prompt));
+	diff_add_fact(origin, "output tokens", text_format("%llu", (unsigned long long)output));
+	diff_add_fact(origin, "threads", text_format("%llu", (unsigned long long)threads));
+	diff_add_text(origin, "records lost", losses_any(&losses) ? "yes" : "no");
 }
 
 void diff_origin_init(struct diff_origin *origin, const struct run *run)
@@ -123,10 +123,10 @@ void diff_origin_init(struct diff_origin *origin, const struct run *run)
 		.command = provenance_command(run),
 		.start_unix_ns = run->start_unix_ns,
 		.steps = run->step_count};
-	add_text(origin, "command", origin->command);
+	diff_add_text(origin, "command", origin->command);
 	add_machine(origin, run);
-	add_notes(origin, run);
-	add_work(origin, run);
+	diff_add_notes(origin, run);
+	diff_add_work(origin, run);
 }
 
 void diff_origin_of_history(struct diff_origin *origin, const struct history_run *run)
@@ -138,11 +138,12 @@ void diff_origin_of_history(struct diff_origin *origin, const struct history_run
 		if (!strcmp(run->parts.items[i].kind, "step"))
 			origin->steps += run->parts.items[i].count;
 	for (size_t i = 0; i < run->facts.count; i++)
-		add_text(origin, run->facts.items[i].key, run->facts.items[i].value);
+		diff_add_text(origin, run->facts.items[i].key, run->facts.items[i].value);
 }
 
 /* All values of a key on one side, in the order of the recordings; the caller frees. */
-static char *values_of(const struct diff_origin *list, size_t count, const char *key, size_t *n)
+static char *diff_values_of(
+	const struct diff_origin *list, size_t count, const char *key, size_t *n)
 {
 	ARRAY(const char *) seen = {0};
 	char *text = NULL;
@@ -177,11 +178,11 @@ static void add_difference(struct diff_origins *o, const struct diff_difference 
 	list[at] = *difference;
 }
 
-static void compare_key(struct diff_origins *o, const char *key)
+static void diff_compare_key(struct diff_origins *o, const char *key)
 {
 	size_t in_a, in_b;
-	struct diff_difference d = {key, values_of(o->list, o->in_a, key, &in_a),
-		values_of(o->list + o->in_a, o->in_b, key, &in_b), false};
+	struct diff_difference d = {key, diff_values_of(o->list, o->in_a, key, &in_a),
+		diff_values_of(o->list + o->in_a, o->in_b, key, &in_b), false};
 
 	for (size_t i = 0; i < o->differences.count; i++)
 		if (o->differences.items[i].key && !strcmp(o->differences.items[i].key, key))
@@ -216,7 +217,7 @@ void diff_origins_init(struct diff_origins *o, struct diff_origin *list, size_t 
 	*o = (struct diff_origins){.list = list, .in_a = in_a, .in_b = in_b};
 	for (size_t i = 0; i < in_a + in_b; i++)
 		for (size_t f = 0; f < list[i].facts.count; f++)
-			compare_key(o, list[i].facts.items[f].key);
+			diff_compare_key(o, list[i].facts.items[f].key);
 	if (one_after_the_other(o))
 		add_difference(o,
 			&(struct diff_difference){NULL,
@@ -250,7 +251,7 @@ void diff_origins_fini(struct diff_origins *o)
 
 enum { COLUMNS = 7 };
 
-static void add_value(struct table *table, const struct compare_row *row, double value)
+static void diff_add_value(struct table *table, const struct compare_row *row, double value)
 {
 	/* A brick may take less than a ns of a token. */
 	if (row->measure == COMPARE_RATE || row->measure == COMPARE_PRINTED)
@@ -282,15 +283,15 @@ static void add_verdict(struct table *table, const struct difference *d)
 		table_cell(table, compare_verdict_name(d->verdict));
 }
 
-static void add(struct table *table, const char *name, const struct compare_row *row)
+static void diff_add(struct table *table, const char *name, const struct compare_row *row)
 {
 	const struct difference *d = &row->difference;
 	char text[DIFFERENCE_BYTES];
 
 	table_row(table, difference_style(d->verdict));
 	table_cell(table, name);
-	add_value(table, row, d->a);
-	add_value(table, row, d->b);
+	diff_add_value(table, row, d->a);
+	diff_add_value(table, row, d->b);
 	table_cell(table, difference_short(text, d));
 	difference_interval(text, d);
 	table_cell(table, *text ? text : "-");
@@ -303,7 +304,7 @@ static bool has_verdict(const struct compare_row *row)
 	return row->difference.verdict > COMPARE_SAME;
 }
 
-static bool belongs(const struct compare_row *row, int phase, bool kernels)
+static bool diff_belongs(const struct compare_row *row, int phase, bool kernels)
 {
 	return row->name && row->phase == phase && (row->kind == COMPARE_KERNEL) == kernels;
 }
@@ -336,8 +337,8 @@ static void print_columns(struct table *table, const struct terminal *terminal, 
 }
 
 /* Rows with a verdict come before rows that are merely large. */
-static void print_table(const struct diff_view *view, const struct terminal *terminal, int phase,
-	bool kernels, struct columns_told *told)
+static void diff_print_table(const struct diff_view *view, const struct terminal *terminal,
+	int phase, bool kernels, struct columns_told *told)
 {
 	const struct compare *c = view->compare;
 	struct table_column columns[COLUMNS];
@@ -352,10 +353,10 @@ static void print_table(const struct diff_view *view, const struct terminal *ter
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < c->row_count; i++) {
 			const struct compare_row *row = &c->rows[i];
-			if (!belongs(row, phase, kernels) || has_verdict(row) != !pass)
+			if (!diff_belongs(row, phase, kernels) || has_verdict(row) != !pass)
 				continue;
 			if (view->all || shown < view->top) {
-				add(table, row->name, row);
+				diff_add(table, row->name, row);
 				has_points |= isfinite(row->points);
 				shown++;
 			} else {
@@ -405,7 +406,7 @@ static void print_whole(
 		SCOPED char *name = row ? verdict_row_name(row) : NULL;
 		if (!name)
 			continue;
-		add(table, name, row);
+		diff_add(table, name, row);
 		has_points |= isfinite(row->points);
 	}
 	print_columns(table, terminal, has_points, told);
@@ -419,8 +420,8 @@ void diff_measures(const struct diff_view *view, FILE *out)
 	terminal_init(&terminal, out);
 	print_whole(view, &terminal, &told);
 	for (int phase = STEP_PHASES - 1; phase >= 0; phase--) {
-		print_table(view, &terminal, phase, false, &told);
-		print_table(view, &terminal, phase, true, &told);
+		diff_print_table(view, &terminal, phase, false, &told);
+		diff_print_table(view, &terminal, phase, true, &told);
 	}
 	print_legend(view, &terminal, &told);
 }
@@ -487,7 +488,7 @@ static char *own_items(const char *text, const char *other)
 }
 
 /* The part of A's text that B's has not; the caller frees. */
-static char *own_part(const char *text, const char *other)
+static char *diff_own_part(const char *text, const char *other)
 {
 	bool are_lists = strstr(text, ", ") && strstr(other, ", ");
 
@@ -512,8 +513,8 @@ static void print_differences(const struct printer *p, bool unfair)
 		const struct diff_difference *d = &o->differences.items[i];
 		if (d->unfair != unfair)
 			continue;
-		SCOPED char *of_a = d->key ? own_part(d->a, d->b) : text_copy(d->a);
-		SCOPED char *of_b = d->key ? own_part(d->b, d->a) : text_copy("");
+		SCOPED char *of_a = d->key ? diff_own_part(d->a, d->b) : text_copy(d->a);
+		SCOPED char *of_b = d->key ? diff_own_part(d->b, d->a) : text_copy("");
 		SCOPED char *a = text_cut(of_a, 200), *b = text_cut(of_b, 200);
 		if (d->key)
 			say(p, label, "%s: A has %s, B has %s", key_name(d->key), a, b);
@@ -599,7 +600,7 @@ static char *other_settings(const struct diff_origins *o)
 static const char *only_kernel(const struct compare *c, int phase, enum compare_verdict side)
 {
 	for (size_t i = 0; i < c->row_count; i++)
-		if (belongs(&c->rows[i], phase, true) && c->rows[i].difference.verdict == side)
+		if (diff_belongs(&c->rows[i], phase, true) && c->rows[i].difference.verdict == side)
 			return c->rows[i].name;
 	return NULL;
 }
@@ -693,7 +694,7 @@ static void print_between(const struct printer *p, int phase)
 
 /* The sentence on top. */
 
-static void print_verdict(const struct printer *p)
+static void diff_print_verdict(const struct printer *p)
 {
 	const struct compare *c = p->view->compare;
 	SCOPED char *verdict = verdict_text(c);
@@ -724,7 +725,7 @@ void diff_summary(const struct diff_view *view, FILE *out)
 	const struct printer p = {view, &terminal};
 
 	terminal_init(&terminal, out);
-	print_verdict(&p);
+	diff_print_verdict(&p);
 	print_differences(&p, true);
 }
 
@@ -746,7 +747,7 @@ void diff_text(const struct diff_view *view, FILE *out)
 /* JSON. */
 
 /* A row as JSON; a rate is given as the time of a token, like all rows. */
-static json_t *row_json(const struct compare_row *row)
+static json_t *diff_row_json(const struct compare_row *row)
 {
 	const struct difference *d = &row->difference;
 	bool rate = d->kind == DIFFERENCE_RATE;
@@ -770,10 +771,10 @@ static json_t *row_json(const struct compare_row *row)
 	return object;
 }
 
-static json_t *rate_json(const struct compare_row *row)
+static json_t *diff_rate_json(const struct compare_row *row)
 {
 	const struct difference *d = &row->difference;
-	json_t *object = row_json(row);
+	json_t *object = diff_row_json(row);
 
 	json_put(object, "a_tokens_per_s", json_rate(d->a));
 	json_put(object, "b_tokens_per_s", json_rate(d->b));
@@ -804,12 +805,12 @@ static json_t *rows_json(const struct compare *c, int phase, bool kernels)
 	for (size_t i = 0; i < c->row_count; i++) {
 		const struct compare_row *row = &c->rows[i];
 		if (row->name && row->phase == phase && (row->kind == COMPARE_KERNEL) == kernels)
-			json_add(array, row_json(row));
+			json_add(array, diff_row_json(row));
 	}
 	return array;
 }
 
-static json_t *phase_json(const struct diff_view *view, int phase)
+static json_t *diff_phase_json(const struct diff_view *view, int phase)
 {
 	const struct compare *c = view->compare;
 	const struct compare_phase *p = &c->phases[phase];
@@ -821,16 +822,16 @@ static json_t *phase_json(const struct diff_view *view, int phase)
 	const struct compare_row *rate = compare_find(c, phase, COMPARE_RATE);
 	const struct compare_row *elapsed = compare_find(c, phase, COMPARE_ELAPSED);
 
-	json_put(object, "rate", rate ? rate_json(rate) : json_null());
-	json_put(object, "time", row_json(compare_find(c, phase, COMPARE_TIME)));
-	json_put(object, "elapsed", elapsed ? row_json(elapsed) : json_null());
+	json_put(object, "rate", rate ? diff_rate_json(rate) : json_null());
+	json_put(object, "time", diff_row_json(compare_find(c, phase, COMPARE_TIME)));
+	json_put(object, "elapsed", elapsed ? diff_row_json(elapsed) : json_null());
 	json_put(object, summary_by_plural(view->by), rows_json(c, phase, false));
 	json_put(object, "residual", json_signed(p->residual));
 	json_put(object, "kernels", rows_json(c, phase, true));
 	return object;
 }
 
-static json_t *side_json(const struct diff_origin *list, size_t count)
+static json_t *diff_side_json(const struct diff_origin *list, size_t count)
 {
 	json_t *array = json_array();
 
@@ -887,16 +888,16 @@ json_t *diff_to_json(const struct diff_view *view)
 	json_put(root, "floor", json_signed(view->floor > 0 ? view->floor : NAN));
 	json_put(root, "unit", json_text("recordings"));
 	json_put(root, "assumes", json_boolean(c->assumes));
-	json_put(root, "a", side_json(view->origins->list, view->origins->in_a));
+	json_put(root, "a", diff_side_json(view->origins->list, view->origins->in_a));
 	json_put(root, "b",
-		side_json(view->origins->list + view->origins->in_a, view->origins->in_b));
+		diff_side_json(view->origins->list + view->origins->in_a, view->origins->in_b));
 	json_put(root, "differences", differences_json(view->origins));
-	json_put(root, "ttft", ttft ? row_json(ttft) : json_null());
-	json_put(root, "wall", wall ? row_json(wall) : json_null());
+	json_put(root, "ttft", ttft ? diff_row_json(ttft) : json_null());
+	json_put(root, "wall", wall ? diff_row_json(wall) : json_null());
 	json_put(root, "printed", printed ? printed_json(printed) : json_null());
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		if (c->phases[phase].is_known)
-			json_put(phases, step_phase_name(phase), phase_json(view, phase));
+			json_put(phases, step_phase_name(phase), diff_phase_json(view, phase));
 	json_put(root, "phases", phases);
 	return root;
 }

@@ -36,7 +36,8 @@ static void put_percent(char *out, size_t size, double effect, const char *unit)
 		snprintf(out, size, fine ? "%+.1f%s" : "%+.0f%s", percent, unit);
 }
 
-static void put(char *out, size_t size, const struct difference *d, double effect, bool unit)
+static void difference_text_put(
+	char *out, size_t size, const struct difference *d, double effect, bool unit)
 {
 	if (is_factor(d))
 		put_factor(out, size, effect, unit ? "x" : "");
@@ -48,7 +49,7 @@ char *difference_size(char out[DIFFERENCE_BYTES], const struct difference *d)
 {
 	if (isnan(d->effect))
 		return strcpy(out, "-");
-	put(out, DIFFERENCE_BYTES, d, d->effect, true);
+	difference_text_put(out, DIFFERENCE_BYTES, d, d->effect, true);
 	return out;
 }
 
@@ -62,7 +63,7 @@ char *difference_short(char out[DIFFERENCE_BYTES], const struct difference *d)
 		return difference_size(out, d);
 	if (isnan(d->effect))
 		return strcpy(out, "~");
-	put(size, sizeof(size), d, d->effect, true);
+	difference_text_put(size, sizeof(size), d, d->effect, true);
 	snprintf(out, DIFFERENCE_BYTES, "~ %s", size);
 	return out;
 }
@@ -75,8 +76,8 @@ char *difference_interval(char out[DIFFERENCE_BYTES], const struct difference *d
 	if (!isfinite(d->low) || !isfinite(d->high) ||
 		(d->verdict == COMPARE_UNSURE && 1 + d->high > useless * (1 + d->low)))
 		return strcpy(out, "");
-	put(low, sizeof(low), d, d->low, false);
-	put(high, sizeof(high), d, d->high, !is_factor(d));
+	difference_text_put(low, sizeof(low), d, d->low, false);
+	difference_text_put(high, sizeof(high), d, d->high, !is_factor(d));
 	snprintf(out, DIFFERENCE_BYTES, "%s to %s", low, high);
 	return out;
 }

@@ -50,7 +50,7 @@ static void name_result(const struct printer *p, char out[WORD], const struct ru
 		label[0] ? "\"" : "");
 }
 
-static void print_runs(const struct printer *p)
+static void diverge_view_print_runs(const struct printer *p)
 {
 	const struct run *const runs[] = {p->view->a, p->view->b};
 
@@ -81,7 +81,7 @@ static void print_missing(const struct printer *p, bool is_b)
 			list);
 }
 
-static void print_coverage(const struct printer *p)
+static void diverge_view_print_coverage(const struct printer *p)
 {
 	const struct diverge *d = p->view->diverge;
 	char a[UNITS_BYTES], b[UNITS_BYTES];
@@ -134,7 +134,7 @@ static void print_place(const struct printer *p, uint32_t index)
 		place->error * place->error, place->limit);
 }
 
-static void print_origin(const struct printer *p, uint32_t index)
+static void diverge_view_print_origin(const struct printer *p, uint32_t index)
 {
 	const struct diverge_place *place = &p->view->diverge->places[index];
 	char inherited[UNITS_BYTES], added[UNITS_BYTES], name[WORD] = "";
@@ -193,7 +193,7 @@ static void print_formats(const struct printer *p)
 		sqrt(d->places[d->loosest].explained), name);
 }
 
-static void print_verdict(const struct printer *p)
+static void diverge_view_print_verdict(const struct printer *p)
 {
 	const struct diverge *d = p->view->diverge;
 	bool diverges = d->first != RUN_NONE;
@@ -212,13 +212,14 @@ static void print_verdict(const struct printer *p)
 	if (!diverges && !(d->places[index].error > 0))
 		return;
 	print_place(p, index);
-	print_origin(p, index);
+	diverge_view_print_origin(p, index);
 	print_values(p, "  A", &p->view->a->digests[d->places[index].a]);
 	print_values(p, "  B", &p->view->b->digests[d->places[index].b]);
 	print_formats(p);
 }
 
-static void add_row(const struct printer *p, struct table *table, const struct diverge_place *place)
+static void diverge_view_add_row(
+	const struct printer *p, struct table *table, const struct diverge_place *place)
 {
 	const struct run_digest *d = &p->view->a->digests[place->a];
 	char error[UNITS_BYTES], word[WORD];
@@ -239,7 +240,7 @@ static void add_row(const struct printer *p, struct table *table, const struct d
 							   : "-");
 }
 
-static void print_table(const struct printer *p)
+static void diverge_view_print_table(const struct printer *p)
 {
 	static const struct table_column columns[] = {
 		{"STEP", 0, 0},
@@ -259,7 +260,7 @@ static void print_table(const struct printer *p)
 
 	for (size_t i = 0; i < d->place_count && (p->view->all || shown < p->view->top); i++)
 		if (p->view->all || d->places[i].flags & DIVERGE_OVER) {
-			add_row(p, table, &d->places[i]);
+			diverge_view_add_row(p, table, &d->places[i]);
 			shown++;
 		}
 	if (shown) {
@@ -277,11 +278,11 @@ void diverge_text(const struct diverge_view *view, FILE *out)
 	const struct printer p = {view, &terminal};
 
 	terminal_init(&terminal, out);
-	print_runs(&p);
-	print_coverage(&p);
-	print_verdict(&p);
+	diverge_view_print_runs(&p);
+	diverge_view_print_coverage(&p);
+	diverge_view_print_verdict(&p);
 	if (view->diverge->first != RUN_NONE || view->all)
-		print_table(&p);
+		diverge_view_print_table(&p);
 }
 
 static const char *dtype_name(uint32_t dtype)
@@ -352,8 +353,8 @@ static json_t *place_json(const struct diverge_view *v, uint32_t index)
 	return object;
 }
 
-static json_t *side_json(const char *path, uint32_t digests, uint32_t others, uint32_t steps,
-	uint32_t skipped, uint32_t compared)
+static json_t *diverge_view_side_json(const char *path, uint32_t digests, uint32_t others,
+	uint32_t steps, uint32_t skipped, uint32_t compared)
 {
 	json_t *object = json_object();
 
@@ -366,7 +367,7 @@ static json_t *side_json(const char *path, uint32_t digests, uint32_t others, ui
 	return object;
 }
 
-static json_t *coverage_json(const struct diverge_view *v)
+static json_t *diverge_view_coverage_json(const struct diverge_view *v)
 {
 	const struct diverge *d = v->diverge;
 	json_t *object = json_object(), *bricks = json_array();
@@ -379,10 +380,10 @@ static json_t *coverage_json(const struct diverge_view *v)
 	json_put(object, "steps_unlike", json_number(d->unlike));
 	json_put(object, "of_other_size", json_number(d->other_shapes));
 	json_put(object, "a",
-		side_json(
+		diverge_view_side_json(
 			v->a->path, d->digests_a, d->others_a, d->steps_a, d->skipped_a, compared));
 	json_put(object, "b",
-		side_json(
+		diverge_view_side_json(
 			v->b->path, d->digests_b, d->others_b, d->steps_b, d->skipped_b, compared));
 	for (size_t i = 0; i < d->brick_count; i++) {
 		json_t *row = json_object();
@@ -412,7 +413,7 @@ void diverge_json(const struct diverge_view *v, FILE *out)
 	json_put(root, "formats_middle", d->explained ? json_signed(d->hidden) : json_null());
 	json_put(root, "formats_most",
 		d->explained ? json_signed(sqrt(d->places[d->loosest].explained)) : json_null());
-	json_put(root, "coverage", coverage_json(v));
+	json_put(root, "coverage", diverge_view_coverage_json(v));
 	for (uint32_t i = 0; i < d->place_count && (v->all || shown < v->top); i++)
 		if (v->all || d->places[i].flags & DIVERGE_OVER) {
 			json_add(places, place_json(v, i));

@@ -54,7 +54,7 @@ static void print_layers(const struct expert_model *m, const struct terminal *te
 }
 
 /* A shade by the multiple of an even share, in powers of two. */
-static char shade(double multiple)
+static char experts_view_shade(double multiple)
 {
 	static const char shades[] = ".:-=+*#";
 	double least = 0.25;
@@ -67,7 +67,7 @@ static char shade(double multiple)
 	return shades[i];
 }
 
-static void print_map(const struct expert_model *m, const struct terminal *terminal)
+static void experts_view_print_map(const struct expert_model *m, const struct terminal *terminal)
 {
 	FILE *out = terminal->out;
 	uint32_t most = 0;
@@ -91,8 +91,9 @@ static void print_map(const struct expert_model *m, const struct terminal *termi
 			uint32_t n = 0;
 			for (; n < each && k + n < l->experts; n++)
 				tokens += l->expert[k + n].tokens;
-			fputc(shade(l->tokens ? (double)tokens * l->experts / (double)l->tokens / n
-					      : 0),
+			fputc(experts_view_shade(l->tokens ? (double)tokens * l->experts /
+								     (double)l->tokens / n
+							   : 0),
 				out);
 		}
 		fputs("|\n", out);
@@ -122,7 +123,7 @@ static void print_kept(const struct expert_model *m, const struct terminal *term
 	table_destroy(table);
 }
 
-static void print_head(
+static void experts_view_print_head(
 	const struct run *run, const struct expert_model *m, const struct terminal *terminal)
 {
 	const char *name = run_model_name(run, m->process, m->model);
@@ -151,9 +152,9 @@ void experts_text(const struct run *run, const struct experts *e, FILE *out)
 		const struct expert_model *m = &e->models.items[i];
 		if (i)
 			fputc('\n', out);
-		print_head(run, m, &terminal);
+		experts_view_print_head(run, m, &terminal);
 		print_layers(m, &terminal);
-		print_map(m, &terminal);
+		experts_view_print_map(m, &terminal);
 		print_kept(m, &terminal);
 	}
 	if (e->unknown) {
@@ -189,7 +190,7 @@ static json_t *layer_json(const struct expert_layer *l)
 	return o;
 }
 
-static json_t *model_json(const struct run *run, const struct expert_model *m)
+static json_t *experts_view_model_json(const struct run *run, const struct expert_model *m)
 {
 	json_t *o = json_object(), *layers = json_array(), *list = json_array();
 
@@ -216,7 +217,7 @@ json_t *experts_to_json(const struct run *run, const struct experts *e)
 
 	json_put(o, "schema", json_text("brick/experts/1"));
 	for (size_t i = 0; i < e->models.count; i++)
-		json_add(models, model_json(run, &e->models.items[i]));
+		json_add(models, experts_view_model_json(run, &e->models.items[i]));
 	json_put(o, "models", models);
 	json_put(o, "executions", json_number(e->executions));
 	json_put(o, "unknown_executions", json_number(e->unknown));

@@ -489,7 +489,7 @@ WORDS(lesser_build)
 	(void)f, (void)phase;
 }
 
-static const char *type_name(double bytes)
+static const char *explain_view_type_name(double bytes)
 {
 	return bytes > 3 ? "f32" : bytes > 1.5 ? "f16" : bytes > 0.9 ? "q8_0" : "4 or 5 bits";
 }
@@ -498,7 +498,8 @@ WORDS(kv_type)
 {
 	char ns[UNITS_BYTES];
 
-	fill(what, "attention reads a cache of %s", type_name(finding->of.attention.bytes));
+	fill(what, "attention reads a cache of %s",
+		explain_view_type_name(finding->of.attention.bytes));
 	fill(evidence,
 		"%s of attention over the cache, whose values take %.2f bytes; over f16 it took "
 		"less wherever it was tried on a CPU",
@@ -702,7 +703,7 @@ WORDS(unattributed)
 }
 
 /* The tokens of a phase; 0: it has no steps. */
-static uint64_t tokens_of(const struct explain_facts *f, int p)
+static uint64_t explain_view_tokens_of(const struct explain_facts *f, int p)
 {
 	return f->phases[p].summary ? explain_tokens(f, (enum step_phase)p) : 0;
 }
@@ -721,7 +722,7 @@ static bool helps_with(const struct explain_facts *f, uint32_t threads)
 	bool is_known = false;
 
 	for (int p = 0; p < STEP_WARM_UP && threads; p++) {
-		uint64_t tokens = tokens_of(f, p);
+		uint64_t tokens = explain_view_tokens_of(f, p);
 		uint64_t ns = finding_with_threads_ns(&f->phases[p], tokens, threads);
 		if (ns && ns < f->phases[p].elapsed_ns / tokens)
 			return true;
@@ -760,7 +761,8 @@ void finding_words(struct finding_words *words, const struct explain_facts *fact
 /* A labelled paragraph. */
 #define tell(label, ...) paragraph(terminal, LABEL, label, __VA_ARGS__)
 
-static void print_phase(const struct explain_facts *facts, int p, const struct terminal *terminal)
+static void explain_view_print_phase(
+	const struct explain_facts *facts, int p, const struct terminal *terminal)
 {
 	const struct explain_phase *phase = &facts->phases[p];
 	char wall[UNITS_BYTES], each[UNITS_BYTES], gaps[UNITS_BYTES], between[64] = "";
@@ -786,7 +788,7 @@ static void print_phases(const struct explain_facts *facts, const struct termina
 {
 	for (int p = STEP_PHASES; p-- > 0;)
 		if (facts->phases[p].summary)
-			print_phase(facts, p, terminal);
+			explain_view_print_phase(facts, p, terminal);
 }
 
 /* True if the same rule has found something that costs more in another phase. */
@@ -820,7 +822,7 @@ static void print_costs(const struct explain_facts *facts, const struct finding 
 }
 
 /* The number under which the finding, or the same one of another phase, is printed. */
-static size_t number_of(const struct findings *findings, const struct finding *finding)
+static size_t explain_view_number_of(const struct findings *findings, const struct finding *finding)
 {
 	size_t number = 0;
 
@@ -852,7 +854,7 @@ static void print_expected(const struct explain_facts *facts, const struct findi
 	uint64_t left_ns = finding->left_ns / tokens;
 	if (finding->overlaps)
 		snprintf(more, sizeof(more), "; not in addition to %zu: the same time",
-			number_of(findings, &findings->list[finding->overlaps - 1]));
+			explain_view_number_of(findings, &findings->list[finding->overlaps - 1]));
 	else if (left_ns < words.expected_ns)
 		snprintf(more, sizeof(more), "; %s with those above", units_time(all, left_ns));
 	tell(line, "%s a token instead of %s%s%s%s", units_time(alone, words.expected_ns),
@@ -869,7 +871,7 @@ static void print_other(const struct explain_facts *facts, const struct finding_
 	tell("  or", "%s", words->other);
 	for (int p = STEP_WARM_UP; p-- > 0;) {
 		const struct explain_phase *phase = &facts->phases[p];
-		uint64_t tokens = tokens_of(facts, p), now_ns;
+		uint64_t tokens = explain_view_tokens_of(facts, p), now_ns;
 		uint64_t ns = finding_with_threads_ns(phase, tokens, words->other_threads);
 		char with[UNITS_BYTES], without[UNITS_BYTES];
 		if (!words->other_threads || !ns)
@@ -895,7 +897,7 @@ static void print_finding(const struct explain_facts *facts, const struct findin
 	bool has_others = false;
 
 	finding_words(&words, facts, finding);
-	snprintf(label, sizeof(label), "%zu %s", number_of(findings, finding),
+	snprintf(label, sizeof(label), "%zu %s", explain_view_number_of(findings, finding),
 		step_phase_name(finding->phase));
 	putc('\n', terminal->out);
 	tell(label, "%s", words.what);
@@ -975,7 +977,8 @@ void explain_text(
 			"report' says: no word on the rest");
 	for (size_t i = 0; i < findings->count; i++) {
 		const struct finding *f = &findings->list[i];
-		if (!same_before(findings, f) && (!top || number_of(findings, f) <= top))
+		if (!same_before(findings, f) &&
+			(!top || explain_view_number_of(findings, f) <= top))
 			print_finding(facts, findings, f, terminal);
 	}
 	if (!findings->count)
@@ -987,7 +990,8 @@ void explain_text(
 
 /* JSON. */
 
-static json_t *phase_json(const struct explain_phase *phase, int p, uint64_t explained_ns)
+static json_t *explain_view_phase_json(
+	const struct explain_phase *phase, int p, uint64_t explained_ns)
 {
 	json_t *object = json_object();
 
@@ -1008,7 +1012,7 @@ static json_t *other_json(const struct explain_facts *facts, const struct findin
 	json_put(object, "try", json_text(words->other));
 	for (int p = 0; p < STEP_WARM_UP && words->other_threads; p++) {
 		uint64_t ns = finding_with_threads_ns(
-			&facts->phases[p], tokens_of(facts, p), words->other_threads);
+			&facts->phases[p], explain_view_tokens_of(facts, p), words->other_threads);
 		if (ns)
 			json_put(expected, step_phase_name(p), json_number(ns));
 	}
@@ -1053,8 +1057,8 @@ json_t *explain_to_json(
 		json_boolean(run_off_cpu_is_known(facts->run, 0, UINT64_MAX)));
 	for (int p = 0; p < STEP_WARM_UP; p++)
 		if (facts->phases[p].summary)
-			json_add(phases,
-				phase_json(&facts->phases[p], p, findings->explained_ns[p]));
+			json_add(phases, explain_view_phase_json(
+						 &facts->phases[p], p, findings->explained_ns[p]));
 	json_put(root, "phases", phases);
 	for (size_t i = 0; i < shown; i++)
 		json_add(list, finding_json(facts, &findings->list[i]));

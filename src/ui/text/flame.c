@@ -32,7 +32,7 @@ static char *folded_name(const struct call_tree *stacks, const struct call_node 
 	return safe;
 }
 
-static void fold(
+static void flame_fold(
 	const struct call_tree *stacks, const struct call_node *node, const char *above, FILE *out)
 {
 	if (node->self_ns)
@@ -40,13 +40,13 @@ static void fold(
 	for (uint32_t i = node->first; i != RUN_NONE; i = stacks->nodes[i].next) {
 		SCOPED char *name = folded_name(stacks, &stacks->nodes[i]);
 		SCOPED char *stack = text_format("%s%s%s", above, *above ? ";" : "", name);
-		fold(stacks, &stacks->nodes[i], stack, out);
+		flame_fold(stacks, &stacks->nodes[i], stack, out);
 	}
 }
 
 int flame_folded(const struct call_tree *stacks, FILE *out)
 {
-	fold(stacks, &stacks->nodes[0], "", out);
+	flame_fold(stacks, &stacks->nodes[0], "", out);
 	return 0;
 }
 
@@ -69,7 +69,7 @@ struct speedscope {
 	json_t *frames, *numbers, *samples, *weights;
 };
 
-static void add_samples(struct speedscope *s, const struct call_node *node, json_t *stack)
+static void flame_add_samples(struct speedscope *s, const struct call_node *node, json_t *stack)
 {
 	if (node->self_ns) {
 		json_add(s->samples, json_copy(stack));
@@ -79,7 +79,7 @@ static void add_samples(struct speedscope *s, const struct call_node *node, json
 		SCOPED char *name = tree_name(s->stacks, &s->stacks->nodes[i]),
 			    *safe = text_safe(name);
 		json_add(stack, frame_number(s->frames, s->numbers, safe));
-		add_samples(s, &s->stacks->nodes[i], stack);
+		flame_add_samples(s, &s->stacks->nodes[i], stack);
 		json_array_remove(stack, json_array_size(stack) - 1);
 	}
 }
@@ -89,7 +89,7 @@ int flame_speedscope(const struct call_tree *stacks, FILE *out)
 	struct speedscope s = {stacks, json_array(), json_object(), json_array(), json_array()};
 	json_t *root = json_object(), *profile = json_object(), *shared = json_object();
 	json_t *stack = json_array(), *profiles = json_array();
-	add_samples(&s, &stacks->nodes[0], stack);
+	flame_add_samples(&s, &stacks->nodes[0], stack);
 	json_put(profile, "type", json_text("sampled"));
 	json_put(profile, "name", json_text(stacks->run->path));
 	json_put(profile, "unit", json_text("nanoseconds"));
@@ -143,7 +143,7 @@ static unsigned hue_of(const struct picture *p, const struct call_node *node)
 	return (unsigned)(fnv1a(text, strlen(text)) % 12) * 30;
 }
 
-static const char *class_of(const struct call_node *node)
+static const char *flame_class_of(const struct call_node *node)
 {
 	return node->kind == CALL_BRICK || node->kind == CALL_KERNEL || node->kind == CALL_FUNCTION
 		       ? "brick"
@@ -159,7 +159,7 @@ static void print_box(
 	fprintf(p->out,
 		"<g><rect class=\"%s\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" "
 		"style=\"--hue:%u\"/><title>",
-		class_of(node), x, y, width, ROW - 1, hue_of(p, node));
+		flame_class_of(node), x, y, width, ROW - 1, hue_of(p, node));
 	escape_xml(p->out, safe);
 	fprintf(p->out, ": %s, ", units_time(time, node->time_ns));
 	escape_xml(p->out,
@@ -191,7 +191,7 @@ static void print_below(const struct picture *p, const struct call_node *node, d
 	}
 }
 
-static void print_head(const struct picture *p, unsigned height)
+static void flame_print_head(const struct picture *p, unsigned height)
 {
 	char time[UNITS_BYTES];
 	const char *selected = p->stacks->run->selected;
@@ -244,7 +244,7 @@ int flame_svg(const struct call_tree *stacks, FILE *out)
 {
 	uint64_t all_ns = stacks->nodes[0].time_ns;
 	struct picture p = {stacks, all_ns ? (WIDTH - 2.0 * MARGIN) / (double)all_ns : 0, out};
-	print_head(&p, HEAD + depth_of(&p, &stacks->nodes[0]) * ROW + MARGIN);
+	flame_print_head(&p, HEAD + depth_of(&p, &stacks->nodes[0]) * ROW + MARGIN);
 	print_below(&p, &stacks->nodes[0], MARGIN, HEAD);
 	fputs(zoom_script, out);
 	fputs("</svg>\n", out);
@@ -337,7 +337,7 @@ static void put_samples(
 			put_sample(b, stacks, locations, &stacks->nodes[i]);
 }
 
-static void put_names(
+static void flame_put_names(
 	struct pb_buffer *b, const struct names *names, const char *const texts[STRINGS])
 {
 	for (uint64_t i = 1; i <= names->count; i++) {
@@ -365,7 +365,7 @@ static void put_profile(struct pb_buffer *b, const struct call_tree *stacks,
 	put_type(b, STRING_EXECUTIONS, STRING_COUNT);
 	put_type(b, STRING_TIME, STRING_NS);
 	put_samples(b, stacks, locations);
-	put_names(b, names, is_of_functions(stacks) ? fixed_of_functions : fixed);
+	flame_put_names(b, names, is_of_functions(stacks) ? fixed_of_functions : fixed);
 	pb_varint(b, PROFILE_TIME, run->start_unix_ns);
 	pb_varint(
 		b, PROFILE_DURATION, run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);

@@ -14,16 +14,18 @@
 
 enum { PLACES_SHOWN = 2 };
 
-static const struct table_column columns[] = {{"FUNCTION", TABLE_LEFT, 0}, {"SELF", TABLE_RIGHT, 0},
-	{"95 %", TABLE_RIGHT, 2}, {"CPU", TABLE_RIGHT, 1}, {"TOTAL", TABLE_RIGHT, 4},
-	{"STACKS", TABLE_RIGHT, 5}, {"IN BRICK", TABLE_REST, 3}, {"FILE", TABLE_LEFT, 6}};
+static const struct table_column functions_view_columns[] = {{"FUNCTION", TABLE_LEFT, 0},
+	{"SELF", TABLE_RIGHT, 0}, {"95 %", TABLE_RIGHT, 2}, {"CPU", TABLE_RIGHT, 1},
+	{"TOTAL", TABLE_RIGHT, 4}, {"STACKS", TABLE_RIGHT, 5}, {"IN BRICK", TABLE_REST, 3},
+	{"FILE", TABLE_LEFT, 6}};
 
 static uint64_t time_ns(const struct functions *f, uint64_t stacks)
 {
 	return (uint64_t)((double)stacks * f->each_ns + 0.5);
 }
 
-static const char *brick_of(const struct functions *f, const struct function_place *place)
+static const char *functions_view_brick_of(
+	const struct functions *f, const struct function_place *place)
 {
 	return place->brick == RUN_NONE ? NULL : f->run->bricks[place->brick].name;
 }
@@ -35,7 +37,7 @@ static char *places_text(const struct functions *f, const struct function_row *r
 
 	for (uint32_t i = 0; f->run->brick_count && i < row->place_count && i < PLACES_SHOWN; i++) {
 		const struct function_place *place = &f->places[row->place + i];
-		const char *brick = brick_of(f, place);
+		const char *brick = functions_view_brick_of(f, place);
 		char share[UNITS_BYTES];
 		text_append(&text, ", ", "%s %s", brick ? brick : "none",
 			units_percent(share, (double)place->stacks / (double)row->stacks));
@@ -43,7 +45,8 @@ static char *places_text(const struct functions *f, const struct function_row *r
 	return text;
 }
 
-static void add_row(struct table *table, const struct functions *f, const struct function_row *row)
+static void functions_view_add_row(
+	struct table *table, const struct functions *f, const struct function_row *row)
 {
 	const struct run_function *function = &f->run->functions[row->function];
 	SCOPED char *name = function_name(function), *places = places_text(f, row);
@@ -62,7 +65,7 @@ static void add_row(struct table *table, const struct functions *f, const struct
 }
 
 /* Prints the whole that shares refer to. */
-static void print_head(const struct functions *f, const struct terminal *terminal)
+static void functions_view_print_head(const struct functions *f, const struct terminal *terminal)
 {
 	const struct run *run = f->run;
 	char stacks[UNITS_BYTES], time[UNITS_BYTES], user[UNITS_BYTES], outside[UNITS_BYTES];
@@ -84,7 +87,7 @@ static void print_head(const struct functions *f, const struct terminal *termina
 }
 
 /* Prints the stacks that are not in the table. */
-static void print_losses(const struct run *run, const struct terminal *terminal)
+static void functions_view_print_losses(const struct run *run, const struct terminal *terminal)
 {
 	const struct stack_account *a = &run->stack_account;
 	char count[UNITS_BYTES];
@@ -107,18 +110,19 @@ void functions_text(const struct functions_view *view, FILE *out)
 	const struct functions *f = view->functions;
 	struct terminal terminal;
 	SCOPED_TO(table_destroy)
-	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
+	struct table *table = table_create(functions_view_columns,
+		sizeof(functions_view_columns) / sizeof(*functions_view_columns));
 
 	terminal_init(&terminal, out);
-	print_head(f, &terminal);
+	functions_view_print_head(f, &terminal);
 	for (size_t i = 0; i < view->shown; i++)
-		add_row(table, f, &f->rows[i]);
+		functions_view_add_row(table, f, &f->rows[i]);
 	table_hide_empty(table);
 	table_print(table, &terminal);
 	if (view->shown < f->count)
 		fprintf(out, "\n%zu more function%s.\n", f->count - view->shown,
 			plural_s(f->count - view->shown));
-	print_losses(f->run, &terminal);
+	functions_view_print_losses(f->run, &terminal);
 }
 
 static json_t *places_json(const struct functions *f, const struct function_row *row)
@@ -128,14 +132,14 @@ static json_t *places_json(const struct functions *f, const struct function_row 
 	for (uint32_t i = 0; i < row->place_count; i++) {
 		const struct function_place *place = &f->places[row->place + i];
 		json_t *object = json_object();
-		json_put(object, "brick", json_text(brick_of(f, place)));
+		json_put(object, "brick", json_text(functions_view_brick_of(f, place)));
 		json_put_numbers(object, place, stacks);
 		json_add(list, object);
 	}
 	return list;
 }
 
-static json_t *row_json(const struct functions *f, const struct function_row *row)
+static json_t *functions_view_row_json(const struct functions *f, const struct function_row *row)
 {
 	const struct run_function *function = &f->run->functions[row->function];
 	json_t *object = json_object();
@@ -167,7 +171,7 @@ json_t *functions_to_json(const struct functions_view *view)
 	json_put(root, "cpu_ns", json_number(time_ns(f, f->stacks)));
 	json_put(root, "user_cpu_ns", json_number(f->user_ns ? f->user_ns : ANALYSIS_UNKNOWN));
 	for (size_t i = 0; i < view->shown; i++)
-		json_add(rows, row_json(f, &f->rows[i]));
+		json_add(rows, functions_view_row_json(f, &f->rows[i]));
 	json_put(root, "functions", rows);
 	return root;
 }
@@ -194,7 +198,7 @@ void functions_csv(const struct functions_view *view, FILE *out)
 		csv_ratio(out, row->low);
 		csv_ratio(out, row->high);
 		csv_ratio(out, (double)row->total / (double)f->stacks);
-		csv_text(out, place ? brick_of(f, place) : NULL);
+		csv_text(out, place ? functions_view_brick_of(f, place) : NULL);
 		csv_number(out, place ? place->stacks : 0);
 		csv_end(out);
 	}

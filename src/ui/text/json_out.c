@@ -12,7 +12,7 @@
 #include "base/scope.h"
 #include "ui/text/text.h"
 
-static json_t *check(json_t *value)
+static json_t *json_out_check(json_t *value)
 {
 	text_fail(value ? 0 : -ENOMEM);
 	return value;
@@ -21,21 +21,21 @@ static json_t *check(json_t *value)
 json_t *json_text(const char *s)
 {
 	if (!s)
-		return check(json_null());
+		return json_out_check(json_null());
 	SCOPED char *valid = text_valid(s);
-	return check(json_string(valid));
+	return json_out_check(json_string(valid));
 }
 
 json_t *json_number(uint64_t value)
 {
 	if (value == ANALYSIS_UNKNOWN)
-		return check(json_null());
-	return check(json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
+		return json_out_check(json_null());
+	return json_out_check(json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
 }
 
 json_t *json_signed(double value)
 {
-	return check(isfinite(value) ? json_real(value) : json_null());
+	return json_out_check(isfinite(value) ? json_real(value) : json_null());
 }
 
 json_t *json_rate(double value)
@@ -46,8 +46,8 @@ json_t *json_rate(double value)
 json_t *json_command(char *const *argv)
 {
 	if (!argv)
-		return check(json_null());
-	json_t *array = check(json_array());
+		return json_out_check(json_null());
+	json_t *array = json_out_check(json_array());
 	for (; *argv; argv++)
 		json_add(array, json_text(*argv));
 	return array;
@@ -56,8 +56,8 @@ json_t *json_command(char *const *argv)
 json_t *json_sizes(const uint32_t sizes[3])
 {
 	if (!sizes || !sizes[0])
-		return check(json_null());
-	json_t *array = check(json_array());
+		return json_out_check(json_null());
+	json_t *array = json_out_check(json_array());
 	for (int i = 0; i < 3; i++)
 		json_add(array, json_number(sizes[i]));
 	return array;

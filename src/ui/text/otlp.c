@@ -64,7 +64,7 @@ void otlp_fini(struct otlp *o)
 	free(o->provider);
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint64_t otlp_hash_text(uint64_t hash, const char *text)
 {
 	for (; text && *text; text++)
 		hash = hash_add(hash, (unsigned char)*text);
@@ -77,10 +77,10 @@ static uint64_t not_0(uint64_t hash)
 }
 
 /* Half of a trace's number. */
-static uint64_t half(const struct otlp *o, uint32_t request, uint64_t seed)
+static uint64_t otlp_half(const struct otlp *o, uint32_t request, uint64_t seed)
 {
 	const struct request *r = &o->requests->list[request];
-	uint64_t hash = hash_text(hash_add(seed, o->run->start_unix_ns), o->run->host);
+	uint64_t hash = otlp_hash_text(hash_add(seed, o->run->start_unix_ns), o->run->host);
 
 	hash = hash_add(hash_add(hash, o->run->processes[r->process].pid), r->model);
 	return not_0(hash_add(hash_add(hash, (uint32_t)r->sequence), o->ordinals[request]));
@@ -88,10 +88,10 @@ static uint64_t half(const struct otlp *o, uint32_t request, uint64_t seed)
 
 uint64_t otlp_trace(const struct otlp *o, uint32_t request, char text[OTLP_TRACE_TEXT])
 {
-	uint64_t first = half(o, request, 1);
+	uint64_t first = otlp_half(o, request, 1);
 
 	snprintf(text, OTLP_TRACE_TEXT, "%016llx%016llx", (unsigned long long)first,
-		(unsigned long long)half(o, request, 2));
+		(unsigned long long)otlp_half(o, request, 2));
 	return first;
 }
 
@@ -103,7 +103,7 @@ json_t *otlp_u64(uint64_t value)
 	return text;
 }
 
-static void put_attribute(json_t *list, const char *key, const char *type, json_t *value)
+static void otlp_put_attribute(json_t *list, const char *key, const char *type, json_t *value)
 {
 	json_t *attribute = json_object(), *typed = json_object();
 
@@ -116,13 +116,13 @@ static void put_attribute(json_t *list, const char *key, const char *type, json_
 void otlp_put_text(json_t *attributes, const char *key, const char *value)
 {
 	if (value)
-		put_attribute(attributes, key, "stringValue", json_text(value));
+		otlp_put_attribute(attributes, key, "stringValue", json_text(value));
 }
 
 void otlp_put_number(json_t *attributes, const char *key, uint64_t value)
 {
 	if (value != ANALYSIS_UNKNOWN)
-		put_attribute(attributes, key, "intValue", otlp_u64(value));
+		otlp_put_attribute(attributes, key, "intValue", otlp_u64(value));
 }
 
 /* A recording that was cut off early may know no process. */
@@ -147,7 +147,7 @@ static json_t *resource_of(const struct otlp *o, uint32_t process)
 	return resource;
 }
 
-static json_t *list_of(json_t *item)
+static json_t *otlp_list_of(json_t *item)
 {
 	json_t *list = json_array();
 
@@ -166,8 +166,8 @@ json_t *otlp_wrap(const struct otlp *o, uint32_t process, const char *what, json
 	json_put(scoped, "scope", scope);
 	json_put(scoped, what, list);
 	json_put(of_resource, "resource", resource_of(o, process));
-	json_put(of_resource, is_spans ? "scopeSpans" : "scopeMetrics", list_of(scoped));
-	json_put(all, is_spans ? "resourceSpans" : "resourceMetrics", list_of(of_resource));
+	json_put(of_resource, is_spans ? "scopeSpans" : "scopeMetrics", otlp_list_of(scoped));
+	json_put(all, is_spans ? "resourceSpans" : "resourceMetrics", otlp_list_of(of_resource));
 	return all;
 }
 
@@ -207,7 +207,7 @@ static json_t *span_id(uint64_t trace_half, uint64_t number)
 
 json_t *otlp_request_span(const struct otlp *o, uint32_t request)
 {
-	return span_id(half(o, request, 1), SPAN_REQUEST);
+	return span_id(otlp_half(o, request, 1), SPAN_REQUEST);
 }
 
 static json_t *unix_time(const struct maker *m, uint64_t ns)
@@ -219,7 +219,7 @@ static json_t *unix_time(const struct maker *m, uint64_t ns)
  * Adds a span and takes ownership of its attributes. The result is borrowed from the list. parent:
  * 0 means none.
  */
-static json_t *add_span(struct maker *m, uint64_t number, uint64_t parent, const char *name,
+static json_t *otlp_add_span(struct maker *m, uint64_t number, uint64_t parent, const char *name,
 	int kind, uint64_t begin_ns, uint64_t end_ns, json_t *attributes)
 {
 	json_t *span = json_object();
@@ -265,8 +265,9 @@ static void add_bricks(struct maker *m, const struct run_step *step, uint64_t st
 			otlp_put_number(attributes, "brick.layer", (uint64_t)site->layer);
 		otlp_put_text(attributes, "brick.tensor", site->label);
 		holders[s->depth] = m->next_span++;
-		add_span(m, holders[s->depth], holders[s->depth - 1], run->bricks[site->brick].name,
-			KIND_INTERNAL, s->begin_ns, s->end_ns, attributes);
+		otlp_add_span(m, holders[s->depth], holders[s->depth - 1],
+			run->bricks[site->brick].name, KIND_INTERNAL, s->begin_ns, s->end_ns,
+			attributes);
 	}
 }
 
@@ -296,7 +297,7 @@ static void put_gap(json_t *attributes, const struct request_gap *gap)
 }
 
 /* gap: that it ends, if it was a long one, else NULL. */
-static void add_part(
+static void otlp_add_part(
 	struct maker *m, const struct request_part *part, const struct request_gap *gap)
 {
 	const struct run *run = m->o->run;
@@ -314,13 +315,13 @@ static void add_part(
 	if (gap)
 		put_gap(attributes, gap);
 	put_self_times(m, attributes, part->step);
-	add_span(m, span, SPAN_REQUEST, step_phase_name((int)step_phase_of(step)), KIND_INTERNAL,
-		step->begin_ns, step->end_ns, attributes);
+	otlp_add_span(m, span, SPAN_REQUEST, step_phase_name((int)step_phase_of(step)),
+		KIND_INTERNAL, step->begin_ns, step->end_ns, attributes);
 	if (part->prompt || gap)
 		add_bricks(m, step, span);
 }
 
-static void put_tokens(json_t *attributes, const struct request *r)
+static void otlp_put_tokens(json_t *attributes, const struct request *r)
 {
 	otlp_put_number(attributes, "gen_ai.usage.input_tokens", r->prompt_tokens + r->reused);
 	otlp_put_number(attributes, "gen_ai.usage.output_tokens", r->output_tokens);
@@ -332,7 +333,7 @@ static void put_tokens(json_t *attributes, const struct request *r)
 	}
 }
 
-static void add_request(struct maker *m, uint32_t number)
+static void otlp_add_request(struct maker *m, uint32_t number)
 {
 	const struct otlp *o = m->o;
 	const struct request *r = &o->requests->list[number];
@@ -346,7 +347,7 @@ static void add_request(struct maker *m, uint32_t number)
 	otlp_put_text(attributes, "gen_ai.operation.name", "text_completion");
 	otlp_put_text(attributes, "gen_ai.provider.name", o->provider);
 	otlp_put_text(attributes, "gen_ai.request.model", model);
-	put_tokens(attributes, r);
+	otlp_put_tokens(attributes, r);
 	otlp_put_number(attributes, "brick.request", (uint64_t)number + 1);
 	if (r->has_number)
 		otlp_put_number(attributes, "brick.request.number", r->number);
@@ -358,17 +359,17 @@ static void add_request(struct maker *m, uint32_t number)
 		attributes, "brick.time_per_output_token_ns", request_token_ns(o->requests, r));
 	if (m->left_out)
 		otlp_put_number(attributes, "brick.bricks_left_out", m->left_out);
-	json_t *span =
-		add_span(m, SPAN_REQUEST, 0, name, KIND_SERVER, begin_ns, r->end_ns, attributes);
+	json_t *span = otlp_add_span(
+		m, SPAN_REQUEST, 0, name, KIND_SERVER, begin_ns, r->end_ns, attributes);
 	if (queue_ns != ANALYSIS_UNKNOWN)
-		add_span(m, SPAN_QUEUE, SPAN_REQUEST, "queue", KIND_INTERNAL, r->arrived_ns,
+		otlp_add_span(m, SPAN_QUEUE, SPAN_REQUEST, "queue", KIND_INTERNAL, r->arrived_ns,
 			r->begin_ns, json_array());
 	if (!r->first_ns)
 		return;
 	json_t *event = json_object();
 	json_put(event, "timeUnixNano", unix_time(m, r->first_ns));
 	json_put(event, "name", json_text("first token"));
-	json_put(span, "events", list_of(event));
+	json_put(span, "events", otlp_list_of(event));
 }
 
 /* The steps come first: then it is known how many bricks were left out. */
@@ -391,12 +392,12 @@ static int add_trace(struct maker *m, uint32_t number)
 			gap++;
 		const struct request_gap *g =
 			gap < r->gap_count ? &q->gaps[r->gap_first + gap] : NULL;
-		add_part(m, part, g && g->step == part->step && g->cause ? g : NULL);
+		otlp_add_part(m, part, g && g->step == part->step && g->cause ? g : NULL);
 		if (json_array_size(m->spans) >= BATCH_SPANS)
 			rc = hand_on(m);
 	}
 	if (rc == 0)
-		add_request(m, number);
+		otlp_add_request(m, number);
 	return rc;
 }
 

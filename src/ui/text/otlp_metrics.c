@@ -12,7 +12,7 @@ struct maker {
 	uint64_t now_unix_ns;
 };
 
-static double seconds(uint64_t ns)
+static double otlp_metrics_seconds(uint64_t ns)
 {
 	return (double)ns * 1e-9;
 }
@@ -29,7 +29,7 @@ static json_t *exemplar(const struct maker *m, const struct latency_example *e)
 	json_t *o = json_object(), *filtered = json_array();
 
 	json_put(o, "timeUnixNano", otlp_u64(run->start_unix_ns + (e->ns - run->start_ns)));
-	json_put(o, "asDouble", json_rate(seconds(e->value_ns)));
+	json_put(o, "asDouble", json_rate(otlp_metrics_seconds(e->value_ns)));
 	if (e->request != RUN_NONE) {
 		char trace[OTLP_TRACE_TEXT];
 		otlp_trace(m->o, e->request, trace);
@@ -51,21 +51,21 @@ static json_t *histogram_point(const struct maker *m, const struct latency_famil
 	for (unsigned i = 0; i <= f->bound_count; i++) {
 		json_add(counts, otlp_u64(s->counts[i]));
 		if (i < f->bound_count)
-			json_add(bounds, json_rate(seconds(f->bounds_ns[i])));
+			json_add(bounds, json_rate(otlp_metrics_seconds(f->bounds_ns[i])));
 		if (s->counts[i])
 			json_add(exemplars, exemplar(m, &s->examples[i]));
 	}
 	put_times(m, point);
 	json_put(point, "attributes", attributes);
 	json_put(point, "count", otlp_u64(s->count));
-	json_put(point, "sum", json_rate(seconds(s->sum_ns)));
+	json_put(point, "sum", json_rate(otlp_metrics_seconds(s->sum_ns)));
 	json_put(point, "bucketCounts", counts);
 	json_put(point, "explicitBounds", bounds);
 	json_put(point, "exemplars", exemplars);
 	return point;
 }
 
-static json_t *attributes_of(const struct maker *m, const struct latency_series *s)
+static json_t *otlp_metrics_attributes_of(const struct maker *m, const struct latency_series *s)
 {
 	json_t *list = json_array();
 
@@ -126,7 +126,7 @@ json_t *otlp_metrics(const struct otlp *o, const struct latencies *latencies,
 		json_t *data = json_object(), *points = json_array();
 		for (size_t i = 0; i < f->count; i++)
 			json_add(points, histogram_point(&m, f, &f->series[i],
-						 attributes_of(&m, &f->series[i])));
+						 otlp_metrics_attributes_of(&m, &f->series[i])));
 		json_put(data, "dataPoints", points);
 		if (f->count)
 			json_add(metrics, metric(names[k], "s", "histogram", data));

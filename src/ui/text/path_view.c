@@ -26,7 +26,7 @@ struct printer {
 	const struct terminal *terminal;
 };
 
-static void print_heading(const struct printer *p)
+static void path_view_print_heading(const struct printer *p)
 {
 	static const char *const labels[] = {[STEP_PREFILL] = "Prefill",
 		[STEP_DECODE] = "Decode",
@@ -58,7 +58,7 @@ static void print_heading(const struct printer *p)
 			plural_s(s->tokens), took, rate);
 }
 
-static const struct table_column columns[] = {{"BRICK", 1, 0}, {"CATEGORY", 1, 6},
+static const struct table_column path_view_columns[] = {{"BRICK", 1, 0}, {"CATEGORY", 1, 6},
 	{"ON PATH", 0, 1}, {"OF PATH", 0, 0}, {"ALL THREADS", 0, 4}, {"COUNT", 0, 5},
 	{"SLACK", 0, 3}, {"10% LESS", 0, 2}, {"10% GAIN", 0, 0}, {"NO TIME", 0, 2},
 	{"MOST GAIN", 0, 0}};
@@ -67,7 +67,7 @@ static const struct table_column columns[] = {{"BRICK", 1, 0}, {"CATEGORY", 1, 6
  * Two cells: the section's tokens per second with the change, or its time if it has no tokens; and
  * the gain.
  */
-static void add_outcome(
+static void path_view_add_outcome(
 	struct table *table, const struct path_section *s, const struct path_row *row, uint64_t ns)
 {
 	double rate = path_tokens_per_s(s, ns);
@@ -86,7 +86,7 @@ static void add_outcome(
 	table_format(table, ns ? "+%.1f%%" : "-", 100 * ((double)s->length_ns / (double)ns - 1));
 }
 
-static double share_of(const struct path_section *s, uint64_t ns)
+static double path_view_share_of(const struct path_section *s, uint64_t ns)
 {
 	return known_ratio(ns, s->length_ns);
 }
@@ -105,48 +105,50 @@ static bool has_slack(const struct path_section *s)
 	return false;
 }
 
-static void add_row(struct table *table, const struct path_section *s, const struct path_row *row)
+static void path_view_add_row(
+	struct table *table, const struct path_section *s, const struct path_row *row)
 {
 	table_row(table, row->on_path_ns ? STYLE_PLAIN : STYLE_DIM);
 	table_cell(table, row->name);
 	table_cell(table, row->category);
 	table_time(table, row->on_path_ns);
-	table_percent(table, share_of(s, row->on_path_ns));
+	table_percent(table, path_view_share_of(s, row->on_path_ns));
 	/* on a single lane the same as on the path */
 	table_time(table, is_one_lane(s) ? ANALYSIS_UNKNOWN : row->own_ns);
 	table_count(table, row->count ? row->count : ANALYSIS_UNKNOWN);
 	table_time(table, has_slack(s) ? row->slack_mean_ns : ANALYSIS_UNKNOWN);
-	add_outcome(table, s, row, row->less_ns);
-	add_outcome(table, s, row, row->nothing_ns);
+	path_view_add_outcome(table, s, row, row->less_ns);
+	path_view_add_outcome(table, s, row, row->nothing_ns);
 }
 
 /* True if the row is large enough to be shown. */
-static bool matters(const struct path_section *s, const struct path_row *row)
+static bool path_view_matters(const struct path_section *s, const struct path_row *row)
 {
 	return 200 * (double)row->on_path_ns >= (double)s->length_ns;
 }
 
 /* Add the rows to be shown; returns how many. */
-static size_t add_rows(const struct printer *p, struct table *table)
+static size_t path_view_add_rows(const struct printer *p, struct table *table)
 {
 	const struct path_section *s = p->section;
 	size_t shown = 0;
 
 	for (size_t i = 0; i < s->row_count; i++) {
 		if (p->view->top ? shown == p->view->top
-				 : !p->view->all && !matters(s, &s->rows[i]))
+				 : !p->view->all && !path_view_matters(s, &s->rows[i]))
 			continue;
-		add_row(table, s, &s->rows[i]);
+		path_view_add_row(table, s, &s->rows[i]);
 		shown++;
 	}
 	return shown;
 }
 
-static void print_rows(const struct printer *p)
+static void path_view_print_rows(const struct printer *p)
 {
 	const struct path_section *s = p->section;
-	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
-	size_t hidden = s->row_count - add_rows(p, table);
+	struct table *table = table_create(
+		path_view_columns, sizeof(path_view_columns) / sizeof(*path_view_columns));
+	size_t hidden = s->row_count - path_view_add_rows(p, table);
 
 	table_hide_empty(table);
 	table_print(table, p->terminal);
@@ -171,7 +173,7 @@ static void print_rows(const struct printer *p)
 	terminal_end(p->terminal, STYLE_DIM);
 }
 
-static void add_lane(struct table *table, const struct run_lane *lane)
+static void path_view_add_lane(struct table *table, const struct run_lane *lane)
 {
 	const char *what = lane->kind == BRICK_LANE_QUEUE ? "queue" : "thread";
 
@@ -192,10 +194,10 @@ static void print_lanes(const struct printer *p)
 	for (size_t i = 0; i < s->lane_count; i++) {
 		const struct path_lane *lane = &s->lanes[i];
 		table_row(table, STYLE_PLAIN);
-		add_lane(table, &p->view->run->lanes[lane->lane]);
+		path_view_add_lane(table, &p->view->run->lanes[lane->lane]);
 		table_time(table, lane->work_ns);
 		table_time(table, lane->on_path_ns);
-		table_percent(table, share_of(s, lane->on_path_ns));
+		table_percent(table, path_view_share_of(s, lane->on_path_ns));
 		table_time(table, lane->waited_ns);
 	}
 	table_print(table, p->terminal);
@@ -218,12 +220,12 @@ static void add_hop(struct table *table, const struct printer *p, const struct p
 	table_cell(table, path_owner_name(run, hop->owner));
 	table_time(table, hop->begin_ns);
 	table_time(table, hop->time_ns);
-	table_percent(table, share_of(p->section, hop->time_ns));
+	table_percent(table, path_view_share_of(p->section, hop->time_ns));
 	if (site && site->layer >= 0)
 		table_format(table, "%d", site->layer);
 	else
 		table_cell(table, NULL);
-	add_lane(table, lane);
+	path_view_add_lane(table, lane);
 	table_cell(table, site ? site->label : NULL);
 }
 
@@ -310,9 +312,9 @@ void path_text(const struct path_view *view, FILE *out)
 		const struct printer p = {view, &view->path->sections[i], &terminal};
 		if (i)
 			fputc('\n', out);
-		print_heading(&p);
+		path_view_print_heading(&p);
 		fputc('\n', out);
-		print_rows(&p);
+		path_view_print_rows(&p);
 		print_lanes(&p);
 		if (p.section->hops)
 			print_hops(&p);
@@ -338,7 +340,7 @@ static json_t *what_if(const struct path_section *section, uint64_t ns)
 	return object;
 }
 
-static json_t *row_json(const struct path_section *section, const struct path_row *row)
+static json_t *path_view_row_json(const struct path_section *section, const struct path_row *row)
 {
 	json_t *object = json_object(), *slack = json_object();
 	double length = (double)section->length_ns;
@@ -376,7 +378,7 @@ static json_t *counts_json(const struct schedule_counts *counts)
 }
 
 /* Two lanes may have one tid (containers, queues): a hop says which of "threads" it is on. */
-static json_t *place_of(const struct path_section *section, uint32_t lane)
+static json_t *path_view_place_of(const struct path_section *section, uint32_t lane)
 {
 	for (size_t i = 0; i < section->lane_count; i++)
 		if (section->lanes[i].lane == lane)
@@ -399,7 +401,7 @@ static json_t *hop_json(
 	json_put(object, "operation", json_text(site ? site->operation : NULL));
 	json_put(object, "label", json_text(site ? site->label : NULL));
 	json_put(object, "tid", json_number(lane->tid));
-	json_put(object, "thread", place_of(section, hop->lane));
+	json_put(object, "thread", path_view_place_of(section, hop->lane));
 	return object;
 }
 
@@ -417,7 +419,7 @@ static json_t *section_json(const struct path_view *view, const struct path_sect
 	json_put(object, "tokens_per_s", json_rate(path_tokens_per_s(section, section->length_ns)));
 	json_put(object, "switches", json_number(section->switches));
 	for (size_t i = 0; i < section->row_count && (!view->top || i < view->top); i++)
-		json_add(bricks, row_json(section, &section->rows[i]));
+		json_add(bricks, path_view_row_json(section, &section->rows[i]));
 	json_put(object, "bricks", bricks);
 	for (size_t i = 0; i < section->lane_count; i++)
 		json_add(lanes, lane_json(view->run, &section->lanes[i]));

@@ -11,7 +11,7 @@
 #include "record/inject/attachers.h"
 #include "ui/text/text.h"
 
-static bool is_plain(const char *word)
+static bool provenance_is_plain(const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "0123456789_-./=:,+@%";
@@ -20,7 +20,7 @@ static bool is_plain(const char *word)
 
 static char *quote(const char *word)
 {
-	if (is_plain(word))
+	if (provenance_is_plain(word))
 		return text_copy(word);
 	char *out = text_room(4 * strlen(word) + 3, 1), *o = out;
 	if (!out)
@@ -77,7 +77,7 @@ const char **provenance_notes(const struct run *run, const char *key)
 }
 
 /* An engine of a version that is not attached to is not what was recorded. */
-static bool is_refused(const struct run *run, const struct attacher *a)
+static bool provenance_is_refused(const struct run *run, const struct attacher *a)
 {
 	SCOPED char *key = text_format("%s.refused", a->name);
 
@@ -90,7 +90,7 @@ static char *attached_engine(const struct run *run)
 	for (const struct attacher *const *a = attachers; *a; a++) {
 		const char *key = (*a)->version_note;
 		const char *version = key ? run_note_find(run, key) : NULL;
-		if (version && !is_refused(run, *a))
+		if (version && !provenance_is_refused(run, *a))
 			return text_format(
 				"%s %.*s", (*a)->title, (int)strcspn(version, " ("), version);
 	}

@@ -156,7 +156,7 @@ struct step_phase_times report_drafts(const struct report *report)
 	return sum;
 }
 
-static double rate(uint64_t tokens, uint64_t ns)
+static double report_rate(uint64_t tokens, uint64_t ns)
 {
 	return tokens && ns && ns != ANALYSIS_UNKNOWN ? (double)tokens * 1e9 / (double)ns : -1;
 }
@@ -168,12 +168,12 @@ uint64_t report_running_ns(const struct step_phase_times *times)
 
 double report_tokens_per_s(const struct step_phase_times *times)
 {
-	return rate(times->tokens, times->union_ns);
+	return report_rate(times->tokens, times->union_ns);
 }
 
 double report_wall_tokens_per_s(const struct step_phase_times *times)
 {
-	return rate(times->tokens, times->wall_ns);
+	return report_rate(times->tokens, times->wall_ns);
 }
 
 int report_join(struct report *report, struct walk *walk, enum summary_by by, int phase)
@@ -222,7 +222,7 @@ static bool wants_apart(
 	       phases > 1;
 }
 
-static int join(
+static int report_join_phase(
 	struct report_apart *apart, struct walk *walk, enum summary_by by, int phase, bool divided)
 {
 	int rc = report_join(
@@ -251,7 +251,7 @@ int report_apart_measure(
 	memset(apart, 0, sizeof(*apart));
 	walk_init(&walk, run, &index);
 	if (rc == 0)
-		rc = join(apart, &walk, by, phase, divided);
+		rc = report_join_phase(apart, &walk, by, phase, divided);
 	if (rc == 0)
 		rc = walk_run(&walk);
 	if (rc < 0)

@@ -50,7 +50,7 @@ static const char *phase_name(const struct budget_line *line)
 	return line->phase == STEP_PREFILL ? "prefill" : "decode";
 }
 
-static const char *unit_of(const struct budget_line *line)
+static const char *report_budget_unit_of(const struct budget_line *line)
 {
 	switch (line->what) {
 	case BUDGET_TTFT:
@@ -64,16 +64,16 @@ static const char *unit_of(const struct budget_line *line)
 	}
 }
 
-static const struct table_column columns[] = {{"PHASE", 1, 0}, {"BUDGET OF", 1, 0}, {"LIMIT", 0, 0},
-	{"TOOK", 0, 0}, {"FOR", 1, 2}, {"USED", 0, 0}, {"SCORE", 0, 2}, {"GRADE", 1, 1},
-	{"VERDICT", 1, 0}};
+static const struct table_column report_budget_columns[] = {{"PHASE", 1, 0}, {"BUDGET OF", 1, 0},
+	{"LIMIT", 0, 0}, {"TOOK", 0, 0}, {"FOR", 1, 2}, {"USED", 0, 0}, {"SCORE", 0, 2},
+	{"GRADE", 1, 1}, {"VERDICT", 1, 0}};
 
 static uint64_t ns_of(double us)
 {
 	return us < 0 ? UINT64_MAX : number_of_double(us * 1e3 + 0.5);
 }
 
-static void add_row(
+static void report_budget_add_row(
 	struct table *table, const struct budget_line *line, const struct budget_verdict *v)
 {
 	bool is_known = v->actual_us >= 0;
@@ -83,7 +83,7 @@ static void add_row(
 	table_format(table, "%s%s", line->what == BUDGET_CATEGORY ? "@" : "", line->name);
 	table_time(table, ns_of(line->limit_us));
 	table_time(table, ns_of(v->actual_us));
-	table_cell(table, unit_of(line));
+	table_cell(table, report_budget_unit_of(line));
 	table_percent(table, v->utilisation);
 	table_format(table, is_known ? "%.0f" : "-", v->score);
 	table_format(table, "%c", is_known ? v->grade : '-');
@@ -97,12 +97,13 @@ void report_budget_text(const struct report_budget *b, FILE *out)
 {
 	struct terminal terminal;
 	SCOPED_TO(table_destroy)
-	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
+	struct table *table = table_create(report_budget_columns,
+		sizeof(report_budget_columns) / sizeof(*report_budget_columns));
 
 	terminal_init(&terminal, out);
 	fputc('\n', out);
 	for (size_t i = 0; i < b->budget->count; i++)
-		add_row(table, &b->budget->lines[i], &b->verdicts[i]);
+		report_budget_add_row(table, &b->budget->lines[i], &b->verdicts[i]);
 	table_print(table, &terminal);
 	if (b->failed)
 		paragraph(&terminal, 0, "", "%zu of %zu limits of %s not kept.", b->failed,
@@ -112,7 +113,8 @@ void report_budget_text(const struct report_budget *b, FILE *out)
 			&terminal, 0, "", "All %zu limits of %s kept.", b->budget->count, b->path);
 }
 
-static json_t *line_json(const struct budget_line *line, const struct budget_verdict *v)
+static json_t *report_budget_line_json(
+	const struct budget_line *line, const struct budget_verdict *v)
 {
 	static const char *const kinds[] = {
 		[BUDGET_BRICK] = "brick",
@@ -149,7 +151,7 @@ json_t *report_budget_to_json(const struct report_budget *b)
 	json_put(root, "passed", json_boolean(!b->failed));
 	json_put(root, "failed", json_number(b->failed));
 	for (size_t i = 0; i < b->budget->count; i++)
-		json_add(lines, line_json(&b->budget->lines[i], &b->verdicts[i]));
+		json_add(lines, report_budget_line_json(&b->budget->lines[i], &b->verdicts[i]));
 	json_put(root, "lines", lines);
 	return root;
 }

@@ -103,7 +103,8 @@ static void get_pid(
 		value->number = report->run->processes[lane->process].pid;
 }
 
-static const struct run_step *step_of(const struct report *report, const struct summary_row *row)
+static const struct run_step *report_fields_step_of(
+	const struct report *report, const struct summary_row *row)
 {
 	return row->id < report->run->step_count ? &report->run->steps[row->id] : NULL;
 }
@@ -174,7 +175,7 @@ static void get_phase(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	const struct run_step *step =
-		report->summary->by == SUMMARY_BY_STEP ? step_of(report, row) : NULL;
+		report->summary->by == SUMMARY_BY_STEP ? report_fields_step_of(report, row) : NULL;
 	int phase = step ? (int)step->phase
 		    : report->summary->by == SUMMARY_BY_PHASE && row->id < STEP_PHASES
 			    ? (int)row->id
@@ -186,7 +187,7 @@ static void get_phase(
 static void get_step_tokens(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	const struct run_step *step = step_of(report, row);
+	const struct run_step *step = report_fields_step_of(report, row);
 	if (step && step->outcome != RUN_ABORTED)
 		value->number = step->tokens;
 }
@@ -195,7 +196,7 @@ static void get_step_tokens(
 static void get_outcome(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	const struct run_step *step = step_of(report, row);
+	const struct run_step *step = report_fields_step_of(report, row);
 	if (step && step->outcome != RUN_EVALUATED)
 		value->text = text_copy(step->outcome == RUN_ABORTED ? "aborted" : "refused");
 }
@@ -203,7 +204,7 @@ static void get_outcome(
 static void get_step_begin(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	const struct run_step *step = step_of(report, row);
+	const struct run_step *step = report_fields_step_of(report, row);
 	if (step)
 		value->number = step->begin_ns - report->run->start_ns;
 }
@@ -212,19 +213,19 @@ static void get_step_time(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	const struct step_time *times = report->summary->steps.steps;
-	if (step_of(report, row))
+	if (report_fields_step_of(report, row))
 		value->number = step_time_total_ns(&times[row->id]);
 }
 
 static void get_step_span(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	const struct run_step *step = step_of(report, row);
+	const struct run_step *step = report_fields_step_of(report, row);
 	if (step)
 		value->number = step->end_ns - step->begin_ns;
 }
 
-static const struct run_kernel *kernel_of(
+static const struct run_kernel *report_fields_kernel_of(
 	const struct report *report, const struct summary_row *row)
 {
 	return row->kernel < report->run->kernel_count ? &report->run->kernels[row->kernel] : NULL;
@@ -233,14 +234,14 @@ static const struct run_kernel *kernel_of(
 static void get_kind(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	const struct run_kernel *k = kernel_of(report, row);
+	const struct run_kernel *k = report_fields_kernel_of(report, row);
 	value->text = k ? text_copy(text_kernel_kind(k->kind)) : NULL;
 }
 
 static void get_code(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	const struct run_kernel *k = kernel_of(report, row);
+	const struct run_kernel *k = report_fields_kernel_of(report, row);
 	if (k && k->code)
 		value->text = text_format("%016llx", (unsigned long long)k->code);
 }
@@ -249,7 +250,7 @@ static void get_code(
 static void get_shape(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	const struct run_kernel *k = kernel_of(report, row);
+	const struct run_kernel *k = report_fields_kernel_of(report, row);
 	if (!k)
 		return;
 	if (!k->grid[0])
@@ -479,7 +480,7 @@ struct place {
 };
 
 /* clang-format off */
-static const struct place places[] = {
+static const struct place report_fields_places[] = {
 	{TEXT, "name", 0, 0},
 	{TEXT, "category", 12, 0},
 	{TEXT, "step_begin_ns", 3, 0},
@@ -564,7 +565,8 @@ static const struct place places[] = {
 };
 /* clang-format on */
 
-static void add(struct report_columns *columns, const struct report_field *field, unsigned rank)
+static void report_fields_add(
+	struct report_columns *columns, const struct report_field *field, unsigned rank)
 {
 	if (columns->count == REPORT_COLUMNS_MAX)
 		return;
@@ -576,11 +578,12 @@ void report_columns_default(
 	struct report_columns *columns, enum report_place place, enum summary_by by)
 {
 	memset(columns, 0, sizeof(*columns));
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		const struct report_field *field = report_field_find(places[i].key);
-		if (places[i].places & place && !(places[i].not_of >> by & 1) &&
-			report_field_has(field, by))
-			add(columns, field, places[i].rank);
+	for (size_t i = 0; i < sizeof(report_fields_places) / sizeof(report_fields_places[0]);
+		i++) {
+		const struct report_field *field = report_field_find(report_fields_places[i].key);
+		if (report_fields_places[i].places & place &&
+			!(report_fields_places[i].not_of >> by & 1) && report_field_has(field, by))
+			report_fields_add(columns, field, report_fields_places[i].rank);
 	}
 }
 
@@ -590,7 +593,7 @@ void report_columns_all(struct report_columns *columns, enum summary_by by)
 	for (size_t i = 0; i < report_field_count; i++)
 		if (report_field_has(&report_fields[i], by) &&
 			!(report_fields[i].flags & REPORT_TEXT_ONLY))
-			add(columns, &report_fields[i], 0);
+			report_fields_add(columns, &report_fields[i], 0);
 }
 
 int report_columns_parse(struct report_columns *columns, const char *text, char **wrong)
@@ -599,7 +602,7 @@ int report_columns_parse(struct report_columns *columns, const char *text, char 
 	SCOPED char *copy = text_copy(text);
 	char *rest = copy, *part;
 	memset(columns, 0, sizeof(*columns));
-	add(columns, name, 0);
+	report_fields_add(columns, name, 0);
 	while ((part = strsep(&rest, ","))) {
 		const struct report_field *field = report_field_find(part);
 		if (!field) {
@@ -607,7 +610,7 @@ int report_columns_parse(struct report_columns *columns, const char *text, char 
 			return -EINVAL;
 		}
 		if (field != name)
-			add(columns, field, (unsigned)columns->count);
+			report_fields_add(columns, field, (unsigned)columns->count);
 	}
 	return 0;
 }
@@ -654,7 +657,7 @@ static bool is_ratio(enum report_type type)
 	return type == REPORT_RATE || type == REPORT_SHARE || type == REPORT_RATIO;
 }
 
-static void read_member(
+static void report_fields_read_member(
 	const struct report_field *field, const void *base, struct report_value *value)
 {
 	const char *from = (const char *)base + field->at;
@@ -684,7 +687,7 @@ struct report_value report_value(const struct report_field *field, const struct 
 	if (field->get)
 		field->get(report, row, &value);
 	else if (base)
-		read_member(field, base, &value);
+		report_fields_read_member(field, base, &value);
 	return value;
 }
 
@@ -750,7 +753,7 @@ struct keyed {
 	struct report_value value;
 };
 
-static int compare(const void *a, const void *b, void *context)
+static int report_fields_compare(const void *a, const void *b, void *context)
 {
 	const struct keyed *x = a, *y = b;
 	return report_value_compare(context, &y->value, &x->value)
@@ -769,7 +772,7 @@ void report_sort_rows(const struct report *report, const struct report_field *fi
 		keyed[i].value = report_value(field, report, &rows[i]);
 	}
 	if (count > 1)
-		qsort_r(keyed, count, sizeof(*keyed), compare, (void *)field);
+		qsort_r(keyed, count, sizeof(*keyed), report_fields_compare, (void *)field);
 	for (size_t i = 0; i < count; i++) {
 		rows[i] = keyed[i].row;
 		free(keyed[i].value.text);

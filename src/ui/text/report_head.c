@@ -14,7 +14,7 @@
 #include "ui/text/provenance.h"
 #include "ui/text/text.h"
 
-static unsigned long long ull(uint64_t value)
+static unsigned long long report_head_ull(uint64_t value)
 {
 	return value;
 }
@@ -32,11 +32,12 @@ static char *model_text(const struct workload *w)
 	if (*type && *w->model)
 		text_append(&about, ", ", "%s", type);
 	if (w->layers)
-		text_append(&about, ", ", "%llu layer%s", ull(w->layers), plural_s(w->layers));
+		text_append(&about, ", ", "%llu layer%s", report_head_ull(w->layers),
+			plural_s(w->layers));
 	if (w->bytes)
 		text_append(&about, ", ", "%s", units_bytes(bytes, w->bytes));
 	if (w->models > 1)
-		text_append(&about, "; ", "one of %llu models", ull(w->models));
+		text_append(&about, "; ", "one of %llu models", report_head_ull(w->models));
 	const char *name = *w->model ? w->model : *type ? type : about ? "model" : NULL;
 	return name ? text_format("%s%s%s%s", name, about ? " (" : "", about ? about : "",
 			      about ? ")" : "")
@@ -44,27 +45,27 @@ static char *model_text(const struct workload *w)
 }
 
 /* Without a number from the engine, the threads that recorded are counted. */
-static void add_threads(char **text, const struct workload *w, const struct run *run)
+static void report_head_add_threads(char **text, const struct workload *w, const struct run *run)
 {
 	uint64_t threads = w->threads ? w->threads : run_thread_count(run);
 
 	if (!threads)
 		return;
-	text_append(text, ", ", "%llu thread%s", ull(threads), plural_s(threads));
+	text_append(text, ", ", "%llu thread%s", report_head_ull(threads), plural_s(threads));
 	if (w->batch_threads && w->batch_threads != w->threads)
-		text_append(text, " ", "(%llu for batches)", ull(w->batch_threads));
+		text_append(text, " ", "(%llu for batches)", report_head_ull(w->batch_threads));
 }
 
 static void add_settings(char **text, const struct workload *w)
 {
 	if (w->context)
-		text_append(text, ", ", "context %llu", ull(w->context));
+		text_append(text, ", ", "context %llu", report_head_ull(w->context));
 	if (w->batch)
-		text_append(text, ", ", "batch %llu", ull(w->batch));
+		text_append(text, ", ", "batch %llu", report_head_ull(w->batch));
 	if (w->ubatch && w->ubatch != w->batch)
-		text_append(text, " ", "(ubatch %llu)", ull(w->ubatch));
+		text_append(text, " ", "(ubatch %llu)", report_head_ull(w->ubatch));
 	if (w->sequences > 1)
-		text_append(text, ", ", "%llu sequences", ull(w->sequences));
+		text_append(text, ", ", "%llu sequences", report_head_ull(w->sequences));
 }
 
 /* "0 NVIDIA H100" is what "CUDA0" of ggml runs on. */
@@ -77,7 +78,7 @@ static bool is_device_of(const char *backend, const char *device)
 }
 
 /* Adds the backends by the engines' names, each with its device, or the devices alone. */
-static void add_backends(char **text, const struct run *run)
+static void report_head_add_backends(char **text, const struct run *run)
 {
 	SCOPED const char **backends = provenance_notes(run, "backend");
 	SCOPED const char **devices = provenance_notes(run, "cuda.device");
@@ -112,7 +113,7 @@ static char *machine_text(const struct run *run)
 {
 	char *text = NULL;
 
-	add_backends(&text, run);
+	report_head_add_backends(&text, run);
 	if (!text)
 		add_queue_backends(&text, run);
 	text_append(&text, " on ", "%s", run->cpu ? run->cpu : "an unknown CPU");
@@ -130,7 +131,7 @@ static char *what_ran(const struct run *run, const struct workload *w)
 
 	if (model)
 		text_append(&text, ", ", "%s", model);
-	add_threads(&text, w, run);
+	report_head_add_threads(&text, w, run);
 	add_settings(&text, w);
 	text_append(&text, ", ", "%s", machine);
 	return text;
@@ -159,19 +160,21 @@ static void add_tokens(char **text, const struct step_phase_times *times, enum s
 			plural_s(times->tokens));
 	if (phase == STEP_MIXED)
 		text_append(text, " ", "(%llu of prompts, %llu of outputs)",
-			ull(times->tokens - times->output_tokens), ull(times->output_tokens));
+			report_head_ull(times->tokens - times->output_tokens),
+			report_head_ull(times->output_tokens));
 	if (times->draft_tokens > times->refuted)
 		text_append(text, " ", "(a draft model evaluated %llu more)",
-			ull(times->draft_tokens - times->refuted));
+			report_head_ull(times->draft_tokens - times->refuted));
 	if (times->refuted)
-		text_append(text, " ", "(%llu more were rejected drafts)", ull(times->refuted));
+		text_append(text, " ", "(%llu more were rejected drafts)",
+			report_head_ull(times->refuted));
 }
 
 /*
  * "63 steps, 115ms; a step: mean 1.83ms, p50 1.80ms, p95 2.07ms". The tokens over that time are the
  * rate. A single step has one time.
  */
-static void add_steps(char **text, const struct step_phase_times *times, bool whole)
+static void report_head_add_steps(char **text, const struct step_phase_times *times, bool whole)
 {
 	char total[UNITS_BYTES], unevaluated[UNITS_BYTES], each[UNITS_BYTES], sum[UNITS_BYTES];
 	uint64_t sum_ns = times->total_ns - times->unevaluated_ns;
@@ -182,15 +185,17 @@ static void add_steps(char **text, const struct step_phase_times *times, bool wh
 		{"p95", times->p95_ns}, {"p99", whole ? times->p99_ns : ANALYSIS_UNKNOWN}};
 	const char *between = "; a step: ";
 
-	text_append(text, " in ", "%llu step%s", ull(times->count), plural_s(times->count));
+	text_append(
+		text, " in ", "%llu step%s", report_head_ull(times->count), plural_s(times->count));
 	if (times->dropped)
-		text_append(text, " ", "(%llu more were dropped)", ull(times->dropped));
+		text_append(text, " ", "(%llu more were dropped)", report_head_ull(times->dropped));
 	if (times->refused)
-		text_append(text, " ", "and %llu that the engine refused", ull(times->refused));
+		text_append(text, " ", "and %llu that the engine refused",
+			report_head_ull(times->refused));
 	if (times->aborted)
 		text_append(text, " ",
 			"and %llu that ended halfway, with an unknown number of tokens",
-			ull(times->aborted));
+			report_head_ull(times->aborted));
 	text_append(text, ", ", "%s", units_time(total, report_running_ns(times)));
 	if (strcmp(total, units_time(sum, sum_ns)))
 		text_append(text, " ", "(some at the same time: %s in all)", sum);
@@ -206,7 +211,7 @@ static void add_steps(char **text, const struct step_phase_times *times, bool wh
 	}
 }
 
-static void add(struct report_head *head, const char *label, char *text)
+static void report_head_add(struct report_head *head, const char *label, char *text)
 {
 	if (head->count < REPORT_HEAD_LINES)
 		head->lines[head->count++] = (struct report_head_line){label, text};
@@ -214,7 +219,7 @@ static void add(struct report_head *head, const char *label, char *text)
 		free(text);
 }
 
-static void add_phase(
+static void report_head_add_phase(
 	struct report_head *head, const struct report *report, enum step_phase phase, bool whole)
 {
 	static const char *const labels[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
@@ -225,11 +230,11 @@ static void add_phase(
 		return;
 	text = phase == STEP_WARM_UP ? text_copy("in no rate") : rates_text(times);
 	add_tokens(&text, times, phase);
-	add_steps(&text, times, whole);
-	add(head, labels[phase], text);
+	report_head_add_steps(&text, times, whole);
+	report_head_add(head, labels[phase], text);
 }
 
-static double share_of(const uint64_t ns[TRAINING_PHASES], int phase, double total_ns)
+static double report_head_share_of(const uint64_t ns[TRAINING_PHASES], int phase, double total_ns)
 {
 	return (double)ns[phase] / total_ns;
 }
@@ -243,10 +248,12 @@ static void add_training_device(char **text, const uint64_t ns[TRAINING_PHASES])
 
 	if (total_ns)
 		text_append(text, "; ", "of %s on devices %s, %s, %s", units_time(total, total_ns),
-			units_percent(forward, share_of(ns, TRAINING_FORWARD, (double)total_ns)),
-			units_percent(backward, share_of(ns, TRAINING_BACKWARD, (double)total_ns)),
-			units_percent(
-				optimizer, share_of(ns, TRAINING_OPTIMIZER, (double)total_ns)));
+			units_percent(forward,
+				report_head_share_of(ns, TRAINING_FORWARD, (double)total_ns)),
+			units_percent(backward,
+				report_head_share_of(ns, TRAINING_BACKWARD, (double)total_ns)),
+			units_percent(optimizer,
+				report_head_share_of(ns, TRAINING_OPTIMIZER, (double)total_ns)));
 }
 
 /* Adds the phases of steps that train; between two phases is the rest of their time. */
@@ -259,16 +266,20 @@ static void add_training(struct report_head *head, const struct report *report)
 
 	if (!times->count || !times->total_ns)
 		return;
-	char *text = text_format("%llu step%s", ull(times->count), plural_s(times->count));
+	char *text =
+		text_format("%llu step%s", report_head_ull(times->count), plural_s(times->count));
 	if (times->tokens)
 		text_append(&text, ", ", "%s token%s", units_count(tokens, times->tokens),
 			plural_s(times->tokens));
 	text_append(&text, ": ", "forward %s, backward %s, optimizer %s",
-		units_percent(forward, share_of(times->phase_ns, TRAINING_FORWARD, total_ns)),
-		units_percent(backward, share_of(times->phase_ns, TRAINING_BACKWARD, total_ns)),
-		units_percent(optimizer, share_of(times->phase_ns, TRAINING_OPTIMIZER, total_ns)));
+		units_percent(
+			forward, report_head_share_of(times->phase_ns, TRAINING_FORWARD, total_ns)),
+		units_percent(backward,
+			report_head_share_of(times->phase_ns, TRAINING_BACKWARD, total_ns)),
+		units_percent(optimizer,
+			report_head_share_of(times->phase_ns, TRAINING_OPTIMIZER, total_ns)));
 	add_training_device(&text, times->device_ns);
-	add(head, "Training", text);
+	report_head_add(head, "Training", text);
 }
 
 /* Speculative decoding. */
@@ -281,12 +292,12 @@ static void add_drafts(struct report_head *head, const struct report *report)
 	if (!drafts.checked)
 		return;
 	uint64_t held = drafts.checked - drafts.refuted;
-	text = text_format("%llu checked, %llu held (%s)", ull(drafts.checked), ull(held),
-		units_percent(share, (double)held / (double)drafts.checked));
+	text = text_format("%llu checked, %llu held (%s)", report_head_ull(drafts.checked),
+		report_head_ull(held), units_percent(share, (double)held / (double)drafts.checked));
 	if (drafts.draft_steps)
 		text_append(&text, "; ", "draft models took %s, in %llu steps",
-			units_time(total, drafts.draft_ns), ull(drafts.draft_steps));
-	add(head, "Drafts", text);
+			units_time(total, drafts.draft_ns), report_head_ull(drafts.draft_steps));
+	report_head_add(head, "Drafts", text);
 }
 
 static void add_beginning(
@@ -298,15 +309,15 @@ static void add_beginning(
 	units_time(first, ttft_ns);
 	units_time(start, w->start_up_ns);
 	if (ttft_ns != ANALYSIS_UNKNOWN && w->start_up_ns != ANALYSIS_UNKNOWN)
-		add(head, "First token",
+		report_head_add(head, "First token",
 			text_format("after %s, from the start of the first prefill; start-up took "
 				    "%s before it",
 				first, start));
 	else if (ttft_ns != ANALYSIS_UNKNOWN)
-		add(head, "First token",
+		report_head_add(head, "First token",
 			text_format("after %s, from the start of the first prefill", first));
 	else if (w->start_up_ns != ANALYSIS_UNKNOWN)
-		add(head, "Start-up",
+		report_head_add(head, "Start-up",
 			text_format("%s from the program's start to its first step", start));
 }
 
@@ -316,26 +327,26 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 
 	*head = (struct report_head){0};
 	workload_of_run(&workload, report->run);
-	add(head, "", what_ran(report->run, &workload));
+	report_head_add(head, "", what_ran(report->run, &workload));
 	const char *wrong = run_note_find(report->run, "graph.wrong");
 	if (wrong)
-		add(head, "Graph", text_copy(wrong));
+		report_head_add(head, "Graph", text_copy(wrong));
 	if (!report_has_steps(report)) {
 		if (report->summary->row_count)
-			add(head, "Steps",
+			report_head_add(head, "Steps",
 				text_copy("none recorded: shares are parts of threads' lifetimes"));
 		return;
 	}
-	add_phase(head, report, STEP_PREFILL, whole);
-	add_phase(head, report, STEP_DECODE, whole);
-	add_phase(head, report, STEP_MIXED, whole);
+	report_head_add_phase(head, report, STEP_PREFILL, whole);
+	report_head_add_phase(head, report, STEP_DECODE, whole);
+	report_head_add_phase(head, report, STEP_MIXED, whole);
 	add_training(head, report);
 	add_drafts(head, report);
 	const char *parts = run_note_find(report->run, "steps.parts");
 	if (parts)
-		add(head, "Steps", text_copy(parts));
+		report_head_add(head, "Steps", text_copy(parts));
 	if (whole)
-		add_phase(head, report, STEP_WARM_UP, whole);
+		report_head_add_phase(head, report, STEP_WARM_UP, whole);
 	add_beginning(head, report, &workload);
 }
 

@@ -22,7 +22,7 @@
 #include "ui/text/report_presence.h"
 #include "ui/text/text.h"
 
-static const char *type_name(enum report_type type)
+static const char *report_json_type_name(enum report_type type)
 {
 	static const char *const names[] = {
 		[REPORT_TEXT] = "text",
@@ -42,12 +42,12 @@ static json_t *field_json(const struct report_field *field)
 {
 	json_t *object = json_object();
 	json_put_texts(object, field, key, title);
-	json_put(object, "type", json_text(type_name(field->type)));
+	json_put(object, "type", json_text(report_json_type_name(field->type)));
 	json_put(object, "means", json_text(field->means));
 	return object;
 }
 
-static json_t *columns_json(enum summary_by by)
+static json_t *report_json_columns(enum summary_by by)
 {
 	struct report_columns columns;
 	json_t *keys = json_array();
@@ -64,7 +64,7 @@ json_t *report_fields_to_json(void)
 	for (size_t i = 0; i < report_field_count; i++)
 		json_add(fields, field_json(&report_fields[i]));
 	for (int by = 0; by < SUMMARY_BY_COUNT; by++)
-		json_put(columns, summary_by_plural(by), columns_json(by));
+		json_put(columns, summary_by_plural(by), report_json_columns(by));
 	json_put(object, "fields", fields);
 	json_put(object, "columns", columns);
 	return object;
@@ -105,34 +105,34 @@ static void add_devices(json_t *backends, const struct run *run)
 }
 
 /* A workload's number: 0 is not known. */
-static json_t *known(uint64_t number)
+static json_t *report_json_known(uint64_t number)
 {
 	return number ? json_number(number) : json_null();
 }
 
-static json_t *model_json(const struct workload *w)
+static json_t *report_json_model(const struct workload *w)
 {
 	if (!w->models)
 		return json_null();
 	json_t *object = json_object();
 	json_put(object, "name", json_text(*w->model ? w->model : NULL));
 	json_put(object, "type", json_text(*w->type ? w->type : NULL));
-	json_put(object, "layers", known(w->layers));
-	json_put(object, "parameters", known(w->parameters));
-	json_put(object, "bytes", known(w->bytes));
-	json_put(object, "models", known(w->models));
+	json_put(object, "layers", report_json_known(w->layers));
+	json_put(object, "parameters", report_json_known(w->parameters));
+	json_put(object, "bytes", report_json_known(w->bytes));
+	json_put(object, "models", report_json_known(w->models));
 	return object;
 }
 
 static json_t *settings_json(const struct workload *w)
 {
 	json_t *object = json_object();
-	json_put(object, "context", known(w->context));
-	json_put(object, "batch", known(w->batch));
-	json_put(object, "ubatch", known(w->ubatch));
-	json_put(object, "sequences", known(w->sequences));
-	json_put(object, "threads", known(w->threads));
-	json_put(object, "batch_threads", known(w->batch_threads));
+	json_put(object, "context", report_json_known(w->context));
+	json_put(object, "batch", report_json_known(w->batch));
+	json_put(object, "ubatch", report_json_known(w->ubatch));
+	json_put(object, "sequences", report_json_known(w->sequences));
+	json_put(object, "threads", report_json_known(w->threads));
+	json_put(object, "batch_threads", report_json_known(w->batch_threads));
 	return object;
 }
 
@@ -142,12 +142,12 @@ static void put_workload(json_t *object, const struct run *run)
 	SCOPED char *engine = provenance_engine(run);
 	workload_of_run(&workload, run);
 	json_put(object, "engine", json_text(engine));
-	json_put(object, "model", model_json(&workload));
+	json_put(object, "model", report_json_model(&workload));
 	json_put(object, "settings", settings_json(&workload));
 	json_put(object, "start_up_ns", json_number(workload.start_up_ns));
 }
 
-static json_t *run_json(const struct run *run)
+static json_t *report_json_run(const struct run *run)
 {
 	json_t *object = json_object(), *clock = json_object(), *backends = json_array();
 	SCOPED char *start = provenance_start(run);
@@ -183,7 +183,7 @@ static json_t *run_json(const struct run *run)
 	return object;
 }
 
-static json_t *phase_json(const struct report *report, enum step_phase phase)
+static json_t *report_json_phase(const struct report *report, enum step_phase phase)
 {
 	const struct step_phase_times *times = &report->summary->steps.phases[phase];
 	json_t *object = json_object();
@@ -217,7 +217,7 @@ static json_t *drafts_json(const struct report *report)
 	return object;
 }
 
-static void put_phases(json_t *object, const uint64_t ns[TRAINING_PHASES])
+static void report_json_put_phases(json_t *object, const uint64_t ns[TRAINING_PHASES])
 {
 	json_put(object, "forward_ns", json_number(ns[TRAINING_FORWARD]));
 	json_put(object, "backward_ns", json_number(ns[TRAINING_BACKWARD]));
@@ -232,28 +232,28 @@ static json_t *training_json(const struct training_times *times)
 		return json_null();
 	json_t *object = json_object(), *device = json_null();
 	json_put_numbers(object, times, count, tokens, total_ns);
-	put_phases(object, times->phase_ns);
+	report_json_put_phases(object, times->phase_ns);
 	if (on_device[TRAINING_FORWARD] || on_device[TRAINING_BACKWARD] ||
 		on_device[TRAINING_OPTIMIZER])
-		put_phases(device = json_object(), on_device);
+		report_json_put_phases(device = json_object(), on_device);
 	json_put(object, "device", device);
 	return object;
 }
 
-static json_t *steps_json(const struct report *report)
+static json_t *report_json_steps(const struct report *report)
 {
 	json_t *object = json_object();
-	json_put(object, "prefill", phase_json(report, STEP_PREFILL));
-	json_put(object, "decode", phase_json(report, STEP_DECODE));
-	json_put(object, "mixed", phase_json(report, STEP_MIXED));
-	json_put(object, "warm_up", phase_json(report, STEP_WARM_UP));
+	json_put(object, "prefill", report_json_phase(report, STEP_PREFILL));
+	json_put(object, "decode", report_json_phase(report, STEP_DECODE));
+	json_put(object, "mixed", report_json_phase(report, STEP_MIXED));
+	json_put(object, "warm_up", report_json_phase(report, STEP_WARM_UP));
 	json_put(object, "training", training_json(&report->training));
 	json_put(object, "drafts", drafts_json(report));
 	json_put(object, "ttft_ns", json_number(report->summary->steps.ttft_ns));
 	return object;
 }
 
-static json_t *coverage_json(const struct report *report)
+static json_t *report_json_coverage(const struct report *report)
 {
 	const struct summary *summary = report->summary;
 	json_t *object = json_object();
@@ -309,7 +309,7 @@ static json_t *losses_json(const struct losses *losses)
 	return object;
 }
 
-static json_t *value_json(const struct report_field *field, const struct report *report,
+static json_t *report_json_value(const struct report_field *field, const struct report *report,
 	const struct summary_row *row)
 {
 	struct report_value value = report_value(field, report, row);
@@ -358,13 +358,14 @@ static struct report report_as(
 	return other;
 }
 
-static json_t *row_json(const struct report *report, const struct summary_row *row)
+static json_t *report_json_row(const struct report *report, const struct summary_row *row)
 {
 	struct report_columns columns;
 	json_t *object = json_object();
 	report_columns_all(&columns, report->summary->by);
 	for (size_t i = 0; i < columns.count; i++)
-		put_at(object, columns.fields[i]->key, value_json(columns.fields[i], report, row));
+		put_at(object, columns.fields[i]->key,
+			report_json_value(columns.fields[i], report, row));
 	return object;
 }
 
@@ -377,7 +378,7 @@ static void put_queue(json_t *object, const struct report *report, uint32_t numb
 	for (size_t i = 0; i < report_field_count; i++)
 		if (report_fields[i].rows >> SUMMARY_BY_QUEUE & 1)
 			put_at(object, report_fields[i].key,
-				value_json(&report_fields[i], &by_queue, &row));
+				report_json_value(&report_fields[i], &by_queue, &row));
 }
 
 /*
@@ -431,7 +432,7 @@ json_t *report_rows_to_json(const struct report *report)
 {
 	json_t *rows = json_array();
 	for (size_t i = 0; i < report->shown; i++)
-		json_add(rows, row_json(report, &report->summary->rows[i]));
+		json_add(rows, report_json_row(report, &report->summary->rows[i]));
 	return rows;
 }
 
@@ -447,7 +448,7 @@ static json_t *rests_json(const struct report *report)
 		for (size_t k = 0; k < report_field_count; k++)
 			if (report_fields[k].flags & REPORT_OF_REST)
 				put_at(row, report_fields[k].key,
-					value_json(&report_fields[k], report, &rests[i]));
+					report_json_value(&report_fields[k], report, &rests[i]));
 		json_add(rows, row);
 	}
 	return rows;
@@ -462,7 +463,7 @@ static json_t *apart_json(const struct report *report)
 		if (!phase)
 			continue;
 		json_t *part = json_object();
-		json_put(part, "coverage", coverage_json(phase));
+		json_put(part, "coverage", report_json_coverage(phase));
 		json_put(part, summary_by_plural(phase->summary->by), report_rows_to_json(phase));
 		json_put(part, "rests", rests_json(phase));
 		json_put(object, step_phase_name(report_phase_order[i]), part);
@@ -539,13 +540,13 @@ json_t *report_to_json(const struct report *report)
 	json_t *root = json_object(), *rows = report_rows_to_json(report),
 	       *categories = json_array();
 	for (size_t i = 0; i < summary->category_count; i++)
-		json_add(categories, row_json(&by_category, &summary->categories[i]));
+		json_add(categories, report_json_row(&by_category, &summary->categories[i]));
 	json_put(root, "schema", json_text("brick/report/2"));
-	json_put(root, "run", run_json(report->run));
-	json_put(root, "steps", steps_json(report));
+	json_put(root, "run", report_json_run(report->run));
+	json_put(root, "steps", report_json_steps(report));
 	json_put(root, "phase", json_text(step_phase_name(summary->only)));
 	json_put(root, "selected", json_text(report->run->selected));
-	json_put(root, "coverage", coverage_json(report));
+	json_put(root, "coverage", report_json_coverage(report));
 	json_put(root, "device", device_json(report));
 	json_put(root, "distortion", distortion_json(report));
 	json_put(root, "presence", report_presence_json(report->run, &report->presence));
@@ -597,7 +598,7 @@ static void print_value(const struct report_field *field, const struct report *r
 }
 
 /* flags: only fields with these have a value. */
-static void print_row(const struct report *report, const struct report_columns *columns,
+static void report_json_print_row(const struct report *report, const struct report_columns *columns,
 	const struct summary_row *row, unsigned flags, FILE *out)
 {
 	for (size_t i = 0; i < columns->count; i++)
@@ -608,16 +609,17 @@ static void print_row(const struct report *report, const struct report_columns *
 	csv_end(out);
 }
 
-static void print_rows(const struct report *report, const struct report_columns *columns, FILE *out)
+static void report_json_print_rows(
+	const struct report *report, const struct report_columns *columns, FILE *out)
 {
 	struct summary_row rests[REPORT_RESTS];
 
 	for (size_t i = 0; i < report->shown; i++)
-		print_row(report, columns, &report->summary->rows[i], 0, out);
+		report_json_print_row(report, columns, &report->summary->rows[i], 0, out);
 	size_t rest_count =
 		report->shown == report->summary->row_count ? report_rests(report, rests) : 0;
 	for (size_t i = 0; i < rest_count; i++)
-		print_row(report, columns, &rests[i], REPORT_OF_REST, out);
+		report_json_print_row(report, columns, &rests[i], REPORT_OF_REST, out);
 }
 
 void report_csv(const struct report *report, FILE *out)
@@ -634,8 +636,8 @@ void report_csv(const struct report *report, FILE *out)
 		tells_phase |= !strcmp(columns.fields[i]->key, "phase");
 	}
 	csv_end(out);
-	print_rows(report, &columns, out);
+	report_json_print_rows(report, &columns, out);
 	for (int i = 0; i < STEP_PHASES && tells_phase; i++)
 		if (report->apart[report_phase_order[i]])
-			print_rows(report->apart[report_phase_order[i]], &columns, out);
+			report_json_print_rows(report->apart[report_phase_order[i]], &columns, out);
 }

@@ -44,7 +44,7 @@ static char *throttled_text(const struct run *run)
 		units_time(time, run->machine.throttled_ns));
 }
 
-static void print_machine(const struct run *run, const struct presence *p,
+static void report_presence_print_machine(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label)
 {
 	char busy[UNITS_BYTES], others[UNITS_BYTES], steal[UNITS_BYTES];
@@ -70,7 +70,7 @@ static char *threads_text(const struct presence *p)
 		units_percent(queued, p->queued), units_percent(idle, p->idle));
 }
 
-static char *steps_text(const struct presence *p)
+static char *report_presence_steps_text(const struct presence *p)
 {
 	char off[UNITS_BYTES];
 	if (p->off < 0)
@@ -97,7 +97,7 @@ static void print_unknown(const struct run *run, const struct presence *p,
 {
 	if (!run->off_cpu.error)
 		return;
-	SCOPED char *threads = threads_text(p), *steps = steps_text(p);
+	SCOPED char *threads = threads_text(p), *steps = report_presence_steps_text(p);
 	char reason[128];
 	report_off_cpu_reason(run->off_cpu.error, reason, sizeof(reason));
 	paragraph(terminal, label, "Off CPU",
@@ -131,7 +131,7 @@ static char *gaps_text(const struct run *run)
  * Why and when times off the CPU are unknown, and what is shown instead: of tables with such a
  * step.
  */
-static void print_gaps(const struct run *run, const struct presence *p,
+static void report_presence_print_gaps(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label)
 {
 	const struct off_cpu_gap *first = run->off_cpu.gaps;
@@ -152,7 +152,7 @@ void report_presence_text(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label)
 {
 	char preempted[UNITS_BYTES], blocked[UNITS_BYTES], lost[UNITS_BYTES];
-	print_machine(run, p, terminal, label);
+	report_presence_print_machine(run, p, terminal, label);
 	if (run->off_cpu.source == OFF_CPU_UNKNOWN) {
 		print_unknown(run, p, terminal, label);
 		return;
@@ -171,7 +171,7 @@ void report_presence_text(const struct run *run, const struct presence *p,
 	else
 		paragraph(terminal, label, "Off CPU", "%s%s", what, losses);
 	if (run->off_cpu.gap_count)
-		print_gaps(run, p, terminal, label);
+		report_presence_print_gaps(run, p, terminal, label);
 }
 
 static json_t *gaps_json(const struct run *run)

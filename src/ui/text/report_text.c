@@ -30,7 +30,7 @@
 enum { LABEL = 13 }; /* the width of a label, in columns */
 
 /* flags: only fields with these are known; cells of the others are blank. extra: a last cell. */
-static void add_row(struct table *table, const struct report *report,
+static void report_text_add_row(struct table *table, const struct report *report,
 	const struct report_columns *columns, const struct summary_row *row, unsigned flags,
 	char *extra)
 {
@@ -51,13 +51,13 @@ struct rows {
 	size_t count, shown; /* the others are one row */
 };
 
-static struct rows rows_of(const struct report *report)
+static struct rows report_text_rows_of(const struct report *report)
 {
 	return (struct rows){report->summary->rows, report->summary->row_count, report->shown};
 }
 
 /* The share of a row of the threads' time, or of the devices'. */
-static double share_of(const struct summary *summary, const struct summary_row *row)
+static double report_text_share_of(const struct summary *summary, const struct summary_row *row)
 {
 	uint64_t whole_ns = summary->device_ns;
 	double on_device = row->device_step_ns == ANALYSIS_UNKNOWN || !whole_ns
@@ -91,14 +91,16 @@ static void add_others(struct table *table, const struct report *report,
 		others.device_ns += row->device_ns == ANALYSIS_UNKNOWN ? 0 : row->device_ns;
 		others.device_step_ns +=
 			row->device_step_ns == ANALYSIS_UNKNOWN ? 0 : row->device_step_ns;
-		largest = share_of(summary, row) > largest ? share_of(summary, row) : largest;
+		largest = report_text_share_of(summary, row) > largest
+				  ? report_text_share_of(summary, row)
+				  : largest;
 	}
 	if (!summary->wall_ns && !summary_by_devices(summary->by))
 		others.share = -1;
 	if (!others.device_ns)
 		others.device_ns = others.device_step_ns = ANALYSIS_UNKNOWN;
 	others.name = text_format("%zu others (each <=%s)", left, units_percent(most, largest));
-	add_row(table, report, columns, &others, REPORT_OF_REST, NULL);
+	report_text_add_row(table, report, columns, &others, REPORT_OF_REST, NULL);
 	free(others.name);
 }
 
@@ -128,11 +130,11 @@ static char *print_main(const struct report *report, const struct rows *rows, co
 
 	SCOPED_TO(table_destroy) struct table *table = table_create(titles, columns.count);
 	for (size_t i = 0; i < rows->shown; i++)
-		add_row(table, report, &columns, &rows->list[i], 0, NULL);
+		report_text_add_row(table, report, &columns, &rows->list[i], 0, NULL);
 	add_others(table, report, &columns, rows);
 	size_t rest_count = report_rests(report, rests);
 	for (size_t i = 0; i < rest_count; i++)
-		add_row(table, report, &columns, &rests[i], REPORT_OF_REST, NULL);
+		report_text_add_row(table, report, &columns, &rests[i], REPORT_OF_REST, NULL);
 	if (!report->columns) {
 		table_hide_empty(table);
 		table_hide_repeated(table);
@@ -171,11 +173,12 @@ static void print_categories(const struct report *report, const struct terminal 
 	SCOPED_TO(table_destroy) struct table *table = table_create(titles, columns.count + 1);
 	for (size_t i = 0; i < summary->category_count; i++) {
 		const struct summary_row *row = &summary->categories[i];
-		add_row(table, report, &columns, row, 0, bar(row->share, 30, terminal->utf8));
+		report_text_add_row(
+			table, report, &columns, row, 0, bar(row->share, 30, terminal->utf8));
 	}
 	size_t rest_count = report_rests(report, rests);
 	for (size_t i = 0; i < rest_count; i++)
-		add_row(table, report, &columns, &rests[i], REPORT_OF_REST,
+		report_text_add_row(table, report, &columns, &rests[i], REPORT_OF_REST,
 			bar(rests[i].share, 30, terminal->utf8));
 	table_hide_empty(table);
 	table_print(table, terminal);
@@ -258,7 +261,7 @@ static void title_of(const struct summary *summary, char title[16])
 
 static void print_tables(const struct report *report, const struct terminal *terminal)
 {
-	const struct rows rows = rows_of(report);
+	const struct rows rows = report_text_rows_of(report);
 	char title[16];
 	title_of(report->summary, title);
 	SCOPED char *left_out = print_main(report, &rows, title, REPORT_IN_TEXT, terminal);
@@ -290,7 +293,7 @@ static void print_apart(const struct report *report, const struct terminal *term
 	}
 }
 
-static void print_nothing(const struct report *report, const struct terminal *terminal)
+static void report_text_print_nothing(const struct report *report, const struct terminal *terminal)
 {
 	char kinds[INJECT_KINDS_BYTES];
 
@@ -322,7 +325,7 @@ static void print_nothing(const struct report *report, const struct terminal *te
 static void report_rows(const struct report *report, const struct terminal *terminal)
 {
 	if (!report->summary->row_count) {
-		print_nothing(report, terminal);
+		report_text_print_nothing(report, terminal);
 		return;
 	}
 	if (report->is_apart)
@@ -364,10 +367,11 @@ struct screen {
 
 static void add_table(struct screen *screen, const struct report *report, const char *title)
 {
-	screen->tables[screen->count++] = (struct screen_table){report, title, rows_of(report)};
+	screen->tables[screen->count++] =
+		(struct screen_table){report, title, report_text_rows_of(report)};
 }
 
-static bool is_chosen(const struct report *report)
+static bool report_text_is_chosen(const struct report *report)
 {
 	return report->is_sorted || report->columns || report->shown < report->summary->row_count ||
 	       (report->summary->by != SUMMARY_BY_BRICK &&
@@ -393,7 +397,7 @@ static int compare_shares(const void *a, const void *b)
 }
 
 /* The table's part of the time of all tables, by which its rows are weighed against others'. */
-static double weight_of(const struct screen *screen, size_t table)
+static double report_text_weight_of(const struct screen *screen, size_t table)
 {
 	double all_ns = 0;
 
@@ -414,9 +418,9 @@ static double least_share(const struct screen *screen, size_t room)
 	SCOPED double *shares = text_room(rows + 1, sizeof(*shares));
 	for (size_t t = 0; t < screen->count && shares; t++)
 		for (size_t i = 0; i < screen->tables[t].rows.count; i++)
-			shares[count++] =
-				weight_of(screen, t) * share_of(screen->tables[t].report->summary,
-							       &screen->tables[t].rows.list[i]);
+			shares[count++] = report_text_weight_of(screen, t) *
+					  report_text_share_of(screen->tables[t].report->summary,
+						  &screen->tables[t].rows.list[i]);
 	if (count)
 		qsort(shares, count, sizeof(*shares), compare_shares);
 	return count > room ? shares[room] : 0;
@@ -428,7 +432,7 @@ static double least_of_table(const struct screen_table *table)
 	double sum = 0;
 
 	for (size_t i = 0; i < table->rows.count; i++)
-		sum += share_of(table->report->summary, &table->rows.list[i]);
+		sum += report_text_share_of(table->report->summary, &table->rows.list[i]);
 	return sum < IDLES ? LEAST_SHARE * sum : LEAST_SHARE;
 }
 
@@ -437,11 +441,11 @@ static void leave_out_small(struct screen_table *table, double least)
 {
 	struct rows *rows = &table->rows;
 
-	if (is_chosen(table->report))
+	if (report_text_is_chosen(table->report))
 		return;
 	rows->shown = rows->count ? 1 : 0;
 	while (rows->shown < rows->count &&
-		share_of(table->report->summary, &rows->list[rows->shown]) > least)
+		report_text_share_of(table->report->summary, &rows->list[rows->shown]) > least)
 		rows->shown++;
 	if (rows->count - rows->shown == 1) /* it takes a line in any case */
 		rows->shown++;
@@ -587,7 +591,7 @@ static void print_screen_tables(struct screen *screen, size_t room)
 
 	for (size_t t = 0; t < screen->count; t++) {
 		struct screen_table *table = &screen->tables[t];
-		double weight = weight_of(screen, t);
+		double weight = report_text_weight_of(screen, t);
 		double small = least_of_table(table);
 		leave_out_small(table, weight * small > least ? small : least / weight);
 		if (t)
@@ -633,7 +637,7 @@ void report_text_for(const struct report *report, FILE *out, FILE *shown_on)
 	if (screen.count)
 		print_screen_tables(&screen, used < SCREEN_LINES ? SCREEN_LINES - used : 1);
 	else
-		print_nothing(report, &terminal);
+		report_text_print_nothing(report, &terminal);
 	print_foot(&screen, means);
 	if (has_trust && !is_limited)
 		print_trust(&screen, trust, false);

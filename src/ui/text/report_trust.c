@@ -34,7 +34,8 @@ static const struct attacher_note common_notes[] = {
 	{0},
 };
 
-static const struct attacher_note *find(const struct attacher_note *notes, const char *key)
+static const struct attacher_note *report_trust_find(
+	const struct attacher_note *notes, const char *key)
 {
 	for (; notes && notes->key; notes++)
 		if (!strcmp(key, notes->key))
@@ -43,12 +44,12 @@ static const struct attacher_note *find(const struct attacher_note *notes, const
 }
 
 /* NULL: it does not belong into the heading. */
-static const struct attacher_note *heading(const char *key)
+static const struct attacher_note *report_trust_heading(const char *key)
 {
 	for (const struct attacher *const *a = attachers; *a; a++)
-		if (find((*a)->notes, key))
-			return find((*a)->notes, key);
-	return find(common_notes, key);
+		if (report_trust_find((*a)->notes, key))
+			return report_trust_find((*a)->notes, key);
+	return report_trust_find(common_notes, key);
 }
 
 static void print_heading_notes(const struct report *report, const struct terminal *terminal,
@@ -87,7 +88,7 @@ static bool is_redundant(const struct run *run, size_t note)
 
 const char *report_note_title(const char *key)
 {
-	const struct attacher_note *there = heading(key);
+	const struct attacher_note *there = report_trust_heading(key);
 
 	if (!strncmp(key, "capture.", 8) || !strcmp(key, "helper.cpu")) /* in the distortion */
 		return NULL;
@@ -100,7 +101,7 @@ static void report_notes(const struct report *report, const struct terminal *ter
 	const char *label = "Notes";
 	terminal_begin(terminal, STYLE_DIM);
 	for (size_t i = 0; i < run->note_count; i++) {
-		if (heading(run->notes[i].key) || is_redundant(run, i) ||
+		if (report_trust_heading(run->notes[i].key) || is_redundant(run, i) ||
 			!report_note_title(run->notes[i].key))
 			continue;
 		paragraph(terminal, LABEL, label, "%s: %s", run->notes[i].key, run->notes[i].value);
@@ -109,7 +110,7 @@ static void report_notes(const struct report *report, const struct terminal *ter
 	terminal_end(terminal, STYLE_DIM);
 }
 
-static void print_origin(const struct printer *p)
+static void report_trust_print_origin(const struct printer *p)
 {
 	const struct run *run = p->report->run;
 	char took[UNITS_BYTES];
@@ -136,7 +137,7 @@ static void print_selected(const struct printer *p)
 		say(p, "Only", "%s", selected);
 }
 
-static void print_machine(const struct printer *p)
+static void report_trust_print_machine(const struct printer *p)
 {
 	const struct run *run = p->report->run;
 	char residual[UNITS_BYTES];
@@ -164,7 +165,7 @@ static char *waits_text(const struct summary *summary)
 			 : text_copy("");
 }
 
-static void print_coverage(const struct printer *p)
+static void report_trust_print_coverage(const struct printer *p)
 {
 	const struct summary *summary = p->report->summary;
 	char share[UNITS_BYTES], wall[UNITS_BYTES], prefill[UNITS_BYTES], decode[UNITS_BYTES];
@@ -226,7 +227,7 @@ static char *causes_text(const struct report *report)
 }
 
 /* Prints how much of the devices' work has a name, and what threads waited for. */
-static void print_devices(const struct printer *p)
+static void report_trust_print_devices(const struct printer *p)
 {
 	const struct summary *summary = p->report->summary;
 	char share[UNITS_BYTES], busy[UNITS_BYTES], waited[UNITS_BYTES], part[UNITS_BYTES];
@@ -361,7 +362,7 @@ static void print_queues(const struct printer *p)
 }
 
 /* "0.32% (0.24% to 0.39%)"; the caller frees. */
-static char *interval(const struct distortion *d)
+static char *report_trust_interval(const struct distortion *d)
 {
 	if (distortion_is_hidden(d))
 		return text_copy("not measurable on this busy machine");
@@ -387,8 +388,9 @@ static void print_distortion(const struct printer *p)
 			100 * d->low, 100 * d->high, method ? method : "");
 		return;
 	}
-	SCOPED char *all = interval(d), *prefill = interval(&phases[STEP_PREFILL]);
-	SCOPED char *decode = interval(&phases[STEP_DECODE]);
+	SCOPED char *all = report_trust_interval(d),
+		    *prefill = report_trust_interval(&phases[STEP_PREFILL]);
+	SCOPED char *decode = report_trust_interval(&phases[STEP_DECODE]);
 	const char *by = d->is_measured ? "Measured:" : "From";
 	if (apart)
 		say(p, "Distortion", "%s; prefill %s, decode %s. %s %s", all, prefill, decode, by,
@@ -397,7 +399,7 @@ static void print_distortion(const struct printer *p)
 		say(p, "Distortion", "%s. %s %s", all, by, method ? method : "");
 }
 
-static char *losses_text(const struct losses *losses)
+static char *report_trust_losses_text(const struct losses *losses)
 {
 	char *text = text_copy(losses->incomplete ? "the recording was never finished" : NULL);
 	char what[LOSS_BYTES];
@@ -408,9 +410,9 @@ static char *losses_text(const struct losses *losses)
 	return text;
 }
 
-static void print_losses(const struct printer *p)
+static void report_trust_print_losses(const struct printer *p)
 {
-	SCOPED char *text = losses_text(&p->report->losses);
+	SCOPED char *text = report_trust_losses_text(&p->report->losses);
 	terminal_begin(p->terminal, text ? STYLE_BAD : STYLE_PLAIN);
 	say(p, "Losses", "%s",
 		text			       ? text
@@ -425,7 +427,7 @@ struct verdict {
 	char *facts, *limits; /* NULL: nothing limits it */
 };
 
-static void add_fact(struct verdict *v, const char *limit, char *fact)
+static void report_trust_add_fact(struct verdict *v, const char *limit, char *fact)
 {
 	text_append(&v->facts, ", ", "%s", fact);
 	if (limit)
@@ -439,19 +441,19 @@ static void add_coverage(struct verdict *v, const struct summary *summary)
 
 	const char *attach = run_note_find(summary->run, "attach");
 	if (summary->wall_ns && attach && !strncmp(attach, "graphs only", 11))
-		add_fact(v, "coverage",
+		report_trust_add_fact(v, "coverage",
 			text_format("%s covered by whole graphs, in which no node was timed",
 				units_percent(share, summary->coverage)));
 	else if (summary->wall_ns && run_note_find(summary->run, "ggml.device"))
-		add_fact(v, "coverage",
+		report_trust_add_fact(v, "coverage",
 			text_format("%s covered, on a device by whole graphs, in which no node was "
 				    "timed",
 				units_percent(share, summary->coverage)));
 	else if (summary->wall_ns)
-		add_fact(v, summary->coverage < TRUST_MIN_COVERAGE ? "coverage" : NULL,
+		report_trust_add_fact(v, summary->coverage < TRUST_MIN_COVERAGE ? "coverage" : NULL,
 			text_format("%s covered", units_percent(share, summary->coverage)));
 	else
-		add_fact(v, "coverage", text_copy("coverage unknown"));
+		report_trust_add_fact(v, "coverage", text_copy("coverage unknown"));
 }
 
 /* The cost of a device's tracing is only known from above. */
@@ -463,11 +465,12 @@ static bool distortion_is_large(const struct distortion *d)
 static void add_distortion(struct verdict *v, const struct distortion *d)
 {
 	if (d->share < 0)
-		add_fact(v, NULL, text_copy("distortion unknown"));
+		report_trust_add_fact(v, NULL, text_copy("distortion unknown"));
 	else if (distortion_is_hidden(d))
-		add_fact(v, NULL, text_copy("distortion not measurable on this busy machine"));
+		report_trust_add_fact(
+			v, NULL, text_copy("distortion not measurable on this busy machine"));
 	else
-		add_fact(v, distortion_is_large(d) ? "distortion" : NULL,
+		report_trust_add_fact(v, distortion_is_large(d) ? "distortion" : NULL,
 			text_format("%.1f%% distortion (%.1f to %.1f)", 100 * d->share,
 				100 * d->low, 100 * d->high));
 }
@@ -490,7 +493,7 @@ static void add_spinning(struct verdict *v, const struct report *report)
 	for (size_t i = 0; i < run->lane_count; i++)
 		threads += run->lanes[i].kind != BRICK_LANE_QUEUE && run->lanes[i].sample_count;
 	if (threads > 1)
-		add_fact(v, "spinning waits",
+		report_trust_add_fact(v, "spinning waits",
 			text_format("without CPU time that %u threads may spin for each other "
 				    "while others use %s of the CPUs (record --measure-distortion "
 				    "measures)",
@@ -499,12 +502,13 @@ static void add_spinning(struct verdict *v, const struct report *report)
 
 static void add_losses(struct verdict *v, const struct losses *losses)
 {
-	char *text = losses_text(losses);
+	char *text = report_trust_losses_text(losses);
 
-	add_fact(v, text ? "losses" : NULL, text ? text : text_copy("no records lost"));
+	report_trust_add_fact(
+		v, text ? "losses" : NULL, text ? text : text_copy("no records lost"));
 }
 
-static void add_presence(struct verdict *v, const struct report *report)
+static void report_trust_add_presence(struct verdict *v, const struct report *report)
 {
 	const struct presence *p = &report->presence;
 	char share[UNITS_BYTES], known[UNITS_BYTES];
@@ -512,23 +516,23 @@ static void add_presence(struct verdict *v, const struct report *report)
 	if (!report->run->step_count)
 		return;
 	if (p->preempted < 0 && p->off < 0)
-		add_fact(v, NULL, text_copy("preemption unknown"));
+		report_trust_add_fact(v, NULL, text_copy("preemption unknown"));
 	else if (p->preempted < 0)
-		add_fact(v, p->off > TRUST_MAX_PREEMPTED ? "time off the CPU" : NULL,
+		report_trust_add_fact(v, p->off > TRUST_MAX_PREEMPTED ? "time off the CPU" : NULL,
 			text_format("%s off the CPU", units_percent(share, p->off)));
 	else if (p->known < 1)
-		add_fact(v, p->preempted > TRUST_MAX_PREEMPTED ? "preemption" : NULL,
+		report_trust_add_fact(v, p->preempted > TRUST_MAX_PREEMPTED ? "preemption" : NULL,
 			text_format("%s preempted (known of %s of the time)",
 				units_percent(share, p->preempted),
 				units_percent(known, p->known)));
 	else
-		add_fact(v, p->preempted > TRUST_MAX_PREEMPTED ? "preemption" : NULL,
+		report_trust_add_fact(v, p->preempted > TRUST_MAX_PREEMPTED ? "preemption" : NULL,
 			text_format("%s preempted", units_percent(share, p->preempted)));
 	if (p->others > TRUST_MAX_OTHERS)
-		add_fact(v, "other processes",
+		report_trust_add_fact(v, "other processes",
 			text_format("others used %s of the CPUs", units_percent(share, p->others)));
 	if (report->run->machine.throttled_ns)
-		add_fact(v, "the CPU limit",
+		report_trust_add_fact(v, "the CPU limit",
 			text_format("held back for %s by the CPU limit",
 				units_time(share, report->run->machine.throttled_ns)));
 }
@@ -541,7 +545,7 @@ char *report_trust_line(const struct report *report, bool *is_limited)
 	add_distortion(&v, &report->distortion);
 	add_spinning(&v, report);
 	add_losses(&v, &report->losses);
-	add_presence(&v, report);
+	report_trust_add_presence(&v, report);
 	*is_limited = v.limits != NULL;
 	char *line = v.limits ? text_format("limited by %s: %s", v.limits, v.facts)
 			      : text_format("good: %s", v.facts);
@@ -556,8 +560,8 @@ void report_origin_text(const struct report *report, const struct terminal *term
 {
 	const struct printer p = {report, terminal, .is_alone = true};
 
-	print_origin(&p);
-	print_machine(&p);
+	report_trust_print_origin(&p);
+	report_trust_print_machine(&p);
 	print_selected(&p);
 	report_headings(report, terminal);
 }
@@ -566,13 +570,13 @@ void report_trust_lines(const struct report *report, const struct terminal *term
 {
 	const struct printer p = {report, terminal, is_alone};
 
-	print_coverage(&p);
-	print_devices(&p);
+	report_trust_print_coverage(&p);
+	report_trust_print_devices(&p);
 	print_counters(report->run, terminal);
 	print_queues(&p);
 	report_presence_text(report->run, &report->presence, terminal, LABEL);
 	print_distortion(&p);
-	print_losses(&p);
+	report_trust_print_losses(&p);
 	report_notes(report, terminal);
 }
 
@@ -581,11 +585,11 @@ void report_trust_text(const struct report *report, size_t width, FILE *out)
 	const struct terminal terminal = {.out = out, .width = width};
 	const struct printer p = {report, &terminal, .is_alone = true};
 
-	print_coverage(&p);
-	print_devices(&p);
+	report_trust_print_coverage(&p);
+	report_trust_print_devices(&p);
 	report_presence_text(report->run, &report->presence, &terminal, LABEL);
 	print_distortion(&p);
-	print_losses(&p);
+	report_trust_print_losses(&p);
 	report_headings(report, &terminal);
 	report_notes(report, &terminal);
 }

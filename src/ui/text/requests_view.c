@@ -18,7 +18,7 @@
 #include "ui/text/text_table.h"
 #include "ui/text/trust_text.h"
 
-static const char *const end_names[REQUEST_ENDS] = {
+static const char *const requests_view_end_names[REQUEST_ENDS] = {
 	[REQUEST_OPEN] = "open",
 	[REQUEST_TOLD] = "ended",
 	[REQUEST_REMOVED] = "removed",
@@ -105,11 +105,11 @@ const char *requests_reason(enum request_lost lost)
 
 const char *requests_end(enum request_end end)
 {
-	return end_names[end];
+	return requests_view_end_names[end];
 }
 
 /* In JSON and CSV, which have the program's own number beside it: from 1, by begin. */
-static uint64_t place_of(uint32_t index)
+static uint64_t requests_view_place_of(uint32_t index)
 {
 	return (uint64_t)index + 1;
 }
@@ -119,7 +119,7 @@ struct ranked {
 	uint32_t request, gap;
 };
 
-COMPARATOR(by_length, struct ranked,
+COMPARATOR(requests_view_by_length, struct ranked,
 	ORDER(y->ns, x->ns) ?: ORDER(x->request, y->request) ?: ORDER(x->gap, y->gap))
 
 /* The requests to be shown, in their order; *count says how many. The caller frees. */
@@ -134,7 +134,7 @@ static struct ranked *rank_requests(const struct requests_view *view, size_t *co
 		list[(*count)++] = (struct ranked){ns == ANALYSIS_UNKNOWN ? 0 : ns, (uint32_t)i, 0};
 	}
 	if (list && view->slowest) {
-		qsort(list, *count, sizeof(*list), by_length);
+		qsort(list, *count, sizeof(*list), requests_view_by_length);
 		*count = *count < view->slowest ? *count : view->slowest;
 	}
 	return list;
@@ -155,12 +155,12 @@ static struct ranked *rank_gaps(const struct requests_view *view, size_t *count)
 					(struct ranked){q->gaps[gap].excess_ns, (uint32_t)i, gap};
 		}
 	if (list)
-		qsort(list, n, sizeof(*list), by_length);
+		qsort(list, n, sizeof(*list), requests_view_by_length);
 	*count = n;
 	return list;
 }
 
-static const struct table_column columns[] = {{"REQUEST", TABLE_RIGHT, 0},
+static const struct table_column requests_view_columns[] = {{"REQUEST", TABLE_RIGHT, 0},
 	{"SEQUENCE", TABLE_RIGHT, 0}, {"MODEL", TABLE_RIGHT, 1}, {"BEGAN AFTER", TABLE_RIGHT, 5},
 	{"QUEUED", TABLE_RIGHT, 1}, {"TTFT", TABLE_RIGHT, 0}, {"PROMPT", TABLE_RIGHT, 0},
 	{"REUSED", TABLE_RIGHT, 1}, {"AGAIN", TABLE_RIGHT, 2}, {"OUTPUT", TABLE_RIGHT, 0},
@@ -184,7 +184,7 @@ static uint32_t count_models(const struct requests *q)
 	return models;
 }
 
-static void add_row(
+static void requests_view_add_row(
 	struct table *table, const struct requests_view *view, uint32_t index, bool models)
 {
 	const struct requests *q = view->requests;
@@ -211,15 +211,17 @@ static void add_row(
 	table_cell(table, end_words[r->end]);
 }
 
-static void print_table(const struct requests_view *view, const struct terminal *terminal)
+static void requests_view_print_table(
+	const struct requests_view *view, const struct terminal *terminal)
 {
 	size_t count;
 	SCOPED struct ranked *list = rank_requests(view, &count);
-	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
+	struct table *table = table_create(requests_view_columns,
+		sizeof(requests_view_columns) / sizeof(*requests_view_columns));
 	bool models = count_models(view->requests) > 1;
 
 	for (size_t i = 0; list && i < count; i++)
-		add_row(table, view, list[i].request, models);
+		requests_view_add_row(table, view, list[i].request, models);
 	table_hide_empty(table);
 	table_print(table, terminal);
 	table_destroy(table);
@@ -236,7 +238,8 @@ static bool begins_by_prompt(const struct requests *q, const struct request *r)
 	return false;
 }
 
-static void print_head(const struct requests_view *view, const struct terminal *terminal)
+static void requests_view_print_head(
+	const struct requests_view *view, const struct terminal *terminal)
 {
 	const struct requests *q = view->requests;
 	uint64_t prompt = 0, output = 0, reused = 0, by_prompts = 0;
@@ -390,7 +393,8 @@ static void print_causes(const struct requests_view *view, const struct ranked *
 	}
 }
 
-static void print_gaps(const struct requests_view *view, const struct terminal *terminal)
+static void requests_view_print_gaps(
+	const struct requests_view *view, const struct terminal *terminal)
 {
 	size_t count, all;
 	SCOPED struct ranked *list = rank_gaps(view, &all);
@@ -518,9 +522,9 @@ void requests_text(const struct requests_view *view, FILE *out)
 	SCOPED char *preempted = preempted_text(&view->presence);
 
 	terminal_init(&terminal, out);
-	print_head(view, &terminal);
-	print_table(view, &terminal);
-	print_gaps(view, &terminal);
+	requests_view_print_head(view, &terminal);
+	requests_view_print_table(view, &terminal);
+	requests_view_print_gaps(view, &terminal);
 	print_cache(view, &terminal);
 	print_interference(view, &terminal);
 	speculation_text(view->run, view->speculations, &terminal);
@@ -537,7 +541,7 @@ static json_t *name_json(const char *name)
 
 static json_t *index_json(uint32_t index)
 {
-	return json_number(index == RUN_NONE ? ANALYSIS_UNKNOWN : place_of(index));
+	return json_number(index == RUN_NONE ? ANALYSIS_UNKNOWN : requests_view_place_of(index));
 }
 
 static json_t *gap_json(const struct requests_view *view, const struct request_gap *gap)
@@ -598,7 +602,7 @@ static json_t *request_json(const struct requests_view *view, uint32_t index)
 	const struct request *r = &q->list[index];
 	json_t *o = json_object(), *gaps = json_array();
 
-	json_put(o, "request", json_number(place_of(index)));
+	json_put(o, "request", json_number(requests_view_place_of(index)));
 	json_put(o, "number", json_number(r->has_number ? r->number : ANALYSIS_UNKNOWN));
 	json_put(o, "pid", json_number(view->run->processes[r->process].pid));
 	json_put(o, "model", json_number(r->model));
@@ -606,7 +610,7 @@ static json_t *request_json(const struct requests_view *view, uint32_t index)
 	json_put(o, "sequence", json_number((uint64_t)r->sequence));
 	json_put(o, "begin_ns", json_number(r->begin_ns - view->run->start_ns));
 	json_put(o, "end_ns", json_number(r->end_ns - view->run->start_ns));
-	json_put(o, "end", name_json(end_names[r->end]));
+	json_put(o, "end", name_json(requests_view_end_names[r->end]));
 	json_put(o, "queue_ns", json_number(request_queue_ns(r)));
 	json_put(o, "ttft_ns", json_number(request_ttft_ns(r)));
 	json_put(o, "prompt_tokens", json_number(r->prompt_tokens));
@@ -687,7 +691,7 @@ void requests_csv(const struct requests_view *view, FILE *out)
 	csv_end(out);
 	for (size_t i = 0; ranked && i < count; i++) {
 		const struct request *r = &q->list[ranked[i].request];
-		const uint64_t numbers[] = {place_of(ranked[i].request),
+		const uint64_t numbers[] = {requests_view_place_of(ranked[i].request),
 			r->has_number ? r->number : ANALYSIS_UNKNOWN,
 			view->run->processes[r->process].pid, r->model, (uint64_t)r->sequence,
 			r->begin_ns - view->run->start_ns, r->end_ns - view->run->start_ns,
@@ -697,7 +701,7 @@ void requests_csv(const struct requests_view *view, FILE *out)
 			request_between_ns(q, r)};
 		for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)
 			csv_number(out, numbers[k]);
-		csv_text(out, end_names[r->end]);
+		csv_text(out, requests_view_end_names[r->end]);
 		csv_text(out, r->again ? lost_names[r->lost] : NULL);
 		csv_end(out);
 	}

@@ -78,7 +78,7 @@ struct printer {
 	const struct terminal *terminal;
 };
 
-static void print_origin(const struct printer *p)
+static void roofline_view_print_origin(const struct printer *p)
 {
 	const struct ceilings *c = p->view->roofline->ceilings;
 	char text[DATE_BYTES];
@@ -93,7 +93,7 @@ static void print_origin(const struct printer *p)
 }
 
 /* True if a row is placed under the ceilings of so many threads. */
-static bool is_used(const struct printer *p, uint32_t threads)
+static bool roofline_view_is_used(const struct printer *p, uint32_t threads)
 {
 	const struct roofline *r = p->view->roofline;
 
@@ -142,7 +142,7 @@ static void print_reached(const struct printer *p)
 
 	for (size_t i = 0; i < c->reached_count; i++) {
 		const struct ceilings_reached *row = &c->reached[i];
-		if (is_used(p, row->threads) && is_above(c, row))
+		if (roofline_view_is_used(p, row->threads) && is_above(c, row))
 			say(p, "Raised", "%s of %u thread%s to %s %s: %s reached it in %s",
 				row->level, row->threads, row->threads == 1 ? "" : "s",
 				units_number(number, row->rate.best),
@@ -167,7 +167,7 @@ static void print_ceilings(const struct printer *p)
 		if (!next)
 			return;
 		snprintf(label, sizeof(label), "%u thread%s", next, next == 1 ? "" : "s");
-		if (is_used(p, next))
+		if (roofline_view_is_used(p, next))
 			print_ceilings_of(p, c, next, label);
 		last = next;
 	}
@@ -186,9 +186,10 @@ static void print_device(const struct printer *p)
 	print_ceilings_of(p, &device->can, 1, "");
 }
 
-static const struct table_column columns[] = {{"BRICK", 1, 0}, {"TIME", 0, 5}, {"SHARE", 0, 3},
-	{"THREADS", 0, 4}, {"FLOP/B", 0, 0}, {"GFLOP/s", 0, 0}, {"GB/s", 0, 0}, {"DATA IN", 1, 0},
-	{"REUSE", 0, 6}, {"BOUND", 1, 0}, {"ROOF BY", 1, 2}, {"ROOF", 0, 1}, {"OF ROOF", 0, 0}};
+static const struct table_column roofline_view_columns[] = {{"BRICK", 1, 0}, {"TIME", 0, 5},
+	{"SHARE", 0, 3}, {"THREADS", 0, 4}, {"FLOP/B", 0, 0}, {"GFLOP/s", 0, 0}, {"GB/s", 0, 0},
+	{"DATA IN", 1, 0}, {"REUSE", 0, 6}, {"BOUND", 1, 0}, {"ROOF BY", 1, 2}, {"ROOF", 0, 1},
+	{"OF ROOF", 0, 0}};
 
 /* "<=" where less may have been done than shapes say. */
 static void add_rate(struct table *table, const struct roofline_row *row, double rate)
@@ -209,7 +210,7 @@ static void add_bytes(struct table *table, uint64_t bytes)
 		table_format(table, "%s KiB", units_number(number, (double)bytes / (1 << 10)));
 }
 
-static void add_row(struct table *table, const struct roofline_row *row)
+static void roofline_view_add_row(struct table *table, const struct roofline_row *row)
 {
 	const char *bound = roofline_bound_name(row->bound);
 	bool above = (row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH)) != 0;
@@ -238,18 +239,19 @@ static void add_row(struct table *table, const struct roofline_row *row)
 		table_percent(table, 1 - row->distance);
 }
 
-static void print_phase(const struct printer *p, enum roofline_phase phase)
+static void roofline_view_print_phase(const struct printer *p, enum roofline_phase phase)
 {
 	static const char *const titles[ROOFLINE_PHASES] = {
 		"Prefill", "Decode", "Mixed", "Warm-up", "Outside of steps"};
 	const struct roofline *r = p->view->roofline;
 	SCOPED_TO(table_destroy)
-	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
+	struct table *table = table_create(roofline_view_columns,
+		sizeof(roofline_view_columns) / sizeof(*roofline_view_columns));
 	size_t rows = 0;
 
 	for (size_t i = 0; i < r->row_count; i++)
 		if (r->rows[i].phase == phase && roofline_shows(p->view, &r->rows[i])) {
-			add_row(table, &r->rows[i]);
+			roofline_view_add_row(table, &r->rows[i]);
 			rows++;
 		}
 	if (rows) {
@@ -354,15 +356,15 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 	size_t rows = 0;
 
 	terminal_init(&terminal, out);
-	print_origin(&p);
+	roofline_view_print_origin(&p);
 	print_ceilings(&p);
 	print_reached(&p);
 	print_device(&p);
-	print_phase(&p, ROOFLINE_DECODE);
-	print_phase(&p, ROOFLINE_PREFILL);
-	print_phase(&p, ROOFLINE_MIXED);
-	print_phase(&p, ROOFLINE_WARM_UP);
-	print_phase(&p, ROOFLINE_OUTSIDE);
+	roofline_view_print_phase(&p, ROOFLINE_DECODE);
+	roofline_view_print_phase(&p, ROOFLINE_PREFILL);
+	roofline_view_print_phase(&p, ROOFLINE_MIXED);
+	roofline_view_print_phase(&p, ROOFLINE_WARM_UP);
+	roofline_view_print_phase(&p, ROOFLINE_OUTSIDE);
 	for (size_t i = 0; i < view->roofline->row_count; i++)
 		rows += (size_t)roofline_shows(view, &view->roofline->rows[i]);
 	fputc('\n', out);
@@ -386,7 +388,7 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 	terminal_end(&terminal, STYLE_DIM);
 }
 
-static json_t *rate(double per_ns)
+static json_t *roofline_view_rate(double per_ns)
 {
 	return json_rate(per_ns < 0 ? -1 : per_ns * 1e9);
 }
@@ -401,7 +403,7 @@ static json_t *bandwidths(const struct roofline_row *row)
 			ceilings_fastest(c, c->levels[i].name, row->roof_threads);
 		json_t *object = json_object();
 		json_put(object, "level", json_text(c->levels[i].name));
-		json_put(object, "bytes_per_s", rate(level ? level->rate.best : -1));
+		json_put(object, "bytes_per_s", roofline_view_rate(level ? level->rate.best : -1));
 		json_put(object, "share",
 			json_rate(level && row->bytes_per_ns >= 0
 					  ? row->bytes_per_ns / level->rate.best
@@ -419,13 +421,15 @@ static json_t *roof(const struct roofline_row *row)
 	json_put(object, "threads",
 		row->roof_threads ? json_integer(row->roof_threads) : json_null());
 	json_put(object, "by", json_text(by));
-	json_put(object, "flops_per_s", rate(row->flops ? row->roof_flops_per_ns : -1));
-	json_put(object, "bytes_per_s", rate(row->roof_bytes_per_ns));
-	json_put(object, "peak_flops_per_s", rate(row->peak ? row->peak_per_ns : -1));
+	json_put(object, "flops_per_s",
+		roofline_view_rate(row->flops ? row->roof_flops_per_ns : -1));
+	json_put(object, "bytes_per_s", roofline_view_rate(row->roof_bytes_per_ns));
+	json_put(object, "peak_flops_per_s", roofline_view_rate(row->peak ? row->peak_per_ns : -1));
 	json_put(object, "peak_isa", json_text(row->peak ? row->peak->isa : NULL));
 	json_put(object, "peak_type", json_text(row->peak ? row->peak->type : NULL));
 	json_put(object, "bandwidth_level", json_text(row->level));
-	json_put(object, "bandwidth_bytes_per_s", rate(row->level ? row->bandwidth_per_ns : -1));
+	json_put(object, "bandwidth_bytes_per_s",
+		roofline_view_rate(row->level ? row->bandwidth_per_ns : -1));
 	json_put(object, "reuse_bytes", row->level ? json_number(row->reuse_bytes) : json_null());
 	json_put(object, "level_share", json_rate(row->level ? row->level_share : -1));
 	json_put(object, "latency_ns", json_rate(row->floor_ns));
@@ -460,7 +464,7 @@ static json_t *flags(const struct roofline_row *row)
 	return array;
 }
 
-static json_t *row_json(const struct roofline_row *row)
+static json_t *roofline_view_row_json(const struct roofline_row *row)
 {
 	json_t *object = json_object();
 
@@ -471,8 +475,8 @@ static json_t *row_json(const struct roofline_row *row)
 	json_put_rates(object, row, mean_ns, share, at_once);
 	json_put_numbers(object, row, threads, flops, bytes);
 	json_put(object, "work_source", json_text("computed from shapes"));
-	json_put(object, "flops_per_s", rate(row->flops_per_ns));
-	json_put(object, "bytes_per_s", rate(row->bytes_per_ns));
+	json_put(object, "flops_per_s", roofline_view_rate(row->flops_per_ns));
+	json_put(object, "bytes_per_s", roofline_view_rate(row->bytes_per_ns));
 	json_put(object, "intensity", json_rate(row->intensity));
 	json_put(object, "bound", json_text(roofline_bound_name(row->bound)));
 	json_put(object, "distance", json_signed(row->distance < 0 ? NAN : row->distance));
@@ -500,7 +504,7 @@ json_t *roofline_to_json(const struct roofline_view *view)
 	json_put(root, "ceilings", from ? from : json_null());
 	for (size_t i = 0; i < r->row_count; i++)
 		if (roofline_shows(view, &r->rows[i]))
-			json_add(rows, row_json(&r->rows[i]));
+			json_add(rows, roofline_view_row_json(&r->rows[i]));
 	json_put(root, "bricks", rows);
 	return root;
 }

@@ -34,7 +34,7 @@ static uint64_t rounded_ns(double ns)
 	return ns > 0 ? (uint64_t)(ns + 0.5) : 0;
 }
 
-static double rate(const struct scaling_series *s, double step_ns)
+static double scaling_view_rate(const struct scaling_series *s, double step_ns)
 {
 	return step_ns > 0 ? s->batch * 1e9 / step_ns : -1;
 }
@@ -64,8 +64,8 @@ static char *slope_text(char out[UNITS_BYTES], double ns)
 	return out;
 }
 
-static void add_line(struct table *table, const struct scaling_series *s, const char *name,
-	const struct scaling_line *line)
+static void scaling_view_add_line(struct table *table, const struct scaling_series *s,
+	const char *name, const struct scaling_line *line)
 {
 	char value[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
 	bool is_noisy = scaling_is_noisy(s, line);
@@ -108,12 +108,12 @@ static void print_lines(
 		if (i >= BRICKS_SHOWN && i != s->attention)
 			continue;
 		SCOPED char *name = brick_text(run, b);
-		add_line(table, s, name, &b->line);
+		scaling_view_add_line(table, s, name, &b->line);
 	}
 	if (s->ffn.median_ns > 0)
-		add_line(table, s, s->ffn_on_device ? "FFN, together (device)" : "FFN, together",
-			&s->ffn);
-	add_line(table, s, "the step", &s->step);
+		scaling_view_add_line(table, s,
+			s->ffn_on_device ? "FFN, together (device)" : "FFN, together", &s->ffn);
+	scaling_view_add_line(table, s, "the step", &s->step);
 	table_hide_empty(table);
 	fputc('\n', terminal->out);
 	table_print(table, terminal);
@@ -160,7 +160,8 @@ static void print_series(
 }
 
 /* True if fewer than `most` others of a model's n series have more steps. */
-static bool is_among(const struct scaling_series *list, size_t n, size_t i, size_t most)
+static bool scaling_view_is_among(
+	const struct scaling_series *list, size_t n, size_t i, size_t most)
 {
 	size_t before = 0;
 
@@ -170,7 +171,7 @@ static bool is_among(const struct scaling_series *list, size_t n, size_t i, size
 	return before < most;
 }
 
-static const struct scaling_brick *find_brick(
+static const struct scaling_brick *scaling_view_find_brick(
 	const struct scaling_series *s, const struct scaling_brick *like)
 {
 	for (size_t i = 0; i < s->brick_count; i++)
@@ -189,7 +190,7 @@ static void print_batches(const struct run *run, const struct scaling_series *li
 	size_t count = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (is_among(list, n, i, BATCHES_SHOWN)) {
+		if (scaling_view_is_among(list, n, i, BATCHES_SHOWN)) {
 			snprintf(titles[count], TITLE_BYTES, "%" PRIu32, list[i].batch);
 			columns[count + 1] =
 				(struct table_column){titles[count], TABLE_RIGHT, (unsigned)count};
@@ -211,14 +212,14 @@ static void print_batches(const struct run *run, const struct scaling_series *li
 	table_row(table, STYLE_PLAIN);
 	table_cell(table, "tokens/s");
 	for (size_t i = 0; i < count; i++)
-		table_number(table, rate(shown[i], shown[i]->step.median_ns));
+		table_number(table, scaling_view_rate(shown[i], shown[i]->step.median_ns));
 	for (size_t k = 0; k < shown[count - 1]->brick_count && k < BRICKS_SHOWN; k++) {
 		const struct scaling_brick *like = &shown[count - 1]->bricks[k];
 		SCOPED char *name = brick_text(run, like);
 		table_row(table, STYLE_PLAIN);
 		table_cell(table, name);
 		for (size_t i = 0; i < count; i++) {
-			const struct scaling_brick *b = find_brick(shown[i], like);
+			const struct scaling_brick *b = scaling_view_find_brick(shown[i], like);
 			table_time(table, b ? rounded_ns(b->line.median_ns) : ANALYSIS_UNKNOWN);
 		}
 	}
@@ -241,7 +242,7 @@ static void print_model(const struct run *run, const struct scaling_series *list
 			list->model == RUN_NONE ? -1 : (int64_t)list->model,
 			run->processes[list->process].pid);
 	for (size_t i = 0; i < n; i++)
-		if (is_among(list, n, i, SERIES_SHOWN))
+		if (scaling_view_is_among(list, n, i, SERIES_SHOWN))
 			print_series(run, &list[i], terminal);
 	if (n > 1)
 		print_batches(run, list, n, terminal);
@@ -279,7 +280,7 @@ void scaling_text(const struct scaling_view *view, FILE *out)
 			preempted);
 }
 
-static json_t *value_json(const struct scaling_value *v)
+static json_t *scaling_view_value_json(const struct scaling_value *v)
 {
 	json_t *o = json_object();
 
@@ -287,7 +288,8 @@ static json_t *value_json(const struct scaling_value *v)
 	return o;
 }
 
-static void put_line(json_t *o, const struct scaling_series *s, const struct scaling_line *line)
+static void scaling_view_put_line(
+	json_t *o, const struct scaling_series *s, const struct scaling_line *line)
 {
 	json_t *list = json_array();
 
@@ -301,7 +303,8 @@ static void put_line(json_t *o, const struct scaling_series *s, const struct sca
 		json_add(measured, point);
 	}
 	json_put(o, "measured", measured);
-	json_put(o, "ns_per_token", line->is_known ? value_json(&line->slope) : json_null());
+	json_put(o, "ns_per_token",
+		line->is_known ? scaling_view_value_json(&line->slope) : json_null());
 	json_put(o, "grows", line->is_known ? json_boolean(scaling_grows(line)) : json_null());
 	json_put(o, "bends", line->is_known ? json_boolean(line->bends) : json_null());
 	json_put(o, "too_noisy",
@@ -310,17 +313,18 @@ static void put_line(json_t *o, const struct scaling_series *s, const struct sca
 		struct scaling_value at = scaling_at(line, fitted_context(s, i));
 		json_t *fitted = json_object();
 		json_put(fitted, "context", json_rate(fitted_context(s, i)));
-		json_put(fitted, "ns", value_json(&at));
+		json_put(fitted, "ns", scaling_view_value_json(&at));
 		json_add(list, fitted);
 	}
 	json_put(o, "fitted", list);
 }
 
-static json_t *line_json(const struct scaling_series *s, const struct scaling_line *line)
+static json_t *scaling_view_line_json(
+	const struct scaling_series *s, const struct scaling_line *line)
 {
 	json_t *o = json_object();
 
-	put_line(o, s, line);
+	scaling_view_put_line(o, s, line);
 	return o;
 }
 
@@ -336,16 +340,16 @@ static json_t *series_json(const struct run *run, const struct scaling_series *s
 	json_put(o, "shortest_context", json_rate(s->shortest));
 	json_put(o, "longest_context", json_rate(s->longest));
 	json_put(o, "context_from", json_text(s->is_counted ? "tokens" : "sequences"));
-	json_put(o, "tokens_per_s", json_rate(rate(s, s->step.median_ns)));
-	json_put(o, "step", line_json(s, &s->step));
-	json_put(o, "ffn", line_json(s, &s->ffn));
+	json_put(o, "tokens_per_s", json_rate(scaling_view_rate(s, s->step.median_ns)));
+	json_put(o, "step", scaling_view_line_json(s, &s->step));
+	json_put(o, "ffn", scaling_view_line_json(s, &s->ffn));
 	json_put(o, "ffn_drift", json_signed(s->ffn.is_known ? s->drift : NAN));
 	json_put(o, "ffn_on_device", json_boolean(s->ffn_on_device));
 	for (size_t i = 0; i < s->brick_count; i++) {
 		json_t *b = json_object();
 		json_put(b, "name", json_text(run->bricks[s->bricks[i].brick].name));
 		json_put(b, "on_device", json_boolean(s->bricks[i].on_device));
-		put_line(b, s, &s->bricks[i].line);
+		scaling_view_put_line(b, s, &s->bricks[i].line);
 		json_add(bricks, b);
 	}
 	json_put(o, "bricks", bricks);

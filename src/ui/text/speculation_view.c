@@ -10,7 +10,7 @@
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
 
-static const struct table_column columns[] = {{"  DRAFTS", TABLE_RIGHT, 0},
+static const struct table_column speculation_view_columns[] = {{"  DRAFTS", TABLE_RIGHT, 0},
 	{"PROPOSED", TABLE_RIGHT, 0}, {"HELD", TABLE_RIGHT, 0}, {"SHARE", TABLE_RIGHT, 0},
 	{"CHECKED IN", TABLE_RIGHT, 1}, {"MODELLED /TOKEN", TABLE_RIGHT, 1}};
 
@@ -34,7 +34,8 @@ static uint64_t rest_ns(const struct speculation *s)
 
 static void print_positions(const struct speculation *s, const struct terminal *terminal)
 {
-	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
+	struct table *table = table_create(speculation_view_columns,
+		sizeof(speculation_view_columns) / sizeof(*speculation_view_columns));
 
 	for (uint32_t i = 0; i <= s->position_count; i++) {
 		const struct speculation_position *p = &s->of[i];
@@ -103,7 +104,8 @@ static void print_gain(const struct speculation *s, const struct terminal *termi
 		units_number(times, fast), pays ? pays : "");
 }
 
-static void print_best(const struct speculation *s, const struct terminal *terminal)
+static void speculation_view_print_best(
+	const struct speculation *s, const struct terminal *terminal)
 {
 	char ns[UNITS_BYTES];
 
@@ -148,7 +150,7 @@ void speculation_text(
 		print_positions(s, terminal);
 		print_times(s, terminal);
 		print_gain(s, terminal);
-		print_best(s, terminal);
+		speculation_view_print_best(s, terminal);
 	}
 }
 

@@ -17,24 +17,24 @@
 #include "base/escape.h"
 #include "base/utf8.h"
 
-static _Thread_local int first_error;
+static _Thread_local int text_first_error;
 
 int text_fail(int rc)
 {
-	if (rc < 0 && !first_error)
-		first_error = rc;
+	if (rc < 0 && !text_first_error)
+		text_first_error = rc;
 	return rc;
 }
 
 int text_error(void)
 {
-	int rc = first_error;
+	int rc = text_first_error;
 
-	first_error = 0;
+	text_first_error = 0;
 	return rc;
 }
 
-static void *made(void *memory)
+static void *text_made(void *memory)
 {
 	text_fail(memory ? 0 : -ENOMEM);
 	return memory;
@@ -42,19 +42,19 @@ static void *made(void *memory)
 
 void *text_room(size_t n, size_t size)
 {
-	return made(calloc(n ? n : 1, size));
+	return text_made(calloc(n ? n : 1, size));
 }
 
 char *text_copy(const char *s)
 {
-	return s ? made(strdup(s)) : NULL;
+	return s ? text_made(strdup(s)) : NULL;
 }
 
 static char *format_arguments(const char *format, va_list arguments)
 {
 	char *text = NULL;
 
-	return made(vasprintf(&text, format, arguments) < 0 ? NULL : text);
+	return text_made(vasprintf(&text, format, arguments) < 0 ? NULL : text);
 }
 
 char *text_format(const char *format, ...)
@@ -142,7 +142,7 @@ char *text_valid(const char *s)
 	return out;
 }
 
-static size_t width_of(uint32_t code)
+static size_t text_width_of(uint32_t code)
 {
 	int width = wcwidth((wchar_t)code);
 	return width > 0 ? (size_t)width : width == 0 ? 0 : 1;
@@ -154,7 +154,7 @@ static size_t width_of_part(const char *s, size_t left)
 	while (left) {
 		uint32_t code;
 		size_t length = utf8_decode(s, left, &code);
-		width += length ? width_of(code) : 1;
+		width += length ? text_width_of(code) : 1;
 		s += length ? length : 1;
 		left -= length ? length : 1;
 	}
@@ -176,7 +176,7 @@ char *text_cut(const char *s, size_t width)
 	while (left - bytes) {
 		uint32_t code = 0;
 		size_t length = utf8_decode(s + bytes, left - bytes, &code);
-		size_t columns = length ? width_of(code) : 1;
+		size_t columns = length ? text_width_of(code) : 1;
 		if (used + columns > kept)
 			break;
 		used += columns;
@@ -197,7 +197,7 @@ static size_t fitting(const char *word, size_t n, size_t columns)
 	while (bytes < n) {
 		uint32_t code = 0;
 		size_t length = utf8_decode(word + bytes, n - bytes, &code);
-		size_t wide = length ? width_of(code) : 1;
+		size_t wide = length ? text_width_of(code) : 1;
 		if (bytes && used + wide > columns)
 			break;
 		used += wide;
@@ -293,7 +293,7 @@ static char *unknown(char *out)
 }
 
 /* The value in the first unit that keeps it below 999.5; larger ones in the last unit. */
-static char *scaled(char *out, double value, const char *const *units, size_t n)
+static char *text_scaled(char *out, double value, const char *const *units, size_t n)
 {
 	size_t unit = 0;
 	while (unit + 1 < n && value >= 999.5) {
@@ -315,17 +315,17 @@ char *units_time(char out[UNITS_BYTES], uint64_t ns)
 		snprintf(out, UNITS_BYTES, "%lluns", (unsigned long long)ns);
 		return out;
 	}
-	return scaled(out, (double)ns / 1000, units, 3);
+	return text_scaled(out, (double)ns / 1000, units, 3);
 }
 
 /* A number below `least` as it is, a larger one in thousands of `units`. */
-static char *whole(char out[UNITS_BYTES], uint64_t value, uint64_t least, const char *unit,
+static char *text_whole(char out[UNITS_BYTES], uint64_t value, uint64_t least, const char *unit,
 	const char *const units[5])
 {
 	if (value == ANALYSIS_UNKNOWN)
 		return unknown(out);
 	if (value >= least)
-		return scaled(out, (double)value / 1000, units, 5);
+		return text_scaled(out, (double)value / 1000, units, 5);
 	snprintf(out, UNITS_BYTES, "%llu%s", (unsigned long long)value, unit);
 	return out;
 }
@@ -333,13 +333,13 @@ static char *whole(char out[UNITS_BYTES], uint64_t value, uint64_t least, const 
 char *units_count(char out[UNITS_BYTES], uint64_t count)
 {
 	static const char *const units[] = {"k", "M", "G", "T", "P"};
-	return whole(out, count, 100000, "", units);
+	return text_whole(out, count, 100000, "", units);
 }
 
 char *units_bytes(char out[UNITS_BYTES], uint64_t bytes)
 {
 	static const char *const units[] = {"kB", "MB", "GB", "TB", "PB"};
-	return whole(out, bytes, 1000, "B", units);
+	return text_whole(out, bytes, 1000, "B", units);
 }
 
 char *units_number(char out[UNITS_BYTES], double value)

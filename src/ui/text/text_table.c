@@ -103,7 +103,7 @@ void table_percent(struct table *table, double share)
 	table_cell(table, units_percent(text, share));
 }
 
-static const char *cell_of(const struct table *table, size_t row, size_t column)
+static const char *text_table_cell_of(const struct table *table, size_t row, size_t column)
 {
 	const char *cell = table->rows.items[row].cells[column];
 	return cell ? cell : "";
@@ -114,7 +114,7 @@ void table_hide_empty(struct table *table)
 	for (size_t i = 0; table && i < table->column_count; i++) {
 		bool empty = true;
 		for (size_t r = 0; r < table->rows.count && empty; r++) {
-			const char *cell = cell_of(table, r, i);
+			const char *cell = text_table_cell_of(table, r, i);
 			empty = !*cell || !strcmp(cell, "-") || !strcmp(cell, "0");
 		}
 		table->hidden[i] = empty && table->columns[i].rank != 0;
@@ -124,7 +124,8 @@ void table_hide_empty(struct table *table)
 static bool repeats(const struct table *table, size_t column, size_t of)
 {
 	for (size_t r = 0; r < table->rows.count; r++)
-		if (strcmp(cell_of(table, r, column), cell_of(table, r, of)) != 0)
+		if (strcmp(text_table_cell_of(table, r, column),
+			    text_table_cell_of(table, r, of)) != 0)
 			return false;
 	return table->rows.count > 0;
 }
@@ -172,7 +173,7 @@ static size_t column_of_the_rest(const struct table *table)
 }
 
 /* False: there is no table, or no memory. */
-static bool layout_init(struct layout *layout, const struct table *table, size_t width)
+static bool text_table_layout_init(struct layout *layout, const struct table *table, size_t width)
 {
 	*layout = (struct layout){.all = true};
 	if (!table)
@@ -185,7 +186,7 @@ static bool layout_init(struct layout *layout, const struct table *table, size_t
 		layout->shown[i] = !table->hidden[i];
 		layout->widths[i] = text_width(table->columns[i].title);
 		for (size_t r = 0; r < table->rows.count; r++) {
-			size_t cell = text_width(cell_of(table, r, i));
+			size_t cell = text_width(text_table_cell_of(table, r, i));
 			if (cell > layout->widths[i])
 				layout->widths[i] = cell;
 		}
@@ -222,22 +223,23 @@ static bool layout_init(struct layout *layout, const struct table *table, size_t
 	return true;
 }
 
-static void layout_fini(struct layout *layout)
+static void text_table_layout_fini(struct layout *layout)
 {
 	free(layout->widths);
 	free(layout->shown);
 }
 
 /* row: SIZE_MAX is that of the titles. */
-static void print_row(const struct table *table, const struct layout *layout, FILE *out, size_t row)
+static void text_table_print_row(
+	const struct table *table, const struct layout *layout, FILE *out, size_t row)
 {
 	size_t blanks = 0; /* owed, and printed only before more text */
 	for (size_t i = 0; i < table->column_count; i++) {
 		if (!layout->shown[i])
 			continue;
-		SCOPED char *cell =
-			text_cut(row == SIZE_MAX ? table->columns[i].title : cell_of(table, row, i),
-				layout->widths[i]);
+		SCOPED char *cell = text_cut(row == SIZE_MAX ? table->columns[i].title
+							     : text_table_cell_of(table, row, i),
+			layout->widths[i]);
 		size_t width = text_width(cell);
 		size_t spare = layout->widths[i] > width ? layout->widths[i] - width : 0;
 		bool left = table->columns[i].align != TABLE_RIGHT;
@@ -253,25 +255,25 @@ static void print_row(const struct table *table, const struct layout *layout, FI
 
 void table_print(const struct table *table, const struct terminal *terminal)
 {
-	SCOPED_BY(layout_fini) struct layout layout;
-	if (!layout_init(&layout, table, terminal->width))
+	SCOPED_BY(text_table_layout_fini) struct layout layout;
+	if (!text_table_layout_init(&layout, table, terminal->width))
 		return;
 	terminal_begin(terminal, STYLE_STRONG);
-	print_row(table, &layout, terminal->out, SIZE_MAX);
+	text_table_print_row(table, &layout, terminal->out, SIZE_MAX);
 	fprintf(terminal->out, "%s\n", terminal_style_end(terminal, STYLE_STRONG));
 	for (size_t r = 0; r < table->rows.count; r++) {
 		enum terminal_style style = table->rows.items[r].style;
 		terminal_begin(terminal, style);
-		print_row(table, &layout, terminal->out, r);
+		text_table_print_row(table, &layout, terminal->out, r);
 		fprintf(terminal->out, "%s\n", terminal_style_end(terminal, style));
 	}
 }
 
 char *table_left_out(const struct table *table, const struct terminal *terminal)
 {
-	SCOPED_BY(layout_fini) struct layout layout;
+	SCOPED_BY(text_table_layout_fini) struct layout layout;
 	char *names = NULL;
-	if (!layout_init(&layout, table, terminal->width))
+	if (!text_table_layout_init(&layout, table, terminal->width))
 		return NULL;
 	for (size_t i = 0; i < table->column_count && !layout.all; i++) {
 		if (layout.shown[i] || table->hidden[i])

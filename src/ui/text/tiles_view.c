@@ -43,11 +43,12 @@ static bool tiles_bin_range(const struct tiles_group *group, double *low_ns, dou
 	return means[n - 1] > *high_ns;
 }
 
-static const struct table_column columns[] = {{"LEVEL", 1, 0}, {"IN BRICK", 1, 0}, {"TILES", 0, 0},
-	{"TOTAL", 0, 1}, {"AVG", 0, 0}, {"MIN", 0, 5}, {"P50", 0, 6}, {"P99", 0, 4}, {"MAX", 0, 3},
-	{"GFLOP/s", 0, 1}, {"OF PEAK", 0, 2}, {"FLOP/B", 0, 3}, {"GRID", 0, 2}};
+static const struct table_column tiles_view_columns[] = {{"LEVEL", 1, 0}, {"IN BRICK", 1, 0},
+	{"TILES", 0, 0}, {"TOTAL", 0, 1}, {"AVG", 0, 0}, {"MIN", 0, 5}, {"P50", 0, 6},
+	{"P99", 0, 4}, {"MAX", 0, 3}, {"GFLOP/s", 0, 1}, {"OF PEAK", 0, 2}, {"FLOP/B", 0, 3},
+	{"GRID", 0, 2}};
 
-static void add_row(
+static void tiles_view_add_row(
 	struct table *table, const struct tiles_view *view, const struct tiles_group *group)
 {
 	bool has_peak = view->peak_gflops > 0 && group->gflops >= 0;
@@ -69,7 +70,7 @@ static void add_row(
 }
 
 /* Five steps from the fastest cell to the slowest; a blank where no tile is. */
-static const char *shade(double mean_ns, double low_ns, double high_ns, bool utf8)
+static const char *tiles_view_shade(double mean_ns, double low_ns, double high_ns, bool utf8)
 {
 	static const char *const fine[] = {"░", "▒", "▓", "█"};
 	static const char *const plain[] = {".", "+", "x", "#"};
@@ -81,7 +82,7 @@ static const char *shade(double mean_ns, double low_ns, double high_ns, bool utf
 	return utf8 ? fine[step] : plain[step];
 }
 
-static void print_map(const struct tiles_view *view, const struct tiles_group *group,
+static void tiles_view_print_map(const struct tiles_view *view, const struct tiles_group *group,
 	const struct terminal *terminal)
 {
 	double low_ns, high_ns;
@@ -92,13 +93,15 @@ static void print_map(const struct tiles_view *view, const struct tiles_group *g
 	fputc('\n', terminal->out);
 	paragraph(terminal, 0, "", "%s tiles in %s: %ux%u; %s %s a tile to %s %s%s",
 		tiles_level_name(group->level), tiles_brick_name(view, group), group->rows,
-		group->columns, shade(low_ns, low_ns, high_ns, terminal->utf8), low,
-		shade(high_ns, low_ns, high_ns, terminal->utf8), high, is_cut ? " and more" : "");
+		group->columns, tiles_view_shade(low_ns, low_ns, high_ns, terminal->utf8), low,
+		tiles_view_shade(high_ns, low_ns, high_ns, terminal->utf8), high,
+		is_cut ? " and more" : "");
 	for (uint32_t row = 0; row < group->bin_rows; row++) {
 		fputs("  ", terminal->out);
 		for (uint32_t column = 0; column < group->bin_columns; column++)
-			fputs(shade(tiles_bin_mean_ns(
-					    &group->bins[row * group->bin_columns + column]),
+			fputs(tiles_view_shade(
+				      tiles_bin_mean_ns(
+					      &group->bins[row * group->bin_columns + column]),
 				      low_ns, high_ns, terminal->utf8),
 				terminal->out);
 		fputc('\n', terminal->out);
@@ -108,11 +111,12 @@ static void print_map(const struct tiles_view *view, const struct tiles_group *g
 void tiles_text(const struct tiles_view *view, FILE *out)
 {
 	struct terminal terminal;
-	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
+	struct table *table = table_create(
+		tiles_view_columns, sizeof(tiles_view_columns) / sizeof(*tiles_view_columns));
 
 	terminal_init(&terminal, out);
 	for (size_t i = 0; i < view->tiles->group_count; i++)
-		add_row(table, view, &view->tiles->groups[i]);
+		tiles_view_add_row(table, view, &view->tiles->groups[i]);
 	table_hide_empty(table);
 	table_print(table, &terminal);
 	table_destroy(table);
@@ -121,7 +125,7 @@ void tiles_text(const struct tiles_view *view, FILE *out)
 			"%llu more tiles have no place: their records were dropped.",
 			(unsigned long long)view->tiles->without_place);
 	for (size_t i = 0; view->map && i < view->tiles->group_count; i++)
-		print_map(view, &view->tiles->groups[i], &terminal);
+		tiles_view_print_map(view, &view->tiles->groups[i], &terminal);
 }
 
 static json_t *map_json(const struct tiles_group *group)
@@ -296,7 +300,7 @@ static void print_facts(const struct tiles_view *view, const struct tiles_group 
 	}
 }
 
-static double print_group(
+static double tiles_view_print_group(
 	const struct tiles_view *view, const struct tiles_group *group, double y, FILE *out)
 {
 	fprintf(out, "<text class=\"title\" x=\"%d\" y=\"%.2f\">%s tiles in ", MARGIN, y + 24,
@@ -332,6 +336,6 @@ void tiles_svg(const struct tiles_view *view, FILE *out)
 		MARGIN);
 	double y = HEAD;
 	for (size_t i = 0; i < view->tiles->group_count; i++)
-		y = print_group(view, &view->tiles->groups[i], y, out);
+		y = tiles_view_print_group(view, &view->tiles->groups[i], y, out);
 	fputs("</svg>\n", out);
 }

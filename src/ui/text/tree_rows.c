@@ -31,7 +31,7 @@ static char *tree_kernel_name(const struct run_kernel *kernel)
 			      "%s%s%s%s", kernel->name, shared && *shared ? " " : "", shared, code);
 }
 
-static char *lane_name(const struct run_lane *lane)
+static char *tree_rows_lane_name(const struct run_lane *lane)
 {
 	return text_format("%s %s (%llu)", lane->kind == BRICK_LANE_QUEUE ? "Queue" : "Thread",
 		lane->name ? lane->name : "", (unsigned long long)lane->tid);
@@ -58,7 +58,7 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 	case CALL_KERNEL:
 		return tree_kernel_name(&run->kernels[node->kernel]);
 	case CALL_LANE:
-		return lane_name(&run->lanes[node->site]);
+		return tree_rows_lane_name(&run->lanes[node->site]);
 	case CALL_PHASE:
 		return text_copy(step_phase_name((int)node->site));
 	case CALL_THREAD:
@@ -81,7 +81,7 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 			name[0] = (char)(name[0] - 'a' + 'A');
 		return name;
 	}
-	return lane_name(&run->lanes[tree->lane]);
+	return tree_rows_lane_name(&run->lanes[tree->lane]);
 }
 
 static bool tree_rows_shows(const struct tree_rows *rows, const struct call_node *node)

@@ -29,7 +29,7 @@ struct lines {
 };
 
 /* A tree of several steps holds sums, and its view shows means. */
-static uint64_t mean(const struct call_tree *tree, uint64_t sum)
+static uint64_t tree_view_mean(const struct call_tree *tree, uint64_t sum)
 {
 	return tree->steps > 1 && sum != ANALYSIS_UNKNOWN ? (sum + tree->steps / 2) / tree->steps
 							  : sum;
@@ -58,7 +58,7 @@ static struct line line_of(const struct lines *lines, const struct tree_rows *ro
 	struct line line = {
 		.branches = tree_rows_branches(rows, row, lines->utf8 ? &utf8 : &ascii),
 		.name = tree_rows_name(rows, row),
-		.time_ns = mean(lines->tree, tree_rows_time_ns(rows, row)),
+		.time_ns = tree_view_mean(lines->tree, tree_rows_time_ns(rows, row)),
 		.count = 1,
 		.elements = ANALYSIS_UNKNOWN,
 		.style = STYLE_DIM,
@@ -67,10 +67,10 @@ static struct line line_of(const struct lines *lines, const struct tree_rows *ro
 	if (number == RUN_NONE)
 		return line;
 	const struct call_node *node = &lines->tree->nodes[number];
-	line.off_ns = mean(lines->tree, node->off_ns);
+	line.off_ns = tree_view_mean(lines->tree, node->off_ns);
 	line.count = mean_count(lines, node);
 	line.open = node->open;
-	line.elements = mean(lines->tree, node->elements);
+	line.elements = tree_view_mean(lines->tree, node->elements);
 	line.on_device = call_node_on_device(node);
 	line.style = node->kind == CALL_LAYER	  ? STYLE_STRONG
 		     : call_node_is_between(node) ? STYLE_DIM
@@ -98,7 +98,7 @@ static void fill_lines(struct lines *lines)
 }
 
 /* "×2"; once is not said. */
-static char *times_of(const struct line *line, bool utf8)
+static char *tree_view_times_of(const struct line *line, bool utf8)
 {
 	char text[UNITS_BYTES];
 
@@ -142,7 +142,7 @@ static void print_line(const struct line *line, size_t width, size_t times, uint
 	fprintf(terminal->out, "%s%s%s%s%*s%*s%s%7s", line->branches,
 		terminal_style_begin(terminal, line->style), name,
 		terminal_style_end(terminal, line->style), (int)gap, "", (int)pad, "", time, share);
-	SCOPED char *often = times_of(line, terminal->utf8), *rest = rest_of(line);
+	SCOPED char *often = tree_view_times_of(line, terminal->utf8), *rest = rest_of(line);
 	int left = *rest ? (int)(times - text_width(often)) : 0;
 	if (times && (*often || *rest))
 		fprintf(terminal->out, "  %s%*s", often, left, "");
@@ -169,7 +169,7 @@ static char *one_step_text(const struct tree_view *view, const struct call_tree 
 }
 
 /* "mean of 11 steps (of 64), 1 token" */
-static char *steps_text(const struct tree_view *view, const struct call_tree *tree)
+static char *tree_view_steps_text(const struct tree_view *view, const struct call_tree *tree)
 {
 	uint64_t tokens = tree_phase(view, tree)->tokens;
 	bool whole = tokens % tree->steps == 0;
@@ -178,16 +178,17 @@ static char *steps_text(const struct tree_view *view, const struct call_tree *tr
 		tokens == tree->steps ? "" : "s");
 }
 
-static char *heading(const struct tree_view *view, const struct call_tree *tree)
+static char *tree_view_heading(const struct tree_view *view, const struct call_tree *tree)
 {
 	char time[UNITS_BYTES];
 	SCOPED char *name = tree_name(tree, &tree->nodes[0]), *safe = text_safe(name);
-	units_time(time, mean(tree, tree->nodes[0].time_ns));
+	units_time(time, tree_view_mean(tree, tree->nodes[0].time_ns));
 	if (!tree->steps)
 		return text_format("%s: %s in bricks", safe, time);
-	uint64_t after_ns = tree->steps > 1 ? mean(tree, tree_phase(view, tree)->after_ns)
+	uint64_t after_ns = tree->steps > 1 ? tree_view_mean(tree, tree_phase(view, tree)->after_ns)
 					    : view->times->steps[tree->step].after_ns;
-	SCOPED char *which = tree->steps > 1 ? steps_text(view, tree) : one_step_text(view, tree);
+	SCOPED char *which =
+		tree->steps > 1 ? tree_view_steps_text(view, tree) : one_step_text(view, tree);
 	SCOPED char *after = part_text(after_ns, "after compute");
 	return text_format("%s: %s, %s%s", safe, which, time, after);
 }
@@ -197,7 +198,7 @@ static size_t times_width(const struct lines *lines)
 {
 	size_t width = 0;
 	for (size_t i = 0; i < lines->list.count; i++) {
-		SCOPED char *often = times_of(&lines->list.items[i], lines->utf8);
+		SCOPED char *often = tree_view_times_of(&lines->list.items[i], lines->utf8);
 		width = text_width(often) > width ? text_width(often) : width;
 	}
 	return width;
@@ -205,7 +206,8 @@ static size_t times_width(const struct lines *lines)
 
 enum { UNKNOWN_WIDTH = 120 }; /* no terminal; names of kernels have hundreds of characters */
 
-static size_t name_width(const struct lines *lines, size_t times, const struct terminal *terminal)
+static size_t tree_view_name_width(
+	const struct lines *lines, size_t times, const struct terminal *terminal)
 {
 	size_t width = 12, others = 0;
 	for (size_t i = 0; i < lines->list.count; i++) {
@@ -226,13 +228,13 @@ void tree_text(
 	const struct tree_view *view, const struct call_tree *tree, const struct terminal *terminal)
 {
 	struct lines lines = {.view = view, .tree = tree, .utf8 = terminal->utf8};
-	SCOPED char *title = heading(view, tree);
+	SCOPED char *title = tree_view_heading(view, tree);
 	fill_lines(&lines);
 	terminal_begin(terminal, STYLE_STRONG);
 	text_wrap(terminal->out, terminal->width, 0, "", title);
 	terminal_end(terminal, STYLE_STRONG);
-	size_t times = times_width(&lines), width = name_width(&lines, times, terminal);
-	uint64_t whole_ns = mean(tree, tree->nodes[0].time_ns);
+	size_t times = times_width(&lines), width = tree_view_name_width(&lines, times, terminal);
+	uint64_t whole_ns = tree_view_mean(tree, tree->nodes[0].time_ns);
 	for (size_t i = 0; i < lines.list.count; i++) {
 		print_line(&lines.list.items[i], width, times, whole_ns, terminal);
 		free(lines.list.items[i].branches);
@@ -248,7 +250,7 @@ void tree_text(
 	}
 }
 
-static void put_kernel(json_t *object, const struct run_kernel *kernel)
+static void tree_view_put_kernel(json_t *object, const struct run_kernel *kernel)
 {
 	json_put_texts(object, kernel, name, backend);
 	json_put(object, "launched", json_text(text_kernel_kind(kernel->kind)));
@@ -276,12 +278,12 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 			(!view->depth || depth < view->depth))
 			json_add(children, node_json(view, tree, &tree->nodes[i], depth + 1));
 	if (node->kind == CALL_KERNEL)
-		put_kernel(object, &tree->run->kernels[node->kernel]);
+		tree_view_put_kernel(object, &tree->run->kernels[node->kernel]);
 	json_put(object, "children", children);
 	return object;
 }
 
-static json_t *step_json(const struct tree_view *view, uint32_t number)
+static json_t *tree_view_step_json(const struct tree_view *view, uint32_t number)
 {
 	const struct run_step *step = &view->run->steps[number];
 	const struct step_time *times = &view->times->steps[number];
@@ -301,7 +303,7 @@ static json_t *step_json(const struct tree_view *view, uint32_t number)
 }
 
 /* The tree has the sums over them. */
-static json_t *steps_json(const struct tree_view *view, const struct call_tree *tree)
+static json_t *tree_view_steps_json(const struct tree_view *view, const struct call_tree *tree)
 {
 	const struct step_phase_times *phase = tree_phase(view, tree);
 	json_t *object = json_object();
@@ -322,8 +324,9 @@ void tree_json(
 		const struct call_tree *tree = trees[i];
 		json_t *object = json_object();
 		json_put(object, "step",
-			tree->steps == 1 ? step_json(view, tree->step) : json_null());
-		json_put(object, "steps", tree->steps > 1 ? steps_json(view, tree) : json_null());
+			tree->steps == 1 ? tree_view_step_json(view, tree->step) : json_null());
+		json_put(object, "steps",
+			tree->steps > 1 ? tree_view_steps_json(view, tree) : json_null());
 		json_put(object, "tid", json_number(view->run->lanes[tree->lane].tid));
 		json_put(object, "other_threads", json_number(tree->threads));
 		json_put(object, "tree", node_json(view, tree, &tree->nodes[0], 0));

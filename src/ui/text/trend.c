@@ -136,7 +136,7 @@ void trend_text(const struct trend *t, FILE *out)
 	trend_workloads_text(&terminal, t->workload, t->left_out, t->left_out_count);
 }
 
-static json_t *run_json(const struct trend *t, size_t i)
+static json_t *trend_run_json(const struct trend *t, size_t i)
 {
 	const struct trend_run *run = &t->runs.items[i];
 	json_t *json = json_object();
@@ -153,7 +153,7 @@ void trend_json(const struct trend *t, FILE *out)
 	json_t *root = json_object(), *runs = json_array(), *changes = json_array();
 
 	for (size_t i = 0; i < t->ns.count; i++)
-		json_add(runs, run_json(t, i));
+		json_add(runs, trend_run_json(t, i));
 	for (size_t i = 0; i < t->change_count; i++) {
 		json_t *json = json_object();
 		json_put(json, "run", json_text(t->runs.items[t->changes[i].at].id));
@@ -285,7 +285,7 @@ void trend_svg(const struct trend *t, FILE *out)
 	fputs("</svg>\n", out);
 }
 
-static void put_row(FILE *out, const struct trend *t, size_t i)
+static void trend_put_row(FILE *out, const struct trend *t, size_t i)
 {
 	const struct trend_run *run = &t->runs.items[i];
 	char text[UNITS_BYTES], *date = trend_date(run->start_ns);
@@ -325,6 +325,6 @@ void trend_page(const struct trend *t, FILE *out)
 	      "<th>a token</th></tr>\n",
 		out);
 	for (size_t i = t->ns.count; i-- > 0;)
-		put_row(out, t, i);
+		trend_put_row(out, t, i);
 	fputs("</table></body></html>\n", out);
 }

@@ -39,7 +39,7 @@ const struct compare_row *verdict_row(const struct compare *c, size_t place)
 }
 
 /* True if a row before it says the same of the same phase. */
-static bool is_told(const struct compare *c, const struct compare_row *row)
+static bool verdict_text_is_told(const struct compare *c, const struct compare_row *row)
 {
 	int phase = row->measure == COMPARE_TTFT ? STEP_PREFILL : row->phase;
 	bool is_single = row->measure == COMPARE_TTFT || row->measure == COMPARE_TIME ||
@@ -63,7 +63,7 @@ static char *brief(const struct compare_row *row)
 }
 
 /* All rows but `by` that differ: "prefill 0.65x, wall -38 %"; NULL: there are none. */
-static char *others(const struct compare *c)
+static char *verdict_text_others(const struct compare *c)
 {
 	const struct compare_row *row;
 	char *text = NULL;
@@ -71,7 +71,7 @@ static char *others(const struct compare *c)
 	for (size_t i = 0; i < COMPARE_PLACES; i++) {
 		row = verdict_row(c, i);
 		if (!row || row == c->by || !difference_differs(&row->difference) ||
-			is_told(c, row))
+			verdict_text_is_told(c, row))
 			continue;
 		SCOPED char *said = brief(row);
 		text_append(&text, ", ", "%s", said);
@@ -96,7 +96,7 @@ static char *first_text(const struct compare *c)
 static char *judged_text(const struct compare *c, const char *name)
 {
 	const char *verdict = compare_verdict_name(c->verdict);
-	SCOPED char *rest = others(c), *first = first_text(c);
+	SCOPED char *rest = verdict_text_others(c), *first = first_text(c);
 	SCOPED char *said = difference_text(&c->by->difference);
 
 	if (c->is_mixed) {

@@ -39,13 +39,13 @@ static struct canvas_cell *cell_at(struct canvas *canvas, int x, int y)
 	return &canvas->cells[y * canvas->width + x];
 }
 
-static int columns_of(uint32_t code)
+static int canvas_columns_of(uint32_t code)
 {
 	int width = wcwidth((wchar_t)code);
 	return width < 0 ? 1 : width;
 }
 
-static void set(struct canvas_cell *cell, const char *bytes, size_t n, enum style style)
+static void canvas_set(struct canvas_cell *cell, const char *bytes, size_t n, enum style style)
 {
 	memcpy(cell->text, bytes, n);
 	cell->text[n] = '\0';
@@ -71,7 +71,7 @@ int canvas_text(struct canvas *canvas, int x, int y, int width, enum style style
 		uint32_t code = '?';
 		size_t n = utf8_decode(text, left, &code);
 		const char *bytes = n ? text : "?";
-		int columns = columns_of(code);
+		int columns = canvas_columns_of(code);
 		if (used + columns > width)
 			break;
 		if (!columns)
@@ -79,7 +79,7 @@ int canvas_text(struct canvas *canvas, int x, int y, int width, enum style style
 		for (int i = 0; i < columns; i++) {
 			struct canvas_cell *cell = cell_at(canvas, x + used + i, y);
 			if (cell)
-				set(cell, bytes, i ? 0 : n ? n : 1, style);
+				canvas_set(cell, bytes, i ? 0 : n ? n : 1, style);
 		}
 		used += columns;
 		text += n ? n : 1;

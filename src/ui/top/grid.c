@@ -81,7 +81,7 @@ void grid_bar(struct grid_row *row, double share)
 	grid_cell(row, "", share);
 }
 
-static const char *cell_of(const struct grid_row *row, size_t column)
+static const char *grid_cell_of(const struct grid_row *row, size_t column)
 {
 	return row->cells[column] ? row->cells[column] : "";
 }
@@ -91,7 +91,7 @@ struct order {
 	bool text, smallest;
 };
 
-static int compare(const void *a, const void *b, void *context)
+static int grid_compare(const void *a, const void *b, void *context)
 {
 	const struct grid_row *x = a, *y = b;
 	const struct order *order = context;
@@ -99,8 +99,8 @@ static int compare(const void *a, const void *b, void *context)
 	if (x->fixed != y->fixed)
 		return x->fixed - y->fixed;
 	if (order->text)
-		result = strcmp(
-			cell_of(x, (size_t)order->column), cell_of(y, (size_t)order->column));
+		result = strcmp(grid_cell_of(x, (size_t)order->column),
+			grid_cell_of(y, (size_t)order->column));
 	else
 		result = ORDER(y->keys[order->column], x->keys[order->column]);
 	return (order->smallest ? -result : result) ?: ORDER(x->number, y->number);
@@ -120,7 +120,7 @@ void grid_arrange(struct grid *grid, struct grid_place *place)
 	if (place->sort && column < (int)grid->column_count && grid->row_count > 1) {
 		struct order order = {
 			column, grid->columns[column].kind == GRID_TEXT, place->sort < 0};
-		qsort_r(grid->rows, grid->row_count, sizeof(*grid->rows), compare, &order);
+		qsort_r(grid->rows, grid->row_count, sizeof(*grid->rows), grid_compare, &order);
 	}
 	int count = grid_selectable(grid);
 	for (int i = 0; place->name[0] && i < count; i++)
@@ -137,7 +137,7 @@ void grid_arrange(struct grid *grid, struct grid_place *place)
 static bool is_empty(const struct grid *grid, size_t column)
 {
 	for (size_t i = 0; i < grid->row_count; i++) {
-		const char *text = cell_of(&grid->rows[i], column);
+		const char *text = grid_cell_of(&grid->rows[i], column);
 		if (grid->columns[column].kind == GRID_BAR ||
 			(*text && strcmp(text, "-") && strcmp(text, "0")))
 			return false;
@@ -152,7 +152,7 @@ static int sorted_by(const struct grid *grid, const struct grid_place *place)
 }
 
 /* Widths of columns, with a place for the marker of the order; 0: not shown. */
-static void measure(
+static void grid_measure(
 	const struct grid *grid, const struct grid_place *place, int *widths, int available)
 {
 	int total = 0;
@@ -160,7 +160,7 @@ static void measure(
 		size_t width = text_width(grid->columns[c].title);
 		width += c && sorted_by(grid, place) == (int)c;
 		for (size_t i = 0; i < grid->row_count; i++) {
-			size_t cell = text_width(cell_of(&grid->rows[i], c));
+			size_t cell = text_width(grid_cell_of(&grid->rows[i], c));
 			width = cell > width ? cell : width;
 		}
 		if (grid->columns[c].kind == GRID_BAR)
@@ -191,14 +191,14 @@ static void measure(
 }
 
 /* Down: from the largest on; up: from the smallest, or the first letter. */
-static const char *marker(bool is_text, bool turned, bool utf8)
+static const char *grid_marker(bool is_text, bool turned, bool utf8)
 {
 	bool up = is_text != turned;
 	return !utf8 ? (up ? "^" : "v") : up ? "\xe2\x96\xb2" : "\xe2\x96\xbc";
 }
 
-static void draw_titles(const struct grid *grid, const struct grid_place *place, const int *widths,
-	struct canvas *canvas, int y)
+static void grid_draw_titles(const struct grid *grid, const struct grid_place *place,
+	const int *widths, struct canvas *canvas, int y)
 {
 	int x = 0, sorted = sorted_by(grid, place);
 	canvas_print(canvas, 0, y, canvas->width, STYLE_BAR, "%*s", canvas->width, "");
@@ -210,7 +210,7 @@ static void draw_titles(const struct grid *grid, const struct grid_place *place,
 		if (!widths[c])
 			continue;
 		snprintf(title, sizeof(title), "%s%s", column->title,
-			here ? marker(column->kind == GRID_TEXT, place->sort < 0, canvas->utf8)
+			here ? grid_marker(column->kind == GRID_TEXT, place->sort < 0, canvas->utf8)
 			     : "");
 		if (column->kind == GRID_NUMBER)
 			canvas_right(canvas, x, y, widths[c], style, title);
@@ -220,12 +220,12 @@ static void draw_titles(const struct grid *grid, const struct grid_place *place,
 	}
 }
 
-static void draw_row(const struct grid *grid, const struct grid_row *row, const int *widths,
+static void grid_draw_row(const struct grid *grid, const struct grid_row *row, const int *widths,
 	struct canvas *canvas, int y, bool selected)
 {
 	int x = 0;
 	for (size_t c = 0; c < grid->column_count; c++) {
-		const char *text = cell_of(row, c);
+		const char *text = grid_cell_of(row, c);
 		if (!widths[c])
 			continue;
 		if (grid->columns[c].kind == GRID_BAR)
@@ -260,15 +260,15 @@ void grid_draw(
 	const struct grid *grid, struct grid_place *place, struct canvas *canvas, int y, int height)
 {
 	int widths[GRID_COLUMNS] = {0}, rows = (int)grid->row_count, visible = height - 1;
-	measure(grid, place, widths, canvas->width);
-	draw_titles(grid, place, widths, canvas, y);
+	grid_measure(grid, place, widths, canvas->width);
+	grid_draw_titles(grid, place, widths, canvas, y);
 	grid_scroll(place, rows, visible);
 	/* the rows that follow the last that can be selected come into view with it */
 	if (place->selected + 1 == grid_selectable(grid) && rows > visible)
 		place->scroll = place->selected < rows - visible ? place->selected : rows - visible;
 	for (int i = 0; i < visible && place->scroll + i < rows; i++) {
 		const struct grid_row *row = &grid->rows[place->scroll + i];
-		draw_row(grid, row, widths, canvas, y + 1 + i,
+		grid_draw_row(grid, row, widths, canvas, y + 1 + i,
 			place->scroll + i == place->selected && !row->fixed);
 	}
 }
@@ -276,7 +276,7 @@ void grid_draw(
 void grid_sort_next(const struct grid *grid, struct grid_place *place, int width)
 {
 	int widths[GRID_COLUMNS] = {0};
-	measure(grid, place, widths, width);
+	grid_measure(grid, place, widths, width);
 	do {
 		place->sort = (place->sort < 0 ? -1 - place->sort : place->sort) + 1;
 		if (place->sort >= (int)grid->column_count)

@@ -25,7 +25,7 @@ static void forget_counts(struct summary_row *rows, size_t count)
 		rows[i].count = rows[i].total_ns = rows[i].self_ns = ANALYSIS_UNKNOWN;
 }
 
-static int sum_up(struct picture *p, struct report *report, enum summary_by by)
+static int picture_sum_up(struct picture *p, struct report *report, enum summary_by by)
 {
 	if (report->summary)
 		return 0;
@@ -66,10 +66,10 @@ static const struct ceilings *kept_ceilings(const struct run *run)
 	return kept;
 }
 
-static int compute(struct picture *p)
+static int picture_compute(struct picture *p)
 {
 	struct report *report = &p->report;
-	int rc = sum_up(p, report, SUMMARY_BY_BRICK);
+	int rc = picture_sum_up(p, report, SUMMARY_BY_BRICK);
 	if (rc < 0)
 		return rc;
 	presence_of_run(&report->presence, p->run, &p->index);
@@ -177,7 +177,7 @@ uint64_t picture_step_percentile(const struct picture *p, int phase, unsigned pe
 	return percent == 50 ? times->p50_ns : times->p99_ns;
 }
 
-static void forget(struct picture *p)
+static void picture_forget(struct picture *p)
 {
 	summary_destroy(p->report.summary);
 	summary_destroy(p->threads.summary);
@@ -201,7 +201,7 @@ void picture_destroy(struct picture *p)
 {
 	if (!p)
 		return;
-	forget(p);
+	picture_forget(p);
 	requests_destroy(p->requests);
 	step_index_fini(&p->index);
 	run_destroy(p->run);
@@ -222,7 +222,7 @@ struct picture *picture_create(struct run *run, int phase, bool live, uint64_t t
 	p->ttft_ns = ttft_ns;
 	p->tree_step = RUN_NONE;
 	p->taken_ns = monotonic_ns();
-	if (text_fail(step_index_init(&p->index, run)) < 0 || compute(p) < 0) {
+	if (text_fail(step_index_init(&p->index, run)) < 0 || picture_compute(p) < 0) {
 		picture_destroy(p);
 		return NULL;
 	}
@@ -236,22 +236,22 @@ int picture_phase_set(struct picture *p, int phase)
 {
 	if (phase == p->phase || p->run->has_statistics_only)
 		return 0;
-	forget(p);
+	picture_forget(p);
 	p->phase = phase;
-	return compute(p);
+	return picture_compute(p);
 }
 
 static const struct summary no_summary;
 
 const struct summary *picture_threads(struct picture *p)
 {
-	sum_up(p, &p->threads, SUMMARY_BY_THREAD);
+	picture_sum_up(p, &p->threads, SUMMARY_BY_THREAD);
 	return p->threads.summary ? p->threads.summary : &no_summary;
 }
 
 const struct summary *picture_kernels(struct picture *p)
 {
-	sum_up(p, &p->kernels, SUMMARY_BY_KERNEL);
+	picture_sum_up(p, &p->kernels, SUMMARY_BY_KERNEL);
 	return p->kernels.summary ? p->kernels.summary : &no_summary;
 }
 

@@ -21,7 +21,7 @@ enum { CTRL_C = 3, CTRL_Z = 26, DELETE = 127, CTRL_H = 8, CTRL_L = 12, CTRL_B = 
 
 static volatile sig_atomic_t ended_by;
 
-static void on_end(int number)
+static void curses_on_end(int number)
 {
 	ended_by = number;
 }
@@ -66,7 +66,7 @@ static void init_colours(void)
 		init_pair(colours[i][0], colours[i][1], -1);
 }
 
-static attr_t attributes_of(int style)
+static attr_t curses_attributes_of(int style)
 {
 	static const attr_t attributes[STYLES] = {[STYLE_HEADING] = A_BOLD,
 		[STYLE_FAINT] = A_DIM,
@@ -81,7 +81,7 @@ static attr_t attributes_of(int style)
 	return attribute;
 }
 
-static void show(struct top *top)
+static void curses_show(struct top *top)
 {
 	struct canvas canvas;
 	canvas_init(&canvas, COLS, LINES, top->utf8);
@@ -92,7 +92,7 @@ static void show(struct top *top)
 			const struct canvas_cell *cell = &canvas.cells[y * canvas.width + x];
 			if (!cell->text[0] || (cell->text[0] == ' ' && cell->style == STYLE_NORMAL))
 				continue;
-			attrset(attributes_of(cell->style));
+			attrset(curses_attributes_of(cell->style));
 			mvaddstr(y, x, cell->text);
 		}
 	attrset(A_NORMAL);
@@ -100,7 +100,7 @@ static void show(struct top *top)
 	refresh();
 }
 
-static int key_of(int key)
+static int curses_key_of(int key)
 {
 	static const int keys[][2] = {{KEY_UP, TOP_KEY_UP}, {KEY_DOWN, TOP_KEY_DOWN},
 		{KEY_LEFT, TOP_KEY_LEFT}, {KEY_RIGHT, TOP_KEY_RIGHT}, {KEY_PPAGE, TOP_KEY_PAGE_UP},
@@ -124,7 +124,7 @@ static void suspend(void)
 }
 
 /* Follow one key; true: quit. */
-static bool follow(struct top *top, const struct screen_calls *calls, int raw_key)
+static bool curses_follow(struct top *top, const struct screen_calls *calls, int raw_key)
 {
 	if (raw_key == CTRL_Z) {
 		suspend();
@@ -132,7 +132,7 @@ static bool follow(struct top *top, const struct screen_calls *calls, int raw_ke
 	}
 	if (raw_key == CTRL_L)
 		clearok(curscr, TRUE);
-	switch (top_key(top, key_of(raw_key))) {
+	switch (top_key(top, curses_key_of(raw_key))) {
 	case TOP_QUIT:
 		return true;
 	case TOP_RESET:
@@ -160,14 +160,14 @@ static int loop(struct top *top, const struct screen_calls *calls)
 			due_ms = now + calls->look(calls->context);
 			now = monotonic_ns() / 1000000;
 		}
-		show(top);
+		curses_show(top);
 		if (text_error() < 0)
 			snprintf(top->message, sizeof(top->message),
 				"Not enough memory for all of it");
 		timeout(due_ms > now ? (int)(due_ms - now) : 0);
 		double interval_s = top->interval_s;
 		int key = getch();
-		if (key != ERR && follow(top, calls, key))
+		if (key != ERR && curses_follow(top, calls, key))
 			return 0;
 		if (key == ERR && !isatty(0))
 			return SIGHUP;
@@ -180,7 +180,7 @@ static int loop(struct top *top, const struct screen_calls *calls)
 
 int screen_run(struct top *top, const struct screen_calls *calls)
 {
-	struct sigaction action = {.sa_handler = on_end}, old[3];
+	struct sigaction action = {.sa_handler = curses_on_end}, old[3];
 	static const int signals[] = {SIGTERM, SIGHUP, SIGINT};
 	sigemptyset(&action.sa_mask);
 	for (int i = 0; i < 3; i++)

@@ -222,7 +222,7 @@ static int draw_part(struct canvas *canvas, int x, char *text)
 	return x;
 }
 
-static char *rate_text(const struct top *top)
+static char *top_rate_text(const struct top *top)
 {
 	const struct picture *p = top->picture;
 	char over[UNITS_BYTES], now[UNITS_BYTES];
@@ -234,7 +234,7 @@ static char *rate_text(const struct top *top)
 }
 
 /* The p99 is known once there are 100. The tokens/s of a recording come from the mean. */
-static char *steps_text(const struct picture *p)
+static char *top_steps_text(const struct picture *p)
 {
 	const struct step_phase_times *times = &p->report.summary->steps.phases[STEP_DECODE];
 	char mean[UNITS_BYTES], p50[UNITS_BYTES], p99[UNITS_BYTES];
@@ -255,14 +255,14 @@ static void draw_speed(const struct top *top, struct canvas *canvas)
 	const struct picture *p = top->picture;
 	const struct step_times *steps = &p->report.summary->steps;
 	char prefill[UNITS_BYTES], first[UNITS_BYTES];
-	int x = draw_part(canvas, 0, rate_text(top));
-	x = draw_part(canvas, x, steps_text(p));
+	int x = draw_part(canvas, 0, top_rate_text(top));
+	x = draw_part(canvas, x, top_steps_text(p));
 	x = draw_part(canvas, x, text_format("first token %s", units_time(first, steps->ttft_ns)));
 	draw_part(canvas, x,
 		text_format("prefill %s", units_number(prefill, over_run(p, STEP_PREFILL))));
 }
 
-static char *losses_text(const struct losses *losses)
+static char *top_losses_text(const struct losses *losses)
 {
 	char *text = losses->incomplete ? text_copy("not finished") : NULL;
 	uint64_t count;
@@ -279,7 +279,7 @@ enum { MUST_SEE = 34 };
 
 static int draw_losses(const struct picture *p, struct canvas *canvas)
 {
-	SCOPED char *losses = losses_text(&p->report.losses);
+	SCOPED char *losses = top_losses_text(&p->report.losses);
 	int room = canvas->width > MUST_SEE + 10 ? canvas->width - MUST_SEE : canvas->width / 2;
 	SCOPED char *cut = text_cut(losses ? losses : "no records lost", (size_t)room);
 
@@ -380,7 +380,7 @@ static bool is_shown(struct top *top, int view)
 }
 
 /* The key of a view; it stands in front of its title. */
-static int key_of(int view)
+static int top_key_of(int view)
 {
 	return top_views[view] == &view_output	   ? '0'
 	       : top_views[view] == &view_requests ? 'R'
@@ -420,7 +420,8 @@ static void draw_tabs(struct top *top, struct canvas *canvas, int y)
 		const char *title = here || form != TABS_NUMBERS ? top_views[i]->title : "";
 		if (!is_shown(top, i))
 			continue;
-		x += canvas_print(canvas, x, y, canvas->width - x, STYLE_HEADING, "%c", key_of(i));
+		x += canvas_print(
+			canvas, x, y, canvas->width - x, STYLE_HEADING, "%c", top_key_of(i));
 		x += canvas_print(canvas, x, y, canvas->width - x,
 			here ? STYLE_SELECTED : STYLE_NORMAL,
 			here		    ? "[%s]"
@@ -496,7 +497,7 @@ void top_draw(struct top *top, struct canvas *canvas)
 static const double rates_s[] = {0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60};
 enum { RATES = sizeof(rates_s) / sizeof(rates_s[0]) };
 
-static void say(struct top *top, const char *text)
+static void top_say(struct top *top, const char *text)
 {
 	snprintf(top->message, sizeof(top->message), "%s", text);
 }
@@ -536,9 +537,10 @@ static void change_rate(struct top *top, int by)
 static void show_view(struct top *top, int view)
 {
 	if (!is_shown(top, view)) {
-		say(top, top_views[view]->is_log ? "There is no output to show: the program was "
-						   "not started from here."
-						 : "No step says whose tokens it evaluates.");
+		top_say(top, top_views[view]->is_log
+				     ? "There is no output to show: the program was "
+				       "not started from here."
+				     : "No step says whose tokens it evaluates.");
 		return;
 	}
 	top->view = view;
@@ -560,7 +562,7 @@ static void next_phase(struct top *top, int unused)
 	top_phase_set(top, top->phase == SUMMARY_ALL_PHASES ? STEP_DECODE
 			   : top->phase == STEP_DECODE	    ? STEP_PREFILL
 							    : SUMMARY_ALL_PHASES);
-	say(top, names[top->phase - SUMMARY_ALL_PHASES]);
+	top_say(top, names[top->phase - SUMMARY_ALL_PHASES]);
 }
 
 static void sort_next(struct top *top, int unused)
@@ -569,7 +571,7 @@ static void sort_next(struct top *top, int unused)
 	struct grid_place *place = top_place(top);
 	struct grid grid;
 	if (!view->make || !top->picture) {
-		say(top, "This view has an order of its own.");
+		top_say(top, "This view has an order of its own.");
 		return;
 	}
 	view->make(&grid, top);
@@ -578,7 +580,7 @@ static void sort_next(struct top *top, int unused)
 		snprintf(top->message, sizeof(top->message),
 			"Sorted by %s (S: the other way round)", grid.columns[place->sort].title);
 	else
-		say(top, "In the order of the report");
+		top_say(top, "In the order of the report");
 	grid_fini(&grid);
 }
 
@@ -602,7 +604,7 @@ static bool search_from(struct top *top, int from, int direction)
 static void search_again(struct top *top, int direction)
 {
 	if (!top->search[0])
-		say(top, "Nothing was searched for yet: press /");
+		top_say(top, "Nothing was searched for yet: press /");
 	else if (!search_from(top, top_place(top)->selected + direction, direction))
 		snprintf(top->message, sizeof(top->message), "There is no '%s' here.", top->search);
 }
@@ -624,7 +626,7 @@ static void search_key(struct top *top, int key)
 	}
 	if (!top->search[0] || !search_from(top, top->search_origin, 1)) {
 		move_to(top, top->search_origin);
-		say(top, top->search[0] ? "   (not found)" : "");
+		top_say(top, top->search[0] ? "   (not found)" : "");
 	}
 }
 
@@ -673,7 +675,7 @@ static void show_help(struct top *top, int unused)
 	top->mode = TOP_HELP;
 }
 
-static void search(struct top *top, int unused)
+static void top_search(struct top *top, int unused)
 {
 	top->mode = TOP_SEARCH;
 	top->search[0] = '\0';
@@ -687,13 +689,13 @@ static void sort_other_way(struct top *top, int unused)
 		place->sort = -1 - place->sort;
 }
 
-static void hold(struct top *top, int unused)
+static void top_hold(struct top *top, int unused)
 {
 	top->held = !top->held;
-	say(top, top->held ? "Held; Space goes on" : "Goes on");
+	top_say(top, top->held ? "Held; Space goes on" : "Goes on");
 }
 
-static void enter(struct top *top, int unused)
+static void top_enter(struct top *top, int unused)
 {
 	if (top_views[top->view]->detail && view_rows(top_views[top->view], top) > 0) {
 		memset(&top->detail_place, 0, sizeof(top->detail_place));
@@ -717,17 +719,17 @@ static const struct {
 	{TOP_KEY_BACK_TAB, next_view, -1},
 	{TOP_KEY_LEFT, next_view, -1},
 	{'h', next_view, -1},
-	{'/', search, 0},
+	{'/', top_search, 0},
 	{'n', search_again, 1},
 	{'N', search_again, -1},
 	{'s', sort_next, 0},
 	{'S', sort_other_way, 0},
 	{'p', next_phase, 0},
-	{' ', hold, 0},
+	{' ', top_hold, 0},
 	{'+', change_rate, 1},
 	{'=', change_rate, 1},
 	{'-', change_rate, -1},
-	{TOP_KEY_ENTER, enter, 0},
+	{TOP_KEY_ENTER, top_enter, 0},
 };
 
 static enum top_action browse_key(struct top *top, int key)
@@ -740,7 +742,7 @@ static enum top_action browse_key(struct top *top, int key)
 		if (bindings[i].key == key)
 			bindings[i].act(top, bindings[i].by);
 	for (int i = 0; i < TOP_VIEWS; i++)
-		if (key == key_of(i))
+		if (key == top_key_of(i))
 			show_view(top, i);
 	return TOP_STAY;
 }

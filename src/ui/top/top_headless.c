@@ -11,11 +11,11 @@
 #include "ui/text/report_json.h"
 #include "ui/text/text.h"
 
-static volatile sig_atomic_t stop;
+static volatile sig_atomic_t headless_stop;
 
 static void on_stop(int number)
 {
-	stop = 1;
+	headless_stop = 1;
 }
 
 static double now_s(void)
@@ -27,11 +27,11 @@ static double now_s(void)
 static void sleep_s(double s)
 {
 	const struct timespec t = timespec_of_ns(s > 0 ? number_of_double(s * 1e9) : 0);
-	if (s > 0 && !stop)
+	if (s > 0 && !headless_stop)
 		nanosleep(&t, NULL);
 }
 
-static json_t *steps_json(const struct picture_steps *s)
+static json_t *headless_steps_json(const struct picture_steps *s)
 {
 	json_t *object = json_object();
 	json_put(object, "count", json_number(s->count));
@@ -45,8 +45,8 @@ static json_t *steps_json(const struct picture_steps *s)
 static json_t *exact_json(const struct picture *p)
 {
 	json_t *object = json_object();
-	json_put(object, "prefill", steps_json(&p->exact[STEP_PREFILL]));
-	json_put(object, "decode", steps_json(&p->exact[STEP_DECODE]));
+	json_put(object, "prefill", headless_steps_json(&p->exact[STEP_PREFILL]));
+	json_put(object, "decode", headless_steps_json(&p->exact[STEP_DECODE]));
 	json_put(object, "executions", json_number(p->executions));
 	return object;
 }
@@ -65,7 +65,7 @@ static json_t *now_json(const struct top *top)
 }
 
 /* The picture as one line: all fields of brick/report/2, and those of the moment. */
-static void print_json(const struct top *top, const struct report_budget *budget)
+static void headless_print_json(const struct top *top, const struct report_budget *budget)
 {
 	json_t *root = json_object();
 	if (top->picture) {
@@ -99,12 +99,12 @@ static void print_screen(struct top *top)
 	canvas_write(&canvas, stdout);
 }
 
-static int print(struct top_source *s, struct top *top, struct report_budget *budget)
+static int headless_print(struct top_source *s, struct top *top, struct report_budget *budget)
 {
 	if (budget && top->picture)
 		text_fail(report_budget_judge(budget, top->picture->run));
 	if (s->options->json)
-		print_json(top, top->picture ? budget : NULL);
+		headless_print_json(top, top->picture ? budget : NULL);
 	else
 		print_screen(top);
 	fflush(stdout);
@@ -120,7 +120,7 @@ static int dump(struct top_source *s, struct top *top, struct report_budget *bud
 	const struct top_options *o = s->options;
 	double wait_s = o->duration_s > 0 ? o->duration_s : o->interval_s, end_s = 0;
 	int rc = top_source_look(s, top);
-	while (!rc && !stop && s->live && !s->final && (!end_s || now_s() < end_s)) {
+	while (!rc && !headless_stop && s->live && !s->final && (!end_s || now_s() < end_s)) {
 		double left_s = end_s - now_s();
 		if (top->picture && !end_s)
 			end_s = now_s() + wait_s;
@@ -128,10 +128,10 @@ static int dump(struct top_source *s, struct top *top, struct report_budget *bud
 			sleep_s(!end_s ? 0.05 : left_s < o->interval_s ? left_s : o->interval_s);
 		rc = top_source_look(s, top);
 	}
-	return rc < 0 ? rc : print(s, top, budget);
+	return rc < 0 ? rc : headless_print(s, top, budget);
 }
 
-static int follow(struct top_source *s, struct top *top, struct report_budget *budget)
+static int headless_follow(struct top_source *s, struct top *top, struct report_budget *budget)
 {
 	const struct top_options *o = s->options;
 	double start_s = now_s(), next_s = start_s;
@@ -139,14 +139,14 @@ static int follow(struct top_source *s, struct top *top, struct report_budget *b
 	do {
 		rc = top_source_look(s, top);
 		if (rc == 0)
-			rc = print(s, top, budget);
+			rc = headless_print(s, top, budget);
 		if (rc < 0 || top->about.over || ferror(stdout))
 			break;
 		next_s += o->interval_s;
 		if (o->duration_s > 0 && next_s > start_s + o->duration_s)
 			break;
 		sleep_s(next_s - now_s());
-	} while (!stop);
+	} while (!headless_stop);
 	return rc;
 }
 
@@ -163,5 +163,5 @@ int top_headless(struct top_source *s, struct top *top, struct report_budget *bu
 	signal(SIGPIPE, SIG_IGN);
 	top->width = o->dump_width ? o->dump_width : 80;
 	top->height = o->dump_height ? o->dump_height : 24;
-	return o->dump_width ? dump(s, top, budget) : follow(s, top, budget);
+	return o->dump_width ? dump(s, top, budget) : headless_follow(s, top, budget);
 }

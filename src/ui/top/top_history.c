@@ -10,7 +10,7 @@
 
 enum { NOW_NS = 2000000000 }; /* "now" looks back that far, or to the previous reading */
 
-static struct history_brick *find(struct history *h, const char *name)
+static struct history_brick *top_history_find(struct history *h, const char *name)
 {
 	for (size_t i = 0; i < h->bricks.count; i++)
 		if (!strcmp(h->bricks.items[i].name, name))
@@ -20,11 +20,11 @@ static struct history_brick *find(struct history *h, const char *name)
 
 const struct history_brick *history_find(const struct history *h, const char *name)
 {
-	return find((struct history *)h, name);
+	return top_history_find((struct history *)h, name);
 }
 
 /* NULL: not enough memory, which text_error() tells. */
-static struct history_brick *add_brick(struct history *h, const char *name)
+static struct history_brick *top_history_add_brick(struct history *h, const char *name)
 {
 	char *copy = text_copy(name);
 	struct history_brick *brick = copy ? array_add(&h->bricks) : NULL;
@@ -47,7 +47,7 @@ static uint64_t exact_self_ns(const struct run *run, uint32_t brick)
 	return ns;
 }
 
-static void push(struct history_brick *brick, double value)
+static void top_history_push(struct history_brick *brick, double value)
 {
 	memmove(brick->values, brick->values + 1, sizeof(brick->values) - sizeof(double));
 	brick->values[HISTORY_SLOTS - 1] = value;
@@ -58,38 +58,39 @@ static void add_shares(struct history *h, const struct picture *p)
 {
 	const struct summary *summary = p->report.summary;
 	for (size_t i = 0; i < summary->row_count; i++)
-		if (!find(h, summary->rows[i].name))
-			add_brick(h, summary->rows[i].name);
+		if (!top_history_find(h, summary->rows[i].name))
+			top_history_add_brick(h, summary->rows[i].name);
 	for (size_t b = 0; b < h->bricks.count; b++) {
 		double value = -1;
 		for (size_t i = 0; i < summary->row_count && summary->wall_ns; i++)
 			if (!strcmp(summary->rows[i].name, h->bricks.items[b].name))
 				value = summary->rows[i].share * 1e9;
-		push(&h->bricks.items[b], value);
+		top_history_push(&h->bricks.items[b], value);
 	}
 }
 
-static void add_values(struct history *h, const struct picture *p, uint64_t elapsed_ns)
+static void top_history_add_values(struct history *h, const struct picture *p, uint64_t elapsed_ns)
 {
 	const struct run *run = p->run;
 	for (uint32_t b = 0; b < run->brick_count; b++) {
 		uint64_t now_ns = exact_self_ns(run, b);
-		struct history_brick *brick = find(h, run->bricks[b].name);
+		struct history_brick *brick = top_history_find(h, run->bricks[b].name);
 		if (!brick && !now_ns)
 			continue;
 		bool is_new = !brick;
 		if (is_new)
-			brick = add_brick(h, run->bricks[b].name);
+			brick = top_history_add_brick(h, run->bricks[b].name);
 		if (!brick)
 			return;
-		push(brick, !elapsed_ns || (is_new && !h->reading_count) || now_ns < brick->self_ns
-				    ? -1
-				    : (double)(now_ns - brick->self_ns) * 1e9 / (double)elapsed_ns);
+		top_history_push(brick,
+			!elapsed_ns || (is_new && !h->reading_count) || now_ns < brick->self_ns
+				? -1
+				: (double)(now_ns - brick->self_ns) * 1e9 / (double)elapsed_ns);
 		brick->self_ns = now_ns;
 	}
 }
 
-static void add_reading(struct history *h, const struct picture *p)
+static void top_history_add_reading(struct history *h, const struct picture *p)
 {
 	if (h->reading_count == HISTORY_SLOTS) {
 		memmove(h->readings, h->readings + 1, sizeof(h->readings) - sizeof(*h->readings));
@@ -107,12 +108,12 @@ void history_add(struct history *h, const struct picture *p)
 	uint64_t elapsed_ns = h->slot_ns ? p->taken_ns - h->slot_ns : 0;
 	if (!h->slot_ns || elapsed_ns >= 950000000u) {
 		if (p->phase == SUMMARY_ALL_PHASES)
-			add_values(h, p, elapsed_ns);
+			top_history_add_values(h, p, elapsed_ns);
 		else
 			add_shares(h, p);
 		h->slot_ns = p->taken_ns;
 	}
-	add_reading(h, p);
+	top_history_add_reading(h, p);
 }
 
 void history_clear_bricks(struct history *h)
@@ -130,7 +131,7 @@ void history_clear(struct history *h)
 }
 
 /* The reading that "now" is counted from; NULL: there are not two. */
-static const struct history_reading *before(const struct history *h)
+static const struct history_reading *top_history_before(const struct history *h)
 {
 	if (h->reading_count < 2)
 		return NULL;
@@ -143,7 +144,7 @@ static const struct history_reading *before(const struct history *h)
 
 double history_tokens_per_s(const struct history *h, int phase)
 {
-	const struct history_reading *from = before(h);
+	const struct history_reading *from = top_history_before(h);
 	const struct history_reading *to = from ? &h->readings[h->reading_count - 1] : NULL;
 	if (!from)
 		return -1;
@@ -158,7 +159,7 @@ double history_tokens_per_s(const struct history *h, int phase)
 
 double history_samples_per_s(const struct history *h)
 {
-	const struct history_reading *from = before(h);
+	const struct history_reading *from = top_history_before(h);
 	const struct history_reading *to = from ? &h->readings[h->reading_count - 1] : NULL;
 	if (!from || to->executions < from->executions || to->ns <= from->ns)
 		return -1;
@@ -168,7 +169,7 @@ double history_samples_per_s(const struct history *h)
 /* The history as a line of characters. */
 
 /* Mean of the values that are known among `count`; negative: none is. */
-static double mean(const double *values, int count)
+static double top_history_mean(const double *values, int count)
 {
 	double sum = 0;
 	int known = 0;
@@ -191,7 +192,7 @@ void spark_of(char out[SPARK_BYTES], const struct history_brick *brick, int widt
 		return;
 	int each = (HISTORY_SLOTS + width - 1) / width, count = HISTORY_SLOTS / each;
 	for (int i = 0; i < count; i++) {
-		value[i] = mean(brick->values + i * each, each);
+		value[i] = top_history_mean(brick->values + i * each, each);
 		if (value[i] > most)
 			most = value[i];
 	}

@@ -146,7 +146,8 @@ static int narrow(struct top_source *s, struct run *run, bool live)
 }
 
 /* Shows the run, and takes ownership of it. */
-static int show(struct top_source *s, struct top *top, struct run *run, bool live, uint64_t ttft)
+static int top_source_show(
+	struct top_source *s, struct top *top, struct run *run, bool live, uint64_t ttft)
 {
 	int rc = narrow(s, run, live);
 	if (rc <= 0) {
@@ -183,7 +184,7 @@ static int look_at_file(struct top_source *s, struct top *top)
 	s->seen = now;
 	snprintf(s->state, sizeof(s->state), "%s",
 		run->complete ? "recording" : "recording, not finished");
-	int rc = show(s, top, run, false, ANALYSIS_UNKNOWN);
+	int rc = top_source_show(s, top, run, false, ANALYSIS_UNKNOWN);
 	if (rc < 0)
 		return rc;
 	s->final = top->picture->run->complete;
@@ -199,7 +200,7 @@ static int show_recording(struct top_source *s, struct top *top)
 	struct load_error why;
 	struct run *run = NULL;
 	if (run_load(&run, s->path, &why) >= 0)
-		return show(s, top, run, false, ANALYSIS_UNKNOWN);
+		return top_source_show(s, top, run, false, ANALYSIS_UNKNOWN);
 	set_fault(s, text_copy(top->picture ? "There is no recording; this is the last "
 					      "picture. See its output (0)."
 					    : "Nothing was recorded. See its output (0)."));
@@ -221,7 +222,7 @@ static int look_at_sessions(struct top_source *s, struct top *top)
 	} else {
 		snprintf(s->state, sizeof(s->state), "%s", status.state);
 		if (live_source_run(s->live, &run, &ttft_ns) > 0)
-			rc = show(s, top, run, true, ttft_ns);
+			rc = top_source_show(s, top, run, true, ttft_ns);
 	}
 	if (status.reason)
 		set_fault(s, text_copy(status.reason));

@@ -22,7 +22,7 @@ int view_count_lines(const char *text)
 	return count;
 }
 
-static char *line_at(const char *text, int number)
+static char *top_view_line_at(const char *text, int number)
 {
 	if (!text)
 		return NULL;
@@ -59,7 +59,7 @@ char *view_row_text(const struct view_class *view, struct top *top, int row)
 {
 	if (view->text) {
 		SCOPED char *text = view->text(top);
-		return line_at(text, row);
+		return top_view_line_at(text, row);
 	}
 	if (!view->make)
 		return view->row_text(top, row);
@@ -86,7 +86,7 @@ void view_draw_text(
 	if (!count && view->nothing)
 		view_draw_nothing(canvas, y, view->nothing);
 	for (int i = 0; i < height && place->scroll + i < count; i++) {
-		SCOPED char *line = line_at(text, place->scroll + i);
+		SCOPED char *line = top_view_line_at(text, place->scroll + i);
 		canvas_print(canvas, 0, y + i, canvas->width, STYLE_NORMAL, "%s", line);
 		if (!view->is_log && place->scroll + i == place->selected)
 			canvas_paint(canvas, 0, y + i, canvas->width, STYLE_SELECTED);

@@ -32,7 +32,7 @@ static uint64_t layer_ns(const struct heatmap *heat, size_t row)
 	return ns;
 }
 
-static void draw_titles(
+static void view_layers_draw_titles(
 	const struct top *top, const struct heatmap *heat, struct canvas *canvas, int y)
 {
 	canvas_print(canvas, 0, y, canvas->width, STYLE_BAR, "%*s", canvas->width, "");
@@ -47,7 +47,7 @@ static void draw_titles(
 	}
 }
 
-static void draw_row(
+static void view_layers_draw_row(
 	const struct top *top, const struct heatmap *heat, size_t row, struct canvas *canvas, int y)
 {
 	char time[UNITS_BYTES];
@@ -67,7 +67,7 @@ static void draw_row(
 	}
 }
 
-static void draw(struct top *top, struct canvas *canvas, int y, int height)
+static void view_layers_draw(struct top *top, struct canvas *canvas, int y, int height)
 {
 	const struct heatmap *heat = picture_heat(top->picture);
 	struct grid_place *place = top_place(top);
@@ -77,26 +77,26 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	}
 	if (top->side >= (int)heat->brick_count)
 		top->side = (int)heat->brick_count - 1;
-	draw_titles(top, heat, canvas, y);
+	view_layers_draw_titles(top, heat, canvas, y);
 	grid_scroll(place, (int)heat->layer_count, height - 1);
 	for (int i = 0; i < height - 1 && place->scroll + i < (int)heat->layer_count; i++) {
-		draw_row(top, heat, (size_t)(place->scroll + i), canvas, y + 1 + i);
+		view_layers_draw_row(top, heat, (size_t)(place->scroll + i), canvas, y + 1 + i);
 		if (place->scroll + i == place->selected)
 			canvas_paint(canvas, 0, y + 1 + i, LABEL + TOTAL - 1, STYLE_SELECTED);
 	}
 }
 
-static int rows(struct top *top)
+static int view_layers_rows(struct top *top)
 {
 	return (int)picture_heat(top->picture)->layer_count;
 }
 
-static char *row_text(struct top *top, int row)
+static char *view_layers_row_text(struct top *top, int row)
 {
 	return layer_name(picture_heat(top->picture), (size_t)row);
 }
 
-static bool key(struct top *top, int key)
+static bool view_layers_key(struct top *top, int key)
 {
 	if (key == '>' && top->side + 1 < (int)picture_heat(top->picture)->brick_count)
 		top->side++;
@@ -131,9 +131,9 @@ static void detail(struct top *top, struct canvas *canvas, int y, int height)
 const struct view_class view_layers = {
 	.name = "layers",
 	.title = "Layers",
-	.draw = draw,
-	.rows = rows,
-	.row_text = row_text,
-	.key = key,
+	.draw = view_layers_draw,
+	.rows = view_layers_rows,
+	.row_text = view_layers_row_text,
+	.key = view_layers_key,
 	.detail = detail,
 };

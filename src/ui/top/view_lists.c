@@ -43,7 +43,7 @@ static void field_grid_init(
 }
 
 /* The number that a column is sorted by. Columns of text are sorted by the text. */
-static double key_of(const struct report_field *field, const struct report *report,
+static double view_lists_key_of(const struct report_field *field, const struct report *report,
 	const struct summary_row *row)
 {
 	if (field->type == REPORT_TEXT || field->type == REPORT_SIZES)
@@ -63,7 +63,7 @@ static struct grid_row *field_grid_add(struct grid *grid, const struct report_co
 		const struct report_field *field = columns->fields[i];
 		bool known = (field->flags & flags) == flags;
 		SCOPED char *text = known ? report_value_text(field, report, from) : NULL;
-		grid_cell(row, text, known ? key_of(field, report, from) : -1);
+		grid_cell(row, text, known ? view_lists_key_of(field, report, from) : -1);
 		if (has_bar(field))
 			grid_bar(row, from->share);
 	}
@@ -73,7 +73,7 @@ static struct grid_row *field_grid_add(struct grid *grid, const struct report_co
 /* Bricks: the rows of the report. */
 
 /* A brick's time per token; ANALYSIS_UNKNOWN: none, or it has no tokens. */
-static uint64_t token_ns(const struct report *report, const struct summary_row *row)
+static uint64_t view_lists_token_ns(const struct report *report, const struct summary_row *row)
 {
 	uint64_t ns = row ? report_value(report_field_find("token_ns"), report, row).number : 0;
 	return ns ? ns : ANALYSIS_UNKNOWN;
@@ -106,11 +106,11 @@ static double change_text(char out[DIFFERENCE_BYTES], uint64_t before, uint64_t 
 static void add_change(struct grid_row *row, const struct top *top, const struct summary_row *from)
 {
 	const struct report *report = &top->picture->report, *base = &top->baseline->report;
-	uint64_t before = token_ns(base, row_named(base->summary, from->name));
+	uint64_t before = view_lists_token_ns(base, row_named(base->summary, from->name));
 	char text[DIFFERENCE_BYTES];
 
 	grid_time(row, before);
-	double change = change_text(text, before, token_ns(report, from));
+	double change = change_text(text, before, view_lists_token_ns(report, from));
 	grid_cell(row, text, change);
 }
 
@@ -176,7 +176,7 @@ static void brick_draw(struct top *top, struct canvas *canvas, int y, int height
 }
 
 /* The row as it is on the screen, in the order on the screen. */
-static const struct summary_row *row_at(struct top *top, int number)
+static const struct summary_row *view_lists_row_at(struct top *top, int number)
 {
 	SCOPED_BY(grid_fini) struct grid grid;
 	const struct summary *summary = top->picture->report.summary;
@@ -195,7 +195,7 @@ struct sheet {
 	int y, height, used;
 };
 
-static void line(struct sheet *sheet, const char *label, const char *value)
+static void view_lists_line(struct sheet *sheet, const char *label, const char *value)
 {
 	int column = sheet->used / sheet->height, y = sheet->y + sheet->used % sheet->height;
 	int x = 1 + column * 40, width = sheet->canvas->width;
@@ -216,23 +216,23 @@ static void draw_numbers(const struct top *top, const struct summary_row *row, s
 	for (size_t i = 1; i < columns.count; i++) {
 		SCOPED char *text =
 			report_value_text(columns.fields[i], &top->picture->report, row);
-		line(s, columns.fields[i]->title, text);
+		view_lists_line(s, columns.fields[i]->title, text);
 	}
 	if (top->baseline) {
 		const struct report *base = &top->baseline->report;
-		uint64_t before = token_ns(base, row_named(base->summary, row->name));
+		uint64_t before = view_lists_token_ns(base, row_named(base->summary, row->name));
 		char text[DIFFERENCE_BYTES];
-		line(s, "BASE", units_time(text, before));
-		change_text(text, before, token_ns(&top->picture->report, row));
-		line(s, "CHANGE", text);
+		view_lists_line(s, "BASE", units_time(text, before));
+		change_text(text, before, view_lists_token_ns(&top->picture->report, row));
+		view_lists_line(s, "CHANGE", text);
 	}
 	spark_of(spark, history_find(&top->history, row->name), 20, top->utf8);
-	line(s, "LAST MINUTE", spark);
+	view_lists_line(s, "LAST MINUTE", spark);
 }
 
 static void brick_detail(struct top *top, struct canvas *canvas, int y, int height)
 {
-	const struct summary_row *row = row_at(top, top_place(top)->selected);
+	const struct summary_row *row = view_lists_row_at(top, top_place(top)->selected);
 	struct sheet sheet = {canvas, y + 1, height > 2 ? height - 1 : 1, 0};
 	if (!row)
 		return;
@@ -335,7 +335,7 @@ static void queue_make(struct grid *grid, struct top *top)
 	grid_arrange(grid, top_place(top));
 }
 
-static char *queue_name(const struct run *run, uint32_t lane)
+static char *view_lists_queue_name(const struct run *run, uint32_t lane)
 {
 	const struct run_lane *l = &run->lanes[lane];
 	SCOPED char *text =
@@ -352,7 +352,7 @@ static int draw_queues(struct top *top, struct canvas *canvas, int y)
 	int shown = 0;
 	for (; shown < (int)s->queues.count && shown < MAX_QUEUES; shown++) {
 		const struct queue_time *q = &s->queues.queues[shown];
-		SCOPED char *name = queue_name(top->picture->run, q->lane);
+		SCOPED char *name = view_lists_queue_name(top->picture->run, q->lane);
 		SCOPED char *more =
 			shown + 1 == MAX_QUEUES && s->queues.count > MAX_QUEUES
 				? text_format("; %zu more", s->queues.count - MAX_QUEUES)
@@ -394,7 +394,7 @@ static const struct grid_column path_columns[] = {{"BRICK", GRID_TEXT, 0},
  * Two cells: what the section would be, its tokens per second, or its time where it has no tokens;
  * and by how much it would be faster.
  */
-static void add_outcome(struct grid_row *row, const struct path_section *s, uint64_t ns)
+static void view_lists_add_outcome(struct grid_row *row, const struct path_section *s, uint64_t ns)
 {
 	double rate = path_tokens_per_s(s, ns),
 	       gain = ns ? (double)s->length_ns / (double)ns - 1 : -1;
@@ -418,8 +418,8 @@ static void path_add_row(
 	grid_percent(row, share);
 	grid_bar(row, share);
 	grid_time(row, from->slack_mean_ns);
-	add_outcome(row, s, from->less_ns);
-	add_outcome(row, s, from->nothing_ns);
+	view_lists_add_outcome(row, s, from->less_ns);
+	view_lists_add_outcome(row, s, from->nothing_ns);
 }
 
 static void path_make(struct grid *grid, struct top *top)

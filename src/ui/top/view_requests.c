@@ -12,11 +12,11 @@
 #include "ui/text/text.h"
 #include "ui/top/top_view.h"
 
-static const struct grid_column columns[] = {{"REQUEST", GRID_TEXT, 0}, {"MODEL", GRID_NUMBER, 7},
-	{"SEQUENCE", GRID_NUMBER, 5}, {"BEGAN AFTER", GRID_NUMBER, 6}, {"QUEUED", GRID_NUMBER, 4},
-	{"TTFT", GRID_NUMBER, 0}, {"PROMPT", GRID_NUMBER, 2}, {"OUTPUT", GRID_NUMBER, 1},
-	{"/TOKEN", GRID_NUMBER, 0}, {"P99", GRID_NUMBER, 3}, {"MAX", GRID_NUMBER, 2},
-	{"WHY", GRID_TEXT, 1}};
+static const struct grid_column view_requests_columns[] = {{"REQUEST", GRID_TEXT, 0},
+	{"MODEL", GRID_NUMBER, 7}, {"SEQUENCE", GRID_NUMBER, 5}, {"BEGAN AFTER", GRID_NUMBER, 6},
+	{"QUEUED", GRID_NUMBER, 4}, {"TTFT", GRID_NUMBER, 0}, {"PROMPT", GRID_NUMBER, 2},
+	{"OUTPUT", GRID_NUMBER, 1}, {"/TOKEN", GRID_NUMBER, 0}, {"P99", GRID_NUMBER, 3},
+	{"MAX", GRID_NUMBER, 2}, {"WHY", GRID_TEXT, 1}};
 
 /* True if it began before the time that the picture has. */
 static bool is_cut(const struct picture *p, const struct request *r)
@@ -43,7 +43,7 @@ static const struct request_gap *longest(const struct requests *q, const struct 
 	return found;
 }
 
-static void add_row(struct grid *grid, const struct picture *p, uint32_t index)
+static void view_requests_add_row(struct grid *grid, const struct picture *p, uint32_t index)
 {
 	const struct requests *q = p->requests;
 	const struct request *r = &q->list[index];
@@ -76,9 +76,10 @@ static void requests_make(struct grid *grid, struct top *top)
 {
 	const struct requests *q = picture_requests(top->picture);
 
-	grid_init(grid, columns, sizeof(columns) / sizeof(*columns));
+	grid_init(grid, view_requests_columns,
+		sizeof(view_requests_columns) / sizeof(*view_requests_columns));
 	for (size_t i = q ? q->count : 0; i-- > 0;)
-		add_row(grid, top->picture, (uint32_t)i);
+		view_requests_add_row(grid, top->picture, (uint32_t)i);
 	grid_arrange(grid, top_place(top));
 }
 

@@ -11,7 +11,7 @@
 enum { MAX_BYTES = 256 << 10 };
 
 /* The report's words on how far to trust the numbers. */
-static char *losses_text(struct top *top)
+static char *view_text_losses(struct top *top)
 {
 	char *text = NULL;
 	size_t bytes;
@@ -27,7 +27,7 @@ static char *losses_text(struct top *top)
 const struct view_class view_losses = {
 	.name = "losses",
 	.title = "Losses",
-	.text = losses_text,
+	.text = view_text_losses,
 };
 
 /* The end of the log of a program that top has started. Follows the end, unless the user has moved

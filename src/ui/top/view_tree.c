@@ -30,7 +30,7 @@ static size_t flipped_at(const struct top_tree *tree, uint64_t hash)
 	return i;
 }
 
-static bool is_open(const struct top_tree *tree, uint64_t hash, unsigned depth)
+static bool view_tree_is_open(const struct top_tree *tree, uint64_t hash, unsigned depth)
 {
 	bool flipped = flipped_at(tree, hash) < tree->flipped_count;
 	return ((int)depth < tree->open_depth) != flipped;
@@ -47,10 +47,10 @@ static void flip(struct top_tree *tree, uint64_t hash)
 
 static bool opens(const struct tree_rows *rows, uint32_t row, void *tree)
 {
-	return is_open(tree, path_hash(rows, row), rows->list.items[row].depth);
+	return view_tree_is_open(tree, path_hash(rows, row), rows->list.items[row].depth);
 }
 
-static struct tree_rows make(struct top *top)
+static struct tree_rows view_tree_make(struct top *top)
 {
 	struct tree_rows rows = {.tree = picture_tree(top->picture),
 		.operations = true,
@@ -80,7 +80,8 @@ static int bar_width(const struct canvas *canvas)
 }
 
 /* The width of names: the longest one's, as far as there is room. */
-static int name_width(const struct tree_rows *rows, const struct canvas *canvas, bool utf8)
+static int view_tree_name_width(
+	const struct tree_rows *rows, const struct canvas *canvas, bool utf8)
 {
 	enum { LEAST = 40 };
 	int bar = bar_width(canvas), available = canvas->width - NUMBERS - (bar ? bar + 1 : 0);
@@ -143,9 +144,9 @@ static void draw_heading(
 		step->tokens == 1 ? "" : "s", units_time(time, tree->nodes[0].time_ns));
 }
 
-static void draw(struct top *top, struct canvas *canvas, int y, int height)
+static void view_tree_draw(struct top *top, struct canvas *canvas, int y, int height)
 {
-	struct tree_rows tree = make(top);
+	struct tree_rows tree = view_tree_make(top);
 	struct grid_place *place = top_place(top);
 	if (!tree.list.count) {
 		view_draw_nothing(canvas, y,
@@ -156,7 +157,7 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	}
 	draw_heading(top, tree.tree, canvas, y);
 	grid_scroll(place, (int)tree.list.count, height - 1);
-	int width = name_width(&tree, canvas, top->utf8);
+	int width = view_tree_name_width(&tree, canvas, top->utf8);
 	for (int i = 0; i < height - 1 && place->scroll + i < (int)tree.list.count; i++) {
 		int number = place->scroll + i;
 		draw_line(top, &tree, (uint32_t)number, canvas, y + 1 + i, width);
@@ -166,24 +167,24 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	array_fini(&tree.list);
 }
 
-static int rows(struct top *top)
+static int view_tree_rows(struct top *top)
 {
-	struct tree_rows tree = make(top);
+	struct tree_rows tree = view_tree_make(top);
 	int count = (int)tree.list.count;
 	array_fini(&tree.list);
 	return count;
 }
 
-static char *row_text(struct top *top, int row)
+static char *view_tree_row_text(struct top *top, int row)
 {
-	struct tree_rows tree = make(top);
+	struct tree_rows tree = view_tree_make(top);
 	char *text =
 		row < (int)tree.list.count ? tree_rows_name(&tree, (uint32_t)row) : text_copy("");
 	array_fini(&tree.list);
 	return text;
 }
 
-static void all(struct top *top, int depth)
+static void view_tree_all(struct top *top, int depth)
 {
 	top->tree.flipped_count = 0;
 	top->tree.open_depth = depth;
@@ -200,17 +201,17 @@ static void close_or_leave(struct top *top, const struct tree_rows *tree, uint32
 		top_place(top)->selected = (int)row->above;
 }
 
-static bool key(struct top *top, int key)
+static bool view_tree_key(struct top *top, int key)
 {
-	struct tree_rows tree = make(top);
+	struct tree_rows tree = view_tree_make(top);
 	struct grid_place *place = top_place(top);
 	uint32_t number = (uint32_t)place->selected;
 	const struct tree_row *row = number < tree.list.count ? &tree.list.items[number] : NULL;
 	bool known = true;
 	if (key == 'e')
-		all(top, INT32_MAX);
+		view_tree_all(top, INT32_MAX);
 	else if (key == 'c')
-		all(top, 1);
+		view_tree_all(top, 1);
 	else if (!row)
 		known = false;
 	else if (key == TOP_KEY_LEFT || key == 'h')
@@ -230,8 +231,8 @@ static bool key(struct top *top, int key)
 const struct view_class view_tree = {
 	.name = "tree",
 	.title = "Tree",
-	.draw = draw,
-	.rows = rows,
-	.row_text = row_text,
-	.key = key,
+	.draw = view_tree_draw,
+	.rows = view_tree_rows,
+	.row_text = view_tree_row_text,
+	.key = view_tree_key,
 };

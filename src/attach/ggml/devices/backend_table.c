@@ -10,7 +10,7 @@ enum { MAX_BACKENDS = 64, PLACE_BITS = 5, PLACES = 1 << PLACE_BITS, GRAPH_BYTES 
 static struct entry {
 	const void *backend;
 	words_fn compute, async;
-} entries[MAX_BACKENDS];
+} backends_entries[MAX_BACKENDS];
 static uint32_t entry_count;
 pthread_mutex_t backend_table_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -34,7 +34,7 @@ static word_pair answer_1(word a, word b, word c, word d, word e, word f)
 }
 
 /* The place's number, a bit a call. -1: it called nothing, or from beyond. */
-static int find_place(words_fn async)
+static int backends_find_place(words_fn async)
 {
 	words_fn table[2 * PLACES];
 	word graph[GRAPH_BYTES / sizeof(word)] = {0};
@@ -57,12 +57,12 @@ static int find_place(words_fn async)
 }
 
 /* Under the lock. One that was freed may have had the same address. */
-static struct entry *entry_of(const void *backend)
+static struct entry *backends_entry_of(const void *backend)
 {
 	for (uint32_t i = 0; i < entry_count; i++)
-		if (entries[i].backend == backend)
-			return &entries[i];
-	return entry_count < MAX_BACKENDS ? &entries[entry_count] : NULL;
+		if (backends_entries[i].backend == backend)
+			return &backends_entries[i];
+	return entry_count < MAX_BACKENDS ? &backends_entries[entry_count] : NULL;
 }
 
 bool backend_table_hook(void *backend, words_fn async, words_fn hook)
@@ -74,10 +74,10 @@ bool backend_table_hook(void *backend, words_fn async, words_fn hook)
 
 	HOLD(&backend_table_mutex);
 	if (last != async) {
-		last_place = find_place(async);
+		last_place = backends_find_place(async);
 		last = async;
 	}
-	struct entry *entry = entry_of(backend);
+	struct entry *entry = backends_entry_of(backend);
 	if (last_place < 0 || !entry)
 		return false;
 	words_fn compute = table[last_place];
@@ -88,7 +88,7 @@ bool backend_table_hook(void *backend, words_fn async, words_fn hook)
 	__atomic_store_n(&entry->compute, compute, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->async, async, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->backend, backend, __ATOMIC_RELEASE);
-	if (entry == &entries[entry_count])
+	if (entry == &backends_entries[entry_count])
 		__atomic_store_n(&entry_count, entry_count + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&table[last_place], hook, __ATOMIC_RELEASE);
 	return true;
@@ -99,7 +99,7 @@ bool backend_table_of(const void *backend, words_fn *compute, words_fn *async)
 	uint32_t count = __atomic_load_n(&entry_count, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct entry *e = &entries[i];
+		struct entry *e = &backends_entries[i];
 		if (__atomic_load_n(&e->backend, __ATOMIC_ACQUIRE) != backend)
 			continue;
 		*compute = __atomic_load_n(&e->compute, __ATOMIC_RELAXED);

@@ -52,7 +52,7 @@ void device_graph_begin(
 }
 
 /* Nothing is launched for a node any more. */
-static void leave(struct device_graph *d, uint32_t next)
+static void device_graph_leave(struct device_graph *d, uint32_t next)
 {
 	if (d->at < d->graph->count && next > d->at)
 		device_nodes_taken(d->graph, d->at, next);
@@ -63,7 +63,7 @@ static void leave(struct device_graph *d, uint32_t next)
 }
 
 /* Where a backend has the question inlined, or asks none, its nodes cannot be timed. */
-static void judge(const struct device_graph *d)
+static void device_graph_judge(const struct device_graph *d)
 {
 	static uint32_t any_asked, unasked;
 
@@ -83,8 +83,8 @@ void device_graph_end(void)
 
 	if (!d->graph)
 		return;
-	judge(d);
-	leave(d, d->graph->count);
+	device_graph_judge(d);
+	device_graph_leave(d, d->graph->count);
 	brick_launch_owner_set(d->before);
 	known_graph_release(d->graph);
 	d->graph = NULL;
@@ -106,7 +106,7 @@ static void look_again(struct device_graph *d)
 }
 
 /* Nodes up to this one were passed, which may be fused into others. */
-static void pass(const struct device_graph *d, uint32_t index)
+static void device_graph_pass(const struct device_graph *d, uint32_t index)
 {
 	if (index <= d->at)
 		training_walk_again();
@@ -114,11 +114,11 @@ static void pass(const struct device_graph *d, uint32_t index)
 		training_pass(d->graph->nodes[i].node);
 }
 
-static void enter(struct device_graph *d, uint32_t index)
+static void device_graph_enter(struct device_graph *d, uint32_t index)
 {
 	const struct brick_launch_owner *owner = d->graph->launched[index].owner;
 
-	pass(d, index);
+	device_graph_pass(d, index);
 	d->at = index;
 	if (!owner)
 		return;
@@ -129,7 +129,7 @@ static void enter(struct device_graph *d, uint32_t index)
 }
 
 /* Searches from the node that the caller asked about last. The graph's count: not found. */
-static uint32_t find(const struct device_graph *d, const void *node, uintptr_t caller)
+static uint32_t device_graph_find(const struct device_graph *d, const void *node, uintptr_t caller)
 {
 	const struct known_graph *g = d->graph;
 	uint32_t at = caller != d->walker && caller == d->candidate ? d->candidate_at : d->at;
@@ -181,18 +181,18 @@ static bool is_walker(struct device_graph *d, uintptr_t caller, uint32_t index)
 	return begins_anew(d, index) || overtakes(d, caller, index) ? set_walker(d, caller) : 0;
 }
 
-static void ask(struct device_graph *d, const void *node, uintptr_t caller)
+static void device_graph_ask_node(struct device_graph *d, const void *node, uintptr_t caller)
 {
 	if (d->walker && caller != d->walker && caller != d->candidate &&
 		node != d->graph->nodes[0].node)
 		return;
-	uint32_t index = find(d, node, caller);
+	uint32_t index = device_graph_find(d, node, caller);
 	if (index == d->graph->count || !is_walker(d, caller, index))
 		return;
-	leave(d, index);
+	device_graph_leave(d, index);
 	if (!index)
 		look_again(d);
-	enter(d, index);
+	device_graph_enter(d, index);
 }
 
 void device_graph_ask(const void *node, uintptr_t caller)
@@ -201,7 +201,7 @@ void device_graph_ask(const void *node, uintptr_t caller)
 	int timed = --t->hook_left == 0;
 	uint64_t entered = BRICK_UNLIKELY(timed) ? brick__now() : 0;
 
-	ask(&device_graph, node, caller);
+	device_graph_ask_node(&device_graph, node, caller);
 	if (BRICK_UNLIKELY(timed)) {
 		node_cost_timed(&t->hook_cost, brick__now() - entered);
 		t->hook_left = node_cost_draw(&t->hook_cost);

@@ -15,19 +15,19 @@
 
 enum { MAX_OPERATION_BYTES = 64, MAX_OPERATIONS = 4096 };
 
-static ARRAY(struct brick_launch_owner *) owners; /* by site */
-static ARRAY(struct brick_launch_owner *) phases; /* those that had a device at work */
-static ARRAY(char *) operations;
+static ARRAY(struct brick_launch_owner *) owners;	       /* by site */
+static ARRAY(struct brick_launch_owner *) device_nodes_phases; /* those that had a device at work */
+static ARRAY(char *) device_nodes_operations;
 pthread_mutex_t device_nodes_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under the lock: the same text, for ever. */
 static const char *keep_operation(const char *text)
 {
-	for (size_t i = 0; i < operations.count; i++)
-		if (!strcmp(operations.items[i], text))
-			return operations.items[i];
-	char *copy = operations.count < MAX_OPERATIONS ? strdup(text) : NULL;
-	if (!copy || array_push(&operations, copy)) {
+	for (size_t i = 0; i < device_nodes_operations.count; i++)
+		if (!strcmp(device_nodes_operations.items[i], text))
+			return device_nodes_operations.items[i];
+	char *copy = device_nodes_operations.count < MAX_OPERATIONS ? strdup(text) : NULL;
+	if (!copy || array_push(&device_nodes_operations, copy)) {
 		free(copy);
 		return "";
 	}
@@ -50,19 +50,20 @@ const struct brick_launch_owner *device_phase_owner(uint16_t brick)
 	KEEP_ERRNO();
 
 	HOLD(&device_nodes_mutex);
-	for (size_t i = 0; i < phases.count; i++)
-		if (phases.items[i]->brick == brick)
-			return phases.items[i];
-	if (array_reserve(&phases, 1))
+	for (size_t i = 0; i < device_nodes_phases.count; i++)
+		if (device_nodes_phases.items[i]->brick == brick)
+			return device_nodes_phases.items[i];
+	if (array_reserve(&device_nodes_phases, 1))
 		return NULL;
 	struct brick_launch_owner *made = make_owner(brick, -1, brick_name(brick));
 	if (made)
-		(void)array_push(&phases, made);
+		(void)array_push(&device_nodes_phases, made);
 	return made;
 }
 
 /* Under the lock. */
-static struct brick_launch_owner *owner_of(const struct known_node *k, const char *operation)
+static struct brick_launch_owner *device_nodes_owner_of(
+	const struct known_node *k, const char *operation)
 {
 	uint32_t site = k->site[0];
 
@@ -74,12 +75,12 @@ static struct brick_launch_owner *owner_of(const struct known_node *k, const cha
 	return owners.items[site];
 }
 
-static void fill(struct device_node *launched, const struct known_graph *g)
+static void device_nodes_fill(struct device_node *launched, const struct known_graph *g)
 {
 	for (uint32_t i = 0; i < g->count; i++)
 		if (g->nodes[i].site[0])
-			launched[i].owner =
-				owner_of(&g->nodes[i], g->engine->op_desc(g->nodes[i].node));
+			launched[i].owner = device_nodes_owner_of(
+				&g->nodes[i], g->engine->op_desc(g->nodes[i].node));
 }
 
 int device_nodes_ready(struct known_graph *g)
@@ -92,13 +93,13 @@ int device_nodes_ready(struct known_graph *g)
 	if (!g->launched) {
 		struct device_node *launched = calloc(g->count + 1, sizeof(*launched));
 		if (launched)
-			fill(launched, g);
+			device_nodes_fill(launched, g);
 		g->launched = launched;
 	}
 	return g->launched ? 0 : -ENOMEM;
 }
 
-static void append(char *text, const char *operation)
+static void device_nodes_append(char *text, const char *operation)
 {
 	size_t n = strlen(text);
 
@@ -106,16 +107,18 @@ static void append(char *text, const char *operation)
 }
 
 /* Views among them are no operations of their own. */
-static void join(char *text, const struct known_graph *g, uint32_t index, uint32_t after)
+static void device_nodes_join(
+	char *text, const struct known_graph *g, uint32_t index, uint32_t after)
 {
 	*text = '\0';
 	for (uint32_t i = index; i < after; i++)
 		if (g->launched[i].owner)
-			append(text, g->engine->op_desc(g->nodes[i].node));
+			device_nodes_append(text, g->engine->op_desc(g->nodes[i].node));
 }
 
 /* Does node `to` read what node `from` made, itself or as a view? */
-static bool reads(const struct known_graph *g, uint32_t to, uint32_t from, uint32_t source)
+static bool device_nodes_reads(
+	const struct known_graph *g, uint32_t to, uint32_t from, uint32_t source)
 {
 	const struct tensor_layout *layout = &g->engine->layout;
 	const void *read = tensor_source(layout, g->nodes[to].node, source);
@@ -132,13 +135,13 @@ static uint64_t handed(
 
 	for (uint32_t from = first; from < to; from++)
 		for (uint32_t k = 0; k < g->engine->layout.source_count && k < WORK_SOURCES; k++)
-			if (g->launched[from].owner && reads(g, to, from, k))
+			if (g->launched[from].owner && device_nodes_reads(g, to, from, k))
 				bytes += 2 * work_tensor_bytes(&work->source[k]);
 	return bytes;
 }
 
 /* Both stay 0 if the counts of one of the nodes are not known exactly. */
-static void count_work(struct brick_launch_owner *owner, const struct known_graph *g,
+static void device_nodes_count_work(struct brick_launch_owner *owner, const struct known_graph *g,
 	uint32_t index, uint32_t after)
 {
 	const uint32_t all = BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS;
@@ -171,8 +174,8 @@ void device_nodes_taken(struct known_graph *g, uint32_t index, uint32_t after)
 
 	if (!node->owner || __atomic_exchange_n(&node->after, after, __ATOMIC_RELAXED) == after)
 		return;
-	join(text, g, index, after);
-	count_work(node->owner, g, index, after);
+	device_nodes_join(text, g, index, after);
+	device_nodes_count_work(node->owner, g, index, after);
 	HOLD(&device_nodes_mutex);
 	__atomic_store_n(&node->owner->operation, keep_operation(text), __ATOMIC_RELEASE);
 }

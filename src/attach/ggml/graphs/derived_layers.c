@@ -50,7 +50,7 @@ static uint32_t crossing(const struct search *s, uint32_t begin, uint32_t cut)
 }
 
 /* The blocks of a stretch that is `slack` nodes longer than they are. */
-static struct repetition place(
+static struct repetition derived_place(
 	const struct search *s, uint32_t begin, uint32_t slack, uint32_t period, uint32_t blocks)
 {
 	uint32_t best = begin, least = UINT32_MAX;
@@ -91,7 +91,7 @@ static bool have_own_weights(const struct search *s, const struct repetition *r)
 }
 
 /* Does a node of this block read something that lies in the one before it? */
-static bool continues(const struct search *s, const struct repetition *r, uint32_t block)
+static bool derived_continues(const struct search *s, const struct repetition *r, uint32_t block)
 {
 	uint32_t begin = r->begin + block * r->period;
 
@@ -107,20 +107,20 @@ static bool continues(const struct search *s, const struct repetition *r, uint32
 static bool is_chain(const struct search *s, const struct repetition *r)
 {
 	for (uint32_t block = 1; block < r->count; block++)
-		if (!continues(s, r, block))
+		if (!derived_continues(s, r, block))
 			return false;
 	return true;
 }
 
 /* A stretch from `begin` whose nodes are like those a period later, `length` of them. */
-static void judge(const struct search *s, uint32_t begin, uint32_t length, uint32_t period,
+static void derived_judge(const struct search *s, uint32_t begin, uint32_t length, uint32_t period,
 	struct repetition *best)
 {
 	uint32_t blocks = length / period + 1;
 
 	if (blocks < MIN_BLOCKS || blocks * period <= best->count * best->period)
 		return;
-	struct repetition r = place(s, begin, length % period, period, blocks);
+	struct repetition r = derived_place(s, begin, length % period, period, blocks);
 	if (have_own_weights(s, &r) && is_chain(s, &r))
 		*best = r;
 }
@@ -135,7 +135,7 @@ static void search_period(const struct search *s, uint32_t period, struct repeti
 			continue;
 		}
 		if (length)
-			judge(s, i - length, length, period, best);
+			derived_judge(s, i - length, length, period, best);
 		length = 0;
 	}
 }
@@ -177,14 +177,14 @@ static uint64_t hash_tensor(const struct engine *e, const void *tensor, uint64_t
 }
 
 /* Of two weights that lie in one tensor each is a view with another address. */
-static uint64_t place_of(const struct engine *e, const void *tensor, const void *shown)
+static uint64_t derived_place_of(const struct engine *e, const void *tensor, const void *shown)
 {
 	const void *data = e->get_data ? e->get_data(tensor) : NULL;
 
 	return (uint64_t)(uintptr_t)(data ? data : shown);
 }
 
-static void read_sources(struct reader *r, struct repetition_node *n, const void *node)
+static void derived_read_sources(struct reader *r, struct repetition_node *n, const void *node)
 {
 	const struct engine *e = r->e;
 	bool is_product = !strncmp(e->op_desc(node), "MUL_MAT", 7);
@@ -199,19 +199,19 @@ static void read_sources(struct reader *r, struct repetition_node *n, const void
 		uint64_t from = hashmap_get(&r->executed, (uintptr_t)shown);
 		n->kind = hash_add(hash_tensor(e, source, n->kind), (uint64_t)computed << 8 | i);
 		if (is_product && !computed && !n->weight && i < 2)
-			n->weight = place_of(e, source, shown);
+			n->weight = derived_place_of(e, source, shown);
 		if (from != HASHMAP_NONE && known < REPETITION_SOURCES)
 			n->source[known++] = (int32_t)from;
 	}
 }
 
-static int read_node(struct reader *r, const void *node, uint32_t place)
+static int derived_read_node(struct reader *r, const void *node, uint32_t place)
 {
 	struct repetition_node *n = &r->nodes[r->count];
 
 	*n = (struct repetition_node){hash_pointer(r->e->op_desc(node)), 0, {-1, -1, -1, -1}};
 	n->kind = hash_tensor(r->e, node, n->kind);
-	read_sources(r, n, node);
+	derived_read_sources(r, n, node);
 	r->place[r->count] = place;
 	return hashmap_set(&r->executed, (uintptr_t)node, r->count++);
 }
@@ -227,7 +227,7 @@ static int read_graph(struct reader *r, const void *graph, uint32_t count)
 			continue;
 		int layer = r->told[r->count] = site_table_layer(r->e, node);
 		failed = (layer >= 0 && !tensor_is_nameless(r->e->get_name(node))) ||
-			 read_node(r, node, i) < 0;
+			 derived_read_node(r, node, i) < 0;
 	}
 	return failed;
 }
@@ -263,7 +263,7 @@ static bool number_blocks(int *numbers, const struct reader *r, const struct rep
 	return true;
 }
 
-static bool number(int16_t *layers, const struct reader *r, const struct repetition *found)
+static bool derived_number(int16_t *layers, const struct reader *r, const struct repetition *found)
 {
 	int *numbers = calloc(found->count, sizeof(*numbers));
 	int ok = numbers && number_blocks(numbers, r, found);
@@ -274,7 +274,7 @@ static bool number(int16_t *layers, const struct reader *r, const struct repetit
 	return ok;
 }
 
-static int16_t *search(struct reader *r, const void *graph, uint32_t count)
+static int16_t *derived_search(struct reader *r, const void *graph, uint32_t count)
 {
 	struct repetition found;
 	int16_t *layers = NULL;
@@ -283,7 +283,7 @@ static int16_t *search(struct reader *r, const void *graph, uint32_t count)
 		!found.count || !(layers = malloc(count * sizeof(*layers))))
 		return NULL;
 	memset(layers, -1, count * sizeof(*layers));
-	if (!number(layers, r, &found)) {
+	if (!derived_number(layers, r, &found)) {
 		free(layers);
 		return NULL;
 	}
@@ -296,7 +296,7 @@ static int16_t *search(struct reader *r, const void *graph, uint32_t count)
 /* Layers as names say them, -1: none; and what this adds. */
 enum { NOWHERE = -1, SEVERAL = -2 };
 
-static int16_t join(int16_t a, int16_t b)
+static int16_t derived_join(int16_t a, int16_t b)
 {
 	return a == NOWHERE || a == b ? b : b == NOWHERE ? a : SEVERAL;
 }
@@ -309,7 +309,7 @@ struct surroundings {
 	struct hashmap executed; /* index in nodes, by tensor */
 };
 
-static bool is_open(const struct surroundings *s, uint32_t i)
+static bool derived_is_open(const struct surroundings *s, uint32_t i)
 {
 	return s->nodes[i].layer < 0 && tensor_is_nameless(s->e->get_name(s->nodes[i].node));
 }
@@ -317,11 +317,13 @@ static bool is_open(const struct surroundings *s, uint32_t i)
 /* Layer of a node, as far as it is known from one side. */
 static int16_t seen_from(const struct surroundings *s, const int16_t *side, uint32_t i)
 {
-	return s->nodes[i].layer >= 0 ? s->nodes[i].layer : is_open(s, i) ? side[i] : SEVERAL;
+	return s->nodes[i].layer >= 0  ? s->nodes[i].layer
+	       : derived_is_open(s, i) ? side[i]
+				       : SEVERAL;
 }
 
 /* The executed node that source k shows; HASHMAP_NONE: it shows none. */
-static uint64_t source_of(const struct surroundings *s, uint32_t i, uint32_t k)
+static uint64_t derived_source_of(const struct surroundings *s, uint32_t i, uint32_t k)
 {
 	const void *source = tensor_source(&s->e->layout, s->nodes[i].node, k);
 
@@ -329,7 +331,7 @@ static uint64_t source_of(const struct surroundings *s, uint32_t i, uint32_t k)
 		      : HASHMAP_NONE;
 }
 
-static int read_surroundings(struct surroundings *s)
+static int derived_read_surroundings(struct surroundings *s)
 {
 	uint32_t sources = s->e->layout.source_count;
 	uint64_t at;
@@ -337,15 +339,16 @@ static int read_surroundings(struct surroundings *s)
 	for (uint32_t i = 0; i < s->count; i++) {
 		s->from[i] = s->to[i] = NOWHERE;
 		for (uint32_t k = 0; k < sources; k++)
-			if ((at = source_of(s, i, k)) != HASHMAP_NONE)
-				s->from[i] = join(s->from[i], seen_from(s, s->from, (uint32_t)at));
+			if ((at = derived_source_of(s, i, k)) != HASHMAP_NONE)
+				s->from[i] = derived_join(
+					s->from[i], seen_from(s, s->from, (uint32_t)at));
 		if (hashmap_set(&s->executed, (uintptr_t)s->nodes[i].node, i))
 			return -ENOMEM;
 	}
 	for (uint32_t i = s->count; i-- > 0;)
 		for (uint32_t k = 0; k < sources; k++)
-			if ((at = source_of(s, i, k)) < i)
-				s->to[at] = join(s->to[at], seen_from(s, s->to, i));
+			if ((at = derived_source_of(s, i, k)) < i)
+				s->to[at] = derived_join(s->to[at], seen_from(s, s->to, i));
 	return 0;
 }
 
@@ -358,7 +361,8 @@ static bool lies_with_reader(const struct surroundings *s, uint32_t i)
 static void settle(struct surroundings *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)
-		s->nodes[i].is_settled = is_open(s, i) && s->to[i] >= 0 && lies_with_reader(s, i);
+		s->nodes[i].is_settled =
+			derived_is_open(s, i) && s->to[i] >= 0 && lies_with_reader(s, i);
 	for (uint32_t i = 0; i < s->count; i++)
 		if (s->nodes[i].is_settled)
 			s->nodes[i].layer = s->to[i];
@@ -371,11 +375,11 @@ void surrounded_layers(const struct engine *e, struct executed_node *nodes, uint
 
 	if (!e->layout_known || !e->op_desc || !e->get_name || given_names_any())
 		return;
-	while (open < count && !is_open(&s, open))
+	while (open < count && !derived_is_open(&s, open))
 		open++;
 	s.from = open < count ? malloc(2 * count * sizeof(*s.from)) : NULL;
 	s.to = s.from ? s.from + count : NULL;
-	if (s.from && !read_surroundings(&s))
+	if (s.from && !derived_read_surroundings(&s))
 		settle(&s);
 	hashmap_fini(&s.executed);
 	free(s.from);
@@ -392,7 +396,7 @@ int16_t *derived_layers(const struct engine *e, const void *graph, uint32_t coun
 	r.place = calloc(count, sizeof(*r.place));
 	r.told = calloc(count, sizeof(*r.told));
 	if (r.nodes && r.place && r.told)
-		layers = search(&r, graph, count);
+		layers = derived_search(&r, graph, count);
 	hashmap_fini(&r.executed);
 	free(r.nodes);
 	free(r.place);

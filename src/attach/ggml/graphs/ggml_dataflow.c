@@ -34,14 +34,14 @@ struct flow {
 	FILE *out;
 };
 
-static uint64_t seen[MAX_GRAPHS];
+static uint64_t dataflow_seen[MAX_GRAPHS];
 static uint32_t seen_count;
-static bool is_wanted;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool dataflow_is_wanted;
+static pthread_mutex_t dataflow_lock = PTHREAD_MUTEX_INITIALIZER;
 
-__attribute__((constructor)) static void read_environment(void)
+__attribute__((constructor)) static void dataflow_read_environment(void)
 {
-	is_wanted = capture_wants("graph");
+	dataflow_is_wanted = capture_wants("graph");
 }
 
 /* Who produced what. */
@@ -102,7 +102,7 @@ static void write_sources(struct flow *f, int32_t consumer, const void *node)
 	}
 }
 
-static void walk(struct flow *f, const void *graph, int count)
+static void dataflow_walk(struct flow *f, const void *graph, int count)
 {
 	const struct engine *e = f->engine;
 
@@ -125,7 +125,7 @@ static void walk(struct flow *f, const void *graph, int count)
 	}
 }
 
-static void keep(const struct engine *engine, const void *graph, int count)
+static void dataflow_keep(const struct engine *engine, const void *graph, int count)
 {
 	struct flow f = {.engine = engine};
 	char *text = NULL;
@@ -134,7 +134,7 @@ static void keep(const struct engine *engine, const void *graph, int count)
 	f.nodes = calloc((size_t)count, sizeof(*f.nodes));
 	f.out = f.nodes ? open_memstream(&text, &bytes) : NULL;
 	if (f.out) {
-		walk(&f, graph, count);
+		dataflow_walk(&f, graph, count);
 		if (!fclose(f.out) && bytes && !f.failed) {
 			char name[48];
 			snprintf(name, sizeof(name), "graph of %d nodes", f.count);
@@ -161,14 +161,14 @@ static uint64_t signature(const struct engine *e, const void *graph, int count)
 	return hash ? hash : 1;
 }
 
-static bool is_new(uint64_t hash)
+static bool dataflow_is_new(uint64_t hash)
 {
 	for (uint32_t i = 0; i < seen_count; i++)
-		if (seen[i] == hash)
+		if (dataflow_seen[i] == hash)
 			return false;
 	if (seen_count == MAX_GRAPHS)
 		return false;
-	seen[seen_count++] = hash;
+	dataflow_seen[seen_count++] = hash;
 	return true;
 }
 
@@ -176,13 +176,13 @@ void dataflow_graph(const struct engine *engine, const void *graph)
 {
 	KEEP_ERRNO();
 
-	if (!is_wanted || !engine || !engine->layout_known || !engine->graph_node ||
+	if (!dataflow_is_wanted || !engine || !engine->layout_known || !engine->graph_node ||
 		!engine->graph_node_count)
 		return;
 	int count = engine->graph_node_count(graph);
 	if (count <= 0 || count > MAX_NODES)
 		return;
-	HOLD(&lock);
-	if (is_new(signature(engine, graph, count)))
-		keep(engine, graph, count);
+	HOLD(&dataflow_lock);
+	if (dataflow_is_new(signature(engine, graph, count)))
+		dataflow_keep(engine, graph, count);
 }

@@ -51,7 +51,7 @@ word_pair hook_SCHED_ALLOC_GRAPH(
 }
 
 /* Only of an engine we ask more than what the program asks. */
-static bool is_engine(uintptr_t code)
+static bool hooks_graph_is_engine(uintptr_t code)
 {
 	const struct engine *e = engine_at(code);
 
@@ -71,7 +71,7 @@ void ggml_backend_sched_set_eval_callback(void *scheduler, eval_callback_fn call
 	set_callback_fn function =
 		(set_callback_fn)resolve(GGML_SCHED_SET_CALLBACK, __builtin_return_address(0));
 
-	if (function && is_engine((uintptr_t)function))
+	if (function && hooks_graph_is_engine((uintptr_t)function))
 		callback_set(function, scheduler, callback, data);
 	else if (function)
 		function(scheduler, callback, data);
@@ -136,7 +136,7 @@ word_pair hook_SCHED_NEW(
 }
 
 /* Has the graph nodes with work? Views have none. Yes, where that cannot be told. */
-static bool has_work(const struct engine *e, const void *graph)
+static bool hooks_graph_has_work(const struct engine *e, const void *graph)
 {
 	if (!e || !e->graph_node_count || !e->graph_node || !e->op_desc)
 		return true;
@@ -149,12 +149,13 @@ static bool has_work(const struct engine *e, const void *graph)
 /* The first graph tells whether the node hooks are called at all. */
 static void judge_graph(uintptr_t code, const void *graph, bool has_callback, uint32_t seen)
 {
-	if (!method_is_chosen() && (seen || has_work(engine_at(code), graph)))
+	if (!method_is_chosen() && (seen || hooks_graph_has_work(engine_at(code), graph)))
 		method_graph_computed(has_callback, seen);
 }
 
 /* Where no steps are known, only what trains, or evaluates what is trained, is told apart. */
-static enum other_graph kind_of(words_fn function, const void *graph, uint32_t *positions)
+static enum other_graph hooks_graph_kind_of(
+	words_fn function, const void *graph, uint32_t *positions)
 {
 	const struct engine *e = engine_at(patched_home((uintptr_t)function));
 
@@ -191,12 +192,13 @@ static void begin_graph_step(struct phase_scope *step, const struct engine *e, c
  * The step that a graph is, if it is one, and the brick around its nodes. The step stands just
  * above the phase that the same hook is going to begin.
  */
-static uint16_t begin_step(
+static uint16_t hooks_graph_begin_step(
 	struct phase_scope *step, words_fn function, const void *graph, const void *frame)
 {
 	uint32_t positions = 0;
-	enum other_graph kind =
-		step_is_outside(frame) ? kind_of(function, graph, &positions) : OTHER_NONE;
+	enum other_graph kind = step_is_outside(frame)
+					? hooks_graph_kind_of(function, graph, &positions)
+					: OTHER_NONE;
 
 	if (kind == OTHER_NONE) {
 		begin_graph_step(step, engine_at(patched_home((uintptr_t)function)), graph,
@@ -222,7 +224,8 @@ static word_pair compute_scheduled(
 	word outer = being_scheduled;
 	uint64_t begun = node_thread.begun;
 
-	phase_begin_brick(&scope, begin_step(&step, function, (const void *)graph, call), call);
+	phase_begin_brick(
+		&scope, hooks_graph_begin_step(&step, function, (const void *)graph, call), call);
 	int by_callback = method_is(METHOD_CALLBACK);
 	if (by_callback)
 		callback_compute_begin(
@@ -474,7 +477,8 @@ static word_pair compute_from_table(word a, word b, word c, word d, word e, word
 	return compute_on_backend(async, function, a, b, NULL, __builtin_frame_address(0));
 }
 
-static word_pair compute(const void *function, const void *graph, const struct sys_call *call)
+static word_pair hooks_graph_compute(
+	const void *function, const void *graph, const struct sys_call *call)
 {
 	struct phase_scope step, scope;
 	struct graph_scope outer;
@@ -509,9 +513,9 @@ word_pair hook_GRAPH_COMPUTE(
 	(void)c, (void)d, (void)e, (void)f;
 	if (!function)
 		return (word_pair)(word)-1;
-	if (method_is(METHOD_CALLBACK) && is_engine((uintptr_t)function))
+	if (method_is(METHOD_CALLBACK) && hooks_graph_is_engine((uintptr_t)function))
 		callback_part_computed((const void *)b);
 	if (!brick_enabled() || phase_is_muted())
 		return sys_pass_on(function, call);
-	return compute(function, (const void *)a, call);
+	return hooks_graph_compute(function, (const void *)a, call);
 }

@@ -41,7 +41,7 @@ static const void *shown_node(const struct shown_graph *s, uint32_t i)
 	return s->nodes ? s->nodes[i] : s->engine->graph_node(s->graph, (int)i);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+static uint64_t known_graphs_mix(uint64_t hash, uint64_t word)
 {
 	return (known_rotate(hash, 23) ^ word) * HASH_GOLDEN;
 }
@@ -52,7 +52,7 @@ static uint64_t mix_name(uint64_t hash, const char *name)
 
 	for (int i = 0; i < TENSOR_NAME_BYTES; i += 8) {
 		memcpy(&word, name + i, sizeof(word));
-		hash = mix(hash, word);
+		hash = known_graphs_mix(hash, word);
 		if ((word - EACH_BYTE) & ~word & EACH_BYTE << 7)
 			break; /* one of them is 0 */
 	}
@@ -61,7 +61,8 @@ static uint64_t mix_name(uint64_t hash, const char *name)
 
 static uint64_t mix_node(uint64_t hash, const struct shape_offsets *at, const void *node)
 {
-	return mix(hash, node_shape(at, node, 0) ^ known_rotate((uint64_t)(uintptr_t)node, 7));
+	return known_graphs_mix(
+		hash, node_shape(at, node, 0) ^ known_rotate((uint64_t)(uintptr_t)node, 7));
 }
 
 /*
@@ -103,7 +104,7 @@ static uint64_t shown_outline(const struct shown_graph *s)
 }
 
 /* Without its operation, which lies in another line. */
-static inline uint64_t shape_of(const struct shape_offsets *at, const void *node)
+static inline uint64_t known_graphs_shape_of(const struct shape_offsets *at, const void *node)
 {
 	const int64_t *ne = tensor_field(node, at->ne);
 
@@ -124,7 +125,7 @@ static uint64_t shown_details(const struct shown_graph *shown, const struct unse
 	uint64_t hash = 0;
 
 	for (uint32_t i = 0; i < o->count; i++)
-		hash = hash * HASH_GOLDEN + shape_of(&at, nodes[o->index[i]]);
+		hash = hash * HASH_GOLDEN + known_graphs_shape_of(&at, nodes[o->index[i]]);
 	return hash;
 }
 
@@ -182,7 +183,7 @@ static int note_read(
 }
 
 /* Collects what executed nodes read. Non-zero: no memory. */
-static int find_read(const struct shown_graph *s, struct hashmap *read)
+static int known_graphs_find_read(const struct shown_graph *s, struct hashmap *read)
 {
 	bool failed = false;
 
@@ -215,7 +216,7 @@ struct unseen_nodes *unseen_nodes(const struct shown_graph *s)
 
 	if (s->nodes && s->engine->layout_known && s->engine->op_desc)
 		o = calloc(1, sizeof(*o) + s->count * sizeof(o->index[0]));
-	if (o && find_read(s, &read)) {
+	if (o && known_graphs_find_read(s, &read)) {
 		free(o);
 		o = NULL;
 	}
@@ -227,7 +228,7 @@ struct unseen_nodes *unseen_nodes(const struct shown_graph *s)
 
 enum { MAX_KNOWN_NODES = 1 << 18 };
 
-static struct known_graph *graphs;
+static struct known_graph *known_graphs;
 static uint64_t nodes_known; /* of all graphs */
 pthread_mutex_t known_graphs_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -242,7 +243,7 @@ static void fill_node(const struct engine *engine, struct known_node *k, const v
 	__atomic_store_n(&k->site[part], found.site, __ATOMIC_RELAXED);
 }
 
-static struct known_node *append(
+static struct known_node *known_graphs_append(
 	struct known_graph *g, const void *node, uint64_t shape, int16_t layer)
 {
 	struct known_node *k = &g->nodes[g->count++];
@@ -269,15 +270,15 @@ static void read_nodes(struct known_graph *g, const struct shown_graph *s, const
 		if (!node)
 			continue;
 		if (!shape_offsets_known(&at)) {
-			append(g, node, 0, layer);
+			known_graphs_append(g, node, 0, layer);
 			first = 0;
 			continue;
 		}
 		if (!skip && i + 1 < s->count)
 			mul = engine_fused(s->engine, node, shown_node(s, i + 1));
 		if (!skip && engine_executes(s->engine, node)) {
-			struct known_node *k =
-				append(g, node, node_shape(&at, node, mul != NULL), layer);
+			struct known_node *k = known_graphs_append(
+				g, node, node_shape(&at, node, mul != NULL), layer);
 			fill_node(s->engine, k, mul, 0);
 			if (parts)
 				fill_node(s->engine, k, mul, 1);
@@ -287,7 +288,7 @@ static void read_nodes(struct known_graph *g, const struct shown_graph *s, const
 			if (!mul)
 				continue;
 		}
-		append(g, node, node_shape(&at, node, 0), layer);
+		known_graphs_append(g, node, node_shape(&at, node, 0), layer);
 	}
 	if (link)
 		*link = g->count;
@@ -295,13 +296,13 @@ static void read_nodes(struct known_graph *g, const struct shown_graph *s, const
 }
 
 /* Is it a fused pair? Then its first node stands behind it once more. */
-static bool is_pair(const struct known_graph *g, uint32_t i)
+static bool known_graphs_is_pair(const struct known_graph *g, uint32_t i)
 {
 	return i + 1 < g->count && g->nodes[i + 1].node == g->nodes[i].node;
 }
 
 /* Layers of nodes that have no names among others that have some. */
-static void read_surroundings(struct known_graph *g)
+static void known_graphs_read_surroundings(struct known_graph *g)
 {
 	int parts = __atomic_load_n(&site_table_wants_parts, __ATOMIC_RELAXED);
 	struct executed_node *executed = malloc(g->count * sizeof(*executed));
@@ -315,7 +316,7 @@ static void read_surroundings(struct known_graph *g)
 	surrounded_layers(g->engine, executed, count);
 	for (uint32_t i = 0; i < count; i++) {
 		struct known_node *k = &g->nodes[executed[i].place];
-		if (!executed[i].is_settled || is_pair(g, executed[i].place))
+		if (!executed[i].is_settled || known_graphs_is_pair(g, executed[i].place))
 			continue;
 		k->layer = executed[i].layer;
 		fill_node(g->engine, k, NULL, 0);
@@ -325,7 +326,7 @@ static void read_surroundings(struct known_graph *g)
 	free(executed);
 }
 
-static struct known_graph *create(const struct shown_graph *s)
+static struct known_graph *known_graphs_create(const struct shown_graph *s)
 {
 	/* One more for each pair, of which there are not more than half as many; and the end. */
 	size_t most = (size_t)s->count + s->count / 2 + 1;
@@ -337,7 +338,7 @@ static struct known_graph *create(const struct shown_graph *s)
 	int16_t *layers = derived_layers(s->engine, s->graph, s->count);
 	read_nodes(g, s, layers);
 	if (!layers)
-		read_surroundings(g);
+		known_graphs_read_surroundings(g);
 	free(layers);
 	g->masks = masks_find(s->engine, g->nodes, g->count);
 	g->shown = s->count;
@@ -352,8 +353,8 @@ static struct known_graph *create(const struct shown_graph *s)
 /* Under the lock: in front, as the one met last. */
 static void put_in_front(struct known_graph *g)
 {
-	g->next = graphs;
-	graphs = g;
+	g->next = known_graphs;
+	known_graphs = g;
 }
 
 /* Under the lock: the oldest that nobody computes go until there is room for so many nodes. */
@@ -361,7 +362,7 @@ static void forget_oldest(uint32_t count)
 {
 	while (nodes_known + count > MAX_KNOWN_NODES) {
 		struct known_graph **oldest = NULL;
-		for (struct known_graph **at = &graphs; *at; at = &(*at)->next)
+		for (struct known_graph **at = &known_graphs; *at; at = &(*at)->next)
 			if (!(*at)->users)
 				oldest = at;
 		if (!oldest)
@@ -378,7 +379,7 @@ static void forget_oldest(uint32_t count)
 }
 
 /* Under the lock: one that is known, now held once more and in front. */
-static struct known_graph *take(
+static struct known_graph *known_graphs_take(
 	struct known_graph **at, const struct shown_graph *s, uint32_t generation)
 {
 	struct known_graph *g = *at;
@@ -393,20 +394,20 @@ static struct known_graph *take(
 
 static struct known_graph *take_same(const struct shown_graph *s, uint32_t generation)
 {
-	for (struct known_graph **at = &graphs; *at; at = &(*at)->next)
+	for (struct known_graph **at = &known_graphs; *at; at = &(*at)->next)
 		if ((*at)->engine == s->engine && (*at)->graph == s->graph &&
 			(*at)->generation == generation)
-			return take(at, s, generation);
+			return known_graphs_take(at, s, generation);
 	return NULL;
 }
 
 static struct known_graph *take_signed(
 	const struct shown_graph *s, uint32_t generation, uint64_t signature)
 {
-	for (struct known_graph **at = &graphs; *at; at = &(*at)->next)
+	for (struct known_graph **at = &known_graphs; *at; at = &(*at)->next)
 		if ((*at)->engine == s->engine && (*at)->signature == signature) {
 			(*at)->is_matched_quickly = 0;
-			return take(at, s, generation);
+			return known_graphs_take(at, s, generation);
 		}
 	return NULL;
 }
@@ -422,14 +423,14 @@ static bool has_same_outline(
 static struct known_graph *take_quickly(const struct shown_graph *s, uint32_t generation)
 {
 	uint64_t outline = shown_outline(s);
-	struct known_graph **at = &graphs;
+	struct known_graph **at = &known_graphs;
 
 	while (*at && !has_same_outline(*at, s, outline))
 		at = &(*at)->next;
 	if (!*at || (*at)->is_ambiguous)
 		return NULL;
 	(*at)->is_matched_quickly = 1;
-	return take(at, s, generation);
+	return known_graphs_take(at, s, generation);
 }
 
 /*
@@ -445,9 +446,9 @@ static bool refute(struct known_graph *g)
 }
 
 /* Under the lock: a new graph; others may have the same outline and details. */
-static void add(struct known_graph *g)
+static void known_graphs_add(struct known_graph *g)
 {
-	for (struct known_graph *other = graphs; other; other = other->next)
+	for (struct known_graph *other = known_graphs; other; other = other->next)
 		if (g->unseen && other->engine == g->engine && other->shown == g->shown &&
 			other->outline == g->outline && other->details == g->details)
 			other->is_ambiguous = g->is_ambiguous = 1;
@@ -455,7 +456,7 @@ static void add(struct known_graph *g)
 	put_in_front(g);
 }
 
-static struct known_graph *look_up(const struct shown_graph *s, uint32_t generation)
+static struct known_graph *known_graphs_look_up(const struct shown_graph *s, uint32_t generation)
 {
 	/* Without the layout it is only known to be the same while no graph is built. */
 	uint64_t signature = s->engine->layout_known
@@ -467,7 +468,7 @@ static struct known_graph *look_up(const struct shown_graph *s, uint32_t generat
 	pthread_mutex_unlock(&known_graphs_mutex);
 	if (g)
 		return g;
-	g = create(s);
+	g = known_graphs_create(s);
 	if (!g)
 		return NULL;
 	g->graph = s->graph;
@@ -475,7 +476,7 @@ static struct known_graph *look_up(const struct shown_graph *s, uint32_t generat
 	g->signature = signature;
 	pthread_mutex_lock(&known_graphs_mutex);
 	forget_oldest(g->count);
-	add(g);
+	known_graphs_add(g);
 	pthread_mutex_unlock(&known_graphs_mutex);
 	return g;
 }
@@ -497,7 +498,7 @@ struct known_graph *known_graph_hold(
 			g = take_quickly(&s, generation);
 	}
 	pthread_mutex_unlock(&known_graphs_mutex);
-	return g || !s.count ? g : look_up(&s, generation);
+	return g || !s.count ? g : known_graphs_look_up(&s, generation);
 }
 
 /* A pair that is fused stands before its two. */
@@ -521,7 +522,7 @@ struct known_graph *known_graph_again(struct known_graph *g, const void *graph)
 
 	if (!shown_graph_read(&s, g->engine, graph) || s.count > g->count || is_in_order(g, &s))
 		return g;
-	return look_up(&s, g->generation);
+	return known_graphs_look_up(&s, g->generation);
 }
 
 void known_graph_release(struct known_graph *g)
@@ -561,7 +562,7 @@ void node_sites_join(struct node_thread *t, const void *node)
 	uint32_t index = 0;
 
 	pthread_mutex_lock(&known_graphs_mutex);
-	for (struct known_graph *g = graphs; g && !found; g = g->next)
+	for (struct known_graph *g = known_graphs; g && !found; g = g->next)
 		if (g->users && (index = find_node(g, node)) < g->count)
 			found = g;
 	pthread_mutex_unlock(&known_graphs_mutex);
@@ -573,14 +574,14 @@ int known_graphs_have(const void *node)
 	int has = -1;
 	HOLD(&known_graphs_mutex);
 
-	for (struct known_graph *g = graphs; g && has <= 0; g = g->next)
+	for (struct known_graph *g = known_graphs; g && has <= 0; g = g->next)
 		if (g->users)
 			has = find_node(g, node) < g->count;
 	return has;
 }
 
 /* The node in the thread's graph, from where it is on, or the graph's count. */
-static uint32_t find(const struct node_thread *t, const void *node, uint64_t shape)
+static uint32_t known_graphs_find(const struct node_thread *t, const void *node, uint64_t shape)
 {
 	uint32_t count = t->graph->count, at = t->node_now == count ? 0 : t->node_now;
 
@@ -606,7 +607,7 @@ uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul
 	notes_engine(t->engine, &t->session);
 	if (!t->engine)
 		return 0;
-	uint32_t index = t->nodes != no_nodes ? find(t, node, shape) : 0;
+	uint32_t index = t->nodes != no_nodes ? known_graphs_find(t, node, shape) : 0;
 	if (t->nodes != no_nodes && index < t->graph->count) {
 		known = &t->nodes[index];
 		__atomic_store_n(&t->nodes[t->node_now].next, index, __ATOMIC_RELAXED);

@@ -35,18 +35,18 @@ struct scheduler {
 	bool is_split;	/* the one that is being computed has none: it is there to be timed */
 };
 
-static uint32_t is_used; /* ours was installed somewhere */
+static uint32_t callback_is_used; /* ours was installed somewhere */
 static struct scheduler schedulers[MAX_SCHEDULERS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t callback_lock = PTHREAD_MUTEX_INITIALIZER;
 
-LOCK_OVER_FORKS(lock)
+LOCK_OVER_FORKS(callback_lock)
 
 /* The entry of a scheduler, a new one if need be; NULL when the table is full. */
-static struct scheduler *entry_of(void *address)
+static struct scheduler *callback_entry_of(void *address)
 {
 	struct scheduler *entry = NULL;
 
-	HOLD(&lock);
+	HOLD(&callback_lock);
 	for (int i = 0; i < MAX_SCHEDULERS && !entry; i++)
 		if (schedulers[i].address == address)
 			entry = &schedulers[i];
@@ -60,13 +60,13 @@ static struct scheduler *entry_of(void *address)
 
 void callback_scheduler_made(void *scheduler)
 {
-	struct scheduler *entry = scheduler ? entry_of(scheduler) : NULL;
+	struct scheduler *entry = scheduler ? callback_entry_of(scheduler) : NULL;
 
 	if (entry)
 		*entry = (struct scheduler){.address = scheduler};
 }
 
-static bool is_work(struct node_thread *t, const void *tensor)
+static bool callback_is_work(struct node_thread *t, const void *tensor)
 {
 	return !t->engine || !shape_offsets_known(&t->shape_at) ||
 	       engine_executes(t->engine, tensor);
@@ -135,7 +135,7 @@ static _Bool on_node(void *tensor, _Bool ask, void *data)
 		(void)node_thread_prepare(t, caller);
 	if (ask) {
 		s->wanted = s->callback && s->callback(tensor, 1, s->data);
-		bool is_due = !s->wanted && !is_work(t, tensor);
+		bool is_due = !s->wanted && !callback_is_work(t, tensor);
 		if (!s->wanted && (!brick_enabled() || (is_due && !is_split(s))))
 			return 0;
 		phase_mute(true);
@@ -154,7 +154,7 @@ static void install(set_callback_fn set, struct scheduler *entry, bool ours)
 {
 	entry->installed = ours;
 	if (ours) {
-		__atomic_store_n(&is_used, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&callback_is_used, 1, __ATOMIC_RELAXED);
 		set(entry->address, on_node, entry);
 	} else {
 		set(entry->address, entry->callback, entry->data);
@@ -163,7 +163,7 @@ static void install(set_callback_fn set, struct scheduler *entry, bool ours)
 
 void callback_set(set_callback_fn set, void *scheduler, eval_callback_fn callback, void *data)
 {
-	struct scheduler *entry = entry_of(scheduler);
+	struct scheduler *entry = callback_entry_of(scheduler);
 
 	if (!entry) {
 		set(scheduler, callback, data);
@@ -178,9 +178,9 @@ void callback_compute_plain(set_callback_fn set, void *scheduler)
 {
 	struct scheduler *entry;
 
-	if (!set || !__atomic_load_n(&is_used, __ATOMIC_RELAXED))
+	if (!set || !__atomic_load_n(&callback_is_used, __ATOMIC_RELAXED))
 		return;
-	entry = entry_of(scheduler);
+	entry = callback_entry_of(scheduler);
 	if (entry && entry->installed)
 		install(set, entry, 0);
 }
@@ -196,14 +196,14 @@ void callback_compute_begin(set_callback_fn set, void *scheduler, const void *gr
 	if (!node_thread_knows(t, code) && !node_thread_prepare(t, code))
 		return;
 	node_graph_hold(t, graph, 0);
-	entry = entry_of(scheduler);
+	entry = callback_entry_of(scheduler);
 	if (entry && !entry->installed)
 		install(set, entry, 1);
 }
 
 void callback_compute_end(void *scheduler)
 {
-	struct scheduler *entry = entry_of(scheduler);
+	struct scheduler *entry = callback_entry_of(scheduler);
 
 	if (entry)
 		node_end(entry, &node_thread, NULL);

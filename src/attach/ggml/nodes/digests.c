@@ -34,26 +34,26 @@ struct digest_thread {
 
 uint32_t digests_mode;
 
-static __thread struct digest_thread own __attribute__((tls_model("initial-exec")));
+static __thread struct digest_thread digests_own __attribute__((tls_model("initial-exec")));
 static uint32_t graph_number; /* of the outermost graph; odd ones and 0 are no graph */
 static uint32_t suspended;    /* graphs inside of a node */
-static pthread_mutex_t graphs = PTHREAD_MUTEX_INITIALIZER;
-static __thread uint32_t depth __attribute__((tls_model("initial-exec")));
+static pthread_mutex_t digests_graphs = PTHREAD_MUTEX_INITIALIZER;
+static __thread uint32_t digests_depth __attribute__((tls_model("initial-exec")));
 
 /* Caches: what was written last into a tensor that no node results in. Under `graphs`. */
 static struct alias {
 	const void *cache, *written;
-} aliases[ALIASES];
+} digests_aliases[ALIASES];
 
 static void forget_in_child(void)
 {
-	pthread_mutex_init(&graphs, NULL);
+	pthread_mutex_init(&digests_graphs, NULL);
 	suspended = 0;
-	depth = 0;
-	own = (struct digest_thread){0, NULL, NULL, NULL};
+	digests_depth = 0;
+	digests_own = (struct digest_thread){0, NULL, NULL, NULL};
 }
 
-__attribute__((constructor)) static void read_environment(void)
+__attribute__((constructor)) static void digests_read_environment(void)
 {
 	digests_mode = capture_wants("digest-all") ? DIGESTS_ALL
 		       : capture_wants("digest")   ? DIGESTS_KNOWN
@@ -66,11 +66,11 @@ void digests_graph_begin(void)
 {
 	if (!digests_mode)
 		return;
-	if (depth++) {
+	if (digests_depth++) {
 		__atomic_add_fetch(&suspended, 1, __ATOMIC_SEQ_CST);
 		return;
 	}
-	pthread_mutex_lock(&graphs);
+	pthread_mutex_lock(&digests_graphs);
 	__atomic_add_fetch(&graph_number, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -84,31 +84,31 @@ static uint32_t graph_now(void)
 /* The last node, which has ended as its graph has. */
 static void take_last(struct node_thread *t)
 {
-	const void *result = own.graph == graph_now() ? own.result : NULL;
+	const void *result = digests_own.graph == graph_now() ? digests_own.result : NULL;
 
-	own.result = NULL;
+	digests_own.result = NULL;
 	if (result && brick_digests_wanted()) {
 		node_flush();
-		digests_take(t, result, own.norm, t->site);
+		digests_take(t, result, digests_own.norm, t->site);
 	}
 }
 
 void digests_graph_end(struct node_thread *t)
 {
-	if (!depth)
+	if (!digests_depth)
 		return;
-	if (depth == 1) {
+	if (digests_depth == 1) {
 		take_last(t);
-		pthread_mutex_unlock(&graphs);
+		pthread_mutex_unlock(&digests_graphs);
 	} else {
 		__atomic_sub_fetch(&suspended, 1, __ATOMIC_SEQ_CST);
 	}
-	depth--;
+	digests_depth--;
 }
 
 void digests_barrier(void *pool)
 {
-	own.pool = pool;
+	digests_own.pool = pool;
 }
 
 void digests_node_begin(struct node_thread *t, const struct compute_params *params,
@@ -118,21 +118,21 @@ void digests_node_begin(struct node_thread *t, const struct compute_params *para
 
 	if (!graph)
 		return;
-	if (own.graph != graph)
-		own = (struct digest_thread){graph, NULL, NULL, NULL};
+	if (digests_own.graph != graph)
+		digests_own = (struct digest_thread){graph, NULL, NULL, NULL};
 	int team = params->nth > 1;
-	if (own.result && (!team || own.pool)) {
+	if (digests_own.result && (!team || digests_own.pool)) {
 		if (team)
-			t->barrier(own.pool);
+			t->barrier(digests_own.pool);
 		if (!params->ith && brick_digests_wanted() && t->mode != NODE_MODE_OFF) {
 			node_flush();
-			digests_take(t, own.result, own.norm, t->site);
+			digests_take(t, digests_own.result, digests_own.norm, t->site);
 		}
 		if (team)
-			t->barrier(own.pool);
+			t->barrier(digests_own.pool);
 	}
-	own.result = mul ? mul : node;
-	own.norm = mul ? node : NULL;
+	digests_own.result = mul ? mul : node;
+	digests_own.norm = mul ? node : NULL;
 }
 
 /* One node. */
@@ -142,8 +142,8 @@ static struct alias *alias_of(const void *cache)
 	size_t at = (size_t)hash_pointer(cache) % ALIASES;
 
 	for (size_t i = 0; i < ALIASES; i++, at = (at + 1) % ALIASES)
-		if (!aliases[at].cache || aliases[at].cache == cache)
-			return &aliases[at];
+		if (!digests_aliases[at].cache || digests_aliases[at].cache == cache)
+			return &digests_aliases[at];
 	return NULL;
 }
 
@@ -200,7 +200,7 @@ static bool read_strides(const struct engine *e, const void *node, struct brick_
 	return bytes == e->byte_count(node);
 }
 
-static void read_sources(
+static void digests_read_sources(
 	const struct engine *e, const void *node, const void *norm, struct brick_tensor *t)
 {
 	uint32_t known = 0;
@@ -221,7 +221,7 @@ static void read_sources(
 	}
 }
 
-static bool is_wanted(uint32_t index)
+static bool digests_is_wanted(uint32_t index)
 {
 	const struct brick_session_site *site = brick__site(index);
 
@@ -237,13 +237,13 @@ void digests_take(struct node_thread *thread, const void *node, const void *norm
 
 	if (!digests_mode || !e || !shape_offsets_known(&thread->shape_at) || !e->get_data ||
 		!e->byte_count || !engine_executes(e, node) || note_cache_write(e, node) ||
-		!is_wanted(site))
+		!digests_is_wanted(site))
 		return;
 	t.dtype = dtype_of(tensor_int32(node, e->layout.type));
 	memcpy(t.ne, tensor_ne(&e->layout, node), sizeof(t.ne));
 	t.data = e->get_data(node);
 	if (t.dtype != BRICK_DTYPE_OTHER && (!t.data || !read_strides(e, node, &t)))
 		return;
-	read_sources(e, node, norm, &t);
+	digests_read_sources(e, node, norm, &t);
 	brick_digest_site(site, &t);
 }

@@ -25,7 +25,7 @@ static __thread struct {
 	uint32_t graph;
 } last __attribute__((tls_model("initial-exec")));
 
-__attribute__((constructor)) static void read_environment(void)
+__attribute__((constructor)) static void expert_ids_read_environment(void)
 {
 	experts_wanted = capture_wants("experts");
 }
@@ -69,7 +69,8 @@ static bool count_ids(uint32_t *counts, const struct ids *ids, int64_t experts)
 	return true;
 }
 
-static bool record(const struct ids *ids, uint64_t begin, int64_t experts, uint64_t bytes)
+static bool expert_ids_record(
+	const struct ids *ids, uint64_t begin, int64_t experts, uint64_t bytes)
 {
 	struct brick_expert_record records[MAX_EXPERTS];
 	uint32_t counts[MAX_EXPERTS] = {0}, n = 0;
@@ -110,7 +111,8 @@ void experts_node_begin(struct node_thread *t, const void *node)
 			.bytes = bytes};
 		brick_record_experts(&same, 1);
 	} else {
-		bool is_told = read_ids(&ids, e, tensor) && record(&ids, begin, experts, bytes);
+		bool is_told =
+			read_ids(&ids, e, tensor) && expert_ids_record(&ids, begin, experts, bytes);
 		last.ids = is_told ? tensor : NULL;
 		last.graph = graph;
 		note_once("capture.experts", "on");

@@ -11,7 +11,8 @@
  *     known of the thread and of its node (node_thread.h).
  *     - A graph on one thread, whose nodes come as expected, is a run (node_run.h): the hook
  *       compares one word, reads the clock twice and keeps 8 bytes.
- *     - Everything else goes through begin() below, which finds the site and opens the node.
+ *     - Everything else goes through hooks_node_begin() below, which finds the site and opens the
+ * node.
  *  3. ggml_barrier() is called where the threads of a team meet. Entering it ends the work; what
  *     follows is waiting. Only the next beginning, or the end of the graph, tells which barrier
  *     was the node's last; those before it were waits inside of the node. A thread that is alone
@@ -79,19 +80,19 @@ static ALWAYS_INLINE void expect_next(struct node_thread *t, const struct known_
 }
 
 /* Who calls for the first time is looked at. False: it is no engine, or what it passes no node. */
-static HOT APART bool is_engine(struct node_thread *t, uintptr_t caller, const void *params,
-	const void *node, const void *mul)
+static HOT APART bool hooks_node_is_engine(struct node_thread *t, uintptr_t caller,
+	const void *params, const void *node, const void *mul)
 {
 	return SYS_KEEPING(node_thread_prepare, t, caller) & 1 &&
 	       (!node || (SYS_KEEPING(node_arguments_hold, t, params, node, mul) & 1));
 }
 
 /* Begin a node, whatever the case. What one call in 64 costs is measured in place. */
-static HOT APART void begin(struct node_thread *t, uintptr_t caller,
+static HOT APART void hooks_node_begin(struct node_thread *t, uintptr_t caller,
 	const struct compute_params *params, const void *node, const void *mul)
 {
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)) &&
-		!is_engine(t, caller, params, node, mul))
+		!hooks_node_is_engine(t, caller, params, node, mul))
 		return; /* it is no node */
 	if (BRICK_UNLIKELY(nodes_watched))
 		SYS_KEEPING(node_watch_begin, t, params, node, mul);
@@ -158,7 +159,7 @@ static HOT APART void wait_begin(struct node_thread *t, uintptr_t caller)
 	t->last_barrier = caller;
 	t->barrier_cost = BRICK_UNLIKELY(timed) ? (uint32_t)(t->end - entered) + 1 : 0;
 	if (BRICK_UNLIKELY(t->is_cold))
-		expect_code((uintptr_t)&begin, TEAM_LINES);
+		expect_code((uintptr_t)&hooks_node_begin, TEAM_LINES);
 	__builtin_prefetch(&t->nodes[t->node_next]);
 	__builtin_prefetch(&t->events[t->event_count], 1);
 }
@@ -187,7 +188,7 @@ static HOT APART struct sys_lead other_barrier(uintptr_t caller, void *pool)
 	if (BRICK_UNLIKELY(nodes_watched))
 		SYS_KEEPING(node_watch_barrier, pool);
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller))) {
-		(void)is_engine(t, caller, NULL, NULL, NULL);
+		(void)hooks_node_is_engine(t, caller, NULL, NULL, NULL);
 	} else if (t->open && t->mode == NODE_MODE_TEAM) {
 		wait_begin(t, caller);
 		return (struct sys_lead){(const void *)t->barrier, 1};
@@ -221,7 +222,7 @@ const void *hook_enter_node(
 
 	(void)c;
 	if (BRICK_UNLIKELY(!t->run_bytes || !node_run_begin(t, node, 0, brick__counter_halves())))
-		begin(t, caller, params, node, NULL);
+		hooks_node_begin(t, caller, params, node, NULL);
 	return (const void *)t->extra_forward;
 }
 
@@ -233,7 +234,7 @@ const void *hook_enter_fused(
 	struct node_thread *t = &node_thread;
 
 	if (BRICK_UNLIKELY(!t->run_bytes || !node_run_begin(t, norm, 1, brick__counter_halves())))
-		begin(t, caller, params, norm, mul);
+		hooks_node_begin(t, caller, params, norm, mul);
 	return (const void *)t->fused_forward;
 }
 
@@ -292,7 +293,7 @@ static bool read_params(
 }
 
 /* Goes on with a node that it has prepared: what lies between is waiting within. */
-static bool goes_on(struct node_thread *t, const void *node)
+static bool hooks_node_goes_on(struct node_thread *t, const void *node)
 {
 	if (!t->open || t->whole != node || !t->end ||
 		t->graph_serial != shared_get(&attach_shared.graph_serial))
@@ -303,7 +304,7 @@ static bool goes_on(struct node_thread *t, const void *node)
 }
 
 /* The team waits until all have done their share; without a barrier to hook, this is seen here. */
-static void waited(struct node_thread *t, int threads)
+static void hooks_node_waited(struct node_thread *t, int threads)
 {
 	if (t->open && t->end && !t->last_barrier && threads > 1 &&
 		t->graph_serial == shared_get(&attach_shared.graph_serial))
@@ -328,7 +329,7 @@ struct sys_lead hook_enter_whole(
 
 	(void)c;
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
-		(void)is_engine(t, caller, params, node, NULL);
+		(void)hooks_node_is_engine(t, caller, params, node, NULL);
 	const void *function = BRICK_LIKELY(t->engine && t->engine->compute_forward)
 				       ? (const void *)t->engine->compute_forward
 				       : (const void *)SYS_KEEPING(whole_function, t, caller);
@@ -336,9 +337,9 @@ struct sys_lead hook_enter_whole(
 		!node_arguments_seem(t, params, node) || !read_params(t->engine, params, &of))
 		return (struct sys_lead){function, 0};
 	t->is_whole = 1;
-	if (!goes_on(t, node)) {
-		waited(t, of.nth);
-		begin(t, caller, &of, node, NULL);
+	if (!hooks_node_goes_on(t, node)) {
+		hooks_node_waited(t, of.nth);
+		hooks_node_begin(t, caller, &of, node, NULL);
 	}
 	t->whole = node;
 	return (struct sys_lead){function, 1};

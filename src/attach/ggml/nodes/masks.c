@@ -48,9 +48,9 @@ struct seen {
 	} * of; /* MAX_MASKS; NULL: none so far. Static TLS of preloaded libraries is short. */
 };
 
-static __thread struct seen own __attribute__((tls_model("initial-exec")));
+static __thread struct seen masks_own __attribute__((tls_model("initial-exec")));
 
-static bool is_in(const struct known_node *nodes, uint32_t count, const void *tensor)
+static bool masks_is_in(const struct known_node *nodes, uint32_t count, const void *tensor)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (nodes[i].node == tensor)
@@ -72,7 +72,7 @@ static bool is_operation(const struct engine *e, const void *tensor, const char 
 static const void *input_of(
 	const struct engine *e, const struct known_node *nodes, uint32_t count, const void *mask)
 {
-	if (!is_in(nodes, count, mask))
+	if (!masks_is_in(nodes, count, mask))
 		return is_operation(e, mask, "VIEW") ? NULL : mask;
 	if (!is_operation(e, mask, "CPY"))
 		return NULL;
@@ -85,7 +85,7 @@ static const void *input_of(
 }
 
 /* Values without gaps between them, of a type that is known. */
-static int shape_of(struct mask_shape *shape, const struct engine *e, const void *tensor,
+static int masks_shape_of(struct mask_shape *shape, const struct engine *e, const void *tensor,
 	const struct work_masked *work)
 {
 	const int64_t *ne = tensor_ne(&e->layout, tensor);
@@ -99,7 +99,7 @@ static int shape_of(struct mask_shape *shape, const struct engine *e, const void
 }
 
 /* Its place among the graph's masks; MAX_MASKS: it has none. */
-static uint32_t place_of(struct masks *m, const void *tensor, const struct mask_shape *shape)
+static uint32_t masks_place_of(struct masks *m, const void *tensor, const struct mask_shape *shape)
 {
 	uint32_t i = 0;
 
@@ -128,9 +128,9 @@ static int read_use(struct mask_use *use, struct masks *m, const struct engine *
 	memset(&shape, 0, sizeof(shape));
 	const void *mask = tensor_source(&e->layout, use->node->node, use->work.source);
 	const void *input = input_of(e, nodes, count, mask);
-	if (!input || !shape_of(&shape, e, input, &use->work))
+	if (!input || !masks_shape_of(&shape, e, input, &use->work))
 		return 0;
-	use->mask = place_of(m, input, &shape);
+	use->mask = masks_place_of(m, input, &shape);
 	use->like_former = m->use_count && use[-1].mask == use->mask &&
 			   !memcmp(&use[-1].work, &use->work, sizeof(use->work));
 	return use->mask < MAX_MASKS;
@@ -161,63 +161,63 @@ struct masks *masks_find(const struct engine *e, const struct known_node *nodes,
 	return m;
 }
 
-static struct thread_exit exit_of_thread;
+static struct thread_exit masks_exit_of_thread;
 
-static void thread_exits(void *of)
+static void masks_thread_exits(void *of)
 {
-	own = (struct seen){NULL};
+	masks_own = (struct seen){NULL};
 	free(of);
 }
 
-__attribute__((constructor)) static void watch_threads(void)
+__attribute__((constructor)) static void masks_watch_threads(void)
 {
-	thread_exit_create(&exit_of_thread, thread_exits);
+	thread_exit_create(&masks_exit_of_thread, masks_thread_exits);
 }
 
-static bool has_place(void)
+static bool masks_has_place(void)
 {
 	KEEP_ERRNO();
 
-	if (!own.of && (own.of = calloc(MAX_MASKS, sizeof(*own.of))))
-		thread_exit_set(&exit_of_thread, own.of);
-	return own.of != NULL;
+	if (!masks_own.of && (masks_own.of = calloc(MAX_MASKS, sizeof(*masks_own.of))))
+		thread_exit_set(&masks_exit_of_thread, masks_own.of);
+	return masks_own.of != NULL;
 }
 
 void masks_begin(const struct engine *e, const struct masks *m)
 {
-	own.masks = m && has_place() ? m : NULL;
-	own.next = 0;
-	for (uint32_t i = 0; own.masks && i < m->mask_count; i++) {
+	masks_own.masks = m && masks_has_place() ? m : NULL;
+	masks_own.next = 0;
+	for (uint32_t i = 0; masks_own.masks && i < m->mask_count; i++) {
 		const void *values = e->get_data(m->masks[i].tensor);
-		own.of[i].known = values != NULL;
+		masks_own.of[i].known = values != NULL;
 		if (values)
-			mask_count(
-				values, &m->masks[i].shape, &own.of[i].pairs, &own.of[i].columns);
+			mask_count(values, &m->masks[i].shape, &masks_own.of[i].pairs,
+				&masks_own.of[i].columns);
 	}
 }
 
 void masks_end(void)
 {
-	own.masks = NULL;
+	masks_own.masks = NULL;
 }
 
 /* 0 where it is not known. */
-static void work_of(const struct mask_use *use, struct work_counts *counts)
+static void masks_work_of(const struct mask_use *use, struct work_counts *counts)
 {
 	*counts = (struct work_counts){0};
-	if (own.of[use->mask].known &&
-		work_seen(&use->work, own.of[use->mask].pairs, own.of[use->mask].columns, counts))
+	if (masks_own.of[use->mask].known && work_seen(&use->work, masks_own.of[use->mask].pairs,
+						     masks_own.of[use->mask].columns, counts))
 		counts->bytes = counts->flops = 0;
 }
 
 /* If the site is that of the next node with a mask: its work. */
-static bool take(uint32_t site, struct work_counts *counts)
+static bool masks_take(uint32_t site, struct work_counts *counts)
 {
-	const struct masks *m = own.masks;
+	const struct masks *m = masks_own.masks;
 
-	if (own.next == m->use_count || m->uses[own.next].node->site[0] != site)
+	if (masks_own.next == m->use_count || m->uses[masks_own.next].node->site[0] != site)
 		return false;
-	work_of(&m->uses[own.next++], counts);
+	masks_work_of(&m->uses[masks_own.next++], counts);
 	return true;
 }
 
@@ -234,16 +234,16 @@ const struct known_node *masks_node(const struct masks *m, uint32_t index)
 uint32_t masks_works(
 	const uint32_t *places, uint32_t first, uint32_t count, struct brick_timing_work *works)
 {
-	const struct masks *m = own.masks;
+	const struct masks *m = masks_own.masks;
 	struct work_counts counts = {0};
 	uint32_t n = 0;
 
-	for (; own.next < masks_count(m); own.next++) {
-		uint32_t place = places[own.next];
+	for (; masks_own.next < masks_count(m); masks_own.next++) {
+		uint32_t place = places[masks_own.next];
 		if (place >= first + count && place != MASKS_NOWHERE)
 			break;
-		if (!n || !(m->all_alike || m->uses[own.next].like_former))
-			work_of(&m->uses[own.next], &counts);
+		if (!n || !(m->all_alike || m->uses[masks_own.next].like_former))
+			masks_work_of(&m->uses[masks_own.next], &counts);
 		if (place >= first && place != MASKS_NOWHERE)
 			works[n++] = (struct brick_timing_work){
 				place - first, 0, counts.bytes, counts.flops};
@@ -257,8 +257,8 @@ void masks_record_timings(const struct brick_timing *timings, uint32_t count)
 	struct work_counts counts;
 	uint32_t n = 0, done = 0;
 
-	for (uint32_t i = 0; own.masks && i < count; i++) {
-		if (!take(timings[i].site, &counts))
+	for (uint32_t i = 0; masks_own.masks && i < count; i++) {
+		if (!masks_take(timings[i].site, &counts))
 			continue;
 		works[n++] = (struct brick_timing_work){i - done, 0, counts.bytes, counts.flops};
 		if (n < MAX_WORKS)
@@ -274,7 +274,7 @@ void masks_record_sample(const struct brick_sample *sample)
 {
 	struct work_counts counts;
 
-	if (own.masks && take(sample->site, &counts))
+	if (masks_own.masks && masks_take(sample->site, &counts))
 		brick_record_sample_work(sample, counts.bytes, counts.flops);
 	else
 		brick_record_sample(sample);

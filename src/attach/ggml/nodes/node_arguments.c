@@ -20,7 +20,7 @@ static bool is_word_readable(uintptr_t at)
 	return !syscall(SYS_rt_sigprocmask, ~0, at & ~(uintptr_t)7, NULL, 8) || errno != EFAULT;
 }
 
-static bool is_readable(const void *from, size_t bytes)
+static bool node_arguments_is_readable(const void *from, size_t bytes)
 {
 	uintptr_t at = (uintptr_t)from, last = at + bytes - 1;
 	KEEP_ERRNO();
@@ -38,7 +38,8 @@ static bool are_params(const void *params, bool is_near)
 {
 	const int *words = params;
 
-	if (!is_near && ((uintptr_t)params % sizeof(int) || !is_readable(params, 3 * sizeof(int))))
+	if (!is_near && ((uintptr_t)params % sizeof(int) ||
+				!node_arguments_is_readable(params, 3 * sizeof(int))))
 		return false;
 	return (words[0] >= 0 && words[0] < words[1] && words[1] <= MAX_THREADS) ||
 	       (words[0] >= 0 && words[1] >= 0 && words[1] < words[2] && words[2] <= MAX_THREADS);
@@ -46,20 +47,22 @@ static bool are_params(const void *params, bool is_near)
 
 static bool is_tensor(const struct node_thread *t, const void *node)
 {
-	if ((uintptr_t)node % sizeof(void *) || !is_readable(node, DEPTH_OF_FIELDS / 2))
+	if ((uintptr_t)node % sizeof(void *) ||
+		!node_arguments_is_readable(node, DEPTH_OF_FIELDS / 2))
 		return false;
 	if (!t->engine->layout_known)
 		return true;
 	const struct tensor_layout *l = &t->engine->layout;
 	const int64_t *ne = tensor_ne(l, node);
-	if (!is_readable(node, (size_t)l->name + TENSOR_NAME_BYTES))
+	if (!node_arguments_is_readable(node, (size_t)l->name + TENSOR_NAME_BYTES))
 		return false;
 	for (int i = 0; i < TENSOR_DIMS; i++)
 		if (ne[i] < 0 || ne[i] >> 48)
 			return false;
 	for (uint32_t i = 0; i < 2; i++) {
 		const void *source = tensor_source(l, node, i);
-		if (source && !is_readable(source, (size_t)l->name + TENSOR_NAME_BYTES))
+		if (source &&
+			!node_arguments_is_readable(source, (size_t)l->name + TENSOR_NAME_BYTES))
 			return false;
 	}
 	return (uint32_t)tensor_int32(node, l->op) < OPERATION_CLASSES &&

@@ -26,14 +26,14 @@ struct thread_memory {
 
 static struct thread_memory *free_memory;
 pthread_mutex_t node_memory_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct thread_exit exit_of_thread;
+static struct thread_exit node_ready_exit_of_thread;
 static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
 
 /* For a thread without memory: room for one event before it must be flushed. */
 static __thread struct brick_timing one_event[1] __attribute__((tls_model("initial-exec")));
 static __thread struct thread_memory *thread_memory __attribute__((tls_model("initial-exec")));
 
-static void take_memory(struct node_thread *t)
+static void node_ready_take_memory(struct node_thread *t)
 {
 	pthread_mutex_lock(&node_memory_mutex);
 	struct thread_memory *memory = free_memory;
@@ -61,7 +61,7 @@ static void give_memory(void)
 	thread_memory = NULL;
 }
 
-static void thread_exits(void *argument)
+static void node_ready_thread_exits(void *argument)
 {
 	struct node_thread *t = argument;
 
@@ -82,9 +82,9 @@ __attribute__((destructor)) static void process_exits(void)
  * Keys are destroyed in the order of their creation: ours comes before the library's, which gives
  * the thread's lane away.
  */
-__attribute__((constructor)) static void watch_threads(void)
+__attribute__((constructor)) static void node_ready_watch_threads(void)
 {
-	thread_exit_create(&exit_of_thread, thread_exits);
+	thread_exit_create(&node_ready_exit_of_thread, node_ready_thread_exits);
 }
 
 /* Stand-ins for what cannot be found anywhere, although it has just been called. */
@@ -173,10 +173,10 @@ void node_thread_init(struct node_thread *t)
 	t->slow_call = (uint32_t)(brick_clock_get()->frequency / 1000 * SLOW_NS / 1000000);
 	t->slow_begin = 3 * t->slow_call;
 	t->ready = 1;
-	take_memory(t);
+	node_ready_take_memory(t);
 	node_sites_of(t, NULL, 0);
 	site_table_ready();
-	thread_exit_set(&exit_of_thread, t);
+	thread_exit_set(&node_ready_exit_of_thread, t);
 	if (brick_enabled())
 		brick_thread_ready();
 }

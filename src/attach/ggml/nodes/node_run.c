@@ -31,7 +31,7 @@ void node_plans_free(struct node_plan *p)
 	}
 }
 
-static struct node_plan *allocate(const struct known_graph *g)
+static struct node_plan *node_run_allocate(const struct known_graph *g)
 {
 	struct node_plan *p =
 		calloc(1, sizeof(*p) + (NODE_RUN_BEFORE + g->count + 1) * sizeof(p->events[0]));
@@ -49,7 +49,7 @@ static struct node_plan *allocate(const struct known_graph *g)
 /*
  * 1: the node stands for a fused pair; -1: it no longer has the shape that its site was made for.
  */
-static int is_pair(const struct shape_offsets *at, const struct known_node *k)
+static int node_run_is_pair(const struct shape_offsets *at, const struct known_node *k)
 {
 	if (k->shape == node_shape(at, k->node, 0))
 		return 0;
@@ -57,13 +57,13 @@ static int is_pair(const struct shape_offsets *at, const struct known_node *k)
 }
 
 /* A link that leads back ends the plan. */
-static void follow(struct node_plan *p, const struct known_graph *g)
+static void node_run_follow(struct node_plan *p, const struct known_graph *g)
 {
 	const struct shape_offsets offsets = engine_shape_offsets(g->engine);
 	uint32_t at = next_of(g, g->count);
 
 	for (; at < g->count && (!p->count || at > p->known[p->count - 1]); at = next_of(g, at)) {
-		int pair = is_pair(&offsets, &g->nodes[at]);
+		int pair = node_run_is_pair(&offsets, &g->nodes[at]);
 		if (pair < 0)
 			break;
 		p->events[NODE_RUN_BEFORE + p->count].mark =
@@ -83,13 +83,13 @@ static void place_masks(struct node_plan *p, const struct known_graph *g)
 	}
 }
 
-static struct node_plan *create(const struct known_graph *g)
+static struct node_plan *node_run_create(const struct known_graph *g)
 {
-	struct node_plan *p = allocate(g);
+	struct node_plan *p = node_run_allocate(g);
 	uint32_t *sites = malloc((g->count + 1) * sizeof(*sites));
 
 	if (p && sites) {
-		follow(p, g);
+		node_run_follow(p, g);
 		place_masks(p, g);
 		for (uint32_t i = 0; i < p->count; i++)
 			sites[i] = g->nodes[p->known[i]].site[0];
@@ -102,7 +102,7 @@ static struct node_plan *create(const struct known_graph *g)
 	return NULL;
 }
 
-static uint32_t number_of(const struct node_plan *p)
+static uint32_t node_run_number_of(const struct node_plan *p)
 {
 	uint32_t n = 0;
 
@@ -116,10 +116,10 @@ static struct node_plan *plan_of(struct known_graph *g)
 {
 	struct node_plan *now = __atomic_load_n(&g->plan, __ATOMIC_ACQUIRE);
 
-	if (now &&
-		(!__atomic_load_n(&now->is_stale, __ATOMIC_RELAXED) || number_of(now) >= MAX_PLANS))
+	if (now && (!__atomic_load_n(&now->is_stale, __ATOMIC_RELAXED) ||
+			   node_run_number_of(now) >= MAX_PLANS))
 		return now;
-	struct node_plan *p = create(g);
+	struct node_plan *p = node_run_create(g);
 	if (!p)
 		return NULL;
 	p->former = now;
@@ -149,7 +149,7 @@ static uint32_t place_now(const struct node_thread *t)
 }
 
 /* Where the plan has the node that is expected; its count: nowhere. */
-static uint32_t place_of(const struct node_plan *plan, uint32_t known)
+static uint32_t node_run_place_of(const struct node_plan *plan, uint32_t known)
 {
 	uint32_t i = 0;
 
@@ -174,7 +174,7 @@ void node_run_arm(struct node_thread *t)
 
 	if (!plan)
 		return;
-	uint32_t place = place_of(plan, t->node_next);
+	uint32_t place = node_run_place_of(plan, t->node_next);
 	if (place == plan->count || masks_count(t->graph->masks) > MASKS_MAX_WORKS) {
 		give_plan(plan);
 		return;
@@ -207,7 +207,7 @@ static uint64_t last_begin(const struct node_thread *t)
 }
 
 /* Returns how long they took together. */
-static uint64_t record(struct node_thread *t, uint32_t count)
+static uint64_t node_run_record(struct node_thread *t, uint32_t count)
 {
 	struct brick_timing_work works[MASKS_MAX_WORKS];
 	struct brick__series_run run = {
@@ -242,7 +242,7 @@ void node_run_flush(struct node_thread *t, uint64_t end)
 	uint32_t is_long = length >> 32 != 0;
 	t->run[-1].ticks = (uint32_t)length;
 	if (count > is_long)
-		lengths = record(t, count - is_long) - (is_long ? 0 : length);
+		lengths = node_run_record(t, count - is_long) - (is_long ? 0 : length);
 	if (is_long)
 		record_last(t, end);
 	node_cost_add(

@@ -25,61 +25,61 @@ struct given {
 	char name[GIVEN_NAME_BYTES];
 };
 
-static ARRAY(struct given) names;
+static ARRAY(struct given) node_text_names;
 static struct hash_index by_address;
-static uint32_t used; /* there are any */
+static uint32_t node_text_used; /* there are any */
 pthread_mutex_t given_names_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under the lock. */
-static struct given *find(const void *tensor)
+static struct given *node_text_find(const void *tensor)
 {
 	struct hash_probe probe = hash_probe(hash_pointer(tensor));
 
 	for (uint32_t i; (i = hash_index_next(&by_address, &probe)) != HASH_INDEX_NONE;)
-		if (names.items[i].tensor == tensor)
-			return &names.items[i];
+		if (node_text_names.items[i].tensor == tensor)
+			return &node_text_names.items[i];
 	return NULL;
 }
 
 /* Under the lock: a new one, or NULL. */
-static struct given *add(const void *tensor)
+static struct given *node_text_add(const void *tensor)
 {
 	const struct given given = {.tensor = tensor};
 
-	if (names.count >= MAX_GIVEN || hash_index_reserve(&by_address) ||
-		array_push(&names, given))
+	if (node_text_names.count >= MAX_GIVEN || hash_index_reserve(&by_address) ||
+		array_push(&node_text_names, given))
 		return NULL;
-	hash_index_add(&by_address, hash_pointer(tensor), (uint32_t)names.count - 1);
-	return &names.items[names.count - 1];
+	hash_index_add(&by_address, hash_pointer(tensor), (uint32_t)node_text_names.count - 1);
+	return &node_text_names.items[node_text_names.count - 1];
 }
 
 void given_name_set(const void *tensor, const char *own, const char *given)
 {
 	HOLD(&given_names_mutex);
-	struct given *g = find(tensor);
+	struct given *g = node_text_find(tensor);
 	if (!g)
-		g = add(tensor);
+		g = node_text_add(tensor);
 	if (g) {
 		memset(g->own, 0, sizeof(g->own));
 		memcpy(g->own, own, strnlen(own, sizeof(g->own)));
 		snprintf(g->name, sizeof(g->name), "%s", given);
-		__atomic_store_n(&used, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&node_text_used, 1, __ATOMIC_RELEASE);
 	}
 }
 
 bool given_names_any(void)
 {
-	return __atomic_load_n(&used, __ATOMIC_ACQUIRE) != 0;
+	return __atomic_load_n(&node_text_used, __ATOMIC_ACQUIRE) != 0;
 }
 
 const char *given_name_of(const void *tensor, const char *own)
 {
-	const struct given *g = find(tensor);
+	const struct given *g = node_text_find(tensor);
 
 	return g && !strncmp(g->own, own, sizeof(g->own)) ? g->name : NULL;
 }
 
-static void copy_text(char *to, size_t bytes, const char *from)
+static void node_text_copy(char *to, size_t bytes, const char *from)
 {
 	size_t n = from ? strnlen(from, bytes - 1) : 0;
 
@@ -91,19 +91,19 @@ static void read_tensor(
 	struct tensor_text *text, const struct engine *e, const void *tensor, bool has_given)
 {
 	if (e->op_desc)
-		copy_text(text->operation, sizeof(text->operation), e->op_desc(tensor));
+		node_text_copy(text->operation, sizeof(text->operation), e->op_desc(tensor));
 	const char *name = e->get_name ? e->get_name(tensor) : NULL;
 	const char *given = name && has_given ? given_name_of(tensor, name) : NULL;
 	if (name)
-		copy_text(text->name, sizeof(text->name), given ? given : name);
+		node_text_copy(text->name, sizeof(text->name), given ? given : name);
 	if (!e->layout_known)
 		return;
 	text->type = tensor_int32(tensor, e->layout.type);
 	memcpy(text->ne, tensor_ne(&e->layout, tensor), sizeof(text->ne));
 }
 
-static void read_sources(struct node_text *text, const struct engine *e, const void *tensor,
-	const void *except, bool has_given)
+static void node_text_read_sources(struct node_text *text, const struct engine *e,
+	const void *tensor, const void *except, bool has_given)
 {
 	for (uint32_t i = 0; i < e->layout.source_count; i++) {
 		const void *source = tensor_source(&e->layout, tensor, i);
@@ -143,7 +143,7 @@ static void trim_sources(struct node_text *text)
 		text->source_count--;
 }
 
-static void read_all(struct node_text *text, const struct engine *e, const void *node,
+static void node_text_read_all(struct node_text *text, const struct engine *e, const void *node,
 	const void *mul, bool has_given)
 {
 	read_tensor(&text->self, e, mul ? mul : node, has_given);
@@ -154,12 +154,12 @@ static void read_all(struct node_text *text, const struct engine *e, const void 
 			text->elements = (uint64_t)e->element_count(mul ? mul : node);
 		return;
 	}
-	read_sources(text, e, node, NULL, has_given);
+	node_text_read_sources(text, e, node, NULL, has_given);
 	trim_sources(text);
 	if (!mul && e->op_desc)
 		text->results = results_of(e, node, &text->self);
 	if (mul) {
-		read_sources(text, e, mul, node, has_given);
+		node_text_read_sources(text, e, mul, node, has_given);
 		trim_sources(text);
 	}
 }
@@ -174,12 +174,12 @@ void node_text_read(
 	text->results = "";
 	if (has_given)
 		pthread_mutex_lock(&given_names_mutex);
-	read_all(text, e, node, mul, has_given);
+	node_text_read_all(text, e, node, mul, has_given);
 	if (has_given)
 		pthread_mutex_unlock(&given_names_mutex);
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text, size_t bytes)
+static uint64_t node_text_hash_bytes(uint64_t hash, const char *text, size_t bytes)
 {
 	uint64_t word;
 
@@ -194,8 +194,8 @@ static uint64_t hash_text(uint64_t hash, const char *text, size_t bytes)
 
 static uint64_t hash_names(uint64_t hash, const struct tensor_text *tensor)
 {
-	hash = hash_text(hash, tensor->name, sizeof(tensor->name));
-	return hash_text(hash, tensor->operation, sizeof(tensor->operation));
+	hash = node_text_hash_bytes(hash, tensor->name, sizeof(tensor->name));
+	return node_text_hash_bytes(hash, tensor->operation, sizeof(tensor->operation));
 }
 
 static uint64_t hash_shape(uint64_t hash, const struct tensor_text *tensor)
@@ -219,7 +219,7 @@ struct node_hash node_text_hash(const struct node_text *text)
 	return (struct node_hash){names, all};
 }
 
-static void fill_work(
+static void node_text_fill_work(
 	struct work_tensor *work, const struct tensor_text *text, const struct engine *e)
 {
 	if (!text->operation[0])
@@ -233,9 +233,9 @@ static void fill_work(
 void node_text_fill(const struct node_text *text, const struct engine *e, struct work_node *node)
 {
 	*node = (struct work_node){.operation = text->self.operation};
-	fill_work(&node->out, &text->self, e);
+	node_text_fill_work(&node->out, &text->self, e);
 	for (uint32_t i = 0; i < text->source_count; i++)
-		fill_work(&node->source[i], &text->source[i], e);
+		node_text_fill_work(&node->source[i], &text->source[i], e);
 }
 
 void node_text_work(

@@ -15,7 +15,7 @@
 uint32_t nodes_watched;
 static __thread bool is_emitted;
 
-__attribute__((constructor)) static void read_environment(void)
+__attribute__((constructor)) static void node_watch_read_environment(void)
 {
 	nodes_watched = capture_wants("digest") || capture_wants("digest-all") ||
 			capture_wants("experts") || brick__emits();
@@ -33,7 +33,7 @@ void node_watch_end(void)
 	is_emitted = false;
 }
 
-static void emit(const struct node_thread *t, const void *node, const void *mul)
+static void node_watch_emit(const struct node_thread *t, const void *node, const void *mul)
 {
 	struct node_text text;
 	char range[128];
@@ -55,7 +55,7 @@ void node_watch_begin(struct node_thread *t, const struct compute_params *params
 	if (experts_wanted && !params->ith)
 		experts_node_begin(t, node);
 	if (brick__emits())
-		emit(t, node, mul);
+		node_watch_emit(t, node, mul);
 }
 
 void node_watch_barrier(void *pool)

@@ -19,7 +19,7 @@ struct count {
 	int overflow;
 };
 
-static struct count times(struct count a, uint64_t b)
+static struct count node_work_times(struct count a, uint64_t b)
 {
 	a.overflow |= __builtin_mul_overflow(a.value, b, &a.value);
 	return a;
@@ -31,25 +31,26 @@ static struct count plus(struct count a, struct count b)
 	return a;
 }
 
-static struct count number(int64_t value)
+static struct count node_work_number(int64_t value)
 {
 	return (struct count){value < 0 ? 0 : (uint64_t)value, value < 0};
 }
 
 static struct count elements_of(const struct work_tensor *t)
 {
-	struct count n = number(t->ne[0]);
+	struct count n = node_work_number(t->ne[0]);
 
 	for (int i = 1; i < WORK_DIMS; i++)
-		n = times(n, number(t->ne[i]).value);
+		n = node_work_times(n, node_work_number(t->ne[i]).value);
 	return n;
 }
 
-static struct count rows_of(const struct work_tensor *t)
+static struct count node_work_rows_of(const struct work_tensor *t)
 {
-	struct count n = number(t->ne[1]);
+	struct count n = node_work_number(t->ne[1]);
 
-	return times(times(n, number(t->ne[2]).value), number(t->ne[3]).value);
+	return node_work_times(node_work_times(n, node_work_number(t->ne[2]).value),
+		node_work_number(t->ne[3]).value);
 }
 
 /* Bytes of one row. */
@@ -57,33 +58,33 @@ static struct count row_bytes(const struct work_tensor *t)
 {
 	if (!t->block)
 		return (struct count){0, t->ne[0] != 0};
-	return times(number(t->ne[0] / (int64_t)t->block), t->block_bytes);
+	return node_work_times(node_work_number(t->ne[0] / (int64_t)t->block), t->block_bytes);
 }
 
-static struct count size_of(const struct work_tensor *t)
+static struct count node_work_size_of(const struct work_tensor *t)
 {
-	return times(row_bytes(t), rows_of(t).value);
+	return node_work_times(row_bytes(t), node_work_rows_of(t).value);
 }
 
 uint64_t work_tensor_bytes(const struct work_tensor *t)
 {
-	struct count size = size_of(t);
+	struct count size = node_work_size_of(t);
 
 	return size.overflow ? 0 : size.value;
 }
 
 static struct count size_of_all(const struct work_node *node)
 {
-	struct count sum = size_of(&node->out);
+	struct count sum = node_work_size_of(&node->out);
 
 	for (int i = 0; i < WORK_SOURCES; i++)
-		sum = plus(sum, size_of(&node->source[i]));
+		sum = plus(sum, node_work_size_of(&node->source[i]));
 	return sum;
 }
 
 static struct count double_of(struct count a)
 {
-	return times(a, 2);
+	return node_work_times(a, 2);
 }
 
 /* The three counts of a node while they are made. */
@@ -95,7 +96,8 @@ struct accumulator {
 
 typedef void (*work_fn)(const struct work_node *node, struct accumulator *t);
 
-static void count_all(const struct work_node *node, struct accumulator *t, struct count flops)
+static void node_work_count_all(
+	const struct work_node *node, struct accumulator *t, struct count flops)
 {
 	t->elements = elements_of(&node->out);
 	t->bytes = size_of_all(node);
@@ -103,18 +105,22 @@ static void count_all(const struct work_node *node, struct accumulator *t, struc
 	t->bytes_known = t->flops_known = 1;
 }
 
-static void product(const struct work_node *node, struct accumulator *t)
+static void node_work_product(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *a = &node->source[0];
 
-	count_all(node, t, double_of(times(elements_of(&node->out), number(a->ne[0]).value)));
+	node_work_count_all(node, t,
+		double_of(node_work_times(
+			elements_of(&node->out), node_work_number(a->ne[0]).value)));
 }
 
 static void outer_product(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *a = &node->source[0];
 
-	count_all(node, t, double_of(times(elements_of(&node->out), number(a->ne[1]).value)));
+	node_work_count_all(node, t,
+		double_of(node_work_times(
+			elements_of(&node->out), node_work_number(a->ne[1]).value)));
 }
 
 /*
@@ -126,11 +132,13 @@ static void only_chosen(const struct work_node *node, struct accumulator *t, int
 	int64_t experts, struct count each)
 {
 	const struct work_tensor *ids = &node->source[2];
-	struct count pairs = elements_of(ids), all = number(experts);
+	struct count pairs = elements_of(ids), all = node_work_number(experts);
 
-	t->bytes = plus(size_of(&node->out), plus(size_of(&node->source[!which]), size_of(ids)));
-	t->bytes = plus(t->bytes, times(each, pairs.value < all.value ? pairs.value : all.value));
-	if (rows_of(ids).value > 1 && ids->ne[0] < experts)
+	t->bytes = plus(node_work_size_of(&node->out),
+		plus(node_work_size_of(&node->source[!which]), node_work_size_of(ids)));
+	t->bytes = plus(
+		t->bytes, node_work_times(each, pairs.value < all.value ? pairs.value : all.value));
+	if (node_work_rows_of(ids).value > 1 && ids->ne[0] < experts)
 		t->flags = BRICK_SITE_AT_MOST;
 }
 
@@ -139,8 +147,9 @@ static void expert_product(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *a = &node->source[0];
 
-	product(node, t);
-	only_chosen(node, t, 0, a->ne[2], times(row_bytes(a), number(a->ne[1]).value));
+	node_work_product(node, t);
+	only_chosen(node, t, 0, a->ne[2],
+		node_work_times(row_bytes(a), node_work_number(a->ne[1]).value));
 }
 
 enum { MASK = 3 };
@@ -150,10 +159,11 @@ static void attention(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *q = &node->source[0], *k = &node->source[1];
 	const struct work_tensor *v = &node->source[2];
-	struct count widths = plus(number(q->ne[0]), number(v->ne[0]));
-	struct count scores = times(rows_of(q), number(k->ne[1]).value);
+	struct count widths = plus(node_work_number(q->ne[0]), node_work_number(v->ne[0]));
+	struct count scores =
+		node_work_times(node_work_rows_of(q), node_work_number(k->ne[1]).value);
 
-	count_all(node, t, double_of(times(scores, widths.value)));
+	node_work_count_all(node, t, double_of(node_work_times(scores, widths.value)));
 	if (node->source[MASK].ne[0])
 		t->flags = BRICK_SITE_AT_MOST;
 }
@@ -172,7 +182,8 @@ static bool mask_fits(const struct work_node *node)
 /* Bytes of one position, in all heads of a plane's part of the batch. */
 static struct count position_bytes(const struct work_tensor *t, uint64_t planes)
 {
-	return times(times(row_bytes(t), number(t->ne[2]).value), number(t->ne[3]).value / planes);
+	return node_work_times(node_work_times(row_bytes(t), node_work_number(t->ne[2]).value),
+		node_work_number(t->ne[3]).value / planes);
 }
 
 bool work_mask_of(struct work_masked *masked, const struct work_node *node)
@@ -182,24 +193,28 @@ bool work_mask_of(struct work_masked *masked, const struct work_node *node)
 
 	if (strcmp(node->operation, "FLASH_ATTN_EXT") || !mask_fits(node))
 		return false;
-	uint64_t planes = number(mask->ne[3]).value;
-	struct count heads = times(number(q->ne[2]), number(q->ne[3]).value / planes);
-	struct count widths = plus(number(q->ne[0]), number(v->ne[0]));
-	struct count pair = double_of(times(heads, widths.value));
+	uint64_t planes = node_work_number(mask->ne[3]).value;
+	struct count heads = node_work_times(
+		node_work_number(q->ne[2]), node_work_number(q->ne[3]).value / planes);
+	struct count widths = plus(node_work_number(q->ne[0]), node_work_number(v->ne[0]));
+	struct count pair = double_of(node_work_times(heads, widths.value));
 	struct count column = plus(position_bytes(k, planes), position_bytes(v, planes));
-	struct count fixed = plus(plus(size_of(q), size_of(&node->out)), size_of(&node->source[4]));
+	struct count fixed = plus(plus(node_work_size_of(q), node_work_size_of(&node->out)),
+		node_work_size_of(&node->source[4]));
 
-	fixed = plus(fixed, times(times(row_bytes(mask), number(q->ne[1]).value), planes));
-	*masked = (struct work_masked){MASK, number(k->ne[1]).value, number(q->ne[1]).value, planes,
-		pair.value, column.value, fixed.value};
+	fixed = plus(fixed,
+		node_work_times(node_work_times(row_bytes(mask), node_work_number(q->ne[1]).value),
+			planes));
+	*masked = (struct work_masked){MASK, node_work_number(k->ne[1]).value,
+		node_work_number(q->ne[1]).value, planes, pair.value, column.value, fixed.value};
 	return !(pair.overflow | column.overflow | fixed.overflow | widths.overflow);
 }
 
 int work_seen(const struct work_masked *masked, uint64_t pairs, uint64_t columns,
 	struct work_counts *counts)
 {
-	struct count flops = times((struct count){pairs, 0}, masked->pair_flops);
-	struct count bytes = times((struct count){columns, 0}, masked->column_bytes);
+	struct count flops = node_work_times((struct count){pairs, 0}, masked->pair_flops);
+	struct count bytes = node_work_times((struct count){columns, 0}, masked->column_bytes);
 
 	bytes = plus(bytes, (struct count){masked->fixed_bytes, 0});
 	counts->flops = flops.value;
@@ -209,7 +224,7 @@ int work_seen(const struct work_masked *masked, uint64_t pairs, uint64_t columns
 
 static void per_element(const struct work_node *node, struct accumulator *t, uint64_t flops)
 {
-	count_all(node, t, times(elements_of(&node->out), flops));
+	node_work_count_all(node, t, node_work_times(elements_of(&node->out), flops));
 }
 
 /* The mask may be padded to more rows than are asked for. */
@@ -232,33 +247,35 @@ static void expert_sum(const struct work_node *node, struct accumulator *t)
 /* Of the kernel only the shape is asked for. */
 static void columns_of_image(const struct work_node *node, struct accumulator *t)
 {
-	count_all(node, t, number(0));
-	t->bytes = plus(size_of(&node->source[1]), size_of(&node->out));
+	node_work_count_all(node, t, node_work_number(0));
+	t->bytes = plus(node_work_size_of(&node->source[1]), node_work_size_of(&node->out));
 }
 
 static void reduction(const struct work_node *node, struct accumulator *t)
 {
-	count_all(node, t, elements_of(&node->source[0]));
+	node_work_count_all(node, t, elements_of(&node->source[0]));
 }
 
 /* kernel: KW x KH x channels in x channels out */
 static void convolution(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *kernel = &node->source[0];
-	struct count reach = times(times(number(kernel->ne[0]), number(kernel->ne[1]).value),
-		number(kernel->ne[2]).value);
+	struct count reach = node_work_times(node_work_times(node_work_number(kernel->ne[0]),
+						     node_work_number(kernel->ne[1]).value),
+		node_work_number(kernel->ne[2]).value);
 
-	count_all(node, t, double_of(times(elements_of(&node->out), reach.value)));
+	node_work_count_all(
+		node, t, double_of(node_work_times(elements_of(&node->out), reach.value)));
 }
 
 /* As many rows are read from a, in its type, as come out. */
-static void gather(const struct work_node *node, struct accumulator *t)
+static void node_work_gather(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *a = &node->source[0], *ids = &node->source[1];
 
 	per_element(node, t, 0);
-	t->bytes = plus(times(row_bytes(a), rows_of(&node->out).value),
-		plus(size_of(ids), size_of(&node->out)));
+	t->bytes = plus(node_work_times(row_bytes(a), node_work_rows_of(&node->out).value),
+		plus(node_work_size_of(ids), node_work_size_of(&node->out)));
 }
 
 /* b's rows go into a view of a whole cache, in the cache's type. */
@@ -268,18 +285,18 @@ static void scatter(const struct work_node *node, struct accumulator *t)
 
 	per_element(node, t, 0);
 	t->elements = elements_of(b);
-	t->bytes = plus(
-		times(row_bytes(&node->out), rows_of(b).value), plus(size_of(ids), size_of(b)));
+	t->bytes = plus(node_work_times(row_bytes(&node->out), node_work_rows_of(b).value),
+		plus(node_work_size_of(ids), node_work_size_of(b)));
 }
 
 /* The source that a copy goes into is the result itself: counted once. */
-static void copy(const struct work_node *node, struct accumulator *t)
+static void node_work_copy(const struct work_node *node, struct accumulator *t)
 {
 	per_element(node, t, 0);
-	t->bytes = plus(size_of(&node->source[0]), size_of(&node->out));
+	t->bytes = plus(node_work_size_of(&node->source[0]), node_work_size_of(&node->out));
 }
 
-static void nothing(const struct work_node *node, struct accumulator *t)
+static void node_work_nothing(const struct work_node *node, struct accumulator *t)
 {
 	t->bytes_known = t->flops_known = 1;
 }
@@ -289,8 +306,8 @@ static const struct operations {
 	const char *names;
 	work_fn count; /* NULL: so many flops of each element are all there is to count */
 	uint64_t flops;
-} operations[] = {
-	{"MUL_MAT", product, 0},
+} node_work_operations[] = {
+	{"MUL_MAT", node_work_product, 0},
 	{"MUL_MAT_ID", expert_product, 0},
 	{"OUT_PROD", outer_product, 0},
 	{"FLASH_ATTN_EXT", attention, 0},
@@ -298,9 +315,9 @@ static const struct operations {
 	{"NORM GROUP_NORM", NULL, 5},
 	{"RMS_NORM+MUL", NULL, 4},
 	{"RMS_NORM L2_NORM ROPE", NULL, 3},
-	{"GET_ROWS", gather, 0},
+	{"GET_ROWS", node_work_gather, 0},
 	{"SET_ROWS", scatter, 0},
-	{"CPY DUP CONT", copy, 0},
+	{"CPY DUP CONT", node_work_copy, 0},
 	{"CONV_2D", convolution, 0},
 	{"SUM SUM_ROWS CUMSUM MEAN ARGMAX", reduction, 0},
 	{"ADD ADD1 SUB MUL DIV SCALE SQR SQRT LOG SIN COS CLAMP ABS SGN NEG STEP TANH ELU RELU "
@@ -310,10 +327,10 @@ static const struct operations {
 	{"REGLU GEGLU SWIGLU SWIGLU_OAI GEGLU_ERF GEGLU_QUICK", NULL, 2},
 	{"REPEAT CONCAT PAD FILL", NULL, 0},
 	{"IM2COL", columns_of_image, 0},
-	{"NONE RESHAPE VIEW PERMUTE TRANSPOSE", nothing, 0},
+	{"NONE RESHAPE VIEW PERMUTE TRANSPOSE", node_work_nothing, 0},
 };
 
-static bool is_among(const char *name, const char *names)
+static bool node_work_is_among(const char *name, const char *names)
 {
 	size_t length = strlen(name);
 
@@ -325,15 +342,15 @@ static bool is_among(const char *name, const char *names)
 	return false;
 }
 
-static const struct operations *find(const char *name)
+static const struct operations *node_work_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(operations) / sizeof(*operations); i++)
-		if (is_among(name, operations[i].names))
-			return &operations[i];
+	for (size_t i = 0; i < sizeof(node_work_operations) / sizeof(*node_work_operations); i++)
+		if (node_work_is_among(name, node_work_operations[i].names))
+			return &node_work_operations[i];
 	return NULL;
 }
 
-static uint32_t keep(uint64_t *out, struct count count, int known, uint32_t flag)
+static uint32_t node_work_keep(uint64_t *out, struct count count, int known, uint32_t flag)
 {
 	*out = known && !count.overflow ? count.value : 0;
 	return known && !count.overflow ? flag : 0;
@@ -342,7 +359,7 @@ static uint32_t keep(uint64_t *out, struct count count, int known, uint32_t flag
 void work_count(const struct work_node *node, struct work_counts *counts)
 {
 	struct accumulator t = {0};
-	const struct operations *operation = find(node->operation);
+	const struct operations *operation = node_work_find(node->operation);
 
 	if (!operation)
 		t.elements = elements_of(&node->out);
@@ -350,16 +367,18 @@ void work_count(const struct work_node *node, struct work_counts *counts)
 		operation->count(node, &t);
 	else
 		per_element(node, &t, operation->flops);
-	counts->flags = t.flags | keep(&counts->elements, t.elements, 1, BRICK_SITE_HAS_ELEMENTS) |
-			keep(&counts->bytes, t.bytes, t.bytes_known, BRICK_SITE_HAS_BYTES) |
-			keep(&counts->flops, t.flops, t.flops_known, BRICK_SITE_HAS_FLOPS);
+	counts->flags =
+		t.flags |
+		node_work_keep(&counts->elements, t.elements, 1, BRICK_SITE_HAS_ELEMENTS) |
+		node_work_keep(&counts->bytes, t.bytes, t.bytes_known, BRICK_SITE_HAS_BYTES) |
+		node_work_keep(&counts->flops, t.flops, t.flops_known, BRICK_SITE_HAS_FLOPS);
 }
 
 bool work_is_empty(const char *operation)
 {
-	const struct operations *known = find(operation);
+	const struct operations *known = node_work_find(operation);
 
-	return known && known->count == nothing;
+	return known && known->count == node_work_nothing;
 }
 
 enum { BLOCK = 1024 };

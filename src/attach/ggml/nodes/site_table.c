@@ -19,12 +19,12 @@
 #include "base/scope.h"
 #include "brick/brick.h"
 
-static struct rule_sets rules;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct rule_sets site_table_rules;
+static pthread_once_t site_table_once = PTHREAD_ONCE_INIT;
 
-static void load(void)
+static void site_table_load(void)
 {
-	rule_sets_load(&rules, rule_set_default_text, rule_set_default_bytes);
+	rule_sets_load(&site_table_rules, rule_set_default_text, rule_set_default_bytes);
 }
 
 /*
@@ -47,21 +47,21 @@ static void apply_rules(const struct node_text *text, struct rule_outcome *outco
 		sources[node.source_count++] = (struct rules_source){"", text->results};
 	for (uint32_t i = 0; i < text->source_count; i++)
 		sources[i] = (struct rules_source){text->source[i].name, text->source[i].operation};
-	pthread_once(&once, load);
-	rule_sets_apply(&rules, &node, outcome);
+	pthread_once(&site_table_once, site_table_load);
+	rule_sets_apply(&site_table_rules, &node, outcome);
 	if (is_bare_norm(&text->self))
 		outcome->layer = -1;
 }
 
 void site_table_ready(void)
 {
-	pthread_once(&once, load);
+	pthread_once(&site_table_once, site_table_load);
 }
 
 void site_table_describe_rules(char *text, size_t bytes)
 {
-	pthread_once(&once, load);
-	snprintf(text, bytes, "%s", rules.description);
+	pthread_once(&site_table_once, site_table_load);
+	snprintf(text, bytes, "%s", site_table_rules.description);
 }
 
 enum { MAX_ENTRIES = 1 << 17 };
@@ -79,9 +79,9 @@ struct verdict {
 
 int site_table_wants_parts;
 
-static ARRAY(struct entry) entries;
+static ARRAY(struct entry) site_table_entries;
 static ARRAY(struct verdict) verdicts;
-static struct hash_index entry_index, verdict_index;
+static struct hash_index site_table_entry_index, verdict_index;
 pthread_mutex_t site_table_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t register_site(const struct brick_site *site)
@@ -144,9 +144,9 @@ static struct entry *find_entry(uint64_t hash)
 {
 	struct hash_probe probe = hash_probe(hash);
 
-	for (uint32_t i; (i = hash_index_next(&entry_index, &probe)) != HASH_INDEX_NONE;)
-		if (entries.items[i].hash == hash)
-			return &entries.items[i];
+	for (uint32_t i; (i = hash_index_next(&site_table_entry_index, &probe)) != HASH_INDEX_NONE;)
+		if (site_table_entries.items[i].hash == hash)
+			return &site_table_entries.items[i];
 	return NULL;
 }
 
@@ -154,7 +154,8 @@ static struct entry *find_entry(uint64_t hash)
  * Under the lock: the entry of a node, made if need be. *spare is used when there is no room.
  * Nodes without names are told apart by the layers that they were found in.
  */
-static struct entry *entry_of(const struct node_text *text, int layer, struct entry *spare)
+static struct entry *site_table_entry_of(
+	const struct node_text *text, int layer, struct entry *spare)
 {
 	struct node_hash hash = node_text_hash(text);
 	struct entry *entry = find_entry(hash.all);
@@ -168,11 +169,13 @@ static struct entry *entry_of(const struct node_text *text, int layer, struct en
 		if ((entry = find_entry(spare->hash)))
 			return entry;
 	}
-	if (entries.count >= MAX_ENTRIES || hash_index_reserve(&entry_index) ||
-		array_push(&entries, *spare))
+	if (site_table_entries.count >= MAX_ENTRIES ||
+		hash_index_reserve(&site_table_entry_index) ||
+		array_push(&site_table_entries, *spare))
 		return spare;
-	hash_index_add(&entry_index, spare->hash, (uint32_t)entries.count - 1);
-	return &entries.items[entries.count - 1];
+	hash_index_add(
+		&site_table_entry_index, spare->hash, (uint32_t)site_table_entries.count - 1);
+	return &site_table_entries.items[site_table_entries.count - 1];
 }
 
 void site_table_find(const struct engine *engine, const void *node, const void *mul, int part,
@@ -184,7 +187,7 @@ void site_table_find(const struct engine *engine, const void *node, const void *
 
 	node_text_read(&text, engine, node, mul);
 	HOLD(&site_table_mutex);
-	struct entry *entry = entry_of(&text, layer, &spare);
+	struct entry *entry = site_table_entry_of(&text, layer, &spare);
 	if (!entry->whole)
 		register_whole(entry, &text, engine);
 	if (!entry->part && (part || __atomic_load_n(&site_table_wants_parts, __ATOMIC_RELAXED)))

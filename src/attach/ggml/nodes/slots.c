@@ -29,7 +29,7 @@ struct slots {
 	ARRAY(struct slot) of;
 };
 
-static int protect(const uintptr_t *at, int how)
+static int slots_protect(const uintptr_t *at, int how)
 {
 	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)at & ~(size - 1);
 
@@ -39,12 +39,12 @@ static int protect(const uintptr_t *at, int how)
 /* Returns whether it leads to `to` now. */
 static int lead(const struct slot *s, uintptr_t from, uintptr_t to)
 {
-	if (s->is_sealed && protect(s->at, PROT_READ | PROT_WRITE))
+	if (s->is_sealed && slots_protect(s->at, PROT_READ | PROT_WRITE))
 		return 0;
 	int done = __atomic_compare_exchange_n(
 		s->at, &from, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	if (s->is_sealed)
-		protect(s->at, PROT_READ);
+		slots_protect(s->at, PROT_READ);
 	return done;
 }
 
@@ -128,7 +128,7 @@ static int skip_in(struct dl_phdr_info *info, size_t bytes, void *argument)
 	return 1;
 }
 
-static void skip(struct skipped *skipped, uintptr_t low, uintptr_t function)
+static void slots_skip(struct skipped *skipped, uintptr_t low, uintptr_t function)
 {
 	struct search search = {.skipped = skipped, .low = low, .function = function};
 	KEEP_ERRNO();
@@ -146,7 +146,7 @@ static int watch_in(struct dl_phdr_info *info, size_t bytes, void *argument)
 	return 0;
 }
 
-static void watch(struct skipped *skipped)
+static void slots_watch(struct skipped *skipped)
 {
 	KEEP_ERRNO();
 
@@ -158,12 +158,12 @@ static void watch(struct skipped *skipped)
 
 void slots_skip_barrier(uintptr_t low, barrier_fn function)
 {
-	skip(&barrier, low, (uintptr_t)function);
+	slots_skip(&barrier, low, (uintptr_t)function);
 }
 
 void slots_watch_barrier(void)
 {
-	watch(&barrier);
+	slots_watch(&barrier);
 }
 
 /* What is stored once never changes but for the generation. */
@@ -180,7 +180,7 @@ static void share_caller(
 	bool is_new = __atomic_compare_exchange_n(
 		&c->bytes, &nowhere, bytes, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	if (is_new || before != generation)
-		skip(&emptiness, low, (uintptr_t)attach_shared.is_empty);
+		slots_skip(&emptiness, low, (uintptr_t)attach_shared.is_empty);
 }
 
 void slots_skip_is_empty(const struct engine *e)
@@ -213,12 +213,12 @@ void slots_watch_is_empty(void)
 {
 	for (int i = 0; i < 2; i++)
 		__atomic_store_n(&attach_shared.empty[i].bytes, 1, __ATOMIC_RELEASE);
-	watch(&emptiness);
+	slots_watch(&emptiness);
 }
 
 /* All hooks of the hot path, for a plain step. */
 
-static struct slots all;
+static struct slots slots_all;
 static unsigned long long changes_seen;
 static struct loaded_object self; /* where the hooks are */
 static bool are_missing;	  /* jumps that could not be put back */
@@ -258,7 +258,7 @@ struct caller {
 	struct found_slots *found;
 };
 
-static int add_slot(void *argument, uintptr_t *at, const ElfW(Sym) * symbol)
+static int slots_add(void *argument, uintptr_t *at, const ElfW(Sym) * symbol)
 {
 	const struct caller *c = argument;
 	int id = skipped_symbol(c->tables.strings + symbol->st_name);
@@ -275,7 +275,7 @@ static int add_slots(struct dl_phdr_info *info, size_t bytes, void *found)
 
 	object_describe(&c.object, info);
 	if (loader_tables_read(&c.tables, info) && c.object.low != self.low)
-		loader_each_slot(&c.tables, info, add_slot, &c);
+		loader_each_slot(&c.tables, info, slots_add, &c);
 	return 0;
 }
 
@@ -284,10 +284,10 @@ static int unseal_in(struct dl_phdr_info *info, size_t bytes, void *argument)
 	struct loaded_object object;
 
 	object_describe(&object, info);
-	for (size_t i = 0; i < all.of.count; i++) {
-		struct slot *s = &all.of.items[i];
+	for (size_t i = 0; i < slots_all.of.count; i++) {
+		struct slot *s = &slots_all.of.items[i];
 		if ((uintptr_t)s->at - object.low < object.bytes)
-			s->is_sealed = protect(s->at, PROT_READ | PROT_WRITE) != 0;
+			s->is_sealed = slots_protect(s->at, PROT_READ | PROT_WRITE) != 0;
 	}
 	return 0;
 }
@@ -296,29 +296,29 @@ static int unseal_in(struct dl_phdr_info *info, size_t bytes, void *argument)
  * They are looked for again whenever objects have come or gone. What they lead to is looked up when
  * the dynamic linker does not iterate: its functions take its locks in another order.
  */
-static void find_all(void)
+static void slots_find_all(void)
 {
 	struct object_changes so_far = object_changes();
 	unsigned long long changes = so_far.loads + so_far.unloads;
 	struct found_slots found = {0};
 
-	if (changes == changes_seen || (!self.bytes && !object_at((uintptr_t)&all, &self)))
+	if (changes == changes_seen || (!self.bytes && !object_at((uintptr_t)&slots_all, &self)))
 		return;
 	changes_seen = changes;
-	all.of.count = 0;
+	slots_all.of.count = 0;
 	dl_iterate_phdr(add_slots, &found);
 	for (size_t i = 0; i < found.of.count; i++) {
 		struct found_slot *f = &found.of.items[i];
 		f->slot.function = (uintptr_t)resolve_slow((enum ggml_symbol_id)f->symbol, f->low);
 		if (f->slot.function)
-			(void)array_push(&all.of, f->slot);
+			(void)array_push(&slots_all.of, f->slot);
 	}
 	array_fini(&found.of);
 	dl_iterate_phdr(unseal_in, NULL);
 }
 
 /* The only thread: nobody can be in what a jump displaces. */
-static bool is_alone(void)
+static bool slots_is_alone(void)
 {
 	struct stat tasks;
 
@@ -328,7 +328,7 @@ static bool is_alone(void)
 /* A thread that was born meanwhile keeps the jumps away, until it is gone. */
 static int put_jumps_back(void)
 {
-	int error = patched_switch(1, is_alone());
+	int error = patched_switch(1, slots_is_alone());
 
 	are_missing = error != 0;
 	return error;
@@ -336,7 +336,7 @@ static int put_jumps_back(void)
 
 static int lead_all_in(struct dl_phdr_info *info, size_t bytes, void *to_function)
 {
-	lead_all(&all, info, to_function != NULL);
+	lead_all(&slots_all, info, to_function != NULL);
 	return 0;
 }
 
@@ -351,11 +351,11 @@ int slots_skip_all_begin(void)
 
 	int error = are_missing ? put_jumps_back() : 0;
 	if (!error) {
-		find_all();
-		error = patched_switch(0, is_alone());
+		slots_find_all();
+		error = patched_switch(0, slots_is_alone());
 	}
 	if (!error)
-		dl_iterate_phdr(lead_all_in, &all);
+		dl_iterate_phdr(lead_all_in, &slots_all);
 	return error;
 }
 

@@ -60,7 +60,7 @@ static uint32_t of_prompt(const struct batch_sequence *s, const struct sequence_
 }
 
 /* Drafts that were wrong were taken out before. */
-static void move(struct sequence_past *past, int32_t first)
+static void batch_move(struct sequence_past *past, int32_t first)
 {
 	int64_t goes_on = (int64_t)past->end + past->moved_by;
 
@@ -81,7 +81,7 @@ void batch_moved(struct batch_past *past, int32_t sequence, int32_t from, int32_
 	past->of[sequence].moved_by = by;
 }
 
-static int32_t behind(int64_t position)
+static int32_t batch_behind(int64_t position)
 {
 	return position < INT32_MAX ? (int32_t)position + 1 : INT32_MAX;
 }
@@ -118,12 +118,12 @@ static uint32_t prompt_after(const struct batch_sequence *s, const struct batch_
 {
 	if (!s->first)
 		memset(past, 0, sizeof(*past));
-	move(past, s->first);
+	batch_move(past, s->first);
 	if (!prompt)
 		prompt = of_prompt(s, past);
 	if (prompt)
-		past->prompt_end = behind((int64_t)s->last - (s->tokens - prompt));
-	past->end = behind(s->last);
+		past->prompt_end = batch_behind((int64_t)s->last - (s->tokens - prompt));
+	past->end = batch_behind(s->last);
 	past->lone_token = s->tokens == 1 ? s->token : -1;
 	past->unfinished = prompt && batch->outputs && !s->outputs;
 	past->scored = prompt == s->tokens && s->tokens > 1 && s->outputs == s->tokens;
@@ -244,7 +244,8 @@ bool batch_is_drafted_by(const struct batch_head *batch, const struct batch_sequ
 		if (id < 0 || !drafts_in(sequences->of[id].tokens, sequences->of[id].prompt))
 			continue;
 		const struct sequence_past *of = &past->of[id];
-		if (of->end == behind(batch->positions[i]) && of->lone_token == batch->tokens[i])
+		if (of->end == batch_behind(batch->positions[i]) &&
+			of->lone_token == batch->tokens[i])
 			return true;
 	}
 	return false;
@@ -295,7 +296,7 @@ static int32_t longest_common(const void *context, const struct batch_head *batc
 	return longest;
 }
 
-static void keep(const void *context, const struct batch_head *batch, int32_t position)
+static void batch_keep(const void *context, const struct batch_head *batch, int32_t position)
 {
 	struct prompt *prompt = &memory.prompts[memory.prompt_count++ % PROMPTS];
 
@@ -313,7 +314,7 @@ int32_t prompt_memory_repeated(const void *context, const struct batch_head *bat
 		return -1;
 	position = batch->positions ? batch->positions[0] : -1;
 	repeated = longest_common(context, batch, position);
-	keep(context, batch, position);
+	batch_keep(context, batch, position);
 	lock_give(&memory.lock);
 	return repeated;
 }

@@ -52,7 +52,7 @@ static bool is_any_there(const struct loaded_object *object)
 	return found != NULL;
 }
 
-static const struct vocabulary *look_up(const void *code)
+static const struct vocabulary *contexts_look_up(const void *code)
 {
 	struct vocabulary *v = calloc(1, sizeof(*v));
 	struct loaded_object object;
@@ -82,7 +82,7 @@ static const struct vocabulary *vocabulary_of(const void *code)
 
 	while (v && v->code != code)
 		v = v->next;
-	return v ? v : look_up(code);
+	return v ? v : contexts_look_up(code);
 }
 
 bool contexts_are_of(const void *code)
@@ -117,7 +117,7 @@ struct special {
 	int32_t tokens[2], count;
 };
 
-static bool is_whole(const struct vocabulary *v)
+static bool contexts_is_whole(const struct vocabulary *v)
 {
 	return v && v->get_model && v->get_vocab && v->bos && v->eos && v->get_memory &&
 	       v->last_position;
@@ -127,12 +127,12 @@ static bool is_whole(const struct vocabulary *v)
  * BOS and EOS, as far as the vocabulary has them; token 0 if it has neither; none if it has only
  * BOS, which may be a real batch.
  */
-static struct special ask(const void *context, const void *code)
+static struct special contexts_ask(const void *context, const void *code)
 {
 	const struct vocabulary *v = vocabulary_of(code);
 	struct special special = {{0, 0}, 0};
 
-	if (!is_whole(v))
+	if (!contexts_is_whole(v))
 		return special;
 	const void *vocab = v->get_vocab(v->get_model(context));
 	int32_t bos = v->bos(vocab), eos = v->eos(vocab);
@@ -165,9 +165,9 @@ static struct special special_of(const void *context, const void *code)
 	uint32_t made = __atomic_load_n(&contexts_made, __ATOMIC_RELAXED);
 
 	if (!made)
-		return ask(context, code); /* we would not hear of another */
+		return contexts_ask(context, code); /* we would not hear of another */
 	if (BRICK_UNLIKELY(last.context != context || last.made != made)) {
-		last.special = ask(context, code);
+		last.special = contexts_ask(context, code);
 		last.context = context;
 		last.made = made;
 	}
@@ -211,7 +211,7 @@ bool warm_up_is(const struct batch_head *batch, const void *context, const void 
 		return false;
 	if (!is_trial(batch) && !is_empty_run(batch, context, code))
 		return false;
-	return is_whole(vocabulary_of(code)) && context_tokens(context, code) == 0;
+	return contexts_is_whole(vocabulary_of(code)) && context_tokens(context, code) == 0;
 }
 
 enum { CONTEXTS = 16, BATCH_FOLLOWED = 4096 };
@@ -300,7 +300,7 @@ static bool is_untold(struct context *c)
 
 enum { TRIES = 200 }; /* some us: whoever is here counts one batch */
 
-static bool enter(void)
+static bool contexts_enter(void)
 {
 	for (int i = 0; i < TRIES; i++)
 		if (!lock_try(&contexts.lock))
@@ -308,7 +308,7 @@ static bool enter(void)
 	return false;
 }
 
-static uint16_t model_of(const struct context *c)
+static uint16_t contexts_model_of(const struct context *c)
 {
 	return c->number < BRICK_SEQUENCE_NO_MODEL ? (uint16_t)c->number : BRICK_SEQUENCE_NO_MODEL;
 }
@@ -347,7 +347,7 @@ void contexts_count(struct phase_tokens *t, const void *code, struct batch_seque
 	struct batch_head meant = *t->batch;
 
 	t->number = t->switched = -1;
-	if (!brick_enabled() || brick_thread_ready() || !enter()) {
+	if (!brick_enabled() || brick_thread_ready() || !contexts_enter()) {
 		struct batch_tokens alone = batch_count_sequences(t->batch, NULL, sequences);
 		t->prompt = alone.prompt;
 		t->output = alone.output;
@@ -358,7 +358,7 @@ void contexts_count(struct phase_tokens *t, const void *code, struct batch_seque
 	batch_take_outputs(&meant, &contexts.last);
 	set_memory(c, context_memory(t->context, code));
 	c->past.goes_on = meant.positions ? 0 : context_tokens(t->context, code) + 1;
-	sequences_tell_blocks(&c->blocks, &meant, &c->past, model_of(c));
+	sequences_tell_blocks(&c->blocks, &meant, &c->past, contexts_model_of(c));
 	struct batch_tokens tokens = batch_count_sequences(&meant, &c->past, sequences);
 	keep_indices(c, t->batch);
 	t->sequences = sequences;
@@ -382,13 +382,13 @@ void contexts_sampled(const void *context, int32_t index)
 {
 	struct brick_sequence_record event = {.event = BRICK_SEQUENCE_SAMPLED, .sequence = -1};
 
-	if (!context || brick_thread_ready() || !enter())
+	if (!context || brick_thread_ready() || !contexts_enter())
 		return;
 	for (struct context *c = contexts.of; c < contexts.of + CONTEXTS; c++) {
 		if (c->context != context)
 			continue;
 		int32_t at = index < 0 ? c->batch_tokens + index : index;
-		event.model = model_of(c);
+		event.model = contexts_model_of(c);
 		if (at >= 0 && at < c->batch_tokens && at < BATCH_FOLLOWED)
 			event.sequence = c->sequence_of[at];
 	}
@@ -418,7 +418,7 @@ void contexts_sequence(const void *of, struct brick_sequence_record *event)
 	uint32_t refuted = 0;
 	int32_t number = -1;
 
-	if (!of || brick_thread_ready() || !enter())
+	if (!of || brick_thread_ready() || !contexts_enter())
 		return;
 	for (struct context *c = contexts.of; c < contexts.of + CONTEXTS; c++) {
 		if (c->context != of && c->memory != of)
@@ -429,7 +429,7 @@ void contexts_sequence(const void *of, struct brick_sequence_record *event)
 			batch_moved(
 				&c->past, event->sequence, event->position, (int32_t)event->tokens);
 		number = c->number;
-		event->model = model_of(c);
+		event->model = contexts_model_of(c);
 	}
 	lock_give(&contexts.lock);
 	if (number >= 0)
@@ -444,13 +444,13 @@ void contexts_freed(const void *context)
 		.event = BRICK_SEQUENCE_FREED, .sequence = BRICK_SEQUENCE_ALL};
 	bool was_known = false;
 
-	if (!context || !enter())
+	if (!context || !contexts_enter())
 		return;
 	for (struct context *c = contexts.of; c < contexts.of + CONTEXTS; c++) {
 		if (c->context != context)
 			continue;
 		was_known = true;
-		event.model = model_of(c);
+		event.model = contexts_model_of(c);
 		c->context = c->memory = NULL;
 	}
 	lock_give(&contexts.lock);

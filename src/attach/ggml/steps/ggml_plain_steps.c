@@ -18,12 +18,12 @@ static __thread struct {
 	const char *frame;  /* of the hook of the step that is plain now; NULL: none is */
 	enum method method; /* of the other steps */
 	bool is_open;
-} plain __attribute__((tls_model("initial-exec")));
+} plain_steps_plain __attribute__((tls_model("initial-exec")));
 
-static uint32_t one_in, block = 1, left = 3, seed = 1;
+static uint32_t one_in, plain_steps_block = 1, plain_steps_left = 3, seed = 1;
 static bool is_skipping; /* calls go past the hooks */
 
-__attribute__((constructor)) static void read_environment(void)
+__attribute__((constructor)) static void plain_steps_read_environment(void)
 {
 	const char *wanted = brick__environment("BRICK_PLAIN_STEPS");
 
@@ -31,8 +31,8 @@ __attribute__((constructor)) static void read_environment(void)
 
 	one_in = wanted ? (uint32_t)strtoul(wanted, &end, 10) & UINT16_MAX : 0;
 	if (one_in && *end == ',')
-		block = ((uint32_t)strtoul(end + 1, NULL, 10) & UINT16_MAX) | 1;
-	if (block > 1)
+		plain_steps_block = ((uint32_t)strtoul(end + 1, NULL, 10) & UINT16_MAX) | 1;
+	if (plain_steps_block > 1)
 		slots_skip_phases();
 }
 
@@ -48,15 +48,17 @@ static bool is_due(void)
 {
 	static uint32_t steps;
 
-	if (block > 1)
-		return __atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED) / block % one_in ==
+	if (plain_steps_block > 1)
+		return __atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED) / plain_steps_block %
+			       one_in ==
 		       one_in - 1;
-	if (__atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED))
+	if (__atomic_sub_fetch(&plain_steps_left, 1, __ATOMIC_RELAXED))
 		return false;
 	uint32_t next = __atomic_load_n(&seed, __ATOMIC_RELAXED) * 1664525u + 1013904223u;
 	__atomic_store_n(&seed, next, __ATOMIC_RELAXED);
 	/* with one in 5, the third to the seventh from here: no two share a neighbour */
-	__atomic_store_n(&left, (one_in + 1) / 2 + (next >> 16) % one_in, __ATOMIC_RELAXED);
+	__atomic_store_n(
+		&plain_steps_left, (one_in + 1) / 2 + (next >> 16) % one_in, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -66,7 +68,7 @@ static void stop_skipping(void)
 		return;
 	slots_skip_all_end();
 	is_skipping = 0;
-	if (block > 1)
+	if (plain_steps_block > 1)
 		graph_generation_next(); /* who has got which memory meanwhile was not seen */
 }
 
@@ -87,8 +89,8 @@ void plain_step_before(const void *frame)
 	if (!is_skipping && slots_skip_all_begin())
 		return;
 	is_skipping = 1;
-	plain.frame = frame;
-	plain.method = method;
+	plain_steps_plain.frame = frame;
+	plain_steps_plain.method = method;
 	switch_method(method, METHOD_PLAIN);
 	/* What threads know of their last graph does not hold for the next. */
 	__atomic_add_fetch(&attach_shared.graph_serial, 1, __ATOMIC_SEQ_CST);
@@ -96,34 +98,35 @@ void plain_step_before(const void *frame)
 
 void plain_step_begin(const struct phase_scope *step, const void *frame)
 {
-	if (BRICK_LIKELY(plain.frame != frame) || !step->depth)
+	if (BRICK_LIKELY(plain_steps_plain.frame != frame) || !step->depth)
 		return;
-	phase_begin(&plain.scope, PHASE_PLAIN, plain.frame - 1);
+	phase_begin(&plain_steps_plain.scope, PHASE_PLAIN, plain_steps_plain.frame - 1);
 	phase_mute(true);
-	plain.is_open = 1;
+	plain_steps_plain.is_open = 1;
 }
 
 /* The stack grows down: a frame above ours, or ours, is of a hook that ours has left or leaves. */
-static bool is_over(const void *frame)
+static bool plain_steps_is_over(const void *frame)
 {
-	return BRICK_UNLIKELY(plain.frame != NULL) && plain.frame <= (const char *)frame;
+	return BRICK_UNLIKELY(plain_steps_plain.frame != NULL) &&
+	       plain_steps_plain.frame <= (const char *)frame;
 }
 
 void plain_step_end(const void *frame)
 {
-	if (!is_over(frame) || !plain.is_open)
+	if (!plain_steps_is_over(frame) || !plain_steps_plain.is_open)
 		return;
-	plain.is_open = 0;
+	plain_steps_plain.is_open = 0;
 	phase_mute(false);
-	phase_end(&plain.scope);
+	phase_end(&plain_steps_plain.scope);
 }
 
 void plain_step_after(const void *frame)
 {
-	if (!is_over(frame))
+	if (!plain_steps_is_over(frame))
 		return;
-	plain.frame = NULL;
-	switch_method(METHOD_PLAIN, plain.method);
-	if (block == 1)
+	plain_steps_plain.frame = NULL;
+	switch_method(METHOD_PLAIN, plain_steps_plain.method);
+	if (plain_steps_block == 1)
 		stop_skipping();
 }

@@ -63,7 +63,7 @@ static word_pair hook_wait(enum ggml_symbol_id symbol, const struct sys_call *ca
 GGML_SYMBOLS(HOOK)
 
 /* An encoder makes no tokens: all that it takes in is a prompt, even if outputs are wanted. */
-static struct phase_tokens tokens_of(const struct batch_head *batch, const void *context,
+static struct phase_tokens hooks_step_tokens_of(const struct batch_head *batch, const void *context,
 	const void *code, bool may_decode, struct batch_sequences *sequences)
 {
 	struct phase_tokens t = {.batch = batch, .context = context, .is_encoder = !may_decode};
@@ -84,16 +84,16 @@ struct evaluation {
 	struct batch_sequences sequences;
 };
 
-static void begin(struct evaluation *v, enum ggml_symbol_id symbol, const void *code,
+static void hooks_step_begin(struct evaluation *v, enum ggml_symbol_id symbol, const void *code,
 	bool may_decode, const void *context, const struct batch_head *batch)
 {
-	v->tokens = tokens_of(batch, context, code, may_decode, &v->sequences);
+	v->tokens = hooks_step_tokens_of(batch, context, code, may_decode, &v->sequences);
 	plain_step_before(v->frame);
 	step_begin(&v->scope, &v->tokens, ggml_symbols[symbol].name, code, v->frame);
 	plain_step_begin(&v->scope, v->frame);
 }
 
-static void end(struct evaluation *v, int32_t status)
+static void hooks_step_end(struct evaluation *v, int32_t status)
 {
 	plain_step_end(v->frame);
 	step_end(&v->scope, &v->tokens, status);
@@ -112,10 +112,10 @@ static word_pair evaluate_member(enum ggml_symbol_id symbol, bool may_decode, wo
 	/* llama_decode() has most often begun it */
 	if (phase_in_step(call) || !batch)
 		return sys_pass_on(function, call);
-	begin(&v, symbol, function, may_decode, (const void *)context,
+	hooks_step_begin(&v, symbol, function, may_decode, (const void *)context,
 		(const struct batch_head *)batch);
 	word_pair result = sys_pass_on(function, call);
-	end(&v, (int32_t)(word)result);
+	hooks_step_end(&v, (int32_t)(word)result);
 	return result;
 }
 
@@ -140,9 +140,10 @@ static word_pair evaluate_by_value(
 	v.frame = call;
 	if (!function)
 		return (word_pair)(word)-1;
-	begin(&v, symbol, function, may_decode, (const void *)context, sys_second_by_value(call));
+	hooks_step_begin(
+		&v, symbol, function, may_decode, (const void *)context, sys_second_by_value(call));
 	word_pair result = sys_pass_on(function, call);
-	end(&v, (int32_t)(word)result);
+	hooks_step_end(&v, (int32_t)(word)result);
 	return result;
 }
 
@@ -180,7 +181,7 @@ struct memory_words {
 	word b, c, d, e, f;
 };
 
-static void tell(enum memory_call call, const struct memory_words *w)
+static void hooks_step_tell(enum memory_call call, const struct memory_words *w)
 {
 	static const uint8_t events[] = {[SEQ_RM] = BRICK_SEQUENCE_REMOVED,
 		[SEQ_CP] = BRICK_SEQUENCE_COPIED,
@@ -218,7 +219,7 @@ static word_pair call_memory(enum ggml_symbol_id symbol, enum memory_call change
 	word_pair done = sys_pass_on(function, call);
 	phase_end(&scope);
 	if (brick_enabled() && (change != SEQ_RM || (uint8_t)done))
-		tell(change, w);
+		hooks_step_tell(change, w);
 	return done;
 }
 

@@ -25,7 +25,7 @@ static void add_number(char *note, const char *word, int64_t number)
 			number);
 }
 
-static void add_text(char *note, const char *word, const char *text)
+static void model_notes_add_text(char *note, const char *word, const char *text)
 {
 	size_t used = strlen(note);
 
@@ -101,8 +101,8 @@ static void note_weights(const struct loaded_object *object, const void *model, 
 	add_numbers(note, object, model, getters, sizeof(getters) / sizeof(getters[0]));
 	ask_type(object, model, type);
 	ask_name(object, model, name);
-	add_text(note, "type", type);
-	add_text(note, "name", name);
+	model_notes_add_text(note, "type", type);
+	model_notes_add_text(note, "name", name);
 	if (*note)
 		note_once("llama.model", "%s", note);
 	snprintf(note, sizeof(note), "model.%d", number);

@@ -15,7 +15,7 @@
 enum { READ_SOURCES = 2 };
 
 /* Of all images of a batch. */
-static uint32_t rows_of(const struct engine *e, const void *tensor)
+static uint32_t other_graphs_rows_of(const struct engine *e, const void *tensor)
 {
 	const int64_t *ne = tensor_ne(&e->layout, tensor);
 	int64_t rows = 1;
@@ -26,16 +26,17 @@ static uint32_t rows_of(const struct engine *e, const void *tensor)
 	return (uint32_t)rows;
 }
 
-static bool begins(const char *name, const char *with)
+static bool other_graphs_begins(const char *name, const char *with)
 {
 	return !strncmp(name, with, strlen(with));
 }
 
 static enum other_graph kind_of_weight(const char *name)
 {
-	if (begins(name, "v."))
+	if (other_graphs_begins(name, "v."))
 		return OTHER_IMAGE;
-	return begins(name, "mm.a.") || (begins(name, "a.") && !begins(name, "a.gen."))
+	return other_graphs_begins(name, "mm.a.") || (other_graphs_begins(name, "a.") &&
+							     !other_graphs_begins(name, "a.gen."))
 		       ? OTHER_SOUND
 		       : OTHER_NONE;
 }
@@ -52,7 +53,7 @@ static enum other_graph kind_of_node(const struct engine *e, const void *node)
 	return OTHER_NONE;
 }
 
-static bool is_readable(const struct engine *e)
+static bool other_graphs_is_readable(const struct engine *e)
 {
 	return e && e->layout_known && e->graph_node_count && e->graph_node && e->op_desc &&
 	       e->get_name;
@@ -60,7 +61,7 @@ static bool is_readable(const struct engine *e)
 
 bool other_graphs_optimizes(const char *operation)
 {
-	return begins(operation, "OPT_STEP_");
+	return other_graphs_begins(operation, "OPT_STEP_");
 }
 
 /* ggml calls a gradient "grad for" its tensor. A graph that accumulates them changes no weights. */
@@ -69,12 +70,12 @@ static bool goes_back(const struct engine *e, const void *node)
 	const char *operation = e->op_desc(node);
 
 	return other_graphs_optimizes(operation) || !strcmp(operation, "CROSS_ENTROPY_LOSS_BACK") ||
-	       begins(e->get_name(node), "grad for ");
+	       other_graphs_begins(e->get_name(node), "grad for ");
 }
 
 bool other_graph_trains(const struct engine *e, const void *graph)
 {
-	int count = is_readable(e) ? e->graph_node_count(graph) : 0;
+	int count = other_graphs_is_readable(e) ? e->graph_node_count(graph) : 0;
 	const void *last = count > 0 ? e->graph_node(graph, count - 1) : NULL;
 	const char *operation = last ? e->op_desc(last) : "";
 
@@ -84,7 +85,7 @@ bool other_graph_trains(const struct engine *e, const void *graph)
 
 enum other_graph other_graph_kind(const struct engine *e, const void *graph, uint32_t *positions)
 {
-	int count = is_readable(e) ? e->graph_node_count(graph) : 0;
+	int count = other_graphs_is_readable(e) ? e->graph_node_count(graph) : 0;
 	enum other_graph kind = OTHER_NONE;
 
 	*positions = 0;
@@ -95,26 +96,26 @@ enum other_graph other_graph_kind(const struct engine *e, const void *graph, uin
 			return OTHER_TRAINING; /* the loss came before, with its positions */
 		if (!strcmp(operation, "CROSS_ENTROPY_LOSS")) {
 			kind = OTHER_EVALUATION;
-			*positions = rows_of(e, tensor_source(&e->layout, node, 0));
+			*positions = other_graphs_rows_of(e, tensor_source(&e->layout, node, 0));
 		} else if (kind == OTHER_NONE) {
 			kind = kind_of_node(e, node);
 		}
 	}
 	if (kind == OTHER_IMAGE || kind == OTHER_SOUND)
-		*positions = rows_of(e, e->graph_node(graph, count - 1));
+		*positions = other_graphs_rows_of(e, e->graph_node(graph, count - 1));
 	return kind;
 }
 
-static uint16_t bricks[OTHER_KINDS];
+static uint16_t other_graphs_bricks[OTHER_KINDS];
 
-static void register_bricks(void)
+static void other_graphs_register_bricks(void)
 {
 	static const char *const names[OTHER_KINDS] = {
 		NULL, "TrainingGraph", "EvaluationGraph", "ImageGraph", "SoundGraph"};
 
 	for (int i = 0; i < OTHER_KINDS; i++) {
 		int id = names[i] ? brick_register(names[i], BRICK_CATEGORY_ENGINE) : -1;
-		bricks[i] = id >= 0 ? (uint16_t)id : phase_brick(PHASE_GRAPH_COMPUTE);
+		other_graphs_bricks[i] = id >= 0 ? (uint16_t)id : phase_brick(PHASE_GRAPH_COMPUTE);
 	}
 }
 
@@ -122,6 +123,6 @@ uint16_t other_graph_brick(enum other_graph kind)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, register_bricks);
-	return bricks[kind];
+	pthread_once(&once, other_graphs_register_bricks);
+	return other_graphs_bricks[kind];
 }

@@ -46,32 +46,32 @@ static __thread struct phase_thread phase_thread __attribute__((tls_model("initi
 static struct {
 	uint16_t of[PHASE_COUNT];
 	int known;
-} bricks __attribute__((aligned(64)));
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+} phases_bricks __attribute__((aligned(64)));
+static pthread_once_t phases_once = PTHREAD_ONCE_INIT;
 
-static struct thread_exit exit_of_thread;
+static struct thread_exit phases_exit_of_thread;
 
-static void thread_exits(void *open)
+static void phases_thread_exits(void *open)
 {
 	phase_thread = (struct phase_thread){.muted = phase_thread.muted};
 	free(open);
 }
 
-__attribute__((constructor)) static void watch_threads(void)
+__attribute__((constructor)) static void phases_watch_threads(void)
 {
-	thread_exit_create(&exit_of_thread, thread_exits);
+	thread_exit_create(&phases_exit_of_thread, phases_thread_exits);
 }
 
-static bool has_place(struct phase_thread *p)
+static bool phases_has_place(struct phase_thread *p)
 {
 	KEEP_ERRNO();
 
 	if (!p->open && (p->open = calloc(MAX_DEPTH, sizeof(*p->open))))
-		thread_exit_set(&exit_of_thread, p->open);
+		thread_exit_set(&phases_exit_of_thread, p->open);
 	return p->open != NULL;
 }
 
-static void register_bricks(void)
+static void phases_register_bricks(void)
 {
 	static const struct {
 		enum phase phase;
@@ -107,19 +107,19 @@ static void register_bricks(void)
 	for (int i = 0; i < PHASE_COUNT; i++) {
 		int id = list[i].brick >= 0 ? list[i].brick
 					    : brick_register(list[i].name, BRICK_CATEGORY_ENGINE);
-		bricks.of[list[i].phase] = (uint16_t)(id >= 0 ? id : BRICK_GRAPH_COMPUTE);
+		phases_bricks.of[list[i].phase] = (uint16_t)(id >= 0 ? id : BRICK_GRAPH_COMPUTE);
 	}
-	__atomic_store_n(&bricks.known, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&phases_bricks.known, 1, __ATOMIC_RELEASE);
 }
 
 uint16_t phase_brick(enum phase phase)
 {
-	if (BRICK_UNLIKELY(!__atomic_load_n(&bricks.known, __ATOMIC_ACQUIRE)))
-		pthread_once(&once, register_bricks);
-	return bricks.of[phase];
+	if (BRICK_UNLIKELY(!__atomic_load_n(&phases_bricks.known, __ATOMIC_ACQUIRE)))
+		pthread_once(&phases_once, phases_register_bricks);
+	return phases_bricks.of[phase];
 }
 
-static void close_top(struct phase_thread *p)
+static void phases_close_top(struct phase_thread *p)
 {
 	struct open_phase *top = &p->open[--p->depth];
 
@@ -132,16 +132,16 @@ static void close_top(struct phase_thread *p)
 static void close_left_behind(struct phase_thread *p, const char *frame)
 {
 	while (p->depth && p->open[p->depth - 1].frame <= frame)
-		close_top(p);
+		phases_close_top(p);
 }
 
 /* Ready to record on this thread, at the right depth; 0 when recording is off. */
-static int enter(struct phase_scope *scope, const char *frame)
+static int phases_enter(struct phase_scope *scope, const char *frame)
 {
 	struct node_thread *t = &node_thread;
 
 	*scope = (struct phase_scope){0, 0, 0};
-	if (!brick_enabled() || phase_thread.muted || !has_place(&phase_thread))
+	if (!brick_enabled() || phase_thread.muted || !phases_has_place(&phase_thread))
 		return 0;
 	node_thread_ready(t);
 	if (BRICK_UNLIKELY(--t->hook_left == 0)) {
@@ -187,7 +187,7 @@ void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *fr
 {
 	struct phase_thread *p = &phase_thread;
 
-	if (!enter(scope, frame))
+	if (!phases_enter(scope, frame))
 		return;
 	int folded = p->depth && p->open[p->depth - 1].brick == brick;
 	if (!folded && p->depth < MAX_DEPTH) {
@@ -223,7 +223,7 @@ void phase_step_begin(
 {
 	struct phase_thread *p = &phase_thread;
 
-	if (!enter(scope, frame) || p->depth == MAX_DEPTH)
+	if (!phases_enter(scope, frame) || p->depth == MAX_DEPTH)
 		return;
 	p->open[p->depth++] =
 		(struct open_phase){frame, open_step(tokens), step_brick(tokens), 1, 0, NULL};
@@ -241,7 +241,7 @@ void phase_end(struct phase_scope *scope)
 		return;
 	node_flush();
 	while (scope->depth && p->depth >= scope->depth)
-		close_top(p);
+		phases_close_top(p);
 	if (BRICK_UNLIKELY(scope->timed))
 		node_cost_timed(&node_thread.hook_cost, scope->hook_ticks + (brick__now() - now));
 }
@@ -270,7 +270,7 @@ void phase_forget(void)
 static uint32_t has_own_steps; /* llama_decode() or its kin has been called */
 
 /* Once per session and method; before the step, not in its time. */
-static void note_method(const char *method, const void *code)
+static void phases_note_method(const char *method, const void *code)
 {
 	static const char *last;
 	static uint32_t session;
@@ -377,7 +377,7 @@ static void end_reading(void)
 		(double)(now.kernel_ns - before_step.kernel_ns));
 }
 
-static uint16_t model_of(const struct phase_tokens *tokens)
+static uint16_t phases_model_of(const struct phase_tokens *tokens)
 {
 	return tokens->number >= 0 && tokens->number < BRICK_SEQUENCE_NO_MODEL
 		       ? (uint16_t)tokens->number
@@ -391,7 +391,7 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 	if (!brick_enabled() || phase_in_step(frame))
 		return;
 	__atomic_store_n(&has_own_steps, 1, __ATOMIC_RELAXED);
-	note_method(method, code);
+	phases_note_method(method, code);
 	int32_t repeated =
 		tokens->batch ? prompt_memory_repeated(tokens->context, tokens->batch) : -1;
 	begin_reading();
@@ -405,7 +405,7 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 	if (scope->depth)
 		count_drafts(tokens);
 	if (scope->depth && tokens->sequences && !tokens->warm_up)
-		sequences_tell_step(tokens->sequences, model_of(tokens), tokens->is_encoder);
+		sequences_tell_step(tokens->sequences, phases_model_of(tokens), tokens->is_encoder);
 }
 
 void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int32_t status)
@@ -432,7 +432,7 @@ void step_begin_graph(
 	if (!brick_enabled() || __atomic_load_n(&has_own_steps, __ATOMIC_RELAXED) ||
 		phase_in_step(frame))
 		return;
-	note_method(
+	phases_note_method(
 		tokens ? "one per graph: of llama.cpp, whose tokens its tensors tell"
 		       : "one per graph: this engine has no steps that are known; tokens unknown",
 		NULL);

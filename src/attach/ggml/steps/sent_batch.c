@@ -44,29 +44,29 @@ struct sent {
 	uint32_t next;
 };
 static __thread struct sent *sent __attribute__((tls_model("initial-exec")));
-static struct thread_exit exit_of_thread;
+static struct thread_exit sent_batch_exit_of_thread;
 
-static void thread_exits(void *own)
+static void sent_batch_thread_exits(void *own)
 {
 	sent = NULL;
 	free(own);
 }
 
-__attribute__((constructor)) static void watch_threads(void)
+__attribute__((constructor)) static void sent_batch_watch_threads(void)
 {
-	thread_exit_create(&exit_of_thread, thread_exits);
+	thread_exit_create(&sent_batch_exit_of_thread, sent_batch_thread_exits);
 }
 
-static bool has_place(void)
+static bool sent_batch_has_place(void)
 {
 	KEEP_ERRNO();
 
 	if (!sent && (sent = calloc(1, sizeof(*sent))))
-		thread_exit_set(&exit_of_thread, sent);
+		thread_exit_set(&sent_batch_exit_of_thread, sent);
 	return sent != NULL;
 }
 
-static const char *name_of(const struct engine *e, const void *tensor)
+static const char *sent_batch_name_of(const struct engine *e, const void *tensor)
 {
 	return tensor_field(tensor, e->layout.name);
 }
@@ -79,7 +79,7 @@ static bool is_leaf(const struct engine *e, const void *tensor)
 }
 
 /* Digits behind "blk."; UNKNOWN: it is no block's. */
-static int32_t layer_of(const char *name)
+static int32_t sent_batch_layer_of(const char *name)
 {
 	int32_t layer = 0;
 
@@ -93,8 +93,8 @@ static int32_t layer_of(const char *name)
 /* A scheduler's copy of an input is called "BACKEND#inp_pos#0". */
 static void see_leaf(struct sent_graph *g, const void *leaf)
 {
-	const char *name = name_of(g->e, leaf);
-	int32_t layer = layer_of(name);
+	const char *name = sent_batch_name_of(g->e, leaf);
+	int32_t layer = sent_batch_layer_of(name);
 
 	if (layer != UNKNOWN) {
 		g->first_layer = g->first_layer == UNKNOWN ? layer : g->first_layer;
@@ -108,7 +108,7 @@ static void see_leaf(struct sent_graph *g, const void *leaf)
 	}
 }
 
-static int32_t small(int64_t n)
+static int32_t sent_batch_small(int64_t n)
 {
 	return n >= 0 && n <= MAX_TOKENS ? (int32_t)n : UNKNOWN;
 }
@@ -119,9 +119,9 @@ static void look_through(struct sent_graph *g)
 
 	for (int i = 0, count = e->graph_node_count(g->graph); i < count; i++) {
 		const void *node = e->graph_node(g->graph, i);
-		g->name = g->name ? g->name : name_of(e, node);
+		g->name = g->name ? g->name : sent_batch_name_of(e, node);
 		if (g->tokens == UNKNOWN && operation_is_norm(e->op_desc(node)))
-			g->tokens = small(tensor_ne(&e->layout, node)[1]);
+			g->tokens = sent_batch_small(tensor_ne(&e->layout, node)[1]);
 		for (uint32_t s = 0; s < READ_SOURCES; s++) {
 			const void *source = tensor_source(&e->layout, node, s);
 			if (source && is_leaf(e, source))
@@ -129,11 +129,12 @@ static void look_through(struct sent_graph *g)
 		}
 	}
 	if (g->outputs)
-		g->wanted = small(tensor_ne(&e->layout, g->outputs)[0]);
+		g->wanted = sent_batch_small(tensor_ne(&e->layout, g->outputs)[0]);
 }
 
 /* Its numbers, as many as `wanted`; NULL: they cannot be read. */
-static const int32_t *numbers_of(const struct engine *e, const void *tensor, int32_t wanted)
+static const int32_t *sent_batch_numbers_of(
+	const struct engine *e, const void *tensor, int32_t wanted)
 {
 	if (!tensor || !e->get_data || !e->byte_count || wanted < 0 || wanted > READ_TOKENS ||
 		tensor_int32(tensor, e->layout.type) != TENSOR_TYPE_I32 ||
@@ -144,7 +145,7 @@ static const int32_t *numbers_of(const struct engine *e, const void *tensor, int
 }
 
 /* Rows are picked by out_ids in the last layer, behind all that is computed for each token. */
-static bool is_part(const struct sent_graph *g)
+static bool sent_batch_is_part(const struct sent_graph *g)
 {
 	return sent->name[0] && !sent->is_whole &&
 	       (g->tokens == sent->tokens || g->tokens == g->wanted) &&
@@ -170,7 +171,7 @@ struct sequence_run {
 };
 
 /* As batch_count() has it, without what it knows of the sequence. */
-static bool is_prompt(const struct sequence_run *run)
+static bool sent_batch_is_prompt(const struct sequence_run *run)
 {
 	int32_t tokens = run->end - run->begin;
 
@@ -187,7 +188,7 @@ static void add_run(struct phase_tokens *t, const struct sequence_run *run)
 {
 	uint32_t tokens = (uint32_t)(run->end - run->begin);
 
-	if (!is_prompt(run)) {
+	if (!sent_batch_is_prompt(run)) {
 		t->output += tokens;
 		return;
 	}
@@ -228,7 +229,7 @@ static void cut_run(struct sequence_run *run, const struct sent_graph *g, const 
 }
 
 /* ids: whose logits are wanted, in their order; NULL: that is not known. */
-static void add_runs(
+static void sent_batch_add_runs(
 	struct phase_tokens *t, struct sent_graph g, const int32_t *positions, const int32_t *ids)
 {
 	for (struct sequence_run run = {0}; run.begin < g.tokens; run.begin = run.end) {
@@ -255,16 +256,16 @@ static bool are_ids(const int32_t *ids, const struct sent_graph *g)
 	return ids != NULL;
 }
 
-static void count(struct phase_tokens *t, const struct sent_graph *g, bool is_readable)
+static void sent_batch_count(struct phase_tokens *t, const struct sent_graph *g, bool is_readable)
 {
 	const int32_t *positions = NULL, *ids = NULL;
 
 	if (is_readable) {
-		positions = numbers_of(g->e, g->positions, g->tokens);
-		ids = numbers_of(g->e, g->outputs, g->wanted);
+		positions = sent_batch_numbers_of(g->e, g->positions, g->tokens);
+		ids = sent_batch_numbers_of(g->e, g->outputs, g->wanted);
 	}
 	if (positions && (g->wanted == UNKNOWN || are_ids(ids, g)))
-		add_runs(t, *g, positions, ids);
+		sent_batch_add_runs(t, *g, positions, ids);
 	else
 		add_run(t, &(struct sequence_run){.end = g->tokens,
 				   .first = UNKNOWN,
@@ -283,20 +284,20 @@ enum sent_batch sent_batch_read(
 
 	*t = (struct phase_tokens){.number = -1, .drafter = -1, .switched = -1};
 	if (!e || !e->layout_known || !e->graph_node_count || !e->graph_node || !e->op_desc ||
-		!has_place())
+		!sent_batch_has_place())
 		return SENT_UNKNOWN;
 	look_through(&g);
 	if (g.first_layer == UNKNOWN && g.has_cache && sent->name[0])
 		return SENT_PART; /* what the cache holds is moved to other positions */
 	if (g.first_layer == UNKNOWN || g.tokens < 1)
 		return SENT_UNKNOWN;
-	bool part = is_part(&g);
+	bool part = sent_batch_is_part(&g);
 	sent->layer = g.last_layer;
 	sent->tokens = g.tokens;
 	sent->is_whole = g.outputs != NULL;
 	if (part)
 		return SENT_PART;
 	memcpy(sent->name, g.name, sizeof(sent->name));
-	count(t, &g, is_readable);
+	sent_batch_count(t, &g, is_readable);
 	return SENT_BATCH;
 }

@@ -19,18 +19,18 @@ struct told {
 	struct brick_sequence_record records[RECORDS];
 };
 
-static void flush(struct told *told)
+static void sequences_flush(struct told *told)
 {
 	if (told->count)
 		brick_record_sequences(told->records, told->count);
 	told->count = 0;
 }
 
-static struct brick_sequence_record *add(
+static struct brick_sequence_record *sequences_add(
 	struct told *told, enum brick_sequence_event event, uint16_t model, int32_t sequence)
 {
 	if (told->count == RECORDS)
-		flush(told);
+		sequences_flush(told);
 	struct brick_sequence_record *r = &told->records[told->count++];
 	*r = (struct brick_sequence_record){
 		.sequence = sequence, .event = (uint8_t)event, .model = model};
@@ -73,11 +73,12 @@ void sequences_tell_blocks(struct sequence_blocks *blocks, const struct batch_he
 		*end = position + 1;
 		if (*end % BLOCK)
 			continue;
-		struct brick_sequence_record *r = add(&told, BRICK_SEQUENCE_BLOCK, model, id);
+		struct brick_sequence_record *r =
+			sequences_add(&told, BRICK_SEQUENCE_BLOCK, model, id);
 		r->tokens = (uint32_t)*end;
 		r->number = *hash;
 	}
-	flush(&told);
+	sequences_flush(&told);
 }
 
 void sequences_tell_step(const struct batch_sequences *sequences, uint16_t model, int is_prompt)
@@ -87,12 +88,13 @@ void sequences_tell_step(const struct batch_sequences *sequences, uint16_t model
 	told.count = 0;
 	for (int32_t id = -1; (id = batch_next_sequence(sequences, id + 1)) < BATCH_SEQUENCES;) {
 		const struct batch_sequence *s = &sequences->of[id];
-		struct brick_sequence_record *r = add(&told, BRICK_SEQUENCE_TOKENS, model, id);
+		struct brick_sequence_record *r =
+			sequences_add(&told, BRICK_SEQUENCE_TOKENS, model, id);
 		bool begins_shared = s->shared && (!s->tokens || s->shared_first < s->first);
 		r->tokens = s->tokens + s->shared;
 		r->prompt = is_prompt ? r->tokens : s->prompt + s->shared;
 		r->position = begins_shared ? s->shared_first : s->first;
 		r->end = (int32_t)s->outputs;
 	}
-	flush(&told);
+	sequences_flush(&told);
 }

@@ -27,25 +27,25 @@ struct training {
 
 /* NULL: this thread has not trained. Static TLS of libraries that are preloaded is short. */
 static __thread struct training *training __attribute__((tls_model("initial-exec")));
-static struct thread_exit exit_of_thread;
+static struct thread_exit training_exit_of_thread;
 
-static void thread_exits(void *own)
+static void training_thread_exits(void *own)
 {
 	training = NULL;
 	free(own);
 }
 
-__attribute__((constructor)) static void watch_threads(void)
+__attribute__((constructor)) static void training_watch_threads(void)
 {
-	thread_exit_create(&exit_of_thread, thread_exits);
+	thread_exit_create(&training_exit_of_thread, training_thread_exits);
 }
 
-static bool has_place(void)
+static bool training_has_place(void)
 {
 	KEEP_ERRNO();
 
 	if (!training && (training = calloc(1, sizeof(*training))))
-		thread_exit_set(&exit_of_thread, training);
+		thread_exit_set(&training_exit_of_thread, training);
 	return training != NULL;
 }
 
@@ -62,7 +62,7 @@ void training_begin(const struct engine *e, const void *graph)
 {
 	int count = e->graph_node_count(graph);
 
-	if (!has_place())
+	if (!training_has_place())
 		return;
 	struct training *t = training;
 	*t = (struct training){.is_on = 1};

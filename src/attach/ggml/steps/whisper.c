@@ -57,12 +57,12 @@ struct reader {
 	const struct segment_kind *kind;
 };
 
-static bool is(const struct reader *r, const void *tensor, const char *operation)
+static bool whisper_is(const struct reader *r, const void *tensor, const char *operation)
 {
 	return tensor && !strcmp(r->e->op_desc(tensor), operation);
 }
 
-static const void *source(const struct reader *r, const void *node, uint32_t i)
+static const void *whisper_source(const struct reader *r, const void *node, uint32_t i)
 {
 	return tensor_source(&r->e->layout, node, i);
 }
@@ -70,20 +70,21 @@ static const void *source(const struct reader *r, const void *node, uint32_t i)
 /* Of the model: nobody computes it, and it views nothing. */
 static bool is_weight(const struct reader *r, const void *tensor)
 {
-	return is(r, tensor, "NONE") && !tensor_view_source(&r->e->layout, tensor);
+	return whisper_is(r, tensor, "NONE") && !tensor_view_source(&r->e->layout, tensor);
 }
 
-static bool is_weight_product(const struct reader *r, const void *node)
+static bool whisper_is_weight_product(const struct reader *r, const void *node)
 {
-	const void *weight = source(r, node, 0), *with = source(r, node, 1);
+	const void *weight = whisper_source(r, node, 0), *with = whisper_source(r, node, 1);
 
 	/* as wide as what it is multiplied with: masks of single heads are not */
-	return is(r, node, "MUL_MAT") && is_weight(r, weight) &&
+	return whisper_is(r, node, "MUL_MAT") && is_weight(r, weight) &&
 	       tensor_ne(&r->e->layout, weight)[0] == tensor_ne(&r->e->layout, with)[0] &&
 	       tensor_ne(&r->e->layout, weight)[1] > 1;
 }
 
-static void give(const struct reader *r, const void *tensor, const char *name, const char *suffix)
+static void whisper_give(
+	const struct reader *r, const void *tensor, const char *name, const char *suffix)
 {
 	char text[GIVEN_NAME_BYTES];
 
@@ -112,10 +113,10 @@ static int collect_products(
 
 	for (int i = begin; i < end && n < MAX_PRODUCTS; i++) {
 		int at = n;
-		if (!is_weight_product(r, r->nodes[i]))
+		if (!whisper_is_weight_product(r, r->nodes[i]))
 			continue;
 		for (; by_weight && at &&
-			source(r, products[at - 1], 0) > source(r, r->nodes[i], 0);
+			whisper_source(r, products[at - 1], 0) > whisper_source(r, r->nodes[i], 0);
 			at--)
 			products[at] = products[at - 1];
 		products[at] = r->nodes[i];
@@ -126,8 +127,8 @@ static int collect_products(
 
 static void name_product(const struct reader *r, const void *product, const char *role)
 {
-	give(r, product, role, "");
-	give(r, source(r, product, 0), role, ".weight");
+	whisper_give(r, product, role, "");
+	whisper_give(r, whisper_source(r, product, 0), role, ".weight");
 }
 
 static void name_products(const struct reader *r, int begin, int end)
@@ -149,56 +150,57 @@ static void name_with_vector(
 
 	if (!role_of(r, of, role))
 		snprintf(role, sizeof(role), "node");
-	give(r, vector, role, is(r, node, "MUL") ? ".weight" : ".bias");
-	give(r, node, role, "");
+	whisper_give(r, vector, role, whisper_is(r, node, "MUL") ? ".weight" : ".bias");
+	whisper_give(r, node, role, "");
 }
 
 static void name_elementwise(const struct reader *r, const void *node)
 {
-	const void *a = source(r, node, 0), *b = source(r, node, 1);
+	const void *a = whisper_source(r, node, 0), *b = whisper_source(r, node, 1);
 
 	if (is_weight(r, b))
 		name_with_vector(r, node, a, b);
 	else
-		give(r, node, is(r, node, "ADD") ? "residual" : "node", "");
+		whisper_give(r, node, whisper_is(r, node, "ADD") ? "residual" : "node", "");
 }
 
 static void name_attention(struct reader *r, const void *node)
 {
 	char role[ROLE_BYTES];
-	const char *step = is(r, node, "MUL_MAT")    ? (r->has_softmax ? ".kqv" : ".kq")
-			   : is(r, node, "SOFT_MAX") ? ".softmax"
-						     : ".flash";
+	const char *step = whisper_is(r, node, "MUL_MAT")    ? (r->has_softmax ? ".kqv" : ".kq")
+			   : whisper_is(r, node, "SOFT_MAX") ? ".softmax"
+							     : ".flash";
 
-	r->has_softmax |= is(r, node, "SOFT_MAX");
+	r->has_softmax |= whisper_is(r, node, "SOFT_MAX");
 	snprintf(
 		role, sizeof(role), "%s%s", r->kind->attention ? r->kind->attention : "node", step);
-	give(r, node, role, "");
+	whisper_give(r, node, role, "");
 }
 
 /* Copied into a cache, which is there all the time, or passed on in another form. */
 static void name_passed_on(const struct reader *r, const void *node)
 {
 	char role[ROLE_BYTES];
-	const void *to = source(r, node, 1);
-	bool is_cache = is(r, node, "CPY") && is(r, to, "VIEW");
+	const void *to = whisper_source(r, node, 1);
+	bool is_cache = whisper_is(r, node, "CPY") && whisper_is(r, to, "VIEW");
 
-	if (is(r, source(r, node, 0), "NONE"))
+	if (whisper_is(r, whisper_source(r, node, 0), "NONE"))
 		return; /* a mask, for all blocks */
-	if (!role_of(r, source(r, node, 0), role))
+	if (!role_of(r, whisper_source(r, node, 0), role))
 		snprintf(role, sizeof(role), "node");
-	give(r, node, role, is_cache ? ".cache" : "");
+	whisper_give(r, node, role, is_cache ? ".cache" : "");
 }
 
 static void name_node(struct reader *r, const void *node)
 {
-	if (is_weight_product(r, node))
+	if (whisper_is_weight_product(r, node))
 		return; /* name_products() has */
-	if (is(r, node, "NORM"))
-		give(r, node, r->kind->norm, "");
-	else if (is(r, node, "ADD") || is(r, node, "MUL"))
+	if (whisper_is(r, node, "NORM"))
+		whisper_give(r, node, r->kind->norm, "");
+	else if (whisper_is(r, node, "ADD") || whisper_is(r, node, "MUL"))
 		name_elementwise(r, node);
-	else if (is(r, node, "MUL_MAT") || is(r, node, "SOFT_MAX") || is(r, node, "FLASH_ATTN_EXT"))
+	else if (whisper_is(r, node, "MUL_MAT") || whisper_is(r, node, "SOFT_MAX") ||
+		 whisper_is(r, node, "FLASH_ATTN_EXT"))
 		name_attention(r, node);
 	else
 		name_passed_on(r, node);
@@ -234,7 +236,7 @@ static void name_end(struct reader *r, int begin)
 
 static int next_norm(const struct reader *r, int i)
 {
-	while (i < r->count && !is(r, r->nodes[i], "NORM"))
+	while (i < r->count && !whisper_is(r, r->nodes[i], "NORM"))
 		i++;
 	return i;
 }
@@ -251,10 +253,10 @@ static int count_norms(const struct reader *r)
 /* Rows of a table: of tokens, or of places. */
 static void name_rows(const struct reader *r, const void *node)
 {
-	bool is_place = !strcmp(r->e->get_name(source(r, node, 1)), "position");
+	bool is_place = !strcmp(r->e->get_name(whisper_source(r, node, 1)), "position");
 
-	give(r, source(r, node, 0), is_place ? "positional_embedding" : "token_embedding.weight",
-		"");
+	whisper_give(r, whisper_source(r, node, 0),
+		is_place ? "positional_embedding" : "token_embedding.weight", "");
 }
 
 /* What precedes the first block. */
@@ -263,10 +265,10 @@ static void name_begin(struct reader *r, int end)
 	snprintf(r->prefix, sizeof(r->prefix), "%s.", r->side);
 	for (int i = 0; i < end; i++) {
 		const void *node = r->nodes[i];
-		if (is(r, node, "GET_ROWS"))
+		if (whisper_is(r, node, "GET_ROWS"))
 			name_rows(r, node);
-		else if (is(r, node, "ADD"))
-			give(r, node, "positional_embedding", ".sum");
+		else if (whisper_is(r, node, "ADD"))
+			whisper_give(r, node, "positional_embedding", ".sum");
 	}
 }
 
@@ -308,7 +310,7 @@ static void name_cross(struct reader *r)
 		snprintf(r->prefix, sizeof(r->prefix), "decoder.blocks.%d.", layer);
 		for (int i = 0; i < r->count; i++) {
 			char role[ROLE_BYTES];
-			if (role_of(r, source(r, r->nodes[i], 0), role))
+			if (role_of(r, whisper_source(r, r->nodes[i], 0), role))
 				name_node(r, r->nodes[i]);
 		}
 	}
@@ -318,7 +320,7 @@ static void name_conv(struct reader *r)
 {
 	snprintf(r->prefix, sizeof(r->prefix), "encoder.");
 	for (int i = 0; i < r->count; i++)
-		give(r, r->nodes[i], "conv", "");
+		whisper_give(r, r->nodes[i], "conv", "");
 }
 
 /* How many of the first nodes are of an operation. */
@@ -327,11 +329,11 @@ static int head_has(const struct reader *r, const char *operation)
 	int n = 0;
 
 	for (int i = 0; i < r->count && i < HEAD_NODES; i++)
-		n += is(r, r->nodes[i], operation);
+		n += whisper_is(r, r->nodes[i], operation);
 	return n;
 }
 
-static enum whisper_part part_of(const struct reader *r)
+static enum whisper_part whisper_part_of(const struct reader *r)
 {
 	if (head_has(r, "IM2COL"))
 		return WHISPER_CONV;
@@ -342,12 +344,12 @@ static enum whisper_part part_of(const struct reader *r)
 	return head_has(r, "CPY") ? WHISPER_CROSS : WHISPER_NONE;
 }
 
-static int32_t tokens_of(const struct reader *r, enum whisper_part part)
+static int32_t whisper_tokens_of(const struct reader *r, enum whisper_part part)
 {
 	if (part == WHISPER_CONV) /* a row for each feature */
 		return (int32_t)tensor_ne(&r->e->layout, r->nodes[r->count - 1])[0];
 	for (int i = 0; part == WHISPER_DECODER && i < r->count; i++)
-		if (is(r, r->nodes[i], "GET_ROWS"))
+		if (whisper_is(r, r->nodes[i], "GET_ROWS"))
 			return (int32_t)tensor_ne(&r->e->layout, r->nodes[i])[1];
 	return 0;
 }
@@ -370,13 +372,13 @@ static uint64_t hash_node(const struct reader *r, const void *node, uint64_t has
 
 	memcpy(name, tensor_field(node, r->e->layout.name), sizeof(name));
 	hash = hash_add(hash, (uint64_t)(uintptr_t)node);
-	hash = hash_add(hash, (uint64_t)(uintptr_t)source(r, node, 0));
+	hash = hash_add(hash, (uint64_t)(uintptr_t)whisper_source(r, node, 0));
 	hash = hash_add(hash, (uint32_t)tensor_int32(node, r->e->layout.op));
 	return hash_add(hash_add(hash, name[0]), name[1]);
 }
 
 /* The same tensors as the last time: they have their names. */
-static bool is_named(const struct reader *r, enum whisper_part part)
+static bool whisper_is_named(const struct reader *r, enum whisper_part part)
 {
 	static uint64_t last[WHISPER_PARTS];
 	uint64_t hash = (uint64_t)r->count;
@@ -407,7 +409,7 @@ static __thread struct {
 	struct phase_scope step;
 	bool is_open;
 	int32_t candidates; /* in the step before; 0: it was no decoder's */
-} turn __attribute__((tls_model("initial-exec")));
+} whisper_turn __attribute__((tls_model("initial-exec")));
 
 /* Schedulers that have not allocated anything yet; overwritten in turn. */
 static const void *fresh[FRESH];
@@ -469,28 +471,31 @@ static bool is_whisper(const void *caller)
 	return is;
 }
 
-static bool is_prompt(int32_t tokens)
+static bool whisper_is_prompt(int32_t tokens)
 {
-	return !turn.candidates || tokens > MAX_CANDIDATES || tokens > turn.candidates;
+	return !whisper_turn.candidates || tokens > MAX_CANDIDATES ||
+	       tokens > whisper_turn.candidates;
 }
 
-static void begin_step(const struct phase_tokens *tokens, const void *code, const void *frame)
+static void whisper_begin_step(
+	const struct phase_tokens *tokens, const void *code, const void *frame)
 {
-	if (turn.is_open)
-		phase_end(&turn.step);
+	if (whisper_turn.is_open)
+		phase_end(&whisper_turn.step);
 	/* just above whatever else this caller is going to begin */
-	step_begin(&turn.step, tokens, "graphs of whisper.cpp", code, (const char *)frame + 1);
-	turn.is_open = 1;
+	step_begin(
+		&whisper_turn.step, tokens, "graphs of whisper.cpp", code, (const char *)frame + 1);
+	whisper_turn.is_open = 1;
 }
 
 static void begin_decoder(int32_t tokens, const void *code, const void *frame)
 {
-	int prompt = is_prompt(tokens);
+	int prompt = whisper_is_prompt(tokens);
 
-	begin_step(&(struct phase_tokens){.prompt = prompt ? (uint32_t)tokens : 0,
-			   .output = prompt ? 0 : (uint32_t)tokens},
+	whisper_begin_step(&(struct phase_tokens){.prompt = prompt ? (uint32_t)tokens : 0,
+				   .output = prompt ? 0 : (uint32_t)tokens},
 		code, frame);
-	turn.candidates = prompt ? MAX_CANDIDATES : tokens;
+	whisper_turn.candidates = prompt ? MAX_CANDIDATES : tokens;
 }
 
 /* Naming is Brick's own time. It lies within the step, as all that follows a step counts to it. */
@@ -498,8 +503,8 @@ static void name_graph(struct reader *r)
 {
 	uint64_t begin = brick__now();
 
-	if (!is_named(r, turn.part))
-		name_all(r, turn.part);
+	if (!whisper_is_named(r, whisper_turn.part))
+		name_all(r, whisper_turn.part);
 	node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
 }
 
@@ -508,33 +513,35 @@ void whisper_alloc_begin(const void *scheduler, const void *graph, const void *c
 {
 	struct reader r;
 
-	turn.graph = NULL;
+	whisper_turn.graph = NULL;
 	if (!brick_enabled() || !is_whisper(caller))
 		return;
-	turn.part = open_graph(&r, engine_at(engine_code), graph) ? part_of(&r) : WHISPER_NONE;
-	if (!turn.part || was_fresh(scheduler))
+	whisper_turn.part =
+		open_graph(&r, engine_at(engine_code), graph) ? whisper_part_of(&r) : WHISPER_NONE;
+	if (!whisper_turn.part || was_fresh(scheduler))
 		return;
-	int32_t tokens = tokens_of(&r, turn.part);
-	turn.graph = graph;
-	if (turn.part == WHISPER_DECODER) {
+	int32_t tokens = whisper_tokens_of(&r, whisper_turn.part);
+	whisper_turn.graph = graph;
+	if (whisper_turn.part == WHISPER_DECODER) {
 		begin_decoder(tokens, caller, frame);
-	} else if (turn.part == WHISPER_CONV) {
-		begin_step(&(struct phase_tokens){.prompt = (uint32_t)tokens}, caller, frame);
-		turn.candidates = 0;
+	} else if (whisper_turn.part == WHISPER_CONV) {
+		whisper_begin_step(
+			&(struct phase_tokens){.prompt = (uint32_t)tokens}, caller, frame);
+		whisper_turn.candidates = 0;
 	}
 	name_graph(&r);
 }
 
-static uint16_t bricks[WHISPER_PARTS];
+static uint16_t whisper_bricks[WHISPER_PARTS];
 
-static void register_bricks(void)
+static void whisper_register_bricks(void)
 {
 	static const char *const names[WHISPER_PARTS] = {
 		NULL, "ConvGraph", "EncoderGraph", "CrossGraph", "DecoderGraph"};
 
 	for (int i = 0; i < WHISPER_PARTS; i++) {
 		int id = names[i] ? brick_register(names[i], BRICK_CATEGORY_ENGINE) : -1;
-		bricks[i] = id >= 0 ? (uint16_t)id : phase_brick(PHASE_GRAPH_COMPUTE);
+		whisper_bricks[i] = id >= 0 ? (uint16_t)id : phase_brick(PHASE_GRAPH_COMPUTE);
 	}
 }
 
@@ -542,19 +549,20 @@ uint16_t whisper_graph_brick(const void *graph)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (!turn.graph || turn.graph != graph)
+	if (!whisper_turn.graph || whisper_turn.graph != graph)
 		return phase_brick(PHASE_GRAPH_COMPUTE);
-	pthread_once(&once, register_bricks);
-	return bricks[turn.part];
+	pthread_once(&once, whisper_register_bricks);
+	return whisper_bricks[whisper_turn.part];
 }
 
 void whisper_computed(const void *graph)
 {
-	if (!turn.graph || turn.graph != graph)
+	if (!whisper_turn.graph || whisper_turn.graph != graph)
 		return;
-	turn.graph = NULL;
-	if (!turn.is_open || (turn.part != WHISPER_CROSS && turn.part != WHISPER_DECODER))
+	whisper_turn.graph = NULL;
+	if (!whisper_turn.is_open ||
+		(whisper_turn.part != WHISPER_CROSS && whisper_turn.part != WHISPER_DECODER))
 		return;
-	phase_end(&turn.step);
-	turn.is_open = 0;
+	phase_end(&whisper_turn.step);
+	whisper_turn.is_open = 0;
 }

@@ -32,13 +32,13 @@ static uint64_t now_ns(void)
 	return brick_clock_ns(brick_clock_get(), brick_ticks());
 }
 
-static int probe(char *reason, size_t bytes)
+static int cpu_backend_probe(char *reason, size_t bytes)
 {
 	return 0;
 }
 
-static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
-	const struct brick_backend_options *options)
+static int cpu_backend_open_device(struct brick_backend_device **out,
+	const struct brick_backend_host *host, const struct brick_backend_options *options)
 {
 	uint32_t capacity = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
 	struct brick_backend_device *d =
@@ -54,7 +54,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	return 0;
 }
 
-static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
+static int cpu_backend_begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 {
 	int error = 0;
 
@@ -66,7 +66,7 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 	return error;
 }
 
-static int end(struct brick_backend_device *d, void *queue, uint64_t ticket)
+static int cpu_backend_end(struct brick_backend_device *d, void *queue, uint64_t ticket)
 {
 	uint64_t now = now_ns();
 	int error = -EINVAL;
@@ -80,7 +80,7 @@ static int end(struct brick_backend_device *d, void *queue, uint64_t ticket)
 	return error;
 }
 
-static int drain(struct brick_backend_device *d)
+static int cpu_backend_drain(struct brick_backend_device *d)
 {
 	uint32_t kept = 0, done = 0;
 
@@ -100,13 +100,13 @@ static int drain(struct brick_backend_device *d)
 	return (int)done;
 }
 
-static int synchronise(struct brick_backend_device *d, void *queue)
+static int cpu_backend_synchronise(struct brick_backend_device *d, void *queue)
 {
 	return 0;
 }
 
 /* The process's clock was calibrated once, and goes its own way from there, if only a little. */
-static int correlate(struct brick_backend_device *d, struct brick_reading *reading)
+static int cpu_backend_correlate(struct brick_backend_device *d, struct brick_reading *reading)
 {
 	reading->before_ns = brick__monotonic_ns();
 	reading->device_ns = now_ns();
@@ -114,7 +114,7 @@ static int correlate(struct brick_backend_device *d, struct brick_reading *readi
 	return 0;
 }
 
-static void close_device(struct brick_backend_device *d)
+static void cpu_backend_close_device(struct brick_backend_device *d)
 {
 	if (!d)
 		return;
@@ -127,12 +127,12 @@ const struct brick_backend brick__backend_cpu = {
 	.version = BRICK_BACKEND_VERSION,
 	.source = BRICK_SOURCE_TSC,
 	.name = "cpu",
-	.probe = probe,
-	.open = open_device,
-	.begin = begin,
-	.end = end,
-	.drain = drain,
-	.synchronise = synchronise,
-	.correlate = correlate,
-	.close = close_device,
+	.probe = cpu_backend_probe,
+	.open = cpu_backend_open_device,
+	.begin = cpu_backend_begin,
+	.end = cpu_backend_end,
+	.drain = cpu_backend_drain,
+	.synchronise = cpu_backend_synchronise,
+	.correlate = cpu_backend_correlate,
+	.close = cpu_backend_close_device,
 };

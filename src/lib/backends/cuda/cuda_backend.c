@@ -74,7 +74,7 @@ struct cuda_scope {
 
 /* The pool of pairs, and calls of ours. */
 
-static void enter(struct brick_backend_device *device, struct cuda_scope *scope)
+static void cuda_backend_enter(struct brick_backend_device *device, struct cuda_scope *scope)
 {
 	scope->mode = CUDA_CAPTURE_MODE_RELAXED;
 	scope->has_mode = device->driver.capture_mode &&
@@ -82,7 +82,7 @@ static void enter(struct brick_backend_device *device, struct cuda_scope *scope)
 	scope->has_context = device->driver.context_push(device->context) == CUDA_FINE;
 }
 
-static void leave(struct brick_backend_device *device, const struct cuda_scope *scope)
+static void cuda_backend_leave(struct brick_backend_device *device, const struct cuda_scope *scope)
 {
 	void *popped;
 	int mode = scope->mode;
@@ -99,7 +99,7 @@ static void init_pairs(struct cuda_pairs *pairs)
 	pairs->last = &pairs->first;
 }
 
-static void add_pair(struct cuda_pairs *pairs, struct cuda_pair *pair)
+static void cuda_backend_add_pair(struct cuda_pairs *pairs, struct cuda_pair *pair)
 {
 	pair->next = NULL;
 	*pairs->last = pair;
@@ -107,7 +107,7 @@ static void add_pair(struct cuda_pairs *pairs, struct cuda_pair *pair)
 }
 
 /* A pair of events from the pool, or NULL. */
-static struct cuda_pair *take_pair(struct brick_backend_device *device)
+static struct cuda_pair *cuda_backend_take_pair(struct brick_backend_device *device)
 {
 	struct cuda_pair *pair = device->free;
 
@@ -139,7 +139,7 @@ static void describe_driver(const struct cuda_driver *driver, int count, char *t
 		snprintf(text, bytes, "the driver sees no device");
 }
 
-static int probe(char *reason, size_t bytes)
+static int cuda_backend_probe(char *reason, size_t bytes)
 {
 	struct cuda_driver driver;
 	int count = 0, error = cuda_driver_open(&driver, reason, bytes);
@@ -193,7 +193,7 @@ static int create_events(struct brick_backend_device *device)
 	return 0;
 }
 
-static void describe(struct brick_backend_device *device)
+static void cuda_backend_describe(struct brick_backend_device *device)
 {
 	char text[256];
 	int version = 0, ordinal = 0;
@@ -209,7 +209,7 @@ static void describe(struct brick_backend_device *device)
 		device->host.note(device->host.context, "device", text);
 }
 
-static int find_context(
+static int cuda_backend_find_context(
 	struct brick_backend_device *device, const struct brick_backend_options *options)
 {
 	device->context = options ? options->native[0] : NULL;
@@ -221,7 +221,8 @@ static int find_context(
 	return device->context ? 0 : BRICK_ESTATE; /* no context is current */
 }
 
-static int prepare(struct brick_backend_device *device, const struct brick_backend_options *options)
+static int cuda_backend_prepare(
+	struct brick_backend_device *device, const struct brick_backend_options *options)
 {
 	char why[128];
 	uint32_t pairs = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
@@ -235,20 +236,20 @@ static int prepare(struct brick_backend_device *device, const struct brick_backe
 	device->pair_count = pairs;
 	int error = cuda_driver_open(&device->driver, why, sizeof(why));
 	if (!error)
-		error = find_context(device, options);
+		error = cuda_backend_find_context(device, options);
 	if (error)
 		return error;
-	enter(device, &scope);
+	cuda_backend_enter(device, &scope);
 	error = create_events(device);
 	if (error)
 		destroy_events(device);
 	else
-		describe(device);
-	leave(device, &scope);
+		cuda_backend_describe(device);
+	cuda_backend_leave(device, &scope);
 	return error;
 }
 
-static void dispose(struct brick_backend_device *device)
+static void cuda_backend_dispose(struct brick_backend_device *device)
 {
 	cuda_driver_close(&device->driver);
 	pthread_mutex_destroy(&device->lock);
@@ -256,8 +257,8 @@ static void dispose(struct brick_backend_device *device)
 	free(device);
 }
 
-static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
-	const struct brick_backend_options *options)
+static int cuda_backend_open_device(struct brick_backend_device **out,
+	const struct brick_backend_host *host, const struct brick_backend_options *options)
 {
 	KEEP_ERRNO();
 	struct brick_backend_device *device = calloc(1, sizeof(*device));
@@ -270,16 +271,16 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	device->host = *host;
 	brick__attached_function("libbrick-cuda.so", "brick_cuda_exclude", &device->exclude);
 	brick__attached_function("libbrick-cuda.so", "brick_cuda_include", &device->include);
-	int error = prepare(device, options);
+	int error = cuda_backend_prepare(device, options);
 	if (error) {
-		dispose(device);
+		cuda_backend_dispose(device);
 		return error;
 	}
 	*out = device;
 	return 0;
 }
 
-static uint64_t count_pairs(const struct cuda_pair *pair)
+static uint64_t cuda_backend_count_pairs(const struct cuda_pair *pair)
 {
 	uint64_t count = 0;
 
@@ -289,7 +290,7 @@ static uint64_t count_pairs(const struct cuda_pair *pair)
 }
 
 /* Every event is either in a pair of the storage or the anchor, wherever pairs are linked. */
-static void close_device(struct brick_backend_device *device)
+static void cuda_backend_close_device(struct brick_backend_device *device)
 {
 	struct cuda_scope scope;
 	KEEP_ERRNO();
@@ -298,13 +299,14 @@ static void close_device(struct brick_backend_device *device)
 		return;
 	if (device->include)
 		device->include(device);
-	uint64_t lost = count_pairs(device->open) + count_pairs(device->in_flight.first);
+	uint64_t lost = cuda_backend_count_pairs(device->open) +
+			cuda_backend_count_pairs(device->in_flight.first);
 	if (lost && device->host.lost)
 		device->host.lost(device->host.context, lost);
-	enter(device, &scope);
+	cuda_backend_enter(device, &scope);
 	destroy_events(device);
-	leave(device, &scope);
-	dispose(device);
+	cuda_backend_leave(device, &scope);
+	cuda_backend_dispose(device);
 }
 
 /* Times. */
@@ -352,7 +354,7 @@ static void read_pair(struct brick_backend_device *device, struct cuda_pair *pai
 }
 
 /* Has the pair been passed? Then it is handed over. 0: not yet. */
-static int take_completion(
+static int cuda_backend_take_completion(
 	struct brick_backend_device *device, struct cuda_pair *pair, uint64_t ticket)
 {
 	struct brick_completion completion = {.ticket = ticket};
@@ -387,7 +389,8 @@ static int capture_status(struct brick_backend_device *device, void *queue, int 
 }
 
 /* Put an event into a queue; into the graph when it is being captured. 1: captured. */
-static int record(struct brick_backend_device *device, void *queue, void *event, void **node)
+static int cuda_backend_record(
+	struct brick_backend_device *device, void *queue, void *event, void **node)
 {
 	const struct cuda_driver *d = &device->driver;
 	int status;
@@ -412,29 +415,30 @@ static int record(struct brick_backend_device *device, void *queue, void *event,
 }
 
 /* What runs in this stream is told here until close, and `brick record` leaves it alone. */
-static void take_over(struct brick_backend_device *device, void *stream)
+static void cuda_backend_take_over(struct brick_backend_device *device, void *stream)
 {
 	if (device->exclude)
 		device->exclude(device->context, stream, device);
 }
 
 /* What is captured runs when the graph does (cuda_graph.h). */
-static void claim(struct brick_backend_device *device, void *queue)
+static void cuda_backend_claim(struct brick_backend_device *device, void *queue)
 {
 	KEEP_ERRNO();
 	int status;
 
 	if (device->exclude && !capture_status(device, queue, &status) && !status)
-		take_over(device, queue);
+		cuda_backend_take_over(device, queue);
 }
 
-static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t ticket)
+static int cuda_backend_begin_pair(
+	struct brick_backend_device *device, void *queue, uint64_t ticket)
 {
-	struct cuda_pair *pair = take_pair(device);
+	struct cuda_pair *pair = cuda_backend_take_pair(device);
 
 	if (!pair)
 		return -EAGAIN;
-	int result = record(device, queue, pair->begin, &pair->begin_node);
+	int result = cuda_backend_record(device, queue, pair->begin, &pair->begin_node);
 	if (result < 0) {
 		give_pair(device, pair);
 		return result;
@@ -447,14 +451,14 @@ static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t
 	return 0;
 }
 
-static int begin(struct brick_backend_device *device, void *queue, uint64_t ticket)
+static int cuda_backend_begin(struct brick_backend_device *device, void *queue, uint64_t ticket)
 {
 	KEEP_ERRNO();
 
 	if (!ticket)
 		return -EINVAL;
 	HOLD(&device->lock);
-	return begin_pair(device, queue, ticket);
+	return cuda_backend_begin_pair(device, queue, ticket);
 }
 
 static int end_pair(struct brick_backend_device *device, void *queue, uint64_t ticket)
@@ -467,16 +471,16 @@ static int end_pair(struct brick_backend_device *device, void *queue, uint64_t t
 	if (!pair)
 		return -ENOENT;
 	*link = pair->next;
-	int result = record(device, queue, pair->end, &pair->end_node);
+	int result = cuda_backend_record(device, queue, pair->end, &pair->end_node);
 	if (result >= 0 && result == pair->is_captured) {
-		add_pair(result ? &device->captured : &device->in_flight, pair);
+		cuda_backend_add_pair(result ? &device->captured : &device->in_flight, pair);
 		return 0;
 	}
 	give_pair(device, pair);
 	return result < 0 ? result : BRICK_ESTATE; /* half of it is in a graph */
 }
 
-static int end(struct brick_backend_device *device, void *queue, uint64_t ticket)
+static int cuda_backend_end(struct brick_backend_device *device, void *queue, uint64_t ticket)
 {
 	KEEP_ERRNO();
 
@@ -509,29 +513,30 @@ static int drain_pairs(struct brick_backend_device *device)
 	init_pairs(&kept);
 	for (struct cuda_pair *pair = device->in_flight.first, *next; pair; pair = next) {
 		next = pair->next;
-		if (!is_busy(&busy, pair->queue) && take_completion(device, pair, pair->ticket)) {
+		if (!is_busy(&busy, pair->queue) &&
+			cuda_backend_take_completion(device, pair, pair->ticket)) {
 			done += pair->ticket != 0;
 			give_pair(device, pair);
 			continue;
 		}
 		if (!is_busy(&busy, pair->queue) && busy.count < BUSY_QUEUES)
 			busy.queues[busy.count++] = pair->queue;
-		add_pair(&kept, pair);
+		cuda_backend_add_pair(&kept, pair);
 	}
 	device->in_flight.first = kept.first;
 	device->in_flight.last = kept.first ? kept.last : &device->in_flight.first;
 	return done;
 }
 
-static int drain(struct brick_backend_device *device)
+static int cuda_backend_drain(struct brick_backend_device *device)
 {
 	KEEP_ERRNO();
 	struct cuda_scope scope;
 
 	HOLD(&device->lock);
-	enter(device, &scope);
+	cuda_backend_enter(device, &scope);
 	int done = drain_pairs(device);
-	leave(device, &scope);
+	cuda_backend_leave(device, &scope);
 	return done;
 }
 
@@ -577,23 +582,23 @@ static int wait_for_pairs(struct brick_backend_device *device)
  * NULL is all that were used and the default stream, too. Not the context: waiting for that would
  * end every capture in it. A default stream that is captured has nothing to wait for.
  */
-static int synchronise(struct brick_backend_device *device, void *queue)
+static int cuda_backend_synchronise(struct brick_backend_device *device, void *queue)
 {
 	struct cuda_scope scope;
 	KEEP_ERRNO();
 
-	enter(device, &scope);
+	cuda_backend_enter(device, &scope);
 	int error = wait_for_stream(device, queue);
 	if (!queue && (!error || error == BRICK_EUNSUPPORTED))
 		error = wait_for_pairs(device);
-	leave(device, &scope);
+	cuda_backend_leave(device, &scope);
 	return error;
 }
 
 /* The clock. */
 
 /* Wait for an event in our own stream. */
-static int read_event(
+static int cuda_backend_read_event(
 	struct brick_backend_device *device, void *event, struct brick_reading *reading)
 {
 	const struct cuda_driver *d = &device->driver;
@@ -621,23 +626,24 @@ static int take_reading(
 }
 
 /* Nobody's begin or end waits for the device meanwhile. */
-static int correlate(struct brick_backend_device *device, struct brick_reading *reading)
+static int cuda_backend_correlate(
+	struct brick_backend_device *device, struct brick_reading *reading)
 {
 	struct cuda_scope scope;
 	KEEP_ERRNO();
 	int error = -EAGAIN;
 
 	pthread_mutex_lock(&device->lock);
-	struct cuda_pair *pair = take_pair(device);
+	struct cuda_pair *pair = cuda_backend_take_pair(device);
 	pthread_mutex_unlock(&device->lock);
 	if (pair) {
-		enter(device, &scope);
-		int result = read_event(device, pair->end, reading);
+		cuda_backend_enter(device, &scope);
+		int result = cuda_backend_read_event(device, pair->end, reading);
 		pthread_mutex_lock(&device->lock);
 		error = result == CUDA_FINE ? take_reading(device, pair, reading) : BRICK_EDEVICE;
 		give_pair(device, pair);
 		pthread_mutex_unlock(&device->lock);
-		leave(device, &scope);
+		cuda_backend_leave(device, &scope);
 	}
 	return error;
 }
@@ -664,7 +670,7 @@ int cuda_graph_pair_begin(struct brick_backend_device *device, void *queue, uint
 		return BRICK_EUNSUPPORTED;
 	if (d->stream_is_capturing(queue, &status) != CUDA_FINE || status != CUDA_CAPTURE_ACTIVE)
 		return BRICK_ESTATE;
-	return begin(device, queue, ticket);
+	return cuda_backend_begin(device, queue, ticket);
 }
 
 int cuda_graph_take(struct cuda_graph **out, struct brick_backend_device *device)
@@ -703,7 +709,7 @@ static int take_pairs(const struct cuda_graph *graph, struct cuda_pairs *taken, 
 
 	init_pairs(taken);
 	do {
-		struct cuda_pair *pair = take_pair(graph->device);
+		struct cuda_pair *pair = cuda_backend_take_pair(graph->device);
 		if (!pair) {
 			give_all(graph->device, taken->first);
 			return 0;
@@ -711,7 +717,7 @@ static int take_pairs(const struct cuda_graph *graph, struct cuda_pairs *taken, 
 		pair->ticket = from ? tickets[from->ticket - 1] : 0;
 		pair->queue = stream;
 		pair->is_captured = from != NULL;
-		add_pair(taken, pair);
+		cuda_backend_add_pair(taken, pair);
 		from = from ? from->next : graph->pairs;
 	} while (from);
 	return 1;
@@ -733,7 +739,8 @@ static int set_events(
 	return 0;
 }
 
-static int launch(struct cuda_graph *graph, void *exec, void *stream, const uint64_t *tickets)
+static int cuda_backend_launch(
+	struct cuda_graph *graph, void *exec, void *stream, const uint64_t *tickets)
 {
 	struct brick_backend_device *device = graph->device;
 	const struct cuda_driver *d = &device->driver;
@@ -745,7 +752,7 @@ static int launch(struct cuda_graph *graph, void *exec, void *stream, const uint
 		return -EAGAIN;
 	int error = set_events(graph, exec, taken.first->next);
 	if (!error)
-		take_over(device, stream);
+		cuda_backend_take_over(device, stream);
 	if (!error && d->graph_launch(exec, stream) != CUDA_FINE)
 		error = BRICK_EDEVICE;
 	if (error) {
@@ -765,7 +772,7 @@ int cuda_graph_launch(struct cuda_graph *graph, void *exec, void *stream, const 
 	KEEP_ERRNO();
 
 	HOLD(&graph->device->lock);
-	return launch(graph, exec, stream, tickets);
+	return cuda_backend_launch(graph, exec, stream, tickets);
 }
 
 void cuda_graph_destroy(struct cuda_graph *graph)
@@ -783,13 +790,13 @@ const struct brick_backend brick__backend_cuda = {
 	.version = BRICK_BACKEND_VERSION,
 	.source = BRICK_SOURCE_DEVICE_EVENT,
 	.name = "cuda",
-	.probe = probe,
-	.open = open_device,
-	.begin = begin,
-	.end = end,
-	.drain = drain,
-	.synchronise = synchronise,
-	.correlate = correlate,
-	.close = close_device,
-	.claim = claim,
+	.probe = cuda_backend_probe,
+	.open = cuda_backend_open_device,
+	.begin = cuda_backend_begin,
+	.end = cuda_backend_end,
+	.drain = cuda_backend_drain,
+	.synchronise = cuda_backend_synchronise,
+	.correlate = cuda_backend_correlate,
+	.close = cuda_backend_close_device,
+	.claim = cuda_backend_claim,
 };

@@ -9,7 +9,7 @@
 
 #define NEEDED(member, name) SYS_NEEDED(cuda_driver, member, name)
 #define OPTIONAL(member, name) SYS_OPTIONAL(cuda_driver, member, name)
-static const struct sys_function functions[] = {
+static const struct sys_function cuda_driver_functions[] = {
 	NEEDED(init, "cuInit"),
 	NEEDED(version, "cuDriverGetVersion"),
 	NEEDED(device_count, "cuDeviceGetCount"),
@@ -44,8 +44,8 @@ int cuda_driver_open(struct cuda_driver *driver, char *why, size_t bytes)
 		snprintf(why, bytes, "libcuda.so.1 is not here");
 		return -ENOENT;
 	}
-	const char *missing = sys_functions_find(
-		opened.library, functions, sizeof(functions) / sizeof(*functions), &opened);
+	const char *missing = sys_functions_find(opened.library, cuda_driver_functions,
+		sizeof(cuda_driver_functions) / sizeof(*cuda_driver_functions), &opened);
 	if (missing) {
 		snprintf(why, bytes, "libcuda.so.1 has no %s", missing);
 		dlclose(opened.library);

@@ -60,7 +60,7 @@ struct brick_cuda_graph {
 
 /* What comes back. */
 
-static void complete(void *context, const struct brick_completion *completion)
+static void timed_graph_complete(void *context, const struct brick_completion *completion)
 {
 	struct brick_cuda_graph *g = context;
 
@@ -69,9 +69,10 @@ static void complete(void *context, const struct brick_completion *completion)
 			(uint32_t)completion->ticket - 1, completion->error};
 }
 
-COMPARATOR(compare, struct done, ORDER(x->begin_ns, y->begin_ns) ?: ORDER(y->end_ns, x->end_ns))
+COMPARATOR(timed_graph_compare, struct done,
+	ORDER(x->begin_ns, y->begin_ns) ?: ORDER(y->end_ns, x->end_ns))
 
-static int record(struct brick_cuda_graph *g, const struct done *done)
+static int timed_graph_record(struct brick_cuda_graph *g, const struct done *done)
 {
 	const struct slot *slot = &g->slots[done->slot];
 	const struct item *item = &g->items[slot->item];
@@ -96,13 +97,13 @@ static int record(struct brick_cuda_graph *g, const struct done *done)
 	return brick_queue_record(slot->queue, &command) == 0;
 }
 
-static void give(struct brick_cuda_graph *g, uint32_t slot)
+static void timed_graph_give(struct brick_cuda_graph *g, uint32_t slot)
 {
 	g->slots[slot].next = g->free;
 	g->free = slot + 1;
 }
 
-static void correlate(struct brick_cuda_graph *g)
+static void timed_graph_correlate(struct brick_cuda_graph *g)
 {
 	struct brick_reading readings[READINGS];
 	uint32_t count = 0;
@@ -122,14 +123,14 @@ int brick_cuda_graph_drain(struct brick_cuda_graph *g)
 {
 	int recorded = 0;
 
-	correlate(g);
+	timed_graph_correlate(g);
 	brick__backend_enter();
 	brick__backend_cuda.drain(g->device);
 	brick__backend_leave();
-	qsort(g->done, g->done_count, sizeof(*g->done), compare);
+	qsort(g->done, g->done_count, sizeof(*g->done), timed_graph_compare);
 	for (uint32_t i = 0; i < g->done_count; i++) {
-		recorded += record(g, &g->done[i]);
-		give(g, g->done[i].slot);
+		recorded += timed_graph_record(g, &g->done[i]);
+		timed_graph_give(g, g->done[i].slot);
 	}
 	g->done_count = 0;
 	return recorded;
@@ -176,7 +177,7 @@ int brick_cuda_graph_end(
 
 /* Launch. */
 
-static struct brick_queue *queue_of(struct brick_cuda_graph *g, void *stream)
+static struct brick_queue *timed_graph_queue_of(struct brick_cuda_graph *g, void *stream)
 {
 	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
 	char name[48];
@@ -202,7 +203,7 @@ static struct brick_queue *queue_of(struct brick_cuda_graph *g, void *stream)
 /* A slot for each brick; 0 when there are too few. */
 static int take_slots(struct brick_cuda_graph *g, void *stream)
 {
-	struct brick_queue *queue = queue_of(g, stream);
+	struct brick_queue *queue = timed_graph_queue_of(g, stream);
 	uint32_t taken = 0;
 
 	for (; taken < g->item_count && g->free; taken++) {
@@ -215,7 +216,7 @@ static int take_slots(struct brick_cuda_graph *g, void *stream)
 	if (taken == g->item_count)
 		return 1;
 	while (taken)
-		give(g, (uint32_t)g->tickets[--taken] - 1);
+		timed_graph_give(g, (uint32_t)g->tickets[--taken] - 1);
 	return 0;
 }
 
@@ -251,7 +252,7 @@ int brick_cuda_graph_launch(struct brick_cuda_graph *g, void *exec, void *stream
 	brick_launch_end(&launch);
 	if (error)
 		for (uint32_t i = 0; i < g->item_count; i++)
-			give(g, (uint32_t)g->tickets[i] - 1);
+			timed_graph_give(g, (uint32_t)g->tickets[i] - 1);
 	else
 		set_launches(g, &launch);
 	return error;
@@ -259,7 +260,7 @@ int brick_cuda_graph_launch(struct brick_cuda_graph *g, void *exec, void *stream
 
 /* Life. */
 
-static void dispose(struct brick_cuda_graph *g)
+static void timed_graph_dispose(struct brick_cuda_graph *g)
 {
 	free(g->items);
 	free(g->slots);
@@ -268,7 +269,7 @@ static void dispose(struct brick_cuda_graph *g)
 	free(g);
 }
 
-static struct brick_cuda_graph *make(uint32_t events)
+static struct brick_cuda_graph *timed_graph_make(uint32_t events)
 {
 	struct brick_cuda_graph *g = calloc(1, sizeof(*g));
 
@@ -280,11 +281,11 @@ static struct brick_cuda_graph *make(uint32_t events)
 	g->done = calloc(events, sizeof(*g->done));
 	g->tickets = calloc(events, sizeof(*g->tickets));
 	if (!g->items || !g->slots || !g->done || !g->tickets) {
-		dispose(g);
+		timed_graph_dispose(g);
 		return NULL;
 	}
 	for (uint32_t i = events; i-- > 0;)
-		give(g, i);
+		timed_graph_give(g, i);
 	return g;
 }
 
@@ -296,26 +297,26 @@ int brick_cuda_graph_create(struct brick_cuda_graph **out, void *context, uint32
 	options.pairs = events ? events : DEFAULT_EVENTS;
 	if (options.pairs > MAX_EVENTS)
 		return -EINVAL;
-	struct brick_cuda_graph *g = make(options.pairs);
+	struct brick_cuda_graph *g = timed_graph_make(options.pairs);
 	if (!g)
 		return -ENOMEM;
 	const struct brick_backend_host host = {
-		.size = sizeof(host), .context = g, .complete = complete};
+		.size = sizeof(host), .context = g, .complete = timed_graph_complete};
 	brick__backend_enter();
 	int error = brick__backend_cuda.open(&g->device, &host, &options);
 	brick__backend_leave();
 	if (error) {
-		dispose(g);
+		timed_graph_dispose(g);
 		return error;
 	}
 	cuda_graph_allow(g->device);
-	correlate(g);
+	timed_graph_correlate(g);
 	*out = g;
 	return 0;
 }
 
 /* Slots that are neither free nor done. */
-static uint32_t in_flight(const struct brick_cuda_graph *g)
+static uint32_t timed_graph_in_flight(const struct brick_cuda_graph *g)
 {
 	uint32_t free_slots = 0;
 
@@ -329,12 +330,12 @@ void brick_cuda_graph_destroy(struct brick_cuda_graph *g)
 	if (!g)
 		return;
 	if (g->queue_count)
-		brick_queue_dropped(g->queues[0].queue, in_flight(g));
+		brick_queue_dropped(g->queues[0].queue, timed_graph_in_flight(g));
 	cuda_graph_destroy(g->graph);
 	brick__backend_enter();
 	brick__backend_cuda.close(g->device);
 	brick__backend_leave();
 	for (uint32_t i = 0; i < g->queue_count; i++)
 		brick_queue_destroy(g->queues[i].queue);
-	dispose(g);
+	timed_graph_dispose(g);
 }

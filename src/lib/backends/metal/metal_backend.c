@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Backend "metal" (include/brick/metal.h): GPUStartTime and GPUEndTime of command buffers. Buffers
- * are kept from begin() until their times have been read. A buffer that failed, or that has no
- * times, completes with an error. The Objective-C runtime is opened at run time, so that this
- * compiles everywhere. Never run on a Mac so far, only on a double of the runtime.
+ * are kept from metal_backend_begin() until their times have been read. A buffer that failed, or
+ * that has no times, completes with an error. The Objective-C runtime is opened at run time, so
+ * that this compiles everywhere. Never run on a Mac so far, only on a double of the runtime.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -77,7 +77,7 @@ static void *open_runtime(void)
 	return NULL;
 }
 
-static bool look_up(void *library, const char *name, void *to)
+static bool metal_backend_look_up(void *library, const char *name, void *to)
 {
 	return (library && sys_function_find(library, name, to)) ||
 	       sys_function_find(RTLD_DEFAULT, name, to);
@@ -94,22 +94,24 @@ static int metal_objc_open(struct metal_objc *objc, char *why, size_t bytes)
 			"so far)");
 		return -ENOENT;
 	}
-	if (!look_up(opened.library, "objc_msgSend", &opened.send) ||
-		!look_up(opened.library, "sel_registerName", &opened.selector) ||
-		!look_up(opened.library, "objc_autoreleasePoolPush", &opened.pool_push) ||
-		!look_up(opened.library, "objc_autoreleasePoolPop", &opened.pool_pop)) {
+	if (!metal_backend_look_up(opened.library, "objc_msgSend", &opened.send) ||
+		!metal_backend_look_up(opened.library, "sel_registerName", &opened.selector) ||
+		!metal_backend_look_up(
+			opened.library, "objc_autoreleasePoolPush", &opened.pool_push) ||
+		!metal_backend_look_up(
+			opened.library, "objc_autoreleasePoolPop", &opened.pool_pop)) {
 		snprintf(why, bytes, "the Objective-C runtime lacks functions");
 		dlclose(opened.library);
 		return -ELIBACC;
 	}
 	/* stays loaded: it does not go away from a process that uses it */
 	void *metal = dlopen("/System/Library/Frameworks/Metal.framework/Metal", RTLD_LAZY);
-	if (!look_up(metal, "MTLCreateSystemDefaultDevice", &opened.default_device)) {
+	if (!metal_backend_look_up(metal, "MTLCreateSystemDefaultDevice", &opened.default_device)) {
 		snprintf(why, bytes, "Metal.framework is not here");
 		dlclose(opened.library);
 		return -ENOENT;
 	}
-	look_up(NULL, "clock_gettime_nsec_np", &opened.clock_ns);
+	metal_backend_look_up(NULL, "clock_gettime_nsec_np", &opened.clock_ns);
 	*objc = opened;
 	return 0;
 }
@@ -191,7 +193,7 @@ static int metal_device_name(const struct metal_objc *objc, void *device, char *
 
 /* Pairs. */
 
-static void give(struct brick_backend_device *device, struct metal_pair *pair)
+static void metal_backend_give(struct brick_backend_device *device, struct metal_pair *pair)
 {
 	pair->next = device->free;
 	device->free = pair;
@@ -239,10 +241,11 @@ static void take_out(struct brick_backend_device *device, struct metal_pair **li
 	if (!*link)
 		device->last = link;
 	metal_release(&device->objc, pair->buffer);
-	give(device, pair);
+	metal_backend_give(device, pair);
 }
 
-static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t ticket)
+static int metal_backend_begin_pair(
+	struct brick_backend_device *device, void *queue, uint64_t ticket)
 {
 	struct metal_pair *pair = device->free;
 	uint32_t use = use_of(device, queue);
@@ -266,13 +269,13 @@ static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t
 	return 0;
 }
 
-static int begin(struct brick_backend_device *device, void *queue, uint64_t ticket)
+static int metal_backend_begin(struct brick_backend_device *device, void *queue, uint64_t ticket)
 {
 	HOLD(&device->lock);
-	return begin_pair(device, queue, ticket);
+	return metal_backend_begin_pair(device, queue, ticket);
 }
 
-static int end(struct brick_backend_device *device, void *queue, uint64_t ticket)
+static int metal_backend_end(struct brick_backend_device *device, void *queue, uint64_t ticket)
 {
 	HOLD(&device->lock);
 	struct metal_pair *pair = device->first;
@@ -309,7 +312,8 @@ static void read_times(const struct brick_backend_device *device, void *buffer,
 }
 
 /* 0: it is not done. */
-static int take_completion(struct brick_backend_device *device, const struct metal_pair *pair)
+static int metal_backend_take_completion(
+	struct brick_backend_device *device, const struct metal_pair *pair)
 {
 	struct brick_completion completion = {.ticket = pair->ticket};
 	enum metal_status status = metal_status(&device->objc, pair->buffer);
@@ -324,13 +328,13 @@ static int take_completion(struct brick_backend_device *device, const struct met
 	return 1;
 }
 
-static int drain(struct brick_backend_device *device)
+static int metal_backend_drain(struct brick_backend_device *device)
 {
 	int done = 0;
 
 	HOLD(&device->lock);
 	for (struct metal_pair **link = &device->first; *link;) {
-		if (take_completion(device, *link)) {
+		if (metal_backend_take_completion(device, *link)) {
 			take_out(device, link);
 			done++;
 		} else {
@@ -364,7 +368,7 @@ static void *under_way(struct brick_backend_device *device, const void *queue, i
 	return buffer;
 }
 
-static int synchronise(struct brick_backend_device *device, void *queue)
+static int metal_backend_synchronise(struct brick_backend_device *device, void *queue)
 {
 	void *buffer;
 	int error;
@@ -377,7 +381,8 @@ static int synchronise(struct brick_backend_device *device, void *queue)
 }
 
 /* Metal's times are on the host's clock that stops during sleep, which is not CLOCK_MONOTONIC. */
-static int correlate(struct brick_backend_device *device, struct brick_reading *reading)
+static int metal_backend_correlate(
+	struct brick_backend_device *device, struct brick_reading *reading)
 {
 	if (!device->objc.clock_ns)
 		return -ENOTSUP;
@@ -389,7 +394,7 @@ static int correlate(struct brick_backend_device *device, struct brick_reading *
 
 /* Open and close. */
 
-static int probe(char *reason, size_t bytes)
+static int metal_backend_probe(char *reason, size_t bytes)
 {
 	struct metal_objc objc;
 	int error = metal_objc_open(&objc, reason, bytes);
@@ -406,7 +411,7 @@ static int probe(char *reason, size_t bytes)
 	return device ? 0 : -ENODEV;
 }
 
-static void note_device(struct brick_backend_device *device)
+static void metal_backend_note_device(struct brick_backend_device *device)
 {
 	char name[128];
 	void *metal = metal_default_device(&device->objc);
@@ -418,7 +423,7 @@ static void note_device(struct brick_backend_device *device)
 		metal_release(&device->objc, metal);
 }
 
-static void dispose(struct brick_backend_device *device)
+static void metal_backend_dispose(struct brick_backend_device *device)
 {
 	pthread_mutex_destroy(&device->lock);
 	metal_objc_close(&device->objc);
@@ -426,8 +431,8 @@ static void dispose(struct brick_backend_device *device)
 	free(device);
 }
 
-static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
-	const struct brick_backend_options *options)
+static int metal_backend_open_device(struct brick_backend_device **out,
+	const struct brick_backend_host *host, const struct brick_backend_options *options)
 {
 	uint32_t pairs = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
 	KEEP_ERRNO();
@@ -446,18 +451,18 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	device->host = *host;
 	device->last = &device->first;
 	for (uint32_t i = pairs; i-- > 0;)
-		give(device, &device->storage[i]);
+		metal_backend_give(device, &device->storage[i]);
 	int error = metal_objc_open(&device->objc, why, sizeof(why));
 	if (error) {
-		dispose(device);
+		metal_backend_dispose(device);
 		return error;
 	}
-	note_device(device);
+	metal_backend_note_device(device);
 	*out = device;
 	return 0;
 }
 
-static void close_device(struct brick_backend_device *device)
+static void metal_backend_close_device(struct brick_backend_device *device)
 {
 	uint64_t lost = 0;
 
@@ -469,7 +474,7 @@ static void close_device(struct brick_backend_device *device)
 	}
 	if (lost && device->host.lost)
 		device->host.lost(device->host.context, lost);
-	dispose(device);
+	metal_backend_dispose(device);
 }
 
 const struct brick_backend brick__backend_metal = {
@@ -477,12 +482,12 @@ const struct brick_backend brick__backend_metal = {
 	.version = BRICK_BACKEND_VERSION,
 	.source = BRICK_SOURCE_DEVICE_EVENT,
 	.name = "metal",
-	.probe = probe,
-	.open = open_device,
-	.begin = begin,
-	.end = end,
-	.drain = drain,
-	.synchronise = synchronise,
-	.correlate = correlate,
-	.close = close_device,
+	.probe = metal_backend_probe,
+	.open = metal_backend_open_device,
+	.begin = metal_backend_begin,
+	.end = metal_backend_end,
+	.drain = metal_backend_drain,
+	.synchronise = metal_backend_synchronise,
+	.correlate = metal_backend_correlate,
+	.close = metal_backend_close_device,
 };

@@ -38,7 +38,7 @@ enum fate { FATE_GOOD, FATE_LOST, FATE_FAILED };
 
 struct pair {
 	uint64_t ticket, number;
-	uint64_t queued_ns; /* host: when begin() was called */
+	uint64_t queued_ns; /* host: when null_backend_begin() was called */
 	uint64_t begin_ns, end_ns;
 	uint64_t known_ns; /* when the host may know; 0: not ended */
 	uint32_t queue;
@@ -182,7 +182,7 @@ void brick_null_advance(struct brick_null *sim, uint64_t ns)
 	sim->manual_ns += ns;
 }
 
-static int recall(struct brick_null *sim, const struct brick_null_times *history,
+static int null_backend_recall(struct brick_null *sim, const struct brick_null_times *history,
 	const uint64_t *count, uint64_t n, struct brick_null_times *times)
 {
 	int error = -ENOENT;
@@ -198,12 +198,12 @@ static int recall(struct brick_null *sim, const struct brick_null_times *history
 
 int brick_null_kernel(struct brick_null *sim, uint64_t n, struct brick_null_times *times)
 {
-	return recall(sim, sim->kernels, &sim->kernel_count, n, times);
+	return null_backend_recall(sim, sim->kernels, &sim->kernel_count, n, times);
 }
 
 int brick_null_pair(struct brick_null *sim, uint64_t n, struct brick_null_times *times)
 {
-	return recall(sim, sim->pairs, &sim->pair_count, n, times);
+	return null_backend_recall(sim, sim->pairs, &sim->pair_count, n, times);
 }
 
 uint64_t brick_null_pairs(struct brick_null *sim)
@@ -214,13 +214,13 @@ uint64_t brick_null_pairs(struct brick_null *sim)
 
 /* The backend on it. */
 
-static int probe(char *reason, size_t bytes)
+static int null_backend_probe(char *reason, size_t bytes)
 {
 	return 0;
 }
 
-static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
-	const struct brick_backend_options *options)
+static int null_backend_open_device(struct brick_backend_device **out,
+	const struct brick_backend_host *host, const struct brick_backend_options *options)
 {
 	uint32_t capacity = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
 	struct brick_backend_device *d =
@@ -243,12 +243,12 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 }
 
 /* Under the lock. */
-static bool has_failed(const struct brick_null *sim)
+static bool null_backend_has_failed(const struct brick_null *sim)
 {
 	return sim->config.fail_after && sim->pair_count >= sim->config.fail_after;
 }
 
-static int begin(struct brick_backend_device *d, void *handle, uint64_t ticket)
+static int null_backend_begin(struct brick_backend_device *d, void *handle, uint64_t ticket)
 {
 	struct brick_null *sim = d->sim;
 	int queue = sim_queue(handle);
@@ -256,7 +256,7 @@ static int begin(struct brick_backend_device *d, void *handle, uint64_t ticket)
 	if (queue < 0)
 		return queue;
 	HOLD(&sim->lock);
-	if (has_failed(sim))
+	if (null_backend_has_failed(sim))
 		return BRICK_EDEVICE;
 	if (d->count == d->capacity)
 		return -EAGAIN;
@@ -290,7 +290,7 @@ static uint32_t fate_of(struct brick_null *sim)
 	return FATE_GOOD;
 }
 
-static int end(struct brick_backend_device *d, void *handle, uint64_t ticket)
+static int null_backend_end(struct brick_backend_device *d, void *handle, uint64_t ticket)
 {
 	struct brick_null *sim = d->sim;
 	int queue = sim_queue(handle);
@@ -301,7 +301,7 @@ static int end(struct brick_backend_device *d, void *handle, uint64_t ticket)
 	struct pair *p = find_open(d, ticket);
 	if (!p || p->queue != (uint32_t)queue)
 		return -EINVAL;
-	if (has_failed(sim) && p->number >= sim->config.fail_after)
+	if (null_backend_has_failed(sim) && p->number >= sim->config.fail_after)
 		return BRICK_EDEVICE;
 	p->end_ns = sim_reach(sim, p->queue);
 	p->known_ns = p->end_ns + sim->config.completion_ns;
@@ -326,7 +326,7 @@ static struct brick_completion completion_of(const struct brick_null *sim, const
 }
 
 /* Take what the host may know by now off the list, at most BATCH. */
-static uint32_t collect(
+static uint32_t null_backend_collect(
 	struct brick_backend_device *d, struct brick_completion *out, uint64_t now, uint32_t *lost)
 {
 	uint32_t kept = 0, count = 0;
@@ -344,19 +344,19 @@ static uint32_t collect(
 	return count;
 }
 
-static int drain(struct brick_backend_device *d)
+static int null_backend_drain(struct brick_backend_device *d)
 {
 	struct brick_completion batch[BATCH];
 	uint32_t count, total = 0, lost = 0;
 
 	pthread_mutex_lock(&d->sim->lock);
 	uint64_t now = sim_now(d->sim);
-	bool failed = has_failed(d->sim);
+	bool failed = null_backend_has_failed(d->sim);
 	int reversed = d->sim->config.reversed;
 	pthread_mutex_unlock(&d->sim->lock);
 	do {
 		pthread_mutex_lock(&d->sim->lock);
-		count = collect(d, batch, now, &lost);
+		count = null_backend_collect(d, batch, now, &lost);
 		pthread_mutex_unlock(&d->sim->lock);
 		for (uint32_t i = 0; i < count; i++)
 			d->host.complete(d->host.context, &batch[reversed ? count - 1 - i : i]);
@@ -367,7 +367,7 @@ static int drain(struct brick_backend_device *d)
 	return failed ? BRICK_EDEVICE : (int)total;
 }
 
-static int synchronise(struct brick_backend_device *d, void *queue)
+static int null_backend_synchronise(struct brick_backend_device *d, void *queue)
 {
 	struct brick_null *sim = d->sim;
 	uint64_t until = 0;
@@ -379,7 +379,7 @@ static int synchronise(struct brick_backend_device *d, void *queue)
 	for (uint32_t i = 0; i < BRICK_NULL_QUEUES; i++)
 		if ((!queue || i == (uint32_t)q) && sim->free_at[i] > until)
 			until = sim->free_at[i];
-	bool failed = has_failed(sim);
+	bool failed = null_backend_has_failed(sim);
 	pthread_mutex_unlock(&sim->lock);
 	if (failed)
 		return BRICK_EDEVICE;
@@ -388,7 +388,7 @@ static int synchronise(struct brick_backend_device *d, void *queue)
 	return 0;
 }
 
-static int correlate(struct brick_backend_device *d, struct brick_reading *reading)
+static int null_backend_correlate(struct brick_backend_device *d, struct brick_reading *reading)
 {
 	struct brick_null *sim = d->sim;
 
@@ -401,7 +401,7 @@ static int correlate(struct brick_backend_device *d, struct brick_reading *readi
 	return 0;
 }
 
-static void close_device(struct brick_backend_device *d)
+static void null_backend_close_device(struct brick_backend_device *d)
 {
 	if (!d)
 		return;
@@ -417,12 +417,12 @@ const struct brick_backend brick__backend_null = {
 	.version = BRICK_BACKEND_VERSION,
 	.source = BRICK_SOURCE_DEVICE_EVENT,
 	.name = "null",
-	.probe = probe,
-	.open = open_device,
-	.begin = begin,
-	.end = end,
-	.drain = drain,
-	.synchronise = synchronise,
-	.correlate = correlate,
-	.close = close_device,
+	.probe = null_backend_probe,
+	.open = null_backend_open_device,
+	.begin = null_backend_begin,
+	.end = null_backend_end,
+	.drain = null_backend_drain,
+	.synchronise = null_backend_synchronise,
+	.correlate = null_backend_correlate,
+	.close = null_backend_close_device,
 };

@@ -85,12 +85,12 @@ struct brick_backend_device {
 
 /* The library. */
 
-static struct opencl_functions functions;
+static struct opencl_functions opencl_backend_functions;
 static const char *missing; /* "": nothing; NULL: not looked yet */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t opencl_backend_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* What is missing. Not under the lock: another thread may hold the loader's and wait for ours. */
-static const char *look(struct opencl_functions *found)
+static const char *opencl_backend_look(struct opencl_functions *found)
 {
 	void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
 
@@ -108,12 +108,12 @@ static const char *look(struct opencl_functions *found)
 static void look_once(void)
 {
 	struct opencl_functions found = {0};
-	const char *lacks = look(&found);
+	const char *lacks = opencl_backend_look(&found);
 
-	HOLD(&lock);
+	HOLD(&opencl_backend_lock);
 	if (missing)
 		return;
-	functions = found;
+	opencl_backend_functions = found;
 	__atomic_store_n(&missing, lacks, __ATOMIC_RELEASE);
 }
 
@@ -126,7 +126,7 @@ static const struct opencl_functions *get_functions(char *reason, size_t bytes)
 	if (!__atomic_load_n(&missing, __ATOMIC_ACQUIRE))
 		look_once();
 	if (!*missing)
-		return &functions;
+		return &opencl_backend_functions;
 	if (reason && bytes)
 		snprintf(reason, bytes, "%s", missing);
 	return NULL;
@@ -134,7 +134,7 @@ static const struct opencl_functions *get_functions(char *reason, size_t bytes)
 
 /* The clock. */
 
-static int read_timer(struct brick_backend_device *d, struct brick_reading *reading)
+static int opencl_backend_read_timer(struct brick_backend_device *d, struct brick_reading *reading)
 {
 	cl_ulong device = 0, host = 0;
 
@@ -204,9 +204,9 @@ static int read_completed(struct brick_backend_device *d, struct brick_reading *
  * two times of the host and tells when that was; else by a marker in a queue of our own, which we
  * have to wait for.
  */
-static int correlate(struct brick_backend_device *d, struct brick_reading *reading)
+static int opencl_backend_correlate(struct brick_backend_device *d, struct brick_reading *reading)
 {
-	if (!read_timer(d, reading) || !read_completed(d, reading))
+	if (!opencl_backend_read_timer(d, reading) || !read_completed(d, reading))
 		return 0;
 	int error = read_marker(d, reading);
 	HOLD(&d->lock);
@@ -217,7 +217,7 @@ static int correlate(struct brick_backend_device *d, struct brick_reading *readi
 
 /* Pairs whose events are over. */
 
-static uint64_t time_of(
+static uint64_t opencl_backend_time_of(
 	const struct brick_backend_device *d, cl_event event, cl_profiling_info which)
 {
 	cl_ulong ns = 0;
@@ -228,7 +228,7 @@ static uint64_t time_of(
 }
 
 /* 1: done, 0: not yet, negative: failed. */
-static int state_of(const struct brick_backend_device *d, cl_event event)
+static int opencl_backend_state_of(const struct brick_backend_device *d, cl_event event)
 {
 	cl_int status = CL_QUEUED;
 
@@ -240,12 +240,12 @@ static int state_of(const struct brick_backend_device *d, cl_event event)
 }
 
 /* Is it over? Then its times, or its error, are filled in. */
-static int look_at(
+static int opencl_backend_look_at(
 	struct brick_backend_device *d, const struct opencl_pair *pair, struct brick_completion *c)
 {
-	int first = pair->first ? state_of(d, pair->first) : BRICK_ENOTRECORDED;
+	int first = pair->first ? opencl_backend_state_of(d, pair->first) : BRICK_ENOTRECORDED;
 	int last = pair->last == pair->first ? first
-		   : pair->last		     ? state_of(d, pair->last)
+		   : pair->last		     ? opencl_backend_state_of(d, pair->last)
 					     : BRICK_ENOTRECORDED;
 
 	*c = (struct brick_completion){.ticket = pair->ticket};
@@ -254,18 +254,19 @@ static int look_at(
 	c->error = first < 0 ? first : last < 0 ? last : 0;
 	if (c->error)
 		return 1;
-	c->begin_ns = time_of(d, pair->first,
+	c->begin_ns = opencl_backend_time_of(d, pair->first,
 		d->by_events ? CL_PROFILING_COMMAND_START : CL_PROFILING_COMMAND_END);
-	c->end_ns = time_of(d, pair->last, CL_PROFILING_COMMAND_END);
-	c->queued_ns = time_of(d, pair->first, CL_PROFILING_COMMAND_QUEUED);
-	c->submitted_ns = time_of(d, pair->first, CL_PROFILING_COMMAND_SUBMIT);
+	c->end_ns = opencl_backend_time_of(d, pair->last, CL_PROFILING_COMMAND_END);
+	c->queued_ns = opencl_backend_time_of(d, pair->first, CL_PROFILING_COMMAND_QUEUED);
+	c->submitted_ns = opencl_backend_time_of(d, pair->first, CL_PROFILING_COMMAND_SUBMIT);
 	if (!c->begin_ns || !c->end_ns)
 		c->error = BRICK_EDEVICE;
 	collect_reading(d, &(struct brick_reading){pair->before_ns, c->queued_ns, pair->after_ns});
 	return 1;
 }
 
-static void release_pair(const struct brick_backend_device *d, const struct opencl_pair *pair)
+static void opencl_backend_release_pair(
+	const struct brick_backend_device *d, const struct opencl_pair *pair)
 {
 	if (pair->first)
 		d->cl->clReleaseEvent(pair->first);
@@ -274,7 +275,7 @@ static void release_pair(const struct brick_backend_device *d, const struct open
 }
 
 /* Under the lock: the first pair that is over, out of the list and free. */
-static int take_done(struct brick_backend_device *d, struct opencl_pair *copy,
+static int opencl_backend_take_done(struct brick_backend_device *d, struct opencl_pair *copy,
 	struct brick_completion *completion)
 {
 	cl_command_queue blocked = NULL;
@@ -283,7 +284,7 @@ static int take_done(struct brick_backend_device *d, struct opencl_pair *copy,
 		struct opencl_pair *pair = *at;
 		if (pair->queue == blocked)
 			continue; /* behind one that is not done */
-		if (!look_at(d, pair, completion)) {
+		if (!opencl_backend_look_at(d, pair, completion)) {
 			blocked = pair->queue;
 			continue;
 		}
@@ -298,7 +299,7 @@ static int take_done(struct brick_backend_device *d, struct opencl_pair *copy,
 	return 0;
 }
 
-static int drain(struct brick_backend_device *d)
+static int opencl_backend_drain(struct brick_backend_device *d)
 {
 	struct opencl_pair pair;
 	struct brick_completion completion;
@@ -306,10 +307,10 @@ static int drain(struct brick_backend_device *d)
 
 	do {
 		pthread_mutex_lock(&d->lock);
-		done = take_done(d, &pair, &completion);
+		done = opencl_backend_take_done(d, &pair, &completion);
 		pthread_mutex_unlock(&d->lock);
 		if (done) {
-			release_pair(d, &pair);
+			opencl_backend_release_pair(d, &pair);
 			d->host.complete(d->host.context, &completion);
 			count++;
 		}
@@ -318,8 +319,8 @@ static int drain(struct brick_backend_device *d)
 }
 
 /*
- * The last of the awaited events that has not completed; NULL: all have. It is ours until drain(),
- * even if its queue is gone.
+ * The last of the awaited events that has not completed; NULL: all have. It is ours until
+ * opencl_backend_drain(), even if its queue is gone.
  */
 static cl_event last_missing(struct brick_backend_device *d)
 {
@@ -327,16 +328,16 @@ static cl_event last_missing(struct brick_backend_device *d)
 
 	HOLD(&d->lock);
 	for (const struct opencl_pair *pair = d->waiting; pair; pair = pair->next) {
-		if (pair->first && !state_of(d, pair->first))
+		if (pair->first && !opencl_backend_state_of(d, pair->first))
 			missing = pair->first;
-		if (pair->last && !state_of(d, pair->last))
+		if (pair->last && !opencl_backend_state_of(d, pair->last))
 			missing = pair->last;
 	}
 	return missing;
 }
 
-/* Commands that failed are told by drain(). */
-static int synchronise(struct brick_backend_device *d, void *queue)
+/* Commands that failed are told by opencl_backend_drain(). */
+static int opencl_backend_synchronise(struct brick_backend_device *d, void *queue)
 {
 	cl_event event;
 
@@ -352,11 +353,11 @@ static int synchronise(struct brick_backend_device *d, void *queue)
 
 /* Open and close. */
 
-static struct brick_backend_device *devices;
+static struct brick_backend_device *opencl_backend_devices;
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Fills reason in either case: with what is missing, or with what was found. */
-static int probe(char *reason, size_t bytes)
+static int opencl_backend_probe(char *reason, size_t bytes)
 {
 	const struct opencl_functions *cl = get_functions(reason, bytes);
 	cl_platform_id platform;
@@ -381,7 +382,8 @@ static int probe(char *reason, size_t bytes)
 }
 
 /* The program's context and device, or the first there are. */
-static int choose(struct brick_backend_device *d, const struct brick_backend_options *options)
+static int opencl_backend_choose(
+	struct brick_backend_device *d, const struct brick_backend_options *options)
 {
 	cl_platform_id platform;
 	cl_int status;
@@ -399,7 +401,7 @@ static int choose(struct brick_backend_device *d, const struct brick_backend_opt
 	return d->context ? 0 : BRICK_EDEVICE;
 }
 
-static void note_device(struct brick_backend_device *d)
+static void opencl_backend_note_device(struct brick_backend_device *d)
 {
 	char name[128] = "", version[128] = "", text[300];
 
@@ -430,18 +432,18 @@ static uint64_t release_list(struct brick_backend_device *d, struct opencl_pair 
 	uint64_t count = 0;
 
 	for (; list; list = list->next) {
-		release_pair(d, list);
+		opencl_backend_release_pair(d, list);
 		count++;
 	}
 	return count;
 }
 
-static void close_device(struct brick_backend_device *d)
+static void opencl_backend_close_device(struct brick_backend_device *d)
 {
 	if (!d)
 		return;
 	pthread_mutex_lock(&devices_lock);
-	for (struct brick_backend_device **at = &devices; *at; at = &(*at)->next)
+	for (struct brick_backend_device **at = &opencl_backend_devices; *at; at = &(*at)->next)
 		if (*at == d) {
 			*at = d->next;
 			break;
@@ -461,8 +463,8 @@ static void close_device(struct brick_backend_device *d)
 	free(d);
 }
 
-static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
-	const struct brick_backend_options *options)
+static int opencl_backend_open_device(struct brick_backend_device **out,
+	const struct brick_backend_host *host, const struct brick_backend_options *options)
 {
 	const struct opencl_functions *cl = get_functions(NULL, 0);
 	uint32_t pairs = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
@@ -477,20 +479,20 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	pthread_mutex_init(&d->lock, NULL);
 	brick__attached_function("libbrick-opencl.so", "brick_opencl_exclude", &d->exclude);
 	brick__attached_function("libbrick-opencl.so", "brick_opencl_include", &d->include);
-	int error = choose(d, options);
+	int error = opencl_backend_choose(d, options);
 	if (!error)
 		error = make_pairs(d, pairs < MAX_PAIRS ? pairs : MAX_PAIRS);
 	if (error) {
-		close_device(d);
+		opencl_backend_close_device(d);
 		return error;
 	}
 	cl_int status;
 	d->clock_queue =
 		cl->clCreateCommandQueue(d->context, d->device, CL_QUEUE_PROFILING_ENABLE, &status);
-	note_device(d);
+	opencl_backend_note_device(d);
 	pthread_mutex_lock(&devices_lock);
-	d->next = devices;
-	devices = d;
+	d->next = opencl_backend_devices;
+	opencl_backend_devices = d;
 	pthread_mutex_unlock(&devices_lock);
 	*out = d;
 	return 0;
@@ -517,7 +519,7 @@ static int examine(const struct brick_backend_device *d, cl_command_queue queue)
 }
 
 /* Before the first marker, which is none of the program's commands. */
-static void claim(struct brick_backend_device *d, void *queue)
+static void opencl_backend_claim(struct brick_backend_device *d, void *queue)
 {
 	if (d->exclude && queue && !examine(d, queue))
 		d->exclude(queue, d);
@@ -532,7 +534,7 @@ static int put_marker(struct brick_backend_device *d, cl_command_queue queue, cl
 		       : BRICK_EDEVICE;
 }
 
-static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
+static int opencl_backend_begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 {
 	cl_event event = NULL;
 
@@ -554,7 +556,7 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 }
 
 /* Under the lock: an open pair is taken out. */
-static struct opencl_pair *take_open(struct brick_backend_device *d, uint64_t ticket)
+static struct opencl_pair *opencl_backend_take_open(struct brick_backend_device *d, uint64_t ticket)
 {
 	for (struct opencl_pair **at = &d->open; *at; at = &(*at)->next)
 		if ((*at)->ticket == ticket) {
@@ -565,14 +567,14 @@ static struct opencl_pair *take_open(struct brick_backend_device *d, uint64_t ti
 	return NULL;
 }
 
-static int end(struct brick_backend_device *d, void *queue, uint64_t ticket)
+static int opencl_backend_end(struct brick_backend_device *d, void *queue, uint64_t ticket)
 {
 	HOLD(&d->lock);
-	struct opencl_pair *pair = take_open(d, ticket);
+	struct opencl_pair *pair = opencl_backend_take_open(d, ticket);
 	int error = pair ? 0 : -EINVAL;
 	if (pair) {
 		error = put_marker(d, queue, &pair->last);
-		pair->next = NULL; /* without its events it fails in drain() */
+		pair->next = NULL; /* without its events it fails in opencl_backend_drain() */
 		*d->waiting_end = pair;
 		d->waiting_end = &pair->next;
 	}
@@ -607,7 +609,7 @@ int brick_opencl_event(void *queue, void *event)
 	if (!queue || !event)
 		return -EINVAL;
 	pthread_mutex_lock(&devices_lock);
-	for (struct brick_backend_device *d = devices; d; d = d->next) {
+	for (struct brick_backend_device *d = opencl_backend_devices; d; d = d->next) {
 		pthread_mutex_lock(&d->lock);
 		given |= give_event(d, queue, event);
 		pthread_mutex_unlock(&d->lock);
@@ -621,13 +623,13 @@ const struct brick_backend brick__backend_opencl = {
 	.version = BRICK_BACKEND_VERSION,
 	.source = BRICK_SOURCE_DEVICE_EVENT,
 	.name = "opencl",
-	.probe = probe,
-	.open = open_device,
-	.begin = begin,
-	.end = end,
-	.drain = drain,
-	.synchronise = synchronise,
-	.correlate = correlate,
-	.close = close_device,
-	.claim = claim,
+	.probe = opencl_backend_probe,
+	.open = opencl_backend_open_device,
+	.begin = opencl_backend_begin,
+	.end = opencl_backend_end,
+	.drain = opencl_backend_drain,
+	.synchronise = opencl_backend_synchronise,
+	.correlate = opencl_backend_correlate,
+	.close = opencl_backend_close_device,
+	.claim = opencl_backend_claim,
 };

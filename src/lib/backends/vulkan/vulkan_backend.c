@@ -102,7 +102,7 @@ struct brick_backend_device {
 /* The library. */
 
 /* vkGetInstanceProcAddr, or NULL and a sentence. The library stays open. */
-static PFN_vkGetInstanceProcAddr load(char *reason, size_t bytes)
+static PFN_vkGetInstanceProcAddr vulkan_backend_load(char *reason, size_t bytes)
 {
 	void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
 	PFN_vkGetInstanceProcAddr get = NULL;
@@ -123,7 +123,7 @@ static bool may_calibrate(void)
 static int load_calls(struct calls *c, VkInstance instance, VkDevice device)
 {
 	char reason[64];
-	PFN_vkGetInstanceProcAddr get = load(reason, sizeof(reason));
+	PFN_vkGetInstanceProcAddr get = vulkan_backend_load(reason, sizeof(reason));
 	PFN_vkGetDeviceProcAddr of_device =
 		get ? (PFN_vkGetDeviceProcAddr)get(instance, "vkGetDeviceProcAddr") : NULL;
 
@@ -225,9 +225,9 @@ static void own_free(struct own *own)
 
 /* Open and close. */
 
-static int probe(char *reason, size_t bytes)
+static int vulkan_backend_probe(char *reason, size_t bytes)
 {
-	PFN_vkGetInstanceProcAddr get = load(reason, bytes);
+	PFN_vkGetInstanceProcAddr get = vulkan_backend_load(reason, bytes);
 	PFN_vkCreateInstance create =
 		get ? (PFN_vkCreateInstance)get(NULL, "vkCreateInstance") : NULL;
 	const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
@@ -305,7 +305,7 @@ static int make_pools(struct brick_backend_device *d)
 	if (!error)
 		error = own_submit(&d->reset, d->queue->queue);
 	if (!error)
-		/* If the queue is busy for longer, drain() will look again. */
+		/* If the queue is busy for longer, vulkan_backend_drain() will look again. */
 		own_wait(&d->reset, PATIENCE_NS);
 	return error;
 }
@@ -314,7 +314,7 @@ static int make_pools(struct brick_backend_device *d)
  * What the device may still come to stays as it is: our own submissions behind what lasts for more
  * than a second, and pairs in the program's command buffers that have not come back.
  */
-static void close_device(struct brick_backend_device *d)
+static void vulkan_backend_close_device(struct brick_backend_device *d)
 {
 	if (!d)
 		return;
@@ -331,8 +331,8 @@ static void close_device(struct brick_backend_device *d)
 	free(d);
 }
 
-static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
-	const struct brick_backend_options *options)
+static int vulkan_backend_open_device(struct brick_backend_device **out,
+	const struct brick_backend_host *host, const struct brick_backend_options *options)
 {
 	uint32_t pairs = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
 
@@ -359,7 +359,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	if (!error)
 		error = make_pools(d);
 	if (error) {
-		close_device(d);
+		vulkan_backend_close_device(d);
 		return error;
 	}
 	*out = d;
@@ -369,7 +369,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 /* Pairs. */
 
 /* Is it a queue as brick/vulkan.h has it, with commands to record into? */
-static bool is_usable(const struct brick_vulkan_queue *queue)
+static bool vulkan_backend_is_usable(const struct brick_vulkan_queue *queue)
 {
 	return queue && queue->size >= sizeof(*queue) && !queue->reserved && queue->commands;
 }
@@ -381,22 +381,22 @@ static void stamp(struct brick_backend_device *d, const struct brick_vulkan_queu
 }
 
 /* For as long as this is recorded: there is nothing to give back. */
-static void claim(struct brick_backend_device *d, void *native)
+static void vulkan_backend_claim(struct brick_backend_device *d, void *native)
 {
 	const struct brick_vulkan_queue *queue = native;
 
-	if (d->exclude && is_usable(queue))
+	if (d->exclude && vulkan_backend_is_usable(queue))
 		d->exclude(queue->commands);
 }
 
-static int begin(struct brick_backend_device *d, void *native, uint64_t ticket)
+static int vulkan_backend_begin(struct brick_backend_device *d, void *native, uint64_t ticket)
 {
 	const struct brick_vulkan_queue *queue = native;
 	int32_t index = d->free;
 
 	if (index == NONE)
 		return -EAGAIN;
-	if (!is_usable(queue))
+	if (!vulkan_backend_is_usable(queue))
 		return -EINVAL;
 	struct pair *pair = &d->pairs[index];
 	d->free = pair->next;
@@ -408,11 +408,11 @@ static int begin(struct brick_backend_device *d, void *native, uint64_t ticket)
 	return 0;
 }
 
-static int end(struct brick_backend_device *d, void *native, uint64_t ticket)
+static int vulkan_backend_end(struct brick_backend_device *d, void *native, uint64_t ticket)
 {
 	const struct brick_vulkan_queue *queue = native;
 
-	if (!is_usable(queue))
+	if (!vulkan_backend_is_usable(queue))
 		return -EINVAL;
 	int32_t *link = &d->begun;
 	while (*link != NONE && d->pairs[*link].ticket != ticket)
@@ -457,7 +457,7 @@ static int take_results(struct brick_backend_device *d, int32_t index)
 	return 1;
 }
 
-static int drain(struct brick_backend_device *d)
+static int vulkan_backend_drain(struct brick_backend_device *d)
 {
 	int32_t *link = &d->ended;
 	int count = 0;
@@ -480,7 +480,7 @@ static int drain(struct brick_backend_device *d)
 	return count;
 }
 
-static int synchronise(struct brick_backend_device *d, void *native)
+static int vulkan_backend_synchronise(struct brick_backend_device *d, void *native)
 {
 	struct brick_vulkan_queue *queue = native ? native : d->queue;
 
@@ -553,7 +553,7 @@ static int correlate_by_stamp(struct brick_backend_device *d, struct brick_readi
 	return done > 0 ? read_stamp(d, reading) : done ? done : -EAGAIN;
 }
 
-static int correlate(struct brick_backend_device *d, struct brick_reading *reading)
+static int vulkan_backend_correlate(struct brick_backend_device *d, struct brick_reading *reading)
 {
 	return d->call.GetCalibratedTimestampsEXT ? correlate_calibrated(d, reading)
 						  : correlate_by_stamp(d, reading);
@@ -564,13 +564,13 @@ const struct brick_backend brick__backend_vulkan = {
 	.version = BRICK_BACKEND_VERSION,
 	.source = BRICK_SOURCE_TIMESTAMP_QUERY,
 	.name = "vulkan",
-	.probe = probe,
-	.open = open_device,
-	.begin = begin,
-	.end = end,
-	.drain = drain,
-	.synchronise = synchronise,
-	.correlate = correlate,
-	.close = close_device,
-	.claim = claim,
+	.probe = vulkan_backend_probe,
+	.open = vulkan_backend_open_device,
+	.begin = vulkan_backend_begin,
+	.end = vulkan_backend_end,
+	.drain = vulkan_backend_drain,
+	.synchronise = vulkan_backend_synchronise,
+	.correlate = vulkan_backend_correlate,
+	.close = vulkan_backend_close_device,
+	.claim = vulkan_backend_claim,
 };
