@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do layers.py, measures.py, objects.py and docs.py see what they are for? In a copy of the tree as it is they find nothing more than
-in the tree; then an arrow up, a circle of files, a layout of shared memory in the run, a question for the OS, a second
-file of one name, a folder at the top and a name in /tmp are planted, one at a time, and each must be found where it
-stands."""
+"""Do layers.py, measures.py, statics.py, objects.py and docs.py see what they are for? In a copy of the tree as it is
+they find nothing more than in the tree; then an arrow up, a circle of files, a layout of shared memory in the run, a
+question for the OS, a second file of one name, a folder at the top, a name in /tmp and static names that another file
+has are planted, one at a time, and each must be found where it stands."""
 
 import os
 import shutil
@@ -17,6 +17,7 @@ import docs  # noqa: E402
 import layers  # noqa: E402
 import measures  # noqa: E402
 import objects  # noqa: E402
+import statics  # noqa: E402
 
 TABLE = "docs/ARCHITECTURE.md"
 
@@ -47,7 +48,7 @@ def planted(tree, path, text):
 
 
 def found(tree):
-    return set(layers.check(tree) + measures.check(tree))
+    return set(layers.check(tree) + measures.check(tree) + statics.check(tree))
 
 
 def breaches_of_objects():
@@ -107,6 +108,11 @@ def main():
         ("a name in /tmp", [("tests/planted.sh", "echo >/" + "tmp/planted-$$\n")],
          "tests/planted.sh:1: anybody can foretell the name /tm" + "p/planted-$$"),
     ]
+    for what in ("static bool planted(void)\n{\n\treturn true;\n}\n", "static const char *const planted[] = {\"a\", \"b\"};\n",
+                 "__attribute__((constructor)) static void planted(void)\n{\n}\n", "static ARRAY(struct pair) planted;\n",
+                 "static int (*planted)(int), other_planted;\n", "COMPARATOR(planted, struct pair, ORDER(x->a, y->a))\n"):
+        plants.append((what, [("src/base/planted_a.c", what), ("src/cli/planted_b.c", "static int planted;\n")],
+                       "the static name planted stands in src/base/planted_a.c, src/cli/planted_b.c"))
     with tempfile.TemporaryDirectory() as tree:
         copy(tree)
         before = found(tree)

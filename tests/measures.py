@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """No file in a directory that all may write to has a name that anybody can foretell. Lengths of files and functions are
-shown, not judged: the longest of each, and medians. Universal Ctags measures functions of C.
+shown, not judged: the longest of each, and medians; static names, too (tests/statics.py judges these). Universal Ctags measures functions of C.
 
   tests/measures.py [TREE]     checks the tree (default: the one that this file is in)
 """
@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 import layers
+import statics
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHOWN = 10
@@ -75,6 +76,7 @@ def report(tree):
     show("files of C outside of tests", [(text_of(tree, path).count("\n"), path, "") for path in files if path.endswith(C)])
     if has_ctags():
         show("functions of C outside of tests", list(functions_of_c(tree, files)))
+    statics.report(tree)
     show("functions of Python", list(functions_of_python(tree, files)))
 
 
