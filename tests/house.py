@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Do layers.py, measures.py, statics.py, objects.py and docs.py see what they are for? In a copy of the tree as it is
-they find nothing more than in the tree; then an arrow up, a circle of files, a layout of shared memory in the run, a
-question for the OS, a second file of one name, a folder at the top, a name in /tmp and static names that another file
-has are planted, one at a time, and each must be found where it stands."""
+they find nothing more than in the tree; then arrows up between rooms and inside of them, a circle of files, a layout of
+shared memory in the run, a question for the OS, a second file of one name, a folder at the top, a name in /tmp and
+static names that another file has are planted, one at a time, and each must be found where it stands."""
 
 import os
 import shutil
@@ -96,6 +96,8 @@ def main():
          "lib/session may not include from lib/probe (src/lib/probe/waits.h)"),
         ("an arrow up inside of the analysis", [("src/analysis/steps/step_times.h", '#include "analysis/accounts/launches.h"\n')],
          "analysis/steps may not include from analysis/accounts (src/analysis/accounts/launches.h)"),
+        ("an arrow up inside of an attacher", [("src/attach/ggml/nodes/node_text.c", '#include "attach/ggml/steps/batch.h"\n')],
+         "attach/ggml/nodes may not include from attach/ggml/steps (src/attach/ggml/steps/batch.h)"),
         ("a circle", [("src/base/array.h", '#include "base/fnv.h"\n'), ("src/base/fnv.h", '#include "base/array.h"\n')],
          "a circle of 2 files: src/base/array, src/base/fnv"),
         ("a layout of shared memory in the run", [("include/brick/digest.h", '#include "brick/abi/overhead.h"\n')],

@@ -3,7 +3,7 @@
  * Finding the fields of a tensor whose struct is not known: against a stand-in for ggml's
  * constructors that can place each field anywhere, leave it out, or write it twice.
  */
-#include "attach/ggml/layout.h"
+#include "attach/ggml/engine/layout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "attach/ggml/resolve.h"
+#include "attach/ggml/engine/resolve.h"
 #include "attach/ggml/steps/contexts.h"
 #include "attach/ggml/steps/model_notes.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work counts of ggml's operations, against numbers worked out by hand. */
-#include "attach/ggml/nodes/node_work.h"
+#include "attach/ggml/engine/node_work.h"
 
 #include <errno.h>
 #include <math.h>

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include "attach/ggml/graphs/derived_layers.h"
 #include "attach/ggml/graphs/known_graphs.h"
-#include "attach/ggml/method.h"
-#include "attach/ggml/ggml_shared.h"
+#include "attach/ggml/nodes/method.h"
+#include "attach/ggml/engine/ggml_shared.h"
 #include "attach/ggml/nodes/site_table.h"
 #include "base/hash.h"
 #include "tests/unit/node_run_kit.h"

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include "attach/ggml/ggml_hooks.h"
+#include "attach/ggml/engine/resolve.h"
 
 /*
  * Have `hook` called in place of this backend's function. async: the engine's function as above.

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 #include "attach/common/notes_once.h"
-#include "attach/ggml/devices/device_nodes.h"
+#include "attach/ggml/graphs/device_nodes.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/steps/phases.h"

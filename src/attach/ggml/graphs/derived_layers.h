@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "attach/ggml/ggml_engine.h"
+#include "attach/ggml/engine/ggml_engine.h"
 
 enum { REPETITION_SOURCES = 4 };
 

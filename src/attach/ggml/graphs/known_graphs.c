@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/method.h"
+#include "attach/ggml/nodes/method.h"
 #include "attach/ggml/graphs/derived_layers.h"
 #include "attach/ggml/nodes/masks.h"
 #include "attach/ggml/nodes/node_run.h"

@@ -16,8 +16,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "attach/ggml/ggml_engine.h"
-#include "attach/ggml/graphs/known_graph.h"
+#include "attach/ggml/engine/ggml_engine.h"
+#include "attach/ggml/nodes/known_graph.h"
 
 /* A graph as its engine shows it. */
 struct shown_graph {

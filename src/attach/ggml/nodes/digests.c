@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/method.h"
+#include "attach/ggml/nodes/method.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "base/hash.h"
 #include "brick/brick.h"

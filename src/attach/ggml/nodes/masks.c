@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/graphs/known_graph.h"
+#include "attach/ggml/nodes/known_graph.h"
 #include "attach/ggml/nodes/node_text.h"
 #include "base/scope.h"
 #include "base/thread.h"

@@ -9,7 +9,7 @@
 #pragma once
 
 #include <stdint.h>
-#include "attach/ggml/ggml_engine.h"
+#include "attach/ggml/engine/ggml_engine.h"
 #include "brick/attach.h"
 #include "brick/probe.h"
 

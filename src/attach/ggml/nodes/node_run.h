@@ -9,7 +9,7 @@
 #pragma once
 
 #include <stdint.h>
-#include "attach/ggml/graphs/known_graph.h"
+#include "attach/ggml/nodes/known_graph.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "brick/probe.h"
 #include "lib/probe/series.h"

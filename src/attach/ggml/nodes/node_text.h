@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "attach/ggml/ggml_engine.h"
-#include "attach/ggml/nodes/node_work.h"
+#include "attach/ggml/engine/ggml_engine.h"
+#include "attach/ggml/engine/node_work.h"
 
 enum { GIVEN_NAME_BYTES = 64 };
 

@@ -11,8 +11,8 @@
 #pragma once
 
 #include <stdint.h>
-#include "attach/ggml/ggml_engine.h"
-#include "attach/ggml/graphs/known_graph.h"
+#include "attach/ggml/engine/ggml_engine.h"
+#include "attach/ggml/nodes/known_graph.h"
 #include "brick/attach.h"
 #include "brick/probe.h"
 #include "lib/probe/series.h"

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "attach/ggml/ggml_engine.h"
+#include "attach/ggml/engine/ggml_engine.h"
 
 struct site_found {
 	uint32_t site; /* 0: there was no room for another; the two below are all there is */

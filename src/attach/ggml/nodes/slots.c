@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/ggml/loader.h"
-#include "attach/ggml/resolve.h"
+#include "attach/ggml/engine/loader.h"
+#include "attach/ggml/engine/resolve.h"
 #include "base/array.h"
 #include "base/scope.h"
 

@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include "attach/ggml/ggml_engine.h"
+#include "attach/ggml/engine/ggml_engine.h"
 
 /* Tell where the hooks are, before anything else is asked for. */
 void slots_init(uintptr_t is_empty_hook, uintptr_t barrier_hook);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/resolve.h"
+#include "attach/ggml/engine/resolve.h"
 #include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/model_notes.h"
 #include "attach/ggml/steps/phases.h"

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/common/notes_once.h"
-#include "attach/ggml/resolve.h"
+#include "attach/ggml/engine/resolve.h"
 
 enum { NOTE_BYTES = 512, NAME_BYTES = 128 };
 

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "attach/ggml/ggml_engine.h"
+#include "attach/ggml/engine/ggml_engine.h"
 
 enum other_graph {
 	OTHER_NONE, /* it belongs to the step before */

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include "attach/common/notes_once.h"
-#include "attach/ggml/devices/device_nodes.h"
-#include "attach/ggml/method.h"
-#include "attach/ggml/nodes/node_ready.h"
+#include "attach/ggml/graphs/device_nodes.h"
+#include "attach/ggml/nodes/method.h"
+#include "attach/ggml/graphs/node_ready.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/sequences.h"

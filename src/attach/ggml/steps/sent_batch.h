@@ -8,7 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
-#include "attach/ggml/ggml_engine.h"
+#include "attach/ggml/engine/ggml_engine.h"
 
 struct phase_tokens;
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
-#include "attach/ggml/ggml_engine.h"
+#include "attach/ggml/engine/ggml_engine.h"
 
 /* A scheduler is about to compute a graph that trains; and has done so. */
 void training_begin(const struct engine *engine, const void *graph);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A node's range ends at its barrier, or where the next one begins, as its time does. */
-#include "attach/ggml/nodes/node_watch.h"
+#include "attach/ggml/hooks/node_watch.h"
 
 #include <stdbool.h>
 #include <stdio.h>
-#include "attach/ggml/method.h"
+#include "attach/ggml/nodes/method.h"
 #include "attach/ggml/nodes/digests.h"
-#include "attach/ggml/nodes/expert_ids.h"
+#include "attach/ggml/hooks/expert_ids.h"
 #include "attach/ggml/nodes/node_text.h"
 #include "attach/ggml/steps/training.h"
 #include "lib/probe/emit.h"

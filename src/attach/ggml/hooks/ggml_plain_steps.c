@@ -4,13 +4,13 @@
  * that does nothing has to come from memory, behind the engine's weights. Hooks that are reached
  * all the same see it by the method, on all threads; phases are muted on the step's.
  */
-#include "attach/ggml/steps/ggml_plain_steps.h"
+#include "attach/ggml/hooks/ggml_plain_steps.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include "attach/ggml/nodes/slots.h"
-#include "attach/ggml/method.h"
-#include "attach/ggml/graphs/node_graph.h"
+#include "attach/ggml/nodes/method.h"
+#include "attach/ggml/hooks/node_graph.h"
 #include "lib/sys/environment.h"
 
 static __thread struct {

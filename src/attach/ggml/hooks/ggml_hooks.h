@@ -3,15 +3,14 @@
  * The symbols that are interposed. Nobody here calls them; the prototypes say how the engine does.
  * Any thread.
  *
- * Most hooks do not know what they pass on: six integer registers in, two out, which fits every
- * function whose arguments and result are integers, pointers and references, and serves functions
- * of fewer arguments as well. Their C names are ours; the linker sees the symbol's.
+ * Most hooks do not know what they pass on: a word_pair of six words (engine/resolve.h) serves
+ * functions of fewer arguments as well. Their C names are ours; the linker sees the symbol's.
  */
 #pragma once
 
 #include <stdint.h>
-#include "attach/ggml/ggml_engine.h"
-#include "attach/ggml/resolve.h"
+#include "attach/ggml/engine/ggml_engine.h"
+#include "attach/ggml/engine/resolve.h"
 #include "attach/ggml/steps/phases.h"
 #include "attach/rules/ggml_symbols.h"
 #include "brick/export.h"
@@ -34,10 +33,6 @@ BRICK_API void ggml_is_empty(void);
  */
 void hook_barrier_from(void);
 void hook_is_empty_from(void);
-
-typedef uintptr_t word;
-typedef unsigned __int128 word_pair;
-typedef word_pair (*words_fn)(word, word, word, word, word, word);
 
 /*
  * What programs call has names in C, which another library may have, too: its hook stands behind a

@@ -5,7 +5,7 @@
  * millions of values: they are compared as integers, a block of columns at a time, in loops that
  * compilers vectorize.
  */
-#include "attach/ggml/nodes/node_work.h"
+#include "attach/ggml/engine/node_work.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -4,12 +4,12 @@
  * hook on the hot path, on whatever thread that is: without the lock, since another thread may hold
  * the loader's and wait for ours. Where two threads make the same, the first is used.
  */
-#include "attach/ggml/ggml_engine.h"
+#include "attach/ggml/engine/ggml_engine.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/nodes/node_work.h"
+#include "attach/ggml/engine/node_work.h"
 #include "base/scope.h"
 
 static struct engine *engines;

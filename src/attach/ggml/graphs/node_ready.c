@@ -3,11 +3,11 @@
  * Threads (node_ready.h). They come and go with every graph where no pool is attached, so what one
  * has allocated is kept in a list and handed to the next.
  */
-#include "attach/ggml/nodes/node_ready.h"
+#include "attach/ggml/graphs/node_ready.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/method.h"
+#include "attach/ggml/nodes/method.h"
 #include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/nodes/site_table.h"

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 #include <string.h>
-#include "attach/ggml/ggml_engine.h"
+#include "attach/ggml/engine/ggml_engine.h"
 #include "base/hash.h"
 
 /* A node, alone or as the first of a fused pair. */

@@ -4,7 +4,7 @@
  * thread's signals copies its argument before it finds that it makes no sense. Programs that filter
  * their calls allow this one, which every thread makes.
  */
-#include "attach/ggml/nodes/node_arguments.h"
+#include "attach/ggml/hooks/node_arguments.h"
 
 #include <errno.h>
 #include <signal.h>

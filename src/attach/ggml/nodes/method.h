@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "attach/ggml/ggml_engine.h"
-#include "attach/ggml/ggml_shared.h"
+#include "attach/ggml/engine/ggml_engine.h"
+#include "attach/ggml/engine/ggml_shared.h"
 #include "brick/probe.h"
 
 enum method {

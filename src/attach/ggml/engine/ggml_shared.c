@@ -3,7 +3,7 @@
  * What the whole library shares (ggml_shared.h), and what the inline clock of src/lib/sys/ticks.h
  * needs here: our own copies of what libbrick keeps to itself.
  */
-#include "attach/ggml/ggml_shared.h"
+#include "attach/ggml/engine/ggml_shared.h"
 
 #include "lib/sys/ticks.h"
 

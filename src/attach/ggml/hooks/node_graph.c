@@ -5,16 +5,16 @@
  * own. Threads other than the caller see no end of the graph: they know it by the barrier that ends
  * all graphs of their engine, which is learnt here.
  */
-#include "attach/ggml/graphs/node_graph.h"
+#include "attach/ggml/hooks/node_graph.h"
 
 #include <stdbool.h>
 #include "attach/ggml/graphs/ggml_dataflow.h"
 #include "attach/ggml/nodes/digests.h"
 #include "attach/ggml/nodes/masks.h"
-#include "attach/ggml/method.h"
+#include "attach/ggml/nodes/method.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/nodes/node_run.h"
-#include "attach/ggml/nodes/node_watch.h"
+#include "attach/ggml/hooks/node_watch.h"
 #include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/steps/phases.h"

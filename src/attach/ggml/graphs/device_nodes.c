@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owners of what devices are given (device_nodes.h), by site, and names of fused operations. */
-#include "attach/ggml/devices/device_nodes.h"
+#include "attach/ggml/graphs/device_nodes.h"
 
 #include <errno.h>
 #include <pthread.h>

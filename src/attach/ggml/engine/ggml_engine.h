@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "attach/ggml/layout.h"
-#include "attach/ggml/resolve.h"
+#include "attach/ggml/engine/layout.h"
+#include "attach/ggml/engine/resolve.h"
 
 /*
  * Versions since June 2024 begin like this, those before with one word more: what the thread is to

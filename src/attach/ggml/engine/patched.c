@@ -9,7 +9,7 @@
  * exports none of the functions, by whether its file, or a debug file of it, has a .symtab with a
  * name of ggml's.
  */
-#include "attach/ggml/patched.h"
+#include "attach/ggml/engine/patched.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/common/notes_once.h"
-#include "attach/ggml/loader.h"
-#include "attach/ggml/ggml_shared.h"
+#include "attach/ggml/engine/loader.h"
+#include "attach/ggml/engine/ggml_shared.h"
 #include "attach/patch/debug_file.h"
 #include "base/array.h"
 #include "base/scope.h"

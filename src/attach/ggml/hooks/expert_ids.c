@@ -3,12 +3,12 @@
  * Experts (expert_ids.h). The operations of a layer share one tensor of numbers, so what is like
  * the operation before is said in one record.
  */
-#include "attach/ggml/nodes/expert_ids.h"
+#include "attach/ggml/hooks/expert_ids.h"
 
 #include <stdbool.h>
 #include <string.h>
 #include "attach/common/notes_once.h"
-#include "attach/ggml/method.h"
+#include "attach/ggml/nodes/method.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/steps/phases.h"
 #include "brick/abi/lane.h"

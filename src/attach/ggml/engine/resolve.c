@@ -4,14 +4,14 @@
  * the lock, and published whole; after an unload they are looked up anew and come back to life when
  * nothing about them has changed. Every function leaves errno, and dlerror()'s state, clean.
  */
-#include "attach/ggml/resolve.h"
+#include "attach/ggml/engine/resolve.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/loader.h"
+#include "attach/ggml/engine/loader.h"
 #include "base/scope.h"
 
 pthread_mutex_t resolve_mutex = PTHREAD_MUTEX_INITIALIZER;

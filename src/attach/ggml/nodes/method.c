@@ -4,16 +4,16 @@
  * scheduler is made and nothing that is loaded has the hooks, or when a first graph was computed
  * and none was called, as in builds that bind their own calls. It never goes back.
  */
-#include "attach/ggml/method.h"
+#include "attach/ggml/nodes/method.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/common/notes_once.h"
-#include "attach/ggml/nodes/node_work.h"
+#include "attach/ggml/engine/node_work.h"
 #include "attach/ggml/nodes/site_table.h"
-#include "attach/ggml/patched.h"
-#include "attach/ggml/resolve.h"
+#include "attach/ggml/engine/patched.h"
+#include "attach/ggml/engine/resolve.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 #include "lib/sys/cpu_features.h"

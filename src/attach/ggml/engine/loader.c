@@ -3,7 +3,7 @@
  * The dynamic linker's functions and tables (loader.h). Whoever calls dlopen() or dlclose() by name
  * in this library comes back to our own hooks (hooks_process.c).
  */
-#include "attach/ggml/loader.h"
+#include "attach/ggml/engine/loader.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -14,9 +14,17 @@
 #include <stdint.h>
 #include <string.h>
 #include "attach/common/object.h"
-#include "attach/ggml/patched.h"
-#include "attach/ggml/ggml_shared.h"
+#include "attach/ggml/engine/patched.h"
+#include "attach/ggml/engine/ggml_shared.h"
 #include "attach/rules/ggml_symbols.h"
+
+/*
+ * How most hooks call what they stand in front of: six integer registers in, two out, which fits
+ * every function whose arguments and result are integers, pointers and references.
+ */
+typedef uintptr_t word;
+typedef unsigned __int128 word_pair;
+typedef word_pair (*words_fn)(word, word, word, word, word, word);
 
 /* Where calls from one object lead. Immutable but for its generation. */
 struct resolve_way {

@@ -4,7 +4,7 @@
  * ours without data, so nothing is computed or kept by the library. Searches look at the bytes of a
  * tensor only: an object header lies before each, so its length is less than the overhead given.
  */
-#include "attach/ggml/layout.h"
+#include "attach/ggml/engine/layout.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -5,17 +5,17 @@
  * it is there. Nodes without work are computed along with the next one, except every 31st: it is
  * computed alone, and shows what a graph of one node costs in the engine.
  */
-#include "attach/ggml/nodes/callback.h"
+#include "attach/ggml/hooks/callback.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include "attach/common/notes_once.h"
 #include "attach/ggml/nodes/digests.h"
-#include "attach/ggml/method.h"
-#include "attach/ggml/graphs/node_graph.h"
-#include "attach/ggml/patched.h"
-#include "attach/ggml/nodes/node_ready.h"
+#include "attach/ggml/nodes/method.h"
+#include "attach/ggml/hooks/node_graph.h"
+#include "attach/ggml/engine/patched.h"
+#include "attach/ggml/graphs/node_ready.h"
 #include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/steps/phases.h"
 #include "base/scope.h"

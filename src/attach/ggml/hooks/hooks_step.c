@@ -8,12 +8,12 @@
  * hooks here are of calls that change what a context holds of sequences.
  */
 #include <stdbool.h>
-#include "attach/ggml/ggml_hooks.h"
-#include "attach/ggml/method.h"
+#include "attach/ggml/hooks/ggml_hooks.h"
+#include "attach/ggml/nodes/method.h"
 #include "attach/ggml/nodes/site_table.h"
 #include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/contexts.h"
-#include "attach/ggml/steps/ggml_plain_steps.h"
+#include "attach/ggml/hooks/ggml_plain_steps.h"
 #include "attach/ggml/steps/phases.h"
 #include "brick/abi/lane.h"
 #include "brick/brick.h"
