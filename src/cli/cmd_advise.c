@@ -702,8 +702,8 @@ static const struct cli_option cmd_advise_option_table[] = {
 		option_param, OF(matrix)},
 	{"for", "GOAL", "what should be fast: prefill, decode, mixed or all (default)",
 		option_index, OF(goal), .words = words_goal},
-	{"runs", "N", "of each setting that is run (default: 3)", option_number, OF(runs), .low = 1,
-		.high = 1000},
+	{"runs", "N", "runs of each setting that is run (default: 3)", option_number, OF(runs),
+		.low = 1, .high = 1000},
 	{"keep", "DIR", "keep the recordings there; made if it is missing", option_text, OF(keep)},
 	{"no-history", NULL, "do not keep the runs in the history", option_flag, OF(no_history)},
 	{"db", "WHERE", "the history (default: BRICK_DB)", option_text, OF(db)},
@@ -734,10 +734,10 @@ const struct cli_command command_advise = {
 	.run = run_advise,
 	.flags = CLI_RUNS,
 	.usage = "[OPTIONS] -- CMD...\n[OPTIONS] FILE FILE...",
-	.about = "Record a program with a few of its settings, predict all combinations of them by "
-		 "what each brick takes, run the best ones, and say which to use: threads, ubatch, "
-		 "flash attention, KV type, layers on a GPU, as far as the command has these "
-		 "options, or what --param names. Given recordings, say what combinations of their "
-		 "settings would give.",
+	.about = "Record a program with a few of its settings, predict all combinations of them, "
+		 "run the best ones, and say which to use: threads, ubatch, flash attention, KV "
+		 "type, layers on a GPU, as far as the command has these options, and what --param "
+		 "names. Given recordings, predict the combinations of their settings without "
+		 "running anything.",
 	.options = cmd_advise_option_table,
 };

@@ -1131,13 +1131,13 @@ static const struct cli_option cmd_bench_option_table[] = {
 		"run with {NAME} in the commands as each of VALUES (1,2,4); "
 		"several make all combinations",
 		option_param, OF(matrix)},
-	{"prepare", "COMMAND", "a line for the shell before each run, in no time of it",
+	{"prepare", "COMMAND", "run this in the shell before each run; its time does not count",
 		option_text, OF(prepare)},
 	{"plain", NULL, "only runs without recording", option_flag, OF(plain)},
 	{"recorded", NULL, "only recorded runs", option_flag, OF(recorded)},
 	{"value", "REGEX",
-		"of plain runs, compare the number that this finds in what the program prints "
-		"(first group, last match); less is better",
+		"compare plain runs by the number that this finds in their output (first group, "
+		"last match); less is better",
 		option_text, OF(value)},
 	{"rate", "REGEX", "the same, and more is better", option_text, OF(rate)},
 	{"floor", NULL,
@@ -1153,8 +1153,8 @@ static const struct cli_option cmd_bench_option_table[] = {
 		option_index, OF(metric), .words = words_metrics},
 	{"baseline", "NAME", "A is what the history has with that label", option_text, OF(baseline),
 		.words = words_labels},
-	{"label", "NAME", "call these runs so in the history (B, where there are two)", option_text,
-		OF(label)},
+	{"label", "NAME", "give these runs (those of B, of two commands) this label in the history",
+		option_text, OF(label)},
 	{"by", "WHAT", "brick (default) or layer", option_index, OF(by), .words = words_rows},
 	{"bisect", NULL, "exit code 125 also when the runs do not judge", option_flag, OF(bisect)},
 	{"seed", "N", "of the random order (default: 1)", option_number, OF(seed), .low = 0,
@@ -1363,9 +1363,8 @@ const struct cli_command command_bench = {
 		 "[OPTIONS] --param threads=1,2,4 -- CMD... {threads}",
 	.about = "Run programs in fresh processes, in turns and in random order, plain and "
 		 "recorded, until the answer is precise enough: which is faster, by which brick, "
-		 "and is that noise? With more than two, or with parameters, it names the best. "
-		 "Exit "
-		 "code 1 when B of two is slower, 125 when a program failed: fit for 'git bisect "
-		 "run'. Ctrl-C ends it with what is there.",
+		 "and is that noise? With more than two commands, or with parameters, it names the "
+		 "best. Exit code 1 when B is slower than A, 125 when a program failed: fit for "
+		 "'git bisect run'. Ctrl-C ends it with the runs that are there.",
 	.options = cmd_bench_option_table,
 };

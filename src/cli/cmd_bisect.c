@@ -449,7 +449,8 @@ static const struct cli_option cmd_bisect_option_table[] = {
 	{"commits", "GOOD..BAD",
 		"commits of git, each in a work tree of its own, whose folder stands for {}",
 		option_text, OF(commits)},
-	{"build", "COMMAND", "with --commits: what builds one, for a shell in that folder",
+	{"build", "COMMAND",
+		"with --commits: the shell command that builds a commit, in its folder",
 		option_text, OF(build)},
 	{"runs", "N", "at most so many runs of each build (default: 16)", option_number, OF(runs),
 		.low = RUNS_MIN, .high = 1000},
@@ -508,8 +509,8 @@ const struct cli_command command_bisect = {
 	.usage = "--builds LIST -- CMD...\n--commits GOOD..BAD --build COMMAND -- CMD...",
 	.about = "Record the first and the last of a list of builds in turns, until it is known "
 		 "which brick got slower. Then halve the list: a build is bad if that brick takes "
-		 "more than half of the difference longer than in the first build, which runs in "
-		 "turns with it. Builds that fail are passed over. Exit code 1 when nothing got "
-		 "slower, 125 when the first or the last build failed.",
+		 "more than half of the difference longer than in the first build. Builds that "
+		 "fail are passed over. Exit code 1 when nothing got slower, 125 when the first or "
+		 "the last build failed.",
 	.options = cmd_bisect_option_table,
 };

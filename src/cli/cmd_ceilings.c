@@ -141,9 +141,8 @@ const struct cli_command command_ceilings = {
 	.flags = CLI_ANSWERS,
 	.usage = "[OPTIONS]",
 	.about = "Measure what this machine can do at most: arithmetic by instruction set and "
-		 "type, bandwidth of each cache and of memory, latencies; on one thread and on "
-		 "more. Uses all CPUs for twelve seconds; longer on a busy machine, and says so: "
-		 "it measures each figure at least once, and again when others contradict it. "
+		 "type, bandwidth of each cache and of memory, barriers; on one thread and on "
+		 "more. Uses all CPUs for twelve seconds, longer on a busy machine, and says so. "
 		 "It keeps the result, and shows it the next time.",
 	.notes = "Other programs lower the results: stop them first.",
 	.options = cmd_ceilings_option_table,

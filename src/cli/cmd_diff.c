@@ -292,11 +292,10 @@ const struct cli_command command_diff = {
 	.run = run_diff,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] A B\n[OPTIONS] A... -- B...",
-	.about = "Compare recordings, or runs of the history (@last, @3, @NAME): is B faster "
-		 "than A, which brick did it, why, and could that be noise? Each recording is one "
-		 "value of each measure. Record at least four on each side, in turns; ten are "
-		 "better. Fewer show only differences far beyond what steps vary by. Exit code 1 "
-		 "when B is slower, with --strict also when the runs do not judge.",
+	.about = "Compare recordings, or runs of the history (@last, @3, @NAME): is B faster than "
+		 "A, which brick did it, and could that be noise? Record at least four runs of "
+		 "each side, in turns; ten are better. Exit code 1 when B is slower, with --strict "
+		 "also when the runs do not judge.",
 	.options = cmd_diff_option_table,
 	.operands = words_references,
 };

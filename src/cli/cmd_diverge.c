@@ -141,9 +141,8 @@ const struct cli_command command_diverge = {
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] A B",
 	.about = "Say where the numbers of two runs part ways: the first result that differs by "
-		 "more than "
-		 "rounding explains, how much of that it inherited and how much it added. A and B "
-		 "are recordings with digests (brick record --digest, or brick_digest() in an "
-		 "engine); B is compared with A. Exit code 1 when they diverge.",
+		 "more than rounding explains, how much of its error came with its inputs, and how "
+		 "much it added. A and B are recordings with digests (brick record --digest, or "
+		 "brick_digest() in an engine); A is the reference. Exit code 1 when they diverge.",
 	.options = cmd_diverge_option_table,
 };

@@ -1398,7 +1398,7 @@ const struct cli_command command_doctor = {
 	.flags = CLI_ANSWERS,
 	.usage = "[OPTIONS] [PID | -- CMD...]",
 	.about = "Say what will work on this machine, what will not, why, and what to do about it; "
-		 "or, of a program, which ways to attach will work for it, without running it.",
+		 "or say how Brick can attach to a program, without running it.",
 	.notes = "Without --engine, ggml is looked for in LD_LIBRARY_PATH, the usual library "
 		 "directories, ./node_modules and ./build/demo/engine. Exit code 4: nothing can be "
 		 "recorded here, or nothing of that program.",

@@ -60,9 +60,9 @@ const struct cli_command command_experts = {
 	.run = run_experts,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Say of each layer of a mixture of experts how many tokens chose each expert, how "
-		 "even that is, what of the weights was read and how long the layer's products "
-		 "took, and what part of this the hottest experts would serve if they were kept "
-		 "in fast memory. Needs 'brick record --experts'.",
+	.about = "Show which experts of a mixture get tokens: how evenly each layer chooses them, "
+		 "how much of the weights it reads, how long its products take, and what part of "
+		 "this fast memory with the hottest experts would serve. Needs 'brick record "
+		 "--experts'.",
 	.options = cmd_experts_option_table,
 };

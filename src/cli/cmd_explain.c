@@ -54,10 +54,9 @@ const struct cli_command command_explain = {
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about =
-		"Say what a performance engineer would say of a recording: causes of lost time, "
-		"what costs most first (a choice of yours, such as a long context, as if it cost a "
-		"quarter), each with its cost per token, the evidence, what to try and what to "
-		"expect of it, and the command that shows it.",
+		"Find causes of lost time, the most expensive first, each with its cost per token, "
+		"the evidence, what to try and what to expect of it, and the command that shows "
+		"it. A setting of yours, such as a long context, ranks as if it cost a quarter.",
 	.notes = "What is below 2 % of a phase is no finding. Rooflines need 'brick ceilings' to "
 		 "have been run once on the machine.",
 	.options = cmd_explain_option_table,

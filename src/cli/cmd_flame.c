@@ -52,9 +52,8 @@ static const struct cli_option cmd_flame_option_table[] = {
 		"svg (default): a picture; folded: lines for flamegraph.pl; speedscope: for "
 		"https://speedscope.app; pprof: for 'pprof -http'",
 		cmd_flame_set_form, AT(form), .words = cmd_flame_words_form},
-	{"layers", NULL, "with layers between phases and bricks", option_flag, AT(layers)},
-	{"functions", NULL,
-		"functions by their callers, of stacks that were sampled, instead of bricks",
+	{"layers", NULL, "put layers between phases and bricks", option_flag, AT(layers)},
+	{"functions", NULL, "functions on their callers, from sampled stacks, instead of bricks",
 		option_flag, AT(functions)},
 	{"output", "OUT",
 		"write to this file (default: standard output; if that is a terminal, NAME.svg for "
@@ -121,8 +120,7 @@ const struct cli_command command_flame = {
 	.run = run_flame,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Draw a flame graph: what ran in what, by thread, phase and brick; or, of a "
-		 "recording without bricks, by thread and function. A frame is as wide as its "
-		 "time. Times are added up, so a recording can have any length.",
+	.about = "Draw a flame graph: bricks on the bricks that held them, by thread and phase; or "
+		 "functions on their callers, by thread. A frame is as wide as its time.",
 	.options = cmd_flame_option_table,
 };

@@ -787,25 +787,24 @@ static const struct cli_option cmd_history_option_table[] = {
 	{"host", "NAME", "only runs on that machine", option_text, OF(host)},
 	{"kind", "KIND", "only recorded, plain, imported or floor", set_kind, OF(kind),
 		.words = words_kind},
-	{"model", "TEXT", "only runs of a model with that in its name or type", option_text,
+	{"model", "TEXT", "only runs of a model with that text in its name or type", option_text,
 		OF(model)},
-	{"command", "TEXT", "only runs with that in their command", option_text, OF(command)},
+	{"command", "TEXT", "only runs with that text in their command", option_text, OF(command)},
 	{"limit", "N", "the newest N (list: 20; plot, hosts: all)", option_number, OF(limit),
 		.low = 1, .high = UINT32_MAX},
 	{"all", NULL, "list: all of them", option_flag, OF(all)},
-	{"remove", NULL, "label: take it away", option_flag, OF(remove)},
+	{"remove", NULL, "label: take the label away", option_flag, OF(remove)},
 	{"older-than", "DAYS", "rm: all runs that began longer ago than that", option_number,
 		OF(older_than), .low = 1, .high = 100000},
 	{"phase", "PHASE", "plot, hosts: prefill, decode (default), mixed or warm-up", option_index,
 		OF(phase), .words = words_phases},
-	{"brick", "NAME", "plot: that brick (default: the whole of a token)", option_text,
-		OF(brick)},
-	{"layer", "N", "plot: that layer", option_text, OF(layer)},
-	{"kernel", "NAME", "plot: that kernel of a device", option_text, OF(kernel)},
+	{"brick", "NAME", "plot: this brick (default: the whole token)", option_text, OF(brick)},
+	{"layer", "N", "plot: this layer", option_text, OF(layer)},
+	{"kernel", "NAME", "plot: this kernel of a device", option_text, OF(kernel)},
 	{"by", "WHAT", "hosts: host (default), or engine: its version", cmd_history_set_by,
 		OF(by_engine), .words = cmd_history_words_by},
-	{"svg", "OUT", "plot: a picture", option_text, OF(svg)},
-	{"html", "OUT", "plot: a page", option_text, OF(html)},
+	{"svg", "OUT", "plot: write a picture", option_text, OF(svg)},
+	{"html", "OUT", "plot: write a page", option_text, OF(html)},
 	{"json", NULL, "as JSON", option_flag, OF(json)},
 	OPTION_HELP,
 };
@@ -936,9 +935,9 @@ const struct cli_command command_history = {
 	.usage = "list | show @RUN | label @RUN NAME | add FILE...\n"
 		 "rm @RUN | rm --older-than DAYS | import FILE... | push\n"
 		 "plot [--brick NAME] [--svg OUT] | hosts [--by engine]",
-	.about = "What every recorded run took, by phase, brick and layer, is kept in a database: "
-		 "for baselines, for trends, over machines. A run is named @last, @3 (the third "
-		 "newest), @NAME (all with that label) or @1a2b (its id).",
+	.about = "Keep a summary of every recorded run in a database, by phase, brick and layer: "
+		 "for baselines, for trends, for comparing machines. A run is named @last, @3 (the "
+		 "third newest), @NAME (all with that label) or @1a2b (its id).",
 	.options = cmd_history_option_table,
 	.operands = words_operands,
 };

@@ -90,8 +90,8 @@ const struct cli_command command_import = {
 	.summary = "make a recording of another tool's file",
 	.run = run_import,
 	.usage = "[-o OUT] FILE",
-	.about = "Make a recording of a file by another tool: trace events as JSON (Chrome, "
-		 "PyTorch's Kineto, ONNX Runtime's profiler, brick export), or what Nsight Systems "
-		 "exports as SQLite.",
+	.about = "Make a recording of another tool's file: trace events as JSON (Chrome, PyTorch's "
+		 "Kineto, ONNX Runtime's profiler, brick export), or an export of Nsight Systems "
+		 "as SQLite.",
 	.options = cmd_import_option_table,
 };

@@ -24,7 +24,7 @@ struct options {
 
 static const struct cli_option cmd_path_option_table[] = {
 	{"step", "WHICH",
-		"of one step only, with the longest parts of its path: decode or prefill, the one "
+		"only one step, with the longest parts of its path: decode or prefill, the step "
 		"that took the median time; slowest; or a number, counted from 1",
 		option_text, AT(step), .words = words_step},
 	SELECTION_PHASE(offsetof(struct options, selection)),
@@ -92,10 +92,8 @@ const struct cli_command command_path = {
 	.run = run_path,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Say what decided how long the steps took, how much longer everything else "
-		 "could have taken without changing that, and how fast the program would be if "
-		 "a brick took 10 % less time, or none. FILE may also be a graph that a program "
-		 "saved as "
-		 "JSON.",
+	.about = "Find the chain of bricks that decided how long the steps took, and predict how "
+		 "fast the program would be if a brick took 10 % less time, or none. FILE may also "
+		 "be a graph that a program saved as JSON.",
 	.options = cmd_path_option_table,
 };

@@ -244,18 +244,18 @@ static const struct cli_option cmd_record_option_table[] = {
 		.at = OF(experts)},
 	{"counters", "[=LIST]", "also count per step: cycles, page faults, ...", set_counters,
 		.at = 0, .words = words_counters},
-	{"nvtx", NULL, "also say bricks as NVTX ranges, to the tool that NVTX would load", set_nvtx,
+	{"nvtx", NULL, "also say bricks as NVTX ranges to the tool that NVTX would load", set_nvtx,
 		.at = 0},
 	{"off-cpu", "WHEN",
-		"when threads do not run: auto (default), while that costs the program less than "
-		"0.2 %; on, whatever it costs; or off",
+		"record when threads do not run: auto (default), while that costs the program less "
+		"than 0.2 %; on, whatever it costs; or off",
 		option_index, .at = OF(options.off_cpu), .words = words_off_cpu},
 	{"sample", "[=HZ]",
-		"also take stacks of all threads: so often in a second of CPU time, 99 (default) "
+		"also take stacks of all threads, HZ times in a second of CPU time: 99 (default) "
 		"to 997",
 		set_sample, .low = STACKS_HZ, .high = STACKS_HZ_MOST},
 	{"measure-distortion", NULL,
-		"record one step in five as one piece, to hold the others against it",
+		"run one step in five without hooks, to measure what recording costs",
 		set_plain_steps, .at = 0},
 	{"ring", "N", "records that a thread can be ahead of the recorder (default: 262144)",
 		set_ring, .low = 1, .high = MAX_RING_RECORDS},
@@ -268,7 +268,8 @@ static const struct cli_option cmd_record_option_table[] = {
 		.at = OF(options.wait)},
 	{"no-history", NULL, "do not keep its summary in the history", set_1, .at = OF(no_history)},
 	{"db", "WHERE", "the history to keep it in (default: BRICK_DB)", option_text, .at = OF(db)},
-	{"label", "NAME", "call it so in the history: diff @NAME", option_text, .at = OF(label)},
+	{"label", "NAME", "give it this label in the history: diff @NAME", option_text,
+		.at = OF(label)},
 	{"quiet", NULL, "no summary", set_1, .at = OF(quiet), .letter = 'q'},
 	OPTION_HELP,
 };
@@ -765,10 +766,11 @@ static char *notes(void)
 static char *cmd_record_about(void)
 {
 	char kinds[INJECT_KINDS_BYTES];
-	return xasprintf("Run CMD, record it and its children, and return its exit code (128 + "
-			 "signal when a signal ended it, 127 when there is no such command). "
-			 "Programs that use %s through shared libraries are attached to; programs "
-			 "with libbrick inside record themselves.",
+	return xasprintf(
+		"Run CMD, record it and its children, and return its exit code (128 + "
+		"signal when a signal ended it, 127 when there is no such command). "
+		"It attaches to programs that use %s; programs with libbrick inside record "
+		"themselves.",
 		inject_kinds(kinds));
 }
 

@@ -80,11 +80,9 @@ const struct cli_command command_requests = {
 	.run = run_requests,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Say of each request that a server or a program with several sequences evaluated "
-		 "when its first token came, how long it waited between tokens, and what made it "
-		 "wait; how many tokens of its prompt were found in the cache, and why others were "
-		 "evaluated again; and, as a model, what prompts cost those who wait for tokens. "
-		 "Where drafts were checked: how many held, what they cost, and which length "
-		 "would have been best.",
+	.about = "Show for each request of a server when its first token came, how long it waited "
+		 "between tokens, and what made it wait; how many tokens of its prompt were found "
+		 "in the cache, and why others were evaluated again; what prompts cost other "
+		 "requests; and how many drafts held, and which length would have been best.",
 	.options = cmd_requests_option_table,
 };

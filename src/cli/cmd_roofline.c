@@ -98,10 +98,9 @@ const struct cli_command command_roofline = {
 	.run = run_roofline,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Place the bricks of a recording under the ceilings of the machine that it was "
-		 "made on: what they computed and moved in their time, and how far that is from "
-		 "what the machine can do. FLOPs and bytes are computed from shapes and types, "
-		 "times are measured.",
+	.about = "Say for each brick what it computed and moved, and how far it was from the "
+		 "ceilings of the recording's machine. FLOPs and bytes are computed from shapes "
+		 "and types, times are measured.",
 	.notes = "Needs 'brick ceilings' to have been run once on that machine.",
 	.options = cmd_roofline_option_table,
 };

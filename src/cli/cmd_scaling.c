@@ -54,7 +54,7 @@ const struct cli_command command_scaling = {
 	.run = run_scaling,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Say how the time of each brick grows with the context, from the recording's own "
-		 "steps that decode, and with the tokens in a step.",
+	.about = "Say how the time of each brick grows with the context, in the recording's own "
+		 "decode steps, and with the number of tokens in a step.",
 	.options = cmd_scaling_option_table,
 };

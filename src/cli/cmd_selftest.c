@@ -788,11 +788,10 @@ const struct cli_command command_selftest = {
 	.run = run_selftest,
 	.flags = CLI_ANSWERS,
 	.usage = "[OPTIONS] [PROTOCOL...]",
-	.about = "Show on this machine that the numbers are measured: clocks, what a brick "
-		 "costs, that nothing is lost silently, that sums add up; and slow one brick "
-		 "of a running engine by a known amount, to see exactly that brick, and no "
-		 "other, change by that amount. PROTOCOL is a number such as F109, or 'moves'; "
-		 "default: all. Exit code 1 when one fails.",
+	.about = "Show on this machine that the numbers are measured: the clock, the cost of a "
+		 "brick, losses, sums; and that slowing one brick of a running engine by a known "
+		 "amount moves exactly that brick, and no other, by that amount. PROTOCOL is a "
+		 "number such as F109, or 'moves'; default: all. Exit code 1 when one fails.",
 	.options = cmd_selftest_option_table,
 	.operands = words_protocols,
 };

@@ -36,7 +36,7 @@ static void set_peak(const struct option_use *use, const char *text)
 }
 
 static const struct cli_option cmd_tiles_option_table[] = {
-	{"level", "NAME", "of one level only: macro, midi or micro", option_index, AT(level),
+	{"level", "NAME", "only one level: macro, midi or micro", option_index, AT(level),
 		.words = words_level},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
@@ -112,9 +112,8 @@ const struct cli_command command_tiles = {
 	.run = run_tiles,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Say how long the tiles took (the pieces into which a program cuts its work), "
-		 "by level and brick, and where in the grid the time went. Tiles are recorded "
-		 "by programs that report them to libbrick, with 'brick record --tiles' or "
-		 "brick_tiles_set().",
+	.about = "Show how long tiles took, the pieces into which a program cuts its work, by "
+		 "level and brick, and where in the grid the time went. Programs that report tiles "
+		 "to libbrick record them, with 'brick record --tiles' or brick_tiles_set().",
 	.options = cmd_tiles_option_table,
 };

@@ -271,9 +271,9 @@ const struct cli_command command_top = {
 	.run = run_top,
 	.flags = CLI_READS,
 	.usage = "[OPTIONS] PID\n[OPTIONS] FILE\n[OPTIONS] -- CMD [ARGS...]",
-	.about = "Look at a process while it runs (recorded by 'brick record', or with "
-		 "libbrick inside), or at a recording; or run CMD, record it and look at it: "
-		 "view 0 then has its output.",
+	.about = "Look at a process while it runs (recorded by 'brick record', or with libbrick "
+		 "inside), or at a recording; or run CMD, record it and look at it: view 0 has its "
+		 "output.",
 	.notes = "Press ? for the keys.",
 	.options = cmd_top_option_table,
 };

@@ -23,8 +23,8 @@ struct options {
 
 static const struct cli_option cmd_tree_option_table[] = {
 	{"step", "WHICH",
-		"decode (default) or prefill: the one that took the median time; slowest; or "
-		"a number, counted from 1 in the order in which they began",
+		"decode (default) or prefill: the step that took the median time; slowest; or a "
+		"number, counted from 1 in the order in which they began",
 		option_text, AT(step), .words = words_step},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
@@ -189,8 +189,7 @@ const struct cli_command command_tree = {
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Show what a step was made of, layer by layer and brick by brick, in the order in "
-		 "which it ran; of several steps (--steps, --since, --until) the mean, by phase. "
-		 "FILE "
-		 "may also be a graph that a program saved as JSON.",
+		 "which they ran; with --steps, --since or --until, the mean of several steps, by "
+		 "phase. FILE may also be a graph that a program saved as JSON.",
 	.options = cmd_tree_option_table,
 };
