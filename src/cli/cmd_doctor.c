@@ -1006,15 +1006,6 @@ static void cmd_doctor_add_outcome(struct doctor *doctor, const struct program_o
 static void add_may(struct doctor *doctor, const struct foreseen *f)
 {
 	const struct attacher *a = f->attacher;
-
-	if (f->is_refused) {
-		doctor_add(doctor, GROUP, "attaches", DOCTOR_NO,
-			"record --sample shows its functions; its devices are recorded all the "
-			"same",
-			"%s %s is installed, and only %s is attached to; %s", a->title, f->version,
-			a->versions, f->why);
-		return;
-	}
 	struct doctor_check *check = doctor_add(doctor, GROUP, "may attach", DOCTOR_OK, NULL,
 		"%s%s%s%s: %s if it is used; %s", a->title,
 		f->version    ? " "

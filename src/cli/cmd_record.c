@@ -448,7 +448,7 @@ static bool tell_foreseen(const struct program_files *files, const char *title, 
 		const struct foreseen *may = &f.may.items[i];
 		snprintf(refused, sizeof(refused), "%s.refused", may->attacher->name);
 		told = true;
-		if (!may->is_refused && !join_notes(notes, refused, text, sizeof(text)))
+		if (!join_notes(notes, refused, text, sizeof(text)))
 			xappend(&kinds, ", ", "%s (%s)", may->attacher->title, may->why);
 	}
 	if (kinds)

@@ -279,11 +279,6 @@ static void look_up_version(struct foreseen *may, const struct program_files *fi
 	for (size_t i = 0; a->version_file && i < files->paths.count && !may->version; i++)
 		if (path_is_called(files->paths.items[i], "python"))
 			may->version = version_in(files->paths.items[i], a->version_file);
-	if (may->version) {
-		size_t n = strlen(a->versions);
-		may->is_refused = strncmp(may->version, a->versions, n) != 0 ||
-				  isdigit((unsigned char)may->version[n]);
-	}
 }
 
 static void foresee(struct foresight *f, const struct program_files *files,

@@ -25,8 +25,7 @@ struct program_outlook {
 struct foreseen {
 	const struct attacher *attacher;
 	char *why;
-	char *version;	 /* that is installed; NULL: not known */
-	bool is_refused; /* that version is not attached to */
+	char *version; /* that is installed; NULL: not known */
 };
 
 struct foresight {

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch as it is: what it computes is the same, each operator is counted, with the length that PyTorch's own profiler
 tells of it, in the layer of its module; steps of inference and of training, their phases, data loaders in processes of
-their own, exceptions; and an unknown version is refused. Skipped where /usr/bin/python3 has no torch 1.13."""
+their own, exceptions; and what does not behave as PyTorch is refused. With what /usr/bin/python3 has, and 2.13."""
 import collections
 import csv
 import glob
 import io
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -15,7 +16,7 @@ import sys
 
 from librecord import *
 
-PYTHON = "/usr/bin/python3"
+FAKE = os.path.join(os.environ["BRICK_SOURCE"], "tests", "programs", "torch_fake.c")
 WORK = os.path.join(os.environ["BRICK_SOURCE"], "tests", "programs", "torch_work.py")
 STEPS, LAYERS = 6, 4
 
@@ -51,7 +52,8 @@ def computes(scratch):
     plain = run(PYTHON, WORK, works, str(STEPS))
     done, report, rows = record(scratch, PYTHON, WORK, works, str(STEPS))
     same(done.stdout, plain.stdout, "what is computed")
-    check("attached to PyTorch 1.13: operators of PyTorch" in done.stderr, done.stderr)
+    said = re.search("attached to PyTorch ([0-9.+a-z]+): operators of PyTorch", done.stderr)
+    check(said and VERSION.startswith(said[1]), done.stderr)
     check("PyTorch takes a slower path" in report["distortion"]["method"], report["distortion"])
     check("splits graphs" not in report["distortion"]["method"], report["distortion"])
     steps = report["steps"]
@@ -129,23 +131,49 @@ def not_recorded():
     same((done.returncode, done.stdout), (0, plain.stdout), "a program that is not recorded")
 
 
-def refused(scratch):
-    """A library of that name and of another version is left alone, and the recording says why."""
-    place = scratch.file("torch")
+def fake(scratch, fault):
+    """A library of that name whose observers behave as `fault` says (tests/programs/torch_fake.c); None: cc is missing."""
+    place = scratch.file(f"torch{fault}")
     os.makedirs(os.path.join(place, "lib"))
+    library = os.path.join(place, "lib", "libtorch_cpu.so")
+    if run("cc", f"-DFAULT={fault}", "-shared", "-fPIC", "-o", library, FAKE).returncode:
+        return None
+    with open(os.path.join(place, "version.py"), "w") as file:
+        file.write("from typing import Optional\n__version__ = '2.99.1+cpu'\ndebug = False\n")
+    return library
+
+
+def refused(scratch):
+    """A library of that name that does not behave as PyTorch's is left alone, and the recording says why."""
     other = next(iter(glob.glob("/lib/*-linux-gnu/libz.so.1") + glob.glob("/usr/lib/*-linux-gnu/libz.so.1")))
-    library = shutil.copy(other, os.path.join(place, "lib", "libtorch_cpu.so"))
-    for version, said in (None, "of an unknown version"), ("2.99.1+cpu", "2.99.1+cpu"), ("1.130.0", "1.130.0"):
-        if version:
-            with open(os.path.join(place, "version.py"), "w") as file:
-                file.write(f"from typing import Optional\n__version__ = '{version}'\ndebug = False\n")
+    os.makedirs(scratch.file("lib"))
+    libraries = {shutil.copy(other, scratch.file("lib/libtorch_cpu.so")):
+                 "PyTorch of an unknown version is not recorded: its library has no _ZNK2at14RecordFunction4nameEv"}
+    for fault, why in (0, None), (1, "an observer is called for other scopes"), (2, "an observer is not called for its scope"), \
+            (3, "an observed function has another name than it was given"), (4, "an observer is not told the function's address"), \
+            (5, "an observer's context is not handed back"):
+        libraries[fake(scratch, fault)] = why and f"PyTorch 2.99.1+cpu is not recorded: {why}"
+    for library, why in libraries.items():
         path = scratch.file("refused.pftrace")
         done = run(BRICK, "record", "-o", path, "--", sys.executable, "-c",
                    f"import ctypes; ctypes.CDLL({library!r}); print('well')")
         same((done.returncode, done.stdout), (0, "well\n"), "the program")
-        check(f"brick: PyTorch {said} is not recorded: only 1.13 has been tried" in done.stderr, done.stderr)
-        notes = run(BRICK, "report", path, "--trust").stdout
-        check(f"PyTorch {said} is not recorded: only 1.13 has been tried" in " ".join(notes.split()), notes)
+        check(f"brick: {why}" in done.stderr if why else "is not recorded" not in done.stderr, why, done.stderr)
+        if why:
+            notes = run(BRICK, "report", path, "--trust").stdout
+            check(why in " ".join(notes.split()), notes)
+
+
+def interpreters():
+    """Those that have a PyTorch, by its version."""
+    asks = "import torch; print(torch.__version__)"
+    fetched = run(os.path.join(os.environ["BRICK_SOURCE"], "examples", "demo", "torch.sh"), "torch-2.13.0")
+    for python in "/usr/bin/python3", fetched.stdout.strip():
+        asked = run(python, "-c", asks) if python else None
+        if asked and not asked.returncode:
+            yield python, asked.stdout.strip()
+    if fetched.returncode:
+        print("without PyTorch 2.13:", fetched.stderr.strip())
 
 
 if not os.path.exists(os.path.join(BUILD, "lib", "libbrick-torch.so")):
@@ -153,11 +181,14 @@ if not os.path.exists(os.path.join(BUILD, "lib", "libbrick-torch.so")):
     sys.exit(77)
 with Scratch() as scratch:
     refused(scratch)
-    if run(PYTHON, "-c", "import torch; assert torch.__version__.startswith('1.13')").returncode:
-        print("skipped: /usr/bin/python3 has no torch 1.13 (Debian: python3-torch, 250 MB with all that it needs)")
+    found = list(interpreters())
+    for PYTHON, VERSION in found:
+        print("PyTorch", VERSION)
+        computes(scratch)
+        parts(scratch)
+        as_its_profiler(scratch)
+        loaders(scratch)
+        not_recorded()
+    if not found:
+        print("skipped: there is no PyTorch (Debian's python3-torch: 250 MB with all that it needs)")
         sys.exit(77)
-    computes(scratch)
-    parts(scratch)
-    as_its_profiler(scratch)
-    loaders(scratch)
-    not_recorded()

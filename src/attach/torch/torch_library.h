@@ -18,6 +18,6 @@ void torch_library_symbol(const char *name, void *function);
 /* The same, wherever PyTorch is, for a function that we stand in front of. */
 void torch_library_next(const char *name, const void *ours, void *function);
 
-/* True if its operators are observed: its version is known, and the interface was proved. */
+/* True if its operators are observed: the interface was proved. */
 bool torch_observed(void);
 void torch_observed_set(void);

@@ -31,14 +31,6 @@ static void *open_by_next(const char *path, int flags)
 	return open(path, flags);
 }
 
-static bool is_tried(const char *version)
-{
-	int length = 0;
-
-	return sscanf(version, "1.13%n", &length) == 0 && length == 4 &&
-	       (version[4] < '0' || version[4] > '9');
-}
-
 static int torch_loader_find_library(struct dl_phdr_info *info, size_t bytes, void *path)
 {
 	const char *slash = strrchr(info->dlpi_name, '/');
@@ -52,10 +44,10 @@ static int torch_loader_find_library(struct dl_phdr_info *info, size_t bytes, vo
 
 static void torch_loader_look_at(const char *path)
 {
-	char version[64], why[160] = "";
+	char version[64], why[240];
 
 	torch_library_version(path, version, sizeof(version));
-	int error = is_tried(version) ? torch_observers_register(why, sizeof(why)) : -1;
+	int error = torch_observers_register(why, sizeof(why));
 	if (!brick_thread_ready()) {
 		note_once("torch.version", "%s", *version ? version : "unknown");
 		note_once("torch.library", "%s", path);
@@ -64,11 +56,9 @@ static void torch_loader_look_at(const char *path)
 		note_once("attach", "operators of PyTorch");
 		note_once("torch.rules", "%s", named_sites_rules());
 		torch_observed_set();
-	} else if (*why) {
-		note_once("torch.refused", "PyTorch %s is not recorded: %s", version, why);
 	} else {
-		note_once("torch.refused", "PyTorch %s is not recorded: only 1.13 has been tried",
-			*version ? version : "of an unknown version");
+		note_once("torch.refused", "PyTorch %s is not recorded: %s",
+			*version ? version : "of an unknown version", why);
 	}
 }
 
@@ -131,7 +121,8 @@ SYS_INTERPOSE(dlopen, torch_dlopen_choose, torch_next_dlopen);
 BRICK_API int brick_attacher_check(char *text, size_t bytes)
 {
 	snprintf(text, bytes,
-		"operators of PyTorch 1.13 are recorded, by its observers; modules of Python by "
-		"name");
+		"operators of PyTorch are recorded by its observers, if these pass a test when it "
+		"is "
+		"loaded; modules of Python by name");
 	return 0;
 }

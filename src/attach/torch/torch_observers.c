@@ -5,9 +5,9 @@
  * function of the program's own (torch.autograd.Function) runs others, which are bricks: it holds
  * them.
  *
- * PyTorch's interface is C++: RecordFunctionCallback is passed by value, in memory, as it has 40
- * bytes. A callback at the begin returns a std::unique_ptr, by a hidden pointer to it; NULL in it
- * owns nothing, and no destructor is called.
+ * PyTorch's interface is C++: RecordFunctionCallback is passed by value, in memory, as it has more
+ * than 16 bytes. A callback at the begin returns a std::unique_ptr, by a hidden pointer to it; NULL
+ * in it owns nothing, and no destructor is called.
  */
 #include "attach/torch/torch_observers.h"
 
@@ -33,17 +33,19 @@ enum scope {
 	SCOPE_BACKWARD,
 	SCOPE_SCRIPT,
 	SCOPE_USER = 7,
-	SCOPES = 10,
 };
 
+/*
+ * RecordFunctionCallback, and room for scopes that a version may add: what takes it by value reads
+ * as much of it as it knows. Behind the scopes stand switches that we leave off, wherever they are.
+ */
 struct callback {
 	start_fn start;
 	end_fn end;
 	double probability;
-	bool scopes[SCOPES];
-	bool wants_inputs, wants_outputs, wants_ids;
+	bool scopes[40];
 };
-_Static_assert(sizeof(struct callback) == 40, "as RecordFunctionCallback");
+_Static_assert(sizeof(struct callback) == 64, "a multiple of 8, passed in memory");
 
 static const char *(*observers_name_of)(const void *function);
 
@@ -180,24 +182,33 @@ static void script_end(const void *function, void *context)
  * ---- the proof ----
  * A callback is registered for our own thread only, and functions are recorded there that nobody
  * else sees. It must be called for its own scope, with the function's address, and name() must say
- * what we called it.
+ * what we called it. Versions are told apart by nothing else.
  */
 
 enum { FUNCTION_BYTES = 4096 }; /* a RecordFunction has some 200 */
 
+/* std::variant<std::string_view, std::reference_wrapper<...>>, holding the first. */
+struct function_name {
+	size_t length;
+	const char *letters;
+	uint8_t index;
+};
+
 struct proof {
 	void (*construct)(void *function, uint8_t scope);
-	void (*before)(void *function, const char *name, int64_t number);
+	/* up to 2.6; newer ones have the other */
+	void (*before_letters)(void *function, const char *name, int64_t number);
+	void (*before_name)(void *function, struct function_name name, int64_t number);
 	void (*destruct)(void *function);
 	uint64_t (*add)(struct callback callback);
 	void (*remove)(uint64_t handle);
-	void (*name)(void);
-	bool holds;
+	const char *failed; /* NULL: it holds */
 };
 
 static __thread struct {
 	const void *expected;
-	uint32_t starts, ends, faults;
+	uint32_t starts, ends;
+	bool is_elsewhere, is_misnamed, is_owning;
 } observers_seen;
 
 static const char proof_name[] = "brick";
@@ -206,34 +217,48 @@ static void **proof_start(void **result, const void *function)
 {
 	*result = NULL;
 	observers_seen.starts++;
-	observers_seen.faults += function != observers_seen.expected ||
-				 strcmp(observers_name_of(function), proof_name) != 0;
+	if (function != observers_seen.expected)
+		observers_seen.is_elsewhere = true;
+	else if (strcmp(observers_name_of(function), proof_name) != 0)
+		observers_seen.is_misnamed = true;
 	return result;
 }
 
 static void proof_end(const void *function, void *context)
 {
 	observers_seen.ends++;
-	observers_seen.faults += function != observers_seen.expected || context != NULL;
+	observers_seen.is_elsewhere |= function != observers_seen.expected;
+	observers_seen.is_owning |= context != NULL;
 }
 
-static bool proves(const struct proof *p, uint8_t scope, uint8_t other)
+static const char *proof_fails(const struct proof *p, uint8_t scope, uint8_t observed)
 {
 	char function[FUNCTION_BYTES] __attribute__((aligned(64)));
-	struct callback callback = {proof_start, proof_end, 1.0, {0}, 0, 0, 0};
+	struct callback callback = {proof_start, proof_end, 1.0, {0}};
 
 	memset(function, 0, sizeof(function));
 	memset(&observers_seen, 0, sizeof(observers_seen));
 	observers_seen.expected = function;
-	callback.scopes[other] = true;
+	callback.scopes[observed] = true;
 	uint64_t handle = p->add(callback);
 	p->construct(function, scope);
-	p->before(function, proof_name, -1);
+	if (p->before_letters)
+		p->before_letters(function, proof_name, -1);
+	else
+		p->before_name(function,
+			(struct function_name){sizeof(proof_name) - 1, proof_name, 0}, -1);
 	p->destruct(function);
 	p->remove(handle);
-	uint32_t wanted = scope == other;
-	return observers_seen.starts == wanted && observers_seen.ends == wanted &&
-	       !observers_seen.faults;
+	uint32_t wanted = scope == observed;
+	return observers_seen.is_elsewhere ? "an observer is not told the function's address"
+	       : observers_seen.is_misnamed
+		       ? "an observed function has another name than it was given"
+	       : observers_seen.is_owning ? "an observer's context is not handed back"
+	       : observers_seen.starts < wanted || observers_seen.ends < wanted
+		       ? "an observer is not called for its scope"
+	       : observers_seen.starts > wanted || observers_seen.ends > wanted
+		       ? "an observer is called for other scopes"
+		       : NULL;
 }
 
 static void *prove(void *argument)
@@ -241,10 +266,9 @@ static void *prove(void *argument)
 	static const uint8_t used[] = {SCOPE_FUNCTION, SCOPE_BACKWARD, SCOPE_SCRIPT, SCOPE_USER};
 	struct proof *p = argument;
 
-	p->holds = true;
 	for (size_t i = 0; i < sizeof(used); i++)
-		for (size_t k = 0; k < sizeof(used); k++)
-			p->holds &= proves(p, used[i], used[k]);
+		for (size_t k = 0; k < sizeof(used) && !p->failed; k++)
+			p->failed = proof_fails(p, used[i], used[k]);
 	return NULL;
 }
 
@@ -282,8 +306,13 @@ int torch_observers_register(char *why, size_t bytes)
 			why, bytes) ||
 		!need("_ZN2at14removeCallbackEm", &proof.remove, why, bytes) ||
 		!need("_ZN2at14RecordFunctionC1ENS_11RecordScopeE", &proof.construct, why, bytes) ||
-		!need("_ZN2at14RecordFunction6beforeEPKcl", &proof.before, why, bytes) ||
 		!need("_ZN2at14RecordFunctionD1Ev", &proof.destruct, why, bytes))
+		return -ENOSYS;
+	torch_library_symbol("_ZN2at14RecordFunction6beforeEPKcl", &proof.before_letters);
+	if (!proof.before_letters &&
+		!need("_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_"
+		      "traitsIcEESt17reference_wrapperIKN3c1014FunctionSchemaEEEEl",
+			&proof.before_name, why, bytes))
 		return -ENOSYS;
 	int error = thread_start(&thread, NULL, 0, prove, &proof);
 	if (error) {
@@ -291,12 +320,12 @@ int torch_observers_register(char *why, size_t bytes)
 		return error;
 	}
 	pthread_join(thread, NULL);
-	if (!proof.holds) {
-		snprintf(why, bytes, "its observers do not behave as those of PyTorch 1.13");
+	if (proof.failed) {
+		snprintf(why, bytes, "%s", proof.failed);
 		return -EPROTO;
 	}
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-		struct callback callback = {pairs[i].start, pairs[i].end, 1.0, {0}, 0, 0, 0};
+		struct callback callback = {pairs[i].start, pairs[i].end, 1.0, {0}};
 		callback.scopes[pairs[i].scope] = true;
 		add(callback);
 	}

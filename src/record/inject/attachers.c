@@ -124,7 +124,6 @@ static const struct attacher torch = {
 	.libraries = NAMES("libtorch_cpu.so"),
 	.modules = NAMES(TORCH_MODULES),
 	.recorded = "its modules and operations are recorded",
-	.versions = "1.13",
 	.version_file = "torch/version.py",
 };
 

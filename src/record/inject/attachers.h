@@ -51,8 +51,7 @@ struct attacher {
 	const char *const *modules;   /* of Python and node, which bring it along */
 	const char *recorded;	      /* of it then: "its queues are recorded" */
 	const char *versions;	      /* that it attaches to; NULL: all */
-	const char *version_file;     /* of its module, has a line "__version__ = '1.13.1'", which
-					 begins with `versions` where it is attached to */
+	const char *version_file;     /* of its module, has a line "__version__ = '1.13.1'" */
 };
 
 /* All of them, in the order in which they are preloaded and told; ended by NULL. */
