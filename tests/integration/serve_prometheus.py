@@ -146,7 +146,7 @@ def same_numbers(values, path):
                  "max_fds", "start_time_seconds"):
         expect_true(f"process_{name}", values[(f"process_{name}", ())] > 0)
     bricks, phases = len(report["bricks"]), 2
-    most = 409 * phases + 32 * bricks + 4 * bricks * phases + 40
+    most = 409 * phases + 19 * bricks + 4 * bricks * phases + 40
     expect_true(f"{len(values)} series, at most {most} by docs/SERVE.md", len(values) <= most)
     for kind in ("dropped", "open", "unmatched", "clamped", "unsupported", "bad_records"):
         near("losses", values[("brick_lost", (("kind", kind),))], report["losses"][kind])
