@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each command has a manual page, which names the options that --help shows and no others; the page of
-report lists the columns that the program has."""
+report lists the columns that the program has. Options that pages and messages name exist."""
+import glob
 import os
 import re
 import shutil
@@ -49,12 +50,36 @@ def columns():
     expect("columns", sorted(title.lower() for title in listed), sorted(name.lower() for name in names))
 
 
+def named(path):
+    """Pairs of a command and an option, as in `brick report --by layer`, or in a manual that refers to another one."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if path.endswith(".1"):
+        text = re.sub(r"\n?\.?\bFl -", " --", text).replace(".Xr brick-", "brick ").replace(" 1 --", " --")
+    text = re.sub(r'"\s*\n\s*"', "", text)  # a message may go on in the next line
+    for command, rest in re.findall(r"\bbrick ([a-z]+)((?: (?:--?[a-z][a-z-]*(?:=[^\s`'\"]*)?|[\w./@*{}%]+))+)", text):
+        for option in re.findall(r"(?<= --)[a-z][a-z-]+", rest.split(" -- ")[0]):
+            yield command, option
+
+
+def check_named(commands):
+    known = {command: options_of_help(command) | {"help"} for command in commands}
+    pages = [os.path.join(SOURCES, "README.md")] + glob.glob(os.path.join(SOURCES, "docs", "**", "*.[1m]*"), recursive=True)
+    found = 0
+    for path in pages + glob.glob(os.path.join(SOURCES, "src", "**", "*.c"), recursive=True):
+        for command, option in named(path):
+            found += command in known
+            expect_true(f"{path}: brick {command} --{option}", option in known.get(command, {option}))
+    expect_true(f"{found} options are named", found > 100)
+
+
 def main():
     commands = re.findall(r"^  ([a-z]+)  +\S", brick("--help")[0].decode().split("Options:")[0], re.M)
     expect_true("there are commands", len(commands) > 10)
     for command in commands:
         check(command)
     columns()
+    check_named(commands)
 
 
 main()
