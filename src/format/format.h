@@ -11,7 +11,8 @@
 /*
  * A reader refuses files of a higher version. Additions that old readers may skip do not change it.
  */
-#define FORMAT_VERSION 2 /* 1: a site's arguments were debug annotations */
+/* 1: a site's arguments were debug annotations; 2: sites and kernels were JSON */
+#define FORMAT_VERSION 3
 
 enum {
 	FORMAT_OWN_SEQUENCE = 1,	   /* the run's own events */
@@ -127,6 +128,34 @@ enum format_site_member {
 #define FORMAT_X(identifier, name, texts) FORMAT_S_##identifier,
 	FORMAT_SITE_MEMBERS(FORMAT_X)
 #undef FORMAT_X
+};
+
+/*
+ * What a site or a kernel is: a field of the entry that gives it a number, which Perfetto passes
+ * over. Members that are absent are not known.
+ */
+enum { FORMAT_FACTS_FIELD = 1990 };
+
+enum format_site_fact {
+	FORMAT_SITE_LAYER = 1, /* + 1 */
+	FORMAT_SITE_OPERATION,
+	FORMAT_SITE_TENSOR,
+	FORMAT_SITE_ELEMENTS,
+	FORMAT_SITE_BYTES,
+	FORMAT_SITE_FLOPS,
+	FORMAT_SITE_UNKNOWN, /* 1: no rule knew the operation */
+	FORMAT_SITE_AT_MOST, /* 1: a mask leaves some of the work out */
+};
+
+enum format_kernel_fact {
+	FORMAT_KERNEL_KIND = 1, /* enum brick_kernel_kind */
+	FORMAT_KERNEL_NAME,
+	FORMAT_KERNEL_BACKEND,
+	FORMAT_KERNEL_GRID, /* three times, as the next */
+	FORMAT_KERNEL_BLOCK,
+	FORMAT_KERNEL_SHARED_BYTES,
+	FORMAT_KERNEL_REGISTERS,
+	FORMAT_KERNEL_CODE, /* the hash of its program */
 };
 
 /* Interned event names: bricks by id + 1, Brick's own instants from here on. */

@@ -9,171 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format/format.h"
+#include "trace/load_json.h"
 #include "trace/pb_read.h"
 #include "trace/run.h"
 
-/*
- * The JSON objects that stand for sites and kernels (docs/FORMAT.md): flat, with text, integers,
- * true and lists of integers as values. Reading ends at the first thing that is something else.
- * Unknown members are skipped, so that later writers may add some. The caller frees the texts.
- */
-struct json {
-	const char *at, *end;
-};
-
-struct json_value {
-	char *text; /* owned by the reader until taken; NULL: no text */
-	int64_t number;
-	uint64_t count;	  /* the number, when it is not negative */
-	uint64_t list[3]; /* the first numbers of a list */
-	bool is_true;
-};
-
-/* Blanks, then that character; 0: something else stands there. */
-static bool load_ids_skip(struct json *j, char wanted)
+/* Keeps the first text that comes; false: not enough memory. */
+static bool load_ids_keep_text(char **to, struct pb_reader text)
 {
-	while (j->at < j->end && strchr(" \t\r\n", *j->at) && *j->at)
-		j->at++;
-	if (j->at == j->end || *j->at != wanted)
-		return false;
-	j->at++;
-	return true;
-}
-
-static bool hex4(const char *s, uint32_t *code)
-{
-	*code = 0;
-	for (int i = 0; i < 4; i++) {
-		const char *digits = "0123456789abcdef", *d = strchr(digits, s[i] | 0x20);
-		if (!s[i] || !d || !*d)
-			return false;
-		*code = *code << 4 | (uint32_t)(d - digits);
-	}
-	return true;
-}
-
-/* One escaped character; those that Brick does not write become '?'. */
-static bool escaped(struct json *j, char *to)
-{
-	static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-	uint32_t code;
-
-	if (j->at == j->end)
-		return false;
-	char c = *j->at++;
-	const char *known = c ? strchr(names, c) : NULL;
-	if (known) {
-		*to = values[known - names];
-		return true;
-	}
-	if (c != 'u' || j->end - j->at < 4 || !hex4(j->at, &code))
-		return false;
-	j->at += 4;
-	*to = code && code < 0x80 ? (char)code : '?';
-	return true;
-}
-
-static bool load_ids_read_text(struct json *j, char **out)
-{
-	size_t size = 0;
-	char *text = load_ids_skip(j, '"') ? malloc((size_t)(j->end - j->at) + 1) : NULL;
-
-	if (!text)
-		return false;
-	while (j->at < j->end && *j->at != '"') {
-		char c = *j->at++;
-		if (c == '\\' && !escaped(j, &c)) {
-			free(text);
-			return false;
-		}
-		text[size++] = c;
-	}
-	text[size] = 0;
-	if (!load_ids_skip(j, '"')) {
-		free(text);
-		return false;
-	}
-	*out = text;
-	return true;
-}
-
-static bool load_ids_read_number(struct json *j, struct json_value *value)
-{
-	bool negative = load_ids_skip(j, '-');
-	int digits = 0;
-
-	for (; j->at < j->end && *j->at >= '0' && *j->at <= '9'; digits++)
-		value->count = value->count * 10 + (uint64_t)(*j->at++ - '0');
-	value->number = negative ? -(int64_t)(value->count & INT64_MAX)
-				 : (int64_t)(value->count & INT64_MAX);
-	return digits > 0 && digits <= 20;
-}
-
-/* The first numbers are kept. */
-static bool load_ids_read_list(struct json *j, struct json_value *value)
-{
-	const size_t most = sizeof(value->list) / sizeof(*value->list);
-	size_t count = 0;
-
-	do {
-		struct json_value item = {0};
-		if (!load_ids_read_number(j, &item))
-			return false;
-		if (count < most)
-			value->list[count++] = item.count;
-	} while (load_ids_skip(j, ','));
-	return load_ids_skip(j, ']');
-}
-
-static bool read_json_value(struct json *j, struct json_value *value)
-{
-	memset(value, 0, sizeof(*value));
-	if (j->at < j->end && *j->at == '"')
-		return load_ids_read_text(j, &value->text);
-	if (load_ids_skip(j, '['))
-		return load_ids_read_list(j, value);
-	if (j->end - j->at >= 4 && !memcmp(j->at, "true", 4)) {
-		value->is_true = true;
-		j->at += 4;
-		return true;
-	}
-	return load_ids_read_number(j, value);
-}
-
-/* Moves the value's text, or NULL, to *text, in place of the former one. */
-static void load_ids_take(char **text, struct json_value *value)
-{
-	free(*text);
-	*text = value->text;
-	value->text = NULL;
-}
-
-/* Takes one member of an object; its text is freed unless taken. */
-typedef void (*member_fn)(void *to, const char *key, struct json_value *value);
-
-static bool load_ids_read_member(struct json *j, member_fn member, void *to)
-{
-	struct json_value value;
-	char *key;
-
-	if (!load_ids_read_text(j, &key))
-		return false;
-	bool good = load_ids_skip(j, ':') && read_json_value(j, &value);
-	if (good) {
-		member(to, key, &value);
-		free(value.text);
-	}
-	free(key);
-	return good;
-}
-
-static bool load_ids_read_object(struct json *j, member_fn member, void *to)
-{
-	bool good = load_ids_skip(j, '{') && load_ids_read_member(j, member, to);
-
-	while (good && load_ids_skip(j, ','))
-		good = load_ids_read_member(j, member, to);
-	return good && load_ids_skip(j, '}');
+	if (!*to)
+		*to = strndup((const char *)text.at, pb_size(text));
+	return *to;
 }
 
 static void load_ids_set_count(
@@ -183,92 +28,52 @@ static void load_ids_set_count(
 	site->flags |= flag;
 }
 
-static void set_site_member(void *to, const char *key, struct json_value *value)
+static bool set_site_fact(struct run_site *site, const struct pb_field *f)
 {
-	struct run_site *site = to;
+	bool is_text = f->number == FORMAT_SITE_OPERATION || f->number == FORMAT_SITE_TENSOR;
 
-	if (!strcmp(key, "layer"))
-		site->layer = (int32_t)value->number;
-	else if (!strcmp(key, "op"))
-		load_ids_take(&site->operation, value);
-	else if (!strcmp(key, "tensor"))
-		load_ids_take(&site->label, value);
-	else if (!strcmp(key, "elements"))
-		load_ids_set_count(site, &site->elements, BRICK_SITE_HAS_ELEMENTS, value->count);
-	else if (!strcmp(key, "bytes"))
-		load_ids_set_count(site, &site->bytes, BRICK_SITE_HAS_BYTES, value->count);
-	else if (!strcmp(key, "flops"))
-		load_ids_set_count(site, &site->flops, BRICK_SITE_HAS_FLOPS, value->count);
-	else if (!strcmp(key, "unknown") && value->is_true)
+	if (f->wire != (is_text ? PB_LENGTH : PB_VARINT))
+		return true;
+	switch (f->number) {
+	case FORMAT_SITE_LAYER:
+		site->layer = f->value <= INT16_MAX ? (int32_t)f->value - 1 : -1;
+		break;
+	case FORMAT_SITE_OPERATION:
+		return load_ids_keep_text(&site->operation, f->in);
+	case FORMAT_SITE_TENSOR:
+		return load_ids_keep_text(&site->label, f->in);
+	case FORMAT_SITE_ELEMENTS:
+		load_ids_set_count(site, &site->elements, BRICK_SITE_HAS_ELEMENTS, f->value);
+		break;
+	case FORMAT_SITE_BYTES:
+		load_ids_set_count(site, &site->bytes, BRICK_SITE_HAS_BYTES, f->value);
+		break;
+	case FORMAT_SITE_FLOPS:
+		load_ids_set_count(site, &site->flops, BRICK_SITE_HAS_FLOPS, f->value);
+		break;
+	case FORMAT_SITE_UNKNOWN:
 		site->flags |= BRICK_SITE_UNKNOWN_OPERATION;
-	else if (!strcmp(key, "at_most") && value->is_true)
+		break;
+	case FORMAT_SITE_AT_MOST:
 		site->flags |= BRICK_SITE_AT_MOST;
+		break;
+	}
+	return true;
 }
 
-static bool json_read_site(struct pb_reader text, struct run_site *site)
+static bool load_ids_read_site(struct pb_reader facts, struct run_site *site)
 {
-	struct json j = {(const char *)text.at, (const char *)text.end};
+	struct pb_field f;
+	int more;
+	bool good = true;
 
 	*site = (struct run_site){.brick = RUN_NONE, .layer = -1};
-	if (load_ids_read_object(&j, set_site_member, site))
+	while (good && (more = pb_next(&facts, &f)) > 0)
+		good = set_site_fact(site, &f);
+	if (good && !more)
 		return true;
 	free(site->operation);
 	free(site->label);
-	return false;
-}
-
-static void take_triple(uint32_t *triple, const struct json_value *value)
-{
-	for (int i = 0; i < 3; i++)
-		triple[i] = value->list[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)value->list[i];
-}
-
-static uint32_t kind_named(const char *name)
-{
-	static const char *const kinds[] = FORMAT_KERNEL_KINDS;
-
-	for (uint32_t i = 0; name && i < FORMAT_KERNEL_KIND_COUNT; i++)
-		if (!strcmp(name, kinds[i]))
-			return i;
-	return BRICK_KERNEL_OTHER;
-}
-
-static void set_kernel_member(void *to, const char *key, struct json_value *value)
-{
-	struct run_kernel *kernel = to;
-
-	if (!strcmp(key, "name"))
-		load_ids_take(&kernel->name, value);
-	else if (!strcmp(key, "backend"))
-		load_ids_take(&kernel->backend, value);
-	else if (!strcmp(key, "kind"))
-		kernel->kind = kind_named(value->text);
-	else if (!strcmp(key, "grid"))
-		take_triple(kernel->grid, value);
-	else if (!strcmp(key, "block"))
-		take_triple(kernel->block, value);
-	else if (!strcmp(key, "shared"))
-		kernel->shared_bytes = value->count;
-	else if (!strcmp(key, "registers"))
-		kernel->registers = (uint32_t)value->count;
-	else if (!strcmp(key, "code") && value->text)
-		kernel->code = strtoull(value->text, NULL, 16);
-}
-
-static void json_kernel_free(struct run_kernel *kernel)
-{
-	free(kernel->name);
-	free(kernel->backend);
-}
-
-static bool json_read_kernel(struct pb_reader text, struct run_kernel *kernel)
-{
-	struct json j = {(const char *)text.at, (const char *)text.end};
-
-	*kernel = (struct run_kernel){.kind = BRICK_KERNEL_OTHER};
-	if (load_ids_read_object(&j, set_kernel_member, kernel) && kernel->name)
-		return true;
-	json_kernel_free(kernel);
 	return false;
 }
 
@@ -317,12 +122,14 @@ bool load_entry(struct pb_reader message, struct load_entry *entry)
 	struct pb_field f;
 	int more;
 
-	*entry = (struct load_entry){0, pb_reader("", 0)};
+	*entry = (struct load_entry){.text = pb_reader("", 0)};
 	while ((more = pb_next(&message, &f)) > 0) {
 		if (f.number == ENTRY_IID && f.wire == PB_VARINT)
 			entry->iid = f.value;
 		else if (f.number == ENTRY_TEXT && f.wire == PB_LENGTH)
 			entry->text = f.in;
+		else if (f.number == FORMAT_FACTS_FIELD && f.wire == PB_LENGTH)
+			entry->facts = f.in;
 	}
 	return more == 0 && entry->iid;
 }
@@ -372,28 +179,91 @@ static bool intern_annotation(struct load_sequence *s, const struct load_entry *
 	return true;
 }
 
-static void load_ids_read_kernel(
-	struct load_ids *l, struct load_value *value, struct pb_reader text)
+static uint32_t load_ids_as_size(uint64_t value)
+{
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+/* grids, blocks: how many sizes there were before. */
+static bool set_kernel_fact(
+	struct run_kernel *kernel, const struct pb_field *f, unsigned *grids, unsigned *blocks)
+{
+	bool is_text = f->number == FORMAT_KERNEL_NAME || f->number == FORMAT_KERNEL_BACKEND;
+
+	if (f->wire != (is_text ? PB_LENGTH : PB_VARINT))
+		return true;
+	switch (f->number) {
+	case FORMAT_KERNEL_KIND:
+		kernel->kind = f->value < FORMAT_KERNEL_KIND_COUNT ? (uint32_t)f->value
+								   : BRICK_KERNEL_OTHER;
+		break;
+	case FORMAT_KERNEL_NAME:
+		return load_ids_keep_text(&kernel->name, f->in);
+	case FORMAT_KERNEL_BACKEND:
+		return load_ids_keep_text(&kernel->backend, f->in);
+	case FORMAT_KERNEL_GRID:
+		if (*grids < 3)
+			kernel->grid[(*grids)++] = load_ids_as_size(f->value);
+		break;
+	case FORMAT_KERNEL_BLOCK:
+		if (*blocks < 3)
+			kernel->block[(*blocks)++] = load_ids_as_size(f->value);
+		break;
+	case FORMAT_KERNEL_SHARED_BYTES:
+		kernel->shared_bytes = f->value;
+		break;
+	case FORMAT_KERNEL_REGISTERS:
+		kernel->registers = load_ids_as_size(f->value);
+		break;
+	case FORMAT_KERNEL_CODE:
+		kernel->code = f->value;
+		break;
+	}
+	return true;
+}
+
+static bool load_ids_read_kernel(struct pb_reader facts, struct run_kernel *kernel)
+{
+	struct pb_field f;
+	unsigned grids = 0, blocks = 0;
+	int more;
+	bool good = true;
+
+	*kernel = (struct run_kernel){.kind = BRICK_KERNEL_OTHER};
+	while (good && (more = pb_next(&facts, &f)) > 0)
+		good = set_kernel_fact(kernel, &f, &grids, &blocks);
+	if (good && !more && kernel->name)
+		return true;
+	free(kernel->name);
+	free(kernel->backend);
+	return false;
+}
+
+static void load_ids_add_kernel(
+	struct load_ids *l, struct load_value *value, const struct load_entry *entry)
 {
 	struct run_kernel kernel;
 
-	if (!json_read_kernel(text, &kernel))
+	if (!(entry->facts.at ? load_ids_read_kernel(entry->facts, &kernel)
+			      : load_json_kernel(entry->text, &kernel)))
 		return;
 	value->index = build_kernel(l->build, &kernel);
 	if (value->index != RUN_NONE)
 		value->kind = LOAD_VALUE_KERNEL;
-	json_kernel_free(&kernel);
+	free(kernel.name);
+	free(kernel.backend);
 }
 
 /* Names and kernels are told by their ids, the others by themselves. */
 static void load_ids_read_value(
-	struct load_ids *l, struct load_value *value, uint64_t iid, struct pb_reader text)
+	struct load_ids *l, struct load_value *value, uint64_t iid, const struct load_entry *entry)
 {
+	const struct pb_reader text = entry->text;
 	static const char *const sources[FORMAT_SOURCE_COUNT] = FORMAT_SOURCES;
 
 	*value = (struct load_value){.kind = LOAD_VALUE_OTHER, .index = RUN_NONE};
 	if (iid >= FORMAT_KERNEL_IID && iid < FORMAT_KERNEL_IID_END) {
-		load_ids_read_kernel(l, value, text);
+		load_ids_add_kernel(l, value, entry);
 		return;
 	}
 	if ((iid >= FORMAT_BRICK_IID && iid < FORMAT_KERNEL_IID) ||
@@ -403,7 +273,8 @@ static void load_ids_read_value(
 			value->kind = LOAD_VALUE_BRICK;
 		return;
 	}
-	if (json_read_site(text, &value->site)) {
+	if (entry->facts.at ? load_ids_read_site(entry->facts, &value->site)
+			    : load_json_site(text, &value->site)) {
 		value->kind = LOAD_VALUE_SITE;
 		return;
 	}
@@ -415,26 +286,26 @@ static void load_ids_read_value(
 		}
 }
 
-/* kind: an id of the value's kind; 0: its text tells it. */
-static bool load_ids_add_value(struct load_ids *l, struct hashmap *table, uint64_t iid,
-	uint64_t kind, struct pb_reader text)
+/* kind: an id of the value's kind; 0: the entry tells it. */
+static bool load_ids_add_value(
+	struct load_ids *l, struct hashmap *table, uint64_t kind, const struct load_entry *entry)
 {
 	struct load_value value;
 
 	if (l->values.count >= RUN_NONE / 2 || array_reserve(&l->values, 1))
 		return build_no_memory(l->build), false;
-	load_ids_read_value(l, &value, kind, text);
+	load_ids_read_value(l, &value, kind, entry);
 	l->values.items[l->values.count] = value;
-	return set_id(l, table, iid, (uint32_t)l->values.count++);
+	return set_id(l, table, entry->iid, (uint32_t)l->values.count++);
 }
 
 static bool intern_value(
 	struct load_ids *l, struct load_sequence *s, const struct load_entry *entry)
 {
-	/* values that the site's JSON has, too, are asked for there */
+	/* in files of version 1: values that the site's JSON has, too, are asked for there */
 	if (!s->lane || (entry->iid >= FORMAT_OPERATION_IID && entry->iid < FORMAT_TENSOR_IID_END))
 		return true;
-	return load_ids_add_value(l, &s->values, entry->iid, entry->iid, entry->text);
+	return load_ids_add_value(l, &s->values, entry->iid, entry);
 }
 
 static bool load_ids_intern(struct load_ids *l, struct load_sequence *s, const struct pb_field *f)
@@ -459,7 +330,7 @@ static bool load_ids_intern(struct load_ids *l, struct load_sequence *s, const s
 static bool described_site(struct load_ids *l, struct pb_reader message)
 {
 	struct pb_field f;
-	struct load_entry entry = {0, pb_reader("", 0)};
+	struct load_entry entry = {.text = pb_reader("", 0)};
 	int more;
 
 	while ((more = pb_next(&message, &f)) > 0) {
@@ -467,10 +338,12 @@ static bool described_site(struct load_ids *l, struct pb_reader message)
 			entry.iid = f.value;
 		else if (f.number == VALUE_NAME && f.wire == PB_LENGTH)
 			entry.text = f.in;
+		else if (f.number == FORMAT_FACTS_FIELD && f.wire == PB_LENGTH)
+			entry.facts = f.in;
 	}
 	return more == 0 && entry.iid &&
 	       (load_id(&l->sites, entry.iid) != RUN_NONE ||
-		       load_ids_add_value(l, &l->sites, entry.iid, 0, entry.text));
+		       load_ids_add_value(l, &l->sites, 0, &entry));
 }
 
 /* The others' texts stand in those of sites, too. */

@@ -83,6 +83,7 @@ void load_sequence_clear(struct load_sequence *s);
 struct load_entry {
 	uint64_t iid; /* not 0 */
 	struct pb_reader text;
+	struct pb_reader facts; /* at NULL: there are none */
 };
 bool load_entry(struct pb_reader message, struct load_entry *entry);
 

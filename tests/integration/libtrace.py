@@ -5,11 +5,10 @@ of its own (libwire.py), the rules that Perfetto's importer relies on, and what 
 lead forward, tracks that stay apart. check(path) returns a list of sentences, empty when all is
 well; load(path) the slices found.
 """
-import json
 import struct
 import zlib
 
-from libsites import SITE, Sites
+from libsites import KERNEL_FACTS, SITE, Sites, facts_of
 from libwire import every, fields, one, packets
 
 MOST_COMPRESSED = 512 * 1024
@@ -32,6 +31,7 @@ class Sequence:
         self.now = None
         self.names, self.categories, self.annotations, self.values, self.gpu_names = \
             {}, {}, {}, {}, {}
+        self.kernels = {}  # by the value that stands for one
         self.contexts, self.compute_kernels, self.compute_args = {}, {}, {}  # of views of GPUs
         self.stack_tables = {6: {}, 7: {}, 16: {}, 17: {}, 19: {}}
 
@@ -144,6 +144,8 @@ class Checker:
                       3: (s.annotations, "annotation name"), 29: (s.values, "string value"),
                       24: (s.gpu_names, "name of a queue or stage")}
             self.intern(tables[number][0], entry, tables[number][1])
+            if number == 29 and (kernel := facts_of(entry, KERNEL_FACTS)):
+                s.kernels[one(entry, 1)] = kernel
 
     def snapshot(self, s, data):
         clocks = {}
@@ -191,14 +193,14 @@ class Checker:
             self.bad("a thread track without tid")
 
     def annotation(self, s, data, named=True):
-        name, value = None, None
+        name, value, kernel = None, None, None
         for number, wire, v in fields(data):
             if number == 1:
                 name = self.look_up(s.annotations, v, "annotation name")
             elif number == 10:
                 name = self.text(v)
             elif number == 17:
-                value = self.look_up(s.values, v, "string value")
+                value, kernel = self.look_up(s.values, v, "string value"), v
             elif number == 6:
                 value = self.text(v)
             elif number == 4:
@@ -214,11 +216,8 @@ class Checker:
                 value = v
         if named and not name:
             self.bad("an annotation without a name")
-        if name in ("site", "kernel"):
-            try:
-                value = json.loads(value)
-            except ValueError:
-                self.bad("a %s is not JSON: %r", name, value)
+        if name == "kernel":
+            value = s.kernels.get(kernel) or self.bad("kernel %r has no facts", value)
         return name, value
 
     def event(self, s, data, ns):

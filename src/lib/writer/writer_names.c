@@ -10,93 +10,61 @@
 #include <string.h>
 #include "base/array.h"
 
-/*
- * Sites and kernels as JSON objects. Their text comes from a session: bytes of another process.
- * Nothing allocates.
- */
-static size_t json_text(
-	char *to, size_t capacity, const char *key, const char *from, size_t from_bytes)
+/* Text comes from a session: bytes of another process. Nothing is put of none. */
+static void foreign_text(struct pb_buffer *b, uint32_t field, const char *from, size_t bytes)
 {
-	char text[256];
-	size_t size = (size_t)snprintf(to, capacity, ",\"%s\":\"", key);
+	char to[256];
+	size_t size = tables_text(to, sizeof(to), from, bytes);
 
-	tables_text(text, sizeof(text), from, from_bytes);
-	for (const char *s = text; *s && size + 8 < capacity; s++) {
-		unsigned char c = (unsigned char)*s;
-		if (c == '"' || c == '\\')
-			to[size++] = '\\';
-		if (c < 0x20)
-			size += (size_t)snprintf(to + size, capacity - size, "\\u%04x", c);
-		else
-			to[size++] = (char)c;
-	}
-	to[size++] = '"';
-	return size;
+	if (size)
+		pb_string(b, field, to, size);
 }
 
-static size_t json_count(char *to, size_t capacity, const char *key, uint64_t value)
+static void writer_names_known(struct pb_buffer *b, uint32_t field, uint64_t value)
 {
-	return (size_t)snprintf(to, capacity, ",\"%s\":%" PRIu64, key, value);
+	if (value)
+		pb_varint(b, field, value);
 }
 
-static size_t json_triple(char *to, size_t capacity, const char *key, const uint32_t *triple)
+static void writer_names_triple(struct pb_buffer *b, uint32_t field, const uint32_t *sizes)
 {
-	return (size_t)snprintf(to, capacity, ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", key,
-		triple[0], triple[1], triple[2]);
+	for (int i = 0; i < 3 && sizes[0]; i++)
+		pb_varint(b, field, sizes[i]);
 }
 
-/* capacity: at least 2048. Returns the length. */
-static size_t kernel_json(char *to, size_t capacity, const struct brick_session_kernel *kernel)
+static void kernel_facts(struct pb_buffer *b, const struct brick_session_kernel *kernel)
 {
-	static const char *const kinds[] = FORMAT_KERNEL_KINDS;
-	uint32_t kind = kernel->kind < FORMAT_KERNEL_KIND_COUNT ? kernel->kind : BRICK_KERNEL_OTHER;
-	size_t size = (size_t)snprintf(to, capacity, "{\"kind\":\"%s\"", kinds[kind]);
+	size_t facts = pb_open(b, FORMAT_FACTS_FIELD);
 
-	size += json_text(to + size, capacity - size, "name", kernel->name, sizeof(kernel->name));
-	if (kernel->backend[0])
-		size += json_text(to + size, capacity - size, "backend", kernel->backend,
-			sizeof(kernel->backend));
-	if (kernel->grid[0])
-		size += json_triple(to + size, capacity - size, "grid", kernel->grid);
-	if (kernel->block[0])
-		size += json_triple(to + size, capacity - size, "block", kernel->block);
-	if ((uint32_t)kernel->shared_bytes)
-		size += json_count(
-			to + size, capacity - size, "shared", (uint32_t)kernel->shared_bytes);
-	if (kernel->registers)
-		size += json_count(to + size, capacity - size, "registers", kernel->registers);
-	if (kernel->code)
-		size += (size_t)snprintf(
-			to + size, capacity - size, ",\"code\":\"%016" PRIx64 "\"", kernel->code);
-	to[size++] = '}';
-	to[size] = 0;
-	return size;
+	pb_varint(b, FORMAT_KERNEL_KIND,
+		kernel->kind < FORMAT_KERNEL_KIND_COUNT ? kernel->kind : BRICK_KERNEL_OTHER);
+	foreign_text(b, FORMAT_KERNEL_NAME, kernel->name, sizeof(kernel->name));
+	foreign_text(b, FORMAT_KERNEL_BACKEND, kernel->backend, sizeof(kernel->backend));
+	writer_names_triple(b, FORMAT_KERNEL_GRID, kernel->grid);
+	writer_names_triple(b, FORMAT_KERNEL_BLOCK, kernel->block);
+	writer_names_known(b, FORMAT_KERNEL_SHARED_BYTES, (uint32_t)kernel->shared_bytes);
+	writer_names_known(b, FORMAT_KERNEL_REGISTERS, kernel->registers);
+	writer_names_known(b, FORMAT_KERNEL_CODE, kernel->code);
+	pb_close(b, facts);
 }
 
-/* capacity: at least 1024. Returns the length. */
-static size_t site_json(char *to, size_t capacity, const struct brick_session_site *site)
+static void site_facts(struct pb_buffer *b, const struct brick_session_site *site)
 {
-	size_t size = (size_t)snprintf(to, capacity, "{\"layer\":%d", site->layer);
+	size_t facts = pb_open(b, FORMAT_FACTS_FIELD);
 
-	if (site->operation[0])
-		size += json_text(
-			to + size, capacity - size, "op", site->operation, sizeof(site->operation));
-	if (site->label[0])
-		size += json_text(
-			to + size, capacity - size, "tensor", site->label, sizeof(site->label));
+	writer_names_known(b, FORMAT_SITE_LAYER, site->layer < 0 ? 0 : (uint64_t)site->layer + 1);
+	foreign_text(b, FORMAT_SITE_OPERATION, site->operation, sizeof(site->operation));
+	foreign_text(b, FORMAT_SITE_TENSOR, site->label, sizeof(site->label));
 	if (site->flags & BRICK_SITE_HAS_ELEMENTS)
-		size += json_count(to + size, capacity - size, "elements", site->elements);
+		pb_varint(b, FORMAT_SITE_ELEMENTS, site->elements);
 	if (site->flags & BRICK_SITE_HAS_BYTES)
-		size += json_count(to + size, capacity - size, "bytes", site->bytes);
+		pb_varint(b, FORMAT_SITE_BYTES, site->bytes);
 	if (site->flags & BRICK_SITE_HAS_FLOPS)
-		size += json_count(to + size, capacity - size, "flops", site->flops);
-	if (site->flags & BRICK_SITE_UNKNOWN_OPERATION)
-		size += (size_t)snprintf(to + size, capacity - size, ",\"unknown\":true");
-	if (site->flags & BRICK_SITE_AT_MOST)
-		size += (size_t)snprintf(to + size, capacity - size, ",\"at_most\":true");
-	to[size++] = '}';
-	to[size] = 0;
-	return size;
+		pb_varint(b, FORMAT_SITE_FLOPS, site->flops);
+	writer_names_known(
+		b, FORMAT_SITE_UNKNOWN, (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0);
+	writer_names_known(b, FORMAT_SITE_AT_MOST, (site->flags & BRICK_SITE_AT_MOST) != 0);
+	pb_close(b, facts);
 }
 
 void names_entry(struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text, size_t size)
@@ -293,6 +261,23 @@ static void compute_entry(struct lane_names *names, uint32_t kernel, const char 
 	pb_close(b, entry);
 }
 
+/* For people, behind the name of `size` bytes that is there: "gemv <<<(32,1,1),(256,1,1)>>>". */
+static size_t kernel_text(
+	char *text, size_t capacity, size_t size, const struct brick_session_kernel *kernel)
+{
+	const uint32_t *g = kernel->grid, *b = kernel->block;
+
+	if (g[0])
+		size += (size_t)snprintf(text + size, capacity - size,
+			" <<<(%" PRIu32 ",%" PRIu32 ",%" PRIu32 ")", g[0], g[1], g[2]);
+	if (g[0] && b[0])
+		size += (size_t)snprintf(text + size, capacity - size,
+			",(%" PRIu32 ",%" PRIu32 ",%" PRIu32 ")", b[0], b[1], b[2]);
+	if (g[0])
+		size += (size_t)snprintf(text + size, capacity - size, ">>>");
+	return size;
+}
+
 /* The kernel, and its name as that of slices. */
 int names_kernel(struct lane_names *names, uint32_t kernel)
 {
@@ -308,9 +293,12 @@ int names_kernel(struct lane_names *names, uint32_t kernel)
 	stage_entry(&names->packets->scratch, FORMAT_N_KERNEL + kernel, text, size, entry->kind);
 	if (entry->kind == BRICK_KERNEL_COMPUTE)
 		compute_entry(names, kernel, text, size);
-	size = kernel_json(text, sizeof(text), entry);
-	names_entry(&names->packets->scratch, INTERNED_STRING_VALUES, FORMAT_KERNEL_IID + kernel,
-		text, size);
+	size_t value = pb_open(&names->packets->scratch, INTERNED_STRING_VALUES);
+	pb_varint(&names->packets->scratch, ENTRY_IID, FORMAT_KERNEL_IID + kernel);
+	size = kernel_text(text, sizeof(text), size, entry);
+	pb_string(&names->packets->scratch, ENTRY_TEXT, text, size);
+	kernel_facts(&names->packets->scratch, entry);
+	pb_close(&names->packets->scratch, value);
 	return names_close(names, packet);
 }
 
@@ -398,22 +386,42 @@ static int number_operation(struct writer_process *process, uint32_t site)
 	return 0;
 }
 
-static void writer_names_text(struct pb_buffer *b, uint32_t number, const char *text, size_t size)
+/* The name of an enum's value. */
+static void numbered_text(struct pb_buffer *b, uint32_t number, const char *from, size_t bytes)
 {
+	if (!bytes || !*from)
+		return;
 	size_t value = pb_open(b, ENUM_VALUES);
-
-	pb_string(b, VALUE_NAME, text, size);
+	foreign_text(b, VALUE_NAME, from, bytes);
 	pb_varint(b, VALUE_NUMBER, number);
 	pb_close(b, value);
 }
 
-static void foreign_text(struct pb_buffer *b, uint32_t number, const char *from, size_t bytes)
+/* A site's counts are its text, as an object of JSON, for SQL and viewers. */
+static void writer_names_site(
+	struct pb_buffer *b, uint32_t number, const struct brick_session_site *site)
 {
-	char to[3 * sizeof((struct brick_session_site *)0)->label];
-	size_t size = tables_text(to, sizeof(to), from, bytes);
+	const struct {
+		const char *name;
+		uint32_t flag;
+		uint64_t value;
+	} counts[] = {{"elements", BRICK_SITE_HAS_ELEMENTS, site->elements},
+		{"bytes", BRICK_SITE_HAS_BYTES, site->bytes},
+		{"flops", BRICK_SITE_HAS_FLOPS, site->flops}};
+	char text[128];
+	size_t size = 0;
 
-	if (size)
-		writer_names_text(b, number, to, size);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		if (site->flags & counts[i].flag)
+			size += (size_t)snprintf(text + size, sizeof(text) - size,
+				"%c\"%s\":%" PRIu64, size ? ',' : '{', counts[i].name,
+				counts[i].value);
+	size += (size_t)snprintf(text + size, sizeof(text) - size, "%s", size ? "}" : "{}");
+	size_t value = pb_open(b, ENUM_VALUES);
+	pb_string(b, VALUE_NAME, text, size);
+	pb_varint(b, VALUE_NUMBER, number);
+	site_facts(b, site);
+	pb_close(b, value);
 }
 
 static void member_texts(
@@ -424,14 +432,13 @@ static void member_texts(
 	for (uint32_t i = batch->first; i < batch->end; i++) {
 		const struct brick_session_site *site = &batch->process->tables.sites[i];
 		const struct site_numbers *n = &batch->process->sites[i];
-		char json[1024];
 
 		if (member == FORMAT_S_SITE)
-			writer_names_text(b, n->site, json, site_json(json, sizeof(json), site));
+			writer_names_site(b, n->site, site);
 		else if (member == FORMAT_S_TENSOR)
-			foreign_text(b, n->tensor, site->label, sizeof(site->label));
+			numbered_text(b, n->tensor, site->label, sizeof(site->label));
 		else if (n->operation > operations)
-			foreign_text(b, operations = n->operation, site->operation,
+			numbered_text(b, operations = n->operation, site->operation,
 				sizeof(site->operation));
 	}
 }
