@@ -86,8 +86,8 @@ static const struct cli_option cmd_report_option_table[] = {
 		"devices, by kernel or queue; or by function, of stacks that were sampled",
 		cmd_report_set_by, AT(by), .words = cmd_report_words_by},
 	{"phase", "WHAT",
-		"only what ran in steps of this phase, prefill or decode; or all together "
-		"(default: a table for each phase)",
+		"only what ran in steps of this phase: prefill, decode, mixed or warm-up; or all "
+		"together (default: a table for each phase)",
 		option_phase_or_all, AT(phase), .words = words_phases_or_all},
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"sort", "COL", "order by any column (default: share), largest first", set_sort, AT(sort),

@@ -77,8 +77,8 @@ static const struct cli_option cmd_top_option_table[] = {
 		"losses, output or requests",
 		set_view, .at = OF(view), .words = words_view},
 	{"phase", "WHAT",
-		"what ran in steps of this phase, prefill or decode, or all together (default: "
-		"decode as soon as there is any)",
+		"what ran in steps of this phase: prefill, decode, mixed or warm-up; or all "
+		"together (default: decode as soon as there is any)",
 		option_phase_or_all, .at = OF(phase), .words = words_phases_or_all},
 	SELECTION_OPTIONS(OF(selection)),
 	{"baseline", "FILE",

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-from libcli import BUILD, brick, expect, expect_true, recording
+from libcli import BRICK, BUILD, TMP, brick, environment, expect, expect_true, recording
 
 SOURCES = os.path.join(os.path.dirname(__file__), "..", "..")
 
@@ -29,11 +29,27 @@ def options_of_page(text):
     return {name for item in items for name in re.findall(r"-([a-z][a-z-]+)", item)}
 
 
+def check_words(command, text):
+    """The page has each word that a value may be; it leaves phases to brick(1), and what top records to brick-record(1)."""
+    with open(page_of("record"), encoding="utf-8") as file:
+        record = file.read()
+    with open(os.path.join(SOURCES, "docs", "man", "brick.1"), encoding="utf-8") as file:
+        elsewhere = {"phase": file.read(), "mode": record, "attach": record}
+    helped = brick(command, "--help")[0].decode()
+    for option in re.findall(r"^ +(?:-\w, )?--([a-z-]+)[ =\[]+[A-Z]", helped, re.M):
+        done = subprocess.run([BRICK, command, f"--{option}=nonsense"], capture_output=True, text=True, cwd=TMP, env=environment(),
+                              stdin=subprocess.DEVNULL, timeout=60)
+        words = re.search(rf"^brick: --{option} nonsense: must be ([a-z-]+(?:, [a-z-]+)* or [a-z-]+)$", done.stderr, re.M)
+        for word in re.split(", | or ", words[1]) if words else []:
+            expect_true(f"brick-{command}.1: --{option} {word}", re.search(rf"(?<![\w-]){word}(?![\w-])", text + elsewhere.get(option, "")))
+
+
 def check(command):
     path = page_of(command)
     with open(path, encoding="utf-8") as file:
         text = file.read()
     expect(f"options of {command}", options_of_page(text), options_of_help(command))
+    check_words(command, text)
     if shutil.which("mandoc"):
         done = subprocess.run(["mandoc", "-Tlint", "-Wwarning", path], capture_output=True, text=True)
         expect(f"{path} is sound", done.stdout, "")
