@@ -18,6 +18,8 @@ say "\$ brick record -o $out --" $command
 build/bin/brick record -o "$out" -- $command >build/demo/tokens.txt
 say "\$ brick report $out"
 COLUMNS=${COLUMNS:-100} build/bin/brick report "$out"
+say "\$ brick explain $out"
+COLUMNS=${COLUMNS:-100} build/bin/brick explain "$out"
 say "\$ brick tree $out --step decode"
 COLUMNS=${COLUMNS:-100} build/bin/brick tree "$out" --step decode
 say "The recording"
