@@ -35,7 +35,7 @@
 #include "base/path_name.h"
 #include "base/scope.h"
 #include "brick/abi/attacher.h"
-#include "brick/abi/session.h"
+#include "brick/recorded.h"
 #include "brick/clock.h"
 #include "brick/counters.h"
 #include "brick/device.h"

@@ -23,7 +23,7 @@
 #include "cli/options.h"
 #include "cli/program_files.h"
 #include "record/recorder.h"
-#include "record/stacks/stack_sampler.h"
+#include "record/stack_sampler.h"
 #include "trace/load.h"
 #include "ui/text/report_presence.h"
 #include "ui/text/text.h"

@@ -32,7 +32,7 @@
 #include "record/program.h"
 #include "record/record_guard.h"
 #include "record/session_dir.h"
-#include "record/stacks/stack_sampler.h"
+#include "record/stack_sampler.h"
 #include "record/switch_records.h"
 #include "record/unreached.h"
 #include "record/watch.h"

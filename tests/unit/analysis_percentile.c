@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include "analysis/statistics/percentile.h"
 #include "analysis/statistics/unknown.h"
-#include "brick/abi/session.h"
+#include "brick/recorded.h"
 
 static void nearest_rank(void **state)
 {

@@ -18,7 +18,7 @@
 #include "analysis/walk/step_index.h"
 #include "analysis/steps/step_times.h"
 #include "analysis/walk/walk.h"
-#include "brick/abi/session.h"
+#include "brick/recorded.h"
 #include "trace/run.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/members.h"
-#include "brick/abi/session.h"
+#include "brick/recorded.h"
 
 struct summary_sums *sums_create(size_t count)
 {

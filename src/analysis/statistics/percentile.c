@@ -9,7 +9,7 @@
 
 #include "analysis/statistics/unknown.h"
 #include "base/order.h"
-#include "brick/abi/session.h"
+#include "brick/recorded.h"
 
 uint64_t percentile_needs(unsigned percent)
 {

@@ -3,7 +3,7 @@
  * Records of the kernel go into packets in batches; packets go on in pieces that a chunk of the
  * recording can hold. What there is no memory for is counted.
  */
-#include "record/stacks/stack_sampler.h"
+#include "record/stack_sampler.h"
 
 #include <errno.h>
 #include <stdlib.h>
