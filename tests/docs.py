@@ -24,11 +24,13 @@ TEXTS = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
 COMMENTS = {(".c", ".h", ".hpp", ".cc", ".rs", ".js", ".mjs"): re.compile(TEXTS + r"|(/\*.*?\*/|//[^\n]*)", re.S),
             (".py", ".sh"): re.compile(r'(""".*?""")|' + TEXTS + r"|(#[^\n]*)", re.S)}
 SOURCE = re.compile(r"(?<![\w./<*-])((?:[\w-]+/)*[\w-]+\.(?:c|h|hpp|cc|py|js|mjs|sh|rs|rules|sql))\b(?![\w(]|\.\w)")
+FOLDER = re.compile(r"(?<![\w./<*\"-])((?:[\w-]+/)+)(?=[\s,.;:)])")
 SYSTEM = re.compile(r"^\s*#\s*include <([^>]+)>", re.M)
-# Files of other projects that comments name, and names that only look like files.
+# Files and folders of other projects, or of a build, that comments name, and words that only look like names.
 FOREIGN = {"Node.js", "ATen/record_function.h", "registration.h", "fwd.h", "callback_tracing.h", "context.h",
-           "version.py", "ggml-cpu.c", "src/main.rs"}
-PLACEHOLDER = re.compile(r"NAME|FILE|PID|ROOM|THING|SOURCE")
+           "version.py", "ggml-cpu.c", "src/main.rs",
+           "build/", "shared/", "gpt4all/", "man3/", "context/device/"}
+PLACEHOLDER = re.compile(r"NAME|FILE|PID|ROOM|THING|SOURCE|TARGET|DIR")
 FOLDERS = ("src", "include", "docs", "tests", "examples", "bench", "cmake", "packaging")
 MOST_TERMS, MOST_LINES = 60, 60
 # Where a quoted name may lie: its first word, and patterns of paths.
@@ -77,22 +79,23 @@ def wrong_in(tree, path, text):
 
 
 def gone_from_comments(path, text, known):
-    """Files that the comments of a source name and the tree has not."""
+    """Files and folders that the comments of a source name and the tree has not."""
     for ends, comments in COMMENTS.items():
         if path.endswith(ends):
             for match in comments.finditer(text):
                 comment = next((group for group in match.groups() if group), "")
-                for name in SOURCE.findall(comment):
+                for name in SOURCE.findall(comment) + FOLDER.findall(comment):
                     if name not in known and not PLACEHOLDER.search(name):
                         yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: {name} is not there"
 
 
 def names_of(texts):
-    """What a comment may call a file: the end of a path, or a header of the system that a source includes."""
+    """What a comment may call a file: the end of a path, or a header of the system that a source includes. Folders, too."""
     known = set(FOREIGN)
     for path, text in texts.items():
         parts = path.split("/")
         known.update("/".join(parts[i:]) for i in range(len(parts)))
+        known.update("/".join(parts[i:j]) + "/" for j in range(1, len(parts)) for i in range(j))
         known.update(SYSTEM.findall(text))
     return known
 

@@ -131,6 +131,7 @@ def main():
     for text, sentence in pages:
         assert docs.wrong_in(HERE, "docs/HACKING.md", text) == ["docs/HACKING.md: " + sentence], text
     comments = [("src/a.c", "/* The forms are in gone.c. */\nint x;", ["src/a.c:1: gone.c is not there"]),
+                ("src/a.c", "/* They lie in tui/, and not in base/. */", ["src/a.c:1: tui/ is not there"]),
                 ("src/a.js", "// as kept.h says", []), ("src/a.c", 'const char *x = "gone.c";', []),
                 ("tests/a.py", '"""Runs\nx/gone.py."""', ["tests/a.py:1: x/gone.py is not there"])]
     known = docs.names_of({"src/base/kept.h": "#include <stdio.h>\n"})
