@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include "base/scope.h"
 
 /*
  * Called when a thread ends that has set a value. A process has few keys for that
@@ -34,6 +36,20 @@ static inline int thread_exit_create(struct thread_exit *e, void (*exits)(void *
 static inline int thread_exit_set(const struct thread_exit *e, const void *value)
 {
 	return e->exists ? -pthread_setspecific(e->key, value) : -EAGAIN;
+}
+
+/*
+ * Memory of this thread, all 0, which exits() frees; NULL: there is none. For what is too large for
+ * the static TLS of libraries that are preloaded. errno stays.
+ */
+static inline void *thread_exit_allocate(const struct thread_exit *e, size_t bytes)
+{
+	KEEP_ERRNO();
+	void *own = calloc(1, bytes);
+
+	if (own)
+		thread_exit_set(e, own);
+	return own;
 }
 
 /*

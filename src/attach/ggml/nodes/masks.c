@@ -174,18 +174,12 @@ __attribute__((constructor)) static void masks_watch_threads(void)
 	thread_exit_create(&masks_exit_of_thread, masks_thread_exits);
 }
 
-static bool masks_has_place(void)
-{
-	KEEP_ERRNO();
-
-	if (!masks_own.of && (masks_own.of = calloc(MAX_MASKS, sizeof(*masks_own.of))))
-		thread_exit_set(&masks_exit_of_thread, masks_own.of);
-	return masks_own.of != NULL;
-}
-
 void masks_begin(const struct engine *e, const struct masks *m)
 {
-	masks_own.masks = m && masks_has_place() ? m : NULL;
+	if (m && !masks_own.of)
+		masks_own.of = thread_exit_allocate(
+			&masks_exit_of_thread, MAX_MASKS * sizeof(*masks_own.of));
+	masks_own.masks = masks_own.of ? m : NULL;
 	masks_own.next = 0;
 	for (uint32_t i = 0; masks_own.masks && i < m->mask_count; i++) {
 		const void *values = e->get_data(m->masks[i].tensor);

@@ -17,7 +17,6 @@
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/sequences.h"
-#include "base/scope.h"
 #include "base/thread.h"
 #include "brick/abi/overhead.h"
 #include "brick/abi/step_counters.h"
@@ -34,7 +33,6 @@ struct open_phase {
 	const struct brick_launch_owner *before;
 };
 
-/* Static TLS of libraries that are preloaded is short: what is large is elsewhere. */
 struct phase_thread {
 	uint32_t depth;
 	uint32_t steps;
@@ -60,15 +58,6 @@ static void phases_thread_exits(void *open)
 __attribute__((constructor)) static void phases_watch_threads(void)
 {
 	thread_exit_create(&phases_exit_of_thread, phases_thread_exits);
-}
-
-static bool phases_has_place(struct phase_thread *p)
-{
-	KEEP_ERRNO();
-
-	if (!p->open && (p->open = calloc(MAX_DEPTH, sizeof(*p->open))))
-		thread_exit_set(&phases_exit_of_thread, p->open);
-	return p->open != NULL;
 }
 
 static void phases_register_bricks(void)
@@ -141,7 +130,11 @@ static int phases_enter(struct phase_scope *scope, const char *frame)
 	struct node_thread *t = &node_thread;
 
 	*scope = (struct phase_scope){0, 0, 0};
-	if (!brick_enabled() || phase_thread.muted || !phases_has_place(&phase_thread))
+	if (!brick_enabled() || phase_thread.muted)
+		return 0;
+	if (BRICK_UNLIKELY(!phase_thread.open) &&
+		!(phase_thread.open = thread_exit_allocate(
+			  &phases_exit_of_thread, MAX_DEPTH * sizeof(*phase_thread.open))))
 		return 0;
 	node_thread_ready(t);
 	if (BRICK_UNLIKELY(--t->hook_left == 0)) {
@@ -200,24 +193,6 @@ void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *fr
 	entered(scope);
 }
 
-static uint16_t step_brick(const struct phase_tokens *t)
-{
-	if (t->warm_up)
-		return BRICK_WARM_UP;
-	if (t->prompt)
-		return t->output ? BRICK_MIXED : BRICK_PREFILL;
-	return BRICK_DECODE;
-}
-
-static brick_span open_step(const struct phase_tokens *t)
-{
-	if (t->warm_up)
-		return brick_step_begin(BRICK_PHASE_WARM_UP, (uint64_t)t->prompt + t->output);
-	if (!t->prompt)
-		return brick_step_begin(BRICK_PHASE_DECODE, t->output);
-	return brick_step_begin_mixed(t->prompt, t->output);
-}
-
 void phase_step_begin(
 	struct phase_scope *scope, const struct phase_tokens *tokens, const void *frame)
 {
@@ -225,8 +200,19 @@ void phase_step_begin(
 
 	if (!phases_enter(scope, frame) || p->depth == MAX_DEPTH)
 		return;
-	p->open[p->depth++] =
-		(struct open_phase){frame, open_step(tokens), step_brick(tokens), 1, 0, NULL};
+	struct open_phase *step = &p->open[p->depth++];
+	*step = (struct open_phase){.frame = frame, .is_step = 1};
+	if (tokens->warm_up) {
+		step->brick = BRICK_WARM_UP;
+		step->span = brick_step_begin(
+			BRICK_PHASE_WARM_UP, (uint64_t)tokens->prompt + tokens->output);
+	} else if (!tokens->prompt) {
+		step->brick = BRICK_DECODE;
+		step->span = brick_step_begin(BRICK_PHASE_DECODE, tokens->output);
+	} else {
+		step->brick = tokens->output ? BRICK_MIXED : BRICK_PREFILL;
+		step->span = brick_step_begin_mixed(tokens->prompt, tokens->output);
+	}
 	p->steps++;
 	scope->depth = p->depth;
 	entered(scope);
@@ -304,18 +290,6 @@ static void set_counter(uint32_t *counter, const char *name, double value)
 	brick_counter(id - 1, value);
 }
 
-/* What most programs have none of is not recorded as 0. */
-static void count_drafts(const struct phase_tokens *tokens)
-{
-	static uint32_t counters[2];
-
-	if (tokens->checked)
-		set_counter(&counters[0], BRICK_CHECKED_NAME, tokens->checked);
-	if (tokens->checked && tokens->drafter >= 0)
-		set_counter(&counters[1], BRICK_DRAFTER_NAME, tokens->drafter);
-	step_refuted(tokens->number, tokens->refuted);
-}
-
 void step_refuted(int32_t context, uint32_t drafts)
 {
 	static uint32_t counters[2];
@@ -349,41 +323,6 @@ static struct reading reading_now(void)
 			     (uint64_t)r.ru_stime.tv_usec * 1000u};
 }
 
-static void begin_reading(void)
-{
-	if (BRICK_UNLIKELY(__atomic_load_n(&to_look_at, __ATOMIC_RELAXED)))
-		before_step = reading_now();
-}
-
-/*
- * After the step: where a time slice is used up, the kernel takes the CPU away at a system call,
- * and the step would be the longer for ours.
- */
-static void end_reading(void)
-{
-	static uint32_t counters[2];
-	uint32_t left = __atomic_load_n(&to_look_at, __ATOMIC_RELAXED);
-
-	if (BRICK_LIKELY(!left))
-		return;
-	const struct reading now = reading_now();
-	if (now.bytes == before_step.bytes) {
-		__atomic_store_n(&to_look_at, left - 1, __ATOMIC_RELAXED);
-		return;
-	}
-	__atomic_store_n(&to_look_at, STEPS_LOOKED_AT, __ATOMIC_RELAXED);
-	set_counter(&counters[0], BRICK_DISK_NAME, (double)(now.bytes - before_step.bytes));
-	set_counter(&counters[1], BRICK_KERNEL_TIME_NAME,
-		(double)(now.kernel_ns - before_step.kernel_ns));
-}
-
-static uint16_t phases_model_of(const struct phase_tokens *tokens)
-{
-	return tokens->number >= 0 && tokens->number < BRICK_SEQUENCE_NO_MODEL
-		       ? (uint16_t)tokens->number
-		       : BRICK_SEQUENCE_NO_MODEL;
-}
-
 void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, const char *method,
 	const void *code, const void *frame)
 {
@@ -394,33 +333,57 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 	phases_note_method(method, code);
 	int32_t repeated =
 		tokens->batch ? prompt_memory_repeated(tokens->context, tokens->batch) : -1;
-	begin_reading();
+	if (BRICK_UNLIKELY(__atomic_load_n(&to_look_at, __ATOMIC_RELAXED)))
+		before_step = reading_now();
 	phase_step_begin(scope, tokens, frame);
-	static uint32_t counter;
-	if (repeated >= 0 && scope->depth)
-		set_counter(&counter, BRICK_REPEATED_NAME, repeated);
-	static uint32_t switches;
-	if (tokens->switched >= 0 && tokens->batch && scope->depth)
+	if (!scope->depth)
+		return;
+	/* What most programs have none of is not recorded as 0. */
+	static uint32_t repeats, switches, checks, drafters;
+	if (repeated >= 0)
+		set_counter(&repeats, BRICK_REPEATED_NAME, repeated);
+	if (tokens->switched >= 0 && tokens->batch)
 		set_counter(&switches, BRICK_SEQUENCE_NAME, tokens->switched);
-	if (scope->depth)
-		count_drafts(tokens);
-	if (scope->depth && tokens->sequences && !tokens->warm_up)
-		sequences_tell_step(tokens->sequences, phases_model_of(tokens), tokens->is_encoder);
+	if (tokens->checked)
+		set_counter(&checks, BRICK_CHECKED_NAME, tokens->checked);
+	if (tokens->checked && tokens->drafter >= 0)
+		set_counter(&drafters, BRICK_DRAFTER_NAME, tokens->drafter);
+	step_refuted(tokens->number, tokens->refuted);
+	if (tokens->sequences && !tokens->warm_up) {
+		bool is_counted = tokens->number >= 0 && tokens->number < BRICK_SEQUENCE_NO_MODEL;
+		sequences_tell_step(tokens->sequences,
+			is_counted ? (uint16_t)tokens->number : BRICK_SEQUENCE_NO_MODEL,
+			tokens->is_encoder);
+	}
 }
 
 void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int32_t status)
 {
 	/* llama_decode(): 1 and -1 before anything was evaluated; 2: aborted; less: failed */
 	int began = status == 2 || status < -1;
-	static uint32_t counters[2];
+	static uint32_t ends[2], readings[2];
+	bool is_counted = scope->depth && brick_enabled();
 
-	if (status && scope->depth && brick_enabled())
-		set_counter(&counters[began], began ? BRICK_ABORTED_NAME : BRICK_REFUSED_NAME,
+	if (status && is_counted)
+		set_counter(&ends[began], began ? BRICK_ABORTED_NAME : BRICK_REFUSED_NAME,
 			(double)tokens->prompt + tokens->output);
-	int is_read = scope->depth && brick_enabled();
 	phase_end(scope);
-	if (is_read)
-		end_reading();
+	uint32_t left = __atomic_load_n(&to_look_at, __ATOMIC_RELAXED);
+	if (BRICK_LIKELY(!left) || !is_counted)
+		return;
+	/*
+	 * After the step: where a time slice is used up, the kernel takes the CPU away at a system
+	 * call, and the step would be the longer for ours.
+	 */
+	const struct reading now = reading_now();
+	if (now.bytes == before_step.bytes) {
+		__atomic_store_n(&to_look_at, left - 1, __ATOMIC_RELAXED);
+		return;
+	}
+	__atomic_store_n(&to_look_at, STEPS_LOOKED_AT, __ATOMIC_RELAXED);
+	set_counter(&readings[0], BRICK_DISK_NAME, (double)(now.bytes - before_step.bytes));
+	set_counter(&readings[1], BRICK_KERNEL_TIME_NAME,
+		(double)(now.kernel_ns - before_step.kernel_ns));
 }
 
 void step_begin_graph(

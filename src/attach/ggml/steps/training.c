@@ -11,7 +11,6 @@
 #include <string.h>
 #include "attach/ggml/steps/other_graphs.h"
 #include "attach/ggml/steps/phases.h"
-#include "base/scope.h"
 #include "base/thread.h"
 
 enum { FORWARD, BACKWARD, OPTIMIZER, KINDS };
@@ -25,7 +24,7 @@ struct training {
 	uint8_t before;	    /* of the last node in front of the part */
 };
 
-/* NULL: this thread has not trained. Static TLS of libraries that are preloaded is short. */
+/* NULL: this thread has not trained. */
 static __thread struct training *training __attribute__((tls_model("initial-exec")));
 static struct thread_exit training_exit_of_thread;
 
@@ -38,15 +37,6 @@ static void training_thread_exits(void *own)
 __attribute__((constructor)) static void training_watch_threads(void)
 {
 	thread_exit_create(&training_exit_of_thread, training_thread_exits);
-}
-
-static bool training_has_place(void)
-{
-	KEEP_ERRNO();
-
-	if (!training && (training = calloc(1, sizeof(*training))))
-		thread_exit_set(&training_exit_of_thread, training);
-	return training != NULL;
 }
 
 static bool is_gradient(const struct engine *e, const void *node)
@@ -62,7 +52,8 @@ void training_begin(const struct engine *e, const void *graph)
 {
 	int count = e->graph_node_count(graph);
 
-	if (!training_has_place())
+	if (!training &&
+		!(training = thread_exit_allocate(&training_exit_of_thread, sizeof(*training))))
 		return;
 	struct training *t = training;
 	*t = (struct training){.is_on = 1};
