@@ -9,37 +9,11 @@
 #include <string.h>
 #include "base/lock.h"
 
-static bool wants_output(const struct batch_head *batch, int32_t i)
-{
-	return batch->outputs ? batch->outputs[i] != 0 : i == batch->n_tokens - 1;
-}
-
 int32_t batch_position(const struct batch_head *batch, const struct batch_past *past, int32_t i)
 {
 	if (batch->positions)
 		return batch->positions[i];
 	return past && past->goes_on ? past->goes_on - 1 + i : -1;
-}
-
-static void add_token(struct batch_sequence *s, const struct batch_head *batch,
-	const struct batch_past *past, int32_t i)
-{
-	int32_t position = batch_position(batch, past, i);
-
-	if (!s->tokens++)
-		s->first = s->last = position;
-	s->outputs += (uint32_t)wants_output(batch, i);
-	s->first = position < s->first ? position : s->first;
-	s->last = position > s->last ? position : s->last;
-	s->token = batch->tokens ? batch->tokens[i] : -1;
-}
-
-/* Where the batch names no outputs, those of several sequences with a token each are meant. */
-static bool is_output(const struct batch_sequence *s, const struct batch_head *batch)
-{
-	if (s->tokens == 1)
-		return s->outputs || !batch->outputs;
-	return s->outputs == s->tokens && s->first != 0;
 }
 
 /*
@@ -57,20 +31,6 @@ static uint32_t of_prompt(const struct batch_sequence *s, const struct sequence_
 		return s->tokens;
 	uint32_t known = s->first < end ? (uint32_t)(end - s->first) : 1;
 	return known < s->tokens ? known : s->tokens;
-}
-
-/* Drafts that were wrong were taken out before. */
-static void batch_move(struct sequence_past *past, int32_t first)
-{
-	int64_t goes_on = (int64_t)past->end + past->moved_by;
-
-	if (past->moved_by < 0 && first <= goes_on && first > goes_on - BATCH_MOST_CHECKED) {
-		int64_t end =
-			past->prompt_end > past->moved_from ? past->prompt_end : past->moved_from;
-		end += past->moved_by;
-		past->prompt_end = end < past->prompt_end ? (int32_t)end : past->prompt_end;
-	}
-	past->moved_by = 0;
 }
 
 void batch_moved(struct batch_past *past, int32_t sequence, int32_t from, int32_t by)
@@ -112,41 +72,48 @@ uint32_t batch_removed(struct batch_past *past, int32_t sequence, int32_t from, 
 	return refuted;
 }
 
-/* Brings the past up to date; returns how many tokens are the prompt's. */
-static uint32_t prompt_after(const struct batch_sequence *s, const struct batch_head *batch,
-	struct sequence_past *past, uint32_t prompt)
-{
-	if (!s->first)
-		memset(past, 0, sizeof(*past));
-	batch_move(past, s->first);
-	if (!prompt)
-		prompt = of_prompt(s, past);
-	if (prompt)
-		past->prompt_end = batch_behind((int64_t)s->last - (s->tokens - prompt));
-	past->end = batch_behind(s->last);
-	past->lone_token = s->tokens == 1 ? s->token : -1;
-	past->unfinished = prompt && batch->outputs && !s->outputs;
-	past->scored = prompt == s->tokens && s->tokens > 1 && s->outputs == s->tokens;
-	return prompt;
-}
-
 /* The first token is the prompt's last, or was chosen before. */
 static uint32_t drafts_in(uint32_t tokens, uint32_t prompt)
 {
 	return tokens - (prompt ? prompt : 1);
 }
 
+/* Adds the sequence to the sum, and brings its past up to date. */
 static void add_sequence(struct batch_tokens *sum, struct batch_sequence *s,
-	const struct batch_head *batch, struct batch_past *past, int32_t id)
+	const struct batch_head *batch, struct batch_past *pasts, int32_t id)
 {
-	uint32_t prompt = is_output(s, batch) ? 0 : s->tokens;
+	/* Where the batch names no outputs, those of several sequences with a token each are meant.
+	 */
+	bool is_meant = s->tokens == 1 && !batch->outputs;
+	uint32_t prompt =
+		batch_is_output(s->tokens, is_meant ? 1 : s->outputs, s->first) ? 0 : s->tokens;
 
-	if (past && s->first >= 0) {
-		sum->refuted += refuted_behind(&past->of[id], s->first);
-		prompt = prompt_after(s, batch, &past->of[id], prompt);
+	if (pasts && s->first >= 0) {
+		struct sequence_past *past = &pasts->of[id];
+		sum->refuted += refuted_behind(past, s->first);
+		if (!s->first)
+			memset(past, 0, sizeof(*past));
+		/* Drafts that were wrong were taken out before the sequence was moved. */
+		int64_t goes_on = (int64_t)past->end + past->moved_by;
+		if (past->moved_by < 0 && s->first <= goes_on &&
+			s->first > goes_on - BATCH_MOST_CHECKED) {
+			int64_t end = past->prompt_end > past->moved_from ? past->prompt_end
+									  : past->moved_from;
+			end += past->moved_by;
+			past->prompt_end = end < past->prompt_end ? (int32_t)end : past->prompt_end;
+		}
+		past->moved_by = 0;
+		if (!prompt)
+			prompt = of_prompt(s, past);
+		if (prompt)
+			past->prompt_end = batch_behind((int64_t)s->last - (s->tokens - prompt));
+		past->end = batch_behind(s->last);
+		past->lone_token = s->tokens == 1 ? s->token : -1;
+		past->unfinished = prompt && batch->outputs && !s->outputs;
+		past->scored = prompt == s->tokens && s->tokens > 1 && s->outputs == s->tokens;
 		uint32_t checked = drafts_in(s->tokens, prompt);
 		sum->checked += checked;
-		past->of[id].checked = (int32_t)checked;
+		past->checked = (int32_t)checked;
 	}
 	s->prompt = prompt;
 	sum->prompt += prompt;
@@ -191,21 +158,6 @@ static struct batch_sequence *see(struct batch_sequences *s, int32_t id)
 	return &s->of[id];
 }
 
-static void add_shared(struct batch_sequences *sequences, const struct batch_head *batch,
-	const struct batch_past *past, int32_t i)
-{
-	int32_t position = batch_position(batch, past, i);
-
-	for (int32_t k = 0; k < batch->sequence_counts[i] && batch->sequences[i]; k++) {
-		int32_t id = batch->sequences[i][k];
-		if (id < 0 || id >= BATCH_SEQUENCES)
-			continue;
-		struct batch_sequence *s = see(sequences, id);
-		if (!s->shared++)
-			s->shared_first = position;
-	}
-}
-
 struct batch_tokens batch_count_sequences(
 	const struct batch_head *batch, struct batch_past *past, struct batch_sequences *sequences)
 {
@@ -213,13 +165,28 @@ struct batch_tokens batch_count_sequences(
 
 	memset(sequences->seen, 0, sizeof(sequences->seen));
 	for (int32_t i = 0; i < batch->n_tokens; i++) {
+		int32_t position = batch_position(batch, past, i);
 		int32_t id = batch_sequence_of(batch, i);
 		if (id >= 0) {
-			add_token(see(sequences, id), batch, past, i);
+			struct batch_sequence *s = see(sequences, id);
+			if (!s->tokens++)
+				s->first = s->last = position;
+			s->outputs +=
+				batch->outputs ? batch->outputs[i] != 0 : i == batch->n_tokens - 1;
+			s->first = position < s->first ? position : s->first;
+			s->last = position > s->last ? position : s->last;
+			s->token = batch->tokens ? batch->tokens[i] : -1;
 			continue;
 		}
 		sum.prompt++;
-		add_shared(sequences, batch, past, i);
+		for (int32_t k = 0; k < batch->sequence_counts[i] && batch->sequences[i]; k++) {
+			id = batch->sequences[i][k];
+			if (id < 0 || id >= BATCH_SEQUENCES)
+				continue;
+			struct batch_sequence *s = see(sequences, id);
+			if (!s->shared++)
+				s->shared_first = position;
+		}
 	}
 	if (batch->n_tokens == 1 && batch_position(batch, past, 0) < 0)
 		return (struct batch_tokens){.output = 1};
@@ -270,51 +237,32 @@ static struct {
 	int32_t tokens[TOKENS];
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static int32_t common_begin(const struct prompt *prompt, const struct batch_head *batch)
-{
-	int32_t n = prompt->count < batch->n_tokens ? prompt->count : batch->n_tokens, i = 0;
-
-	while (i < n && memory.tokens[(prompt->first + (uint64_t)i) % TOKENS] == batch->tokens[i])
-		i++;
-	return i >= MIN_TOKENS ? i : 0;
-}
-
-static int32_t longest_common(const void *context, const struct batch_head *batch, int32_t position)
-{
-	uint64_t n = memory.prompt_count < PROMPTS ? memory.prompt_count : PROMPTS;
-	int32_t longest = 0;
-
-	for (uint64_t k = 0; k < n; k++) {
-		const struct prompt *prompt = &memory.prompts[k];
-		if (prompt->context != context || prompt->position != position ||
-			memory.token_count - prompt->first > TOKENS)
-			continue;
-		int32_t common = common_begin(prompt, batch);
-		if (common > longest)
-			longest = common;
-	}
-	return longest;
-}
-
-static void batch_keep(const void *context, const struct batch_head *batch, int32_t position)
-{
-	struct prompt *prompt = &memory.prompts[memory.prompt_count++ % PROMPTS];
-
-	*prompt = (struct prompt){memory.token_count, batch->n_tokens, position, context};
-	for (int32_t i = 0; i < batch->n_tokens; i++)
-		memory.tokens[memory.token_count++ % TOKENS] = batch->tokens[i];
-}
-
 int32_t prompt_memory_repeated(const void *context, const struct batch_head *batch)
 {
-	int32_t position, repeated;
+	int32_t longest = 0;
 
 	if (batch->n_tokens < MIN_TOKENS || batch->n_tokens > TOKENS || !batch->tokens ||
 		lock_try(&memory.lock))
 		return -1;
-	position = batch->positions ? batch->positions[0] : -1;
-	repeated = longest_common(context, batch, position);
-	batch_keep(context, batch, position);
+	int32_t position = batch->positions ? batch->positions[0] : -1;
+	uint64_t kept = memory.prompt_count < PROMPTS ? memory.prompt_count : PROMPTS;
+	for (uint64_t k = 0; k < kept; k++) {
+		const struct prompt *prompt = &memory.prompts[k];
+		if (prompt->context != context || prompt->position != position ||
+			memory.token_count - prompt->first > TOKENS)
+			continue;
+		int32_t n = prompt->count < batch->n_tokens ? prompt->count : batch->n_tokens,
+			i = 0;
+		while (i < n &&
+			memory.tokens[(prompt->first + (uint64_t)i) % TOKENS] == batch->tokens[i])
+			i++;
+		if (i >= MIN_TOKENS && i > longest)
+			longest = i;
+	}
+	memory.prompts[memory.prompt_count++ % PROMPTS] =
+		(struct prompt){memory.token_count, batch->n_tokens, position, context};
+	for (int32_t i = 0; i < batch->n_tokens; i++)
+		memory.tokens[memory.token_count++ % TOKENS] = batch->tokens[i];
 	lock_give(&memory.lock);
-	return repeated;
+	return longest;
 }

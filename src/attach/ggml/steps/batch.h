@@ -114,6 +114,16 @@ struct batch_tokens batch_count(const struct batch_head *batch, struct batch_pas
 struct batch_tokens batch_count_sequences(
 	const struct batch_head *batch, struct batch_past *past, struct batch_sequences *sequences);
 
+/*
+ * Were a sequence's tokens chosen before? Yes where the logits of all are wanted, as of drafts that
+ * are checked, but not where several begin the sequence. What is known of the sequence's prompt may
+ * say otherwise.
+ */
+static inline bool batch_is_output(uint32_t tokens, uint32_t outputs, int32_t first)
+{
+	return outputs >= tokens && (tokens == 1 || first != 0);
+}
+
 /* The position of its token i; -1: not known. */
 int32_t batch_position(const struct batch_head *batch, const struct batch_past *past, int32_t i);
 

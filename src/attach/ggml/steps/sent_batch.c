@@ -11,7 +11,6 @@
 #include "attach/ggml/nodes/node_text.h"
 #include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/phases.h"
-#include "base/scope.h"
 #include "base/thread.h"
 
 enum {
@@ -57,15 +56,6 @@ __attribute__((constructor)) static void sent_batch_watch_threads(void)
 	thread_exit_create(&sent_batch_exit_of_thread, sent_batch_thread_exits);
 }
 
-static bool sent_batch_has_place(void)
-{
-	KEEP_ERRNO();
-
-	if (!sent && (sent = calloc(1, sizeof(*sent))))
-		thread_exit_set(&sent_batch_exit_of_thread, sent);
-	return sent != NULL;
-}
-
 static const char *sent_batch_name_of(const struct engine *e, const void *tensor)
 {
 	return tensor_field(tensor, e->layout.name);
@@ -90,29 +80,12 @@ static int32_t sent_batch_layer_of(const char *name)
 	return layer;
 }
 
-/* A scheduler's copy of an input is called "BACKEND#inp_pos#0". */
-static void see_leaf(struct sent_graph *g, const void *leaf)
-{
-	const char *name = sent_batch_name_of(g->e, leaf);
-	int32_t layer = sent_batch_layer_of(name);
-
-	if (layer != UNKNOWN) {
-		g->first_layer = g->first_layer == UNKNOWN ? layer : g->first_layer;
-		g->last_layer = layer;
-	} else if (!g->positions && strstr(name, "inp_pos")) {
-		g->positions = leaf;
-	} else if (!g->outputs && strstr(name, "out_ids")) {
-		g->outputs = leaf;
-	} else {
-		g->has_cache |= !strncmp(name, "cache_", 6);
-	}
-}
-
 static int32_t sent_batch_small(int64_t n)
 {
 	return n >= 0 && n <= MAX_TOKENS ? (int32_t)n : UNKNOWN;
 }
 
+/* What the graph's nodes and the leaves that they read tell. */
 static void look_through(struct sent_graph *g)
 {
 	const struct engine *e = g->e;
@@ -124,8 +97,21 @@ static void look_through(struct sent_graph *g)
 			g->tokens = sent_batch_small(tensor_ne(&e->layout, node)[1]);
 		for (uint32_t s = 0; s < READ_SOURCES; s++) {
 			const void *source = tensor_source(&e->layout, node, s);
-			if (source && is_leaf(e, source))
-				see_leaf(g, source);
+			if (!source || !is_leaf(e, source))
+				continue;
+			/* a scheduler's copy of an input is called "BACKEND#inp_pos#0" */
+			const char *name = sent_batch_name_of(e, source);
+			int32_t layer = sent_batch_layer_of(name);
+			if (layer != UNKNOWN) {
+				g->first_layer = g->first_layer == UNKNOWN ? layer : g->first_layer;
+				g->last_layer = layer;
+			} else if (!g->positions && strstr(name, "inp_pos")) {
+				g->positions = source;
+			} else if (!g->outputs && strstr(name, "out_ids")) {
+				g->outputs = source;
+			} else {
+				g->has_cache |= !strncmp(name, "cache_", 6);
+			}
 		}
 	}
 	if (g->outputs)
@@ -142,14 +128,6 @@ static const int32_t *sent_batch_numbers_of(
 		e->byte_count(tensor) < (size_t)wanted * sizeof(int32_t))
 		return NULL;
 	return e->get_data(tensor);
-}
-
-/* Rows are picked by out_ids in the last layer, behind all that is computed for each token. */
-static bool sent_batch_is_part(const struct sent_graph *g)
-{
-	return sent->name[0] && !sent->is_whole &&
-	       (g->tokens == sent->tokens || g->tokens == g->wanted) &&
-	       g->first_layer >= sent->layer && strncmp(g->name, sent->name, sizeof(sent->name));
 }
 
 static bool was_unfinished(int64_t position)
@@ -170,7 +148,7 @@ struct sequence_run {
 	bool has_twin;		   /* another sequence has a token at its first position */
 };
 
-/* As batch_count() has it, without what it knows of the sequence. */
+/* As batch_count() has it, but all that is known of the sequence is where prompts go on. */
 static bool sent_batch_is_prompt(const struct sequence_run *run)
 {
 	int32_t tokens = run->end - run->begin;
@@ -179,9 +157,10 @@ static bool sent_batch_is_prompt(const struct sequence_run *run)
 		return true;
 	if (run->wanted == UNKNOWN)
 		return tokens > 1;
-	if (tokens == 1) /* a benchmark's first token is alone */
-		return !run->wanted || (!run->first && !run->is_alone);
-	return run->wanted < tokens || tokens > BATCH_MOST_CHECKED || !run->first;
+	if (!batch_is_output((uint32_t)tokens, (uint32_t)run->wanted, run->first))
+		return true;
+	/* a benchmark's first token is alone */
+	return tokens == 1 ? !run->first && !run->is_alone : tokens > BATCH_MOST_CHECKED;
 }
 
 static void add_run(struct phase_tokens *t, const struct sequence_run *run)
@@ -197,80 +176,49 @@ static void add_run(struct phase_tokens *t, const struct sequence_run *run)
 		sent->unfinished[sent->next++ % UNFINISHED] = (int64_t)run->first + tokens + 1;
 }
 
-/* How many tokens from there on follow each other. */
-static int32_t run_length(const struct sent_graph *g, const int32_t *positions, int32_t begin)
-{
-	int32_t end = begin + 1;
-
-	while (end < g->tokens && positions[end] == (int64_t)positions[end - 1] + 1)
-		end++;
-	return end - begin;
-}
-
-static bool has_twin(const struct sent_graph *g, const int32_t *positions, int32_t of)
-{
-	for (int32_t i = 0; i < g->tokens; i++)
-		if (i != of && positions[i] == positions[of])
-			return true;
-	return false;
-}
-
-/* Of a prompt only the last token's logits are wanted: what follows is another sequence's. */
-static void cut_run(struct sequence_run *run, const struct sent_graph *g, const int32_t *ids)
-{
-	const int32_t *end = ids + g->wanted;
-
-	for (run->wanted = 0; ids + run->wanted < end && ids[run->wanted] < run->end;)
-		run->wanted++;
-	if (!run->wanted || run->wanted == run->end - run->begin)
-		return;
-	run->wanted = 1;
-	run->end = ids[0] + 1;
-}
-
-/* ids: whose logits are wanted, in their order; NULL: that is not known. */
-static void sent_batch_add_runs(
-	struct phase_tokens *t, struct sent_graph g, const int32_t *positions, const int32_t *ids)
-{
-	for (struct sequence_run run = {0}; run.begin < g.tokens; run.begin = run.end) {
-		run.first = positions[run.begin];
-		run.end = run.begin + run_length(&g, positions, run.begin);
-		run.is_alone = g.tokens == 1;
-		run.has_twin = has_twin(&g, positions, run.begin);
-		run.wanted = UNKNOWN;
-		if (ids) {
-			cut_run(&run, &g, ids);
-			ids += run.wanted;
-			g.wanted -= run.wanted;
-		}
-		add_run(t, &run);
-	}
-}
-
-/* Their order, and each once, is what all of the above goes by. */
-static bool are_ids(const int32_t *ids, const struct sent_graph *g)
-{
-	for (int32_t i = 0; ids && i < g->wanted; i++)
-		if (ids[i] <= (i ? ids[i - 1] : UNKNOWN) || ids[i] >= g->tokens)
-			return false;
-	return ids != NULL;
-}
-
 static void sent_batch_count(struct phase_tokens *t, const struct sent_graph *g, bool is_readable)
 {
-	const int32_t *positions = NULL, *ids = NULL;
+	const int32_t *positions = NULL, *ids = NULL; /* ids: whose logits are wanted */
 
 	if (is_readable) {
 		positions = sent_batch_numbers_of(g->e, g->positions, g->tokens);
 		ids = sent_batch_numbers_of(g->e, g->outputs, g->wanted);
 	}
-	if (positions && (g->wanted == UNKNOWN || are_ids(ids, g)))
-		sent_batch_add_runs(t, *g, positions, ids);
-	else
+	/* All below goes by their order, and by each being there once. */
+	for (int32_t i = 0; ids && i < g->wanted; i++)
+		if (ids[i] <= (i ? ids[i - 1] : UNKNOWN) || ids[i] >= g->tokens)
+			ids = NULL;
+	if (!positions || (g->wanted != UNKNOWN && !ids)) {
 		add_run(t, &(struct sequence_run){.end = g->tokens,
 				   .first = UNKNOWN,
 				   .wanted = g->wanted,
 				   .is_alone = true});
+		return;
+	}
+	const int32_t *ids_end = ids ? ids + g->wanted : NULL;
+	for (struct sequence_run run = {0}; run.begin < g->tokens; run.begin = run.end) {
+		run.first = positions[run.begin];
+		run.end = run.begin + 1;
+		while (run.end < g->tokens &&
+			positions[run.end] == (int64_t)positions[run.end - 1] + 1)
+			run.end++;
+		run.is_alone = g->tokens == 1;
+		run.has_twin = false;
+		for (int32_t i = 0; i < g->tokens && !run.has_twin; i++)
+			run.has_twin = i != run.begin && positions[i] == run.first;
+		run.wanted = ids ? 0 : UNKNOWN;
+		while (ids && ids + run.wanted < ids_end && ids[run.wanted] < run.end)
+			run.wanted++;
+		/* Of a prompt only the last token's logits are wanted: what follows is another
+		 * sequence's. */
+		if (run.wanted > 0 && run.wanted != run.end - run.begin) {
+			run.wanted = 1;
+			run.end = ids[0] + 1;
+		}
+		if (ids)
+			ids += run.wanted;
+		add_run(t, &run);
+	}
 }
 
 enum sent_batch sent_batch_read(
@@ -283,15 +231,20 @@ enum sent_batch sent_batch_read(
 		.first_layer = UNKNOWN};
 
 	*t = (struct phase_tokens){.number = -1, .drafter = -1, .switched = -1};
-	if (!e || !e->layout_known || !e->graph_node_count || !e->graph_node || !e->op_desc ||
-		!sent_batch_has_place())
+	if (!e || !e->layout_known || !e->graph_node_count || !e->graph_node || !e->op_desc)
+		return SENT_UNKNOWN;
+	if (!sent && !(sent = thread_exit_allocate(&sent_batch_exit_of_thread, sizeof(*sent))))
 		return SENT_UNKNOWN;
 	look_through(&g);
 	if (g.first_layer == UNKNOWN && g.has_cache && sent->name[0])
 		return SENT_PART; /* what the cache holds is moved to other positions */
 	if (g.first_layer == UNKNOWN || g.tokens < 1)
 		return SENT_UNKNOWN;
-	bool part = sent_batch_is_part(&g);
+	/* Rows are picked by out_ids in the last layer, behind all that is computed for each token.
+	 */
+	bool part = sent->name[0] && !sent->is_whole &&
+		    (g.tokens == sent->tokens || g.tokens == g.wanted) &&
+		    g.first_layer >= sent->layer && strncmp(g.name, sent->name, sizeof(sent->name));
 	sent->layer = g.last_layer;
 	sent->tokens = g.tokens;
 	sent->is_whole = g.outputs != NULL;
