@@ -40,23 +40,19 @@ static const struct vocabulary *vocabularies;
 
 #define LOOK_UP(field, name) RESOLVE(field, &object, name, 0)
 
-/* Of those that all versions have. */
-static bool is_any_there(const struct loaded_object *object)
+static const struct vocabulary *vocabulary_of(const void *code)
 {
-	static const char *const names[] = {"llama_n_ctx", "llama_tokenize", "llama_token_to_piece",
-		"llama_print_system_info", "llama_context_default_params"};
-	const void *found = NULL;
+	const struct vocabulary *known = __atomic_load_n(&vocabularies, __ATOMIC_ACQUIRE);
+	static const char *const in_all_versions[] = {"llama_n_ctx", "llama_tokenize",
+		"llama_token_to_piece", "llama_print_system_info", "llama_context_default_params"};
+	const size_t in_all = sizeof(in_all_versions) / sizeof(*in_all_versions);
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !found; i++)
-		RESOLVE(found, object, names[i], 0);
-	return found != NULL;
-}
-
-static const struct vocabulary *contexts_look_up(const void *code)
-{
+	while (known && known->code != code)
+		known = known->next;
+	if (known)
+		return known;
 	struct vocabulary *v = calloc(1, sizeof(*v));
 	struct loaded_object object;
-
 	if (!v)
 		return NULL;
 	v->code = code;
@@ -67,22 +63,18 @@ static const struct vocabulary *contexts_look_up(const void *code)
 		LOOK_UP(v->eos, "llama_vocab_eos");
 		LOOK_UP(v->get_memory, "llama_get_memory");
 		LOOK_UP(v->last_position, "llama_memory_seq_pos_max");
-		v->is_llama = v->get_model || v->get_vocab || is_any_there(&object);
+		v->is_llama = v->get_model || v->get_vocab;
+		for (size_t i = 0; i < in_all && !v->is_llama; i++) {
+			const void *found;
+			LOOK_UP(found, in_all_versions[i]);
+			v->is_llama = found != NULL;
+		}
 	}
 	v->next = __atomic_load_n(&vocabularies, __ATOMIC_ACQUIRE);
 	while (!__atomic_compare_exchange_n(
 		&vocabularies, &v->next, v, 0, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
 		;
 	return v;
-}
-
-static const struct vocabulary *vocabulary_of(const void *code)
-{
-	const struct vocabulary *v = __atomic_load_n(&vocabularies, __ATOMIC_ACQUIRE);
-
-	while (v && v->code != code)
-		v = v->next;
-	return v ? v : contexts_look_up(code);
 }
 
 bool contexts_are_of(const void *code)
@@ -92,15 +84,10 @@ bool contexts_are_of(const void *code)
 	return v && v->is_llama;
 }
 
+/* What llama_get_memory() says; NULL: that cannot be asked. */
 static void *memory_of(const struct vocabulary *v, const void *context)
 {
 	return context && v && v->get_memory ? v->get_memory(context) : NULL;
-}
-
-/* What llama_get_memory() says; NULL: that cannot be asked. */
-static const void *context_memory(const void *context, const void *code)
-{
-	return memory_of(vocabulary_of(code), context);
 }
 
 /* How many positions of its first sequence a context holds; -1: that cannot be asked. */
@@ -174,20 +161,6 @@ static struct special special_of(const void *context, const void *code)
 	return last.special;
 }
 
-static bool is_empty_run(const struct batch_head *batch, const void *context, const void *code)
-{
-	const struct special special = special_of(context, code);
-
-	return batch->n_tokens == special.count &&
-	       !memcmp(batch->tokens, special.tokens,
-		       (size_t)special.count * sizeof(special.tokens[0]));
-}
-
-static bool is_trial(const struct batch_head *batch)
-{
-	return batch->n_tokens == 2 && !batch->tokens[0] && !batch->tokens[1];
-}
-
 /* One at a time: programs warm a context up when they have made it. */
 static const void *warm_context;
 
@@ -209,8 +182,14 @@ bool warm_up_is(const struct batch_head *batch, const void *context, const void 
 	if (batch->n_tokens < 1 || batch->n_tokens > 2 || !batch->tokens || batch->embeddings ||
 		batch->positions || batch->sequences || batch->outputs || !context)
 		return false;
-	if (!is_trial(batch) && !is_empty_run(batch, context, code))
-		return false;
+	bool is_trial = batch->n_tokens == 2 && !batch->tokens[0] && !batch->tokens[1];
+	if (!is_trial) {
+		const struct special empty = special_of(context, code);
+		if (batch->n_tokens != empty.count ||
+			memcmp(batch->tokens, empty.tokens,
+				(size_t)empty.count * sizeof(empty.tokens[0])))
+			return false;
+	}
 	return contexts_is_whole(vocabulary_of(code)) && context_tokens(context, code) == 0;
 }
 
@@ -254,16 +233,6 @@ static struct context *context_of(const void *context)
 	return c;
 }
 
-/* The memory of one that is gone may be another's now. */
-static void set_memory(struct context *context, const void *memory)
-{
-	if (context->memory == memory)
-		return;
-	for (struct context *c = contexts.of; c < contexts.of + CONTEXTS; c++)
-		c->memory = c->memory == memory ? NULL : c->memory;
-	context->memory = memory;
-}
-
 /* The sequence of a lone token, where the batch before was a lone one of another; -1: not so. */
 static int32_t switched_to(struct context *c, const struct batch_head *batch)
 {
@@ -285,19 +254,6 @@ static int32_t drafter_of(const struct batch_head *batch, const struct batch_seq
 	return -1;
 }
 
-/* True once for each session, and again when another may be at its address. */
-static bool is_untold(struct context *c)
-{
-	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
-	uint32_t made = __atomic_load_n(&contexts_made, __ATOMIC_RELAXED);
-
-	if (BRICK_LIKELY(c->told == session && c->told_made == made))
-		return false;
-	c->told = session;
-	c->told_made = made;
-	return true;
-}
-
 enum { TRIES = 200 }; /* some us: whoever is here counts one batch */
 
 static bool contexts_enter(void)
@@ -313,33 +269,11 @@ static uint16_t contexts_model_of(const struct context *c)
 	return c->number < BRICK_SEQUENCE_NO_MODEL ? (uint16_t)c->number : BRICK_SEQUENCE_NO_MODEL;
 }
 
-static void keep_indices(struct context *c, const struct batch_head *batch)
-{
-	c->batch_tokens = batch->n_tokens;
-	for (int32_t i = 0; i < batch->n_tokens && i < BATCH_FOLLOWED; i++)
-		c->sequence_of[i] = (int16_t)batch_sequence_of(batch, i);
-}
-
 static uint32_t results_read;
 
 void contexts_results_read(void)
 {
 	__atomic_add_fetch(&results_read, 1, __ATOMIC_RELAXED);
-}
-
-/*
- * A lone token without positions ends the prompt before it if nothing was made of that yet. Else it
- * is a prompt of its own, or what a benchmark begins to generate with: an output, as to the engine.
- */
-static void count_lone(
-	struct phase_tokens *t, struct context *c, struct batch_sequences *sequences, uint32_t read)
-{
-	bool goes_on = c->prompt_read == read && c->past.goes_on > 1;
-
-	if (t->batch->n_tokens != 1 || t->batch->positions)
-		return;
-	t->prompt = sequences->of[0].prompt = goes_on;
-	t->output = !goes_on;
 }
 
 void contexts_count(struct phase_tokens *t, const void *code, struct batch_sequences *sequences)
@@ -356,23 +290,45 @@ void contexts_count(struct phase_tokens *t, const void *code, struct batch_seque
 	}
 	struct context *c = context_of(t->context);
 	batch_take_outputs(&meant, &contexts.last);
-	set_memory(c, context_memory(t->context, code));
+	const void *memory = memory_of(vocabulary_of(code), t->context);
+	if (c->memory != memory) {
+		/* that of a context that is gone may be another's now */
+		for (struct context *of = contexts.of; of < contexts.of + CONTEXTS; of++)
+			of->memory = of->memory == memory ? NULL : of->memory;
+		c->memory = memory;
+	}
 	c->past.goes_on = meant.positions ? 0 : context_tokens(t->context, code) + 1;
 	sequences_tell_blocks(&c->blocks, &meant, &c->past, contexts_model_of(c));
 	struct batch_tokens tokens = batch_count_sequences(&meant, &c->past, sequences);
-	keep_indices(c, t->batch);
+	c->batch_tokens = t->batch->n_tokens;
+	for (int32_t i = 0; i < t->batch->n_tokens && i < BATCH_FOLLOWED; i++)
+		c->sequence_of[i] = (int16_t)batch_sequence_of(t->batch, i);
 	t->sequences = sequences;
 	t->prompt = tokens.prompt;
 	t->output = tokens.output;
 	uint32_t read = __atomic_load_n(&results_read, __ATOMIC_RELAXED) + 1;
-	count_lone(t, c, sequences, read);
+	if (t->batch->n_tokens == 1 && !t->batch->positions) {
+		/*
+		 * A lone token without positions ends the prompt before it if nothing was made of
+		 * that yet. Else it is a prompt of its own, or what a benchmark begins to generate
+		 * with: an output, as to the engine.
+		 */
+		bool goes_on = c->prompt_read == read && c->past.goes_on > 1;
+		t->prompt = sequences->of[0].prompt = goes_on;
+		t->output = !goes_on;
+	}
 	c->prompt_read = t->prompt && t->batch->n_tokens > 1 ? read : 0;
 	t->switched = switched_to(c, t->batch);
 	t->checked = tokens.checked;
 	t->refuted = tokens.refuted;
 	t->number = c->number;
 	t->drafter = tokens.checked ? drafter_of(&meant, sequences, c) : -1;
-	bool untold = is_untold(c);
+	/* Its model is noted once for each session, and when another may be at its address. */
+	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	uint32_t made = __atomic_load_n(&contexts_made, __ATOMIC_RELAXED);
+	bool untold = c->told != session || c->told_made != made;
+	c->told = session;
+	c->told_made = made;
 	lock_give(&contexts.lock);
 	if (untold)
 		note_model(t->context, code, t->number);
@@ -397,22 +353,6 @@ void contexts_sampled(const void *context, int32_t index)
 		brick_record_sequences(&event, 1);
 }
 
-static bool concerns(int32_t of, int32_t sequence)
-{
-	return of == BRICK_SEQUENCE_ALL || of == sequence;
-}
-
-static uint32_t remove_from(struct context *c, const struct brick_sequence_record *event)
-{
-	int32_t from = event->position < 0 ? 0 : event->position, to = event->end;
-	uint32_t refuted = 0;
-
-	for (int32_t id = 0; id < BATCH_SEQUENCES; id++)
-		if (concerns(event->sequence, id))
-			refuted += batch_removed(&c->past, id, from, to);
-	return refuted;
-}
-
 void contexts_sequence(const void *of, struct brick_sequence_record *event)
 {
 	uint32_t refuted = 0;
@@ -423,11 +363,17 @@ void contexts_sequence(const void *of, struct brick_sequence_record *event)
 	for (struct context *c = contexts.of; c < contexts.of + CONTEXTS; c++) {
 		if (c->context != of && c->memory != of)
 			continue;
-		if (event->event == BRICK_SEQUENCE_REMOVED)
-			refuted = remove_from(c, event);
-		else if (event->event == BRICK_SEQUENCE_MOVED)
+		if (event->event == BRICK_SEQUENCE_REMOVED) {
+			refuted = 0;
+			for (int32_t id = 0; id < BATCH_SEQUENCES; id++)
+				if (event->sequence == BRICK_SEQUENCE_ALL || event->sequence == id)
+					refuted += batch_removed(&c->past, id,
+						event->position < 0 ? 0 : event->position,
+						event->end);
+		} else if (event->event == BRICK_SEQUENCE_MOVED) {
 			batch_moved(
 				&c->past, event->sequence, event->position, (int32_t)event->tokens);
+		}
 		number = c->number;
 		event->model = contexts_model_of(c);
 	}

@@ -15,16 +15,6 @@
 
 enum { NOTE_BYTES = 512, NAME_BYTES = 128 };
 
-/* "WORD NUMBER" behind what is there. Zero and less mean that the engine does not know. */
-static void add_number(char *note, const char *word, int64_t number)
-{
-	size_t used = strlen(note);
-
-	if (number > 0)
-		snprintf(note + used, NOTE_BYTES - used, "%s%s %" PRId64, used ? ", " : "", word,
-			number);
-}
-
 static void model_notes_add_text(char *note, const char *word, const char *text)
 {
 	size_t used = strlen(note);
@@ -38,7 +28,7 @@ struct getter {
 	bool is_wide; /* it returns 64 bits; else 32 */
 };
 
-/* All of these take the object alone. */
+/* "WORD NUMBER" each, behind what is there. All getters take the object alone. */
 static void add_numbers(char *note, const struct loaded_object *object, const void *of,
 	const struct getter *getters, size_t count)
 {
@@ -47,15 +37,19 @@ static void add_numbers(char *note, const struct loaded_object *object, const vo
 		uint32_t (*narrow)(const void *);
 		RESOLVE(wide, object, getters[i].function, 0);
 		RESOLVE(narrow, object, getters[i].function, 0);
-		if (wide)
-			add_number(note, getters[i].word,
-				getters[i].is_wide ? (int64_t)wide(of) : (int32_t)narrow(of));
+		size_t used = strlen(note);
+		int64_t number = !wide		      ? 0
+				 : getters[i].is_wide ? (int64_t)wide(of)
+						      : (int32_t)narrow(of);
+		if (number > 0) /* else the engine does not know */
+			snprintf(note + used, NOTE_BYTES - used, "%s%s %" PRId64, used ? ", " : "",
+				getters[i].word, number);
 	}
 }
 
-static void note_context(const struct loaded_object *object, const void *context)
+void note_model(const void *context, const void *code, int32_t number)
 {
-	static const struct getter getters[] = {
+	static const struct getter of_context[] = {
 		{"tokens", "llama_n_ctx", false},
 		{"batch", "llama_n_batch", false},
 		{"ubatch", "llama_n_ubatch", false},
@@ -63,44 +57,34 @@ static void note_context(const struct loaded_object *object, const void *context
 		{"threads", "llama_n_threads", false},
 		{"batch threads", "llama_n_threads_batch", false},
 	};
-	char note[NOTE_BYTES] = "";
-
-	add_numbers(note, object, context, getters, sizeof(getters) / sizeof(getters[0]));
-	if (*note)
-		note_once("llama.context", "%s", note);
-}
-
-/* What a function writes into a buffer, of which it returns the length; else "". */
-static void ask_name(const struct loaded_object *object, const void *model, char name[NAME_BYTES])
-{
-	int32_t (*value)(const void *, const char *, char *, size_t);
-
-	RESOLVE(value, object, "llama_model_meta_val_str", 0);
-	if (!value || value(model, "general.name", name, NAME_BYTES) < 0)
-		*name = 0;
-}
-
-static void ask_type(const struct loaded_object *object, const void *model, char type[NAME_BYTES])
-{
-	int32_t (*describe)(const void *, char *, size_t);
-
-	RESOLVE(describe, object, "llama_model_desc", 0);
-	if (!describe || describe(model, type, NAME_BYTES) < 0)
-		*type = 0;
-}
-
-static void note_weights(const struct loaded_object *object, const void *model, int32_t number)
-{
-	static const struct getter getters[] = {
+	static const struct getter of_model[] = {
 		{"layers", "llama_model_n_layer", false},
 		{"parameters", "llama_model_n_params", true},
 		{"bytes", "llama_model_size", true},
 	};
 	char note[NOTE_BYTES] = "", name[NAME_BYTES] = "", type[NAME_BYTES] = "";
+	const void *(*get_model)(const void *context);
+	int32_t (*describe)(const void *model, char *text, size_t bytes);
+	int32_t (*value_of)(const void *model, const char *key, char *text, size_t bytes);
+	struct loaded_object object;
 
-	add_numbers(note, object, model, getters, sizeof(getters) / sizeof(getters[0]));
-	ask_type(object, model, type);
-	ask_name(object, model, name);
+	if (!context || !object_at(patched_home((uintptr_t)code), &object))
+		return;
+	add_numbers(note, &object, context, of_context, sizeof(of_context) / sizeof(*of_context));
+	if (*note)
+		note_once("llama.context", "%s", note);
+	RESOLVE(get_model, &object, "llama_get_model", 0);
+	const void *model = get_model ? get_model(context) : NULL;
+	if (!model)
+		return;
+	*note = 0;
+	add_numbers(note, &object, model, of_model, sizeof(of_model) / sizeof(*of_model));
+	RESOLVE(describe, &object, "llama_model_desc", 0);
+	if (!describe || describe(model, type, NAME_BYTES) < 0)
+		*type = 0;
+	RESOLVE(value_of, &object, "llama_model_meta_val_str", 0);
+	if (!value_of || value_of(model, "general.name", name, NAME_BYTES) < 0)
+		*name = 0;
 	model_notes_add_text(note, "type", type);
 	model_notes_add_text(note, "name", name);
 	if (*note)
@@ -108,18 +92,4 @@ static void note_weights(const struct loaded_object *object, const void *model, 
 	snprintf(note, sizeof(note), "model.%d", number);
 	if (*name || *type)
 		note_once(note, "%s", *name ? name : type);
-}
-
-void note_model(const void *context, const void *code, int32_t number)
-{
-	const void *(*get_model)(const void *context);
-	struct loaded_object object;
-
-	if (!context || !object_at(patched_home((uintptr_t)code), &object))
-		return;
-	note_context(&object, context);
-	RESOLVE(get_model, &object, "llama_get_model", 0);
-	const void *model = get_model ? get_model(context) : NULL;
-	if (model)
-		note_weights(&object, model, number);
 }

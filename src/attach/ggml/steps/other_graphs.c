@@ -41,18 +41,6 @@ static enum other_graph kind_of_weight(const char *name)
 		       : OTHER_NONE;
 }
 
-/* By the weight that a node reads. */
-static enum other_graph kind_of_node(const struct engine *e, const void *node)
-{
-	for (uint32_t i = 0; i < READ_SOURCES; i++) {
-		const void *source = tensor_source(&e->layout, node, i);
-		enum other_graph kind = source ? kind_of_weight(e->get_name(source)) : OTHER_NONE;
-		if (kind != OTHER_NONE)
-			return kind;
-	}
-	return OTHER_NONE;
-}
-
 static bool other_graphs_is_readable(const struct engine *e)
 {
 	return e && e->layout_known && e->graph_node_count && e->graph_node && e->op_desc &&
@@ -97,8 +85,10 @@ enum other_graph other_graph_kind(const struct engine *e, const void *graph, uin
 		if (!strcmp(operation, "CROSS_ENTROPY_LOSS")) {
 			kind = OTHER_EVALUATION;
 			*positions = other_graphs_rows_of(e, tensor_source(&e->layout, node, 0));
-		} else if (kind == OTHER_NONE) {
-			kind = kind_of_node(e, node);
+		}
+		for (uint32_t s = 0; s < READ_SOURCES && kind == OTHER_NONE; s++) {
+			const void *source = tensor_source(&e->layout, node, s);
+			kind = source ? kind_of_weight(e->get_name(source)) : OTHER_NONE;
 		}
 	}
 	if (kind == OTHER_IMAGE || kind == OTHER_SOUND)

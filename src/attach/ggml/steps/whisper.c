@@ -51,7 +51,6 @@ struct reader {
 	const struct engine *e;
 	const void *const *nodes;
 	int count;
-	const char *side; /* "encoder", "decoder" */
 	char prefix[24];  /* of names in this segment */
 	bool has_softmax; /* it was seen in this segment */
 	const struct segment_kind *kind;
@@ -142,96 +141,55 @@ static void name_products(const struct reader *r, int begin, int end)
 		name_product(r, products[i], r->kind->products[i]);
 }
 
-/* A sum or product with a vector of the model belongs to what it is applied to. */
-static void name_with_vector(
-	const struct reader *r, const void *node, const void *of, const void *vector)
+/* "node" where the tensor has no role in this segment. */
+static void role_or_node(const struct reader *r, const void *tensor, char *role)
 {
-	char role[ROLE_BYTES];
-
-	if (!role_of(r, of, role))
-		snprintf(role, sizeof(role), "node");
-	whisper_give(r, vector, role, whisper_is(r, node, "MUL") ? ".weight" : ".bias");
-	whisper_give(r, node, role, "");
-}
-
-static void name_elementwise(const struct reader *r, const void *node)
-{
-	const void *a = whisper_source(r, node, 0), *b = whisper_source(r, node, 1);
-
-	if (is_weight(r, b))
-		name_with_vector(r, node, a, b);
-	else
-		whisper_give(r, node, whisper_is(r, node, "ADD") ? "residual" : "node", "");
-}
-
-static void name_attention(struct reader *r, const void *node)
-{
-	char role[ROLE_BYTES];
-	const char *step = whisper_is(r, node, "MUL_MAT")    ? (r->has_softmax ? ".kqv" : ".kq")
-			   : whisper_is(r, node, "SOFT_MAX") ? ".softmax"
-							     : ".flash";
-
-	r->has_softmax |= whisper_is(r, node, "SOFT_MAX");
-	snprintf(
-		role, sizeof(role), "%s%s", r->kind->attention ? r->kind->attention : "node", step);
-	whisper_give(r, node, role, "");
-}
-
-/* Copied into a cache, which is there all the time, or passed on in another form. */
-static void name_passed_on(const struct reader *r, const void *node)
-{
-	char role[ROLE_BYTES];
-	const void *to = whisper_source(r, node, 1);
-	bool is_cache = whisper_is(r, node, "CPY") && whisper_is(r, to, "VIEW");
-
-	if (whisper_is(r, whisper_source(r, node, 0), "NONE"))
-		return; /* a mask, for all blocks */
-	if (!role_of(r, whisper_source(r, node, 0), role))
-		snprintf(role, sizeof(role), "node");
-	whisper_give(r, node, role, is_cache ? ".cache" : "");
+	if (!role_of(r, tensor, role))
+		snprintf(role, ROLE_BYTES, "node");
 }
 
 static void name_node(struct reader *r, const void *node)
 {
+	const void *a = whisper_source(r, node, 0), *b = whisper_source(r, node, 1);
+	bool is_sum = whisper_is(r, node, "ADD"), is_product = whisper_is(r, node, "MUL_MAT");
+	bool is_softmax = whisper_is(r, node, "SOFT_MAX");
+	char role[ROLE_BYTES];
+
 	if (whisper_is_weight_product(r, node))
 		return; /* name_products() has */
-	if (whisper_is(r, node, "NORM"))
+	if (whisper_is(r, node, "NORM")) {
 		whisper_give(r, node, r->kind->norm, "");
-	else if (whisper_is(r, node, "ADD") || whisper_is(r, node, "MUL"))
-		name_elementwise(r, node);
-	else if (whisper_is(r, node, "MUL_MAT") || whisper_is(r, node, "SOFT_MAX") ||
-		 whisper_is(r, node, "FLASH_ATTN_EXT"))
-		name_attention(r, node);
-	else
-		name_passed_on(r, node);
+	} else if (is_sum || whisper_is(r, node, "MUL")) {
+		if (!is_weight(r, b)) {
+			whisper_give(r, node, is_sum ? "residual" : "node", "");
+			return;
+		}
+		/* with a vector of the model: it belongs to what it is applied to */
+		role_or_node(r, a, role);
+		whisper_give(r, b, role, is_sum ? ".bias" : ".weight");
+		whisper_give(r, node, role, "");
+	} else if (is_product || is_softmax || whisper_is(r, node, "FLASH_ATTN_EXT")) {
+		const char *step = is_product	? (r->has_softmax ? ".kqv" : ".kq")
+				   : is_softmax ? ".softmax"
+						: ".flash";
+		r->has_softmax |= is_softmax;
+		snprintf(role, sizeof(role), "%s%s",
+			r->kind->attention ? r->kind->attention : "node", step);
+		whisper_give(r, node, role, "");
+	} else if (!whisper_is(r, a, "NONE")) { /* NONE: a mask, for all blocks */
+		/* copied into a cache, which is there all the time, or passed on in another form */
+		bool is_cache = whisper_is(r, node, "CPY") && whisper_is(r, b, "VIEW");
+		role_or_node(r, a, role);
+		whisper_give(r, node, role, is_cache ? ".cache" : "");
+	}
 }
 
-static void name_range(struct reader *r, int begin, int end)
+/* The nodes of a segment, from `begin` on; its kind and prefix are set. */
+static void name_segment(struct reader *r, int begin, int end)
 {
+	name_products(r, begin, end);
 	for (int i = begin; i < end; i++)
 		name_node(r, r->nodes[i]);
-}
-
-/* Between two norms; `layer` -1: behind the last. */
-static void name_segment(
-	struct reader *r, int begin, int end, const struct segment_kind *kind, int layer)
-{
-	r->kind = kind;
-	r->has_softmax = 0;
-	snprintf(r->prefix, sizeof(r->prefix), "%s.blocks.%d.", r->side, layer);
-	name_products(r, begin, end);
-	name_range(r, begin, end);
-}
-
-/* The last norm, and the vocabulary's product behind it. */
-static void name_end(struct reader *r, int begin)
-{
-	static const struct segment_kind end = {"ln", {"token_embedding"}, NULL};
-
-	r->kind = &end;
-	snprintf(r->prefix, sizeof(r->prefix), "%s.", r->side);
-	name_products(r, begin, r->count);
-	name_range(r, begin, r->count);
 }
 
 static int next_norm(const struct reader *r, int i)
@@ -241,55 +199,42 @@ static int next_norm(const struct reader *r, int i)
 	return i;
 }
 
-static int count_norms(const struct reader *r)
-{
-	int n = 0;
-
-	for (int i = next_norm(r, 0); i < r->count; i = next_norm(r, i + 1))
-		n++;
-	return n;
-}
-
-/* Rows of a table: of tokens, or of places. */
-static void name_rows(const struct reader *r, const void *node)
-{
-	bool is_place = !strcmp(r->e->get_name(whisper_source(r, node, 1)), "position");
-
-	whisper_give(r, whisper_source(r, node, 0),
-		is_place ? "positional_embedding" : "token_embedding.weight", "");
-}
-
-/* What precedes the first block. */
-static void name_begin(struct reader *r, int end)
-{
-	snprintf(r->prefix, sizeof(r->prefix), "%s.", r->side);
-	for (int i = 0; i < end; i++) {
-		const void *node = r->nodes[i];
-		if (whisper_is(r, node, "GET_ROWS"))
-			name_rows(r, node);
-		else if (whisper_is(r, node, "ADD"))
-			whisper_give(r, node, "positional_embedding", ".sum");
-	}
-}
-
 static void name_blocks(struct reader *r, const char *side, int in_block)
 {
-	int norms = count_norms(r), begin = next_norm(r, 0);
+	static const struct segment_kind last = {"ln", {"token_embedding"}, NULL};
+	int norms = 0, begin = next_norm(r, 0);
 
-	r->side = side;
+	for (int i = begin; i < r->count; i = next_norm(r, i + 1))
+		norms++;
 	if (norms < 1 + in_block || (norms - 1) % in_block)
 		return; /* another model than we know */
-	name_begin(r, begin);
+	snprintf(r->prefix, sizeof(r->prefix), "%s.", side);
+	for (int i = 0; i < begin; i++) { /* what precedes the first block */
+		const void *node = r->nodes[i], *table = whisper_source(r, node, 0);
+		if (whisper_is(r, node, "GET_ROWS")) { /* of tokens, or of places */
+			const char *of = r->e->get_name(whisper_source(r, node, 1));
+			whisper_give(r, table,
+				strcmp(of, "position") ? "token_embedding.weight"
+						       : "positional_embedding",
+				"");
+		} else if (whisper_is(r, node, "ADD")) {
+			whisper_give(r, node, "positional_embedding", ".sum");
+		}
+	}
 	for (int s = 0; s < norms - 1; s++) {
 		int end = next_norm(r, begin + 1), part = s % in_block;
-		name_segment(r, begin, end,
-			part == in_block - 1 ? &feed_forward
-			: part		     ? &cross_attention
-					     : &self_attention,
-			s / in_block);
+		r->kind = part == in_block - 1 ? &feed_forward
+			  : part	       ? &cross_attention
+					       : &self_attention;
+		r->has_softmax = false;
+		snprintf(r->prefix, sizeof(r->prefix), "%s.blocks.%d.", side, s / in_block);
+		name_segment(r, begin, end);
 		begin = end;
 	}
-	name_end(r, begin);
+	/* the last norm, and the vocabulary's product behind it */
+	r->kind = &last;
+	snprintf(r->prefix, sizeof(r->prefix), "%s.", side);
+	name_segment(r, begin, r->count);
 }
 
 /* Two products in each block, listed block by block. */
@@ -314,13 +259,6 @@ static void name_cross(struct reader *r)
 				name_node(r, r->nodes[i]);
 		}
 	}
-}
-
-static void name_conv(struct reader *r)
-{
-	snprintf(r->prefix, sizeof(r->prefix), "encoder.");
-	for (int i = 0; i < r->count; i++)
-		whisper_give(r, r->nodes[i], "conv", "");
 }
 
 /* How many of the first nodes are of an operation. */
@@ -354,38 +292,34 @@ static int32_t whisper_tokens_of(const struct reader *r, enum whisper_part part)
 	return 0;
 }
 
+/* Does nothing where the tensors are the same as the last time: they have their names. */
 static void name_all(struct reader *r, enum whisper_part part)
-{
-	if (part == WHISPER_CONV)
-		name_conv(r);
-	else if (part == WHISPER_CROSS)
-		name_cross(r);
-	else if (part == WHISPER_ENCODER)
-		name_blocks(r, "encoder", 2);
-	else if (part == WHISPER_DECODER)
-		name_blocks(r, "decoder", 3);
-}
-
-static uint64_t hash_node(const struct reader *r, const void *node, uint64_t hash)
-{
-	uint64_t name[2];
-
-	memcpy(name, tensor_field(node, r->e->layout.name), sizeof(name));
-	hash = hash_add(hash, (uint64_t)(uintptr_t)node);
-	hash = hash_add(hash, (uint64_t)(uintptr_t)whisper_source(r, node, 0));
-	hash = hash_add(hash, (uint32_t)tensor_int32(node, r->e->layout.op));
-	return hash_add(hash_add(hash, name[0]), name[1]);
-}
-
-/* The same tensors as the last time: they have their names. */
-static bool whisper_is_named(const struct reader *r, enum whisper_part part)
 {
 	static uint64_t last[WHISPER_PARTS];
 	uint64_t hash = (uint64_t)r->count;
 
-	for (int i = 0; i < r->count; i++)
-		hash = hash_node(r, r->nodes[i], hash);
-	return __atomic_exchange_n(&last[part], hash, __ATOMIC_RELAXED) == hash;
+	for (int i = 0; i < r->count; i++) {
+		const void *node = r->nodes[i];
+		uint64_t name[2];
+		memcpy(name, tensor_field(node, r->e->layout.name), sizeof(name));
+		hash = hash_add(hash, (uint64_t)(uintptr_t)node);
+		hash = hash_add(hash, (uint64_t)(uintptr_t)whisper_source(r, node, 0));
+		hash = hash_add(hash, (uint32_t)tensor_int32(node, r->e->layout.op));
+		hash = hash_add(hash_add(hash, name[0]), name[1]);
+	}
+	if (__atomic_exchange_n(&last[part], hash, __ATOMIC_RELAXED) == hash)
+		return;
+	if (part == WHISPER_CONV) {
+		snprintf(r->prefix, sizeof(r->prefix), "encoder.");
+		for (int i = 0; i < r->count; i++)
+			whisper_give(r, r->nodes[i], "conv", "");
+	} else if (part == WHISPER_CROSS) {
+		name_cross(r);
+	} else if (part == WHISPER_ENCODER) {
+		name_blocks(r, "encoder", 2);
+	} else if (part == WHISPER_DECODER) {
+		name_blocks(r, "decoder", 3);
+	}
 }
 
 /* 0: this engine does not show its graphs. */
@@ -433,17 +367,6 @@ static bool was_fresh(const void *scheduler)
 	return false;
 }
 
-/* The library's own function, of its own object. */
-static bool has_whisper(const void *caller)
-{
-	struct loaded_object object;
-
-	if (!resolve_object((uintptr_t)caller, &object))
-		return false;
-	uintptr_t found = (uintptr_t)resolve_from(&object, "whisper_init_state", 0);
-	return found - object.low < object.bytes;
-}
-
 /* Where graphs get their memory is a handful of places in a program. */
 static bool is_whisper(const void *caller)
 {
@@ -464,17 +387,13 @@ static bool is_whisper(const void *caller)
 	pthread_mutex_unlock(&lock);
 	if (is >= 0)
 		return is;
-	is = has_whisper(caller);
+	struct loaded_object object; /* it has the library's own function: of its own object */
+	is = resolve_object((uintptr_t)caller, &object) &&
+	     (uintptr_t)resolve_from(&object, "whisper_init_state", 0) - object.low < object.bytes;
 	pthread_mutex_lock(&lock);
 	known[next++ % CALLERS] = (typeof(known[0])){caller, generation, is};
 	pthread_mutex_unlock(&lock);
 	return is;
-}
-
-static bool whisper_is_prompt(int32_t tokens)
-{
-	return !whisper_turn.candidates || tokens > MAX_CANDIDATES ||
-	       tokens > whisper_turn.candidates;
 }
 
 static void whisper_begin_step(
@@ -486,26 +405,6 @@ static void whisper_begin_step(
 	step_begin(
 		&whisper_turn.step, tokens, "graphs of whisper.cpp", code, (const char *)frame + 1);
 	whisper_turn.is_open = 1;
-}
-
-static void begin_decoder(int32_t tokens, const void *code, const void *frame)
-{
-	int prompt = whisper_is_prompt(tokens);
-
-	whisper_begin_step(&(struct phase_tokens){.prompt = prompt ? (uint32_t)tokens : 0,
-				   .output = prompt ? 0 : (uint32_t)tokens},
-		code, frame);
-	whisper_turn.candidates = prompt ? MAX_CANDIDATES : tokens;
-}
-
-/* Naming is Brick's own time. It lies within the step, as all that follows a step counts to it. */
-static void name_graph(struct reader *r)
-{
-	uint64_t begin = brick__now();
-
-	if (!whisper_is_named(r, whisper_turn.part))
-		name_all(r, whisper_turn.part);
-	node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
 }
 
 void whisper_alloc_begin(const void *scheduler, const void *graph, const void *caller,
@@ -523,13 +422,23 @@ void whisper_alloc_begin(const void *scheduler, const void *graph, const void *c
 	int32_t tokens = whisper_tokens_of(&r, whisper_turn.part);
 	whisper_turn.graph = graph;
 	if (whisper_turn.part == WHISPER_DECODER) {
-		begin_decoder(tokens, caller, frame);
+		int32_t before = whisper_turn.candidates;
+		bool is_prompt = !before || tokens > MAX_CANDIDATES || tokens > before;
+		whisper_begin_step(
+			&(struct phase_tokens){.prompt = is_prompt ? (uint32_t)tokens : 0,
+				.output = is_prompt ? 0 : (uint32_t)tokens},
+			caller, frame);
+		whisper_turn.candidates = is_prompt ? MAX_CANDIDATES : tokens;
 	} else if (whisper_turn.part == WHISPER_CONV) {
 		whisper_begin_step(
 			&(struct phase_tokens){.prompt = (uint32_t)tokens}, caller, frame);
 		whisper_turn.candidates = 0;
 	}
-	name_graph(&r);
+	/* Naming is Brick's own time. It lies within the step, as all that follows a step counts
+	 * to it. */
+	uint64_t begin = brick__now();
+	name_all(&r, whisper_turn.part);
+	node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
 }
 
 static uint16_t whisper_bricks[WHISPER_PARTS];
