@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks what a sink is handed. A sink has its own copy of a process's tables, because their memory
- * is another process's. A lane's records keep rules: slices nest, time never runs back, ids are in
- * the tables. Nothing in a record is trusted: what breaks a rule is counted and left out. The rest
- * goes to a target, one call for each slice's begin, end or both. One thread at a time.
+ * Parts of what a sink is handed. A sink has its own copy of a process's tables, because their
+ * memory is another process's; and several records may say what there is to say of one slice. One
+ * thread at a time.
  */
 #pragma once
 
@@ -39,50 +38,8 @@ struct record_args {
 	uint32_t further[RECORD_LINKS]; /* flows: so many numbers follow */
 };
 
-/* Why a frame ends without its CLOSE. */
-enum records_unwind {
-	RECORDS_UNWOUND, /* something outside of it was closed */
-	RECORDS_OPEN,	 /* its thread is gone */
-};
-
-/*
- * Functions return 0 or a negative code, which ends the reading. args: NULL when there are none.
- * While one runs, lane->depth is that from before the record.
- */
-struct records_target {
-	int (*sample)(void *context, const struct brick_record *r, const struct record_args *args);
-	int (*open)(void *context, const struct brick_record *r);
-	/* of the innermost frame */
-	int (*close)(void *context, const struct brick_record *r, const struct record_args *args);
-	int (*wait)(void *context, const struct brick_record *r);
-	/* THREAD, NAME, DROP, INSTANT, REPORTED, COUNTER, SEQUENCE, EXPERT */
-	int (*instant)(void *context, const struct brick_record *r);
-	/* args of the slice that ended last, which was handed over before they came */
-	int (*late)(void *context, const struct record_args *args);
-	/* frames above `depth` end */
-	int (*unwind)(void *context, uint32_t depth, enum records_unwind why);
-};
-
-struct records_lane {
-	const struct records_target *target;
-	void *context;
-	const struct tables *tables;
-	uint64_t *bad; /* where records that break the rules are counted */
-
-	uint64_t last_ticks; /* no record may be earlier */
-	uint32_t depth;
-	uint16_t open[BRICK_MAX_DEPTH]; /* bricks */
-	bool ended; /* the last record ended a slice, of which more may still come */
-
-	struct brick_record held; /* of which the next records may say more; kind 0: none */
-	struct record_args args;  /* about it, so far */
-};
-
-/* Records in ring order. What the next call may say more about is held back until then. */
-int records_take(struct records_lane *lane, const struct brick_record *records, size_t count);
-
-/* Hand over what is held back. */
-int records_release(struct records_lane *lane);
+/* Adds what a record says; false: there is no room for it. */
+bool record_arg_add(struct record_args *args, const struct brick_record *r);
 
 /* Records that say more of the SAMPLE or CLOSE before them. */
 static inline bool record_is_arg(const struct brick_record *r)

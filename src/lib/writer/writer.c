@@ -206,7 +206,7 @@ static size_t writer_own_packet(struct pb_buffer *b)
 static void writer_release(struct trace_writer *w, struct writer_lane *lane)
 {
 	if (!w->packets.error)
-		records_release(&lane->records);
+		writer_lane_release(lane);
 }
 
 static void release_all(struct trace_writer *w, const struct writer_process *process)
@@ -513,7 +513,7 @@ int sink_process_end(struct sink *sink, int number, uint64_t end_ticks, int clos
 		w->last_ns = ns;
 	for (size_t i = 0; i < w->lanes.count && !process->ended; i++)
 		if (w->lanes.items[i]->process == process)
-			w->lanes.items[i]->open_frames += w->lanes.items[i]->records.depth;
+			w->lanes.items[i]->open_frames += w->lanes.items[i]->depth;
 	process->ended = 1;
 	event_open(w, FORMAT_PROCESS_END, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the packets of a lane's sequence from its records. Nothing in a record is trusted; the
- * records obey the rules of trace_records.h.
+ * Makes the packets of a lane's sequence from its records, in which nothing is trusted.
  */
 #include "lib/writer/writer_lane.h"
 
@@ -1191,7 +1190,7 @@ static void writer_lane_write_wait(struct writer_lane *lane, uint64_t end_ticks)
 	end_plain(lane, writer_ns(lane->process, end_ticks), &lane->last_wait_end);
 }
 
-/* The result of a target's call. A full chunk goes to the file. */
+/* A full chunk goes to the file. */
 static int writer_lane_written(struct writer_lane *lane)
 {
 	if (lane->packets->chunk_size >= CHUNK_BYTES)
@@ -1229,13 +1228,39 @@ static inline struct packet_template *bare_sample(const struct writer_lane *lane
 	return t && t->length && t->brick == r->brick ? t : NULL;
 }
 
-static int writer_lane_on_sample(
-	void *context, const struct brick_record *r, const struct record_args *args)
+/*
+ * Records keep rules: slices nest, time never runs back, ids are in the tables. What breaks a rule
+ * is counted and left out. Each function returns 1: it was written, 0: it breaks a rule, or the
+ * error of the packets.
+ */
+static int bad_record(struct writer_lane *lane)
 {
-	struct writer_lane *lane = context;
-	uint64_t end = r->begin + r->ticks;
-	struct packet_template *bare = bare_sample(lane, r, args);
+	(*lane->bad)++;
+	return 0;
+}
 
+static int result_of(int error)
+{
+	return error < 0 ? error : 1;
+}
+
+static bool site_known(const struct tables *tables, const struct brick_record *r)
+{
+	return !(r->flags & BRICK_FLAG_SITE) ||
+	       (r->site && r->site < tables->site_count &&
+		       tables->sites[r->site].brick < tables->brick_count);
+}
+
+static int writer_lane_write_sample(
+	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args)
+{
+	uint64_t end = r->begin + r->ticks;
+
+	if (r->begin < lane->last_ticks || end < r->begin || end + r->wait < end ||
+		!site_known(&lane->process->tables, r))
+		return bad_record(lane);
+	lane->last_ticks = end;
+	struct packet_template *bare = bare_sample(lane, r, args);
 	if (bare && !lane->packets->deflater) {
 		plain_pair(lane, bare, writer_ns(lane->process, r->begin),
 			writer_ns(lane->process, end));
@@ -1245,87 +1270,183 @@ static int writer_lane_on_sample(
 		end_plain(lane, writer_ns(lane->process, end), &lane->last_end);
 	} else {
 		if (!begin_slice(lane, r, args, writer_ns(lane->process, r->begin)))
-			return lane->packets->error;
+			return result_of(lane->packets->error);
 		writer_lane_end_slice(lane, writer_ns(lane->process, end), r, args);
 	}
 	lane->step_ns = record_is_step(r) ? lane->begin_ns : 0;
 	if (r->wait && BRICK_BARRIER_WAIT < lane->process->tables.brick_count)
 		writer_lane_write_wait(lane, end + r->wait);
-	return writer_lane_written(lane);
+	return result_of(writer_lane_written(lane));
 }
 
-static int on_open(void *context, const struct brick_record *r)
+static int writer_lane_write_open(struct writer_lane *lane, const struct brick_record *r)
 {
-	struct writer_lane *lane = context;
-
+	if (r->begin < lane->last_ticks || lane->depth == BRICK_MAX_DEPTH)
+		return bad_record(lane);
 	if (begin_slice(lane, r, NULL, writer_ns(lane->process, r->begin)))
-		lane->open_ns[lane->records.depth] = lane->begin_ns;
+		lane->open_ns[lane->depth] = lane->begin_ns;
 	lane->step_ns = 0;
-	return writer_lane_written(lane);
+	lane->open[lane->depth++] = r->brick;
+	lane->last_ticks = r->begin;
+	return result_of(writer_lane_written(lane));
 }
 
-static int on_unwind(void *context, uint32_t depth, enum records_unwind why)
+/*
+ * Frames above `depth` end without their CLOSE: their thread is gone (FORMAT_A_OPEN), or a frame
+ * outside of them was closed (FORMAT_A_UNWOUND).
+ */
+static int writer_lane_unwind(struct writer_lane *lane, uint32_t depth, enum format_annotation why)
 {
-	struct writer_lane *lane = context;
-	uint32_t frames = lane->records.depth - depth;
+	uint32_t frames = lane->depth - depth;
 	uint8_t annotation[8];
-	unsigned n = slice_annotation(annotation,
-		why == RECORDS_OPEN ? FORMAT_A_OPEN : FORMAT_A_UNWOUND, ANNOTATION_BOOL, 1);
 
-	lane->open_frames += why == RECORDS_OPEN ? frames : 0;
-	for (uint32_t i = 0; i < frames; i++)
-		end_annotated(
-			lane, writer_ns(lane->process, lane->records.last_ticks), annotation, n);
+	if (!frames)
+		return 0;
+	unsigned n = slice_annotation(annotation, why, ANNOTATION_BOOL, 1);
+	lane->open_frames += why == FORMAT_A_OPEN ? frames : 0;
+	for (; lane->depth > depth; lane->depth--)
+		end_annotated(lane, writer_ns(lane->process, lane->last_ticks), annotation, n);
 	return writer_lane_written(lane);
 }
 
-static int on_close(void *context, const struct brick_record *r, const struct record_args *args)
+/*
+ * A close belongs to the innermost open brick. If closes of inner bricks were lost, it ends those,
+ * too.
+ */
+static int writer_lane_write_close(
+	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args)
 {
-	struct writer_lane *lane = context;
+	uint32_t depth = lane->depth;
 
-	if (r->flags & BRICK_FLAG_SITE && !template_site(lane, r->site))
-		return lane->packets->error;
-	lane->begin_ns = lane->open_ns[lane->records.depth - 1];
+	while (depth && lane->open[depth - 1] != r->brick)
+		depth--;
+	if (!depth || r->begin < lane->last_ticks || !site_known(&lane->process->tables, r))
+		return bad_record(lane);
+	*lane->bad += lane->depth - depth;
+	int error = writer_lane_unwind(lane, depth, FORMAT_A_UNWOUND);
+	lane->depth--;
+	lane->last_ticks = r->begin;
+	if (error || (r->flags & BRICK_FLAG_SITE && !template_site(lane, r->site)))
+		return result_of(lane->packets->error);
+	lane->begin_ns = lane->open_ns[lane->depth];
 	writer_lane_end_slice(lane, writer_ns(lane->process, r->begin), r, args);
 	lane->step_ns = record_is_step(r) ? lane->begin_ns : 0;
-	return writer_lane_written(lane);
+	return result_of(writer_lane_written(lane));
 }
 
-static int on_wait(void *context, const struct brick_record *r)
+static int write_wait_record(struct writer_lane *lane, const struct brick_record *r)
 {
-	struct writer_lane *lane = context;
+	uint64_t end = r->begin + r->elements;
 
+	if (r->begin < lane->last_ticks || end < r->begin)
+		return bad_record(lane);
 	if (begin_slice(lane, r, NULL, writer_ns(lane->process, r->begin)))
-		end_plain(lane, writer_ns(lane->process, r->begin + r->elements),
-			&lane->last_wait_end);
-	return writer_lane_written(lane);
+		end_plain(lane, writer_ns(lane->process, end), &lane->last_wait_end);
+	lane->last_ticks = end;
+	return result_of(writer_lane_written(lane));
 }
 
-static int on_instant(void *context, const struct brick_record *r)
+static int writer_lane_take_instant(struct writer_lane *lane, const struct brick_record *r)
 {
-	struct writer_lane *lane = context;
-
-	write_instant_record(lane, r);
-	return writer_lane_written(lane);
+	if (r->begin < lane->last_ticks)
+		return bad_record(lane);
+	bool is_handover = r->kind == BRICK_RECORD_THREAD, is_left = is_handover && !r->elements;
+	if (is_left) /* else nobody knows when it was */
+		lane->last_ticks = r->begin;
+	int error = is_handover ? writer_lane_unwind(lane, 0, FORMAT_A_OPEN) : 0;
+	lane->last_ticks = r->begin;
+	if (!error && !is_left) {
+		write_instant_record(lane, r);
+		error = writer_lane_written(lane);
+	}
+	return result_of(error);
 }
 
-static int on_late(void *context, const struct record_args *args)
+static inline int writer_lane_take_record(
+	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args)
 {
-	struct writer_lane *lane = context;
-
-	args_late(lane, args);
-	return writer_lane_written(lane);
+	if (r->kind == BRICK_RECORD_SEQUENCE) /* a layout of its own */
+		return record_sequence(r).event < BRICK_SEQUENCE_EVENTS
+			       ? writer_lane_take_instant(lane, r)
+			       : bad_record(lane);
+	if (r->kind == BRICK_RECORD_EXPERT) {
+		struct brick_expert_record expert;
+		return record_expert(r, &expert) ? writer_lane_take_instant(lane, r)
+						 : bad_record(lane);
+	}
+	if (r->source >= FORMAT_SOURCE_COUNT ||
+		(r->brick >= lane->process->tables.brick_count && r->kind != BRICK_RECORD_THREAD &&
+			r->kind != BRICK_RECORD_DROP))
+		return bad_record(lane);
+	switch (r->kind) {
+	case BRICK_RECORD_SAMPLE:
+		return writer_lane_write_sample(lane, r, args);
+	case BRICK_RECORD_OPEN:
+		return writer_lane_write_open(lane, r);
+	case BRICK_RECORD_CLOSE:
+		return writer_lane_write_close(lane, r, args);
+	case BRICK_RECORD_WAIT:
+		return write_wait_record(lane, r);
+	case BRICK_RECORD_THREAD:
+	case BRICK_RECORD_NAME:
+	case BRICK_RECORD_DROP:
+	case BRICK_RECORD_INSTANT:
+	case BRICK_RECORD_REPORTED:
+	case BRICK_RECORD_COUNTER:
+		return writer_lane_take_instant(lane, r);
+	default:
+		return bad_record(lane);
+	}
 }
 
-static const struct records_target record_calls = {
-	.sample = writer_lane_on_sample,
-	.open = on_open,
-	.close = on_close,
-	.wait = on_wait,
-	.instant = on_instant,
-	.late = on_late,
-	.unwind = on_unwind,
-};
+/*
+ * A record that may have args is held back until the next one shows that there are none; args that
+ * come later still (after a flush) are written on their own.
+ */
+static bool writer_lane_takes_args(const struct brick_record *r)
+{
+	return r->kind == BRICK_RECORD_SAMPLE || r->kind == BRICK_RECORD_CLOSE;
+}
+
+int writer_lane_release(struct writer_lane *lane)
+{
+	struct brick_record r = lane->held;
+
+	if (!r.kind)
+		return 0;
+	lane->held.kind = 0;
+	int result = writer_lane_take_record(lane, &r, lane->args.records ? &lane->args : NULL);
+	lane->ended = result > 0;
+	if (!result)
+		*lane->bad += lane->args.records;
+	return result < 0 ? result : 0;
+}
+
+static void writer_lane_hold_back(struct writer_lane *lane, const struct brick_record *r)
+{
+	struct record_args *args = &lane->args;
+
+	lane->held = *r;
+	args->work.kind = args->launch.kind = args->times.kind = args->tile.kind = 0;
+	args->records = args->flow_count = args->dependency_count = 0;
+}
+
+/* More about the slice before it, which is held back or was written already. */
+static int writer_lane_take_arg(struct writer_lane *lane, const struct brick_record *r)
+{
+	struct record_args late = {.records = 0};
+
+	if (lane->held.kind && record_arg_add(&lane->args, r))
+		return 0;
+	int error = writer_lane_release(lane);
+	if (error)
+		return error;
+	if (!lane->ended)
+		return bad_record(lane);
+	record_arg_add(&late, r);
+	args_late(lane, &late);
+	return writer_lane_written(lane);
+}
 
 /* The lane's time begins with its thread, or with a record of an earlier thread. */
 static uint64_t first_ns(const struct writer_lane *lane, const struct brick_record *first)
@@ -1346,7 +1467,20 @@ int writer_lane_records(struct writer_lane *lane, const struct brick_record *rec
 	}
 	if (!lane->started && start_sequence(lane, first_ns(lane, records)))
 		return lane->packets->error;
-	records_take(&lane->records, records, count);
+	for (size_t i = 0; i < count && !lane->packets->error; i++) {
+		struct brick_record r = records[i];
+		if (record_is_arg(&r)) {
+			writer_lane_take_arg(lane, &r);
+		} else if (!lane->held.kind || !writer_lane_release(lane)) {
+			if (writer_lane_takes_args(&r) &&
+				(i + 1 == count || record_is_arg(&records[i + 1]))) {
+				writer_lane_hold_back(lane, &r);
+				continue;
+			}
+			lane->ended = writer_lane_take_record(lane, &r, NULL) > 0 &&
+				      writer_lane_takes_args(&r);
+		}
+	}
 	return lane->packets->error;
 }
 
@@ -1493,8 +1627,7 @@ struct writer_lane *writer_lane_create(struct writer_process *process, uint32_t 
 		return NULL;
 	lane->packets = process->packets;
 	lane->process = process;
-	lane->records = (struct records_lane){
-		.target = &record_calls, .context = lane, .tables = &process->tables, .bad = bad};
+	lane->bad = bad;
 	lane->process_number = process_number;
 	lane->number = number;
 	lane->sequence = FORMAT_LANE_SEQUENCE + number;

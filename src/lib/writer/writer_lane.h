@@ -39,8 +39,14 @@ struct writer_lane {
 	uint64_t queue_flags;
 	bool started; /* its sequence has its first packet */
 
-	struct records_lane records;
-	uint64_t pairs, open_frames; /* written */
+	uint64_t *bad;			/* where records that break the rules are counted */
+	uint64_t last_ticks;		/* no record may be earlier */
+	uint32_t depth;			/* of frames that are open */
+	uint16_t open[BRICK_MAX_DEPTH]; /* their bricks */
+	bool ended;			/* the last record ended a slice, of which more may come */
+	struct brick_record held;	/* of which the next records may say more; kind 0: none */
+	struct record_args args;	/* about it, so far */
+	uint64_t pairs, open_frames;	/* written */
 	uint64_t last_ns; /* time of its last packet: the next timestamp is relative to it */
 	uint64_t open_ns[BRICK_MAX_DEPTH];
 	uint64_t begin_ns; /* of the slice that began or ended last */
@@ -70,6 +76,8 @@ void writer_lane_destroy(struct writer_lane *lane);
 
 /* All of these return 0, or the error of the packets. count: not 0 */
 int writer_lane_records(struct writer_lane *lane, const struct brick_record *records, size_t count);
+/* Writes what was held back, because the next records may say more of it. */
+int writer_lane_release(struct writer_lane *lane);
 int writer_lane_off_cpu(
 	struct writer_lane *lane, const struct sink_off_cpu *intervals, size_t count);
 int writer_lane_name(struct writer_lane *lane, const char *name);
