@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Makes all pictures of this folder: what each command prints, as terminals of 80x24 and 200x50 show it with all that has scrolled by
-(tmux, drawn by Chromium), and the page at 1400 and 390 pixels, light and dark. Of recordings of the real engine, on the CPU and
-on a Vulkan device, that are kept in build/pictures. Needs `make`, examples/demo/models.sh, tmux, chromium, node and pngquant.
+Makes pictures of all that people see, in build/pictures/drawn, and renews those of this folder. They show what each command
+prints, as terminals of 80x24 and 200x50 show it with all that has scrolled by (tmux, drawn by Chromium), and the page at 1400
+and 390 pixels, light and dark, of recordings of the real engine on the CPU and on a Vulkan device. Needs `make`,
+examples/demo/models.sh, tmux, chromium, node and pngquant.
 
     docs/img/pictures.py [NAME...]      all of them, or those whose names begin so
 """
@@ -18,8 +19,8 @@ import time
 
 BUILD = "build"  # commands are shown as they are typed
 BRICK = os.path.join(BUILD, "bin", "brick")
-OUT = "docs/img"
 ROOM = os.path.join(BUILD, "pictures")
+OUT, SHOWN = os.path.join(ROOM, "drawn"), "docs/img"
 SIZES = ((80, 24), (200, 50))
 MAX_LINES = 125  # of a picture
 COLOURS = ["#1d1f21", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#c8ccd4"]
@@ -157,7 +158,7 @@ def on_device():
 
 def prepare():
     """Recordings by name; ceilings and a history."""
-    os.makedirs(ROOM, exist_ok=True)
+    os.makedirs(OUT, exist_ok=True)
     os.environ.update(XDG_CACHE_HOME=os.path.abspath(os.path.join(ROOM, "cache")),
                       XDG_CONFIG_HOME=os.path.abspath(os.path.join(ROOM, "config")), BRICK_DB=os.path.join(ROOM, "history.db"))
     if not os.path.exists(os.environ["XDG_CACHE_HOME"]):
@@ -237,6 +238,9 @@ def main():
                 draw(f"{name}-{columns}x{rows}", screen(command, columns, rows, *rest), columns)
     if wanted("pages"):
         pages(runs)
+    for picture in os.listdir(OUT):
+        if os.path.exists(os.path.join(SHOWN, picture)):
+            shutil.copyfile(os.path.join(OUT, picture), os.path.join(SHOWN, picture))
 
 
 main()
