@@ -59,9 +59,11 @@ def breaches_of_objects():
                       "d": "#include <stdlib.h>\nvoid d(void); void d(void) { exit(1); }",
                       "e": "int in_cli(void); int e(void); int e(void) { return in_cli(); }"}}
     wanted = ["a circle of 2 objects: base/b.c, base/c.c", "src/base/d.c calls exit(), which only src/cli/ may",
-              "src/base/e.c calls in_cli() of src/cli/a.c"]
+              "src/base/e.c calls in_cli() of src/cli/a.c, whose room stands above"]
     with tempfile.TemporaryDirectory() as tree:
+        os.makedirs(os.path.join(tree, "lib"))
         for room, sources in rooms.items():
+            open(os.path.join(tree, "lib", f"libbrick-{room}.a"), "w", encoding="utf-8").close()
             place = os.path.join(tree, "src", room, "CMakeFiles", f"brick-{room}.dir")
             os.makedirs(place)
             for name, source in sources.items():

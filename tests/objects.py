@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What objects ask of each other, by nm. Fails on a circle of objects (the table of commands, which names all of them
-while some list its rows, is left out), on an object outside of src/cli/ that ends the process or calls into src/cli/, and
-on a probe that calls anything but the library: a lock, an allocation, a system call, a format.
+while some list its rows, is left out), on an object that calls into a room above its own (docs/ARCHITECTURE.md has the
+table), on one outside of src/cli/ that ends the process, and on a probe that calls anything but the library: a lock, an
+allocation, a system call, a format.
 
   tests/objects.py [BUILD]     checks a build tree (default: $BRICK_BUILD, or build/)
 """
@@ -58,18 +59,17 @@ def symbols(paths):
     return defines, asks
 
 
-def arrows_of(found, build, defines, asks):
-    """Object -> objects that have what it asks for. What is linked into one program alone is in reach of that alone."""
+def calls_of(found, build, defines, asks):
+    """(source, name, source that has it). What is linked into one program alone is in reach of that alone."""
     shared = {target for target, _ in found.values()
               if target in KEPT or os.path.exists(os.path.join(build, "lib", f"lib{target}.a"))}
-    arrows = {}
-    for one, names in asks.items():
-        for name in names:
+    for one, names in sorted(asks.items()):
+        for name in sorted(names):
             able = [o for o in defines.get(name, ()) if found[o][0] == found[one][0]] or \
                    [o for o in defines.get(name, ()) if found[o][0] in shared]
-            arrows.setdefault(found[one][1], set()).update(found[o][1] for o in able if found[o][1] != found[one][1])
-    arrows.pop(TABLE, None)
-    return arrows
+            for other in {found[o][1] for o in able} - {found[one][1]}:
+                if found[one][1] != TABLE:
+                    yield found[one][1], name, other
 
 
 def check(build):
@@ -78,8 +78,15 @@ def check(build):
     if not found:
         return [f"{build}: no objects there"]
     defines, asks = symbols(sorted(found))
-    wrong = [f"a circle of {len(part)} objects: {', '.join(part)}"
-             for part in layers.circles(arrows_of(found, build, defines, asks))]
+    rooms = layers.table(layers.HERE)
+    order = {room: at for at, room in enumerate(rooms)}
+    arrows, wrong = {}, []
+    for one, name, other in calls_of(found, build, defines, asks):
+        arrows.setdefault(one, set()).add(other)
+        here, there = (layers.room_of("src/" + source, rooms) for source in (one, other))
+        if there != here and order.get(there, len(order)) <= order.get(here, -1):
+            wrong.append(f"src/{one} calls {name}() of src/{other}, whose room stands above")
+    wrong += [f"a circle of {len(part)} objects: {', '.join(part)}" for part in layers.circles(arrows)]
     for path, (_, source) in sorted(found.items()):
         for name in sorted(ENDS & asks.get(path, set())):
             if not source.startswith("cli/") and source not in CHILDREN.get(name, ()):
@@ -87,10 +94,6 @@ def check(build):
         for name in sorted(asks.get(path, ())) if source in PROBES else ():
             if not name.startswith("brick_") and not COMPILERS.match(name):
                 wrong.append(f"src/{source}, which every brick runs, calls {name}()")
-        for name in sorted(asks.get(path, ())):
-            places = {found[o][1] for o in defines.get(name, ())}
-            if not source.startswith("cli/") and places and all(place.startswith("cli/") for place in places):
-                wrong.append(f"src/{source} calls {name}() of src/{places.pop()}")
     return wrong
 
 

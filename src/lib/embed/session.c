@@ -346,28 +346,6 @@ void brick_resume(void)
 	}
 }
 
-int brick_mode_set(enum brick_mode mode)
-{
-	if ((uint32_t)mode > BRICK_MODE_NONE)
-		return -EINVAL;
-	BETWEEN(brick__session_lock, brick__session_unlock);
-	struct brick_session *s = brick__session_here();
-	if (!s->header)
-		return -ENOENT;
-	s->header->mode = mode;
-	__atomic_store_n(&s->mode, mode, __ATOMIC_RELAXED);
-	brick__switch_set(
-		s, mode != BRICK_MODE_NONE && !s->header->paused && !brick__clock_is_frozen());
-	return 0;
-}
-
-enum brick_mode brick_mode_get(void)
-{
-	BETWEEN(brick__session_lock, brick__session_unlock);
-	const struct brick_session *s = brick__session_here();
-	return s->header ? (enum brick_mode)s->header->mode : BRICK_MODE_NONE;
-}
-
 int brick_session_graph_set(int is_on)
 {
 	BETWEEN(brick__session_lock, brick__session_unlock);
@@ -598,28 +576,6 @@ static void session_fork_noticed(void)
 	session_before();
 	lock_seize_end();
 	session_in_child();
-}
-
-/* The counter. */
-
-static const char counter_note[] =
-	"counter=it switched off the reading of the CPU's counter (prctl(PR_SET_TSC), strict "
-	"seccomp): nothing is recorded from then on\n";
-
-void brick__counter_goes(void)
-{
-	KEEP_ERRNO();
-
-	BETWEEN(brick__session_lock, brick__session_unlock);
-	for (struct brick_session *s = &brick__session; s; s = s->next) {
-		if (!s->header)
-			continue;
-		brick__notes_append(s->header, counter_note, sizeof(counter_note) - 1);
-		brick__switch_set(s, false);
-	}
-	brick__clock_freeze();
-	if (brick__thread.lane)
-		brick__thread_aim(&brick__thread);
 }
 
 /* Load and unload. */

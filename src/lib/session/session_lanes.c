@@ -22,6 +22,7 @@
 #include "brick/registry.h"
 #include "lib/session/consumer.h"
 #include "lib/session/session_map.h"
+#include "lib/sys/clock_fit.h"
 #include "lib/sys/confined.h"
 #include "lib/sys/environment.h"
 #include "lib/sys/sys.h"
@@ -705,6 +706,26 @@ void brick__confine(void)
 				session_lanes_prepare(s);
 	}
 	__atomic_store_n(&brick__confined, 1, __ATOMIC_RELEASE);
+}
+
+static const char counter_note[] =
+	"counter=it switched off the reading of the CPU's counter (prctl(PR_SET_TSC), strict "
+	"seccomp): nothing is recorded from then on\n";
+
+void brick__counter_goes(void)
+{
+	KEEP_ERRNO();
+
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	for (struct brick_session *s = &brick__session; s; s = s->next) {
+		if (!s->header)
+			continue;
+		brick__notes_append(s->header, counter_note, sizeof(counter_note) - 1);
+		brick__switch_set(s, false);
+	}
+	brick__clock_freeze();
+	if (brick__thread.lane)
+		brick__thread_aim(&brick__thread);
 }
 
 /* Under the session lock: a lane that no thread uses any more, with a ring where there are some. */

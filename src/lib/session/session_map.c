@@ -180,6 +180,30 @@ int brick__session_ensure(void)
 	return start_wanted ? start_wanted() : -ENOENT;
 }
 
+/* The mode. */
+
+int brick_mode_set(enum brick_mode mode)
+{
+	if ((uint32_t)mode > BRICK_MODE_NONE)
+		return -EINVAL;
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	struct brick_session *s = brick__session_here();
+	if (!s->header)
+		return -ENOENT;
+	s->header->mode = mode;
+	__atomic_store_n(&s->mode, mode, __ATOMIC_RELAXED);
+	brick__switch_set(
+		s, mode != BRICK_MODE_NONE && !s->header->paused && !brick__clock_is_frozen());
+	return 0;
+}
+
+enum brick_mode brick_mode_get(void)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	const struct brick_session *s = brick__session_here();
+	return s->header ? (enum brick_mode)s->header->mode : BRICK_MODE_NONE;
+}
+
 /* The file. */
 
 /* Offsets of the tables behind the header; returns the bytes of all. */
