@@ -67,9 +67,11 @@ static int page_json_finish(json_t **out, json_t *root)
 	return rc;
 }
 
-/* Steps over time: each phase apart, because a prefill takes as long as many decodes. A phase with
- * more steps than a screen has columns is cut into spans of as many successive steps each; the
- * slowest step of each span is kept apart from the sum. */
+/* ns since the recording began. */
+static json_t *since_start(const struct page *page, uint64_t ns)
+{
+	return json_number(ns > page->run->start_ns ? ns - page->run->start_ns : 0);
+}
 
 /* A step is slow when it takes more than this many times the median of its phase. */
 static const double slow_factor = 1.5;
@@ -77,22 +79,6 @@ static const double slow_factor = 1.5;
 struct span {
 	uint64_t first, count; /* number of its first step, counted from 1 */
 	uint64_t tokens, begin_ns, total_ns, unattributed_ns, max_ns, max_number;
-	uint64_t *categories; /* [category_count], of the phase's */
-};
-
-/* The fields of a span that become columns. */
-static const struct span_column {
-	const char *name;
-	size_t at;
-} span_columns[] = {
-	{"first", offsetof(struct span, first)},
-	{"count", offsetof(struct span, count)},
-	{"tokens", offsetof(struct span, tokens)},
-	{"begin_ns", offsetof(struct span, begin_ns)},
-	{"total_ns", offsetof(struct span, total_ns)},
-	{"unattributed_ns", offsetof(struct span, unattributed_ns)},
-	{"max_ns", offsetof(struct span, max_ns)},
-	{"max_number", offsetof(struct span, max_number)},
 };
 
 struct slow {
@@ -100,17 +86,7 @@ struct slow {
 	double factor;
 };
 
-/* Steps of one phase. */
-struct phase_steps {
-	const struct page *page;
-	enum step_phase phase;
-	uint32_t per_span, span_count;
-	struct span *spans;
-	uint64_t *categories; /* [span_count][category_count] */
-	double median_ns;     /* of a step; of a token in prefill */
-	struct slow *slow;
-	uint32_t slow_count;
-};
+COMPARATOR(compare_slow, struct slow, ORDER(y->factor, x->factor) ?: ORDER(x->step, y->step))
 
 /* The measure that steps of a phase are compared by: prompts differ in length. */
 static double cost_of(const struct page *page, uint32_t step)
@@ -121,202 +97,155 @@ static double cost_of(const struct page *page, uint32_t step)
 	return s->phase == BRICK_PHASE_DECODE || !tokens ? ns : ns / (double)tokens;
 }
 
-static double median_cost(const struct page *page, enum step_phase phase)
-{
-	SCOPED double *costs = text_room(page->run->step_count + 1, sizeof(*costs));
-	size_t n = 0;
-	for (uint32_t i = 0; costs && i < page->run->step_count; i++)
-		if (page_step_is_of(page, i, phase))
-			costs[n++] = cost_of(page, i);
-	if (n)
-		qsort(costs, n, sizeof(*costs), order_doubles);
-	return n ? costs[(n - 1) / 2] : 0;
-}
-
-static void page_json_add_step(
-	struct phase_steps *p, struct span *span, uint32_t step, uint32_t number)
-{
-	const struct page *page = p->page;
-	const struct breakdown *b = page->breakdown;
-	const struct run_step *s = &page->run->steps[step];
-	uint64_t total_ns = step_time_total_ns(&page->times->steps[step]);
-	if (!span->count++) {
-		span->first = number;
-		span->begin_ns =
-			s->begin_ns > page->run->start_ns ? s->begin_ns - page->run->start_ns : 0;
-	}
-	span->tokens += s->tokens;
-	span->total_ns += total_ns;
-	span->unattributed_ns += page->times->steps[step].unattributed_ns;
-	for (uint32_t c = 0; c < b->category_count; c++)
-		span->categories[c] += breakdown_step(b, step)[c];
-	if (total_ns >= span->max_ns) {
-		span->max_ns = total_ns;
-		span->max_number = number;
-	}
-	if (p->median_ns > 0 && cost_of(page, step) > slow_factor * p->median_ns)
-		p->slow[p->slow_count++] =
-			(struct slow){step, number, cost_of(page, step) / p->median_ns};
-}
-
-static void page_json_fill(struct phase_steps *p)
-{
-	const struct page *page = p->page;
-	uint64_t count = page->times->phases[p->phase].count;
-	uint32_t categories = page->breakdown->category_count, seen = 0;
-	p->per_span = (uint32_t)((count + SPANS_MAX - 1) / SPANS_MAX);
-	p->per_span += !p->per_span;
-	p->span_count = (uint32_t)((count + p->per_span - 1) / p->per_span);
-	p->spans = text_room(p->span_count + 1, sizeof(*p->spans));
-	p->categories = text_room((size_t)p->span_count * categories + 1, sizeof(uint64_t));
-	p->slow = text_room(count + 1, sizeof(*p->slow));
-	SCOPED uint32_t *numbers = page_json_numbers_of(page);
-	p->median_ns = median_cost(page, p->phase);
-	if (!p->spans || !p->categories || !p->slow || !numbers) {
-		p->span_count = 0;
-		return;
-	}
-	for (uint32_t i = 0; i < p->span_count; i++)
-		p->spans[i].categories = p->categories + (size_t)i * categories;
-	for (uint32_t i = 0; i < page->run->step_count; i++)
-		if (page_step_is_of(page, i, p->phase))
-			page_json_add_step(p, &p->spans[seen++ / p->per_span], i, numbers[i]);
-}
-
-COMPARATOR(compare_slow, struct slow, ORDER(y->factor, x->factor) ?: ORDER(x->step, y->step))
-
-static json_t *slow_json(struct phase_steps *p)
-{
-	json_t *array = json_array();
-	if (p->slow_count)
-		qsort(p->slow, p->slow_count, sizeof(*p->slow), compare_slow);
-	for (uint32_t i = 0; i < p->slow_count && i < SLOW_MAX; i++) {
-		const struct page *page = p->page;
-		const struct run_step *step = &page->run->steps[p->slow[i].step];
-		json_t *object = json_object();
-		json_put(object, "number", json_number(p->slow[i].number));
-		json_put(object, "tokens", json_number(step->tokens));
-		json_put(object, "begin_ns",
-			json_number(step->begin_ns > page->run->start_ns
-					    ? step->begin_ns - page->run->start_ns
-					    : 0));
-		json_put(object, "total_ns",
-			json_number(step_time_total_ns(&page->times->steps[p->slow[i].step])));
-		json_put(object, "factor", json_rate(p->slow[i].factor));
-		json_add(array, object);
-	}
-	return array;
-}
-
-static json_t *column_json(const struct phase_steps *p, const struct span_column *column)
-{
-	json_t *array = json_array();
-	for (uint32_t i = 0; i < p->span_count; i++) {
-		const char *span = (const char *)&p->spans[i];
-		json_add(array, json_number(*(const uint64_t *)(span + column->at)));
-	}
-	return array;
-}
-
-static json_t *categories_json(const struct phase_steps *p)
-{
-	const struct breakdown *b = p->page->breakdown;
-	json_t *array = json_array();
-	for (uint32_t c = 0; c < b->category_count; c++) {
-		json_t *object = json_object(), *values = json_array();
-		uint64_t sum = 0;
-		for (uint32_t i = 0; i < p->span_count; i++) {
-			sum += p->spans[i].categories[c];
-			json_add(values, json_number(p->spans[i].categories[c]));
-		}
-		json_put(object, "name", json_text(breakdown_category_name(b, c)));
-		json_put(object, "ns", values);
-		if (sum)
-			json_add(array, object);
-		else
-			json_decref(object);
-	}
-	return array;
-}
-
+/*
+ * Steps of a phase over time. More steps than a screen has columns are cut into spans of as many
+ * successive steps each; the slowest step of each span is kept apart from the sum.
+ */
 static json_t *phase_steps_json(const struct page *page, enum step_phase phase)
 {
-	struct phase_steps p = {.page = page, .phase = phase};
-	json_t *object = json_object();
-	page_json_fill(&p);
-	json_put(object, "steps_per_span", json_number(p.per_span));
-	json_put(object, "median_ns", json_rate(p.median_ns));
-	for (size_t i = 0; i < sizeof(span_columns) / sizeof(*span_columns); i++)
-		json_put(object, span_columns[i].name, column_json(&p, &span_columns[i]));
-	json_put(object, "categories", categories_json(&p));
-	json_put(object, "slow_count", json_number(p.slow_count));
-	json_put(object, "slow", slow_json(&p));
-	free(p.spans);
-	free(p.categories);
-	free(p.slow);
-	return object;
-}
-
-static json_t *page_json_steps(const struct page *page)
-{
-	json_t *object = json_object();
-	json_put(object, "slow_factor", json_rate(slow_factor));
-	json_put(object, "prefill", phase_steps_json(page, STEP_PREFILL));
-	json_put(object, "decode", phase_steps_json(page, STEP_DECODE));
-	json_put(object, "mixed", phase_steps_json(page, STEP_MIXED));
-	json_put(object, "warm_up", phase_steps_json(page, STEP_WARM_UP));
-	return object;
-}
-
-/* Single steps by brick: wall time of each brick, and of none. A step's columns add up to it. */
-
-/* The bricks of the page come first, then all others together, "preempted" and "blocked". */
-static void pack_parts(struct pack *pack, const struct page *page, uint32_t step)
-{
-	const struct breakdown *b = page->breakdown;
-	const uint64_t *parts = breakdown_part(b, step);
-	uint64_t rest = 0;
-
-	for (uint32_t i = 0; i <= b->brick_count + BREAKDOWN_LEFT_OUT; i++)
-		rest += parts[i];
-	for (size_t i = 0; i < page_bricks(page); i++) {
-		uint64_t ns = parts[page->report.summary->rows[i].id];
-		pack_add(pack, ns);
-		rest -= ns;
-	}
-	pack_add(pack, rest);
-	pack_add(pack, parts[b->brick_count + BREAKDOWN_PREEMPTED]);
-	pack_add(pack, parts[b->brick_count + BREAKDOWN_BLOCKED]);
-}
-
-enum { NUMBER, PHASE, TOKENS, BEGIN, TOTAL, UNATTRIBUTED, PARTS, PACKS };
-
-static void pack_step(struct pack packs[PACKS], const struct page *page, uint32_t i)
-{
 	const struct run *run = page->run;
-	const struct run_step *step = &run->steps[i];
-	const struct step_time *time = &page->times->steps[i];
+	const struct breakdown *b = page->breakdown;
+	size_t count = page->times->phases[phase].count, categories = b->category_count;
+	size_t per_span = count ? (count + SPANS_MAX - 1) / SPANS_MAX : 1;
+	size_t span_count = (count + per_span - 1) / per_span;
+	SCOPED struct span *spans = text_room(span_count + 1, sizeof(*spans));
+	SCOPED uint64_t *of_category = text_room(span_count * categories + 1, sizeof(*of_category));
+	SCOPED struct slow *slow = text_room(run->step_count + 1, sizeof(*slow));
+	SCOPED double *costs = text_room(run->step_count + 1, sizeof(*costs));
+	SCOPED uint32_t *numbers = page_json_numbers_of(page);
+	if (!spans || !of_category || !slow || !costs || !numbers)
+		return NULL;
 
-	pack_add(&packs[PHASE], step->phase);
-	pack_add(&packs[TOKENS], step->tokens);
-	pack_add(
-		&packs[BEGIN], step->begin_ns > run->start_ns ? step->begin_ns - run->start_ns : 0);
-	pack_add(&packs[TOTAL], step_time_total_ns(time));
-	pack_add(&packs[UNATTRIBUTED], time->unattributed_ns);
-	pack_parts(&packs[PARTS], page, i);
+	size_t cost_count = 0;
+	for (uint32_t i = 0; i < run->step_count; i++)
+		if (page_step_is_of(page, i, phase))
+			costs[cost_count++] = cost_of(page, i);
+	if (cost_count)
+		qsort(costs, cost_count, sizeof(*costs), order_doubles);
+	double median = cost_count ? costs[(cost_count - 1) / 2] : 0;
+
+	size_t seen = 0, slow_count = 0;
+	for (uint32_t i = 0; i < run->step_count; i++) {
+		if (!page_step_is_of(page, i, phase))
+			continue;
+		size_t at = seen++ / per_span;
+		struct span *span = &spans[at];
+		const struct run_step *step = &run->steps[i];
+		uint64_t total_ns = step_time_total_ns(&page->times->steps[i]);
+		if (!span->count++) {
+			span->first = numbers[i];
+			span->begin_ns =
+				step->begin_ns > run->start_ns ? step->begin_ns - run->start_ns : 0;
+		}
+		span->tokens += step->tokens;
+		span->total_ns += total_ns;
+		span->unattributed_ns += page->times->steps[i].unattributed_ns;
+		for (size_t c = 0; c < categories; c++)
+			of_category[at * categories + c] += breakdown_step(b, i)[c];
+		if (total_ns >= span->max_ns) {
+			span->max_ns = total_ns;
+			span->max_number = numbers[i];
+		}
+		if (median > 0 && cost_of(page, i) > slow_factor * median)
+			slow[slow_count++] =
+				(struct slow){i, numbers[i], cost_of(page, i) / median};
+	}
+
+	json_t *object = json_object();
+	json_put(object, "steps_per_span", json_number(per_span));
+	json_put(object, "median_ns", json_rate(median));
+	static const struct {
+		const char *name;
+		size_t at;
+	} columns[] = {{"first", offsetof(struct span, first)},
+		{"count", offsetof(struct span, count)}, {"tokens", offsetof(struct span, tokens)},
+		{"begin_ns", offsetof(struct span, begin_ns)},
+		{"total_ns", offsetof(struct span, total_ns)},
+		{"unattributed_ns", offsetof(struct span, unattributed_ns)},
+		{"max_ns", offsetof(struct span, max_ns)},
+		{"max_number", offsetof(struct span, max_number)}};
+	for (size_t k = 0; k < sizeof(columns) / sizeof(*columns); k++) {
+		json_t *column = json_array();
+		for (size_t i = 0; i < span_count; i++) {
+			const char *span = (const char *)&spans[i];
+			json_add(column, json_number(*(const uint64_t *)(span + columns[k].at)));
+		}
+		json_put(object, columns[k].name, column);
+	}
+	json_t *parts = json_array();
+	for (size_t c = 0; c < categories; c++) {
+		json_t *part = json_object(), *values = json_array();
+		uint64_t sum = 0;
+		for (size_t i = 0; i < span_count; i++) {
+			sum += of_category[i * categories + c];
+			json_add(values, json_number(of_category[i * categories + c]));
+		}
+		json_put(part, "name", json_text(breakdown_category_name(b, (uint32_t)c)));
+		json_put(part, "ns", values);
+		if (sum)
+			json_add(parts, part);
+		else
+			json_decref(part);
+	}
+	json_put(object, "categories", parts);
+
+	json_t *list = json_array();
+	if (slow_count)
+		qsort(slow, slow_count, sizeof(*slow), compare_slow);
+	for (size_t i = 0; i < slow_count && i < SLOW_MAX; i++) {
+		const struct run_step *step = &run->steps[slow[i].step];
+		json_t *each = json_object();
+		json_put(each, "number", json_number(slow[i].number));
+		json_put(each, "tokens", json_number(step->tokens));
+		json_put(each, "begin_ns", since_start(page, step->begin_ns));
+		json_put(each, "total_ns",
+			json_number(step_time_total_ns(&page->times->steps[slow[i].step])));
+		json_put(each, "factor", json_rate(slow[i].factor));
+		json_add(list, each);
+	}
+	json_put(object, "slow_count", json_number(slow_count));
+	json_put(object, "slow", list);
+	return object;
 }
 
+/*
+ * Single steps by brick: wall time of each brick, and of none. A step's columns add up to it: the
+ * bricks of the page come first, then all others together, "preempted" and "blocked".
+ */
 static json_t *each_json(const struct page *page)
 {
+	enum { NUMBER, PHASE, TOKENS, BEGIN, TOTAL, UNATTRIBUTED, PARTS, PACKS };
 	static const char *const names[PACKS] = {
 		"number", "phase", "tokens", "begin_ns", "total_ns", "unattributed_ns", "brick_ns"};
+	const struct breakdown *b = page->breakdown;
 	struct pack packs[PACKS] = {0};
 	SCOPED uint32_t *numbers = page_json_numbers_of(page);
 	json_t *object = json_object(), *phases = json_array();
 
 	for (size_t i = 0; numbers && i < page->each_count; i++) {
-		pack_add(&packs[NUMBER], numbers[page->each[i]]);
-		pack_step(packs, page, page->each[i]);
+		uint32_t number = page->each[i];
+		const struct run_step *step = &page->run->steps[number];
+		const struct step_time *time = &page->times->steps[number];
+		const uint64_t *parts = breakdown_part(b, number);
+		uint64_t rest = 0;
+		pack_add(&packs[NUMBER], numbers[number]);
+		pack_add(&packs[PHASE], step->phase);
+		pack_add(&packs[TOKENS], step->tokens);
+		pack_add(&packs[BEGIN], step->begin_ns > page->run->start_ns
+						? step->begin_ns - page->run->start_ns
+						: 0);
+		pack_add(&packs[TOTAL], step_time_total_ns(time));
+		pack_add(&packs[UNATTRIBUTED], time->unattributed_ns);
+		for (uint32_t k = 0; k <= b->brick_count + BREAKDOWN_LEFT_OUT; k++)
+			rest += parts[k];
+		for (size_t k = 0; k < page_bricks(page); k++) {
+			uint64_t ns = parts[page->report.summary->rows[k].id];
+			pack_add(&packs[PARTS], ns);
+			rest -= ns;
+		}
+		pack_add(&packs[PARTS], rest);
+		pack_add(&packs[PARTS], parts[b->brick_count + BREAKDOWN_PREEMPTED]);
+		pack_add(&packs[PARTS], parts[b->brick_count + BREAKDOWN_BLOCKED]);
 	}
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		json_add(phases, json_text(step_phase_name(phase)));
@@ -331,41 +260,32 @@ static json_t *each_json(const struct page *page)
 
 /* Layers by bricks, and lengths of single executions. Empty cells and buckets are left out. */
 
-/* [layer, number of the brick in the report, ns of wall time, executions] */
-static json_t *cell_json(uint32_t row, size_t column, uint64_t ns, uint64_t count)
-{
-	json_t *cell = json_array();
-	json_add(cell, json_integer((json_int_t)row - 1));
-	json_add(cell, json_number(column));
-	json_add(cell, json_number(ns));
-	json_add(cell, json_number(count));
-	return cell;
-}
-
-static json_t *phase_cells(const struct page *page, unsigned phase)
-{
-	const struct breakdown *b = page->breakdown;
-	json_t *cells = json_array();
-	for (size_t i = 0; i < page_bricks(page); i++)
-		for (uint32_t row = 0; row < b->layer_count; row++) {
-			uint32_t brick = page->report.summary->rows[i].id;
-			size_t at = breakdown_cell(b, phase, row, brick);
-			if (b->layers[at] || b->counts[at])
-				json_add(cells, cell_json(row, i, b->layers[at], b->counts[at]));
-		}
-	return cells;
-}
-
+/* Cells: [layer, number of the brick in the report, ns of wall time, executions] */
 static json_t *layers_json(const struct page *page)
 {
+	const struct breakdown *b = page->breakdown;
 	json_t *object = json_object();
 	json_put(object, "bricks", json_number(page_bricks(page)));
 	json_put(object, "bricks_left_out",
 		json_number(page->report.summary->row_count - page_bricks(page)));
-	json_put(object, "last_is_rest",
-		json_boolean(page->breakdown->layer_count > BREAKDOWN_LAYERS));
-	for (unsigned phase = 0; phase < BREAKDOWN_PHASES; phase++)
-		json_put(object, phase_keys[phase], phase_cells(page, phase));
+	json_put(object, "last_is_rest", json_boolean(b->layer_count > BREAKDOWN_LAYERS));
+	for (unsigned phase = 0; phase < BREAKDOWN_PHASES; phase++) {
+		json_t *cells = json_array();
+		for (size_t i = 0; i < page_bricks(page); i++)
+			for (uint32_t row = 0; row < b->layer_count; row++) {
+				size_t at = breakdown_cell(
+					b, phase, row, page->report.summary->rows[i].id);
+				if (!b->layers[at] && !b->counts[at])
+					continue;
+				json_t *cell = json_array();
+				json_add(cell, json_integer((json_int_t)row - 1));
+				json_add(cell, json_number(i));
+				json_add(cell, json_number(b->layers[at]));
+				json_add(cell, json_number(b->counts[at]));
+				json_add(cells, cell);
+			}
+		json_put(object, phase_keys[phase], cells);
+	}
 	return object;
 }
 
@@ -823,15 +743,6 @@ static json_t *lanes_json(const struct page *page)
 	return array;
 }
 
-static size_t lanes_with_samples(const struct run *run)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < run->lane_count; i++)
-		count += run->lanes[i].sample_count != 0;
-	return count;
-}
-
 static json_t *timeline_json(const struct page *page, bool whole)
 {
 	const struct run *run = page->run;
@@ -839,27 +750,18 @@ static json_t *timeline_json(const struct page *page, bool whole)
 
 	if (slices_begin(&slices, page) < 0)
 		return NULL;
+	size_t with_samples = 0;
+	for (size_t i = 0; i < run->lane_count; i++)
+		with_samples += run->lanes[i].sample_count != 0;
 	json_t *object = json_object();
 	json_put(object, "wall_ns",
 		json_number(run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0));
 	json_put(object, "lanes", lanes_json(page));
-	json_put(object, "lanes_left_out",
-		json_number(lanes_with_samples(run) - page->bins.lane_total));
+	json_put(object, "lanes_left_out", json_number(with_samples - page->bins.lane_total));
 	json_put(object, "columns", page_json_columns(page, &page->bins));
 	json_put(object, "windows", whole ? windows_json(&slices) : json_array());
 	slices_end(&slices, object);
 	return object;
-}
-
-static size_t samples_between(const struct page *page, uint64_t since_ns, uint64_t until_ns)
-{
-	size_t samples = 0;
-
-	for (size_t i = 0; i < page->bins.lane_total; i++) {
-		const struct run_lane *lane = &page->run->lanes[page->bins.lanes[i]];
-		samples += run_sample_from(lane, until_ns) - run_sample_from(lane, since_ns);
-	}
-	return samples;
 }
 
 static json_t *range_columns(const struct page *page, uint64_t since_ns, uint64_t until_ns)
@@ -885,8 +787,13 @@ int page_range_json(json_t **out, const struct page *page, uint64_t since_ns, ui
 	json_t *object = json_object(), *windows = json_array();
 	until_ns = !until_ns ? 1 : until_ns < wall_ns ? until_ns : wall_ns;
 	since_ns = since_ns < until_ns ? since_ns : until_ns - 1;
-	bool few = samples_between(page, start_ns + since_ns, start_ns + until_ns) <= SLICES_MAX;
-	if (few)
+	size_t samples = 0;
+	for (size_t i = 0; i < page->bins.lane_total; i++) {
+		const struct run_lane *lane = &page->run->lanes[page->bins.lanes[i]];
+		samples += run_sample_from(lane, start_ns + until_ns) -
+			   run_sample_from(lane, start_ns + since_ns);
+	}
+	if (samples <= SLICES_MAX)
 		json_add(windows, window_json(&slices, start_ns + since_ns, start_ns + until_ns));
 	else
 		json_put(object, "columns",
@@ -930,14 +837,6 @@ static void page_json_put_tables(json_t *root, const struct page *page)
 	}
 	json_put(root, "left_out", left_out);
 	json_put(root, "phase_tables", phases);
-}
-
-static json_t *roofline_json(const struct page *page)
-{
-	const struct ceilings *ceilings = page->ceilings;
-	const struct roofline_view view = {
-		page->roofline, ceilings ? page->ceilings_path : NULL, ROOFLINE_ALL_PHASES};
-	return roofline_to_json(&view);
 }
 
 static json_t *tiles_json(const struct page *page)
@@ -989,13 +888,6 @@ static json_t *slots_json(const struct requests *q)
 	return root;
 }
 
-static json_t *scaling_json(const struct page *page)
-{
-	const struct scaling_view view = {.run = page->run, .scaling = page->scaling};
-
-	return page->scaling ? scaling_main_to_json(&view) : json_null();
-}
-
 static json_t *page_json_head(const struct page *page)
 {
 	SCOPED_BY(report_head_fini) struct report_head head;
@@ -1009,17 +901,6 @@ static json_t *page_json_head(const struct page *page)
 		json_add(lines, line);
 	}
 	return lines;
-}
-
-static json_t *trust_json(const struct page *page)
-{
-	json_t *object = json_object();
-	bool is_limited;
-	SCOPED char *text = report_trust_line(&page->report, &is_limited);
-
-	json_put(object, "text", json_text(text));
-	json_put(object, "limited", json_boolean(is_limited));
-	return object;
 }
 
 /* The findings of `brick explain`, the costliest first. null: there are no steps. */
@@ -1045,30 +926,40 @@ static json_t *explain_json_of(const struct page *page)
 
 int page_json(json_t **out, const struct page *page, enum page_use use)
 {
-	bool whole = use == PAGE_FILE;
-	json_t *root = json_object();
+	bool whole = use == PAGE_FILE, is_limited;
+	json_t *root = json_object(), *trust = json_object(), *steps = json_object();
+	SCOPED char *trust_line = report_trust_line(&page->report, &is_limited);
+	const struct roofline_view roofline = {
+		page->roofline, page->ceilings ? page->ceilings_path : NULL, ROOFLINE_ALL_PHASES};
+	const struct scaling_view scaling = {.run = page->run, .scaling = page->scaling};
+
+	json_put(trust, "text", json_text(trust_line));
+	json_put(trust, "limited", json_boolean(is_limited));
+	json_put(steps, "slow_factor", json_rate(slow_factor));
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		json_put(steps, phase_keys[phase], phase_steps_json(page, (enum step_phase)phase));
 	json_put(root, "schema", json_text("brick/page/3"));
 	json_put(root, "version", json_text(brick_version()));
 	json_put(root, "served", json_boolean(use != PAGE_FILE));
 	json_put(root, "live", json_boolean(use == PAGE_LIVE));
 	json_put(root, "head", page_json_head(page));
-	json_put(root, "trust", trust_json(page));
+	json_put(root, "trust", trust);
 	/* a session that goes on is asked for again and again */
 	json_put(root, "explain", use == PAGE_LIVE ? json_null() : explain_json_of(page));
 	json_put(root, "report", report_to_json(&page->report));
 	page_json_put_tables(root, page);
 	json_put(root, "tables", report_fields_to_json());
 	json_put(root, "basis", json_text(report_basis(&page->report)));
-	json_put(root, "steps", page_json_steps(page));
+	json_put(root, "steps", steps);
 	json_put(root, "layers", layers_json(page));
 	json_put(root, "lengths", durations_json(page));
 	json_put(root, "each", each_json(page));
 	json_put(root, "trees", trees_json(page, whole));
 	json_put(root, "timeline", timeline_json(page, whole));
 	json_put(root, "path", path_json(page));
-	json_put(root, "roofline", roofline_json(page));
+	json_put(root, "roofline", roofline_to_json(&roofline));
 	json_put(root, "tiles", tiles_json(page));
-	json_put(root, "scaling", scaling_json(page));
+	json_put(root, "scaling", page->scaling ? scaling_main_to_json(&scaling) : json_null());
 	json_put(root, "requests", page->requests ? slots_json(page->requests) : json_null());
 	return page_json_finish(out, root);
 }
