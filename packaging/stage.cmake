@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run by CPack before it packs: what a Debian package has beside what is installed, which is its
 # changelog, its copyright and compressed manual pages; the archive has the licence.
-function(gzip path)
-  execute_process(COMMAND gzip -9n -f ${path} COMMAND_ERROR_IS_FATAL ANY)
+function(gzip)
+  execute_process(COMMAND gzip -9n -f ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
 function(stage_package component package)
@@ -12,11 +12,8 @@ function(stage_package component package)
     ${CMAKE_CURRENT_LIST_DIR}/../packaging/changelog DESTINATION ${doc}
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
   file(RENAME ${doc}/changelog ${doc}/changelog.Debian)
-  gzip(${doc}/changelog.Debian)
   file(GLOB_RECURSE pages ${usr}/share/man/*.[0-9])
-  foreach(page ${pages})
-    gzip(${page})
-  endforeach()
+  gzip(${doc}/changelog.Debian ${pages})
 endfunction()
 
 # What the libraries of a component need beside each other.

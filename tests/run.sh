@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# All tests: the whole suite with gcc, the unit tests again with clang under ASan+UBSan, what has threads with gcc under
-# TSan, valgrind on the library's tests, formatting, and a short run of the fuzzers. run.sh check: unit tests and quick
+# All tests: the whole suite with gcc; with clang under ASan+UBSan the unit tests of what runs inside of guests and what
+# parses input, and a short run of the fuzzers; with gcc under TSan what has threads. run.sh check: unit tests and quick
 # ones of programs, without engine and sanitizers. run.sh suite BUILD: the CTest tests of a build. Ends with one line,
 # "N passed, N failed, N skipped, N flaky" (the last two if there are any).
 
@@ -28,12 +28,13 @@ check()
 }
 
 # suite NAME BUILD CTEST-ARGUMENTS...: a CTest run whose tests count one by one. What failed beside another test runs
-# once more alone. Who passes then is flaky: that fails, too, unless tests/flaky.txt gives a reason.
+# once more alone. Who passes then is flaky: that fails, too, unless tests/flaky.txt gives a reason. Of four places most
+# tests take two (tests/CMakeLists.txt).
 suite()
 {
 	local name=$1 dir=$2 start=$SECONDS
 	shift 2
-	ctest --test-dir "$dir" -j2 --output-on-failure --timeout 300 "$@" >"$log/suite" 2>&1
+	ctest --test-dir "$dir" -j4 --output-on-failure --timeout 300 "$@" >"$log/suite" 2>&1
 	local total bad=0 skips unlisted=0 again=0
 	total=$(sed -n 's/.* tests failed out of \([0-9]*\)/\1/p' "$log/suite")
 	skips=$(grep -c '\*\*\*Skipped' "$log/suite")
@@ -114,16 +115,11 @@ else
 	tail -2 "$log/job"
 	echo "skip  engine for CUDA"
 fi
+check "build of packages" build package
 suite "tests" build
 check "build with clang, ASan and UBSan" build asan
-suite "unit tests and hostile requests under ASan and UBSan" build-asan -L "unit|hostile"
-check "fuzzers" tests/fuzz/run.sh "${FUZZ_SECONDS:-5}"
+suite "unit tests, hostile requests and fuzzers under ASan and UBSan" build-asan -L "unit|hostile|fuzz"
 check "build with gcc, TSan" build tsan
 TSAN_OPTIONS=log_path=$log/race suite "what has threads, under TSan" build-tsan -L threads
 check "no races" no_races
-check "no leaks under valgrind" tests/valgrind.sh
-check "formatting" tests/format.sh
-check "headers compile alone, as C11 and C++17" tests/headers.sh
-check "install, pkg-config and find_package" tests/install.sh
-check "packages" tests/packages.sh
 finish

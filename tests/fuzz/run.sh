@@ -1,14 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Fuzz each target for so many seconds (default 600): run.sh [SECONDS]. What is found is left in
-# build-asan/fuzz/TARGET/ as crash-*, leak-* or timeout-*; corpora stay there and grow from run to run.
+# Fuzz each target for so many seconds (default 600): run.sh [SECONDS [TARGET]]; one that is named is there already. What
+# is found is left in build-asan/fuzz/TARGET/ as crash-*, leak-* or timeout-*; corpora stay there and grow from run to run.
 set -eu
 seconds=${1:-600}
 cd "$(dirname "$0")/../.."
-targets="fuzz-load fuzz-live fuzz-write fuzz-gguf fuzz-rules fuzz-ceilings fuzz-budget fuzz-import"
+targets=${2-}
 
-cmake --preset asan >/dev/null
-cmake --build build-asan --target fuzzers
+if [ -z "$targets" ]; then
+	targets="fuzz-load fuzz-live fuzz-write fuzz-gguf fuzz-rules fuzz-ceilings fuzz-budget fuzz-import"
+	cmake --preset asan >/dev/null
+	cmake --build build-asan --target fuzzers
+fi
 for target in $targets; do
 	place=build-asan/fuzz/$target
 	mkdir -p "$place/corpus"

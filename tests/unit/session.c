@@ -326,7 +326,8 @@ static void start_and_stop(void **state)
 	assert_int_equal(brick_begin(1), 0);
 	assert_int_equal(brick_session_start(NULL), -EALREADY);
 	assert_int_equal(brick_session_stop(), 0);
-	for (int i = 0; i < 200; i++) {
+	/* what leaks leaks in few of them, too; valgrind takes a quarter of a second for each */
+	for (int i = getenv("BRICK_VALGRIND") ? 190 : 0; i < 200; i++) {
 		assert_int_equal(brick_session_start(NULL), 0);
 		brick_end(brick_begin(1));
 		assert_int_equal(brick_session_stop(), 0);
