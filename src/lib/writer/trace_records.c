@@ -123,34 +123,3 @@ bool record_expert(const struct brick_record *r, struct brick_expert_record *exp
 	return expert->expert >= BRICK_EXPERT_SAME && expert->expert < expert->experts &&
 	       (expert->tokens || expert->expert == BRICK_EXPERT_SAME);
 }
-
-bool record_arg_add(struct record_args *args, const struct brick_record *r)
-{
-	switch (r->kind) {
-	case BRICK_RECORD_WORK:
-		args->work = *r;
-		break;
-	case BRICK_RECORD_LAUNCH:
-		args->launch = *r;
-		break;
-	case BRICK_RECORD_TIMES:
-		args->times = *r;
-		break;
-	case BRICK_RECORD_TILE:
-		args->tile = *r;
-		break;
-	case BRICK_RECORD_FLOW:
-		if (args->flow_count == RECORD_LINKS)
-			return false;
-		args->further[args->flow_count] = r->ticks;
-		args->flows[args->flow_count++] = r->elements;
-		break;
-	default:
-		if (args->dependency_count == RECORD_LINKS)
-			return false;
-		args->dependencies[args->dependency_count++] = r->elements;
-		break;
-	}
-	args->records++;
-	return true;
-}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of what a sink is handed. A sink has its own copy of a process's tables, because their
- * memory is another process's; and several records may say what there is to say of one slice. One
- * thread at a time.
+ * What a sink is handed: tables, of which it has its own copy, because their memory is another
+ * process's; and what records mean. One thread at a time.
  */
 #pragma once
 
@@ -37,9 +36,6 @@ struct record_args {
 	uint64_t flows[RECORD_LINKS], dependencies[RECORD_LINKS];
 	uint32_t further[RECORD_LINKS]; /* flows: so many numbers follow */
 };
-
-/* Adds what a record says; false: there is no room for it. */
-bool record_arg_add(struct record_args *args, const struct brick_record *r);
 
 /* Records that say more of the SAMPLE or CLOSE before them. */
 static inline bool record_is_arg(const struct brick_record *r)

@@ -19,7 +19,7 @@
 #include "base/scope.h"
 #include "base/time_namespace.h"
 #include "brick/version.h"
-#include "lib/writer/writer_lane.h"
+#include "lib/writer/lane_rules.h"
 
 struct trace_writer {
 	struct sink sink; /* first: writer_of() */
@@ -206,7 +206,7 @@ static size_t writer_own_packet(struct pb_buffer *b)
 static void writer_release(struct trace_writer *w, struct writer_lane *lane)
 {
 	if (!w->packets.error)
-		writer_lane_release(lane);
+		lane_rules_release(lane);
 }
 
 static void release_all(struct trace_writer *w, const struct writer_process *process)
@@ -513,7 +513,7 @@ int sink_process_end(struct sink *sink, int number, uint64_t end_ticks, int clos
 		w->last_ns = ns;
 	for (size_t i = 0; i < w->lanes.count && !process->ended; i++)
 		if (w->lanes.items[i]->process == process)
-			w->lanes.items[i]->open_frames += w->lanes.items[i]->depth;
+			w->lanes.items[i]->open_frames += w->lanes.items[i]->rules.depth;
 	process->ended = 1;
 	event_open(w, FORMAT_PROCESS_END, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);
@@ -902,7 +902,7 @@ int sink_records(struct sink *sink, int number, const struct brick_record *recor
 	if (!count)
 		return 0;
 	struct writer_lane *lane = w->lanes.items[number];
-	int error = writer_lane_records(lane, records, count);
+	int error = lane_rules_take(lane, records, count);
 	if (lane->last_ns > w->last_ns)
 		w->last_ns = lane->last_ns;
 	return error;

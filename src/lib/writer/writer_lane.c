@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the packets of a lane's sequence from its records, in which nothing is trusted.
+ * Makes the packets of a lane's sequence: its tracks, the begins and ends of its slices, its
+ * instants and counters, and the times off the CPU. Its records come from lane_rules.c, so slices
+ * nest, time never runs back, and all ids are in the tables.
  */
 #include "lib/writer/writer_lane.h"
 
@@ -95,6 +97,28 @@ static inline uint64_t lane_step(struct writer_lane *lane, uint64_t ns)
 }
 
 /*
+ * Lays an event of the lane: `fields`, its type first. like: where the last event lies that it
+ * resembles, which is this one from now on; NULL: there is none.
+ */
+static inline void slice_lay(struct writer_lane *lane, uint64_t ns, unsigned time_bytes,
+	const uint8_t *fields, unsigned bytes, packet_place *like)
+{
+	struct packets *p = lane->packets;
+	uint8_t *at = packets_end(p);
+	unsigned head = slice_open(at, p, lane_step(lane, ns), time_bytes);
+	unsigned n = head + slice_common(at + head, lane->sequence);
+
+	at[n++] = (uint8_t)bytes;
+	memcpy(at + n, fields, bytes);
+	n += bytes;
+	if (like)
+		*like = packet_laid(
+			p, head, n - head, distance_back(p, head, like), DEFLATE_UNKNOWN);
+	else
+		packet_laid(p, n, 0, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
+}
+
+/*
  * Tracks: a lane's sequence begins with its clock, its defaults and its track, and gets another
  * track with each thread that takes the lane over. Tracks of counters stand beside those of the
  * process.
@@ -117,9 +141,70 @@ static void sequence_defaults(struct pb_buffer *b, uint64_t uuid)
 	pb_close(b, defaults);
 }
 
-static void lane_first_packet(const struct writer_lane *lane, uint64_t ns)
+static bool is_of_gpu(const struct writer_lane *lane)
+{
+	return lane->kind == BRICK_LANE_QUEUE &&
+	       strncmp(lane->backend, BRICK_HOST_BACKEND, sizeof(lane->backend)) != 0;
+}
+
+/* Describes the lane's track, and makes it the track of the packets that follow. */
+static int lane_track(const struct writer_lane *lane)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
+	char name[3 * (sizeof(lane->name) + sizeof(lane->backend))];
+	bool is_thread = lane->kind == BRICK_LANE_THREAD;
+	size_t size = 0;
+
+	if (!is_thread && lane->backend[0]) {
+		size = tables_text(name, sizeof(name), lane->backend, sizeof(lane->backend));
+		size += tables_text(name + size, sizeof(name) - size, ": ", 2);
+	}
+	size += tables_text(name + size, sizeof(name) - size, lane->name, sizeof(lane->name));
+
+	size_t packet = packet_open(b, lane->sequence, SEQUENCE_NEEDS_STATE);
+	sequence_defaults(b, lane->uuid);
+	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
+	pb_varint(b, TRACK_UUID, lane->uuid);
+	pb_varint(b, TRACK_PARENT_UUID, lane->process->uuid);
+	if (is_thread) {
+		size_t thread = pb_open(b, TRACK_THREAD);
+		pb_varint(b, THREAD_PID, lane->process->pid);
+		pb_varint(b, THREAD_TID, lane->track_tid);
+		if (size)
+			pb_string(b, THREAD_NAME, name, size);
+		pb_close(b, thread);
+	} else { /* two queues may have one name, and yet stay two */
+		pb_string(b, TRACK_NAME, name, size);
+		pb_varint(b, TRACK_SIBLING_MERGE, SIBLING_MERGE_NONE);
+	}
+	pb_close(b, track);
+	if (is_of_gpu(lane)) { /* the queue as Perfetto's GPU views know it */
+		size_t interned = pb_open(b, PACKET_INTERNED_DATA);
+		gpu_stages_intern(&lane->stages, name, size);
+		pb_close(b, interned);
+	}
+	pb_close(b, packet);
+	return packets_add(lane->packets);
+}
+
+int writer_lane_start(struct writer_lane *lane, const struct brick_record *first)
+{
+	struct pb_buffer *b = &lane->packets->scratch;
+	uint64_t ticks = lane->start_ticks;
+
+	if (first->kind == BRICK_RECORD_THREAD && first->elements != lane->tid) {
+		lane->track_tid = first->elements; /* there has been another one since */
+		lane->name[0] = 0;
+	}
+	/* its time begins with its thread, or with a record of an earlier thread */
+	if (!record_is_arg(first) && (!ticks || first->begin < ticks))
+		ticks = first->begin;
+	lane->last_ns = writer_ns(lane->process, ticks);
+	lane->started = true;
+	if (is_of_gpu(lane))
+		lane->names.gpu = gpu_list_use(lane->process->gpus, lane->packets,
+			lane->process->number, brick_queue_gpu(lane->queue_flags));
+	b->size = 0;
 	size_t packet = packet_open(b, lane->sequence, SEQUENCE_STATE_CLEARED);
 	sequence_defaults(b, lane->uuid);
 	size_t interned = pb_open(b, PACKET_INTERNED_DATA);
@@ -127,89 +212,9 @@ static void lane_first_packet(const struct writer_lane *lane, uint64_t ns)
 		names_entry(b, INTERNED_ANNOTATION_NAMES, i + 1u, annotation_names[i],
 			strlen(annotation_names[i]));
 	pb_close(b, interned);
-	packets_clock_snapshot(lane->packets, ns, true);
+	packets_clock_snapshot(lane->packets, lane->last_ns, true);
 	pb_close(b, packet);
-}
-
-static void describe_thread(struct pb_buffer *b, const struct writer_lane *lane)
-{
-	char name[3 * sizeof(lane->name)];
-	size_t size = tables_text(name, sizeof(name), lane->name, sizeof(lane->name));
-	size_t thread = pb_open(b, TRACK_THREAD);
-
-	pb_varint(b, THREAD_PID, lane->process->pid);
-	pb_varint(b, THREAD_TID, lane->track_tid);
-	if (size)
-		pb_string(b, THREAD_NAME, name, size);
-	pb_close(b, thread);
-}
-
-static size_t writer_lane_queue_name(char *name, size_t capacity, const struct writer_lane *lane)
-{
-	size_t size = 0;
-
-	if (lane->backend[0]) {
-		size = tables_text(name, capacity, lane->backend, sizeof(lane->backend));
-		size += tables_text(name + size, capacity - size, ": ", 2);
-	}
-	return size + tables_text(name + size, capacity - size, lane->name, sizeof(lane->name));
-}
-
-/* Two queues may have one name, and yet stay two. */
-static void describe_queue(struct pb_buffer *b, const struct writer_lane *lane)
-{
-	char name[3 * (sizeof(lane->name) + sizeof(lane->backend))];
-
-	pb_string(b, TRACK_NAME, name, writer_lane_queue_name(name, sizeof(name), lane));
-	pb_varint(b, TRACK_SIBLING_MERGE, SIBLING_MERGE_NONE);
-}
-
-static bool is_of_gpu(const struct writer_lane *lane)
-{
-	return lane->kind == BRICK_LANE_QUEUE &&
-	       strncmp(lane->backend, BRICK_HOST_BACKEND, sizeof(lane->backend)) != 0;
-}
-
-/* The queue as Perfetto's GPU views know it. */
-static void intern_queue(struct pb_buffer *b, const struct writer_lane *lane)
-{
-	char name[3 * (sizeof(lane->name) + sizeof(lane->backend))];
-	size_t interned = pb_open(b, PACKET_INTERNED_DATA);
-
-	gpu_stages_intern(&lane->stages, name, writer_lane_queue_name(name, sizeof(name), lane));
-	pb_close(b, interned);
-}
-
-/* Writes the lane's track, and makes it the track of the packets that follow. */
-static void lane_track(const struct writer_lane *lane)
-{
-	struct pb_buffer *b = &lane->packets->scratch;
-	size_t packet = packet_open(b, lane->sequence, SEQUENCE_NEEDS_STATE);
-	sequence_defaults(b, lane->uuid);
-	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
-	pb_varint(b, TRACK_UUID, lane->uuid);
-	pb_varint(b, TRACK_PARENT_UUID, lane->process->uuid);
-	if (lane->kind == BRICK_LANE_THREAD)
-		describe_thread(b, lane);
-	else
-		describe_queue(b, lane);
-	pb_close(b, track);
-	if (is_of_gpu(lane))
-		intern_queue(b, lane);
-	pb_close(b, packet);
-}
-
-static int start_sequence(struct writer_lane *lane, uint64_t ns)
-{
-	if (is_of_gpu(lane))
-		lane->names.gpu = gpu_list_use(lane->process->gpus, lane->packets,
-			lane->process->number, brick_queue_gpu(lane->queue_flags));
-	lane->packets->scratch.size = 0;
-	lane_first_packet(lane, ns);
-	lane_track(lane);
-	lane->started = true;
-	lane->last_ns = ns;
-	return packets_add(lane->packets);
+	return lane_track(lane);
 }
 
 static uint64_t owner_uuid(const struct writer_lane *lane, uint64_t kind, size_t owner)
@@ -217,7 +222,8 @@ static uint64_t owner_uuid(const struct writer_lane *lane, uint64_t kind, size_t
 	return packets_uuid(lane->packets, kind, lane->number + ((uint64_t)owner << 32));
 }
 
-static int writer_lane_take_over(struct writer_lane *lane, uint64_t tid)
+/* Another thread owns the lane from now on, and has no name yet. */
+static int lane_take_over(struct writer_lane *lane, uint64_t tid)
 {
 	if (array_push(&lane->former, lane->track_tid))
 		return packets_fail(lane->packets, -ENOMEM);
@@ -225,8 +231,7 @@ static int writer_lane_take_over(struct writer_lane *lane, uint64_t tid)
 	lane->name[0] = 0;
 	lane->uuid = owner_uuid(lane, UUID_LANE, lane->former.count);
 	lane->packets->scratch.size = 0;
-	lane_track(lane);
-	return packets_add(lane->packets);
+	return lane_track(lane);
 }
 
 int writer_lane_name(struct writer_lane *lane, const char *name)
@@ -235,8 +240,7 @@ int writer_lane_name(struct writer_lane *lane, const char *name)
 		return lane->packets->error;
 	memcpy(lane->name, name, sizeof(lane->name));
 	lane->packets->scratch.size = 0;
-	lane_track(lane);
-	return packets_add(lane->packets);
+	return lane_track(lane);
 }
 
 struct known_counter {
@@ -250,7 +254,7 @@ static const struct known_counter token_counters[] = {FORMAT_TOKEN_COUNTERS(FORM
 #undef FORMAT_X
 
 /* 0: it is not in the list, which ends with an entry without a name. */
-static uint32_t writer_lane_unit_of(
+static uint32_t counter_unit(
 	const struct known_counter *list, const struct writer_process *process, uint32_t brick)
 {
 	const struct brick_session_brick *entry = &process->tables.bricks[brick];
@@ -260,19 +264,13 @@ static uint32_t writer_lane_unit_of(
 	return list->unit;
 }
 
-static uint32_t step_counter_unit(const struct writer_process *process, uint32_t brick)
-{
-	return writer_lane_unit_of(step_counters, process, brick);
-}
-
-/* A counter is one track per process and brick. */
+/* A counter is one track per process and brick, described on first use. */
 static int counter_track(struct writer_lane *lane, uint32_t brick)
 {
 	struct writer_process *process = lane->process;
 	struct pb_buffer *b = &lane->packets->scratch;
 	char name[3 * sizeof(process->tables.bricks->name)];
-	uint32_t step = step_counter_unit(process, brick);
-	uint32_t unit = step ? step : writer_lane_unit_of(token_counters, process, brick);
+	uint32_t unit = counter_unit(step_counters, process, brick);
 
 	if (!process->counter_uuids)
 		process->counter_uuids = calloc(BRICK_MAX_BRICKS, sizeof(*process->counter_uuids));
@@ -282,6 +280,8 @@ static int counter_track(struct writer_lane *lane, uint32_t brick)
 		return lane->packets->error;
 	process->counter_uuids[brick] = packets_uuid(lane->packets, UUID_COUNTER,
 		(uint64_t)lane->process_number * BRICK_MAX_BRICKS + brick);
+	if (!unit)
+		unit = counter_unit(token_counters, process, brick);
 	size_t size = tables_text(name, sizeof(name), process->tables.bricks[brick].name,
 		sizeof(process->tables.bricks->name));
 	b->size = 0;
@@ -300,24 +300,11 @@ static int counter_track(struct writer_lane *lane, uint32_t brick)
 }
 
 /*
- * Templates: the packet that begins a slice, without its timestamp, for a site, or for a brick in a
- * layer. A lane makes each once and copies it from then on. Making one also writes all names in it.
+ * What the begin of a slice says. Its place is what all executions of a site, or of a brick in a
+ * layer, have in common.
  */
 
-enum { MIN_TABLE = 64 };
-
-static unsigned template_begin(
-	uint8_t *at, const struct writer_lane *lane, const uint8_t *what, unsigned what_bytes)
-{
-	unsigned n = slice_common(at, lane->sequence);
-
-	at[n++] = (uint8_t)(2 + what_bytes);
-	n += pb_put_field(at + n, EVENT_TYPE, EVENT_BEGIN);
-	memcpy(at + n, what, what_bytes);
-	return n + what_bytes;
-}
-
-static unsigned writer_lane_put_names(
+static unsigned begin_put_names(
 	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name)
 {
 	uint32_t category = slice_category(lane->process, brick);
@@ -326,21 +313,8 @@ static unsigned writer_lane_put_names(
 	return n + pb_put_field(at + n, EVENT_NAME_IID, name);
 }
 
-static unsigned template_layer_what(
-	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name, int32_t layer)
-{
-	unsigned n = writer_lane_put_names(at, lane, brick, name);
-
-	if (layer != -1)
-		n += slice_annotation(
-			at + n, FORMAT_A_LAYER, ANNOTATION_INT, (uint64_t)(int64_t)layer);
-	if (brick == BRICK_BARRIER_WAIT)
-		n += slice_annotation(at + n, FORMAT_A_ALONE, ANNOTATION_BOOL, 1);
-	return n;
-}
-
 /* The fields that a message of FORMAT_SITE_FIELD has; its tag and length take three bytes. */
-static unsigned site_field(uint8_t *at, const uint8_t *members, unsigned bytes)
+static unsigned put_site_field(uint8_t *at, const uint8_t *members, unsigned bytes)
 {
 	unsigned n = pb_put_varint(at, PB_TAG(FORMAT_SITE_FIELD, PB_LENGTH));
 
@@ -349,52 +323,89 @@ static unsigned site_field(uint8_t *at, const uint8_t *members, unsigned bytes)
 	return n + bytes;
 }
 
-static unsigned template_site_end(uint8_t *at, const struct writer_lane *lane, uint32_t site)
+static inline bool begin_has_site(const struct brick_record *r)
 {
-	uint8_t members[8];
-
-	return site_field(
-		at, members, pb_put_field(members, FORMAT_S_SITE, lane->process->sites[site].site));
+	return r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE;
 }
 
-static unsigned template_site_what(
-	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name, uint32_t site)
+static unsigned begin_put_place(
+	uint8_t *at, const struct writer_lane *lane, const struct brick_record *r, uint32_t name)
 {
-	const struct brick_session_site *entry = &lane->process->tables.sites[site];
-	const struct site_numbers *numbers = &lane->process->sites[site];
+	if (!begin_has_site(r)) {
+		unsigned n = begin_put_names(at, lane, r->brick, name);
+		if (r->layer != -1)
+			n += slice_annotation(at + n, FORMAT_A_LAYER, ANNOTATION_INT,
+				(uint64_t)(int64_t)r->layer);
+		if (r->brick == BRICK_BARRIER_WAIT)
+			n += slice_annotation(at + n, FORMAT_A_ALONE, ANNOTATION_BOOL, 1);
+		return n;
+	}
+	const struct brick_session_site *site = &lane->process->tables.sites[r->site];
+	const struct site_numbers *numbers = &lane->process->sites[r->site];
 	uint8_t members[32];
 	unsigned n = 0;
-
-	if (entry->label[0])
+	if (site->label[0])
 		n = pb_put_field(members, FORMAT_S_TENSOR, numbers->tensor);
-	if (entry->layer != -1)
-		n += pb_put_field(members + n, FORMAT_S_LAYER, (uint64_t)(int64_t)entry->layer);
+	if (site->layer != -1)
+		n += pb_put_field(members + n, FORMAT_S_LAYER, (uint64_t)(int64_t)site->layer);
 	n += pb_put_field(members + n, FORMAT_S_SITE, numbers->site);
-	if (entry->operation[0])
+	if (site->operation[0])
 		n += pb_put_field(members + n, FORMAT_S_OPERATION, numbers->operation);
-	unsigned named = site_field(at, members, n);
-	return named + writer_lane_put_names(at + named, lane, brick, name);
+	n = put_site_field(at, members, n);
+	return n + begin_put_names(at + n, lane, r->brick, name);
 }
 
-static int writer_lane_make(struct writer_lane *lane, struct packet_template *t, uint32_t brick,
-	const uint8_t *what, unsigned what_bytes)
+/* All fields of a begin's event, whoever lays it. `name` stands for its brick or its kernel. */
+static unsigned begin_put(
+	uint8_t *at, const struct writer_lane *lane, const struct brick_record *r, uint32_t name)
 {
-	uint8_t bytes[128];
+	unsigned n = pb_put_field(at, EVENT_TYPE, EVENT_BEGIN);
+
+	n += begin_put_place(at + n, lane, r, name);
+	if (record_is_step(r))
+		n += slice_annotation(at + n, FORMAT_A_TOKENS, ANNOTATION_UINT, record_tokens(r));
+	if (record_output_tokens(r))
+		n += slice_annotation(
+			at + n, FORMAT_A_OUTPUT_TOKENS, ANNOTATION_UINT, record_output_tokens(r));
+	if (r->source != BRICK_SOURCE_TSC)
+		n += slice_annotation(at + n, FORMAT_A_SOURCE, ANNOTATION_STRING_IID,
+			FORMAT_SOURCE_IID + r->source);
+	return n;
+}
+
+/*
+ * Templates: the packet that begins a slice, without its timestamp, for a site, or for a brick in a
+ * layer. A lane makes each once and copies it from then on. Making one also writes all names in it.
+ */
+
+enum { MIN_TABLE = 64 };
+
+/* fields: of the begin's event. NULL: failed. */
+static struct packet_template *template_make(struct writer_lane *lane, struct packet_template *t,
+	uint32_t brick, const uint8_t *fields, unsigned bytes)
+{
+	uint8_t packet[128];
+	unsigned n = slice_common(packet, lane->sequence);
 
 	if (names_brick(&lane->names, brick))
-		return lane->packets->error;
-	unsigned n = template_begin(bytes, lane, what, what_bytes);
-	if (n > sizeof(t->bytes))
-		return packets_fail(lane->packets, -EOVERFLOW);
-	memcpy(t->bytes, bytes, n);
+		return NULL;
+	packet[n++] = (uint8_t)(2 + bytes);
+	n += pb_put_field(packet + n, EVENT_TYPE, EVENT_BEGIN);
+	memcpy(packet + n, fields, bytes);
+	n += bytes;
+	if (n > sizeof(t->bytes)) {
+		packets_fail(lane->packets, -EOVERFLOW);
+		return NULL;
+	}
+	memcpy(t->bytes, packet, n);
 	t->length = (uint16_t)n;
 	t->brick = (uint16_t)brick;
 	t->last = 0;
-	return 0;
+	return t;
 }
 
 /* Where the site's template is; NULL: its page was not made. */
-static inline struct packet_template *site_template(const struct writer_lane *lane, uint32_t site)
+static inline struct packet_template *template_place(const struct writer_lane *lane, uint32_t site)
 {
 	uint32_t number = site / SITES_A_PAGE;
 	struct packet_template *page =
@@ -404,7 +415,7 @@ static inline struct packet_template *site_template(const struct writer_lane *la
 }
 
 /* A program has thousands of sites and may have thousands of lanes, each of which meets few. */
-static struct packet_template *make_site_page(struct writer_lane *lane, uint32_t site)
+static struct packet_template *template_make_page(struct writer_lane *lane, uint32_t site)
 {
 	uint32_t number = site / SITES_A_PAGE, capacity = lane->site_pages_capacity;
 
@@ -421,16 +432,20 @@ static struct packet_template *make_site_page(struct writer_lane *lane, uint32_t
 		lane->site_pages_capacity = capacity;
 	}
 	lane->site_pages[number] = calloc(SITES_A_PAGE, sizeof(struct packet_template));
-	return site_template(lane, site);
+	return template_place(lane, site);
 }
 
-static struct packet_template *template_site(struct writer_lane *lane, uint32_t site)
+/* Of the site's own brick. */
+static struct packet_template *template_of_site(struct writer_lane *lane, uint32_t site)
 {
-	uint8_t what[64];
-	uint32_t brick = lane->process->tables.sites[site].brick;
+	const struct brick_record sample = {.kind = BRICK_RECORD_SAMPLE,
+		.flags = BRICK_FLAG_SITE,
+		.brick = (uint16_t)lane->process->tables.sites[site].brick,
+		.site = site};
+	struct packet_template *t = template_place(lane, site);
+	uint8_t fields[64];
 
-	struct packet_template *t = site_template(lane, site);
-	if (!t && !(t = make_site_page(lane, site))) {
+	if (!t && !(t = template_make_page(lane, site))) {
 		packets_fail(lane->packets, -ENOMEM);
 		return NULL;
 	}
@@ -439,61 +454,47 @@ static struct packet_template *template_site(struct writer_lane *lane, uint32_t 
 	if (site >= lane->process->site_count && names_sites(lane->process))
 		return NULL;
 	t->sibling = lane->process->sites[site].sibling;
-	unsigned n = template_site_what(what, lane, brick, format_brick_name(brick), site);
-	return writer_lane_make(lane, t, brick, what, n) ? NULL : t;
+	return template_make(lane, t, sample.brick, fields,
+		begin_put_place(fields, lane, &sample, format_brick_name(sample.brick)));
 }
 
-/* The template of a key, perhaps not made yet; NULL: failed. */
-static struct packet_template *writer_lane_find(
-	struct writer_lane *lane, struct template_table *table, uint64_t key)
+/* Of a record's brick and layer. */
+static struct packet_template *template_of_layer(
+	struct writer_lane *lane, const struct brick_record *r)
 {
+	struct template_table *table = &lane->plain;
+	uint64_t key = (uint64_t)r->brick << 16 | (uint16_t)r->layer;
 	uint64_t at = hashmap_get(&table->by_brick, key);
+	uint8_t fields[32];
 
-	if (at != HASHMAP_NONE)
-		return &table->entries.items[at];
-	if (array_push(&table->entries, (struct packet_template){0}) ||
-		hashmap_set(&table->by_brick, key, table->entries.count - 1)) {
-		packets_fail(lane->packets, -ENOMEM);
-		return NULL;
+	if (at == HASHMAP_NONE) {
+		at = table->entries.count;
+		if (array_push(&table->entries, (struct packet_template){0}) ||
+			hashmap_set(&table->by_brick, key, at)) {
+			packets_fail(lane->packets, -ENOMEM);
+			return NULL;
+		}
 	}
-	return &table->entries.items[table->entries.count - 1];
-}
-
-static struct packet_template *template_plain(
-	struct writer_lane *lane, uint32_t brick, int32_t layer)
-{
-	uint8_t what[32];
-	struct packet_template *t = writer_lane_find(
-		lane, &lane->plain, (uint64_t)brick << 16 | (uint16_t)(int16_t)layer);
-
-	if (!t || t->length)
-		return t;
-	unsigned n = template_layer_what(what, lane, brick, format_brick_name(brick), layer);
-	return writer_lane_make(lane, t, brick, what, n) ? NULL : t;
-}
-
-static struct packet_template *template_wait(struct writer_lane *lane)
-{
-	const uint32_t brick = BRICK_BARRIER_WAIT;
-	struct packet_template *t = &lane->wait_begin;
-	uint8_t what[16];
-
+	struct packet_template *t = &table->entries.items[at];
 	if (t->length)
 		return t;
-	return writer_lane_make(lane, t, brick, what,
-		       writer_lane_put_names(what, lane, brick, format_brick_name(brick)))
-		       ? NULL
-		       : t;
+	return template_make(lane, t, r->brick, fields,
+		begin_put_place(fields, lane, r, format_brick_name(r->brick)));
 }
 
-static unsigned writer_lane_end_annotations(uint8_t *at, const struct writer_lane *lane,
-	const struct brick_record *r, const struct brick_record *work)
+/* All fields of an end's event but those of its links. work: NULL when there is none. */
+static unsigned end_put(uint8_t *at, const struct writer_lane *lane, const struct brick_record *r,
+	const struct brick_record *work)
 {
-	unsigned n = 0;
+	unsigned n = pb_put_field(at, EVENT_TYPE, EVENT_END);
 
 	if (r->flags & BRICK_FLAG_SITE) {
-		if (r->kind == BRICK_RECORD_CLOSE)
-			n += template_site_end(at + n, lane, r->site);
+		if (r->kind == BRICK_RECORD_CLOSE) {
+			uint8_t member[8];
+			n += put_site_field(at + n, member,
+				pb_put_field(
+					member, FORMAT_S_SITE, lane->process->sites[r->site].site));
+		}
 		if (r->inner)
 			n += slice_annotation(at + n, FORMAT_A_INNER, ANNOTATION_UINT,
 				writer_duration_ns(lane->process, r->inner));
@@ -516,22 +517,6 @@ static unsigned writer_lane_end_annotations(uint8_t *at, const struct writer_lan
  * by whom and after what), the calls that launched them, the waits for them, and tiles. A slice is
  * one packet at its begin and one at its end, whatever is known of it.
  */
-
-/* True if a begin, or an end, takes more than a template; args may be NULL. */
-static inline bool args_at_begin(const struct brick_record *r, const struct record_args *args)
-{
-	return args && r->kind == BRICK_RECORD_SAMPLE && (args->launch.kind || args->flow_count);
-}
-
-static inline bool args_at_end(const struct brick_record *r, const struct record_args *args)
-{
-	if (!args)
-		return false;
-	if (args->tile.kind ||
-		(r->kind == BRICK_RECORD_CLOSE && (args->launch.kind || args->flow_count)))
-		return true;
-	return args->dependency_count && !args->launch.kind;
-}
 
 static void annotate(
 	struct pb_buffer *b, enum format_annotation name, uint32_t field, uint64_t value)
@@ -578,26 +563,20 @@ static void put_launched(const struct writer_lane *lane, const struct record_arg
  * command, only the first to be written ends the flow: otherwise there would be arrows between
  * them.
  */
-static bool takes_arrow(struct writer_process *process, uint64_t number)
-{
-	if (!process->arrows)
-		process->arrows = calloc(WRITER_ARROWS, sizeof(*process->arrows));
-	if (!process->arrows || !number)
-		return false;
-	uint64_t *slot = &process->arrows[number % WRITER_ARROWS];
-	bool is_first = *slot != number;
-	*slot = number;
-	return is_first;
-}
-
 static void put_arrows(const struct writer_lane *lane, const struct record_args *args)
 {
+	struct writer_process *process = lane->process;
 	uint64_t waited[RECORD_LINKS];
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < args->dependency_count; i++)
-		if (takes_arrow(lane->process, args->dependencies[i]))
-			waited[count++] = args->dependencies[i];
+	if (args->dependency_count && !process->arrows)
+		process->arrows = calloc(WRITER_ARROWS, sizeof(*process->arrows));
+	for (uint32_t i = 0; process->arrows && i < args->dependency_count; i++) {
+		uint64_t number = args->dependencies[i];
+		uint64_t *ended = &process->arrows[number % WRITER_ARROWS];
+		if (number && *ended != number)
+			*ended = waited[count++] = number;
+	}
 	for (uint32_t i = 0; i < count; i++)
 		put_flow(lane, EVENT_TERMINATING_FLOWS, waited[i]);
 	if (lane->kind == BRICK_LANE_THREAD) /* a stage tells by itself what it waited for */
@@ -666,39 +645,36 @@ static bool intern_kernel(struct writer_lane *lane, const struct record_args *ar
 	return !lane->packets->error;
 }
 
-static bool intern_slice(
-	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args)
-{
-	if (!intern_kernel(lane, args))
-		return false;
-	if (record_kernel(&lane->process->tables, args))
-		names_brick_value(&lane->names, r->brick);
-	else
-		names_brick(&lane->names, r->brick);
-	if (r->source != BRICK_SOURCE_TSC)
-		names_source(&lane->names, r->source);
-	if (r->flags & BRICK_FLAG_SITE)
-		template_site(lane, r->site);
-	return !lane->packets->error;
-}
-
-struct opened {
+/* An event that is made in the scratch, because it may be long. */
+struct linked_event {
 	size_t packet, event;
 };
 
-static struct opened writer_lane_open_event(const struct writer_lane *lane, uint32_t type)
+static struct linked_event linked_open(const struct writer_lane *lane)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
-	struct opened opened;
+	struct linked_event opened;
 
 	b->size = 0;
 	opened.packet = packet_open(b, lane->sequence, SEQUENCE_NEEDS_STATE);
 	opened.event = pb_open(b, PACKET_TRACK_EVENT);
-	pb_varint(b, EVENT_TYPE, type);
 	return opened;
 }
 
-static void packet_close(struct writer_lane *lane, struct opened opened, uint64_t step)
+static struct linked_event linked_open_instant(
+	const struct writer_lane *lane, enum format_event_name name)
+{
+	struct pb_buffer *b = &lane->packets->scratch;
+	struct linked_event opened = linked_open(lane);
+
+	pb_varint(b, EVENT_TYPE, EVENT_INSTANT);
+	pb_varint(b, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
+	pb_varint(b, EVENT_NAME_IID, name);
+	return opened;
+}
+
+/* step: ns since the lane's last packet */
+static void linked_close(struct writer_lane *lane, struct linked_event opened, uint64_t step)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
 
@@ -708,134 +684,85 @@ static void packet_close(struct writer_lane *lane, struct opened opened, uint64_
 	packets_add(lane->packets);
 }
 
-static void write_stage(
-	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args)
-{
-	uint64_t end_ns = writer_ns(lane->process, r->begin + r->ticks);
-
-	gpu_stage(&lane->stages, args, end_ns > lane->begin_ns ? end_ns - lane->begin_ns : 0);
-}
-
-static void args_begin(struct writer_lane *lane, const struct brick_record *r,
+static void linked_begin(struct writer_lane *lane, const struct brick_record *r,
 	const struct record_args *args, uint64_t ns)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
 	uint32_t kernel = record_kernel(&lane->process->tables, args);
-	uint8_t annotations[64];
+	uint32_t name = kernel ? FORMAT_N_KERNEL + kernel : format_brick_name(r->brick);
+	uint8_t fields[96];
 
-	if (!intern_slice(lane, r, args))
+	if (!intern_kernel(lane, args))
+		return;
+	if (kernel)
+		names_brick_value(&lane->names, r->brick);
+	else
+		names_brick(&lane->names, r->brick);
+	if (r->source != BRICK_SOURCE_TSC)
+		names_source(&lane->names, r->source);
+	if (r->flags & BRICK_FLAG_SITE)
+		template_of_site(lane, r->site);
+	if (lane->packets->error)
 		return;
 	uint64_t step = lane_step(lane, ns);
 	lane->begin_ns = lane->last_ns;
-	struct opened opened = writer_lane_open_event(lane, EVENT_BEGIN);
-	uint32_t name = kernel ? FORMAT_N_KERNEL + kernel : format_brick_name(r->brick);
-	pb_bytes(b, annotations,
-		r->flags & BRICK_FLAG_SITE
-			? template_site_what(annotations, lane, r->brick, name, r->site)
-			: template_layer_what(annotations, lane, r->brick, name, r->layer));
-	if (record_is_step(r))
-		annotate(b, FORMAT_A_TOKENS, ANNOTATION_UINT, record_tokens(r));
-	if (record_is_step(r) && record_output_tokens(r))
-		annotate(b, FORMAT_A_OUTPUT_TOKENS, ANNOTATION_UINT, record_output_tokens(r));
-	if (r->source != BRICK_SOURCE_TSC)
-		annotate(b, FORMAT_A_SOURCE, ANNOTATION_STRING_IID, FORMAT_SOURCE_IID + r->source);
+	struct linked_event opened = linked_open(lane);
+	pb_bytes(b, fields, begin_put(fields, lane, r, name));
 	put_launched(lane, args);
 	put_command(lane, r, args);
 	if (args->launch.kind) {
 		put_arrows(lane, args);
 		put_dependencies(lane, args);
 	}
-	packet_close(lane, opened, step);
-	if (kernel && is_of_gpu(lane))
-		write_stage(lane, r, args);
-}
-
-static struct opened instant_open(const struct writer_lane *lane, enum format_event_name name)
-{
-	struct opened opened = writer_lane_open_event(lane, EVENT_INSTANT);
-
-	pb_varint(&lane->packets->scratch, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
-	pb_varint(&lane->packets->scratch, EVENT_NAME_IID, name);
-	return opened;
+	linked_close(lane, opened, step);
+	if (kernel && is_of_gpu(lane)) {
+		uint64_t end_ns = writer_ns(lane->process, r->begin + r->ticks);
+		gpu_stage(
+			&lane->stages, args, end_ns > lane->begin_ns ? end_ns - lane->begin_ns : 0);
+	}
 }
 
 /*
- * An arrow leads to the begin of a slice. Most waits began before the command that they waited for,
- * so their arrow leads to an instant at their end.
+ * Two instants may come before the end. The commands that a slice with others inside launched are
+ * known at its end and shown at its begin. An arrow leads to the begin of a slice, but most waits
+ * began before the command that they waited for: their arrow leads to an instant at their end.
  */
-static uint64_t writer_lane_write_waited(
-	struct writer_lane *lane, const struct record_args *args, uint64_t step)
-{
-	if (!args->dependency_count || names_event(&lane->names, FORMAT_N_WAITED))
-		return step;
-	struct opened opened = instant_open(lane, FORMAT_N_WAITED);
-	put_arrows(lane, args);
-	packet_close(lane, opened, step);
-	return 0;
-}
-
-/* The commands that a slice with others inside launched: known at its end, shown at its begin. */
-static void write_launched(struct writer_lane *lane, const struct record_args *args)
-{
-	if (!args->flow_count || names_event(&lane->names, FORMAT_N_LAUNCHED))
-		return;
-	struct opened opened = instant_open(lane, FORMAT_N_LAUNCHED);
-	put_launched(lane, args);
-	pb_close(&lane->packets->scratch, opened.event);
-	pb_varint(&lane->packets->scratch, PACKET_TIMESTAMP, lane->begin_ns);
-	pb_varint(&lane->packets->scratch, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC);
-	pb_close(&lane->packets->scratch, opened.packet);
-	packets_add(lane->packets);
-}
-
-static void args_end(struct writer_lane *lane, const struct brick_record *r,
+static void linked_end(struct writer_lane *lane, const struct brick_record *r,
 	const struct record_args *args, uint64_t ns)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
-	bool closes = r->kind == BRICK_RECORD_CLOSE;
-	uint8_t annotations[96];
+	bool closes = r->kind == BRICK_RECORD_CLOSE, waited = closes || !args->launch.kind;
+	struct linked_event opened;
+	uint8_t fields[96];
 
 	if (closes && !intern_kernel(lane, args))
 		return;
-	if (closes)
-		write_launched(lane, args);
+	if (closes && args->flow_count && !names_event(&lane->names, FORMAT_N_LAUNCHED)) {
+		opened = linked_open_instant(lane, FORMAT_N_LAUNCHED);
+		put_launched(lane, args);
+		pb_close(b, opened.event);
+		pb_varint(b, PACKET_TIMESTAMP, lane->begin_ns);
+		pb_varint(b, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC);
+		pb_close(b, opened.packet);
+		packets_add(lane->packets);
+	}
 	uint64_t step = lane_step(lane, ns);
-	if (closes || !args->launch.kind)
-		step = writer_lane_write_waited(lane, args, step);
-	struct opened opened = writer_lane_open_event(lane, EVENT_END);
-	pb_bytes(b, annotations,
-		writer_lane_end_annotations(
-			annotations, lane, r, args->work.kind ? &args->work : NULL));
+	if (waited && args->dependency_count && !names_event(&lane->names, FORMAT_N_WAITED)) {
+		opened = linked_open_instant(lane, FORMAT_N_WAITED);
+		put_arrows(lane, args);
+		linked_close(lane, opened, step);
+		step = 0;
+	}
+	opened = linked_open(lane);
+	pb_bytes(b, fields, end_put(fields, lane, r, args->work.kind ? &args->work : NULL));
 	if (args->tile.kind)
 		put_tile(lane, &args->tile);
 	if (closes)
 		put_command(lane, NULL, args);
-	if (closes || !args->launch.kind)
+	if (waited)
 		put_dependencies(lane, args);
-	packet_close(lane, opened, step);
+	linked_close(lane, opened, step);
 	lane->pairs++;
-}
-
-/* An instant carries it; where the slice began is still known. */
-static void args_late(struct writer_lane *lane, const struct record_args *args)
-{
-	struct pb_buffer *b = &lane->packets->scratch;
-	const struct brick_record *work = &args->work;
-
-	if (!intern_kernel(lane, args) || names_event(&lane->names, FORMAT_N_WORK))
-		return;
-	struct opened opened = instant_open(lane, FORMAT_N_WORK);
-	if (work->kind && work->begin)
-		annotate(b, FORMAT_A_BYTES, ANNOTATION_UINT, work->begin);
-	if (work->kind && work->elements)
-		annotate(b, FORMAT_A_FLOPS, ANNOTATION_UINT, work->elements);
-	put_launched(lane, args);
-	put_command(lane, NULL, args);
-	if (args->tile.kind)
-		put_tile(lane, &args->tile);
-	put_arrows(lane, args);
-	put_dependencies(lane, args);
-	packet_close(lane, opened, 0);
 }
 
 /*
@@ -843,95 +770,45 @@ static void args_late(struct writer_lane *lane, const struct record_args *args)
  * itself, counters, losses, threads that take over a lane.
  */
 
-/* An instant of the lane: one of its bricks, or one of Brick's own with an annotation or two. */
-static void writer_lane_instant(struct writer_lane *lane, uint32_t category, uint32_t name,
-	const uint8_t *annotations, unsigned annotation_bytes, uint64_t ns)
+static void instant_lay(struct writer_lane *lane, const struct brick_record *r, uint32_t category,
+	uint32_t name, const uint8_t *annotations, unsigned bytes)
 {
-	uint8_t *at = packets_end(lane->packets);
-	unsigned n = slice_open(at, lane->packets, lane_step(lane, ns), GAP_BYTES), body;
+	uint8_t fields[128];
+	unsigned n = pb_put_field(fields, EVENT_TYPE, EVENT_INSTANT);
 
-	n += slice_common(at + n, lane->sequence);
-	body = n++;
-	n += pb_put_field(at + n, EVENT_TYPE, EVENT_INSTANT);
 	if (category)
-		n += pb_put_field(at + n, EVENT_CATEGORY_IIDS, category);
-	n += pb_put_field(at + n, EVENT_NAME_IID, name);
-	for (unsigned i = 0; i < annotation_bytes; i++)
-		at[n++] = annotations[i];
-	at[body] = (uint8_t)(n - body - 1);
-	packet_laid(lane->packets, n, 0, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
+		n += pb_put_field(fields + n, EVENT_CATEGORY_IIDS, category);
+	n += pb_put_field(fields + n, EVENT_NAME_IID, name);
+	for (unsigned i = 0; i < bytes; i++)
+		fields[n++] = annotations[i];
+	slice_lay(lane, writer_ns(lane->process, r->begin), GAP_BYTES, fields, n, NULL);
 }
 
-static void write_own_instant(struct writer_lane *lane, uint32_t name, const uint8_t *annotations,
-	unsigned annotation_bytes, uint64_t ns)
+/* One of the lane's bricks. */
+static void instant_of_brick(struct writer_lane *lane, const struct brick_record *r,
+	const uint8_t *annotations, unsigned bytes)
+{
+	if (!names_brick(&lane->names, r->brick))
+		instant_lay(lane, r, slice_category(lane->process, r->brick),
+			format_brick_name(r->brick), annotations, bytes);
+}
+
+/* One of Brick's own. */
+static void instant_of_own(struct writer_lane *lane, const struct brick_record *r, uint32_t name,
+	const uint8_t *annotations, unsigned bytes)
 {
 	if (!names_event(&lane->names, name))
-		writer_lane_instant(
-			lane, FORMAT_OWN_CATEGORY_IID, name, annotations, annotation_bytes, ns);
-}
-
-static void write_thread(struct writer_lane *lane, const struct brick_record *r)
-{
-	uint8_t annotation[24];
-
-	if (r->elements != lane->track_tid && writer_lane_take_over(lane, r->elements))
-		return;
-	if (r->elements == lane->tid)
-		return;
-	lane->tid = r->elements;
-	write_own_instant(lane, FORMAT_N_THREAD, annotation,
-		slice_annotation(annotation, FORMAT_A_TID, ANNOTATION_UINT, r->elements),
-		writer_ns(lane->process, r->begin));
-}
-
-static void writer_lane_write_name(struct writer_lane *lane, const struct brick_record *r)
-{
-	char name[sizeof(lane->name)];
-
-	memcpy(name, lane->name, sizeof(name));
-	brick_name_read(r, name);
-	writer_lane_name(lane, name);
-}
-
-static void write_drop(struct writer_lane *lane, const struct brick_record *r)
-{
-	uint8_t annotation[24];
-
-	write_own_instant(lane, FORMAT_N_DROPPED, annotation,
-		slice_annotation(annotation, FORMAT_A_COUNT, ANNOTATION_UINT, r->elements),
-		writer_ns(lane->process, r->begin));
-}
-
-static void write_instant(struct writer_lane *lane, const struct brick_record *r)
-{
-	if (names_brick(&lane->names, r->brick))
-		return;
-	writer_lane_instant(lane, slice_category(lane->process, r->brick),
-		format_brick_name(r->brick), NULL, 0, writer_ns(lane->process, r->begin));
-}
-
-/* An execution whose length is known, but not when it ran: it was reported here. */
-static void write_reported(struct writer_lane *lane, const struct brick_record *r)
-{
-	uint8_t annotation[24];
-
-	if (names_brick(&lane->names, r->brick))
-		return;
-	writer_lane_instant(lane, slice_category(lane->process, r->brick),
-		format_brick_name(r->brick), annotation,
-		slice_annotation(annotation, FORMAT_A_REPORTED, ANNOTATION_UINT,
-			(uint64_t)r->wait << 32 | r->ticks),
-		writer_ns(lane->process, r->begin));
+		instant_lay(lane, r, FORMAT_OWN_CATEGORY_IID, name, annotations, bytes);
 }
 
 /*
  * A step's counters are read at its end and drawn from its begin: a value holds until the next one.
  * So the packet has an absolute time, and the lane's clock stays where it is.
  */
-static void write_counter(struct writer_lane *lane, const struct brick_record *r)
+static void lane_counter(struct writer_lane *lane, const struct brick_record *r)
 {
 	uint64_t ns = writer_ns(lane->process, r->begin);
-	bool of_step = lane->step_ns && step_counter_unit(lane->process, r->brick);
+	bool of_step = lane->step_ns && counter_unit(step_counters, lane->process, r->brick);
 
 	if (counter_track(lane, r->brick))
 		return;
@@ -955,7 +832,7 @@ static void write_counter(struct writer_lane *lane, const struct brick_record *r
 	packet_laid(lane->packets, n, 0, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
 }
 
-static unsigned sequence_annotations(uint8_t *at, const struct brick_sequence_record *r)
+static unsigned put_sequence(uint8_t *at, const struct brick_sequence_record *r)
 {
 	bool of_tokens = r->event == BRICK_SEQUENCE_TOKENS,
 	     is_long = brick_sequence_has_number(r->event);
@@ -985,66 +862,104 @@ static unsigned sequence_annotations(uint8_t *at, const struct brick_sequence_re
 	return n;
 }
 
-static void write_sequence(struct writer_lane *lane, const struct brick_record *r)
+static unsigned put_expert(uint8_t *at, const struct brick_expert_record *r)
 {
-	const struct brick_sequence_record sequence = record_sequence(r);
+	unsigned n =
+		slice_annotation(at, FORMAT_A_EXPERT, ANNOTATION_INT, (uint64_t)(int64_t)r->expert);
+
+	if (r->tokens)
+		n += slice_annotation(at + n, FORMAT_A_TOKENS, ANNOTATION_UINT, r->tokens);
+	n += slice_annotation(at + n, FORMAT_A_EXPERTS, ANNOTATION_UINT, r->experts);
+	return n + slice_annotation(at + n, FORMAT_A_BYTES, ANNOTATION_UINT, r->bytes);
+}
+
+/* The result of a record. A full chunk goes to the file. */
+static int lane_written(struct writer_lane *lane)
+{
+	if (lane->packets->chunk_size >= CHUNK_BYTES)
+		packets_send(lane->packets);
+	return lane->packets->error;
+}
+
+int writer_lane_instant(struct writer_lane *lane, const struct brick_record *r)
+{
 	uint8_t annotations[96];
 
-	write_own_instant(lane, FORMAT_N_SEQUENCE + sequence.event, annotations,
-		sequence_annotations(annotations, &sequence), writer_ns(lane->process, r->begin));
-}
-
-static void write_expert(struct writer_lane *lane, const struct brick_record *r)
-{
-	struct brick_expert_record expert;
-	uint8_t annotations[64];
-	unsigned n;
-
-	record_expert(r, &expert);
-	n = slice_annotation(
-		annotations, FORMAT_A_EXPERT, ANNOTATION_INT, (uint64_t)(int64_t)expert.expert);
-	if (expert.tokens)
-		n += slice_annotation(
-			annotations + n, FORMAT_A_TOKENS, ANNOTATION_UINT, expert.tokens);
-	n += slice_annotation(annotations + n, FORMAT_A_EXPERTS, ANNOTATION_UINT, expert.experts);
-	n += slice_annotation(annotations + n, FORMAT_A_BYTES, ANNOTATION_UINT, expert.bytes);
-	write_own_instant(
-		lane, FORMAT_N_EXPERT, annotations, n, writer_ns(lane->process, r->begin));
-}
-
-static void write_instant_record(struct writer_lane *lane, const struct brick_record *r)
-{
 	switch (r->kind) {
 	case BRICK_RECORD_THREAD:
-		write_thread(lane, r);
+		if (r->elements != lane->track_tid && lane_take_over(lane, r->elements))
+			break;
+		if (r->elements == lane->tid)
+			break;
+		lane->tid = r->elements;
+		instant_of_own(lane, r, FORMAT_N_THREAD, annotations,
+			slice_annotation(annotations, FORMAT_A_TID, ANNOTATION_UINT, r->elements));
 		break;
-	case BRICK_RECORD_NAME:
-		writer_lane_write_name(lane, r);
-		break;
-	case BRICK_RECORD_DROP:
-		write_drop(lane, r);
-		break;
-	case BRICK_RECORD_INSTANT:
-		write_instant(lane, r);
-		break;
-	case BRICK_RECORD_REPORTED:
-		write_reported(lane, r);
-		break;
-	case BRICK_RECORD_SEQUENCE:
-		write_sequence(lane, r);
-		break;
-	case BRICK_RECORD_EXPERT:
-		write_expert(lane, r);
-		break;
-	default:
-		write_counter(lane, r);
+	case BRICK_RECORD_NAME: {
+		char name[sizeof(lane->name)];
+		memcpy(name, lane->name, sizeof(name));
+		brick_name_read(r, name);
+		writer_lane_name(lane, name);
 		break;
 	}
+	case BRICK_RECORD_DROP:
+		instant_of_own(lane, r, FORMAT_N_DROPPED, annotations,
+			slice_annotation(
+				annotations, FORMAT_A_COUNT, ANNOTATION_UINT, r->elements));
+		break;
+	case BRICK_RECORD_INSTANT:
+		instant_of_brick(lane, r, NULL, 0);
+		break;
+	case BRICK_RECORD_REPORTED: /* its length is known, but not when it ran */
+		instant_of_brick(lane, r, annotations,
+			slice_annotation(annotations, FORMAT_A_REPORTED, ANNOTATION_UINT,
+				(uint64_t)r->wait << 32 | r->ticks));
+		break;
+	case BRICK_RECORD_SEQUENCE: {
+		const struct brick_sequence_record sequence = record_sequence(r);
+		instant_of_own(lane, r, FORMAT_N_SEQUENCE + sequence.event, annotations,
+			put_sequence(annotations, &sequence));
+		break;
+	}
+	case BRICK_RECORD_EXPERT: {
+		struct brick_expert_record expert;
+		record_expert(r, &expert);
+		instant_of_own(
+			lane, r, FORMAT_N_EXPERT, annotations, put_expert(annotations, &expert));
+		break;
+	}
+	default:
+		lane_counter(lane, r);
+		break;
+	}
+	return lane_written(lane);
+}
+
+int writer_lane_late(struct writer_lane *lane, const struct record_args *args)
+{
+	struct pb_buffer *b = &lane->packets->scratch;
+	const struct brick_record *work = &args->work;
+
+	if (!intern_kernel(lane, args) || names_event(&lane->names, FORMAT_N_WORK))
+		return lane_written(lane);
+	struct linked_event opened = linked_open_instant(lane, FORMAT_N_WORK);
+	if (work->kind && work->begin)
+		annotate(b, FORMAT_A_BYTES, ANNOTATION_UINT, work->begin);
+	if (work->kind && work->elements)
+		annotate(b, FORMAT_A_FLOPS, ANNOTATION_UINT, work->elements);
+	put_launched(lane, args);
+	put_command(lane, NULL, args); /* where the slice began is still known */
+	if (args->tile.kind)
+		put_tile(lane, &args->tile);
+	put_arrows(lane, args);
+	put_dependencies(lane, args);
+	linked_close(lane, opened, 0);
+	return lane_written(lane);
 }
 
 /*
- * Records become packets. The recorder competes with the profiled program for its cores, so a
- * sample with a site is two copies of a template and two timestamps.
+ * Slices. The recorder competes with the profiled program for its cores, so a sample with a site is
+ * two copies of a template and two timestamps.
  */
 
 /*
@@ -1062,7 +977,7 @@ static inline void begin_from(struct writer_lane *lane, struct packet_template *
 	if (like == DEFLATE_UNKNOWN) {
 		other = distance_back(p, n, &lane->last_begin);
 		struct packet_template *sibling =
-			t->sibling ? site_template(lane, t->sibling) : NULL;
+			t->sibling ? template_place(lane, t->sibling) : NULL;
 		like = sibling ? distance_back(p, n, &sibling->last) : DEFLATE_UNKNOWN;
 		if (like == DEFLATE_UNKNOWN)
 			like = other;
@@ -1082,107 +997,67 @@ static inline __attribute__((always_inline)) void end_plain(
 	lane->pairs++;
 }
 
-static void end_annotated(struct writer_lane *lane, uint64_t ns, const uint8_t *annotations,
-	unsigned annotation_bytes)
+static void end_annotated(
+	struct writer_lane *lane, uint64_t ns, const uint8_t *fields, unsigned bytes)
 {
-	struct packets *p = lane->packets;
-	uint8_t *at = packets_end(p);
-	unsigned head = slice_open(at, p, lane_step(lane, ns), LENGTH_BYTES);
-	unsigned n = head + slice_common(at + head, lane->sequence);
-
-	at[n++] = (uint8_t)(2 + annotation_bytes);
-	n += pb_put_field(at + n, EVENT_TYPE, EVENT_END);
-	memcpy(at + n, annotations, annotation_bytes);
-	lane->last_annotated_end = packet_laid(p, head, n + annotation_bytes - head,
-		distance_back(p, head, &lane->last_annotated_end), DEFLATE_UNKNOWN);
+	slice_lay(lane, ns, LENGTH_BYTES, fields, bytes, &lane->last_annotated_end);
 	lane->pairs++;
 }
 
-static void writer_lane_end_slice(struct writer_lane *lane, uint64_t ns,
-	const struct brick_record *r, const struct record_args *args)
-{
-	const struct brick_record *work = args && args->work.kind ? &args->work : NULL;
-	uint8_t annotations[96];
-
-	if (args_at_end(r, args)) {
-		args_end(lane, r, args, ns);
-		return;
-	}
-	if (!work && !(r->flags & ~BRICK_FLAG_SITE) &&
-		(!(r->flags & BRICK_FLAG_SITE) || (!r->inner && r->kind != BRICK_RECORD_CLOSE))) {
-		end_plain(lane, ns, &lane->last_end);
-		return;
-	}
-	end_annotated(
-		lane, ns, annotations, writer_lane_end_annotations(annotations, lane, r, work));
-}
-
-/* A begin with more than a template holds: tokens, a source. */
-static void begin_annotated(struct writer_lane *lane, const struct brick_record *r, uint64_t ns)
-{
-	uint8_t annotations[96], *at;
-	unsigned n = 0;
-
-	if (names_brick(&lane->names, r->brick))
-		return;
-	if (r->source != BRICK_SOURCE_TSC && names_source(&lane->names, r->source))
-		return;
-	if (r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE) {
-		if (!template_site(lane, r->site))
-			return;
-		n += template_site_what(
-			annotations, lane, r->brick, format_brick_name(r->brick), r->site);
-	} else {
-		n += template_layer_what(
-			annotations, lane, r->brick, format_brick_name(r->brick), r->layer);
-	}
-	if (record_is_step(r))
-		n += slice_annotation(
-			annotations + n, FORMAT_A_TOKENS, ANNOTATION_UINT, record_tokens(r));
-	if (record_output_tokens(r))
-		n += slice_annotation(annotations + n, FORMAT_A_OUTPUT_TOKENS, ANNOTATION_UINT,
-			record_output_tokens(r));
-	if (r->source != BRICK_SOURCE_TSC)
-		n += slice_annotation(annotations + n, FORMAT_A_SOURCE, ANNOTATION_STRING_IID,
-			FORMAT_SOURCE_IID + r->source);
-	at = packets_end(lane->packets);
-	unsigned head = slice_open(at, lane->packets, lane_step(lane, ns), GAP_BYTES);
-	n = template_begin(at + head, lane, annotations, n);
-	lane->last_annotated_begin = packet_laid(lane->packets, head, n,
-		distance_back(lane->packets, head, &lane->last_annotated_begin), DEFLATE_UNKNOWN);
-}
-
-/* Begin a slice; the template is found, or made on first use. 0 when the writer has failed. */
-static bool begin_slice(struct writer_lane *lane, const struct brick_record *r,
+/* False: the writer has failed. args: NULL when there are none. */
+static bool slice_begin(struct writer_lane *lane, const struct brick_record *r,
 	const struct record_args *args, uint64_t ns)
 {
 	struct packet_template *t = NULL;
-	bool plain = r->source == BRICK_SOURCE_TSC && !record_is_step(r);
+	uint8_t fields[128];
 
-	if (args_at_begin(r, args)) {
-		args_begin(lane, r, args, ns);
+	if (args && r->kind == BRICK_RECORD_SAMPLE && (args->launch.kind || args->flow_count)) {
+		linked_begin(lane, r, args, ns);
 		return !lane->packets->error;
 	}
-	if (plain && r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE)
-		t = template_site(lane, r->site);
-	else if (plain)
-		t = template_plain(lane, r->brick, r->layer);
+	if (r->source == BRICK_SOURCE_TSC && !record_is_step(r))
+		t = begin_has_site(r) ? template_of_site(lane, r->site)
+				      : template_of_layer(lane, r);
 	/* an execution of a site is not always one of the site's own brick */
-	if (t && t->brick == r->brick)
+	if (t && t->brick == r->brick) {
 		begin_from(lane, t, ns);
-	else if (!lane->packets->error)
-		begin_annotated(lane, r, ns);
+	} else if (!lane->packets->error && !names_brick(&lane->names, r->brick) &&
+		   (r->source == BRICK_SOURCE_TSC || !names_source(&lane->names, r->source)) &&
+		   (!begin_has_site(r) || template_of_site(lane, r->site))) {
+		unsigned n = begin_put(fields, lane, r, format_brick_name(r->brick));
+		slice_lay(lane, ns, GAP_BYTES, fields, n, &lane->last_annotated_begin);
+	}
 	lane->begin_ns = lane->last_ns;
 	return !lane->packets->error;
 }
 
-static void writer_lane_write_wait(struct writer_lane *lane, uint64_t end_ticks)
+static void slice_end(struct writer_lane *lane, const struct brick_record *r,
+	const struct record_args *args, uint64_t ns)
 {
-	struct packet_template *t = template_wait(lane);
+	const struct brick_record *work = args && args->work.kind ? &args->work : NULL;
+	bool closes = r->kind == BRICK_RECORD_CLOSE;
+	uint8_t fields[96];
 
-	if (!t)
-		return;
+	if (args && (args->tile.kind || (closes && (args->launch.kind || args->flow_count)) ||
+			    (args->dependency_count && !args->launch.kind)))
+		linked_end(lane, r, args, ns);
+	else if (!work && (!r->flags || (r->flags == BRICK_FLAG_SITE && !r->inner && !closes)))
+		end_plain(lane, ns, &lane->last_end);
+	else
+		end_annotated(lane, ns, fields, end_put(fields, lane, r, work));
+}
+
+/* The wait right behind a sample. */
+static void wait_behind(struct writer_lane *lane, uint64_t end_ticks)
+{
 	struct packets *p = lane->packets;
+	struct packet_template *t = &lane->wait_begin;
+	uint8_t fields[16];
+
+	if (!t->length && !template_make(lane, t, BRICK_BARRIER_WAIT, fields,
+				  begin_put_names(fields, lane, BRICK_BARRIER_WAIT,
+					  format_brick_name(BRICK_BARRIER_WAIT))))
+		return;
 	uint8_t *at = packets_end(p);
 	unsigned n = slice_open(at, p, 0, GAP_BYTES);
 	memcpy(at + n, t->bytes, sizeof(t->bytes));
@@ -1190,16 +1065,8 @@ static void writer_lane_write_wait(struct writer_lane *lane, uint64_t end_ticks)
 	end_plain(lane, writer_ns(lane->process, end_ticks), &lane->last_wait_end);
 }
 
-/* A full chunk goes to the file. */
-static int writer_lane_written(struct writer_lane *lane)
-{
-	if (lane->packets->chunk_size >= CHUNK_BYTES)
-		packets_send(lane->packets);
-	return lane->packets->error;
-}
-
 /* Both packets of a slice, in a plain file, where packets need not resemble each other. */
-static inline void plain_pair(struct writer_lane *lane, const struct packet_template *t,
+static inline void slice_plain(struct writer_lane *lane, const struct packet_template *t,
 	uint64_t begin_ns, uint64_t end_ns)
 {
 	struct packets *p = lane->packets;
@@ -1224,264 +1091,74 @@ static inline struct packet_template *bare_sample(const struct writer_lane *lane
 	if (args || r->flags != BRICK_FLAG_SITE || r->inner || r->source != BRICK_SOURCE_TSC ||
 		record_is_step(r))
 		return NULL;
-	struct packet_template *t = site_template(lane, r->site);
+	struct packet_template *t = template_place(lane, r->site);
 	return t && t->length && t->brick == r->brick ? t : NULL;
 }
 
-/*
- * Records keep rules: slices nest, time never runs back, ids are in the tables. What breaks a rule
- * is counted and left out. Each function returns 1: it was written, 0: it breaks a rule, or the
- * error of the packets.
- */
-static int bad_record(struct writer_lane *lane)
-{
-	(*lane->bad)++;
-	return 0;
-}
-
-static int result_of(int error)
-{
-	return error < 0 ? error : 1;
-}
-
-static bool site_known(const struct tables *tables, const struct brick_record *r)
-{
-	return !(r->flags & BRICK_FLAG_SITE) ||
-	       (r->site && r->site < tables->site_count &&
-		       tables->sites[r->site].brick < tables->brick_count);
-}
-
-static int writer_lane_write_sample(
+int writer_lane_sample(
 	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args)
 {
 	uint64_t end = r->begin + r->ticks;
-
-	if (r->begin < lane->last_ticks || end < r->begin || end + r->wait < end ||
-		!site_known(&lane->process->tables, r))
-		return bad_record(lane);
-	lane->last_ticks = end;
+	uint64_t begin_ns = writer_ns(lane->process, r->begin);
+	uint64_t end_ns = writer_ns(lane->process, end);
 	struct packet_template *bare = bare_sample(lane, r, args);
+
 	if (bare && !lane->packets->deflater) {
-		plain_pair(lane, bare, writer_ns(lane->process, r->begin),
-			writer_ns(lane->process, end));
+		slice_plain(lane, bare, begin_ns, end_ns);
 	} else if (bare) {
-		begin_from(lane, bare, writer_ns(lane->process, r->begin));
+		begin_from(lane, bare, begin_ns);
 		lane->begin_ns = lane->last_ns;
-		end_plain(lane, writer_ns(lane->process, end), &lane->last_end);
+		end_plain(lane, end_ns, &lane->last_end);
 	} else {
-		if (!begin_slice(lane, r, args, writer_ns(lane->process, r->begin)))
-			return result_of(lane->packets->error);
-		writer_lane_end_slice(lane, writer_ns(lane->process, end), r, args);
+		if (!slice_begin(lane, r, args, begin_ns))
+			return lane->packets->error;
+		slice_end(lane, r, args, end_ns);
 	}
 	lane->step_ns = record_is_step(r) ? lane->begin_ns : 0;
 	if (r->wait && BRICK_BARRIER_WAIT < lane->process->tables.brick_count)
-		writer_lane_write_wait(lane, end + r->wait);
-	return result_of(writer_lane_written(lane));
+		wait_behind(lane, end + r->wait);
+	return lane_written(lane);
 }
 
-static int writer_lane_write_open(struct writer_lane *lane, const struct brick_record *r)
+int writer_lane_open(struct writer_lane *lane, const struct brick_record *r)
 {
-	if (r->begin < lane->last_ticks || lane->depth == BRICK_MAX_DEPTH)
-		return bad_record(lane);
-	if (begin_slice(lane, r, NULL, writer_ns(lane->process, r->begin)))
-		lane->open_ns[lane->depth] = lane->begin_ns;
+	if (slice_begin(lane, r, NULL, writer_ns(lane->process, r->begin)))
+		lane->open_ns[lane->rules.depth] = lane->begin_ns;
 	lane->step_ns = 0;
-	lane->open[lane->depth++] = r->brick;
-	lane->last_ticks = r->begin;
-	return result_of(writer_lane_written(lane));
+	return lane_written(lane);
 }
 
-/*
- * Frames above `depth` end without their CLOSE: their thread is gone (FORMAT_A_OPEN), or a frame
- * outside of them was closed (FORMAT_A_UNWOUND).
- */
-static int writer_lane_unwind(struct writer_lane *lane, uint32_t depth, enum format_annotation why)
-{
-	uint32_t frames = lane->depth - depth;
-	uint8_t annotation[8];
-
-	if (!frames)
-		return 0;
-	unsigned n = slice_annotation(annotation, why, ANNOTATION_BOOL, 1);
-	lane->open_frames += why == FORMAT_A_OPEN ? frames : 0;
-	for (; lane->depth > depth; lane->depth--)
-		end_annotated(lane, writer_ns(lane->process, lane->last_ticks), annotation, n);
-	return writer_lane_written(lane);
-}
-
-/*
- * A close belongs to the innermost open brick. If closes of inner bricks were lost, it ends those,
- * too.
- */
-static int writer_lane_write_close(
+int writer_lane_close(
 	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args)
 {
-	uint32_t depth = lane->depth;
-
-	while (depth && lane->open[depth - 1] != r->brick)
-		depth--;
-	if (!depth || r->begin < lane->last_ticks || !site_known(&lane->process->tables, r))
-		return bad_record(lane);
-	*lane->bad += lane->depth - depth;
-	int error = writer_lane_unwind(lane, depth, FORMAT_A_UNWOUND);
-	lane->depth--;
-	lane->last_ticks = r->begin;
-	if (error || (r->flags & BRICK_FLAG_SITE && !template_site(lane, r->site)))
-		return result_of(lane->packets->error);
-	lane->begin_ns = lane->open_ns[lane->depth];
-	writer_lane_end_slice(lane, writer_ns(lane->process, r->begin), r, args);
-	lane->step_ns = record_is_step(r) ? lane->begin_ns : 0;
-	return result_of(writer_lane_written(lane));
-}
-
-static int write_wait_record(struct writer_lane *lane, const struct brick_record *r)
-{
-	uint64_t end = r->begin + r->elements;
-
-	if (r->begin < lane->last_ticks || end < r->begin)
-		return bad_record(lane);
-	if (begin_slice(lane, r, NULL, writer_ns(lane->process, r->begin)))
-		end_plain(lane, writer_ns(lane->process, end), &lane->last_wait_end);
-	lane->last_ticks = end;
-	return result_of(writer_lane_written(lane));
-}
-
-static int writer_lane_take_instant(struct writer_lane *lane, const struct brick_record *r)
-{
-	if (r->begin < lane->last_ticks)
-		return bad_record(lane);
-	bool is_handover = r->kind == BRICK_RECORD_THREAD, is_left = is_handover && !r->elements;
-	if (is_left) /* else nobody knows when it was */
-		lane->last_ticks = r->begin;
-	int error = is_handover ? writer_lane_unwind(lane, 0, FORMAT_A_OPEN) : 0;
-	lane->last_ticks = r->begin;
-	if (!error && !is_left) {
-		write_instant_record(lane, r);
-		error = writer_lane_written(lane);
-	}
-	return result_of(error);
-}
-
-static inline int writer_lane_take_record(
-	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args)
-{
-	if (r->kind == BRICK_RECORD_SEQUENCE) /* a layout of its own */
-		return record_sequence(r).event < BRICK_SEQUENCE_EVENTS
-			       ? writer_lane_take_instant(lane, r)
-			       : bad_record(lane);
-	if (r->kind == BRICK_RECORD_EXPERT) {
-		struct brick_expert_record expert;
-		return record_expert(r, &expert) ? writer_lane_take_instant(lane, r)
-						 : bad_record(lane);
-	}
-	if (r->source >= FORMAT_SOURCE_COUNT ||
-		(r->brick >= lane->process->tables.brick_count && r->kind != BRICK_RECORD_THREAD &&
-			r->kind != BRICK_RECORD_DROP))
-		return bad_record(lane);
-	switch (r->kind) {
-	case BRICK_RECORD_SAMPLE:
-		return writer_lane_write_sample(lane, r, args);
-	case BRICK_RECORD_OPEN:
-		return writer_lane_write_open(lane, r);
-	case BRICK_RECORD_CLOSE:
-		return writer_lane_write_close(lane, r, args);
-	case BRICK_RECORD_WAIT:
-		return write_wait_record(lane, r);
-	case BRICK_RECORD_THREAD:
-	case BRICK_RECORD_NAME:
-	case BRICK_RECORD_DROP:
-	case BRICK_RECORD_INSTANT:
-	case BRICK_RECORD_REPORTED:
-	case BRICK_RECORD_COUNTER:
-		return writer_lane_take_instant(lane, r);
-	default:
-		return bad_record(lane);
-	}
-}
-
-/*
- * A record that may have args is held back until the next one shows that there are none; args that
- * come later still (after a flush) are written on their own.
- */
-static bool writer_lane_takes_args(const struct brick_record *r)
-{
-	return r->kind == BRICK_RECORD_SAMPLE || r->kind == BRICK_RECORD_CLOSE;
-}
-
-int writer_lane_release(struct writer_lane *lane)
-{
-	struct brick_record r = lane->held;
-
-	if (!r.kind)
-		return 0;
-	lane->held.kind = 0;
-	int result = writer_lane_take_record(lane, &r, lane->args.records ? &lane->args : NULL);
-	lane->ended = result > 0;
-	if (!result)
-		*lane->bad += lane->args.records;
-	return result < 0 ? result : 0;
-}
-
-static void writer_lane_hold_back(struct writer_lane *lane, const struct brick_record *r)
-{
-	struct record_args *args = &lane->args;
-
-	lane->held = *r;
-	args->work.kind = args->launch.kind = args->times.kind = args->tile.kind = 0;
-	args->records = args->flow_count = args->dependency_count = 0;
-}
-
-/* More about the slice before it, which is held back or was written already. */
-static int writer_lane_take_arg(struct writer_lane *lane, const struct brick_record *r)
-{
-	struct record_args late = {.records = 0};
-
-	if (lane->held.kind && record_arg_add(&lane->args, r))
-		return 0;
-	int error = writer_lane_release(lane);
-	if (error)
-		return error;
-	if (!lane->ended)
-		return bad_record(lane);
-	record_arg_add(&late, r);
-	args_late(lane, &late);
-	return writer_lane_written(lane);
-}
-
-/* The lane's time begins with its thread, or with a record of an earlier thread. */
-static uint64_t first_ns(const struct writer_lane *lane, const struct brick_record *first)
-{
-	uint64_t ticks = lane->start_ticks;
-
-	if (!record_is_arg(first) && (!ticks || first->begin < ticks))
-		ticks = first->begin;
-	return writer_ns(lane->process, ticks);
-}
-
-int writer_lane_records(struct writer_lane *lane, const struct brick_record *records, size_t count)
-{
-	if (!lane->started && records->kind == BRICK_RECORD_THREAD &&
-		records->elements != lane->tid) {
-		lane->track_tid = records->elements; /* there has been another one since */
-		lane->name[0] = 0;
-	}
-	if (!lane->started && start_sequence(lane, first_ns(lane, records)))
+	if (r->flags & BRICK_FLAG_SITE && !template_of_site(lane, r->site))
 		return lane->packets->error;
-	for (size_t i = 0; i < count && !lane->packets->error; i++) {
-		struct brick_record r = records[i];
-		if (record_is_arg(&r)) {
-			writer_lane_take_arg(lane, &r);
-		} else if (!lane->held.kind || !writer_lane_release(lane)) {
-			if (writer_lane_takes_args(&r) &&
-				(i + 1 == count || record_is_arg(&records[i + 1]))) {
-				writer_lane_hold_back(lane, &r);
-				continue;
-			}
-			lane->ended = writer_lane_take_record(lane, &r, NULL) > 0 &&
-				      writer_lane_takes_args(&r);
-		}
-	}
-	return lane->packets->error;
+	lane->begin_ns = lane->open_ns[lane->rules.depth - 1];
+	slice_end(lane, r, args, writer_ns(lane->process, r->begin));
+	lane->step_ns = record_is_step(r) ? lane->begin_ns : 0;
+	return lane_written(lane);
+}
+
+int writer_lane_unwind(struct writer_lane *lane, uint32_t frames, enum lane_unwind why)
+{
+	uint64_t ns = writer_ns(lane->process, lane->rules.last_ticks);
+	uint8_t fields[16];
+	unsigned n = pb_put_field(fields, EVENT_TYPE, EVENT_END);
+
+	n += slice_annotation(fields + n, why == LANE_OPEN ? FORMAT_A_OPEN : FORMAT_A_UNWOUND,
+		ANNOTATION_BOOL, 1);
+	lane->open_frames += why == LANE_OPEN ? frames : 0;
+	for (uint32_t i = 0; i < frames; i++)
+		end_annotated(lane, ns, fields, n);
+	return lane_written(lane);
+}
+
+int writer_lane_wait(struct writer_lane *lane, const struct brick_record *r)
+{
+	if (slice_begin(lane, r, NULL, writer_ns(lane->process, r->begin)))
+		end_plain(lane, writer_ns(lane->process, r->begin + r->elements),
+			&lane->last_wait_end);
+	return lane_written(lane);
 }
 
 /*
@@ -1491,131 +1168,87 @@ int writer_lane_records(struct writer_lane *lane, const struct brick_record *rec
  * may.
  */
 
-static uint32_t writer_lane_off_cpu_sequence(const struct writer_lane *lane)
+static uint32_t off_cpu_sequence(const struct writer_lane *lane)
 {
 	return FORMAT_OFF_CPU_SEQUENCE + lane->number;
 }
 
-static void writer_lane_own_name(
-	struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text)
-{
-	names_entry(b, field, iid, text, strlen(text));
-}
-
-/* The packet that describes those behind it. */
-static size_t open_off_cpu_packet(const struct writer_lane *lane, uint64_t flags, uint64_t uuid)
+/* Makes the thread's track that of the intervals that follow. */
+static int off_cpu_track(struct writer_lane *lane, uint64_t ns, uint64_t tid)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
-	size_t packet = packet_open(b, writer_lane_off_cpu_sequence(lane), flags);
+	size_t owner = lane->former.count, packet;
+	bool is_first = !lane->off_cpu_ns;
+
+	/* a thread that had the lane before any track was made gets the first place */
+	if (tid != lane->track_tid)
+		while (owner && lane->former.items[--owner] != tid)
+			;
+	if (!is_first && owner == lane->off_cpu_owner)
+		return 0;
+	uint64_t uuid = owner_uuid(lane, UUID_OFF_CPU, owner);
+	lane->off_cpu_owner = owner;
+	b->size = 0;
+	if (is_first) {
+		lane->off_cpu_ns = ns;
+		packet = packet_open(b, off_cpu_sequence(lane), SEQUENCE_STATE_CLEARED);
+		sequence_defaults(b, uuid);
+		size_t interned = pb_open(b, PACKET_INTERNED_DATA);
+		names_entry(b, INTERNED_CATEGORIES, FORMAT_OWN_CATEGORY_IID, FORMAT_CATEGORY,
+			strlen(FORMAT_CATEGORY));
+		names_entry(b, INTERNED_EVENT_NAMES, FORMAT_N_BLOCKED, FORMAT_BLOCKED,
+			strlen(FORMAT_BLOCKED));
+		names_entry(b, INTERNED_EVENT_NAMES, FORMAT_N_PREEMPTED, FORMAT_PREEMPTED,
+			strlen(FORMAT_PREEMPTED));
+		pb_close(b, interned);
+		packets_clock_snapshot(lane->packets, ns, true);
+		pb_close(b, packet);
+	}
+	packet = packet_open(b, off_cpu_sequence(lane), SEQUENCE_NEEDS_STATE);
 	sequence_defaults(b, uuid);
-	return packet;
-}
-
-static void off_cpu_first_packet(const struct writer_lane *lane, uint64_t uuid)
-{
-	struct pb_buffer *b = &lane->packets->scratch;
-	size_t packet = open_off_cpu_packet(lane, SEQUENCE_STATE_CLEARED, uuid);
-	size_t interned = pb_open(b, PACKET_INTERNED_DATA);
-	writer_lane_own_name(b, INTERNED_CATEGORIES, FORMAT_OWN_CATEGORY_IID, FORMAT_CATEGORY);
-	writer_lane_own_name(b, INTERNED_EVENT_NAMES, FORMAT_N_BLOCKED, FORMAT_BLOCKED);
-	writer_lane_own_name(b, INTERNED_EVENT_NAMES, FORMAT_N_PREEMPTED, FORMAT_PREEMPTED);
-	pb_close(b, interned);
-	packets_clock_snapshot(lane->packets, lane->off_cpu_ns, true);
-	pb_close(b, packet);
-}
-
-static void off_cpu_track(const struct writer_lane *lane, uint64_t uuid)
-{
-	struct pb_buffer *b = &lane->packets->scratch;
-	size_t packet = open_off_cpu_packet(lane, SEQUENCE_NEEDS_STATE, uuid);
 	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
 	pb_varint(b, TRACK_UUID, uuid);
-	pb_varint(b, TRACK_PARENT_UUID, owner_uuid(lane, UUID_LANE, lane->off_cpu_owner));
+	pb_varint(b, TRACK_PARENT_UUID, owner_uuid(lane, UUID_LANE, owner));
 	pb_string(b, TRACK_NAME, FORMAT_OFF_CPU, strlen(FORMAT_OFF_CPU));
 	pb_varint(b, TRACK_SIBLING_MERGE, SIBLING_MERGE_NONE);
 	pb_close(b, track);
 	pb_close(b, packet);
-}
-
-/*
- * The thread's place among those that had the lane. A thread that had it before any track was made
- * gets the first place.
- */
-static size_t writer_lane_owner_of(const struct writer_lane *lane, uint64_t tid)
-{
-	size_t owner = lane->former.count;
-
-	if (tid == lane->track_tid)
-		return owner;
-	while (owner && lane->former.items[--owner] != tid)
-		;
-	return owner;
-}
-
-/* Makes that thread's track the one of the intervals that follow. */
-static int start_off_cpu(struct writer_lane *lane, uint64_t ns, uint64_t tid)
-{
-	size_t owner = writer_lane_owner_of(lane, tid);
-	uint64_t uuid = owner_uuid(lane, UUID_OFF_CPU, owner);
-	bool is_first = !lane->off_cpu_ns;
-
-	if (!is_first && owner == lane->off_cpu_owner)
-		return 0;
-	lane->off_cpu_owner = owner;
-	lane->packets->scratch.size = 0;
-	if (is_first) {
-		lane->off_cpu_ns = ns;
-		off_cpu_first_packet(lane, uuid);
-	}
-	off_cpu_track(lane, uuid);
 	return packets_add(lane->packets);
 }
 
-/* One end of a slice; `fields` of its event. */
-static void writer_lane_edge(struct writer_lane *lane, const uint8_t *fields, unsigned bytes,
+/* Lays one end of a slice; `fields` of its event. */
+static void off_cpu_lay(struct writer_lane *lane, const uint8_t *fields, unsigned bytes,
 	uint64_t ns, packet_place *last)
 {
 	if (lane->packets->chunk_size > CHUNK_BYTES && packets_send(lane->packets))
 		return;
 	uint8_t *at = packets_end(lane->packets);
 	unsigned head = slice_open(at, lane->packets, ns - lane->off_cpu_ns, GAP_BYTES);
-	unsigned n = head + slice_common(at + head, writer_lane_off_cpu_sequence(lane));
+	unsigned n = head + slice_common(at + head, off_cpu_sequence(lane));
 	at[n++] = (uint8_t)bytes;
 	memcpy(at + n, fields, bytes);
 	lane->off_cpu_ns = ns;
 	packet_laid_again(lane->packets, head, n + bytes - head, last);
 }
 
-static void writer_lane_interval(struct writer_lane *lane, const struct sink_off_cpu *o)
-{
-	uint64_t begin_ns = o->begin_ns > lane->off_cpu_ns ? o->begin_ns : lane->off_cpu_ns;
-	uint8_t fields[24];
-
-	if (begin_ns >= o->end_ns || start_off_cpu(lane, begin_ns, o->tid))
-		return;
-	unsigned n = pb_put_field(fields, EVENT_TYPE, EVENT_BEGIN);
-	n += pb_put_field(fields + n, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
-	n += pb_put_field(
-		fields + n, EVENT_NAME_IID, o->preempted ? FORMAT_N_PREEMPTED : FORMAT_N_BLOCKED);
-	writer_lane_edge(lane, fields, n, begin_ns, &lane->off_cpu_begin[o->preempted != 0]);
-	n = pb_put_field(fields, EVENT_TYPE, EVENT_END);
-	writer_lane_edge(lane, fields, n, o->end_ns, &lane->off_cpu_end);
-}
-
 int writer_lane_off_cpu(
 	struct writer_lane *lane, const struct sink_off_cpu *intervals, size_t count)
 {
-	for (size_t i = 0; i < count && !lane->packets->error; i++)
-		writer_lane_interval(lane, &intervals[i]);
+	for (size_t i = 0; i < count && !lane->packets->error; i++) {
+		const struct sink_off_cpu *o = &intervals[i];
+		uint64_t begin_ns = o->begin_ns > lane->off_cpu_ns ? o->begin_ns : lane->off_cpu_ns;
+		uint8_t fields[24];
+		if (begin_ns >= o->end_ns || off_cpu_track(lane, begin_ns, o->tid))
+			continue;
+		unsigned n = pb_put_field(fields, EVENT_TYPE, EVENT_BEGIN);
+		n += pb_put_field(fields + n, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
+		n += pb_put_field(fields + n, EVENT_NAME_IID,
+			o->preempted ? FORMAT_N_PREEMPTED : FORMAT_N_BLOCKED);
+		off_cpu_lay(lane, fields, n, begin_ns, &lane->off_cpu_begin[o->preempted != 0]);
+		n = pb_put_field(fields, EVENT_TYPE, EVENT_END);
+		off_cpu_lay(lane, fields, n, o->end_ns, &lane->off_cpu_end);
+	}
 	return lane->packets->error;
-}
-
-static void make_end_tail(struct writer_lane *lane)
-{
-	unsigned n = slice_common(lane->end_tail, lane->sequence);
-
-	lane->end_tail[n++] = 2;
-	lane->end_tail_bytes = n + pb_put_field(lane->end_tail + n, EVENT_TYPE, EVENT_END);
 }
 
 struct writer_lane *writer_lane_create(struct writer_process *process, uint32_t process_number,
@@ -1627,7 +1260,7 @@ struct writer_lane *writer_lane_create(struct writer_process *process, uint32_t 
 		return NULL;
 	lane->packets = process->packets;
 	lane->process = process;
-	lane->bad = bad;
+	lane->rules.bad = bad;
 	lane->process_number = process_number;
 	lane->number = number;
 	lane->sequence = FORMAT_LANE_SEQUENCE + number;
@@ -1642,7 +1275,9 @@ struct writer_lane *writer_lane_create(struct writer_process *process, uint32_t 
 	memcpy(lane->backend, state->backend, sizeof(lane->backend));
 	lane->queue_flags = state->queue_flags;
 	gpu_stages_init(&lane->stages, &lane->names, lane->backend, sizeof(lane->backend));
-	make_end_tail(lane);
+	unsigned n = slice_common(lane->end_tail, lane->sequence);
+	lane->end_tail[n++] = 2;
+	lane->end_tail_bytes = n + pb_put_field(lane->end_tail + n, EVENT_TYPE, EVENT_END);
 	return lane;
 }
 

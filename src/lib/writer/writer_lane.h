@@ -27,6 +27,17 @@ struct template_table {
 	struct hashmap by_brick; /* and layer: their positions */
 };
 
+/* What lane_rules.c knows of the records so far. */
+struct lane_rules {
+	uint64_t *bad;	     /* where records that break the rules are counted */
+	uint64_t last_ticks; /* no record may be earlier */
+	uint32_t depth;
+	uint16_t open[BRICK_MAX_DEPTH]; /* bricks */
+	bool ended;		  /* the last record ended a slice, of which more may still come */
+	struct brick_record held; /* of which the next records may say more; kind 0: none */
+	struct record_args args;  /* about it, so far */
+};
+
 struct writer_lane {
 	struct packets *packets; /* the writer's */
 	struct writer_process *process;
@@ -39,14 +50,8 @@ struct writer_lane {
 	uint64_t queue_flags;
 	bool started; /* its sequence has its first packet */
 
-	uint64_t *bad;			/* where records that break the rules are counted */
-	uint64_t last_ticks;		/* no record may be earlier */
-	uint32_t depth;			/* of frames that are open */
-	uint16_t open[BRICK_MAX_DEPTH]; /* their bricks */
-	bool ended;			/* the last record ended a slice, of which more may come */
-	struct brick_record held;	/* of which the next records may say more; kind 0: none */
-	struct record_args args;	/* about it, so far */
-	uint64_t pairs, open_frames;	/* written */
+	struct lane_rules rules;
+	uint64_t pairs, open_frames; /* written */
 	uint64_t last_ns; /* time of its last packet: the next timestamp is relative to it */
 	uint64_t open_ns[BRICK_MAX_DEPTH];
 	uint64_t begin_ns; /* of the slice that began or ended last */
@@ -74,10 +79,32 @@ struct writer_lane *writer_lane_create(struct writer_process *process, uint32_t 
 	uint32_t number, const struct brick_lane *state, uint64_t *bad);
 void writer_lane_destroy(struct writer_lane *lane);
 
-/* All of these return 0, or the error of the packets. count: not 0 */
-int writer_lane_records(struct writer_lane *lane, const struct brick_record *records, size_t count);
-/* Writes what was held back, because the next records may say more of it. */
-int writer_lane_release(struct writer_lane *lane);
+/* All of these return 0, or the error of the packets. */
 int writer_lane_off_cpu(
 	struct writer_lane *lane, const struct sink_off_cpu *intervals, size_t count);
 int writer_lane_name(struct writer_lane *lane, const char *name);
+
+/*
+ * Records that keep the rules; lane_rules.c makes these calls, and rules.depth is that from before
+ * the record. args: NULL when there are none.
+ */
+int writer_lane_start(struct writer_lane *lane, const struct brick_record *first);
+int writer_lane_sample(
+	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args);
+int writer_lane_open(struct writer_lane *lane, const struct brick_record *r);
+/* of the innermost frame */
+int writer_lane_close(
+	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args);
+int writer_lane_wait(struct writer_lane *lane, const struct brick_record *r);
+/* THREAD, NAME, DROP, INSTANT, REPORTED, COUNTER, SEQUENCE, EXPERT */
+int writer_lane_instant(struct writer_lane *lane, const struct brick_record *r);
+/* args of the slice that ended last, which was handed over before they came */
+int writer_lane_late(struct writer_lane *lane, const struct record_args *args);
+
+/* Why frames end without their CLOSE. */
+enum lane_unwind {
+	LANE_UNWOUND, /* something outside of them was closed */
+	LANE_OPEN,    /* their thread is gone */
+};
+/* The innermost frames end. */
+int writer_lane_unwind(struct writer_lane *lane, uint32_t frames, enum lane_unwind why);
