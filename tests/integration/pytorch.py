@@ -79,6 +79,14 @@ def computes(scratch):
     phases_lie_in_steps(rows)
 
 
+def compiles(scratch):
+    """torch.compile looks into the modules that we see called, and finds what it finds without us."""
+    plain = run(PYTHON, WORK, "compiled", "3")
+    same(plain.returncode, 0, plain.stderr)
+    done, report, rows = record(scratch, PYTHON, WORK, "compiled", "3")
+    same((done.stdout, done.stderr.count("Warning")), (plain.stdout, plain.stderr.count("Warning")), "what is compiled")
+
+
 def phases_lie_in_steps(rows):
     """Each step of training holds one forward, one backward and one optimizer's step, in this order."""
     named = [row for row in rows if row["brick"] in ("Prefill", "Forward", "Backward", "OptimizerStep")]
@@ -185,6 +193,8 @@ with Scratch() as scratch:
     for PYTHON, VERSION in found:
         print("PyTorch", VERSION)
         computes(scratch)
+        if not VERSION.startswith("1."):
+            compiles(scratch)
         parts(scratch)
         as_its_profiler(scratch)
         loaders(scratch)

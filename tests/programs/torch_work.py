@@ -116,6 +116,18 @@ def train(steps, workers=0):
     return digest(model.lm_head.weight)
 
 
+def compiled(steps):
+    """As torch.compile sees it: one graph without a break."""
+    torch.manual_seed(1)
+    model = Decoder().eval()
+    with torch.no_grad():
+        model(torch.arange(64).reshape(2, 32))
+        made = torch.compile(model, backend="eager", fullgraph=True)
+        for _ in range(steps):
+            out = made(torch.arange(64).reshape(2, 32))
+    return digest(out), dict(torch._dynamo.utils.counters["stats"])
+
+
 class Fails(nn.Module):
     def __init__(self):
         super().__init__()
@@ -147,7 +159,7 @@ def fail():
     return digest(out)
 
 
-WORKS = {"decode": decode, "parts": parts, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
+WORKS = {"decode": decode, "parts": parts, "compiled": compiled, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
 
 
 def is_operator(name):

@@ -7,6 +7,7 @@
  */
 #include "attach/torch/torch_modules.h"
 
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "attach/torch/torch_python.h"
 #include "attach/torch/torch_steps.h"
 #include "attach/torch/torch_thread.h"
+#include "attach/torch/torch_tokens.h"
 #include "base/array.h"
 #include "base/fnv.h"
 #include "base/hash.h"
@@ -25,8 +27,7 @@
 enum { PATH_BYTES = 256, SEARCH_DEPTH = 12 };
 
 int torch_modules_state;
-static python_object *next_call;    /* Module.__call__ as it was */
-static python_object *module_class; /* torch.nn.Module */
+static python_vectorcall next_call; /* how Python runs a function */
 
 /*
  * ---- places: path and class; they stay ----
@@ -146,19 +147,6 @@ static void torch_modules_remember(python_object *module, const struct torch_mod
 	*slot = (struct known_module){module, place, weak};
 }
 
-static void torch_modules_class_of(python_object *object, char *text, size_t bytes)
-{
-	python_object *class = py.Object_Type(object);
-	python_object *name = class ? python_attribute(class, "__name__") : NULL;
-	const char *letters = name ? py.Unicode_AsUTF8(name) : NULL;
-
-	if (!letters)
-		py.Err_Clear();
-	snprintf(text, bytes, "%s", letters ? letters : "");
-	python_drop(name);
-	python_drop(class);
-}
-
 /* The dictionary of a module's children, a new reference; NULL: it has none that we can read. */
 static python_object *children_of(python_object *module)
 {
@@ -208,7 +196,7 @@ static const struct torch_module *torch_modules_find_place(
 	char path[PATH_BYTES] = "", class[64];
 	bool is_known = true;
 
-	torch_modules_class_of(module, class, sizeof(class));
+	python_class(module, class, sizeof(class));
 	if (t->module_depth) {
 		uint32_t inner =
 			t->module_depth <= TORCH_NESTING ? t->module_depth - 1 : TORCH_NESTING - 1;
@@ -255,15 +243,10 @@ static python_object *imported(const char *name)
 
 static bool records_gradients(void)
 {
-	python_object *torch = imported("torch");
-	python_object *function = torch ? python_attribute(torch, "is_grad_enabled") : NULL;
-	python_object *value = function ? py.Object_CallObject(function, NULL) : NULL;
+	python_object *value = python_ask(imported("torch"), "is_grad_enabled");
 	bool result = value && py.Object_IsTrue(value) == 1;
 
-	if (!value)
-		py.Err_Clear();
 	python_drop(value);
-	python_drop(function);
 	return result;
 }
 
@@ -273,76 +256,38 @@ static bool has_optimizer(void)
 	static bool seen;
 	python_object *module = seen ? NULL : imported("torch.optim.optimizer");
 	python_object *class = module ? python_attribute(module, "Optimizer") : NULL;
-	python_object *ask = class ? python_attribute(class, "__subclasses__") : NULL;
-	python_object *list = ask ? py.Object_CallObject(ask, NULL) : NULL;
+	python_object *list = python_ask(class, "__subclasses__");
 
-	if (ask && !list)
-		py.Err_Clear();
 	for (ptrdiff_t i = 0; list && !seen && i < py.List_Size(list); i++) {
 		python_object *step = python_attribute(py.List_GetItem(list, i), "step");
 		seen = is_true(step, "hooked");
 		python_drop(step);
 	}
 	python_drop(list);
-	python_drop(ask);
 	python_drop(class);
 	return seen;
 }
 
-/* Numbers of tokens are whole: a tensor of one or two dimensions, sequences before their tokens. */
-static void torch_modules_count_tokens(python_object *tensor, struct torch_call *call)
-{
-	python_object *shape = tensor ? python_attribute(tensor, "shape") : NULL;
-	python_object *ask = shape ? python_attribute(tensor, "is_floating_point") : NULL;
-	python_object *floats = ask ? py.Object_CallObject(ask, NULL) : NULL;
-	ptrdiff_t dimensions = floats && !py.Object_IsTrue(floats) ? py.Tuple_Size(shape) : 0;
-	long long last = 0, all = 1;
-
-	for (ptrdiff_t i = 0; i < dimensions; i++) {
-		last = py.Long_AsLongLong(py.Tuple_GetItem(shape, i));
-		all *= last;
-	}
-	py.Err_Clear();
-	if ((dimensions == 1 || dimensions == 2) && last > 0 && all > 0) {
-		call->tokens = (uint64_t)all;
-		call->is_decode = dimensions == 2 && last == 1 && !call->is_training;
-	}
-	python_drop(floats);
-	python_drop(ask);
-	python_drop(shape);
-}
-
-static struct torch_forward begin_outermost(struct torch_thread *t, python_object *module,
-	python_object *arguments, python_object *named)
+static struct torch_forward begin_outermost(
+	struct torch_thread *t, python_object *module, const struct torch_arguments *arguments)
 {
 	struct torch_call call = {.module = module};
-	python_object *input = named ? py.Dict_GetItemString(named, "input_ids") : NULL;
 
-	if (!input && py.Tuple_Size(arguments) > 0)
-		input = py.Tuple_GetItem(arguments, 0);
 	call.is_training = is_true(module, "training") &&
 			   (torch_saw_backward() || has_optimizer()) && records_gradients();
-	torch_modules_count_tokens(input, &call);
+	torch_tokens_count(t, arguments, &call);
 	return torch_forward_begin(t, &call);
 }
 
-static python_object *call_and_drop(
-	python_object *function, python_object *arguments, python_object *named)
-{
-	python_object *result = py.Object_Call(function, arguments, named);
-
-	python_drop(function);
-	return result;
-}
-
-static python_object *call_module(
-	python_object *module, python_object *arguments, python_object *named)
+static python_object *call_module(python_object *function, python_object *const *arguments,
+	size_t count, python_object *names)
 {
 	struct torch_thread *t = torch_thread_get();
-	python_object *bound = py.Method_New(next_call, module);
+	size_t given = count & (SIZE_MAX >> 1);
 
-	if (!t || !bound)
-		return bound ? call_and_drop(bound, arguments, named) : NULL;
+	if (!t || !given)
+		return next_call(function, arguments, count, names);
+	python_object *module = arguments[0];
 	const struct torch_module *outer = t->module;
 	uint32_t depth = t->module_depth;
 	struct torch_forward forward = {0, 0};
@@ -350,9 +295,10 @@ static python_object *call_module(
 	if (depth < TORCH_NESTING)
 		t->calling[depth] = module;
 	if (!depth && !t->leaf && !t->backward)
-		forward = begin_outermost(t, module, arguments, named);
+		forward = begin_outermost(
+			t, module, &(struct torch_arguments){arguments + 1, given - 1, names});
 	t->module_depth = depth + 1;
-	python_object *result = call_and_drop(bound, arguments, named);
+	python_object *result = next_call(function, arguments, count, names);
 	t->module_depth = depth;
 	t->module = outer;
 	torch_forward_end(&forward);
@@ -361,23 +307,42 @@ static python_object *call_module(
 
 /*
  * ---- the way in ----
+ * Module.__call__ stays the function that it is, which torch.compile looks into: the interpreter's
+ * own way to run it passes by us. Python 3.12 and newer have a function for that; before, it is a
+ * member of the function, at the place that its type says.
  */
 
-/*
- * Puts a descriptor in place, as a Python function is one: a program that saves it and puts it back
- * finds it whole.
- */
-static bool replace_call(python_object *class)
+/* Where it is; NULL: this is none of Python's functions, or they are laid out in another way. */
+static python_vectorcall *torch_modules_way_of(python_object *function)
 {
-	static struct python_method call = {
-		"__call__", call_module, PYTHON_VARARGS | PYTHON_KEYWORDS, NULL};
-	python_object *method = py.Descr_NewMethod(class, &call);
-	bool is_done = method && !py.Object_SetAttrString(class, "__call__", method);
+	enum { TYPE_BYTES = 32, TYPE_OFFSET = 56 }; /* tp_basicsize, tp_vectorcall_offset */
+	const char *type = (const char *)py.function_type;
+	ptrdiff_t bytes, offset;
 
-	if (!is_done)
-		py.Err_Clear();
-	python_drop(method);
-	return is_done;
+	memcpy(&bytes, type + TYPE_BYTES, sizeof(bytes));
+	memcpy(&offset, type + TYPE_OFFSET, sizeof(offset));
+	if (!function || !python_is(function, py.function_type) || offset < 16 || offset % 8 ||
+		bytes > 1024 || offset > bytes - (ptrdiff_t)sizeof(python_vectorcall))
+		return NULL;
+	return (python_vectorcall *)((char *)function + offset);
+}
+
+/* False unless `other`, which nobody has touched, runs in the same way: by a function of a program
+ * or library. */
+static bool replace_way(python_object *function, python_object *other)
+{
+	python_vectorcall *way = torch_modules_way_of(function),
+			  *plain = torch_modules_way_of(other);
+	Dl_info info;
+
+	if (!way || !plain || *way != *plain || !dladdr(*(void **)way, &info))
+		return false;
+	next_call = *way;
+	if (py.set_vectorcall)
+		py.set_vectorcall(function, call_module);
+	else
+		*way = call_module;
+	return *way == call_module;
 }
 
 /* Python's main thread, the GIL held. torch.nn may be on its way in: then we are asked again. */
@@ -387,13 +352,18 @@ static int at_safe_point(void *unused)
 	int state = TORCH_MODULES_UNSEEN;
 
 	(void)unused;
-	module_class = module ? python_attribute(module, "Module") : NULL;
-	next_call = module_class ? python_attribute(module_class, "__call__") : NULL;
-	if (next_call) {
+	python_object *class = module ? python_attribute(module, "Module") : NULL;
+	python_object *call = class ? python_attribute(class, "__call__") : NULL;
+	if (call) {
+		python_object *other = python_attribute(class, "__init__");
 		state = TORCH_MODULES_SETTLED;
-		if (!replace_call(module_class))
-			note_once("torch.modules", "not seen: Module.__call__ cannot be replaced");
+		if (!replace_way(call, other))
+			note_once("torch.modules",
+				"not seen: this Python runs functions in another way");
+		python_drop(other);
 	}
+	python_drop(call);
+	python_drop(class);
 	__atomic_store_n(&torch_modules_state, state, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules of Python by name. torch.nn.Module.__call__ is replaced by a function that calls it, so
+ * Modules of Python by name. The interpreter's way into torch.nn.Module.__call__ passes by us, so
  * that operators know the path and class of the module that runs them.
  */
 #pragma once

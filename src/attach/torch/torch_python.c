@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include "lib/sys/functions.h"
 
 struct python py;
@@ -23,7 +24,14 @@ static void torch_python_find_all(void)
 	PYTHON_FUNCTIONS(PYTHON_X)
 #undef PYTHON_X
 	torch_python_is_whole = all && torch_python_find(&py.dict_type, "PyDict_Type") &&
+				torch_python_find(&py.function_type, "PyFunction_Type") &&
+				torch_python_find(&py.int_type, "PyLong_Type") &&
 				torch_python_find(&py.none, "_Py_NoneStruct");
+	torch_python_find(&py.set_vectorcall, "PyFunction_SetVectorcall");
+	if (!torch_python_find(&py.frame, "PyEval_GetFrame") ||
+		!torch_python_find(&py.frame_back, "PyFrame_GetBack") ||
+		!torch_python_find(&py.frame_code, "PyFrame_GetCode"))
+		py.frame = NULL;
 }
 
 bool python_find(void)
@@ -41,6 +49,48 @@ python_object *python_attribute(python_object *object, const char *name)
 	if (!value)
 		py.Err_Clear();
 	return value;
+}
+
+bool python_is(python_object *object, const python_object *type)
+{
+	python_object *is = py.Object_Type(object);
+
+	python_drop(is);
+	return is == type;
+}
+
+void python_class(python_object *object, char *text, size_t bytes)
+{
+	python_object *class = py.Object_Type(object);
+	python_object *name = class ? python_attribute(class, "__name__") : NULL;
+	const char *letters = name ? py.Unicode_AsUTF8(name) : NULL;
+
+	if (!letters)
+		py.Err_Clear();
+	snprintf(text, bytes, "%s", letters ? letters : "");
+	python_drop(name);
+	python_drop(class);
+}
+
+python_object *python_ask(python_object *object, const char *method)
+{
+	python_object *bound = object ? python_attribute(object, method) : NULL;
+	python_object *answer = bound ? py.Object_CallObject(bound, NULL) : NULL;
+
+	if (bound && !answer)
+		py.Err_Clear();
+	python_drop(bound);
+	return answer;
+}
+
+long long python_number(python_object *object)
+{
+	long long number =
+		object && python_is(object, py.int_type) ? py.Long_AsLongLong(object) : -1;
+
+	if (number < 0)
+		py.Err_Clear();
+	return number;
 }
 
 void python_drop(python_object *object)

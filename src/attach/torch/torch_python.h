@@ -18,7 +18,14 @@ struct python_method {
 	int flags;
 	const char *doc;
 };
-enum { PYTHON_VARARGS = 1, PYTHON_KEYWORDS = 2 };
+enum { PYTHON_VARARGS = 1 };
+
+/*
+ * vectorcallfunc: positional arguments come first, and a flag in the highest bit of their number;
+ * behind them stand the values of `names`, a tuple or NULL.
+ */
+typedef python_object *(*python_vectorcall)(python_object *function,
+	python_object *const *arguments, size_t count, python_object *names);
 
 /* X(member, result, arguments): the member and the C API's function of the same name behind Py. */
 #define PYTHON_FUNCTIONS(X)                                                                    \
@@ -28,7 +35,6 @@ enum { PYTHON_VARARGS = 1, PYTHON_KEYWORDS = 2 };
 	X(_IncRef, void, (python_object *))                                                    \
 	X(CFunction_NewEx, python_object *,                                                    \
 		(struct python_method *, python_object *, python_object *))                    \
-	X(Descr_NewMethod, python_object *, (python_object *, struct python_method *))         \
 	X(Dict_GetItemString, python_object *, (python_object *, const char *)) /* borrowed */ \
 	X(Dict_Next, int, (python_object *, ptrdiff_t *, python_object **, python_object **))  \
 	X(Err_Clear, void, (void))                                                             \
@@ -38,13 +44,10 @@ enum { PYTHON_VARARGS = 1, PYTHON_KEYWORDS = 2 };
 	X(Long_AsLongLong, long long, (python_object *))                                       \
 	X(Long_AsVoidPtr, void *, (python_object *))                                           \
 	X(Long_FromVoidPtr, python_object *, (void *))                                         \
-	X(Method_New, python_object *, (python_object *, python_object *))                     \
-	X(Object_Call, python_object *, (python_object *, python_object *, python_object *))   \
 	X(Object_CallObject, python_object *, (python_object *, python_object *))              \
 	X(Object_GetAttrString, python_object *, (python_object *, const char *))              \
 	X(Object_IsInstance, int, (python_object *, python_object *))                          \
 	X(Object_IsTrue, int, (python_object *))                                               \
-	X(Object_SetAttrString, int, (python_object *, const char *, python_object *))         \
 	X(Object_Type, python_object *, (python_object *))                                     \
 	X(Tuple_GetItem, python_object *, (python_object *, ptrdiff_t)) /* borrowed */         \
 	X(Tuple_Size, ptrdiff_t, (python_object *))                                            \
@@ -55,7 +58,13 @@ struct python {
 #define PYTHON_X(member, result, arguments) result(*member) arguments;
 	PYTHON_FUNCTIONS(PYTHON_X)
 #undef PYTHON_X
-	python_object *dict_type, *none;
+	python_object *dict_type, *function_type, *int_type, *none;
+
+	/* NULL where the interpreter is too old for it */
+	void (*set_vectorcall)(python_object *function, python_vectorcall call); /* 3.12 */
+	python_object *(*frame)(void); /* 3.9; borrowed, NULL: none */
+	python_object *(*frame_back)(python_object *frame);
+	python_object *(*frame_code)(python_object *frame);
 };
 
 /* Hidden; whole once python_find() was true. */
@@ -66,6 +75,21 @@ bool python_find(void);
 
 /* An attribute, a new reference; NULL, and no exception is left, if there is none. */
 python_object *python_attribute(python_object *object, const char *name);
+
+/* True if it is of this very type. */
+bool python_is(python_object *object, const python_object *type);
+
+/* The name of an object's class; empty if it has none. */
+void python_class(python_object *object, char *text, size_t bytes);
+
+/*
+ * Call a method without arguments: a new reference; NULL, and no exception is left, if there is
+ * none or it fails. NULL has no methods.
+ */
+python_object *python_ask(python_object *object, const char *method);
+
+/* Of an int; -1 for anything else, NULL too. */
+long long python_number(python_object *object);
 
 /* Drop a reference; NULL is legal. */
 void python_drop(python_object *object);

@@ -47,9 +47,12 @@ static bool torch_steps_is_over(const struct torch_thread *t, const struct torch
 
 struct torch_forward torch_forward_begin(struct torch_thread *t, const struct torch_call *call)
 {
-	static int brick;
+	static int brick, padding;
 	struct torch_forward forward = {0, 0};
 
+	if (call->padding)
+		brick_counter(
+			(uint32_t)engine_brick(&padding, "padding tokens"), (double)call->padding);
 	if (!call->is_training)
 		step_parts_see(&t->parts, call->module, call->tokens);
 	if (t->step && torch_steps_is_over(t, call))

@@ -13,8 +13,9 @@
 struct torch_call {
 	const void *module;
 	bool is_training; /* gradients are recorded and somebody means to use them */
-	bool is_decode;	  /* each sequence has one new token */
-	uint64_t tokens;  /* 0: it takes none, or it is not known */
+	bool is_decode;	  /* new tokens are made, or drafted ones checked */
+	uint64_t tokens;  /* without padding; 0: it takes none, or it is not known */
+	uint64_t padding; /* tokens that are masked */
 };
 
 struct torch_forward {

@@ -59,6 +59,10 @@ struct torch_thread {
 	brick_span step;      /* of training; 0: none is open */
 	bool saw_backward;    /* since it began */
 	struct step_parts parts;
+	struct torch_length {
+		const void *module;
+		long long rows, length;
+	} length; /* of the last input of an outermost module without a cache */
 	struct torch_known *known;
 	void **calling; /* TORCH_NESTING: modules being called, the outermost first */
 };

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps and tokens of transformers' generate() are those that the program counts, in each way to generate: what is
+computed is the same, prefill and decode, padding, layers. Skipped where PyTorch 2.13 cannot be installed."""
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+
+from librecord import *
+
+SOURCE = os.environ["BRICK_SOURCE"]
+WORK = os.path.join(SOURCE, "tests", "programs", "torch_generate.py")
+PROMPT, NEW, LAYERS = 10, 6, 2
+
+# WAY: tokens of prefills, and new tokens or drafts of each decode, as the program's calls say; None: from its calls
+WAYS = {
+    "dynamic": ([PROMPT], [1] * (NEW - 1)),
+    "static": ([PROMPT], [1] * (NEW - 1)),
+    "streamed": ([PROMPT], [1] * (NEW - 1)),
+    "nocache": ([PROMPT], [1] * (NEW - 1)),
+    "loop": ([PROMPT], [1] * (NEW - 1)),
+    "loop-nocache": ([PROMPT], [1] * (NEW - 1)),
+    "beam": ([3 * PROMPT], [3] * (NEW - 1)),
+    "padded": ([2 * PROMPT - 4], [2] * (NEW - 1)),
+    "assisted": None,
+    "lookup": None,
+}
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=250)
+
+
+def expected(way, calls):
+    """The first call of each model is its prompt, with what was drafted for it; later ones make or check new tokens."""
+    if WAYS[way]:
+        prefills, decodes = WAYS[way]
+        return [("prefill", tokens) for tokens in prefills] + [("decode", tokens) for tokens in decodes]
+    seen = set()
+    return [("decode" if called in seen else seen.add(called) or "prefill", rows * length) for called, rows, length in calls]
+
+
+def generates(scratch, python):
+    plain = run(python, WORK, *WAYS)
+    same(plain.returncode, 0, plain.stderr)
+    path = scratch.file("run.pftrace")
+    done = run(BRICK, "record", "-o", path, "--", python, WORK, *WAYS)
+    same((done.returncode, done.stdout), (0, plain.stdout), "what is computed")
+    said = [json.loads(line)["calls"] for line in done.stdout.splitlines() if line.startswith("{")]
+    recorded = json.loads(run(BRICK, "export", "--format", "json", path).stdout)
+    steps = [(step["phase"], step["tokens"]) for step in recorded["steps"]]
+    for way, calls in zip(WAYS, said):
+        same(steps[:len(calls)], expected(way, calls), f"{way}: steps, where the program calls {calls}")
+        steps = steps[len(calls):]
+    same(steps, [], "other steps")
+    check(any(brick["name"] == "padding tokens" for brick in recorded["bricks"]), "padding is not counted", recorded["bricks"])
+    check("\nFirst token  after " in run(BRICK, "report", path).stdout, "no first token")
+    rows = list(csv.DictReader(io.StringIO(run(BRICK, "export", "--format", "csv", path).stdout)))
+    for layer in range(LAYERS):
+        products = sum(row["brick"] == "QkvProjection" and row["layer"] == str(layer) for row in rows)
+        same(products, 3 * sum(map(len, said)), f"projections in layer {layer}")
+
+
+if not os.path.exists(os.path.join(BUILD, "lib", "libbrick-torch.so")):
+    print("skipped: Brick was built without the attacher of PyTorch")
+    sys.exit(77)
+fetched = run(os.path.join(SOURCE, "examples", "demo", "torch.sh"), "torch-2.13.0")
+if fetched.returncode:
+    print("skipped:", fetched.stderr.strip())
+    sys.exit(77)
+with Scratch() as scratch:
+    generates(scratch, fetched.stdout.strip())
