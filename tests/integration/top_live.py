@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """brick top on what runs: a command, a recorded process, a program with libbrick inside; what it
 shows while it runs, and when it ends, is killed, forks, closes its session or tells lies."""
+import concurrent.futures
 import json
 import os
 import re
@@ -99,7 +100,7 @@ def exit_codes():
 def on_screen():
     with Tmux(BRICK, "top", "-i", "0.2", "--", EMBEDDED, "say", "ms=60000") as t:
         tabs = next(line for line in t.wait("live", "LmHead", "tokens/s now").splitlines() if "Bricks" in line)
-        expect("ten tabs, with a blank between each two", len(re.findall(r"(?:^| )\d\[?[A-Z][a-z]+\]?(?= |$)", tabs)), 10)
+        expect("a blank between each two tabs", len(re.findall(r"(?:^| )\d\[?[A-Z][a-z]+\]?(?= |$)", tabs)), len(re.findall(r"\d", tabs)))
         t.keys("r")
         t.wait("Counting from now on")
         t.keys("4")
@@ -258,9 +259,11 @@ def hostile():
             "ring-offset ring-on-lane histogram-offset capacity capacity-huge head head-huge "
             "directory link fifo none head-back head-jump bricks-vanish lanes-vanish cut "
             "cut-ring").split()
-    for lie in lies + [f"random={seed}" for seed in range(40)]:
-        tops = headless("--", HOSTILE, lie, interval="0.05")
-        expect_true(f"{lie}: it ends", tops and tops[-1]["over"])
+    lies += [f"random={seed}" for seed in range(40)]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # each waits two seconds for a better session
+        pictures = pool.map(lambda lie: headless("--", HOSTILE, lie, interval="0.05"), lies)
+        for lie, tops in zip(lies, pictures):
+            expect_true(f"{lie}: it ends", tops and tops[-1]["over"])
 
 
 command_headless()
