@@ -86,29 +86,6 @@ static unsigned put_launch(uint8_t *at, const struct brick_session_kernel *kerne
 	return n;
 }
 
-static void gpu_stages_fill(
-	struct stage_template *t, const struct gpu_stages *stages, uint32_t kernel)
-{
-	const struct lane_names *names = stages->names;
-	const struct brick_session_kernel *k = &names->process->tables.kernels[kernel];
-	uint8_t *at = t->bytes;
-	unsigned n = pb_put_field(at, PACKET_TIMESTAMP, 0);
-
-	n += pb_put_field(at + n, PACKET_SEQUENCE_ID, names->sequence);
-	n += pb_put_field(at + n, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
-	n += pb_put_varint(at + n, PB_TAG(PACKET_RENDER_STAGE, PB_LENGTH)) + LENGTH_BYTES;
-	t->head = n;
-	n += pb_put_field(at + n, STAGE_QUEUE_IID, FORMAT_QUEUE_IID + names->sequence);
-	n += pb_put_field(at + n, STAGE_NAME_IID, FORMAT_N_KERNEL + kernel);
-	n += pb_put_field(at + n, STAGE_GPU, names->gpu);
-	n += pb_put_field(at + n, STAGE_CONTEXT, gpu_stages_context_of(stages));
-	if (k->kind == BRICK_KERNEL_COMPUTE) {
-		n += pb_put_field(at + n, STAGE_KERNEL_IID, kernel);
-		n += put_launch(at + n, k);
-	}
-	t->length = n;
-}
-
 /* NULL: no memory. */
 static struct stage_template *template_of(struct gpu_stages *stages, uint32_t kernel)
 {
@@ -117,7 +94,23 @@ static struct stage_template *template_of(struct gpu_stages *stages, uint32_t ke
 	if (found != HASHMAP_NONE)
 		return &stages->templates.items[found];
 	struct stage_template t = {0};
-	gpu_stages_fill(&t, stages, kernel);
+	const struct lane_names *names = stages->names;
+	const struct brick_session_kernel *k = &names->process->tables.kernels[kernel];
+	uint8_t *at = t.bytes;
+	unsigned n = pb_put_field(at, PACKET_TIMESTAMP, 0);
+	n += pb_put_field(at + n, PACKET_SEQUENCE_ID, names->sequence);
+	n += pb_put_field(at + n, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	n += pb_put_varint(at + n, PB_TAG(PACKET_RENDER_STAGE, PB_LENGTH)) + LENGTH_BYTES;
+	t.head = n;
+	n += pb_put_field(at + n, STAGE_QUEUE_IID, FORMAT_QUEUE_IID + names->sequence);
+	n += pb_put_field(at + n, STAGE_NAME_IID, FORMAT_N_KERNEL + kernel);
+	n += pb_put_field(at + n, STAGE_GPU, names->gpu);
+	n += pb_put_field(at + n, STAGE_CONTEXT, gpu_stages_context_of(stages));
+	if (k->kind == BRICK_KERNEL_COMPUTE) {
+		n += pb_put_field(at + n, STAGE_KERNEL_IID, kernel);
+		n += put_launch(at + n, k);
+	}
+	t.length = n;
 	if (array_push(&stages->templates, t) ||
 		hashmap_set(&stages->by_kernel, kernel, stages->templates.count - 1)) {
 		packets_fail(stages->names->packets, -ENOMEM);

@@ -57,12 +57,6 @@ static int bad_number(const struct trace_writer *w, int number, size_t count)
  * Perfetto has no field for. One is open at a time, in the scratch.
  */
 
-static void annotation_name(struct pb_buffer *b, const char *name)
-{
-	if (name)
-		pb_string(b, ANNOTATION_NAME, name, strlen(name));
-}
-
 static void event_open(struct trace_writer *w, const char *name, uint64_t ns)
 {
 	struct pb_buffer *b = &w->packets.scratch;
@@ -94,7 +88,8 @@ static size_t annotation_open(struct trace_writer *w, const char *name)
 	uint32_t field = w->event_depth ? fields[w->event_nesting[w->event_depth - 1]] : fields[0];
 	size_t opened = pb_open(&w->packets.scratch, field);
 
-	annotation_name(&w->packets.scratch, name);
+	if (name)
+		pb_string(&w->packets.scratch, ANNOTATION_NAME, name, strlen(name));
 	return opened;
 }
 
@@ -225,43 +220,15 @@ static void totals(const struct trace_writer *w, uint64_t *pairs, uint64_t *open
 	}
 }
 
-/* An argv as a list. */
-static void event_command(struct trace_writer *w, const char *const *command)
+/* The file's first packets; they go out uncompressed, so that the file says early what it is. */
+static int writer_write_run(struct trace_writer *w, const struct trace_writer_options *options)
 {
-	size_t list = event_array(w, "command");
-
-	for (; command && *command; command++)
-		event_text(w, NULL, *command, strlen(*command));
-	event_end_nested(w, list);
-}
-
-/* What tells this recording from all others, and the machine that it was made on. */
-static void run_identity(struct trace_writer *w)
-{
+	struct deflater *deflater = w->packets.deflater;
 	struct pb_buffer *b = &w->packets.scratch;
 	struct utsname machine;
-	size_t packet = writer_own_packet(b), uuid = pb_open(b, PACKET_TRACE_UUID);
 
-	pb_varint(b, TRACE_UUID_MSB, packets_uuid(&w->packets, UUID_TRACE, 0));
-	pb_varint(b, TRACE_UUID_LSB, packets_uuid(&w->packets, UUID_TRACE, 1));
-	pb_close(b, uuid);
-	pb_close(b, packet);
-	if (uname(&machine))
-		return;
-	packet = writer_own_packet(b);
-	size_t info = pb_open(b, PACKET_SYSTEM_INFO), name = pb_open(b, SYSTEM_INFO_UTSNAME);
-	pb_string(b, UTSNAME_SYSTEM, machine.sysname, strlen(machine.sysname));
-	pb_string(b, UTSNAME_VERSION, machine.version, strlen(machine.version));
-	pb_string(b, UTSNAME_RELEASE, machine.release, strlen(machine.release));
-	pb_string(b, UTSNAME_MACHINE, machine.machine, strlen(machine.machine));
-	pb_close(b, name);
-	pb_close(b, info);
-	pb_close(b, packet);
-}
-
-static void run_track(struct trace_writer *w)
-{
-	struct pb_buffer *b = &w->packets.scratch;
+	w->packets.deflater = NULL;
+	b->size = 0;
 	size_t packet = packet_open(b, FORMAT_OWN_SEQUENCE, SEQUENCE_STATE_CLEARED);
 	size_t defaults = pb_open(b, PACKET_DEFAULTS);
 	pb_varint(b, DEFAULTS_CLOCK_ID, CLOCK_ID_MONOTONIC);
@@ -271,24 +238,32 @@ static void run_track(struct trace_writer *w)
 	pb_close(b, defaults);
 	packets_clock_snapshot(&w->packets, w->start_ns, false);
 	pb_close(b, packet);
-
 	packet = writer_own_packet(b);
 	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
 	pb_varint(b, TRACK_UUID, packets_uuid(&w->packets, UUID_RUN, 0));
 	pb_string(b, TRACK_NAME, FORMAT_CATEGORY, strlen(FORMAT_CATEGORY));
 	pb_close(b, track);
 	pb_close(b, packet);
-}
 
-/* The file's first packets; they go out uncompressed, so that the file says early what it is. */
-static int writer_write_run(struct trace_writer *w, const struct trace_writer_options *options)
-{
-	struct deflater *deflater = w->packets.deflater;
-
-	w->packets.deflater = NULL;
-	w->packets.scratch.size = 0;
-	run_track(w);
-	run_identity(w);
+	/* what tells this recording from all others, and the machine that it was made on */
+	packet = writer_own_packet(b);
+	size_t uuid = pb_open(b, PACKET_TRACE_UUID);
+	pb_varint(b, TRACE_UUID_MSB, packets_uuid(&w->packets, UUID_TRACE, 0));
+	pb_varint(b, TRACE_UUID_LSB, packets_uuid(&w->packets, UUID_TRACE, 1));
+	pb_close(b, uuid);
+	pb_close(b, packet);
+	if (!uname(&machine)) {
+		packet = writer_own_packet(b);
+		size_t info = pb_open(b, PACKET_SYSTEM_INFO);
+		size_t name = pb_open(b, SYSTEM_INFO_UTSNAME);
+		pb_string(b, UTSNAME_SYSTEM, machine.sysname, strlen(machine.sysname));
+		pb_string(b, UTSNAME_VERSION, machine.version, strlen(machine.version));
+		pb_string(b, UTSNAME_RELEASE, machine.release, strlen(machine.release));
+		pb_string(b, UTSNAME_MACHINE, machine.machine, strlen(machine.machine));
+		pb_close(b, name);
+		pb_close(b, info);
+		pb_close(b, packet);
+	}
 	packets_add(&w->packets);
 	event_open(w, FORMAT_RUN, w->start_ns);
 	event_uint(w, "format", FORMAT_VERSION);
@@ -299,27 +274,16 @@ static int writer_write_run(struct trace_writer *w, const struct trace_writer_op
 		event_text(w, "host", options->host, strlen(options->host));
 	if (options->cpu)
 		event_text(w, "cpu", options->cpu, strlen(options->cpu));
-	event_command(w, options->command);
+	size_t list = event_array(w, "command");
+	for (const char *const *word = options->command; word && *word; word++)
+		event_text(w, NULL, *word, strlen(*word));
+	event_end_nested(w, list);
 	event_close(w);
 	packets_send(&w->packets);
 	w->packets.deflater = deflater;
 	if (deflater)
 		deflate_start(deflater, w->packets.chunk);
 	return w->packets.error;
-}
-
-static int write_clock(struct trace_writer *w)
-{
-	struct pb_buffer *b = &w->packets.scratch;
-
-	b->size = 0;
-	size_t packet = writer_own_packet(b);
-	packets_clock_snapshot(&w->packets, w->last_ns, false);
-	pb_close(b, packet);
-	packets_add(&w->packets);
-	event_open(w, FORMAT_CLOCK, w->last_ns);
-	event_clock(w, &w->sink.clock);
-	return event_close(w);
 }
 
 int sink_code(struct sink *sink, const struct sink_code *code)
@@ -390,50 +354,6 @@ static const char *next_argument(const struct brick_session_header *header, size
 	return argument;
 }
 
-static void process_track(struct trace_writer *w, const struct writer_process *process,
-	const struct brick_session_header *header)
-{
-	struct pb_buffer *b = &w->packets.scratch;
-	char name[3 * sizeof(header->executable)];
-	size_t size =
-		tables_text(name, sizeof(name), header->executable, sizeof(header->executable));
-	const char *base = memrchr(name, '/', size);
-
-	base = base ? base + 1 : name;
-	b->size = 0;
-	size_t packet = writer_own_packet(b);
-	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
-	pb_varint(b, TRACK_UUID, process->uuid);
-	size_t described = pb_open(b, TRACK_PROCESS);
-	pb_varint(b, PROCESS_PID, process->pid);
-	pb_string(b, PROCESS_NAME, base, strlen(base));
-	pb_varint(b, PROCESS_START_NS, header->start_ns + (uint64_t)w->packets.boot_offset_ns);
-	pb_close(b, described);
-	pb_close(b, track);
-	pb_close(b, packet);
-}
-
-/* Command lines are looked for here, not at the tracks. */
-static void process_tree(struct trace_writer *w, const struct brick_session_header *header)
-{
-	struct pb_buffer *b = &w->packets.scratch;
-	const char *argument;
-
-	b->size = 0;
-	size_t packet = pb_open(b, TRACE_PACKET);
-	pb_varint(b, PACKET_TIMESTAMP, w->last_ns);
-	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
-	size_t tree = pb_open(b, PACKET_PROCESS_TREE), entry = pb_open(b, PROCESS_TREE_PROCESSES);
-	pb_varint(b, TREE_PROCESS_PID, header->pid);
-	pb_varint(b, TREE_PROCESS_PARENT, header->parent);
-	for (size_t at = 0; (argument = next_argument(header, &at));)
-		put_foreign_text(b, TREE_PROCESS_COMMAND, argument, writer_left(header, argument));
-	pb_close(b, entry);
-	pb_close(b, tree);
-	pb_close(b, packet);
-}
-
 static int process_event(
 	struct trace_writer *w, int number, const struct brick_session_header *header)
 {
@@ -465,9 +385,38 @@ static int process_event(
 static int writer_write_process(
 	struct trace_writer *w, int number, const struct brick_session_header *header)
 {
-	process_track(w, w->processes.items[number], header);
+	struct pb_buffer *b = &w->packets.scratch;
+	char name[3 * sizeof(header->executable)];
+	size_t size =
+		tables_text(name, sizeof(name), header->executable, sizeof(header->executable));
+	const char *base = memrchr(name, '/', size), *argument;
+
+	base = base ? base + 1 : name;
+	b->size = 0;
+	size_t packet = writer_own_packet(b);
+	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
+	pb_varint(b, TRACK_UUID, w->processes.items[number]->uuid);
+	size_t described = pb_open(b, TRACK_PROCESS);
+	pb_varint(b, PROCESS_PID, w->processes.items[number]->pid);
+	pb_string(b, PROCESS_NAME, base, strlen(base));
+	pb_varint(b, PROCESS_START_NS, header->start_ns + (uint64_t)w->packets.boot_offset_ns);
+	pb_close(b, described);
+	pb_close(b, track);
+	pb_close(b, packet);
 	packets_add(&w->packets);
-	process_tree(w, header);
+	/* command lines are looked for here, not at the tracks */
+	packet = pb_open(b, TRACE_PACKET);
+	pb_varint(b, PACKET_TIMESTAMP, w->last_ns);
+	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t tree = pb_open(b, PACKET_PROCESS_TREE), entry = pb_open(b, PROCESS_TREE_PROCESSES);
+	pb_varint(b, TREE_PROCESS_PID, header->pid);
+	pb_varint(b, TREE_PROCESS_PARENT, header->parent);
+	for (size_t at = 0; (argument = next_argument(header, &at));)
+		put_foreign_text(b, TREE_PROCESS_COMMAND, argument, writer_left(header, argument));
+	pb_close(b, entry);
+	pb_close(b, tree);
+	pb_close(b, packet);
 	packets_add(&w->packets);
 	return process_event(w, number, header);
 }
@@ -480,23 +429,6 @@ int sink_process_state(struct sink *sink, int number, const struct brick_session
 	if (bad)
 		return bad;
 	return process_event(w, number, header);
-}
-
-static int writer_lane_event(struct trace_writer *w, const struct writer_lane *lane)
-{
-	event_open(w, FORMAT_LANE, w->last_ns);
-	event_uint(w, "lane", lane->number);
-	event_uint(w, "process", lane->process_number);
-	event_uints(w, lane, sequence, kind, tid);
-	event_text(w, "name", lane->name, sizeof(lane->name));
-	if (lane->kind != BRICK_LANE_THREAD) {
-		event_text(w, "backend", lane->backend, sizeof(lane->backend));
-		event_uint(w, "queue_flags", (uint32_t)lane->queue_flags);
-	}
-	if (lane->kind == BRICK_LANE_THREAD)
-		event_uint(w, "off_cpu_sequence", FORMAT_OFF_CPU_SEQUENCE + lane->number);
-	event_uint(w, "start_ticks", lane->start_ticks);
-	return event_close(w);
 }
 
 int sink_process_end(struct sink *sink, int number, uint64_t end_ticks, int closed)
@@ -526,51 +458,6 @@ int sink_process_end(struct sink *sink, int number, uint64_t end_ticks, int clos
 
 enum { STATISTICS_PER_EVENT = 64 };
 
-/* One brick's entry; what is 0 is left out. */
-static void event_stat(struct trace_writer *w, const struct writer_process *process,
-	const struct brick_session_brick *brick, const struct brick_stat *stat)
-{
-	size_t dict = event_dict(w, NULL);
-
-	event_text(w, "brick", brick->name, sizeof(brick->name));
-	if (brick->category < process->tables.category_count) {
-		const char *category = process->tables.categories[brick->category].name;
-		event_text(w, "category", category, sizeof(process->tables.categories->name));
-	}
-#define FORMAT_X(field)  \
-	if (stat->field) \
-		event_uint(w, #field, stat->field);
-	FORMAT_STAT_FIELDS(FORMAT_X)
-#undef FORMAT_X
-	event_end_nested(w, dict);
-}
-
-/* The bricks [from, count) that ran, up to a number per event; returns where it stopped. */
-static uint32_t statistics_event(struct trace_writer *w, const struct writer_lane *lane,
-	const struct brick_lane *state, uint32_t from)
-{
-	uint32_t left = STATISTICS_PER_EVENT, i = from;
-
-	event_open(w, FORMAT_STATISTICS, w->last_ns);
-	event_uint(w, "lane", lane->number);
-	event_uint(w, "tid", state->tid);
-	event_text(w, "name", state->name, sizeof(state->name));
-	event_uints(w, state, owners, start_ticks, end_ticks, live_ticks, hook_calls, hook_timed,
-		hook_ticks);
-	event_ledger(w, &state->ledger);
-	size_t list = event_array(w, "bricks");
-	for (; i < lane->process->tables.brick_count && left; i++) {
-		struct brick_stat stat = state->stats[i];
-		if (!stat.count)
-			continue;
-		event_stat(w, lane->process, &lane->process->tables.bricks[i], &stat);
-		left--;
-	}
-	event_end_nested(w, list);
-	event_close(w);
-	return i;
-}
-
 int sink_lane_stats(struct sink *sink, int number, const struct brick_lane *state)
 {
 	struct trace_writer *w = writer_of(sink);
@@ -579,13 +466,43 @@ int sink_lane_stats(struct sink *sink, int number, const struct brick_lane *stat
 	if (bad)
 		return bad;
 	struct writer_lane *lane = w->lanes.items[number];
+	const struct writer_process *process = lane->process;
 	uint32_t next = 0;
 	writer_release(w, lane);
 	if (lane->started && lane->kind == BRICK_LANE_THREAD && state->tid == lane->track_tid)
 		writer_lane_name(lane, state->name);
-	do
-		next = statistics_event(w, lane, state, next);
-	while (!w->packets.error && next < lane->process->tables.brick_count);
+	do { /* each event has the next bricks that ran */
+		event_open(w, FORMAT_STATISTICS, w->last_ns);
+		event_uint(w, "lane", lane->number);
+		event_uint(w, "tid", state->tid);
+		event_text(w, "name", state->name, sizeof(state->name));
+		event_uints(w, state, owners, start_ticks, end_ticks, live_ticks, hook_calls,
+			hook_timed, hook_ticks);
+		event_ledger(w, &state->ledger);
+		size_t list = event_array(w, "bricks");
+		uint32_t left = STATISTICS_PER_EVENT;
+		for (; next < process->tables.brick_count && left; next++) {
+			const struct brick_session_brick *brick = &process->tables.bricks[next];
+			const struct brick_stat stat = state->stats[next];
+			if (!stat.count)
+				continue;
+			left--;
+			size_t dict = event_dict(w, NULL);
+			event_text(w, "brick", brick->name, sizeof(brick->name));
+			if (brick->category < process->tables.category_count)
+				event_text(w, "category",
+					process->tables.categories[brick->category].name,
+					sizeof(process->tables.categories->name));
+#define FORMAT_X(field) \
+	if (stat.field) \
+		event_uint(w, #field, stat.field);
+			FORMAT_STAT_FIELDS(FORMAT_X)
+#undef FORMAT_X
+			event_end_nested(w, dict);
+		}
+		event_end_nested(w, list);
+		event_close(w);
+	} while (!w->packets.error && next < process->tables.brick_count);
 	return w->packets.error;
 }
 
@@ -629,56 +546,6 @@ int sink_histogram(
  * the base64 of its values as little-endian doubles.
  */
 
-static void event_sketch(struct trace_writer *w, const double *sketch)
-{
-	uint8_t bytes[BRICK_DIGEST_BUCKETS * 8];
-	char text[(sizeof(bytes) + 2) / 3 * 4];
-
-	for (size_t i = 0; i < BRICK_DIGEST_BUCKETS; i++) {
-		uint64_t bits;
-		memcpy(&bits, &sketch[i], sizeof(bits));
-		for (size_t k = 0; k < 8; k++)
-			bytes[i * 8 + k] = (uint8_t)(bits >> (8 * k));
-	}
-	event_text(w, "sketch", text, (size_t)(base64_write(text, bytes, sizeof(bytes)) - text));
-}
-
-static void event_names(struct trace_writer *w, const struct writer_process *process,
-	const struct brick_session_digest *d)
-{
-	const struct brick_session_site *site = d->site && d->site < process->tables.site_count
-							? &process->tables.sites[d->site]
-							: NULL;
-	const char *label = site && site->label[0] ? site->label : d->label;
-
-	event_text(w, "brick", process->tables.bricks[d->brick].name,
-		sizeof(process->tables.bricks->name));
-	event_int(w, "layer", d->layer);
-	if (site && site->operation[0])
-		event_text(w, "op", site->operation, sizeof(site->operation));
-	if (label[0])
-		event_text(w, "tensor", label, sizeof(d->label));
-}
-
-static void event_values(struct trace_writer *w, const struct brick_digest *d)
-{
-	event_uint(w, "dtype", d->dtype);
-	event_uint(w, "flags", d->flags);
-	event_list(w, "ne", d->ne, 4);
-	if (d->nan_count || d->plus_infinite_count || d->minus_infinite_count) {
-		event_uint(w, "nan", d->nan_count);
-		event_uint(w, "plus_infinite", d->plus_infinite_count);
-		event_uint(w, "minus_infinite", d->minus_infinite_count);
-		event_uint(w, "nonfinite", d->nonfinite);
-	}
-	event_double(w, "min", d->min);
-	event_double(w, "max", d->max);
-	event_double(w, "sum", d->sum);
-	event_double(w, "square_sum", d->square_sum);
-	event_uint(w, "fnv64", d->fnv64);
-	event_sketch(w, d->sketch);
-}
-
 int sink_digest(struct sink *sink, int number, const struct brick_session_digest *digest)
 {
 	struct trace_writer *w = writer_of(sink);
@@ -693,11 +560,47 @@ int sink_digest(struct sink *sink, int number, const struct brick_session_digest
 	event_uint(w, "process", (uint64_t)number);
 	event_uints(w, digest, ticks, step, tokens);
 	event_uint(w, "decode", digest->flags & BRICK_SESSION_DIGEST_DECODE);
-	event_names(w, process, digest);
+	const struct brick_session_site *site =
+		digest->site && digest->site < process->tables.site_count
+			? &process->tables.sites[digest->site]
+			: NULL;
+	const char *label = site && site->label[0] ? site->label : digest->label;
+	event_text(w, "brick", process->tables.bricks[digest->brick].name,
+		sizeof(process->tables.bricks->name));
+	event_int(w, "layer", digest->layer);
+	if (site && site->operation[0])
+		event_text(w, "op", site->operation, sizeof(site->operation));
+	if (label[0])
+		event_text(w, "tensor", label, sizeof(digest->label));
 	if (digest->output)
 		event_uint(w, "output", digest->output);
 	event_list(w, "inputs", digest->inputs, BRICK_DIGEST_INPUTS);
-	event_values(w, &digest->digest);
+	const struct brick_digest *d = &digest->digest;
+	event_uint(w, "dtype", d->dtype);
+	event_uint(w, "flags", d->flags);
+	event_list(w, "ne", d->ne, 4);
+	if (d->nan_count || d->plus_infinite_count || d->minus_infinite_count) {
+		event_uint(w, "nan", d->nan_count);
+		event_uint(w, "plus_infinite", d->plus_infinite_count);
+		event_uint(w, "minus_infinite", d->minus_infinite_count);
+		event_uint(w, "nonfinite", d->nonfinite);
+	}
+	event_double(w, "min", d->min);
+	event_double(w, "max", d->max);
+	event_double(w, "sum", d->sum);
+	event_double(w, "square_sum", d->square_sum);
+	event_uint(w, "fnv64", d->fnv64);
+	uint8_t sketch_bytes[BRICK_DIGEST_BUCKETS * 8];
+	char sketch_text[(sizeof(sketch_bytes) + 2) / 3 * 4];
+	for (size_t i = 0; i < BRICK_DIGEST_BUCKETS; i++) {
+		uint64_t bits;
+		memcpy(&bits, &d->sketch[i], sizeof(bits));
+		for (size_t k = 0; k < 8; k++)
+			sketch_bytes[i * 8 + k] = (uint8_t)(bits >> (8 * k));
+	}
+	event_text(w, "sketch", sketch_text,
+		(size_t)(base64_write(sketch_text, sketch_bytes, sizeof(sketch_bytes)) -
+			 sketch_text));
 	return event_close(w);
 }
 
@@ -709,23 +612,6 @@ int trace_writer_packets(struct trace_writer *w, const void *packets, size_t byt
 
 /* The account: a later one replaces all of an earlier one. */
 
-static void account_gaps(struct trace_writer *w, const struct off_cpu_account *account)
-{
-	size_t list = event_array(w, "off_cpu_gaps");
-
-	for (uint32_t i = 0; i < account->gap_count && i < OFF_CPU_GAPS; i++) {
-		const struct off_cpu_gap *gap = &account->gaps[i];
-		size_t dict = event_dict(w, NULL);
-		event_uint(w, "begin_ns", gap->begin_ns);
-		if (gap->end_ns != UINT64_MAX)
-			event_uint(w, "end_ns", gap->end_ns);
-		event_uint(w, "per_s", gap->per_s);
-		event_uint(w, "each_ns", gap->each_ns);
-		event_end_nested(w, dict);
-	}
-	event_end_nested(w, list);
-}
-
 static void account_off_cpu(struct trace_writer *w, const struct off_cpu_account *account)
 {
 	event_uint(w, "off_cpu", account->source);
@@ -733,8 +619,20 @@ static void account_off_cpu(struct trace_writer *w, const struct off_cpu_account
 		event_int(w, "off_cpu_error", account->error);
 	else
 		event_uint(w, "off_cpu_lost", account->lost);
-	if (account->gap_count)
-		account_gaps(w, account);
+	if (account->gap_count) {
+		size_t list = event_array(w, "off_cpu_gaps");
+		for (uint32_t i = 0; i < account->gap_count && i < OFF_CPU_GAPS; i++) {
+			const struct off_cpu_gap *gap = &account->gaps[i];
+			size_t dict = event_dict(w, NULL);
+			event_uint(w, "begin_ns", gap->begin_ns);
+			if (gap->end_ns != UINT64_MAX)
+				event_uint(w, "end_ns", gap->end_ns);
+			event_uint(w, "per_s", gap->per_s);
+			event_uint(w, "each_ns", gap->each_ns);
+			event_end_nested(w, dict);
+		}
+		event_end_nested(w, list);
+	}
 	if (account->cost_ns) {
 		event_uint(w, "off_cpu_cost_low_ns", account->cost_low_ns);
 		event_uint(w, "off_cpu_cost_ns", account->cost_ns);
@@ -824,6 +722,7 @@ static void writer_free_process(struct writer_process *process)
 int sink_clock(struct sink *sink, const struct brick_clock *clock)
 {
 	struct trace_writer *w = writer_of(sink);
+	struct pb_buffer *b = &w->packets.scratch;
 
 	if (w->packets.error)
 		return w->packets.error;
@@ -833,7 +732,14 @@ int sink_clock(struct sink *sink, const struct brick_clock *clock)
 	w->sink.clock = *clock;
 	for (size_t i = 0; i < w->processes.count; i++)
 		choose_clock(w, w->processes.items[i]);
-	return write_clock(w);
+	b->size = 0;
+	size_t packet = writer_own_packet(b);
+	packets_clock_snapshot(&w->packets, w->last_ns, false);
+	pb_close(b, packet);
+	packets_add(&w->packets);
+	event_open(w, FORMAT_CLOCK, w->last_ns);
+	event_clock(w, &w->sink.clock);
+	return event_close(w);
 }
 
 int sink_process(struct sink *sink, const struct brick_session_header *header)
@@ -889,7 +795,19 @@ int sink_lane(struct sink *sink, int number, const struct brick_lane *state)
 		writer_lane_destroy(lane);
 		return packets_fail(&w->packets, -ENOMEM);
 	}
-	return writer_lane_event(w, lane) ? w->packets.error : (int)lane->number;
+	event_open(w, FORMAT_LANE, w->last_ns);
+	event_uint(w, "lane", lane->number);
+	event_uint(w, "process", lane->process_number);
+	event_uints(w, lane, sequence, kind, tid);
+	event_text(w, "name", lane->name, sizeof(lane->name));
+	if (lane->kind != BRICK_LANE_THREAD) {
+		event_text(w, "backend", lane->backend, sizeof(lane->backend));
+		event_uint(w, "queue_flags", (uint32_t)lane->queue_flags);
+	}
+	if (lane->kind == BRICK_LANE_THREAD)
+		event_uint(w, "off_cpu_sequence", FORMAT_OFF_CPU_SEQUENCE + lane->number);
+	event_uint(w, "start_ticks", lane->start_ticks);
+	return event_close(w) ? w->packets.error : (int)lane->number;
 }
 
 int sink_records(struct sink *sink, int number, const struct brick_record *records, size_t count)

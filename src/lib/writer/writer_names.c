@@ -217,31 +217,6 @@ static uint64_t writer_names_product(const uint32_t *sizes)
 	return (uint64_t)sizes[0] * (sizes[1] ? sizes[1] : 1) * (sizes[2] ? sizes[2] : 1);
 }
 
-/* The launch's numbers, as far as they are known. Without a group's size, the grid is of items. */
-static void compute_shape(struct pb_buffer *b, const struct brick_session_kernel *k)
-{
-	uint64_t groups = writer_names_product(k->grid), items = writer_names_product(k->block);
-
-	if (items)
-		compute_arg(b, GROUP_ITEMS, items);
-	if (items && groups)
-		compute_arg(b, GROUPS, groups);
-	if (groups)
-		compute_arg(b, ITEMS, groups * (items ? items : 1));
-}
-
-static void compute_memory(struct pb_buffer *b, const struct brick_session_kernel *k)
-{
-	uint32_t all = (uint32_t)k->shared_bytes, dynamic = (uint32_t)(k->shared_bytes >> 32);
-
-	if (dynamic && dynamic - 1 <= all) {
-		compute_arg(b, STATIC_SHARED, all - (dynamic - 1));
-		compute_arg(b, DYNAMIC_SHARED, dynamic - 1);
-	} else if (all) {
-		compute_arg(b, ALL_SHARED, all);
-	}
-}
-
 static void compute_entry(struct lane_names *names, uint32_t kernel, const char *text, size_t size)
 {
 	const struct brick_session_kernel *k = &names->process->tables.kernels[kernel];
@@ -254,10 +229,27 @@ static void compute_entry(struct lane_names *names, uint32_t kernel, const char 
 	pb_string(b, ENTRY_TEXT, text, size);
 	if (*runs)
 		pb_string(b, COMPUTE_ARCHITECTURE, runs, strlen(runs));
-	compute_shape(b, k);
+	/*
+	 * The launch's numbers, as far as they are known. Without a group's size, the grid is of
+	 * items.
+	 */
+	uint64_t group_count = writer_names_product(k->grid),
+		 group_items = writer_names_product(k->block);
+	if (group_items)
+		compute_arg(b, GROUP_ITEMS, group_items);
+	if (group_items && group_count)
+		compute_arg(b, GROUPS, group_count);
+	if (group_count)
+		compute_arg(b, ITEMS, group_count * (group_items ? group_items : 1));
 	if (k->registers)
 		compute_arg(b, REGISTERS, k->registers);
-	compute_memory(b, k);
+	uint32_t all = (uint32_t)k->shared_bytes, dynamic = (uint32_t)(k->shared_bytes >> 32);
+	if (dynamic && dynamic - 1 <= all) {
+		compute_arg(b, STATIC_SHARED, all - (dynamic - 1));
+		compute_arg(b, DYNAMIC_SHARED, dynamic - 1);
+	} else if (all) {
+		compute_arg(b, ALL_SHARED, all);
+	}
 	pb_close(b, entry);
 }
 
@@ -492,18 +484,6 @@ static void describe_field(struct pb_buffer *b)
 	pb_close(b, extension);
 }
 
-static void describe_texts(struct pb_buffer *b, const struct batch *batch)
-{
-	for (uint32_t i = 1; i < MEMBERS; i++) {
-		if (!members[i].texts)
-			continue;
-		size_t texts = pb_open(b, FILE_ENUMS);
-		writer_names_put_text(b, ENUM_NAME, members[i].texts);
-		member_texts(b, batch, (enum format_site_member)i);
-		pb_close(b, texts);
-	}
-}
-
 /* Perfetto reads a file of one name once; enums that come again grow. */
 static int writer_names_describe(const struct writer_process *process, const struct batch *batch)
 {
@@ -519,7 +499,14 @@ static int writer_names_describe(const struct writer_process *process, const str
 	writer_names_put_text(b, FILE_PACKAGE, FORMAT_PACKAGE);
 	if (process->numbering->descriptions == 1)
 		describe_field(b);
-	describe_texts(b, batch);
+	for (uint32_t i = 1; i < MEMBERS; i++) {
+		if (!members[i].texts)
+			continue;
+		size_t texts = pb_open(b, FILE_ENUMS);
+		writer_names_put_text(b, ENUM_NAME, members[i].texts);
+		member_texts(b, batch, (enum format_site_member)i);
+		pb_close(b, texts);
+	}
 	pb_close(b, file);
 	pb_close(b, set);
 	pb_close(b, extension);
