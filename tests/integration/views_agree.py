@@ -358,11 +358,14 @@ def html(what, path, whole):
         part = parts.get(phase)
         if part is None:
             continue
-        differ(f"{what}, page of {phase}", data["phases"][phase]["bricks"], part["bricks"])
-        differ(f"{what}, page of {phase}: rests", data["phases"][phase]["rests"], part["rests"])
+        own = data["report"]["by_phase"][phase]
+        differ(f"{what}, page of {phase}", own["bricks"], part["bricks"])
+        differ(f"{what}, page of {phase}: rests", own["rests"], part["rests"])
         steps = data["steps"][phase]
         rests = {row["name"]: row["wall_ns"] for row in part["rests"]}
-        rows = {row["name"]: row["wall_ns"] for row in data["phases"][phase]["categories"]}
+        rows = {}
+        for row in own["bricks"]:
+            rows[row["category"]] = rows.get(row["category"], 0) + row["wall_ns"]
         said = {c["name"]: sum(c["ns"]) for c in steps["categories"]}
         if not whole["steps"][phase]["refused"] + whole["steps"][phase]["aborted"]:
             for name, ns in {**rows, **{k: rests.get(k, 0) for k in ("preempted", "blocked")}}.items():
