@@ -196,29 +196,7 @@ static void find_knobs(struct advising *a)
 		}
 }
 
-/* Sets their other values, by the base's recording. */
-static void cmd_advise_add_values(struct advising *a)
-{
-	for (size_t i = 0; i < a->arguments.matrix.params.count; i++) {
-		struct matrix_param *param = &a->arguments.matrix.params.items[i];
-		for (size_t k = 0; k < sizeof(knobs) / sizeof(knobs[0]); k++)
-			if (!strcmp(knobs[k].name, param->name) && param->values.count == 1)
-				knobs[k].add(a, param);
-	}
-}
-
 /* Runs. */
-
-/* Notes that a setting failed. line: its command, which the fault may begin with. */
-static void note_fault(struct advising *a, size_t setting, const char *line, const char *fault)
-{
-	SCOPED char *text = matrix_text(&a->arguments.matrix, setting);
-	size_t skip = strncmp(fault, line, strlen(line)) ? 0 : strlen(line) + strlen(": ");
-
-	a->is_failed[setting] = true;
-	fault += skip;
-	xappend(&a->faults, "; ", "%s (%.*s)", text, (int)strcspn(fault, ";\n"), fault);
-}
 
 /*
  * Runs the command, and again if other programs used the CPUs meanwhile: what they do to a team of
@@ -267,45 +245,6 @@ static char *cmd_advise_record(
 	return fault;
 }
 
-/* Keeps a run in the history, where all runs of a setting are one batch. */
-static void keep_run(struct advising *a, size_t setting, struct history_run *entry)
-{
-	SCOPED char *batch = xasprintf("%s/%zu", a->batch, setting);
-
-	history_entry_text(&entry->batch, batch);
-	if (!a->arguments.no_history)
-		history_runs_keep(a->arguments.db, entry);
-}
-
-static void run_setting(struct advising *a, size_t setting)
-{
-	const struct matrix *matrix = &a->arguments.matrix;
-	const char *place = a->arguments.keep ? a->arguments.keep : a->directory;
-	SCOPED char *recording = xasprintf("%s/%zu-%zu.pftrace", place, setting, a->runs);
-	char **command = matrix_command(matrix, setting, a->words);
-	SCOPED size_t *at = cmd_advise_place_of(matrix, setting);
-	struct history_run entry;
-
-	if (!a->arguments.quiet && isatty(STDERR_FILENO))
-		fprintf(stderr, "\r\033[Kadvise: run %zu", a->runs + 1);
-	SCOPED char *fault = cmd_advise_record(a, command, recording, &entry);
-	a->runs++;
-	if (program_interrupted) {
-		if (!fault)
-			history_run_fini(&entry);
-	} else if (fault) {
-		SCOPED char *line = program_line(command);
-		note_fault(a, setting, line, fault);
-	} else {
-		keep_run(a, setting, &entry);
-		xcheck(advise_add(a->model, at, &entry));
-		history_run_fini(&entry);
-	}
-	if (!a->arguments.keep)
-		unlink(recording);
-	run_list_free(command);
-}
-
 /* Runs each of these settings so often, in turns. */
 static void run_settings(struct advising *a, const size_t *settings, size_t count)
 {
@@ -314,8 +253,45 @@ static void run_settings(struct advising *a, const size_t *settings, size_t coun
 	plan_init(&plan, count, a->runs);
 	for (size_t i = 0; i < count * a->arguments.runs && !program_interrupted; i++) {
 		size_t setting = settings[plan_next(&plan)];
-		if (!a->is_failed[setting])
-			run_setting(a, setting);
+		if (a->is_failed[setting])
+			continue;
+		const struct matrix *matrix = &a->arguments.matrix;
+		const char *place = a->arguments.keep ? a->arguments.keep : a->directory;
+		SCOPED char *recording = xasprintf("%s/%zu-%zu.pftrace", place, setting, a->runs);
+		char **command = matrix_command(matrix, setting, a->words);
+		SCOPED size_t *at = cmd_advise_place_of(matrix, setting);
+		struct history_run entry;
+
+		if (!a->arguments.quiet && isatty(STDERR_FILENO))
+			fprintf(stderr, "\r\033[Kadvise: run %zu", a->runs + 1);
+		SCOPED char *fault = cmd_advise_record(a, command, recording, &entry);
+		a->runs++;
+		if (program_interrupted) {
+			if (!fault)
+				history_run_fini(&entry);
+		} else if (fault) {
+			SCOPED char *line = program_line(command);
+			/* the fault may begin with the command */
+			SCOPED char *text = matrix_text(matrix, setting);
+			size_t skip = strncmp(fault, line, strlen(line))
+					      ? 0
+					      : strlen(line) + strlen(": ");
+
+			a->is_failed[setting] = true;
+			xappend(&a->faults, "; ", "%s (%.*s)", text,
+				(int)strcspn(fault + skip, ";\n"), fault + skip);
+		} else {
+			SCOPED char *batch = xasprintf("%s/%zu", a->batch, setting);
+
+			history_entry_text(&entry.batch, batch);
+			if (!a->arguments.no_history)
+				history_runs_keep(a->arguments.db, &entry);
+			xcheck(advise_add(a->model, at, &entry));
+			history_run_fini(&entry);
+		}
+		if (!a->arguments.keep)
+			unlink(recording);
+		run_list_free(command);
 	}
 	if (!a->arguments.quiet && isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
@@ -490,12 +466,6 @@ static void cmd_advise_print(
 	}
 }
 
-static void cmd_advise_begin(struct advising *a)
-{
-	program_runs_begin("advise", &a->directory, &a->output);
-	program_directory(a->arguments.keep);
-}
-
 static int advise_command(struct advising *a, char **words)
 {
 	const char *unused = matrix_unused(&a->arguments.matrix, words);
@@ -509,10 +479,17 @@ static int advise_command(struct advising *a, char **words)
 	if (!a->arguments.matrix.params.count)
 		die_usage("advise", "the command has no option to try, such as -t N or -ub N; "
 				    "--param NAME=VALUES stands for {NAME}");
-	cmd_advise_begin(a);
+	program_runs_begin("advise", &a->directory, &a->output);
+	program_directory(a->arguments.keep);
 	if (!look_at_base(a))
 		return program_interrupted ? EXIT_SIGNAL + program_interrupted : EXIT_FAILED;
-	cmd_advise_add_values(a);
+	/* other values than the command's, by the base's recording */
+	for (size_t i = 0; i < a->arguments.matrix.params.count; i++) {
+		struct matrix_param *param = &a->arguments.matrix.params.items[i];
+		for (size_t k = 0; k < sizeof(knobs) / sizeof(knobs[0]); k++)
+			if (!strcmp(knobs[k].name, param->name) && param->values.count == 1)
+				knobs[k].add(a, param);
+	}
 	make_model(a, 0);
 	settings = xcalloc(a->settings + PLAN_KINDS_MAX, sizeof(*settings));
 	a->measured = cmd_advise_star(a, settings);
@@ -627,8 +604,14 @@ static size_t cmd_advise_find_base(
 	return base;
 }
 
-static void cmd_advise_load(struct kept *kept, char *const *paths, size_t count)
+static int advise_files(struct advising *a, char *const *paths, size_t count)
 {
+	SCOPED struct kept *kept = xcalloc(count, sizeof(*kept));
+	struct matrix *matrix = &a->arguments.matrix;
+
+	if (matrix->params.count)
+		die_usage("advise", "--param is for a command: recordings say what they were run "
+				    "with");
 	for (size_t i = 0; i < count; i++) {
 		SCOPED_TO(run_destroy) struct run *run = input_load_telling(paths[i]);
 		if (!run->step_count)
@@ -643,17 +626,6 @@ static void cmd_advise_load(struct kept *kept, char *const *paths, size_t count)
 				paths[i], count_words(kept[i].words), paths[0],
 				count_words(kept[0].words));
 	}
-}
-
-static int advise_files(struct advising *a, char *const *paths, size_t count)
-{
-	SCOPED struct kept *kept = xcalloc(count, sizeof(*kept));
-	struct matrix *matrix = &a->arguments.matrix;
-
-	if (matrix->params.count)
-		die_usage("advise", "--param is for a command: recordings say what they were run "
-				    "with");
-	cmd_advise_load(kept, paths, count);
 	find_axes(a, kept, count);
 	for (size_t i = 0; i < count; i++)
 		kept[i].setting = setting_of(matrix, &kept[i], a->words);
@@ -672,17 +644,6 @@ static int advise_files(struct advising *a, char *const *paths, size_t count)
 		a->measured += rows[i].answer.runs > 0;
 	cmd_advise_print(a, rows, base, false);
 	return CLI_DONE;
-}
-
-static void cmd_advise_clean_up(struct advising *a)
-{
-	program_runs_end(a->directory, a->output);
-	advise_destroy(a->model);
-	matrix_fini(&a->arguments.matrix);
-	run_list_free(a->words);
-	free(a->is_failed);
-	free(a->faults);
-	free(a->batch);
 }
 
 /* The command. */
@@ -724,7 +685,13 @@ static int run_advise(int argc, char **argv)
 	bool is_command = !strcmp(argv[optind - 1], "--");
 	int code = is_command ? advise_command(&a, argv + optind)
 			      : advise_files(&a, argv + optind, (size_t)(argc - optind));
-	cmd_advise_clean_up(&a);
+	program_runs_end(a.directory, a.output);
+	advise_destroy(a.model);
+	matrix_fini(&a.arguments.matrix);
+	run_list_free(a.words);
+	free(a.is_failed);
+	free(a.faults);
+	free(a.batch);
 	return code;
 }
 

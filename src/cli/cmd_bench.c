@@ -135,19 +135,6 @@ static bool prepare_run(struct bench *bench, const struct bench_command *side)
 	return rc == 0;
 }
 
-static void note_machine(struct bench *bench, const struct machine_state *before,
-	const struct machine_state *after, const struct launch_result *used)
-{
-	struct bench_machine *m = &bench->machine;
-	struct machine_change change;
-
-	machine_state_between(&change, before, after, used->user_ns + used->system_ns);
-	m->disturbed += machine_change_disturbs(&change) != 0;
-	m->steal += (change.steal - m->steal) / ++m->runs;
-	m->others += (change.others - m->others) / m->runs;
-	m->swapped += change.swapped;
-}
-
 /* "a" to "z", "aa"...; the caller frees. */
 static char *letters_of(size_t side)
 {
@@ -183,25 +170,23 @@ static bool bench_launch(struct bench *bench, const struct bench_work *work, str
 			       ? program_recorded(&run->entry, recording, bench->arguments.keep,
 					 bench->output, &bench->fault)
 			       : take_plain(bench, &run->used, side->line, run);
-	if (good)
-		note_machine(bench, &before, &after, &run->used);
+	if (good) {
+		struct bench_machine *m = &bench->machine;
+		struct machine_change change;
+
+		machine_state_between(
+			&change, &before, &after, run->used.user_ns + run->used.system_ns);
+		m->disturbed += machine_change_disturbs(&change) != 0;
+		m->steal += (change.steal - m->steal) / ++m->runs;
+		m->others += (change.others - m->others) / m->runs;
+		m->swapped += change.swapped;
+	}
 	if (work->is_recorded && !bench->arguments.keep)
 		unlink(recording);
 	return good;
 }
 
 /* The journal. */
-
-/* Beside the history's own file, else where the bench was called. The caller frees. */
-static char *journal_place(const struct bench *bench)
-{
-	char *path = user_path(USER_DATA, "%s.bench", bench->batch);
-
-	if (!path)
-		path = xasprintf("%s.bench", bench->batch);
-	user_path_make(path);
-	return path;
-}
 
 /* SIZE_MAX: none. */
 static size_t side_of(const struct bench *bench, const char *letters)
@@ -214,55 +199,51 @@ static size_t side_of(const struct bench *bench, const char *letters)
 	return SIZE_MAX;
 }
 
-static void cmd_bench_take_line(struct bench *bench, const char *line, size_t bytes)
-{
-	struct bench_run run = {0};
-
-	if (history_run_parse(&run.entry, line, bytes) < 0)
-		die(CLI_INPUT, "%s: is no journal of a bench", bench->journal_path);
-	const char *letters = strrchr(run.entry.batch, '/');
-	run.side = letters ? side_of(bench, letters + 1) : SIZE_MAX;
-	if (run.side == SIZE_MAX)
-		die(CLI_INPUT, "%s: is no journal of a bench of these commands",
-			bench->journal_path);
-	run.is_recorded = strcmp(run.entry.kind, "plain") != 0;
-	run.value = bench->arguments.value || bench->arguments.rate ? run.entry.value
-								    : (double)run.entry.wall_ns;
-	free(bench->batch);
-	bench->batch = xasprintf("%.*s", (int)(letters - run.entry.batch), run.entry.batch);
-	xpush(&bench->runs, run);
-}
-
-/* Reads all whole lines; a line that a killed writer left unfinished is cut off. */
-static void cmd_bench_resume(struct bench *bench)
-{
-	SCOPED char *line = NULL;
-	size_t capacity = 0;
-	long whole = 0;
-
-	bench->journal_path = xstrdup(bench->arguments.resume);
-	bench->journal = fopen(bench->journal_path, "r+e");
-	if (!bench->journal)
-		die(CLI_INPUT, "%s: %s", bench->journal_path, strerror(errno));
-	for (ssize_t n; (n = getline(&line, &capacity, bench->journal)) > 0;) {
-		if (line[n - 1] != '\n')
-			break;
-		cmd_bench_take_line(bench, line, (size_t)n);
-		whole = ftell(bench->journal);
-	}
-	if (ftruncate(fileno(bench->journal), whole) || fseek(bench->journal, whole, SEEK_SET))
-		die(CLI_SYSTEM, "%s: %s", bench->journal_path, strerror(errno));
-}
-
 static void bench_journal_open(struct bench *bench)
 {
 	bench->batch =
 		xasprintf("bench-%llx-%x", (unsigned long long)time(NULL), (unsigned)getpid());
 	if (bench->arguments.resume) {
-		cmd_bench_resume(bench);
+		/* a line that a killed writer left unfinished is cut off */
+		SCOPED char *line = NULL;
+		size_t capacity = 0;
+		long whole = 0;
+
+		bench->journal_path = xstrdup(bench->arguments.resume);
+		bench->journal = fopen(bench->journal_path, "r+e");
+		if (!bench->journal)
+			die(CLI_INPUT, "%s: %s", bench->journal_path, strerror(errno));
+		for (ssize_t n; (n = getline(&line, &capacity, bench->journal)) > 0;) {
+			if (line[n - 1] != '\n')
+				break;
+			struct bench_run run = {0};
+			if (history_run_parse(&run.entry, line, (size_t)n) < 0)
+				die(CLI_INPUT, "%s: is no journal of a bench", bench->journal_path);
+			const char *letters = strrchr(run.entry.batch, '/');
+			run.side = letters ? side_of(bench, letters + 1) : SIZE_MAX;
+			if (run.side == SIZE_MAX)
+				die(CLI_INPUT, "%s: is no journal of a bench of these commands",
+					bench->journal_path);
+			run.is_recorded = strcmp(run.entry.kind, "plain") != 0;
+			run.value = bench->arguments.value || bench->arguments.rate
+					    ? run.entry.value
+					    : (double)run.entry.wall_ns;
+			free(bench->batch);
+			bench->batch = xasprintf(
+				"%.*s", (int)(letters - run.entry.batch), run.entry.batch);
+			xpush(&bench->runs, run);
+			whole = ftell(bench->journal);
+		}
+		if (ftruncate(fileno(bench->journal), whole) ||
+			fseek(bench->journal, whole, SEEK_SET))
+			die(CLI_SYSTEM, "%s: %s", bench->journal_path, strerror(errno));
 		return;
 	}
-	bench->journal_path = journal_place(bench);
+	/* beside the history's own file, else where the bench was called */
+	bench->journal_path = user_path(USER_DATA, "%s.bench", bench->batch);
+	if (!bench->journal_path)
+		bench->journal_path = xasprintf("%s.bench", bench->batch);
+	user_path_make(bench->journal_path);
 	bench->journal = fopen(bench->journal_path, "we");
 	if (!bench->journal)
 		warn("bench: %s: %s: finished runs are in the history only", bench->journal_path,
@@ -281,30 +262,6 @@ static bool cmd_bench_write_line(struct bench *bench, const char *line)
 	if (whole >= 0 && ftruncate(fileno(out), whole))
 		warn("bench: %s: %s", bench->journal_path, strerror(errno));
 	return false;
-}
-
-static bool bench_journal_add(struct bench *bench, const struct bench_run *run)
-{
-	SCOPED char *line = bench->journal ? history_run_line(&run->entry) : NULL;
-	bool good = !line || cmd_bench_write_line(bench, line);
-
-	if (!bench->arguments.no_history)
-		bench->all_kept &= history_runs_keep(bench->arguments.db, &run->entry) == 0;
-	return good;
-}
-
-/* Closes the journal of finished runs; keep: the user is told how to go on with it. */
-static void bench_journal_close(struct bench *bench, bool keep)
-{
-	if (bench->journal) {
-		fclose(bench->journal);
-		if (keep && bench->runs.count)
-			warn("bench: its runs are in %s; 'brick bench --resume' goes on with them",
-				bench->journal_path);
-		else
-			unlink(bench->journal_path);
-	}
-	free(bench->journal_path);
 }
 
 /* Measuring until the answer is precise enough. */
@@ -515,44 +472,6 @@ static void cmd_bench_show_progress(
 	fprintf(stderr, ", about %.0f s left", left > 0 ? ceil(left) : 0);
 }
 
-static void end_progress(const struct bench *bench)
-{
-	if (!bench->arguments.quiet && isatty(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
-}
-
-static void warn_of_machine(struct bench *bench)
-{
-	struct machine_state state;
-	char doubt[160];
-
-	machine_state_read(&state);
-	bench->machine.cpus = state.cpus;
-	bench->machine.load = state.load;
-	bench->machine.frequency_mhz = state.frequency_mhz;
-	bench->machine.temperature = state.temperature;
-	for (int i = 0; (i = machine_state_doubt(&state, (unsigned)i, doubt, sizeof(doubt))) > 0;)
-		if (!bench->arguments.quiet)
-			warn("bench: %s", doubt);
-}
-
-static bool cmd_bench_warm_up(struct bench *bench)
-{
-	for (unsigned long k = 0; k < bench->arguments.warm_up; k++)
-		for (size_t side = 0; side < bench->compared && !program_interrupted; side++) {
-			const struct bench_work work = {side, bench->work[0].is_recorded};
-			struct bench_run run;
-			if (!bench->commands.items[side].words)
-				continue;
-			if (!bench_launch(bench, &work, &run))
-				return false;
-			history_run_fini(&run.entry);
-		}
-	bench->machine.runs = bench->machine.disturbed = 0;
-	bench->machine.steal = bench->machine.others = 0;
-	return true;
-}
-
 /* Says how long it will take, by the runs that warmed up. */
 static void foretell(const struct bench *bench, const struct stop_rule *rule, bool is_early)
 {
@@ -602,7 +521,12 @@ static bool make_run(struct bench *bench)
 	if (is_labelled(bench, work->side))
 		xcheck(history_run_label(&run.entry, bench->arguments.label));
 	xpush(&bench->runs, run);
-	return bench_journal_add(bench, &bench->runs.items[bench->runs.count - 1]);
+	SCOPED char *line = bench->journal ? history_run_line(&run.entry) : NULL;
+	bool good = !line || cmd_bench_write_line(bench, line);
+
+	if (!bench->arguments.no_history)
+		bench->all_kept &= history_runs_keep(bench->arguments.db, &run.entry) == 0;
+	return good;
 }
 
 /* The number of runs of the rarest kind. */
@@ -615,13 +539,6 @@ static uint64_t runs_of_each(const struct bench *bench)
 		least = n < least ? n : least;
 	}
 	return least;
-}
-
-static struct stop_rule rule_of(const struct bench_arguments *a)
-{
-	double precision = a->precision >= 0 ? a->precision : a->runs || a->time_s > 0 ? 0 : 0.01;
-
-	return (struct stop_rule){a->runs, number_of_double(a->time_s * 1e9), precision};
 }
 
 /* A run that a signal ended counts for nothing; its own words about that are not told. */
@@ -637,17 +554,38 @@ static enum stop_reason end_early(struct bench *bench)
 /* Makes runs until the rule says stop. */
 static enum stop_reason bench_measure(struct bench *bench)
 {
-	const struct stop_rule rule = rule_of(&bench->arguments);
+	const struct bench_arguments *a = &bench->arguments;
+	double precision = a->precision >= 0 ? a->precision : a->runs || a->time_s > 0 ? 0 : 0.01;
+	const struct stop_rule rule = {a->runs, number_of_double(a->time_s * 1e9), precision};
 	/* with --floor the threshold, which the verdict needs, is known only at the end */
 	bool is_early = !rule.runs && !rule.time_ns && bench->arguments.precision < 0 &&
 			!bench->arguments.floor;
 	enum stop_reason reason = STOP_GO_ON;
+	struct machine_state state;
+	char doubt[160];
 
-	warn_of_machine(bench);
+	machine_state_read(&state);
+	bench->machine.cpus = state.cpus;
+	bench->machine.load = state.load;
+	bench->machine.frequency_mhz = state.frequency_mhz;
+	bench->machine.temperature = state.temperature;
+	for (int i = 0; (i = machine_state_doubt(&state, (unsigned)i, doubt, sizeof(doubt))) > 0;)
+		if (!bench->arguments.quiet)
+			warn("bench: %s", doubt);
 	if (rule.runs && runs_of_each(bench) >= rule.runs) /* those of a journal are enough */
 		return STOP_RUNS;
-	if (!cmd_bench_warm_up(bench))
-		return end_early(bench);
+	for (unsigned long k = 0; k < bench->arguments.warm_up; k++)
+		for (size_t side = 0; side < bench->compared && !program_interrupted; side++) {
+			const struct bench_work work = {side, bench->work[0].is_recorded};
+			struct bench_run run;
+			if (!bench->commands.items[side].words)
+				continue;
+			if (!bench_launch(bench, &work, &run))
+				return end_early(bench);
+			history_run_fini(&run.entry);
+		}
+	bench->machine.runs = bench->machine.disturbed = 0;
+	bench->machine.steal = bench->machine.others = 0;
 	foretell(bench, &rule, is_early);
 	while (reason == STOP_GO_ON) {
 		if (!make_run(bench) || program_interrupted) {
@@ -668,7 +606,8 @@ static enum stop_reason bench_measure(struct bench *bench)
 			cmd_bench_is_settled(bench, done))
 			reason = STOP_SETTLED;
 	}
-	end_progress(bench);
+	if (!bench->arguments.quiet && isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
 	return reason;
 }
 
@@ -676,10 +615,16 @@ static enum stop_reason bench_measure(struct bench *bench)
 
 enum { EXIT_NOT_KNOWN = 125 /* git bisect skips the commit */ };
 
-static void one_side(struct difference *d, double *values, size_t n)
+/* The value of plain runs of the only side. False: it has none. */
+static bool measure_alone(struct bench *bench, struct difference *d)
 {
+	SCOPED double *values = xcalloc(bench->runs.count + 1, sizeof(*values));
+	size_t n = measures(bench, BENCH_A, false, values);
+
 	struct statistics_shift shift;
 
+	if (!n)
+		return false;
 	for (size_t i = 0; i < n; i++)
 		values[i] = log(values[i]);
 	xcheck(statistics_shift_paired(&shift, values, n, 0.05));
@@ -689,22 +634,7 @@ static void one_side(struct difference *d, double *values, size_t n)
 		.p = NAN,
 		.low = exp(shift.low),
 		.high = exp(shift.high)};
-}
-
-static enum difference_kind cmd_bench_kind_of(const struct bench *bench)
-{
-	return bench->arguments.rate ? DIFFERENCE_RATE : DIFFERENCE_TIME;
-}
-
-/* The value of plain runs of the only side. False: it has none. */
-static bool measure_alone(struct bench *bench, struct difference *d)
-{
-	SCOPED double *values = xcalloc(bench->runs.count + 1, sizeof(*values));
-	size_t n = measures(bench, BENCH_A, false, values);
-
-	if (n)
-		one_side(d, values, n);
-	return n > 0;
+	return true;
 }
 
 /* The largest difference between A and A run again, of recorded runs or of plain ones. */
@@ -724,24 +654,6 @@ static double cmd_bench_floor_of(struct bench *bench, bool is_recorded)
 			most = fmax(most, fabs(row->difference.effect));
 	}
 	return most;
-}
-
-/*
- * Keeps the floor, which `brick diff` takes as a threshold, too. What a program prints says nothing
- * of other programs.
- */
-static void keep_floor(struct bench *bench, const struct bench_view *view)
-{
-	bool is_printed = bench->arguments.value || bench->arguments.rate;
-	double value = is_printed ? view->floor : fmax(view->floor, view->plain_floor);
-	struct history_run entry;
-
-	if (!(value > 0) || bench->arguments.no_history)
-		return;
-	history_entry_here(&entry, "floor", "bench --floor");
-	entry.value = value;
-	history_runs_keep(bench->arguments.db, &entry);
-	history_run_fini(&entry);
 }
 
 /* The recorded run of a side whose token time is nearest to the median. */
@@ -769,51 +681,21 @@ static const struct history_run *typical_of(const struct bench *bench, size_t si
 
 /* The numbers of one side, for its row. */
 
-/* Collects recorded runs with steps of the phase; returns their number. */
-static size_t token_logs(const struct bench *bench, size_t side, const char *phase, double *out)
+static struct bench_rate cmd_bench_rate_of(
+	const struct bench *bench, size_t side, const char *phase, double *scratch)
 {
+	struct statistics_shift shift = {NAN, NAN, NAN};
 	size_t n = 0;
 
 	for (size_t i = 0; i < bench->runs.count; i++) {
 		const struct bench_run *run = &bench->runs.items[i];
 		double ns = cmd_bench_token_ns(run, phase);
 		if (run->side == side && run->is_recorded && ns > 0)
-			out[n++] = log(1e9 / ns);
+			scratch[n++] = log(1e9 / ns);
 	}
-	return n;
-}
-
-static struct bench_rate cmd_bench_rate_of(
-	const struct bench *bench, size_t side, const char *phase, double *scratch)
-{
-	struct statistics_shift shift = {NAN, NAN, NAN};
-	size_t n = token_logs(bench, side, phase, scratch);
-
 	if (n)
 		xcheck(statistics_shift_paired(&shift, scratch, n, cmd_bench_alpha));
 	return (struct bench_rate){exp(shift.shift), exp(shift.low), exp(shift.high)};
-}
-
-/*
- * Takes the use of resources from plain runs if there are any: a recorded one holds Brick's rings.
- */
-static void fill_use(
-	const struct bench *bench, struct bench_side *out, size_t side, double *scratch)
-{
-	double user_ns = 0, system_ns = 0;
-	size_t n = 0;
-
-	for (size_t i = 0; i < bench->runs.count; i++) {
-		const struct bench_run *run = &bench->runs.items[i];
-		if (run->side != side || run->is_recorded != !out->plain || !run->used.peak_bytes)
-			continue;
-		user_ns += (double)run->used.user_ns;
-		system_ns += (double)run->used.system_ns;
-		scratch[n++] = (double)run->used.peak_bytes;
-	}
-	out->user_ns = n ? user_ns / (double)n : NAN;
-	out->system_ns = n ? system_ns / (double)n : NAN;
-	out->peak_bytes = n ? statistics_median(scratch, n) : NAN;
 }
 
 static void fill_side(const struct bench *bench, size_t i, struct bench_side *side)
@@ -837,7 +719,20 @@ static void fill_side(const struct bench *bench, size_t i, struct bench_side *si
 			side->command = run->entry.command;
 	}
 	xcheck(statistics_spread(&side->spread, scratch, n));
-	fill_use(bench, side, i, scratch);
+	/* use of resources, of plain runs if there are any: a recorded one holds Brick's rings */
+	double user_ns = 0, system_ns = 0;
+	n = 0;
+	for (size_t k = 0; k < bench->runs.count; k++) {
+		const struct bench_run *run = &bench->runs.items[k];
+		if (run->side != i || run->is_recorded != !side->plain || !run->used.peak_bytes)
+			continue;
+		user_ns += (double)run->used.user_ns;
+		system_ns += (double)run->used.system_ns;
+		scratch[n++] = (double)run->used.peak_bytes;
+	}
+	side->user_ns = n ? user_ns / (double)n : NAN;
+	side->system_ns = n ? system_ns / (double)n : NAN;
+	side->peak_bytes = n ? statistics_median(scratch, n) : NAN;
 }
 
 /* The best. */
@@ -858,7 +753,8 @@ static size_t ranked(
 
 static enum difference_kind ranked_kind(const struct bench *bench, const struct bench_view *view)
 {
-	return view->is_by_tokens ? DIFFERENCE_RATE : cmd_bench_kind_of(bench);
+	return view->is_by_tokens ? DIFFERENCE_RATE
+				  : (bench->arguments.rate ? DIFFERENCE_RATE : DIFFERENCE_TIME);
 }
 
 /* The side of the best median; side_count: one has nothing to rank it by. */
@@ -1027,7 +923,16 @@ static void fill_floor(struct bench *bench, struct bench_view *view)
 {
 	view->floor = cmd_bench_floor_of(bench, true);
 	view->plain_floor = cmd_bench_floor_of(bench, false);
-	keep_floor(bench, view);
+	/* `brick diff` takes it as a threshold; a printed number says nothing of other programs */
+	bool is_printed = bench->arguments.value || bench->arguments.rate;
+	double value = is_printed ? view->floor : fmax(view->floor, view->plain_floor);
+	struct history_run entry;
+	if (!(value > 0) || bench->arguments.no_history)
+		return;
+	history_entry_here(&entry, "floor", "bench --floor");
+	entry.value = value;
+	history_runs_keep(bench->arguments.db, &entry);
+	history_run_fini(&entry);
 }
 
 /* Fills a view of A and B with their differences. The other arguments must outlive the view. */
@@ -1177,70 +1082,10 @@ static const struct cli_option cmd_bench_option_table[] = {
 	OPTION_HELP,
 };
 
-static void cmd_bench_check(const struct bench_arguments *a)
-{
-	if (a->plain && a->recorded)
-		die_usage("bench", "--plain and --recorded exclude each other");
-	if (a->value && a->rate)
-		die_usage("bench", "--value and --rate exclude each other");
-	if (a->recorded && (a->value || a->rate))
-		die_usage("bench", "--value and --rate are of plain runs: not with --recorded");
-	if (a->no_history && a->baseline && !a->db && !getenv("BRICK_DB"))
-		die_usage("bench", "--baseline is in the history: not with --no-history");
-	const char *expression = a->value ? a->value : a->rate;
-	double value;
-	if (expression && launch_value("/dev/null", expression, &value) < 0)
-		die_usage("bench",
-			"%s: must be a regular expression with a group: "
-			"'([0-9.]+) tokens per second'",
-			expression);
-}
-
-/* One command in all its settings; its words end with NULL. */
-static void cmd_bench_add_command(struct bench *bench, char **words, size_t number, bool is_alone)
-{
-	const struct matrix *matrix = &bench->arguments.matrix;
-	SCOPED char *letters = letters_of(number);
-	const char *unused = matrix_unused(matrix, words);
-
-	if (unused)
-		die_usage("bench", "--param %s: no {%s} in the command", unused, unused);
-	for (char *c = letters; *c; c++)
-		*c = (char)toupper((unsigned char)*c);
-	for (size_t i = 0; i < matrix_size(matrix); i++) {
-		SCOPED char *setting = matrix_text(matrix, i);
-		struct bench_command command = {.words = matrix_command(matrix, i, words)};
-		command.line = program_line(command.words);
-		command.name = matrix->params.count && is_alone ? xstrdup(setting)
-			       : matrix->params.count ? xasprintf("%s %s", letters, setting)
-						      : xstrdup(letters);
-		if (bench->arguments.prepare)
-			command.prepare = matrix_fill(matrix, i, bench->arguments.prepare);
-		xpush(&bench->commands, command);
-	}
-	SCOPED char *line = program_line(words);
-	if (matrix->params.count)
-		xappend(&bench->pattern, " --- ", "%s", line);
-}
-
-static void check_commands(const struct bench *bench, size_t count)
-{
-	const struct bench_arguments *a = &bench->arguments;
-
-	if (a->baseline && bench->compared > 1)
-		die_usage("bench", "--baseline is A: one command, please, without parameters");
-	if (a->label && bench->compared > 2)
-		die_usage("bench", "--label: of one command or of two");
-	if (a->floor && (a->baseline || bench->compared > 2 || bench->pattern))
-		die_usage("bench", "--floor runs A against itself: with one command or two, not "
-				   "with --baseline or --param");
-	if (bench->compared > SIDES_MAX)
-		die_usage("bench", "%zu settings of %zu command%s: at most %d together",
-			bench->compared / count, count, plural_s(count), SIDES_MAX);
-}
-
 static void find_commands(struct bench *bench, char **operands, int count)
 {
+	const struct bench_arguments *a = &bench->arguments;
+	const struct matrix *matrix = &a->matrix;
 	size_t commands = 1, number = 0;
 
 	for (int i = 0; i < count; i++)
@@ -1251,21 +1096,49 @@ static void find_commands(struct bench *bench, char **operands, int count)
 		if (end == at)
 			die_usage("bench", "which command? -- CMD, or -- CMD_A --- CMD_B ...");
 		operands[end] = NULL; /* argv ends with NULL */
-		cmd_bench_add_command(bench, operands + at, number++, commands == 1);
+		char **words = operands + at;
+		SCOPED char *letters = letters_of(number++);
+		const char *unused = matrix_unused(matrix, words);
+		if (unused)
+			die_usage("bench", "--param %s: no {%s} in the command", unused, unused);
+		for (char *c = letters; *c; c++)
+			*c = (char)toupper((unsigned char)*c);
+		for (size_t i = 0; i < matrix_size(matrix); i++) {
+			SCOPED char *setting = matrix_text(matrix, i);
+			struct bench_command command = {.words = matrix_command(matrix, i, words)};
+			command.line = program_line(command.words);
+			command.name = matrix->params.count && commands == 1 ? xstrdup(setting)
+				       : matrix->params.count ? xasprintf("%s %s", letters, setting)
+							      : xstrdup(letters);
+			if (a->prepare)
+				command.prepare = matrix_fill(matrix, i, a->prepare);
+			xpush(&bench->commands, command);
+		}
+		SCOPED char *line = program_line(words);
+		if (matrix->params.count)
+			xappend(&bench->pattern, " --- ", "%s", line);
 	}
 	bench->compared = bench->commands.count;
-	check_commands(bench, commands);
-	if (bench->arguments.baseline) {
+	if (a->baseline && bench->compared > 1)
+		die_usage("bench", "--baseline is A: one command, please, without parameters");
+	if (a->label && bench->compared > 2)
+		die_usage("bench", "--label: of one command or of two");
+	if (a->floor && (a->baseline || bench->compared > 2 || bench->pattern))
+		die_usage("bench", "--floor runs A against itself: with one command or two, not "
+				   "with --baseline or --param");
+	if (bench->compared > SIDES_MAX)
+		die_usage("bench", "%zu settings of %zu command%s: at most %d together",
+			bench->compared / commands, commands, plural_s(commands), SIDES_MAX);
+	if (a->baseline) {
 		struct bench_command kept = {.name = xstrdup("A"), .line = xstrdup("")};
 		xpush(&bench->commands, bench->commands.items[0]);
 		bench->commands.items[0] = kept;
 		bench->commands.items[1].name[0] = 'B';
 		bench->compared = 2;
 	}
-	if (bench->arguments.floor)
+	if (a->floor)
 		xpush(&bench->commands,
-			(struct bench_command){
-				.words = matrix_command(&bench->arguments.matrix, 0, operands),
+			(struct bench_command){.words = matrix_command(matrix, 0, operands),
 				.line = xstrdup(bench->commands.items[0].line),
 				.name = xstrdup("A again")});
 }
@@ -1275,38 +1148,6 @@ static void cmd_bench_add_work(struct bench *bench, bool is_recorded)
 	for (size_t side = 0; side < bench->commands.count; side++)
 		if (bench->commands.items[side].words)
 			bench->work[bench->work_count++] = (struct bench_work){side, is_recorded};
-}
-
-static void cmd_bench_prepare(struct bench *bench)
-{
-	program_runs_begin("bench", &bench->directory, &bench->output);
-	program_directory(bench->arguments.keep);
-	bench->begin_ns = monotonic_ns();
-	bench->all_kept = !bench->arguments.no_history;
-	if (!bench->arguments.recorded)
-		cmd_bench_add_work(bench, false);
-	if (!bench->arguments.plain)
-		cmd_bench_add_work(bench, true);
-	plan_init(&bench->plan, bench->work_count, bench->arguments.seed);
-}
-
-static void cmd_bench_clean_up(struct bench *bench)
-{
-	program_runs_end(bench->directory, bench->output);
-	for (size_t i = 0; i < bench->commands.count; i++) {
-		run_list_free(bench->commands.items[i].words);
-		free(bench->commands.items[i].line);
-		free(bench->commands.items[i].name);
-		free(bench->commands.items[i].prepare);
-	}
-	array_fini(&bench->commands);
-	matrix_fini(&bench->arguments.matrix);
-	free(bench->pattern);
-	for (size_t i = 0; i < bench->runs.count; i++)
-		history_run_fini(&bench->runs.items[i].entry);
-	array_fini(&bench->runs);
-	free(bench->batch);
-	free(bench->fault);
 }
 
 /* Reads side A from the history. */
@@ -1343,15 +1184,61 @@ static int run_bench(int argc, char **argv)
 				      .by = SUMMARY_BY_BRICK}};
 
 	options_parse(&command_bench, &bench.arguments, argc, argv);
-	cmd_bench_check(&bench.arguments);
+	const struct bench_arguments *a = &bench.arguments;
+	if (a->plain && a->recorded)
+		die_usage("bench", "--plain and --recorded exclude each other");
+	if (a->value && a->rate)
+		die_usage("bench", "--value and --rate exclude each other");
+	if (a->recorded && (a->value || a->rate))
+		die_usage("bench", "--value and --rate are of plain runs: not with --recorded");
+	if (a->no_history && a->baseline && !a->db && !getenv("BRICK_DB"))
+		die_usage("bench", "--baseline is in the history: not with --no-history");
+	const char *expression = a->value ? a->value : a->rate;
+	double value;
+	if (expression && launch_value("/dev/null", expression, &value) < 0)
+		die_usage("bench",
+			"%s: must be a regular expression with a group: "
+			"'([0-9.]+) tokens per second'",
+			expression);
 	find_commands(&bench, argv + optind, argc - optind);
-	cmd_bench_prepare(&bench);
+	program_runs_begin("bench", &bench.directory, &bench.output);
+	program_directory(bench.arguments.keep);
+	bench.begin_ns = monotonic_ns();
+	bench.all_kept = !bench.arguments.no_history;
+	if (!bench.arguments.recorded)
+		cmd_bench_add_work(&bench, false);
+	if (!bench.arguments.plain)
+		cmd_bench_add_work(&bench, true);
+	plan_init(&bench.plan, bench.work_count, bench.arguments.seed);
 	load_baseline(&bench);
 	bench_journal_open(&bench);
 	enum stop_reason reason = bench_measure(&bench);
 	int code = bench_answer(&bench, reason);
-	bench_journal_close(&bench, !bench.all_kept || reason == STOP_INTERRUPTED);
-	cmd_bench_clean_up(&bench);
+	bool keep = !bench.all_kept || reason == STOP_INTERRUPTED;
+	if (bench.journal) {
+		fclose(bench.journal);
+		if (keep && bench.runs.count)
+			warn("bench: its runs are in %s; 'brick bench --resume' goes on with them",
+				bench.journal_path);
+		else
+			unlink(bench.journal_path);
+	}
+	free(bench.journal_path);
+	program_runs_end(bench.directory, bench.output);
+	for (size_t i = 0; i < bench.commands.count; i++) {
+		run_list_free(bench.commands.items[i].words);
+		free(bench.commands.items[i].line);
+		free(bench.commands.items[i].name);
+		free(bench.commands.items[i].prepare);
+	}
+	array_fini(&bench.commands);
+	matrix_fini(&bench.arguments.matrix);
+	free(bench.pattern);
+	for (size_t i = 0; i < bench.runs.count; i++)
+		history_run_fini(&bench.runs.items[i].entry);
+	array_fini(&bench.runs);
+	free(bench.batch);
+	free(bench.fault);
 	return code;
 }
 

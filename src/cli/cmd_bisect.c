@@ -233,21 +233,16 @@ static bool find_difference(struct bisect *b, const struct compare *c, bool last
 	return true;
 }
 
-static void cmd_bisect_tell(const struct bisect *b, const struct bisect_step *step)
-{
-	SCOPED char *said = difference_text(&step->difference);
-
-	if (!b->arguments.quiet)
-		fprintf(stderr, "bisect: %s: %s%s%s\n", step->build,
-			step->fault    ? step->fault
-			: step->is_bad ? "bad, "
-				       : "good, ",
-			step->fault ? "" : said, step->is_doubtful ? " (doubtful)" : "");
-}
-
 static void cmd_bisect_note(struct bisect *b, struct bisect_step step)
 {
-	cmd_bisect_tell(b, &step);
+	SCOPED char *said = difference_text(&step.difference);
+
+	if (!b->arguments.quiet)
+		fprintf(stderr, "bisect: %s: %s%s%s\n", step.build,
+			step.fault    ? step.fault
+			: step.is_bad ? "bad, "
+				      : "good, ",
+			step.fault ? "" : said, step.is_doubtful ? " (doubtful)" : "");
 	xpush(&b->steps, step);
 }
 
@@ -368,18 +363,14 @@ static int search_builds(struct bisect *b)
 
 /* The builds. */
 
-static void add_build(struct bisect *b, const char *name, size_t length)
-{
-	if (length)
-		xpush(&b->builds, (struct build){.name = xasprintf("%.*s", (int)length, name)});
-}
-
 /* "a,b,c", or a file with one a line. */
 static void read_builds(struct bisect *b, const char *list, const char *between)
 {
 	while (*list) {
 		size_t length = strcspn(list, between);
-		add_build(b, list, length);
+		if (length)
+			xpush(&b->builds,
+				(struct build){.name = xasprintf("%.*s", (int)length, list)});
 		list += length + (list[length] != '\0');
 	}
 }
@@ -413,30 +404,6 @@ static void read_commits(struct bisect *b, const char *range)
 	}
 }
 
-static void cmd_bisect_clean_up(struct bisect *b)
-{
-	for (size_t i = 0; i < b->builds.count; i++) {
-		struct build *build = &b->builds.items[i];
-		char *const remove[] = {(char *)"git", (char *)"worktree", (char *)"remove",
-			(char *)"--force", build->directory, NULL};
-		if (build->directory)
-			cmd_bisect_launch(b, remove, "git worktree remove");
-		for (size_t k = 0; k < build->runs.count; k++)
-			history_run_fini(&build->runs.items[k]);
-		array_fini(&build->runs);
-		free(build->directory);
-		free(build->name);
-	}
-	program_runs_end(b->directory, b->output);
-	for (size_t i = 0; i < b->steps.count; i++)
-		free((char *)b->steps.items[i].fault);
-	array_fini(&b->builds);
-	array_fini(&b->steps);
-	free(b->is_skipped);
-	free(b->fault);
-	free(b->brick);
-}
-
 /* The command. */
 
 #define OF(member) .at = offsetof(struct bisect_arguments, member)
@@ -461,28 +428,23 @@ static const struct cli_option cmd_bisect_option_table[] = {
 	OPTION_HELP,
 };
 
-static void cmd_bisect_check(const struct bisect *b)
-{
-	const struct bisect_arguments *a = &b->arguments;
-	bool has_place = false;
-
-	for (char **word = b->words; *word; word++)
-		has_place |= strstr(*word, "{}") != NULL;
-	if (!a->builds == !a->commits)
-		die_usage("bisect", "either --builds or --commits, please");
-	if (!a->build != !a->commits)
-		die_usage("bisect", "--commits and --build belong together");
-	if (!*b->words || !has_place)
-		die_usage("bisect", "which command? -- {}/engine ..., with {} for the build");
-}
-
 static int run_bisect(int argc, char **argv)
 {
 	struct bisect b = {.arguments = {.runs = 16, .threshold = 0.01}};
 
 	options_parse(&command_bisect, &b.arguments, argc, argv);
 	b.words = argv + optind;
-	cmd_bisect_check(&b);
+	const struct bisect_arguments *a = &b.arguments;
+	bool has_place = false;
+
+	for (char **word = b.words; *word; word++)
+		has_place |= strstr(*word, "{}") != NULL;
+	if (!a->builds == !a->commits)
+		die_usage("bisect", "either --builds or --commits, please");
+	if (!a->build != !a->commits)
+		die_usage("bisect", "--commits and --build belong together");
+	if (!*b.words || !has_place)
+		die_usage("bisect", "which command? -- {}/engine ..., with {} for the build");
 	program_runs_begin("bisect", &b.directory, &b.output);
 	if (b.arguments.commits)
 		read_commits(&b, b.arguments.commits);
@@ -497,7 +459,26 @@ static int run_bisect(int argc, char **argv)
 		b.is_skipped = xcalloc(b.builds.count, sizeof(*b.is_skipped));
 		rc = search_builds(&b);
 	}
-	cmd_bisect_clean_up(&b);
+	for (size_t i = 0; i < b.builds.count; i++) {
+		struct build *build = &b.builds.items[i];
+		char *const remove[] = {(char *)"git", (char *)"worktree", (char *)"remove",
+			(char *)"--force", build->directory, NULL};
+		if (build->directory)
+			cmd_bisect_launch(&b, remove, "git worktree remove");
+		for (size_t k = 0; k < build->runs.count; k++)
+			history_run_fini(&build->runs.items[k]);
+		array_fini(&build->runs);
+		free(build->directory);
+		free(build->name);
+	}
+	program_runs_end(b.directory, b.output);
+	for (size_t i = 0; i < b.steps.count; i++)
+		free((char *)b.steps.items[i].fault);
+	array_fini(&b.builds);
+	array_fini(&b.steps);
+	free(b.is_skipped);
+	free(b.fault);
+	free(b.brick);
 	return rc;
 }
 

@@ -37,15 +37,6 @@ static const struct cli_option cmd_ceilings_option_table[] = {
 	OPTION_HELP,
 };
 
-static void cmd_ceilings_parse(struct options *options, int argc, char **argv)
-{
-	options_parse(&command_ceilings, options, argc, argv);
-	options->sweep.quick = options->quick;
-	options->sweep.threads = (unsigned)options->threads;
-	if (optind < argc)
-		die_usage("ceilings", "%s: takes no operand", argv[optind]);
-}
-
 static void cmd_ceilings_show_progress(void *context, double share)
 {
 	const struct options *options = context;
@@ -106,7 +97,11 @@ static int run_ceilings(int argc, char **argv)
 	struct options options = {0};
 	SCOPED char *path = NULL;
 
-	cmd_ceilings_parse(&options, argc, argv);
+	options_parse(&command_ceilings, &options, argc, argv);
+	options.sweep.quick = options.quick;
+	options.sweep.threads = (unsigned)options.threads;
+	if (optind < argc)
+		die_usage("ceilings", "%s: takes no operand", argv[optind]);
 	cpu_info_read(&info);
 	struct ceilings *ceilings = ceilings_kept(info.host, info.model, &path);
 	if (!ceilings || options.force || !will_do(ceilings, &options)) {

@@ -45,37 +45,6 @@ static const struct cli_option *cmd_completion_find(
 	return NULL;
 }
 
-/* Prints the words that begin like `word`, or like its last part where it is a list. */
-static void cmd_completion_print(const struct option_words *words, const char *word, bool is_list)
-{
-	const char *comma = is_list ? strrchr(word, ',') : NULL;
-	const char *begin = comma ? comma + 1 : word;
-	for (size_t i = 0; i < words->list.count; i++)
-		if (!strncasecmp(words->list.items[i], begin, strlen(begin)))
-			printf("%.*s%s\n", (int)(begin - word), word, words->list.items[i]);
-}
-
-/*
- * Print the words that can stand next, one a line. arguments: a command, the option before it or
- * "", the words of the command line after the command, last what is there of the word itself.
- * Returns an exit code; what cannot be completed is no error.
- */
-static int completion_values(char **arguments, size_t count)
-{
-	const struct cli_command *command = command_find(arguments[0]);
-	const struct cli_option *option =
-		command ? cmd_completion_find(command, arguments[1]) : NULL;
-	option_words_fn add = option ? option->words : command ? command->operands : NULL;
-	if (!add || (arguments[1][0] && !option))
-		return CLI_DONE;
-	SCOPED_BY(words_fini)
-	struct option_words words = {.run = cmd_completion_load(arguments + 2, count - 3)};
-	add(&words);
-	cmd_completion_print(&words, arguments[count - 1], option && option_value_is_list(option));
-	run_destroy((struct run *)words.run);
-	return CLI_DONE;
-}
-
 struct options {
 	bool values;
 };
@@ -227,23 +196,6 @@ static void zsh_text(const char *text, const char *special)
 	}
 }
 
-static void zsh_option(const struct cli_option *o)
-{
-	bool optional = option_value_is_optional(o);
-	printf(" \\\n\t\t\t'--%s%s[", o->name, !o->value ? "" : optional ? "=-" : "=");
-	zsh_text(o->help, "[]:\\");
-	putchar(']');
-	if (o->value)
-		printf("%s%s:", optional ? "::" : ":", optional ? "value" : o->value);
-	if (takes_words(o))
-		printf("{_brick_values --%s}", o->name);
-	else if (takes_file(o))
-		fputs("_files", stdout);
-	else if (o->value)
-		putchar(' ');
-	putchar('\'');
-}
-
 static void print_zsh(void)
 {
 	puts("#compdef brick\n"
@@ -279,8 +231,25 @@ static void print_zsh(void)
 	for (size_t i = 0; commands[i]; i++) {
 		bool runs = commands[i]->flags & CLI_RUNS, reads = commands[i]->flags & CLI_READS;
 		printf("\t%s)\n\t\t_arguments -s", commands[i]->name);
-		for (const struct cli_option *o = commands[i]->options; o->name; o++)
-			zsh_option(o);
+		for (const struct cli_option *o = commands[i]->options; o->name; o++) {
+			bool optional = option_value_is_optional(o);
+			printf(" \\\n\t\t\t'--%s%s[", o->name,
+				!o->value  ? ""
+				: optional ? "=-"
+					   : "=");
+			zsh_text(o->help, "[]:\\");
+			putchar(']');
+			if (o->value)
+				printf("%s%s:", optional ? "::" : ":",
+					optional ? "value" : o->value);
+			if (takes_words(o))
+				printf("{_brick_values --%s}", o->name);
+			else if (takes_file(o))
+				fputs("_files", stdout);
+			else if (o->value)
+				putchar(' ');
+			putchar('\'');
+		}
 		printf(" \\\n\t\t\t'*:%s'\n\t\t;;\n", runs    ? ":program:_normal"
 						      : reads ? "recording:_brick_recordings"
 							      : "word:{_brick_values \"\"}");
@@ -301,33 +270,6 @@ static void fish_text(const char *text)
 	}
 }
 
-/* Its words are a line of their own: they do not have the option's description. */
-static void fish_option(const struct cli_command *command, const struct cli_option *o)
-{
-	bool apart = o->value && !option_value_is_optional(o);
-	printf("complete -c brick -n '__fish_seen_subcommand_from %s' -l %s", command->name,
-		o->name);
-	if (o->letter)
-		printf(" -s %c", o->letter);
-	printf("%s -d '", !apart ? "" : takes_file(o) ? " -r -F" : " -x");
-	fish_text(o->help);
-	puts("'");
-	if (takes_words(o))
-		printf("complete -c brick -n '__fish_seen_subcommand_from %s' -l %s%s "
-		       "-a '(__brick_values %s --%s)'\n",
-			command->name, o->name, apart ? " -x" : " -f", command->name, o->name);
-}
-
-static void fish_operands(const struct cli_command *command)
-{
-	if (command->flags & CLI_RUNS)
-		return;
-	printf("complete -c brick -n '__fish_seen_subcommand_from %s' -f -a '(__brick_values %s "
-	       "\"\")%s'\n",
-		command->name, command->name,
-		command->flags & CLI_READS ? " (__brick_recordings)" : "");
-}
-
 static void print_fish(void)
 {
 	puts("# Completion for fish; made by `brick completion fish`.\n"
@@ -346,9 +288,33 @@ static void print_fish(void)
 			commands[i]->name);
 		fish_text(commands[i]->summary);
 		puts("'");
-		for (const struct cli_option *o = commands[i]->options; o->name; o++)
-			fish_option(commands[i], o);
-		fish_operands(commands[i]);
+		for (const struct cli_option *o = commands[i]->options; o->name; o++) {
+			/* Its words are a line of their own: they do not have the option's
+			 * description. */
+			const struct cli_command *command = commands[i];
+			bool apart = o->value && !option_value_is_optional(o);
+			printf("complete -c brick -n '__fish_seen_subcommand_from %s' -l %s",
+				command->name, o->name);
+			if (o->letter)
+				printf(" -s %c", o->letter);
+			printf("%s -d '", !apart ? "" : takes_file(o) ? " -r -F" : " -x");
+			fish_text(o->help);
+			puts("'");
+			if (takes_words(o))
+				printf("complete -c brick -n '__fish_seen_subcommand_from %s' -l "
+				       "%s%s "
+				       "-a '(__brick_values %s --%s)'\n",
+					command->name, o->name, apart ? " -x" : " -f",
+					command->name, o->name);
+		}
+		const struct cli_command *command = commands[i];
+		if (!(command->flags & CLI_RUNS)) {
+			printf("complete -c brick -n '__fish_seen_subcommand_from %s' -f -a "
+			       "'(__brick_values %s "
+			       "\"\")%s'\n",
+				command->name, command->name,
+				command->flags & CLI_READS ? " (__brick_recordings)" : "");
+		}
 	}
 }
 static WORDS(words_shells, "bash", "zsh", "fish");
@@ -361,8 +327,28 @@ static int run_completion(int argc, char **argv)
 	} shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
 	struct options options = {0};
 	options_parse(&command_completion, &options, argc, argv);
-	if (options.values && optind + 3 <= argc)
-		return completion_values(argv + optind, (size_t)(argc - optind));
+	if (options.values && optind + 3 <= argc) {
+		char **arguments = argv + optind;
+		size_t count = (size_t)(argc - optind);
+		const struct cli_command *command = command_find(arguments[0]);
+		const struct cli_option *option =
+			command ? cmd_completion_find(command, arguments[1]) : NULL;
+		option_words_fn add = option ? option->words : command ? command->operands : NULL;
+		if (!add || (arguments[1][0] && !option))
+			return CLI_DONE;
+		SCOPED_BY(words_fini)
+		struct option_words words = {.run = cmd_completion_load(arguments + 2, count - 3)};
+		add(&words);
+		const char *word = arguments[count - 1];
+		bool is_list = option && option_value_is_list(option);
+		const char *comma = is_list ? strrchr(word, ',') : NULL;
+		const char *begin = comma ? comma + 1 : word;
+		for (size_t i = 0; i < words.list.count; i++)
+			if (!strncasecmp(words.list.items[i], begin, strlen(begin)))
+				printf("%.*s%s\n", (int)(begin - word), word, words.list.items[i]);
+		run_destroy((struct run *)words.run);
+		return CLI_DONE;
+	}
 	for (size_t i = 0; optind + 1 == argc && i < sizeof(shells) / sizeof(shells[0]); i++)
 		if (!options.values && !strcmp(argv[optind], shells[i].name)) {
 			shells[i].print();

@@ -82,28 +82,6 @@ static void keep_divider(int argc, char **argv)
 		}
 }
 
-/* The operands without the divider; which of them are of which side. */
-static void find_sides(struct sides *sides, char **operands, size_t count)
-{
-	size_t in_a = 0;
-
-	while (in_a < count && operands[in_a] != divider)
-		in_a++;
-	bool is_divided = in_a < count;
-	if (is_divided)
-		memmove(operands + in_a, operands + in_a + 1,
-			(count - in_a - 1) * sizeof(*operands));
-	else
-		in_a = 1;
-	count -= is_divided;
-	if (!in_a || count <= in_a)
-		die_usage("diff", "two recordings, please, or several: A... -- B...");
-	if (!is_divided && count != 2)
-		die_usage("diff", "which of %zu recordings are on which side? A... -- B...", count);
-	sides->in_a = in_a;
-	sides->in_b = count - in_a;
-}
-
 /* A place for one more. */
 static size_t add_place(struct sides *sides)
 {
@@ -167,19 +145,6 @@ static size_t read_side(
 	return sides->series.count - before;
 }
 
-static void read_sides(struct sides *sides, char **paths, const struct options *arguments)
-{
-	size_t operands_of_a = sides->in_a;
-
-	input_batch_begin(paths, operands_of_a + sides->in_b);
-	sides->in_a = read_side(sides, 0, paths, sides->in_a, arguments);
-	sides->in_b = read_side(sides, 1, paths + operands_of_a, sides->in_b, arguments);
-	input_batch_end();
-	for (size_t i = 0; i < sides->series.count && sides->from_history; i++)
-		if (compare_series_reduce(&sides->series.items[i]) < 0)
-			die(CLI_SYSTEM, "not enough memory");
-}
-
 static const char *fact_of(const struct diff_origin *origin, const char *key)
 {
 	for (size_t i = 0; i < origin->facts.count; i++)
@@ -225,46 +190,6 @@ static bool has_common(const struct compare *compare)
 	return any && compare->row_count;
 }
 
-static int cmd_diff_answer(struct sides *sides, const struct options *arguments)
-{
-	struct diff_origins origins;
-	struct compare *compare;
-	const struct compare_rule rule = {.threshold = cmd_diff_threshold_of(sides, arguments),
-		.metric = (enum compare_metric)arguments->metric};
-
-	if (compare_create(&compare, sides->series.items, sides->in_a, sides->in_b, &sides->names,
-		    &rule) < 0)
-		die(CLI_SYSTEM, "not enough memory to compare");
-	if (!has_common(compare))
-		die(CLI_INPUT, "the recordings have no phase in common: nothing was compared");
-	if (!compare->by && rule.metric == COMPARE_BY_DEFAULT)
-		die(CLI_INPUT, "nothing that decides is known of both sides");
-	if (!compare->by)
-		die(CLI_INPUT, "--metric %s is not known of both sides",
-			compare_metric_name(rule.metric));
-	diff_origins_init(&origins, sides->origins.items, sides->in_a, sides->in_b);
-	const struct diff_view view = {compare, &origins, (enum summary_by)arguments->by,
-		arguments->top, arguments->all, sides->floor};
-	if (sides->page) {
-		struct output *output = output_open(arguments->html, sides->origins.items[0].path);
-		if (page_diff_write(
-			    sides->page, &view, sides->series.items, output_stream(output)) < 0)
-			die(CLI_SYSTEM, "not enough memory for the page");
-		output_commit(output, 0);
-	}
-	if (!sides->page || strcmp(arguments->html, "-"))
-		(arguments->json ? diff_json : diff_text)(&view, stdout);
-	int rc = fails(compare, arguments) ? CLI_GATE : CLI_DONE;
-	compare_destroy(compare);
-	diff_origins_fini(&origins);
-	for (size_t i = 0; i < sides->series.count; i++)
-		compare_series_fini(&sides->series.items[i]);
-	array_fini(&sides->series);
-	page_diff_destroy(sides->page);
-	compare_names_fini(&sides->names);
-	return rc;
-}
-
 static int run_diff(int argc, char **argv)
 {
 	struct options arguments = {
@@ -277,13 +202,67 @@ static int run_diff(int argc, char **argv)
 		die_usage("diff", "--top and --all exclude each other");
 	if (!arguments.top)
 		arguments.top = 15;
-	find_sides(&sides, argv + optind, (size_t)(argc - optind));
+	char **operands = argv + optind;
+	size_t count = (size_t)(argc - optind), in_a = 0;
+	while (in_a < count && operands[in_a] != divider)
+		in_a++;
+	bool is_divided = in_a < count;
+	if (is_divided)
+		memmove(operands + in_a, operands + in_a + 1,
+			(count - in_a - 1) * sizeof(*operands));
+	else
+		in_a = 1;
+	count -= is_divided;
+	if (!in_a || count <= in_a)
+		die_usage("diff", "two recordings, please, or several: A... -- B...");
+	if (!is_divided && count != 2)
+		die_usage("diff", "which of %zu recordings are on which side? A... -- B...", count);
 	if (arguments.html && !page_available())
 		die(CLI_SYSTEM, "--html: %s", page_missing());
 	if (arguments.html && !(sides.page = page_diff_create()))
 		die(CLI_SYSTEM, "not enough memory for the page");
-	read_sides(&sides, argv + optind, &arguments);
-	return cmd_diff_answer(&sides, &arguments);
+	input_batch_begin(operands, count);
+	sides.in_a = read_side(&sides, 0, operands, in_a, &arguments);
+	sides.in_b = read_side(&sides, 1, operands + in_a, count - in_a, &arguments);
+	input_batch_end();
+	for (size_t i = 0; i < sides.series.count && sides.from_history; i++)
+		if (compare_series_reduce(&sides.series.items[i]) < 0)
+			die(CLI_SYSTEM, "not enough memory");
+	struct diff_origins origins;
+	struct compare *compare;
+	const struct compare_rule rule = {.threshold = cmd_diff_threshold_of(&sides, &arguments),
+		.metric = (enum compare_metric)arguments.metric};
+	if (compare_create(
+		    &compare, sides.series.items, sides.in_a, sides.in_b, &sides.names, &rule) < 0)
+		die(CLI_SYSTEM, "not enough memory to compare");
+	if (!has_common(compare))
+		die(CLI_INPUT, "the recordings have no phase in common: nothing was compared");
+	if (!compare->by && rule.metric == COMPARE_BY_DEFAULT)
+		die(CLI_INPUT, "nothing that decides is known of both sides");
+	if (!compare->by)
+		die(CLI_INPUT, "--metric %s is not known of both sides",
+			compare_metric_name(rule.metric));
+	diff_origins_init(&origins, sides.origins.items, sides.in_a, sides.in_b);
+	const struct diff_view view = {compare, &origins, (enum summary_by)arguments.by,
+		arguments.top, arguments.all, sides.floor};
+	if (sides.page) {
+		struct output *output = output_open(arguments.html, sides.origins.items[0].path);
+		if (page_diff_write(sides.page, &view, sides.series.items, output_stream(output)) <
+			0)
+			die(CLI_SYSTEM, "not enough memory for the page");
+		output_commit(output, 0);
+	}
+	if (!sides.page || strcmp(arguments.html, "-"))
+		(arguments.json ? diff_json : diff_text)(&view, stdout);
+	int rc = fails(compare, &arguments) ? CLI_GATE : CLI_DONE;
+	compare_destroy(compare);
+	diff_origins_fini(&origins);
+	for (size_t i = 0; i < sides.series.count; i++)
+		compare_series_fini(&sides.series.items[i]);
+	array_fini(&sides.series);
+	page_diff_destroy(sides.page);
+	compare_names_fini(&sides.names);
+	return rc;
 }
 
 const struct cli_command command_diff = {

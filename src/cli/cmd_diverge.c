@@ -75,24 +75,30 @@ static const struct cli_option cmd_diverge_option_table[] = {
 	OPTION_HELP,
 };
 
-static void cmd_diverge_parse(struct options *arguments, int argc, char **argv)
+static int run_diverge(int argc, char **argv)
 {
-	options_parse(&command_diverge, arguments, argc, argv);
-	if (arguments->top && arguments->all)
-		die_usage("diverge", "--top and --all exclude each other");
-	if (arguments->rules && arguments->json)
-		die_usage("diverge", "--rules: the rules are text");
-	if (!arguments->top)
-		arguments->top = 10;
-}
+	struct options arguments = {.options = {.threshold = -1}};
 
-static struct diverge *cmd_diverge_compare(
-	const struct run *a, const struct run *b, const struct diverge_options *options)
-{
+	options_parse(&command_diverge, &arguments, argc, argv);
+	if (arguments.top && arguments.all)
+		die_usage("diverge", "--top and --all exclude each other");
+	if (arguments.rules && arguments.json)
+		die_usage("diverge", "--rules: the rules are text");
+	if (!arguments.top)
+		arguments.top = 10;
+	if (arguments.rules) {
+		fputs(cmd_diverge_rules, stdout);
+		return CLI_DONE;
+	}
+	if (argc - optind != 2)
+		die_usage("diverge", "diverge: two recordings, please");
+	input_batch_begin(argv + optind, 2);
+	SCOPED_TO(run_destroy) struct run *a = input_load_telling(argv[optind]);
+	SCOPED_TO(run_destroy) struct run *b = input_load_telling(argv[optind + 1]);
+	input_batch_end();
 	struct diverge *diverge;
 	int which;
-	int rc = diverge_create(&diverge, a, b, options, &which);
-
+	int rc = diverge_create(&diverge, a, b, &arguments.options, &which);
 	if (rc == BRICK_ENOTRECORDED)
 		die(CLI_INPUT, "%s: holds no digests (brick record --digest)",
 			(which ? b : a)->path);
@@ -104,32 +110,13 @@ static struct diverge *cmd_diverge_compare(
 			"steps, %u in %u; nothing was compared",
 			a->path, b->path, diverge->digests_a, diverge->steps_a, diverge->digests_b,
 			diverge->steps_b);
-	return diverge;
-}
-
-static int run_diverge(int argc, char **argv)
-{
-	struct options arguments = {.options = {.threshold = -1}};
-
-	cmd_diverge_parse(&arguments, argc, argv);
-	if (arguments.rules) {
-		fputs(cmd_diverge_rules, stdout);
-		return CLI_DONE;
-	}
-	if (argc - optind != 2)
-		die_usage("diverge", "diverge: two recordings, please");
-	input_batch_begin(argv + optind, 2);
-	SCOPED_TO(run_destroy) struct run *a = input_load_telling(argv[optind]);
-	SCOPED_TO(run_destroy) struct run *b = input_load_telling(argv[optind + 1]);
-	input_batch_end();
-	struct diverge *diverge = cmd_diverge_compare(a, b, &arguments.options);
 	const struct diverge_view view = {
 		a, b, diverge, &arguments.options, arguments.top, arguments.all};
 	if (arguments.json)
 		diverge_json(&view, stdout);
 	else
 		diverge_text(&view, stdout);
-	int rc = diverge->diverges ? CLI_GATE : CLI_DONE;
+	rc = diverge->diverges ? CLI_GATE : CLI_DONE;
 	diverge_destroy(diverge);
 	return rc;
 }

@@ -198,37 +198,6 @@ static double cgroup_limit(void)
 	return least;
 }
 
-static void add_cpus(struct doctor *doctor)
-{
-	cpu_set_t set;
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	int allowed = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
-	double limit = cgroup_limit();
-	bool less = allowed && allowed < online;
-	doctor_add(doctor, "Machine", "cpus", less || online < 2 ? DOCTOR_LIMITED : DOCTOR_OK,
-		less ? "a program recorded from here has no more either"
-		     : "the recorder takes turns with the program: expect more distortion",
-		"%ld online, %d of them for this process", online, allowed);
-	if (limit >= 0)
-		doctor_add(doctor, "Machine", "quota",
-			limit < (double)(allowed ? allowed : online) ? DOCTOR_LIMITED : DOCTOR_OK,
-			"a control group (container) takes the CPU away when it is used up: times "
-			"then hold pauses that are no work",
-			"%.2f CPUs' worth of time", limit);
-}
-
-static void add_governor(struct doctor *doctor)
-{
-	char governor[64];
-	if (!file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,
-		    sizeof(governor)))
-		return;
-	bool steady = !strcmp(governor, "performance");
-	doctor_add(doctor, "Machine", "governor", steady ? DOCTOR_OK : DOCTOR_LIMITED,
-		"for comparable numbers: cpupower frequency-set -g performance",
-		"CPU frequency is governed by '%s'", governor);
-}
-
 /* Counters and ceilings. */
 
 /* "a, b": names of those of `kinds` that can be counted, or that cannot; NULL: none. */
@@ -275,13 +244,37 @@ static void add_counters(struct doctor *doctor, const char *name, uint32_t kinds
 			yes ? yes : "");
 }
 
-static void add_ceilings(struct doctor *doctor)
+static void doctor_machine(struct doctor *doctor)
 {
+	cpu_set_t set;
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	int allowed = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+	double limit = cgroup_limit();
+	bool less = allowed && allowed < online;
+	doctor_add(doctor, "Machine", "cpus", less || online < 2 ? DOCTOR_LIMITED : DOCTOR_OK,
+		less ? "a program recorded from here has no more either"
+		     : "the recorder takes turns with the program: expect more distortion",
+		"%ld online, %d of them for this process", online, allowed);
+	if (limit >= 0)
+		doctor_add(doctor, "Machine", "quota",
+			limit < (double)(allowed ? allowed : online) ? DOCTOR_LIMITED : DOCTOR_OK,
+			"a control group (container) takes the CPU away when it is used up: times "
+			"then hold pauses that are no work",
+			"%.2f CPUs' worth of time", limit);
+	char governor[64];
+	if (file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,
+		    sizeof(governor))) {
+		bool steady = !strcmp(governor, "performance");
+		doctor_add(doctor, "Machine", "governor", steady ? DOCTOR_OK : DOCTOR_LIMITED,
+			"for comparable numbers: cpupower frequency-set -g performance",
+			"CPU frequency is governed by '%s'", governor);
+	}
+	add_counters(doctor, "counters", BRICK_COUNTERS_HARDWARE);
+	add_counters(doctor, "sw counters", BRICK_COUNTERS_SOFTWARE);
 	static struct cpu_info info;
 	SCOPED_TO(ceilings_destroy) struct ceilings *ceilings = NULL;
 	struct ceilings_error error;
 	char text[DATE_BYTES];
-
 	cpu_info_read(&info);
 	SCOPED char *path = ceilings_cache_path(info.host, info.model);
 	int rc = path ? ceilings_read(&ceilings, path, &error) : -ENOENT;
@@ -298,20 +291,6 @@ static void add_ceilings(struct doctor *doctor)
 					: error.text);
 }
 
-static void doctor_counters(struct doctor *doctor)
-{
-	add_counters(doctor, "counters", BRICK_COUNTERS_HARDWARE);
-	add_counters(doctor, "sw counters", BRICK_COUNTERS_SOFTWARE);
-	add_ceilings(doctor);
-}
-
-static void doctor_machine(struct doctor *doctor)
-{
-	add_cpus(doctor);
-	add_governor(doctor);
-	doctor_counters(doctor);
-}
-
 /* How programs are attached to. */
 
 /* Environment with one variable replaced; entries are borrowed but for the last. */
@@ -326,15 +305,6 @@ static char **environment_with(const char *name, const char *value)
 			copy[used++] = environ[i];
 	copy[used] = xasprintf("%s=%s", name, value);
 	return copy;
-}
-
-static void free_environment(char **environment)
-{
-	size_t last = 0;
-	while (environment[last + 1])
-		last++;
-	free(environment[last]);
-	free(environment);
 }
 
 static int start_preloaded(const char *library, int output, pid_t *pid)
@@ -355,7 +325,11 @@ static int start_preloaded(const char *library, int output, pid_t *pid)
 	int error = posix_spawnp(pid, "cat", &actions, &attributes, argv, environment);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
-	free_environment(environment);
+	size_t last = 0;
+	while (environment[last + 1])
+		last++;
+	free(environment[last]);
+	free(environment);
 	return error;
 }
 
@@ -493,12 +467,6 @@ static void add_attacher(struct doctor *doctor, const struct attacher *a)
 		add_present(doctor, a, library);
 }
 
-static void doctor_attachers(struct doctor *doctor)
-{
-	for (const struct attacher *const *a = attachers; *a; a++)
-		add_attacher(doctor, *a);
-}
-
 /* Recording. */
 
 static void add_sessions(struct doctor *doctor)
@@ -530,21 +498,6 @@ static void add_sessions(struct doctor *doctor)
 	session_dir_remove(&dir);
 }
 
-static void add_memlock(struct doctor *doctor)
-{
-	struct rlimit limit;
-	char bytes[UNITS_BYTES];
-	if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
-		return;
-	if (limit.rlim_cur == RLIM_INFINITY)
-		doctor_add(doctor, "Recording", "memlock", DOCTOR_OK, NULL,
-			"memory may be locked without limit");
-	else
-		doctor_add(doctor, "Recording", "memlock", DOCTOR_OK, NULL,
-			"up to %s may be locked (not needed: rings are touched before use)",
-			units_bytes(bytes, limit.rlim_cur));
-}
-
 static void add_ptrace(struct doctor *doctor)
 {
 	static const char *const meanings[] = {"any process of the same user", "children only",
@@ -558,21 +511,26 @@ static void add_ptrace(struct doctor *doctor)
 		meanings[level >= 0 && level <= 3 ? level : 3], level);
 }
 
-static void add_kptr(struct doctor *doctor)
+static void doctor_attach(struct doctor *doctor)
 {
+	add_sessions(doctor);
+	for (const struct attacher *const *a = attachers; *a; a++)
+		add_attacher(doctor, *a);
+	add_ptrace(doctor);
 	char restrict_[32];
 	if (file_line("/proc/sys/kernel/kptr_restrict", restrict_, sizeof(restrict_)))
 		doctor_add(doctor, "Recording", "kernel names", DOCTOR_OK, NULL,
 			"kptr_restrict %s; Brick looks at user space only", restrict_);
-}
-
-static void doctor_attach(struct doctor *doctor)
-{
-	add_sessions(doctor);
-	doctor_attachers(doctor);
-	add_ptrace(doctor);
-	add_kptr(doctor);
-	add_memlock(doctor);
+	struct rlimit limit;
+	char bytes[UNITS_BYTES];
+	bool is_known = getrlimit(RLIMIT_MEMLOCK, &limit) == 0;
+	if (is_known && limit.rlim_cur == RLIM_INFINITY)
+		doctor_add(doctor, "Recording", "memlock", DOCTOR_OK, NULL,
+			"memory may be locked without limit");
+	else if (is_known)
+		doctor_add(doctor, "Recording", "memlock", DOCTOR_OK, NULL,
+			"up to %s may be locked (not needed: rings are touched before use)",
+			units_bytes(bytes, limit.rlim_cur));
 }
 
 /* Devices. */
@@ -593,28 +551,24 @@ static const char *cmd_doctor_times_of(uint32_t source)
 	}
 }
 
-static void add_backend(struct doctor *doctor, const struct brick_backend *backend)
-{
-	char reason[256] = "";
-	int error = backend->probe(reason, sizeof(reason));
-	if (error < 0)
-		doctor_add(doctor, "Backends", backend->name, DOCTOR_ABSENT, NULL, "%s",
-			reason[0] ? reason : brick_strerror(error));
-	else if (!strcmp(backend->name, "null"))
-		doctor_add(doctor, "Backends", backend->name, DOCTOR_OK, NULL,
-			"works: a simulated device, for tests and benches");
-	else
-		doctor_add(doctor, "Backends", backend->name, DOCTOR_OK, NULL,
-			"works: times are %s%s%s", cmd_doctor_times_of(backend->source),
-			reason[0] ? "; " : "", reason);
-}
-
 static void doctor_devices(struct doctor *doctor)
 {
 	const struct brick_backend *backend;
 	const char *path, *reason;
-	for (uint32_t i = 0; (backend = brick_backend_at(i)) != NULL; i++)
-		add_backend(doctor, backend);
+	for (uint32_t i = 0; (backend = brick_backend_at(i)) != NULL; i++) {
+		char words[256] = "";
+		int error = backend->probe(words, sizeof(words));
+		if (error < 0)
+			doctor_add(doctor, "Backends", backend->name, DOCTOR_ABSENT, NULL, "%s",
+				words[0] ? words : brick_strerror(error));
+		else if (!strcmp(backend->name, "null"))
+			doctor_add(doctor, "Backends", backend->name, DOCTOR_OK, NULL,
+				"works: a simulated device, for tests and benches");
+		else
+			doctor_add(doctor, "Backends", backend->name, DOCTOR_OK, NULL,
+				"works: times are %s%s%s", cmd_doctor_times_of(backend->source),
+				words[0] ? "; " : "", words);
+	}
 	for (uint32_t i = 0; (path = brick_backend_refused(i, &reason)) != NULL; i++)
 		doctor_add(doctor, "Backends", "library", DOCTOR_NO,
 			"BRICK_BACKEND_PATH leads to it: build it against this version, or leave "
@@ -624,7 +578,7 @@ static void doctor_devices(struct doctor *doctor)
 
 /* What answers are shown on. */
 
-static void add_terminal(struct doctor *doctor)
+static void doctor_surroundings(struct doctor *doctor)
 {
 	struct terminal terminal;
 	const char *no_color = getenv("NO_COLOR");
@@ -643,11 +597,6 @@ static void add_terminal(struct doctor *doctor)
 			terminal.colours	? "colours"
 			: no_color && *no_color ? "no colours, as NO_COLOR wants it"
 						: "no colours");
-}
-
-static void doctor_surroundings(struct doctor *doctor)
-{
-	add_terminal(doctor);
 	doctor_add(doctor, "Output", "compression", DOCTOR_OK, NULL,
 		"recordings are packed, by means of Brick's own");
 }
@@ -665,23 +614,6 @@ static bool is_candidate(const char *name)
 		if (fnmatch(patterns[i], name, 0) == 0)
 			return true;
 	return false;
-}
-
-static bool is_ggml(const char *name)
-{
-	return fnmatch("libggml*.so*", name, 0) == 0;
-}
-
-/* Counts in the functions that would be patched: their calls bypass the dynamic linker. */
-static void add_patched(struct doctor_engine *engine, const char *path)
-{
-	struct program_ggml ggml;
-	if (program_ggml(&ggml, path) || ggml.way != PROGRAM_GGML_PATCHED)
-		return;
-	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++) {
-		engine->hooks[i].defined |= ggml.reached[i];
-		engine->hooks[i].reached |= ggml.reached[i];
-	}
 }
 
 /* Count one object in; 0 when it has no symbols that could be looked at. */
@@ -702,8 +634,15 @@ static int cmd_doctor_look_at(struct doctor_engine *engine, const char *path)
 	}
 	rc = image.has_dynamic ? 0 : BRICK_ENOTRECORDED;
 	image_close(&image);
-	if (rc == 0)
-		add_patched(engine, path);
+	if (rc == 0) {
+		/* calls of functions that would be patched bypass the dynamic linker */
+		struct program_ggml ggml;
+		if (!program_ggml(&ggml, path) && ggml.way == PROGRAM_GGML_PATCHED)
+			for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++) {
+				engine->hooks[i].defined |= ggml.reached[i];
+				engine->hooks[i].reached |= ggml.reached[i];
+			}
+	}
 	return rc;
 }
 
@@ -772,21 +711,6 @@ static struct doctor_engine *new_engine(struct doctor *doctor, const char *path)
 	return engine;
 }
 
-/* Names in a directory, sorted; the caller frees each and the list. */
-static size_t list_directory(const char *path, char **names, size_t max)
-{
-	DIR *directory = opendir(path);
-	struct dirent *entry;
-	size_t count = 0;
-	while (directory && count < max && (entry = readdir(directory)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			names[count++] = xstrdup(entry->d_name);
-	if (directory)
-		closedir(directory);
-	qsort(names, count, sizeof(*names), order_texts);
-	return count;
-}
-
 static bool cmd_doctor_is_known(const struct doctor *doctor, const char *path)
 {
 	for (size_t i = 0; i < doctor->engines.count; i++)
@@ -801,7 +725,7 @@ static void look_at_directory(
 	char real[PATH_MAX];
 	bool any = false;
 	for (size_t i = 0; i < count; i++)
-		any |= is_ggml(names[i]);
+		any |= fnmatch("libggml*.so*", names[i], 0) == 0;
 	if (!any || !realpath(path, real) || cmd_doctor_is_known(doctor, real))
 		return;
 	struct doctor_engine *engine = new_engine(doctor, real);
@@ -820,7 +744,15 @@ static void look_at_directory(
 static void cmd_doctor_search(struct doctor *doctor, const char *path, int depth)
 {
 	SCOPED char **names = xcalloc(FILES_MAX * 16, sizeof(*names));
-	size_t count = list_directory(path, names, FILES_MAX * 16);
+	DIR *directory = opendir(path);
+	struct dirent *entry;
+	size_t count = 0;
+	while (directory && count < FILES_MAX * 16 && (entry = readdir(directory)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			names[count++] = xstrdup(entry->d_name);
+	if (directory)
+		closedir(directory);
+	qsort(names, count, sizeof(*names), order_texts);
 	look_at_directory(doctor, path, names, count);
 	for (size_t i = 0; i < count; i++) {
 		struct stat st;
@@ -862,15 +794,6 @@ static void cmd_doctor_add_named(struct doctor *doctor, const char *path)
 	}
 }
 
-static void search_list(struct doctor *doctor, const char *list)
-{
-	SCOPED char *copy = xstrdup(list ? list : "");
-	char *rest = copy, *path;
-	while ((path = strsep(&rest, ":")))
-		if (*path)
-			cmd_doctor_search(doctor, path, 0);
-}
-
 /* paths: directories and files that the user named, NULL-terminated. */
 static void doctor_ggml(struct doctor *doctor, const char *const *paths)
 {
@@ -880,7 +803,12 @@ static void doctor_ggml(struct doctor *doctor, const char *const *paths)
 	for (size_t i = 0; paths[i]; i++)
 		cmd_doctor_add_named(doctor, paths[i]);
 	if (!paths[0]) {
-		search_list(doctor, getenv("LD_LIBRARY_PATH"));
+		const char *list = getenv("LD_LIBRARY_PATH");
+		SCOPED char *copy = xstrdup(list ? list : "");
+		char *rest = copy, *path;
+		while ((path = strsep(&rest, ":")))
+			if (*path)
+				cmd_doctor_search(doctor, path, 0);
 		cmd_doctor_search(doctor, "node_modules/@node-llama-cpp", DEPTH_MAX);
 		cmd_doctor_search(
 			doctor, "build/demo/engine/node_modules/@node-llama-cpp", DEPTH_MAX);
@@ -955,18 +883,6 @@ static void cmd_doctor_add_way(
 	}
 }
 
-/* Nothing is known to be attached to. */
-static void add_nothing(struct doctor *doctor, const struct program_files *files)
-{
-	char kinds[INJECT_KINDS_BYTES];
-
-	doctor_add(doctor, GROUP, "attaches", DOCTOR_ABSENT,
-		files->is_process ? NULL
-				  : "what it starts, opens or imports while it runs is attached to "
-				    "all the same: 'brick doctor PID' tells while it runs",
-		"nothing in its files speaks for %s", inject_kinds(kinds));
-}
-
 /* What becomes of ggml's nodes. */
 static void cmd_doctor_add_outcome(struct doctor *doctor, const struct program_outlook *p)
 {
@@ -1000,23 +916,6 @@ static void cmd_doctor_add_outcome(struct doctor *doctor, const struct program_o
 			"with -DBUILD_SHARED_LIBS=ON",
 			"nodes on a device are not told apart: the backend inside calls no "
 			"function for each; their time is the graph's");
-}
-
-/* Depends on what it does, and on its files only as far as they speak for it. */
-static void add_may(struct doctor *doctor, const struct foreseen *f)
-{
-	const struct attacher *a = f->attacher;
-	struct doctor_check *check = doctor_add(doctor, GROUP, "may attach", DOCTOR_OK, NULL,
-		"%s%s%s%s: %s if it is used; %s", a->title,
-		f->version    ? " "
-		: a->versions ? " ("
-			      : "",
-		f->version    ? f->version
-		: a->versions ? a->versions
-			      : "",
-		!f->version && a->versions ? " only)" : "", a->recorded, f->why);
-
-	check->attaches = a->title;
 }
 
 /* Engines that no attacher is for. */
@@ -1074,13 +973,34 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 	}
 	if (is_open && f.outlook.has_ggml)
 		cmd_doctor_add_outcome(doctor, &f.outlook);
-	for (size_t i = 0; i < f.may.count; i++)
-		add_may(doctor, &f.may.items[i]);
+	for (size_t i = 0; i < f.may.count; i++) {
+		/* depends on the program's work, and on its files only as far as they speak for it
+		 */
+		const struct foreseen *may = &f.may.items[i];
+		const struct attacher *a = may->attacher;
+		struct doctor_check *check = doctor_add(doctor, GROUP, "may attach", DOCTOR_OK,
+			NULL, "%s%s%s%s: %s if it is used; %s", a->title,
+			may->version  ? " "
+			: a->versions ? " ("
+				      : "",
+			may->version  ? may->version
+			: a->versions ? a->versions
+				      : "",
+			!may->version && a->versions ? " only)" : "", a->recorded, may->why);
+		check->attaches = a->title;
+	}
 	if (f.has_libbrick)
 		doctor_add(doctor, GROUP, "libbrick", DOCTOR_OK, NULL,
 			"the program has it inside, and records itself");
-	else if (is_open && !f.outlook.has_ggml && !f.may.count)
-		add_nothing(doctor, files);
+	else if (is_open && !f.outlook.has_ggml && !f.may.count) {
+		char kinds[INJECT_KINDS_BYTES];
+		doctor_add(doctor, GROUP, "attaches", DOCTOR_ABSENT,
+			files->is_process
+				? NULL
+				: "what it starts, opens or imports while it runs is attached to "
+				  "all the same: 'brick doctor PID' tells while it runs",
+			"nothing in its files speaks for %s", inject_kinds(kinds));
+	}
 }
 
 static const char *reason(int error)
@@ -1088,24 +1008,6 @@ static const char *reason(int error)
 	return error == -ENOENT	  ? "there is no such command"
 	       : error == -EISDIR ? "it is a directory"
 				  : "it may not be run: it is not marked as executable";
-}
-
-static void add_named_files(struct doctor *doctor, const struct program_files *files)
-{
-	SCOPED char *named = NULL;
-
-	for (size_t i = 0; i < files->named.count; i++)
-		xappend(&named, ", ", "%s", files->named.items[i]);
-	if (named)
-		doctor_add(doctor, GROUP, "named", DOCTOR_OK, NULL,
-			"%s, by the command or its script: looked at as well", named);
-	for (size_t i = 0; i < files->closed.count; i++) {
-		enum inject_obstacle obstacle = inject_examine(files->closed.items[i]);
-		add_go(doctor, files->closed.items[i]);
-		doctor_add(doctor, GROUP, "named", DOCTOR_NO, inject_obstacle_advice(obstacle),
-			"%s, by the command or its script: %s; it runs unrecorded",
-			files->closed.items[i], inject_obstacle_text(obstacle));
-	}
 }
 
 static void doctor_command(struct doctor *doctor, char *const *command)
@@ -1124,8 +1026,22 @@ static void doctor_command(struct doctor *doctor, char *const *command)
 		files.own - 1);
 	add_go(doctor, files.paths.items[0]);
 	add_obstacle(doctor, files.obstacle);
-	if (files.obstacle == INJECT_FINE)
-		add_named_files(doctor, &files);
+	if (files.obstacle == INJECT_FINE) {
+		SCOPED char *named = NULL;
+		for (size_t i = 0; i < files.named.count; i++)
+			xappend(&named, ", ", "%s", files.named.items[i]);
+		if (named)
+			doctor_add(doctor, GROUP, "named", DOCTOR_OK, NULL,
+				"%s, by the command or its script: looked at as well", named);
+		for (size_t i = 0; i < files.closed.count; i++) {
+			enum inject_obstacle obstacle = inject_examine(files.closed.items[i]);
+			add_go(doctor, files.closed.items[i]);
+			doctor_add(doctor, GROUP, "named", DOCTOR_NO,
+				inject_obstacle_advice(obstacle),
+				"%s, by the command or its script: %s; it runs unrecorded",
+				files.closed.items[i], inject_obstacle_text(obstacle));
+		}
+	}
 	look_at_files(doctor, &files);
 	program_files_fini(&files);
 }
@@ -1204,35 +1120,6 @@ static void print_entry(const struct terminal *terminal, enum doctor_status stat
 	}
 }
 
-static void cmd_doctor_print_group(const struct terminal *terminal, const char *group, bool first)
-{
-	if (!first)
-		putchar('\n');
-	terminal_print(terminal, STYLE_STRONG, group);
-	putchar('\n');
-}
-
-static void print_engine(const struct terminal *terminal, const struct doctor_engine *engine)
-{
-	print_entry(terminal, engine->status, "engine", engine->path, NULL);
-	size_t width = terminal->width ? terminal->width : 100;
-	SCOPED char *files = text_safe(engine->files), *method = text_safe(engine->method);
-	text_wrap(stdout, width, INDENT, "", method);
-	text_wrap(stdout, width, INDENT, "", files);
-	for (size_t i = 0; i < engine->hook_count; i++) {
-		const struct doctor_hook *hook = &engine->hooks[i];
-		bool works = hook->defined && hook->reached;
-		enum doctor_status status = works ? DOCTOR_OK : DOCTOR_ABSENT;
-		SCOPED char *text = xasprintf("%s (%s)%s", hook->symbol, hook->gives,
-			works		? ""
-			: hook->defined ? ": exported, but not called through the dynamic linker"
-					: ": not exported");
-		printf("%*s%s%-3s%s", INDENT, "", terminal_style_begin(terminal, style_of(status)),
-			works ? "ok" : "no", terminal_style_end(terminal, style_of(status)));
-		text_flow(stdout, width, INDENT + 4, INDENT + 3, text);
-	}
-}
-
 static void print_text(const struct doctor *doctor)
 {
 	struct terminal terminal;
@@ -1240,13 +1127,38 @@ static void print_text(const struct doctor *doctor)
 	const char *group = "";
 	for (size_t i = 0; i < doctor->checks.count; i++) {
 		const struct doctor_check *check = &doctor->checks.items[i];
-		if (strcmp(group, check->group))
-			cmd_doctor_print_group(&terminal, check->group, i == 0);
+		if (strcmp(group, check->group)) {
+			if (i)
+				putchar('\n');
+			terminal_print(&terminal, STYLE_STRONG, check->group);
+			putchar('\n');
+		}
 		group = check->group;
 		print_entry(&terminal, check->status, check->name, check->finding, check->advice);
 	}
-	for (size_t i = 0; i < doctor->engines.count; i++)
-		print_engine(&terminal, &doctor->engines.items[i]);
+	for (size_t i = 0; i < doctor->engines.count; i++) {
+		const struct doctor_engine *engine = &doctor->engines.items[i];
+		print_entry(&terminal, engine->status, "engine", engine->path, NULL);
+		size_t width = terminal.width ? terminal.width : 100;
+		SCOPED char *files = text_safe(engine->files), *method = text_safe(engine->method);
+		text_wrap(stdout, width, INDENT, "", method);
+		text_wrap(stdout, width, INDENT, "", files);
+		for (size_t k = 0; k < engine->hook_count; k++) {
+			const struct doctor_hook *hook = &engine->hooks[k];
+			bool works = hook->defined && hook->reached;
+			enum doctor_status status = works ? DOCTOR_OK : DOCTOR_ABSENT;
+			SCOPED char *text = xasprintf("%s (%s)%s", hook->symbol, hook->gives,
+				works ? ""
+				: hook->defined
+					? ": exported, but not called through the dynamic linker"
+					: ": not exported");
+			printf("%*s%s%-3s%s", INDENT, "",
+				terminal_style_begin(&terminal, style_of(status)),
+				works ? "ok" : "no",
+				terminal_style_end(&terminal, style_of(status)));
+			text_flow(stdout, width, INDENT + 4, INDENT + 3, text);
+		}
+	}
 	if (doctor->is_of_program)
 		return;
 	printf("\n%s\n", doctor->cannot_record
@@ -1299,21 +1211,6 @@ static void cmd_doctor_print_json(const struct doctor *doctor)
 	json_print(root, stdout);
 }
 
-static void cmd_doctor_release(struct doctor *doctor)
-{
-	for (size_t i = 0; i < doctor->checks.count; i++) {
-		free(doctor->checks.items[i].finding);
-		free(doctor->checks.items[i].advice);
-	}
-	for (size_t i = 0; i < doctor->engines.count; i++) {
-		free(doctor->engines.items[i].path);
-		free(doctor->engines.items[i].files);
-		free(doctor->engines.items[i].method);
-	}
-	array_fini(&doctor->checks);
-	array_fini(&doctor->engines);
-}
-
 struct options {
 	const char **engines; /* ends with NULL */
 	bool json;
@@ -1346,38 +1243,41 @@ static void look_at_machine(struct doctor *doctor, const struct options *options
 	doctor_ggml(doctor, options->engines);
 }
 
-/* -- CMD..., or PID. */
-static void look_at_program(struct doctor *doctor, int argc, char **argv)
-{
-	char *end;
-	long pid = strtol(argv[optind], &end, 10);
-
-	if (optind > 1 && !strcmp(argv[optind - 1], "--"))
-		doctor_command(doctor, argv + optind);
-	else if (!*end && pid > 0 && optind + 1 == argc)
-		doctor_process(doctor, pid);
-	else
-		die_usage("doctor",
-			"%s: neither a process's number nor a command behind '--'; did you mean "
-			"'--engine %s'?",
-			argv[optind], argv[optind]);
-}
-
 static int run_doctor(int argc, char **argv)
 {
 	struct options options = {.engines = xcalloc((size_t)argc + 1, sizeof(char *))};
 	options_parse(&command_doctor, &options, argc, argv);
 	struct doctor doctor = {.is_of_program = optind < argc};
-	if (optind < argc)
-		look_at_program(&doctor, argc, argv);
-	else
+	if (optind < argc) {
+		char *end;
+		long pid = strtol(argv[optind], &end, 10);
+		if (optind > 1 && !strcmp(argv[optind - 1], "--"))
+			doctor_command(&doctor, argv + optind);
+		else if (!*end && pid > 0 && optind + 1 == argc)
+			doctor_process(&doctor, pid);
+		else
+			die_usage("doctor",
+				"%s: neither a process's number nor a command behind '--'; did you "
+				"mean '--engine %s'?",
+				argv[optind], argv[optind]);
+	} else
 		look_at_machine(&doctor, &options);
 	if (options.json)
 		cmd_doctor_print_json(&doctor);
 	else
 		print_text(&doctor);
 	int code = doctor.cannot_record ? CLI_SYSTEM : CLI_DONE;
-	cmd_doctor_release(&doctor);
+	for (size_t i = 0; i < doctor.checks.count; i++) {
+		free(doctor.checks.items[i].finding);
+		free(doctor.checks.items[i].advice);
+	}
+	for (size_t i = 0; i < doctor.engines.count; i++) {
+		free(doctor.engines.items[i].path);
+		free(doctor.engines.items[i].files);
+		free(doctor.engines.items[i].method);
+	}
+	array_fini(&doctor.checks);
+	array_fini(&doctor.engines);
 	free(options.engines);
 	return code;
 }

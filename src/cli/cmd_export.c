@@ -101,20 +101,6 @@ static json_t *process_of(const struct run *run, size_t i)
 		json_text(process->host));
 }
 
-static void write_samples(const struct run_lane *lane, FILE *out)
-{
-	fputs(", \"samples\": [", out);
-	for (size_t i = 0; i < lane->sample_count; i++) {
-		const struct run_sample *s = &lane->samples[i];
-		separate(out, i);
-		fprintf(out, "[%llu,%llu,%u,%u,%u,%u,%u,%u]", cmd_export_ull(s->begin_ns),
-			cmd_export_ull(s->end_ns), s->site, s->wait_ns, s->inner_ns, s->depth,
-			s->source, s->flags);
-		run_lane_passed(lane, i);
-	}
-	fputs("]", out);
-}
-
 static void write_lanes(const struct run *run, FILE *out)
 {
 	fputs(",\n\"sample_fields\": [\"begin_ns\", \"end_ns\", \"site\", \"wait_ns\", "
@@ -129,19 +115,19 @@ static void write_lanes(const struct run *run, FILE *out)
 		cmd_export_text(out, lane->name);
 		fputs(", \"backend\": ", out);
 		cmd_export_text(out, lane->backend);
-		write_samples(lane, out);
+		fputs(", \"samples\": [", out);
+		for (size_t k = 0; k < lane->sample_count; k++) {
+			const struct run_sample *s = &lane->samples[k];
+			separate(out, k);
+			fprintf(out, "[%llu,%llu,%u,%u,%u,%u,%u,%u]", cmd_export_ull(s->begin_ns),
+				cmd_export_ull(s->end_ns), s->site, s->wait_ns, s->inner_ns,
+				s->depth, s->source, s->flags);
+			run_lane_passed(lane, k);
+		}
+		fputs("]", out);
 		fputc('}', out);
 	}
 	fputs("]", out);
-}
-
-static json_t *cmd_export_step_of(const struct run_step *step, uint32_t number)
-{
-	return json_pack("{so ss so so so so so}", "number",
-		number ? json_number(number) : json_null(), "phase",
-		step_phase_name((int)step->phase), "tokens", json_number(step->tokens), "lane",
-		json_number(step->lane), "sample", json_number(step->sample), "begin_ns",
-		json_number(step->begin_ns), "end_ns", json_number(step->end_ns));
 }
 
 /* Writes steps; those that --steps counts have numbers. -ENOMEM. */
@@ -154,8 +140,15 @@ static int cmd_export_write_steps(const struct run *run, FILE *out)
 		return -ENOMEM;
 	fputs(",\n\"steps\": [", out);
 	for (size_t i = 0; i < run->step_count; i++) {
-		json_auto_t *row =
-			cmd_export_step_of(&run->steps[i], index.finished[i] ? numbers[i] : 0);
+		const struct run_step *step = &run->steps[i];
+		uint32_t number = index.finished[i] ? numbers[i] : 0;
+
+		json_auto_t *row = json_pack("{so ss so so so so so}", "number",
+			number ? json_number(number) : json_null(), "phase",
+			step_phase_name((int)step->phase), "tokens", json_number(step->tokens),
+			"lane", json_number(step->lane), "sample", json_number(step->sample),
+			"begin_ns", json_number(step->begin_ns), "end_ns",
+			json_number(step->end_ns));
 		separate(out, i);
 		json_dumpf(row, out, JSON_ENSURE_ASCII);
 	}
@@ -193,15 +186,6 @@ static json_t *cmd_export_code_of(const struct run *run, size_t i)
 		json_text(code->source));
 }
 
-static void write_dependencies(const struct run *run, const struct run_command *command, FILE *out)
-{
-	fputc('[', out);
-	for (uint32_t i = 0; i < command->dependency_count; i++)
-		fprintf(out, "%s%u", i ? "," : "",
-			run->dependencies[command->dependency_first + i]);
-	fputc(']', out);
-}
-
 /* -1: not known. */
 static long long or_minus(uint32_t index)
 {
@@ -221,7 +205,11 @@ static void write_commands(const struct run *run, FILE *out)
 			c->kernel, or_minus(c->launch_lane), or_minus(c->launch_sample),
 			cmd_export_ull(c->launch_ns), cmd_export_ull(c->launch_end_ns),
 			cmd_export_ull(c->queued_ns), cmd_export_ull(c->submitted_ns));
-		write_dependencies(run, c, out);
+		fputc('[', out);
+		for (uint32_t k = 0; k < c->dependency_count; k++)
+			fprintf(out, "%s%u", k ? "," : "",
+				run->dependencies[c->dependency_first + k]);
+		fputc(']', out);
 		fputc(']', out);
 	}
 	fputs("],\n\"wait_fields\": [\"lane\", \"sample\", \"command\"],\n\"waits\": [", out);

@@ -58,27 +58,6 @@ static int cmd_graph_write_stream(void *context, const char *data, size_t bytes)
 	return errno ? -errno : -EIO;
 }
 
-static struct brick_graph *cmd_graph_make(const struct run *run, const struct options *options)
-{
-	SCOPED_BY(step_index_fini) struct step_index index;
-	struct brick_graph *graph;
-
-	if (step_index_init(&index, run) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory", run->path);
-	uint32_t step = RUN_NONE;
-	if (options->step)
-		step = selection_step(run, &index, "graph", options->step);
-	int rc = graph_from_run(&graph, run, &index, step);
-	if (rc == BRICK_ENOTRECORDED)
-		die(CLI_INPUT, "%s: no bricks were recorded", run->path);
-	if (rc == BRICK_ERANGE)
-		die(CLI_INPUT, "%s: more than %d samples; choose a step with --step", run->path,
-			GRAPH_FROM_RUN_SAMPLES);
-	if (rc < 0)
-		die(CLI_SYSTEM, "%s: not enough memory for the graph", run->path);
-	return graph;
-}
-
 static void write(struct brick_graph *graph, const char *path, const struct options *options)
 {
 	struct output *output = output_open(options->output, path);
@@ -103,7 +82,21 @@ static int run_graph(int argc, char **argv)
 		return CLI_DONE;
 	}
 	SCOPED_TO(run_destroy) struct run *run = input_load_telling(operand);
-	struct brick_graph *graph = cmd_graph_make(run, &options);
+	SCOPED_BY(step_index_fini) struct step_index index;
+	struct brick_graph *graph;
+	if (step_index_init(&index, run) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	uint32_t step = RUN_NONE;
+	if (options.step)
+		step = selection_step(run, &index, "graph", options.step);
+	int rc = graph_from_run(&graph, run, &index, step);
+	if (rc == BRICK_ENOTRECORDED)
+		die(CLI_INPUT, "%s: no bricks were recorded", run->path);
+	if (rc == BRICK_ERANGE)
+		die(CLI_INPUT, "%s: more than %d samples; choose a step with --step", run->path,
+			GRAPH_FROM_RUN_SAMPLES);
+	if (rc < 0)
+		die(CLI_SYSTEM, "%s: not enough memory for the graph", run->path);
 	if (options.format == BRICK_GRAPH_DOT && brick_graph_node_count(graph) > MANY_NODES)
 		warn("%zu nodes: dot will take long; --step decode writes one step",
 			brick_graph_node_count(graph));

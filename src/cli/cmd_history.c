@@ -175,30 +175,6 @@ static char *option_before(const char *command, size_t begin)
 		       : xstrdup("");
 }
 
-static void cmd_history_add_row(struct table *table, size_t place, const struct history_run *run,
-	const struct program *program)
-{
-	SCOPED char *labels = labels_of(run), *date = trend_date(run->start_ns);
-	size_t begin = program->differ ? program->begin : 0;
-	size_t end = program->differ ? program->end : 0;
-	int own = (int)(strlen(run->command) - begin - end);
-	SCOPED char *option = option_before(run->command, begin);
-
-	table_row(table, STYLE_PLAIN);
-	table_format(table, "%zu", place);
-	table_format(table, "%.8s", run->id);
-	table_cell(table, date);
-	table_cell(table, run->kind);
-	table_number(table, cmd_history_rate_of(run, "prefill"));
-	table_number(table, cmd_history_rate_of(run, "decode"));
-	table_time(table, run->wall_ns ? run->wall_ns : ANALYSIS_UNKNOWN);
-	table_cell(table, labels);
-	table_cell(table, run->engine);
-	table_cell(table, run->model);
-	table_format(table, "%s%s%.*s%s", begin ? "... " : "", option, own, run->command + begin,
-		end ? " ..." : "");
-}
-
 static void list_json(const struct history_runs *runs)
 {
 	json_t *root = json_object(), *array = json_array();
@@ -220,7 +196,25 @@ static void list_text(const struct history_runs *runs, bool is_cut)
 	find_programs(&programs, runs);
 	for (size_t i = 0; i < runs->list.count; i++) {
 		const struct history_run *run = &runs->list.items[i];
-		cmd_history_add_row(table, i + 1, run, program_of(&programs, run->command));
+		const struct program *program = program_of(&programs, run->command);
+		SCOPED char *labels = labels_of(run), *date = trend_date(run->start_ns);
+		size_t begin = program->differ ? program->begin : 0;
+		size_t end = program->differ ? program->end : 0;
+		int own = (int)(strlen(run->command) - begin - end);
+		SCOPED char *option = option_before(run->command, begin);
+		table_row(table, STYLE_PLAIN);
+		table_format(table, "%zu", i + 1);
+		table_format(table, "%.8s", run->id);
+		table_cell(table, date);
+		table_cell(table, run->kind);
+		table_number(table, cmd_history_rate_of(run, "prefill"));
+		table_number(table, cmd_history_rate_of(run, "decode"));
+		table_time(table, run->wall_ns ? run->wall_ns : ANALYSIS_UNKNOWN);
+		table_cell(table, labels);
+		table_cell(table, run->engine);
+		table_cell(table, run->model);
+		table_format(table, "%s%s%.*s%s", begin ? "... " : "", option, own,
+			run->command + begin, end ? " ..." : "");
 	}
 	array_fini(&programs.list);
 	table_hide_empty(table);
@@ -485,21 +479,6 @@ static void cmd_history_write_file(const struct trend *t, const char *path,
 	output_commit(output, 0);
 }
 
-static void show_trend(const struct history_arguments *a, struct trend *t)
-{
-	long changes = change_points_find(&t->changes, t->ns.items, t->ns.count);
-
-	if (changes < 0)
-		die(CLI_SYSTEM, "not enough memory");
-	t->change_count = (size_t)changes;
-	if (a->svg)
-		cmd_history_write_file(t, a->svg, trend_svg);
-	if (a->html)
-		cmd_history_write_file(t, a->html, trend_page);
-	if (!a->svg && !a->html)
-		(a->json ? trend_json : trend_text)(t, stdout);
-}
-
 static int history_plot(const struct history_arguments *a)
 {
 	SCOPED_TO(history_store_close)
@@ -521,7 +500,16 @@ static int history_plot(const struct history_arguments *a)
 	history_runs_check(store, rc);
 	if (!trend.ns.count)
 		die_without(store, filter, &part, what);
-	show_trend(a, &trend);
+	long changes = change_points_find(&trend.changes, trend.ns.items, trend.ns.count);
+	if (changes < 0)
+		die(CLI_SYSTEM, "not enough memory");
+	trend.change_count = (size_t)changes;
+	if (a->svg)
+		cmd_history_write_file(&trend, a->svg, trend_svg);
+	if (a->html)
+		cmd_history_write_file(&trend, a->html, trend_page);
+	if (!a->svg && !a->html)
+		(a->json ? trend_json : trend_text)(&trend, stdout);
 	for (size_t i = 0; i < trend.runs.count; i++) {
 		free(trend.runs.items[i].id);
 		free(trend.runs.items[i].engine);
@@ -585,22 +573,6 @@ static int cmd_history_take_group(void *context, const struct history_group *g)
 
 COMPARATOR(compare_cells, struct cell, strcmp(x->name, y->name) ?: ORDER(x->group, y->group))
 
-/* Finds how much a brick adds to each group, relative to its median over the groups. */
-static void weigh(struct hosts *h, const struct cell *cells, size_t count, double *scratch)
-{
-	for (size_t i = 0; i < count; i++)
-		scratch[i] = cells[i].ns;
-	double median = statistics_median(scratch, count);
-	for (size_t i = 0; i < count; i++) {
-		struct group *g = &h->groups.items[cells[i].group];
-		double points = (cells[i].ns - median) / h->median_ns;
-		if (points > g->points) {
-			g->points = points;
-			g->brick = cells[i].name;
-		}
-	}
-}
-
 static int compare_groups(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
@@ -624,7 +596,19 @@ static void cmd_history_compute(struct hosts *h)
 			      !strcmp(h->cells.items[end].name, h->cells.items[i].name);
 			end++)
 			;
-		weigh(h, h->cells.items + i, end - i, scratch);
+		const struct cell *cells = h->cells.items + i;
+		size_t count = end - i;
+		for (size_t k = 0; k < count; k++)
+			scratch[k] = cells[k].ns;
+		double median = statistics_median(scratch, count);
+		for (size_t k = 0; k < count; k++) {
+			struct group *g = &h->groups.items[cells[k].group];
+			double points = (cells[k].ns - median) / h->median_ns;
+			if (points > g->points) {
+				g->points = points;
+				g->brick = cells[k].name;
+			}
+		}
 	}
 	for (size_t i = 0; i < h->groups.count; i++)
 		h->groups.items[i].effect = h->groups.items[i].ns / h->median_ns - 1;
@@ -657,21 +641,6 @@ static void hosts_json(const struct hosts *h, bool by_engine)
 	json_print(root, stdout);
 }
 
-static void add_host(struct table *table, const struct group *g)
-{
-	const struct difference d = {.effect = g->effect};
-	char effect[DIFFERENCE_BYTES];
-
-	table_row(table, STYLE_PLAIN);
-	table_cell(table, *g->name ? g->name : "(not known)");
-	table_count(table, g->runs);
-	table_time(table, isnan(g->ns) ? ANALYSIS_UNKNOWN : (uint64_t)g->ns);
-	table_cell(table, difference_size(effect, &d));
-	table_time(table, g->p99_ns ? g->p99_ns : ANALYSIS_UNKNOWN);
-	table_cell(table, g->brick ? g->brick : "-");
-	table_format(table, g->brick ? "%+.1f" : "-", 100 * g->points);
-}
-
 static void hosts_text(const struct hosts *h, bool by_engine)
 {
 	const struct table_column columns[] = {{by_engine ? "ENGINE" : "HOST", 1, 0},
@@ -683,8 +652,19 @@ static void hosts_text(const struct hosts *h, bool by_engine)
 	struct terminal terminal;
 
 	terminal_init(&terminal, stdout);
-	for (size_t i = 0; i < h->groups.count; i++)
-		add_host(table, &h->groups.items[i]);
+	for (size_t i = 0; i < h->groups.count; i++) {
+		const struct group *g = &h->groups.items[i];
+		const struct difference d = {.effect = g->effect};
+		char effect[DIFFERENCE_BYTES];
+		table_row(table, STYLE_PLAIN);
+		table_cell(table, *g->name ? g->name : "(not known)");
+		table_count(table, g->runs);
+		table_time(table, isnan(g->ns) ? ANALYSIS_UNKNOWN : (uint64_t)g->ns);
+		table_cell(table, difference_size(effect, &d));
+		table_time(table, g->p99_ns ? g->p99_ns : ANALYSIS_UNKNOWN);
+		table_cell(table, g->brick ? g->brick : "-");
+		table_format(table, g->brick ? "%+.1f" : "-", 100 * g->points);
+	}
 	table_print(table, &terminal);
 	trend_workloads_text(
 		&terminal, &h->choice.chosen, h->choice.left_out.items, h->choice.left_out.count);

@@ -44,25 +44,6 @@ static bool cmd_import_is_same_file(const char *one, const char *other)
 	return !stat(one, &a) && !stat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static void cmd_import_tell(const struct imported *im, const char *from, const char *to)
-{
-	fprintf(stderr, "brick: %s: %llu event%s of %s on %u thread%s and %u queue%s, in %s\n",
-		from, (unsigned long long)im->slices, plural_s(im->slices), im->tool, im->threads,
-		plural_s(im->threads), im->queues, plural_s(im->queues), to);
-	if (im->left_out + im->crowded)
-		fprintf(stderr,
-			"brick: %s: %llu events have no place in a recording and were left out\n",
-			from, (unsigned long long)(im->left_out + im->crowded));
-	if (im->unmatched)
-		fprintf(stderr, "brick: %s: %llu ends have no begin\n", from,
-			(unsigned long long)im->unmatched);
-	if (im->unnamed)
-		fprintf(stderr,
-			"brick: %s: there are more than %d names; those beyond are one brick, "
-			"OtherRanges\n",
-			from, BRICK_MAX_BRICKS - 1);
-}
-
 static int run_import(int argc, char **argv)
 {
 	struct options options = {.output = "run.pftrace"};
@@ -80,7 +61,21 @@ static int run_import(int argc, char **argv)
 	if (rc < 0)
 		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", path, why.text);
 	cmd_import_write_recording(im, path, options.output);
-	cmd_import_tell(im, path, options.output);
+	fprintf(stderr, "brick: %s: %llu event%s of %s on %u thread%s and %u queue%s, in %s\n",
+		path, (unsigned long long)im->slices, plural_s(im->slices), im->tool, im->threads,
+		plural_s(im->threads), im->queues, plural_s(im->queues), options.output);
+	if (im->left_out + im->crowded)
+		fprintf(stderr,
+			"brick: %s: %llu events have no place in a recording and were left out\n",
+			path, (unsigned long long)(im->left_out + im->crowded));
+	if (im->unmatched)
+		fprintf(stderr, "brick: %s: %llu ends have no begin\n", path,
+			(unsigned long long)im->unmatched);
+	if (im->unnamed)
+		fprintf(stderr,
+			"brick: %s: there are more than %d names; those beyond are one brick, "
+			"OtherRanges\n",
+			path, BRICK_MAX_BRICKS - 1);
 	imported_fini(im);
 	return CLI_DONE;
 }

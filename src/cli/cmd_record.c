@@ -274,21 +274,6 @@ static const struct cli_option cmd_record_option_table[] = {
 	OPTION_HELP,
 };
 
-static void set_capture(struct record_arguments *a)
-{
-	char list[48];
-
-	if (!a->graph && !a->digest && !a->experts)
-		return;
-	snprintf(list, sizeof(list), "%s%s%s", a->graph ? "graph," : "",
-		a->experts ? "experts," : "",
-		a->digest > 1 ? "digest,digest-all,"
-		: a->digest   ? "digest,"
-			      : "");
-	list[strlen(list) - 1] = '\0';
-	add_variable(a, "BRICK_CAPTURE", list);
-}
-
 static void record_parse(
 	struct record_arguments *a, const struct cli_command *command, int argc, char **argv)
 {
@@ -308,7 +293,16 @@ static void record_parse(
 	if (a->measures_distortion && a->digest)
 		die_usage("record", "record: --measure-distortion leaves nodes out, and --digest "
 				    "wants them all");
-	set_capture(a);
+	if (a->graph || a->digest || a->experts) {
+		char list[48];
+		snprintf(list, sizeof(list), "%s%s%s", a->graph ? "graph," : "",
+			a->experts ? "experts," : "",
+			a->digest > 1 ? "digest,digest-all,"
+			: a->digest   ? "digest,"
+				      : "");
+		list[strlen(list) - 1] = '\0';
+		add_variable(a, "BRICK_CAPTURE", list);
+	}
 	a->options.command = argv + optind;
 }
 
@@ -375,32 +369,6 @@ static bool print_attached(const char *notes)
 		}
 	warn("attached: %s", method);
 	return true;
-}
-
-/* What is attached may time less of a device's work than of a thread's, or see that results are
- * wrong. */
-static void print_limits(const char *notes)
-{
-	char limit[512];
-
-	if (join_notes(notes, "graph.wrong", limit, sizeof(limit)))
-		warn("graph: %s", limit);
-	for (const struct attacher *const *a = attachers; *a; a++)
-		if ((*a)->limit_note && join_notes(notes, (*a)->limit_note, limit, sizeof(limit)))
-			warn("on a device %s", limit);
-}
-
-/* Attachers also say so if the version that they found is one that they leave alone. */
-static void print_refused(const struct recorder_result *r)
-{
-	char key[64], reason[512];
-
-	for (const struct attacher *const *a = attachers; *a; a++) {
-		snprintf(key, sizeof(key), "%s.refused", (*a)->name);
-		if (join_notes(r->notes, key, reason, sizeof(reason)))
-			warn("%s%s", reason,
-				r->stacks.hz ? "" : "; record --sample shows its functions");
-	}
 }
 
 /* True for `env -i`: it removes the variables through which Brick gets into a program. */
@@ -647,15 +615,6 @@ static void print_stacks(const struct record_arguments *a, const struct recorder
 			units_count(count, s->throttled));
 }
 
-/* A program with libbrick inside that asked for a recording of its own. */
-static void print_embedded(const char *output, const char *notes)
-{
-	char own[512];
-
-	if (join_notes(notes, "embedded.output", own, sizeof(own)))
-		warn("%s is not written by the program itself: its bricks are in %s", own, output);
-}
-
 static void print_missing_captures(
 	const struct record_arguments *a, const struct recorder_result *r)
 {
@@ -674,7 +633,7 @@ static void print_missing_captures(
 /* Tells on stderr how a recording went. */
 static void record_summary(const struct record_arguments *a, const struct recorder_result *r)
 {
-	char bytes[UNITS_BYTES];
+	char bytes[UNITS_BYTES], key[64], note[512];
 
 	if (!r->recorded)
 		return;
@@ -683,9 +642,23 @@ static void record_summary(const struct record_arguments *a, const struct record
 		(!r->refused_processes || *inject_obstacle_text(r->obstacle) ||
 			empties_environment(a->options.command)))
 		cmd_record_print_nothing(a, r);
-	print_limits(r->notes);
-	print_refused(r);
-	print_embedded(a->options.output, r->notes);
+	if (join_notes(r->notes, "graph.wrong", note, sizeof(note)))
+		warn("graph: %s", note);
+	/* an attacher may time less of a device's work than of a thread's */
+	for (const struct attacher *const *x = attachers; *x; x++)
+		if ((*x)->limit_note && join_notes(r->notes, (*x)->limit_note, note, sizeof(note)))
+			warn("on a device %s", note);
+	/* or leave alone the version that it found */
+	for (const struct attacher *const *x = attachers; *x; x++) {
+		snprintf(key, sizeof(key), "%s.refused", (*x)->name);
+		if (join_notes(r->notes, key, note, sizeof(note)))
+			warn("%s%s", note,
+				r->stacks.hz ? "" : "; record --sample shows its functions");
+	}
+	/* a program with libbrick inside that asked for a recording of its own */
+	if (join_notes(r->notes, "embedded.output", note, sizeof(note)))
+		warn("%s is not written by the program itself: its bricks are in %s", note,
+			a->options.output);
 	print_missing_captures(a, r);
 	cmd_record_print_losses(r);
 	print_off_cpu(&r->off_cpu);

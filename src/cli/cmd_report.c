@@ -111,30 +111,6 @@ static const struct cli_option cmd_report_option_table[] = {
 	OPTION_HELP,
 };
 
-/* The page holds all rows, and lets its reader choose. */
-static void check_html(const struct options *options)
-{
-	if (options->json || options->csv)
-		die_usage("report", "--html with --json or --csv: one form at a time, please");
-	if (options->by != SUMMARY_BY_BRICK || options->phase != REPORT_PHASES_APART ||
-		options->sort || options->top)
-		die_usage("report", "--html: the page has all rows, to be sorted and chosen there; "
-				    "leave out --by, --phase, --sort and --top");
-	if (!page_available())
-		die(CLI_SYSTEM, "--html: %s", page_missing());
-}
-
-/* Functions have a table of their own. */
-static void check_functions(const struct options *options)
-{
-	if (options->by != SUMMARY_BY_COUNT)
-		return;
-	if (options->sort || options->columns.count || options->trust || options->whole ||
-		options->budget)
-		die_usage("report", "--by function has its own columns; leave out --sort, "
-				    "--columns, --trust, --verbose and --budget");
-}
-
 static void cmd_report_check(const struct options *options)
 {
 	if (options->json + options->csv + options->trust + options->whole > 1)
@@ -142,9 +118,25 @@ static void cmd_report_check(const struct options *options)
 			"--json, --csv, --trust and --verbose: one form at a time, please");
 	if (options->budget && (options->csv || options->html))
 		die_usage("report", "--budget goes with the text and with --json only");
-	if (options->html)
-		check_html(options);
-	check_functions(options);
+	if (options->html) {
+		/* the page holds all rows, and lets its reader choose */
+		if (options->json || options->csv)
+			die_usage("report",
+				"--html with --json or --csv: one form at a time, please");
+		if (options->by != SUMMARY_BY_BRICK || options->phase != REPORT_PHASES_APART ||
+			options->sort || options->top)
+			die_usage("report",
+				"--html: the page has all rows, to be sorted and chosen "
+				"there; leave out --by, --phase, --sort and --top");
+		if (!page_available())
+			die(CLI_SYSTEM, "--html: %s", page_missing());
+	}
+	/* functions have a table of their own */
+	if (options->by == SUMMARY_BY_COUNT &&
+		(options->sort || options->columns.count || options->trust || options->whole ||
+			options->budget))
+		die_usage("report", "--by function has its own columns; leave out --sort, "
+				    "--columns, --trust, --verbose and --budget");
 }
 
 static void arrange(struct report *report, const struct options *options)
@@ -155,20 +147,6 @@ static void arrange(struct report *report, const struct options *options)
 		report_sort_rows(report, options->sort);
 	if (options->top && options->top < report->shown)
 		report->shown = options->top;
-}
-
-static void cmd_report_compute(
-	struct report_apart *apart, const struct run *run, const struct options *options)
-{
-	if (report_apart_measure(apart, run, options->by, options->phase) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
-	if (options->phase >= 0 && !apart->all.summary->wall_ns)
-		die(CLI_INPUT, "%s: has no %s step that ended", run->path,
-			step_phase_name(options->phase));
-	arrange(&apart->all, options);
-	for (int phase = 0; phase < STEP_PHASES; phase++)
-		if (apart->all.apart[phase])
-			arrange(&apart->phases[phase], options);
 }
 
 /* A program of which nothing else is known is shown by functions. */
@@ -202,25 +180,6 @@ static void print_functions(struct run *run, const struct options *options)
 	}
 }
 
-static void cmd_report_print(const struct report *report, const struct options *options)
-{
-	if (options->json) {
-		json_print(report_to_json(report), stdout);
-	} else if (options->csv) {
-		report_csv(report, stdout);
-		input_tell_losses(report->run, &report->losses); /* CSV has no row for them */
-	} else if (options->trust) {
-		report_whole_trust_text(report, stdout);
-	} else if (options->whole) {
-		report_whole_text(report, stdout);
-	} else {
-		input_tell_unfinished(report->run);
-		report_text(report, stdout);
-	}
-	if (options->budget && !options->json)
-		report_budget_text(report->budget, stdout);
-}
-
 static int run_report(int argc, char **argv)
 {
 	struct options options = {
@@ -245,12 +204,35 @@ static int run_report(int argc, char **argv)
 	struct report_budget budget = {0};
 	if (options.budget)
 		input_budget(&budget, options.budget);
-	cmd_report_compute(&apart, run, &options);
+	if (report_apart_measure(&apart, run, options.by, options.phase) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
+	if (options.phase >= 0 && !apart.all.summary->wall_ns)
+		die(CLI_INPUT, "%s: has no %s step that ended", run->path,
+			step_phase_name(options.phase));
+	arrange(&apart.all, &options);
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		if (apart.all.apart[phase])
+			arrange(&apart.phases[phase], &options);
 	if (options.budget) {
 		input_budget_judge(&budget, run);
 		apart.all.budget = &budget;
 	}
-	cmd_report_print(&apart.all, &options);
+	const struct report *report = &apart.all;
+	if (options.json) {
+		json_print(report_to_json(report), stdout);
+	} else if (options.csv) {
+		report_csv(report, stdout);
+		input_tell_losses(report->run, &report->losses); /* CSV has no row for them */
+	} else if (options.trust) {
+		report_whole_trust_text(report, stdout);
+	} else if (options.whole) {
+		report_whole_text(report, stdout);
+	} else {
+		input_tell_unfinished(report->run);
+		report_text(report, stdout);
+	}
+	if (options.budget && !options.json)
+		report_budget_text(report->budget, stdout);
 	int code = budget.failed ? CLI_GATE : CLI_DONE;
 	report_budget_close(&budget);
 	return code;

@@ -33,27 +33,22 @@ static const struct cli_option cmd_roofline_option_table[] = {
 	OPTION_HELP,
 };
 
-static struct ceilings *read_ceilings(const char *path)
-{
-	struct ceilings_error error;
-	struct ceilings *ceilings = NULL;
-	int rc = ceilings_read(&ceilings, path, &error);
-
-	if (rc == -ENOMEM)
-		die(CLI_SYSTEM, "%s: not enough memory to read it", path);
-	if (rc == BRICK_EFORMAT || rc == BRICK_EVERSION)
-		die(CLI_INPUT, "%s: at byte %zu: %s", path, error.offset, error.text);
-	if (rc)
-		die(CLI_INPUT, "%s: %s", path, error.text);
-	return ceilings;
-}
-
 static struct ceilings *find_ceilings(
 	const struct options *options, const struct run *run, char **where)
 {
 	if (options->ceilings) {
 		*where = xstrdup(options->ceilings);
-		return read_ceilings(options->ceilings);
+		const char *path = options->ceilings;
+		struct ceilings_error error;
+		struct ceilings *ceilings = NULL;
+		int rc = ceilings_read(&ceilings, path, &error);
+		if (rc == -ENOMEM)
+			die(CLI_SYSTEM, "%s: not enough memory to read it", path);
+		if (rc == BRICK_EFORMAT || rc == BRICK_EVERSION)
+			die(CLI_INPUT, "%s: at byte %zu: %s", path, error.offset, error.text);
+		if (rc)
+			die(CLI_INPUT, "%s: %s", path, error.text);
+		return ceilings;
 	}
 	struct ceilings *c = ceilings_kept(run->host, run->cpu, where);
 	if (!c)

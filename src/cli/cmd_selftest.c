@@ -435,20 +435,6 @@ static void spin(uint32_t length_ns)
 		;
 }
 
-static void run_step(int step)
-{
-	brick_span whole = brick_step_begin(BRICK_PHASE_DECODE, 1),
-		   graph = brick_begin(BRICK_GRAPH_COMPUTE);
-
-	for (int i = 0; i < PARTS; i++) {
-		brick_span span = brick_begin_layer(parts[i].brick, 0);
-		spin(parts[i].length_ns + (slowed_in(step) == i ? parts[i].slower_ns : 0));
-		brick_end(span);
-	}
-	brick_end(graph);
-	brick_end(whole);
-}
-
 /* The engine's recording; NULL: the result says why. */
 static struct run *cmd_selftest_record(struct selftest_result *r)
 {
@@ -465,8 +451,18 @@ static struct run *cmd_selftest_record(struct selftest_result *r)
 	options.output = path;
 	int failed = brick_session_start(&options);
 	if (!failed) {
-		for (int i = 0; i < STEPS; i++)
-			run_step(i);
+		for (int i = 0; i < STEPS; i++) {
+			brick_span whole = brick_step_begin(BRICK_PHASE_DECODE, 1),
+				   graph = brick_begin(BRICK_GRAPH_COMPUTE);
+			for (int k = 0; k < PARTS; k++) {
+				brick_span span = brick_begin_layer(parts[k].brick, 0);
+				spin(parts[k].length_ns +
+					(slowed_in(i) == k ? parts[k].slower_ns : 0));
+				brick_end(span);
+			}
+			brick_end(graph);
+			brick_end(whole);
+		}
 		failed = brick_session_stop();
 	}
 	if (failed)
@@ -713,28 +709,6 @@ static bool cmd_selftest_is_chosen(const struct selftest *test, int argc, char *
 	return optind >= argc;
 }
 
-static void check_names(int argc, char **argv)
-{
-	for (int i = optind; i < argc; i++) {
-		bool is_known = false;
-		for (size_t k = 0; k < PROTOCOLS; k++)
-			is_known |= !strcmp(protocols[k].id, argv[i]);
-		if (!is_known)
-			die_usage("selftest", "%s: no such protocol", argv[i]);
-	}
-}
-
-static void run_all(struct report *report, int argc, char **argv)
-{
-	for (size_t k = 0; k < PROTOCOLS; k++) {
-		struct selftest_result r = {SELFTEST_UNKNOWN, NAN, NAN, NULL, "it said nothing"};
-		if (!cmd_selftest_is_chosen(&protocols[k], argc, argv))
-			continue;
-		protocols[k].run(&r);
-		cmd_selftest_show(report, &protocols[k], &r);
-	}
-}
-
 struct options {
 	bool json;
 };
@@ -755,11 +729,23 @@ static int run_selftest(int argc, char **argv)
 		root = json_object();
 		report.rows = json_array();
 	}
-	check_names(argc, argv);
+	for (int i = optind; i < argc; i++) {
+		bool is_known = false;
+		for (size_t k = 0; k < PROTOCOLS; k++)
+			is_known |= !strcmp(protocols[k].id, argv[i]);
+		if (!is_known)
+			die_usage("selftest", "%s: no such protocol", argv[i]);
+	}
 	if (getenv("BRICK_SESSION_DIR"))
 		die(CLI_SYSTEM, "selftest: is being recorded itself: run it without brick record");
 	terminal_init(&report.terminal, stdout);
-	run_all(&report, argc, argv);
+	for (size_t k = 0; k < PROTOCOLS; k++) {
+		struct selftest_result r = {SELFTEST_UNKNOWN, NAN, NAN, NULL, "it said nothing"};
+		if (!cmd_selftest_is_chosen(&protocols[k], argc, argv))
+			continue;
+		protocols[k].run(&r);
+		cmd_selftest_show(&report, &protocols[k], &r);
+	}
 	if (root) {
 		json_put(root, "schema", json_text("brick/selftest/1"));
 		json_put(root, "clock",

@@ -49,23 +49,6 @@ struct server {
 	bool is_over;		/* the present run does not grow any more */
 };
 
-static void cmd_serve_check(const struct http_options *http)
-{
-	if (http->token && strlen(http->token) < MIN_TOKEN)
-		die_usage("serve", "--token: must have at least %d characters", MIN_TOKEN);
-	for (const char *s = http->token; s && *s; s++)
-		if (*s <= ' ' || *s > '~')
-			die_usage("serve", "--token: must be ASCII without blanks");
-	if (!http->token && !access_is_loopback(http->address))
-		die_usage("serve",
-			"--bind %s: others could read the recording there; give a --token",
-			http->address);
-	if (http_missing())
-		die(CLI_SYSTEM, "serve: %s", http_missing());
-	if (!page_available())
-		die(CLI_SYSTEM, "serve: %s", page_missing());
-}
-
 static void set_port(const struct option_use *use, const char *text)
 {
 	unsigned long port;
@@ -362,7 +345,20 @@ static int run_serve(int argc, char **argv)
 		options.http.token = NULL;
 	options_parse(&command_serve, &options, argc, argv);
 	const char *operand = input_operand(argc, argv);
-	cmd_serve_check(&options.http);
+	const struct http_options *http = &options.http;
+	if (http->token && strlen(http->token) < MIN_TOKEN)
+		die_usage("serve", "--token: must have at least %d characters", MIN_TOKEN);
+	for (const char *s = http->token; s && *s; s++)
+		if (*s <= ' ' || *s > '~')
+			die_usage("serve", "--token: must be ASCII without blanks");
+	if (!http->token && !access_is_loopback(http->address))
+		die_usage("serve",
+			"--bind %s: others could read the recording there; give a --token",
+			http->address);
+	if (http_missing())
+		die(CLI_SYSTEM, "serve: %s", http_missing());
+	if (!page_available())
+		die(CLI_SYSTEM, "serve: %s", page_missing());
 	server.source = cmd_serve_open_source(operand);
 	start_otlp(&server, &options);
 	held_init(&server.held);

@@ -70,14 +70,6 @@ static double measured_peak(const struct run *run)
 	return peak ? peak->rate.best : 0;
 }
 
-static void write_svg(const struct tiles_view *view, const char *path)
-{
-	struct output *output = output_open(path, view->run->path);
-
-	tiles_svg(view, output_stream(output));
-	output_commit(output, 0);
-}
-
 static int run_tiles(int argc, char **argv)
 {
 	struct options options;
@@ -98,9 +90,11 @@ static int run_tiles(int argc, char **argv)
 					  "programs that mark them");
 	if (options.json)
 		json_print(tiles_to_json(&view), stdout);
-	else if (options.svg)
-		write_svg(&view, options.svg);
-	else
+	else if (options.svg) {
+		struct output *output = output_open(options.svg, view.run->path);
+		tiles_svg(&view, output_stream(output));
+		output_commit(output, 0);
+	} else
 		tiles_text(&view, stdout);
 	tiles_destroy(tiles);
 	return CLI_DONE;

@@ -107,8 +107,17 @@ static const struct cli_option cmd_top_option_table[] = {
 	OPTION_HELP,
 };
 
-static void take_operand(struct top_options *o, int argc, char **argv)
+static void cmd_top_parse(struct top_options *o, int argc, char **argv)
 {
+	*o = (struct top_options){.load = input_load,
+		.interval_s = 1,
+		.phase = REPORT_PHASES_APART,
+		.selection = SELECTION_INIT};
+	options_parse(&command_top, o, argc, argv);
+	if (o->json && !o->headless)
+		die_usage("top", "--json: goes with --headless");
+	if (o->json && o->dump_width)
+		die_usage("top", "--json and --dump: one form at a time, please");
 	bool is_command = optind > 0 && optind < argc && !strcmp(argv[optind - 1], "--");
 	if (optind >= argc)
 		die_usage("top", "top: what? A process, a recording, or -- and a command");
@@ -122,20 +131,6 @@ static void take_operand(struct top_options *o, int argc, char **argv)
 	if (!is_command && (o->output || o->record_count))
 		die_usage("top", "%s: is for a command, after --",
 			o->output ? "--output" : o->record[0]);
-}
-
-static void cmd_top_parse(struct top_options *o, int argc, char **argv)
-{
-	*o = (struct top_options){.load = input_load,
-		.interval_s = 1,
-		.phase = REPORT_PHASES_APART,
-		.selection = SELECTION_INIT};
-	options_parse(&command_top, o, argc, argv);
-	if (o->json && !o->headless)
-		die_usage("top", "--json: goes with --headless");
-	if (o->json && o->dump_width)
-		die_usage("top", "--json and --dump: one form at a time, please");
-	take_operand(o, argc, argv);
 }
 
 struct session {

@@ -229,17 +229,6 @@ static size_t foresight_names_of(const struct attacher *a, const char **names, s
 	return count;
 }
 
-static void collect_names(struct needles *set)
-{
-	const char *names[NEEDLES_MOST];
-	size_t count = OF_ATTACHERS;
-
-	memcpy(names, own_texts, sizeof(own_texts));
-	for (const struct attacher *const *a = attachers; *a; a++)
-		count += foresight_names_of(*a, names + count, NEEDLES_MOST - count);
-	needles_init(set, names, count);
-}
-
 /* Each file's bytes are gone through once, for all that nothing speaks for so far. */
 static void look_into(
 	struct foresight *f, const struct needles *set, uint64_t held, const char *path)
@@ -271,16 +260,6 @@ static char *version_in(const char *interpreter, const char *file)
 				       : NULL;
 }
 
-/* The version that is installed, where an interpreter imports it. */
-static void look_up_version(struct foreseen *may, const struct program_files *files)
-{
-	const struct attacher *a = may->attacher;
-
-	for (size_t i = 0; a->version_file && i < files->paths.count && !may->version; i++)
-		if (path_is_called(files->paths.items[i], "python"))
-			may->version = version_in(files->paths.items[i], a->version_file);
-}
-
 static void foresee(struct foresight *f, const struct program_files *files,
 	const struct needles *set, const uint64_t *held)
 {
@@ -297,8 +276,13 @@ static void foresee(struct foresight *f, const struct program_files *files,
 		if (f->may.items[i].why)
 			f->may.items[kept++] = f->may.items[i];
 	f->may.count = kept;
-	for (size_t i = 0; i < kept; i++)
-		look_up_version(&f->may.items[i], files);
+	for (size_t i = 0; i < kept; i++) {
+		struct foreseen *may = &f->may.items[i];
+		const struct attacher *a = may->attacher;
+		for (size_t k = 0; a->version_file && k < files->paths.count && !may->version; k++)
+			if (path_is_called(files->paths.items[k], "python"))
+				may->version = version_in(files->paths.items[k], a->version_file);
+	}
 }
 
 void foresight_of(struct foresight *f, const struct program_files *files)
@@ -310,7 +294,12 @@ void foresight_of(struct foresight *f, const struct program_files *files)
 
 	memset(f, 0, sizeof(*f));
 	f->ggml = xcalloc(files->paths.count, sizeof(*f->ggml));
-	collect_names(set);
+	const char *names[NEEDLES_MOST];
+	size_t count = OF_ATTACHERS;
+	memcpy(names, own_texts, sizeof(own_texts));
+	for (const struct attacher *const *a = attachers; *a; a++)
+		count += foresight_names_of(*a, names + count, NEEDLES_MOST - count);
+	needles_init(set, names, count);
 	for (size_t i = 0; i < files->paths.count; i++) {
 		const char *path = files->paths.items[i];
 		held[i] = file_holds(path, set);

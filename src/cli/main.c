@@ -44,18 +44,6 @@ static void print_help(FILE *out)
 		out);
 }
 
-static void main_die_unknown(const char *name)
-{
-	const char *names[COMMANDS_MAX];
-	size_t count = 0;
-	for (; commands[count] && count < COMMANDS_MAX; count++)
-		names[count] = commands[count]->name;
-	const char *near = suggest(name, names, count);
-	if (near)
-		die_usage(NULL, "%s: no such command; did you mean '%s'?", name, near);
-	die_usage(NULL, "%s: no such command", name);
-}
-
 static int run_command(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[0], "help")) {
@@ -64,8 +52,16 @@ static int run_command(int argc, char **argv)
 		argc = 2;
 	}
 	const struct cli_command *command = command_find(argv[0]);
-	if (!command)
-		main_die_unknown(argv[0]);
+	if (!command) {
+		const char *names[COMMANDS_MAX];
+		size_t count = 0;
+		for (; commands[count] && count < COMMANDS_MAX; count++)
+			names[count] = commands[count]->name;
+		const char *near = suggest(argv[0], names, count);
+		if (near)
+			die_usage(NULL, "%s: no such command; did you mean '%s'?", argv[0], near);
+		die_usage(NULL, "%s: no such command", argv[0]);
+	}
 	if (command->flags & CLI_ANSWERS)
 		signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of writing */
 	optind = 0;			  /* getopt starts afresh */

@@ -343,8 +343,18 @@ static char *left_of(const struct cli_option *option, bool any_letter)
 		apart ? " " : "", option->value ? option->value : "");
 }
 
-static void print_options(const struct cli_option *options)
+static void options_help(const struct cli_command *command)
 {
+	const char *line = command->usage, *before = "Usage:";
+	for (; line; before = "      ") {
+		size_t length = strcspn(line, "\n");
+		printf("%s brick %s %.*s\n", before, command->name, (int)length, line);
+		line = line[length] ? line + length + 1 : NULL;
+	}
+	putchar('\n');
+	text_wrap(stdout, HELP_WIDTH, 0, "", command->about);
+	putchar('\n');
+	const struct cli_option *options = command->options;
 	bool any_letter = false;
 	size_t widest = 0;
 	for (const struct cli_option *o = options; o->name; o++)
@@ -358,20 +368,6 @@ static void print_options(const struct cli_option *options)
 		SCOPED char *left = left_of(o, any_letter);
 		text_wrap(stdout, HELP_WIDTH, widest + 2, left, o->help);
 	}
-}
-
-static void options_help(const struct cli_command *command)
-{
-	const char *line = command->usage, *before = "Usage:";
-	for (; line; before = "      ") {
-		size_t length = strcspn(line, "\n");
-		printf("%s brick %s %.*s\n", before, command->name, (int)length, line);
-		line = line[length] ? line + length + 1 : NULL;
-	}
-	putchar('\n');
-	text_wrap(stdout, HELP_WIDTH, 0, "", command->about);
-	putchar('\n');
-	print_options(command->options);
 	if (command->notes) {
 		putchar('\n');
 		text_wrap(stdout, HELP_WIDTH, 0, "", command->notes);
@@ -408,19 +404,6 @@ static void tables_init(struct getopt_tables *tables, const struct cli_command *
 	}
 }
 
-static void options_die_unknown(const struct cli_command *command, const char *given)
-{
-	const char *names[MAX_OPTIONS];
-	size_t count = 0, length = strcspn(given, "=");
-	for (const struct cli_option *o = command->options; o->name; o++)
-		names[count++] = o->name;
-	SCOPED char *name = xasprintf("%.*s", (int)(length - 2), given + 2);
-	const char *near = suggest(name, names, count);
-	if (near)
-		die_usage(command->name, "%s: no such option; did you mean '--%s'?", given, near);
-	die_usage(command->name, "%s: no such option", given);
-}
-
 static void complain(const struct cli_command *command, char **argv, int problem)
 {
 	const char *given = optind > 0 ? argv[optind - 1] : "";
@@ -431,7 +414,15 @@ static void complain(const struct cli_command *command, char **argv, int problem
 		die_usage(command->name, "--%s: takes no value", command->options[number].name);
 	if (optopt)
 		die_usage(command->name, "-%c: no such option", optopt);
-	options_die_unknown(command, given);
+	const char *names[MAX_OPTIONS];
+	size_t count = 0, length = strcspn(given, "=");
+	for (const struct cli_option *o = command->options; o->name; o++)
+		names[count++] = o->name;
+	SCOPED char *name = xasprintf("%.*s", (int)(length - 2), given + 2);
+	const char *near = suggest(name, names, count);
+	if (near)
+		die_usage(command->name, "%s: no such option; did you mean '--%s'?", given, near);
+	die_usage(command->name, "%s: no such option", given);
 }
 
 static const struct cli_option *option_of(const struct cli_option *options, int c)

@@ -102,14 +102,6 @@ static struct output *output_make(FILE *stream, char *path, char *temporary)
 	return output;
 }
 
-static struct output *open_directly(const char *path)
-{
-	FILE *stream = fopen(path, "we");
-	if (!stream)
-		die(CLI_SYSTEM, "%s: %s", path, strerror(errno));
-	return output_make(stream, xstrdup(path), NULL);
-}
-
 /* Resolves links, so that they keep pointing to the file. */
 static char *output_follow(const char *path)
 {
@@ -133,8 +125,12 @@ struct output *output_open(const char *path, const char *input)
 	bool exists = stat(path, &st) == 0;
 	if (exists && output_is_same_file(&st, input))
 		die(CLI_USAGE, "%s: that is the recording itself", path);
-	if (exists && !S_ISREG(st.st_mode))
-		return open_directly(path);
+	if (exists && !S_ISREG(st.st_mode)) {
+		FILE *stream = fopen(path, "we");
+		if (!stream)
+			die(CLI_SYSTEM, "%s: %s", path, strerror(errno));
+		return output_make(stream, xstrdup(path), NULL);
+	}
 
 	char *real = output_follow(path), *temporary = xasprintf("%s.XXXXXX", real);
 	int fd = mkostemp(temporary, O_CLOEXEC);

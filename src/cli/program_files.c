@@ -72,18 +72,6 @@ static int read_interpreter(const char *path, char *interpreter, size_t bytes)
 	return word && inject_resolve(word, interpreter, bytes);
 }
 
-/* A line of the dynamic linker's list: name => path (address), or path (address). */
-static void add_listed(struct program_files *files, char *line)
-{
-	char *arrow = strstr(line, "=> "), *path = arrow ? arrow + 3 : line + strspn(line, " \t");
-	char *end = strstr(path, " (0x");
-
-	if (!end || *path != '/')
-		return;
-	*end = '\0';
-	program_files_add(files, path);
-}
-
 /* Asks the dynamic linker, which maps the program and its libraries but runs none of their code. */
 static void add_libraries(struct program_files *files, const char *program)
 {
@@ -106,8 +94,16 @@ static void add_libraries(struct program_files *files, const char *program)
 	posix_spawn_file_actions_destroy(&actions);
 	close(ends[1]);
 	FILE *list = fdopen(ends[0], "r");
-	while (!error && list && fgets(line, sizeof(line), list))
-		add_listed(files, line);
+	while (!error && list && fgets(line, sizeof(line), list)) {
+		/* name => path (address), or path (address) */
+		char *arrow = strstr(line, "=> "),
+		     *path = arrow ? arrow + 3 : line + strspn(line, " \t");
+		char *end = strstr(path, " (0x");
+		if (end && *path == '/') {
+			*end = '\0';
+			program_files_add(files, path);
+		}
+	}
 	if (list)
 		fclose(list);
 	else
@@ -190,16 +186,6 @@ static bool is_native(const char *name)
 	       (strlen(name) > 5 && !strcmp(name + strlen(name) - 5, ".node"));
 }
 
-static void add_native(struct program_files *files, const char *path, const struct stat *st)
-{
-	if (files->natives >= MAX_NATIVES ||
-		(size_t)st->st_size > MAX_NATIVE_BYTES - files->native_bytes || !is_elf(path) ||
-		!program_files_add(files, path))
-		return;
-	files->natives++;
-	files->native_bytes += (size_t)st->st_size;
-}
-
 static void add_natives(struct program_files *files, const char *folder, int depth)
 {
 	struct dirent **entries;
@@ -215,8 +201,15 @@ static void add_natives(struct program_files *files, const char *folder, int dep
 					   !program_files_is_wanted(name, &has_variant));
 		if (!is_left_out && !lstat(path, &st) && S_ISDIR(st.st_mode) && depth < MAX_DEPTH)
 			add_natives(files, path, depth + 1);
-		else if (!is_left_out && is_native(name) && !stat(path, &st) && S_ISREG(st.st_mode))
-			add_native(files, path, &st);
+		else if (!is_left_out && is_native(name) && !stat(path, &st) &&
+			 S_ISREG(st.st_mode)) {
+			if (files->natives < MAX_NATIVES &&
+				(size_t)st.st_size <= MAX_NATIVE_BYTES - files->native_bytes &&
+				is_elf(path) && program_files_add(files, path)) {
+				files->natives++;
+				files->native_bytes += (size_t)st.st_size;
+			}
+		}
 		free(entries[i]);
 	}
 	if (n >= 0)

@@ -114,16 +114,6 @@ static uint32_t selection_options_numbered(const struct run *run, const struct s
 	die(CLI_INPUT, "%s: step %s was left out", run->path, text);
 }
 
-static uint32_t selection_options_median(
-	const struct run *run, const struct step_index *index, enum step_phase phase)
-{
-	SCOPED_BY(step_times_fini) struct step_times times;
-
-	if (step_times_measure(&times, run, index) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory", run->path);
-	return step_times_median(&times, run, index, phase);
-}
-
 /* The one that took longest: of decode, where there is any. */
 static uint32_t slowest(const struct run *run, const struct step_index *index)
 {
@@ -153,7 +143,11 @@ uint32_t selection_step(const struct run *run, const struct step_index *index, c
 		return slowest(run, index);
 	if (!prefill && !decode)
 		return selection_options_numbered(run, index, command, which);
-	uint32_t step = selection_options_median(run, index, prefill ? STEP_PREFILL : STEP_DECODE);
+	enum step_phase phase = prefill ? STEP_PREFILL : STEP_DECODE;
+	SCOPED_BY(step_times_fini) struct step_times times;
+	if (step_times_measure(&times, run, index) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	uint32_t step = step_times_median(&times, run, index, phase);
 	if (step == RUN_NONE)
 		die(CLI_INPUT, "%s: has no %s step that ended", run->path, which);
 	return step;
