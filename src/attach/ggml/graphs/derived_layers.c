@@ -20,6 +20,7 @@
 #include "attach/ggml/nodes/site_table.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
+#include "base/scope.h"
 
 enum { MAX_NODES = 1 << 13, MIN_BLOCKS = 3 };
 
@@ -29,26 +30,6 @@ struct search {
 	uint32_t *last_reader; /* of each node's result; 0: nobody reads it */
 };
 
-static void find_readers(struct search *s)
-{
-	for (uint32_t i = 0; i < s->count; i++) {
-		s->products += s->nodes[i].weight != 0;
-		for (int k = 0; k < REPETITION_SOURCES; k++)
-			if (s->nodes[i].source[k] >= 0)
-				s->last_reader[s->nodes[i].source[k]] = i;
-	}
-}
-
-/* Results of the nodes from `begin` that nodes from `cut` on read. */
-static uint32_t crossing(const struct search *s, uint32_t begin, uint32_t cut)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = begin; i < cut; i++)
-		n += s->last_reader[i] >= cut;
-	return n;
-}
-
 /* The blocks of a stretch that is `slack` nodes longer than they are. */
 static struct repetition derived_place(
 	const struct search *s, uint32_t begin, uint32_t slack, uint32_t period, uint32_t blocks)
@@ -56,88 +37,50 @@ static struct repetition derived_place(
 	uint32_t best = begin, least = UINT32_MAX;
 
 	for (uint32_t at = begin; at <= begin + slack; at++) {
-		uint32_t n = crossing(s, at, at + period);
-		if (n < least) {
-			least = n;
+		uint32_t crossing = 0; /* results of a block that nodes behind it read */
+		for (uint32_t i = at; i < at + period; i++)
+			crossing += s->last_reader[i] >= at + period;
+		if (crossing < least) {
+			least = crossing;
 			best = at;
 		}
 	}
 	return (struct repetition){best, period, blocks};
 }
 
-/* Does the product at this place of a block have another weight in each? */
-static bool has_own_weights(const struct repetition *r, const struct repetition_node *first)
-{
-	for (uint32_t i = 0; i < r->count; i++)
-		for (uint32_t k = i + 1; k < r->count; k++)
-			if (first[i * r->period].weight == first[k * r->period].weight)
-				return false;
-	return true;
-}
-
+/* Has each product of a block another weight in each, and are these most of all products? */
 static bool have_own_weights(const struct search *s, const struct repetition *r)
 {
-	const struct repetition_node *block = s->nodes + r->begin;
 	uint32_t own = 0;
 
-	for (uint32_t i = 0; i < r->period; i++) {
-		if (!block[i].weight)
+	for (uint32_t at = 0; at < r->period; at++) {
+		const struct repetition_node *first = s->nodes + r->begin + at;
+		if (!first->weight)
 			continue;
-		if (!has_own_weights(r, block + i))
-			return false;
+		for (uint32_t i = 0; i < r->count; i++)
+			for (uint32_t k = i + 1; k < r->count; k++)
+				if (first[i * r->period].weight == first[k * r->period].weight)
+					return false;
 		own++;
 	}
 	return 2 * own * r->count >= s->products && own;
 }
 
-/* Does a node of this block read something that lies in the one before it? */
-static bool derived_continues(const struct search *s, const struct repetition *r, uint32_t block)
-{
-	uint32_t begin = r->begin + block * r->period;
-
-	for (uint32_t i = begin; i < begin + r->period; i++)
-		for (int k = 0; k < REPETITION_SOURCES; k++) {
-			uint32_t from = (uint32_t)s->nodes[i].source[k];
-			if (from < begin && from >= begin - r->period)
-				return true;
-		}
-	return false;
-}
-
+/* Does each block read something that lies in the one before it? */
 static bool is_chain(const struct search *s, const struct repetition *r)
 {
-	for (uint32_t block = 1; block < r->count; block++)
-		if (!derived_continues(s, r, block))
+	for (uint32_t block = 1; block < r->count; block++) {
+		uint32_t begin = r->begin + block * r->period;
+		bool continues = false;
+		for (uint32_t i = begin; i < begin + r->period && !continues; i++)
+			for (int k = 0; k < REPETITION_SOURCES; k++) {
+				uint32_t from = (uint32_t)s->nodes[i].source[k];
+				continues |= from < begin && from >= begin - r->period;
+			}
+		if (!continues)
 			return false;
-	return true;
-}
-
-/* A stretch from `begin` whose nodes are like those a period later, `length` of them. */
-static void derived_judge(const struct search *s, uint32_t begin, uint32_t length, uint32_t period,
-	struct repetition *best)
-{
-	uint32_t blocks = length / period + 1;
-
-	if (blocks < MIN_BLOCKS || blocks * period <= best->count * best->period)
-		return;
-	struct repetition r = derived_place(s, begin, length % period, period, blocks);
-	if (have_own_weights(s, &r) && is_chain(s, &r))
-		*best = r;
-}
-
-static void search_period(const struct search *s, uint32_t period, struct repetition *best)
-{
-	uint32_t length = 0;
-
-	for (uint32_t i = 0; i + period <= s->count; i++) {
-		if (i + period < s->count && s->nodes[i].kind == s->nodes[i + period].kind) {
-			length++;
-			continue;
-		}
-		if (length)
-			derived_judge(s, i - length, length, period, best);
-		length = 0;
 	}
+	return true;
 }
 
 int repetition_find(const struct repetition_node *nodes, uint32_t count, struct repetition *found)
@@ -150,10 +93,31 @@ int repetition_find(const struct repetition_node *nodes, uint32_t count, struct 
 	s.last_reader = calloc(count, sizeof(*s.last_reader));
 	if (!s.last_reader)
 		return -ENOMEM;
-	find_readers(&s);
+	for (uint32_t i = 0; i < count; i++) {
+		s.products += nodes[i].weight != 0;
+		for (int k = 0; k < REPETITION_SOURCES; k++)
+			if (nodes[i].source[k] >= 0)
+				s.last_reader[nodes[i].source[k]] = i;
+	}
 	for (uint32_t period = 1; s.products >= MIN_BLOCKS && period <= count / MIN_BLOCKS;
-		period++)
-		search_period(&s, period, found);
+		period++) {
+		uint32_t length = 0; /* of the stretch whose nodes are like those a period later */
+		for (uint32_t i = 0; i + period <= count; i++) {
+			if (i + period < count && nodes[i].kind == nodes[i + period].kind) {
+				length++;
+				continue;
+			}
+			uint32_t blocks = length / period + 1;
+			if (blocks >= MIN_BLOCKS &&
+				blocks * period > found->count * found->period) {
+				struct repetition r = derived_place(
+					&s, i - length, length % period, period, blocks);
+				if (have_own_weights(&s, &r) && is_chain(&s, &r))
+					*found = r;
+			}
+			length = 0;
+		}
+	}
 	free(s.last_reader);
 	return 0;
 }
@@ -176,60 +140,46 @@ static uint64_t hash_tensor(const struct engine *e, const void *tensor, uint64_t
 	return hash_add(hash, (uint32_t)tensor_int32(tensor, e->layout.type));
 }
 
-/* Of two weights that lie in one tensor each is a view with another address. */
-static uint64_t derived_place_of(const struct engine *e, const void *tensor, const void *shown)
-{
-	const void *data = e->get_data ? e->get_data(tensor) : NULL;
-
-	return (uint64_t)(uintptr_t)(data ? data : shown);
-}
-
-static void derived_read_sources(struct reader *r, struct repetition_node *n, const void *node)
-{
-	const struct engine *e = r->e;
-	bool is_product = !strncmp(e->op_desc(node), "MUL_MAT", 7);
-	int known = 0;
-
-	for (uint32_t i = 0; i < e->layout.source_count; i++) {
-		const void *source = tensor_source(&e->layout, node, i);
-		if (!source)
-			continue;
-		const void *shown = engine_shown(e, source);
-		int computed = engine_executes(e, shown);
-		uint64_t from = hashmap_get(&r->executed, (uintptr_t)shown);
-		n->kind = hash_add(hash_tensor(e, source, n->kind), (uint64_t)computed << 8 | i);
-		if (is_product && !computed && !n->weight && i < 2)
-			n->weight = derived_place_of(e, source, shown);
-		if (from != HASHMAP_NONE && known < REPETITION_SOURCES)
-			n->source[known++] = (int32_t)from;
-	}
-}
-
-static int derived_read_node(struct reader *r, const void *node, uint32_t place)
-{
-	struct repetition_node *n = &r->nodes[r->count];
-
-	*n = (struct repetition_node){hash_pointer(r->e->op_desc(node)), 0, {-1, -1, -1, -1}};
-	n->kind = hash_tensor(r->e, node, n->kind);
-	derived_read_sources(r, n, node);
-	r->place[r->count] = place;
-	return hashmap_set(&r->executed, (uintptr_t)node, r->count++);
-}
-
 /* 0; or that its nodes have names, or that there is no memory. */
 static int read_graph(struct reader *r, const void *graph, uint32_t count)
 {
-	int failed = 0;
+	const struct engine *e = r->e;
 
-	for (uint32_t i = 0; i < count && !failed; i++) {
-		const void *node = r->e->graph_node(graph, (int)i);
-		if (!node || !engine_executes(r->e, node))
+	for (uint32_t place = 0; place < count; place++) {
+		const void *node = e->graph_node(graph, (int)place);
+		if (!node || !engine_executes(e, node))
 			continue;
-		int layer = r->told[r->count] = site_table_layer(r->e, node);
-		failed = (layer >= 0 && !tensor_is_nameless(r->e->get_name(node))) ||
-			 derived_read_node(r, node, i) < 0;
+		int layer = r->told[r->count] = site_table_layer(e, node);
+		if (layer >= 0 && !tensor_is_nameless(e->get_name(node)))
+			return 1;
+		struct repetition_node *n = &r->nodes[r->count];
+		bool is_product = !strncmp(e->op_desc(node), "MUL_MAT", 7);
+		int known = 0;
+		*n = (struct repetition_node){hash_pointer(e->op_desc(node)), 0, {-1, -1, -1, -1}};
+		n->kind = hash_tensor(e, node, n->kind);
+		for (uint32_t i = 0; i < e->layout.source_count; i++) {
+			const void *source = tensor_source(&e->layout, node, i);
+			if (!source)
+				continue;
+			const void *shown = engine_shown(e, source);
+			int computed = engine_executes(e, shown);
+			uint64_t from = hashmap_get(&r->executed, (uintptr_t)shown);
+			n->kind = hash_add(
+				hash_tensor(e, source, n->kind), (uint64_t)computed << 8 | i);
+			if (is_product && !computed && !n->weight && i < 2) {
+				/* of two weights in one tensor each is a view with another address
+				 */
+				const void *data = e->get_data ? e->get_data(source) : NULL;
+				n->weight = (uint64_t)(uintptr_t)(data ? data : shown);
+			}
+			if (from != HASHMAP_NONE && known < REPETITION_SOURCES)
+				n->source[known++] = (int32_t)from;
+		}
+		r->place[r->count] = place;
+		if (hashmap_set(&r->executed, (uintptr_t)node, r->count++))
+			return 1;
 	}
-	return failed;
+	return 0;
 }
 
 /* The layer that names say of a block, -1: none, -2: more than one. */
@@ -246,9 +196,13 @@ static int told_of(const struct reader *r, const struct repetition *found, uint3
 	return layer;
 }
 
-/* By the names, or from 0 on; 0: names contradict the blocks. */
-static bool number_blocks(int *numbers, const struct reader *r, const struct repetition *found)
+/* Numbers blocks by the names, or from 0 on. False: names contradict the blocks, or no memory. */
+static bool derived_number(int16_t *layers, const struct reader *r, const struct repetition *found)
 {
+	SCOPED int *numbers = calloc(found->count, sizeof(*numbers));
+
+	if (!numbers)
+		return false;
 	for (uint32_t i = 0; i < found->count; i++) {
 		numbers[i] = told_of(r, found, i);
 		if (numbers[i] < -1 || (numbers[i] < 0) != (numbers[0] < 0))
@@ -258,39 +212,11 @@ static bool number_blocks(int *numbers, const struct reader *r, const struct rep
 				return false;
 	}
 	bool has_names = numbers[0] >= 0;
-	for (uint32_t i = 0; !has_names && i < found->count; i++)
-		numbers[i] = (int)i;
+	for (uint32_t i = 0; i < found->count * found->period; i++)
+		layers[r->place[found->begin + i]] =
+			(int16_t)(has_names ? numbers[i / found->period]
+					    : (int)(i / found->period));
 	return true;
-}
-
-static bool derived_number(int16_t *layers, const struct reader *r, const struct repetition *found)
-{
-	int *numbers = calloc(found->count, sizeof(*numbers));
-	int ok = numbers && number_blocks(numbers, r, found);
-
-	for (uint32_t i = 0; ok && i < found->count * found->period; i++)
-		layers[r->place[found->begin + i]] = (int16_t)numbers[i / found->period];
-	free(numbers);
-	return ok;
-}
-
-static int16_t *derived_search(struct reader *r, const void *graph, uint32_t count)
-{
-	struct repetition found;
-	int16_t *layers = NULL;
-
-	if (read_graph(r, graph, count) || repetition_find(r->nodes, r->count, &found) ||
-		!found.count || !(layers = malloc(count * sizeof(*layers))))
-		return NULL;
-	memset(layers, -1, count * sizeof(*layers));
-	if (!derived_number(layers, r, &found)) {
-		free(layers);
-		return NULL;
-	}
-	note_once("layers",
-		"repetition (nodes have no names): %u equal blocks of %u nodes in a graph of %u",
-		found.count, found.period, r->count);
-	return layers;
 }
 
 /* Layers as names say them, -1: none; and what this adds. */
@@ -352,22 +278,6 @@ static int derived_read_surroundings(struct surroundings *s)
 	return 0;
 }
 
-/* A norm reads what the layer before has made: it lies where its weight does. */
-static bool lies_with_reader(const struct surroundings *s, uint32_t i)
-{
-	return s->from[i] == s->to[i] || operation_is_norm(s->e->op_desc(s->nodes[i].node));
-}
-
-static void settle(struct surroundings *s)
-{
-	for (uint32_t i = 0; i < s->count; i++)
-		s->nodes[i].is_settled =
-			derived_is_open(s, i) && s->to[i] >= 0 && lies_with_reader(s, i);
-	for (uint32_t i = 0; i < s->count; i++)
-		if (s->nodes[i].is_settled)
-			s->nodes[i].layer = s->to[i];
-}
-
 void surrounded_layers(const struct engine *e, struct executed_node *nodes, uint32_t count)
 {
 	struct surroundings s = {.e = e, .nodes = nodes, .count = count};
@@ -379,8 +289,16 @@ void surrounded_layers(const struct engine *e, struct executed_node *nodes, uint
 		open++;
 	s.from = open < count ? malloc(2 * count * sizeof(*s.from)) : NULL;
 	s.to = s.from ? s.from + count : NULL;
-	if (s.from && !derived_read_surroundings(&s))
-		settle(&s);
+	if (s.from && !derived_read_surroundings(&s)) {
+		/* A norm reads what the layer before has made: it lies where its weight does. */
+		for (uint32_t i = 0; i < count; i++)
+			nodes[i].is_settled = derived_is_open(&s, i) && s.to[i] >= 0 &&
+					      (s.from[i] == s.to[i] ||
+						      operation_is_norm(e->op_desc(nodes[i].node)));
+		for (uint32_t i = 0; i < count; i++)
+			if (nodes[i].is_settled)
+				nodes[i].layer = s.to[i];
+	}
 	hashmap_fini(&s.executed);
 	free(s.from);
 }
@@ -388,6 +306,7 @@ void surrounded_layers(const struct engine *e, struct executed_node *nodes, uint
 int16_t *derived_layers(const struct engine *e, const void *graph, uint32_t count)
 {
 	struct reader r = {.e = e};
+	struct repetition found;
 	int16_t *layers = NULL;
 
 	if (!e->layout_known || !e->op_desc || !e->get_name || given_names_any())
@@ -395,8 +314,22 @@ int16_t *derived_layers(const struct engine *e, const void *graph, uint32_t coun
 	r.nodes = calloc(count, sizeof(*r.nodes));
 	r.place = calloc(count, sizeof(*r.place));
 	r.told = calloc(count, sizeof(*r.told));
-	if (r.nodes && r.place && r.told)
-		layers = derived_search(&r, graph, count);
+	if (r.nodes && r.place && r.told && !read_graph(&r, graph, count) &&
+		!repetition_find(r.nodes, r.count, &found) && found.count)
+		layers = malloc(count * sizeof(*layers));
+	if (layers) {
+		memset(layers, -1, count * sizeof(*layers));
+		if (derived_number(layers, &r, &found)) {
+			note_once("layers",
+				"repetition (nodes have no names): %u equal blocks of %u nodes in "
+				"a "
+				"graph of %u",
+				found.count, found.period, r.count);
+		} else {
+			free(layers);
+			layers = NULL;
+		}
+	}
 	hashmap_fini(&r.executed);
 	free(r.nodes);
 	free(r.place);

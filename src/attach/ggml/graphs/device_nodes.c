@@ -75,14 +75,6 @@ static struct brick_launch_owner *device_nodes_owner_of(
 	return owners.items[site];
 }
 
-static void device_nodes_fill(struct device_node *launched, const struct known_graph *g)
-{
-	for (uint32_t i = 0; i < g->count; i++)
-		if (g->nodes[i].site[0])
-			launched[i].owner = device_nodes_owner_of(
-				&g->nodes[i], g->engine->op_desc(g->nodes[i].node));
-}
-
 int device_nodes_ready(struct known_graph *g)
 {
 	KEEP_ERRNO();
@@ -92,51 +84,30 @@ int device_nodes_ready(struct known_graph *g)
 	HOLD(&device_nodes_mutex);
 	if (!g->launched) {
 		struct device_node *launched = calloc(g->count + 1, sizeof(*launched));
-		if (launched)
-			device_nodes_fill(launched, g);
+		for (uint32_t i = 0; launched && i < g->count; i++)
+			if (g->nodes[i].site[0])
+				launched[i].owner = device_nodes_owner_of(
+					&g->nodes[i], g->engine->op_desc(g->nodes[i].node));
 		g->launched = launched;
 	}
 	return g->launched ? 0 : -ENOMEM;
-}
-
-static void device_nodes_append(char *text, const char *operation)
-{
-	size_t n = strlen(text);
-
-	snprintf(text + n, MAX_OPERATION_BYTES - n, "%s%s", n ? "+" : "", operation);
-}
-
-/* Views among them are no operations of their own. */
-static void device_nodes_join(
-	char *text, const struct known_graph *g, uint32_t index, uint32_t after)
-{
-	*text = '\0';
-	for (uint32_t i = index; i < after; i++)
-		if (g->launched[i].owner)
-			device_nodes_append(text, g->engine->op_desc(g->nodes[i].node));
-}
-
-/* Does node `to` read what node `from` made, itself or as a view? */
-static bool device_nodes_reads(
-	const struct known_graph *g, uint32_t to, uint32_t from, uint32_t source)
-{
-	const struct tensor_layout *layout = &g->engine->layout;
-	const void *read = tensor_source(layout, g->nodes[to].node, source);
-	const void *made = g->nodes[from].node;
-
-	return read && (read == made || tensor_view_source(layout, read) == made);
 }
 
 /* Bytes that nodes before `to` hand to it: what they write and it reads. */
 static uint64_t handed(
 	const struct known_graph *g, uint32_t first, uint32_t to, const struct work_node *work)
 {
+	const struct tensor_layout *layout = &g->engine->layout;
 	uint64_t bytes = 0;
 
 	for (uint32_t from = first; from < to; from++)
-		for (uint32_t k = 0; k < g->engine->layout.source_count && k < WORK_SOURCES; k++)
-			if (g->launched[from].owner && device_nodes_reads(g, to, from, k))
+		for (uint32_t k = 0; k < layout->source_count && k < WORK_SOURCES; k++) {
+			const void *read = tensor_source(layout, g->nodes[to].node, k);
+			const void *made = g->nodes[from].node;
+			if (g->launched[from].owner && read &&
+				(read == made || tensor_view_source(layout, read) == made))
 				bytes += 2 * work_tensor_bytes(&work->source[k]);
+		}
 	return bytes;
 }
 
@@ -170,11 +141,16 @@ static void device_nodes_count_work(struct brick_launch_owner *owner, const stru
 void device_nodes_taken(struct known_graph *g, uint32_t index, uint32_t after)
 {
 	struct device_node *node = &g->launched[index];
-	char text[MAX_OPERATION_BYTES];
+	char text[MAX_OPERATION_BYTES] = "";
 
 	if (!node->owner || __atomic_exchange_n(&node->after, after, __ATOMIC_RELAXED) == after)
 		return;
-	device_nodes_join(text, g, index, after);
+	for (uint32_t i = index; i < after; i++) {
+		size_t n = strlen(text);
+		if (g->launched[i].owner) /* views are no operations of their own */
+			snprintf(text + n, sizeof(text) - n, "%s%s", n ? "+" : "",
+				g->engine->op_desc(g->nodes[i].node));
+	}
 	device_nodes_count_work(node->owner, g, index, after);
 	HOLD(&device_nodes_mutex);
 	__atomic_store_n(&node->owner->operation, keep_operation(text), __ATOMIC_RELEASE);

@@ -102,45 +102,37 @@ static void write_sources(struct flow *f, int32_t consumer, const void *node)
 	}
 }
 
-static void dataflow_walk(struct flow *f, const void *graph, int count)
+/* Writes the graph's text, and keeps it in the recording. */
+static void dataflow_keep(const struct engine *e, const void *graph, int count)
 {
-	const struct engine *e = f->engine;
-
-	for (int i = 0; i < count; i++) {
-		const void *node = e->graph_node(graph, i);
-		if (!node || !engine_executes(e, node))
-			continue;
-		const void *mul =
-			i + 1 < count ? engine_fused(e, node, e->graph_node(graph, i + 1)) : NULL;
-		int32_t index = f->count++;
-		f->nodes[index] = (struct executed){node, mul};
-		write_sources(f, index, node);
-		if (mul)
-			write_sources(f, index, mul);
-		set_producer(f, node, index);
-		set_producer(f, root_of(e, mul ? mul : node), index);
-		if (mul)
-			set_producer(f, mul, index);
-		i += mul != NULL;
-	}
-}
-
-static void dataflow_keep(const struct engine *engine, const void *graph, int count)
-{
-	struct flow f = {.engine = engine};
+	struct flow f = {.engine = e};
 	char *text = NULL;
 	size_t bytes = 0;
 
 	f.nodes = calloc((size_t)count, sizeof(*f.nodes));
 	f.out = f.nodes ? open_memstream(&text, &bytes) : NULL;
-	if (f.out) {
-		dataflow_walk(&f, graph, count);
-		if (!fclose(f.out) && bytes && !f.failed) {
-			char name[48];
-			snprintf(name, sizeof(name), "graph of %d nodes", f.count);
-			brick_code_register(text, bytes, name, BRICK_DATAFLOW_PATH);
-			brick_note("capture.graph", "on");
-		}
+	for (int i = 0; f.out && i < count; i++) {
+		const void *node = e->graph_node(graph, i);
+		if (!node || !engine_executes(e, node))
+			continue;
+		const void *mul =
+			i + 1 < count ? engine_fused(e, node, e->graph_node(graph, i + 1)) : NULL;
+		int32_t index = f.count++;
+		f.nodes[index] = (struct executed){node, mul};
+		write_sources(&f, index, node);
+		if (mul)
+			write_sources(&f, index, mul);
+		set_producer(&f, node, index);
+		set_producer(&f, root_of(e, mul ? mul : node), index);
+		if (mul)
+			set_producer(&f, mul, index);
+		i += mul != NULL;
+	}
+	if (f.out && !fclose(f.out) && bytes && !f.failed) {
+		char name[48];
+		snprintf(name, sizeof(name), "graph of %d nodes", f.count);
+		brick_code_register(text, bytes, name, BRICK_DATAFLOW_PATH);
+		brick_note("capture.graph", "on");
 	}
 	free(text);
 	free(f.nodes);
@@ -161,17 +153,6 @@ static uint64_t signature(const struct engine *e, const void *graph, int count)
 	return hash ? hash : 1;
 }
 
-static bool dataflow_is_new(uint64_t hash)
-{
-	for (uint32_t i = 0; i < seen_count; i++)
-		if (dataflow_seen[i] == hash)
-			return false;
-	if (seen_count == MAX_GRAPHS)
-		return false;
-	dataflow_seen[seen_count++] = hash;
-	return true;
-}
-
 void dataflow_graph(const struct engine *engine, const void *graph)
 {
 	KEEP_ERRNO();
@@ -183,6 +164,12 @@ void dataflow_graph(const struct engine *engine, const void *graph)
 	if (count <= 0 || count > MAX_NODES)
 		return;
 	HOLD(&dataflow_lock);
-	if (dataflow_is_new(signature(engine, graph, count)))
-		dataflow_keep(engine, graph, count);
+	uint64_t hash = signature(engine, graph, count);
+	for (uint32_t i = 0; i < seen_count; i++)
+		if (dataflow_seen[i] == hash)
+			return;
+	if (seen_count == MAX_GRAPHS)
+		return;
+	dataflow_seen[seen_count++] = hash;
+	dataflow_keep(engine, graph, count);
 }

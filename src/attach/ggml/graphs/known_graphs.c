@@ -164,65 +164,46 @@ static bool imply(struct implied *to, const struct engine *e, const void *reader
 	return true;
 }
 
-/* Non-zero: no memory. */
-static int note_read(
-	struct hashmap *read, const struct engine *e, const void *reader, uint32_t index)
-{
-	const void *source = tensor_source(&e->layout, reader, index);
-	struct implied implied;
-
-	if (!source)
-		return 0;
-	bool is_seen = imply(&implied, e, reader, index) &&
-		       !memcmp(implied.ne, tensor_ne(&e->layout, source), sizeof(implied.ne));
-	bool failed =
-		is_seen && implied.by ? hashmap_set(read, (uintptr_t)implied.by, LOOKED_AT) : 0;
-	if (hashmap_get(read, (uintptr_t)source) == HASHMAP_NONE)
-		failed |= hashmap_set(read, (uintptr_t)source, is_seen ? SEEN : LOOKED_AT);
-	return failed;
-}
-
-/* Collects what executed nodes read. Non-zero: no memory. */
-static int known_graphs_find_read(const struct shown_graph *s, struct hashmap *read)
-{
-	bool failed = false;
-
-	for (uint32_t i = 0; i < s->count; i++) {
-		if (!s->nodes[i] || !engine_executes(s->engine, s->nodes[i]))
-			continue;
-		for (uint32_t k = 0; k < s->engine->layout.source_count; k++)
-			failed |= note_read(read, s->engine, s->nodes[i], k);
-	}
-	return failed;
-}
-
-/* Adds views that are read, and conversions, whose type no hook sees. */
-static void add_unseen(
-	struct unseen_nodes *o, const struct shown_graph *s, const struct hashmap *read)
+struct unseen_nodes *unseen_nodes(const struct shown_graph *s)
 {
 	const struct engine *e = s->engine;
+	struct hashmap read = {0}; /* what executed nodes read */
+	struct unseen_nodes *o = NULL;
+	bool failed = false;
 
+	if (s->nodes && e->layout_known && e->op_desc)
+		o = calloc(1, sizeof(*o) + s->count * sizeof(o->index[0]));
+	if (!o)
+		return NULL;
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (!s->nodes[i] || !engine_executes(e, s->nodes[i]))
+			continue;
+		for (uint32_t k = 0; k < e->layout.source_count; k++) {
+			const void *source = tensor_source(&e->layout, s->nodes[i], k);
+			struct implied implied;
+			if (!source)
+				continue;
+			bool is_seen = imply(&implied, e, s->nodes[i], k) &&
+				       !memcmp(implied.ne, tensor_ne(&e->layout, source),
+					       sizeof(implied.ne));
+			if (is_seen && implied.by)
+				failed |= hashmap_set(&read, (uintptr_t)implied.by, LOOKED_AT) != 0;
+			if (hashmap_get(&read, (uintptr_t)source) == HASHMAP_NONE)
+				failed |= hashmap_set(&read, (uintptr_t)source,
+						  is_seen ? SEEN : LOOKED_AT) != 0;
+		}
+	}
+	/* Views that are read, and conversions, whose type no hook sees. */
 	for (uint32_t i = 0; i < s->count; i++)
 		if (s->nodes[i] && engine_executes(e, s->nodes[i])
 				? !strcmp(e->op_desc(s->nodes[i]), "CPY")
-				: hashmap_get(read, (uintptr_t)s->nodes[i]) == LOOKED_AT)
+				: hashmap_get(&read, (uintptr_t)s->nodes[i]) == LOOKED_AT)
 			o->index[o->count++] = i;
-}
-
-struct unseen_nodes *unseen_nodes(const struct shown_graph *s)
-{
-	struct hashmap read = {0};
-	struct unseen_nodes *o = NULL;
-
-	if (s->nodes && s->engine->layout_known && s->engine->op_desc)
-		o = calloc(1, sizeof(*o) + s->count * sizeof(o->index[0]));
-	if (o && known_graphs_find_read(s, &read)) {
-		free(o);
-		o = NULL;
-	}
-	if (o)
-		add_unseen(o, s, &read);
 	hashmap_fini(&read);
+	if (failed) {
+		free(o);
+		return NULL;
+	}
 	return o;
 }
 
@@ -295,12 +276,6 @@ static void read_nodes(struct known_graph *g, const struct shown_graph *s, const
 	g->nodes[g->count] = (struct known_node){.next = first < g->count ? first : g->count};
 }
 
-/* Is it a fused pair? Then its first node stands behind it once more. */
-static bool known_graphs_is_pair(const struct known_graph *g, uint32_t i)
-{
-	return i + 1 < g->count && g->nodes[i + 1].node == g->nodes[i].node;
-}
-
 /* Layers of nodes that have no names among others that have some. */
 static void known_graphs_read_surroundings(struct known_graph *g)
 {
@@ -315,8 +290,11 @@ static void known_graphs_read_surroundings(struct known_graph *g)
 			.node = g->nodes[i].node, .place = i, .layer = g->nodes[i].layer};
 	surrounded_layers(g->engine, executed, count);
 	for (uint32_t i = 0; i < count; i++) {
-		struct known_node *k = &g->nodes[executed[i].place];
-		if (!executed[i].is_settled || known_graphs_is_pair(g, executed[i].place))
+		uint32_t place = executed[i].place;
+		struct known_node *k = &g->nodes[place];
+		/* of a fused pair the first node stands behind it once more */
+		bool is_pair = place + 1 < g->count && k[1].node == k->node;
+		if (!executed[i].is_settled || is_pair)
 			continue;
 		k->layer = executed[i].layer;
 		fill_node(g->engine, k, NULL, 0);
@@ -392,41 +370,18 @@ static struct known_graph *known_graphs_take(
 	return g;
 }
 
-static struct known_graph *take_same(const struct shown_graph *s, uint32_t generation)
-{
-	for (struct known_graph **at = &known_graphs; *at; at = &(*at)->next)
-		if ((*at)->engine == s->engine && (*at)->graph == s->graph &&
-			(*at)->generation == generation)
-			return known_graphs_take(at, s, generation);
-	return NULL;
-}
-
-static struct known_graph *take_signed(
-	const struct shown_graph *s, uint32_t generation, uint64_t signature)
-{
-	for (struct known_graph **at = &known_graphs; *at; at = &(*at)->next)
-		if ((*at)->engine == s->engine && (*at)->signature == signature) {
-			(*at)->is_matched_quickly = 0;
-			return known_graphs_take(at, s, generation);
-		}
-	return NULL;
-}
-
-static bool has_same_outline(
-	const struct known_graph *g, const struct shown_graph *s, uint64_t outline)
-{
-	return g->engine == s->engine && g->shown == s->count && g->outline == outline &&
-	       g->unseen && g->details == shown_details(s, g->unseen);
-}
-
 /* By outline and details. NULL: no known graph has these, or several do. */
 static struct known_graph *take_quickly(const struct shown_graph *s, uint32_t generation)
 {
 	uint64_t outline = shown_outline(s);
 	struct known_graph **at = &known_graphs;
 
-	while (*at && !has_same_outline(*at, s, outline))
-		at = &(*at)->next;
+	for (; *at; at = &(*at)->next) {
+		const struct known_graph *g = *at;
+		if (g->engine == s->engine && g->shown == s->count && g->outline == outline &&
+			g->unseen && g->details == shown_details(s, g->unseen))
+			break;
+	}
 	if (!*at || (*at)->is_ambiguous)
 		return NULL;
 	(*at)->is_matched_quickly = 1;
@@ -445,17 +400,6 @@ static bool refute(struct known_graph *g)
 	return g->is_matched_quickly;
 }
 
-/* Under the lock: a new graph; others may have the same outline and details. */
-static void known_graphs_add(struct known_graph *g)
-{
-	for (struct known_graph *other = known_graphs; other; other = other->next)
-		if (g->unseen && other->engine == g->engine && other->shown == g->shown &&
-			other->outline == g->outline && other->details == g->details)
-			other->is_ambiguous = g->is_ambiguous = 1;
-	nodes_known += g->count;
-	put_in_front(g);
-}
-
 static struct known_graph *known_graphs_look_up(const struct shown_graph *s, uint32_t generation)
 {
 	/* Without the layout it is only known to be the same while no graph is built. */
@@ -464,7 +408,12 @@ static struct known_graph *known_graphs_look_up(const struct shown_graph *s, uin
 				     : hash_add(generation, (uint64_t)(uintptr_t)s->graph);
 
 	pthread_mutex_lock(&known_graphs_mutex);
-	struct known_graph *g = take_signed(s, generation, signature);
+	struct known_graph **at = &known_graphs;
+	while (*at && ((*at)->engine != s->engine || (*at)->signature != signature))
+		at = &(*at)->next;
+	struct known_graph *g = *at ? known_graphs_take(at, s, generation) : NULL;
+	if (g)
+		g->is_matched_quickly = 0;
 	pthread_mutex_unlock(&known_graphs_mutex);
 	if (g)
 		return g;
@@ -476,7 +425,12 @@ static struct known_graph *known_graphs_look_up(const struct shown_graph *s, uin
 	g->signature = signature;
 	pthread_mutex_lock(&known_graphs_mutex);
 	forget_oldest(g->count);
-	known_graphs_add(g);
+	for (struct known_graph *other = known_graphs; other; other = other->next)
+		if (g->unseen && other->engine == g->engine && other->shown == g->shown &&
+			other->outline == g->outline && other->details == g->details)
+			other->is_ambiguous = g->is_ambiguous = 1;
+	nodes_known += g->count;
+	put_in_front(g);
 	pthread_mutex_unlock(&known_graphs_mutex);
 	return g;
 }
@@ -491,7 +445,11 @@ struct known_graph *known_graph_hold(
 	if (!e || !e->graph_node || !e->graph_node_count)
 		return NULL;
 	pthread_mutex_lock(&known_graphs_mutex);
-	struct known_graph *g = take_same(&s, generation);
+	struct known_graph **at = &known_graphs;
+	while (*at &&
+		((*at)->engine != e || (*at)->graph != graph || (*at)->generation != generation))
+		at = &(*at)->next;
+	struct known_graph *g = *at ? known_graphs_take(at, &s, generation) : NULL;
 	if (!g && shown_graph_read(&s, e, graph)) {
 		*looked = true;
 		if (compares_nodes && s.nodes && e->layout_known)
@@ -591,13 +549,6 @@ static uint32_t known_graphs_find(const struct node_thread *t, const void *node,
 	return count;
 }
 
-/* The graph stays held until its end. */
-static void trust_nothing(struct node_thread *t)
-{
-	t->nodes = no_nodes;
-	t->node_now = t->node_next = 0;
-}
-
 uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part)
 {
 	uint64_t shape =
@@ -614,7 +565,8 @@ uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul
 		t->node_now = index;
 		t->node_next = __atomic_load_n(&known->next, __ATOMIC_RELAXED);
 	} else if (t->nodes != no_nodes && refute(t->graph)) {
-		trust_nothing(t);
+		t->nodes = no_nodes; /* the graph stays held until its end */
+		t->node_now = t->node_next = 0;
 	}
 	if (!known->site[part])
 		fill_node(t->engine, known, mul, part);

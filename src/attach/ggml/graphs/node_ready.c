@@ -33,41 +33,19 @@ static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
 static __thread struct brick_timing one_event[1] __attribute__((tls_model("initial-exec")));
 static __thread struct thread_memory *thread_memory __attribute__((tls_model("initial-exec")));
 
-static void node_ready_take_memory(struct node_thread *t)
-{
-	pthread_mutex_lock(&node_memory_mutex);
-	struct thread_memory *memory = free_memory;
-	if (memory)
-		free_memory = memory->next;
-	pthread_mutex_unlock(&node_memory_mutex);
-	/* Touched now, not between nodes. */
-	if (!memory && (memory = malloc(sizeof(*memory))))
-		memset(memory, 0, sizeof(*memory));
-	thread_memory = memory;
-	t->events = memory ? memory->events : one_event;
-	t->event_capacity = memory ? EVENTS : 1;
-}
-
-static void give_memory(void)
-{
-	struct thread_memory *memory = thread_memory;
-
-	if (!memory)
-		return;
-	pthread_mutex_lock(&node_memory_mutex);
-	memory->next = free_memory;
-	free_memory = memory;
-	pthread_mutex_unlock(&node_memory_mutex);
-	thread_memory = NULL;
-}
-
 static void node_ready_thread_exits(void *argument)
 {
 	struct node_thread *t = argument;
 
 	node_run_leave(t);
 	node_flush();
-	give_memory();
+	if (thread_memory) {
+		pthread_mutex_lock(&node_memory_mutex);
+		thread_memory->next = free_memory;
+		free_memory = thread_memory;
+		pthread_mutex_unlock(&node_memory_mutex);
+		thread_memory = NULL;
+	}
 	memset(t, 0, sizeof(*t));
 	t->run = t->run_from = NODE_RUN_NONE;
 }
@@ -110,35 +88,6 @@ static _Bool no_is_empty(const void *tensor)
 	return 0;
 }
 
-/* Whatever object has what this one calls, without defining it. */
-static void look_around(struct node_thread *t, uintptr_t caller)
-{
-	if (!t->extra_forward)
-		t->extra_forward = (extra_forward_fn)resolve_slow(GGML_NODE_FORWARD, caller);
-	if (!t->barrier)
-		t->barrier = (barrier_fn)resolve_slow(GGML_BARRIER, caller);
-	if (!t->is_empty)
-		t->is_empty = (is_empty_fn)resolve_slow(GGML_IS_EMPTY, caller);
-	/* Most engines do not have it, and then do not call it. */
-	if (!t->fused_forward && !t->engine)
-		t->fused_forward = (fused_forward_fn)resolve_slow(GGML_FUSED_FORWARD, caller);
-}
-
-static void lead_anywhere(struct node_thread *t, uintptr_t caller)
-{
-	/* Who computes nodes by a function of its own calls none of the others elsewhere. */
-	if (!t->engine || !t->engine->stands_in)
-		look_around(t, caller);
-	if (!t->extra_forward)
-		t->extra_forward = no_extra_forward;
-	if (!t->barrier)
-		t->barrier = no_barrier;
-	if (!t->is_empty)
-		t->is_empty = no_is_empty;
-	if (!t->fused_forward)
-		t->fused_forward = no_fused_forward;
-}
-
 static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t caller)
 {
 	static const struct engine none;
@@ -151,7 +100,29 @@ static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t cal
 	t->fused_forward = from->fused_forward;
 	t->barrier = from->barrier;
 	t->is_empty = from->is_empty;
-	lead_anywhere(t, caller);
+	/* Who computes nodes by a function of its own calls none of the others elsewhere. */
+	if (!e || !e->stands_in) {
+		/* Whatever object has what this one calls, without defining it. */
+		if (!t->extra_forward)
+			t->extra_forward =
+				(extra_forward_fn)resolve_slow(GGML_NODE_FORWARD, caller);
+		if (!t->barrier)
+			t->barrier = (barrier_fn)resolve_slow(GGML_BARRIER, caller);
+		if (!t->is_empty)
+			t->is_empty = (is_empty_fn)resolve_slow(GGML_IS_EMPTY, caller);
+		/* Most engines do not have it, and then do not call it. */
+		if (!t->fused_forward && !e)
+			t->fused_forward =
+				(fused_forward_fn)resolve_slow(GGML_FUSED_FORWARD, caller);
+	}
+	if (!t->extra_forward)
+		t->extra_forward = no_extra_forward;
+	if (!t->barrier)
+		t->barrier = no_barrier;
+	if (!t->is_empty)
+		t->is_empty = no_is_empty;
+	if (!t->fused_forward)
+		t->fused_forward = no_fused_forward;
 	slots_skip_is_empty(e);
 	t->low = from->object.low;
 	t->bytes = from->is_proved ? from->object.bytes : 0; /* no fast path knows who is not */
@@ -173,7 +144,17 @@ void node_thread_init(struct node_thread *t)
 	t->slow_call = (uint32_t)(brick_clock_get()->frequency / 1000 * SLOW_NS / 1000000);
 	t->slow_begin = 3 * t->slow_call;
 	t->ready = 1;
-	node_ready_take_memory(t);
+	pthread_mutex_lock(&node_memory_mutex);
+	struct thread_memory *memory = free_memory;
+	if (memory)
+		free_memory = memory->next;
+	pthread_mutex_unlock(&node_memory_mutex);
+	/* Touched now, not between nodes. */
+	if (!memory && (memory = malloc(sizeof(*memory))))
+		memset(memory, 0, sizeof(*memory));
+	thread_memory = memory;
+	t->events = memory ? memory->events : one_event;
+	t->event_capacity = memory ? EVENTS : 1;
 	node_sites_of(t, NULL, 0);
 	site_table_ready();
 	thread_exit_set(&node_ready_exit_of_thread, t);
