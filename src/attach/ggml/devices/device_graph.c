@@ -62,11 +62,14 @@ static void device_graph_leave(struct device_graph *d, uint32_t next)
 	brick_launch_owner_set(d->outside);
 }
 
-/* Where a backend has the question inlined, or asks none, its nodes cannot be timed. */
-static void device_graph_judge(const struct device_graph *d)
+void device_graph_end(void)
 {
 	static uint32_t any_asked, unasked;
+	struct device_graph *d = &device_graph;
 
+	if (!d->graph)
+		return;
+	/* Where a backend has the question inlined, or asks none, its nodes cannot be timed. */
 	if (d->asked)
 		__atomic_store_n(&any_asked, 1, __ATOMIC_RELAXED);
 	else if (!__atomic_load_n(&any_asked, __ATOMIC_RELAXED) &&
@@ -75,57 +78,12 @@ static void device_graph_judge(const struct device_graph *d)
 			"nodes are not timed one by one: the backend calls no function for each "
 			"(link-time optimisation, or it sends graphs elsewhere), so the time is "
 			"the whole graph's");
-}
-
-void device_graph_end(void)
-{
-	struct device_graph *d = &device_graph;
-
-	if (!d->graph)
-		return;
-	device_graph_judge(d);
 	device_graph_leave(d, d->graph->count);
 	brick_launch_owner_set(d->before);
 	known_graph_release(d->graph);
 	d->graph = NULL;
 	node_thread.on_device = 0;
 	node_thread.begun += d->asked;
-}
-
-/* Without memory it stays as it was known. */
-static void look_again(struct device_graph *d)
-{
-	struct known_graph *now = known_graph_again(d->graph, d->shown);
-
-	if (!now || now == d->graph)
-		return;
-	struct known_graph *unused = device_nodes_ready(now) ? now : d->graph;
-	if (unused != now)
-		d->graph = now;
-	known_graph_release(unused);
-}
-
-/* Nodes up to this one were passed, which may be fused into others. */
-static void device_graph_pass(const struct device_graph *d, uint32_t index)
-{
-	if (index <= d->at)
-		training_walk_again();
-	for (uint32_t i = index <= d->at ? 0 : d->at + 1; i < index; i++)
-		training_pass(d->graph->nodes[i].node);
-}
-
-static void device_graph_enter(struct device_graph *d, uint32_t index)
-{
-	const struct brick_launch_owner *owner = d->graph->launched[index].owner;
-
-	device_graph_pass(d, index);
-	d->at = index;
-	if (!owner)
-		return;
-	d->asked++;
-	training_node(d->graph->nodes[index].node, true);
-	d->span = brick_begin_layer(phase_brick(PHASE_RECORD_COMMANDS), owner->layer);
-	brick_launch_owner_set(owner);
 }
 
 /* Searches from the node that the caller asked about last. The graph's count: not found. */
@@ -154,21 +112,7 @@ static bool overtakes(struct device_graph *d, uintptr_t caller, uint32_t index)
 	return ++d->agreed == AGREEMENTS;
 }
 
-static bool set_walker(struct device_graph *d, uintptr_t caller)
-{
-	d->former = d->walker;
-	d->walker = caller;
-	d->candidate = 0;
-	d->trusted = 0;
-	return true;
-}
-
-/* A place that begins when the walker is through makes the round that launches. */
-static bool begins_anew(const struct device_graph *d, uint32_t index)
-{
-	return !index && (!d->walker || d->at + 1 == d->graph->count);
-}
-
+/* Does this caller walk the graph, from now on or as before? */
 static bool is_walker(struct device_graph *d, uintptr_t caller, uint32_t index)
 {
 	if (caller == d->walker) {
@@ -178,7 +122,15 @@ static bool is_walker(struct device_graph *d, uintptr_t caller, uint32_t index)
 	}
 	if (caller == d->former && d->trusted >= AGREEMENTS)
 		return false;
-	return begins_anew(d, index) || overtakes(d, caller, index) ? set_walker(d, caller) : 0;
+	/* A place that begins when the walker is through makes the round that launches. */
+	bool begins_anew = !index && (!d->walker || d->at + 1 == d->graph->count);
+	if (!begins_anew && !overtakes(d, caller, index))
+		return false;
+	d->former = d->walker;
+	d->walker = caller;
+	d->candidate = 0;
+	d->trusted = 0;
+	return true;
 }
 
 static void device_graph_ask_node(struct device_graph *d, const void *node, uintptr_t caller)
@@ -190,9 +142,27 @@ static void device_graph_ask_node(struct device_graph *d, const void *node, uint
 	if (index == d->graph->count || !is_walker(d, caller, index))
 		return;
 	device_graph_leave(d, index);
-	if (!index)
-		look_again(d);
-	device_graph_enter(d, index);
+	struct known_graph *now = index ? NULL : known_graph_again(d->graph, d->shown);
+	if (now && now != d->graph) {
+		/* without memory it stays as it was known */
+		struct known_graph *unused = device_nodes_ready(now) ? now : d->graph;
+		if (unused != now)
+			d->graph = now;
+		known_graph_release(unused);
+	}
+	/* Nodes up to this one were passed, which may be fused into others. */
+	if (index <= d->at)
+		training_walk_again();
+	for (uint32_t i = index <= d->at ? 0 : d->at + 1; i < index; i++)
+		training_pass(d->graph->nodes[i].node);
+	d->at = index;
+	const struct brick_launch_owner *owner = d->graph->launched[index].owner;
+	if (!owner)
+		return;
+	d->asked++;
+	training_node(d->graph->nodes[index].node, true);
+	d->span = brick_begin_layer(phase_brick(PHASE_RECORD_COMMANDS), owner->layer);
+	brick_launch_owner_set(owner);
 }
 
 void device_graph_ask(const void *node, uintptr_t caller)

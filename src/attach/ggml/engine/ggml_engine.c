@@ -19,33 +19,6 @@ LOCK_OVER_FORKS(engine_lock)
 
 #define LOOK_UP(field, name) RESOLVE(field, object, name, 0)
 
-static void look_up_functions(struct engine *e, const struct loaded_object *object)
-{
-	RESOLVE(e->extra_forward, object, ggml_symbols[GGML_NODE_FORWARD].name, 1);
-	RESOLVE(e->fused_forward, object, ggml_symbols[GGML_FUSED_FORWARD].name, 1);
-	RESOLVE(e->compute_forward, object, ggml_symbols[GGML_COMPUTE_FORWARD].name, 1);
-	RESOLVE(e->barrier, object, ggml_symbols[GGML_BARRIER].name, 1);
-	/* Where it was patched that was decided; reached by the dynamic linker, both are hooked. */
-	e->stands_in = e->compute_forward &&
-		       (!e->extra_forward || patched_home((uintptr_t)e->compute_forward) !=
-						     (uintptr_t)e->compute_forward);
-	RESOLVE(e->is_empty, object, ggml_symbols[GGML_IS_EMPTY].name, 1);
-	LOOK_UP(e->op_desc, "ggml_op_desc");
-	LOOK_UP(e->get_name, "ggml_get_name");
-	LOOK_UP(e->block_size, "ggml_blck_size");
-	LOOK_UP(e->type_size, "ggml_type_size");
-	LOOK_UP(e->element_count, "ggml_nelements");
-	LOOK_UP(e->byte_count, "ggml_nbytes");
-	LOOK_UP(e->get_data, "ggml_get_data");
-	LOOK_UP(e->graph_node_count, "ggml_graph_n_nodes");
-	LOOK_UP(e->graph_node, "ggml_graph_node");
-	LOOK_UP(e->graph_nodes, "ggml_graph_nodes");
-	LOOK_UP(e->graph_view, "ggml_graph_view");
-	LOOK_UP(e->backend_name, "ggml_backend_name");
-	LOOK_UP(e->version, "ggml_version");
-	LOOK_UP(e->commit, "ggml_commit");
-}
-
 static void infer_layout(struct engine *e, const struct loaded_object *object)
 {
 	struct tensor_constructors make;
@@ -97,16 +70,6 @@ static void only_call_through(struct engine *e)
 		.operation_class = known.operation_class};
 }
 
-static struct engine *engine_find(uintptr_t address, uint32_t generation)
-{
-	struct engine *e = __atomic_load_n(&engines, __ATOMIC_ACQUIRE);
-
-	while (e && (address - e->object.low >= e->object.bytes ||
-			    __atomic_load_n(&e->generation, __ATOMIC_RELAXED) != generation))
-		e = e->next;
-	return e;
-}
-
 /* Same object, same functions: an engine of an earlier generation that is still there. */
 static struct engine *find_former(const struct engine *like)
 {
@@ -138,7 +101,30 @@ static struct engine *engine_create(uintptr_t address)
 	}
 	e->profile = &place->profile;
 	e->operation_class = place->operation_class;
-	look_up_functions(e, &e->object);
+	const struct loaded_object *object = &e->object;
+	RESOLVE(e->extra_forward, object, ggml_symbols[GGML_NODE_FORWARD].name, 1);
+	RESOLVE(e->fused_forward, object, ggml_symbols[GGML_FUSED_FORWARD].name, 1);
+	RESOLVE(e->compute_forward, object, ggml_symbols[GGML_COMPUTE_FORWARD].name, 1);
+	RESOLVE(e->barrier, object, ggml_symbols[GGML_BARRIER].name, 1);
+	/* Where it was patched that was decided; reached by the dynamic linker, both are hooked. */
+	e->stands_in = e->compute_forward &&
+		       (!e->extra_forward || patched_home((uintptr_t)e->compute_forward) !=
+						     (uintptr_t)e->compute_forward);
+	RESOLVE(e->is_empty, object, ggml_symbols[GGML_IS_EMPTY].name, 1);
+	LOOK_UP(e->op_desc, "ggml_op_desc");
+	LOOK_UP(e->get_name, "ggml_get_name");
+	LOOK_UP(e->block_size, "ggml_blck_size");
+	LOOK_UP(e->type_size, "ggml_type_size");
+	LOOK_UP(e->element_count, "ggml_nelements");
+	LOOK_UP(e->byte_count, "ggml_nbytes");
+	LOOK_UP(e->get_data, "ggml_get_data");
+	LOOK_UP(e->graph_node_count, "ggml_graph_n_nodes");
+	LOOK_UP(e->graph_node, "ggml_graph_node");
+	LOOK_UP(e->graph_nodes, "ggml_graph_nodes");
+	LOOK_UP(e->graph_view, "ggml_graph_view");
+	LOOK_UP(e->backend_name, "ggml_backend_name");
+	LOOK_UP(e->version, "ggml_version");
+	LOOK_UP(e->commit, "ggml_commit");
 	return e;
 }
 
@@ -167,8 +153,11 @@ static struct engine *engine_publish(struct engine *e, uint32_t generation)
 const struct engine *engine_at(uintptr_t address)
 {
 	uint32_t generation = shared_get(&attach_shared.resolve_generation);
-	struct engine *e = engine_find(address, generation);
+	struct engine *e = __atomic_load_n(&engines, __ATOMIC_ACQUIRE);
 
+	while (e && (address - e->object.low >= e->object.bytes ||
+			    __atomic_load_n(&e->generation, __ATOMIC_RELAXED) != generation))
+		e = e->next;
 	if (e)
 		return e;
 	KEEP_ERRNO();

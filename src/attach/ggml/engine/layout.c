@@ -18,8 +18,6 @@ enum {
 	SIDE = 96, /* of the square tensors that differ in their operation only */
 	BUFFER_BYTES = 1 << 16,
 	OBJECT_BYTES = 32, /* least length of the header before each tensor */
-	NOWHERE = -1,
-	AMBIGUOUS = -2,
 };
 
 struct specimens {
@@ -117,20 +115,6 @@ static bool layout_is_name(const struct specimens *s, size_t at)
 	       !memcmp(s->f32 + at, probe_name, sizeof(probe_name));
 }
 
-static int find_field(const struct specimens *s, field_fn looks_right, size_t width, size_t step)
-{
-	int found = NOWHERE;
-
-	for (size_t at = 0; at + width <= s->bytes; at += step) {
-		if (!looks_right(s, at))
-			continue;
-		if (found != NOWHERE)
-			return AMBIGUOUS;
-		found = (int)at;
-	}
-	return found;
-}
-
 static int find_fields(
 	struct tensor_layout *layout, const struct specimens *s, const char **refused)
 {
@@ -149,12 +133,17 @@ static int find_fields(
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
-		int at = find_field(s, fields[i].looks_right, fields[i].width, fields[i].step);
-		if (at < 0) {
+		uint32_t places = 0;
+		for (size_t at = 0; at + fields[i].width <= s->bytes; at += fields[i].step) {
+			if (!fields[i].looks_right(s, at))
+				continue;
+			places++;
+			*fields[i].offset = (uint16_t)at;
+		}
+		if (places != 1) {
 			*refused = fields[i].name;
 			return BRICK_EUNSUPPORTED;
 		}
-		*fields[i].offset = (uint16_t)at;
 	}
 	/* The sources end where the next known field begins, whatever is in between. */
 	size_t capacity = layout->view_source > layout->source

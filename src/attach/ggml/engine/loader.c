@@ -34,42 +34,6 @@ int loader_close(void *handle)
 	return close ? close(handle) : -1;
 }
 
-/* The C library has made addresses of what most tables hold; others leave distances. */
-static uintptr_t address_of(const struct dl_phdr_info *info, uintptr_t value)
-{
-	return value < info->dlpi_addr ? value + info->dlpi_addr : value;
-}
-
-static void read_entry(
-	struct loader_tables *t, const struct dl_phdr_info *info, const ElfW(Dyn) * entry)
-{
-	uintptr_t at = address_of(info, entry->d_un.d_ptr);
-
-	switch (entry->d_tag) {
-	case DT_SYMTAB:
-		t->symbols = (const ElfW(Sym) *)at;
-		break;
-	case DT_STRTAB:
-		t->strings = (const char *)at;
-		break;
-	case DT_GNU_HASH:
-		t->hash = (const uint32_t *)at;
-		break;
-	case DT_JMPREL:
-		t->relocations[0] = (const ElfW(Rela) *)at;
-		break;
-	case DT_PLTRELSZ:
-		t->bytes[0] = entry->d_un.d_val;
-		break;
-	case DT_RELA:
-		t->relocations[1] = (const ElfW(Rela) *)at;
-		break;
-	case DT_RELASZ:
-		t->bytes[1] = entry->d_un.d_val;
-		break;
-	}
-}
-
 bool loader_tables_read(struct loader_tables *t, const struct dl_phdr_info *info)
 {
 	memset(t, 0, sizeof(*t));
@@ -78,8 +42,35 @@ bool loader_tables_read(struct loader_tables *t, const struct dl_phdr_info *info
 			(const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
 		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
 			continue;
-		for (; entry->d_tag != DT_NULL; entry++)
-			read_entry(t, info, entry);
+		for (; entry->d_tag != DT_NULL; entry++) {
+			/* The C library has made addresses of what most tables hold; others leave
+			 * distances. */
+			uintptr_t at = entry->d_un.d_ptr;
+			at += at < info->dlpi_addr ? info->dlpi_addr : 0;
+			switch (entry->d_tag) {
+			case DT_SYMTAB:
+				t->symbols = (const ElfW(Sym) *)at;
+				break;
+			case DT_STRTAB:
+				t->strings = (const char *)at;
+				break;
+			case DT_GNU_HASH:
+				t->hash = (const uint32_t *)at;
+				break;
+			case DT_JMPREL:
+				t->relocations[0] = (const ElfW(Rela) *)at;
+				break;
+			case DT_PLTRELSZ:
+				t->bytes[0] = entry->d_un.d_val;
+				break;
+			case DT_RELA:
+				t->relocations[1] = (const ElfW(Rela) *)at;
+				break;
+			case DT_RELASZ:
+				t->bytes[1] = entry->d_un.d_val;
+				break;
+			}
+		}
 	}
 	return t->symbols && t->strings;
 }

@@ -73,15 +73,6 @@ uint64_t work_tensor_bytes(const struct work_tensor *t)
 	return size.overflow ? 0 : size.value;
 }
 
-static struct count size_of_all(const struct work_node *node)
-{
-	struct count sum = node_work_size_of(&node->out);
-
-	for (int i = 0; i < WORK_SOURCES; i++)
-		sum = plus(sum, node_work_size_of(&node->source[i]));
-	return sum;
-}
-
 static struct count double_of(struct count a)
 {
 	return node_work_times(a, 2);
@@ -100,7 +91,9 @@ static void node_work_count_all(
 	const struct work_node *node, struct accumulator *t, struct count flops)
 {
 	t->elements = elements_of(&node->out);
-	t->bytes = size_of_all(node);
+	t->bytes = node_work_size_of(&node->out);
+	for (int i = 0; i < WORK_SOURCES; i++)
+		t->bytes = plus(t->bytes, node_work_size_of(&node->source[i]));
 	t->flops = flops;
 	t->bytes_known = t->flops_known = 1;
 }

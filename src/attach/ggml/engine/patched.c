@@ -27,15 +27,6 @@
 #include "brick/error.h"
 #include "lib/sys/functions.h"
 
-static uint32_t patched_hash_of(const char *name)
-{
-	uint32_t hash = 5381;
-
-	for (; *name; name++)
-		hash = hash * 33 + (unsigned char)*name;
-	return hash;
-}
-
 /*
  * GNU's hash table: bloom words, buckets of first symbols, chains of hashes without their lowest
  * bit, which is set in a chain's last. The function that the object defines, or NULL. Programs with
@@ -43,10 +34,12 @@ static uint32_t patched_hash_of(const char *name)
  */
 static const ElfW(Sym) * find_function(const struct loader_tables *tables, const char *name)
 {
-	uint32_t hash = patched_hash_of(name);
+	uint32_t hash = 5381;
 
 	if (!tables->hash || !tables->hash[0])
 		return NULL;
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (unsigned char)*c;
 	uint32_t buckets = tables->hash[0], first = tables->hash[1], words = tables->hash[2];
 	const uint32_t *bucket = tables->hash + 4 + words * (sizeof(ElfW(Addr)) / 4);
 	const uint32_t *chain = bucket + buckets;
@@ -71,16 +64,6 @@ struct own_functions {
 	const ElfW(Sym) * symbol[GGML_SYMBOL_COUNT];
 	size_t count;
 };
-
-static void patched_find_own(struct own_functions *own, const struct loader_tables *tables)
-{
-	own->count = 0;
-	for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
-		const ElfW(Sym) *symbol = find_function(tables, ggml_symbols[i].name);
-		if (symbol)
-			own->symbol[own->count++] = symbol;
-	}
-}
 
 /* Does the dynamic linker have to find one of the functions that the object itself defines? */
 static int patched_is_own(void *functions, uintptr_t *slot, const ElfW(Sym) * symbol)
@@ -170,7 +153,11 @@ static enum kind patched_kind_of(const struct dl_phdr_info *info, const char *pa
 	struct own_functions own = {.count = 0};
 
 	if (loader_tables_read(&tables, info))
-		patched_find_own(&own, &tables);
+		for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
+			const ElfW(Sym) *symbol = find_function(&tables, ggml_symbols[i].name);
+			if (symbol)
+				own.symbol[own.count++] = symbol;
+		}
 	bool is_linked = own.count && loader_each_slot(&tables, info, patched_is_own, &own);
 	if (is_linked && !hides_nodes(&tables))
 		return NOT_PATCHED;
@@ -270,17 +257,6 @@ static void patch(const struct candidate *c, const struct patch_wish *wishes, bo
 	resolve_generation_next();
 }
 
-/* Under the lock. */
-static void consider(const struct candidate *c, const struct patch_wish *wishes, bool is_live)
-{
-	if (c->kind == NOT_PATCHED)
-		return;
-	if (patcher.state > 0)
-		patch(c, wishes, is_live);
-	else if (c->kind == BINDS_ITSELF)
-		__atomic_store_n(&no_patcher, 1, __ATOMIC_RELAXED);
-}
-
 static bool patched_is_in(const struct object_list *list, const struct loaded_object *object)
 {
 	for (size_t i = 0; i < list->of.count; i++)
@@ -338,9 +314,13 @@ static void end_look(const struct look *look, const struct patch_wish *wishes,
 		patcher = *loaded;
 	for (size_t i = 0; i < look->candidates.count; i++) {
 		const struct candidate *c = &look->candidates.items[i];
-		if (!patched_is_in(&patched_seen, &c->object) &&
-			!array_push(&patched_seen.of, c->object))
-			consider(c, wishes, is_live);
+		if (patched_is_in(&patched_seen, &c->object) ||
+			array_push(&patched_seen.of, c->object) || c->kind == NOT_PATCHED)
+			continue;
+		if (patcher.state > 0)
+			patch(c, wishes, is_live);
+		else if (c->kind == BINDS_ITSELF)
+			__atomic_store_n(&no_patcher, 1, __ATOMIC_RELAXED);
 	}
 	if (look->loads > loads_seen)
 		loads_seen = look->loads;
@@ -362,10 +342,14 @@ void patched_look(const struct patch_wish *wishes, bool is_live)
 	array_fini(&look.candidates);
 }
 
-static void forget_absent(const struct object_list *now)
+/* False: the list is older than what was seen since, which would be taken for gone. */
+static bool forget_by(const struct object_list *now, unsigned long long loads)
 {
 	size_t kept = 0;
 
+	HOLD_UNCANCELLED(&patched_mutex);
+	if (loads_seen > loads)
+		return false;
 	for (size_t i = 0; i < patched_seen.of.count; i++)
 		if (patched_is_in(now, &patched_seen.of.items[i]))
 			patched_seen.of.items[kept++] = patched_seen.of.items[i];
@@ -377,15 +361,6 @@ static void forget_absent(const struct object_list *now)
 		patcher.forget(o->patches);
 		o->patches = NULL;
 	}
-}
-
-/* 0: the list is older than what was seen since, which would be taken for gone. */
-static bool forget_by(const struct object_list *now, unsigned long long loads)
-{
-	HOLD_UNCANCELLED(&patched_mutex);
-	if (loads_seen > loads)
-		return false;
-	forget_absent(now);
 	return true;
 }
 
@@ -413,22 +388,19 @@ static const struct patched_object *first_object(void)
 	return patched_first_of(__atomic_load_n(&objects, __ATOMIC_ACQUIRE));
 }
 
-static void *patched_function_of(const struct patched_object *o, const char *name)
-{
-	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
-		if (o->results[i].inner && !strcmp(o->results[i].name, name))
-			return o->results[i].inner;
-	HOLD_UNCANCELLED(&patched_mutex);
-	return o->patches ? patcher.function(o->patches, name) : NULL;
-}
-
 void *patched_function(const struct loaded_object *object, const char *name)
 {
 	const struct patched_object *o = first_object();
 
 	while (o && (o->object.low != object->low || strcmp(o->object.path, object->path)))
 		o = patched_first_of(o->next);
-	return o ? patched_function_of(o, name) : NULL;
+	if (!o)
+		return NULL;
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
+		if (o->results[i].inner && !strcmp(o->results[i].name, name))
+			return o->results[i].inner;
+	HOLD_UNCANCELLED(&patched_mutex);
+	return o->patches ? patcher.function(o->patches, name) : NULL;
 }
 
 void *patched_inner(void *function)
@@ -470,28 +442,23 @@ int patched_switch(bool on, bool alone)
 	return error;
 }
 
-static void note_object(const struct patched_object *o)
-{
-	char refused[400] = "";
-	size_t used = 0;
-	int patched = 0;
-
-	for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
-		const struct patch_result *r = &o->results[i];
-		patched += r->inner != NULL;
-		if (r->refused && used < sizeof(refused))
-			used += (size_t)snprintf(refused + used, sizeof(refused) - used, "%s%s: %s",
-				used ? "; " : ", not ", r->name, r->refused);
-	}
-	if (patched || used)
-		note_once("patched", "%d functions of %s%s", patched,
-			o->object.path[0] ? o->object.path : "the program itself", refused);
-}
-
 void patched_note(void)
 {
-	for (const struct patched_object *o = first_object(); o; o = patched_first_of(o->next))
-		note_object(o);
+	for (const struct patched_object *o = first_object(); o; o = patched_first_of(o->next)) {
+		char refused[400] = "";
+		size_t used = 0;
+		int patched = 0;
+		for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
+			const struct patch_result *r = &o->results[i];
+			patched += r->inner != NULL;
+			if (r->refused && used < sizeof(refused))
+				used += (size_t)snprintf(refused + used, sizeof(refused) - used,
+					"%s%s: %s", used ? "; " : ", not ", r->name, r->refused);
+		}
+		if (patched || used)
+			note_once("patched", "%d functions of %s%s", patched,
+				o->object.path[0] ? o->object.path : "the program itself", refused);
+	}
 	if (__atomic_load_n(&no_patcher, __ATOMIC_RELAXED))
 		note_once("patched", "nothing, though a library binds its calls within itself: "
 				     "libbrick-patch.so was not built");

@@ -131,45 +131,31 @@ bool resolve_exists(enum ggml_symbol_id symbol)
 	return patched_has(symbol) || look_everywhere(ggml_symbols[symbol].name) != NULL;
 }
 
-/* Under the lock: an entry for this object that was found in an earlier generation. */
-static struct resolve_way *former_way(
-	enum ggml_symbol_id symbol, const struct loaded_object *object, const void *function)
-{
-	const struct resolve_way *way = resolve_ways[symbol];
-
-	while (way && (way->low != object->low || way->bytes != object->bytes ||
-			      way->function != function))
-		way = way->next;
-	return (struct resolve_way *)way;
-}
-
-/*
- * Under the lock. Between two steps ways leave the caches, so the first ones, and most processes
- * have no more, lie one behind the other in the order in which a step uses them.
- */
-static struct resolve_way *new_way(void)
-{
-	static struct resolve_way first[FIRST_WAYS] __attribute__((aligned(64)));
-	static uint32_t count;
-
-	return count < FIRST_WAYS ? &first[count++] : malloc(sizeof(*first));
-}
-
+/* Under the lock. What was found in an earlier generation is there again if nothing has changed. */
 static void resolve_add_way(
 	enum ggml_symbol_id symbol, const struct loaded_object *object, void *function)
 {
-	struct resolve_way *way = former_way(symbol, object, function);
+	/*
+	 * Between two steps ways leave the caches, so the first ones, and most processes have no
+	 * more, lie one behind the other in the order in which a step uses them.
+	 */
+	static struct resolve_way first[FIRST_WAYS] __attribute__((aligned(64)));
+	static uint32_t count;
+	uint32_t generation = shared_get(&attach_shared.resolve_generation);
+	struct resolve_way *way = (struct resolve_way *)resolve_ways[symbol];
 
+	while (way && (way->low != object->low || way->bytes != object->bytes ||
+			      way->function != function))
+		way = (struct resolve_way *)way->next;
 	if (way) {
-		__atomic_store_n(&way->generation, shared_get(&attach_shared.resolve_generation),
-			__ATOMIC_RELAXED);
+		__atomic_store_n(&way->generation, generation, __ATOMIC_RELAXED);
 		return;
 	}
-	way = new_way();
+	way = count < FIRST_WAYS ? &first[count++] : malloc(sizeof(*first));
 	if (!way)
 		return; /* it will be looked up again */
-	*way = (struct resolve_way){resolve_ways[symbol], object->low, object->bytes, function,
-		shared_get(&attach_shared.resolve_generation)};
+	*way = (struct resolve_way){
+		resolve_ways[symbol], object->low, object->bytes, function, generation};
 	__atomic_store_n(&resolve_ways[symbol], way, __ATOMIC_RELEASE);
 }
 

@@ -66,12 +66,6 @@ void callback_scheduler_made(void *scheduler)
 		*entry = (struct scheduler){.address = scheduler};
 }
 
-static bool callback_is_work(struct node_thread *t, const void *tensor)
-{
-	return !t->engine || !shape_offsets_known(&t->shape_at) ||
-	       engine_executes(t->engine, tensor);
-}
-
 /*
  * Every 31st, a prime, so that it does not keep in time with the graph. Not where the program asks
  * for nodes itself: its splits cost us nothing, and cannot be told from ours.
@@ -79,18 +73,6 @@ static bool callback_is_work(struct node_thread *t, const void *tensor)
 static bool is_split(struct scheduler *s)
 {
 	return !s->callback && ++s->empty % SPLITS_BETWEEN == SPLIT_FIRST;
-}
-
-/* What the node launches and waits for while it is computed lies in its brick. */
-static void node_begin(struct scheduler *s, struct node_thread *t, const void *tensor)
-{
-	if (s->is_split) {
-		s->site = 0;
-		s->span = brick_begin_from(phase_brick(PHASE_SPLIT), -1, BRICK_SOURCE_CALLBACK);
-		return;
-	}
-	s->site = node_site_slow(t, tensor, NULL, 0);
-	s->span = brick_begin_from(t->brick, t->layer, BRICK_SOURCE_CALLBACK);
 }
 
 static void node_end(struct scheduler *s, struct node_thread *t, const void *tensor)
@@ -135,14 +117,19 @@ static _Bool on_node(void *tensor, _Bool ask, void *data)
 		(void)node_thread_prepare(t, caller);
 	if (ask) {
 		s->wanted = s->callback && s->callback(tensor, 1, s->data);
-		bool is_due = !s->wanted && !callback_is_work(t, tensor);
+		bool is_due = !s->wanted && t->engine && shape_offsets_known(&t->shape_at) &&
+			      !engine_executes(t->engine, tensor);
 		if (!s->wanted && (!brick_enabled() || (is_due && !is_split(s))))
 			return 0;
 		phase_mute(true);
 		node_end(s, t, NULL); /* nobody has told that it is there */
 		s->is_split = is_due;
-		if (brick_enabled())
-			node_begin(s, t, tensor);
+		if (!brick_enabled())
+			return 1;
+		/* What the node launches and waits for while it is computed lies in its brick. */
+		s->site = is_due ? 0 : node_site_slow(t, tensor, NULL, 0);
+		s->span = brick_begin_from(is_due ? phase_brick(PHASE_SPLIT) : t->brick,
+			is_due ? -1 : t->layer, BRICK_SOURCE_CALLBACK);
 		return 1;
 	}
 	node_end(s, t, tensor);

@@ -52,9 +52,13 @@ static bool read_ids(struct ids *ids, const struct engine *e, const void *tensor
 		       e->byte_count(tensor);
 }
 
-/* False: a number that is no expert's. */
-static bool count_ids(uint32_t *counts, const struct ids *ids, int64_t experts)
+/* False: there is a number that is no expert's, or no room. */
+static bool expert_ids_record(
+	const struct ids *ids, uint64_t begin, int64_t experts, uint64_t bytes)
 {
+	struct brick_expert_record records[MAX_EXPERTS];
+	uint32_t counts[MAX_EXPERTS] = {0}, n = 0;
+
 	for (int64_t row = 0; row < ids->rows; row++)
 		for (int64_t i = 0; i < ids->used; i++) {
 			int32_t id;
@@ -66,17 +70,6 @@ static bool count_ids(uint32_t *counts, const struct ids *ids, int64_t experts)
 				return false;
 			counts[id]++;
 		}
-	return true;
-}
-
-static bool expert_ids_record(
-	const struct ids *ids, uint64_t begin, int64_t experts, uint64_t bytes)
-{
-	struct brick_expert_record records[MAX_EXPERTS];
-	uint32_t counts[MAX_EXPERTS] = {0}, n = 0;
-
-	if (!count_ids(counts, ids, experts))
-		return false;
 	for (int32_t i = 0; i < experts; i++)
 		if (counts[i])
 			records[n++] = (struct brick_expert_record){.begin = begin,

@@ -153,17 +153,6 @@ static void judge_graph(uintptr_t code, const void *graph, bool has_callback, ui
 		method_graph_computed(has_callback, seen);
 }
 
-/* Where no steps are known, only what trains, or evaluates what is trained, is told apart. */
-static enum other_graph hooks_graph_kind_of(
-	words_fn function, const void *graph, uint32_t *positions)
-{
-	const struct engine *e = engine_at(patched_home((uintptr_t)function));
-
-	return step_is_known() || other_graph_trains(e, graph)
-		       ? other_graph_kind(e, graph, positions)
-		       : OTHER_NONE;
-}
-
 /* Graphs around this one, on this thread, that a backend was given. */
 static __thread uint32_t on_backend __attribute__((tls_model("initial-exec")));
 
@@ -195,18 +184,20 @@ static void begin_graph_step(struct phase_scope *step, const struct engine *e, c
 static uint16_t hooks_graph_begin_step(
 	struct phase_scope *step, words_fn function, const void *graph, const void *frame)
 {
+	const struct engine *e = engine_at(patched_home((uintptr_t)function));
+	enum other_graph kind = OTHER_NONE;
 	uint32_t positions = 0;
-	enum other_graph kind = step_is_outside(frame)
-					? hooks_graph_kind_of(function, graph, &positions)
-					: OTHER_NONE;
 
+	/* Where no steps are known, only what trains, or evaluates what is trained, is told apart.
+	 */
+	if (step_is_outside(frame) && (step_is_known() || other_graph_trains(e, graph)))
+		kind = other_graph_kind(e, graph, &positions);
 	if (kind == OTHER_NONE) {
-		begin_graph_step(step, engine_at(patched_home((uintptr_t)function)), graph,
-			method_cpu_only(), frame);
+		begin_graph_step(step, e, graph, method_cpu_only(), frame);
 		return whisper_graph_brick(graph);
 	}
 	if (kind == OTHER_TRAINING) {
-		training_begin(engine_at(patched_home((uintptr_t)function)), graph);
+		training_begin(e, graph);
 		node_watch_training();
 	}
 	const struct phase_tokens tokens = {.prompt = positions};
@@ -299,32 +290,7 @@ static uint16_t brick_of_backend(const void *backend, words_fn backend_code)
 	return (uint16_t)brick;
 }
 
-static void begin_on_device(const void *backend, const void *graph, words_fn backend_code,
-	uint16_t brick, const void *frame)
-{
-	if (!scheduled)
-		graph_generation_next();
-	if (phase_is_muted())
-		return;
-	training_part_begin(frame);
-	device_graph_begin(engine_at((uintptr_t)backend_code), backend, graph, brick);
-}
-
-/*
- * ggml's BLAS backend calls no hook for its nodes. We hand it the nodes one by one, as views of the
- * graph, just as the engine's own scheduler does for an evaluation callback. What the backend does
- * for a node besides the product, such as converting its weights to f32, counts as that node's
- * time. It keeps nothing from one node to the next, so its results are the same. A part is a node
- * that does work and the views before it.
- */
-struct blas_graph {
-	const struct engine *e;
-	words_fn compute;
-	word backend, graph;
-	uint32_t computed;
-};
-
-/* Is it such a backend, and are nodes recorded? *engine: the one that its graphs are read by. */
+/* Is it a BLAS backend, and are nodes recorded? *engine: the one that its graphs are read by. */
 static bool is_blas(const void *backend, words_fn compute, const struct engine **engine)
 {
 	if (!method_records_nodes() || phase_is_muted())
@@ -337,70 +303,55 @@ static bool is_blas(const void *backend, words_fn compute, const struct engine *
 	return name && !strcmp(name, "BLAS");
 }
 
-static void digest(const struct blas_graph *g, const void *node, uint32_t site)
-{
-	struct node_thread *t = &node_thread;
-	uintptr_t code = patched_home((uintptr_t)g->compute);
-
-	if (!node_thread_knows(t, code))
-		(void)node_thread_prepare(t, code);
-	digests_take(t, node, NULL, site);
-}
-
-/* Nodes begin to end - 1, of which the last is the one that works. */
-static word_pair compute_part(struct blas_graph *g, int begin, int end, const void *node)
-{
-	struct node_thread *t = &node_thread;
-	uint64_t entered = brick__now();
-	struct site_found found;
-
-	training_node(node, true);
-	site_table_find(g->e, node, NULL, 0, -1, &found);
-	struct graph_view view = g->e->graph_view((const void *)g->graph, begin, end);
-	brick_span span = brick_begin_layer(found.brick, found.layer);
-	uint64_t called = brick__now();
-	word_pair status = g->compute(g->backend, (word)&view, 0, 0, 0, 0);
-	uint64_t returned = brick__now();
-	if (found.site)
-		brick_end_site(span, found.site);
-	else
-		brick_end(span);
-	node_cost_add(&t->hook_cost, 1, called - entered + (brick__now() - returned));
-	if (digests_mode && !(int)status)
-		digest(g, node, found.site);
-	g->computed++;
-	return status;
-}
-
-static word_pair compute_parts(struct blas_graph *g, int count)
-{
-	word_pair status = 0;
-	int begin = 0;
-
-	for (int i = 0; i < count && !(int)status; i++) {
-		const void *node = g->e->graph_node((const void *)g->graph, i);
-		if (!engine_executes(g->e, node))
-			continue;
-		status = compute_part(g, begin, i + 1, node);
-		begin = i + 1;
-	}
-	return status;
-}
-
-/* In place of compute(backend, graph): what that returns. */
+/*
+ * ggml's BLAS backend calls no hook for its nodes. In place of compute(backend, graph), we hand it
+ * the nodes one by one, as views of the graph, just as the engine's own scheduler does for an
+ * evaluation callback. What the backend does for a node besides the product, such as converting its
+ * weights to f32, counts as that node's time. It keeps nothing from one node to the next, so its
+ * results are the same. A view is of a node that does work and the nodes without work before it.
+ */
 static word_pair compute_blas(
 	const struct engine *e, words_fn compute, word backend, word graph, const void *frame)
 {
-	struct blas_graph g = {e, compute, backend, graph, 0};
+	struct node_thread *t = &node_thread;
+	int count = e->graph_node_count((const void *)graph), begin = 0;
+	uint32_t computed = 0;
+	word_pair status = 0;
 
 	dataflow_graph(e, (const void *)graph);
 	digests_graph_begin();
 	training_part_begin(frame);
-	word_pair status = compute_parts(&g, e->graph_node_count((const void *)graph));
+	for (int i = 0; i < count && !(int)status; i++) {
+		const void *node = e->graph_node((const void *)graph, i);
+		struct site_found found;
+		if (!engine_executes(e, node))
+			continue;
+		uint64_t entered = brick__now();
+		training_node(node, true);
+		site_table_find(e, node, NULL, 0, -1, &found);
+		struct graph_view view = e->graph_view((const void *)graph, begin, i + 1);
+		brick_span span = brick_begin_layer(found.brick, found.layer);
+		uint64_t called = brick__now();
+		status = compute(backend, (word)&view, 0, 0, 0, 0);
+		uint64_t returned = brick__now();
+		if (found.site)
+			brick_end_site(span, found.site);
+		else
+			brick_end(span);
+		node_cost_add(&t->hook_cost, 1, called - entered + (brick__now() - returned));
+		if (digests_mode && !(int)status) {
+			uintptr_t code = patched_home((uintptr_t)compute);
+			if (!node_thread_knows(t, code))
+				(void)node_thread_prepare(t, code);
+			digests_take(t, node, NULL, found.site);
+		}
+		computed++;
+		begin = i + 1;
+	}
 	training_part_end();
-	digests_graph_end(&node_thread);
-	notes_graph(e, (const void *)graph, g.computed, 0);
-	node_thread.begun += g.computed;
+	digests_graph_end(t);
+	notes_graph(e, (const void *)graph, computed, 0);
+	t->begun += computed;
 	return status;
 }
 
@@ -431,9 +382,13 @@ static word_pair compute_on_backend(words_fn engine_code, words_fn function, wor
 	bool on_device = brick != phase_brick(PHASE_GRAPH_COMPUTE);
 	begin_backend_step(&step, (const void *)backend, engine_code, (const void *)graph, frame);
 	phase_begin_brick(&scope, brick, frame);
-	if (on_device)
-		begin_on_device(
-			(const void *)backend, (const void *)graph, engine_code, brick, frame);
+	if (on_device && !scheduled)
+		graph_generation_next();
+	if (on_device && !phase_is_muted()) {
+		training_part_begin(frame);
+		device_graph_begin(engine_at((uintptr_t)engine_code), (const void *)backend,
+			(const void *)graph, brick);
+	}
 	on_backend++;
 	word_pair result = is_blas((const void *)backend, engine_code, &engine)
 				   ? compute_blas(engine, function, backend, graph, frame)
@@ -477,12 +432,21 @@ static word_pair compute_from_table(word a, word b, word c, word d, word e, word
 	return compute_on_backend(async, function, a, b, NULL, __builtin_frame_address(0));
 }
 
-static word_pair hooks_graph_compute(
-	const void *function, const void *graph, const struct sys_call *call)
+word_pair hook_GRAPH_COMPUTE(
+	word a, word b, word c, word d, word e, word f, const struct sys_call *call)
 {
+	const void *function = resolve(GGML_GRAPH_COMPUTE, call->caller);
+
+	(void)c, (void)d, (void)e, (void)f;
+	if (!function)
+		return (word_pair)(word)-1;
+	if (method_is(METHOD_CALLBACK) && hooks_graph_is_engine((uintptr_t)function))
+		callback_part_computed((const void *)b);
+	if (!brick_enabled() || phase_is_muted())
+		return sys_pass_on(function, call);
 	struct phase_scope step, scope;
 	struct graph_scope outer;
-
+	const void *graph = (const void *)a;
 	if (!scheduled)
 		graph_generation_next();
 	uintptr_t code = patched_home((uintptr_t)function);
@@ -503,19 +467,4 @@ static word_pair hooks_graph_compute(
 	if (!scheduled) /* else the scheduler's graph is judged */
 		judge_graph(code, graph, false, (uint32_t)(node_thread.begun - begun));
 	return status;
-}
-
-word_pair hook_GRAPH_COMPUTE(
-	word a, word b, word c, word d, word e, word f, const struct sys_call *call)
-{
-	const void *function = resolve(GGML_GRAPH_COMPUTE, call->caller);
-
-	(void)c, (void)d, (void)e, (void)f;
-	if (!function)
-		return (word_pair)(word)-1;
-	if (method_is(METHOD_CALLBACK) && hooks_graph_is_engine((uintptr_t)function))
-		callback_part_computed((const void *)b);
-	if (!brick_enabled() || phase_is_muted())
-		return sys_pass_on(function, call);
-	return hooks_graph_compute(function, (const void *)a, call);
 }

@@ -62,21 +62,6 @@ static word_pair hook_wait(enum ggml_symbol_id symbol, const struct sys_call *ca
 
 GGML_SYMBOLS(HOOK)
 
-/* An encoder makes no tokens: all that it takes in is a prompt, even if outputs are wanted. */
-static struct phase_tokens hooks_step_tokens_of(const struct batch_head *batch, const void *context,
-	const void *code, bool may_decode, struct batch_sequences *sequences)
-{
-	struct phase_tokens t = {.batch = batch, .context = context, .is_encoder = !may_decode};
-
-	contexts_count(&t, code, sequences);
-	t.warm_up = brick_enabled() && warm_up_is(batch, context, code);
-	if (!may_decode) {
-		t.prompt += t.output;
-		t.output = t.checked = 0;
-	}
-	return t;
-}
-
 struct evaluation {
 	struct phase_scope scope;
 	struct phase_tokens tokens;
@@ -87,7 +72,16 @@ struct evaluation {
 static void hooks_step_begin(struct evaluation *v, enum ggml_symbol_id symbol, const void *code,
 	bool may_decode, const void *context, const struct batch_head *batch)
 {
-	v->tokens = hooks_step_tokens_of(batch, context, code, may_decode, &v->sequences);
+	struct phase_tokens *t = &v->tokens;
+
+	*t = (struct phase_tokens){.batch = batch, .context = context, .is_encoder = !may_decode};
+	contexts_count(t, code, &v->sequences);
+	t->warm_up = brick_enabled() && warm_up_is(batch, context, code);
+	/* An encoder makes no tokens: all it takes in is a prompt, even if outputs are wanted. */
+	if (!may_decode) {
+		t->prompt += t->output;
+		t->output = t->checked = 0;
+	}
 	plain_step_before(v->frame);
 	step_begin(&v->scope, &v->tokens, ggml_symbols[symbol].name, code, v->frame);
 	plain_step_begin(&v->scope, v->frame);

@@ -33,19 +33,6 @@ void node_watch_end(void)
 	is_emitted = false;
 }
 
-static void node_watch_emit(const struct node_thread *t, const void *node, const void *mul)
-{
-	struct node_text text;
-	char range[128];
-
-	node_watch_end();
-	if (!t->engine)
-		return;
-	node_text_read(&text, t->engine, node, mul);
-	snprintf(range, sizeof(range), "%s (%s)", text.self.name, text.self.operation);
-	is_emitted = brick__emit_push(range);
-}
-
 void node_watch_begin(struct node_thread *t, const struct compute_params *params, const void *node,
 	const void *mul)
 {
@@ -54,8 +41,16 @@ void node_watch_begin(struct node_thread *t, const struct compute_params *params
 		digests_node_begin(t, params, node, mul);
 	if (experts_wanted && !params->ith)
 		experts_node_begin(t, node);
-	if (brick__emits())
-		node_watch_emit(t, node, mul);
+	if (!brick__emits())
+		return;
+	node_watch_end();
+	if (!t->engine)
+		return;
+	struct node_text text;
+	char range[128];
+	node_text_read(&text, t->engine, node, mul);
+	snprintf(range, sizeof(range), "%s (%s)", text.self.name, text.self.operation);
+	is_emitted = brick__emit_push(range);
 }
 
 void node_watch_barrier(void *pool)

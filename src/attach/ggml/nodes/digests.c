@@ -81,24 +81,18 @@ static uint32_t graph_now(void)
 		       : __atomic_load_n(&graph_number, __ATOMIC_SEQ_CST);
 }
 
-/* The last node, which has ended as its graph has. */
-static void take_last(struct node_thread *t)
-{
-	const void *result = digests_own.graph == graph_now() ? digests_own.result : NULL;
-
-	digests_own.result = NULL;
-	if (result && brick_digests_wanted()) {
-		node_flush();
-		digests_take(t, result, digests_own.norm, t->site);
-	}
-}
-
 void digests_graph_end(struct node_thread *t)
 {
 	if (!digests_depth)
 		return;
 	if (digests_depth == 1) {
-		take_last(t);
+		/* the last node, which has ended as its graph has */
+		const void *result = digests_own.graph == graph_now() ? digests_own.result : NULL;
+		digests_own.result = NULL;
+		if (result && brick_digests_wanted()) {
+			node_flush();
+			digests_take(t, result, digests_own.norm, t->site);
+		}
 		pthread_mutex_unlock(&digests_graphs);
 	} else {
 		__atomic_sub_fetch(&suspended, 1, __ATOMIC_SEQ_CST);
@@ -200,35 +194,6 @@ static bool read_strides(const struct engine *e, const void *node, struct brick_
 	return bytes == e->byte_count(node);
 }
 
-static void digests_read_sources(
-	const struct engine *e, const void *node, const void *norm, struct brick_tensor *t)
-{
-	uint32_t known = 0;
-
-	for (uint32_t i = 0; i < e->layout.source_count; i++) {
-		const void *source = tensor_source(&e->layout, node, i);
-		if (!source)
-			continue;
-		if (source == norm)
-			source = tensor_source(&e->layout, norm, 0);
-		int32_t type = tensor_int32(source, e->layout.type);
-		if (e->block_size(type) > 1)
-			t->flags |= BRICK_TENSOR_QUANTIZED;
-		else if (type == TYPE_F16 || type == TYPE_BF16)
-			t->flags |= BRICK_TENSOR_HALF;
-		if (known < BRICK_DIGEST_INPUTS)
-			t->inputs[known++] = (uint64_t)(uintptr_t)origin(e, source);
-	}
-}
-
-static bool digests_is_wanted(uint32_t index)
-{
-	const struct brick_session_site *site = brick__site(index);
-
-	return site &&
-	       (digests_mode == DIGESTS_ALL || !(site->flags & BRICK_SITE_UNKNOWN_OPERATION));
-}
-
 void digests_take(struct node_thread *thread, const void *node, const void *norm, uint32_t site)
 {
 	const struct engine *e = thread->engine;
@@ -236,14 +201,29 @@ void digests_take(struct node_thread *thread, const void *node, const void *norm
 		.size = sizeof(struct brick_tensor), .output = (uint64_t)(uintptr_t)node};
 
 	if (!digests_mode || !e || !shape_offsets_known(&thread->shape_at) || !e->get_data ||
-		!e->byte_count || !engine_executes(e, node) || note_cache_write(e, node) ||
-		!digests_is_wanted(site))
+		!e->byte_count || !engine_executes(e, node) || note_cache_write(e, node))
+		return;
+	const struct brick_session_site *known = brick__site(site);
+	if (!known || (digests_mode != DIGESTS_ALL && known->flags & BRICK_SITE_UNKNOWN_OPERATION))
 		return;
 	t.dtype = dtype_of(tensor_int32(node, e->layout.type));
 	memcpy(t.ne, tensor_ne(&e->layout, node), sizeof(t.ne));
 	t.data = e->get_data(node);
 	if (t.dtype != BRICK_DTYPE_OTHER && (!t.data || !read_strides(e, node, &t)))
 		return;
-	digests_read_sources(e, node, norm, &t);
+	for (uint32_t i = 0, inputs = 0; i < e->layout.source_count; i++) {
+		const void *source = tensor_source(&e->layout, node, i);
+		if (!source)
+			continue;
+		if (source == norm)
+			source = tensor_source(&e->layout, norm, 0);
+		int32_t type = tensor_int32(source, e->layout.type);
+		if (e->block_size(type) > 1)
+			t.flags |= BRICK_TENSOR_QUANTIZED;
+		else if (type == TYPE_F16 || type == TYPE_BF16)
+			t.flags |= BRICK_TENSOR_HALF;
+		if (inputs < BRICK_DIGEST_INPUTS)
+			t.inputs[inputs++] = (uint64_t)(uintptr_t)origin(e, source);
+	}
 	brick_digest_site(site, &t);
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 #include "attach/ggml/nodes/known_graph.h"
 #include "attach/ggml/nodes/node_text.h"
-#include "base/scope.h"
 #include "base/thread.h"
 
 enum {
@@ -50,14 +49,6 @@ struct seen {
 
 static __thread struct seen masks_own __attribute__((tls_model("initial-exec")));
 
-static bool masks_is_in(const struct known_node *nodes, uint32_t count, const void *tensor)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (nodes[i].node == tensor)
-			return true;
-	return false;
-}
-
 static bool is_operation(const struct engine *e, const void *tensor, const char *operation)
 {
 	const char *name = tensor ? e->op_desc(tensor) : NULL;
@@ -72,7 +63,11 @@ static bool is_operation(const struct engine *e, const void *tensor, const char 
 static const void *input_of(
 	const struct engine *e, const struct known_node *nodes, uint32_t count, const void *mask)
 {
-	if (!masks_is_in(nodes, count, mask))
+	uint32_t i = 0;
+
+	while (i < count && nodes[i].node != mask)
+		i++;
+	if (i == count)
 		return is_operation(e, mask, "VIEW") ? NULL : mask;
 	if (!is_operation(e, mask, "CPY"))
 		return NULL;
@@ -114,28 +109,6 @@ static uint32_t masks_place_of(struct masks *m, const void *tensor, const struct
 	return i;
 }
 
-static int read_use(struct mask_use *use, struct masks *m, const struct engine *e,
-	const struct known_node *nodes, uint32_t count)
-{
-	struct mask_shape shape;
-	struct node_text text;
-	struct work_node node;
-
-	node_text_read(&text, e, use->node->node, NULL);
-	node_text_fill(&text, e, &node);
-	if (!work_mask_of(&use->work, &node))
-		return 0;
-	memset(&shape, 0, sizeof(shape));
-	const void *mask = tensor_source(&e->layout, use->node->node, use->work.source);
-	const void *input = input_of(e, nodes, count, mask);
-	if (!input || !masks_shape_of(&shape, e, input, &use->work))
-		return 0;
-	use->mask = masks_place_of(m, input, &shape);
-	use->like_former = m->use_count && use[-1].mask == use->mask &&
-			   !memcmp(&use[-1].work, &use->work, sizeof(use->work));
-	return use->mask < MAX_MASKS;
-}
-
 struct masks *masks_find(const struct engine *e, const struct known_node *nodes, uint32_t count)
 {
 	uint32_t uses = 0;
@@ -152,8 +125,23 @@ struct masks *masks_find(const struct engine *e, const struct known_node *nodes,
 		if (!is_operation(e, nodes[i].node, "FLASH_ATTN_EXT"))
 			continue; /* also where all uses are filled: there is no further place */
 		struct mask_use *use = &m->uses[m->use_count];
+		struct mask_shape shape;
+		struct node_text text;
+		struct work_node node;
 		use->node = &nodes[i];
-		if (!read_use(use, m, e, nodes, count))
+		node_text_read(&text, e, nodes[i].node, NULL);
+		node_text_fill(&text, e, &node);
+		if (!work_mask_of(&use->work, &node))
+			continue;
+		const void *input = input_of(e, nodes, count,
+			tensor_source(&e->layout, nodes[i].node, use->work.source));
+		memset(&shape, 0, sizeof(shape));
+		if (!input || !masks_shape_of(&shape, e, input, &use->work))
+			continue;
+		use->mask = masks_place_of(m, input, &shape);
+		use->like_former = m->use_count && use[-1].mask == use->mask &&
+				   !memcmp(&use[-1].work, &use->work, sizeof(use->work));
+		if (use->mask == MAX_MASKS)
 			continue;
 		m->all_alike &= !m->use_count || use->like_former;
 		m->use_count++;

@@ -113,19 +113,6 @@ bool method_sees_backends(void)
 	return !__atomic_load_n(&is_blind, __ATOMIC_RELAXED);
 }
 
-/* What there is to do it with, besides our own. Single nodes only: looking takes its time. */
-static enum ggml_way way_here(void)
-{
-	char reached[GGML_SYMBOL_COUNT] = {0};
-
-	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
-		if (ggml_symbols[i].use == GGML_FOR_NODES ||
-			ggml_symbols[i].use == GGML_FOR_CALLBACK)
-			reached[i] = resolve_exists((enum ggml_symbol_id)i);
-	return ggml_way_of(
-		reached, method_cpu_only(), capture_wants("digest") || capture_wants("digest-all"));
-}
-
 void method_scheduler_made(bool cpu_only, bool sees_others)
 {
 	if (!cpu_only)
@@ -134,7 +121,15 @@ void method_scheduler_made(bool cpu_only, bool sees_others)
 		__atomic_store_n(&is_blind, 1, __ATOMIC_RELAXED);
 	if (!may_choose())
 		return;
-	enum ggml_way way = way_here();
+	/* What there is to do it with, besides our own. Single nodes only: looking takes its time.
+	 */
+	char reached[GGML_SYMBOL_COUNT] = {0};
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
+		if (ggml_symbols[i].use == GGML_FOR_NODES ||
+			ggml_symbols[i].use == GGML_FOR_CALLBACK)
+			reached[i] = resolve_exists((enum ggml_symbol_id)i);
+	enum ggml_way way = ggml_way_of(
+		reached, method_cpu_only(), capture_wants("digest") || capture_wants("digest-all"));
 	if (way != GGML_WAY_NODES)
 		use(way == GGML_WAY_CALLBACK ? METHOD_CALLBACK : METHOD_GRAPHS);
 }
@@ -152,21 +147,6 @@ enum { MAX_GRAPHS = 16 };
 /* Graphs seen, by nodes in it, seen and fused; a copy that is read without the lock. */
 static uint64_t method_graphs[MAX_GRAPHS];
 
-static void note_layout(const struct engine *e)
-{
-	const struct tensor_layout *l = &e->layout;
-
-	if (!e->layout_known) {
-		note_once("ggml.warning",
-			"layout of tensors unknown (%s not found): names and counts by accessors "
-			"only",
-			e->layout_refused ? e->layout_refused : "constructors");
-		return;
-	}
-	note_once("ggml.layout", "type %u, ne %u, op %u, src %u (%u of them), view_src %u, name %u",
-		l->type, l->ne, l->op, l->source, l->source_count, l->view_source, l->name);
-}
-
 void notes_engine(const struct engine *e, uint32_t *told)
 {
 	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
@@ -182,7 +162,16 @@ void notes_engine(const struct engine *e, uint32_t *told)
 	brick__sys_cpu_features(features, sizeof(features));
 	if (features[0])
 		note_once("cpu.features", "%s", features);
-	note_layout(e);
+	const struct tensor_layout *l = &e->layout;
+	if (e->layout_known)
+		note_once("ggml.layout",
+			"type %u, ne %u, op %u, src %u (%u of them), view_src %u, name %u", l->type,
+			l->ne, l->op, l->source, l->source_count, l->view_source, l->name);
+	else
+		note_once("ggml.warning",
+			"layout of tensors unknown (%s not found): names and counts by accessors "
+			"only",
+			e->layout_refused ? e->layout_refused : "constructors");
 	patched_note();
 	site_table_describe_rules(rules, sizeof(rules));
 	note_once("rules", "%s", rules);
@@ -267,17 +256,6 @@ void notes_result(const struct engine *e, const void *graph)
 		e->get_name(e->graph_node(graph, first)), first + 1, count);
 }
 
-/* So few of them that the graph cannot have been computed. None: hooks may not have been called. */
-static void note_uncomputed(int seen, int expected)
-{
-	enum { FEW = 8, PART = 4 };
-
-	if (seen && expected >= FEW && seen < expected / PART)
-		note_once("graph.wrong",
-			"not computed: %d of the %d nodes with work of a graph were executed", seen,
-			expected);
-}
-
 void notes_graph(const struct engine *e, const void *graph, uint32_t started, uint32_t fused)
 {
 	if (!e || !e->graph_node_count)
@@ -291,7 +269,13 @@ void notes_graph(const struct engine *e, const void *graph, uint32_t started, ui
 	int expected = seen > nodes - empty ? nodes : nodes - empty; /* older ones pass on all */
 	if (hollow > expected - seen) /* some pairs are executed all the same */
 		hollow = expected - seen;
-	note_uncomputed(seen, expected - hollow);
+	/* So few of them that the graph was not computed. None: hooks may not have been called. */
+	enum { FEW = 8, PART = 4 };
+	int work = expected - hollow;
+	if (seen && work >= FEW && seen < work / PART)
+		note_once("graph.wrong",
+			"not computed: %d of the %d nodes with work of a graph were executed", seen,
+			work);
 	note_once("graph",
 		"%d nodes: %d are no-ops, %u were timed (%u of these as fused pairs), %d were "
 		"missed",

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include "attach/ggml/nodes/masks.h"
+#include "base/scope.h"
 
 enum { MAX_PLANS = 4 }; /* of one graph; an order that changes all the time is not worth more */
 
@@ -31,84 +32,45 @@ void node_plans_free(struct node_plan *p)
 	}
 }
 
-static struct node_plan *node_run_allocate(const struct known_graph *g)
+/* A plan of the graph as its links are now. NULL: no memory, or not all sites are known. */
+static struct node_plan *node_run_create(const struct known_graph *g)
 {
+	const struct shape_offsets offsets = engine_shape_offsets(g->engine);
 	struct node_plan *p =
 		calloc(1, sizeof(*p) + (NODE_RUN_BEFORE + g->count + 1) * sizeof(p->events[0]));
+	SCOPED uint32_t *sites = malloc((g->count + 1) * sizeof(*sites));
 
 	if (!p)
 		return NULL;
 	p->known = malloc((g->count + 1) * sizeof(*p->known));
 	p->masked = malloc((masks_count(g->masks) + 1) * sizeof(*p->masked));
-	if (p->known && p->masked)
-		return p;
-	node_plans_free(p);
-	return NULL;
-}
-
-/*
- * 1: the node stands for a fused pair; -1: it no longer has the shape that its site was made for.
- */
-static int node_run_is_pair(const struct shape_offsets *at, const struct known_node *k)
-{
-	if (k->shape == node_shape(at, k->node, 0))
-		return 0;
-	return k->shape == node_shape(at, k->node, 1) ? 1 : -1;
-}
-
-/* A link that leads back ends the plan. */
-static void node_run_follow(struct node_plan *p, const struct known_graph *g)
-{
-	const struct shape_offsets offsets = engine_shape_offsets(g->engine);
-	uint32_t at = next_of(g, g->count);
-
-	for (; at < g->count && (!p->count || at > p->known[p->count - 1]); at = next_of(g, at)) {
-		int pair = node_run_is_pair(&offsets, &g->nodes[at]);
-		if (pair < 0)
-			break;
-		p->events[NODE_RUN_BEFORE + p->count].mark =
-			node_key(&offsets, g->nodes[at].node, pair);
+	if (!p->known || !p->masked || !sites) {
+		node_plans_free(p);
+		return NULL;
+	}
+	/* A link that leads back ends the plan. */
+	for (uint32_t at = next_of(g, g->count);
+		at < g->count && (!p->count || at > p->known[p->count - 1]); at = next_of(g, at)) {
+		const struct known_node *k = &g->nodes[at];
+		bool is_pair = k->shape != node_shape(&offsets, k->node, 0);
+		if (is_pair && k->shape != node_shape(&offsets, k->node, 1))
+			break; /* it no longer has the shape that its site was made for */
+		p->events[NODE_RUN_BEFORE + p->count].mark = node_key(&offsets, k->node, is_pair);
+		sites[p->count] = k->site[0];
 		p->known[p->count++] = at;
 	}
 	p->events[NODE_RUN_BEFORE + p->count].mark = NODE_KEY_NONE;
-}
-
-static void place_masks(struct node_plan *p, const struct known_graph *g)
-{
 	for (uint32_t i = 0, at = 0; i < masks_count(g->masks); i++) {
 		uint32_t node = (uint32_t)(masks_node(g->masks, i) - g->nodes);
 		while (at < p->count && p->known[at] < node)
 			at++;
 		p->masked[i] = at < p->count && p->known[at] == node ? at : MASKS_NOWHERE;
 	}
-}
-
-static struct node_plan *node_run_create(const struct known_graph *g)
-{
-	struct node_plan *p = node_run_allocate(g);
-	uint32_t *sites = malloc((g->count + 1) * sizeof(*sites));
-
-	if (p && sites) {
-		node_run_follow(p, g);
-		place_masks(p, g);
-		for (uint32_t i = 0; i < p->count; i++)
-			sites[i] = g->nodes[p->known[i]].site[0];
-		p->series = brick__series_create(sites, p->count);
-	}
-	free(sites);
-	if (p && p->series)
+	p->series = brick__series_create(sites, p->count);
+	if (p->series)
 		return p;
 	node_plans_free(p);
 	return NULL;
-}
-
-static uint32_t node_run_number_of(const struct node_plan *p)
-{
-	uint32_t n = 0;
-
-	for (; p; p = p->former)
-		n++;
-	return n;
 }
 
 /* The graph's newest plan, made if need be. */
@@ -116,9 +78,15 @@ static struct node_plan *plan_of(struct known_graph *g)
 {
 	struct node_plan *now = __atomic_load_n(&g->plan, __ATOMIC_ACQUIRE);
 
-	if (now && (!__atomic_load_n(&now->is_stale, __ATOMIC_RELAXED) ||
-			   node_run_number_of(now) >= MAX_PLANS))
-		return now;
+	if (now) {
+		uint32_t plans = 0;
+		if (!__atomic_load_n(&now->is_stale, __ATOMIC_RELAXED))
+			return now;
+		for (const struct node_plan *p = now; p; p = p->former)
+			plans++;
+		if (plans >= MAX_PLANS)
+			return now;
+	}
 	struct node_plan *p = node_run_create(g);
 	if (!p)
 		return NULL;
@@ -130,14 +98,6 @@ static struct node_plan *plan_of(struct known_graph *g)
 	return now;
 }
 
-/* To be given back. NULL: no memory, not all sites are known, or another thread has it. */
-static struct node_plan *take_plan(struct known_graph *g)
-{
-	struct node_plan *p = plan_of(g);
-
-	return p && !__atomic_exchange_n(&p->is_taken, 1, __ATOMIC_ACQUIRE) ? p : NULL;
-}
-
 static void give_plan(struct node_plan *p)
 {
 	__atomic_store_n(&p->is_taken, 0, __ATOMIC_RELEASE);
@@ -146,16 +106,6 @@ static void give_plan(struct node_plan *p)
 static uint32_t place_now(const struct node_thread *t)
 {
 	return (uint32_t)(t->run - &t->plan->events[NODE_RUN_BEFORE]);
-}
-
-/* Where the plan has the node that is expected; its count: nowhere. */
-static uint32_t node_run_place_of(const struct node_plan *plan, uint32_t known)
-{
-	uint32_t i = 0;
-
-	while (i < plan->count && plan->known[i] != known)
-		i++;
-	return i;
 }
 
 static void go_on(struct node_thread *t, uint64_t now)
@@ -170,11 +120,13 @@ static void go_on(struct node_thread *t, uint64_t now)
 
 void node_run_arm(struct node_thread *t)
 {
-	struct node_plan *plan = t->in_graph && t->graph ? take_plan(t->graph) : NULL;
+	struct node_plan *plan = t->in_graph && t->graph ? plan_of(t->graph) : NULL;
+	uint32_t place = 0;
 
-	if (!plan)
-		return;
-	uint32_t place = node_run_place_of(plan, t->node_next);
+	if (!plan || __atomic_exchange_n(&plan->is_taken, 1, __ATOMIC_ACQUIRE))
+		return; /* another thread has it */
+	while (place < plan->count && plan->known[place] != t->node_next)
+		place++;
 	if (place == plan->count || masks_count(t->graph->masks) > MASKS_MAX_WORKS) {
 		give_plan(plan);
 		return;
@@ -185,17 +137,10 @@ void node_run_arm(struct node_thread *t)
 	go_on(t, brick__now());
 }
 
-/* When the hook of the first node was entered, and that node began. */
+/* When the hook of the first node was entered. */
 static uint64_t first_entered(const struct node_thread *t)
 {
 	return t->run_base + t->run_from[-1].ticks;
-}
-
-static uint64_t first_begin(const struct node_thread *t)
-{
-	uint64_t entered = first_entered(t);
-
-	return entered + (t->run_from->begin - (uint32_t)entered);
 }
 
 static uint64_t last_begin(const struct node_thread *t)
@@ -210,10 +155,11 @@ static uint64_t last_begin(const struct node_thread *t)
 static uint64_t node_run_record(struct node_thread *t, uint32_t count)
 {
 	struct brick_timing_work works[MASKS_MAX_WORKS];
+	uint64_t entered = first_entered(t);
 	struct brick__series_run run = {
 		.first = place_now(t) - (uint32_t)(t->run - t->run_from),
 		.count = count,
-		.begin = first_begin(t),
+		.begin = entered + (t->run_from->begin - (uint32_t)entered),
 		.last = last_begin(t),
 		.timings = t->run_from,
 		.works = works,
@@ -221,15 +167,6 @@ static uint64_t node_run_record(struct node_thread *t, uint32_t count)
 
 	run.work_count = masks_works(t->plan->masked, run.first, count, works);
 	return brick__series_record(t->plan->series, &run);
-}
-
-/* The last node took too long for an event. */
-static void record_last(struct node_thread *t, uint64_t end)
-{
-	t->begin = last_begin(t);
-	t->site = t->nodes[t->plan->known[place_now(t) - 1]].site[0];
-	t->wait = t->inner = 0;
-	node_record(t, end);
 }
 
 void node_run_flush(struct node_thread *t, uint64_t end)
@@ -243,8 +180,12 @@ void node_run_flush(struct node_thread *t, uint64_t end)
 	t->run[-1].ticks = (uint32_t)length;
 	if (count > is_long)
 		lengths = node_run_record(t, count - is_long) - (is_long ? 0 : length);
-	if (is_long)
-		record_last(t, end);
+	if (is_long) { /* the last node took too long for an event */
+		t->begin = last;
+		t->site = t->nodes[t->plan->known[place_now(t) - 1]].site[0];
+		t->wait = t->inner = 0;
+		node_record(t, end);
+	}
 	node_cost_add(
 		&t->hook_cost, count, last - first_entered(t) - lengths + (brick__now() - now));
 	t->started += count;

@@ -41,30 +41,23 @@ static struct given *node_text_find(const void *tensor)
 	return NULL;
 }
 
-/* Under the lock: a new one, or NULL. */
-static struct given *node_text_add(const void *tensor)
-{
-	const struct given given = {.tensor = tensor};
-
-	if (node_text_names.count >= MAX_GIVEN || hash_index_reserve(&by_address) ||
-		array_push(&node_text_names, given))
-		return NULL;
-	hash_index_add(&by_address, hash_pointer(tensor), (uint32_t)node_text_names.count - 1);
-	return &node_text_names.items[node_text_names.count - 1];
-}
-
 void given_name_set(const void *tensor, const char *own, const char *given)
 {
 	HOLD(&given_names_mutex);
 	struct given *g = node_text_find(tensor);
-	if (!g)
-		g = node_text_add(tensor);
-	if (g) {
-		memset(g->own, 0, sizeof(g->own));
-		memcpy(g->own, own, strnlen(own, sizeof(g->own)));
-		snprintf(g->name, sizeof(g->name), "%s", given);
-		__atomic_store_n(&node_text_used, 1, __ATOMIC_RELEASE);
+	if (!g) {
+		const struct given new = {.tensor = tensor};
+		if (node_text_names.count >= MAX_GIVEN || hash_index_reserve(&by_address) ||
+			array_push(&node_text_names, new))
+			return;
+		uint32_t at = (uint32_t)node_text_names.count - 1;
+		hash_index_add(&by_address, hash_pointer(tensor), at);
+		g = &node_text_names.items[at];
 	}
+	memset(g->own, 0, sizeof(g->own));
+	memcpy(g->own, own, strnlen(own, sizeof(g->own)));
+	snprintf(g->name, sizeof(g->name), "%s", given);
+	__atomic_store_n(&node_text_used, 1, __ATOMIC_RELEASE);
 }
 
 bool given_names_any(void)

@@ -80,19 +80,6 @@ void node_record(struct node_thread *t, uint64_t end)
 	masks_record_sample(&sample);
 }
 
-/* Record what was collected, and what the timed ones among them cost with their share of it. */
-static void record_marked(struct node_thread *t, uint32_t count)
-{
-	uint64_t begin = brick__now();
-
-	masks_record_timings(t->events, count);
-	uint64_t share = (brick__now() - begin) / count;
-	for (uint32_t i = 0; i < count; i++)
-		if (t->events[i].mark)
-			node_cost_timed(&t->hook_cost, t->events[i].mark + share);
-	t->marked = t->open && t->cost;
-}
-
 void node_flush_events(struct node_thread *t)
 {
 	uint32_t count = t->event_count;
@@ -100,11 +87,16 @@ void node_flush_events(struct node_thread *t)
 	t->event_count = 0;
 	if (!count)
 		return;
-	if (t->marked) {
-		record_marked(t, count);
-		return;
-	}
+	uint64_t begin = t->marked ? brick__now() : 0;
 	masks_record_timings(t->events, count);
+	if (!t->marked)
+		return;
+	/* What the timed ones among them cost, with their share of this. */
+	uint64_t share = (brick__now() - begin) / count;
+	for (uint32_t i = 0; i < count; i++)
+		if (t->events[i].mark)
+			node_cost_timed(&t->hook_cost, t->events[i].mark + share);
+	t->marked = t->open && t->cost;
 }
 
 void node_record_span(uint16_t brick, uint64_t begin, uint64_t end)

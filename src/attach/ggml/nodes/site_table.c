@@ -27,32 +27,6 @@ static void site_table_load(void)
 	rule_sets_load(&site_table_rules, rule_set_default_text, rule_set_default_bytes);
 }
 
-/*
- * A norm by itself belongs to the layer whose weight comes behind it, not to the one before, which
- * it reads: the graph knows (surrounded_layers()).
- */
-static bool is_bare_norm(const struct tensor_text *node)
-{
-	return tensor_is_nameless(node->name) && operation_is_norm(node->operation);
-}
-
-/* The brick of a node; one that no rule knows gets a brick of its operation's name, in Other. */
-static void apply_rules(const struct node_text *text, struct rule_outcome *outcome)
-{
-	struct rules_source sources[TENSOR_SOURCES + 1];
-	struct rules_node node = {
-		text->self.operation, text->self.name, sources, text->source_count};
-
-	if (*text->results)
-		sources[node.source_count++] = (struct rules_source){"", text->results};
-	for (uint32_t i = 0; i < text->source_count; i++)
-		sources[i] = (struct rules_source){text->source[i].name, text->source[i].operation};
-	pthread_once(&site_table_once, site_table_load);
-	rule_sets_apply(&site_table_rules, &node, outcome);
-	if (is_bare_norm(&text->self))
-		outcome->layer = -1;
-}
-
 void site_table_ready(void)
 {
 	pthread_once(&site_table_once, site_table_load);
@@ -91,37 +65,6 @@ static uint32_t register_site(const struct brick_site *site)
 	return index > 0 ? (uint32_t)index : 0;
 }
 
-static void register_whole(
-	struct entry *entry, const struct node_text *text, const struct engine *engine)
-{
-	struct work_counts counts;
-
-	node_text_work(text, engine, &counts);
-	entry->whole = register_site(&(struct brick_site){
-		.size = sizeof(struct brick_site),
-		.brick = entry->outcome.brick,
-		.layer = entry->outcome.layer,
-		.flags = entry->outcome.flags | counts.flags,
-		.elements = counts.elements,
-		.bytes = counts.bytes,
-		.flops = counts.flops,
-		.operation = text->self.operation,
-		.label = text->self.name,
-	});
-}
-
-static void register_part(struct entry *entry, const struct node_text *text)
-{
-	entry->part = register_site(&(struct brick_site){
-		.size = sizeof(struct brick_site),
-		.brick = entry->outcome.brick,
-		.layer = entry->outcome.layer,
-		.flags = entry->outcome.flags | BRICK_SITE_PART,
-		.operation = text->self.operation,
-		.label = text->self.name,
-	});
-}
-
 /* Under the lock: what the rules say of nodes with these names. */
 static struct rule_outcome outcome_of(const struct node_text *text, uint64_t hash)
 {
@@ -131,7 +74,19 @@ static struct rule_outcome outcome_of(const struct node_text *text, uint64_t has
 	for (uint32_t i; (i = hash_index_next(&verdict_index, &probe)) != HASH_INDEX_NONE;)
 		if (verdicts.items[i].hash == hash)
 			return verdicts.items[i].outcome;
-	apply_rules(text, &verdict.outcome);
+	struct rules_source sources[TENSOR_SOURCES + 1];
+	struct rules_node node = {
+		text->self.operation, text->self.name, sources, text->source_count};
+	for (uint32_t s = 0; s < text->source_count; s++)
+		sources[s] = (struct rules_source){text->source[s].name, text->source[s].operation};
+	if (*text->results)
+		sources[node.source_count++] = (struct rules_source){"", text->results};
+	pthread_once(&site_table_once, site_table_load);
+	rule_sets_apply(&site_table_rules, &node, &verdict.outcome);
+	/* A norm by itself belongs to the layer whose weight comes behind it, not to the one
+	 * before, which it reads: the graph knows (surrounded_layers()). */
+	if (tensor_is_nameless(text->self.name) && operation_is_norm(text->self.operation))
+		verdict.outcome.layer = -1;
 	/* Without memory it is asked for again. */
 	if (verdicts.count < MAX_ENTRIES && !hash_index_reserve(&verdict_index) &&
 		!array_push(&verdicts, verdict))
@@ -188,10 +143,25 @@ void site_table_find(const struct engine *engine, const void *node, const void *
 	node_text_read(&text, engine, node, mul);
 	HOLD(&site_table_mutex);
 	struct entry *entry = site_table_entry_of(&text, layer, &spare);
-	if (!entry->whole)
-		register_whole(entry, &text, engine);
-	if (!entry->part && (part || __atomic_load_n(&site_table_wants_parts, __ATOMIC_RELAXED)))
-		register_part(entry, &text);
+	struct brick_site site = {.size = sizeof(struct brick_site),
+		.brick = entry->outcome.brick,
+		.layer = entry->outcome.layer,
+		.operation = text.self.operation,
+		.label = text.self.name};
+	if (!entry->whole) {
+		struct work_counts counts;
+		node_text_work(&text, engine, &counts);
+		site.flags = entry->outcome.flags | counts.flags;
+		site.elements = counts.elements;
+		site.bytes = counts.bytes;
+		site.flops = counts.flops;
+		entry->whole = register_site(&site);
+	}
+	if (!entry->part && (part || __atomic_load_n(&site_table_wants_parts, __ATOMIC_RELAXED))) {
+		site.flags = entry->outcome.flags | BRICK_SITE_PART;
+		site.elements = site.bytes = site.flops = 0;
+		entry->part = register_site(&site);
+	}
 	*found = (struct site_found){
 		part ? entry->part : entry->whole, entry->outcome.brick, entry->outcome.layer};
 }

@@ -224,21 +224,18 @@ static struct loaded_object self; /* where the hooks are */
 static bool are_missing;	  /* jumps that could not be put back */
 static int skips_phases;
 
-static bool is_skipped(int symbol)
-{
-	enum ggml_use use = ggml_symbols[symbol].use;
-
-	return symbol == GGML_NODE_FORWARD || symbol == GGML_BARRIER ||
-	       symbol == GGML_FUSED_FORWARD || symbol == GGML_IS_EMPTY ||
-	       (skips_phases && (use == GGML_FOR_PHASES || use == GGML_FOR_GRAPHS));
-}
-
 /* The symbol, or -1: none whose hook is to be skipped. */
 static int skipped_symbol(const char *name)
 {
-	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
-		if (is_skipped(i) && !strcmp(ggml_symbols[i].name, name))
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
+		enum ggml_use use = ggml_symbols[i].use;
+		bool is_skipped =
+			i == GGML_NODE_FORWARD || i == GGML_BARRIER || i == GGML_FUSED_FORWARD ||
+			i == GGML_IS_EMPTY ||
+			(skips_phases && (use == GGML_FOR_PHASES || use == GGML_FOR_GRAPHS));
+		if (is_skipped && !strcmp(ggml_symbols[i].name, name))
 			return i;
+	}
 	return -1;
 }
 
