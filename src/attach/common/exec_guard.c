@@ -169,15 +169,6 @@ static int libraries_missing(const char *list)
 	return found;
 }
 
-static int directory_missing(const char *directory)
-{
-	struct stat st;
-
-	if (stat(directory, &st))
-		return -errno;
-	return st.st_uid == geteuid() ? 0 : -EPERM;
-}
-
 /* The first file of that name in PATH that may be executed, as the C library looks for it. */
 static const char *exec_guard_search(const char *name, char *path, size_t bytes)
 {
@@ -224,10 +215,13 @@ static int obstacle(const struct start *s, char *const *envp)
 	int error = directory && *directory && list ? libraries_missing(list) : 1;
 	if (error > 0)
 		return 0;
-	if (!error)
-		error = directory_missing(directory);
 	if (error)
 		return error;
+	struct stat st;
+	if (stat(directory, &st))
+		return -errno;
+	if (st.st_uid != geteuid())
+		return -EPERM;
 	const char *program = s->is_searched   ? exec_guard_search(s->file, path, sizeof(path))
 			      : s->go == go_at ? path_at(s, path, sizeof(path))
 					       : s->file;

@@ -40,33 +40,19 @@ __attribute__((constructor)) static void filter_guard_find_first(void)
 		lock_leave_signals(true);
 }
 
-static bool is_filter(long option)
-{
-	return option == PR_SET_SECCOMP;
-}
-
 #ifndef PR_SET_TSC
 #define PR_SET_TSC 26
 #define PR_TSC_SIGSEGV 2
 #endif
 
-static bool takes_counter(int option, unsigned long value)
-{
-	return (option == PR_SET_TSC && value == PR_TSC_SIGSEGV) ||
-	       (is_filter(option) && value == SECCOMP_MODE_STRICT);
-}
-
-static void confine(void)
-{
-	lock_leave_signals(true); /* in the locks of this library */
-	brick__confine();
-}
-
 static void before_prctl(int option, unsigned long value)
 {
-	if (is_filter(option))
-		confine();
-	if (takes_counter(option, value))
+	if (option == PR_SET_SECCOMP) {
+		lock_leave_signals(true); /* in the locks of this library */
+		brick__confine();
+	}
+	if ((option == PR_SET_TSC && value == PR_TSC_SIGSEGV) ||
+		(option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT))
 		brick__counter_goes();
 }
 

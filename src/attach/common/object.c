@@ -69,16 +69,6 @@ int objects_list(struct object_list *list)
 	return dl_iterate_phdr(add_object, list);
 }
 
-static void *symbol_in(const char *path, const char *name)
-{
-	void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-	void *found = handle ? dlsym(handle, name) : NULL;
-
-	if (handle)
-		dlclose(handle);
-	return found;
-}
-
 void *object_symbol(const char *name, const void *ours)
 {
 	struct object_list list = {0}; /* the dynamic linker may not be called while it iterates */
@@ -86,9 +76,14 @@ void *object_symbol(const char *name, const void *ours)
 	KEEP_ERRNO();
 
 	objects_list(&list);
-	for (size_t i = 0; i < list.of.count && (!found || found == ours); i++)
-		if (strchr(list.of.items[i].path, '/'))
-			found = symbol_in(list.of.items[i].path, name);
+	for (size_t i = 0; i < list.of.count && (!found || found == ours); i++) {
+		if (!strchr(list.of.items[i].path, '/'))
+			continue;
+		void *handle = dlopen(list.of.items[i].path, RTLD_LAZY | RTLD_NOLOAD);
+		found = handle ? dlsym(handle, name) : NULL;
+		if (handle)
+			dlclose(handle);
+	}
 	array_fini(&list.of);
 	dlerror();
 	return found == ours ? NULL : found;

@@ -73,12 +73,6 @@ static const Elf64_Shdr *section_of_type(const struct object_file *f, uint32_t t
 	return NULL;
 }
 
-static void write_hex(char *out, size_t bytes, const uint8_t *data, size_t count)
-{
-	for (size_t i = 0; i < count && 2 * i + 2 < bytes; i++)
-		snprintf(out + 2 * i, 3, "%02x", data[i]);
-}
-
 /* One note after the other: lengths of name and description, type, both, each padded to words. */
 static void read_notes(struct object_file *f, const uint8_t *data, size_t bytes)
 {
@@ -93,8 +87,9 @@ static void read_notes(struct object_file *f, const uint8_t *data, size_t bytes)
 			return;
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
 			!memcmp(data + at, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)))
-			write_hex(
-				f->build_id, sizeof(f->build_id), data + at + name, note.n_descsz);
+			for (size_t i = 0; i < note.n_descsz && 2 * i + 2 < sizeof(f->build_id);
+				i++)
+				snprintf(f->build_id + 2 * i, 3, "%02x", data[at + name + i]);
 		at += name + text;
 	}
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "base/fnv.h"
 #include "base/order.h"
+#include "base/scope.h"
 #include "brick/error.h"
 #include "lib/sys/elf.h"
 
@@ -22,50 +23,25 @@ COMPARATOR(image_compare_parts, struct image_part, ORDER(x->address, y->address)
 COMPARATOR(compare_functions, struct image_function,
 	ORDER(x->address, y->address) ?: strcmp(x->name, y->name))
 
-static void *section_data(Elf_Scn *section, size_t *bytes)
-{
-	Elf_Data *data = elf_getdata(section, NULL);
-
-	*bytes = data && data->d_buf ? data->d_size : 0;
-	return *bytes ? data->d_buf : NULL;
-}
-
 static int image_add_part(
 	struct image *image, Elf_Scn *section, const GElf_Shdr *header, size_t names)
 {
 	struct image_part part = {.address = header->sh_addr,
 		.is_code = (header->sh_flags & SHF_EXECINSTR) != 0,
 		.name = elf_strptr(image->elf, names, header->sh_name)};
-	size_t bytes;
 
 	if (!(header->sh_flags & SHF_ALLOC) || header->sh_type == SHT_NOBITS)
 		return 0;
-	part.data = section_data(section, &bytes);
-	part.bytes = bytes;
+	Elf_Data *data = elf_getdata(section, NULL);
+	if (!data || !data->d_buf || !data->d_size)
+		return 0;
+	part.data = data->d_buf;
+	part.bytes = data->d_size;
 	if (!part.name)
 		part.name = "";
-	if (!part.data || part.address + bytes < part.address)
+	if (part.address + part.bytes < part.address)
 		return 0;
 	return array_push(&image->parts, part);
-}
-
-static int add_symbol(
-	struct image *image, const GElf_Sym *symbol, const char *name, bool is_dynamic, int reached)
-{
-	int binding = GELF_ST_BIND(symbol->st_info);
-	struct image_function f = {.name = name,
-		.address = symbol->st_value,
-		.bytes = symbol->st_size,
-		.is_exported = is_dynamic && binding != STB_LOCAL &&
-			       GELF_ST_VISIBILITY(symbol->st_other) == STV_DEFAULT,
-		.is_reached = reached != 0};
-
-	if (symbol->st_shndx == SHN_UNDEF && reached && name)
-		return array_push(&image->imports, name);
-	if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
-		!symbol->st_value || !name || !*name || f.address + f.bytes < f.address)
-		return 0;
-	return array_push(&image->functions, f);
 }
 
 /* elf: that the section is of. referred: one byte for each symbol, or NULL. */
@@ -74,53 +50,61 @@ static int add_symbols(struct image *image, Elf *elf, Elf_Scn *section, const GE
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	bool is_dynamic = header->sh_type == SHT_DYNSYM;
 	GElf_Sym symbol;
 	int error = 0;
 
-	for (size_t i = 1; data && i < count && !error; i++)
-		if (gelf_getsym(data, (int)i, &symbol))
-			error = add_symbol(image, &symbol,
-				elf_strptr(elf, header->sh_link, symbol.st_name),
-				header->sh_type == SHT_DYNSYM, referred && referred[i]);
+	for (size_t i = 1; data && i < count && !error; i++) {
+		if (!gelf_getsym(data, (int)i, &symbol))
+			continue;
+		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+		bool is_reached = referred && referred[i];
+		if (symbol.st_shndx == SHN_UNDEF) {
+			if (is_reached && name)
+				error = array_push(&image->imports, name);
+			continue;
+		}
+		struct image_function f = {.name = name,
+			.address = symbol.st_value,
+			.bytes = symbol.st_size,
+			.is_exported = is_dynamic && GELF_ST_BIND(symbol.st_info) != STB_LOCAL &&
+				       GELF_ST_VISIBILITY(symbol.st_other) == STV_DEFAULT,
+			.is_reached = is_reached};
+		if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC && f.address && name && *name &&
+			f.address + f.bytes >= f.address)
+			error = array_push(&image->functions, f);
+	}
 	return error;
 }
 
-/* Reads which addresses the dynamic linker will write, and which symbols it will look for. */
-static int read_relocations(struct image *image, Elf_Scn *section, const GElf_Shdr *header,
-	uint8_t *referred, size_t symbols)
-{
-	Elf_Data *data = elf_getdata(section, NULL);
-	size_t count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
-	GElf_Rela rela;
-
-	for (size_t i = 0; data && i < count; i++) {
-		if (!gelf_getrela(data, (int)i, &rela))
-			break;
-		size_t symbol = GELF_R_SYM(rela.r_info);
-		if (symbol && symbol < symbols)
-			referred[symbol] = 1;
-		if (!symbol && array_push(&image->pointers, (uint64_t)rela.r_addend))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* The dynamic symbols, and which of them relocations ask for. */
+/*
+ * The dynamic symbols; which of them relocations ask for, and which addresses the dynamic linker
+ * will write.
+ */
 static int read_dynamic(struct image *image, Elf_Scn *dynsym, const GElf_Shdr *header)
 {
 	size_t index = elf_ndxscn(dynsym), symbols = header->sh_size / sizeof(Elf64_Sym) + 1;
-	uint8_t *referred = calloc(symbols, 1);
-	int error = referred ? 0 : -ENOMEM;
+	SCOPED uint8_t *referred = calloc(symbols, 1);
 	GElf_Shdr each;
+	GElf_Rela rela;
 
-	for (Elf_Scn *s = NULL; !error && (s = elf_nextscn(image->elf, s));)
-		if (gelf_getshdr(s, &each) && each.sh_type == SHT_RELA &&
-			(each.sh_flags & SHF_ALLOC) && each.sh_link == index)
-			error = read_relocations(image, s, &each, referred, symbols);
-	if (!error)
-		error = add_symbols(image, image->elf, dynsym, header, referred);
-	free(referred);
-	return error;
+	if (!referred)
+		return -ENOMEM;
+	for (Elf_Scn *s = NULL; (s = elf_nextscn(image->elf, s));) {
+		if (!gelf_getshdr(s, &each) || each.sh_type != SHT_RELA ||
+			!(each.sh_flags & SHF_ALLOC) || each.sh_link != index)
+			continue;
+		Elf_Data *data = elf_getdata(s, NULL);
+		size_t count = each.sh_entsize ? each.sh_size / each.sh_entsize : 0;
+		for (size_t i = 0; data && i < count && gelf_getrela(data, (int)i, &rela); i++) {
+			size_t symbol = GELF_R_SYM(rela.r_info);
+			if (symbol && symbol < symbols)
+				referred[symbol] = 1;
+			if (!symbol && array_push(&image->pointers, (uint64_t)rela.r_addend))
+				return -ENOMEM;
+		}
+	}
+	return add_symbols(image, image->elf, dynsym, header, referred);
 }
 
 static int read_sections(struct image *image)
@@ -206,24 +190,16 @@ static int merge_functions(struct image *image)
 	return 0;
 }
 
-static int image_check_header(struct image *image)
+static int read_image(struct image *image, const char *path)
 {
 	GElf_Ehdr header;
 
-	if (elf_kind(image->elf) != ELF_K_ELF || !gelf_getehdr(image->elf, &header))
+	image->elf = elf_begin(image->fd, ELF_C_READ_MMAP, NULL);
+	if (!image->elf || elf_kind(image->elf) != ELF_K_ELF || !gelf_getehdr(image->elf, &header))
 		return BRICK_EFORMAT;
 	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != SYS_ELF_MACHINE)
 		return BRICK_EUNSUPPORTED;
-	return 0;
-}
-
-static int read_image(struct image *image, const char *path)
-{
-	image->elf = elf_begin(image->fd, ELF_C_READ_MMAP, NULL);
-	int error = image->elf ? image_check_header(image) : BRICK_EFORMAT;
-
-	if (!error)
-		error = read_sections(image);
+	int error = read_sections(image);
 	if (!error)
 		error = read_debug_file(image, path);
 	if (!error)

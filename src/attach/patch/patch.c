@@ -153,37 +153,32 @@ static const char *patch_make(
 	return NULL;
 }
 
-static void apply(struct patch_object *o, const struct survey *s, size_t i,
-	const struct patch_wish *wish, bool is_live)
-{
-	struct patch_result *result = &o->results[i];
-	struct patch *p = &o->patches[i];
-
-	result->refused = patch_make(o, s, i, wish);
-	if (result->refused)
-		return;
-	int error = turn_on(p, is_live);
-	if (error) {
-		p->is_made = 0;
-		result->refused = error == -EBUSY ? "other threads may be executing it"
-						  : "the system does not let code be written";
-		return;
-	}
-	result->entry = (void *)(p->plan.entry + o->bias);
-	result->inner = (void *)p->inner;
-}
-
 static void apply_all(struct patch_object *o, const struct survey *s,
 	const struct patch_wish *wishes, bool is_live)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		o->results[i].name = wishes[i].of.name;
+		struct patch_result *result = &o->results[i];
+		struct patch *p = &o->patches[i];
+		result->name = wishes[i].of.name;
 		if (!wishes[i].hook)
 			continue;
 		if (s->entries[i].way == SURVEY_REFUSED)
-			o->results[i].refused = s->entries[i].plan.refused;
-		else if (s->entries[i].way == SURVEY_PATCHED)
-			apply(o, s, i, &wishes[i], is_live);
+			result->refused = s->entries[i].plan.refused;
+		if (s->entries[i].way != SURVEY_PATCHED)
+			continue;
+		result->refused = patch_make(o, s, i, &wishes[i]);
+		if (result->refused)
+			continue;
+		int error = turn_on(p, is_live);
+		if (error) {
+			p->is_made = 0;
+			result->refused = error == -EBUSY
+						  ? "other threads may be executing it"
+						  : "the system does not let code be written";
+			continue;
+		}
+		result->entry = (void *)(p->plan.entry + o->bias);
+		result->inner = (void *)p->inner;
 	}
 }
 
@@ -223,20 +218,14 @@ static struct patch_object *patch_create(const struct survey *s, const struct pa
 	return NULL;
 }
 
-static struct patch_name *patch_names_of(const struct patch_wish *wishes, size_t count)
-{
-	struct patch_name *names = calloc(count + 1, sizeof(*names));
-
-	for (size_t i = 0; names && i < count; i++)
-		names[i] = wishes[i].of;
-	return names;
-}
-
 int brick_patch_open(struct patch_object **out, const struct patch_place *place,
 	const struct patch_wish *wishes, size_t count)
 {
-	struct patch_name *names = patch_names_of(wishes, count);
+	struct patch_name *names = calloc(count + 1, sizeof(*names));
 	struct survey survey;
+
+	for (size_t i = 0; names && i < count; i++)
+		names[i] = wishes[i].of;
 	int error =
 		names ? survey_open(&survey, place->path, names, count, place->is_forced) : -ENOMEM;
 

@@ -94,36 +94,28 @@ static int patch_plan_is_inside(void *plan, uint64_t target)
 	return plan_is_inside(plan, target);
 }
 
-static const char *judge_instruction(
-	const struct plan *plan, const struct image *image, const struct insn *insn)
-{
-	int leaves = insn->flow == INSN_JUMP || insn->flow == INSN_BRANCH;
-
-	if (insn->target && plan_is_inside(plan, insn->target))
-		return "it jumps between its first instructions";
-	if (leaves && insn->target == plan->entry)
-		return "it jumps to its own beginning";
-	if (!insn->reference)
-		return NULL;
-	if (plan_is_inside(plan, insn->reference))
-		return "it uses an address between its first instructions";
-	return walk_table(image, insn->reference, patch_plan_is_inside, (void *)(uintptr_t)plan)
-		       ? "a table of jumps leads between its first instructions"
-		       : NULL;
-}
-
 static const char *judge_body(
 	const struct plan *plan, const struct image *image, const uint8_t *code)
 {
 	struct insn insn;
-	const char *refused = NULL;
 
-	for (uint64_t at = 0; at < plan->bytes && !refused; at += insn.length) {
+	for (uint64_t at = 0; at < plan->bytes; at += insn.length) {
 		if (!insn_decode(&insn, code + at, plan->bytes - at, plan->entry + at))
 			return "some of its bytes are no instructions that are known";
-		refused = judge_instruction(plan, image, &insn);
+		bool leaves = insn.flow == INSN_JUMP || insn.flow == INSN_BRANCH;
+		if (insn.target && plan_is_inside(plan, insn.target))
+			return "it jumps between its first instructions";
+		if (leaves && insn.target == plan->entry)
+			return "it jumps to its own beginning";
+		if (!insn.reference)
+			continue;
+		if (plan_is_inside(plan, insn.reference))
+			return "it uses an address between its first instructions";
+		if (walk_table(
+			    image, insn.reference, patch_plan_is_inside, (void *)(uintptr_t)plan))
+			return "a table of jumps leads between its first instructions";
 	}
-	return refused;
+	return NULL;
 }
 
 void plan_function(
@@ -145,22 +137,15 @@ void plan_function(
 	}
 }
 
-static size_t write_thunk(
-	const struct plan *plan, const struct plan_thunk *thunk, uint64_t to, uint8_t *out)
-{
-	struct insn_thunk jump = {thunk->slot, thunk->tell, plan->is_quiet};
-
-	return thunk->keeping ? insn_thunk_keeping(out, to, thunk->slot, plan->kept)
-			      : insn_thunk(out, to, &jump);
-}
-
 size_t plan_write(const struct plan *plan, const struct image *image,
 	const struct plan_thunk *thunk, uint64_t to, uint8_t out[PLAN_ENTRY_BYTES], size_t *inner)
 {
 	const uint8_t *code = image_bytes(image, plan->site, NULL);
 	uint8_t piece[INSN_MOVED_BYTES];
+	struct insn_thunk jump = {thunk->slot, thunk->tell, plan->is_quiet};
 	struct insn insn;
-	size_t at = write_thunk(plan, thunk, to, out);
+	size_t at = thunk->keeping ? insn_thunk_keeping(out, to, thunk->slot, plan->kept)
+				   : insn_thunk(out, to, &jump);
 
 	*inner = at;
 	for (size_t from = 0; at && code && from < plan->displaced; from += insn.length) {
@@ -257,38 +242,12 @@ static int note_branch(struct plan *plan, uint64_t address, uint64_t target, boo
 	return 0;
 }
 
-static int search_code(const struct search *search, const struct image_part *part)
-{
-	uint64_t target;
-	int is_call, error = 0;
-
-	for (uint64_t i = 0; i + 8 <= part->bytes && !error; i++) {
-		uint64_t address = part->address + i;
-		if (!insn_looks_like_branch(part->data + i, address, &target, &is_call))
-			continue;
-		struct plan *plan = plan_at(search, target);
-		if (plan)
-			error = note_branch(plan, address, target, is_call);
-	}
-	return error;
-}
-
 static void refuse_address(const struct search *search, uint64_t address)
 {
 	struct plan *plan = plan_at(search, address);
 
 	if (plan && address > plan->entry)
 		plan->refused = "an address between its first instructions is kept in data";
-}
-
-static void search_data(const struct search *search, const struct image_part *part)
-{
-	uint64_t word;
-
-	for (uint64_t i = -part->address & 7; i + sizeof(word) <= part->bytes; i += sizeof(word)) {
-		memcpy(&word, part->data + i, sizeof(word));
-		refuse_address(search, word);
-	}
 }
 
 /* Jumps of 8 bits, with the bytes of their own, from functions around this one. */
@@ -322,10 +281,21 @@ static int search_image(const struct search *search, const struct image *image)
 
 	for (size_t i = 0; i < image->parts.count && !error; i++) {
 		const struct image_part *part = &image->parts.items[i];
-		if (part->is_code)
-			error = search_code(search, part);
-		else
-			search_data(search, part);
+		uint64_t target, word;
+		int is_call;
+		for (uint64_t k = 0; part->is_code && k + 8 <= part->bytes && !error; k++) {
+			uint64_t address = part->address + k;
+			if (!insn_looks_like_branch(part->data + k, address, &target, &is_call))
+				continue;
+			struct plan *plan = plan_at(search, target);
+			if (plan)
+				error = note_branch(plan, address, target, is_call);
+		}
+		for (uint64_t k = -part->address & 7; !part->is_code && k + 8 <= part->bytes;
+			k += 8) {
+			memcpy(&word, part->data + k, sizeof(word));
+			refuse_address(search, word);
+		}
 	}
 	for (size_t i = 0; i < image->pointers.count; i++)
 		refuse_address(search, image->pointers.items[i]);
@@ -584,22 +554,15 @@ static bool patch_plan_begin_behind(
 	       begin_callers(f, jumper->address, registers, depth + 1);
 }
 
-static bool patch_plan_begin(struct follow *f, const struct plan *plan, uint64_t registers)
-{
-	for (size_t i = 0; i < plan->leads.count; i++)
-		if (!patch_plan_begin_behind(f, &plan->leads.items[i], registers, 0))
-			return false;
-	return true;
-}
-
 /* Finds the registers that callers of the function may rely on. */
 static const char *follow_calls(struct plan *plan, const struct image *image, uint64_t untouched)
 {
 	struct follow f = {.image = image};
 	const char *refused = NULL;
 
-	if (!patch_plan_begin(&f, plan, untouched))
-		refused = "others jump to it, who may keep values in registers over it";
+	for (size_t i = 0; i < plan->leads.count && !refused; i++)
+		if (!patch_plan_begin_behind(&f, &plan->leads.items[i], untouched, 0))
+			refused = "others jump to it, who may keep values in registers over it";
 	for (size_t steps = 0; !refused && !f.failed && f.work.count; steps++)
 		if (steps > MAX_STEPS || !patch_plan_step(&f, f.work.items[--f.work.count]))
 			refused = "what happens behind its calls is not understood";

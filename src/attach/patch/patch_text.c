@@ -45,52 +45,30 @@ static void *patch_text_take(uintptr_t at, size_t code_bytes, size_t data_bytes)
 	return NULL;
 }
 
-/* The nearest place in a gap; 0: none. */
-static uintptr_t fit(uintptr_t from, uintptr_t to, uintptr_t low, size_t bytes)
-{
-	if (to < from || to - from < bytes)
-		return 0;
-	return to <= low ? to - bytes : from;
-}
-
-static bool is_near(uintptr_t at, size_t bytes, uintptr_t low, size_t span, uint64_t reach)
-{
-	uintptr_t end = at + bytes > low + span ? at + bytes : low + span;
-	uintptr_t begin = at < low ? at : low;
-
-	return at && end - begin < reach;
-}
-
 /* Goes through all gaps between mappings; a page is left free on both sides. */
-static void *take_gap(FILE *maps, uintptr_t low, size_t span, uint64_t reach, size_t code_bytes,
-	size_t data_bytes)
-{
-	uintptr_t begin, end, last = 1 << 20;
-	size_t bytes = code_bytes + data_bytes;
-	void *memory = NULL;
-	char line[512];
-
-	while (!memory && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
-			continue;
-		uintptr_t at = fit(last, begin - TEXT_PAGE, low, bytes);
-		if (is_near(at, bytes, low, span, reach))
-			memory = patch_text_take(at, code_bytes, data_bytes);
-		last = end + TEXT_PAGE;
-	}
-	return memory;
-}
-
 void *text_near(uintptr_t low, size_t bytes, uint64_t reach, size_t code_bytes, size_t data_bytes)
 {
 	KEEP_ERRNO();
+	uintptr_t begin, end, last = 1 << 20, high = low + bytes;
+	size_t wanted = code_bytes + data_bytes;
 	FILE *maps = fopen("/proc/self/maps", "re");
 	void *memory = NULL;
+	char line[512];
 
-	if (maps) {
-		memory = take_gap(maps, low, bytes, reach, code_bytes, data_bytes);
-		fclose(maps);
+	while (maps && !memory && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
+			continue;
+		uintptr_t from = last, to = begin - TEXT_PAGE;
+		last = end + TEXT_PAGE;
+		if (to < from || to - from < wanted)
+			continue;
+		uintptr_t at = to <= low ? to - wanted : from; /* the nearest place in the gap */
+		uintptr_t span_end = at + wanted > high ? at + wanted : high;
+		if (at && span_end - (at < low ? at : low) < reach)
+			memory = patch_text_take(at, code_bytes, data_bytes);
 	}
+	if (maps)
+		fclose(maps);
 	return memory;
 }
 

@@ -11,43 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void find_functions(struct survey *s, const struct patch_name *names)
-{
-	for (size_t i = 0; i < s->count; i++) {
-		struct survey_entry *e = &s->entries[i];
-		int ambiguous = 0;
-		e->of = names[i];
-		e->function = image_find(&s->image, e->of.name, &ambiguous);
-		s->defined += e->function || ambiguous;
-		s->has_sign |= e->of.is_sign && (e->function || ambiguous);
-		if (ambiguous) {
-			e->way = SURVEY_REFUSED;
-			e->plan.refused = "there are several of that name";
-		}
-	}
-}
-
-static bool binds_within_itself(const struct survey *s)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (s->entries[i].function && s->entries[i].function->is_reached)
-			return false;
-	return true;
-}
-
 static int plan_all(struct survey *s, bool is_forced)
 {
 	struct plan **plans = calloc(s->count + 1, sizeof(*plans));
-	int within = is_forced || binds_within_itself(s);
+	bool is_reached = false;
 	size_t n = 0;
 
 	if (!plans)
 		return -ENOMEM;
+	for (size_t i = 0; i < s->count; i++)
+		is_reached |= s->entries[i].function && s->entries[i].function->is_reached;
 	for (size_t i = 0; i < s->count; i++) {
 		struct survey_entry *e = &s->entries[i];
 		if (!e->function)
 			continue;
-		e->way = e->function->is_exported && !within ? SURVEY_LINKED : SURVEY_PATCHED;
+		e->way = e->function->is_exported && is_reached && !is_forced ? SURVEY_LINKED
+									      : SURVEY_PATCHED;
 		if (e->way != SURVEY_PATCHED)
 			continue;
 		plan_function(&e->plan, &s->image, e->function);
@@ -83,20 +62,15 @@ static bool is_remnant(const char *function, const char *name)
 	       !strncmp(suffix, ".part.", 6) || !strncmp(suffix, ".lto_priv.", 10);
 }
 
-static bool is_any_linked(const struct survey *s)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (s->entries[i].way == SURVEY_LINKED)
-			return true;
-	return false;
-}
-
 static void refuse_remnants(struct survey *s)
 {
 	const struct image_function *list = s->image.functions.items;
 
-	if (!s->defined || is_any_linked(s))
+	if (!s->defined)
 		return;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->entries[i].way == SURVEY_LINKED)
+			return;
 	for (size_t k = 0; k < s->image.functions.count; k++) {
 		if (!strchr(list[k].name, '.'))
 			continue;
@@ -193,7 +167,18 @@ int survey_open(struct survey *survey, const char *path, const struct patch_name
 		survey_close(survey);
 		return -ENOMEM;
 	}
-	find_functions(survey, names);
+	for (size_t i = 0; i < count; i++) {
+		struct survey_entry *e = &survey->entries[i];
+		int ambiguous = 0;
+		e->of = names[i];
+		e->function = image_find(&survey->image, e->of.name, &ambiguous);
+		survey->defined += e->function || ambiguous;
+		survey->has_sign |= e->of.is_sign && (e->function || ambiguous);
+		if (ambiguous) {
+			e->way = SURVEY_REFUSED;
+			e->plan.refused = "there are several of that name";
+		}
+	}
 	error = plan_all(survey, is_forced);
 	refuse_remnants(survey);
 	if (!error)

@@ -6,27 +6,20 @@
 #include "brick/registry.h"
 #include "lib/sys/environment.h"
 
-static void load_users(struct rule_sets *sets, const char *path)
-{
-	struct rules_error error;
-	int status = rules_load(&sets->of[0], path, &error);
-
-	if (status)
-		snprintf(sets->description, sizeof(sets->description), "default (%s:%u: %s)", path,
-			error.line, error.text);
-	else
-		snprintf(sets->description, sizeof(sets->description), "%s%s", path,
-			rules_defaults_off(sets->of[0]) ? "" : ", then default");
-}
-
 void rule_sets_load(struct rule_sets *sets, const char *text, size_t bytes)
 {
 	const char *path = brick__environment("BRICK_RULES");
 	struct rules_error error;
 
 	snprintf(sets->description, sizeof(sets->description), "default");
-	if (path && *path)
-		load_users(sets, path);
+	if (path && *path) {
+		if (rules_load(&sets->of[0], path, &error))
+			snprintf(sets->description, sizeof(sets->description),
+				"default (%s:%u: %s)", path, error.line, error.text);
+		else
+			snprintf(sets->description, sizeof(sets->description), "%s%s", path,
+				rules_defaults_off(sets->of[0]) ? "" : ", then default");
+	}
 	if (!sets->of[0] || !rules_defaults_off(sets->of[0]))
 		rules_parse(&sets->of[1], text, bytes, &error);
 }
@@ -60,17 +53,6 @@ int rule_sets_brick(const struct rules_verdict *verdict)
 	return brick_register(verdict->brick, category < 0 ? BRICK_CATEGORY_OTHER : category);
 }
 
-/* A brick of the operation's own name; GraphCompute if the table of bricks is full. */
-static int brick_of_operation(const char *operation)
-{
-	char name[48];
-
-	snprintf(name, sizeof(name), "%s", operation[0] ? operation : "UnknownOperation");
-	int brick = brick_register(name, BRICK_CATEGORY_OTHER);
-
-	return brick >= 0 ? brick : BRICK_GRAPH_COMPUTE;
-}
-
 void rule_sets_apply(
 	const struct rule_sets *sets, const struct rules_node *node, struct rule_outcome *outcome)
 {
@@ -80,5 +62,12 @@ void rule_sets_apply(
 	int brick = rule_sets_brick(&verdict);
 	outcome->flags = brick < 0 ? BRICK_SITE_UNKNOWN_OPERATION : 0;
 	outcome->layer = (int16_t)verdict.layer;
-	outcome->brick = (uint16_t)(brick < 0 ? brick_of_operation(node->operation) : brick);
+	if (brick < 0) {
+		/* one of the operation's own name; GraphCompute if the table of bricks is full */
+		char name[48];
+		snprintf(name, sizeof(name), "%s",
+			node->operation[0] ? node->operation : "UnknownOperation");
+		brick = brick_register(name, BRICK_CATEGORY_OTHER);
+	}
+	outcome->brick = (uint16_t)(brick < 0 ? BRICK_GRAPH_COMPUTE : brick);
 }

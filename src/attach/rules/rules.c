@@ -177,31 +177,19 @@ __attribute__((format(printf, 2, 3))) static int rules_fault(
 	return BRICK_EFORMAT;
 }
 
-/* Category that a well-known brick has, NULL for any other name. */
-static const char *known_category(const char *brick)
-{
-	for (size_t i = 0; i < sizeof(known_bricks) / sizeof(*known_bricks); i++)
-		if (!strcmp(known_bricks[i].name, brick))
-			return known_categories[known_bricks[i].category];
-	return NULL;
-}
-
-/* Category that an earlier rule gave to the brick. */
-static const char *earlier_category(const struct rules *rules, const char *brick)
-{
-	for (uint32_t i = 0; i < rules->rules.count; i++)
-		if (!strcmp(rules->rules.items[i].brick, brick))
-			return rules->rules.items[i].category;
-	return NULL;
-}
-
 /* The brick's category when it is new, checked against the category that it has already. */
 static int resolve_category(
 	const struct rules *rules, struct rule *rule, const char *given, struct rules_error *error)
 {
-	const char *known = known_category(rule->brick);
-	const char *before = known ? known : earlier_category(rules, rule->brick);
+	const char *known = NULL, *before;
 
+	for (size_t i = 0; i < sizeof(known_bricks) / sizeof(*known_bricks) && !known; i++)
+		if (!strcmp(known_bricks[i].name, rule->brick))
+			known = known_categories[known_bricks[i].category];
+	before = known;
+	for (uint32_t i = 0; i < rules->rules.count && !before; i++)
+		if (!strcmp(rules->rules.items[i].brick, rule->brick))
+			before = rules->rules.items[i].category;
 	if (given && before && strcmp(given, before))
 		return rules_fault(
 			error, "%s is of category %s, not %s", rule->brick, before, given);
@@ -349,17 +337,6 @@ static int rules_add_line(struct rules *rules, char **word, size_t words, struct
 		word[0]);
 }
 
-static size_t rules_split(char *line, char **word)
-{
-	size_t words = 0;
-	char *next = NULL;
-
-	for (char *w = strtok_r(line, " \t\r", &next); w && words < MAX_WORDS;
-		w = strtok_r(NULL, " \t\r", &next))
-		word[words++] = w;
-	return words;
-}
-
 static int parse_lines(struct rules *rules, struct rules_error *error)
 {
 	char *word[MAX_WORDS], *next;
@@ -372,7 +349,12 @@ static int parse_lines(struct rules *rules, struct rules_error *error)
 		line += strspn(line, " \t\r");
 		if (!*line || *line == '#')
 			continue;
-		int status = rules_add_line(rules, word, rules_split(line, word), error);
+		size_t words = 0;
+		char *rest = NULL;
+		for (char *w = strtok_r(line, " \t\r", &rest); w && words < MAX_WORDS;
+			w = strtok_r(NULL, " \t\r", &rest))
+			word[words++] = w;
+		int status = rules_add_line(rules, word, words, error);
 		if (status)
 			return status;
 	}
@@ -459,15 +441,6 @@ int rules_load(struct rules **out, const char *path, struct rules_error *error)
 	return status;
 }
 
-static bool operation_matches(const char *pattern, const char *operation)
-{
-	char text[48] = "@";
-	int number = 0;
-
-	snprintf(text + 1, sizeof(text) - 1, "%s", operation);
-	return rules_pattern_matches(pattern, text, &number);
-}
-
 static bool rules_reads(const struct rules_node *node, const char *pattern, bool by_operation)
 {
 	int number = 0;
@@ -475,7 +448,11 @@ static bool rules_reads(const struct rules_node *node, const char *pattern, bool
 	for (uint32_t i = 0; i < node->source_count; i++) {
 		if (rules_pattern_matches(pattern, node->sources[i].name, &number))
 			return true;
-		if (by_operation && operation_matches(pattern, node->sources[i].operation))
+		char operation[48] = "@";
+		if (!by_operation)
+			continue;
+		snprintf(operation + 1, sizeof(operation) - 1, "%s", node->sources[i].operation);
+		if (rules_pattern_matches(pattern, operation, &number))
 			return true;
 	}
 	return false;
@@ -566,33 +543,27 @@ size_t rules_name(const struct rules *rules, const char *text, size_t bytes, con
 	return bytes;
 }
 
-static void fill_step(
-	const struct step_rule *rule, const struct numbers *numbers, struct rules_step *step)
-{
-	uint32_t prompts = 0;
-
-	*step = (struct rules_step){.phase = rule->phase};
-	for (uint32_t i = 0; i < rule->count && i < numbers->count; i++) {
-		if (rule->counts[i] == COUNT_PROMPT)
-			step->prompt += numbers->value[i];
-		else if (rule->counts[i] == COUNT_OUTPUT)
-			step->output += numbers->value[i];
-		else if (rule->counts[i] == COUNT_PROMPTS)
-			prompts += numbers->value[i];
-	}
-	if (rule->count)
-		step->phase = !step->prompt && !prompts ? BRICK_PHASE_DECODE
-			      : step->output		? BRICK_PHASE_MIXED
-							: BRICK_PHASE_PREFILL;
-}
-
 bool rules_step(const struct rules *rules, const char *name, struct rules_step *step)
 {
 	for (uint32_t i = 0; i < rules->step_count; i++) {
+		const struct step_rule *rule = &rules->steps[i];
 		struct numbers numbers = {.most = UINT32_MAX};
-		if (!matches(rules->steps[i].pattern, name, &numbers))
+		uint32_t prompts = 0;
+		if (!matches(rule->pattern, name, &numbers))
 			continue;
-		fill_step(&rules->steps[i], &numbers, step);
+		*step = (struct rules_step){.phase = rule->phase};
+		for (uint32_t k = 0; k < rule->count && k < numbers.count; k++) {
+			if (rule->counts[k] == COUNT_PROMPT)
+				step->prompt += numbers.value[k];
+			else if (rule->counts[k] == COUNT_OUTPUT)
+				step->output += numbers.value[k];
+			else if (rule->counts[k] == COUNT_PROMPTS)
+				prompts += numbers.value[k];
+		}
+		if (rule->count)
+			step->phase = !step->prompt && !prompts ? BRICK_PHASE_DECODE
+				      : step->output		? BRICK_PHASE_MIXED
+								: BRICK_PHASE_PREFILL;
 		return true;
 	}
 	return false;

@@ -87,11 +87,13 @@ void node_flush_events(struct node_thread *t)
 	t->event_count = 0;
 	if (!count)
 		return;
-	uint64_t begin = t->marked ? brick__now() : 0;
-	masks_record_timings(t->events, count);
-	if (!t->marked)
+	if (!t->marked) {
+		masks_record_timings(t->events, count);
 		return;
+	}
 	/* What the timed ones among them cost, with their share of this. */
+	uint64_t begin = brick__now();
+	masks_record_timings(t->events, count);
 	uint64_t share = (brick__now() - begin) / count;
 	for (uint32_t i = 0; i < count; i++)
 		if (t->events[i].mark)
