@@ -60,10 +60,13 @@ static int clocks_read_timer(struct clock *c)
 	return device_clock_read(&c->line, ask_timer, c->device);
 }
 
-static struct clock *clocks_create(cl_device_id device)
+struct clock *clocks_of(cl_device_id device)
 {
+	HOLD(&clocks_table);
+	for (struct clock *c = clocks; c; c = c->next)
+		if (c->device == device)
+			return c;
 	struct clock *c = calloc(1, sizeof(*c));
-
 	if (!c)
 		return NULL;
 	c->device = device;
@@ -75,57 +78,11 @@ static struct clock *clocks_create(cl_device_id device)
 	return c;
 }
 
-struct clock *clocks_of(cl_device_id device)
-{
-	struct clock *c;
-
-	HOLD(&clocks_table);
-	for (c = clocks; c && c->device != device; c = c->next)
-		;
-	if (!c)
-		c = clocks_create(device);
-	return c;
-}
-
 /* The device's timer is not the clock of its events. Under its lock. */
 static void refute_timer(struct clock *c)
 {
 	c->method = METHOD_QUEUED;
 	device_clock_init(&c->line);
-}
-
-static void doubt(struct clock *c)
-{
-	if (++c->doubts >= MAX_DOUBTS)
-		refute_timer(c);
-}
-
-static void clocks_check(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
-{
-	uint64_t host = brick_correlation_host_ns(&c->line.correlation, queued);
-
-	if (c->trusts >= MAX_DOUBTS)
-		return;
-	if (host + PATIENCE_NS < before_ns || host > after_ns + PATIENCE_NS)
-		doubt(c);
-	else
-		c->trusts++;
-}
-
-static void clocks_collect(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
-{
-	const struct brick_reading reading = {before_ns, queued, after_ns};
-
-	c->newest_ns = before_ns;
-	if (after_ns <= before_ns || !queued ||
-		(c->method == METHOD_QUEUED && c->line.correlation.count &&
-			before_ns < c->line.read_ns + brick_correlation_period_ns(
-							      &c->line.correlation, REFRESH_NS)))
-		return;
-	if (c->has_best && after_ns - before_ns >= c->best.after_ns - c->best.before_ns)
-		return;
-	c->best = reading;
-	c->has_best = true;
 }
 
 /* Under its lock. */
@@ -148,13 +105,6 @@ static void decide(struct clock *c)
 	c->is_decided = true;
 }
 
-/* True if two readings bear each other out, and it is the clock of the events. Under its lock. */
-static bool is_sure(const struct clock *c)
-{
-	return c->line.correlation.count > 1 &&
-	       (c->method == METHOD_QUEUED || c->trusts >= MAX_DOUBTS);
-}
-
 bool clocks_are_known(struct clock *c, bool is_full)
 {
 	if (!c)
@@ -163,10 +113,12 @@ bool clocks_are_known(struct clock *c, bool is_full)
 	if (c->has_best && c->newest_ns >= c->best.before_ns + CHOICE_NS)
 		use_best(c);
 	bool is_late = c->first_ns && monotonic_ns() - c->first_ns >= HOLD_NS;
-	if (!c->is_decided && (is_sure(c) || is_full || is_late))
+	/* two readings bear each other out, and it is the clock of the events */
+	bool is_sure = c->line.correlation.count > 1 &&
+		       (c->method == METHOD_QUEUED || c->trusts >= MAX_DOUBTS);
+	if (!c->is_decided && (is_sure || is_full || is_late))
 		decide(c);
-	bool is_decided = c->is_decided;
-	return is_decided;
+	return c->is_decided;
 }
 
 void clocks_decide_all(void)
@@ -186,10 +138,25 @@ void clocks_queued(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_
 	HOLD(&c->lock);
 	if (!c->first_ns)
 		c->first_ns = monotonic_ns();
-	if (c->method == METHOD_TIMER)
-		clocks_check(c, before_ns, queued, after_ns);
-	clocks_collect(
-		c, before_ns, queued, after_ns); /* the timer may turn out to be another clock */
+	if (c->method == METHOD_TIMER && c->trusts < MAX_DOUBTS) {
+		/* it may turn out to be another clock */
+		uint64_t host = brick_correlation_host_ns(&c->line.correlation, queued);
+		bool is_outside = host + PATIENCE_NS < before_ns || host > after_ns + PATIENCE_NS;
+		c->trusts += !is_outside;
+		c->doubts += is_outside;
+		if (is_outside && c->doubts >= MAX_DOUBTS)
+			refute_timer(c);
+	}
+	c->newest_ns = before_ns;
+	if (after_ns <= before_ns || !queued ||
+		(c->method == METHOD_QUEUED && c->line.correlation.count &&
+			before_ns < c->line.read_ns + brick_correlation_period_ns(
+							      &c->line.correlation, REFRESH_NS)))
+		return;
+	if (c->has_best && after_ns - before_ns >= c->best.after_ns - c->best.before_ns)
+		return;
+	c->best = (struct brick_reading){before_ns, queued, after_ns};
+	c->has_best = true;
 }
 
 void clocks_refresh(void)

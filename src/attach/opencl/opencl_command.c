@@ -40,39 +40,10 @@ static __thread struct {
 	uint32_t calls, left, random;
 } opencl_command_cost __attribute__((tls_model("initial-exec")));
 
-static void cost_begin(struct command *c)
-{
-	opencl_command_cost.calls++;
-	if (opencl_command_cost.left-- > 0)
-		return;
-	/* not a fixed step, which could keep in time with the program's */
-	opencl_command_cost.random = opencl_command_cost.random * 1664525u + 1013904223u;
-	opencl_command_cost.left = COST_INTERVAL / 2 + (opencl_command_cost.random >> 28);
-	c->part_ticks = brick_ticks();
-	c->cost_ticks = 1;
-}
-
 static void cost_pause(struct command *c)
 {
 	if (c->cost_ticks)
 		c->cost_ticks += brick_ticks() - c->part_ticks;
-}
-
-static void cost_resume(struct command *c)
-{
-	if (c->cost_ticks)
-		c->part_ticks = brick_ticks();
-}
-
-static void cost_end(struct command *c)
-{
-	if (!c->cost_ticks)
-		return;
-	cost_pause(c);
-	if (c->cost_ticks > INTERRUPTED_TICKS)
-		return;
-	brick_hook_cost(opencl_command_cost.calls, c->cost_ticks);
-	opencl_command_cost.calls = 0;
 }
 
 void command_begin(struct command *c, cl_command_queue handle, cl_event *event, cl_bool is_blocking)
@@ -92,7 +63,14 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 		c->untimed = q;
 		return;
 	}
-	cost_begin(c);
+	opencl_command_cost.calls++;
+	if (!opencl_command_cost.left--) {
+		/* not a fixed step, which could keep in time with the program's */
+		opencl_command_cost.random = opencl_command_cost.random * 1664525u + 1013904223u;
+		opencl_command_cost.left = COST_INTERVAL / 2 + (opencl_command_cost.random >> 28);
+		c->part_ticks = brick_ticks();
+		c->cost_ticks = 1;
+	}
 	brick_launch_begin(&c->launch);
 	if (!c->launch.number)
 		return;
@@ -123,15 +101,6 @@ bool command_was_too_much(struct command *c, cl_int status)
 	return true;
 }
 
-/* The wait ends after its commands are said to be over. */
-static void wait_ended(struct command *c, cl_int status)
-{
-	c->after_ns = monotonic_ns();
-	if (status == CL_SUCCESS)
-		queue_waited(c->queue, c->ahead, c->after_ns);
-	brick_record_wait(c->wait_ticks, brick_ticks(), c->launch.number);
-}
-
 bool command_is_recorded(struct command *c, cl_int status)
 {
 	if (c->entered)
@@ -140,13 +109,15 @@ bool command_is_recorded(struct command *c, cl_int status)
 		brick_queue_unsupported(c->untimed->record, 1);
 	if (!c->queue)
 		return false;
-	cost_resume(c);
-	if (c->wait_ticks) {
-		wait_ended(c, status);
-	} else {
+	if (c->cost_ticks)
+		c->part_ticks = brick_ticks();
+	if (!c->wait_ticks)
 		brick_launch_end(&c->launch);
-		c->after_ns = monotonic_ns();
-	}
+	c->after_ns = monotonic_ns();
+	if (c->wait_ticks && status == CL_SUCCESS)
+		queue_waited(c->queue, c->ahead, c->after_ns);
+	if (c->wait_ticks) /* ends after its commands are said to be over */
+		brick_record_wait(c->wait_ticks, brick_ticks(), c->launch.number);
 	return status == CL_SUCCESS && c->event && *c->event;
 }
 
@@ -170,30 +141,6 @@ static void note_after(struct pending *p, cl_uint count, const cl_event *list)
 	}
 }
 
-static uint32_t index_of(struct command_kind *kind)
-{
-	uint32_t index = __atomic_load_n(&kind->index, __ATOMIC_RELAXED);
-
-	if (!index) {
-		struct brick_kernel description = {.size = sizeof(struct brick_kernel),
-			.name = kind->name,
-			.backend = "opencl",
-			.kind = kind->kind};
-		index = brick_kernel_register(&description);
-		__atomic_store_n(&kind->index, index, __ATOMIC_RELAXED);
-	}
-	return index;
-}
-
-/* Gives up a command that is not to be recorded. */
-static void let_go(struct queue *q, struct pending *p)
-{
-	driver_get()->clReleaseEvent(p->event);
-	if (p->after != p->first)
-		free(p->after);
-	brick_queue_dropped(q->record, 1);
-}
-
 void command_end(
 	struct command *c, const struct command_what *what, cl_uint count, const cl_event *list)
 {
@@ -215,14 +162,31 @@ void command_end(
 		}
 		events_know(p.event, c->launch.number);
 	}
-	p.kernel = what->kind ? index_of(what->kind) : what->kernel;
+	p.kernel =
+		what->kind ? __atomic_load_n(&what->kind->index, __ATOMIC_RELAXED) : what->kernel;
+	if (what->kind && !p.kernel) {
+		p.kernel = brick_kernel_register(
+			&(struct brick_kernel){.size = sizeof(struct brick_kernel),
+				.name = what->kind->name,
+				.backend = "opencl",
+				.kind = what->kind->kind});
+		__atomic_store_n(&what->kind->index, p.kernel, __ATOMIC_RELAXED);
+	}
 	note_after(&p, count, list);
 	__atomic_store_n(&q->last_number, c->launch.number, __ATOMIC_RELAXED);
-	if (queue_push(q, &p) && (!completions_make_room(q) || queue_push(q, &p)))
-		let_go(q, &p);
-	else
+	if (!queue_push(q, &p) || (completions_make_room(q) && !queue_push(q, &p))) {
 		completions_pushed(q);
-	cost_end(c);
+	} else {
+		driver_get()->clReleaseEvent(p.event);
+		if (p.after != p.first)
+			free(p.after);
+		brick_queue_dropped(q->record, 1);
+	}
+	cost_pause(c);
+	if (c->cost_ticks && c->cost_ticks <= INTERRUPTED_TICKS) {
+		brick_hook_cost(opencl_command_cost.calls, c->cost_ticks);
+		opencl_command_cost.calls = 0;
+	}
 	q->last_layer = p.launch.layer;
 	if (mode == BRICK_MODE_IMMEDIATE)
 		completions_synchronise(q);

@@ -75,16 +75,6 @@ static uint32_t completions_reserve(struct window *w, uint64_t wanted)
 	return wanted < w->capacity ? (uint32_t)wanted : w->capacity;
 }
 
-/* More than most queues need is given back. */
-static void give_back(struct window *w)
-{
-	if (w->capacity <= WINDOW)
-		return;
-	free(w->items);
-	free(w->sorted);
-	*w = (struct window){NULL};
-}
-
 /* Copies pending commands, without the first `skipped` ones. */
 static void completions_copy(struct queue *q, struct window *w, uint32_t skipped)
 {
@@ -104,14 +94,6 @@ static void completions_copy(struct queue *q, struct window *w, uint32_t skipped
 		w->bound_ns = queue_at(q, w->first + w->count)->before_ns;
 }
 
-/* No command that is not done has begun before this one may have. */
-static void bound(struct window *w, const struct pending *p, bool is_asked)
-{
-	uint64_t ns = is_asked && p->times.idle_ns > p->before_ns ? p->times.idle_ns : p->before_ns;
-
-	w->bound_ns = ns < w->bound_ns ? ns : w->bound_ns;
-}
-
 /*
  * Looks which commands are done. In an in-order queue none is behind one that is not done; of
  * others so many are asked.
@@ -128,8 +110,12 @@ static void completions_look(struct queue *q, struct window *w, int all)
 		if (!is_done && q->in_order) {
 			break;
 		} else if (!is_done) {
+			/* nothing that is not done has begun before this may have */
+			uint64_t ns = p->before_ns;
 			left -= left > 0;
-			bound(w, p, left > WINDOW);
+			if (left > WINDOW && p->times.idle_ns > ns)
+				ns = p->times.idle_ns;
+			w->bound_ns = ns < w->bound_ns ? ns : w->bound_ns;
 		} else if (is_done < 0) {
 			placing_refuse(q);
 			placing_release(p);
@@ -238,7 +224,11 @@ static uint32_t completions_take(struct queue *q, int must_decide)
 			total += completions_emit(q, &shared_window);
 		is_new = write_back(q, &shared_window);
 	} while (((is_new && q->in_order) || known != was_known) && ++rounds < MAX_ROUNDS);
-	give_back(&shared_window);
+	if (shared_window.capacity > WINDOW) { /* more than most queues need is given back */
+		free(shared_window.items);
+		free(shared_window.sorted);
+		shared_window = (struct window){NULL};
+	}
 	return total;
 }
 
@@ -365,23 +355,15 @@ static uint32_t unfinished(void)
 	return sum;
 }
 
-/* Queues that have gone and whose commands are still to be recorded. */
-static uint32_t leaving(void)
-{
-	uint32_t count = 0;
-
-	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
-		count += __atomic_load_n(&q->is_released, __ATOMIC_ACQUIRE) && queue_pending(q);
-	return count;
-}
-
 /* Records finished commands of all queues; returns their number. */
 static uint32_t completions_work(void)
 {
-	uint32_t done = 0;
+	uint32_t done = 0,
+		 leaving = 0; /* leaving: queues that have gone, with commands to record */
 
-	int must_decide = leaving() > MAX_LEAVING; /* each keeps a lane of the recording */
-
+	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
+		leaving += __atomic_load_n(&q->is_released, __ATOMIC_ACQUIRE) && queue_pending(q);
+	int must_decide = leaving > MAX_LEAVING; /* each keeps a lane of the recording */
 	clocks_refresh();
 	for (struct queue *q = queue_next(NULL); q; q = queue_next(q)) {
 		if (pthread_mutex_trylock(&q->taking))
@@ -425,43 +407,16 @@ static void *completions_run(void *unused)
 	return NULL;
 }
 
-static void start_thread(void)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	if (thread_start(&thread, &attributes, 0, completions_run, NULL))
-		notes_fault("no thread could be started: times are fetched at exit only");
-	pthread_attr_destroy(&attributes);
-}
-
-static int lock_for_exit(void)
-{
-	struct timespec until = timespec_in_ns(CLOCK_REALTIME, EXIT_LOCK_S * NS_PER_S);
-
-	return pthread_mutex_timedlock(&working, &until);
-}
-
-/* Counts commands that will not be done any more. */
-static void completions_give_up(void)
-{
-	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
-		if (queue_pending(q) && q->record)
-			brick_queue_dropped(q->record, queue_lost(q));
-}
-
 /*
  * Before the driver's own exit handlers, since it was there first. Waits for the device only as
  * long as it moves.
  */
 static void completions_finish(void)
 {
+	struct timespec until = timespec_in_ns(CLOCK_REALTIME, EXIT_LOCK_S * NS_PER_S);
 	int naps = 0, saved = errno;
 
-	if (owner != getpid() || completions_is_over || lock_for_exit())
+	if (owner != getpid() || completions_is_over || pthread_mutex_timedlock(&working, &until))
 		return;
 	completions_is_over = 1;
 	while (naps < EXIT_MAX_NAPS) {
@@ -477,7 +432,10 @@ static void completions_finish(void)
 	clocks_decide_all();
 	for (uint32_t done = 1; done;)
 		done = completions_work();
-	completions_give_up();
+	for (struct queue *q = queue_next(NULL); q;
+		q = queue_next(q)) /* will not be done any more */
+		if (queue_pending(q) && q->record)
+			brick_queue_dropped(q->record, queue_lost(q));
 	helper_cpu_end(&completions_cpu);
 	clocks_note();
 	errno = saved;
@@ -502,10 +460,11 @@ static void after_fork(void)
 void completions_start(void)
 {
 	static int watches_forks;
-	int is_new;
+	pthread_attr_t attributes;
+	pthread_t thread;
 
 	pthread_mutex_lock(&state_lock);
-	is_new = owner != getpid();
+	bool is_new = owner != getpid();
 	if (is_new) {
 		owner = getpid();
 		if (!watches_forks)
@@ -513,10 +472,15 @@ void completions_start(void)
 		watches_forks = 1;
 	}
 	pthread_mutex_unlock(&state_lock);
-	if (is_new) {
-		atexit(completions_finish);
-		start_thread();
-	}
+	if (!is_new)
+		return;
+	atexit(completions_finish);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	if (thread_start(&thread, &attributes, 0, completions_run, NULL))
+		notes_fault("no thread could be started: times are fetched at exit only");
+	pthread_attr_destroy(&attributes);
 }
 
 void completions_wake(void)

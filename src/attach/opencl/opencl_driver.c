@@ -89,17 +89,6 @@ const struct driver *driver_get(void)
 	return __atomic_load_n(&driver, __ATOMIC_ACQUIRE);
 }
 
-/* Publish a complete table, unless another thread has been faster. */
-static void opencl_driver_publish(const struct driver *candidate, const char *file)
-{
-	HOLD(&opencl_driver_lock);
-	if (!driver_get()) {
-		found = *candidate;
-		snprintf(path, sizeof(path), "%s", file);
-		__atomic_store_n(&driver, &found, __ATOMIC_RELEASE);
-	}
-}
-
 /*
  * Is there an OpenCL library to be reached through this handle? Then take it. Without our lock: the
  * loader's own may be held by whoever waits for ours.
@@ -128,7 +117,12 @@ static int opencl_driver_take(void *handle)
 	if (!candidate.clGetEventInfo || !candidate.clGetEventProfilingInfo ||
 		!candidate.clReleaseEvent || !candidate.clRetainEvent || !candidate.clGetDeviceInfo)
 		return 0;
-	opencl_driver_publish(&candidate, info.dli_fname);
+	HOLD(&opencl_driver_lock);
+	if (!driver_get()) { /* else another thread has been faster */
+		found = candidate;
+		snprintf(path, sizeof(path), "%s", info.dli_fname);
+		__atomic_store_n(&driver, &found, __ATOMIC_RELEASE);
+	}
 	return 1;
 }
 
@@ -205,18 +199,6 @@ static void device_text(cl_device_id device, cl_device_info what, char *text, si
 	text[bytes - 1] = '\0';
 }
 
-static void platform_text(cl_device_id device, cl_platform_info what, char *text, size_t bytes)
-{
-	const struct driver *d = driver_get();
-	cl_platform_id platform = NULL;
-
-	snprintf(text, bytes, "unknown");
-	if (d->clGetPlatformInfo && d->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform),
-					    &platform, NULL) == CL_SUCCESS)
-		d->clGetPlatformInfo(platform, what, bytes, text, NULL);
-	text[bytes - 1] = '\0';
-}
-
 /* Extensions may be missing; then the driver refuses, and what they would tell stays unknown. */
 static void opencl_driver_describe_gpu(cl_device_id device, const char *name)
 {
@@ -240,10 +222,15 @@ static void opencl_driver_describe_gpu(cl_device_id device, const char *name)
 
 void notes_device(cl_device_id device, char *name, size_t bytes)
 {
-	char platform[96], version[96], driver_version[96];
+	const struct driver *d = driver_get();
+	char platform[96] = "unknown", version[96], driver_version[96];
+	cl_platform_id id = NULL;
 
 	device_text(device, CL_DEVICE_NAME, name, bytes);
-	platform_text(device, CL_PLATFORM_NAME, platform, sizeof(platform));
+	if (d->clGetPlatformInfo &&
+		d->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(id), &id, NULL) == CL_SUCCESS)
+		d->clGetPlatformInfo(id, CL_PLATFORM_NAME, sizeof(platform), platform, NULL);
+	platform[sizeof(platform) - 1] = '\0';
 	device_text(device, CL_DEVICE_VERSION, version, sizeof(version));
 	device_text(device, CL_DRIVER_VERSION, driver_version, sizeof(driver_version));
 	opencl_driver_describe_gpu(device, name);

@@ -174,28 +174,6 @@ static void describe_shape(struct shape *shape, const struct kernel *k, cl_uint 
 	}
 }
 
-static bool opencl_kernels_same_shape(const struct shape *a, const struct shape *b)
-{
-	return !memcmp(a->grid, b->grid, sizeof(a->grid)) &&
-	       !memcmp(a->block, b->block, sizeof(a->block));
-}
-
-static uint32_t register_shape(const struct kernel *k, const struct shape *shape)
-{
-	struct brick_kernel description = {
-		.size = sizeof(struct brick_kernel),
-		.name = k->name,
-		.backend = "opencl",
-		.kind = BRICK_KERNEL_COMPUTE,
-		.shared_bytes = k->shared_bytes,
-		.code = k->code,
-	};
-
-	memcpy(description.grid, shape->grid, sizeof(shape->grid));
-	memcpy(description.block, shape->block, sizeof(shape->block));
-	return brick_kernel_register(&description);
-}
-
 /* Asks, registers and remembers a kernel in a new shape. */
 static uint32_t launch_slow(cl_kernel handle, cl_device_id device, cl_uint dimensions,
 	const size_t *global, const size_t *local)
@@ -206,7 +184,17 @@ static uint32_t launch_slow(cl_kernel handle, cl_device_id device, cl_uint dimen
 
 	opencl_kernels_ask(&k, device);
 	describe_shape(&shape, &k, dimensions, global, local);
-	shape.index = register_shape(&k, &shape);
+	struct brick_kernel description = {
+		.size = sizeof(struct brick_kernel),
+		.name = k.name,
+		.backend = "opencl",
+		.kind = BRICK_KERNEL_COMPUTE,
+		.shared_bytes = k.shared_bytes,
+		.code = k.code,
+	};
+	memcpy(description.grid, shape.grid, sizeof(shape.grid));
+	memcpy(description.block, shape.block, sizeof(shape.block));
+	shape.index = brick_kernel_register(&description);
 	HOLD(&opencl_kernels_lock);
 	struct kernel *entry = opencl_kernels_entry_of(handle, &is_new);
 	if (entry) {
@@ -234,7 +222,8 @@ uint32_t kernels_launch(cl_kernel handle, cl_device_id device, cl_uint dimension
 	if (k && k->is_known && k->device == device) {
 		describe_shape(&shape, k, dimensions, global, local);
 		for (int i = 0; i < SHAPES && !index; i++)
-			if (k->shapes[i].index && opencl_kernels_same_shape(&k->shapes[i], &shape))
+			if (!memcmp(k->shapes[i].grid, shape.grid, sizeof(shape.grid)) &&
+				!memcmp(k->shapes[i].block, shape.block, sizeof(shape.block)))
 				index = k->shapes[i].index;
 	}
 	pthread_mutex_unlock(&opencl_kernels_lock);

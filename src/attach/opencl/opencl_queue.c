@@ -33,15 +33,6 @@ struct queue *queue_find(cl_command_queue handle)
 	return NULL;
 }
 
-/* Under `table`: a queue of that handle is gone for good; another one has it now. */
-static void forget_former(cl_command_queue handle)
-{
-	struct queue *former = queue_find(handle);
-
-	if (former)
-		__atomic_store_n(&former->handle, NULL, __ATOMIC_RELEASE);
-}
-
 /* Under `table`: memory for a queue, in the list. Questions about the oldest events may go amiss.
  */
 static struct queue *opencl_queue_take_place(void)
@@ -69,30 +60,20 @@ static struct queue *opencl_queue_take_place(void)
 	return q;
 }
 
-static void open_record(struct queue *q)
-{
-	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
-	char name[128];
-
-	notes_device(q->device, name, sizeof(name));
-	options.name = name;
-	options.backend = "opencl";
-	options.flags = q->in_order ? 0 : BRICK_QUEUE_OUT_OF_ORDER;
-	if (brick_queue_create(&q->record, &options) < 0)
-		q->record = NULL;
-	else
-		brick__queue_on_gpu(q->record, "opencl", (uintptr_t)q->device);
-}
-
 int queue_created(
 	cl_command_queue handle, cl_device_id device, const struct queue_wish *wish, bool is_timed)
 {
 	KEEP_ERRNO();
 
 	HOLD(&opencl_queue_table);
-	forget_former(handle);
+	struct queue *former =
+		queue_find(handle); /* is gone for good: another one has its handle */
+	if (former)
+		__atomic_store_n(&former->handle, NULL, __ATOMIC_RELEASE);
 	struct queue *q = opencl_queue_take_place();
 	if (q) {
+		struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
+		char name[128];
 		q->device = device;
 		q->is_free = q->is_released = 0;
 		q->excluded_for = NULL;
@@ -107,7 +88,14 @@ int queue_created(
 		q->last_number = q->last_end = q->last_end_ns = 0;
 		q->wait_ends.count = 0;
 		q->clock = clocks_of(device);
-		open_record(q);
+		notes_device(device, name, sizeof(name));
+		options.name = name;
+		options.backend = "opencl";
+		options.flags = q->in_order ? 0 : BRICK_QUEUE_OUT_OF_ORDER;
+		if (brick_queue_create(&q->record, &options) < 0)
+			q->record = NULL;
+		else
+			brick__queue_on_gpu(q->record, "opencl", (uintptr_t)device);
 		__atomic_store_n(&q->handle, handle, __ATOMIC_RELEASE);
 	}
 	return q != NULL;

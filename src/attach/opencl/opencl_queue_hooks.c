@@ -258,16 +258,6 @@ HOOK void brick_opencl_include(void *owner)
 	}
 }
 
-/*
- * The number of the queue's last command; 0: not known, as where the program's own libbrick tells.
- */
-static uint64_t queue_hooks_last_number(const struct queue *q)
-{
-	if (__atomic_load_n(&q->excluded_for, __ATOMIC_RELAXED))
-		return 0;
-	return __atomic_load_n(&q->last_number, __ATOMIC_RELAXED);
-}
-
 HOOK cl_int clFinish(cl_command_queue queue)
 {
 	const struct driver *d = DRIVER();
@@ -275,8 +265,13 @@ HOOK cl_int clFinish(cl_command_queue queue)
 	struct queue *q = begin ? queue_find(queue) : NULL;
 	uint64_t ahead = q ? queue_head(q) : 0;
 	struct brick__waits waits = {.count = 0};
-	if (q) /* of now: commands that other threads enqueue meanwhile are not waited for */
-		brick__waits_add(&waits, queue_hooks_last_number(q));
+	/* Of now: commands that other threads enqueue meanwhile are not waited for. Not known where
+	 * the program's own libbrick tells. */
+	if (q)
+		brick__waits_add(
+			&waits, __atomic_load_n(&q->excluded_for, __ATOMIC_RELAXED)
+					? 0
+					: __atomic_load_n(&q->last_number, __ATOMIC_RELAXED));
 	cl_int status = d->clFinish(queue);
 
 	if (q && status == CL_SUCCESS)
