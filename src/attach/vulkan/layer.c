@@ -34,21 +34,6 @@ static VkLayerInstanceCreateInfo *instance_link(const VkInstanceCreateInfo *info
 	return (VkLayerInstanceCreateInfo *)at;
 }
 
-static void load_instance(struct vulkan_instance *in, const VkApplicationInfo *app)
-{
-#define LOAD(name) in->name = (PFN_vk##name)in->next(in->handle, "vk" #name)
-	LOAD(DestroyInstance);
-	LOAD(EnumerateDeviceExtensionProperties);
-	LOAD(GetPhysicalDeviceProperties);
-	LOAD(GetPhysicalDeviceMemoryProperties);
-	LOAD(GetPhysicalDeviceQueueFamilyProperties);
-	if (app && app->apiVersion >= VK_API_VERSION_1_1)
-		LOAD(GetPhysicalDeviceProperties2);
-#undef LOAD
-	in->time_domains = (PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT)in->next(
-		in->handle, "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT");
-}
-
 static VKAPI_ATTR VkResult VKAPI_CALL layer_create_instance(const VkInstanceCreateInfo *info,
 	const VkAllocationCallbacks *allocator, VkInstance *instance)
 {
@@ -68,7 +53,18 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_create_instance(const VkInstanceCrea
 	if (in) {
 		in->handle = *instance;
 		in->next = next;
-		load_instance(in, info->pApplicationInfo);
+#define LOAD(name) in->name = (PFN_vk##name)next(in->handle, "vk" #name)
+		LOAD(DestroyInstance);
+		LOAD(EnumerateDeviceExtensionProperties);
+		LOAD(GetPhysicalDeviceProperties);
+		LOAD(GetPhysicalDeviceMemoryProperties);
+		LOAD(GetPhysicalDeviceQueueFamilyProperties);
+		const VkApplicationInfo *app = info->pApplicationInfo;
+		if (app && app->apiVersion >= VK_API_VERSION_1_1)
+			LOAD(GetPhysicalDeviceProperties2);
+#undef LOAD
+		in->time_domains = (PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT)next(
+			in->handle, "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT");
 		if (vulkan_instance_add(in) == 0)
 			return result;
 		free(in);
@@ -251,18 +247,6 @@ static void exit_device(void *device)
 		queues_device_exit(d);
 }
 
-/* There is no memory for the layer's own record of it. */
-static VkResult refuse_device(
-	VkDevice *device, PFN_vkGetDeviceProcAddr next, const VkAllocationCallbacks *allocator)
-{
-	PFN_vkDestroyDevice destroy = (PFN_vkDestroyDevice)next(*device, "vkDestroyDevice");
-
-	if (destroy)
-		destroy(*device, allocator);
-	*device = VK_NULL_HANDLE;
-	return VK_ERROR_OUT_OF_HOST_MEMORY;
-}
-
 /* The program ends with devices that it did not destroy: before their drivers end, too. */
 static void at_exit(void)
 {
@@ -308,8 +292,13 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_create_device(VkPhysicalDevice physi
 		return result;
 	struct vulkan_device *d = adopt_device(*device, physical, in, next, info);
 	if (!d || vulkan_device_add(d) < 0) {
+		/* There is no memory for the layer's own record of it. */
+		PFN_vkDestroyDevice destroy = (PFN_vkDestroyDevice)next(*device, "vkDestroyDevice");
+		if (destroy)
+			destroy(*device, allocator);
 		free(d);
-		return refuse_device(device, next, allocator);
+		*device = VK_NULL_HANDLE;
+		return VK_ERROR_OUT_OF_HOST_MEMORY;
 	}
 	d->has_calibration = calibrated && d->call.GetCalibratedTimestampsEXT;
 	pthread_once(&exit_once, watch_exit); /* handlers run in reverse: after the driver's own */
@@ -394,19 +383,6 @@ static PFN_vkVoidFunction own_function(const char *name)
 	return NULL;
 }
 
-static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device, const char *name);
-static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_function(
-	VkInstance instance, const char *name);
-
-static PFN_vkVoidFunction door(const char *name)
-{
-	if (!strcmp(name, "vkGetDeviceProcAddr"))
-		return (PFN_vkVoidFunction)device_function;
-	if (!strcmp(name, "vkGetInstanceProcAddr"))
-		return (PFN_vkVoidFunction)instance_function;
-	return own_function(name);
-}
-
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device, const char *name)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
@@ -424,9 +400,12 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device,
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_function(
 	VkInstance instance, const char *name)
 {
-	PFN_vkVoidFunction own = door(name);
+	if (!strcmp(name, "vkGetDeviceProcAddr"))
+		return (PFN_vkVoidFunction)device_function;
+	if (!strcmp(name, "vkGetInstanceProcAddr"))
+		return (PFN_vkVoidFunction)instance_function;
+	PFN_vkVoidFunction own = own_function(name);
 	struct vulkan_instance *in = instance ? vulkan_instance_of(instance) : NULL;
-
 	if (own || !in)
 		return own;
 	PFN_vkVoidFunction next = in->next(instance, name),

@@ -37,13 +37,6 @@ static void add_readings(
 	d->clock.read_ns = monotonic_ns();
 }
 
-/* An error that tests plant into the readings; they are as wide as that. */
-static int64_t planted_ns(void)
-{
-	const char *wanted = brick__environment("BRICK_VULKAN_CALIBRATION");
-	return wanted ? atoll(wanted) : 0;
-}
-
 static uint32_t read_by_calibration(struct vulkan_device *d, struct brick_reading *readings)
 {
 	const VkCalibratedTimestampInfoEXT infos[2] = {
@@ -52,7 +45,9 @@ static uint32_t read_by_calibration(struct vulkan_device *d, struct brick_readin
 		{.sType = VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT,
 			.timeDomain = VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT},
 	};
-	int64_t planted = planted_ns();
+	/* an error that tests plant into the readings, which are as wide as that */
+	const char *wanted = brick__environment("BRICK_VULKAN_CALIBRATION");
+	int64_t planted = wanted ? atoll(wanted) : 0;
 	uint32_t count = 0;
 
 	for (; count < READINGS; count++) {
@@ -71,7 +66,7 @@ static uint32_t read_by_calibration(struct vulkan_device *d, struct brick_readin
 
 /* Reading by submission. */
 
-static bool has_query(struct vulkan_device *d)
+static int vulkan_clock_ask(struct vulkan_device *d, struct vulkan_queue *queue)
 {
 	const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
 		.queryType = VK_QUERY_TYPE_TIMESTAMP,
@@ -80,13 +75,9 @@ static bool has_query(struct vulkan_device *d)
 	if (!d->stamp.query &&
 		d->call.CreateQueryPool(d->handle, &info, NULL, &d->stamp.query) != VK_SUCCESS)
 		d->stamp.query = VK_NULL_HANDLE;
-	return d->stamp.query != VK_NULL_HANDLE;
-}
-
-static int vulkan_clock_ask(struct vulkan_device *d, struct vulkan_queue *queue)
-{
-	struct vulkan_slot *slot = has_query(d) ? slot_take(d, queue->family, 1) : NULL;
-
+	if (!d->stamp.query)
+		return 0;
+	struct vulkan_slot *slot = slot_take(d, queue->family, 1);
 	if (!slot)
 		return 0;
 	d->call.CmdResetQueryPool(slot->commands, d->stamp.query, 0, 1);

@@ -45,14 +45,6 @@ enum {
 	MODE_LOCAL_SIZE = 17,
 };
 
-/* True if a literal string, NUL-terminated and padded to words, equals name. */
-static bool vulkan_commands_equals(const uint32_t *words, size_t count, const char *name)
-{
-	size_t bytes = count * sizeof(*words), n = strlen(name);
-
-	return n < bytes && !memcmp(words, name, n + 1);
-}
-
 /* Looks for the entry point of that name in the `count` words of a module. */
 static void spirv_entry_find(
 	struct spirv_entry *entry, const uint32_t *words, size_t count, const char *name)
@@ -68,8 +60,10 @@ static void spirv_entry_find(
 		if (!length || length > count - at)
 			return;
 		uint32_t code = op[0] & 0xffff;
+		/* its name is a literal string, NUL-terminated and padded to words */
 		if (code == OP_ENTRY_POINT && length > 3 &&
-			vulkan_commands_equals(op + 3, length - 3, name)) {
+			strlen(name) < (length - 3) * sizeof(*op) &&
+			!memcmp(op + 3, name, strlen(name) + 1)) {
 			id = op[2];
 			entry->found = 1;
 		}
@@ -174,19 +168,6 @@ VKAPI_ATTR void VKAPI_CALL hook_DestroyPipeline(
 	free(map_take(&pipelines, VULKAN_KEY(handle)));
 	pthread_mutex_unlock(&vulkan_commands_names);
 	vulkan_device_of(device)->call.DestroyPipeline(device, handle, allocator);
-}
-
-/* Copies the facts about a pipeline; for an unknown one, just a name. */
-static void pipelines_get(struct vulkan_pipeline *out, VkPipeline handle)
-{
-	memset(out, 0, sizeof(*out));
-	pthread_mutex_lock(&vulkan_commands_names);
-	const struct vulkan_pipeline *pipeline = map_get(&pipelines, VULKAN_KEY(handle));
-	if (pipeline)
-		*out = *pipeline;
-	pthread_mutex_unlock(&vulkan_commands_names);
-	if (!*out->name)
-		strcpy(out->name, "compute");
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL hook_SetDebugUtilsObjectNameEXT(
@@ -298,13 +279,6 @@ static struct vulkan_chunk *chunk_for(struct vulkan_commands *c)
 
 /* One timed command, between two timestamps. */
 
-static bool can_time(const struct vulkan_commands *c)
-{
-	const struct vulkan_family *family = &c->device->families[c->family];
-
-	return family->mask && family->can_copy && !c->is_inside && !c->open;
-}
-
 static void write_timestamp(struct vulkan_commands *c, VkPipelineStageFlagBits stage, int which)
 {
 	const struct vulkan_step *step = &c->steps.items[c->steps.count - 1];
@@ -367,7 +341,9 @@ static struct vulkan_commands *vulkan_commands_step_begin(
 
 	if (!c || c->excluded || !brick_enabled() || brick_thread_ready())
 		return NULL;
-	if (can_time(c) && !array_reserve(&c->steps, 1))
+	const struct vulkan_family *family = &c->device->families[c->family];
+	if (family->mask && family->can_copy && !c->is_inside && !c->open &&
+		!array_reserve(&c->steps, 1))
 		chunk = chunk_for(c);
 	if (!chunk) {
 		c->untimed++;
@@ -427,7 +403,14 @@ static struct vulkan_commands *dispatch_begin(
 
 	if (!c)
 		return NULL;
-	pipelines_get(&pipeline, c->pipeline);
+	memset(&pipeline, 0, sizeof(pipeline));
+	pthread_mutex_lock(&vulkan_commands_names);
+	const struct vulkan_pipeline *known = map_get(&pipelines, VULKAN_KEY(c->pipeline));
+	if (known)
+		pipeline = *known;
+	pthread_mutex_unlock(&vulkan_commands_names);
+	if (!*pipeline.name)
+		strcpy(pipeline.name, "compute");
 	if (c->labels.count) {
 		code_name(labelled, c->labels.items[c->labels.count - 1].text, pipeline.code);
 		fallback = labelled;

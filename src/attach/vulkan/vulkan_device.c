@@ -47,17 +47,6 @@ void *map_take_match(
 	return value;
 }
 
-/* Calls visit() with each value; it must not change the map. */
-static void map_each(struct map *map, void (*visit)(void *value))
-{
-	const struct hashmap_slot *slot = NULL;
-
-	pthread_rwlock_rdlock(&map->lock);
-	while ((slot = hashmap_next(&map->entries, slot)))
-		visit(hashmap_pointer(slot->value));
-	pthread_rwlock_unlock(&map->lock);
-}
-
 static struct map instances = MAP_INITIALIZER, vulkan_device_map = MAP_INITIALIZER;
 
 static uint64_t vulkan_device_key_of(const void *handle)
@@ -97,7 +86,12 @@ void vulkan_device_take(const struct vulkan_device *device)
 
 void vulkan_devices_each(void (*visit)(void *device))
 {
-	map_each(&vulkan_device_map, visit);
+	const struct hashmap_slot *slot = NULL;
+
+	pthread_rwlock_rdlock(&vulkan_device_map.lock);
+	while ((slot = hashmap_next(&vulkan_device_map.entries, slot)))
+		visit(hashmap_pointer(slot->value));
+	pthread_rwlock_unlock(&vulkan_device_map.lock);
 }
 
 struct vulkan_queue *queue_find(struct vulkan_device *d, VkQueue handle)

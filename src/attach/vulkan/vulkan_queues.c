@@ -80,14 +80,6 @@ static uint64_t fence_number(VkFence fence)
 	return (uintptr_t)map_get(&fences, VULKAN_KEY(fence));
 }
 
-static bool vulkan_queues_holds(const struct vulkan_submission *s, const struct vulkan_chunk *chunk)
-{
-	for (uint32_t i = 0; i < s->chunks.count; i++)
-		if (s->chunks.items[i] == chunk)
-			return true;
-	return false;
-}
-
 /* Takes over the timed commands of one command buffer, and of those that it executes. */
 static void vulkan_queues_gather(
 	struct vulkan_submission *s, uint32_t batch, VkCommandBuffer handle, unsigned depth)
@@ -99,11 +91,13 @@ static void vulkan_queues_gather(
 	s->untimed += c->untimed;
 	for (uint32_t i = 0; i < c->executed.count && depth < 4; i++)
 		vulkan_queues_gather(s, batch, c->executed.items[i], depth + 1);
-	if (c->chunks.count && vulkan_queues_holds(s, c->chunks.items[0])) {
-		/* Executed twice in one submission: only the last time's results will be left. */
-		s->untimed += c->steps.count;
-		return;
-	}
+	for (uint32_t i = 0; c->chunks.count && i < s->chunks.count; i++)
+		if (s->chunks.items[i] == c->chunks.items[0]) {
+			/* Executed twice in one submission: only the last time's results will be
+			 * left. */
+			s->untimed += c->steps.count;
+			return;
+		}
 	uint32_t base = s->chunks.count, at = s->timestamps;
 	for (uint32_t i = 0; i < c->chunks.count; i++) {
 		if (array_push(&s->chunks, c->chunks.items[i])) {
@@ -124,29 +118,6 @@ static void vulkan_queues_gather(
 			p->at += s->chunks.items[base + j]->used;
 		p->at += c->steps.items[i].first;
 	}
-}
-
-static void vulkan_queues_number_commands(struct vulkan_queue *queue, struct vulkan_submission *s)
-{
-	for (uint32_t i = 0; i < s->pending.count; i++)
-		s->pending.items[i].number = s->launch.number + i;
-	if (s->pending.count)
-		queue->number = s->pending.items[s->pending.count - 1].number;
-}
-
-/*
- * Reads a clock that only submissions can read: ahead of the program's, while we know of nothing in
- * the queue.
- */
-static void vulkan_queues_read_clock(
-	struct vulkan_device *d, struct vulkan_queue *queue, const struct vulkan_submission *s)
-{
-	if (d->has_calibration || !s->timestamps)
-		return;
-	HOLD(&d->lock);
-	submissions_take_done(d);
-	if (!queue->first)
-		clock_correlate_by(d, queue);
 }
 
 /* Sends the copies after the program's own submission. The caller holds the device's lock. */
@@ -172,15 +143,6 @@ static void vulkan_queues_follow(
 	queue->last = &s->next;
 }
 
-static uint32_t vulkan_queues_in_flight(const struct vulkan_queue *queue)
-{
-	uint32_t count = 0;
-
-	for (const struct vulkan_submission *s = queue->first; s; s = s->next)
-		count++;
-	return count;
-}
-
 static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *s, VkResult result, VkFence fence)
 {
@@ -188,10 +150,13 @@ static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 	submissions_take_done(d);
 	brick_queue_unsupported(queue->queue, s->untimed);
 	uint64_t before = queue->number;
+	uint32_t in_flight = 0;
+	for (const struct vulkan_submission *other = queue->first; other; other = other->next)
+		in_flight++;
 	bool is_recorded = result == VK_SUCCESS && s->timestamps && !s->failed &&
-			   s->launch.number && vulkan_queues_in_flight(queue) < MAX_IN_FLIGHT;
-	if (is_recorded)
-		vulkan_queues_number_commands(queue, s);
+			   s->launch.number && in_flight < MAX_IN_FLIGHT;
+	for (uint32_t i = 0; is_recorded && i < s->pending.count; i++)
+		queue->number = s->pending.items[i].number = s->launch.number + i;
 	if (result == VK_SUCCESS)
 		submission_order(s, is_recorded, before);
 	if (fence)
@@ -209,7 +174,14 @@ static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 static void before_call(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *s, uint64_t begin_ticks)
 {
-	vulkan_queues_read_clock(d, queue, s);
+	/* A clock that only submissions can read is read ahead of the program's, while we know of
+	 * nothing in the queue. */
+	if (!d->has_calibration && s->timestamps) {
+		HOLD(&d->lock);
+		submissions_take_done(d);
+		if (!queue->first)
+			clock_correlate_by(d, queue);
+	}
 	submission_launch(s);
 	s->begin_ticks = brick_ticks() - begin_ticks;
 }
@@ -226,24 +198,16 @@ static void behind_call(struct vulkan_device *d, struct vulkan_queue *queue,
 
 /* The program's calls. */
 
-/* Values of timeline semaphores; NULL: all are binary. */
-static const VkTimelineSemaphoreSubmitInfo *vulkan_queues_values_of(const VkSubmitInfo *info)
-{
-	const VkBaseInStructure *at = info->pNext;
-
-	while (at && at->sType != VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO)
-		at = at->pNext;
-	return (const void *)at;
-}
-
 static void vulkan_queues_look_at(
 	struct vulkan_submission *s, uint32_t batch, const VkSubmitInfo *info)
 {
 	static const VkTimelineSemaphoreSubmitInfo none;
-	const VkTimelineSemaphoreSubmitInfo *values = vulkan_queues_values_of(info);
+	const VkBaseInStructure *at = info->pNext;
 
-	if (!values)
-		values = &none;
+	while (at && at->sType != VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO)
+		at = at->pNext;
+	/* none: all are binary */
+	const VkTimelineSemaphoreSubmitInfo *values = at ? (const void *)at : &none;
 	for (uint32_t i = 0; i < info->waitSemaphoreCount; i++)
 		submission_edge(s, &(struct vulkan_edge){info->pWaitSemaphores[i],
 					   i < values->waitSemaphoreValueCount
@@ -414,25 +378,20 @@ static __thread struct {
 	uint64_t last_ns, cpu_ns; /* of the last answer, and the thread's CPU time */
 } poll;
 
-static void record_poll(struct vulkan_device *d, VkFence fence)
-{
-	struct brick__waits waits = {.count = 0};
-
-	brick__waits_add(&waits, fence_number(fence));
-	vulkan_queues_waited(d, poll.begin, &waits);
-}
-
 /* The fence was asked for at `begin`, and answered. */
 static void polled(struct vulkan_device *d, VkFence fence, uint64_t begin, VkResult result)
 {
 	uint64_t now_ns = monotonic_ns(), cpu_ns = thread_cpu_ns();
 	bool goes_on = poll.fence == fence && poll.place == brick__recording_place();
 	bool worked = now_ns - poll.last_ns > POLL_GAP_NS || cpu_ns - poll.cpu_ns > POLL_WORK_NS;
+	struct brick__waits waits = {.count = 0};
 
-	if (goes_on && worked)
-		brick__record_waits(poll.begin, poll.last, &(struct brick__waits){.count = 0});
-	else if (goes_on && result == VK_SUCCESS)
-		record_poll(d, fence);
+	if (goes_on && worked) {
+		brick__record_waits(poll.begin, poll.last, &waits);
+	} else if (goes_on && result == VK_SUCCESS) {
+		brick__waits_add(&waits, fence_number(fence));
+		vulkan_queues_waited(d, poll.begin, &waits);
+	}
 	if (!goes_on || worked)
 		poll.begin = begin;
 	poll.fence = result == VK_NOT_READY ? fence : VK_NULL_HANDLE;
@@ -534,16 +493,6 @@ void queues_device_end(struct vulkan_device *d)
 	slots_destroy(d);
 }
 
-static void wait_for_last(const struct vulkan_queue *queue)
-{
-	const struct vulkan_submission *last = queue->first;
-
-	while (last && last->next)
-		last = last->next;
-	if (last)
-		slot_wait(last->slot, EXIT_PATIENCE_S);
-}
-
 /* Nothing of the driver's is destroyed: threads of the program may still be using it. */
 void queues_device_exit(struct vulkan_device *d)
 {
@@ -551,8 +500,13 @@ void queues_device_exit(struct vulkan_device *d)
 
 	if (pthread_mutex_timedlock(&d->lock, &until))
 		return;
-	for (const struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
-		wait_for_last(queue);
+	for (const struct vulkan_queue *queue = d->queues; queue; queue = queue->next) {
+		const struct vulkan_submission *last = queue->first;
+		while (last && last->next)
+			last = last->next;
+		if (last)
+			slot_wait(last->slot, EXIT_PATIENCE_S);
+	}
 	submissions_take_done(d);
 	for (const struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
 		for (const struct vulkan_submission *s = queue->first; s; s = s->next)

@@ -82,12 +82,6 @@ void submission_edge(struct vulkan_submission *s, const struct vulkan_edge *edge
 	array_push(&s->edges, *edge); /* no memory: not known */
 }
 
-static void come_after(struct vulkan_batch *batch, uint64_t number)
-{
-	if (number && batch->after_count < MAX_AFTER)
-		batch->after[batch->after_count++] = number;
-}
-
 void submission_order(struct vulkan_submission *s, int are_numbered, uint64_t before)
 {
 	uint64_t newest = before;
@@ -96,10 +90,14 @@ void submission_order(struct vulkan_submission *s, int are_numbered, uint64_t be
 		const struct vulkan_edge *e = &s->edges.items[i];
 		for (; next < s->pending.count && s->pending.items[next].batch <= e->batch; next++)
 			newest = are_numbered ? s->pending.items[next].number : newest;
-		if (e->is_signal)
+		if (e->is_signal) {
 			newest_numbers_set(&signals, VULKAN_KEY(e->semaphore), e->value, newest);
-		else
-			come_after(&s->batches[e->batch], semaphores_wait(e->semaphore, e->value));
+			continue;
+		}
+		struct vulkan_batch *batch = &s->batches[e->batch];
+		uint64_t number = semaphores_wait(e->semaphore, e->value);
+		if (number && batch->after_count < MAX_AFTER)
+			batch->after[batch->after_count++] = number;
 	}
 }
 
@@ -177,20 +175,15 @@ static void submission_keep_causal(struct vulkan_queue *queue, struct timed *lis
 	}
 }
 
-static uint32_t residual_of(struct vulkan_device *d, const struct timed *t)
-{
-	uint64_t ns =
-		brick__correlation_residual_ns(&d->clock.correlation, t->end_ns) +
-		(t->host_ns > t->placed_ns ? t->host_ns - t->placed_ns : t->placed_ns - t->host_ns);
-
-	return device_clock_recorded(&d->clock, ns);
-}
-
 static void submission_record(
 	struct vulkan_device *d, struct vulkan_queue *queue, const struct timed *t)
 {
 	const struct vulkan_step *step = &t->pending->step;
 	const struct vulkan_batch *batch = &t->submission->batches[t->pending->batch];
+	uint64_t moved_ns =
+		t->host_ns > t->placed_ns ? t->host_ns - t->placed_ns : t->placed_ns - t->host_ns;
+	uint64_t residual_ns =
+		moved_ns + brick__correlation_residual_ns(&d->clock.correlation, t->end_ns);
 	struct brick_command command = {.size = sizeof(command),
 		.launch = t->submission->launch,
 		.kernel = step_kernel(step),
@@ -198,7 +191,7 @@ static void submission_record(
 		.begin_ns = t->host_ns,
 		.end_ns = t->host_end_ns,
 		.bytes = step->bytes,
-		.residual_ns = residual_of(d, t),
+		.residual_ns = device_clock_recorded(&d->clock, residual_ns),
 		.after_count = batch->after_count,
 		.after = batch->after,
 		.over_ns = t->over_ns};
@@ -260,32 +253,27 @@ static void submission_record_all(struct vulkan_device *d, struct vulkan_queue *
 	free(list);
 }
 
-static void take_queue(struct vulkan_device *d, struct vulkan_queue *queue)
-{
-	struct vulkan_submission *end = queue->first;
-	size_t count = 0;
-
-	for (; end && slot_is_done(end->slot) > 0; end = end->next)
-		count += end->pending.count;
-	if (end == queue->first)
-		return;
-	clock_correlate(d);
-	if (clock_is_awaited(d))
-		return;
-	submission_record_all(d, queue, end, count);
-	while (queue->first != end) {
-		struct vulkan_submission *s = queue->first;
-		queue->first = s->next;
-		slot_give_back(s->slot);
-		submission_destroy(s);
-	}
-	if (!queue->first)
-		queue->last = &queue->first;
-}
-
 void submissions_take_done(struct vulkan_device *d)
 {
 	clock_take(d);
-	for (struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
-		take_queue(d, queue);
+	for (struct vulkan_queue *queue = d->queues; queue; queue = queue->next) {
+		struct vulkan_submission *end = queue->first;
+		size_t count = 0;
+		for (; end && slot_is_done(end->slot) > 0; end = end->next)
+			count += end->pending.count;
+		if (end == queue->first)
+			continue;
+		clock_correlate(d);
+		if (clock_is_awaited(d))
+			continue;
+		submission_record_all(d, queue, end, count);
+		while (queue->first != end) {
+			struct vulkan_submission *s = queue->first;
+			queue->first = s->next;
+			slot_give_back(s->slot);
+			submission_destroy(s);
+		}
+		if (!queue->first)
+			queue->last = &queue->first;
+	}
 }
