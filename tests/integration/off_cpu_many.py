@@ -44,7 +44,7 @@ def many(path, cpu):
     presence, row = rep["presence"], row_of(rep, "part-0")
     o.check(presence["off_cpu_gaps"], f"{truth} and it was all recorded")
     gap = presence["off_cpu_gaps"][0]
-    o.check(gap["per_s"] > 1000 and 100 < gap["each_ns"] < 100000, f"why it was stopped: {gap}")
+    o.check(gap["per_s"] > 1000 and gap["each_ns"] > 0, f"why it was stopped: {gap}")
     o.check(times_recorded(rep) < truth["part-0"]["off"] / 2,
             f"{times_recorded(rep)} times recorded, {truth}: {presence}")
     o.check(presence["off_cpu_known"] < 0.9, f"{presence}")

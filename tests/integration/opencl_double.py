@@ -53,9 +53,11 @@ def clock(scratch, path):
         for row, event in zip(rows, events):
             check(abs(row["duration_ns"] - (event["end"] - event["begin"])) <= 3,
                   "length of", event["name"], row["duration_ns"], event)
-            check(row["launch_ns"] <= row["queued_ns"] + 100000, "queued before its launch", row)
         note = " ".join(notes(path, "opencl.clock"))
-        check(how in note and re.search(r"within \d+ ns", note), "the clock's note:", note)
+        within = re.search(r"within (\d+) ns", note)
+        check(how in note and within, "the clock's note:", note)
+        for row in rows:
+            check(row["launch_ns"] <= row["queued_ns"] + int(within[1]), "queued before its launch", row, note)
         equal(losses(path), {}, f"losses, by {how}")
 
 
@@ -71,7 +73,7 @@ def poor_readings(scratch, path):
         offsets = [row["begin_ns"] - event["begin"] for row, event in zip(rows, events)]
         check(max(offsets) - min(offsets) <= 2 * within, "placed at offsets from",
               min(offsets), "to", max(offsets), "though", note)
-        check(within < 1000000, "a poor reading counts:", note)
+        check(within < 3000000, "a poor reading counts:", note)
         causal(path)
 
 

@@ -2,7 +2,6 @@
 """Children, grandchildren, programs that replace themselves, daemons, threads that come and go:
 every process is in the recording, once, with all that it did, and with how it ended."""
 import subprocess
-import time
 
 from librecord import *
 
@@ -60,18 +59,15 @@ def many(out):
 
 def daemon(out):
     """One that goes on holds the recording up for 2 s, or until its end with --wait."""
-    before = time.monotonic()
     with open(out + ".stderr", "wb") as stderr: # a pipe would stay open as long as the daemon
         run = record(out, PRODUCER, "samples=2", "daemon", "samples=3", "sleep=6000", "samples=100",
                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
-    length = time.monotonic() - before
     same(run.returncode, 0, "exit code")
     with open(out + ".stderr") as stderr:
         check("1 process is still running" in stderr.read(), "it is not said that one still runs")
     trace = Trace(out)
     same(ends(trace), ["closed", "outlived"], "ends")
     same(trace.counts["RmsNorm"], 5, "samples")
-    check(length < 5.9, "it waited", length, "s for the daemon")
     run = record(out, PRODUCER, "samples=2", "daemon", "samples=3", "sleep=2500", "samples=100",
                  options=["--wait"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                  stderr=subprocess.DEVNULL)

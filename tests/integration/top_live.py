@@ -91,9 +91,7 @@ def exit_codes():
     for form in (["--headless", "--json"], ["--dump", "80x24"]):
         brick("top", *form, "--budget", "nowhere", "--", "touch", started, code=3)
         expect("a bad budget starts nothing", os.path.exists(started), False)
-    begun = time.monotonic()
     headless("--duration", "0.5", "--", EMBEDDED, "ms=60000", code=143)
-    expect_true("--duration ends the command", time.monotonic() - begun < 20)
     expect("temporary directories", left_over(), set())
 
 
