@@ -151,37 +151,6 @@ static void load_directory(struct collection *c, const char *directory)
 		backend_load_refuse(c, directory, strerror(errno));
 }
 
-static void load_place(struct collection *c, const char *place)
-{
-	struct stat st;
-
-	if (stat(place, &st) < 0)
-		backend_load_refuse(c, place, strerror(errno));
-	else if (S_ISDIR(st.st_mode))
-		load_directory(c, place);
-	else
-		backend_load(c, place);
-}
-
-/* A program with more rights than its user must not load what that user names. */
-static void follow_path(struct collection *c)
-{
-	const char *path = brick__environment("BRICK_BACKEND_PATH");
-
-	while (path && *path) {
-		char place[512];
-		size_t n = strcspn(path, ":");
-		if (n >= sizeof(place))
-			backend_load_refuse(c, path, strerror(ENAMETOOLONG));
-		else if (n) {
-			memcpy(place, path, n);
-			place[n] = '\0';
-			load_place(c, place);
-		}
-		path += n + (path[n] == ':');
-	}
-}
-
 /*
  * Without a lock: another thread may hold the loader's and wait for ours. Where two threads
  * collect, the list of the first is used.
@@ -199,7 +168,26 @@ static const struct collection *backend_load_collect(void)
 		return &none;
 	for (size_t i = 0; i < sizeof(built_in) / sizeof(*built_in); i++)
 		c->backends[c->backend_count++] = built_in[i];
-	follow_path(c);
+	/* a program with more rights than its user must not load what that user names */
+	const char *path = brick__environment("BRICK_BACKEND_PATH");
+	while (path && *path) {
+		char place[512];
+		size_t n = strcspn(path, ":");
+		if (n >= sizeof(place))
+			backend_load_refuse(c, path, strerror(ENAMETOOLONG));
+		else if (n) {
+			memcpy(place, path, n);
+			place[n] = '\0';
+			struct stat st;
+			if (stat(place, &st) < 0)
+				backend_load_refuse(c, place, strerror(errno));
+			else if (S_ISDIR(st.st_mode))
+				load_directory(c, place);
+			else
+				backend_load(c, place);
+		}
+		path += n + (path[n] == ':');
+	}
 	if (__atomic_compare_exchange_n(
 		    &collected, &first, c, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return c;

@@ -211,15 +211,6 @@ static int device_begin_pair(struct brick_device *device, void *native, uint32_t
 	return error < 0 ? error : 0;
 }
 
-static uint32_t count_pending(const struct brick_device *device)
-{
-	uint32_t pending = 0;
-
-	for (uint32_t i = 0; i < device->pair_count; i++)
-		pending += device->pairs[i].state == PAIR_ENDED;
-	return pending;
-}
-
 /* What the backend calls. */
 
 static int device_fail(struct brick_timer *timer, int error)
@@ -287,21 +278,6 @@ static void keep_note(void *context, const char *key, const char *value)
 
 /* From pairs that have come back, to commands on the lane of their queue. */
 
-static bool device_is_settled(const struct pair *pair)
-{
-	return pair->state == PAIR_DONE || pair->state == PAIR_FAILED;
-}
-
-/* The first span behind an outermost one that does not lie inside of it. */
-static uint32_t after_root(struct brick_device *device, uint32_t root)
-{
-	uint32_t i = device->pairs[root].next;
-
-	while (i != NO_PAIR && device->pairs[i].depth)
-		i = device->pairs[i].next;
-	return i;
-}
-
 /* How many of those up to `end` have ended but not come back; UINT32_MAX: one is still open. */
 static uint32_t count_missing(struct brick_device *device, uint32_t root, uint32_t end)
 {
@@ -318,7 +294,7 @@ static uint32_t count_missing(struct brick_device *device, uint32_t root, uint32
 static bool any_settled(struct brick_device *device, uint32_t from)
 {
 	for (uint32_t i = from; i != NO_PAIR; i = device->pairs[i].next)
-		if (device_is_settled(&device->pairs[i]))
+		if (device->pairs[i].state == PAIR_DONE || device->pairs[i].state == PAIR_FAILED)
 			return true;
 	return false;
 }
@@ -347,26 +323,6 @@ static uint64_t device_host_ns(const struct brick_device *device, uint64_t devic
 	return device_ns ? brick_correlation_host_ns(&device->correlation, device_ns) : 0;
 }
 
-/*
- * The line places outermost spans. A length is the device's own as long as the line knows no
- * better: in a short run the line's rate is right within 1 in 5000 only. A span that would begin
- * before the one in front of it has ended begins at that end, if the line's error explains the
- * overlap.
- */
-static void place_outermost(const struct brick_device *device, struct device_queue *queue,
-	const struct brick_command *c, uint64_t residual_ns)
-{
-	uint64_t ns = device_host_ns(device, c->begin_ns);
-
-	if (ns < queue->end_ns && queue->end_ns - ns <= residual_ns + queue->residual_ns)
-		ns = queue->end_ns;
-	queue->device_ns = c->begin_ns;
-	queue->host_ns = ns;
-	queue->end_ns =
-		ns + brick__correlation_length_ns(&device->correlation, c->begin_ns, c->end_ns);
-	queue->residual_ns = residual_ns;
-}
-
 /* As far behind the outermost span's begin as on the device. */
 static uint64_t placed_ns(
 	const struct brick_device *device, const struct device_queue *queue, uint64_t device_ns)
@@ -390,8 +346,23 @@ static int device_place(struct brick_device *device, struct pair *pair, bool is_
 		return 0;
 	}
 	uint64_t residual = brick__correlation_residual_ns(line, c->end_ns);
-	if (is_outermost)
-		place_outermost(device, pair->queue, c, residual);
+	if (is_outermost) {
+		/*
+		 * The line places outermost spans. A length is the device's own as long as the line
+		 * knows no better: in a short run the line's rate is right within 1 in 5000 only. A
+		 * span that would begin before the one in front of it has ended begins at that end,
+		 * if the line's error explains the overlap.
+		 */
+		uint64_t ns = device_host_ns(device, c->begin_ns);
+		if (ns < pair->queue->end_ns &&
+			pair->queue->end_ns - ns <= residual + pair->queue->residual_ns)
+			ns = pair->queue->end_ns;
+		pair->queue->device_ns = c->begin_ns;
+		pair->queue->host_ns = ns;
+		pair->queue->end_ns = ns + brick__correlation_length_ns(
+						   &device->correlation, c->begin_ns, c->end_ns);
+		pair->queue->residual_ns = residual;
+	}
 	c->begin_ns = placed_ns(device, pair->queue, c->begin_ns);
 	c->end_ns = placed_ns(device, pair->queue, c->end_ns);
 	c->queued_ns = device_host_ns(device, c->queued_ns);
@@ -428,28 +399,26 @@ static void device_record(struct brick_device *device, struct device_queue *queu
 		brick_queue_dropped(queue->queue, count);
 }
 
-static void device_release(struct brick_device *device, struct device_queue *queue, uint32_t end)
-{
-	while (queue->first != end) {
-		struct pair *pair = &device->pairs[queue->first];
-		uint32_t next = pair->next;
-		brick__queue_pending(queue->queue, pair->command.launch.session, -1);
-		device_release_pair(device, queue->first);
-		queue->first = next;
-	}
-	if (end == NO_PAIR)
-		queue->last = NO_PAIR;
-}
-
 static void flush_queue(struct brick_device *device, struct device_queue *queue)
 {
 	while (queue->first != NO_PAIR) {
-		uint32_t end = after_root(device, queue->first);
+		/* the first span behind an outermost one that does not lie inside of it */
+		uint32_t end = device->pairs[queue->first].next;
+		while (end != NO_PAIR && device->pairs[end].depth)
+			end = device->pairs[end].next;
 		uint32_t count = count_missing(device, queue->first, end);
 		if (count && !claim_lost(device, queue->first, end, count))
 			break;
 		device_record(device, queue, end);
-		device_release(device, queue, end);
+		while (queue->first != end) {
+			struct pair *pair = &device->pairs[queue->first];
+			uint32_t next = pair->next;
+			brick__queue_pending(queue->queue, pair->command.launch.session, -1);
+			device_release_pair(device, queue->first);
+			queue->first = next;
+		}
+		if (end == NO_PAIR)
+			queue->last = NO_PAIR;
 	}
 }
 
@@ -516,14 +485,6 @@ void brick__device_correlate(struct brick_device *device, uint32_t count)
 		device->clock_failures = 0;
 		keep_note(device, "clock", "it ran back and was begun anew");
 	}
-}
-
-static void correlate_now_and_then(struct brick_device *device)
-{
-	uint64_t age = brick__monotonic_ns() - device->correlated_ns;
-
-	if (age >= brick_correlation_period_ns(&device->correlation, CORRELATE_NS))
-		brick__device_correlate(device, READINGS);
 }
 
 /*
@@ -635,16 +596,6 @@ static uint32_t mode_now(struct brick_device *device)
 	return device->has_mode ? device->mode : brick__mode_here();
 }
 
-static void device_append(struct brick_device *device, struct device_queue *queue, uint32_t index)
-{
-	if (queue->last == NO_PAIR)
-		queue->first = index;
-	else
-		device->pairs[queue->last].next = index;
-	queue->last = index;
-	queue->open[queue->depth++] = index;
-}
-
 static int begin_in_queue(struct brick_device *device, void *native, uint32_t index)
 {
 	struct brick_launch *launch = &device->pairs[index].command.launch;
@@ -656,14 +607,6 @@ static int begin_in_queue(struct brick_device *device, void *native, uint32_t in
 	if (error)
 		brick_launch_end(launch);
 	return error;
-}
-
-static void count_refused(struct device_queue *queue, int error)
-{
-	if (error == BRICK_EUNSUPPORTED)
-		brick_queue_unsupported(queue->queue, 1);
-	else
-		brick_queue_dropped(queue->queue, 1);
 }
 
 static brick_device_span device_begin(struct brick_device *device, struct device_queue *queue,
@@ -685,7 +628,10 @@ static brick_device_span device_begin(struct brick_device *device, struct device
 	else
 		error = begin_in_queue(device, queue->native, index);
 	if (error < 0) {
-		count_refused(queue, error);
+		if (error == BRICK_EUNSUPPORTED)
+			brick_queue_unsupported(queue->queue, 1);
+		else
+			brick_queue_dropped(queue->queue, 1);
 		device_release_pair(device, index);
 		return 0;
 	}
@@ -693,7 +639,12 @@ static brick_device_span device_begin(struct brick_device *device, struct device
 	pair->depth = (uint8_t)queue->depth;
 	pair->command.launch.brick = brick;
 	pair->command.launch.layer = layer;
-	device_append(device, queue, index);
+	if (queue->last == NO_PAIR)
+		queue->first = index;
+	else
+		device->pairs[queue->last].next = index;
+	queue->last = index;
+	queue->open[queue->depth++] = index;
 	brick__queue_pending(queue->queue, pair->command.launch.session, 1);
 	return ticket_of(device, index);
 }
@@ -934,16 +885,6 @@ void brick_timer_destroy(struct brick_timer *timer)
 	free(timer);
 }
 
-static void orphan_timers(struct brick_device *device)
-{
-	for (struct brick_timer *t = device->timers; t; t = t->next) {
-		if (t->state == STARTED || t->state == ENDED)
-			device_fail(t, BRICK_ENOTRECORDED);
-		t->device = NULL;
-	}
-	device->timers = NULL;
-}
-
 /* Taking home. */
 
 static int take_error(struct brick_device *device)
@@ -968,7 +909,9 @@ int brick_device_drain(struct brick_device *device)
 
 	if (!device)
 		return -EINVAL;
-	correlate_now_and_then(device);
+	uint64_t age = brick__monotonic_ns() - device->correlated_ns;
+	if (age >= brick_correlation_period_ns(&device->correlation, CORRELATE_NS))
+		brick__device_correlate(device, READINGS);
 	device->recorded = 0;
 	int error = brick__device_take_home(device);
 	device->drained_in_use = device->in_use;
@@ -976,12 +919,6 @@ int brick_device_drain(struct brick_device *device)
 	if (error < 0)
 		return error;
 	return earlier < 0 ? earlier : (int)device->recorded;
-}
-
-static void rest(void)
-{
-	const struct timespec pause = {.tv_nsec = 200000};
-	nanosleep(&pause, NULL);
 }
 
 /*
@@ -996,21 +933,14 @@ static int drain_patiently(struct brick_device *device, int *recorded)
 		if (n < 0)
 			return n;
 		*recorded += n;
-		uint32_t pending = count_pending(device);
+		uint32_t pending = 0;
+		for (uint32_t i = 0; i < device->pair_count; i++)
+			pending += device->pairs[i].state == PAIR_ENDED;
 		if (pending <= device->lost || brick__monotonic_ns() >= deadline)
 			return 0;
-		rest();
+		const struct timespec pause = {.tv_nsec = 200000};
+		nanosleep(&pause, NULL);
 	}
-}
-
-static uint64_t device_last_number(const struct brick_device *device)
-{
-	uint64_t number = 0;
-
-	for (const struct device_queue *q = device->queues; q; q = q->next)
-		if (q->last != NO_PAIR && device->pairs[q->last].command.launch.number > number)
-			number = device->pairs[q->last].command.launch.number;
-	return number;
 }
 
 int brick_device_finish(struct brick_device *device)
@@ -1019,7 +949,10 @@ int brick_device_finish(struct brick_device *device)
 		return -EINVAL;
 	KEEP_ERRNO();
 	int recorded = 0;
-	uint64_t number = device_last_number(device);
+	uint64_t number = 0;
+	for (const struct device_queue *q = device->queues; q; q = q->next)
+		if (q->last != NO_PAIR && device->pairs[q->last].command.launch.number > number)
+			number = device->pairs[q->last].command.launch.number;
 	int failure = number ? wait_as_brick(device, NULL, number)
 			     : IN_BACKEND(device->backend->synchronise(device->handle, NULL));
 	int error = drain_patiently(device, &recorded);
@@ -1175,18 +1108,6 @@ uint64_t brick_device_pending(const struct brick_device *device)
 	return pending;
 }
 
-/* Spans that nobody ended: they were never complete. */
-static void abandon_open(struct brick_device *device)
-{
-	for (struct device_queue *q = device->queues; q; q = q->next)
-		while (q->depth) {
-			struct pair *pair = &device->pairs[q->open[--q->depth]];
-			brick_launch_end(&pair->command.launch);
-			brick__queue_unmatched(q->queue, 1);
-			pair->state = PAIR_FAILED;
-		}
-}
-
 void brick_device_close(struct brick_device *device)
 {
 	KEEP_ERRNO();
@@ -1194,7 +1115,14 @@ void brick_device_close(struct brick_device *device)
 
 	if (!device)
 		return;
-	abandon_open(device);
+	/* spans that nobody ended: they were never complete */
+	for (struct device_queue *q = device->queues; q; q = q->next)
+		while (q->depth) {
+			struct pair *pair = &device->pairs[q->open[--q->depth]];
+			brick_launch_end(&pair->command.launch);
+			brick__queue_unmatched(q->queue, 1);
+			pair->state = PAIR_FAILED;
+		}
 	drain_patiently(device, &recorded);
 	device_give_up(device);
 	device_flush(device);
@@ -1202,7 +1130,12 @@ void brick_device_close(struct brick_device *device)
 	brick__backend_enter();
 	device->backend->close(device->handle);
 	brick__backend_leave();
-	orphan_timers(device);
+	for (struct brick_timer *t = device->timers; t; t = t->next) {
+		if (t->state == STARTED || t->state == ENDED)
+			device_fail(t, BRICK_ENOTRECORDED);
+		t->device = NULL;
+	}
+	device->timers = NULL;
 	while (device->queues) {
 		struct device_queue *q = device->queues;
 		device->queues = q->next;

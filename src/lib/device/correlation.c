@@ -191,26 +191,6 @@ static void note_last(struct brick_correlation *c)
 		correlation_note_residual(c, off_line(c, c->count - 2));
 }
 
-/* Drops every second anchor of the older half: nearly all times to convert are recent. */
-static void correlation_thin(struct brick_correlation *c)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < c->count; i++)
-		if (i % 2 == 0 || i >= c->count / 2)
-			anchor_set(c, kept++, anchor_at(c, i));
-	c->count = kept;
-}
-
-static void correlation_append(struct brick_correlation *c, struct anchor a)
-{
-	if (c->count == BRICK_CORRELATION_ANCHORS)
-		correlation_thin(c);
-	anchor_set(c, c->count++, a);
-	correlation_note_residual(c, a.half_width_ns);
-	note_last(c);
-}
-
 /* The last anchor makes room for a narrower one close to it, unless the order would break. */
 static void replace_last(struct brick_correlation *c, struct anchor a)
 {
@@ -249,7 +229,20 @@ int brick_correlation_add(
 			return 0;
 		}
 	}
-	correlation_append(c, a);
+	if (c->count == BRICK_CORRELATION_ANCHORS) {
+		/*
+		 * Drops every second anchor of the older half: nearly all times to convert are
+		 * recent.
+		 */
+		uint32_t kept = 0;
+		for (uint32_t i = 0; i < c->count; i++)
+			if (i % 2 == 0 || i >= c->count / 2)
+				anchor_set(c, kept++, anchor_at(c, i));
+		c->count = kept;
+	}
+	anchor_set(c, c->count++, a);
+	correlation_note_residual(c, a.half_width_ns);
+	note_last(c);
 	return 0;
 }
 

@@ -157,22 +157,6 @@ static struct brick_session_kernel *kernel_at(uint32_t index)
 	return &chunks[index / PER_CHUNK][index % PER_CHUNK];
 }
 
-static struct brick_session_kernel kernels_describe(const struct brick_kernel *from)
-{
-	struct brick_session_kernel k = {
-		.code = from->code,
-		.shared_bytes = brick_kernel_shared(from->shared_bytes, from->dynamic_shared),
-		.kind = from->kind,
-		.registers = from->registers,
-	};
-
-	memcpy(k.grid, from->grid, sizeof(k.grid));
-	memcpy(k.block, from->block, sizeof(k.block));
-	utf8_field(k.backend, sizeof(k.backend), from->backend);
-	utf8_field(k.name, sizeof(k.name), from->name);
-	return k;
-}
-
 /* The kernel that is there already, or 0. */
 static uint32_t find_kernel(const struct brick_session_kernel *kernel, uint64_t hash)
 {
@@ -241,7 +225,16 @@ uint32_t brick_kernel_register(const struct brick_kernel *kernel)
 
 	if (!kernel || sized_read(&own, sizeof(own), kernel) || own.reserved)
 		return 0;
-	struct brick_session_kernel entry = kernels_describe(&own);
+	struct brick_session_kernel entry = {
+		.code = own.code,
+		.shared_bytes = brick_kernel_shared(own.shared_bytes, own.dynamic_shared),
+		.kind = own.kind,
+		.registers = own.registers,
+	};
+	memcpy(entry.grid, own.grid, sizeof(entry.grid));
+	memcpy(entry.block, own.block, sizeof(entry.block));
+	utf8_field(entry.backend, sizeof(entry.backend), own.backend);
+	utf8_field(entry.name, sizeof(entry.name), own.name);
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	uint64_t hash = brick_code_hash(&entry, sizeof(entry));
 	uint32_t index = find_kernel(&entry, hash);

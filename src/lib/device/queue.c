@@ -106,18 +106,6 @@ static struct brick_lane *queue_find_left(
 	return NULL;
 }
 
-static void queue_own(struct brick_lane *lane, const struct queue_name *queue, uint64_t begin)
-{
-	lane->tid = queue->number;
-	lane->owners++;
-	lane->start_ticks = begin;
-	lane->end_ticks = 0;
-	lane->queue_flags = queue->flags;
-	memcpy(lane->name, queue->name, sizeof(lane->name));
-	memcpy(lane->backend, queue->backend, sizeof(lane->backend));
-	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
-}
-
 /* Under the session lock. */
 static int find_lane(struct brick_session *s, struct brick_lane **out,
 	const struct queue_name *queue, uint64_t begin)
@@ -150,7 +138,14 @@ static int open_lane(struct queue_lane *to, const struct queue_name *queue, uint
 		to->mask = lane->capacity ? lane->capacity - 1 : 0;
 		to->last_end = lane->end_ticks;
 		brick__gpu_note(brick__session_of(to->serial), brick_queue_gpu(queue->flags));
-		queue_own(lane, queue, begin);
+		lane->tid = queue->number;
+		lane->owners++;
+		lane->start_ticks = begin;
+		lane->end_ticks = 0;
+		lane->queue_flags = queue->flags;
+		memcpy(lane->name, queue->name, sizeof(lane->name));
+		memcpy(lane->backend, queue->backend, sizeof(lane->backend));
+		__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
 	}
 	return error;
 }
@@ -362,19 +357,6 @@ void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change
 		to->pending--;
 }
 
-/* serial 0: in all sessions. */
-static void queue_account(struct brick_queue *queue, uint32_t serial)
-{
-	for (struct queue_lane *to = &queue->first; to; to = to->next) {
-		if (!to->pending || (serial && to->serial != serial))
-			continue;
-		struct brick_ledger *l = queue_ledger(queue, to->serial);
-		if (l)
-			l->dropped += to->pending;
-		to->pending = 0;
-	}
-}
-
 /*
  * At the end of a process a thread may have ended inside of a queue. Then its lock is left alone.
  */
@@ -393,7 +375,15 @@ void brick__queues_account(uint32_t serial, bool at_exit)
 	for (struct brick_queue *q = queue_list; q; q = q->next) {
 		if (!lock_or_leave(&q->lock, at_exit))
 			continue;
-		queue_account(q, serial);
+		/* serial 0: in all sessions */
+		for (struct queue_lane *to = &q->first; to; to = to->next) {
+			if (!to->pending || (serial && to->serial != serial))
+				continue;
+			struct brick_ledger *l = queue_ledger(q, to->serial);
+			if (l)
+				l->dropped += to->pending;
+			to->pending = 0;
+		}
 		lock_give(&q->lock);
 	}
 	lock_give(&list_lock);
@@ -566,14 +556,6 @@ static void queue_cursor_pop(struct record_cursor *cursor)
 	put_end(cursor, &o, BRICK_RECORD_CLOSE);
 }
 
-static void queue_cursor_push(struct record_cursor *cursor, const struct open_command *o)
-{
-	struct brick_record record = queue_record_of(o, BRICK_RECORD_OPEN);
-
-	queue_put(cursor, &record);
-	cursor->stack[cursor->depth++] = *o;
-}
-
 /* Write one command, of which the stack holds what it lies in; `holds`: others follow inside. */
 static void queue_write_command(struct record_cursor *cursor, struct open_command *o, int holds)
 {
@@ -595,9 +577,11 @@ static void queue_write_command(struct record_cursor *cursor, struct open_comman
 			cursor->to->last_end = o->end;
 		cursor->to->last_residual = residual;
 	}
-	if (holds || (o->end - o->begin) >> 32)
-		queue_cursor_push(cursor, o);
-	else {
+	if (holds || (o->end - o->begin) >> 32) {
+		struct brick_record record = queue_record_of(o, BRICK_RECORD_OPEN);
+		queue_put(cursor, &record);
+		cursor->stack[cursor->depth++] = *o;
+	} else {
 		queue_count_lost(cursor, o);
 		put_end(cursor, o, BRICK_RECORD_SAMPLE);
 	}

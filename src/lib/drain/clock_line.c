@@ -64,16 +64,6 @@ static uint32_t residual_ns(const struct drain_clock *c)
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-/* If only the two ends of the line are known, the line is held against a third reading. */
-static void compare_late(struct drain_clock *c, const struct clock_pair *last)
-{
-	struct clock_pair late = *last;
-
-	while (late.ns - last->ns < WITNESS_NS)
-		late = c->read();
-	clock_line_compare(c, &late);
-}
-
 const struct brick_clock *drain_clock_fit(struct drain_clock *c)
 {
 	struct brick_clock fitted = c->clock;
@@ -89,8 +79,16 @@ const struct brick_clock *drain_clock_fit(struct drain_clock *c)
 	for (uint32_t i = 0; i < c->witness_count; i++)
 		clock_line_compare(c, &c->witnesses[i]);
 	clock_line_compare(c, &last);
-	if (!c->witness_count)
-		compare_late(c, &last);
+	if (!c->witness_count) {
+		/*
+		 * If only the two ends of the line are known, the line is held against a third
+		 * reading.
+		 */
+		struct clock_pair late = last;
+		while (late.ns - last.ns < WITNESS_NS)
+			late = c->read();
+		clock_line_compare(c, &late);
+	}
 	c->clock.residual_ns = residual_ns(c);
 	return &c->clock;
 }

@@ -164,18 +164,6 @@ static bool drain_read_thread(uint32_t pid, uint64_t tid, struct thread_reading 
 	return !brick__sys_thread_schedule(pid, out->tid, &out->ran_ns, &out->queued_ns);
 }
 
-static void drain_add_reading(
-	struct drain *d, struct thread_reading *last, const struct thread_reading *now)
-{
-	if (last->tid == now->tid && now->ran_ns >= last->ran_ns &&
-		now->queued_ns >= last->queued_ns) {
-		d->watched_ns += now->ns - last->ns;
-		d->ran_ns += now->ran_ns - last->ran_ns;
-		d->queued_ns += now->queued_ns - last->queued_ns;
-	}
-	*last = *now;
-}
-
 void drain_watch_threads(struct drain *d, uint32_t interval_ms)
 {
 	const struct drain_map *map = &d->map;
@@ -192,8 +180,16 @@ void drain_watch_threads(struct drain *d, uint32_t interval_ms)
 		struct thread_reading now = {0};
 		if (lane && lane->kind == BRICK_LANE_THREAD &&
 			__atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_LIVE &&
-			drain_read_thread(map->header.pid, lane->tid, &now))
-			drain_add_reading(d, &d->readings.items[i], &now);
+			drain_read_thread(map->header.pid, lane->tid, &now)) {
+			struct thread_reading *last = &d->readings.items[i];
+			if (last->tid == now.tid && now.ran_ns >= last->ran_ns &&
+				now.queued_ns >= last->queued_ns) {
+				d->watched_ns += now.ns - last->ns;
+				d->ran_ns += now.ran_ns - last->ran_ns;
+				d->queued_ns += now.queued_ns - last->queued_ns;
+			}
+			*last = now;
+		}
 	}
 }
 
@@ -310,14 +306,6 @@ static uint64_t drain_head_of(struct drain *d, struct drain_lane *lane)
 	return 0;
 }
 
-/* The first record since the last reset of the process's statistics. */
-static uint64_t epoch_of(const struct drain_lane *lane, uint64_t head)
-{
-	uint64_t epoch = __atomic_load_n(&lane->shared->counted_from, __ATOMIC_RELAXED);
-
-	return epoch <= head ? epoch : 0;
-}
-
 size_t drain_peek(
 	struct drain *d, uint32_t index, struct brick_record *out, size_t capacity, uint64_t *first)
 {
@@ -327,7 +315,11 @@ size_t drain_peek(
 	if (!lane->shared || lane->capacity <= IN_FLIGHT)
 		return 0;
 	uint64_t head = drain_head_of(d, lane);
-	uint64_t whole = lane->capacity - IN_FLIGHT, epoch = epoch_of(lane, head);
+	uint64_t whole = lane->capacity - IN_FLIGHT;
+	/* the first record since the last reset of the process's statistics */
+	uint64_t epoch = __atomic_load_n(&lane->shared->counted_from, __ATOMIC_RELAXED);
+	if (epoch > head)
+		epoch = 0;
 	uint64_t count = head - epoch < whole ? head - epoch : whole;
 	if (count > capacity)
 		count = capacity;
@@ -525,22 +517,6 @@ static int emit_tables(struct drain *d, struct sink *sink)
 	return error ? error : drain_tables_emit(&d->tables, &d->map, sink, d->process);
 }
 
-static int emit_records(struct drain *d, struct sink *sink, uint32_t index,
-	const struct brick_record *records, size_t count)
-{
-	struct drain_lane *lane = d->map.lanes[index];
-	int error = 0;
-
-	if (!d->map.view) {
-		drain_histograms_enter(&d->histograms, &d->map, lane, d->tables.now.brick_count,
-			records, count, &d->counts);
-		error = drain_off_cpu_learn(&d->off_cpu,
-			format_clock_of(&sink->clock, &d->map.header.clock), index, records, count);
-	}
-	d->counts.records += count;
-	return error ? error : lane_records(d, sink, lane, records, count);
-}
-
 int drain_emit(struct drain *d, struct sink *sink, uint32_t index,
 	const struct brick_record *records, size_t count)
 {
@@ -558,7 +534,16 @@ int drain_emit(struct drain *d, struct sink *sink, uint32_t index,
 	for (size_t done = 0, used; done < count && !error; done += used) {
 		size_t n = drain_expand(&d->tables.now, &lane->ahead, records + done, count - done,
 			expanded, AT_ONCE, &used);
-		error = emit_records(d, sink, index, expanded, n);
+		if (!d->map.view) {
+			drain_histograms_enter(&d->histograms, &d->map, lane,
+				d->tables.now.brick_count, expanded, n, &d->counts);
+			error = drain_off_cpu_learn(&d->off_cpu,
+				format_clock_of(&sink->clock, &d->map.header.clock), index,
+				expanded, n);
+		}
+		d->counts.records += n;
+		if (!error)
+			error = lane_records(d, sink, lane, expanded, n);
 	}
 	return error;
 }
@@ -644,20 +629,6 @@ static int emit_lane_end(struct drain *d, struct sink *sink, uint32_t index, uin
 	return error ? error : lane_statistics(d, sink, lane, state);
 }
 
-/* The header's own counts as they are at the end; what it says of the process stays as it was. */
-static int emit_header(struct drain *d, struct sink *sink)
-{
-	d->map.header.ledger = d->map.shared->ledger;
-	d->counts.refused = d->map.header.ledger.refused;
-	d->map.header.pair_cost = d->map.shared->pair_cost;
-	d->map.header.pair_cost_low = d->map.shared->pair_cost_low;
-	d->map.header.pair_cost_high = d->map.shared->pair_cost_high;
-	d->map.header.pair_cost_streamed = d->map.shared->pair_cost_streamed;
-	d->map.header.pair_cost_cold = d->map.shared->pair_cost_cold;
-	d->map.header.pair_stream_ticks = d->map.shared->pair_stream_ticks;
-	return sink_process_state(sink, d->process, &d->map.header);
-}
-
 int drain_emit_digests(struct drain *d, struct sink *sink)
 {
 	if (!drain_digest_level(d))
@@ -681,8 +652,21 @@ int drain_finish(struct drain *d, struct sink *sink, enum drain_end end, uint64_
 		error = drain_emit_digests(d, sink);
 	if (!error && !d->map.view)
 		error = drain_emit_off_cpu(d, sink, NULL, 0);
-	if (!error)
-		error = emit_header(d, sink);
+	if (!error) {
+		/*
+		 * The header's own counts as they are at the end; what it says of the process stays
+		 * as it was.
+		 */
+		d->map.header.ledger = d->map.shared->ledger;
+		d->counts.refused = d->map.header.ledger.refused;
+		d->map.header.pair_cost = d->map.shared->pair_cost;
+		d->map.header.pair_cost_low = d->map.shared->pair_cost_low;
+		d->map.header.pair_cost_high = d->map.shared->pair_cost_high;
+		d->map.header.pair_cost_streamed = d->map.shared->pair_cost_streamed;
+		d->map.header.pair_cost_cold = d->map.shared->pair_cost_cold;
+		d->map.header.pair_stream_ticks = d->map.shared->pair_stream_ticks;
+		error = sink_process_state(sink, d->process, &d->map.header);
+	}
 	for (uint32_t i = 0; i < d->map.lane_count && !error; i++)
 		if (d->map.lanes[i]->shared)
 			error = emit_lane_end(d, sink, i, end_ticks);

@@ -144,30 +144,6 @@ void drain_tables_fini(struct drain_tables *t)
  * the area, because where the next one begins is then not known.
  */
 
-/* Bytes that an entry takes; 0: more than there are. */
-static uint64_t entry_bytes(const struct brick_session_code *entry, uint64_t left)
-{
-	uint64_t bytes = sizeof(*entry) + (uint64_t)entry->name_bytes + entry->path_bytes +
-			 entry->source_bytes;
-
-	bytes = (bytes + 7) & ~(uint64_t)7;
-	return bytes <= left ? bytes : 0;
-}
-
-static int emit_entry(struct sink *sink, const struct brick_session_code *entry, const char *texts)
-{
-	const struct sink_code code = {.hash = entry->hash,
-		.name = texts,
-		.path = texts + entry->name_bytes,
-		.source = texts + entry->name_bytes + entry->path_bytes,
-		.name_bytes = entry->name_bytes,
-		.path_bytes = entry->path_bytes,
-		.source_bytes = entry->source_bytes,
-		.cut = entry->flags & 1};
-
-	return sink_code(sink, &code);
-}
-
 /* What is wrong with the entry that comes next, or NULL; *error: the sink's. */
 static const char *emit_next(
 	const struct drain_map *m, uint32_t *emitted, uint32_t end, struct sink *sink, int *error)
@@ -179,14 +155,24 @@ static const char *emit_next(
 	if (left < sizeof(entry))
 		return "an entry of its code makes no sense";
 	memcpy(&entry, at, sizeof(entry));
-	uint64_t bytes = entry_bytes(&entry, left);
-	if (!bytes)
+	uint64_t bytes =
+		sizeof(entry) + (uint64_t)entry.name_bytes + entry.path_bytes + entry.source_bytes;
+	bytes = (bytes + 7) & ~(uint64_t)7;
+	if (bytes > left)
 		return "an entry of its code makes no sense";
 	char *texts = malloc(bytes);
 	if (!texts)
 		return "out of memory for its code";
 	memcpy(texts, at + sizeof(entry), bytes - sizeof(entry));
-	*error = emit_entry(sink, &entry, texts);
+	const struct sink_code code = {.hash = entry.hash,
+		.name = texts,
+		.path = texts + entry.name_bytes,
+		.source = texts + entry.name_bytes + entry.path_bytes,
+		.name_bytes = entry.name_bytes,
+		.path_bytes = entry.path_bytes,
+		.source_bytes = entry.source_bytes,
+		.cut = entry.flags & 1};
+	*error = sink_code(sink, &code);
 	free(texts);
 	*emitted += (uint32_t)bytes;
 	return NULL;
@@ -216,10 +202,11 @@ int drain_code_emit(uint32_t *emitted, struct drain_map *m, struct sink *sink)
 
 /* Notes: the area only grows. */
 
-static size_t copy_notes(struct drain_notes *n, struct drain_map *m)
+int drain_notes_emit(
+	struct drain_notes *n, struct drain_map *m, struct sink *sink, int process, const char *end)
 {
+	const char *fault = drain_map_fault(m);
 	uint32_t bytes = __atomic_load_n(&m->shared->notes_bytes, __ATOMIC_ACQUIRE);
-
 	if (bytes > BRICK_NOTES_BYTES)
 		bytes = BRICK_NOTES_BYTES;
 	n->emitted = bytes;
@@ -229,14 +216,6 @@ static size_t copy_notes(struct drain_notes *n, struct drain_map *m)
 	size_t used = strlen(n->text);
 	if (used && n->text[used - 1] != '\n')
 		n->text[used++] = '\n';
-	return used;
-}
-
-int drain_notes_emit(
-	struct drain_notes *n, struct drain_map *m, struct sink *sink, int process, const char *end)
-{
-	const char *fault = drain_map_fault(m);
-	size_t used = copy_notes(n, m);
 
 	used += (size_t)snprintf(n->text + used, sizeof(n->text) - used, "session.end=%s\n", end);
 	if (fault)
@@ -285,42 +264,29 @@ uint32_t drain_digests_level(const struct drain_digests *g, struct drain_map *m)
 			  BRICK_DIGEST_RING);
 }
 
-/* 0: of a brick that there is not. */
-static bool clean_digest(
-	struct drain_map *m, const struct sink_tables *tables, struct brick_session_digest *digest)
-{
-	drain_clean_text(digest->label, sizeof(digest->label));
-	if (digest->site >= tables->site_count) {
-		digest->site = 0;
-		m->bad_entries++;
-	}
-	if (digest->brick < tables->brick_count)
-		return true;
-	m->bad_entries++;
-	return false;
-}
-
-static int emit_digest(struct drain_digests *g, struct drain_map *m,
-	const struct sink_tables *tables, struct sink *sink, int process)
-{
-	const struct brick_session_digest *ring = drain_map_at(m, m->header.digest_offset);
-	struct brick_session_digest digest = ring[g->tail % BRICK_DIGEST_RING];
-
-	__atomic_store_n(&g->tail, g->tail + 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&m->shared->digest_tail, g->tail, __ATOMIC_RELEASE);
-	if (drain_map_page_lost(m) || !clean_digest(m, tables, &digest))
-		return 0;
-	return sink_digest(sink, process, &digest);
-}
-
 int drain_digests_emit(struct drain_digests *g, struct drain_map *m,
 	const struct sink_tables *tables, struct sink *sink, int process)
 {
-	uint64_t left =
-		digests_waiting(g, m); /* what is there now: no more, so that others get a turn */
+	const struct brick_session_digest *ring = drain_map_at(m, m->header.digest_offset);
+	/* what is there now: no more, so that others get a turn */
+	uint64_t left = digests_waiting(g, m);
 	int error = 0;
 
-	while (left-- && !error)
-		error = emit_digest(g, m, tables, sink, process);
+	while (left-- && !error) {
+		struct brick_session_digest digest = ring[g->tail % BRICK_DIGEST_RING];
+		__atomic_store_n(&g->tail, g->tail + 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&m->shared->digest_tail, g->tail, __ATOMIC_RELEASE);
+		if (drain_map_page_lost(m))
+			continue;
+		drain_clean_text(digest.label, sizeof(digest.label));
+		if (digest.site >= tables->site_count) {
+			digest.site = 0;
+			m->bad_entries++;
+		}
+		if (digest.brick < tables->brick_count)
+			error = sink_digest(sink, process, &digest);
+		else
+			m->bad_entries++;
+	}
 	return error;
 }

@@ -97,21 +97,15 @@ static bool drain_histogram_is_queue(const struct drain_lane *lane)
 	       __atomic_load_n(&lane->shared->kind, __ATOMIC_RELAXED) == BRICK_LANE_QUEUE;
 }
 
-/* Times of a device are none of the host's: a queue's records are only counted. */
-static void count_commands(
-	struct drain_counts *counts, const struct brick_record *records, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		counts->samples += records[i].kind == BRICK_RECORD_SAMPLE ||
-				   records[i].kind == BRICK_RECORD_OPEN;
-}
-
 void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 	struct drain_lane *lane, uint32_t bricks, const struct brick_record *records, size_t count,
 	struct drain_counts *counts)
 {
 	if (drain_histogram_is_queue(lane)) {
-		count_commands(counts, records, count);
+		/* times of a device are none of the host's: a queue's records are only counted */
+		for (size_t i = 0; i < count; i++)
+			counts->samples += records[i].kind == BRICK_RECORD_SAMPLE ||
+					   records[i].kind == BRICK_RECORD_OPEN;
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {

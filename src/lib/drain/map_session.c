@@ -29,23 +29,16 @@
 /* Rings beyond this are nonsense: 2^32 records are 128 GiB. */
 #define MAX_CAPACITY (1ull << 32)
 
-/* How many bytes the printable character at `text` has; 0: there is none. */
-static size_t printable_bytes(const char *text, size_t left)
-{
-	uint32_t code;
-	size_t n = utf8_decode(text, left, &code);
-
-	return n && code >= 0x20 && code != 0x7f ? n : 0;
-}
-
 void drain_clean_text(char *text, size_t bytes)
 {
 	text[bytes - 1] = '\0';
 	for (size_t left = strlen(text); left;) {
-		size_t n = printable_bytes(text, left);
-		if (!n)
+		uint32_t code;
+		size_t n = utf8_decode(text, left, &code);
+		if (!n || code < 0x20 || code == 0x7f) { /* not printable */
 			*text = '?';
-		n += !n;
+			n = 1;
+		}
 		text += n;
 		left -= n;
 	}
@@ -167,25 +160,6 @@ static int map_session_check_header(
 	return 0;
 }
 
-static void clean_header(struct brick_session_header *h)
-{
-	/* The session has times as outside of time namespaces; our clocks count inside of ours. */
-	h->clock.base_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
-	h->start_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
-	drain_clean_text(h->host, sizeof(h->host));
-	drain_clean_text(h->executable, sizeof(h->executable));
-	if (h->command_bytes > sizeof(h->command))
-		h->command_bytes = sizeof(h->command);
-	if (h->command_bytes)
-		h->command[h->command_bytes - 1] = '\0';
-	/* Arguments are cleaned one by one, because the NULs between them must stay. */
-	for (uint32_t at = 0; at < h->command_bytes;) {
-		size_t length = strlen(h->command + at);
-		drain_clean_text(h->command + at, length + 1);
-		at += (uint32_t)length + 1;
-	}
-}
-
 int drain_map_open(
 	struct drain_map *m, int fd, bool view, const struct drain_guard *guard, const char **why)
 {
@@ -213,7 +187,21 @@ int drain_map_open(
 	m->shared = map_session_map(m, 0, m->shared_bytes);
 	if (!m->shared)
 		return map_session_refuse(why, "it cannot be mapped", -errno);
-	clean_header(h);
+	/* The session has times as outside of time namespaces; our clocks count inside of ours. */
+	h->clock.base_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
+	h->start_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
+	drain_clean_text(h->host, sizeof(h->host));
+	drain_clean_text(h->executable, sizeof(h->executable));
+	if (h->command_bytes > sizeof(h->command))
+		h->command_bytes = sizeof(h->command);
+	if (h->command_bytes)
+		h->command[h->command_bytes - 1] = '\0';
+	/* Arguments are cleaned one by one, because the NULs between them must stay. */
+	for (uint32_t at = 0; at < h->command_bytes;) {
+		size_t length = strlen(h->command + at);
+		drain_clean_text(h->command + at, length + 1);
+		at += (uint32_t)length + 1;
+	}
 	*why = NULL;
 	return 0;
 }

@@ -219,16 +219,6 @@ static uint64_t all_of(const struct cpu *cpu)
 	return all;
 }
 
-static void use_of_all(const struct neighbours *n, const struct cpu *cpu, struct machine_use *out)
-{
-	const uint64_t *ticks = cpu->ticks;
-
-	out->steal_ns = ticks_ns(n, ticks[STEAL]);
-	out->interrupt_ns = ticks_ns(n, ticks[IRQ] + ticks[SOFTIRQ]);
-	out->idle_ns = ticks_ns(n, ticks[IDLE] + ticks[IOWAIT]);
-	out->busy_ns = ticks_ns(n, all_of(cpu) - ticks[STEAL] - ticks[IDLE] - ticks[IOWAIT]);
-}
-
 static void most_interrupted(
 	const struct neighbours *n, const struct cpus *cpus, struct machine_use *out)
 {
@@ -253,7 +243,12 @@ int neighbours_use(
 	*out = (struct machine_use){0};
 	if (!error) {
 		neighbours_subtract(&now, &n->cpus);
-		use_of_all(n, now.list.items, out);
+		const uint64_t *ticks = now.list.items->ticks;
+		out->steal_ns = ticks_ns(n, ticks[STEAL]);
+		out->interrupt_ns = ticks_ns(n, ticks[IRQ] + ticks[SOFTIRQ]);
+		out->idle_ns = ticks_ns(n, ticks[IDLE] + ticks[IOWAIT]);
+		out->busy_ns = ticks_ns(
+			n, all_of(now.list.items) - ticks[STEAL] - ticks[IDLE] - ticks[IOWAIT]);
 		most_interrupted(n, &now, out);
 	}
 	array_fini(&now.list);

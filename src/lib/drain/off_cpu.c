@@ -142,23 +142,6 @@ int off_cpu_wait_fd(const struct off_cpu_recorder *r)
 	return r->switches ? brick__switches_wait_fd(r->switches) : -1;
 }
 
-/* Follow listed threads that are not followed yet. */
-static int follow_listed(struct brick__switches *s, DIR *threads, struct hashmap *followed)
-{
-	const struct dirent *entry;
-	int error = 0;
-
-	while (!error && (entry = readdir(threads))) {
-		pid_t tid = atoi(entry->d_name); /* 0 of "." and ".." */
-		if (tid <= 0 || hashmap_get(followed, (uint64_t)tid) != HASHMAP_NONE)
-			continue;
-		error = brick__switches_add(s, tid);
-		if (!error)
-			error = hashmap_set(followed, (uint64_t)tid, 1);
-	}
-	return error;
-}
-
 /* Repeated, because a thread that is not followed yet may start others meanwhile. */
 static int follow_threads(struct brick__switches *s, pid_t pid, struct hashmap *followed)
 {
@@ -172,7 +155,16 @@ static int follow_threads(struct brick__switches *s, pid_t pid, struct hashmap *
 		before = followed->count;
 		if (!threads)
 			return 0; /* it has ended */
-		error = follow_listed(s, threads, followed);
+		/* follow listed threads that are not followed yet */
+		const struct dirent *entry;
+		while (!error && (entry = readdir(threads))) {
+			pid_t tid = atoi(entry->d_name); /* 0 of "." and ".." */
+			if (tid <= 0 || hashmap_get(followed, (uint64_t)tid) != HASHMAP_NONE)
+				continue;
+			error = brick__switches_add(s, tid);
+			if (!error)
+				error = hashmap_set(followed, (uint64_t)tid, 1);
+		}
 		closedir(threads);
 	} while (!error && followed->count > before);
 	return error;

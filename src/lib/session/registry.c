@@ -376,11 +376,15 @@ static bool has_next_site(void)
 	return *sites && *briefs;
 }
 
-static void fill_site(uint32_t index, const struct brick_site *site)
+static int registry_add_site(const struct brick_site *site)
 {
-	uint32_t chunk = index / BRICK__SITES_PER_CHUNK, place = index % BRICK__SITES_PER_CHUNK;
+	if (brick__site_total >= BRICK_MAX_SITES)
+		return BRICK_EFULL;
+	if (!has_next_site())
+		return -ENOMEM;
+	uint32_t chunk = brick__site_total / BRICK__SITES_PER_CHUNK,
+		 place = brick__site_total % BRICK__SITES_PER_CHUNK;
 	struct brick_session_site *entry = &site_chunks[chunk][place];
-
 	entry->brick = (uint16_t)site->brick;
 	entry->layer = (int16_t)site->layer;
 	entry->flags = site->flags;
@@ -391,15 +395,6 @@ static void fill_site(uint32_t index, const struct brick_site *site)
 	registry_copy_text(entry->label, sizeof(entry->label), site->label);
 	brick__site_briefs[chunk][place] = (struct brick__site_brief){site->elements, site->bytes,
 		site->flops, (uint16_t)site->brick, (int16_t)site->layer, 0};
-}
-
-static int registry_add_site(const struct brick_site *site)
-{
-	if (brick__site_total >= BRICK_MAX_SITES)
-		return BRICK_EFULL;
-	if (!has_next_site())
-		return -ENOMEM;
-	fill_site(brick__site_total, site);
 	publish_count(&brick__site_total, brick__site_total + 1);
 	struct brick_session *here = brick__session_here();
 	int error = here->header ? publish_sites(here, here->header->site_count) : 0;

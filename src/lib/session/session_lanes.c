@@ -120,20 +120,6 @@ static int reserve_rows(struct brick_session *s, uint64_t offset, uint32_t first
 			       count * sizeof(struct brick_leaf_stat));
 }
 
-static void session_lanes_init(struct brick_lane *lane, enum brick_lane_kind kind,
-	uint64_t histogram_offset, uint64_t ring_offset, uint64_t capacity, uint64_t backed)
-{
-	lane->kind = kind;
-	lane->capacity = capacity;
-	lane->backed = backed;
-	if (capacity)
-		lane->limit = backed - 2 * BRICK_MAX_DEPTH;
-	lane->histogram_offset = histogram_offset;
-	lane->ring_offset = ring_offset;
-	lane->histograms.address[0] = (uint64_t)(uintptr_t)lane + histogram_offset;
-	init_rows(lane, 0, BRICK_FIRST_ROWS);
-}
-
 /*
  * A queue gets half a thread's ring: it has fewer commands than a thread has bricks, if three
  * records for each. Each further 64 lanes get half as much, down to a sixteenth, so that a
@@ -176,7 +162,15 @@ static struct brick_lane *make_lane(
 	struct brick_lane *lane = brick__shared_map(&s->file, offset, bytes, &error);
 	if (!lane)
 		return NULL;
-	session_lanes_init(lane, kind, histogram_offset, ring_offset, records, backed);
+	lane->kind = kind;
+	lane->capacity = records;
+	lane->backed = backed;
+	if (records)
+		lane->limit = backed - 2 * BRICK_MAX_DEPTH;
+	lane->histogram_offset = histogram_offset;
+	lane->ring_offset = ring_offset;
+	lane->histograms.address[0] = (uint64_t)(uintptr_t)lane + histogram_offset;
+	init_rows(lane, 0, BRICK_FIRST_ROWS);
 	lane->histograms.offset[0] = offset + histogram_offset;
 	s->lanes[index] = (struct brick__lane_entry){.lane = lane, .bytes = bytes};
 	s->end = offset + bytes;
@@ -484,22 +478,6 @@ static void announce_owner(const struct brick__thread *self, uint64_t now, uint6
 		self->lane->ledger.dropped += self->lane->capacity > 0;
 }
 
-/* The next owner's name takes its place in the lane. */
-static void leave_name(const struct brick__thread *self)
-{
-	struct brick_lane *lane = self->lane;
-	struct brick_record r = {.begin = lane->end_ticks, .kind = BRICK_RECORD_NAME, .layer = -1};
-
-	if (!session_lanes_here
-			.is_named) /* it may be called something else since its first brick */
-		brick__sys_thread_name(lane->name, sizeof(lane->name));
-	for (uint16_t at = 0; at < sizeof(lane->name) && (!at || lane->name[at - 1]);
-		at += BRICK_NAME_PART) {
-		brick_name_write(&r, lane->name, at);
-		session_lanes_append(self, &r);
-	}
-}
-
 /* Returns how many bricks were open. */
 static uint32_t leave_open(const struct brick__thread *self)
 {
@@ -530,7 +508,17 @@ static void leave_lane(struct brick__thread *self)
 		lane->end_ticks = brick__now();
 		lane->live_ticks += lane->end_ticks - lane->start_ticks;
 		uint32_t open = leave_open(self);
-		leave_name(self);
+		/* the next owner's name takes its place in the lane */
+		struct brick_record r = {
+			.begin = lane->end_ticks, .kind = BRICK_RECORD_NAME, .layer = -1};
+		if (!session_lanes_here
+				.is_named) /* it may have got another since its first brick */
+			brick__sys_thread_name(lane->name, sizeof(lane->name));
+		for (uint16_t at = 0; at < sizeof(lane->name) && (!at || lane->name[at - 1]);
+			at += BRICK_NAME_PART) {
+			brick_name_write(&r, lane->name, at);
+			session_lanes_append(self, &r);
+		}
 		if (open)
 			announce_owner(self, lane->end_ticks, 0);
 		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
@@ -740,16 +728,6 @@ static struct brick_lane *reuse_lane(struct brick_session *s)
 	return NULL;
 }
 
-/* Under the session lock. */
-static uint32_t lane_index(const struct brick_session *s, const struct brick_lane *lane)
-{
-	uint32_t i = 0;
-
-	while (s->lanes[i].lane != lane)
-		i++;
-	return i;
-}
-
 /* since: when the making of a new lane began. */
 static void own_lane(const struct brick_session *s, struct brick_lane *lane, uint64_t since)
 {
@@ -769,7 +747,10 @@ static void own_lane(const struct brick_session *s, struct brick_lane *lane, uin
 	self->mask = lane->capacity ? lane->capacity - 1 : 0;
 	self->number = s->serial;
 	session_lanes_here.refused = 0;
-	self->tag = (self->number << 10 | lane_index(s, lane)) << 8;
+	uint32_t index = 0;
+	while (s->lanes[index].lane != lane)
+		index++;
+	self->tag = (self->number << 10 | index) << 8;
 	brick__emits(); /* asked once, before it matters */
 	brick__thread_aim(self);
 	announce_owner(self, lane->start_ticks, lane->tid);

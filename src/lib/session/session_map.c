@@ -271,19 +271,6 @@ static void launcher_rank(int32_t *rank, int32_t *world)
 	*rank = *world = -1;
 }
 
-static void describe_process(struct brick_session_header *h)
-{
-	h->pid = brick__process_id();
-	h->parent = (uint32_t)getppid();
-	launcher_rank(&h->rank, &h->world);
-	h->start_unix_ns = real_ns();
-	h->start_ns = brick__monotonic_ns();
-	h->start_ticks = brick__now();
-	gethostname(h->host, sizeof(h->host) - 1);
-	brick__sys_executable(h->executable, sizeof(h->executable));
-	h->command_bytes = (uint32_t)brick__sys_command(h->command, sizeof(h->command));
-}
-
 int brick__session_create(struct brick_session *s, const char *directory, const char *name,
 	uint32_t mode, bool is_private)
 {
@@ -327,7 +314,16 @@ int brick__session_create(struct brick_session *s, const char *directory, const 
 	__atomic_store_n(&s->mode, mode, __ATOMIC_RELAXED);
 	s->epoch = brick__now();
 	s->header->clock = *brick_clock_get();
-	describe_process(s->header);
+	s->header->pid = brick__process_id();
+	s->header->parent = (uint32_t)getppid();
+	launcher_rank(&s->header->rank, &s->header->world);
+	s->header->start_unix_ns = real_ns();
+	s->header->start_ns = brick__monotonic_ns();
+	s->header->start_ticks = brick__now();
+	gethostname(s->header->host, sizeof(s->header->host) - 1);
+	brick__sys_executable(s->header->executable, sizeof(s->header->executable));
+	s->header->command_bytes =
+		(uint32_t)brick__sys_command(s->header->command, sizeof(s->header->command));
 	/* its reader may be in another time namespace */
 	s->header->clock.base_ns -= (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
 	s->header->start_ns -= (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
