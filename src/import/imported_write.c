@@ -214,14 +214,15 @@ static bool fits(const struct layout *l, struct layout_lane *lane, const struct 
 	return !l->track->is_queue && e->end <= top->end && lane->depth < BRICK_MAX_DEPTH - 1;
 }
 
-static void imported_write_end_before(struct layout *l, struct layout_lane *lane, uint64_t ns)
+static struct layout_lane *lane_for(struct layout *l, const struct imported_event *e)
 {
-	while (lane->depth && lane->frames[lane->depth - 1].event->end <= ns)
-		end_event(l, lane);
-}
-
-static struct layout_lane *next_lane(struct layout *l)
-{
+	for (size_t i = 0; i < l->lanes.count; i++) {
+		struct layout_lane *lane = l->lanes.items[i];
+		while (lane->depth && lane->frames[lane->depth - 1].event->end <= e->begin)
+			end_event(l, lane);
+		if (fits(l, lane, e))
+			return lane;
+	}
 	if (l->lanes.count == MOST_LANES)
 		return NULL;
 	struct layout_lane *lane = calloc(1, sizeof(*lane));
@@ -232,16 +233,6 @@ static struct layout_lane *next_lane(struct layout *l)
 	}
 	lane->number = l->lane_counts[l->track->process]++;
 	return lane;
-}
-
-static struct layout_lane *lane_for(struct layout *l, const struct imported_event *e)
-{
-	for (size_t i = 0; i < l->lanes.count; i++) {
-		imported_write_end_before(l, l->lanes.items[i], e->begin);
-		if (fits(l, l->lanes.items[i], e))
-			return l->lanes.items[i];
-	}
-	return next_lane(l);
 }
 
 /* The call that launches is met: what is open around it is what its commands are. */

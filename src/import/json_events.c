@@ -66,13 +66,6 @@ static bool skip_text(struct scan *s)
 	return false;
 }
 
-/* A number or a word. */
-static void skip_word(struct scan *s)
-{
-	while (s->at < s->end && !strchr(",:]}[{\" \t\n\r", *s->at))
-		s->at++;
-}
-
 static bool key_is(const char *key, size_t bytes, const char *name)
 {
 	return bytes == strlen(name) + 2 && !memcmp(key + 1, name, bytes - 2);
@@ -112,7 +105,9 @@ static int skip_value(struct scan *s, struct json_event *event)
 		} else if ((*s->at == ',' || *s->at == ':') && depth) {
 			s->at++;
 		} else {
-			skip_word(s);
+			/* A number or a word. */
+			while (s->at < s->end && !strchr(",:]}[{\" \t\n\r", *s->at))
+				s->at++;
 			if (s->at == begin)
 				return json_events_fail(s, "there is no value");
 		}

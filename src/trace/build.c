@@ -81,21 +81,6 @@ struct build_lane *build_lane(struct build *b, uint32_t process)
 	return lane;
 }
 
-static void drop_notes(struct run *run, uint32_t process)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < run->note_count; i++) {
-		if (run->notes[i].process != process) {
-			run->notes[kept++] = run->notes[i];
-			continue;
-		}
-		free(run->notes[i].key);
-		free(run->notes[i].value);
-	}
-	run->note_count = kept;
-}
-
 static bool add_note(struct build *b, uint32_t process, const char *line, size_t bytes)
 {
 	const char *equals = memchr(line, '=', bytes);
@@ -120,7 +105,17 @@ bool build_notes(struct build *b, uint32_t process, const char *text, size_t byt
 	const char *at = text, *end = text + bytes;
 	bool good = true;
 
-	drop_notes(b->run, process);
+	struct run *run = b->run;
+	size_t kept = 0;
+	for (size_t i = 0; i < run->note_count; i++) {
+		if (run->notes[i].process != process) {
+			run->notes[kept++] = run->notes[i];
+			continue;
+		}
+		free(run->notes[i].key);
+		free(run->notes[i].value);
+	}
+	run->note_count = kept;
 	while (at < end) {
 		const char *line_end = memchr(at, '\n', (size_t)(end - at));
 		size_t length = (size_t)((line_end ? line_end : end) - at);
@@ -416,16 +411,6 @@ uint32_t build_plain_site(struct build *b, const struct run_site *site)
 	return *last;
 }
 
-static void build_names_fini(struct build *b)
-{
-	hash_index_fini(&b->kernel_index);
-	hash_index_fini(&b->code_index);
-	hash_index_fini(&b->category_index);
-	hash_index_fini(&b->brick_index);
-	hash_index_fini(&b->site_index);
-	array_fini(&b->plain_sites);
-}
-
 static bool grow_samples(struct build_lane *lane)
 {
 	struct build *b = lane->build;
@@ -683,13 +668,6 @@ int build_init(struct build *b, const char *path)
 	return b->run->path ? 0 : build_no_memory(b);
 }
 
-static void build_free_process(struct build_process *process)
-{
-	for (size_t i = 0; i < process->histogram_capacity; i++)
-		free(process->histograms[i]);
-	free(process->histograms);
-}
-
 int build_fini(struct build *b, struct run **out)
 {
 	for (size_t i = 0; i < b->lanes.count; i++) {
@@ -697,13 +675,22 @@ int build_fini(struct build *b, struct run **out)
 		sample_list_fini(&b->store, &b->lanes.items[i]->samples);
 		free(b->lanes.items[i]);
 	}
-	for (size_t i = 0; i < b->processes.count; i++)
-		build_free_process(&b->processes.items[i]);
+	for (size_t i = 0; i < b->processes.count; i++) {
+		struct build_process *process = &b->processes.items[i];
+		for (size_t k = 0; k < process->histogram_capacity; k++)
+			free(process->histograms[k]);
+		free(process->histograms);
+	}
 	array_fini(&b->lanes);
 	array_fini(&b->processes);
 	array_fini(&b->links);
 	sample_store_fini(&b->store);
-	build_names_fini(b);
+	hash_index_fini(&b->kernel_index);
+	hash_index_fini(&b->code_index);
+	hash_index_fini(&b->category_index);
+	hash_index_fini(&b->brick_index);
+	hash_index_fini(&b->site_index);
+	array_fini(&b->plain_sites);
 	if (b->result)
 		run_destroy(b->run);
 	else

@@ -64,17 +64,6 @@ static uint64_t lane_end(const struct build *b, uint32_t i)
 	return end > state->last_ns ? end : state->last_ns;
 }
 
-/* Samples that are still open end where the lane does. */
-static void finish_samples(struct build *b, struct run_lane *lane, struct build_lane *state)
-{
-	for (uint32_t k = 0; k < state->depth; k++)
-		build_sample(state, state->stack[k])->end_ns = lane->end_ns;
-	b->run->open_samples += state->depth;
-	int error = sample_list_finish(&b->store, &state->samples, lane);
-	if (error && !b->result)
-		b->result = error;
-}
-
 static struct run_stat stat_in_ns(const struct brick_clock *clock, const struct brick_stat *stat)
 {
 	struct run_stat in_ns = {
@@ -90,26 +79,6 @@ static struct run_stat stat_in_ns(const struct brick_clock *clock, const struct 
 	return in_ns;
 }
 
-/* The statistics become the run's, with space for all of its bricks. */
-static void finish_stats(struct build *b, struct run_lane *lane, struct build_lane *state)
-{
-	const struct brick_clock *clock = build_clock(b, lane->process);
-	size_t count = b->run->brick_count;
-
-	if (!state->stats || !count)
-		return;
-	lane->stats = calloc(count, sizeof(*lane->stats));
-	if (!lane->stats) {
-		build_no_memory(b);
-		return;
-	}
-	for (size_t i = 0; i < count; i++)
-		if (i < state->stat_capacity && state->stats[i].count)
-			lane->stats[i] = stat_in_ns(clock, &state->stats[i]);
-		else
-			lane->stats[i].min_ns = UINT64_MAX;
-}
-
 static void finish_lane(struct build *b, uint32_t i)
 {
 	struct run_lane *lane = &b->run->lanes[i];
@@ -117,14 +86,32 @@ static void finish_lane(struct build *b, uint32_t i)
 	const struct brick_clock *clock = build_clock(b, lane->process);
 
 	lane->end_ns = lane_end(b, i);
-	finish_samples(b, lane, state);
+	/* Samples that are still open end where the lane does. */
+	for (uint32_t k = 0; k < state->depth; k++)
+		build_sample(state, state->stack[k])->end_ns = lane->end_ns;
+	b->run->open_samples += state->depth;
+	int error = sample_list_finish(&b->store, &state->samples, lane);
+	if (error && !b->result)
+		b->result = error;
 	lane->start_ns = state->start_ticks ? at_ns(clock, state->start_ticks) : 0;
 	if (lane->sample_count && (!lane->start_ns || lane->samples[0].begin_ns < lane->start_ns))
 		lane->start_ns = lane->samples[0].begin_ns;
 	if (lane->end_ns > b->last_ns)
 		b->last_ns = lane->end_ns;
 	lane->hook_ns = length_ns(clock, state->hook_ticks);
-	finish_stats(b, lane, state);
+	size_t count = b->run->brick_count;
+	if (!state->stats || !count)
+		return;
+	lane->stats = calloc(count, sizeof(*lane->stats));
+	if (!lane->stats) {
+		build_no_memory(b);
+		return;
+	}
+	for (size_t k = 0; k < count; k++)
+		if (k < state->stat_capacity && state->stats[k].count)
+			lane->stats[k] = stat_in_ns(clock, &state->stats[k]);
+		else
+			lane->stats[k].min_ns = UINT64_MAX;
 }
 
 /* Add one process's buckets to the run's; the first one's become the run's. */
@@ -162,14 +149,6 @@ static void finish_histograms(struct build *b)
 	}
 }
 
-/* Bricks of which only the name is known are of the default category. */
-static void finish_categories(struct build *b)
-{
-	for (size_t i = 0; i < b->run->brick_count; i++)
-		if (b->run->bricks[i].category == RUN_NONE)
-			b->run->bricks[i].category = build_category(b, "Other", 5);
-}
-
 /*
  * Gives each lane its last owner. Statistics say so; without them a lane still has the first one's
  * name.
@@ -197,25 +176,6 @@ static void finish_owners(struct build *b)
 	}
 }
 
-static void finish_digests(struct build *b)
-{
-	for (size_t i = 0; i < b->run->digest_count; i++) {
-		struct run_digest *d = &b->run->digests[i];
-		d->ns = at_ns(build_clock(b, d->process), d->ns);
-	}
-}
-
-/* Arrivals of requests were told in ticks. */
-static void finish_arrivals(struct build *b)
-{
-	for (size_t i = 0; i < b->run->sequence_event_count; i++) {
-		struct run_sequence_event *e = &b->run->sequence_events[i];
-		if (e->event == BRICK_SEQUENCE_ARRIVED)
-			e->number =
-				at_ns(build_clock(b, b->run->lanes[e->lane].process), e->number);
-	}
-}
-
 void build_finish(struct build *b)
 {
 	struct run *run = b->run;
@@ -232,11 +192,23 @@ void build_finish(struct build *b)
 	if (!run->end_ns)
 		run->end_ns = b->last_ns;
 	finish_owners(b);
-	finish_categories(b);
+	/* Bricks of which only the name is known are of the default category. */
+	for (size_t i = 0; i < b->run->brick_count; i++)
+		if (b->run->bricks[i].category == RUN_NONE)
+			b->run->bricks[i].category = build_category(b, "Other", 5);
 	finish_histograms(b);
 	if (build_steps_finish(run))
 		build_no_memory(b);
 	build_links_finish(b);
-	finish_digests(b);
-	finish_arrivals(b);
+	for (size_t i = 0; i < b->run->digest_count; i++) {
+		struct run_digest *d = &b->run->digests[i];
+		d->ns = at_ns(build_clock(b, d->process), d->ns);
+	}
+	/* Arrivals of requests were told in ticks. */
+	for (size_t i = 0; i < b->run->sequence_event_count; i++) {
+		struct run_sequence_event *e = &b->run->sequence_events[i];
+		if (e->event == BRICK_SEQUENCE_ARRIVED)
+			e->number =
+				at_ns(build_clock(b, b->run->lanes[e->lane].process), e->number);
+	}
 }

@@ -147,28 +147,6 @@ static void link_launch(struct run *run, const struct build_link *link, uint32_t
 	command->launch_end_ns = call->end_ns;
 }
 
-static void link_after(struct build *b, struct run_command *command, uint32_t target)
-{
-	struct run *run = b->run;
-
-	if (command == &run->commands[target] || run->dependency_count >= RUN_NONE ||
-		BUILD_GROW(b, dependencies, dependency))
-		return;
-	if (!command->dependency_count)
-		command->dependency_first = (uint32_t)run->dependency_count;
-	command->dependency_count++;
-	run->dependencies[run->dependency_count++] = target;
-}
-
-static void build_links_wait(struct build *b, const struct build_link *link, uint32_t target)
-{
-	struct run *run = b->run;
-
-	if (!BUILD_GROW(b, waits, wait))
-		run->waits[run->wait_count++] =
-			(struct run_wait){link->lane, link->sample, target, 0};
-}
-
 /* A call that launches many commands is linked to the first of them: the others know its time. */
 static int by_call(const void *a, const void *b, void *context)
 {
@@ -240,10 +218,19 @@ static void finish_links(struct build *b, const struct hash_index *numbers)
 				  run->commands[at].sample == link->sample;
 		if (link->kind == BUILD_LINK_LAUNCHED)
 			link_launch(run, link, target);
-		else if (is_command)
-			link_after(b, &run->commands[at], target);
-		else
-			build_links_wait(b, link, target);
+		else if (is_command) {
+			struct run_command *command = &run->commands[at];
+			if (command != &run->commands[target] && run->dependency_count < RUN_NONE &&
+				!BUILD_GROW(b, dependencies, dependency)) {
+				if (!command->dependency_count)
+					command->dependency_first = (uint32_t)run->dependency_count;
+				command->dependency_count++;
+				run->dependencies[run->dependency_count++] = target;
+			}
+		} else if (!BUILD_GROW(b, waits, wait)) {
+			run->waits[run->wait_count++] =
+				(struct run_wait){link->lane, link->sample, target, 0};
+		}
 	}
 }
 

@@ -223,17 +223,6 @@ static void hear_tokens(struct run *run, struct past *past, uint32_t at)
 	*past = (struct past){.event = at};
 }
 
-static void hear_removal(struct run *run, struct past *past, const struct run_sequence_event *e)
-{
-	const struct run_sequence_event *before = &run->sequence_events[past->event];
-
-	if (past->is_back && e->position == before->position) {
-		build_steps_take(&run->steps[before->step], before->tokens - 1);
-		past->is_undone = true;
-	}
-	past->is_back = false;
-}
-
 static bool checks_drafts(const struct run *run, const struct run_sequence_event *e)
 {
 	return e->tokens > 1 && !e->prompt && e->position >= 0 &&
@@ -262,8 +251,15 @@ static int take_undone(struct run *run)
 			hear_tokens(run, past, i);
 		else if (e->event == BRICK_SEQUENCE_LOADED)
 			past->is_back = checks_drafts(run, &run->sequence_events[past->event]);
-		else if (e->event == BRICK_SEQUENCE_REMOVED)
-			hear_removal(run, past, e);
+		else if (e->event == BRICK_SEQUENCE_REMOVED) {
+			const struct run_sequence_event *before =
+				&run->sequence_events[past->event];
+			if (past->is_back && e->position == before->position) {
+				build_steps_take(&run->steps[before->step], before->tokens - 1);
+				past->is_undone = true;
+			}
+			past->is_back = false;
+		}
 	}
 	array_fini(&pasts);
 	hashmap_fini(&map);

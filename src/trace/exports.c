@@ -97,25 +97,6 @@ struct chrome {
 	const char *separator; /* before the next event */
 };
 
-static void site_args(FILE *out, const struct run_site *site)
-{
-	fprintf(out, "\"layer\":%d", site->layer);
-	if (site->operation) {
-		fputs(",\"op\":", out);
-		text_json(out, site->operation);
-	}
-	if (site->label) {
-		fputs(",\"tensor\":", out);
-		text_json(out, site->label);
-	}
-	if (site->flags & BRICK_SITE_HAS_ELEMENTS)
-		fprintf(out, ",\"elements\":%llu", (unsigned long long)site->elements);
-	if (site->flags & BRICK_SITE_HAS_BYTES)
-		fprintf(out, ",\"bytes\":%llu", (unsigned long long)site->bytes);
-	if (site->flags & BRICK_SITE_HAS_FLOPS)
-		fprintf(out, ",\"flops\":%llu", (unsigned long long)site->flops);
-}
-
 /* The start of an event that a brick names. */
 static void brick_head(FILE *out, const struct run *run, const char *kind, uint32_t brick)
 {
@@ -138,7 +119,22 @@ static int make_site(const struct run *run, uint32_t index, struct site_text *te
 	FILE *args = open_memstream(&text->args, &size);
 	if (!args)
 		return -errno;
-	site_args(args, &run->sites[index]);
+	const struct run_site *site = &run->sites[index];
+	fprintf(args, "\"layer\":%d", site->layer);
+	if (site->operation) {
+		fputs(",\"op\":", args);
+		text_json(args, site->operation);
+	}
+	if (site->label) {
+		fputs(",\"tensor\":", args);
+		text_json(args, site->label);
+	}
+	if (site->flags & BRICK_SITE_HAS_ELEMENTS)
+		fprintf(args, ",\"elements\":%llu", (unsigned long long)site->elements);
+	if (site->flags & BRICK_SITE_HAS_BYTES)
+		fprintf(args, ",\"bytes\":%llu", (unsigned long long)site->bytes);
+	if (site->flags & BRICK_SITE_HAS_FLOPS)
+		fprintf(args, ",\"flops\":%llu", (unsigned long long)site->flops);
 	return fclose(args) ? -ENOMEM : 0;
 }
 
@@ -187,16 +183,6 @@ static int exports_prepare(struct chrome *c)
 	for (uint32_t i = 0; i < run->site_count && !error; i++)
 		error = make_site(run, i, &c->sites[i]);
 	return error ? error : prepare_owners(c);
-}
-
-static void exports_discard(struct chrome *c)
-{
-	for (size_t i = 0; c->sites && i < c->run->site_count; i++) {
-		free(c->sites[i].head);
-		free(c->sites[i].args);
-	}
-	free(c->sites);
-	owners_fini(&c->owners);
 }
 
 static void write_us(FILE *out, uint64_t ns)
@@ -258,19 +244,6 @@ static void write_names(struct chrome *c)
 					c->owners.all[k].tid, c->owners.all[k].name);
 }
 
-/* Writes the start of a command's event, named after its kernel or transfer. */
-static void write_command_head(
-	struct chrome *c, const struct run_command *command, const struct run_sample *s)
-{
-	const struct run *run = c->run;
-	const struct run_brick *brick = &run->bricks[run->sites[s->site].brick];
-
-	fputs("{\"ph\":\"X\",\"name\":", c->out);
-	text_json(c->out, run->kernels[command->kernel].name);
-	fputs(",\"cat\":", c->out);
-	text_json(c->out, run->categories[brick->category].name);
-}
-
 static void write_triple(FILE *out, const char *key, const uint32_t *triple)
 {
 	if (triple[0])
@@ -281,23 +254,6 @@ static void write_before(FILE *out, const char *key, uint64_t ns, const struct r
 {
 	if (ns)
 		fprintf(out, ",\"%s\":%lld", key, (long long)(s->begin_ns - ns));
-}
-
-static void write_command_args(
-	struct chrome *c, const struct run_command *command, const struct run_sample *s)
-{
-	const struct run_kernel *kernel = &c->run->kernels[command->kernel];
-
-	fputs(",\"brick\":", c->out);
-	text_json(c->out, c->run->bricks[c->run->sites[s->site].brick].name);
-	fprintf(c->out, ",\"kind\":\"%s\"", text_kernel_kind(kernel->kind));
-	write_triple(c->out, "grid", kernel->grid);
-	write_triple(c->out, "block", kernel->block);
-	if (kernel->shared_bytes)
-		fprintf(c->out, ",\"shared\":%llu", (unsigned long long)kernel->shared_bytes);
-	write_before(c->out, "launch_to_start_ns", command->launch_ns, s);
-	write_before(c->out, "queued_to_start_ns", command->queued_ns, s);
-	write_before(c->out, "submit_to_start_ns", command->submitted_ns, s);
 }
 
 /* The command that a sample is, or NULL; samples come in their order. */
@@ -318,9 +274,14 @@ static void write_sample(struct chrome *c, uint32_t lane, const struct run_sampl
 	const struct site_text *site = &c->sites[s->site];
 
 	next_event(c);
-	if (command)
-		write_command_head(c, command, s);
-	else
+	if (command) {
+		const struct run *run = c->run;
+		const struct run_brick *brick = &run->bricks[run->sites[s->site].brick];
+		fputs("{\"ph\":\"X\",\"name\":", c->out);
+		text_json(c->out, run->kernels[command->kernel].name);
+		fputs(",\"cat\":", c->out);
+		text_json(c->out, run->categories[brick->category].name);
+	} else
 		fputs(site->head, c->out);
 	fputs(",\"ts\":", c->out);
 	write_time(c, s->begin_ns);
@@ -329,8 +290,20 @@ static void write_sample(struct chrome *c, uint32_t lane, const struct run_sampl
 	exports_write_place(c, lane, s->begin_ns);
 	fputs(",\"args\":{", c->out);
 	fputs(site->args, c->out);
-	if (command)
-		write_command_args(c, command, s);
+	if (command) {
+		const struct run_kernel *kernel = &c->run->kernels[command->kernel];
+		fputs(",\"brick\":", c->out);
+		text_json(c->out, c->run->bricks[c->run->sites[s->site].brick].name);
+		fprintf(c->out, ",\"kind\":\"%s\"", text_kernel_kind(kernel->kind));
+		write_triple(c->out, "grid", kernel->grid);
+		write_triple(c->out, "block", kernel->block);
+		if (kernel->shared_bytes)
+			fprintf(c->out, ",\"shared\":%llu",
+				(unsigned long long)kernel->shared_bytes);
+		write_before(c->out, "launch_to_start_ns", command->launch_ns, s);
+		write_before(c->out, "queued_to_start_ns", command->queued_ns, s);
+		write_before(c->out, "submit_to_start_ns", command->submitted_ns, s);
+	}
 	if (s->inner_ns)
 		fprintf(c->out, ",\"inner_ns\":%u", s->inner_ns);
 	if (s->source != BRICK_SOURCE_TSC)
@@ -342,17 +315,6 @@ static void write_sample(struct chrome *c, uint32_t lane, const struct run_sampl
 	if (s->flags & RUN_SAMPLE_CLAMPED)
 		fputs(",\"clamped\":true", c->out);
 	fputs("}}", c->out);
-}
-
-static void exports_write_wait(struct chrome *c, uint32_t lane, const struct run_sample *s)
-{
-	next_event(c);
-	fputs("{\"ph\":\"X\",\"name\":\"BarrierWait\",\"cat\":\"Wait\",\"ts\":", c->out);
-	write_time(c, s->end_ns);
-	fputs(",\"dur\":", c->out);
-	write_us(c->out, s->wait_ns);
-	exports_write_place(c, lane, s->begin_ns);
-	fputc('}', c->out);
 }
 
 static void exports_write_point(struct chrome *c, const struct run_point *p)
@@ -393,15 +355,6 @@ static void write_flow(
 	fputc('}', c->out);
 }
 
-static void exports_write_waited(struct chrome *c, uint32_t lane, uint64_t ns)
-{
-	next_event(c);
-	fputs("{\"ph\":\"i\",\"s\":\"t\",\"name\":\"Waited\",\"cat\":\"brick\",\"ts\":", c->out);
-	write_time(c, ns);
-	exports_write_place(c, lane, ns);
-	fputc('}', c->out);
-}
-
 static const struct run_sample *exports_sample_at(
 	const struct chrome *c, uint32_t lane, uint32_t sample)
 {
@@ -435,7 +388,11 @@ static void wait_flow(struct chrome *c, const struct run_wait *wait, size_t id)
 	uint64_t end_ns = exports_sample_at(c, wait->lane, wait->sample)->end_ns;
 
 	write_flow(c, "s", "wait", id, from->lane, command_begin(c, from));
-	exports_write_waited(c, wait->lane, end_ns);
+	next_event(c);
+	fputs("{\"ph\":\"i\",\"s\":\"t\",\"name\":\"Waited\",\"cat\":\"brick\",\"ts\":", c->out);
+	write_time(c, end_ns);
+	exports_write_place(c, wait->lane, end_ns);
+	fputc('}', c->out);
 	write_flow(c, "f", "wait", id, wait->lane, end_ns);
 }
 
@@ -463,8 +420,17 @@ static void write_events(struct chrome *c)
 		for (size_t k = 0; k < run->lanes[i].sample_count; k++) {
 			const struct run_sample *s = &run->lanes[i].samples[k];
 			write_sample(c, i, s, next_command(c, i, k));
-			if (s->wait_ns)
-				exports_write_wait(c, i, s);
+			if (s->wait_ns) {
+				next_event(c);
+				fputs("{\"ph\":\"X\",\"name\":\"BarrierWait\",\"cat\":\"Wait\","
+				      "\"ts\":",
+					c->out);
+				write_time(c, s->end_ns);
+				fputs(",\"dur\":", c->out);
+				write_us(c->out, s->wait_ns);
+				exports_write_place(c, i, s->begin_ns);
+				fputc('}', c->out);
+			}
 			run_lane_passed(&run->lanes[i], k);
 		}
 	for (size_t i = 0; i < run->point_count; i++)
@@ -505,7 +471,12 @@ int trace_chrome_write(const struct run *run, FILE *out)
 		if (fflush(out) || ferror(out))
 			error = errno ? -errno : -EIO;
 	}
-	exports_discard(&c);
+	for (size_t i = 0; c.sites && i < c.run->site_count; i++) {
+		free(c.sites[i].head);
+		free(c.sites[i].args);
+	}
+	free(c.sites);
+	owners_fini(&c.owners);
 	return error;
 }
 
@@ -541,26 +512,6 @@ static void csv_name(FILE *out, const char *text)
 	fputc(',', out);
 }
 
-/* Flags with blanks between. */
-static void csv_flags(FILE *out, uint8_t flags)
-{
-	static const struct {
-		uint8_t flag;
-		const char *name;
-	} names[] = {
-		{RUN_SAMPLE_OPEN, "open"},
-		{RUN_SAMPLE_UNWOUND, "unwound"},
-		{RUN_SAMPLE_CLAMPED, "clamped"},
-	};
-	int first = 1;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (flags & names[i].flag) {
-			fprintf(out, "%s%s", first ? "" : " ", names[i].name);
-			first = 0;
-		}
-}
-
 /* Writes a command's time like those of samples; nothing if it has none. */
 static void csv_moment(FILE *out, const struct run *run, uint64_t ns)
 {
@@ -569,15 +520,6 @@ static void csv_moment(FILE *out, const struct run *run, uint64_t ns)
 		fputc('-', out);
 	if (ns)
 		text_unsigned(out, ns < run->start_ns ? run->start_ns - ns : ns - run->start_ns);
-}
-
-static void csv_command(FILE *out, const struct run *run, const struct run_command *command)
-{
-	fputc(',', out);
-	escape_csv(out, command ? run->kernels[command->kernel].name : NULL);
-	csv_moment(out, run, command ? command->launch_ns : 0);
-	csv_moment(out, run, command ? command->queued_ns : 0);
-	csv_moment(out, run, command ? command->submitted_ns : 0);
 }
 
 static void csv_sample(FILE *out, const struct run *run, const struct run_lane *lane,
@@ -603,8 +545,25 @@ static void csv_sample(FILE *out, const struct run *run, const struct run_lane *
 	csv_count(out, site->bytes, site->flags & BRICK_SITE_HAS_BYTES);
 	csv_count(out, site->flops, site->flags & BRICK_SITE_HAS_FLOPS);
 	csv_name(out, text_source(s->source));
-	csv_flags(out, s->flags);
-	csv_command(out, run, command);
+	static const struct {
+		uint8_t flag;
+		const char *name;
+	} names[] = {
+		{RUN_SAMPLE_OPEN, "open"},
+		{RUN_SAMPLE_UNWOUND, "unwound"},
+		{RUN_SAMPLE_CLAMPED, "clamped"},
+	};
+	int first = 1;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (s->flags & names[i].flag) {
+			fprintf(out, "%s%s", first ? "" : " ", names[i].name);
+			first = 0;
+		}
+	fputc(',', out);
+	escape_csv(out, command ? run->kernels[command->kernel].name : NULL);
+	csv_moment(out, run, command ? command->launch_ns : 0);
+	csv_moment(out, run, command ? command->queued_ns : 0);
+	csv_moment(out, run, command ? command->submitted_ns : 0);
 	fputc('\n', out);
 }
 

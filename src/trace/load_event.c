@@ -38,25 +38,6 @@ static inline bool has_args(const struct event *e)
 	return e->flow_count || e->present & ARGS_MASK;
 }
 
-static void load_event_add_dependencies(
-	struct build_lane *lane, uint32_t sample, struct pb_reader list)
-{
-	struct load_annotation item;
-
-	while (load_next(&list, ANNOTATION_ARRAY, &item) > 0)
-		build_link(lane, sample, BUILD_LINK_AFTER, item.value);
-}
-
-static uint32_t load_event_kernel_of(
-	const struct load_ids *l, const struct load_sequence *s, const struct event *e)
-{
-	uint32_t at = HAS(e, KERNEL) ? load_id(&s->values, e->value[FORMAT_A_KERNEL]) : RUN_NONE;
-
-	return at != RUN_NONE && l->values.items[at].kind == LOAD_VALUE_KERNEL
-		       ? l->values.items[at].index
-		       : RUN_NONE;
-}
-
 static uint64_t flow_number(const struct build_lane *lane, const struct load_ids *l, uint64_t flow)
 {
 	uint32_t process = l->build->run->lanes[lane->number].process;
@@ -68,7 +49,10 @@ static uint64_t flow_number(const struct build_lane *lane, const struct load_ids
 static void read_command(const struct load_ids *l, const struct load_sequence *s,
 	const struct run_sample *sample, struct run_command *command, const struct event *e)
 {
-	uint32_t kernel = load_event_kernel_of(l, s, e);
+	uint32_t at = HAS(e, KERNEL) ? load_id(&s->values, e->value[FORMAT_A_KERNEL]) : RUN_NONE;
+	uint32_t kernel = at != RUN_NONE && l->values.items[at].kind == LOAD_VALUE_KERNEL
+				  ? l->values.items[at].index
+				  : RUN_NONE;
 
 	if (kernel != RUN_NONE)
 		command->kernel = kernel;
@@ -84,18 +68,6 @@ static void read_command(const struct load_ids *l, const struct load_sequence *s
 		command->queued_ns = build_before(sample, e->value[FORMAT_A_QUEUED]);
 	if (HAS(e, SUBMITTED))
 		command->submitted_ns = build_before(sample, e->value[FORMAT_A_SUBMITTED]);
-}
-
-static void read_tile(struct build_lane *lane, uint32_t sample, const struct event *e)
-{
-	const struct run_tile tile = {.sample = sample,
-		.level = (uint32_t)e->value[FORMAT_A_LEVEL],
-		.row = (uint32_t)e->value[FORMAT_A_ROW],
-		.column = (uint32_t)e->value[FORMAT_A_COLUMN]};
-
-	if (e->value[FORMAT_A_LEVEL] <= UINT8_MAX && e->value[FORMAT_A_ROW] <= UINT32_MAX &&
-		e->value[FORMAT_A_COLUMN] <= UINT32_MAX)
-		build_tile(lane, &tile);
 }
 
 static void read_args(
@@ -115,10 +87,21 @@ static void read_args(
 			build_link(lane, sample, BUILD_LINK_LAUNCHED,
 				flow_number(lane, l, e->flows[i]));
 	}
-	if (HAS(e, AFTER))
-		load_event_add_dependencies(lane, sample, e->after);
-	if (HAS(e, ROW) && HAS(e, COLUMN) && HAS(e, LEVEL))
-		read_tile(lane, sample, e);
+	if (HAS(e, AFTER)) {
+		struct pb_reader list = e->after;
+		struct load_annotation item;
+		while (load_next(&list, ANNOTATION_ARRAY, &item) > 0)
+			build_link(lane, sample, BUILD_LINK_AFTER, item.value);
+	}
+	if (HAS(e, ROW) && HAS(e, COLUMN) && HAS(e, LEVEL)) {
+		const struct run_tile tile = {.sample = sample,
+			.level = (uint32_t)e->value[FORMAT_A_LEVEL],
+			.row = (uint32_t)e->value[FORMAT_A_ROW],
+			.column = (uint32_t)e->value[FORMAT_A_COLUMN]};
+		if (e->value[FORMAT_A_LEVEL] <= UINT8_MAX && e->value[FORMAT_A_ROW] <= UINT32_MAX &&
+			e->value[FORMAT_A_COLUMN] <= UINT32_MAX)
+			build_tile(lane, &tile);
+	}
 }
 
 /* Annotations that say how much work was done; they make up a site where none is interned. */
@@ -332,27 +315,6 @@ static enum load_event_result load_event_begin(struct load_ids *l, struct load_s
 	return LOAD_EVENT_USED;
 }
 
-static void load_event_end_annotations(
-	struct load_ids *l, struct load_sequence *s, const struct event *e)
-{
-	struct run_sample *sample = build_sample(s->lane, s->lane->ended);
-
-	if (HAS(e, INNER))
-		sample->inner_ns = build_saturate(e->value[FORMAT_A_INNER]);
-	if (HAS(e, CLAMPED))
-		sample->flags |= RUN_SAMPLE_CLAMPED;
-	if (HAS(e, UNWOUND))
-		sample->flags |= RUN_SAMPLE_UNWOUND;
-	if (HAS(e, OPEN)) {
-		sample->flags |= RUN_SAMPLE_OPEN;
-		l->build->run->open_samples++;
-	}
-	if (e->present & WORK_MASK)
-		refine_site(l, s, sample, e);
-	if (has_args(e))
-		read_args(l, s, s->lane->ended, e);
-}
-
 static enum load_event_result load_event_end(struct load_ids *l, struct load_sequence *s,
 	const struct event *e, struct build_slice *slice)
 {
@@ -363,8 +325,23 @@ static enum load_event_result load_event_end(struct load_ids *l, struct load_seq
 		return LOAD_EVENT_BAD;
 	if (!e->present && !e->flow_count)
 		return LOAD_EVENT_PLAIN;
-	if (!was_wait)
-		load_event_end_annotations(l, s, e);
+	if (!was_wait) {
+		struct run_sample *sample = build_sample(s->lane, s->lane->ended);
+		if (HAS(e, INNER))
+			sample->inner_ns = build_saturate(e->value[FORMAT_A_INNER]);
+		if (HAS(e, CLAMPED))
+			sample->flags |= RUN_SAMPLE_CLAMPED;
+		if (HAS(e, UNWOUND))
+			sample->flags |= RUN_SAMPLE_UNWOUND;
+		if (HAS(e, OPEN)) {
+			sample->flags |= RUN_SAMPLE_OPEN;
+			l->build->run->open_samples++;
+		}
+		if (e->present & WORK_MASK)
+			refine_site(l, s, sample, e);
+		if (has_args(e))
+			read_args(l, s, s->lane->ended, e);
+	}
 	return LOAD_EVENT_USED;
 }
 

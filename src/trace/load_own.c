@@ -332,15 +332,6 @@ static uint32_t named_brick(struct load_ids *l, struct pb_reader message, uint32
 	return brick;
 }
 
-static void set_stat_field(struct brick_stat *stat, const struct load_annotation *a)
-{
-#define FORMAT_X(field)             \
-	if (pb_is(a->name, #field)) \
-		stat->field = a->value;
-	FORMAT_STAT_FIELDS(FORMAT_X)
-#undef FORMAT_X
-}
-
 static bool read_stat(struct load_ids *l, struct build_lane *lane, struct pb_reader dict)
 {
 	struct load_annotation a;
@@ -350,8 +341,13 @@ static bool read_stat(struct load_ids *l, struct build_lane *lane, struct pb_rea
 	if (!stat)
 		return false;
 	*stat = (struct brick_stat){0};
-	while (load_next(&dict, ANNOTATION_DICT, &a) > 0)
-		set_stat_field(stat, &a);
+	while (load_next(&dict, ANNOTATION_DICT, &a) > 0) {
+#define FORMAT_X(field)            \
+	if (pb_is(a.name, #field)) \
+		stat->field = a.value;
+		FORMAT_STAT_FIELDS(FORMAT_X)
+#undef FORMAT_X
+	}
 	return true;
 }
 

@@ -418,16 +418,6 @@ static void find_names(struct load_stacks *l, struct build *b)
 	}
 }
 
-static uint32_t function_of_frame(struct load_stacks *l, struct build *b, uint32_t frame)
-{
-	const struct load_frame *f = &l->all_frames.items[frame];
-	const struct load_object *object = &l->objects.items[f->object];
-	uint64_t known = hashmap_get(&object->names, f->address);
-
-	return known != HASHMAP_NONE ? (uint32_t)known
-				     : load_stacks_function_of(l, b, object->path, NULL, 0);
-}
-
 /* Nodes by frames become the run's calls, by functions; calls[node] is the new number. */
 static void make_calls(struct load_stacks *l, struct build *b, uint32_t *calls)
 {
@@ -440,7 +430,12 @@ static void make_calls(struct load_stacks *l, struct build *b, uint32_t *calls)
 	for (size_t i = 0; i < l->nodes.count && !b->result; i++) {
 		const struct load_node *node = &l->nodes.items[i];
 		uint32_t caller = node->caller == RUN_NONE ? RUN_NONE : calls[node->caller];
-		uint32_t function = function_of_frame(l, b, node->frame);
+		const struct load_frame *f = &l->all_frames.items[node->frame];
+		const struct load_object *object = &l->objects.items[f->object];
+		uint64_t named = hashmap_get(&object->names, f->address);
+		uint32_t function = named != HASHMAP_NONE
+					    ? (uint32_t)named
+					    : load_stacks_function_of(l, b, object->path, NULL, 0);
 		uint64_t key = (uint64_t)caller << 32 | function;
 		uint64_t known = hashmap_get(&l->node_index, key);
 		if (known == HASHMAP_NONE) {

@@ -50,8 +50,11 @@ void run_list_free(char **list)
 	free(list);
 }
 
-static void free_names(struct run *run)
+void run_fini(struct run *run)
 {
+	for (size_t i = 0; run->histograms && i < run->brick_count; i++)
+		free(run->histograms[i]);
+	free(run->histograms);
 	for (size_t i = 0; i < run->category_count; i++)
 		free(run->categories[i].name);
 	for (size_t i = 0; i < run->brick_count; i++)
@@ -65,18 +68,6 @@ static void free_names(struct run *run)
 		free(run->notes[i].value);
 	}
 	members_free(run, categories, bricks, sites, notes);
-}
-
-static void free_samples(struct run_lane *lane)
-{
-	if (lane->spilled)
-		munmap(lane->samples, lane->sample_count * sizeof(*lane->samples));
-	else
-		free(lane->samples);
-}
-
-static void free_processes(struct run *run)
-{
 	for (size_t i = 0; i < run->process_count; i++) {
 		free(run->processes[i].host);
 		free(run->processes[i].executable);
@@ -85,16 +76,16 @@ static void free_processes(struct run *run)
 	for (size_t i = 0; i < run->lane_count; i++) {
 		free(run->lanes[i].name);
 		free(run->lanes[i].backend);
-		free_samples(&run->lanes[i]);
+		struct run_lane *lane = &run->lanes[i];
+		if (lane->spilled)
+			munmap(lane->samples, lane->sample_count * sizeof(*lane->samples));
+		else
+			free(lane->samples);
 		free(run->lanes[i].off_cpu);
 		free(run->lanes[i].stats);
 	}
 	free(run->processes);
 	free(run->lanes);
-}
-
-static void free_commands(struct run *run)
-{
 	for (size_t i = 0; i < run->kernel_count; i++) {
 		free(run->kernels[i].name);
 		free(run->kernels[i].backend);
@@ -103,27 +94,12 @@ static void free_commands(struct run *run)
 		members_free(&run->codes[i], name, path, source);
 	}
 	members_free(run, kernels, codes, commands, dependencies, waits, tiles);
-}
-
-static void free_stacks(struct run *run)
-{
 	for (size_t i = 0; i < run->function_count; i++) {
 		members_free(&run->functions[i], name, object);
 	}
 	for (size_t i = 0; i < run->stack_thread_count; i++)
 		free(run->stack_threads[i].name);
 	members_free(run, functions, calls, stack_threads, stacks);
-}
-
-void run_fini(struct run *run)
-{
-	for (size_t i = 0; run->histograms && i < run->brick_count; i++)
-		free(run->histograms[i]);
-	free(run->histograms);
-	free_names(run);
-	free_processes(run);
-	free_commands(run);
-	free_stacks(run);
 	for (size_t i = 0; i < run->digest_count; i++) {
 		free(run->digests[i].operation);
 		free(run->digests[i].label);

@@ -40,11 +40,6 @@ static struct piece piece_of(size_t first, size_t end)
 		(first - begin) * sizeof(struct run_sample)};
 }
 
-static size_t samples_per_page(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE) / sizeof(struct run_sample);
-}
-
 void sample_store_init(struct sample_store *store, size_t budget)
 {
 	*store = (struct sample_store){.budget = budget, .file = -1};
@@ -160,7 +155,8 @@ static int write_pieces(struct sample_store *store, struct sample_list *list, si
 /* Writes whole pages of the tail to the file. 0: it cannot. */
 static int spill(struct sample_store *store, struct sample_list *list)
 {
-	size_t held = list->count - list->first, spilled = held - held % samples_per_page();
+	size_t held = list->count - list->first,
+	       spilled = held - held % ((size_t)sysconf(_SC_PAGESIZE) / sizeof(struct run_sample));
 
 	if (store->refused || !spilled)
 		return 0;

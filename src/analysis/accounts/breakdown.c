@@ -145,30 +145,6 @@ static void breakdown_on_end(void *context, const struct walk_frame *frame, unsi
 	count_duration(b, phase, frame->brick, walk_basis_ns(b->index, frame));
 }
 
-static uint32_t count_rows(const struct run *run)
-{
-	int32_t last = -1;
-	for (size_t i = 0; i < run->site_count; i++)
-		if (run->sites[i].layer > last)
-			last = run->sites[i].layer;
-	return (last > BREAKDOWN_LAYERS ? BREAKDOWN_LAYERS : (uint32_t)last + 1) + 1;
-}
-
-static void find_waits(struct breakdown *b)
-{
-	const struct run *run = b->run;
-	b->wait_brick = (uint32_t)run->brick_count;
-	b->wait_category = run_category_find(run, brick_category_name(BRICK_CATEGORY_WAIT));
-	if (b->wait_category == RUN_NONE)
-		b->wait_category = (uint32_t)run->category_count;
-	for (uint32_t i = 0; i < run->brick_count; i++) {
-		if (run->bricks[i].well_known != BRICK_BARRIER_WAIT)
-			continue;
-		b->wait_brick = i;
-		b->wait_category = run->bricks[i].category;
-	}
-}
-
 static bool breakdown_allocate(struct breakdown *b)
 {
 	size_t cells = (size_t)BREAKDOWN_PHASES * b->layer_count * b->brick_count;
@@ -198,8 +174,22 @@ int breakdown_create_in(struct breakdown **out, struct walk *walk)
 	b->index = walk->index;
 	b->category_count = (uint32_t)b->run->category_count + 3;
 	b->brick_count = (uint32_t)b->run->brick_count + 1;
-	b->layer_count = count_rows(b->run);
-	find_waits(b);
+	const struct run *run = b->run;
+	int32_t last = -1;
+	for (size_t i = 0; i < run->site_count; i++)
+		if (run->sites[i].layer > last)
+			last = run->sites[i].layer;
+	b->layer_count = (last > BREAKDOWN_LAYERS ? BREAKDOWN_LAYERS : (uint32_t)last + 1) + 1;
+	b->wait_brick = (uint32_t)run->brick_count;
+	b->wait_category = run_category_find(run, brick_category_name(BRICK_CATEGORY_WAIT));
+	if (b->wait_category == RUN_NONE)
+		b->wait_category = (uint32_t)run->category_count;
+	for (uint32_t i = 0; i < run->brick_count; i++) {
+		if (run->bricks[i].well_known != BRICK_BARRIER_WAIT)
+			continue;
+		b->wait_brick = i;
+		b->wait_category = run->bricks[i].category;
+	}
 	if (!breakdown_allocate(b)) {
 		breakdown_destroy(b);
 		return -ENOMEM;

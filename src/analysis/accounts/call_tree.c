@@ -205,19 +205,6 @@ static uint32_t brick_node(struct builder *b, uint32_t parent, uint32_t brick)
 	return call_tree_child_node(b, parent, node);
 }
 
-static void begin_frame(struct builder *b, const struct walk_frame *frame, unsigned depth)
-{
-	struct call_tree *tree = b->tree;
-	b->at[depth] = b->at[depth - 1];
-	b->off_ns[depth] = 0;
-	if (!call_tree_is_part(tree, frame) || (tree->steps && frame->is_step) ||
-		tree->run->sites[frame->sample->site].left_out)
-		return;
-	int32_t layer = tree->run->sites[frame->sample->site].layer;
-	uint32_t parent = layer_node(b, b->at[depth - 1], layer);
-	b->at[depth] = brick_node(b, parent, frame->brick);
-}
-
 static uint64_t off_ns(struct run_off_times off)
 {
 	return off.preempted_ns + off.blocked_ns;
@@ -508,7 +495,15 @@ static void call_tree_on_begin(void *context, const struct walk_frame *frame, un
 		return;
 	if (builder_of(context, frame - 1) != b) /* nothing of this step is around it */
 		b->at[depth - 1] = 0;
-	begin_frame(b, frame, depth);
+	struct call_tree *tree = b->tree;
+	b->at[depth] = b->at[depth - 1];
+	b->off_ns[depth] = 0;
+	if (!call_tree_is_part(tree, frame) || (tree->steps && frame->is_step) ||
+		tree->run->sites[frame->sample->site].left_out)
+		return;
+	int32_t layer = tree->run->sites[frame->sample->site].layer;
+	uint32_t parent = layer_node(b, b->at[depth - 1], layer);
+	b->at[depth] = brick_node(b, parent, frame->brick);
 }
 
 static void call_tree_on_end(void *context, const struct walk_frame *frame, unsigned depth)

@@ -22,17 +22,6 @@ static void add_length(
 	t->failed |= !sums_histogram(sums, ns);
 }
 
-static void device_accounts_add_command(struct device_accounts *t, struct summary_sums *sums,
-	const struct walk_frame *frame, bool is_outside)
-{
-	sums_source(sums, frame->sample->source);
-	sums->self_ns += frame->self_ns;
-	sums->total_ns += frame->self_ns;
-	sums->outside_ns += is_outside ? frame->self_ns : 0;
-	sums_duration(sums, frame->length_ns);
-	add_length(t, sums, frame);
-}
-
 static void add_to_group(struct device_accounts *t, const struct walk_frame *frame, bool is_outside)
 {
 	uint32_t group = row_group_on_queue(t->groups, t->lane, frame);
@@ -45,7 +34,13 @@ static void add_to_group(struct device_accounts *t, const struct walk_frame *fra
 		if (command)
 			row_groups_use(t->groups, group, command->kernel);
 	}
-	device_accounts_add_command(t, &t->group_sums[group], frame, is_outside);
+	struct summary_sums *sums = &t->group_sums[group];
+	sums_source(sums, frame->sample->source);
+	sums->self_ns += frame->self_ns;
+	sums->total_ns += frame->self_ns;
+	sums->outside_ns += is_outside ? frame->self_ns : 0;
+	sums_duration(sums, frame->length_ns);
+	add_length(t, sums, frame);
 }
 
 /* On a queue of several lanes it may run at the same time as others. */
@@ -67,13 +62,6 @@ static void device_accounts_remember(
 		t->failed = true;
 }
 
-static uint32_t device_accounts_step_of(
-	const struct device_accounts *t, const struct walk_frame *frame)
-{
-	return t->run->step_count ? launches_step(t->run, t->index, t->lane, frame->index)
-				  : RUN_NONE;
-}
-
 static void device_accounts_on_command(
 	void *context, const struct walk_frame *frame, unsigned depth)
 {
@@ -83,7 +71,8 @@ static void device_accounts_on_command(
 
 	if (!walk_has_ended(frame) || t->run->sites[frame->sample->site].left_out)
 		return;
-	uint32_t step = device_accounts_step_of(t, frame);
+	uint32_t step = t->run->step_count ? launches_step(t->run, t->index, t->lane, frame->index)
+					   : RUN_NONE;
 	bool is_outside = t->run->step_count && step == RUN_NONE;
 	if (t->only != SUMMARY_ALL_PHASES && row_group_of_phase(t->run, step) != (uint32_t)t->only)
 		return;

@@ -63,15 +63,6 @@ static size_t count_layers(const struct run *run)
 	return (size_t)(last + 2);
 }
 
-static int count_lanes(struct counting *c)
-{
-	static const struct walk_ops ops = {.end = heatmap_on_end};
-	struct walk walk;
-	walk_init(&walk, c->run, c->index);
-	walk_join(&walk, &ops, c);
-	return walk_run(&walk);
-}
-
 struct column {
 	uint64_t ns;
 	uint32_t brick;
@@ -149,7 +140,11 @@ int heatmap_create(
 	c.ns = calloc(c.layers * c.bricks, sizeof(*c.ns));
 	if (heatmap && c.ns) {
 		heatmap->run = run;
-		rc = count_lanes(&c);
+		static const struct walk_ops ops = {.end = heatmap_on_end};
+		struct walk walk;
+		walk_init(&walk, c.run, c.index);
+		walk_join(&walk, &ops, &c);
+		rc = walk_run(&walk);
 		if (rc == 0)
 			rc = heatmap_fill(heatmap, &c);
 	}

@@ -248,37 +248,31 @@ struct delays {
 	size_t launches, submits;
 };
 
-/* Clocks of host and device agree only so well: what seems to start before its launch starts at
- * once. */
-static void take_delays(struct delays *d, const struct scope *scope, uint32_t lane)
-{
-	const struct run *run = scope->run;
-
-	for (size_t i = run_command_from(run, lane, 0);
-		i < run->command_count && run->commands[i].lane == lane; i++) {
-		const struct run_command *c = &run->commands[i];
-		uint64_t begin_ns = run->lanes[lane].samples[c->sample].begin_ns;
-		if (!is_asked_for(scope, lane, c->sample))
-			continue;
-		if (c->launch_ns)
-			d->launch[d->launches++] =
-				begin_ns > c->launch_ns ? begin_ns - c->launch_ns : 0;
-		if (c->submitted_ns)
-			d->submit[d->submits++] =
-				begin_ns > c->submitted_ns ? begin_ns - c->submitted_ns : 0;
-		run_lane_passed(&run->lanes[lane], i);
-	}
-}
-
 static void measure_delays(
 	struct queue_times *t, const struct scope *scope, size_t queue, struct delays *d)
 {
 	const struct run *run = scope->run;
 
 	d->launches = d->submits = 0;
-	for (uint32_t lane = t->queues[queue].lane; lane < run->lane_count; lane++)
-		if (t->of_lane[lane] == queue)
-			take_delays(d, scope, lane);
+	for (uint32_t lane = t->queues[queue].lane; lane < run->lane_count; lane++) {
+		if (t->of_lane[lane] != queue)
+			continue;
+		/* clocks of host and device agree only so well: nothing starts before its launch */
+		for (size_t i = run_command_from(run, lane, 0);
+			i < run->command_count && run->commands[i].lane == lane; i++) {
+			const struct run_command *c = &run->commands[i];
+			uint64_t begin_ns = run->lanes[lane].samples[c->sample].begin_ns;
+			if (!is_asked_for(scope, lane, c->sample))
+				continue;
+			if (c->launch_ns)
+				d->launch[d->launches++] =
+					begin_ns > c->launch_ns ? begin_ns - c->launch_ns : 0;
+			if (c->submitted_ns)
+				d->submit[d->submits++] =
+					begin_ns > c->submitted_ns ? begin_ns - c->submitted_ns : 0;
+			run_lane_passed(&run->lanes[lane], i);
+		}
+	}
 	finish_delay(&t->queues[queue].launch, d->launch, d->launches);
 	finish_delay(&t->queues[queue].submit, d->submit, d->submits);
 }

@@ -356,26 +356,6 @@ static struct row_histogram histogram_of_brick(const struct summary *s, uint32_t
 		own_histogram(s, &s->accounts->threads.bricks[brick]), &s->run->clock};
 }
 
-static void fill_brick(struct summary_row *row, const struct summary *s, uint32_t b)
-{
-	const struct run *run = s->run;
-	const struct device_accounts *devices = &s->accounts->devices;
-	const struct summary_sums *sums = &s->accounts->threads.bricks[b];
-	enum summary_basis basis = basis_of_brick(s, b);
-	row->category = category_name(run, b);
-	summary_fill_row(row, s->wall_ns, sums, summary_knows_off(s));
-	row->waits = summary_is_wait(s, b);
-	fill_lengths(row, basis, lengths_of(sums, basis), histogram_of_brick(s, b));
-	if (devices->bricks) {
-		fill_device(row, &devices->bricks[b], sums);
-		if (devices->lanes[b] != RUN_NONE)
-			row->backend = run->lanes[devices->lanes[b]].backend;
-	}
-	fill_rates(row, work_of_brick(s->accounts->work, b, work_phase_asked(s), row->on_device));
-	if (is_done_inside(row)) /* the work that it tells was done in the time of others */
-		row->bytes_per_ns = row->flops_per_ns = -1;
-}
-
 static int rows_of_bricks(struct rows *rows, const struct summary *s)
 {
 	const struct run *run = s->run;
@@ -394,7 +374,21 @@ static int rows_of_bricks(struct rows *rows, const struct summary *s)
 			b);
 		if (!row)
 			return -ENOMEM;
-		fill_brick(row, s, b);
+		const struct device_accounts *devices = &s->accounts->devices;
+		enum summary_basis basis = basis_of_brick(s, b);
+		row->category = category_name(run, b);
+		summary_fill_row(row, s->wall_ns, sums, summary_knows_off(s));
+		row->waits = summary_is_wait(s, b);
+		fill_lengths(row, basis, lengths_of(sums, basis), histogram_of_brick(s, b));
+		if (devices->bricks) {
+			fill_device(row, &devices->bricks[b], sums);
+			if (devices->lanes[b] != RUN_NONE)
+				row->backend = run->lanes[devices->lanes[b]].backend;
+		}
+		fill_rates(row,
+			work_of_brick(s->accounts->work, b, work_phase_asked(s), row->on_device));
+		if (is_done_inside(row)) /* the work that it tells was done in the time of others */
+			row->bytes_per_ns = row->flops_per_ns = -1;
 	}
 	return 0;
 }
@@ -534,21 +528,6 @@ static void fill_on_device(struct summary_row *row, const struct summary *s,
 	row->backend = row->kernel == RUN_NONE ? NULL : run->kernels[row->kernel].backend;
 }
 
-static void fill_group(struct summary_row *row, const struct summary *s,
-	const struct summary_sums *sums, uint32_t g)
-{
-	bool known = group_knows_off(s, g);
-	enum summary_basis basis = known && sums->on_cpu.count ? BASIS_CPU : BASIS_WALL;
-	summary_fill_row(row, s->wall_ns, sums, known);
-	fill_lengths(row, basis, lengths_of(sums, basis),
-		(struct row_histogram){.own = own_histogram(s, sums)});
-	if (summary_by_devices(s->accounts->groups.by))
-		fill_on_device(row, s, sums, g);
-	else
-		fill_device(row, &s->accounts->devices.group_sums[g], sums);
-	fill_rates(row, &s->accounts->group_work.accounts[work_key(g, row->on_device)]);
-}
-
 static int rows_of_groups(struct rows *rows, const struct summary *s)
 {
 	const struct summary_accounts *a = s->accounts;
@@ -565,7 +544,16 @@ static int rows_of_groups(struct rows *rows, const struct summary *s)
 		struct summary_row *row = summary_add_row(rows, row_group_label(&a->groups, g), g);
 		if (!row)
 			return -ENOMEM;
-		fill_group(row, s, sums, g);
+		bool known = group_knows_off(s, g);
+		enum summary_basis basis = known && sums->on_cpu.count ? BASIS_CPU : BASIS_WALL;
+		summary_fill_row(row, s->wall_ns, sums, known);
+		fill_lengths(row, basis, lengths_of(sums, basis),
+			(struct row_histogram){.own = own_histogram(s, sums)});
+		if (summary_by_devices(s->accounts->groups.by))
+			fill_on_device(row, s, sums, g);
+		else
+			fill_device(row, &s->accounts->devices.group_sums[g], sums);
+		fill_rates(row, &s->accounts->group_work.accounts[work_key(g, row->on_device)]);
 	}
 	return 0;
 }

@@ -250,20 +250,6 @@ static void count_waits(struct thread_accounts *t, const struct walk_frame *fram
 	t->attributed_ns += frame->counted.inner_ns + frame->counted.wait_ns;
 }
 
-/* Counts a frame's own time: part of the wall time, in a row or unattributed. */
-static void count_self(struct thread_accounts *t, const struct walk_frame *frame,
-	struct summary_sums *sums, bool in_wall)
-{
-	sums->self_ns += frame->self_ns;
-	sums->open_ns += walk_has_ended(frame) ? 0 : frame->self_ns;
-	sums_add_off(sums, frame->off);
-	sums->wait_ns += frame->inner_ns + frame->wait_ns;
-	sums_source(sums, frame->sample->source);
-	if (in_wall)
-		count_wall(t, frame, sums);
-	count_waits(t, frame, in_wall);
-}
-
 /* Unselected samples count only towards the wall time; and their waits, if those were selected. */
 static void leave_out(struct thread_accounts *t, const struct walk_frame *frame, bool in_wall)
 {
@@ -289,13 +275,6 @@ static void leave_out(struct thread_accounts *t, const struct walk_frame *frame,
 	}
 }
 
-static void count_device_wait(struct thread_accounts *t, const struct walk_frame *frame)
-{
-	t->device_wait_ns += frame->counted.self_ns;
-	if (t->wait_causes.run)
-		wait_causes_add(&t->wait_causes, t->lane, frame->index, frame->counted.self_ns);
-}
-
 static void thread_accounts_on_sample(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct thread_accounts *t = context;
@@ -312,13 +291,24 @@ static void thread_accounts_on_sample(void *context, const struct walk_frame *fr
 		leave_out(t, frame, in_wall);
 		return;
 	}
-	if (in_wall && t->run->bricks[frame->brick].well_known == BRICK_SYNCHRONIZE)
-		count_device_wait(t, frame);
+	if (in_wall && t->run->bricks[frame->brick].well_known == BRICK_SYNCHRONIZE) {
+		t->device_wait_ns += frame->counted.self_ns;
+		if (t->wait_causes.run)
+			wait_causes_add(
+				&t->wait_causes, t->lane, frame->index, frame->counted.self_ns);
+	}
 	if (t->group_sums)
 		count_in_group(t, thread_accounts_group_of(t, frame), frame, depth, in_wall);
 	if (part_counts(t, frame))
 		return;
-	count_self(t, frame, sums, in_wall);
+	sums->self_ns += frame->self_ns;
+	sums->open_ns += walk_has_ended(frame) ? 0 : frame->self_ns;
+	sums_add_off(sums, frame->off);
+	sums->wait_ns += frame->inner_ns + frame->wait_ns;
+	sums_source(sums, frame->sample->source);
+	if (in_wall)
+		count_wall(t, frame, sums);
+	count_waits(t, frame, in_wall);
 	if (!walk_has_ended(frame))
 		return;
 	if (walk_is_outermost(frame, depth))
@@ -484,25 +474,21 @@ static int thread_accounts_on_lane_end(void *context, uint32_t lane)
 	return t->failed ? -ENOMEM : 0;
 }
 
-/* Adds a part's sums that belong to no lane. */
-static void thread_accounts_take_run(struct thread_accounts *t, const struct thread_accounts *part)
-{
-	for (size_t c = 0; c < t->run->category_count; c++)
-		t->category_total_ns[c] += part->category_total_ns[c];
-	t->attributed_ns += part->attributed_ns;
-	rests_add(&t->rests, &part->rests);
-	t->unknown_operations += part->unknown_operations;
-	for (size_t b = 0; !row_groups_exist(t->groups) && b <= t->run->brick_count; b++)
-		if (part->bricks[b].histogram &&
-			!sums_add_histogram(&t->bricks[b], part->bricks[b].histogram))
-			t->failed = true;
-}
-
 static int thread_accounts_finish(void *context)
 {
 	struct thread_accounts *t = context;
-	for (size_t i = 0; i < t->part_count; i++)
-		thread_accounts_take_run(t, t->parts[i]);
+	for (size_t i = 0; i < t->part_count; i++) {
+		const struct thread_accounts *part = t->parts[i];
+		for (size_t c = 0; c < t->run->category_count; c++)
+			t->category_total_ns[c] += part->category_total_ns[c];
+		t->attributed_ns += part->attributed_ns;
+		rests_add(&t->rests, &part->rests);
+		t->unknown_operations += part->unknown_operations;
+		for (size_t b = 0; !row_groups_exist(t->groups) && b <= t->run->brick_count; b++)
+			if (part->bricks[b].histogram &&
+				!sums_add_histogram(&t->bricks[b], part->bricks[b].histogram))
+				t->failed = true;
+	}
 	t->failed |= wait_causes_finish(&t->wait_causes) < 0;
 	return t->failed ? -ENOMEM : 0;
 }

@@ -105,14 +105,6 @@ static int add_group(struct gathering *g, uint32_t *slot, uint32_t level, uint32
 	return 0;
 }
 
-static void grow_grid(struct tiles_group *group, const struct run_tile *tile)
-{
-	if (tile->row >= group->rows)
-		group->rows = tile->row < UINT32_MAX ? tile->row + 1 : UINT32_MAX;
-	if (tile->column >= group->columns)
-		group->columns = tile->column < UINT32_MAX ? tile->column + 1 : UINT32_MAX;
-}
-
 static int find_groups(struct gathering *g)
 {
 	for (size_t i = 0; i < g->run->tile_count; i++) {
@@ -123,7 +115,11 @@ static int find_groups(struct gathering *g)
 		uint32_t *slot = tiles_slot_of(g, tile->level, site);
 		if (!*slot && add_group(g, slot, tile->level, site) < 0)
 			return -ENOMEM;
-		grow_grid(&g->tiles->groups[*slot - 1], tile);
+		struct tiles_group *group = &g->tiles->groups[*slot - 1];
+		if (tile->row >= group->rows)
+			group->rows = tile->row < UINT32_MAX ? tile->row + 1 : UINT32_MAX;
+		if (tile->column >= group->columns)
+			group->columns = tile->column < UINT32_MAX ? tile->column + 1 : UINT32_MAX;
 	}
 	return 0;
 }
@@ -178,23 +174,6 @@ static void count_tile(struct tiles_group *group, struct sums *sums, const struc
 	}
 }
 
-static void finish_group(struct tiles_group *group, const struct sums *sums)
-{
-	uint64_t *const out[] = {&group->p50_ns, &group->p95_ns, &group->p99_ns};
-	static const unsigned percents[] = {50, 95, 99};
-	for (size_t i = 0; i < 3; i++)
-		*out[i] = percentile_bounded(percentile_of_ns(sums->histogram, percents[i]),
-			group->min_ns, group->max_ns);
-	group->gflops = group->flops ? known_ratio(group->flops, sums->flops_ns) : -1;
-	group->intensity = known_ratio(sums->both_flops, sums->both_bytes);
-	if (!group->elements)
-		group->elements = ANALYSIS_UNKNOWN;
-	if (!group->bytes)
-		group->bytes = ANALYSIS_UNKNOWN;
-	if (!group->flops)
-		group->flops = ANALYSIS_UNKNOWN;
-}
-
 static int tiles_count_all(struct gathering *g)
 {
 	const struct run *run = g->run;
@@ -212,8 +191,23 @@ static int tiles_count_all(struct gathering *g)
 		count_tile(&g->tiles->groups[group], &g->sums[group], tile,
 			&run->sites[sample->site], ns);
 	}
-	for (size_t i = 0; i < g->tiles->group_count; i++)
-		finish_group(&g->tiles->groups[i], &g->sums[i]);
+	for (size_t i = 0; i < g->tiles->group_count; i++) {
+		struct tiles_group *group = &g->tiles->groups[i];
+		const struct sums *sums = &g->sums[i];
+		uint64_t *const out[] = {&group->p50_ns, &group->p95_ns, &group->p99_ns};
+		static const unsigned percents[] = {50, 95, 99};
+		for (size_t k = 0; k < 3; k++)
+			*out[k] = percentile_bounded(percentile_of_ns(sums->histogram, percents[k]),
+				group->min_ns, group->max_ns);
+		group->gflops = group->flops ? known_ratio(group->flops, sums->flops_ns) : -1;
+		group->intensity = known_ratio(sums->both_flops, sums->both_bytes);
+		if (!group->elements)
+			group->elements = ANALYSIS_UNKNOWN;
+		if (!group->bytes)
+			group->bytes = ANALYSIS_UNKNOWN;
+		if (!group->flops)
+			group->flops = ANALYSIS_UNKNOWN;
+	}
 	return 0;
 }
 

@@ -142,18 +142,6 @@ unsigned work_phase(const struct run *run, const struct step_index *index, uint3
 	return step == RUN_NONE ? STEP_PHASES : run->steps[step].phase;
 }
 
-static void work_accounts_count_work(
-	struct work_account *account, const struct run_site *site, uint64_t ns)
-{
-	account->told_ns += ns;
-	account->count++;
-	account->flops += site->flops;
-	account->bytes += site->bytes;
-	account->without_flops += !(site->flags & BRICK_SITE_HAS_FLOPS);
-	account->without_bytes += !(site->flags & BRICK_SITE_HAS_BYTES);
-	account->at_most += (site->flags & BRICK_SITE_AT_MOST) != 0;
-}
-
 /* Bricks, then categories: each has one for all phases behind those of its phases. */
 static size_t work_accounts_key_of(size_t thing, int phase, int on_device)
 {
@@ -183,8 +171,16 @@ static inline void work_accounts_count(const struct work_accounts *a, size_t key
 	account->preempted_ns += frame->off.preempted_ns;
 	if (alone)
 		account->alone_ns += ns;
-	if (owner == WORK_OWN)
-		work_accounts_count_work(account, &a->run->sites[frame->sample->site], ns);
+	if (owner == WORK_OWN) {
+		const struct run_site *site = &a->run->sites[frame->sample->site];
+		account->told_ns += ns;
+		account->count++;
+		account->flops += site->flops;
+		account->bytes += site->bytes;
+		account->without_flops += !(site->flags & BRICK_SITE_HAS_FLOPS);
+		account->without_bytes += !(site->flags & BRICK_SITE_HAS_BYTES);
+		account->at_most += (site->flags & BRICK_SITE_AT_MOST) != 0;
+	}
 }
 
 static size_t category_thing(const struct run *run, uint32_t category)
@@ -210,15 +206,6 @@ static void work_accounts_find_times(
 		*to++ = &own->times[work_accounts_key_of(category, WORK_ALL_PHASES, on_device)];
 	}
 	*to = NULL;
-}
-
-static void find_all_times(const struct shared *shared)
-{
-	for (uint32_t b = 0; b < shared->accounts.run->brick_count; b++)
-		for (int phase = 0; phase < WORK_PHASES; phase++) {
-			work_accounts_find_times(shared, b, phase, 0);
-			work_accounts_find_times(shared, b, phase, 1);
-		}
 }
 
 /* The account in which a piece of that frame counts; beside: a second one, or NULL. */
@@ -334,17 +321,6 @@ static inline void work_accounts_unite(struct work_time *time, uint64_t begin_ns
 	time->until_ns = end_ns;
 }
 
-static void unite_all(const struct team_lane *l, size_t slots)
-{
-	struct work_time *const *beside = &l->beside[l->at * slots];
-
-	for (struct work_time *const *of = l->pieces[l->at].times->of; *of; of++)
-		work_accounts_unite(*of, l->begin_ns, l->end_ns);
-	for (size_t i = 0; i < slots; i++)
-		if (beside[i])
-			work_accounts_unite(beside[i], l->begin_ns, l->end_ns);
-}
-
 /* Moves lane i down the heap, if it is later than those below it. */
 static void sift(const struct lanes *lanes, size_t i)
 {
@@ -373,7 +349,12 @@ static void work_accounts_merge(struct lanes *lanes, size_t slots)
 		sift(lanes, i);
 	while (lanes->count) {
 		struct team_lane *first = lanes->list[0];
-		unite_all(first, slots);
+		struct work_time *const *beside = &first->beside[first->at * slots];
+		for (struct work_time *const *of = first->pieces[first->at].times->of; *of; of++)
+			work_accounts_unite(*of, first->begin_ns, first->end_ns);
+		for (size_t i = 0; i < slots; i++)
+			if (beside[i])
+				work_accounts_unite(beside[i], first->begin_ns, first->end_ns);
 		if (!work_accounts_next(first)) {
 			work_accounts_drop(first);
 			lanes->list[0] = lanes->list[--lanes->count];
@@ -456,23 +437,6 @@ static bool is_worth_a_thread(const struct shared *shared)
 			!work_accounts_is_alone(shared->accounts.run, i))
 			samples += shared->accounts.run->lanes[i].sample_count;
 	return samples >= THREAD_FROM_SAMPLES;
-}
-
-/* Adds time that several lanes share: in a thread of its own, where there is much to add. */
-static void start_team(struct shared *shared, uint32_t process)
-{
-	shared->process = process;
-	shared->threaded = is_worth_a_thread(shared) &&
-			   !pthread_create(&shared->thread, NULL, work_accounts_run_thread, shared);
-}
-
-/* -ENOMEM: nothing of it was added, or a part. */
-static int finish_team(struct shared *shared)
-{
-	if (!shared->threaded)
-		return unite_process(shared);
-	pthread_join(shared->thread, NULL);
-	return shared->result;
 }
 
 /*
@@ -560,18 +524,29 @@ static void work_accounts_on_process(void *context, uint32_t process)
 	struct shared *shared = context;
 
 	shared->slots = 0;
-	find_all_times(shared);
+	for (uint32_t b = 0; b < shared->accounts.run->brick_count; b++)
+		for (int phase = 0; phase < WORK_PHASES; phase++) {
+			work_accounts_find_times(shared, b, phase, 0);
+			work_accounts_find_times(shared, b, phase, 1);
+		}
 	for (struct work_accounts *a = &shared->accounts; a; a = a->beside) {
 		shared->slots += a != &shared->accounts && !a->by_lane;
 		for (size_t i = 0; i < a->count; i++)
 			a->times[i].until_ns = 0;
 	}
-	start_team(shared, process);
+	shared->process = process;
+	shared->threaded = is_worth_a_thread(shared) &&
+			   !pthread_create(&shared->thread, NULL, work_accounts_run_thread, shared);
 }
 
 static int work_accounts_on_process_end(void *context, uint32_t process)
 {
-	return finish_team(context);
+	struct shared *shared = context;
+
+	if (!shared->threaded)
+		return unite_process(shared);
+	pthread_join(shared->thread, NULL);
+	return shared->result;
 }
 
 /* Feeds all accounts that share them, too. */

@@ -316,12 +316,6 @@ static bool advise_find_between(
 	return out->low && out->high;
 }
 
-static double between_ns(const struct advise *a, const struct between *b, size_t brick)
-{
-	return (1 - b->part) * advise_brick_at(a, b->low, brick) +
-	       b->part * advise_brick_at(a, b->high, brick);
-}
-
 static double brick_ns(
 	const struct advise *a, const struct point *base, const struct between *axes, size_t brick)
 {
@@ -329,7 +323,9 @@ static double brick_ns(
 	bool is_everywhere = at_base > 0;
 
 	for (size_t i = 0; i < a->axis_count; i++) {
-		double ns = between_ns(a, &axes[i], brick);
+		const struct between *b = &axes[i];
+		double ns = (1 - b->part) * advise_brick_at(a, b->low, brick) +
+			    b->part * advise_brick_at(a, b->high, brick);
 		is_everywhere &= ns > 0;
 		ratio *= at_base > 0 ? ns / at_base : 1;
 		sum += ns - at_base;

@@ -172,15 +172,6 @@ struct group {
 	size_t count;
 };
 
-static void sum_columns(const struct maker *m, int phase, const struct group *group, double *values)
-{
-	const struct compare_phase_blocks *b = &m->blocks->phases[phase];
-
-	for (size_t i = 0; i < m->in_a + m->in_b; i++)
-		for (size_t k = 0; k < group->count; k++)
-			values[i] += b->columns[i * m->blocks->names + group->columns[k]];
-}
-
 /* Sums the work of one side's recordings in these columns. */
 static struct compare_work compare_work_of(
 	const struct maker *m, int phase, const struct group *group, bool of_b)
@@ -214,7 +205,10 @@ static int compare_add_columns(
 
 	if (rc < 0)
 		return rc;
-	sum_columns(m, phase, group, values);
+	const double *columns = m->blocks->phases[phase].columns;
+	for (size_t i = 0; i < m->in_a + m->in_b; i++)
+		for (size_t k = 0; k < group->count; k++)
+			values[i] += columns[i * m->blocks->names + group->columns[k]];
 	int sides = sides_of(m, values);
 	if (!sides)
 		return 0;

@@ -256,19 +256,6 @@ static void compare_series_add_off(
 	columns[r->blocked] += off.blocked_ns;
 }
 
-/* Adds an execution of a column, with the work that its site states. */
-static void compare_series_add_work(
-	const struct reader *r, const struct walk_frame *frame, uint32_t column)
-{
-	const struct run_site *site = &r->run->sites[frame->sample->site];
-	struct compare_work *work =
-		&r->series->phases[r->run->steps[frame->step].phase].work[column];
-
-	work->count++;
-	work->bytes += (double)site->bytes;
-	work->flops += (double)site->flops;
-}
-
 static void compare_series_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	const struct reader *r = context;
@@ -290,8 +277,14 @@ static void compare_series_on_end(void *context, const struct walk_frame *frame,
 	} else { /* compare_series_take_totals() adds what is unattributed */
 		compare_series_add_off(r, columns, shares.own_off);
 		columns[group] += is_step ? 0 : shares.own_ns;
-		if (!is_step)
-			compare_series_add_work(r, frame, group);
+		if (!is_step) {
+			const struct run_site *site = &r->run->sites[frame->sample->site];
+			struct compare_work *work =
+				&r->series->phases[r->run->steps[frame->step].phase].work[group];
+			work->count++;
+			work->bytes += (double)site->bytes;
+			work->flops += (double)site->flops;
+		}
 	}
 	if (left_out & RUN_LEFT_OUT_WAITS) {
 		columns[r->left_out] += counted->inner_ns + counted->wait_ns;
@@ -313,20 +306,6 @@ static void compare_series_add_commands(const struct reader *r)
 			!run->sites[sample->site].left_out)
 			compare_series_columns_of(r, step)[r->kernels[c->kernel]] +=
 				sample->end_ns - sample->begin_ns;
-	}
-}
-
-/* Divides the work by the tokens. */
-static void share_work(struct compare_cells *cells, size_t columns)
-{
-	double tokens = 0;
-
-	for (size_t i = 0; i < cells->count; i++)
-		tokens += (double)cells->tokens[i];
-	for (size_t k = 0; k < columns && tokens > 0; k++) {
-		cells->work[k].count /= tokens;
-		cells->work[k].bytes /= tokens;
-		cells->work[k].flops /= tokens;
 	}
 }
 
@@ -362,7 +341,15 @@ static void compare_series_take_totals(struct reader *r, const struct step_times
 		if (t->tokens)
 			r->series->phases[p].united *=
 				1 + (double)t->draft_tokens / (double)t->tokens;
-		share_work(&r->series->phases[p], r->series->columns);
+		struct compare_cells *cells = &r->series->phases[p];
+		double tokens = 0;
+		for (size_t i = 0; i < cells->count; i++)
+			tokens += (double)cells->tokens[i];
+		for (size_t k = 0; k < r->series->columns && tokens > 0; k++) {
+			cells->work[k].count /= tokens;
+			cells->work[k].bytes /= tokens;
+			cells->work[k].flops /= tokens;
+		}
 	}
 	r->series->ttft_ns = times->ttft_ns;
 }
@@ -420,19 +407,15 @@ int compare_series_init(struct compare_series *series, struct compare_names *nam
 	return rc;
 }
 
-static void cells_fini(struct compare_cells *cells)
-{
-	free(cells->total_ns);
-	free(cells->between_ns);
-	free(cells->tokens);
-	free(cells->column_ns);
-	free(cells->work);
-}
-
 void compare_series_fini(struct compare_series *series)
 {
 	for (int p = 0; p < STEP_PHASES; p++) {
-		cells_fini(&series->phases[p]);
+		struct compare_cells *cells = &series->phases[p];
+		free(cells->total_ns);
+		free(cells->between_ns);
+		free(cells->tokens);
+		free(cells->column_ns);
+		free(cells->work);
 	}
 	memset(series, 0, sizeof(*series));
 }
