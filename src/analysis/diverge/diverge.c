@@ -299,13 +299,6 @@ static void drop_run(struct align_run *r)
 	free(r->partner);
 }
 
-static void align_fini(struct align *g)
-{
-	drop_run(&g->a);
-	drop_run(&g->b);
-	free(g->brick_of_b);
-}
-
 /*
  * ---- what one result may differ by ----
  *
@@ -503,11 +496,6 @@ static struct carried inherit(const struct pass *p, const struct run_digest *d, 
 	return worst;
 }
 
-static int diverge_same_shape(const struct brick_digest *x, const struct brick_digest *y)
-{
-	return !memcmp(x->ne, y->ne, sizeof(x->ne));
-}
-
 static struct diverge_place diverge_compare(
 	const struct pass *p, uint32_t a, uint32_t b, const struct carried *in, int known)
 {
@@ -525,8 +513,8 @@ static struct diverge_place diverge_compare(
 	place.added = isinf(place.error)
 			      ? (isinf(place.inherited) ? 0 : INFINITY)
 			      : sqrt(fmax(0, square(place.error) - square(place.inherited)));
-	place.flags =
-		(known ? DIVERGE_INPUTS : 0) | (diverge_same_shape(x, y) ? 0 : DIVERGE_SHAPES);
+	place.flags = (known ? DIVERGE_INPUTS : 0) |
+		      (memcmp(x->ne, y->ne, sizeof(x->ne)) ? DIVERGE_SHAPES : 0);
 	bool is_over = square(place.error) > place.limit;
 	bool is_explained = is_over && square(place.error) <= place.explained;
 	if (is_explained)
@@ -537,22 +525,6 @@ static struct diverge_place diverge_compare(
 	if (is_explained)
 		place.flags |= DIVERGE_EXPLAINED;
 	return place;
-}
-
-static void diverge_enter(struct diverge *d, const struct diverge_place *place)
-{
-	uint32_t index = (uint32_t)d->place_count;
-
-	d->places[d->place_count++] = *place;
-	if (place->flags & DIVERGE_OVER) {
-		d->over++;
-		d->diverges = 1;
-		if (d->first == RUN_NONE)
-			d->first = index;
-	}
-	d->explained += (place->flags & DIVERGE_EXPLAINED) != 0;
-	if (d->worst == RUN_NONE || place->error > d->places[d->worst].error)
-		d->worst = index;
 }
 
 /*
@@ -616,7 +588,18 @@ static int diverge_visit(struct pass *p, uint32_t item)
 					 : 0,
 			.allowed = allowed_of(p, &place, &carried),
 			.place = (uint32_t)p->result->place_count};
-		diverge_enter(p->result, &place);
+		struct diverge *d = p->result;
+		uint32_t index = (uint32_t)d->place_count;
+		d->places[d->place_count++] = place;
+		if (place.flags & DIVERGE_OVER) {
+			d->over++;
+			d->diverges = 1;
+			if (d->first == RUN_NONE)
+				d->first = index;
+		}
+		d->explained += (place.flags & DIVERGE_EXPLAINED) != 0;
+		if (d->worst == RUN_NONE || place.error > d->places[d->worst].error)
+			d->worst = index;
 	} else {
 		carried.pending = limit_of(p, digest, &digest->digest, &carried);
 		carried.explained *= DIVERGE_GROWTH;
@@ -727,23 +710,6 @@ static void count_run(struct diverge *d, const struct align_run *r, bool is_b)
 	}
 }
 
-static void copy_counts(struct diverge *d, const struct align *g)
-{
-	d->digests_a = (uint32_t)g->a.item_count;
-	d->digests_b = (uint32_t)g->b.item_count;
-	d->others_a = g->a.others;
-	d->others_b = g->b.others;
-	d->steps_a = (uint32_t)g->a.step_count;
-	d->steps_b = (uint32_t)g->b.step_count;
-	d->steps_compared = g->compared;
-	d->skipped_a = g->skipped_a;
-	d->skipped_b = g->skipped_b;
-	d->unlike = g->unlike;
-	d->other_shapes = g->other_shapes;
-	count_run(d, &g->a, 0);
-	count_run(d, &g->b, 1);
-}
-
 static int run_pass(struct pass *p, const struct run *a, const struct run *b)
 {
 	struct diverge *d = p->result;
@@ -757,7 +723,20 @@ static int run_pass(struct pass *p, const struct run *a, const struct run *b)
 	if (!d->places || !d->bricks || !p->carried)
 		return -ENOMEM;
 	error = visit_twice(p);
-	copy_counts(d, &p->align);
+	const struct align *g = &p->align;
+	d->digests_a = (uint32_t)g->a.item_count;
+	d->digests_b = (uint32_t)g->b.item_count;
+	d->others_a = g->a.others;
+	d->others_b = g->b.others;
+	d->steps_a = (uint32_t)g->a.step_count;
+	d->steps_b = (uint32_t)g->b.step_count;
+	d->steps_compared = g->compared;
+	d->skipped_a = g->skipped_a;
+	d->skipped_b = g->skipped_b;
+	d->unlike = g->unlike;
+	d->other_shapes = g->other_shapes;
+	count_run(d, &g->a, 0);
+	count_run(d, &g->b, 1);
 	return error;
 }
 
@@ -774,7 +753,9 @@ int diverge_create(struct diverge **out, const struct run *a, const struct run *
 		return -ENOMEM;
 	p.result->first = p.result->worst = p.result->loosest = RUN_NONE;
 	int error = run_pass(&p, a, b);
-	align_fini(&p.align);
+	drop_run(&p.align.a);
+	drop_run(&p.align.b);
+	free(p.align.brick_of_b);
 	hashmap_fini(&p.latest);
 	free(p.carried);
 	if (error)

@@ -172,36 +172,8 @@ static int experts_count_executions(struct experts *made, const struct run *run)
 	return 0;
 }
 
-static void finish_layer(struct expert_layer *l)
-{
-	double entropy = 0;
-
-	for (uint32_t i = 0; i < l->experts; i++) {
-		double share = l->tokens ? (double)l->expert[i].tokens / (double)l->tokens : 0;
-		l->unused += !l->expert[i].tokens;
-		l->most = l->expert[i].tokens > l->expert[l->most].tokens ? i : l->most;
-		entropy -= share > 0 ? share * log(share) : 0;
-	}
-	l->even_as = exp(entropy);
-}
-
 COMPARATOR(experts_by_tokens, struct expert_sums,
 	ORDER(y->tokens, x->tokens) ?: ORDER(y->bytes, x->bytes))
-
-/* Adds the share of a layer's hottest experts to the sums over layers; they are sorted already. */
-static void keep_hottest(
-	struct expert_model *m, const struct expert_layer *l, const struct expert_sums *sorted)
-{
-	for (uint32_t k = 0; k < m->kept_count; k++) {
-		struct experts_kept *kept = &m->kept[k];
-		uint32_t n = kept->experts < l->experts ? kept->experts : l->experts;
-		for (uint32_t i = 0; i < n; i++) {
-			kept->tokens += (double)sorted[i].tokens;
-			kept->reads += (double)sorted[i].bytes;
-		}
-		kept->bytes += n * l->expert_bytes;
-	}
-}
 
 /* Fills in the shares of 1, 2, 4, ... experts, as long as that is not all. */
 static int finish_kept(struct expert_model *m)
@@ -224,7 +196,15 @@ static int finish_kept(struct expert_model *m)
 		const struct expert_layer *l = &m->layers.items[i];
 		memcpy(sorted, l->expert, l->experts * sizeof(*sorted));
 		qsort(sorted, l->experts, sizeof(*sorted), experts_by_tokens);
-		keep_hottest(m, l, sorted);
+		for (uint32_t k = 0; k < m->kept_count; k++) {
+			struct experts_kept *kept = &m->kept[k];
+			uint32_t n = kept->experts < l->experts ? kept->experts : l->experts;
+			for (uint32_t j = 0; j < n; j++) {
+				kept->tokens += (double)sorted[j].tokens;
+				kept->reads += (double)sorted[j].bytes;
+			}
+			kept->bytes += n * l->expert_bytes;
+		}
 	}
 	for (uint32_t k = 0; k < m->kept_count; k++) {
 		m->kept[k].tokens /= (double)all.tokens;
@@ -244,8 +224,20 @@ int experts_create(struct experts **out, const struct run *run)
 
 	for (size_t i = 0; i < made->models.count && !error; i++) {
 		struct expert_model *m = &made->models.items[i];
-		for (size_t k = 0; k < m->layers.count; k++)
-			finish_layer(&m->layers.items[k]);
+		for (size_t k = 0; k < m->layers.count; k++) {
+			struct expert_layer *l = &m->layers.items[k];
+			double entropy = 0;
+			for (uint32_t n = 0; n < l->experts; n++) {
+				double share =
+					l->tokens ? (double)l->expert[n].tokens / (double)l->tokens
+						  : 0;
+				l->unused += !l->expert[n].tokens;
+				l->most = l->expert[n].tokens > l->expert[l->most].tokens ? n
+											  : l->most;
+				entropy -= share > 0 ? share * log(share) : 0;
+			}
+			l->even_as = exp(entropy);
+		}
 		error = finish_kept(m);
 	}
 	if (!error && !made->executions)

@@ -91,25 +91,6 @@ static void find_in(struct findings *findings, const struct explain_facts *facts
 	findings->count = kept;
 }
 
-/* Adds what a finding saves to the phase's sum, unless one before it saves time of the same parts.
- */
-static void add_up(struct findings *findings, const struct explain_facts *facts, size_t number)
-{
-	struct finding *f = &findings->list[number];
-	uint64_t *explained_ns = &findings->explained_ns[f->phase];
-	uint64_t elapsed_ns = facts->phases[f->phase].elapsed_ns;
-
-	for (size_t i = 0; i < number && !f->overlaps; i++)
-		if (findings->list[i].phase == f->phase &&
-			finding_rules[findings->list[i].rule].parts & finding_rules[f->rule].parts)
-			f->overlaps = i + 1;
-	if (!f->overlaps)
-		*explained_ns += f->cost_ns;
-	if (*explained_ns > elapsed_ns)
-		*explained_ns = elapsed_ns;
-	f->left_ns = elapsed_ns - *explained_ns;
-}
-
 int findings_init(struct findings *findings, const struct explain_facts *facts)
 {
 	*findings = (struct findings){0};
@@ -121,8 +102,22 @@ int findings_init(struct findings *findings, const struct explain_facts *facts)
 			find_in(findings, facts, phase);
 	if (findings->count)
 		qsort(findings->list, findings->count, sizeof(*findings->list), by_rank);
-	for (size_t i = 0; i < findings->count; i++)
-		add_up(findings, facts, i);
+	for (size_t i = 0; i < findings->count; i++) {
+		/* its saving counts, unless a finding before it saves time of the same parts */
+		struct finding *f = &findings->list[i];
+		uint64_t *explained_ns = &findings->explained_ns[f->phase];
+		uint64_t elapsed_ns = facts->phases[f->phase].elapsed_ns;
+		for (size_t k = 0; k < i && !f->overlaps; k++)
+			if (findings->list[k].phase == f->phase &&
+				finding_rules[findings->list[k].rule].parts &
+					finding_rules[f->rule].parts)
+				f->overlaps = k + 1;
+		if (!f->overlaps)
+			*explained_ns += f->cost_ns;
+		if (*explained_ns > elapsed_ns)
+			*explained_ns = elapsed_ns;
+		f->left_ns = elapsed_ns - *explained_ns;
+	}
 	return 0;
 }
 

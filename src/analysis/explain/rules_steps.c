@@ -38,21 +38,6 @@ struct repeated {
 	uint64_t tokens, steps, time_ns;
 };
 
-static void rules_steps_add_point(struct repeated *sum, const struct explain_facts *f,
-	const struct explain_phase *phase, const struct run_point *point)
-{
-	uint32_t step = step_index_at(&f->index, f->run, point->lane, point->ns);
-	uint64_t tokens = number_of_double(point->value);
-
-	if (step == RUN_NONE || &f->phases[step_phase_of(&f->run->steps[step])] != phase ||
-		2 * tokens < f->run->steps[step].tokens ||
-		!step_index_is_evaluated(&f->index, f->run, step))
-		return;
-	sum->tokens += tokens;
-	sum->time_ns += explain_step_ns(phase, step);
-	sum->steps++;
-}
-
 bool rule_prompt_repeated(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
@@ -61,8 +46,19 @@ bool rule_prompt_repeated(const struct explain_facts *f, enum step_phase p, stru
 
 	for (size_t i = 0; i < f->run->point_count && counter != RUN_NONE; i++)
 		if (f->run->points[i].kind == RUN_POINT_COUNTER &&
-			f->run->points[i].brick == counter && f->run->points[i].value > 0)
-			rules_steps_add_point(&sum, f, phase, &f->run->points[i]);
+			f->run->points[i].brick == counter && f->run->points[i].value > 0) {
+			const struct run_point *point = &f->run->points[i];
+			uint32_t step = step_index_at(&f->index, f->run, point->lane, point->ns);
+			uint64_t tokens = number_of_double(point->value);
+			if (step != RUN_NONE &&
+				&f->phases[step_phase_of(&f->run->steps[step])] == phase &&
+				2 * tokens >= f->run->steps[step].tokens &&
+				step_index_is_evaluated(&f->index, f->run, step)) {
+				sum.tokens += tokens;
+				sum.time_ns += explain_step_ns(phase, step);
+				sum.steps++;
+			}
+		}
 	if (!sum.steps)
 		return false;
 	out->cost_ns = sum.time_ns;

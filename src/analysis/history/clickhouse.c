@@ -353,31 +353,6 @@ static void add_part_row(
 	clickhouse_add_row(q, row);
 }
 
-static void add_run_row(struct query *q, const struct history_run *run)
-{
-	json_t *row = history_run_json(run), *keys = json_array(), *values = json_array();
-
-	put_day(row, run->start_ns);
-	for (size_t i = 0; i < run->facts.count; i++) {
-		json_array_append_new(keys, json_string(run->facts.items[i].key));
-		json_array_append_new(values, json_string(run->facts.items[i].value));
-	}
-	json_object_set_new(row, "fact_keys", keys);
-	json_object_set_new(row, "fact_values", values);
-	clickhouse_add_row(q, row);
-}
-
-static void add_label_row(struct query *q, const struct history_run *run, const char *label)
-{
-	json_t *row = json_object();
-
-	clickhouse_put_text(row, "id", run->id);
-	clickhouse_put_text(row, "label", label);
-	put_number(row, "present", 1);
-	put_number(row, "at", run->start_ns);
-	clickhouse_add_row(q, row);
-}
-
 /* Rows that are there already. */
 
 static long find_in_batch(const struct push *p, const json_t *row)
@@ -441,16 +416,6 @@ static size_t add_ids(struct query *q, const struct push *p, bool sent_only)
 	return count;
 }
 
-static int clickhouse_look(struct push *p)
-{
-	struct query q = {0};
-
-	query_add(&q, "SELECT id FROM runs");
-	add_ids(&q, p, false);
-	query_add(&q, " FORMAT JSONEachRow");
-	return clickhouse_ask(p->store, &q, NULL, note_run, p);
-}
-
 /* Looks for what a former try may have sent. */
 static int look_closely(struct push *p)
 {
@@ -509,8 +474,15 @@ static int send_labels(struct push *p)
 	query_add(&q, "INSERT INTO labels FORMAT JSONEachRow\n");
 	for (size_t i = 0; i < p->batch.runs.count; i++) {
 		const struct history_run *run = &p->batch.runs.items[i];
-		for (size_t k = 0; k < run->labels.count && !p->is_there[i]; k++, rows++)
-			add_label_row(&q, run, run->labels.items[k]);
+		for (size_t k = 0; k < run->labels.count && !p->is_there[i]; k++, rows++) {
+			const char *label = run->labels.items[k];
+			json_t *row = json_object();
+			clickhouse_put_text(row, "id", run->id);
+			clickhouse_put_text(row, "label", label);
+			put_number(row, "present", 1);
+			put_number(row, "at", run->start_ns);
+			clickhouse_add_row(&q, row);
+		}
 	}
 	return send_rows(p, &q, "labels", rows);
 }
@@ -523,7 +495,18 @@ static int send_heads(struct push *p)
 	query_add(&q, "INSERT INTO runs FORMAT JSONEachRow\n");
 	for (size_t i = 0; i < p->batch.runs.count; i++)
 		if (!p->is_there[i]) {
-			add_run_row(&q, &p->batch.runs.items[i]);
+			const struct history_run *run = &p->batch.runs.items[i];
+			json_t *row = history_run_json(run), *keys = json_array(),
+			       *values = json_array();
+			put_day(row, run->start_ns);
+			for (size_t k = 0; k < run->facts.count; k++) {
+				json_array_append_new(keys, json_string(run->facts.items[k].key));
+				json_array_append_new(
+					values, json_string(run->facts.items[k].value));
+			}
+			json_object_set_new(row, "fact_keys", keys);
+			json_object_set_new(row, "fact_values", values);
+			clickhouse_add_row(&q, row);
 			rows++;
 		}
 	return send_rows(p, &q, "runs", rows);
@@ -560,7 +543,11 @@ static int send_batch(struct push *p, struct spool *spool)
 	p->rows = calloc(p->batch.runs.count + 1, sizeof(*p->rows));
 	if (!p->is_there || !p->rows)
 		return -ENOMEM;
-	int rc = clickhouse_look(p);
+	struct query q = {0};
+	query_add(&q, "SELECT id FROM runs");
+	add_ids(&q, p, false);
+	query_add(&q, " FORMAT JSONEachRow");
+	int rc = clickhouse_ask(p->store, &q, NULL, note_run, p);
 	if (rc == 0 && p->batch.sent.count)
 		rc = look_closely(p);
 	if (rc == 0)
@@ -643,15 +630,6 @@ static void add_part_of(struct query *q, const char *column, const char *text)
 	query_add(q, ") > 0");
 }
 
-static void add_label_filter(struct query *q, const char *label)
-{
-	if (!label)
-		return;
-	query_add(q, " AND id IN (SELECT id FROM labels FINAL WHERE present = 1 AND label = ");
-	query_quote(q, label);
-	query_add(q, ")");
-}
-
 static void add_kind(struct query *q, const char *column, const char *kind)
 {
 	if (kind && !strcmp(kind, HISTORY_TIMED))
@@ -670,7 +648,12 @@ static void add_filter(struct query *q, const struct history_filter *f)
 		query_add(q, " AND substring(id, 1, %zu) = ", strlen(f->id));
 		query_quote(q, f->id);
 	}
-	add_label_filter(q, f->label);
+	if (f->label) {
+		query_add(q,
+			" AND id IN (SELECT id FROM labels FINAL WHERE present = 1 AND label = ");
+		query_quote(q, f->label);
+		query_add(q, ")");
+	}
 	add_equal(q, "batch", f->batch);
 	add_equal(q, "host", f->host);
 	add_equal(q, "engine", f->engine);
@@ -786,17 +769,6 @@ static void clickhouse_add_runs(struct query *q, const struct reading *r)
 	query_add(q, ")");
 }
 
-/* Days choose the pieces of a table that are looked into, times the places in them. */
-static void add_times(struct query *q, uint64_t first_ns, uint64_t last_ns)
-{
-	query_add(q, " AND start_ns >= %llu AND start_ns <= %llu", (unsigned long long)first_ns,
-		(unsigned long long)last_ns);
-	query_add(q,
-		" AND day >= toDate(toDateTime(%llu)) - 1 AND day <= toDate(toDateTime(%llu)) + 1",
-		(unsigned long long)(first_ns / 1000000000u),
-		(unsigned long long)(last_ns / 1000000000u));
-}
-
 /* Labels and parts of some of the runs that were read. */
 static int read_some_lists(struct history_store *store, struct reading *r, bool whole)
 {
@@ -815,7 +787,15 @@ static int read_some_lists(struct history_store *store, struct reading *r, bool 
 		query_add(&q, "%s%llu", i > r->from ? ", " : "",
 			(unsigned long long)r->runs.items[i].start_ns);
 	query_add(&q, ")");
-	add_times(&q, r->runs.items[r->to - 1].start_ns, r->runs.items[r->from].start_ns);
+	/* days choose the pieces of a table that are looked into, times the places in them */
+	uint64_t first_ns = r->runs.items[r->to - 1].start_ns;
+	uint64_t last_ns = r->runs.items[r->from].start_ns;
+	query_add(&q, " AND start_ns >= %llu AND start_ns <= %llu", (unsigned long long)first_ns,
+		(unsigned long long)last_ns);
+	query_add(&q,
+		" AND day >= toDate(toDateTime(%llu)) - 1 AND day <= toDate(toDateTime(%llu)) + 1",
+		(unsigned long long)(first_ns / 1000000000u),
+		(unsigned long long)(last_ns / 1000000000u));
 	query_add(&q, "%s FORMAT JSONEachRow", whole ? "" : " AND kind = 'step'");
 	return clickhouse_ask(store, &q, NULL, clickhouse_take_part, r);
 }

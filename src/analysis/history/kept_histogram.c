@@ -26,15 +26,9 @@ uint64_t history_bucket_ns(uint32_t index)
 	return low + ((1ull << shift) >> 1);
 }
 
-/* The place of a bucket in the list, or where it would be. */
-static size_t kept_place_of(const struct history_histogram *h, uint32_t index)
-{
-	return BISECT(i, 0, h->buckets.count, h->buckets.items[i].index < index);
-}
-
 int history_histogram_add(struct history_histogram *h, uint32_t index, uint64_t count)
 {
-	size_t at = kept_place_of(h, index);
+	size_t at = BISECT(i, 0, h->buckets.count, h->buckets.items[i].index < index);
 
 	if (at < h->buckets.count && h->buckets.items[at].index == index) {
 		h->buckets.items[at].count += count;

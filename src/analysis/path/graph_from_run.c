@@ -84,25 +84,6 @@ static struct graph_sample *run_graph_sample_at(
 	return NULL;
 }
 
-static void set_kernel(struct brick_graph_node *node, const struct run_kernel *kernel,
-	const struct run_command *command, uint64_t time_ns)
-{
-	node->kernel.code = kernel->code;
-	for (int i = 0; i < 3; i++) {
-		node->kernel.grid[i] = kernel->grid[i];
-		node->kernel.block[i] = kernel->block[i];
-	}
-	node->kernel.shared_bytes = kernel->shared_bytes;
-	if (command->bytes && command->flops) {
-		node->kernel.intensity = (double)command->flops / (double)command->bytes;
-		node->flags |= BRICK_NODE_HAS_INTENSITY;
-	}
-	if (command->flops && time_ns) {
-		node->kernel.tflops = (double)command->flops / (double)time_ns / 1e3;
-		node->flags |= BRICK_NODE_HAS_TFLOPS;
-	}
-}
-
 static bool run_graph_is_transfer(const struct run_kernel *kernel, uint32_t *direction)
 {
 	switch (kernel->kind) {
@@ -140,7 +121,20 @@ static struct brick_graph_node run_graph_node_of(
 			.target = direction == BRICK_TRANSFER_D2H ? "host" : backend,
 			.direction = direction};
 	} else {
-		set_kernel(&node, kernel, command, time_ns);
+		node.kernel.code = kernel->code;
+		for (int i = 0; i < 3; i++) {
+			node.kernel.grid[i] = kernel->grid[i];
+			node.kernel.block[i] = kernel->block[i];
+		}
+		node.kernel.shared_bytes = kernel->shared_bytes;
+		if (command->bytes && command->flops) {
+			node.kernel.intensity = (double)command->flops / (double)command->bytes;
+			node.flags |= BRICK_NODE_HAS_INTENSITY;
+		}
+		if (command->flops && time_ns) {
+			node.kernel.tflops = (double)command->flops / (double)time_ns / 1e3;
+			node.flags |= BRICK_NODE_HAS_TFLOPS;
+		}
 	}
 	if (command->bytes) {
 		node.bytes = command->bytes;
@@ -340,22 +334,6 @@ static const char *label_of(const struct run_site *site, char label[LABEL_BYTES]
 	return *label ? label : NULL;
 }
 
-static void set_work(struct brick_graph_node *node, const struct run_site *site)
-{
-	if (site->flags & BRICK_SITE_HAS_ELEMENTS) {
-		node->elements = site->elements;
-		node->flags |= BRICK_NODE_HAS_ELEMENTS;
-	}
-	if (site->flags & BRICK_SITE_HAS_BYTES) {
-		node->bytes = site->bytes;
-		node->flags |= BRICK_NODE_HAS_BYTES;
-	}
-	if (site->layer >= 0) {
-		node->layer = site->layer;
-		node->flags |= BRICK_NODE_HAS_LAYER;
-	}
-}
-
 /* Work of a device is a kernel in its brick. */
 static void run_graph_add_kernel(struct builder *b, const struct brick_graph_node *brick,
 	const struct run_site *site, const char *label, uint64_t time_ns)
@@ -395,7 +373,18 @@ static uint32_t enter_sample(
 
 	if (b->error)
 		return RUN_NONE;
-	set_work(&node, site);
+	if (site->flags & BRICK_SITE_HAS_ELEMENTS) {
+		node.elements = site->elements;
+		node.flags |= BRICK_NODE_HAS_ELEMENTS;
+	}
+	if (site->flags & BRICK_SITE_HAS_BYTES) {
+		node.bytes = site->bytes;
+		node.flags |= BRICK_NODE_HAS_BYTES;
+	}
+	if (site->layer >= 0) {
+		node.layer = site->layer;
+		node.flags |= BRICK_NODE_HAS_LAYER;
+	}
 	const char *text = label_of(site, label);
 	node.label = is_queue ? NULL : text;
 	uint32_t id = run_graph_check(b, brick_graph_enter(b->graph, &node));
@@ -509,21 +498,6 @@ static bool begin_command(
 	return true;
 }
 
-/* Leaves the command, and the scope of its call. */
-static void run_graph_end_command(
-	struct walker *w, const struct walk_frame *frame, const struct graph_sample *sample)
-{
-	uint32_t open = w->brick == RUN_NONE ? sample->node : w->brick;
-
-	close_layer(w, &w->levels[1]);
-	run_graph_leave(w, open, frame->begin_ns, frame->end_ns);
-	if (!w->b->error)
-		brick_graph_pop(w->b->graph);
-	w->brick = RUN_NONE;
-	w->last = sample->node;
-	w->is_command = false;
-}
-
 static void run_graph_on_begin(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct walker *w = context;
@@ -570,7 +544,14 @@ static void run_graph_on_end(void *context, const struct walk_frame *frame, unsi
 	struct graph_sample *sample = sample_of_frame(w, frame);
 
 	if (depth == 1 && w->is_command) {
-		run_graph_end_command(w, frame, sample);
+		uint32_t open = w->brick == RUN_NONE ? sample->node : w->brick;
+		close_layer(w, &w->levels[1]);
+		run_graph_leave(w, open, frame->begin_ns, frame->end_ns);
+		if (!w->b->error)
+			brick_graph_pop(w->b->graph);
+		w->brick = RUN_NONE;
+		w->last = sample->node;
+		w->is_command = false;
 		return;
 	}
 	close_layer(w, &w->levels[depth]);
@@ -739,22 +720,6 @@ static void link_data_of_sample(struct builder *b, const struct flows *flows, st
 		own->node = node;
 }
 
-static void link_data_of_lane(struct builder *b, const struct flows *flows, struct producer *list,
-	size_t count, uint32_t span)
-{
-	const struct graph_lane *lane = &b->lanes[span];
-	const struct run_lane *samples = &b->run->lanes[b->schedule->spans.items[span].lane];
-
-	for (size_t i = 0; i < count; i++)
-		list[i].node = RUN_NONE;
-	for (uint32_t i = 0; i < lane->count && !b->error; i++) {
-		const struct run_site *site =
-			&b->run->sites[samples->samples[lane->first + i].site];
-		if (site->label && lane->samples[i].node != RUN_NONE)
-			link_data_of_sample(b, flows, list, count, site, lane->samples[i].node);
-	}
-}
-
 static void link_data(struct builder *b)
 {
 	struct flows flows = {0};
@@ -771,8 +736,19 @@ static void link_data(struct builder *b)
 		flows.list.count && !error ? collect_producers(&flows, &count) : NULL;
 	if (error || (flows.list.count && !list))
 		b->error = -ENOMEM;
-	for (uint32_t i = 0; list && i < b->schedule->spans.count; i++)
-		link_data_of_lane(b, &flows, list, count, i);
+	for (uint32_t i = 0; list && i < b->schedule->spans.count; i++) {
+		const struct graph_lane *lane = &b->lanes[i];
+		const struct run_lane *samples = &b->run->lanes[b->schedule->spans.items[i].lane];
+		for (size_t k = 0; k < count; k++)
+			list[k].node = RUN_NONE;
+		for (uint32_t k = 0; k < lane->count && !b->error; k++) {
+			const struct run_site *site =
+				&b->run->sites[samples->samples[lane->first + k].site];
+			if (site->label && lane->samples[k].node != RUN_NONE)
+				link_data_of_sample(
+					b, &flows, list, count, site, lane->samples[k].node);
+		}
+	}
 	array_fini(&flows.list);
 }
 
@@ -988,18 +964,6 @@ static int mark_path(struct builder *b, const uint32_t *nodes)
 	return error;
 }
 
-static void name_lanes(struct builder *b)
-{
-	const struct schedule *s = b->schedule;
-	char name[LANE_NAME_BYTES];
-
-	for (size_t i = 0; i < s->spans.count && !b->error; i++) {
-		run_graph_lane_name(name, &b->run->lanes[s->spans.items[i].lane]);
-		run_graph_check(
-			b, brick_graph_lane_name_set(b->graph, s->spans.items[i].lane, name));
-	}
-}
-
 static int run_graph_build(struct builder *b)
 {
 	const struct schedule *s = b->schedule;
@@ -1025,7 +989,12 @@ static int run_graph_build(struct builder *b)
 		link_lanes(b, nodes);
 		add_after(b, nodes);
 		find_nodes(b, nodes);
-		name_lanes(b);
+		char name[LANE_NAME_BYTES];
+		for (size_t i = 0; i < s->spans.count && !b->error; i++) {
+			run_graph_lane_name(name, &b->run->lanes[s->spans.items[i].lane]);
+			run_graph_check(b,
+				brick_graph_lane_name_set(b->graph, s->spans.items[i].lane, name));
+		}
 	}
 	if (!b->error)
 		b->error = mark_path(b, nodes);

@@ -90,16 +90,6 @@ static bool is_only_a_wait(const struct run *run, const struct schedule_activity
 	       run->bricks[a->owner].well_known != BRICK_BARRIER_WAIT;
 }
 
-/* Counts the leading activities that begin after each one. */
-static void count_followers(struct solver *s, const struct brick__dag *dag)
-{
-	memset(s->followers, 0, dag->count * sizeof(*s->followers));
-	for (uint32_t v = 0; v < dag->count; v++)
-		for (uint32_t p = dag->first[v];
-			s->latest_ns[v] != UINT64_MAX && p < dag->first[v + 1]; p++)
-			s->followers[dag->before[p]]++;
-}
-
 /* Adds an activity to its chain, and what that saves if its owner takes less time. */
 static void path_add_activity(struct solver *s, const struct schedule_activity *a)
 {
@@ -130,7 +120,11 @@ static void find_chains(struct solver *s, const struct schedule *schedule)
 	uint32_t last = RUN_NONE;
 
 	s->chain_count = s->saving_count = 0;
-	count_followers(s, dag);
+	memset(s->followers, 0, dag->count * sizeof(*s->followers));
+	for (uint32_t v = 0; v < dag->count; v++)
+		for (uint32_t p = dag->first[v];
+			s->latest_ns[v] != UINT64_MAX && p < dag->first[v + 1]; p++)
+			s->followers[dag->before[p]]++;
 	for (uint32_t i = 0; i < dag->count; i++) {
 		uint32_t v = dag->order[i], first = dag->first[v];
 		if (s->latest_ns[v] == UINT64_MAX)
@@ -392,16 +386,6 @@ static void add_path(struct solver *solver, const struct schedule *schedule, siz
 	}
 }
 
-static void add_slack(struct path_sum *sum, uint64_t slack_ns)
-{
-	if (!sum->slack_count || slack_ns < sum->slack_min_ns)
-		sum->slack_min_ns = slack_ns;
-	if (!sum->slack_count || slack_ns > sum->slack_max_ns)
-		sum->slack_max_ns = slack_ns;
-	sum->slack_ns += slack_ns;
-	sum->slack_count++;
-}
-
 /* An execution may have several parts; its last one stands for it. */
 static void add_activities(struct solver *solver, const struct schedule *schedule)
 {
@@ -415,10 +399,17 @@ static void add_activities(struct solver *solver, const struct schedule *schedul
 		sum->own_ns += a->duration_ns;
 		sum->count += a->is_last;
 		sum->on_path_count += a->is_last && solver->sample_on_path[i];
-		if (a->is_last && solver->latest_ns[i] != UINT64_MAX)
-			add_slack(sum, solver->latest_ns[i] > solver->finish_ns[i]
-					       ? solver->latest_ns[i] - solver->finish_ns[i]
-					       : 0);
+		if (a->is_last && solver->latest_ns[i] != UINT64_MAX) {
+			uint64_t slack_ns = solver->latest_ns[i] > solver->finish_ns[i]
+						    ? solver->latest_ns[i] - solver->finish_ns[i]
+						    : 0;
+			if (!sum->slack_count || slack_ns < sum->slack_min_ns)
+				sum->slack_min_ns = slack_ns;
+			if (!sum->slack_count || slack_ns > sum->slack_max_ns)
+				sum->slack_max_ns = slack_ns;
+			sum->slack_ns += slack_ns;
+			sum->slack_count++;
+		}
 		if (a->kind == SCHEDULE_WORK)
 			lane->work_ns += a->duration_ns;
 		if (a->kind == SCHEDULE_WAIT || a->kind == SCHEDULE_OFF)
@@ -543,18 +534,14 @@ static int finish_section(struct path *path, struct solver *solver)
 	return 0;
 }
 
-static void add_counts(struct schedule_counts *to, const struct schedule_counts *from)
-{
-	members_add(to, from, barriers, waits, unknown_waits, unknown_wait_ns, idle, idle_ns,
-		starts, launches, queue_blocks, beneath_ns, contradictions);
-}
-
 static int path_add_schedule(struct path_section *section, struct solver *solver,
 	struct schedule *schedule, bool keep_hops)
 {
 	section->steps++;
 	section->measured_ns += schedule->measured_ns;
-	add_counts(&section->counts, &schedule->counts);
+	members_add(&section->counts, &schedule->counts, barriers, waits, unknown_waits,
+		unknown_wait_ns, idle, idle_ns, starts, launches, queue_blocks, beneath_ns,
+		contradictions);
 	int rc = solve(solver, schedule, section, keep_hops);
 	schedule_fini(schedule);
 	return rc;

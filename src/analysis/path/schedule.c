@@ -277,55 +277,6 @@ static void add_fork(struct cutter *c, const struct walk_frame *frame)
 	m->lanes.items[c->place].drives = true;
 }
 
-/* Remember a sample that launched something. */
-static void add_call(struct cutter *c, const struct walk_frame *frame)
-{
-	struct maker *m = c->m;
-	uint32_t count;
-
-	launches_of(&m->source->launches, c->lane, frame->index, &count);
-	if (!count)
-		return;
-	schedule_has_failed(m,
-		array_push(&m->calls, (struct schedule_call){c->lane, frame->index,
-					      schedule_last_activity(c), RUN_NONE, c->cursor_ns}));
-}
-
-static void end_call(struct cutter *c, const struct walk_frame *frame)
-{
-	struct maker *m = c->m;
-
-	for (size_t i = m->calls.count; i-- > 0 && m->calls.items[i].lane == c->lane;) {
-		if (m->calls.items[i].sample == frame->index)
-			m->calls.items[i].last = schedule_last_activity(c);
-		if (m->calls.items[i].sample <= frame->index)
-			break;
-	}
-}
-
-static void schedule_add_command(struct cutter *c, const struct walk_frame *frame, uint32_t gap)
-{
-	struct maker *m = c->m;
-	const struct run_command *command = launches_command(m->run, c->lane, frame->index);
-
-	if (!command)
-		return;
-	schedule_has_failed(
-		m, array_push(&m->commands,
-			   (struct schedule_command){(uint32_t)(command - m->run->commands), gap,
-				   (uint32_t)m->schedule->activities.count, RUN_NONE}));
-}
-
-static void schedule_end_command(struct cutter *c, const struct walk_frame *frame)
-{
-	struct maker *m = c->m;
-
-	if (m->commands.count &&
-		m->run->commands[m->commands.items[m->commands.count - 1].command].sample ==
-			frame->index)
-		m->commands.items[m->commands.count - 1].last = schedule_last_activity(c);
-}
-
 static void schedule_on_begin(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct cutter *c = context;
@@ -339,10 +290,22 @@ static void schedule_on_begin(void *context, const struct walk_frame *frame, uns
 		add_fork(c, frame);
 	if (!c->m->run->command_count)
 		return;
-	if (c->is_thread)
-		add_call(c, frame);
-	else if (depth == 1)
-		schedule_add_command(c, frame, gap);
+	struct maker *m = c->m;
+	if (c->is_thread) {
+		uint32_t launched;
+		launches_of(&m->source->launches, c->lane, frame->index, &launched);
+		const struct schedule_call call = {
+			c->lane, frame->index, schedule_last_activity(c), RUN_NONE, c->cursor_ns};
+		if (launched)
+			schedule_has_failed(m, array_push(&m->calls, call));
+	} else if (depth == 1) {
+		const struct run_command *command = launches_command(m->run, c->lane, frame->index);
+		const struct schedule_command own = {
+			command ? (uint32_t)(command - m->run->commands) : RUN_NONE, gap,
+			(uint32_t)m->schedule->activities.count, RUN_NONE};
+		if (command)
+			schedule_has_failed(m, array_push(&m->commands, own));
+	}
 }
 
 static void schedule_on_end(void *context, const struct walk_frame *frame, unsigned depth)
@@ -351,10 +314,18 @@ static void schedule_on_end(void *context, const struct walk_frame *frame, unsig
 	struct maker *m = c->m;
 
 	cut_own(c, frame, frame->end_ns, true);
-	if (m->run->command_count && c->is_thread)
-		end_call(c, frame);
-	else if (m->run->command_count && depth == 1)
-		schedule_end_command(c, frame);
+	if (m->run->command_count && c->is_thread) {
+		for (size_t i = m->calls.count; i-- > 0 && m->calls.items[i].lane == c->lane;) {
+			if (m->calls.items[i].sample == frame->index)
+				m->calls.items[i].last = schedule_last_activity(c);
+			if (m->calls.items[i].sample <= frame->index)
+				break;
+		}
+	} else if (m->commands.count && depth == 1) {
+		struct schedule_command *own = &m->commands.items[m->commands.count - 1];
+		if (m->run->commands[own->command].sample == frame->index)
+			own->last = schedule_last_activity(c);
+	}
 	if (frame->end_ns > m->end_ns &&
 		m->index->kinds[schedule_brick_of(c, frame)] == BRICK_KIND_WORK)
 		m->lanes.items[c->place].stays = false;
@@ -479,13 +450,6 @@ static void link_command(struct maker *m, uint32_t source, const struct schedule
 		return;
 	s->activities.items[c->gap].owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_LAUNCH;
 	s->activities.items[c->gap].duration_ns = begin_ns - ready_ns;
-}
-
-static void schedule_link_commands(struct maker *m, uint32_t source)
-{
-	for (size_t i = 0; i < m->commands.count && !m->failed; i++)
-		if (m->commands.items[i].first < m->schedule->activities.count)
-			link_command(m, source, &m->commands.items[i]);
 }
 
 /* The end of the last command that a wait was for; 0: not known. */
@@ -968,35 +932,6 @@ static void schedule_add_part(
 	schedule_add_activity(m, part);
 }
 
-/* Adds one sample: first its time off the CPU, which no brick buys. */
-static void add_after_item(struct maker *m, const struct schedule_after_item *item)
-{
-	const struct run_site *site =
-		&m->run->sites[m->run->lanes[item->lane].samples[item->sample].site];
-	uint32_t bricks = (uint32_t)m->run->brick_count, off = bricks + SCHEDULE_OWNER_PREEMPTED;
-	enum brick_kind kind = m->index->kinds[site->brick];
-	bool waits = kind == BRICK_KIND_WAIT;
-	struct schedule_activity part = {.end_ns = item->begin_ns,
-		.lane = item->lane,
-		.sample = item->sample,
-		.cause = RUN_NONE};
-	uint64_t own_ns = item->own_ns;
-
-	if (!waits && item->off.preempted_ns)
-		schedule_add_part(m, &part, item->off.preempted_ns, off, SCHEDULE_OFF);
-	off = bricks + SCHEDULE_OWNER_BLOCKED;
-	if (!waits && item->off.blocked_ns)
-		schedule_add_part(m, &part, item->off.blocked_ns, off, SCHEDULE_OFF);
-	if (!waits)
-		own_ns -= item->off.preempted_ns + item->off.blocked_ns;
-	part.is_last = !item->is_part;
-	if (kind != BRICK_KIND_STEP) /* else only its wait is here */
-		schedule_add_part(m, &part, own_ns, schedule_owner_of(m->run, site),
-			waits ? SCHEDULE_WAIT : SCHEDULE_WORK);
-	if (item->wait_ns)
-		schedule_add_part(m, &part, item->wait_ns, m->wait_owner, SCHEDULE_WAIT);
-}
-
 /* Activities in the step's account after its end come one after the other. */
 static void take_after(struct maker *m)
 {
@@ -1007,7 +942,30 @@ static void take_after(struct maker *m)
 		const struct schedule_after_item *item = &source->items.items[i];
 		if (m->has_tail && item->lane == m->driver && item->begin_ns < m->end_ns)
 			continue; /* in the window */
-		add_after_item(m, item);
+		const struct run_site *site =
+			&m->run->sites[m->run->lanes[item->lane].samples[item->sample].site];
+		uint32_t bricks = (uint32_t)m->run->brick_count,
+			 off = bricks + SCHEDULE_OWNER_PREEMPTED;
+		enum brick_kind kind = m->index->kinds[site->brick];
+		bool waits = kind == BRICK_KIND_WAIT;
+		struct schedule_activity part = {.end_ns = item->begin_ns,
+			.lane = item->lane,
+			.sample = item->sample,
+			.cause = RUN_NONE};
+		uint64_t own_ns = item->own_ns;
+		if (!waits && item->off.preempted_ns)
+			schedule_add_part(m, &part, item->off.preempted_ns, off, SCHEDULE_OFF);
+		off = bricks + SCHEDULE_OWNER_BLOCKED;
+		if (!waits && item->off.blocked_ns)
+			schedule_add_part(m, &part, item->off.blocked_ns, off, SCHEDULE_OFF);
+		if (!waits)
+			own_ns -= item->off.preempted_ns + item->off.blocked_ns;
+		part.is_last = !item->is_part;
+		if (kind != BRICK_KIND_STEP) /* else only its wait is here */
+			schedule_add_part(m, &part, own_ns, schedule_owner_of(m->run, site),
+				waits ? SCHEDULE_WAIT : SCHEDULE_WORK);
+		if (item->wait_ns)
+			schedule_add_part(m, &part, item->wait_ns, m->wait_owner, SCHEDULE_WAIT);
 	}
 }
 
@@ -1209,8 +1167,9 @@ static void link_all(struct maker *m, uint32_t source, uint32_t end, bool apart)
 		link_apart(m, source);
 	for (size_t k = 0; k < m->schedule->spans.count && !apart; k++)
 		link_lane(m, source, &m->schedule->spans.items[k], m->lanes.items[k].drives);
-	if (!apart)
-		schedule_link_commands(m, source);
+	for (size_t i = 0; i < m->commands.count && !m->failed && !apart; i++)
+		if (m->commands.items[i].first < m->schedule->activities.count)
+			link_command(m, source, &m->commands.items[i]);
 	link_end(m, source, end);
 	for (uint32_t i = end + 1; i < m->schedule->activities.count; i++)
 		schedule_connect(m, i - 1, i);

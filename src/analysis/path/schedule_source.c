@@ -52,17 +52,6 @@ COMPARATOR(compare_items, struct schedule_after_item,
 	ORDER(x->step, y->step) ?: ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->lane, y->lane)
 		?: ORDER(x->sample, y->sample))
 
-static void index_steps(struct schedule_source *source, size_t steps)
-{
-	size_t i = 0;
-
-	for (size_t step = 0; step <= steps; step++) {
-		while (i < source->items.count && source->items.items[i].step < step)
-			i++;
-		source->first[step] = (uint32_t)i;
-	}
-}
-
 /* The same bricks, but no steps at all. */
 static int init_windows(
 	struct step_index *windows, const struct run *run, const struct step_index *index)
@@ -98,7 +87,12 @@ static int schedule_source_finish(void *context)
 {
 	struct schedule_source *s = context;
 	array_sort(&s->items, compare_items);
-	index_steps(s, s->run->step_count);
+	size_t i = 0;
+	for (size_t step = 0; step <= s->run->step_count; step++) {
+		while (i < s->items.count && s->items.items[i].step < step)
+			i++;
+		s->first[step] = (uint32_t)i;
+	}
 	return 0;
 }
 
