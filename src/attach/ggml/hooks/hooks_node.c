@@ -283,9 +283,9 @@ static bool read_params(
 
 	/* A number is less than their count. The first thread's is 0, and so is who prepares. */
 	if (known == PARAMS_UNKNOWN)
-		known = words[0] >= words[1] ? PARAMS_WITH_TASK
-			: words[0]	     ? PARAMS_UNKNOWN
-					     : PARAMS_PLAIN;
+		known = words[0] >= words[1]		    ? PARAMS_WITH_TASK
+			: !words[0] || words[1] >= words[2] ? PARAMS_PLAIN
+							    : PARAMS_UNKNOWN;
 	__atomic_store_n(kind, known, __ATOMIC_RELAXED);
 	const int *at = known == PARAMS_WITH_TASK ? words + 1 : words;
 	*of = (struct compute_params){at[0], at[1]};
