@@ -74,21 +74,7 @@ static void annotations_load(void)
 	rule_sets_load(&annotations_rules, rule_set_annotations_text, rule_set_annotations_bytes);
 }
 
-static size_t annotations_name_of(const char *text, size_t bytes, const char **name)
-{
-	*name = text;
-	for (int i = 0; i < 2; i++)
-		if (annotations_rules.of[i])
-			bytes = rules_name(annotations_rules.of[i], *name, bytes, name);
-	return bytes;
-}
-
 /* Names of bricks. */
-
-static bool annotations_is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
 
 static bool annotations_is_letter(char c)
 {
@@ -102,7 +88,7 @@ static size_t family_of(const char *text, size_t bytes, char *to)
 
 	for (size_t i = 0; i < bytes;) {
 		size_t end = i;
-		while (end < bytes && annotations_is_digit(text[end]))
+		while (end < bytes && text[end] >= '0' && text[end] <= '9')
 			end++;
 		bool alone = end > i && !(i && annotations_is_letter(text[i - 1])) &&
 			     !(end < bytes && annotations_is_letter(text[end]));
@@ -125,28 +111,22 @@ static bool annotations_continues(char c)
 	return (c & 0xc0) == 0x80;
 }
 
-/* Keeps both ends of a name that is too long: a module's own name stands at the end. */
-static void annotations_shorten(const char *name, size_t bytes, char short_name[NAME_BYTES])
+static int brick_of_family(const char *family, size_t bytes, uint32_t category)
 {
 	size_t head = bytes, tail = bytes;
+	char name[NAME_BYTES];
 
+	/* Keeps both ends of a name that is too long: a module's own name stands at the end. */
 	if (bytes >= NAME_BYTES) {
 		head = NAME_BYTES / 2 - 4;
 		tail = bytes - (NAME_BYTES / 2 + 1);
 	}
-	while (head < bytes && annotations_continues(name[head]))
+	while (head < bytes && annotations_continues(family[head]))
 		head--;
-	while (tail < bytes && annotations_continues(name[tail]))
+	while (tail < bytes && annotations_continues(family[tail]))
 		tail++;
-	snprintf(short_name, NAME_BYTES, "%.*s%s%s", (int)head, name, head < bytes ? ".." : "",
-		name + tail);
-}
-
-static int brick_of_family(const char *family, size_t bytes, uint32_t category)
-{
-	char name[NAME_BYTES];
-
-	annotations_shorten(family, bytes, name);
+	snprintf(name, sizeof(name), "%.*s%s%s", (int)head, family, head < bytes ? ".." : "",
+		family + tail);
 	int known = brick_lookup(name), brick = -1;
 	if (known >= 0 && (known >= BRICK_FIRST_DYNAMIC || !brick_is_step((uint32_t)known)))
 		return known;
@@ -159,28 +139,22 @@ static int brick_of_family(const char *family, size_t bytes, uint32_t category)
 	return brick;
 }
 
-static void annotations_find_step(struct annotation *a)
-{
-	struct rules_step step;
-
-	for (int i = 0; i < 2 && !a->is_step; i++)
-		a->is_step = annotations_rules.of[i] &&
-			     rules_step(annotations_rules.of[i], a->text, &step);
-	if (!a->is_step)
-		return;
-	a->phase = (uint8_t)step.phase;
-	a->prompt = step.prompt;
-	a->output = step.output;
-}
-
 /* Fills in the rules' verdict on its text. True: numbers in it mean something. */
 static bool ask_rules(struct annotation *a, uint32_t category)
 {
 	const struct rules_node node = {*a->domain->name ? a->domain->name : "-", a->text, NULL, 0};
 	struct rules_verdict verdict;
+	struct rules_step step;
 	char family[MAX_TEXT + 1];
 
-	annotations_find_step(a);
+	for (int i = 0; i < 2 && !a->is_step; i++)
+		a->is_step = annotations_rules.of[i] &&
+			     rules_step(annotations_rules.of[i], a->text, &step);
+	if (a->is_step) {
+		a->phase = (uint8_t)step.phase;
+		a->prompt = step.prompt;
+		a->output = step.output;
+	}
 	rule_sets_judge(&annotations_rules, &node, &verdict);
 	a->layer = verdict.layer;
 	int brick = rule_sets_brick(&verdict);
@@ -309,7 +283,10 @@ static __attribute__((noinline)) const struct annotation *find_slow(
 	KEEP_ERRNO();
 
 	pthread_once(&annotations_once, annotations_load);
-	bytes = annotations_name_of(text, bytes, &name);
+	name = text;
+	for (int i = 0; i < 2; i++)
+		if (annotations_rules.of[i])
+			bytes = rules_name(annotations_rules.of[i], name, bytes, &name);
 	uint64_t hash = annotations_hash_of(domain, name, bytes);
 	const struct annotation *known = annotations_look_up(domain, name, bytes, hash);
 	if (known)

@@ -69,11 +69,17 @@ void ranges_name_thread(uint32_t tid, const char *name)
 	__atomic_store_n(&names_given, names_given + 1, __ATOMIC_RELEASE);
 }
 
-static void ranges_take_name(void)
+/* Stacks. */
+
+static __attribute__((noinline, cold)) void get_ready(void)
 {
-	uint32_t own = (uint32_t)syscall(SYS_gettid);
+	KEEP_ERRNO();
 	char name[sizeof(thread_names->name)] = "";
 
+	if (brick_thread_ready() ||
+		ranges_here.names_seen == __atomic_load_n(&names_given, __ATOMIC_ACQUIRE))
+		return;
+	uint32_t own = (uint32_t)syscall(SYS_gettid);
 	pthread_mutex_lock(&ranges_lock);
 	for (uint32_t i = 0; i < MAX_NAMES; i++)
 		if (thread_names[i].tid == own) {
@@ -84,17 +90,6 @@ static void ranges_take_name(void)
 	pthread_mutex_unlock(&ranges_lock);
 	if (*name)
 		brick_thread_name(name);
-}
-
-/* Stacks. */
-
-static __attribute__((noinline, cold)) void get_ready(void)
-{
-	KEEP_ERRNO();
-
-	if (brick_thread_ready() == 0 &&
-		ranges_here.names_seen != __atomic_load_n(&names_given, __ATOMIC_ACQUIRE))
-		ranges_take_name();
 }
 
 static inline bool ranges_is_ready(void)
@@ -231,8 +226,11 @@ static uint64_t ranges_number_of(uint32_t place)
 	return UINT64_C(1) << 63 | (uint64_t)started[place].use << 20 | (place + 1);
 }
 
-static uint64_t ranges_take_place(const struct brick_async *async)
+uint64_t ranges_start(const struct annotation *annotation)
 {
+	struct brick_async async = brick_async_begin(annotation->brick);
+
+	async.layer = annotation->layer;
 	HOLD(&ranges_lock);
 	uint32_t place = ranges_free_place ? ranges_free_place - 1 : places_used;
 	if (place == MAX_STARTED) {
@@ -243,18 +241,10 @@ static uint64_t ranges_take_place(const struct brick_async *async)
 		ranges_free_place = started[place].next;
 	else
 		places_used++;
-	started[place].async = *async;
+	started[place].async = async;
 	started[place].use = (started[place].use + 1) & INT32_MAX;
 	open_now++;
 	return ranges_number_of(place);
-}
-
-uint64_t ranges_start(const struct annotation *annotation)
-{
-	struct brick_async async = brick_async_begin(annotation->brick);
-
-	async.layer = annotation->layer;
-	return ranges_take_place(&async);
 }
 
 void ranges_end(uint64_t number)
@@ -314,18 +304,6 @@ static size_t ranges_say(char *text, size_t bytes, size_t used, uint64_t number,
 	return used;
 }
 
-static bool ranges_describe(char *text, size_t bytes)
-{
-	size_t used = ranges_say(text, bytes, 0, crossed,
-		"were cut in two, as ranges of another domain ended across them");
-
-	used = ranges_say(text, bytes, used, unmatched, "ended and had not begun");
-	used = ranges_say(text, bytes, used, too_deep, "were nested too deep");
-	used = ranges_say(text, bytes, used, too_many, "were too many at a time");
-	used = ranges_say(text, bytes, used, open_now, "had not ended");
-	return used != 0;
-}
-
 static const char *listener_name;
 static pid_t ranges_told_by;
 
@@ -336,7 +314,13 @@ static void ranges_tell(void)
 	if (getpid() != ranges_told_by)
 		return;
 	snprintf(key, sizeof(key), "%s.ranges", listener_name);
-	if (ranges_describe(text, sizeof(text)))
+	size_t used = ranges_say(text, sizeof(text), 0, crossed,
+		"were cut in two, as ranges of another domain ended across them");
+	used = ranges_say(text, sizeof(text), used, unmatched, "ended and had not begun");
+	used = ranges_say(text, sizeof(text), used, too_deep, "were nested too deep");
+	used = ranges_say(text, sizeof(text), used, too_many, "were too many at a time");
+	used = ranges_say(text, sizeof(text), used, open_now, "had not ended");
+	if (used)
 		brick_note(key, "%s", text);
 	snprintf(key, sizeof(key), "%s.names", listener_name);
 	if (annotations_describe(text, sizeof(text)))

@@ -280,23 +280,6 @@ static void stream_goes(const struct call_shape *shape, const struct cupti_call 
 	newest_numbers_forget(&calls_tails, KEY(call->context), KEY(stream));
 }
 
-/* From now on the number of records that a launch of the graph brings is unknown. */
-static void node_switched(const struct cupti_call *call)
-{
-	const struct cuda_node_switch *node = call->parameters;
-
-	if (node && !calls_has_failed(call))
-		nodes_exec(node->exec, 0);
-}
-
-static void event_goes(const struct cupti_call *call)
-{
-	const struct cuda_event_call *event = call->parameters;
-
-	if (event)
-		events_forget(event->event);
-}
-
 /* The callback. */
 
 static int calls_waits(const struct call_shape *shape)
@@ -307,6 +290,7 @@ static int calls_waits(const struct call_shape *shape)
 static void calls_enter(const struct call_shape *shape, const struct cupti_call *call)
 {
 	const struct cuda_load_data *load = call->parameters;
+	const struct cuda_event_call *event = call->parameters;
 
 	if (call_launches(shape))
 		launch_enter(shape, call);
@@ -318,12 +302,14 @@ static void calls_enter(const struct call_shape *shape, const struct cupti_call 
 		cupti.flush_all(0); /* takes complete records, while their context is there */
 	else if (shape->kind == CALL_STREAM_GOES)
 		stream_goes(shape, call);
-	else if (shape->kind == CALL_EVENT_GOES)
-		event_goes(call);
+	else if (shape->kind == CALL_EVENT_GOES && event)
+		events_forget(event->event);
 }
 
 static void calls_leave(const struct call_shape *shape, const struct cupti_call *call)
 {
+	const struct cuda_node_switch *node = call->parameters;
+
 	if (call_launches(shape))
 		launch_exit(shape, call);
 	else if (calls_waits(shape))
@@ -338,8 +324,9 @@ static void calls_leave(const struct call_shape *shape, const struct cupti_call 
 		graph_calls_instantiated(calls_has_failed(call));
 	else if (shape->kind == CALL_UPDATE)
 		graph_calls_updated(call->parameters, shape->offset != 0, calls_has_failed(call));
-	else if (shape->kind == CALL_NODE_SWITCH)
-		node_switched(call);
+	else if (shape->kind == CALL_NODE_SWITCH && node && !calls_has_failed(call))
+		nodes_exec(
+			node->exec, 0); /* from now on unknown how many records a launch brings */
 }
 
 /* One launch in HOOK_PERIOD is timed whole: our own cost, without CUPTI's. */

@@ -60,22 +60,19 @@ static uint64_t cuda_graphs_value_of(
 	return hashmap_get(&parent_index, key);
 }
 
-static bool cuda_graphs_is_kept(uint64_t value)
-{
-	uint32_t gone = (uint32_t)(value >> 32);
-	return !gone || round_number - gone <= KEPT_ROUNDS;
-}
-
 /* Drops nodes that are long gone. Without memory all stay. */
 static void cuda_graphs_sweep(void)
 {
 	struct hashmap kept = {0};
 
-	for (const struct hashmap_slot *s = NULL; (s = hashmap_next(&nodes, s));)
-		if (cuda_graphs_is_kept(s->value) && hashmap_set(&kept, s->key, s->value)) {
+	for (const struct hashmap_slot *s = NULL; (s = hashmap_next(&nodes, s));) {
+		uint32_t gone = (uint32_t)(s->value >> 32);
+		bool is_kept = !gone || round_number - gone <= KEPT_ROUNDS;
+		if (is_kept && hashmap_set(&kept, s->key, s->value)) {
 			hashmap_fini(&kept);
 			return;
 		}
+	}
 	hashmap_fini(&nodes);
 	nodes = kept;
 }
@@ -398,14 +395,6 @@ static int cuda_graphs_id_of(cuda_handle node, uint64_t *id)
 	return cupti.graph_node_id && cupti.graph_node_id(node, id) == CUPTI_FINE;
 }
 
-/* Odd, unlike handles of CUDA's, and never used again. */
-static cuda_handle next_copies(void)
-{
-	static uintptr_t last = 1;
-
-	return (cuda_handle)__atomic_add_fetch(&last, 2, __ATOMIC_RELAXED);
-}
-
 static int node_made(const struct cupti_graph *graph, const struct brick_launch *launch,
 	const struct brick_launch_owner *work)
 {
@@ -446,6 +435,7 @@ static void node_cloned(const struct cupti_graph *graph)
 int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
 	const struct brick_launch *launch, const struct brick_launch_owner *work)
 {
+	static uintptr_t last_copies = 1; /* odd, unlike handles of CUDA's, and never used again */
 	uint64_t node;
 
 	switch (id) {
@@ -461,7 +451,7 @@ int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
 		break;
 	case CUPTI_GRAPH_EXEC_STARTING:
 		making.is_begun = true;
-		making.copies = next_copies();
+		making.copies = (cuda_handle)__atomic_add_fetch(&last_copies, 2, __ATOMIC_RELAXED);
 		making.records = making.varies = 0;
 		break;
 	case CUPTI_GRAPH_EXEC_CREATED:

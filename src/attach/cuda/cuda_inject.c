@@ -60,23 +60,12 @@ static struct helper_cpu cuda_inject_cpu = {.name = "brick-cuda"};
 
 enum { COMPUTE_MAJOR = 75, COMPUTE_MINOR = 76 }; /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_* */
 
-/* "sm_90", as compilers call what the device runs; "": not told. */
-static void architecture(void *driver, int ordinal, char *text, size_t bytes)
-{
-	int (*attribute)(int *, int, int) = NULL, major = 0, minor = 0;
-
-	text[0] = '\0';
-	if (sys_function_find(driver, "cuDeviceGetAttribute", &attribute) &&
-		!attribute(&major, COMPUTE_MAJOR, ordinal) &&
-		!attribute(&minor, COMPUTE_MINOR, ordinal) && major > 0)
-		snprintf(text, bytes, "sm_%d%d", major, minor);
-}
-
 /* For the list of GPUs. Facts that the driver does not tell are left out: calls may be missing. */
 static void cuda_inject_describe_device(void *driver, int ordinal)
 {
 	int (*text_of)(char *, int, int) = NULL, (*uuid_of)(uint8_t *, int) = NULL;
-	char name[128] = "", runs[16], pci[32] = "";
+	int (*attribute)(int *, int, int) = NULL, major = 0, minor = 0;
+	char name[128] = "", runs[16] = "", pci[32] = "";
 	uint8_t uuid[16];
 	struct gpu_facts facts = {
 		.name = name, .vendor = "NVIDIA", .architecture = runs, .pci = pci};
@@ -89,7 +78,11 @@ static void cuda_inject_describe_device(void *driver, int ordinal)
 		pci[0] = '\0';
 	if (sys_function_find(driver, "cuDeviceGetUuid", &uuid_of) && !uuid_of(uuid, ordinal))
 		facts.uuid = uuid;
-	architecture(driver, ordinal, runs, sizeof(runs));
+	/* "sm_90", as compilers call what the device runs */
+	if (sys_function_find(driver, "cuDeviceGetAttribute", &attribute) &&
+		!attribute(&major, COMPUTE_MAJOR, ordinal) &&
+		!attribute(&minor, COMPUTE_MINOR, ordinal) && major > 0)
+		snprintf(runs, sizeof(runs), "sm_%d%d", major, minor);
 	brick__gpu_describe("cuda", (uint64_t)ordinal, &facts);
 }
 
@@ -135,25 +128,6 @@ static void *flush_now_and_then(void *unused)
 	return NULL;
 }
 
-static int start_flusher(void)
-{
-	int error = thread_start(&inject.flusher, NULL, 0, flush_now_and_then, NULL);
-
-	inject.runs = !error;
-	return error;
-}
-
-static void stop_flusher(void)
-{
-	pthread_mutex_lock(&inject.lock);
-	inject.ends = 1;
-	pthread_cond_signal(&inject.wake);
-	pthread_mutex_unlock(&inject.lock);
-	struct timespec until = timespec_in_ns(CLOCK_REALTIME, JOIN_S * NS_PER_S);
-	if (inject.runs)
-		pthread_timedjoin_np(inject.flusher, NULL, &until);
-}
-
 static void note_devices(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -176,7 +150,13 @@ static void cuda_inject_finish(void)
 
 	if (inject.is_child)
 		return;
-	stop_flusher();
+	pthread_mutex_lock(&inject.lock);
+	inject.ends = 1;
+	pthread_cond_signal(&inject.wake);
+	pthread_mutex_unlock(&inject.lock);
+	struct timespec until = timespec_in_ns(CLOCK_REALTIME, JOIN_S * NS_PER_S);
+	if (inject.runs)
+		pthread_timedjoin_np(inject.flusher, NULL, &until);
 	helper_cpu_end(&cuda_inject_cpu);
 	describe_devices();
 	cupti.flush_all(CUPTI_FLUSH_FORCED);
@@ -282,13 +262,6 @@ static int enable_records(void)
 	return CUPTI_FINE;
 }
 
-static bool is_too_old(void)
-{
-	uint32_t version = 0;
-
-	return cupti.version(&version) != CUPTI_FINE || version < CUPTI_VERSION_OLDEST;
-}
-
 /*
  * Opens the first of the libraries that suits the driver. Returns a result of CUPTI's, or of
  * cupti_open().
@@ -306,7 +279,9 @@ static int open_and_subscribe(void)
 			cuda_inject_refuse("%s", why);
 		if (result)
 			return result;
-		int is_old = is_too_old();
+		uint32_t version = 0;
+		bool is_old =
+			cupti.version(&version) != CUPTI_FINE || version < CUPTI_VERSION_OLDEST;
 		if (is_old && !*unfit)
 			reason = "is older than CUDA 11, and its records are laid out otherwise";
 		result = is_old ? CUPTI_UNREADY
@@ -353,18 +328,7 @@ static int is_of_torch(struct dl_phdr_info *info, size_t size, void *unused)
 	return info->dlpi_name && strstr(info->dlpi_name, "/libtorch_cpu.so") != NULL;
 }
 
-/* Notes known faults that others may meet. */
-static void warn(uint32_t version)
-{
-	if (version == CUPTI_VERSION_13_0)
-		brick_note("cuda.warning",
-			"CUPTI of CUDA 13.0 can crash at a flush: 13.0 Update 1 has that mended");
-	if (dl_iterate_phdr(is_of_torch, NULL))
-		brick_note("cuda.warning",
-			"PyTorch's own profiler (Kineto) gets no events of the GPU while this is "
-			"recorded");
-}
-
+/* What traces, and its known faults. */
 static void cuda_inject_describe(void)
 {
 	uint32_t version = 0;
@@ -375,7 +339,13 @@ static void cuda_inject_describe(void)
 		"cuda", "activity records through CUPTI (API version %u): %s", version, cupti.path);
 	brick_note("cuda.headers", "%s",
 		headers ? headers : "none when this was built: from the documentation");
-	warn(version);
+	if (version == CUPTI_VERSION_13_0)
+		brick_note("cuda.warning",
+			"CUPTI of CUDA 13.0 can crash at a flush: 13.0 Update 1 has that mended");
+	if (dl_iterate_phdr(is_of_torch, NULL))
+		brick_note("cuda.warning",
+			"PyTorch's own profiler (Kineto) gets no events of the GPU while this is "
+			"recorded");
 }
 
 static void cuda_inject_start(void)
@@ -392,7 +362,8 @@ static void cuda_inject_start(void)
 	cuda_inject_describe();
 	pthread_atfork(NULL, NULL, cuda_inject_in_child);
 	atexit(cuda_inject_finish);
-	if (start_flusher())
+	inject.runs = !thread_start(&inject.flusher, NULL, 0, flush_now_and_then, NULL);
+	if (!inject.runs)
 		brick_note("cuda", "no thread for delivery: records come when buffers are full");
 }
 

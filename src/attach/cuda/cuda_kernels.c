@@ -33,31 +33,6 @@ struct entry {
 static struct entry cache[PLACES];
 static uint32_t newest_index; /* how full the table is: indices count up */
 
-static struct entry cuda_kernels_entry_of(const struct cupti_kernel *record)
-{
-	struct entry e = {
-		.address = record->name,
-		.static_shared = record->static_shared,
-		.dynamic_shared = record->dynamic_shared,
-		.registers = record->registers,
-	};
-
-	for (int i = 0; i < 3; i++) {
-		e.grid[i] = record->grid[i];
-		e.block[i] = record->block[i];
-	}
-	return e;
-}
-
-static uint32_t cuda_kernels_place_of(const struct entry *e)
-{
-	uint64_t hash = hash_add(hash_pointer(e->address), e->registers);
-
-	for (int i = 0; i < 3; i++)
-		hash = hash_add(hash_add(hash, (uint32_t)e->grid[i]), (uint32_t)e->block[i]);
-	return (uint32_t)(hash_add(hash, (uint32_t)e->dynamic_shared) % PLACES);
-}
-
 /* Apart from their code. */
 static int cuda_kernels_same(const struct entry *known, const struct entry *e, const char *name)
 {
@@ -105,8 +80,20 @@ static uint32_t cuda_kernels_add(const struct entry *e, const char *name)
 uint32_t kernels_of(const struct cupti_kernel *record)
 {
 	const char *name = record->name ? record->name : "unnamed kernel";
-	struct entry e = cuda_kernels_entry_of(record);
-	struct entry *known = &cache[cuda_kernels_place_of(&e)];
+	struct entry e = {
+		.address = record->name,
+		.static_shared = record->static_shared,
+		.dynamic_shared = record->dynamic_shared,
+		.registers = record->registers,
+	};
+	uint64_t hash = hash_add(hash_pointer(e.address), e.registers);
+
+	for (int i = 0; i < 3; i++) {
+		e.grid[i] = record->grid[i];
+		e.block[i] = record->block[i];
+		hash = hash_add(hash_add(hash, (uint32_t)e.grid[i]), (uint32_t)e.block[i]);
+	}
+	struct entry *known = &cache[hash_add(hash, (uint32_t)e.dynamic_shared) % PLACES];
 	bool is_same = known->is_used && cuda_kernels_same(known, &e, name);
 
 	e.generation = modules_generation();

@@ -64,16 +64,6 @@ static void set_state(struct entry *e, uint32_t state)
 	__atomic_store_n(&e->state, (uint32_t)state, __ATOMIC_RELEASE);
 }
 
-static void raise_newest(uint32_t correlation)
-{
-	uint32_t now = __atomic_load_n(&cuda_launches_newest, __ATOMIC_RELAXED);
-
-	while ((int32_t)(correlation - now) > 0 &&
-		!__atomic_compare_exchange_n(&cuda_launches_newest, &now, correlation, 1,
-			__ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
-}
-
 void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 	const struct launch_records *records)
 {
@@ -90,7 +80,11 @@ void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 	__atomic_store_n(&e->end, 0, __ATOMIC_RELAXED);
 	e->launch = *launch;
 	set_state(e, OPEN);
-	raise_newest(correlation);
+	uint32_t newest = __atomic_load_n(&cuda_launches_newest, __ATOMIC_RELAXED);
+	while ((int32_t)(correlation - newest) > 0 &&
+		!__atomic_compare_exchange_n(&cuda_launches_newest, &newest, correlation, 1,
+			__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
 }
 
 void launches_end(uint32_t correlation, const struct brick_launch *launch)

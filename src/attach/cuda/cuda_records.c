@@ -56,18 +56,6 @@ static uint8_t *cuda_records_make(int touch)
 	return buffer == MAP_FAILED ? NULL : buffer;
 }
 
-static int prepare_buffers(void)
-{
-	while (made_count < READY_BUFFERS) {
-		uint8_t *buffer = cuda_records_make(1);
-		if (!buffer)
-			return -ENOMEM;
-		ready[ready_count++] = buffer;
-		made_count++;
-	}
-	return 0;
-}
-
 static uint8_t *take_buffer(size_t *bytes)
 {
 	uint8_t *buffer = NULL;
@@ -246,23 +234,11 @@ static struct {
 static struct held_command *heap;
 static uint32_t held_count;
 
-static int prepare_heap(void)
-{
-	heap = calloc(MAX_HELD, sizeof(*heap));
-	return heap ? 0 : -ENOMEM;
-}
-
 static void swap(uint32_t a, uint32_t b)
 {
 	struct held_command other = heap[a];
 	heap[a] = heap[b];
 	heap[b] = other;
-}
-
-static void rise(uint32_t i)
-{
-	for (; i && heap[i].begin < heap[(i - 1) / 2].begin; i = (i - 1) / 2)
-		swap(i, (i - 1) / 2);
 }
 
 static void cuda_records_sink(uint32_t i)
@@ -368,7 +344,9 @@ static void hold_back(const struct held_command *command)
 	if (held_count == MAX_HELD)
 		release_first();
 	heap[held_count] = *command;
-	rise(held_count++);
+	for (uint32_t i = held_count++; i && heap[i].begin < heap[(i - 1) / 2].begin;
+		i = (i - 1) / 2)
+		swap(i, (i - 1) / 2);
 }
 
 static void release_before(uint64_t before_ns)
@@ -442,21 +420,6 @@ static void cuda_records_take_kernel(const struct cupti_kernel *k)
 		cuda_records_hold(&held, (record)->device, (record)->context, (record)->stream); \
 	} while (0)
 
-static void take_memcpy(const struct cupti_memcpy *m)
-{
-	TAKE_TRANSFER(m, kernels_copy(m->copy));
-}
-
-static void take_peer(const struct cupti_memcpy_peer *m)
-{
-	TAKE_TRANSFER(m, kernels_copy(m->copy));
-}
-
-static void take_memset(const struct cupti_memset *m)
-{
-	TAKE_TRANSFER(m, kernels_fill());
-}
-
 static void take_graph(const struct cupti_graph_trace *g)
 {
 	struct held_command held = {
@@ -472,18 +435,25 @@ static void take_graph(const struct cupti_graph_trace *g)
 
 static void cuda_records_take(const struct cupti_record *record)
 {
+	const struct cupti_memcpy *copy;
+	const struct cupti_memcpy_peer *peer;
+	const struct cupti_memset *fill;
+
 	switch (record->kind) {
 	case CUPTI_CONCURRENT_KERNEL:
 		cuda_records_take_kernel((const void *)record);
 		break;
 	case CUPTI_MEMCPY:
-		take_memcpy((const void *)record);
+		copy = (const void *)record;
+		TAKE_TRANSFER(copy, kernels_copy(copy->copy));
 		break;
 	case CUPTI_MEMCPY_PEER:
-		take_peer((const void *)record);
+		peer = (const void *)record;
+		TAKE_TRANSFER(peer, kernels_copy(peer->copy));
 		break;
 	case CUPTI_MEMSET:
-		take_memset((const void *)record);
+		fill = (const void *)record;
+		TAKE_TRANSFER(fill, kernels_fill());
 		break;
 	case CUPTI_GRAPH_TRACE:
 		take_graph((const void *)record);
@@ -506,9 +476,15 @@ static void count_dropped(uint64_t count)
 
 int records_prepare(void)
 {
-	int error = prepare_buffers();
-
-	return error ? error : prepare_heap();
+	while (made_count < READY_BUFFERS) {
+		uint8_t *buffer = cuda_records_make(1);
+		if (!buffer)
+			return -ENOMEM;
+		ready[ready_count++] = buffer;
+		made_count++;
+	}
+	heap = calloc(MAX_HELD, sizeof(*heap));
+	return heap ? 0 : -ENOMEM;
 }
 
 void records_thread_is_ours(void)

@@ -81,13 +81,6 @@ static bool ask_clock(void *unused, uint64_t *ns)
 	return sdk.get_timestamp(ns) == HIP_FINE;
 }
 
-/* Under the lock. */
-static void sample_clock(void)
-{
-	if (device_clock_is_due(&clock_line, PERIOD_NS))
-		device_clock_read(&clock_line, ask_clock, NULL);
-}
-
 /* Sets the stream of this thread's next commands (+ 1; 0: not told). Returns the former one. */
 static uint64_t set_stream(uint64_t stream)
 {
@@ -226,11 +219,6 @@ static struct command *hip_begin(uint64_t a, uint64_t b, bool is_copy)
 	return c;
 }
 
-static void *begin_dispatch(const struct hip_dispatch_data *data)
-{
-	return hip_begin(data->info.agent, data->info.queue, 0);
-}
-
 static void *begin_copy(const struct hip_copy_data *data, int32_t direction)
 {
 	static const char *const names[] = {[HIP_COPY_HOST_TO_DEVICE] = "copy to device",
@@ -285,7 +273,8 @@ static uint32_t hip_kernel_of(const struct hip_dispatch_data *data)
 static void done(struct command *c, uint64_t begin_ns, uint64_t end_ns)
 {
 	if (!c->is_given_up && c->queue) {
-		sample_clock();
+		if (device_clock_is_due(&clock_line, PERIOD_NS))
+			device_clock_read(&clock_line, ask_clock, NULL);
 		c->begin_ns = begin_ns;
 		c->end_ns = end_ns;
 		c->is_done = true;
@@ -316,28 +305,16 @@ static void hip_copied(void *user, const struct hip_copy_data *data)
 	done(c, data->start, data->end);
 }
 
-/* Counts, at the end, commands that are still outstanding: they never came. */
-static void give_up_rest(void)
-{
-	HOLD(&hip_lock);
-	for (const struct hashmap_slot *s = NULL; (s = hashmap_next(&hip_queues, s));) {
-		struct queue *queue = hashmap_pointer(s->value);
-		brick_queue_dropped(queue->lane, queue->held);
-		hip_lost += queue->held;
-	}
-	note_once("hip.commands", "%llu never came; clock within %llu ns",
-		(unsigned long long)hip_lost,
-		(unsigned long long)clock_line.correlation.residual_ns);
-}
-
 /* Callbacks from rocprofiler-sdk. */
 
 static void about_dispatch(const struct hip_event *e, void **user)
 {
+	const struct hip_dispatch_data *data = e->payload;
+
 	if (e->operation == HIP_DISPATCH_COMPLETE)
-		dispatched(*user, e->payload);
+		dispatched(*user, data);
 	else if (e->operation == HIP_DISPATCH_ENQUEUE && e->phase == HIP_PHASE_ENTER)
-		*user = begin_dispatch(e->payload);
+		*user = hip_begin(data->info.agent, data->info.queue, false);
 	else if (e->operation == HIP_DISPATCH_ENQUEUE && e->phase == HIP_PHASE_EXIT)
 		hip_launched(*user);
 }
@@ -495,7 +472,16 @@ static int initialise(void (*finalise)(uint32_t client), void *data)
 static void hip_finish(void *data)
 {
 	sdk.stop_context(context);
-	give_up_rest();
+	HOLD(&hip_lock);
+	for (const struct hashmap_slot *s = NULL; (s = hashmap_next(&hip_queues, s));) {
+		struct queue *queue = hashmap_pointer(s->value);
+		/* what is still outstanding never came */
+		brick_queue_dropped(queue->lane, queue->held);
+		hip_lost += queue->held;
+	}
+	note_once("hip.commands", "%llu never came; clock within %llu ns",
+		(unsigned long long)hip_lost,
+		(unsigned long long)clock_line.correlation.residual_ns);
 }
 
 static int hip_load(void *library)

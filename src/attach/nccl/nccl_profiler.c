@@ -97,31 +97,12 @@ static uint64_t nccl_bytes_of(const char *type)
 	return 0;
 }
 
-/* "NCCL AllReduce RING LL128": apart from ranges of the calls, which NVTX names AllReduce. */
-static uint32_t make_brick(const struct kind *kind)
-{
-	char name[50]; /* room for the longest parts */
-	const char *between = *kind->algorithm ? " " : "";
-	int category = brick_category_register("Communication");
-
-	snprintf(name, sizeof(name), "NCCL %.20s%s%.14s%s%.6s", kind->function, between,
-		kind->algorithm, between, kind->protocol);
-	int brick = brick_register(name, category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
-	return brick < 0 ? BRICK_NONE : (uint32_t)brick;
-}
-
 static void nccl_copy(char *to, size_t bytes, const char *from)
 {
 	size_t n = strnlen(from, bytes - 1);
 
 	memcpy(to, from, n);
 	to[n] = '\0';
-}
-
-static bool is_kind(const struct kind *x, const struct kind *y)
-{
-	return !strcmp(x->function, y->function) && !strcmp(x->algorithm, y->algorithm) &&
-	       !strcmp(x->protocol, y->protocol);
 }
 
 static uint32_t nccl_brick_of(const struct nccl_operation *from)
@@ -137,15 +118,26 @@ static uint32_t nccl_brick_of(const struct nccl_operation *from)
 			  (uintptr_t)from->protocol << 2);
 	struct kind *kept = &nccl_kinds[(mixed ^ mixed >> 6 ^ mixed >> 12) % KINDS];
 	lock_take(&nccl_lock);
-	uint32_t brick = kept->brick && is_kind(kept, &kind) ? kept->brick : 0;
+	bool is_kept = kept->brick && !strcmp(kept->function, kind.function) &&
+		       !strcmp(kept->algorithm, kind.algorithm) &&
+		       !strcmp(kept->protocol, kind.protocol);
+	kind.brick = is_kept ? kept->brick : 0;
 	lock_give(&nccl_lock);
-	if (brick)
-		return brick;
-	kind.brick = make_brick(&kind);
-	if (kind.brick != BRICK_NONE) {
-		HOLD(&nccl_lock);
-		*kept = kind;
-	}
+	if (kind.brick)
+		return kind.brick;
+	/* "NCCL AllReduce RING LL128": apart from ranges of the calls, which NVTX names AllReduce.
+	 */
+	char name[50]; /* room for the longest parts */
+	const char *between = *kind.algorithm ? " " : "";
+	int category = brick_category_register("Communication");
+	snprintf(name, sizeof(name), "NCCL %.20s%s%.14s%s%.6s", kind.function, between,
+		kind.algorithm, between, kind.protocol);
+	int brick = brick_register(name, category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
+	if (brick < 0)
+		return BRICK_NONE;
+	kind.brick = (uint32_t)brick;
+	HOLD(&nccl_lock);
+	*kept = kind;
 	return kind.brick;
 }
 

@@ -61,12 +61,18 @@ static void nvtx_inject_start(void)
 	ranges_tell_at_exit("nvtx");
 }
 
-static void nvtx_inject_take(const struct nvtx_callbacks *callbacks, nvtx_export_fn get_export)
+int InitializeInjectionNvtx2(nvtx_export_fn get_export)
 {
 	static const int modules[] = {NVTX_CORE, NVTX_CORE2};
 	nvtx_function **tables[2] = {NULL, NULL}, before[2][NVTX_MAX_CALLS];
 	unsigned counts[2] = {0, 0};
+	KEEP_ERRNO();
+	const struct nvtx_callbacks *callbacks = get_export ? get_export(NVTX_CALLBACKS) : NULL;
 
+	if (!callbacks || callbacks->size < sizeof(*callbacks) || !callbacks->module_table)
+		return 0;
+	pthread_once(&nvtx_inject_once, nvtx_inject_start);
+	note_once("attach", "NVTX ranges");
 	for (int m = 0; m < 2; m++) {
 		if (!callbacks->module_table(modules[m], &tables[m], &counts[m]) || !tables[m])
 			counts[m] = 0;
@@ -77,18 +83,6 @@ static void nvtx_inject_take(const struct nvtx_callbacks *callbacks, nvtx_export
 		other.initialize(get_export);
 	for (int m = 0; m < 2; m++)
 		nvtx_calls_take(modules[m], tables[m], counts[m], before[m]);
-}
-
-int InitializeInjectionNvtx2(nvtx_export_fn get_export)
-{
-	KEEP_ERRNO();
-	const struct nvtx_callbacks *callbacks = get_export ? get_export(NVTX_CALLBACKS) : NULL;
-
-	if (!callbacks || callbacks->size < sizeof(*callbacks) || !callbacks->module_table)
-		return 0;
-	pthread_once(&nvtx_inject_once, nvtx_inject_start);
-	note_once("attach", "NVTX ranges");
-	nvtx_inject_take(callbacks, get_export);
 	return 1;
 }
 

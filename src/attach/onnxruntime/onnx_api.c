@@ -195,26 +195,6 @@ static void *onnx_compute(void *status, const void *kernel, void *context)
 	return status;
 }
 
-/*
- * Hook all kernels of the library at that address. Nobody may use it yet. The number of classes, or
- * a negative -errno.
- */
-static int onnx_kernels_hook(const void *library, const struct onnx_names *names)
-{
-	struct vtables *v;
-	int status = vtables_find(&v, library, "N11onnxruntime8OpKernelE");
-
-	if (status)
-		return status;
-	adding = names;
-	if (table_count + vtables_count(v) > TABLES / 2)
-		status = -ENOSPC;
-	else
-		status = vtables_replace(v, COMPUTE, (const void *)onnx_compute, onnx_keep);
-	vtables_destroy(v);
-	return status;
-}
-
 /* Entries of OrtApi. */
 enum {
 	API_RUN = 9,
@@ -384,7 +364,16 @@ static const char *onnx_look_at(struct library *l, uint32_t index, const char *v
 		return "its table of functions is another one";
 	l->names.node_name = (void *(*)(const void *, char *, size_t *))api[API_NODE_NAME];
 	l->names.release = (release_fn)api[API_RELEASE_STATUS];
-	int kernels = onnx_kernels_hook((const void *)l->base, &l->names);
+	struct vtables *v;
+	int kernels = vtables_find(&v, (const void *)l->base, "N11onnxruntime8OpKernelE");
+	if (!kernels) {
+		adding = &l->names;
+		kernels = table_count + vtables_count(v) > TABLES / 2
+				  ? -ENOSPC
+				  : vtables_replace(
+					    v, COMPUTE, (const void *)onnx_compute, onnx_keep);
+		vtables_destroy(v);
+	}
 	if (kernels == -ENOENT)
 		return "its kernels cannot be found: it has no type information";
 	if (kernels <= 0)
