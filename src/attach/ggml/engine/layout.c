@@ -11,8 +11,6 @@
 #include "brick/error.h"
 
 enum {
-	TYPE_F32 = 0, /* frozen, as the file format has them */
-	TYPE_F16 = 1,
 	NE0 = 1237,
 	NE1 = 911,
 	SIDE = 96, /* of the square tensors that differ in their operation only */
@@ -38,11 +36,11 @@ static bool make_specimens(
 	if (overhead <= OBJECT_BYTES || overhead * 10 > BUFFER_BYTES)
 		return false;
 	s->bytes = overhead - OBJECT_BYTES;
-	s->f32 = make->new_2d(context, TYPE_F32, NE0, NE1);
-	s->f16 = make->new_2d(context, TYPE_F16, NE0, NE1);
+	s->f32 = make->new_2d(context, TENSOR_TYPE_F32, NE0, NE1);
+	s->f16 = make->new_2d(context, TENSOR_TYPE_F16, NE0, NE1);
 	s->i32 = make->new_2d(context, TENSOR_TYPE_I32, NE0, NE1);
-	void *a = make->new_2d(context, TYPE_F32, SIDE, SIDE);
-	void *b = make->new_2d(context, TYPE_F32, SIDE, SIDE);
+	void *a = make->new_2d(context, TENSOR_TYPE_F32, SIDE, SIDE);
+	void *b = make->new_2d(context, TENSOR_TYPE_F32, SIDE, SIDE);
 	if (!s->f32 || !s->f16 || !s->i32 || !a || !b)
 		return false;
 	make->set_name((void *)s->f32, probe_name);
@@ -73,8 +71,8 @@ typedef bool (*field_fn)(const struct specimens *s, size_t offset);
 
 static bool is_type(const struct specimens *s, size_t at)
 {
-	return tensor_int32(s->f32, (uint16_t)at) == TYPE_F32 &&
-	       tensor_int32(s->f16, (uint16_t)at) == TYPE_F16 &&
+	return tensor_int32(s->f32, (uint16_t)at) == TENSOR_TYPE_F32 &&
+	       tensor_int32(s->f16, (uint16_t)at) == TENSOR_TYPE_F16 &&
 	       tensor_int32(s->i32, (uint16_t)at) == TENSOR_TYPE_I32;
 }
 

@@ -15,7 +15,11 @@ enum {
 	TENSOR_DIMS = 4,
 	TENSOR_SOURCES = 10,
 	TENSOR_NAME_BYTES = 64,
-	TENSOR_TYPE_I32 = 26, /* frozen, as the file format has it */
+	TENSOR_TYPE_F32 = 0, /* types: frozen, as the file format has them */
+	TENSOR_TYPE_F16 = 1,
+	TENSOR_TYPE_I32 = 26,
+	TENSOR_TYPE_BF16 = 30,
+	TENSOR_OP_NONE = 0,
 };
 
 /* Offsets in bytes. */
@@ -69,6 +73,12 @@ static inline const int64_t *tensor_ne(const struct tensor_layout *layout, const
 	return tensor_field(tensor, layout->ne);
 }
 
+/* Strides in bytes, which stand behind the shape: believe them where they prove true. */
+static inline const uint64_t *tensor_nb(const struct tensor_layout *layout, const void *tensor)
+{
+	return (const uint64_t *)(tensor_ne(layout, tensor) + TENSOR_DIMS);
+}
+
 static inline const void *tensor_source(
 	const struct tensor_layout *layout, const void *tensor, uint32_t index)
 {
@@ -84,4 +94,11 @@ static inline const void *tensor_view_source(const struct tensor_layout *layout,
 	const void *source;
 	memcpy(&source, tensor_field(tensor, layout->view_source), sizeof(source));
 	return source;
+}
+
+/* A weight or an input: nobody computes it, and it views nothing. */
+static inline _Bool tensor_is_leaf(const struct tensor_layout *layout, const void *tensor)
+{
+	return tensor_int32(tensor, layout->op) == TENSOR_OP_NONE &&
+	       !tensor_view_source(layout, tensor);
 }

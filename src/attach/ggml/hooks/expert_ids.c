@@ -37,14 +37,12 @@ struct ids {
 	uint64_t used_stride, row_stride;
 };
 
-/* Strides stand behind the shape; the library's own size of the tensor is the proof. */
+/* The library's own size of the tensor is the proof of its strides. */
 static bool read_ids(struct ids *ids, const struct engine *e, const void *tensor)
 {
 	const int64_t *ne = tensor_ne(&e->layout, tensor);
-	uint64_t nb[TENSOR_DIMS];
+	const uint64_t *nb = tensor_nb(&e->layout, tensor);
 
-	memcpy(nb, tensor_field(tensor, (uint16_t)(e->layout.ne + TENSOR_DIMS * sizeof(*ne))),
-		sizeof(nb));
 	*ids = (struct ids){e->get_data(tensor), ne[0], ne[1], nb[0], nb[1]};
 	return ids->data && tensor_int32(tensor, e->layout.type) == TENSOR_TYPE_I32 && ne[0] > 0 &&
 	       ne[1] > 0 && ne[2] == 1 && ne[3] == 1 &&

@@ -17,9 +17,6 @@
 #include "lib/session/registry_tables.h"
 
 enum {
-	TYPE_F32 = 0, /* of ggml; frozen since its file format has them */
-	TYPE_F16 = 1,
-	TYPE_BF16 = 30,
 	MAX_VIEWS = 16,
 	ALIASES = 1024,
 };
@@ -173,18 +170,18 @@ static bool note_cache_write(const struct engine *e, const void *node)
 
 static uint32_t dtype_of(int32_t type)
 {
-	return type == TYPE_F32	   ? BRICK_DTYPE_F32
-	       : type == TYPE_F16  ? BRICK_DTYPE_F16
-	       : type == TYPE_BF16 ? BRICK_DTYPE_BF16
-				   : BRICK_DTYPE_OTHER;
+	return type == TENSOR_TYPE_F32	  ? BRICK_DTYPE_F32
+	       : type == TENSOR_TYPE_F16  ? BRICK_DTYPE_F16
+	       : type == TENSOR_TYPE_BF16 ? BRICK_DTYPE_BF16
+					  : BRICK_DTYPE_OTHER;
 }
 
-/* Strides stand behind the shape; the library's own size of the tensor is the proof. */
+/* The library's own size of the tensor is the proof of its strides. */
 static bool read_strides(const struct engine *e, const void *node, struct brick_tensor *t)
 {
 	uint64_t bytes = t->dtype == BRICK_DTYPE_F32 ? 4 : 2;
 
-	memcpy(t->nb, tensor_field(node, (uint16_t)(e->layout.ne + sizeof(t->ne))), sizeof(t->nb));
+	memcpy(t->nb, tensor_nb(&e->layout, node), sizeof(t->nb));
 	for (int i = 0; i < 4; i++) {
 		uint64_t extent;
 		if (!t->ne[i] || __builtin_mul_overflow(t->ne[i] - 1, t->nb[i], &extent))
@@ -220,7 +217,7 @@ void digests_take(struct node_thread *thread, const void *node, const void *norm
 		int32_t type = tensor_int32(source, e->layout.type);
 		if (e->block_size(type) > 1)
 			t.flags |= BRICK_TENSOR_QUANTIZED;
-		else if (type == TYPE_F16 || type == TYPE_BF16)
+		else if (type == TENSOR_TYPE_F16 || type == TENSOR_TYPE_BF16)
 			t.flags |= BRICK_TENSOR_HALF;
 		if (inputs < BRICK_DIGEST_INPUTS)
 			t.inputs[inputs++] = (uint64_t)(uintptr_t)origin(e, source);

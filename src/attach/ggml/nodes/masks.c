@@ -15,8 +15,6 @@
 enum {
 	MAX_MASKS = 8,	/* different ones in a graph; nodes with further ones are not counted */
 	MAX_WORKS = 64, /* timings with masks that are recorded at a time */
-	TYPE_F32 = 0,	/* of ggml; frozen since its file format has them */
-	TYPE_F16 = 1,
 };
 
 /* A node with a mask. */
@@ -87,8 +85,8 @@ static int masks_shape_of(struct mask_shape *shape, const struct engine *e, cons
 	int32_t type = tensor_int32(tensor, e->layout.type);
 
 	*shape = (struct mask_shape){
-		work->columns, work->rows, (uint64_t)ne[1], work->planes, type == TYPE_F16};
-	return (type == TYPE_F32 || type == TYPE_F16) &&
+		work->columns, work->rows, (uint64_t)ne[1], work->planes, type == TENSOR_TYPE_F16};
+	return (type == TENSOR_TYPE_F32 || type == TENSOR_TYPE_F16) &&
 	       shape->columns * shape->stride * shape->planes * (shape->half ? 2 : 4) ==
 		       e->byte_count(tensor);
 }

@@ -264,11 +264,6 @@ static bool contexts_enter(void)
 	return false;
 }
 
-static uint16_t contexts_model_of(const struct context *c)
-{
-	return c->number < BRICK_SEQUENCE_NO_MODEL ? (uint16_t)c->number : BRICK_SEQUENCE_NO_MODEL;
-}
-
 static uint32_t results_read;
 
 void contexts_results_read(void)
@@ -298,7 +293,7 @@ void contexts_count(struct phase_tokens *t, const void *code, struct batch_seque
 		c->memory = memory;
 	}
 	c->past.goes_on = meant.positions ? 0 : context_tokens(t->context, code) + 1;
-	sequences_tell_blocks(&c->blocks, &meant, &c->past, contexts_model_of(c));
+	sequences_tell_blocks(&c->blocks, &meant, &c->past, sequences_model(c->number));
 	struct batch_tokens tokens = batch_count_sequences(&meant, &c->past, sequences);
 	c->batch_tokens = t->batch->n_tokens;
 	for (int32_t i = 0; i < t->batch->n_tokens && i < BATCH_FOLLOWED; i++)
@@ -344,7 +339,7 @@ void contexts_sampled(const void *context, int32_t index)
 		if (c->context != context)
 			continue;
 		int32_t at = index < 0 ? c->batch_tokens + index : index;
-		event.model = contexts_model_of(c);
+		event.model = sequences_model(c->number);
 		if (at >= 0 && at < c->batch_tokens && at < BATCH_FOLLOWED)
 			event.sequence = c->sequence_of[at];
 	}
@@ -375,7 +370,7 @@ void contexts_sequence(const void *of, struct brick_sequence_record *event)
 				&c->past, event->sequence, event->position, (int32_t)event->tokens);
 		}
 		number = c->number;
-		event->model = contexts_model_of(c);
+		event->model = sequences_model(c->number);
 	}
 	lock_give(&contexts.lock);
 	if (number >= 0)
@@ -396,7 +391,7 @@ void contexts_freed(const void *context)
 		if (c->context != context)
 			continue;
 		was_known = true;
-		event.model = contexts_model_of(c);
+		event.model = sequences_model(c->number);
 		c->context = c->memory = NULL;
 	}
 	lock_give(&contexts.lock);

@@ -103,10 +103,7 @@ static void other_graphs_register_bricks(void)
 	static const char *const names[OTHER_KINDS] = {
 		NULL, "TrainingGraph", "EvaluationGraph", "ImageGraph", "SoundGraph"};
 
-	for (int i = 0; i < OTHER_KINDS; i++) {
-		int id = names[i] ? brick_register(names[i], BRICK_CATEGORY_ENGINE) : -1;
-		other_graphs_bricks[i] = id >= 0 ? (uint16_t)id : phase_brick(PHASE_GRAPH_COMPUTE);
-	}
+	phase_graph_bricks(other_graphs_bricks, names, OTHER_KINDS);
 }
 
 uint16_t other_graph_brick(enum other_graph kind)

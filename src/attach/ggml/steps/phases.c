@@ -108,6 +108,14 @@ uint16_t phase_brick(enum phase phase)
 	return phases_bricks.of[phase];
 }
 
+void phase_graph_bricks(uint16_t *bricks, const char *const *names, int count)
+{
+	for (int i = 0; i < count; i++) {
+		int id = names[i] ? brick_register(names[i], BRICK_CATEGORY_ENGINE) : -1;
+		bricks[i] = id >= 0 ? (uint16_t)id : phase_brick(PHASE_GRAPH_COMPUTE);
+	}
+}
+
 static void phases_close_top(struct phase_thread *p)
 {
 	struct open_phase *top = &p->open[--p->depth];
@@ -349,12 +357,9 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 	if (tokens->checked && tokens->drafter >= 0)
 		set_counter(&drafters, BRICK_DRAFTER_NAME, tokens->drafter);
 	step_refuted(tokens->number, tokens->refuted);
-	if (tokens->sequences && !tokens->warm_up) {
-		bool is_counted = tokens->number >= 0 && tokens->number < BRICK_SEQUENCE_NO_MODEL;
-		sequences_tell_step(tokens->sequences,
-			is_counted ? (uint16_t)tokens->number : BRICK_SEQUENCE_NO_MODEL,
-			tokens->is_encoder);
-	}
+	if (tokens->sequences && !tokens->warm_up)
+		sequences_tell_step(
+			tokens->sequences, sequences_model(tokens->number), tokens->is_encoder);
 }
 
 void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int32_t status)

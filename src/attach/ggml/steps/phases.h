@@ -51,6 +51,12 @@ struct phase_scope {
 /* The brick of a phase. Registers those that are not built in, once. */
 uint16_t phase_brick(enum phase phase);
 
+/*
+ * Registers bricks of what graphs are for, by name. NULL, and a name that there is no room for,
+ * stand for PHASE_GRAPH_COMPUTE's.
+ */
+void phase_graph_bricks(uint16_t *bricks, const char *const *names, int count);
+
 /* `frame`: __builtin_frame_address(0) of the hook. */
 void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame);
 void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *frame);

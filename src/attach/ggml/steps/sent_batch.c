@@ -14,7 +14,6 @@
 #include "base/thread.h"
 
 enum {
-	OPERATION_NONE = 0,
 	READ_SOURCES = 2,
 	MAX_TOKENS = 1 << 20,
 	READ_TOKENS = 4096, /* the most whose positions are looked at */
@@ -61,13 +60,6 @@ static const char *sent_batch_name_of(const struct engine *e, const void *tensor
 	return tensor_field(tensor, e->layout.name);
 }
 
-/* Nobody computes it, and it views nothing: a weight or an input. */
-static bool is_leaf(const struct engine *e, const void *tensor)
-{
-	return tensor_int32(tensor, e->layout.op) == OPERATION_NONE &&
-	       !tensor_view_source(&e->layout, tensor);
-}
-
 /* Digits behind "blk."; UNKNOWN: it is no block's. */
 static int32_t sent_batch_layer_of(const char *name)
 {
@@ -97,7 +89,7 @@ static void look_through(struct sent_graph *g)
 			g->tokens = sent_batch_small(tensor_ne(&e->layout, node)[1]);
 		for (uint32_t s = 0; s < READ_SOURCES; s++) {
 			const void *source = tensor_source(&e->layout, node, s);
-			if (!source || !is_leaf(e, source))
+			if (!source || !tensor_is_leaf(&e->layout, source))
 				continue;
 			/* a scheduler's copy of an input is called "BACKEND#inp_pos#0" */
 			const char *name = sent_batch_name_of(e, source);

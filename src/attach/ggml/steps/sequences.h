@@ -18,6 +18,13 @@ struct sequence_blocks {
 	} of[BATCH_SEQUENCES];
 };
 
+/* A model as records have it, by its number; negative: not known. */
+static inline uint16_t sequences_model(int32_t number)
+{
+	return number >= 0 && number < BRICK_SEQUENCE_NO_MODEL ? (uint16_t)number
+							       : BRICK_SEQUENCE_NO_MODEL;
+}
+
 /* The batch is going to be evaluated: tell of the blocks that are full with it. */
 void sequences_tell_blocks(struct sequence_blocks *blocks, const struct batch_head *batch,
 	const struct batch_past *past, uint16_t model);

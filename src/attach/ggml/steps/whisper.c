@@ -66,18 +66,12 @@ static const void *whisper_source(const struct reader *r, const void *node, uint
 	return tensor_source(&r->e->layout, node, i);
 }
 
-/* Of the model: nobody computes it, and it views nothing. */
-static bool is_weight(const struct reader *r, const void *tensor)
-{
-	return whisper_is(r, tensor, "NONE") && !tensor_view_source(&r->e->layout, tensor);
-}
-
 static bool whisper_is_weight_product(const struct reader *r, const void *node)
 {
 	const void *weight = whisper_source(r, node, 0), *with = whisper_source(r, node, 1);
 
 	/* as wide as what it is multiplied with: masks of single heads are not */
-	return whisper_is(r, node, "MUL_MAT") && is_weight(r, weight) &&
+	return whisper_is(r, node, "MUL_MAT") && weight && tensor_is_leaf(&r->e->layout, weight) &&
 	       tensor_ne(&r->e->layout, weight)[0] == tensor_ne(&r->e->layout, with)[0] &&
 	       tensor_ne(&r->e->layout, weight)[1] > 1;
 }
@@ -160,7 +154,7 @@ static void name_node(struct reader *r, const void *node)
 	if (whisper_is(r, node, "NORM")) {
 		whisper_give(r, node, r->kind->norm, "");
 	} else if (is_sum || whisper_is(r, node, "MUL")) {
-		if (!is_weight(r, b)) {
+		if (!b || !tensor_is_leaf(&r->e->layout, b)) {
 			whisper_give(r, node, is_sum ? "residual" : "node", "");
 			return;
 		}
@@ -448,10 +442,7 @@ static void whisper_register_bricks(void)
 	static const char *const names[WHISPER_PARTS] = {
 		NULL, "ConvGraph", "EncoderGraph", "CrossGraph", "DecoderGraph"};
 
-	for (int i = 0; i < WHISPER_PARTS; i++) {
-		int id = names[i] ? brick_register(names[i], BRICK_CATEGORY_ENGINE) : -1;
-		whisper_bricks[i] = id >= 0 ? (uint16_t)id : phase_brick(PHASE_GRAPH_COMPUTE);
-	}
+	phase_graph_bricks(whisper_bricks, names, WHISPER_PARTS);
 }
 
 uint16_t whisper_graph_brick(const void *graph)
