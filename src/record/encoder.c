@@ -55,13 +55,6 @@ struct encoder {
 	struct trace_writer *writer;
 };
 
-static void encoder_fail(struct encoder *e, int error)
-{
-	trace_writer_leave(e->writer);
-	e->writer = NULL;
-	__atomic_store_n(&e->error, error, __ATOMIC_RELEASE);
-}
-
 /* The next piece of a records message; *finished when it was the last. */
 static int emit_piece(struct encoder *e, struct message *m, int *finished)
 {
@@ -112,7 +105,9 @@ static int encoder_step(struct encoder *e)
 	if (e->writer) {
 		int error = encoder_emit(e, m, &finished);
 		if (error) {
-			encoder_fail(e, error);
+			trace_writer_leave(e->writer);
+			e->writer = NULL;
+			__atomic_store_n(&e->error, error, __ATOMIC_RELEASE);
 			finished = 1;
 		}
 	}
@@ -126,17 +121,6 @@ static bool raised(const int *flag)
 	return __atomic_load_n(flag, __ATOMIC_SEQ_CST);
 }
 
-static void work_while_wanted(struct encoder *e)
-{
-	int more = 1;
-
-	while (more && !raised(&e->takeover)) {
-		pthread_mutex_lock(&e->work);
-		more = encoder_step(e);
-		pthread_mutex_unlock(&e->work);
-	}
-}
-
 static void *encoder_run(void *argument)
 {
 	struct encoder *e = argument;
@@ -145,7 +129,12 @@ static void *encoder_run(void *argument)
 	pthread_setname_np(pthread_self(), "brick-encoder");
 	sched_setscheduler(0, SCHED_IDLE, &none);
 	while (!raised(&e->stopping)) {
-		work_while_wanted(e);
+		int more = 1;
+		while (more && !raised(&e->takeover)) {
+			pthread_mutex_lock(&e->work);
+			more = encoder_step(e);
+			pthread_mutex_unlock(&e->work);
+		}
 		__atomic_store_n(&e->sleeping, 1, __ATOMIC_SEQ_CST);
 		if ((!queue_is_empty(&e->queue) && !raised(&e->takeover)) || raised(&e->stopping)) {
 			/* something came just now; a wake-up may already be on its way */

@@ -16,41 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 3000, LOOK_MS = 20 };
-
-static void remove_directory(const char *path)
-{
-	DIR *list = opendir(path);
-	struct dirent *entry;
-
-	while (list && (entry = readdir(list)))
-		unlinkat(dirfd(list), entry->d_name, 0);
-	if (list)
-		closedir(list);
-	rmdir(path);
-}
-
-static void keeper_end_command(pid_t pid)
-{
-	const struct timespec look = {0, LOOK_MS * 1000000};
-
-	kill(pid, SIGTERM);
-	for (int waited = 0; waited < PATIENCE_MS && !kill(-pid, 0); waited += LOOK_MS)
-		nanosleep(&look, NULL);
-	kill(-pid, SIGKILL);
-}
-
-/* What others wait for the end of is not kept open by us; nor are locks. */
-static int keep_only(int fd)
-{
-	enum { USUAL = 1024 };
-
-	dup2(fd, 0);
-	if (syscall(SYS_close_range, 1, ~0u, 0)) /* before Linux 5.9 */
-		for (int i = 1; i < USUAL; i++)
-			close(i);
-	return 0;
-}
+enum { PATIENCE_MS = 3000, LOOK_MS = 20, USUAL_DESCRIPTORS = 1024 };
 
 static void __attribute__((noreturn)) keeper_keep(int fd, const char *directory)
 {
@@ -59,14 +25,30 @@ static void __attribute__((noreturn)) keeper_keep(int fd, const char *directory)
 
 	setsid(); /* what the terminal signals is not for us */
 	pthread_setname_np(pthread_self(), "brick-keeper");
-	fd = keep_only(fd);
-	while ((n = read(fd, &next, sizeof(next))) > 0 || (n < 0 && errno == EINTR))
+	/* what others wait for the end of is not kept open by us; nor are locks */
+	dup2(fd, 0);
+	if (syscall(SYS_close_range, 1, ~0u, 0)) /* before Linux 5.9 */
+		for (int i = 1; i < USUAL_DESCRIPTORS; i++)
+			close(i);
+	while ((n = read(0, &next, sizeof(next))) > 0 || (n < 0 && errno == EINTR))
 		if (n == (ssize_t)sizeof(next))
 			pid = next;
-	if (pid > 0)
-		keeper_end_command(pid);
-	if (directory)
-		remove_directory(directory);
+	if (pid > 0) {
+		const struct timespec look = {0, LOOK_MS * 1000000};
+		kill(pid, SIGTERM);
+		for (int waited = 0; waited < PATIENCE_MS && !kill(-pid, 0); waited += LOOK_MS)
+			nanosleep(&look, NULL);
+		kill(-pid, SIGKILL);
+	}
+	if (directory) {
+		DIR *list = opendir(directory);
+		struct dirent *entry;
+		while (list && (entry = readdir(list)))
+			unlinkat(dirfd(list), entry->d_name, 0);
+		if (list)
+			closedir(list);
+		rmdir(directory);
+	}
 	_exit(0);
 }
 

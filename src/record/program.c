@@ -143,16 +143,6 @@ static void __attribute__((noreturn)) program_become(
 	_exit(n == sizeof(error) ? program_failure_code(error) : 127);
 }
 
-/* Until the parent closes its end, as it does when it dies, too. */
-static void program_wait_for(const int go[2])
-{
-	char byte;
-
-	close(go[IN]);
-	program_read_all(go[OUT], &byte, 1);
-	close(go[OUT]);
-}
-
 int program_start(char *const *argv, const struct environment *env, const struct signals *signals,
 	program_follow_fn follow, void *context)
 {
@@ -167,7 +157,11 @@ int program_start(char *const *argv, const struct environment *env, const struct
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
-		program_wait_for(go);
+		/* until the parent closes its end, as it does when it dies, too */
+		char byte;
+		close(go[IN]);
+		program_read_all(go[OUT], &byte, 1);
+		close(go[OUT]);
 		program_become(argv, env, signals, report[IN]);
 	}
 	if (pid < 0)

@@ -109,24 +109,6 @@ static void prepare_last_message(const struct recorder_options *o)
 
 /* What precedes the program. */
 
-static int recorder_create_writer(struct recorder *r)
-{
-	char host[256] = "", cpu[128] = "";
-
-	gethostname(host, sizeof(host) - 1);
-	file_field("/proc/cpuinfo", "model name", cpu, sizeof(cpu));
-	struct trace_writer_options options = {
-		.path = r->options->output,
-		.start_unix_ns = real_ns(),
-		.start_ns = monotonic_ns(),
-		.command = (const char *const *)r->options->command,
-		.host = host,
-		.cpu = cpu[0] ? cpu : NULL,
-		.compress = r->options->compress,
-	};
-	return trace_writer_create(&r->writer, &options);
-}
-
 static int prepare_environment(struct recorder *r)
 {
 	const struct environment *theirs = &r->options->environment;
@@ -168,30 +150,38 @@ static void recorder_discard(struct recorder *r)
 	r->dir.path[0] = '\0';
 }
 
-static int prepare_watching(struct recorder *r)
-{
-	struct watch_options options = {&r->dir, &r->clock, r->options->interval_ms};
-	int error = guard_install();
-
-	if (!error)
-		error = watch_create(&r->watch, &options);
-	return error ? error : prepare_environment(r);
-}
-
 /* Everything that recording needs; 0 when it cannot be had, which is said. */
 static int recorder_prepare(struct recorder *r)
 {
 	const char *what = NULL;
-	int error = recorder_create_writer(r);
+	char host[256] = "", cpu[128] = "";
 
+	gethostname(host, sizeof(host) - 1);
+	file_field("/proc/cpuinfo", "model name", cpu, sizeof(cpu));
+	struct trace_writer_options options = {
+		.path = r->options->output,
+		.start_unix_ns = real_ns(),
+		.start_ns = monotonic_ns(),
+		.command = (const char *const *)r->options->command,
+		.host = host,
+		.cpu = cpu[0] ? cpu : NULL,
+		.compress = r->options->compress,
+	};
+	int error = trace_writer_create(&r->writer, &options);
 	if (!error) {
 		what = "session directory";
 		error = session_dir_create(&r->dir);
 		if (error)
 			r->dir.path[0] = '\0';
 	}
+	if (!error) {
+		struct watch_options watch = {&r->dir, &r->clock, r->options->interval_ms};
+		error = guard_install();
+		if (!error)
+			error = watch_create(&r->watch, &watch);
+	}
 	if (!error)
-		error = prepare_watching(r);
+		error = prepare_environment(r);
 	if (!error)
 		return 1;
 	say_refused(r->options, what, error);
@@ -201,16 +191,6 @@ static int recorder_prepare(struct recorder *r)
 }
 
 /* While it runs. */
-
-static void program_ended(struct recorder *r, const struct program_end *end)
-{
-	r->result->exit_code = end->exit_code;
-	r->result->program_cpu_ns = end->cpu_ns;
-	r->system_ns = end->system_ns;
-	r->major_faults = end->major_faults;
-	r->ended_ns = monotonic_ns();
-	r->result->wall_ns = r->ended_ns - r->start_ns;
-}
 
 static void handle_signals(struct recorder *r)
 {
@@ -228,8 +208,14 @@ static void handle_signals(struct recorder *r)
 		raise(SIGSTOP);
 		kill(r->pid, SIGCONT);
 	}
-	if (!r->ended_ns && program_has_ended(r->pid, &end))
-		program_ended(r, &end);
+	if (!r->ended_ns && program_has_ended(r->pid, &end)) {
+		r->result->exit_code = end.exit_code;
+		r->result->program_cpu_ns = end.cpu_ns;
+		r->system_ns = end.system_ns;
+		r->major_faults = end.major_faults;
+		r->ended_ns = monotonic_ns();
+		r->result->wall_ns = r->ended_ns - r->start_ns;
+	}
 }
 
 static void pause_for(struct recorder *r, uint32_t ms)
@@ -467,13 +453,6 @@ static void recorder_finish(struct recorder *r)
 		say_given_up(r->options, error);
 }
 
-static void exec_failed(struct recorder *r, int error)
-{
-	r->options->warn("record: %s: %s", r->options->command[0], strerror(-error));
-	r->result->exit_code = program_failure_code(-error);
-	recorder_discard(r);
-}
-
 static void recorder_record(struct recorder *r)
 {
 	keeper_start(&r->keeper, r->dir.path); /* without it the next recorder tidies up */
@@ -553,7 +532,9 @@ static void recorder_run_until_over(struct recorder *r)
 		r->options->command, &r->environment, &r->signals, recorder_follow, r);
 	environment_fini(&r->environment);
 	if (r->pid < 0) {
-		exec_failed(r, r->pid);
+		r->options->warn("record: %s: %s", r->options->command[0], strerror(-r->pid));
+		r->result->exit_code = program_failure_code(-r->pid);
+		recorder_discard(r);
 		return;
 	}
 	if (recorded)

@@ -416,14 +416,6 @@ static bool is_any_hidden(const struct switches *s, const struct watched *sessio
 	return sessions || s->untold > MAX_UNTOLD + s->told / 100;
 }
 
-static void switch_records_give_up(struct switches *s, int error)
-{
-	off_cpu_destroy(s->recorder);
-	s->recorder = NULL;
-	s->error = error;
-	s->gap_count = 0;
-}
-
 /* A process may have been started by one that is not followed any more: nothing is known of it. */
 static bool misses_one(const struct switches *s, struct watched *sessions)
 {
@@ -492,8 +484,12 @@ static uint32_t switch_records_spend(
 uint32_t switches_turn(struct switches *s, struct watched *sessions, struct encoder *e,
 	uint32_t interval_ms, uint64_t now_ns, int all)
 {
-	if (s->recorder && is_any_hidden(s, sessions))
-		switch_records_give_up(s, OFF_CPU_ELSEWHERE);
+	if (s->recorder && is_any_hidden(s, sessions)) {
+		off_cpu_destroy(s->recorder);
+		s->recorder = NULL;
+		s->error = OFF_CPU_ELSEWHERE;
+		s->gap_count = 0;
+	}
 	if (!s->recorder)
 		return IDLE_MS;
 	learn_threads(s, sessions);

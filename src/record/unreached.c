@@ -77,16 +77,6 @@ static bool unreached_is_told(const struct brick_session_refusals *refusals, pid
 	return false;
 }
 
-static void unreached_count(struct brick_session_refusals *refusals, pid_t pid)
-{
-	char path[64], name[BRICK_REFUSALS_NAME_BYTES];
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	file_begin(path, name, sizeof(name));
-	name[strcspn(name, "\n")] = '\0';
-	refusals_add(refusals, -ENODATA, (uint32_t)pid, name);
-}
-
 static void unreached_look_at(
 	struct unreached *u, struct brick_session_refusals *refusals, pid_t pid)
 {
@@ -99,8 +89,13 @@ static void unreached_look_at(
 		return;
 	if (times == HASHMAP_NONE)
 		hashmap_set(&u->seen, key, 1);
-	else if (!hashmap_set(&u->seen, key, 2))
-		unreached_count(refusals, pid);
+	else if (!hashmap_set(&u->seen, key, 2)) {
+		char path[64], name[BRICK_REFUSALS_NAME_BYTES];
+		snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+		file_begin(path, name, sizeof(name));
+		name[strcspn(name, "\n")] = '\0';
+		refusals_add(refusals, -ENODATA, (uint32_t)pid, name);
+	}
 }
 
 void unreached_look(struct unreached *u, struct brick_session_refusals *refusals, uint64_t now_ns)

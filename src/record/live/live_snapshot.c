@@ -15,26 +15,11 @@
 #include "base/clock_ns.h"
 #include "brick/error.h"
 #include "lib/drain/neighbours.h"
+#include "lib/writer/trace_records.h"
 #include "lib/writer/writer.h"
 #include "trace/load.h"
 
 /* The cut. */
-
-/* Does a record say more about the one before it? */
-static bool is_about_another(const struct brick_record *r)
-{
-	switch (r->kind) {
-	case BRICK_RECORD_WORK:
-	case BRICK_RECORD_LAUNCH:
-	case BRICK_RECORD_TIMES:
-	case BRICK_RECORD_AFTER:
-	case BRICK_RECORD_FLOW:
-	case BRICK_RECORD_TILE:
-		return true;
-	default:
-		return false;
-	}
-}
 
 enum { AHEAD = 64 }; /* at most of them tell of the same samples */
 
@@ -43,12 +28,6 @@ struct ahead {
 	struct brick_record records[AHEAD];
 	size_t count;
 };
-
-static void live_snapshot_add(struct ahead *a, const struct brick_record *r)
-{
-	if (a->count < AHEAD)
-		a->records[a->count++] = *r;
-}
 
 /* So many samples are left out. */
 static void live_snapshot_pass(struct ahead *a, uint32_t samples)
@@ -77,15 +56,6 @@ static uint32_t live_snapshot_samples_of(const struct brick_record *r)
 	return brick_samples_read(&samples, out);
 }
 
-/* In front of a record that is kept. */
-static size_t keep_ahead(struct ahead *a, struct brick_record *records, size_t kept)
-{
-	memcpy(records + kept, a->records, a->count * sizeof(a->records[0]));
-	kept += a->count;
-	a->count = 0;
-	return kept;
-}
-
 size_t live_window_trim(struct brick_record *records, size_t count, uint64_t from_ticks)
 {
 	struct ahead ahead = {.count = 0};
@@ -96,10 +66,11 @@ size_t live_window_trim(struct brick_record *records, size_t count, uint64_t fro
 	for (size_t i = 0; i < count; i++) {
 		const struct brick_record r = records[i];
 		if (r.kind == BRICK_RECORD_WORK_AHEAD) {
-			live_snapshot_add(&ahead, &r);
+			if (ahead.count < AHEAD)
+				ahead.records[ahead.count++] = r;
 			continue;
 		}
-		if (is_about_another(&r)) {
+		if (record_is_arg(&r)) {
 			if (!skip)
 				records[kept++] = r;
 			continue;
@@ -116,7 +87,10 @@ size_t live_window_trim(struct brick_record *records, size_t count, uint64_t fro
 			depth--;
 		else if (r.kind == BRICK_RECORD_THREAD)
 			depth = 0;
-		kept = keep_ahead(&ahead, records, kept);
+		/* in front of a record that is kept */
+		memcpy(records + kept, ahead.records, ahead.count * sizeof(ahead.records[0]));
+		kept += ahead.count;
+		ahead.count = 0;
 		records[kept++] = r;
 	}
 	return kept;

@@ -257,45 +257,6 @@ static const char *stack_events_text_of(const char *text, const struct perf_even
 	return memchr(text, 0, most) ? text : "";
 }
 
-static void read_map(struct stack_event *event, const struct perf_event_header *header)
-{
-	const struct map_record *map = (const struct map_record *)header;
-
-	event->kind = STACK_MAPPED;
-	event->start = map->start;
-	event->bytes = map->bytes;
-	event->offset = map->offset;
-	event->text = stack_events_text_of(map->path, header);
-	if (!(header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
-		event->inode = map->inode;
-	} else if (map->id_bytes <= sizeof(event->build_id)) {
-		memcpy(event->build_id, map->id, map->id_bytes);
-		event->build_id_bytes = map->id_bytes;
-	}
-}
-
-static void stack_events_read_thread(
-	struct stack_event *event, const struct perf_event_header *header)
-{
-	const struct thread_record *record = (const struct thread_record *)header;
-
-	event->kind = header->type == PERF_RECORD_FORK ? STACK_STARTED : STACK_ENDED;
-	/* the trailer is of who started it */
-	event->pid = record->pid;
-	event->tid = record->tid;
-	event->parent = record->parent;
-}
-
-static void read_stack(struct stack_event *event, const struct perf_event_header *header)
-{
-	const struct stack_record *record = (const struct stack_record *)header;
-	size_t most = (header->size - sizeof(*record)) / sizeof(uint64_t);
-
-	event->kind = STACK_TAKEN;
-	event->addresses = record->addresses;
-	event->count = record->count < most ? (size_t)record->count : most;
-}
-
 static struct stack_event stack_events_of(const struct stack_events *e, const struct kept *kept)
 {
 	const void *record = e->words.items + kept->at;
@@ -305,9 +266,24 @@ static struct stack_event stack_events_of(const struct stack_events *e, const st
 		.time_ns = kept->time_ns, .pid = t.pid, .tid = t.tid, .cpu = t.cpu, .text = ""};
 
 	if (header->type == PERF_RECORD_SAMPLE) {
-		read_stack(&event, header);
+		const struct stack_record *stack = (const struct stack_record *)header;
+		size_t most = (header->size - sizeof(*stack)) / sizeof(uint64_t);
+		event.kind = STACK_TAKEN;
+		event.addresses = stack->addresses;
+		event.count = stack->count < most ? (size_t)stack->count : most;
 	} else if (header->type == PERF_RECORD_MMAP2) {
-		read_map(&event, header);
+		const struct map_record *map = (const struct map_record *)header;
+		event.kind = STACK_MAPPED;
+		event.start = map->start;
+		event.bytes = map->bytes;
+		event.offset = map->offset;
+		event.text = stack_events_text_of(map->path, header);
+		if (!(header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+			event.inode = map->inode;
+		} else if (map->id_bytes <= sizeof(event.build_id)) {
+			memcpy(event.build_id, map->id, map->id_bytes);
+			event.build_id_bytes = map->id_bytes;
+		}
 	} else if (header->type == PERF_RECORD_COMM) {
 		const struct name_record *named = record;
 		event.kind = STACK_NAMED;
@@ -316,7 +292,12 @@ static struct stack_event stack_events_of(const struct stack_events *e, const st
 		event.text = stack_events_text_of(named->name, header);
 		event.is_exec = (header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
 	} else {
-		stack_events_read_thread(&event, header);
+		const struct thread_record *thread = (const struct thread_record *)header;
+		event.kind = header->type == PERF_RECORD_FORK ? STACK_STARTED : STACK_ENDED;
+		/* the trailer is of who started it */
+		event.pid = thread->pid;
+		event.tid = thread->tid;
+		event.parent = thread->parent;
 	}
 	return event;
 }
