@@ -129,14 +129,6 @@ static int folded_fold(const struct brick_graph *graph, const struct brick__fore
 	return 0;
 }
 
-static void put_frame(struct brick__sink *sink, const char *name)
-{
-	static const char *const instead[] = {"\\x3b"};
-	static const struct brick__escape escape = {";", instead, "\\x"};
-
-	brick__put_text(sink, name, &escape);
-}
-
 static int put_stacks(
 	const struct brick_graph *graph, struct brick__sink *sink, const struct stacks *stacks)
 {
@@ -151,7 +143,10 @@ static int put_stacks(
 		for (uint32_t at = i; at != BRICK__NONE; at = stacks->list.items[at].below)
 			frames[depth++] = stacks->list.items[at].name;
 		while (depth--) {
-			put_frame(sink, graph->names.entries.items[frames[depth]].text);
+			static const char *const instead[] = {"\\x3b"};
+			static const struct brick__escape escape = {";", instead, "\\x"};
+			brick__put_text(
+				sink, graph->names.entries.items[frames[depth]].text, &escape);
 			brick__put(sink, depth ? ";" : " ");
 		}
 		brick__put_u64(sink, stacks->list.items[i].ns);

@@ -20,8 +20,18 @@ uint32_t *brick__graph_holders(const struct brick_graph *graph)
 	return holder;
 }
 
-static void link_nodes(struct brick__forest *forest, const struct brick_graph *graph)
+int brick__forest_init(struct brick__forest *forest, const struct brick_graph *graph)
 {
+	size_t n = graph->nodes.count + 1;
+	uint32_t reached = 0, depth = 0;
+
+	*forest = (struct brick__forest){.parent = brick__graph_holders(graph),
+		.child = malloc(n * sizeof(uint32_t)),
+		.sibling = malloc(n * sizeof(uint32_t))};
+	if (!forest->parent || !forest->child || !forest->sibling) {
+		brick__forest_fini(forest);
+		return -ENOMEM;
+	}
 	forest->root = BRICK__NONE;
 	for (uint32_t v = 0; v < graph->nodes.count; v++) {
 		uint32_t edge = forest->parent[v];
@@ -36,21 +46,6 @@ static void link_nodes(struct brick__forest *forest, const struct brick_graph *g
 		forest->sibling[v] = *first;
 		*first = v;
 	}
-}
-
-int brick__forest_init(struct brick__forest *forest, const struct brick_graph *graph)
-{
-	size_t n = graph->nodes.count + 1;
-	uint32_t reached = 0, depth = 0;
-
-	*forest = (struct brick__forest){.parent = brick__graph_holders(graph),
-		.child = malloc(n * sizeof(uint32_t)),
-		.sibling = malloc(n * sizeof(uint32_t))};
-	if (!forest->parent || !forest->child || !forest->sibling) {
-		brick__forest_fini(forest);
-		return -ENOMEM;
-	}
-	link_nodes(forest, graph);
 	for (uint32_t v = brick__forest_next(forest, BRICK__NONE, &depth); v != BRICK__NONE;
 		v = brick__forest_next(forest, v, &depth))
 		reached++;

@@ -133,11 +133,6 @@ int brick_graph_in(struct brick_graph *graph, uint32_t node, const uint32_t **ed
  * added last, which the next one follows.
  */
 
-static bool is_on_device(uint32_t kind)
-{
-	return kind == BRICK_NODE_KERNEL || kind == BRICK_NODE_TRANSFER;
-}
-
 static const struct brick__node *scope_of(const struct brick_graph *graph)
 {
 	return graph->scopes.count
@@ -150,7 +145,8 @@ static uint64_t sequence_key(const struct brick_graph *graph, uint32_t kind, uin
 {
 	uint64_t scope = graph->scopes.items[graph->scopes.count - 1];
 
-	if (is_on_device(kind) && scope_of(graph)->lane != lane)
+	if ((kind == BRICK_NODE_KERNEL || kind == BRICK_NODE_TRANSFER) &&
+		scope_of(graph)->lane != lane)
 		scope = BRICK__NONE;
 	return scope << 32 | lane;
 }
@@ -232,12 +228,6 @@ int brick_graph_is_balanced(const struct brick_graph *graph)
 	return !graph->scopes.count && !graph->pops_missed;
 }
 
-static void scopes_fini(struct brick_graph *graph)
-{
-	hashmap_fini(&graph->last);
-	array_fini(&graph->scopes);
-}
-
 /* Nodes: adding and finding them. */
 
 static bool text_is_valid(const char *text)
@@ -284,15 +274,6 @@ static int graph_intern(struct brick_graph *graph, const char *text, uint32_t *n
 	return text && *text ? brick__names_add(&graph->names, text, number) : 0;
 }
 
-static int graph_intern_name(
-	struct brick_graph *graph, const struct brick_graph_node *node, uint32_t *number)
-{
-	char layer[32];
-
-	snprintf(layer, sizeof(layer), "Layer %d", (int)node->layer);
-	return graph_intern(graph, node->name ? node->name : layer, number);
-}
-
 /* Capacity for a node of that kind, so that adding it cannot fail. */
 static int reserve_node(struct brick_graph *graph, uint32_t kind)
 {
@@ -323,8 +304,10 @@ struct texts {
 static int intern_texts(
 	struct brick_graph *graph, const struct brick_graph_node *node, struct texts *texts)
 {
-	int error = graph_intern_name(graph, node, &texts->name);
+	char layer[32];
 
+	snprintf(layer, sizeof(layer), "Layer %d", (int)node->layer);
+	int error = graph_intern(graph, node->name ? node->name : layer, &texts->name);
 	if (!error)
 		error = graph_intern(graph, node->label, &texts->label);
 	if (!error && node->kind == BRICK_NODE_TRANSFER)
@@ -334,57 +317,6 @@ static int intern_texts(
 	if (!error && node->kind == BRICK_NODE_FUNCTION)
 		error = graph_intern(graph, node->function.file, &texts->first);
 	return error;
-}
-
-/* As all pushes below: there is capacity. */
-static void append_payload(
-	struct brick_graph *graph, const struct brick_graph_node *node, const struct texts *texts)
-{
-	switch (node->kind) {
-	case BRICK_NODE_KERNEL:
-		array_push(&graph->kernels, node->kernel);
-		break;
-	case BRICK_NODE_TRANSFER:
-		array_push(&graph->transfers, (struct brick__transfer){texts->first, texts->second,
-						      node->transfer.direction});
-		break;
-	case BRICK_NODE_FUNCTION:
-		array_push(&graph->functions,
-			(struct brick__function){texts->first, node->function.line});
-		break;
-	case BRICK_NODE_TASK:
-		array_push(&graph->tasks, node->task);
-		break;
-	}
-}
-
-static void graph_append(
-	struct brick_graph *graph, const struct brick_graph_node *node, const struct texts *texts)
-{
-	struct brick__name *same = &graph->names.entries.items[texts->name];
-	uint32_t id = (uint32_t)graph->nodes.count;
-	unsigned layer = node->kind == BRICK_NODE_LAYER ? BRICK_NODE_HAS_LAYER : 0;
-
-	append_payload(graph, node, texts);
-	array_push(&graph->nodes, (struct brick__node){.begin_ns = node->begin_ns,
-					  .time_ns = node->time_ns,
-					  .wait_ns = node->wait_ns,
-					  .elements = node->elements,
-					  .bytes = node->bytes,
-					  .name = texts->name,
-					  .label = texts->label,
-					  .lane = node->lane,
-					  .payload = (uint32_t)graph->of_kind[node->kind].count,
-					  .next_same = BRICK__NONE,
-					  .layer = node->layer,
-					  .kind = (uint8_t)node->kind,
-					  .flags = (uint8_t)(node->flags | layer)});
-	array_push(&graph->of_kind[node->kind], id);
-	if (same->last == BRICK__NONE)
-		same->first = id;
-	else
-		graph->nodes.items[same->last].next_same = id;
-	same->last = id;
 }
 
 static int graph_add(struct brick_graph *graph, const struct brick_graph_node *node)
@@ -402,7 +334,45 @@ static int graph_add(struct brick_graph *graph, const struct brick_graph_node *n
 		error = intern_texts(graph, node, &texts);
 	if (error)
 		return error;
-	graph_append(graph, node, &texts);
+	struct brick__name *same = &graph->names.entries.items[texts.name];
+	uint32_t id = (uint32_t)graph->nodes.count;
+	unsigned layer = node->kind == BRICK_NODE_LAYER ? BRICK_NODE_HAS_LAYER : 0;
+	/* as all pushes below: there is capacity */
+	switch (node->kind) {
+	case BRICK_NODE_KERNEL:
+		array_push(&graph->kernels, node->kernel);
+		break;
+	case BRICK_NODE_TRANSFER:
+		array_push(&graph->transfers, (struct brick__transfer){texts.first, texts.second,
+						      node->transfer.direction});
+		break;
+	case BRICK_NODE_FUNCTION:
+		array_push(&graph->functions,
+			(struct brick__function){texts.first, node->function.line});
+		break;
+	case BRICK_NODE_TASK:
+		array_push(&graph->tasks, node->task);
+		break;
+	}
+	array_push(&graph->nodes, (struct brick__node){.begin_ns = node->begin_ns,
+					  .time_ns = node->time_ns,
+					  .wait_ns = node->wait_ns,
+					  .elements = node->elements,
+					  .bytes = node->bytes,
+					  .name = texts.name,
+					  .label = texts.label,
+					  .lane = node->lane,
+					  .payload = (uint32_t)graph->of_kind[node->kind].count,
+					  .next_same = BRICK__NONE,
+					  .layer = node->layer,
+					  .kind = (uint8_t)node->kind,
+					  .flags = (uint8_t)(node->flags | layer)});
+	array_push(&graph->of_kind[node->kind], id);
+	if (same->last == BRICK__NONE)
+		same->first = id;
+	else
+		graph->nodes.items[same->last].next_same = id;
+	same->last = id;
 	changed(graph);
 	link_node(graph, (uint32_t)graph->nodes.count - 1);
 	return (int)graph->nodes.count - 1;
@@ -616,14 +586,6 @@ int brick_graph_code_get(
 	return sized_write(out, sizeof(c), &c);
 }
 
-static void codes_fini(struct brick_graph *graph)
-{
-	for (uint32_t i = 0; i < graph->codes.count; i++)
-		code_fini(&graph->codes.items[i]);
-	array_fini(&graph->codes);
-	hashmap_fini(&graph->code_index);
-}
-
 int brick_graph_create(struct brick_graph **out)
 {
 	struct brick_graph *graph = calloc(1, sizeof(*graph));
@@ -637,8 +599,12 @@ int brick_graph_create(struct brick_graph **out)
 void brick_graph_clear(struct brick_graph *graph)
 {
 	changed(graph);
-	scopes_fini(graph);
-	codes_fini(graph);
+	hashmap_fini(&graph->last);
+	array_fini(&graph->scopes);
+	for (uint32_t i = 0; i < graph->codes.count; i++)
+		code_fini(&graph->codes.items[i]);
+	array_fini(&graph->codes);
+	hashmap_fini(&graph->code_index);
 	brick__names_fini(&graph->names);
 	hashmap_fini(&graph->lane_names);
 	for (int i = 0; i < BRICK_NODE_KINDS; i++)

@@ -64,17 +64,6 @@ static void put_transfer(struct brick__sink *sink, const struct brick_graph_tran
 	put_plain(sink, transfer->target);
 }
 
-static void put_task(struct brick__sink *sink, const struct brick_graph_node *node)
-{
-	brick__put_key_u64(sink, "  polls=", node->task.polls);
-	brick__put_key_u64(sink, " yields=", node->task.yields);
-	if (node->task.polls) {
-		brick__put_key_u64(sink,
-			" efficiency=", (uint64_t)(100 * brick_graph_task_efficiency(node) + 0.5));
-		brick__put(sink, "%");
-	}
-}
-
 static void graph_tree_put_details(struct brick__sink *sink, const struct brick_graph_node *node)
 {
 	switch (node->kind) {
@@ -92,7 +81,13 @@ static void graph_tree_put_details(struct brick__sink *sink, const struct brick_
 		brick__put_key_u64(sink, ":", node->function.line);
 		break;
 	case BRICK_NODE_TASK:
-		put_task(sink, node);
+		brick__put_key_u64(sink, "  polls=", node->task.polls);
+		brick__put_key_u64(sink, " yields=", node->task.yields);
+		if (node->task.polls) {
+			brick__put_key_u64(sink, " efficiency=",
+				(uint64_t)(100 * brick_graph_task_efficiency(node) + 0.5));
+			brick__put(sink, "%");
+		}
 		break;
 	}
 }
@@ -350,14 +345,6 @@ int brick_graph_view_move(struct brick_graph_view *view, int rows)
 	return (int)last;
 }
 
-static bool holds_text(const struct brick_graph *graph, uint32_t id, const char *text)
-{
-	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
-
-	brick_graph_node_get(graph, id, &node);
-	return strstr(node.name, text) || (node.label && strstr(node.label, text));
-}
-
 int brick_graph_view_search(struct brick_graph_view *view, const char *text)
 {
 	int error = brick_graph_view_selected(view);
@@ -369,7 +356,9 @@ int brick_graph_view_search(struct brick_graph_view *view, const char *text)
 		v = brick__forest_next(&view->forest, v, &depth);
 		if (v == BRICK__NONE)
 			v = brick__forest_next(&view->forest, v, &depth);
-		if (holds_text(view->graph, v, text)) {
+		struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
+		brick_graph_node_get(view->graph, v, &node);
+		if (strstr(node.name, text) || (node.label && strstr(node.label, text))) {
 			brick_graph_view_select(view, v);
 			return (int)v;
 		}

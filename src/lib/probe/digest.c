@@ -114,18 +114,6 @@ uint64_t brick_digest_fnv64(const float *values, size_t count)
 		count < BRICK_DIGEST_FNV_VALUES ? count : BRICK_DIGEST_FNV_VALUES);
 }
 
-/* NaN or infinite: counted, and no longer a value. */
-static float enter_nonfinite(struct brick_digest *d, float value, uint64_t index)
-{
-	uint64_t kind = value != value ? 1 : value > 0 ? 2 : 3;
-
-	d->nan_count += kind == 1;
-	d->plus_infinite_count += kind == 2;
-	d->minus_infinite_count += kind == 3;
-	d->nonfinite += digest_mix(SEED ^ index * 4 ^ kind);
-	return 0;
-}
-
 /* Sets values that are not finite to 0; returns how many there were. */
 static size_t zero_nonfinite(struct brick_digest *d, float *values, size_t count, uint64_t first)
 {
@@ -136,7 +124,13 @@ static size_t zero_nonfinite(struct brick_digest *d, float *values, size_t count
 		any |= (bits_of(values[i]) & 0x7f800000) == 0x7f800000;
 	for (size_t i = 0; any && i < count; i++)
 		if ((bits_of(values[i]) & 0x7f800000) == 0x7f800000) {
-			values[i] = enter_nonfinite(d, values[i], first + i);
+			/* NaN or infinite: counted, and no longer a value */
+			uint64_t kind = values[i] != values[i] ? 1 : values[i] > 0 ? 2 : 3;
+			d->nan_count += kind == 1;
+			d->plus_infinite_count += kind == 2;
+			d->minus_infinite_count += kind == 3;
+			d->nonfinite += digest_mix(SEED ^ (first + i) * 4 ^ kind);
+			values[i] = 0;
 			found++;
 		}
 	return found;
@@ -152,15 +146,6 @@ static void enter_range(struct sums *s, const float *values, size_t count)
 	}
 	s->min = min < s->min ? min : s->min;
 	s->max = max > s->max ? max : s->max;
-}
-
-/* The same for a block in which some values have been set to 0, which do not count. */
-static void enter_range_except(
-	struct sums *s, const float *values, const float *original, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if ((bits_of(original[i]) & 0x7f800000) != 0x7f800000)
-			enter_range(s, &values[i], 1);
 }
 
 static void enter_sums(struct sums *s, const float *values, size_t count)
@@ -198,9 +183,14 @@ static void digest_enter(
 	memcpy(original, values, count * sizeof(*values));
 	size_t lost = zero_nonfinite(d, values, count, first);
 	s->finite += count - lost;
-	if (lost)
-		enter_range_except(s, values, original, count);
-	else
+	if (lost) {
+		/*
+		 * The same for a block in which some values have been set to 0, which do not count.
+		 */
+		for (size_t i = 0; i < count; i++)
+			if ((bits_of(original[i]) & 0x7f800000) != 0x7f800000)
+				enter_range(s, &values[i], 1);
+	} else
 		enter_range(s, values, count);
 	for (size_t i = count; i % LANES; i++)
 		values[i] = 0;
@@ -251,18 +241,6 @@ static void walk_row(struct walk *w, const struct brick_tensor *t, const char *r
 	}
 }
 
-static void digest_walk(struct walk *w, const struct brick_tensor *t, const uint64_t nb[4])
-{
-	for (uint64_t l = 0; l < t->ne[3]; l++)
-		for (uint64_t k = 0; k < t->ne[2]; k++)
-			for (uint64_t j = 0; j < t->ne[1]; j++)
-				walk_row(w, t,
-					(const char *)t->data + l * nb[3] + k * nb[2] + j * nb[1],
-					nb[0]);
-	if (w->filled)
-		digest_enter(w->digest, &w->sums, w->block, w->filled, w->index);
-}
-
 static int digest_compute(struct brick_digest *out, const struct brick_tensor *t)
 {
 	uint64_t nb[4], elements;
@@ -282,8 +260,17 @@ static int digest_compute(struct brick_digest *out, const struct brick_tensor *t
 	out->flags = t->flags;
 	memcpy(out->ne, t->ne, sizeof(out->ne));
 	out->fnv64 = FNV1A_BASIS;
-	if (elements)
-		digest_walk(&w, t, nb);
+	if (elements) {
+		for (uint64_t l = 0; l < t->ne[3]; l++)
+			for (uint64_t k = 0; k < t->ne[2]; k++)
+				for (uint64_t j = 0; j < t->ne[1]; j++)
+					walk_row(&w, t,
+						(const char *)t->data + l * nb[3] + k * nb[2] +
+							j * nb[1],
+						nb[0]);
+		if (w.filled)
+			digest_enter(w.digest, &w.sums, w.block, w.filled, w.index);
+	}
 	const struct sums *s = &w.sums;
 	out->sum = s->sum[0] + s->sum[1] + (s->sum[2] + s->sum[3]);
 	out->square_sum = s->square[0] + s->square[1] + (s->square[2] + s->square[3]);

@@ -262,19 +262,6 @@ void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64
 	sample_write_point(brick, BRICK_RECORD_REPORTED, ticks, ns);
 }
 
-static void add_ticks(struct brick_stat *stat, const struct brick_stats *more)
-{
-	uint64_t mean = more->total_ns / more->count;
-	uint64_t min = ticks_at_least(more->max_ns ? more->min_ns : mean, NULL);
-	uint64_t max = ticks_at_least(more->max_ns ? more->max_ns : mean, NULL);
-
-	stat->total += ticks_at_least(more->total_ns, &stat->surplus);
-	stat->self += ticks_at_least(more->self_ns ? more->self_ns : more->total_ns, NULL);
-	stat->wait += ticks_at_least(more->wait_ns, NULL);
-	stat->min = min < stat->min ? min : stat->min;
-	stat->max = max > stat->max ? max : stat->max;
-}
-
 int brick_stats_add(uint32_t brick, const struct brick_stats *more)
 {
 	struct brick_stats m = BRICK_STATS_INIT;
@@ -288,7 +275,14 @@ int brick_stats_add(uint32_t brick, const struct brick_stats *more)
 	if (!self || !brick__lane_counts(self->lane, brick))
 		return -ENOENT;
 	struct brick_stat *stat = &self->lane->stats[brick];
-	add_ticks(stat, &m);
+	uint64_t mean = m.total_ns / m.count;
+	uint64_t min = ticks_at_least(m.max_ns ? m.min_ns : mean, NULL);
+	uint64_t max = ticks_at_least(m.max_ns ? m.max_ns : mean, NULL);
+	stat->total += ticks_at_least(m.total_ns, &stat->surplus);
+	stat->self += ticks_at_least(m.self_ns ? m.self_ns : m.total_ns, NULL);
+	stat->wait += ticks_at_least(m.wait_ns, NULL);
+	stat->min = min < stat->min ? min : stat->min;
+	stat->max = max > stat->max ? max : stat->max;
 	members_add(stat, &m, count, elements, bytes, bytes_out, flops);
 	return 0;
 }

@@ -501,12 +501,6 @@ static uint64_t store_works(const struct brick__thread *self, uint64_t head,
 	return head;
 }
 
-/* What is stored is complete before it is covered by the head. */
-static void series_publish(struct brick_lane *lane, uint64_t head)
-{
-	__atomic_store_n(&lane->head, head, __ATOMIC_RELEASE);
-}
-
 /*
  * All records of a run, for which the ring has room: three samples each, while they are near each
  * other. The works of some come first, so that nothing interrupts the samples. `sites`: of all of
@@ -522,7 +516,8 @@ static APART void store_run(
 		end = run->count - done < AT_ONCE ? run->count : done + AT_ONCE;
 		head = store_works(self, head, run, &work, done, end);
 		head = series_store(self, head, run, sites, done, end);
-		series_publish(self->lane, head);
+		/* what is stored is complete before it is covered by the head */
+		__atomic_store_n(&self->lane->head, head, __ATOMIC_RELEASE);
 	}
 }
 
@@ -572,13 +567,6 @@ static uint64_t series_count(struct brick_lane *lane, const struct brick__series
 	if (lane->depth)
 		lane->frames[lane->depth - 1].child += sum;
 	return sum;
-}
-
-/* What count_slot() touches. */
-static inline void expect_stat(const struct brick_stat *stat)
-{
-	__builtin_prefetch(stat, 1);
-	__builtin_prefetch(&stat->flops, 1);
 }
 
 static const struct brick__site_brief *series_site_of(
@@ -641,8 +629,11 @@ static uint64_t record_whole(
 	struct brick__thread *self, struct brick__series *s, const struct brick__series_run *run)
 {
 	expect_ring(self);
-	for (uint32_t i = 0; i < s->slot_count; i++)
-		expect_stat(&self->lane->stats[s->slots[i].brick]);
+	for (uint32_t i = 0; i < s->slot_count; i++) {
+		/* what count_slot() touches */
+		__builtin_prefetch(&self->lane->stats[s->slots[i].brick], 1);
+		__builtin_prefetch(&self->lane->stats[s->slots[i].brick].flops, 1);
+	}
 	uint64_t sum = series_count(self->lane, s, run->timings);
 	if (run->work_count)
 		count_works(self->lane, s, run);

@@ -66,15 +66,6 @@ static uint64_t headroom_read_number(const char *directory, const char *name)
 	return end == text ? UINT64_MAX : value;
 }
 
-static uint64_t read_field(const char *directory, const char *name)
-{
-	char path[600], text[32];
-
-	snprintf(path, sizeof(path), "%s/memory.stat", directory);
-	read_behind(path, name, text, sizeof(text));
-	return strtoull(text, NULL, 10);
-}
-
 static uint64_t headroom_left_in(
 	const char *directory, const char *limit, const char *used, const char *idle)
 {
@@ -83,7 +74,10 @@ static uint64_t headroom_left_in(
 
 	if (most == UINT64_MAX || now == UINT64_MAX)
 		return UINT64_MAX;
-	return headroom_less(most, headroom_less(now, read_field(directory, idle)));
+	char path[600], text[32];
+	snprintf(path, sizeof(path), "%s/memory.stat", directory);
+	read_behind(path, idle, text, sizeof(text));
+	return headroom_less(most, headroom_less(now, strtoull(text, NULL, 10)));
 }
 
 uint64_t brick__sys_memory_left(void)
