@@ -30,7 +30,8 @@ struct chrome {
 	const char *text;
 	ARRAY(struct arrow) arrows;
 	ARRAY(struct track_stack { ARRAY(size_t) open; }) stacks; /* by track: events to be ended */
-	bool is_own;						  /* `brick export` wrote it */
+	struct hashmap asynchronous; /* by id and name: the last span that is open */
+	bool is_own;		     /* `brick export` wrote it */
 	double base_ns;
 	uint64_t start_unix_ns;
 };
@@ -160,7 +161,7 @@ static int chrome_kernel_of(struct imported *im, const char *name, const json_t 
 	if (!kernel.shared_bytes)
 		kernel.shared_bytes = small_of(args, "shared");
 	utf8_field(kernel.backend, sizeof(kernel.backend), "gpu");
-	utf8_field(kernel.name, sizeof(kernel.name), name);
+	imported_fit(kernel.name, sizeof(kernel.name), name);
 	return imported_kernel(im, &kernel);
 }
 
@@ -244,6 +245,8 @@ static int chrome_name_of(
 		text.naming = IMPORT_KERNEL;
 	else if (is_one_of(category, operators))
 		text.naming = IMPORT_OPERATOR;
+	else if (!strcmp(category, "python_function"))
+		text.naming = IMPORT_PYTHON;
 	return imported_name(c->im, &text);
 }
 
@@ -340,6 +343,57 @@ static int chrome_end_slice(struct chrome *c, const struct json_event *event, ui
 	return 0;
 }
 
+/*
+ * A span that is no thread's. Its begin and end have an id, and the same process, category and
+ * name; the innermost of these ends first.
+ */
+static int chrome_asynchronous(
+	struct chrome *c, const struct json_event *event, uint64_t ns, bool is_begin)
+{
+	const json_t *members = event->members, *id = json_object_get(members, "id");
+	const char *name = chrome_text_of(members, "name");
+	uint32_t pid = chrome_pid_of(members);
+	uint64_t key;
+
+	if (!id)
+		id = json_object_get(json_object_get(members, "id2"), "local");
+	if (!id)
+		id = json_object_get(json_object_get(members, "id2"), "global");
+	key = hash_add(hash_add(pid, chrome_id_of(id)), fnv1a_text(name)) ^
+	      fnv1a_text(chrome_text_of(members, "cat"));
+	uint64_t at = hashmap_get(&c->asynchronous, key);
+	if (is_begin) {
+		int track = imported_asynchronous(c->im, pid);
+		int said = imported_name(c->im, &(struct import_text){IMPORT_ANNOTATION, "",
+							*name ? name : "(unnamed)", .layer = -1});
+		int kernel = imported_host_kernel(c->im, name);
+		if (track < 0 || said < 0 || kernel < 0)
+			return -ENOMEM;
+		struct imported_event e = {.begin = ns,
+			.end = UINT64_MAX,
+			.is_open = true,
+			.is_command = true,
+			.has_brick = true,
+			.kernel = (uint32_t)kernel,
+			.track = (uint32_t)track,
+			.name = (uint32_t)said,
+			/* until it ends: the span with its key that is open, too */
+			.number = at == HASHMAP_NONE ? 0 : at + 1};
+		int error = imported_add(c->im, &e);
+		return error ? error : hashmap_set(&c->asynchronous, key, c->im->events.count - 1);
+	}
+	if (at == HASHMAP_NONE || !c->im->events.items[at].is_open) {
+		c->im->unmatched++;
+		return 0;
+	}
+	struct imported_event *e = &c->im->events.items[at];
+	if (ns < e->begin)
+		return chrome_fail_at(c, event, "it ends before it began");
+	e->end = ns;
+	e->is_open = false;
+	return e->number ? hashmap_set(&c->asynchronous, key, e->number - 1) : 0;
+}
+
 static int say_name(struct chrome *c, const json_t *members)
 {
 	const char *what = chrome_text_of(members, "name");
@@ -376,7 +430,7 @@ static int take_event(void *context, const struct json_event *event)
 		return chrome_fail_at(c, event, "an event must have a phase (\"ph\")");
 	if (phase[0] == 'M')
 		return say_name(c, event->members);
-	if (!strchr("XBEsf", phase[0])) {
+	if (!strchr("XBEsfbeSF", phase[0])) {
 		c->im->left_out += phase[0] != 't';
 		return 0;
 	}
@@ -384,6 +438,8 @@ static int take_event(void *context, const struct json_event *event)
 		ns >= (int64_t)BIAS)
 		return chrome_fail_at(c, event, "\"ts\" must be a number of microseconds");
 	uint64_t biased = (uint64_t)ns + BIAS;
+	if (strchr("beSF", phase[0]))
+		return chrome_asynchronous(c, event, biased, phase[0] == 'b' || phase[0] == 'S');
 	if (phase[0] == 's' || phase[0] == 'f')
 		return arrow(c, event, biased, phase[0] == 's');
 	return phase[0] == 'E' ? chrome_end_slice(c, event, biased)
@@ -398,6 +454,18 @@ static int take_member(void *context, const char *key, const json_t *value)
 		chrome_number_of(value, &c->base_ns);
 	if (!strcmp(key, "schemaVersion") || !strcmp(key, "deviceProperties"))
 		c->im->tool = "Kineto's trace";
+	if (!strcmp(key, "deviceProperties")) {
+		size_t k;
+		const json_t *device;
+		json_array_foreach((json_t *)value, k, device)
+		{
+			uint64_t processors = 0;
+			chrome_whole_of(device, "numSms", &processors);
+			if (imported_say_device(c->im, small_of(device, "id"),
+				    chrome_text_of(device, "name"), processors))
+				return -ENOMEM;
+		}
+	}
 	if (strcmp(key, "otherData") != 0 || !json_object_get(value, "start_monotonic_ns"))
 		return 0;
 	c->is_own = c->im->queues_are_threads = true;
@@ -485,6 +553,7 @@ int import_chrome(struct imported *im, const char *text, size_t bytes, struct im
 		array_fini(&c.stacks.items[i].open);
 	array_fini(&c.stacks);
 	array_fini(&c.arrows);
+	hashmap_fini(&c.asynchronous);
 	if (result == -ENOMEM)
 		snprintf(error->text, sizeof(error->text), "not enough memory");
 	return result;

@@ -22,6 +22,8 @@
 #include "base/utf8.h"
 #include "import/import.h"
 
+#define BIAS (1ull << 62) /* calls may have begun before the session, at negative times */
+
 /* More than any name; SQLite refuses longer values. */
 enum { MAX_VALUE = 1 << 20, MAX_NAME = 4096 };
 
@@ -132,10 +134,11 @@ static int nsight_times(struct nsight *n, sqlite3_stmt *row, struct imported_eve
 {
 	sqlite3_int64 begin = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
 
-	if (sqlite3_column_type(row, 0) != SQLITE_INTEGER || begin < 0)
+	if (sqlite3_column_type(row, 0) != SQLITE_INTEGER || begin <= -(int64_t)BIAS ||
+		begin >= (int64_t)BIAS || end >= (int64_t)BIAS)
 		return nsight_fail(n, "a row's start is no number of nanoseconds");
-	e->begin = (uint64_t)begin;
-	e->end = (uint64_t)end;
+	e->begin = (uint64_t)begin + BIAS;
+	e->end = (uint64_t)end + BIAS;
 	if (sqlite3_column_type(row, 1) == SQLITE_NULL) {
 		e->is_open = true;
 		e->end = UINT64_MAX;
@@ -176,7 +179,7 @@ static void kernel_named(struct brick_session_kernel *kernel, uint32_t kind, con
 	memset(kernel, 0, sizeof(*kernel));
 	kernel->kind = kind;
 	utf8_field(kernel->backend, sizeof(kernel->backend), "gpu");
-	utf8_field(kernel->name, sizeof(kernel->name), name);
+	imported_fit(kernel->name, sizeof(kernel->name), name);
 }
 
 /* As a kernel has it: all, and how much of it the launch asked for. */
@@ -252,11 +255,26 @@ static int nsight_on_thread(
 	return imported_add(n->im, &e);
 }
 
+/* Without the version of its interface: "cudaLaunchKernel_v7000", "cuMemAlloc_v2". */
 static int take_call(struct nsight *n, sqlite3_stmt *row)
 {
-	return nsight_on_thread(n, row,
-		&(struct import_text){IMPORT_ANNOTATION, "CUDA", name(n, row, 3), .layer = -1},
-		true);
+	char call[128];
+
+	snprintf(call, sizeof(call), "%s", name(n, row, 3));
+	char *version = strrchr(call, '_');
+	if (version && version[1] == 'v' && version[2] &&
+		!version[2 + strspn(version + 2, "0123456789")])
+		*version = '\0';
+	size_t bytes = strlen(call);
+	if (bytes > 5 && (!strcmp(call + bytes - 5, "_ptsz") || !strcmp(call + bytes - 5, "_ptds")))
+		call[bytes - 5] = '\0';
+	return nsight_on_thread(
+		n, row, &(struct import_text){IMPORT_ANNOTATION, "CUDA", call, .layer = -1}, true);
+}
+
+static int take_device(struct nsight *n, sqlite3_stmt *row)
+{
+	return imported_say_device(n->im, nsight_small(row, 0), nsight_text(n, row, 1), 0);
 }
 
 /* Domains are of their process; one that is made again keeps its first name. */
@@ -388,6 +406,7 @@ static int nsight_read_tables(struct nsight *n)
 			"SELECT start, end, globalTid, coalesce(text, textId), domainId FROM "
 			"NVTX_EVENTS WHERE eventType IN (59, 60)",
 			take_range},
+		{"TARGET_INFO_GPU", "SELECT id, name FROM TARGET_INFO_GPU", take_device},
 		{"ThreadNames", "SELECT nameId, globalTid FROM ThreadNames", nsight_take_name},
 	};
 	size_t found = 0;

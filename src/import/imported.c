@@ -82,6 +82,8 @@ void imported_fini(struct imported *im)
 	hash_index_fini(&im->kernel_index);
 	hash_index_fini(&im->process_index);
 	hashmap_fini(&im->launches);
+	hashmap_fini(&im->layer_sites);
+	array_fini(&im->devices);
 	rules_destroy(im->annotations);
 	rules_destroy(im->operators);
 	rules_destroy(im->files);
@@ -147,6 +149,30 @@ int imported_queue(
 	return track(im, &queue);
 }
 
+int imported_asynchronous(struct imported *im, uint32_t pid)
+{
+	int process = imported_process(im, pid);
+
+	return process < 0 ? process
+			   : track(im, &(struct imported_track){.process = (uint64_t)process,
+					       .is_queue = true,
+					       .has_process = true,
+					       .is_asynchronous = true,
+					       .device = UINT32_MAX,
+					       .name = "Asynchronous"});
+}
+
+int imported_host_kernel(struct imported *im, const char *name)
+{
+	struct brick_session_kernel kernel;
+
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.kind = BRICK_KERNEL_OTHER;
+	utf8_field(kernel.backend, sizeof(kernel.backend), BRICK_HOST_BACKEND);
+	imported_fit(kernel.name, sizeof(kernel.name), name);
+	return imported_kernel(im, &kernel);
+}
+
 int imported_kernel(struct imported *im, const struct brick_session_kernel *kernel)
 {
 	uint64_t hash = fnv1a_add(FNV1A_BASIS, kernel, sizeof(*kernel));
@@ -191,6 +217,21 @@ static void imported_shorten(char *to, const char *name)
 	snprintf(to, NAME_BYTES, "%.*s..%s", (int)head, name, name + tail);
 }
 
+void imported_fit(char *to, size_t size, const char *name)
+{
+	size_t bytes = strlen(name);
+
+	if (bytes < size) {
+		utf8_field(to, size, name);
+		return;
+	}
+	size_t head = utf8_cut(name, size / 2 - 8), tail = bytes - (size / 2 - 4);
+	while (((unsigned char)name[tail] & 0xc0) == 0x80)
+		tail++;
+	snprintf(to, size, "%.*s..%04x..%s", (int)head, name, (unsigned)(fnv1a_text(name) & 0xffff),
+		name + tail);
+}
+
 static uint16_t imported_brick_of(struct imported *im, const char *text, const char *category)
 {
 	char name[NAME_BYTES] = "";
@@ -213,15 +254,15 @@ static uint16_t imported_brick_of(struct imported *im, const char *text, const c
 }
 
 /* Something is called as a step, which it is not by that. */
-static uint16_t brick_of_own_name(struct imported *im, const char *text)
+static uint16_t brick_of_own_name(struct imported *im, const char *text, const char *category)
 {
 	char other[MAX_TEXT + 8];
-	uint16_t brick = imported_brick_of(im, text, NULL);
+	uint16_t brick = imported_brick_of(im, text, category);
 
 	if (!brick_is_step(brick))
 		return brick;
 	snprintf(other, sizeof(other), "%s range", text);
-	return imported_brick_of(im, other, NULL);
+	return imported_brick_of(im, other, category);
 }
 
 static bool imported_is_letter(char c)
@@ -274,30 +315,58 @@ static const uint16_t phase_bricks[] = {[BRICK_PHASE_PREFILL] = BRICK_PREFILL,
 	[BRICK_PHASE_MIXED] = BRICK_MIXED,
 	[BRICK_PHASE_WARM_UP] = BRICK_WARM_UP};
 
+/* A step by a rule, or by the user's pattern. */
+static bool imported_is_step(struct imported *im, const struct import_text *text, const char *label,
+	struct imported_name *to)
+{
+	struct rules_step step = {.phase = BRICK_PHASE_PREFILL};
+	int number;
+
+	if (im->steps ? !rules_pattern_matches(im->steps, text->name, &number)
+		      : text->naming != IMPORT_ANNOTATION ||
+				!rules_step(im->annotations, label, &step))
+		return false;
+	to->brick = phase_bricks[step.phase];
+	to->tokens = (uint64_t)step.prompt + step.output;
+	if (to->tokens)
+		to->brick = !step.output ? BRICK_PREFILL : step.prompt ? BRICK_MIXED : BRICK_DECODE;
+	if (to->brick == BRICK_MIXED && to->tokens)
+		to->tokens = brick_mixed_tokens(step.prompt, step.output);
+	return true;
+}
+
+/* Frames of Python differ by the addresses of objects. */
+static void imported_cut_address(char *label)
+{
+	char *address = strstr(label, " at 0x");
+
+	if (address)
+		snprintf(address, 2, ">");
+}
+
 /* True: it is a step, which has no site. */
 static bool imported_judge(struct imported *im, const struct import_text *text,
-	struct brick_session_site *site, char label[MAX_TEXT + 1])
+	struct imported_name *to, char label[MAX_TEXT + 1])
 {
 	struct rules_verdict verdict = {NULL, NULL, IMPORT_NO_LAYER};
 	char own[MAX_TEXT + 1];
-	const char *name = text->name, *operation = text->operation;
-	struct rules_step step;
+	const char *name = text->name, *operation = text->operation, *category = NULL;
 
 	snprintf(label, MAX_TEXT + 1, "%s", text->name);
 	if (text->naming == IMPORT_ANNOTATION) {
 		const char *part;
 		size_t bytes = rules_name(im->annotations, name, strnlen(name, MAX_TEXT), &part);
 		snprintf(label, MAX_TEXT + 1, "%.*s", (int)bytes, part);
-		if (rules_step(im->annotations, label, &step)) {
-			site->brick = phase_bricks[step.phase];
-			site->layer = IMPORT_NO_LAYER;
-			return true;
-		}
+	}
+	if (imported_is_step(im, text, label, to))
+		return true;
+	if (text->naming == IMPORT_ANNOTATION) {
 		imported_ask(im->annotations, *operation ? operation : "-", label, &verdict);
 		imported_ask(im->operators, label, "-", &verdict);
 		imported_ask(im->files, "range", label, &verdict);
 	} else if (text->naming == IMPORT_OPERATOR) {
 		imported_ask(im->operators, name, "-", &verdict);
+		imported_ask(im->files, "operator", name, &verdict);
 	} else if (text->naming == IMPORT_NODE) {
 		/* paths of modules are written with dots in the rules */
 		for (char *c = label; *c; c++)
@@ -308,39 +377,47 @@ static bool imported_judge(struct imported *im, const struct import_text *text,
 		snprintf(label, MAX_TEXT + 1, "%s", text->name);
 	} else if (text->naming == IMPORT_KERNEL) {
 		imported_ask(im->files, "kernel", name, &verdict);
+	} else if (text->naming == IMPORT_PYTHON) {
+		imported_cut_address(label);
+		imported_ask(im->files, "python", label, &verdict);
+		category = strncmp(name, "nn.Module: ", 11) != 0 ? "Python" : "Module";
+		to->is_python = true;
 	}
-	site->layer = (int16_t)verdict.layer;
-	if (verdict.brick) {
-		site->brick = imported_brick_of(im, verdict.brick, verdict.category);
-		return false;
-	}
+	to->layer = (int16_t)verdict.layer;
+	to->is_known = verdict.brick;
 	imported_family(own, text->naming == IMPORT_NODE ? operation : label);
-	site->brick = brick_of_own_name(im, *own ? own : "(unnamed)");
+	to->brick = verdict.brick ? imported_brick_of(im, verdict.brick, verdict.category)
+				  : brick_of_own_name(im, *own ? own : "(unnamed)", category);
+	uint16_t kind = im->bricks[to->brick].category;
+	to->is_engine = kind == BRICK_CATEGORY_ENGINE || kind == BRICK_CATEGORY_WAIT;
 	return false;
 }
 
 static int make_name(struct imported *im, const struct import_text *text)
 {
 	struct brick_session_site site = {.layer = IMPORT_NO_LAYER};
+	struct imported_name name = {.layer = IMPORT_NO_LAYER};
 	char label[MAX_TEXT + 1];
 	bool is_step = false;
 	const char *operation = text->operation;
 
 	if (text->naming == IMPORT_BRICK) {
-		site.brick = imported_brick_of(im, text->name, text->operation);
-		site.layer = (int16_t)text->layer;
+		name.brick = imported_brick_of(im, text->name, text->operation);
+		name.layer = (int16_t)text->layer;
+		name.is_known = name.has_own_layer = true;
 		site.flags = text->flags;
 		site.elements = text->elements;
 		site.bytes = text->bytes;
 		site.flops = text->flops;
 		snprintf(label, sizeof(label), "%s", text->label ? text->label : "");
 		operation = text->site_operation ? text->site_operation : "";
-		is_step = brick_is_step(site.brick);
+		is_step = brick_is_step(name.brick);
 	} else {
-		is_step = imported_judge(im, text, &site, label);
+		is_step = imported_judge(im, text, &name, label);
 	}
-	struct imported_name name = {0, site.brick, site.layer};
 	if (!is_step && im->sites.count < BRICK_MAX_SITES) {
+		site.brick = name.brick;
+		site.layer = name.layer;
 		utf8_field(site.operation, sizeof(site.operation), operation);
 		utf8_field(site.label, sizeof(site.label), label);
 		name.site = (uint32_t)im->sites.count;
@@ -348,6 +425,22 @@ static int make_name(struct imported *im, const struct import_text *text)
 			return -ENOMEM;
 	}
 	return array_push(&im->names, name);
+}
+
+uint32_t imported_site_in_layer(struct imported *im, uint32_t site, int16_t layer)
+{
+	uint64_t key = (uint64_t)site << 16 | (uint16_t)layer;
+	uint64_t found = hashmap_get(&im->layer_sites, key);
+
+	if (found != HASHMAP_NONE)
+		return (uint32_t)found;
+	if (im->sites.count == BRICK_MAX_SITES)
+		return site;
+	struct brick_session_site copy = im->sites.items[site];
+	copy.layer = layer;
+	if (array_push(&im->sites, copy) || hashmap_set(&im->layer_sites, key, im->sites.count - 1))
+		return site;
+	return (uint32_t)im->sites.count - 1;
 }
 
 /* All that makes a difference to what a text becomes. */
@@ -406,6 +499,19 @@ int imported_say_process(struct imported *im, uint32_t pid, const char *name)
 int imported_say_thread(struct imported *im, uint32_t pid, uint64_t tid, const char *name)
 {
 	return *name ? imported_say(im, (struct imported_said){.pid = pid, .tid = tid}, name) : 0;
+}
+
+int imported_say_device(struct imported *im, uint32_t number, const char *name, uint64_t processors)
+{
+	struct imported_device device = {.device = number};
+
+	if (!*name)
+		return 0;
+	utf8_field(device.name, sizeof(device.name) - 32, name);
+	if (processors)
+		snprintf(device.name + strlen(device.name), 32, ", %llu SMs",
+			(unsigned long long)processors);
+	return array_push(&im->devices, device);
 }
 
 int imported_command_add(struct imported *im, const char *word)

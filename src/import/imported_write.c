@@ -1,36 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads first, since it shows there who launched the commands of queues. Events of a track are
- * laid out in the order of their begins: one that would cross what is open goes to the next lane of
- * the track, and commands share a lane only if they do not overlap. Records and statistics are made
- * on the way, as a session would have had them.
+ * laid out in the order of their begins. A thread is one lane: where two events cross, the less
+ * important is cut, so that every ns of the thread counts once. Commands share a lane only if they
+ * do not overlap. Records and statistics are made on the way, as a session would have had them.
  */
 #include "import/imported.h"
 
 #include <stdio.h>
 #include <string.h>
 #include "brick/error.h"
+#include "brick/queue.h"
 #include "base/hash.h"
 #include "base/scope.h"
 #include "base/utf8.h"
 
 enum {
 	BASE_NS = 1000000000, /* where the recording begins: 0 means "not known" in records */
-	MOST_LANES = 64,      /* of one track */
+	MOST_LANES = 64,      /* of a queue's track */
+	PYTHON_DEPTH = 64,    /* deeper frames of Python are left out: operators need room */
+	ROUNDING_NS = 2000,   /* files in microseconds let what is nested end that much later */
 };
 
 struct frame {
-	const struct imported_event *event;
+	struct imported_event *event;
+	struct imported_name name;
 	uint64_t child;
 	bool is_opened; /* its OPEN is written */
 };
 
 struct layout_lane {
 	ARRAY(struct brick_record) records;
+	ARRAY(struct imported_event *) pieces; /* what is left of cut events, by begin backwards */
 	struct frame frames[BRICK_MAX_DEPTH];
 	uint16_t on_stack[BRICK_MAX_BRICKS];
 	uint32_t depth, number; /* in its process */
 	struct brick_lane state;
+};
+
+/* When a command ended. */
+struct command_end {
+	uint64_t ns, number;
 };
 
 struct layout {
@@ -38,10 +48,12 @@ struct layout {
 	struct sink *sink;
 	ARRAY(struct layout_lane *) lanes; /* of the track at hand */
 	const struct imported_track *track;
-	uint32_t *lane_counts;	    /* by process */
-	bool *has_open;		    /* by process */
-	uint64_t first, last;	    /* ns of the file */
-	uint64_t *commands_of_link; /* by launch: how many commands were numbered */
+	uint32_t *lane_counts;		    /* by process */
+	bool *has_open;			    /* by process */
+	uint64_t first, last;		    /* ns of the file */
+	uint64_t *commands_of_link;	    /* by launch: how many commands it has */
+	ARRAY(struct imported_event *) cut; /* events that stand for the rest of others */
+	ARRAY(struct command_end) ends;	    /* of commands, in their order */
 	int error;
 };
 
@@ -78,37 +90,67 @@ static struct import_launch *launch_of_command(
 	return launch && launch->process == l->im->tracks.items[e->track].process ? launch : NULL;
 }
 
-/* What an event's records say it is. A command is what was open where it was launched. */
-static struct imported_name meaning(const struct layout *l, const struct imported_event *e)
+/*
+ * What a command is: what was open where it was launched, if a rule knows that; else what its own
+ * name tells, as that of a kernel in a graph's replay; else what lies further out, or any name.
+ */
+static struct imported_name imported_write_command(
+	const struct layout *l, const struct imported_event *e)
 {
 	struct imported_name name = l->im->names.items[e->name];
-	const struct import_launch *launch =
-		e->is_command && !e->has_brick ? launch_of_command(l, e) : NULL;
+	const struct import_launch *launch = e->has_brick ? NULL : launch_of_command(l, e);
 
-	if (!launch || launch->name == IMPORT_NO_NAME)
+	if (!launch || !launch->has_inner)
 		return name;
-	struct imported_name around = l->im->names.items[launch->name];
-	if (brick_is_step(around.brick))
+	struct imported_name around = launch->inner;
+	if (!around.is_known || around.is_engine) {
+		if (name.is_known) {
+			name.layer = name.layer < 0 ? around.layer : name.layer;
+			name.site = 0;
+			return name;
+		}
+		if (launch->has_outer && launch->outer.is_known)
+			around = launch->outer;
+	}
+	if (around.is_python && !around.is_known && around.layer < 0) {
+		name.site = 0;
 		return name;
+	}
 	around.site = 0;
 	return around;
 }
 
-static struct brick_record imported_write_record_of(
-	const struct layout *l, const struct imported_event *e, uint8_t kind, uint64_t ns)
+/* What lies in a layer's range is in that layer. */
+static struct imported_name imported_write_meaning(
+	struct layout *l, const struct layout_lane *lane, const struct imported_event *e)
 {
-	struct imported_name name = meaning(l, e);
+	if (e->is_command)
+		return imported_write_command(l, e);
+	struct imported_name name = l->im->names.items[e->name];
+	int16_t around = lane->depth ? lane->frames[lane->depth - 1].name.layer : -1;
+	if (name.layer < 0 && around >= 0 && !name.has_own_layer && !brick_is_step(name.brick)) {
+		name.layer = around;
+		name.site = name.site ? imported_site_in_layer(l->im, name.site, around) : 0;
+	}
+	return name;
+}
+
+static struct brick_record imported_write_record_of(
+	const struct layout *l, const struct frame *frame, uint8_t kind, uint64_t ns)
+{
+	const struct imported_event *e = frame->event;
+	const struct imported_name *name = &frame->name;
 	struct brick_record r = {.begin = at(l, ns),
 		.kind = kind,
 		.source = e->is_command ? BRICK_SOURCE_DEVICE_ACTIVITY : BRICK_SOURCE_REPORTED,
-		.brick = name.brick,
-		.layer = name.layer};
+		.brick = name->brick,
+		.layer = name->layer};
 
-	if (brick_is_step(name.brick))
-		r.elements = e->tokens;
-	if (name.site && kind != BRICK_RECORD_OPEN) {
+	if (brick_is_step(name->brick))
+		r.elements = e->tokens ? e->tokens : name->tokens;
+	if (name->site && kind != BRICK_RECORD_OPEN) {
 		r.flags = BRICK_FLAG_SITE;
-		r.site = name.site;
+		r.site = name->site;
 	}
 	return r;
 }
@@ -116,7 +158,7 @@ static struct brick_record imported_write_record_of(
 static void imported_write_open(struct layout *l, struct layout_lane *lane, struct frame *frame)
 {
 	struct brick_record r =
-		imported_write_record_of(l, frame->event, BRICK_RECORD_OPEN, frame->event->begin);
+		imported_write_record_of(l, frame, BRICK_RECORD_OPEN, frame->event->begin);
 
 	if (frame->is_opened)
 		return;
@@ -134,20 +176,19 @@ static void write_arguments(
 	if (e->bytes)
 		imported_write_put(l, lane, &r);
 	if (e->is_command) {
-		uint64_t number = l->im->commands + 1;
-		if (launch)
-			number = launch->command +
-				 l->commands_of_link[launch - l->im->launched.items]++;
 		r = (struct brick_record){.kind = BRICK_RECORD_LAUNCH,
 			.layer = -1,
 			.brick = (uint16_t)e->kernel,
-			.elements = number};
+			.elements = e->number};
 		if (launch && launch->lane) {
 			r.begin = at(l, launch->begin);
 			r.ticks = clamp_32(launch->ticks);
 			r.wait = launch->lane;
 		}
-		l->im->commands += !launch;
+		imported_write_put(l, lane, &r);
+	} else if (e->number) {
+		r = (struct brick_record){
+			.kind = BRICK_RECORD_AFTER, .layer = -1, .elements = e->number};
 		imported_write_put(l, lane, &r);
 	} else if (launch && launch->command && launch->begin == e->begin) {
 		uint64_t count = l->commands_of_link[launch - l->im->launched.items];
@@ -163,15 +204,15 @@ static void imported_write_count(
 	struct layout *l, struct layout_lane *lane, const struct frame *frame)
 {
 	const struct imported_event *e = frame->event;
-	struct imported_name name = meaning(l, e);
-	struct brick_stat *s = &lane->state.stats[name.brick];
-	const struct brick_session_site *site = &l->im->sites.items[name.site];
+	uint16_t brick = frame->name.brick;
+	struct brick_stat *s = &lane->state.stats[brick];
+	const struct brick_session_site *site = &l->im->sites.items[frame->name.site];
 	uint64_t length = e->end - e->begin;
 
 	s->min = !s->count || length < s->min ? length : s->min;
 	s->max = length > s->max ? length : s->max;
 	s->count++;
-	*(--lane->on_stack[name.brick] ? &s->nested : &s->total) += length;
+	*(--lane->on_stack[brick] ? &s->nested : &s->total) += length;
 	s->self += length - frame->child;
 	s->elements += site->flags & BRICK_SITE_HAS_ELEMENTS ? site->elements : 0;
 	s->bytes += e->bytes ? e->bytes : site->flags & BRICK_SITE_HAS_BYTES ? site->bytes : 0;
@@ -194,11 +235,12 @@ static void end_event(struct layout *l, struct layout_lane *lane)
 	}
 	if (!frame->is_opened && length <= UINT32_MAX) {
 		struct brick_record r =
-			imported_write_record_of(l, e, BRICK_RECORD_SAMPLE, e->begin);
+			imported_write_record_of(l, frame, BRICK_RECORD_SAMPLE, e->begin);
 		r.ticks = (uint32_t)length;
 		imported_write_put(l, lane, &r);
 	} else {
-		struct brick_record r = imported_write_record_of(l, e, BRICK_RECORD_CLOSE, e->end);
+		struct brick_record r =
+			imported_write_record_of(l, frame, BRICK_RECORD_CLOSE, e->end);
 		imported_write_open(l, lane, frame);
 		imported_write_put(l, lane, &r);
 	}
@@ -206,22 +248,91 @@ static void end_event(struct layout *l, struct layout_lane *lane)
 	imported_write_count(l, lane, frame);
 }
 
-static bool fits(const struct layout *l, struct layout_lane *lane, const struct imported_event *e)
+static void imported_write_end_before(struct layout *l, struct layout_lane *lane, uint64_t ns)
 {
-	if (!lane->depth)
-		return true;
-	const struct imported_event *top = lane->frames[lane->depth - 1].event;
-	return !l->track->is_queue && e->end <= top->end && lane->depth < BRICK_MAX_DEPTH - 1;
+	while (lane->depth && lane->frames[lane->depth - 1].event->end <= ns)
+		end_event(l, lane);
 }
 
-static struct layout_lane *lane_for(struct layout *l, const struct imported_event *e)
+/* Of events that cross, the less important is cut. */
+static int imported_write_rank(const struct imported_name *name)
+{
+	return brick_is_step(name->brick) ? 2 : !name->is_python;
+}
+
+/* What is left of an event from there on comes again, in its turn. */
+static void imported_write_keep_rest(
+	struct layout *l, struct layout_lane *lane, const struct imported_event *e, uint64_t begin)
+{
+	struct imported_event *rest = malloc(sizeof(*rest));
+
+	if (!rest || array_push(&l->cut, rest)) {
+		free(rest);
+		l->error = -ENOMEM;
+		return;
+	}
+	*rest = *e;
+	rest->begin = begin;
+	rest->link = 0;
+	if (array_push(&lane->pieces, rest)) {
+		l->error = -ENOMEM;
+		return;
+	}
+	for (size_t i = lane->pieces.count - 1; i && lane->pieces.items[i - 1]->begin < begin;
+		i--) {
+		lane->pieces.items[i] = lane->pieces.items[i - 1];
+		lane->pieces.items[i - 1] = rest;
+	}
+}
+
+/* Makes the event nest in what is open on its thread. */
+static void imported_write_nest(
+	struct layout *l, struct layout_lane *lane, struct imported_event *e)
+{
+	int rank = imported_write_rank(&l->im->names.items[e->name]);
+	const struct frame *top = &lane->frames[lane->depth - 1];
+	uint32_t i;
+
+	for (i = lane->depth; i--;) {
+		uint64_t end = lane->frames[i].event->end;
+		if (end >= e->end || imported_write_rank(&lane->frames[i].name) <= rank)
+			continue;
+		if (!e->is_open)
+			imported_write_keep_rest(l, lane, e, end);
+		e->end = end;
+		e->is_open = false;
+	}
+	if (top->event->end < e->end && (e->is_open || e->end - top->event->end <= ROUNDING_NS) &&
+		imported_write_rank(&top->name) == rank) {
+		e->end = top->event->end;
+		e->is_open = false;
+	}
+	for (i = 0; i < lane->depth && lane->frames[i].event->end >= e->end;)
+		i++;
+	if (i == lane->depth)
+		return;
+	/* the event goes on in the stead of what it crosses, and so for all that is open in that */
+	for (; i < lane->depth; i++) {
+		lane->frames[i].event->end = e->begin;
+		lane->frames[i].event->is_open = false;
+	}
+	imported_write_end_before(l, lane, e->begin);
+}
+
+static struct layout_lane *lane_for(struct layout *l, struct imported_event *e)
 {
 	for (size_t i = 0; i < l->lanes.count; i++) {
 		struct layout_lane *lane = l->lanes.items[i];
-		while (lane->depth && lane->frames[lane->depth - 1].event->end <= e->begin)
-			end_event(l, lane);
-		if (fits(l, lane, e))
+		imported_write_end_before(l, lane, e->begin);
+		if (!lane->depth)
 			return lane;
+		if (l->track->is_queue)
+			continue;
+		if (lane->depth >= (l->im->names.items[e->name].is_python ? PYTHON_DEPTH
+									  : BRICK_MAX_DEPTH - 1))
+			return NULL;
+		imported_write_nest(l, lane, e);
+		return lane;
 	}
 	if (l->lanes.count == MOST_LANES)
 		return NULL;
@@ -235,7 +346,7 @@ static struct layout_lane *lane_for(struct layout *l, const struct imported_even
 	return lane;
 }
 
-/* The call that launches is met: what is open around it is what its commands are. */
+/* The call that launches is met: what is open around it tells what its commands are. */
 static void meet_launch(
 	struct layout *l, const struct layout_lane *lane, const struct imported_event *e)
 {
@@ -244,11 +355,23 @@ static void meet_launch(
 	if (!launch || launch->begin != e->begin || launch->lane)
 		return;
 	launch->lane = lane->number + 1;
-	if (lane->depth)
-		launch->name = lane->frames[lane->depth - 1].event->name;
+	for (uint32_t i = lane->depth; i--;) {
+		const struct imported_name *name = &lane->frames[i].name;
+		if (brick_is_step(name->brick))
+			break;
+		if (!launch->has_inner)
+			launch->inner = *name;
+		launch->has_inner = true;
+		if (!name->is_known)
+			continue;
+		launch->outer = *name;
+		launch->outer.layer = launch->inner.layer;
+		launch->has_outer = true;
+		break;
+	}
 }
 
-static void imported_write_place(struct layout *l, const struct imported_event *e)
+static void imported_write_place(struct layout *l, struct imported_event *e)
 {
 	struct layout_lane *lane = lane_for(l, e);
 
@@ -260,9 +383,38 @@ static void imported_write_place(struct layout *l, const struct imported_event *
 		meet_launch(l, lane, e);
 	if (lane->depth)
 		imported_write_open(l, lane, &lane->frames[lane->depth - 1]);
-	lane->frames[lane->depth++] = (struct frame){.event = e};
-	lane->on_stack[meaning(l, e).brick]++;
+	struct imported_name name = imported_write_meaning(l, lane, e);
+	lane->frames[lane->depth++] = (struct frame){.event = e, .name = name};
+	lane->on_stack[name.brick]++;
 	l->im->slices++;
+}
+
+/* Pieces of cut events that begin before the next one. */
+static void imported_write_place_pieces(struct layout *l, uint64_t before)
+{
+	while (l->lanes.count == 1 && l->lanes.items[0]->pieces.count && !l->error) {
+		struct layout_lane *lane = l->lanes.items[0];
+		struct imported_event *piece = lane->pieces.items[lane->pieces.count - 1];
+		if (piece->begin >= before)
+			break;
+		lane->pieces.count--;
+		imported_write_place(l, piece);
+		l->im->slices--;
+	}
+}
+
+static int imported_write_tables(struct layout *l, int process)
+{
+	const struct sink_tables tables = {.bricks = l->im->bricks,
+		.brick_count = l->im->brick_count,
+		.categories = l->im->categories,
+		.category_count = l->im->category_count,
+		.sites = l->im->sites.items,
+		.site_count = (uint32_t)l->im->sites.count,
+		.kernels = l->im->kernels.items,
+		.kernel_count = (uint32_t)l->im->kernels.count};
+
+	return sink_tables(l->sink, process, &tables);
 }
 
 static void write_lane(struct layout *l, struct layout_lane *lane, size_t further)
@@ -279,20 +431,21 @@ static void write_lane(struct layout *l, struct layout_lane *lane, size_t furthe
 	state->start_ticks = BASE_NS;
 	state->end_ticks = at(l, l->last);
 	utf8_field(state->name, sizeof(state->name), t->name);
-	if (further) {
+	if (further && !t->is_asynchronous) {
 		utf8_field(state->name, sizeof(state->name) - 8, t->name);
 		size_t n = strlen(state->name);
 		snprintf(state->name + n, sizeof(state->name) - n, " (%zu)", further + 1);
 	}
 	if (t->is_queue)
-		memcpy(state->backend, "gpu", 4);
+		strcpy(state->backend, t->is_asynchronous ? BRICK_HOST_BACKEND : "gpu");
+	state->queue_flags = t->is_asynchronous ? BRICK_QUEUE_OUT_OF_ORDER : 0;
 	for (uint32_t i = 0; i < l->im->brick_count; i++)
 		if (!state->stats[i].count)
 			state->stats[i].min = UINT64_MAX;
 	if (l->error)
 		return;
 	int number = sink_lane(l->sink, (int)t->process, state);
-	l->error = number < 0 ? number : 0;
+	l->error = number < 0 ? number : imported_write_tables(l, (int)t->process);
 	if (!l->error)
 		l->error = sink_records(l->sink, number, lane->records.items, lane->records.count);
 	if (!l->error)
@@ -302,12 +455,16 @@ static void write_lane(struct layout *l, struct layout_lane *lane, size_t furthe
 /* Events of one track, in order. */
 static int write_track(struct layout *l, struct imported_event *const *events, size_t count)
 {
-	for (size_t i = 0; i < count && !l->error; i++)
+	for (size_t i = 0; i < count && !l->error; i++) {
+		imported_write_place_pieces(l, events[i]->begin);
 		imported_write_place(l, events[i]);
+	}
+	imported_write_place_pieces(l, UINT64_MAX);
 	for (size_t i = 0; i < l->lanes.count; i++) {
 		struct layout_lane *lane = l->lanes.items[i];
 		write_lane(l, lane, i);
 		array_fini(&lane->records);
+		array_fini(&lane->pieces);
 		free(lane);
 	}
 	*(l->track->is_queue ? &l->im->queues : &l->im->threads) += (uint32_t)l->lanes.count;
@@ -339,8 +496,7 @@ static int link_launches(struct imported *im)
 			continue;
 		struct import_launch launch = {.begin = e->begin,
 			.ticks = e->is_open ? 0 : e->end - e->begin,
-			.process = (uint32_t)im->tracks.items[e->track].process,
-			.name = IMPORT_NO_NAME};
+			.process = (uint32_t)im->tracks.items[e->track].process};
 		if (array_push(&im->launched, launch) ||
 			hashmap_set(&im->launches, e->link, im->launched.count - 1))
 			return -ENOMEM;
@@ -358,6 +514,13 @@ static int link_launches(struct imported *im)
 		if (!im->tracks.items[i].has_process)
 			im->tracks.items[i].process = 0;
 	return 0;
+}
+
+static int imported_write_compare_ends(const void *one, const void *other)
+{
+	const struct command_end *a = one, *b = other;
+
+	return a->ns != b->ns ? (a->ns < b->ns ? -1 : 1) : a->number < b->number ? -1 : 1;
 }
 
 /* Commands of one launch get numbers in a row. */
@@ -379,8 +542,45 @@ static int imported_write_number_commands(struct layout *l)
 		if (l->commands_of_link[i])
 			im->launched.items[i].command = im->commands + 1;
 		im->commands += l->commands_of_link[i];
+		l->commands_of_link[i] = 0;
 	}
+	for (size_t i = 0; i < im->events.count; i++) {
+		struct imported_event *e = &im->events.items[i];
+		if (!e->is_command)
+			continue;
+		const struct import_launch *launch = launch_of_command(l, e);
+		e->number = launch ? launch->command +
+					     l->commands_of_link[launch - im->launched.items]++
+				   : ++im->commands;
+		if (!e->is_open && array_push(&l->ends, (struct command_end){e->end, e->number}))
+			return -ENOMEM;
+	}
+	if (l->ends.count)
+		qsort(l->ends.items, l->ends.count, sizeof(*l->ends.items),
+			imported_write_compare_ends);
 	return 0;
+}
+
+/* A wait ends with the command that it waited for: the last one that ended in it. */
+static void imported_write_waits(struct layout *l)
+{
+	for (size_t i = 0; i < l->im->events.count; i++) {
+		struct imported_event *e = &l->im->events.items[i];
+		size_t low = 0, high = l->ends.count;
+		const struct import_launch *launch = imported_write_launch_of(l->im, e->link);
+		if (e->is_command || e->is_open || (launch && launch->command) ||
+			l->im->names.items[e->name].brick != BRICK_SYNCHRONIZE)
+			continue;
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+			if (l->ends.items[middle].ns <= e->end)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low && l->ends.items[low - 1].ns > e->begin)
+			e->number = l->ends.items[low - 1].number;
+	}
 }
 
 static uint64_t said_key(uint32_t pid, uint64_t tid, bool is_process)
@@ -431,27 +631,32 @@ static int imported_write_process(struct layout *l, size_t i)
 		.start_unix_ns = l->im->start_unix_ns,
 		.clock = l->sink->clock,
 		.ledger = {.unmatched = i ? 0 : l->im->unmatched}};
-	const struct sink_tables tables = {.bricks = l->im->bricks,
-		.brick_count = l->im->brick_count,
-		.categories = l->im->categories,
-		.category_count = l->im->category_count,
-		.sites = l->im->sites.items,
-		.site_count = (uint32_t)l->im->sites.count,
-		.kernels = l->im->kernels.items,
-		.kernel_count = (uint32_t)l->im->kernels.count};
 
 	memcpy(header.executable, p->name, sizeof(p->name));
 	utf8_field(header.host, sizeof(header.host), l->im->host);
 	int number = sink_process(l->sink, &header);
-	return number < 0 ? number : sink_tables(l->sink, number, &tables);
+	return number < 0 ? number : imported_write_tables(l, number);
 }
 
 static int imported_write_end_process(struct layout *l, size_t i)
 {
-	char notes[256];
+	const struct imported *im = l->im;
+	char notes[2048];
 	int bytes = snprintf(notes, sizeof(notes),
-		"engine=%s, imported\nimported=%llu events of the file were left out\n",
-		l->im->tool, (unsigned long long)(l->im->left_out + l->im->crowded));
+		"engine=%s, imported\nimported=%llu events of the file were left out\n%s", im->tool,
+		(unsigned long long)(im->left_out + im->crowded),
+		im->is_one_step ? "steps.parts=the file has none: all of it is one step\n" : "");
+	for (size_t k = 0; k < im->devices.count && bytes + 128 < (int)sizeof(notes); k++) {
+		const struct imported_device *d = &im->devices.items[k];
+		bool has_queue = false;
+		for (size_t t = 0; t < im->tracks.count; t++)
+			has_queue = has_queue || (im->tracks.items[t].is_queue &&
+							 im->tracks.items[t].device == d->device &&
+							 im->tracks.items[t].process == i);
+		if (has_queue)
+			bytes += snprintf(notes + bytes, sizeof(notes) - (size_t)bytes,
+				"cuda.device=%u %s\n", d->device, d->name);
+	}
 	int error = sink_notes(l->sink, (int)i, notes, (size_t)bytes);
 
 	return error ? error : sink_process_end(l->sink, (int)i, at(l, l->last), !l->has_open[i]);
@@ -482,15 +687,13 @@ static int imported_write_all(struct layout *l, struct imported_event **events)
 
 	if (!error)
 		error = imported_write_number_commands(l);
+	imported_write_waits(l);
 	for (size_t i = 0; i < im->processes.count && !error; i++)
 		error = imported_write_process(l, i);
 	if (!error)
 		error = write_tracks(l, events, false);
-	if (!error) {
-		/* calls have told how many commands they launched; now these are counted off */
-		memset(l->commands_of_link, 0, im->launched.count * sizeof(*l->commands_of_link));
+	if (!error)
 		error = write_tracks(l, events, true);
-	}
 	for (size_t i = 0; i < im->processes.count && !error; i++)
 		error = imported_write_end_process(l, i);
 	const struct sink_account account = {.end_ns = at(l, l->last), .exit_code = -1};
@@ -551,6 +754,10 @@ int imported_write(struct imported *im, struct trace_writer_options *options)
 	free(l.lane_counts);
 	free(l.has_open);
 	free(l.commands_of_link);
+	for (size_t i = 0; i < l.cut.count; i++)
+		free(l.cut.items[i]);
+	array_fini(&l.cut);
+	array_fini(&l.ends);
 	array_fini(&l.lanes);
 	return error;
 }

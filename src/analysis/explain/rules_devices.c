@@ -43,11 +43,13 @@ static uint64_t on_cpu_ns(
 	return ns;
 }
 
+/* Other tools' files time operators of the host that prepare work for a device, and compute none.
+ */
 bool rule_ran_on_cpu(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
 	out->cost_ns = on_cpu_ns(phase, &out->of.ran_on_cpu.most, &out->of.ran_on_cpu.executions);
-	return phase->queue && out->cost_ns;
+	return phase->queue && out->cost_ns && !run_note_find(f->run, "imported");
 }
 
 /* Drivers that compute on the CPU, as their devices call themselves. */

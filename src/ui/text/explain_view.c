@@ -372,8 +372,12 @@ WORDS(launch_bound)
 		(unsigned long long)(q->commands / phase->steps),
 		units_time(mean, q->busy_ns / q->commands),
 		record_ns ? units_time(host, record_ns) : "an unknown time");
-	fill(advice, "launch less: graphs (GGML_CUDA_GRAPHS), flash attention (-fa), larger "
-		     "batches; or give the host's thread a faster core of its own");
+	fill(advice,
+		"launch less: graphs (%s), %slarger "
+		"batches; or give the host's thread a faster core of its own",
+		run_note_find(f->run, "imported") ? "CUDA graphs, torch.compile"
+						  : "GGML_CUDA_GRAPHS",
+		run_note_find(f->run, "imported") ? "" : "flash attention (-fa), ");
 	fill(show, "brick report --by queue");
 }
 

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""brick import: small files as other tools write them, each with the answer that it must give."""
+import gzip
+import json
+import os
+import sqlite3
+
+from libcli import TMP, brick, brick_json, expect, expect_true
+
+DEVICE = {"id": 0, "name": "Example GPU 9000", "totalGlobalMem": 8 << 30, "numSms": 10}
+
+
+def place(name):
+    return os.path.join(TMP, name)
+
+
+def span(name, cat, ts, dur, tid=100, **args):
+    return {"ph": "X", "name": name, "cat": cat, "pid": 100, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+
+def launched(name, ts, dur, correlation, launch=None, call="cudaLaunchKernel"):
+    """A kernel and, at `launch`, the call that launched it."""
+    kernel = {"ph": "X", "name": name, "cat": "kernel", "pid": 0, "tid": 7, "ts": ts, "dur": dur,
+              "args": {"device": 0, "stream": 7, "correlation": correlation, "grid": [8, 1, 1], "block": [128, 1, 1]}}
+    return [kernel] if launch is None else [span(call, "cuda_runtime", launch, 8, correlation=correlation), kernel]
+
+
+def kineto(events):
+    return json.dumps({"schemaVersion": 1, "deviceProperties": [DEVICE], "traceEvents": events})
+
+
+def imported(name, text, *options):
+    """The recording of a file with that text, as export shows it; its path is in `path`."""
+    with open(place(name), "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
+    return imported_file(place(name), *options)
+
+
+def imported_file(source, *options):
+    path = place(os.path.basename(source) + ".pftrace")
+    _, err = brick("import", *options, "-o", path, source)
+    run = brick_json("export", "--format", "json", path)
+    run["path"], run["said"] = path, err.decode()
+    return run
+
+
+def rows(run, *options):
+    """By brick: (count, self time on threads or None, device time or None)."""
+    report = brick_json("report", "--json", *options, run["path"])
+    return {row["name"]: row for row in report["bricks"]}
+
+
+def samples(run, kind=None):
+    """(lane's name, brick, layer, begin, end) of all samples, times from the first one on."""
+    first = min(s[0] for lane in run["lanes"] for s in lane["samples"])
+    return [(lane["name"], run["bricks"][run["sites"][s[2]]["brick"]]["name"], run["sites"][s[2]]["layer"],
+             s[0] - first, s[1] - first)
+            for lane in run["lanes"] if kind in (None, lane["kind"]) for s in lane["samples"]]
+
+
+def steps(run):
+    return [(s["phase"], s["tokens"], s["end_ns"] - s["begin_ns"]) for s in run["steps"]]
+
+
+def training(annotation):
+    """Three steps of a model of three layers; each layer is a product and an activation."""
+    events = []
+    for step in range(3):
+        at = 2000 * step + 2000
+        events.append(span(annotation(step), "user_annotation", at, 1000))
+        for layer in range(3):
+            begin = at + 10 + 210 * layer
+            events.append(span(f"nn.Module: ToyDecoderLayer_{layer}", "python_function", begin, 200))
+            for k, op in enumerate(("mm", "silu")):
+                link = 1000 * step + 10 * layer + k + 1
+                events.append(span("aten::" + op, "cpu_op", begin + 10 + 90 * k, 60))
+                events += launched(f"toy_{op}_kernel", begin + 50 + 90 * k, 30, link, begin + 30 + 90 * k)
+        events += launched("toy_last", at + 700, 230, 1000 * step + 99, at + 640)
+        events.append(span("cudaDeviceSynchronize", "cuda_runtime", at + 650, 300, correlation=1000 * step + 100))
+    return events
+
+
+def profiler_steps():
+    text = kineto(training(lambda step: f"ProfilerStep#{step + 1}"))
+    run = imported("steps.json", text)
+    expect("steps", steps(run), [("prefill", 0, 1000000)] * 3)
+    for command in ("explain", "path", "tree", "report"):
+        expect_true(command, brick(command, run["path"])[0])
+    brick("diff", run["path"], run["path"])
+
+    operators = [s for s in samples(run, "thread") if s[1] in ("MatrixProduct", "Activation")]
+    expect("operators of layers", sorted(s[2] for s in operators), [0] * 6 + [1] * 6 + [2] * 6)
+    kernels = [s for s in samples(run, "queue") if s[1] in ("MatrixProduct", "Activation")]
+    expect("kernels of layers", sorted(s[2] for s in kernels), [0] * 6 + [1] * 6 + [2] * 6)
+    layers = brick_json("report", "--json", "--by", "layer", run["path"])["layers"]
+    expect("layers of the report", sorted(row["layer"] for row in layers if row.get("layer", -1) >= 0), [0, 1, 2])
+
+    expect_true("the device", b"Example GPU 9000, 10 SMs" in brick("report", run["path"])[0])
+    # a call that waits is a wait for the last command that ended in it
+    waits = [run["lanes"][w[0]]["samples"][w[1]] for w in run["waits"]]
+    expect("waits", [run["bricks"][run["sites"][s[2]]["brick"]]["name"] for s in waits], ["Synchronize"] * 3)
+    expect("and for what", [run["kernels"][run["commands"][w[2]][2]]["name"] for w in run["waits"]], ["toy_last"] * 3)
+    said = brick("explain", run["path"])[0]
+    expect_true("it is no work of a CPU, and no other engine's options are advised", b"ran on the CPU" not in said and b"-ngl" not in said
+                and b"GGML" not in said)
+
+
+def engine_steps():
+    """vLLM says in a step's name how many tokens of prompts and of outputs it has."""
+    for name, text in (("default", "execute_context_1(256)_generation_3(3)"),
+                       ("detailed", "execute_259_context_1(sq256sk256sqsq65536sqsk65536)_generation_3(sq3sk900sqsq3sqsk900)")):
+        run = imported(f"vllm-{name}.json", kineto(training(lambda _: text)))
+        expect(name, [(s["phase"], s["tokens"]) for s in run["steps"]], [("mixed", 259)] * 3)
+        expect_true("of both kinds", b"(768 of prompts, 9 of outputs)" in brick("report", run["path"])[0].replace(b"\n" + b" " * 13, b" "))
+    run = imported("vllm-prefill.json", kineto(training(lambda _: "execute_context_1(256)_generation_0(0)")))
+    expect("prompts alone", steps(run), [("prefill", 256, 1000000)] * 3)
+    run = imported("vllm-decode.json", kineto(training(lambda _: "execute_3_context_0(sq0sk0sqsq0sqsk0)_generation_3(sq3sk9sqsq3sqsk9)")))
+    expect("outputs alone", steps(run), [("decode", 3, 1000000)] * 3)
+
+
+def crossing():
+    """A thread is one thread: where spans cross, the less important is cut, and every ns counts once."""
+    products = [span("aten::mm", "cpu_op", 10 + 100 * i, 80) for i in range(15)]
+    run = imported("crossing.json", kineto([span("outer_a", "user_annotation", 0, 1000), span("outer_b", "user_annotation", 500, 1000),
+                                            *products]))
+    expect("one thread", len(run["lanes"]), 1)
+    report = brick_json("report", "--json", run["path"])
+    expect("covered", report["coverage"]["share"], 1.0)
+    text = brick("report", run["path"])[0].decode()
+    expect_true("shares are of one thread", "MatrixProduct  80.0%" in text and "100.0% covered" in text)
+
+    frame = "torch/profiler/profiler.py(1): step"
+    events = [span(frame, "python_function", 0, 110), span("ProfilerStep#1", "user_annotation", 100, 1000),
+              span("toy.py(9): train", "python_function", 120, 950), span(frame, "python_function", 1090, 100),
+              span("threading.py(2): wait", "python_function", 0, 1190, tid=0)]
+    for i in range(8):
+        events.append(span("aten::mm", "cpu_op", 130 + 110 * i, 100))
+        events += launched("toy_gemm", 160 + 110 * i, 60, i + 1, 140 + 110 * i)
+    run = imported("frames.json", kineto(events))
+    expect("a step keeps its length", steps(run), [("prefill", 0, 1000000)])
+    expect("lanes", [lane["kind"] for lane in run["lanes"]], ["thread", "thread", "queue"])
+    products = [s for s in samples(run, "thread") if s[1] == "MatrixProduct"]
+    expect("operators", len(products), 8)
+    kept = sum(s[4] - s[3] for s in samples(run, "thread") if s[1].startswith("torch/profiler"))
+    expect("frames are cut where they cross", kept, 200000)
+    expect_true("waiting is no work", rows(run)["PythonWait"]["category"] == "Wait")
+    expect("its operators are the step's", rows(run)["MatrixProduct"]["count"], 8)
+
+
+def asynchronous():
+    def point(phase, number, ts):
+        return {"ph": phase, "cat": "request", "id": str(number), "name": "request", "pid": 1, "tid": 1, "ts": ts}
+    run = imported("async.json", json.dumps([point(p, n, 100 * n + t) for n in range(3) for p, t in (("b", 0), ("e", 250))]))
+    expect("spans", [(s[0], s[1], s[4] - s[3]) for s in samples(run, "queue")], [("Asynchronous", "request", 250000)] * 3)
+
+
+def names():
+    kernels = ["void toy::gemm<" + "float, " * 40 + f"tile_{i}>(args)" for i in range(3)]
+    middles = ["void toy::gemm<" + "float, " * 40 + f"tile_{i}" + ", float" * 40 + ">(args)" for i in range(3)]
+    run = imported("long.json", kineto([e for i, name in enumerate(kernels + middles)
+                                        for e in launched(name, 100 * i + 20, 50, i + 1, 100 * i)]))
+    expect("names stay apart", len({k["name"] for k in run["kernels"]}), 6)
+
+    known = {"aten::cudnn_convolution": "Convolution", "aten::miopen_convolution": "Convolution",
+             "aten::cudnn_batch_norm": "BatchNorm", "aten::cudnn_batch_norm_backward": "BatchNorm",
+             "aten::_flash_attention_forward": "FlashAttention", "flash_attn::_flash_attn_forward": "FlashAttention",
+             "aten::_foreach_add_": "OptimizerStep", "aten::threshold_backward": "Activation", "aten::clamp_min": "Elementwise",
+             "nccl:all_reduce": "AllReduce", "nccl:all_to_all": "AllToAll", "nccl:_all_gather_base": "AllGather"}
+    events = []
+    for i, name in enumerate(known):
+        events.append(span(name, "user_annotation" if name.startswith("nccl") else "cpu_op", 100 * i, 80))
+        events += launched("ncclDevKernel_Toy" if name.startswith("nccl") else f"toy_kernel_{i}", 100 * i + 40, 30, i + 1, 100 * i + 10)
+    run = imported("operators.json", kineto(events))
+    expect("operators", [s[1] for s in samples(run, "thread") if s[1] != "cudaLaunchKernel"], list(known.values()))
+    expect("their kernels", [s[1] for s in samples(run, "queue")], list(known.values()))
+
+    told = {"Cijk_Ailk_Bljk_HHS_BH_MT64x64": "MatrixProduct", "cutlass_80_tensorop_f16": "MatrixProduct", "flash_fwd_kernel": "FlashAttention",
+            "rms_norm_kernel": "RmsNorm", "triton_poi_fused_add_0": "FusedKernel", "miopenSp3AsmConv_v30": "Convolution"}
+    replay = [span("<built-in method replay of toy object at 0x7f00>", "python_function", 0, 900),
+              span("cudaGraphLaunch", "cuda_runtime", 10, 300, correlation=1)]
+    for i, name in enumerate(told):
+        replay += launched(name, 100 + 60 * i, 50, 1)
+    run = imported("replay.json", kineto(replay))
+    expect("kernels of a replay say what they are", [s[1] for s in samples(run, "queue")], list(told.values()))
+    expect("all are the launch's", [c[3] >= 0 for c in run["commands"]], [True] * len(told))
+
+
+def nsight(name, text, start=12000, call="cudaLaunchKernel_v7000"):
+    """An export with one launch, which begins at `start`, in each of four ranges."""
+    path = place(name)
+    db = sqlite3.connect(path)
+    thread, process = 100 << 24 | 100, 100 << 24
+    db.executescript("""
+        CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER,
+            globalPid INTEGER, demangledName INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER,
+            blockZ INTEGER, staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, registersPerThread INTEGER);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER);
+        CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, textId INTEGER,
+            domainId INTEGER);
+        CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT);
+        INSERT INTO TARGET_INFO_GPU VALUES (0, 'Example GPU 9000');
+        CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+    """)
+    db.execute("INSERT INTO StringIds VALUES (0, ?), (1, 'toy_gemm')", (call,))
+    for i in range(4):
+        at = 10000 * i
+        db.execute("INSERT INTO NVTX_EVENTS VALUES (?, ?, 59, ?, ?, NULL, 0)", (11000 + at, 19000 + at, text(i), thread))
+        begin = start + at if i == 0 else 12000 + at
+        db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, 0)", (begin, begin + 1000, thread, i + 1))
+        db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 7, ?, ?, 1, 8, 1, 1, 128, 1, 1, 0, 0, 32)",
+                   (14000 + at, 18000 + at, i + 1, process))
+    db.commit()
+    db.close()
+    return imported_file(path)
+
+
+def nsight_exports():
+    for name, call, want in (("a", "cudaLaunchKernel_v7000", "cudaLaunchKernel"), ("b", "cudaLaunchKernel_ptsz_v7000", "cudaLaunchKernel"),
+                             ("c", "cuMemAlloc_v2", "cuMemAlloc")):
+        run = nsight(f"call-{name}.sqlite", lambda i: f"FSDP::pre_forward (blocks.{i}._toy_wrapped_module)", call=call)
+        expect_true(call, want in {s[1] for s in samples(run, "thread")})
+    expect("layers of ranges", sorted({s[2] for s in samples(run, "thread")}), [0, 1, 2, 3])
+    expect("layers of kernels", [s[2] for s in samples(run, "queue")], [0, 1, 2, 3])
+    expect_true("the device", b"Example GPU 9000" in brick("report", run["path"])[0])
+    run = nsight("negative.sqlite", lambda i: "range", start=-3000)
+    expect("what began before the session", samples(run, "thread")[0][3:], (0, 1000))
+    expect("the others are there", len(samples(run)), 12)
+
+
+def main():
+    profiler_steps()
+    engine_steps()
+    crossing()
+    asynchronous()
+    names()
+    nsight_exports()
+
+
+main()
