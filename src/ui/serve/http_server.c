@@ -325,15 +325,6 @@ static bool has_two_hosts(struct MHD_Connection *connection)
 	return count > 1;
 }
 
-static void note_asked(struct http *http, struct MHD_Connection *connection)
-{
-	__atomic_add_fetch(&http->asked, 1, __ATOMIC_RELAXED);
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	if (info && info->socket_context)
-		connections_asked(&http->connections, info->socket_context);
-}
-
 /* Called when the headers are there, and again when the body is, which no request may have. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
 	const char *method, const char *version, const char *upload, size_t *upload_bytes,
@@ -344,7 +335,11 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	if (*state)
 		return *upload_bytes ? MHD_NO : http_server_answer(http, connection, url);
 	*state = &seen;
-	note_asked(http, connection);
+	__atomic_add_fetch(&http->asked, 1, __ATOMIC_RELAXED);
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	if (info && info->socket_context)
+		connections_asked(&http->connections, info->socket_context);
 	if (has_two_hosts(connection))
 		return http_server_refuse(
 			connection, MHD_HTTP_BAD_REQUEST, "One Host header only.\n", NULL, NULL);

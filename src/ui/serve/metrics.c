@@ -60,16 +60,6 @@ static char *text_close(struct text *text)
 	return NULL;
 }
 
-/*
- * Bounds for executions: powers of four from 2^10 ns (1 us) to 2^36 ns (69 s), as there are many
- * bricks.
- */
-static void bounds_coarse(struct bounds *bounds)
-{
-	for (bounds->count = 0; bounds->count <= 13; bounds->count++)
-		bounds->ns[bounds->count] = 1ull << (10 + 2 * bounds->count);
-}
-
 /* A label, with special characters of its value escaped and invalid bytes as U+FFFD. */
 static void put_label(FILE *out, const char *name, const char *value)
 {
@@ -428,7 +418,9 @@ static char *row_labels(struct metrics *m, const struct summary_row *row)
 static void put_executions(struct metrics *m)
 {
 	struct bounds bounds;
-	bounds_coarse(&bounds);
+	/* powers of four from 2^10 ns (1 us) to 2^36 ns (69 s), as there are many bricks */
+	for (bounds.count = 0; bounds.count <= 13; bounds.count++)
+		bounds.ns[bounds.count] = 1ull << (10 + 2 * bounds.count);
 	put_family(m->out, "brick_execution_seconds", "histogram", "seconds",
 		"How long single executions of each brick took, on all threads.");
 	for (size_t i = 0; i < shown(m); i++) {
@@ -513,28 +505,6 @@ static double self_seconds(const struct report *report, const struct summary_row
 	return metrics_seconds(row->self_ns);
 }
 
-/* They only grow where all samples are there. */
-static void put_phase_counters(struct metrics *m)
-{
-	put_family(m->out, "brick_phase_executions", "counter", NULL,
-		"Executions of each brick in steps of one phase, on all threads.");
-	put_by_phase(m, "brick_phase_executions_total", false, metrics_executions);
-	put_family(m->out, "brick_phase_self_seconds", "counter", "seconds",
-		"Time in each brick in steps of one phase, without the bricks inside of it, on all "
-		"threads.");
-	put_by_phase(m, "brick_phase_self_seconds_total", false, self_seconds);
-}
-
-static void metrics_put_phases(struct metrics *m)
-{
-	put_family(m->out, "brick_phase_share_ratio", "gauge", "ratio",
-		"Share of each brick in the wall time of the steps of one phase.");
-	put_by_phase(m, "brick_phase_share_ratio", true, metrics_share_of);
-	put_family(m->out, "brick_token_seconds", "gauge", "seconds",
-		"Wall time of each brick for one token of a phase.");
-	put_by_phase(m, "brick_token_seconds", true, seconds_a_token);
-}
-
 static void put_ratio(struct metrics *m, const char *labels, const char *name, double value)
 {
 	if (value >= 0)
@@ -604,9 +574,22 @@ static void put_all(struct metrics *m)
 	metrics_put_rows(m, "brick_wall_seconds",
 		"Time of each brick as part of the wall time of the steps.",
 		offsetof(struct summary_row, wall_ns));
-	metrics_put_phases(m);
-	if (!m->live && !m->is_session)
-		put_phase_counters(m);
+	put_family(m->out, "brick_phase_share_ratio", "gauge", "ratio",
+		"Share of each brick in the wall time of the steps of one phase.");
+	put_by_phase(m, "brick_phase_share_ratio", true, metrics_share_of);
+	put_family(m->out, "brick_token_seconds", "gauge", "seconds",
+		"Wall time of each brick for one token of a phase.");
+	put_by_phase(m, "brick_token_seconds", true, seconds_a_token);
+	if (!m->live && !m->is_session) {
+		/* they only grow where all samples are there */
+		put_family(m->out, "brick_phase_executions", "counter", NULL,
+			"Executions of each brick in steps of one phase, on all threads.");
+		put_by_phase(m, "brick_phase_executions_total", false, metrics_executions);
+		put_family(m->out, "brick_phase_self_seconds", "counter", "seconds",
+			"Time in each brick in steps of one phase, without the bricks inside of "
+			"it, on all threads.");
+		put_by_phase(m, "brick_phase_self_seconds_total", false, self_seconds);
+	}
 	put_trust(m);
 	put_losses(m);
 }
@@ -639,36 +622,6 @@ static void put_gauge(FILE *out, const char *name, const char *unit, const char 
 	fprintf(out, "%s %.9g\n", name, value);
 }
 
-static void put_memory(FILE *out)
-{
-	unsigned long long all, resident;
-	SCOPED_TO(fclose) FILE *file = fopen("/proc/self/statm", "re");
-	double page = (double)sysconf(_SC_PAGESIZE);
-	if (file && fscanf(file, "%llu %llu", &all, &resident) == 2) {
-		put_gauge(out, "process_virtual_memory_bytes", "bytes",
-			"Virtual memory of this server.", (double)all * page);
-		put_gauge(out, "process_resident_memory_bytes", "bytes",
-			"Resident memory of this server.", (double)resident * page);
-	}
-}
-
-static void put_descriptors(FILE *out)
-{
-	struct rlimit limit;
-	DIR *directory = opendir("/proc/self/fd");
-	int count = -3; /* ".", "..", and the one that reads them */
-	for (; directory && readdir(directory); count++)
-		;
-	if (directory) {
-		closedir(directory);
-		put_gauge(out, "process_open_fds", NULL,
-			"File descriptors that this server has open.", count);
-	}
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur != RLIM_INFINITY)
-		put_gauge(out, "process_max_fds", NULL,
-			"File descriptors that this server may have open.", (double)limit.rlim_cur);
-}
-
 /* Unix time; 0: not known. */
 static double start_seconds(void)
 {
@@ -691,8 +644,28 @@ static void put_process(FILE *out)
 			(double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
 				(double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
 	}
-	put_memory(out);
-	put_descriptors(out);
+	unsigned long long all, resident;
+	SCOPED_TO(fclose) FILE *file = fopen("/proc/self/statm", "re");
+	double page = (double)sysconf(_SC_PAGESIZE);
+	if (file && fscanf(file, "%llu %llu", &all, &resident) == 2) {
+		put_gauge(out, "process_virtual_memory_bytes", "bytes",
+			"Virtual memory of this server.", (double)all * page);
+		put_gauge(out, "process_resident_memory_bytes", "bytes",
+			"Resident memory of this server.", (double)resident * page);
+	}
+	struct rlimit limit;
+	DIR *directory = opendir("/proc/self/fd");
+	int count = -3; /* ".", "..", and the one that reads them */
+	for (; directory && readdir(directory); count++)
+		;
+	if (directory) {
+		closedir(directory);
+		put_gauge(out, "process_open_fds", NULL,
+			"File descriptors that this server has open.", count);
+	}
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		put_gauge(out, "process_max_fds", NULL,
+			"File descriptors that this server may have open.", (double)limit.rlim_cur);
 	if (start > 0) {
 		put_family(out, "process_start_time_seconds", "gauge", "seconds",
 			"Unix time at which this server started.");
@@ -704,17 +677,6 @@ static void put_sum(FILE *out, const char *name, const char *help, uint64_t valu
 {
 	put_family(out, name, "counter", NULL, help);
 	fprintf(out, "%s_total %llu\n", name, (unsigned long long)value);
-}
-
-static void put_otlp(FILE *out, const struct otlp_push_counts *counts)
-{
-	put_sum(out, "brick_serve_otlp_sent_spans", "Spans that the OTLP collector took.",
-		counts->sent_spans);
-	put_sum(out, "brick_serve_otlp_dropped_spans",
-		"Spans that the OTLP collector did not take, and that are sent no more.",
-		counts->dropped_spans);
-	put_sum(out, "brick_serve_otlp_failures",
-		"How often the OTLP collector did not take what was sent.", counts->failures);
 }
 
 char *metrics_whole(const char *metrics, const struct metrics_server *server, size_t *bytes)
@@ -729,8 +691,17 @@ char *metrics_whole(const char *metrics, const struct metrics_server *server, si
 	put_sum(out, "brick_serve_read_failures",
 		"How often reading the recording failed, so that older numbers were kept.",
 		server->failures);
-	if (server->sends_otlp)
-		put_otlp(out, &server->otlp);
+	if (server->sends_otlp) {
+		const struct otlp_push_counts *counts = &server->otlp;
+		put_sum(out, "brick_serve_otlp_sent_spans", "Spans that the OTLP collector took.",
+			counts->sent_spans);
+		put_sum(out, "brick_serve_otlp_dropped_spans",
+			"Spans that the OTLP collector did not take, and that are sent no more.",
+			counts->dropped_spans);
+		put_sum(out, "brick_serve_otlp_failures",
+			"How often the OTLP collector did not take what was sent.",
+			counts->failures);
+	}
 	put_process(out);
 	fputs("# EOF\n", out);
 	char *whole = text_close(&text);

@@ -146,23 +146,6 @@ int otlp_push_metrics(struct otlp_push *p, const struct otlp *otlp,
 	return wait_with(p, metrics, 0);
 }
 
-/* Reads from an answer of 200 how much the collector refused. */
-static void read_partial(struct otlp_push *p, const struct text *text, const char *body)
-{
-	json_auto_t *answer = json_loads(body, 0, NULL);
-	const json_t *rejected =
-		json_object_get(json_object_get(answer, "partialSuccess"), "rejectedSpans");
-	uint64_t count = json_is_string(rejected) ? strtoull(json_string_value(rejected), NULL, 10)
-						  : (uint64_t)json_integer_value(rejected);
-
-	count = count < text->spans ? count : text->spans;
-	p->counts.dropped_spans += count;
-	p->counts.sent_spans += text->spans - count;
-	if (count)
-		snprintf(p->error, sizeof(p->error), "%llu of %u spans were rejected",
-			(unsigned long long)count, text->spans);
-}
-
 static void drop_first(struct otlp_push *p)
 {
 	p->counts.dropped_spans += p->waiting.items[0].spans;
@@ -205,8 +188,20 @@ static bool post_first(struct otlp_push *p)
 		otlp_push_fail(p, &reply, rc);
 		return false;
 	}
-	if (text->spans)
-		read_partial(p, text, reply.body);
+	if (text->spans) {
+		json_auto_t *answer = json_loads(reply.body, 0, NULL);
+		const json_t *rejected =
+			json_object_get(json_object_get(answer, "partialSuccess"), "rejectedSpans");
+		uint64_t count = json_is_string(rejected)
+					 ? strtoull(json_string_value(rejected), NULL, 10)
+					 : (uint64_t)json_integer_value(rejected);
+		count = count < text->spans ? count : text->spans;
+		p->counts.dropped_spans += count;
+		p->counts.sent_spans += text->spans - count;
+		if (count)
+			snprintf(p->error, sizeof(p->error), "%llu of %u spans were rejected",
+				(unsigned long long)count, text->spans);
+	}
 	remove_at(p, 0);
 	p->in_row = 0;
 	return true;

@@ -158,14 +158,6 @@ static uint64_t age_ns(const struct stat *st)
 	return now > then ? now - then : 0;
 }
 
-/* A process that still runs has no end yet: it counts as one that exited cleanly. */
-static void close_running(struct run *run)
-{
-	for (size_t i = 0; i < run->process_count; i++)
-		if (!run->processes[i].end_ns)
-			run->processes[i].closed = 1;
-}
-
 /* True for Brick's own codes, of which BRICK_EFORMAT is the highest: the error has a place. */
 static bool is_damage(int rc)
 {
@@ -199,8 +191,13 @@ static int serve_source_read_file(struct serve_source *source, struct serve_read
 		snprintf(reading->why, sizeof(reading->why), "%s", brick_strerror(rc));
 	if (rc < 0)
 		return rc;
-	if (reading->live)
-		close_running(reading->run);
+	if (reading->live) {
+		/* a process that still runs has no end yet: it counts as exited cleanly */
+		struct run *run = reading->run;
+		for (size_t i = 0; i < run->process_count; i++)
+			if (!run->processes[i].end_ns)
+				run->processes[i].closed = 1;
+	}
 	source->live = reading->live;
 	return 1;
 }

@@ -460,13 +460,6 @@ static void put_sides(const struct bench_view *v, FILE *out)
 	}
 }
 
-static void bench_view_put_pair(const struct bench_view *v, FILE *out)
-{
-	fputs("\n| | A | B | effect | verdict |\n|---|---|---|---|---|\n", out);
-	if (v->diff)
-		bench_view_put_rows(v, out);
-}
-
 /* The answer in a sentence; the caller frees. */
 static char *headline(const struct bench_view *v)
 {
@@ -489,8 +482,11 @@ void bench_markdown(const struct bench_view *v, FILE *out)
 			100 * fmax(v->floor, v->plain_floor));
 	fputs("\n\n", out);
 	put_sides(v, out);
-	if (v->is_pair)
-		bench_view_put_pair(v, out);
+	if (v->is_pair) {
+		fputs("\n| | A | B | effect | verdict |\n|---|---|---|---|---|\n", out);
+		if (v->diff)
+			bench_view_put_rows(v, out);
+	}
 	fputc('\n', out);
 	for (size_t i = 0; i < v->side_count; i++) {
 		SCOPED char *command = text_safe(v->sides[i].command);
@@ -515,24 +511,6 @@ static void put_case(FILE *out, const char *name, double seconds)
 	if (!isnan(seconds))
 		fprintf(out, " time=\"%.6f\"", seconds);
 	fputs(">\n", out);
-}
-
-static void put_side_case(const struct bench_view *v, size_t i, FILE *out)
-{
-	const struct bench_side *side = &v->sides[i];
-	bool is_time = !strcmp(v->measure, "wall time");
-
-	put_case(out, side->name, is_time ? side->spread.mean / 1e9 : NAN);
-	fputs("    <system-out>", out);
-	escape_xml(out, side->command);
-	for (int column = COLUMN_NAME + 1; column < COLUMNS; column++) {
-		SCOPED char *cell = bench_view_cell_of(v, i, (enum column)column);
-		if (!cell)
-			continue;
-		fprintf(out, "\n%s ", bench_view_columns[column].title);
-		escape_xml(out, cell);
-	}
-	fputs("</system-out>\n  </testcase>\n", out);
 }
 
 /* A pair that was not judged. */
@@ -570,8 +548,21 @@ void bench_junit(const struct bench_view *v, FILE *out)
 		"<testsuite name=\"brick bench\" tests=\"%zu\" failures=\"%d\" errors=\"%d\" "
 		"skipped=\"%d\" time=\"%.3f\">\n",
 		v->side_count + 1, is_failed, v->fault != NULL, is_skipped, v->elapsed_s);
-	for (size_t i = 0; i < v->side_count; i++)
-		put_side_case(v, i, out);
+	for (size_t i = 0; i < v->side_count; i++) {
+		const struct bench_side *side = &v->sides[i];
+		bool is_time = !strcmp(v->measure, "wall time");
+		put_case(out, side->name, is_time ? side->spread.mean / 1e9 : NAN);
+		fputs("    <system-out>", out);
+		escape_xml(out, side->command);
+		for (int column = COLUMN_NAME + 1; column < COLUMNS; column++) {
+			SCOPED char *cell = bench_view_cell_of(v, i, (enum column)column);
+			if (!cell)
+				continue;
+			fprintf(out, "\n%s ", bench_view_columns[column].title);
+			escape_xml(out, cell);
+		}
+		fputs("</system-out>\n  </testcase>\n", out);
+	}
 	put_verdict_case(v, out);
 	fputs("</testsuite>\n", out);
 }

@@ -23,29 +23,6 @@ static const struct bisect_step *bisect_view_step_of(
 	return NULL;
 }
 
-static void print_steps(const struct bisect_view *view, const struct terminal *terminal)
-{
-	static const struct table_column columns[] = {{"BUILD", 1, 0}, {"RUNS", 0, 1},
-		{"EFFECT", 0, 0}, {"INTERVAL", 0, 1}, {"", TABLE_REST, 0}};
-	SCOPED_TO(table_destroy) struct table *table = table_create(columns, 5);
-	char text[DIFFERENCE_BYTES];
-
-	for (size_t i = 0; i < view->step_count; i++) {
-		const struct bisect_step *step = &view->steps[i];
-		table_row(table, step->is_bad ? STYLE_BAD : STYLE_PLAIN);
-		table_cell(table, step->build);
-		table_count(table, step->runs);
-		table_cell(table, step->fault ? "-" : difference_size(text, &step->difference));
-		table_cell(table, step->fault ? "-" : difference_interval(text, &step->difference));
-		table_format(table, "%s%s",
-			step->fault    ? step->fault
-			: step->is_bad ? "bad"
-				       : "good",
-			step->is_doubtful ? ", the nearer side: not enough data" : "");
-	}
-	table_print(table, terminal);
-}
-
 void bisect_text(const struct bisect_view *view, FILE *out)
 {
 	struct terminal terminal;
@@ -70,7 +47,24 @@ void bisect_text(const struct bisect_view *view, FILE *out)
 		diff_summary(view->diff, out);
 	}
 	fputc('\n', out);
-	print_steps(view, &terminal);
+	static const struct table_column columns[] = {{"BUILD", 1, 0}, {"RUNS", 0, 1},
+		{"EFFECT", 0, 0}, {"INTERVAL", 0, 1}, {"", TABLE_REST, 0}};
+	SCOPED_TO(table_destroy) struct table *table = table_create(columns, 5);
+	char text[DIFFERENCE_BYTES];
+	for (size_t i = 0; i < view->step_count; i++) {
+		const struct bisect_step *step = &view->steps[i];
+		table_row(table, step->is_bad ? STYLE_BAD : STYLE_PLAIN);
+		table_cell(table, step->build);
+		table_count(table, step->runs);
+		table_cell(table, step->fault ? "-" : difference_size(text, &step->difference));
+		table_cell(table, step->fault ? "-" : difference_interval(text, &step->difference));
+		table_format(table, "%s%s",
+			step->fault    ? step->fault
+			: step->is_bad ? "bad"
+				       : "good",
+			step->is_doubtful ? ", the nearer side: not enough data" : "");
+	}
+	table_print(table, &terminal);
 }
 
 static json_t *bisect_view_step_json(const struct bisect_step *step)

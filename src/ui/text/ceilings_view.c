@@ -157,18 +157,6 @@ static const struct ceilings_compute *compute_row(
 	return NULL;
 }
 
-static void ceilings_view_add_compute(
-	const struct printer *p, struct table *table, const struct ceilings_compute *like)
-{
-	table_row(table, STYLE_PLAIN);
-	table_cell(table, like->isa);
-	table_cell(table, like->type);
-	for (size_t i = 0; i < p->thread_count; i++) {
-		const struct ceilings_compute *row = compute_row(p->ceilings, like, p->threads[i]);
-		add_figure(table, row ? &row->rate : NULL);
-	}
-}
-
 static void print_compute(const struct printer *p)
 {
 	const struct ceilings *c = p->ceilings;
@@ -179,8 +167,16 @@ static void print_compute(const struct printer *p)
 		const struct ceilings_compute *first = NULL;
 		for (size_t k = 0; k < p->thread_count && !first; k++)
 			first = compute_row(c, &c->compute[i], p->threads[k]);
-		if (first == &c->compute[i])
-			ceilings_view_add_compute(p, table, first);
+		if (first == &c->compute[i]) {
+			table_row(table, STYLE_PLAIN);
+			table_cell(table, first->isa);
+			table_cell(table, first->type);
+			for (size_t k = 0; k < p->thread_count; k++) {
+				const struct ceilings_compute *row =
+					compute_row(p->ceilings, first, p->threads[k]);
+				add_figure(table, row ? &row->rate : NULL);
+			}
+		}
 	}
 	close_table(p, table);
 }
@@ -195,51 +191,41 @@ static void add_size(struct table *table, uint64_t bytes)
 		table_format(table, "%.4g KiB", (double)bytes / (1 << 10));
 }
 
-/* The working sets that a cache held. */
-static void ceilings_view_add_usable(
-	const struct printer *p, struct table *table, const struct ceilings_level *level)
-{
-	const struct ceilings *c = p->ceilings;
-
-	table_row(table, STYLE_PLAIN);
-	table_cell(table, level->name);
-	add_size(table, level->bytes);
-	table_cell(table, "holds");
-	for (size_t i = 0; i < p->thread_count; i++) {
-		uint64_t bytes = 0;
-		for (size_t k = 0; k < c->usable_count; k++)
-			if (c->usable[k].threads == p->threads[i] &&
-				!strcmp(c->usable[k].level, level->name))
-				bytes = c->usable[k].bytes;
-		add_size(table, bytes);
-	}
-}
-
-static void add_bandwidth(const struct printer *p, struct table *table,
-	const struct ceilings_level *level, const char *kernel)
-{
-	table_row(table, STYLE_PLAIN);
-	table_cell(table, level->name);
-	add_size(table, level->bytes);
-	table_cell(table, kernel);
-	for (size_t i = 0; i < p->thread_count; i++) {
-		const struct ceilings_bandwidth *row =
-			ceilings_fastest_of(p->ceilings, level->name, kernel, p->threads[i]);
-		add_figure(table, row ? &row->rate : NULL);
-	}
-}
-
 static void print_bandwidth(const struct printer *p)
 {
 	static const char *const kernels[] = {"read", "copy", "triad"};
 	struct columns columns;
 	struct table *table = ceilings_view_open_table(p, &columns, "GB/s", "SIZE", "KERNEL");
 
-	for (size_t i = 0; i < p->ceilings->level_count; i++) {
-		if (i + 1 < p->ceilings->level_count)
-			ceilings_view_add_usable(p, table, &p->ceilings->levels[i]);
-		for (size_t k = 0; k < 3; k++)
-			add_bandwidth(p, table, &p->ceilings->levels[i], kernels[k]);
+	const struct ceilings *c = p->ceilings;
+	for (size_t i = 0; i < c->level_count; i++) {
+		const struct ceilings_level *level = &c->levels[i];
+		/* the working sets that a cache held */
+		if (i + 1 < c->level_count) {
+			table_row(table, STYLE_PLAIN);
+			table_cell(table, level->name);
+			add_size(table, level->bytes);
+			table_cell(table, "holds");
+			for (size_t n = 0; n < p->thread_count; n++) {
+				uint64_t bytes = 0;
+				for (size_t k = 0; k < c->usable_count; k++)
+					if (c->usable[k].threads == p->threads[n] &&
+						!strcmp(c->usable[k].level, level->name))
+						bytes = c->usable[k].bytes;
+				add_size(table, bytes);
+			}
+		}
+		for (size_t k = 0; k < 3; k++) {
+			table_row(table, STYLE_PLAIN);
+			table_cell(table, level->name);
+			add_size(table, level->bytes);
+			table_cell(table, kernels[k]);
+			for (size_t n = 0; n < p->thread_count; n++) {
+				const struct ceilings_bandwidth *row = ceilings_fastest_of(
+					c, level->name, kernels[k], p->threads[n]);
+				add_figure(table, row ? &row->rate : NULL);
+			}
+		}
 	}
 	close_table(p, table);
 }
@@ -268,22 +254,6 @@ static void print_latency(const struct printer *p)
 		table_destroy(table);
 }
 
-static void add_device(struct table *table, const struct ceilings_device *d)
-{
-	const struct ceilings_compute *f32 = ceilings_peak(&d->can, "f32", 1);
-	const struct ceilings_bandwidth *cache = ceilings_fastest(&d->can, "cache", 1);
-	const struct ceilings_bandwidth *memory = ceilings_fastest(&d->can, "memory", 1);
-	const struct ceilings_latency *kernel = ceilings_latency_of(&d->can, "kernel", "kernel", 1);
-
-	table_row(table, STYLE_PLAIN);
-	table_cell(table, d->name);
-	table_cell(table, d->backend);
-	add_figure(table, f32 ? &f32->rate : NULL);
-	add_figure(table, cache ? &cache->rate : NULL);
-	add_figure(table, memory ? &memory->rate : NULL);
-	table_time(table, kernel ? number_of_double(kernel->ns.best + 0.5) : ANALYSIS_UNKNOWN);
-}
-
 static void ceilings_view_print_devices(const struct printer *p)
 {
 	static const struct table_column columns[] = {{"DEVICE", 1, 0}, {"BY", 1, 0},
@@ -294,8 +264,22 @@ static void ceilings_view_print_devices(const struct printer *p)
 	if (!c->device_count)
 		return;
 	struct table *table = table_create(columns, 6);
-	for (size_t i = 0; i < c->device_count; i++)
-		add_device(table, &c->devices[i]);
+	for (size_t i = 0; i < c->device_count; i++) {
+		const struct ceilings_device *d = &c->devices[i];
+		const struct ceilings_compute *f32 = ceilings_peak(&d->can, "f32", 1);
+		const struct ceilings_bandwidth *cache = ceilings_fastest(&d->can, "cache", 1);
+		const struct ceilings_bandwidth *memory = ceilings_fastest(&d->can, "memory", 1);
+		const struct ceilings_latency *kernel =
+			ceilings_latency_of(&d->can, "kernel", "kernel", 1);
+		table_row(table, STYLE_PLAIN);
+		table_cell(table, d->name);
+		table_cell(table, d->backend);
+		add_figure(table, f32 ? &f32->rate : NULL);
+		add_figure(table, cache ? &cache->rate : NULL);
+		add_figure(table, memory ? &memory->rate : NULL);
+		table_time(
+			table, kernel ? number_of_double(kernel->ns.best + 0.5) : ANALYSIS_UNKNOWN);
+	}
 	close_table(p, table);
 }
 

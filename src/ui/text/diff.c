@@ -269,20 +269,6 @@ static bool says_what_it_sees(const struct difference *d)
 	return d->verdict == COMPARE_UNSURE && d->detectable < of_use;
 }
 
-static void add_verdict(struct table *table, const struct difference *d)
-{
-	char sees[DIFFERENCE_BYTES];
-
-	if (d->verdict == COMPARE_SAME)
-		table_format(table, "same within %.3g %%", 100 * d->threshold);
-	else if (d->verdict == COMPARE_BEYOND)
-		table_format(table, "beyond zero, perhaps below %.3g %%", 100 * d->threshold);
-	else if (says_what_it_sees(d))
-		table_format(table, "not enough data (finds %s)", difference_sees(sees, d));
-	else
-		table_cell(table, compare_verdict_name(d->verdict));
-}
-
 static void diff_add(struct table *table, const char *name, const struct compare_row *row)
 {
 	const struct difference *d = &row->difference;
@@ -296,7 +282,15 @@ static void diff_add(struct table *table, const char *name, const struct compare
 	difference_interval(text, d);
 	table_cell(table, *text ? text : "-");
 	table_format(table, isfinite(row->points) ? "%+.1f" : "-", 100 * row->points);
-	add_verdict(table, d);
+	char sees[DIFFERENCE_BYTES];
+	if (d->verdict == COMPARE_SAME)
+		table_format(table, "same within %.3g %%", 100 * d->threshold);
+	else if (d->verdict == COMPARE_BEYOND)
+		table_format(table, "beyond zero, perhaps below %.3g %%", 100 * d->threshold);
+	else if (says_what_it_sees(d))
+		table_format(table, "not enough data (finds %s)", difference_sees(sees, d));
+	else
+		table_cell(table, compare_verdict_name(d->verdict));
 }
 
 static bool has_verdict(const struct compare_row *row)
@@ -605,16 +599,6 @@ static const char *only_kernel(const struct compare *c, int phase, enum compare_
 	return NULL;
 }
 
-/* The kernel that replaces another one. */
-static void add_kernels(char **text, const struct compare *c, int phase)
-{
-	const char *a = only_kernel(c, phase, COMPARE_ONLY_A);
-	const char *b = only_kernel(c, phase, COMPARE_ONLY_B);
-
-	if (a && b)
-		text_append(text, "; ", "kernel %s instead of %s", b, a);
-}
-
 /*
  * Says which work of a part caused the effect: "DownProjection runs 14 times a token instead of 7".
  */
@@ -656,7 +640,10 @@ static void print_why(const struct printer *p, int phase)
 		has_part |= row->kind != COMPARE_OFF_CPU;
 		shown++;
 	}
-	add_kernels(&reasons, c, phase);
+	const char *a = only_kernel(c, phase, COMPARE_ONLY_A);
+	const char *b = only_kernel(c, phase, COMPARE_ONLY_B);
+	if (a && b)
+		text_append(&reasons, "; ", "kernel %s instead of %s", b, a);
 	if (parts)
 		say(p, "Why", "%s: of the difference %s%s%s", step_phase_name(phase), parts,
 			reasons ? "; " : "", reasons ? reasons : "");

@@ -50,17 +50,6 @@ static void name_result(const struct printer *p, char out[WORD], const struct ru
 		label[0] ? "\"" : "");
 }
 
-static void diverge_view_print_runs(const struct printer *p)
-{
-	const struct run *const runs[] = {p->view->a, p->view->b};
-
-	for (int i = 0; i < 2; i++) {
-		SCOPED char *command = provenance_command(runs[i]);
-		SCOPED char *path = text_safe(runs[i]->path), *safe = text_safe(command);
-		say(p, i ? "B" : "A", "%s%s%s", path, safe[0] ? ": " : "", safe);
-	}
-}
-
 static void print_missing(const struct printer *p, bool is_b)
 {
 	const struct diverge *d = p->view->diverge;
@@ -278,7 +267,12 @@ void diverge_text(const struct diverge_view *view, FILE *out)
 	const struct printer p = {view, &terminal};
 
 	terminal_init(&terminal, out);
-	diverge_view_print_runs(&p);
+	const struct run *const runs[] = {p.view->a, p.view->b};
+	for (int i = 0; i < 2; i++) {
+		SCOPED char *command = provenance_command(runs[i]);
+		SCOPED char *path = text_safe(runs[i]->path), *safe = text_safe(command);
+		say(&p, i ? "B" : "A", "%s%s%s", path, safe[0] ? ": " : "", safe);
+	}
 	diverge_view_print_coverage(&p);
 	diverge_view_print_verdict(&p);
 	if (view->diverge->first != RUN_NONE || view->all)

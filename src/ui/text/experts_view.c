@@ -30,29 +30,6 @@ static void bytes_cell(struct table *table, uint64_t bytes)
 	table_cell(table, units_bytes(text, bytes));
 }
 
-static void print_layers(const struct expert_model *m, const struct terminal *terminal)
-{
-	struct table *table =
-		table_create(layer_columns, sizeof(layer_columns) / sizeof(*layer_columns));
-
-	for (size_t i = 0; i < m->layers.count; i++) {
-		const struct expert_layer *l = &m->layers.items[i];
-		table_row(table, STYLE_PLAIN);
-		table_format(table, "%" PRId32, l->layer);
-		table_count(table, l->experts);
-		table_count(table, l->unused);
-		table_number(table, l->even_as);
-		table_count(table, l->tokens);
-		table_format(table, "%" PRIu32, l->most);
-		table_percent(table, known_ratio(l->expert[l->most].tokens, l->tokens));
-		bytes_cell(table, l->bytes);
-		table_time(table, l->ns);
-		table_time(table, l->executions ? l->ns / l->executions : ANALYSIS_UNKNOWN);
-	}
-	table_print(table, terminal);
-	table_destroy(table);
-}
-
 /* A shade by the multiple of an even share, in powers of two. */
 static char experts_view_shade(double multiple)
 {
@@ -123,25 +100,6 @@ static void print_kept(const struct expert_model *m, const struct terminal *term
 	table_destroy(table);
 }
 
-static void experts_view_print_head(
-	const struct run *run, const struct expert_model *m, const struct terminal *terminal)
-{
-	const char *name = run_model_name(run, m->process, m->model);
-	uint64_t tokens = 0, bytes = 0, experts = 0;
-	char count[UNITS_BYTES], read[UNITS_BYTES], of[UNITS_BYTES];
-
-	for (size_t i = 0; i < m->layers.count; i++) {
-		tokens += m->layers.items[i].tokens;
-		bytes += m->layers.items[i].bytes;
-		experts += m->layers.items[i].experts;
-	}
-	paragraph(terminal, 0, "",
-		"%s%s%zu layer%s with %s experts: tokens chose %s times, %s of weights were read",
-		name ? name : "", name ? ", " : "", m->layers.count, plural_s(m->layers.count),
-		units_count(of, experts), units_count(count, tokens), units_bytes(read, bytes));
-	fputc('\n', terminal->out);
-}
-
 void experts_text(const struct run *run, const struct experts *e, FILE *out)
 {
 	struct terminal terminal;
@@ -152,8 +110,39 @@ void experts_text(const struct run *run, const struct experts *e, FILE *out)
 		const struct expert_model *m = &e->models.items[i];
 		if (i)
 			fputc('\n', out);
-		experts_view_print_head(run, m, &terminal);
-		print_layers(m, &terminal);
+		const char *name = run_model_name(run, m->process, m->model);
+		uint64_t tokens = 0, bytes = 0, experts = 0;
+		char count[UNITS_BYTES], read[UNITS_BYTES], of[UNITS_BYTES];
+		for (size_t k = 0; k < m->layers.count; k++) {
+			tokens += m->layers.items[k].tokens;
+			bytes += m->layers.items[k].bytes;
+			experts += m->layers.items[k].experts;
+		}
+		paragraph(&terminal, 0, "",
+			"%s%s%zu layer%s with %s experts: tokens chose %s times, %s of weights "
+			"were read",
+			name ? name : "", name ? ", " : "", m->layers.count,
+			plural_s(m->layers.count), units_count(of, experts),
+			units_count(count, tokens), units_bytes(read, bytes));
+		fputc('\n', terminal.out);
+		struct table *table =
+			table_create(layer_columns, sizeof(layer_columns) / sizeof(*layer_columns));
+		for (size_t k = 0; k < m->layers.count; k++) {
+			const struct expert_layer *l = &m->layers.items[k];
+			table_row(table, STYLE_PLAIN);
+			table_format(table, "%" PRId32, l->layer);
+			table_count(table, l->experts);
+			table_count(table, l->unused);
+			table_number(table, l->even_as);
+			table_count(table, l->tokens);
+			table_format(table, "%" PRIu32, l->most);
+			table_percent(table, known_ratio(l->expert[l->most].tokens, l->tokens));
+			bytes_cell(table, l->bytes);
+			table_time(table, l->ns);
+			table_time(table, l->executions ? l->ns / l->executions : ANALYSIS_UNKNOWN);
+		}
+		table_print(table, &terminal);
+		table_destroy(table);
 		experts_view_print_map(m, &terminal);
 		print_kept(m, &terminal);
 	}

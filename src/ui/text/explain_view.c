@@ -788,13 +788,6 @@ static void explain_view_print_phase(
 		units_time(each, tokens ? phase->elapsed_ns / tokens : UINT64_MAX), between);
 }
 
-static void print_phases(const struct explain_facts *facts, const struct terminal *terminal)
-{
-	for (int p = STEP_PHASES; p-- > 0;)
-		if (facts->phases[p].summary)
-			explain_view_print_phase(facts, p, terminal);
-}
-
 /* True if the same rule has found something that costs more in another phase. */
 static bool same_before(const struct findings *findings, const struct finding *finding)
 {
@@ -802,27 +795,6 @@ static bool same_before(const struct findings *findings, const struct finding *f
 		if (f->rule == finding->rule)
 			return true;
 	return false;
-}
-
-/* Prints a finding's cost, in a line of its own for each phase that has it. */
-static void print_costs(const struct explain_facts *facts, const struct finding *finding,
-	const struct terminal *terminal, const char *line)
-{
-	const char *name = step_phase_name(finding->phase);
-	double per_token = finding_cost_per_token_ns(facts, finding);
-	char token[UNITS_BYTES], part[UNITS_BYTES];
-
-	units_time(token, per_token < 0 ? UINT64_MAX : number_of_double(per_token + 0.5));
-	units_percent(
-		part, explain_share(finding->cost_ns, facts->phases[finding->phase].elapsed_ns));
-	if (finding->cost_ns)
-		tell(line, "%s a token, %s of %s (%s%s)", token, part, name,
-			finding_certainty_name(finding->certainty),
-			finding_rule_kind(finding->rule) == FINDING_CHOICE
-				? "; a choice, ranked as a quarter of it"
-				: "");
-	else
-		tell(line, "nothing that could be saved in %s", name);
 }
 
 /* The number under which the finding, or the same one of another phase, is printed. */
@@ -908,7 +880,21 @@ static void print_finding(const struct explain_facts *facts, const struct findin
 	for (f = finding; f < end; f++)
 		if (f->rule == finding->rule) {
 			has_others |= f != finding;
-			print_costs(facts, f, terminal, line);
+			const char *name = step_phase_name(f->phase);
+			double per_token = finding_cost_per_token_ns(facts, f);
+			char token[UNITS_BYTES], part[UNITS_BYTES];
+			units_time(token,
+				per_token < 0 ? UINT64_MAX : number_of_double(per_token + 0.5));
+			units_percent(part,
+				explain_share(f->cost_ns, facts->phases[f->phase].elapsed_ns));
+			if (f->cost_ns)
+				tell(line, "%s a token, %s of %s (%s%s)", token, part, name,
+					finding_certainty_name(f->certainty),
+					finding_rule_kind(f->rule) == FINDING_CHOICE
+						? "; a choice, ranked as a quarter of it"
+						: "");
+			else
+				tell(line, "nothing that could be saved in %s", name);
 			line = "  and";
 		}
 	tell("  because", "%s", words.evidence);
@@ -969,7 +955,9 @@ void explain_text(
 	struct losses losses;
 
 	terminal_init(terminal, out);
-	print_phases(facts, terminal);
+	for (int p = STEP_PHASES; p-- > 0;)
+		if (facts->phases[p].summary)
+			explain_view_print_phase(facts, p, terminal);
 	losses_of_run(&losses, facts->run, 0);
 	if (losses_any(&losses))
 		tell("trust", "the recording is not whole: see the ledger of 'brick report'");

@@ -316,30 +316,30 @@ static void put_type(struct pb_buffer *b, uint64_t type, uint64_t unit)
 	pb_close(b, message);
 }
 
-/* The innermost first. */
-static void put_sample(struct pb_buffer *b, const struct call_tree *stacks,
-	const uint64_t *locations, const struct call_node *node)
-{
-	size_t message = pb_open(b, PROFILE_SAMPLE);
-	for (const struct call_node *at = node; at->parent != RUN_NONE;
-		at = &stacks->nodes[at->parent])
-		pb_varint(b, SAMPLE_LOCATION, locations[at - stacks->nodes]);
-	pb_varint(b, SAMPLE_VALUE, node->count);
-	pb_varint(b, SAMPLE_VALUE, node->self_ns);
-	pb_close(b, message);
-}
-
 static void put_samples(
 	struct pb_buffer *b, const struct call_tree *stacks, const uint64_t *locations)
 {
 	for (size_t i = 1; i < stacks->count; i++)
-		if (stacks->nodes[i].self_ns || stacks->nodes[i].count)
-			put_sample(b, stacks, locations, &stacks->nodes[i]);
+		if (stacks->nodes[i].self_ns || stacks->nodes[i].count) {
+			const struct call_node *node = &stacks->nodes[i];
+			size_t message = pb_open(b, PROFILE_SAMPLE);
+			for (const struct call_node *at = node; at->parent != RUN_NONE;
+				at = &stacks->nodes[at->parent])
+				pb_varint(b, SAMPLE_LOCATION, locations[at - stacks->nodes]);
+			pb_varint(b, SAMPLE_VALUE, node->count);
+			pb_varint(b, SAMPLE_VALUE, node->self_ns);
+			pb_close(b, message);
+		}
 }
 
-static void flame_put_names(
-	struct pb_buffer *b, const struct names *names, const char *const texts[STRINGS])
+static void put_profile(struct pb_buffer *b, const struct call_tree *stacks,
+	const struct names *names, const uint64_t *locations)
 {
+	const struct run *run = stacks->run;
+	put_type(b, STRING_EXECUTIONS, STRING_COUNT);
+	put_type(b, STRING_TIME, STRING_NS);
+	put_samples(b, stacks, locations);
+	const char *const *texts = is_of_functions(stacks) ? fixed_of_functions : fixed;
 	for (uint64_t i = 1; i <= names->count; i++) {
 		size_t location = pb_open(b, PROFILE_LOCATION);
 		pb_varint(b, LOCATION_ID, i);
@@ -356,16 +356,6 @@ static void flame_put_names(
 		pb_string(b, PROFILE_STRINGS, texts[i], strlen(texts[i]));
 	for (size_t i = 0; i < names->count; i++)
 		pb_string(b, PROFILE_STRINGS, names->list[i], strlen(names->list[i]));
-}
-
-static void put_profile(struct pb_buffer *b, const struct call_tree *stacks,
-	const struct names *names, const uint64_t *locations)
-{
-	const struct run *run = stacks->run;
-	put_type(b, STRING_EXECUTIONS, STRING_COUNT);
-	put_type(b, STRING_TIME, STRING_NS);
-	put_samples(b, stacks, locations);
-	flame_put_names(b, names, is_of_functions(stacks) ? fixed_of_functions : fixed);
 	pb_varint(b, PROFILE_TIME, run->start_unix_ns);
 	pb_varint(
 		b, PROFILE_DURATION, run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);

@@ -45,25 +45,6 @@ static char *places_text(const struct functions *f, const struct function_row *r
 	return text;
 }
 
-static void functions_view_add_row(
-	struct table *table, const struct functions *f, const struct function_row *row)
-{
-	const struct run_function *function = &f->run->functions[row->function];
-	SCOPED char *name = function_name(function), *places = places_text(f, row);
-	char low[UNITS_BYTES], high[UNITS_BYTES];
-
-	table_row(table, STYLE_PLAIN);
-	table_cell(table, name);
-	table_percent(table, row->share);
-	table_format(
-		table, "%s to %s", units_percent(low, row->low), units_percent(high, row->high));
-	table_time(table, time_ns(f, row->stacks));
-	table_percent(table, (double)row->total / (double)f->stacks);
-	table_count(table, row->stacks);
-	table_cell(table, places);
-	table_cell(table, path_name(function->object));
-}
-
 /* Prints the whole that shares refer to. */
 static void functions_view_print_head(const struct functions *f, const struct terminal *terminal)
 {
@@ -115,8 +96,22 @@ void functions_text(const struct functions_view *view, FILE *out)
 
 	terminal_init(&terminal, out);
 	functions_view_print_head(f, &terminal);
-	for (size_t i = 0; i < view->shown; i++)
-		functions_view_add_row(table, f, &f->rows[i]);
+	for (size_t i = 0; i < view->shown; i++) {
+		const struct function_row *row = &f->rows[i];
+		const struct run_function *function = &f->run->functions[row->function];
+		SCOPED char *name = function_name(function), *places = places_text(f, row);
+		char low[UNITS_BYTES], high[UNITS_BYTES];
+		table_row(table, STYLE_PLAIN);
+		table_cell(table, name);
+		table_percent(table, row->share);
+		table_format(table, "%s to %s", units_percent(low, row->low),
+			units_percent(high, row->high));
+		table_time(table, time_ns(f, row->stacks));
+		table_percent(table, (double)row->total / (double)f->stacks);
+		table_count(table, row->stacks);
+		table_cell(table, places);
+		table_cell(table, path_name(function->object));
+	}
 	table_hide_empty(table);
 	table_print(table, &terminal);
 	if (view->shown < f->count)

@@ -287,15 +287,6 @@ static void put_self_times(struct maker *m, json_t *attributes, uint32_t step)
 	}
 }
 
-static void put_gap(json_t *attributes, const struct request_gap *gap)
-{
-	otlp_put_text(attributes, "brick.gap.cause", requests_cause(gap->cause));
-	otlp_put_number(attributes, "brick.gap.ns", gap_ns(gap));
-	otlp_put_number(attributes, "brick.gap.excess_ns", gap->excess_ns);
-	if (gap->other != RUN_NONE)
-		otlp_put_number(attributes, "brick.gap.request", (uint64_t)gap->other + 1);
-}
-
 /* gap: that it ends, if it was a long one, else NULL. */
 static void otlp_add_part(
 	struct maker *m, const struct request_part *part, const struct request_gap *gap)
@@ -312,25 +303,18 @@ static void otlp_add_part(
 	otlp_put_number(attributes, "brick.step.tokens", step->tokens);
 	otlp_put_number(attributes, "brick.step.requests",
 		q->step_first[part->step + 1] - q->step_first[part->step]);
-	if (gap)
-		put_gap(attributes, gap);
+	if (gap) {
+		otlp_put_text(attributes, "brick.gap.cause", requests_cause(gap->cause));
+		otlp_put_number(attributes, "brick.gap.ns", gap_ns(gap));
+		otlp_put_number(attributes, "brick.gap.excess_ns", gap->excess_ns);
+		if (gap->other != RUN_NONE)
+			otlp_put_number(attributes, "brick.gap.request", (uint64_t)gap->other + 1);
+	}
 	put_self_times(m, attributes, part->step);
 	otlp_add_span(m, span, SPAN_REQUEST, step_phase_name((int)step_phase_of(step)),
 		KIND_INTERNAL, step->begin_ns, step->end_ns, attributes);
 	if (part->prompt || gap)
 		add_bricks(m, step, span);
-}
-
-static void otlp_put_tokens(json_t *attributes, const struct request *r)
-{
-	otlp_put_number(attributes, "gen_ai.usage.input_tokens", r->prompt_tokens + r->reused);
-	otlp_put_number(attributes, "gen_ai.usage.output_tokens", r->output_tokens);
-	if (r->reused)
-		otlp_put_number(attributes, "gen_ai.usage.cache_read.input_tokens", r->reused);
-	if (r->again) {
-		otlp_put_number(attributes, "brick.evaluated_again_tokens", r->again);
-		otlp_put_text(attributes, "brick.evaluated_again_reason", requests_reason(r->lost));
-	}
 }
 
 static void otlp_add_request(struct maker *m, uint32_t number)
@@ -347,7 +331,14 @@ static void otlp_add_request(struct maker *m, uint32_t number)
 	otlp_put_text(attributes, "gen_ai.operation.name", "text_completion");
 	otlp_put_text(attributes, "gen_ai.provider.name", o->provider);
 	otlp_put_text(attributes, "gen_ai.request.model", model);
-	otlp_put_tokens(attributes, r);
+	otlp_put_number(attributes, "gen_ai.usage.input_tokens", r->prompt_tokens + r->reused);
+	otlp_put_number(attributes, "gen_ai.usage.output_tokens", r->output_tokens);
+	if (r->reused)
+		otlp_put_number(attributes, "gen_ai.usage.cache_read.input_tokens", r->reused);
+	if (r->again) {
+		otlp_put_number(attributes, "brick.evaluated_again_tokens", r->again);
+		otlp_put_text(attributes, "brick.evaluated_again_reason", requests_reason(r->lost));
+	}
 	otlp_put_number(attributes, "brick.request", (uint64_t)number + 1);
 	if (r->has_number)
 		otlp_put_number(attributes, "brick.request.number", r->number);

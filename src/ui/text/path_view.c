@@ -105,22 +105,6 @@ static bool has_slack(const struct path_section *s)
 	return false;
 }
 
-static void path_view_add_row(
-	struct table *table, const struct path_section *s, const struct path_row *row)
-{
-	table_row(table, row->on_path_ns ? STYLE_PLAIN : STYLE_DIM);
-	table_cell(table, row->name);
-	table_cell(table, row->category);
-	table_time(table, row->on_path_ns);
-	table_percent(table, path_view_share_of(s, row->on_path_ns));
-	/* on a single lane the same as on the path */
-	table_time(table, is_one_lane(s) ? ANALYSIS_UNKNOWN : row->own_ns);
-	table_count(table, row->count ? row->count : ANALYSIS_UNKNOWN);
-	table_time(table, has_slack(s) ? row->slack_mean_ns : ANALYSIS_UNKNOWN);
-	path_view_add_outcome(table, s, row, row->less_ns);
-	path_view_add_outcome(table, s, row, row->nothing_ns);
-}
-
 /* True if the row is large enough to be shown. */
 static bool path_view_matters(const struct path_section *s, const struct path_row *row)
 {
@@ -137,7 +121,18 @@ static size_t path_view_add_rows(const struct printer *p, struct table *table)
 		if (p->view->top ? shown == p->view->top
 				 : !p->view->all && !path_view_matters(s, &s->rows[i]))
 			continue;
-		path_view_add_row(table, s, &s->rows[i]);
+		const struct path_row *row = &s->rows[i];
+		table_row(table, row->on_path_ns ? STYLE_PLAIN : STYLE_DIM);
+		table_cell(table, row->name);
+		table_cell(table, row->category);
+		table_time(table, row->on_path_ns);
+		table_percent(table, path_view_share_of(s, row->on_path_ns));
+		/* on a single lane the same as on the path */
+		table_time(table, is_one_lane(s) ? ANALYSIS_UNKNOWN : row->own_ns);
+		table_count(table, row->count ? row->count : ANALYSIS_UNKNOWN);
+		table_time(table, has_slack(s) ? row->slack_mean_ns : ANALYSIS_UNKNOWN);
+		path_view_add_outcome(table, s, row, row->less_ns);
+		path_view_add_outcome(table, s, row, row->nothing_ns);
 		shown++;
 	}
 	return shown;
@@ -209,26 +204,6 @@ COMPARATOR(compare_hops, struct path_hop *const,
 
 COMPARATOR(compare_begins, struct path_hop *const, ORDER((*x)->begin_ns, (*y)->begin_ns))
 
-static void add_hop(struct table *table, const struct printer *p, const struct path_hop *hop)
-{
-	const struct run *run = p->view->run;
-	const struct run_lane *lane = &run->lanes[hop->lane];
-	const struct run_site *site =
-		hop->sample == RUN_NONE ? NULL : &run->sites[lane->samples[hop->sample].site];
-
-	table_row(table, STYLE_PLAIN);
-	table_cell(table, path_owner_name(run, hop->owner));
-	table_time(table, hop->begin_ns);
-	table_time(table, hop->time_ns);
-	table_percent(table, path_view_share_of(p->section, hop->time_ns));
-	if (site && site->layer >= 0)
-		table_format(table, "%d", site->layer);
-	else
-		table_cell(table, NULL);
-	path_view_add_lane(table, lane);
-	table_cell(table, site ? site->label : NULL);
-}
-
 static void print_hops(const struct printer *p)
 {
 	static const struct table_column hop_columns[] = {{"LONGEST PARTS", 1, 0}, {"AT", 0, 0},
@@ -244,8 +219,25 @@ static void print_hops(const struct printer *p)
 	qsort(order, s->hop_count, sizeof(*order), compare_hops);
 	qsort(order, shown, sizeof(*order), compare_begins);
 	SCOPED_TO(table_destroy) struct table *table = table_create(hop_columns, 7);
-	for (size_t i = 0; i < shown; i++)
-		add_hop(table, p, order[i]);
+	for (size_t i = 0; i < shown; i++) {
+		const struct path_hop *hop = order[i];
+		const struct run *run = p->view->run;
+		const struct run_lane *lane = &run->lanes[hop->lane];
+		const struct run_site *site =
+			hop->sample == RUN_NONE ? NULL
+						: &run->sites[lane->samples[hop->sample].site];
+		table_row(table, STYLE_PLAIN);
+		table_cell(table, path_owner_name(run, hop->owner));
+		table_time(table, hop->begin_ns);
+		table_time(table, hop->time_ns);
+		table_percent(table, path_view_share_of(p->section, hop->time_ns));
+		if (site && site->layer >= 0)
+			table_format(table, "%d", site->layer);
+		else
+			table_cell(table, NULL);
+		path_view_add_lane(table, lane);
+		table_cell(table, site ? site->label : NULL);
+	}
 	if (shown) {
 		fputc('\n', p->terminal->out);
 		table_hide_empty(table);

@@ -73,26 +73,6 @@ static uint64_t ns_of(double us)
 	return us < 0 ? UINT64_MAX : number_of_double(us * 1e3 + 0.5);
 }
 
-static void report_budget_add_row(
-	struct table *table, const struct budget_line *line, const struct budget_verdict *v)
-{
-	bool is_known = v->actual_us >= 0;
-
-	table_row(table, v->passed ? STYLE_GOOD : STYLE_BAD);
-	table_cell(table, phase_name(line));
-	table_format(table, "%s%s", line->what == BUDGET_CATEGORY ? "@" : "", line->name);
-	table_time(table, ns_of(line->limit_us));
-	table_time(table, ns_of(v->actual_us));
-	table_cell(table, report_budget_unit_of(line));
-	table_percent(table, v->utilisation);
-	table_format(table, is_known ? "%.0f" : "-", v->score);
-	table_format(table, "%c", is_known ? v->grade : '-');
-	if (v->needs_steps)
-		table_format(table, "NEEDS %u STEPS", v->needs_steps);
-	else
-		table_cell(table, v->passed ? "within" : is_known ? "OVER" : "NOT RECORDED");
-}
-
 void report_budget_text(const struct report_budget *b, FILE *out)
 {
 	struct terminal terminal;
@@ -102,8 +82,26 @@ void report_budget_text(const struct report_budget *b, FILE *out)
 
 	terminal_init(&terminal, out);
 	fputc('\n', out);
-	for (size_t i = 0; i < b->budget->count; i++)
-		report_budget_add_row(table, &b->budget->lines[i], &b->verdicts[i]);
+	for (size_t i = 0; i < b->budget->count; i++) {
+		const struct budget_line *line = &b->budget->lines[i];
+		const struct budget_verdict *v = &b->verdicts[i];
+		bool is_known = v->actual_us >= 0;
+		table_row(table, v->passed ? STYLE_GOOD : STYLE_BAD);
+		table_cell(table, phase_name(line));
+		table_format(table, "%s%s", line->what == BUDGET_CATEGORY ? "@" : "", line->name);
+		table_time(table, ns_of(line->limit_us));
+		table_time(table, ns_of(v->actual_us));
+		table_cell(table, report_budget_unit_of(line));
+		table_percent(table, v->utilisation);
+		table_format(table, is_known ? "%.0f" : "-", v->score);
+		table_format(table, "%c", is_known ? v->grade : '-');
+		if (v->needs_steps)
+			table_format(table, "NEEDS %u STEPS", v->needs_steps);
+		else
+			table_cell(table, v->passed  ? "within"
+					  : is_known ? "OVER"
+						     : "NOT RECORDED");
+	}
 	table_print(table, &terminal);
 	if (b->failed)
 		paragraph(&terminal, 0, "", "%zu of %zu limits of %s not kept.", b->failed,

@@ -44,30 +44,6 @@ static char *model_text(const struct workload *w)
 		    : NULL;
 }
 
-/* Without a number from the engine, the threads that recorded are counted. */
-static void report_head_add_threads(char **text, const struct workload *w, const struct run *run)
-{
-	uint64_t threads = w->threads ? w->threads : run_thread_count(run);
-
-	if (!threads)
-		return;
-	text_append(text, ", ", "%llu thread%s", report_head_ull(threads), plural_s(threads));
-	if (w->batch_threads && w->batch_threads != w->threads)
-		text_append(text, " ", "(%llu for batches)", report_head_ull(w->batch_threads));
-}
-
-static void add_settings(char **text, const struct workload *w)
-{
-	if (w->context)
-		text_append(text, ", ", "context %llu", report_head_ull(w->context));
-	if (w->batch)
-		text_append(text, ", ", "batch %llu", report_head_ull(w->batch));
-	if (w->ubatch && w->ubatch != w->batch)
-		text_append(text, " ", "(ubatch %llu)", report_head_ull(w->ubatch));
-	if (w->sequences > 1)
-		text_append(text, ", ", "%llu sequences", report_head_ull(w->sequences));
-}
-
 /* "0 NVIDIA H100" is what "CUDA0" of ggml runs on. */
 static bool is_device_of(const char *backend, const char *device)
 {
@@ -95,27 +71,22 @@ static void report_head_add_backends(char **text, const struct run *run)
 			strchr(devices[k], ' ') ? strchr(devices[k], ' ') + 1 : devices[k]);
 }
 
-/* Where no engine names its backends: those of the devices' queues. */
-static void add_queue_backends(char **text, const struct run *run)
+static char *machine_text(const struct run *run)
 {
-	for (size_t i = 0; i < run->lane_count; i++) {
+	char *text = NULL;
+
+	report_head_add_backends(&text, run);
+	/* where no engine names its backends: those of the devices' queues */
+	bool has_named = text;
+	for (size_t i = 0; i < run->lane_count && !has_named; i++) {
 		const char *name = run->lanes[i].backend;
 		bool is_new = run->lanes[i].kind == BRICK_LANE_QUEUE && name && *name &&
 			      strcmp(name, BRICK_HOST_BACKEND) != 0;
 		for (size_t k = 0; k < i && is_new; k++)
 			is_new = !run->lanes[k].backend || strcmp(run->lanes[k].backend, name) != 0;
 		if (is_new)
-			text_append(text, " and ", "%s", name);
+			text_append(&text, " and ", "%s", name);
 	}
-}
-
-static char *machine_text(const struct run *run)
-{
-	char *text = NULL;
-
-	report_head_add_backends(&text, run);
-	if (!text)
-		add_queue_backends(&text, run);
 	text_append(&text, " on ", "%s", run->cpu ? run->cpu : "an unknown CPU");
 	if (run->cpus)
 		text_append(&text, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
@@ -131,8 +102,23 @@ static char *what_ran(const struct run *run, const struct workload *w)
 
 	if (model)
 		text_append(&text, ", ", "%s", model);
-	report_head_add_threads(&text, w, run);
-	add_settings(&text, w);
+	/* without a number from the engine, the threads that recorded are counted */
+	uint64_t threads = w->threads ? w->threads : run_thread_count(run);
+	if (threads) {
+		text_append(
+			&text, ", ", "%llu thread%s", report_head_ull(threads), plural_s(threads));
+		if (w->batch_threads && w->batch_threads != w->threads)
+			text_append(&text, " ", "(%llu for batches)",
+				report_head_ull(w->batch_threads));
+	}
+	if (w->context)
+		text_append(&text, ", ", "context %llu", report_head_ull(w->context));
+	if (w->batch)
+		text_append(&text, ", ", "batch %llu", report_head_ull(w->batch));
+	if (w->ubatch && w->ubatch != w->batch)
+		text_append(&text, " ", "(ubatch %llu)", report_head_ull(w->ubatch));
+	if (w->sequences > 1)
+		text_append(&text, ", ", "%llu sequences", report_head_ull(w->sequences));
 	text_append(&text, ", ", "%s", machine);
 	return text;
 }
@@ -147,27 +133,6 @@ static char *rates_text(const struct step_phase_times *times)
 	if (report_wall_tokens_per_s(times) < 0 || !strcmp(running, wall))
 		return text_format("%s tokens/s", running);
 	return text_format("%s tokens/s (%s with the time between steps)", running, wall);
-}
-
-static void add_tokens(char **text, const struct step_phase_times *times, enum step_phase phase)
-{
-	char tokens[UNITS_BYTES];
-
-	if (times->count && !times->tokens)
-		text_append(text, ": ", "an unknown number of tokens");
-	else
-		text_append(text, ": ", "%s token%s", units_count(tokens, times->tokens),
-			plural_s(times->tokens));
-	if (phase == STEP_MIXED)
-		text_append(text, " ", "(%llu of prompts, %llu of outputs)",
-			report_head_ull(times->tokens - times->output_tokens),
-			report_head_ull(times->output_tokens));
-	if (times->draft_tokens > times->refuted)
-		text_append(text, " ", "(a draft model evaluated %llu more)",
-			report_head_ull(times->draft_tokens - times->refuted));
-	if (times->refuted)
-		text_append(text, " ", "(%llu more were rejected drafts)",
-			report_head_ull(times->refuted));
 }
 
 /*
@@ -229,7 +194,22 @@ static void report_head_add_phase(
 	if (!times->count && !times->refused && !times->aborted)
 		return;
 	text = phase == STEP_WARM_UP ? text_copy("in no rate") : rates_text(times);
-	add_tokens(&text, times, phase);
+	char tokens[UNITS_BYTES];
+	if (times->count && !times->tokens)
+		text_append(&text, ": ", "an unknown number of tokens");
+	else
+		text_append(&text, ": ", "%s token%s", units_count(tokens, times->tokens),
+			plural_s(times->tokens));
+	if (phase == STEP_MIXED)
+		text_append(&text, " ", "(%llu of prompts, %llu of outputs)",
+			report_head_ull(times->tokens - times->output_tokens),
+			report_head_ull(times->output_tokens));
+	if (times->draft_tokens > times->refuted)
+		text_append(&text, " ", "(a draft model evaluated %llu more)",
+			report_head_ull(times->draft_tokens - times->refuted));
+	if (times->refuted)
+		text_append(&text, " ", "(%llu more were rejected drafts)",
+			report_head_ull(times->refuted));
 	report_head_add_steps(&text, times, whole);
 	report_head_add(head, labels[phase], text);
 }

@@ -91,19 +91,6 @@ static bool has_thread_samples(const struct run *run)
 	return false;
 }
 
-/* Backends of queues that no note names. */
-static void add_devices(json_t *backends, const struct run *run)
-{
-	for (size_t i = 0; i < run->lane_count; i++) {
-		const char *name = run->lanes[i].backend;
-		bool known = !name || !*name;
-		for (size_t k = 0; k < json_array_size(backends) && !known; k++)
-			known = !strcmp(json_string_value(json_array_get(backends, k)), name);
-		if (!known)
-			json_add(backends, json_text(name));
-	}
-}
-
 /* A workload's number: 0 is not known. */
 static json_t *report_json_known(uint64_t number)
 {
@@ -136,17 +123,6 @@ static json_t *settings_json(const struct workload *w)
 	return object;
 }
 
-static void put_workload(json_t *object, const struct run *run)
-{
-	struct workload workload;
-	SCOPED char *engine = provenance_engine(run);
-	workload_of_run(&workload, run);
-	json_put(object, "engine", json_text(engine));
-	json_put(object, "model", report_json_model(&workload));
-	json_put(object, "settings", settings_json(&workload));
-	json_put(object, "start_up_ns", json_number(workload.start_up_ns));
-}
-
 static json_t *report_json_run(const struct run *run)
 {
 	json_t *object = json_object(), *clock = json_object(), *backends = json_array();
@@ -156,7 +132,15 @@ static json_t *report_json_run(const struct run *run)
 		json_add(backends, json_text(names[i]));
 	if (names && !names[0] && has_thread_samples(run))
 		json_add(backends, json_text("cpu"));
-	add_devices(backends, run);
+	/* backends of queues that no note names */
+	for (size_t i = 0; i < run->lane_count; i++) {
+		const char *name = run->lanes[i].backend;
+		bool known = !name || !*name;
+		for (size_t k = 0; k < json_array_size(backends) && !known; k++)
+			known = !strcmp(json_string_value(json_array_get(backends, k)), name);
+		if (!known)
+			json_add(backends, json_text(name));
+	}
 	json_put(clock, "source", json_text(brick_clock_source_name(run->clock.source)));
 	json_put(clock, "residual_ns",
 		run->clock.residual_ns == UINT32_MAX ? json_null()
@@ -170,7 +154,13 @@ static json_t *report_json_run(const struct run *run)
 	json_put(
 		object, "usable_cpus", run->cpus ? json_number(run_usable_cpus(run)) : json_null());
 	json_put(object, "backends", backends);
-	put_workload(object, run);
+	struct workload workload;
+	SCOPED char *engine = provenance_engine(run);
+	workload_of_run(&workload, run);
+	json_put(object, "engine", json_text(engine));
+	json_put(object, "model", report_json_model(&workload));
+	json_put(object, "settings", settings_json(&workload));
+	json_put(object, "start_up_ns", json_number(workload.start_up_ns));
 	json_put(object, "clock", clock);
 	json_put(object, "exit_code",
 		run->exit_code >= 0 ? json_number((uint64_t)run->exit_code) : json_null());
@@ -495,10 +485,12 @@ static json_t *phase_counters_json(const struct counters *c, enum step_phase pha
 	return object;
 }
 
-static json_t *counted_bricks_json(const struct run *run)
+static json_t *counters_json(const struct run *run)
 {
-	json_t *array = json_array();
+	struct counters counters;
 
+	report_counters(&counters, run);
+	json_t *bricks = json_array();
 	for (uint32_t b = 0; b < run->brick_count; b++) {
 		struct counters_brick sum = counters_of_brick(run, b);
 		if (!sum.counted)
@@ -510,17 +502,8 @@ static json_t *counted_bricks_json(const struct run *run)
 			json_rate(sum.cycles && sum.instructions
 					  ? (double)sum.instructions / (double)sum.cycles
 					  : -1));
-		json_add(array, object);
+		json_add(bricks, object);
 	}
-	return array;
-}
-
-static json_t *counters_json(const struct run *run)
-{
-	struct counters counters;
-
-	report_counters(&counters, run);
-	json_t *bricks = counted_bricks_json(run);
 	if (!counters_any(&counters) && !json_array_size(bricks)) {
 		json_decref(bricks);
 		return json_text(NULL);
