@@ -887,14 +887,6 @@ void brick_timer_destroy(struct brick_timer *timer)
 
 /* Taking home. */
 
-static int take_error(struct brick_device *device)
-{
-	int error = device->error;
-
-	device->error = 0;
-	return error;
-}
-
 int brick__device_take_home(struct brick_device *device)
 {
 	int error = IN_BACKEND(device->backend->drain(device->handle));
@@ -915,7 +907,8 @@ int brick_device_drain(struct brick_device *device)
 	device->recorded = 0;
 	int error = brick__device_take_home(device);
 	device->drained_in_use = device->in_use;
-	int earlier = take_error(device);
+	int earlier = device->error;
+	device->error = 0;
 	if (error < 0)
 		return error;
 	return earlier < 0 ? earlier : (int)device->recorded;
@@ -991,59 +984,6 @@ static void free_device(struct brick_device *device)
 	free(device);
 }
 
-static struct brick_device *make_device(const struct brick_backend *backend, uint32_t pairs)
-{
-	struct brick_device *device = calloc(1, sizeof(*device));
-
-	if (!device)
-		return NULL;
-	device->backend = backend;
-	device->claim = backend->size >= BRICK__BACKEND_MIN_BYTES + sizeof(backend->claim)
-				? backend->claim
-				: NULL;
-	device->pair_count = pairs;
-	device->pairs = calloc(pairs, sizeof(*device->pairs));
-	device->commands = calloc(pairs, sizeof(struct brick_command *));
-	device->depths = calloc(pairs, 1);
-	if (!device->pairs || !device->commands || !device->depths) {
-		free_device(device);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < pairs; i++)
-		device->pairs[i].next = i + 1 < pairs ? i + 1 : NO_PAIR;
-	brick_correlation_init(&device->correlation);
-	return device;
-}
-
-static int device_open_backend(struct brick_device *device,
-	const struct brick_backend_options *options, char *reason, size_t bytes)
-{
-	const struct brick_backend_host host = {
-		.size = sizeof(host),
-		.context = device,
-		.complete = brick__device_complete,
-		.lost = device_count_lost,
-		.note = keep_note,
-	};
-	int error = IN_BACKEND(device->backend->open(&device->handle, &host, options));
-	if (error < 0)
-		return device_refuse(reason, bytes, error, "%s: it cannot be opened: %s",
-			device->backend->name, brick_strerror(error));
-	return 0;
-}
-
-static int device_read_options(
-	struct brick_backend_options *o, const struct brick_backend_options *given)
-{
-	int error = given ? sized_read(o, sizeof(*o), given) : 0;
-
-	if (error || o->reserved)
-		return error ? error : -EINVAL;
-	uint32_t pairs = o->pairs ? o->pairs : DEFAULT_PAIRS;
-	o->pairs = pairs < MIN_PAIRS ? MIN_PAIRS : pairs > MAX_PAIRS ? MAX_PAIRS : pairs;
-	return 0;
-}
-
 int brick_device_open(struct brick_device **out, const struct brick_backend *backend,
 	const struct brick_backend_options *options, char *reason, size_t reason_bytes)
 {
@@ -1054,20 +994,51 @@ int brick_device_open(struct brick_device **out, const struct brick_backend *bac
 	if (!backend || !out)
 		return device_refuse(
 			reason, reason_bytes, -EINVAL, "no backend, or nowhere to put it");
-	int error = device_read_options(&o, options);
+	int error = options ? sized_read(&o, sizeof(o), options) : 0;
+	if (!error && o.reserved)
+		error = -EINVAL;
 	if (error)
 		return device_refuse(
 			reason, reason_bytes, error, "options that are not understood");
+	uint32_t pairs = o.pairs ? o.pairs : DEFAULT_PAIRS;
+	o.pairs = pairs < MIN_PAIRS ? MIN_PAIRS : pairs > MAX_PAIRS ? MAX_PAIRS : pairs;
 	if (brick__backend_check(backend, why, sizeof(why)))
 		return device_refuse(reason, reason_bytes, BRICK_EVERSION, "%s", why);
 	error = IN_BACKEND(backend->probe(why, sizeof(why)));
 	if (error < 0)
 		return device_refuse(reason, reason_bytes, error, "%s: %s", backend->name, why);
-	struct brick_device *device = make_device(backend, o.pairs);
-	error = device ? device_open_backend(device, &o, reason, reason_bytes) : -ENOMEM;
-	if (error) {
+
+	struct brick_device *device = calloc(1, sizeof(*device));
+	if (!device)
+		return -ENOMEM;
+	device->backend = backend;
+	device->claim = backend->size >= BRICK__BACKEND_MIN_BYTES + sizeof(backend->claim)
+				? backend->claim
+				: NULL;
+	device->pair_count = o.pairs;
+	device->pairs = calloc(o.pairs, sizeof(*device->pairs));
+	device->commands = calloc(o.pairs, sizeof(struct brick_command *));
+	device->depths = calloc(o.pairs, 1);
+	if (!device->pairs || !device->commands || !device->depths) {
 		free_device(device);
-		return error;
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < o.pairs; i++)
+		device->pairs[i].next = i + 1 < o.pairs ? i + 1 : NO_PAIR;
+	brick_correlation_init(&device->correlation);
+
+	const struct brick_backend_host host = {
+		.size = sizeof(host),
+		.context = device,
+		.complete = brick__device_complete,
+		.lost = device_count_lost,
+		.note = keep_note,
+	};
+	error = IN_BACKEND(backend->open(&device->handle, &host, &o));
+	if (error < 0) {
+		free_device(device);
+		return device_refuse(reason, reason_bytes, error, "%s: it cannot be opened: %s",
+			backend->name, brick_strerror(error));
 	}
 	brick__device_correlate(device, READINGS_AT_OPEN);
 	*out = device;

@@ -37,15 +37,6 @@ static size_t gpus_put_line(char *to, uint32_t number, const char *what, const c
 	return (size_t)snprintf(to, LINE, "gpu.%u.%s=%s\n", number, what, text);
 }
 
-static size_t gpus_put_uuid(char *to, uint32_t number, const uint8_t *uuid)
-{
-	char hex[33] = "";
-
-	for (int i = 0; uuid && i < 16; i++)
-		snprintf(hex + 2 * i, 3, "%02x", uuid[i]);
-	return gpus_put_line(to, number, "uuid", hex);
-}
-
 /* Its number, from 1 on; 0: no room. Under the lock. */
 static uint32_t gpus_number_of(const char *backend, uint64_t id)
 {
@@ -74,6 +65,7 @@ static bool has_heard(const struct brick_session_header *h, const char *line)
 
 void brick__gpu_describe(const char *backend, uint64_t id, const struct gpu_facts *facts)
 {
+	char uuid[33] = "";
 	KEEP_ERRNO();
 
 	BETWEEN(brick__session_lock, brick__session_unlock);
@@ -87,7 +79,9 @@ void brick__gpu_describe(const char *backend, uint64_t id, const struct gpu_fact
 	n += gpus_put_line(notes + n, number, "model", facts->model);
 	n += gpus_put_line(notes + n, number, "architecture", facts->architecture);
 	n += gpus_put_line(notes + n, number, "pci", facts->pci);
-	n += gpus_put_uuid(notes + n, number, facts->uuid);
+	for (int i = 0; facts->uuid && i < 16; i++)
+		snprintf(uuid + 2 * i, 3, "%02x", facts->uuid[i]);
+	n += gpus_put_line(notes + n, number, "uuid", uuid);
 	notes[n] = '\0';
 	gpu->facts = notes;
 	for (struct brick_session *s = &brick__session; s; s = s->next)

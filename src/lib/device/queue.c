@@ -422,11 +422,6 @@ static void queue_put(struct record_cursor *cursor, const struct brick_record *r
 		cursor->to->ring[cursor->head++ & cursor->to->mask] = *record;
 }
 
-static inline uint32_t queue_saturate(uint64_t ticks)
-{
-	return ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
-}
-
 static uint64_t ticks_or_0(uint64_t ns)
 {
 	return ns ? brick__ticks_of_ns(ns).at : 0;
@@ -442,7 +437,7 @@ static void put_about(struct record_cursor *cursor, const struct brick_command *
 					  .elements = c->flops});
 	queue_put(
 		cursor, &(struct brick_record){.begin = l->begin,
-				.ticks = queue_saturate(l->end > l->begin ? l->end - l->begin : 0),
+				.ticks = ticks_saturated(l->end > l->begin ? l->end - l->begin : 0),
 				.wait = l->lane,
 				.kind = BRICK_RECORD_LAUNCH,
 				.brick = (uint16_t)c->kernel,
@@ -455,12 +450,6 @@ static void put_about(struct record_cursor *cursor, const struct brick_command *
 	for (uint32_t i = 0; i < c->after_count; i++)
 		queue_put(cursor, &(struct brick_record){
 					  .kind = BRICK_RECORD_AFTER, .elements = c->after[i]});
-}
-
-/* At most so many records come of it. */
-static uint64_t queue_records_of(const struct brick_command *c)
-{
-	return 5ull + c->after_count;
 }
 
 /* Statistics. */
@@ -651,7 +640,7 @@ static void queue_record_all(struct queue_lane *to, bool overlaps,
 	cursor.overlaps = overlaps;
 	struct brick_lane *lane = cursor.to->lane;
 	for (uint32_t i = 0; i < count; i++)
-		records += queue_records_of(commands[i]);
+		records += 5ull + commands[i]->after_count; /* at most */
 	cursor.writes = brick__ring_look(lane, records);
 	cursor.head = lane->head;
 	if (!cursor.writes && lane->capacity)

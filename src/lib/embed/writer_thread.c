@@ -265,14 +265,6 @@ static void writer_thread_answer(struct consumer *t, uint64_t value)
 	pthread_cond_broadcast(&t->drained);
 }
 
-static int writer_thread_flush(struct consumer *t, uint64_t now_ns)
-{
-	int error = writer_thread_account(t, false);
-
-	t->flushed_ns = now_ns;
-	return error ? error : sink_flush(trace_writer_sink(t->writer));
-}
-
 /* One look; returns how long to sleep. */
 static uint32_t writer_thread_turn(struct consumer *t)
 {
@@ -303,8 +295,12 @@ static uint32_t writer_thread_turn(struct consumer *t)
 		error = error ? error : drain_emit_digests(t->drain, trace_writer_sink(t->writer));
 		outlook.next_ms = outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
 	}
-	if (!error && !flush_ms && t->drained_ns > t->flushed_ns)
-		error = writer_thread_flush(t, now_ns);
+	if (!error && !flush_ms && t->drained_ns > t->flushed_ns) {
+		error = writer_thread_account(t, false);
+		t->flushed_ns = now_ns;
+		if (!error)
+			error = sink_flush(trace_writer_sink(t->writer));
+	}
 	if (error)
 		writer_thread_fail(t, error);
 	return outlook.next_ms;
@@ -348,25 +344,6 @@ static bool writer_thread_stopped(struct consumer *t, uint32_t ms)
 	return t->stopping;
 }
 
-static int writer_thread_create_writer(struct consumer *t)
-{
-	struct drain_title title;
-	struct trace_writer_options options = drain_title(t->drain, &title, t->path);
-
-	options.compress = 1;
-	return trace_writer_create(&t->writer, &options);
-}
-
-/* From here on descriptors are in a table of this thread's own, where the kernel has that. */
-static int open_all(struct consumer *t)
-{
-	const char *why;
-
-	brick__descriptors_leave(t->fd);
-	int error = drain_open(&t->drain, t->fd, NULL, &why);
-	return error ? error : writer_thread_create_writer(t);
-}
-
 static void say_opened(struct consumer *t, int error)
 {
 	HOLD_UNCANCELLED(&t->lock);
@@ -379,9 +356,19 @@ static void *writer_thread_run(void *argument)
 {
 	struct consumer *t = argument;
 	uint32_t ms = t->switches && t->interval_ms > SWITCHES_MS ? SWITCHES_MS : t->interval_ms;
+	const char *why;
 
 	pthread_setname_np(pthread_self(), "brick-writer");
-	int error = open_all(t);
+	/* from here on descriptors are in a table of this thread's own, where the kernel has that
+	 */
+	brick__descriptors_leave(t->fd);
+	int error = drain_open(&t->drain, t->fd, NULL, &why);
+	if (!error) {
+		struct drain_title title;
+		struct trace_writer_options options = drain_title(t->drain, &title, t->path);
+		options.compress = 1;
+		error = trace_writer_create(&t->writer, &options);
+	}
 	say_opened(t, error);
 	if (error)
 		return NULL;
@@ -413,25 +400,6 @@ static int writer_thread_launch(struct consumer *t)
 	return error;
 }
 
-static void writer_thread_init(
-	struct consumer *t, int fd, const struct brick_session_options *options)
-{
-	pthread_condattr_t monotonic;
-
-	t->fd = fd;
-	t->path = options->output;
-	t->interval_ms = options->interval_ms;
-	drain_clock_start(&t->clock);
-	t->flushed_ns = t->drained_ns = monotonic_ns();
-	t->begun_cpu_ns = process_cpu_ns();
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->wake, &monotonic);
-	pthread_cond_init(&t->drained, NULL);
-	pthread_condattr_destroy(&monotonic);
-}
-
 static void writer_thread_destroy(struct consumer *t)
 {
 	pthread_cond_destroy(&t->wake);
@@ -448,10 +416,22 @@ static int writer_thread_start(
 	struct consumer **out, int fd, const struct brick_session_options *options)
 {
 	struct consumer *t = calloc(1, sizeof(*t));
+	pthread_condattr_t monotonic;
 
 	if (!t)
 		return -ENOMEM;
-	writer_thread_init(t, fd, options);
+	t->fd = fd;
+	t->path = options->output;
+	t->interval_ms = options->interval_ms;
+	drain_clock_start(&t->clock);
+	t->flushed_ns = t->drained_ns = monotonic_ns();
+	t->begun_cpu_ns = process_cpu_ns();
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->wake, &monotonic);
+	pthread_cond_init(&t->drained, NULL);
+	pthread_condattr_destroy(&monotonic);
 	t->chunk = malloc(CHUNK_RECORDS * sizeof(*t->chunk));
 	int error = t->chunk ? 0 : -ENOMEM;
 	if (!error && options->off_cpu == BRICK_OFF_CPU_ON)

@@ -204,11 +204,6 @@ static uint64_t most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static uint32_t saturated(uint64_t value)
-{
-	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
-}
-
 /* Each figure is at least the one before. */
 static void pair_cost_store(struct brick_session_header *header, uint64_t *cost)
 {
@@ -218,10 +213,10 @@ static void pair_cost_store(struct brick_session_header *header, uint64_t *cost)
 	header->pair_cost = quantile(cost, BATCHES, 50);
 	header->pair_cost_high = most(warm, pair_cost_once.overlapped << 8);
 	uint64_t streamed = most(header->pair_cost_high, pair_cost_once.streamed << 8);
-	header->pair_cost_streamed = saturated(streamed);
-	header->pair_stream_ticks = saturated(pair_cost_once.stream);
+	header->pair_cost_streamed = ticks_saturated(streamed);
+	header->pair_stream_ticks = ticks_saturated(pair_cost_once.stream);
 	header->pair_cost_cold =
-		pair_cost_once.cold ? saturated(most(streamed, pair_cost_once.cold << 8)) : 0;
+		pair_cost_once.cold ? ticks_saturated(most(streamed, pair_cost_once.cold << 8)) : 0;
 }
 
 void brick__pair_cost_measure(struct brick_session_header *header)

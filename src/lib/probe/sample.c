@@ -21,11 +21,6 @@
 #include "lib/probe/sample.h"
 #include "lib/sys/ticks.h"
 
-static inline uint32_t sample_saturate(uint64_t ticks)
-{
-	return ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
-}
-
 /* Waiting belongs to BarrierWait, and to whatever is open as time that is not its own. */
 static inline void sample_count_wait(struct brick_lane *lane, uint64_t ticks)
 {
@@ -130,7 +125,7 @@ void brick_record_sample(const struct brick_sample *given)
 	};
 	if (site) {
 		record.site = sample.site;
-		record.inner = sample_saturate(sample.inner);
+		record.inner = ticks_saturated(sample.inner);
 	} else if (sample.inner) {
 		/* the record has no room for it: it is in statistics and histogram only */
 		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample.inner);

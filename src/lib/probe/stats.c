@@ -363,14 +363,6 @@ static void clear_lane(struct brick_lane *lane)
 	lane->hook_calls = lane->hook_timed = lane->hook_ticks = 0;
 }
 
-/* Where nobody consumes, the ring keeps the first records of this epoch, and lives are of it. */
-static void begin_epoch(struct brick_lane *lane)
-{
-	__atomic_store_n(&lane->tail, lane->head, __ATOMIC_RELEASE);
-	lane->live_ticks = 0;
-	lane->start_ticks = brick__now();
-}
-
 /* What did not run is a hole in the file. */
 BESIDE_WRITERS static bool ran(const struct brick_session *s, uint32_t brick)
 {
@@ -417,8 +409,13 @@ int brick_reset(void)
 			clear_drained(s);
 		for (uint32_t i = 0; i < s->header->lane_count; i++)
 			clear_lane(s->lanes[i].lane);
-		for (uint32_t i = 0; !s->consumer && i < s->header->lane_count; i++)
-			begin_epoch(s->lanes[i].lane);
+		/* where nobody consumes, the ring keeps the first records of this epoch */
+		for (uint32_t i = 0; !s->consumer && i < s->header->lane_count; i++) {
+			struct brick_lane *lane = s->lanes[i].lane;
+			__atomic_store_n(&lane->tail, lane->head, __ATOMIC_RELEASE);
+			lane->live_ticks = 0;
+			lane->start_ticks = brick__now();
+		}
 		memset(&s->header->ledger, 0, sizeof(s->header->ledger));
 	}
 	brick__session_unlock();

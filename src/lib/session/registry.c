@@ -161,19 +161,12 @@ static int registry_find_brick(const char *name, uint32_t owner)
 	return -ENOENT;
 }
 
-/* Copy the entries from..to of one table into the running session; its count follows. */
-static void registry_publish(struct brick_session *s, uint64_t offset, uint32_t *count,
-	const void *table, size_t entry, uint32_t from, uint32_t to)
-{
-	memcpy((char *)brick__at(s, offset) + from * entry, (const char *)table + from * entry,
-		(to - from) * entry);
-	publish_count(count, to);
-}
-
 static void publish_categories(struct brick_session *s, uint32_t from)
 {
-	registry_publish(s, s->header->category_offset, &s->header->category_count,
-		registry_categories, sizeof(*registry_categories), from, category_total);
+	struct brick_session_category *to = brick__at(s, s->header->category_offset);
+
+	memcpy(to + from, registry_categories + from, (category_total - from) * sizeof(*to));
+	publish_count(&s->header->category_count, category_total);
 }
 
 /*

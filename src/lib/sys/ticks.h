@@ -81,3 +81,9 @@ static inline uint64_t brick__now(void)
 		return brick__counter();
 	return brick__monotonic_slow();
 }
+
+/* The part of a length that fits into 32 bits. */
+static inline uint32_t ticks_saturated(uint64_t ticks)
+{
+	return ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
+}

@@ -60,25 +60,6 @@ static enum drain_end live_source_end_of(enum live_state state)
 	}
 }
 
-static size_t live_source_gather(const struct live_session *sessions, struct snapshot_part *parts)
-{
-	size_t count = 0;
-
-	for (const struct live_session *l = sessions; l; l = l->next)
-		parts[count++] = (struct snapshot_part){l->drain, live_source_end_of(l->state),
-			l->end_ticks ? l->end_ticks : drain_ticks(l->drain)};
-	return count;
-}
-
-static size_t lane_count(const struct live_session *sessions)
-{
-	size_t lanes = 0;
-
-	for (const struct live_session *l = sessions; l; l = l->next)
-		lanes += drain_lanes(l->drain);
-	return lanes ? lanes : 1;
-}
-
 /* Records of the lane that has most. */
 static uint64_t most_written(const struct live_session *sessions)
 {
@@ -126,29 +107,16 @@ static bool knows_steps(const struct run *run)
 	return false;
 }
 
-static void adapt_capacity(struct live_look *look, const struct run *run)
-{
-	if (!has_step(run) && knows_steps(run) && look->capacity < MAX_RECORDS)
-		look->capacity *= 2;
-}
-
 static size_t capacity_now(const struct live_look *look, const struct live_session *sessions)
 {
-	size_t most = ALL_RECORDS / lane_count(sessions);
+	size_t lanes = 0;
 
+	for (const struct live_session *l = sessions; l; l = l->next)
+		lanes += drain_lanes(l->drain);
+	size_t most = ALL_RECORDS / (lanes ? lanes : 1);
 	if (!look->first_seen && most_written(sessions) >= look->first_due)
 		return MAX_RECORDS;
 	return look->capacity < most ? look->capacity : most < 1024 ? 1024 : most;
-}
-
-static void apply_base(struct live_look *look, struct run **run)
-{
-	if (look->reset) {
-		run_destroy(look->base);
-		look->base = *run;
-		look->reset = 0;
-		*run = NULL;
-	}
 }
 
 /* As live_source_run() says. */
@@ -157,18 +125,24 @@ static int look_run(struct live_look *look, const struct live_session *sessions,
 {
 	struct snapshot_part parts[MAX_SESSIONS];
 	struct run *run = NULL;
+	size_t count = 0;
 	int whole = 0;
-	size_t count = live_source_gather(sessions, parts);
 
+	for (const struct live_session *l = sessions; l; l = l->next)
+		parts[count++] = (struct snapshot_part){l->drain, live_source_end_of(l->state),
+			l->end_ticks ? l->end_ticks : drain_ticks(l->drain)};
 	if (!count)
 		return 0;
 	int error = live_snapshot(&run, parts, count, capacity_now(look, sessions), &whole);
 	if (error < 0)
 		return error;
 	find_first_token(look, sessions, run, whole);
-	adapt_capacity(look, run);
-	apply_base(look, &run);
-	if (!run) {
+	if (!has_step(run) && knows_steps(run) && look->capacity < MAX_RECORDS)
+		look->capacity *= 2;
+	if (look->reset) {
+		run_destroy(look->base);
+		look->base = run;
+		look->reset = 0;
 		error = live_snapshot(&run, parts, count, capacity_now(look, sessions), &whole);
 		if (error < 0)
 			return error;

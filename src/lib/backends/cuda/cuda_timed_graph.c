@@ -269,26 +269,6 @@ static void timed_graph_dispose(struct brick_cuda_graph *g)
 	free(g);
 }
 
-static struct brick_cuda_graph *timed_graph_make(uint32_t events)
-{
-	struct brick_cuda_graph *g = calloc(1, sizeof(*g));
-
-	if (!g)
-		return NULL;
-	g->events = events;
-	g->items = calloc(events, sizeof(*g->items));
-	g->slots = calloc(events, sizeof(*g->slots));
-	g->done = calloc(events, sizeof(*g->done));
-	g->tickets = calloc(events, sizeof(*g->tickets));
-	if (!g->items || !g->slots || !g->done || !g->tickets) {
-		timed_graph_dispose(g);
-		return NULL;
-	}
-	for (uint32_t i = events; i-- > 0;)
-		timed_graph_give(g, i);
-	return g;
-}
-
 int brick_cuda_graph_create(struct brick_cuda_graph **out, void *context, uint32_t events)
 {
 	struct brick_backend_options options = {.size = sizeof(options), .native = {context}};
@@ -297,9 +277,20 @@ int brick_cuda_graph_create(struct brick_cuda_graph **out, void *context, uint32
 	options.pairs = events ? events : DEFAULT_EVENTS;
 	if (options.pairs > MAX_EVENTS)
 		return -EINVAL;
-	struct brick_cuda_graph *g = timed_graph_make(options.pairs);
+	struct brick_cuda_graph *g = calloc(1, sizeof(*g));
 	if (!g)
 		return -ENOMEM;
+	g->events = options.pairs;
+	g->items = calloc(g->events, sizeof(*g->items));
+	g->slots = calloc(g->events, sizeof(*g->slots));
+	g->done = calloc(g->events, sizeof(*g->done));
+	g->tickets = calloc(g->events, sizeof(*g->tickets));
+	if (!g->items || !g->slots || !g->done || !g->tickets) {
+		timed_graph_dispose(g);
+		return -ENOMEM;
+	}
+	for (uint32_t i = g->events; i-- > 0;)
+		timed_graph_give(g, i);
 	const struct brick_backend_host host = {
 		.size = sizeof(host), .context = g, .complete = timed_graph_complete};
 	brick__backend_enter();
