@@ -411,35 +411,22 @@ static int reach_target(void *follow, uint64_t target)
 	return 0;
 }
 
-typedef void (*insn_fn)(struct follow *f, const struct insn *insn, uint64_t at);
-
-static void for_each_insn(struct follow *f, insn_fn each)
+/* The next instruction of the function that is looked at; false: there is none, or no known one. */
+static bool next_insn(const struct follow *f, struct insn *insn, uint64_t *at)
 {
 	const uint8_t *code = image_bytes(f->image, f->in->address, NULL);
-	struct insn insn;
 
-	for (uint64_t at = 0; code && at < f->in->bytes; at += insn.length) {
-		if (!insn_decode(&insn, code + at, f->in->bytes - at, f->in->address + at))
-			break;
-		each(f, &insn, at);
-	}
-}
-
-static void note_begin(struct follow *f, const struct insn *insn, uint64_t at)
-{
-	f->begins[at] = 1;
-}
-
-static void reach_table(struct follow *f, const struct insn *insn, uint64_t at)
-{
-	if (insn->reference)
-		walk_table(f->image, insn->reference, reach_target, f);
+	*at += insn->length;
+	return code && *at < f->in->bytes &&
+	       insn_decode(insn, code + *at, f->in->bytes - *at, f->in->address + *at);
 }
 
 /* A jump to a computed address leads, if anywhere in here, to an entry of the function's tables. */
 static void reach_tables(struct follow *f, uint64_t address)
 {
 	const struct image_function *in = image_function_at(f->image, address);
+	struct insn insn = {.length = 0};
+	uint64_t at = 0;
 
 	if (!in)
 		return;
@@ -448,11 +435,14 @@ static void reach_tables(struct follow *f, uint64_t address)
 		f->begins = calloc(in->bytes, 1);
 		f->failed |= !f->begins;
 		f->in = f->begins ? in : NULL;
-		if (f->in)
-			for_each_insn(f, note_begin);
+		while (f->in && next_insn(f, &insn, &at))
+			f->begins[at] = 1;
 	}
-	if (f->in)
-		for_each_insn(f, reach_table);
+	insn.length = 0;
+	at = 0;
+	while (f->in && next_insn(f, &insn, &at))
+		if (insn.reference)
+			walk_table(f->image, insn.reference, reach_target, f);
 }
 
 /* A jump to another function's beginning is a call of it. */
