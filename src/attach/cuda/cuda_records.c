@@ -525,27 +525,20 @@ void records_complete(
 	give_buffer(buffer, valid);
 }
 
-/*
- * In this order: a command that begins after `since` was read cannot have been launched before it.
- */
-static void release_known(void)
-{
-	const struct brick_clock *clock = brick_clock_get();
-	uint64_t now = brick_ticks();
-	uint64_t give_up = launches_patience_ends(now, PATIENCE_S * clock->frequency);
-	uint64_t since = launches_pending_since(give_up);
-	uint64_t before = ns_of_ticks(since < now ? since : now);
-
-	release_before(before - records_clock_residual_ns());
-}
-
 void records_flush(int last)
 {
 	HOLD(&cuda_records_lock);
 	records_clock_sample();
 	nodes_next_round();
 	if (!last) {
-		release_known();
+		/* In this order: a command that begins after `since` was read cannot have been
+		 * launched before it. */
+		uint64_t now = brick_ticks();
+		uint64_t give_up =
+			launches_patience_ends(now, PATIENCE_S * brick_clock_get()->frequency);
+		uint64_t since = launches_pending_since(give_up);
+		uint64_t before = ns_of_ticks(since < now ? since : now);
+		release_before(before - records_clock_residual_ns());
 	} else {
 		launches_pending_since(UINT64_MAX);
 		release_before(UINT64_MAX);

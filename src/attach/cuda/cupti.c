@@ -146,22 +146,17 @@ static int cupti_find_library(void)
 	       try_in("/opt/cuda", "/extras/CUPTI/lib64/", &loaded);
 }
 
-static void note_path(void)
+int cupti_open(char *why, size_t bytes)
 {
 	struct link_map *map = NULL;
 
-	if (dlinfo(cupti_library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name)
-		snprintf(cupti.path, sizeof(cupti.path), "%s", map->l_name);
-}
-
-int cupti_open(char *why, size_t bytes)
-{
 	if (!cupti_find_library()) {
 		snprintf(why, bytes,
 			"libcupti.so was not found (set BRICK_CUPTI to its path, or CUDA_HOME)");
 		return -ENOENT;
 	}
-	note_path();
+	if (dlinfo(cupti_library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name)
+		snprintf(cupti.path, sizeof(cupti.path), "%s", map->l_name);
 	const char *missing = sys_functions_find(cupti_library, cupti_functions,
 		sizeof(cupti_functions) / sizeof(*cupti_functions), &cupti);
 	if (missing) {

@@ -140,24 +140,20 @@ void modules_loaded(uint32_t id, const void *cubin, size_t bytes, uint64_t sourc
 	__atomic_add_fetch(&modules_now, 1, __ATOMIC_RELEASE);
 }
 
-/*
- * Nobody knows which of the others is left: the name is free for the next module, and unknown until
- * then.
- */
-static void modules_leave(struct entry *e)
-{
-	e->module = 0;
-	if (e->others)
-		e->code = 0;
-	e->others = 0;
-}
-
 void modules_unloading(uint32_t id)
 {
 	HOLD(&modules_lock);
-	for (size_t i = 0; i < modules_entries.count; i++)
-		if (modules_entries.items[i].module == (id ? id : UINT32_MAX))
-			modules_leave(&modules_entries.items[i]);
+	for (size_t i = 0; i < modules_entries.count; i++) {
+		struct entry *e = &modules_entries.items[i];
+		if (e->module != (id ? id : UINT32_MAX))
+			continue;
+		/* Nobody knows which of the others is left: the name is free for the next module,
+		 * and unknown until then. */
+		e->module = 0;
+		if (e->others)
+			e->code = 0;
+		e->others = 0;
+	}
 	__atomic_add_fetch(&modules_now, 1, __ATOMIC_RELEASE);
 }
 

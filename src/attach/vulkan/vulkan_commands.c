@@ -242,13 +242,20 @@ void chunk_release(struct vulkan_chunk *chunk)
 	free(chunk);
 }
 
-static struct vulkan_chunk *chunk_create(struct vulkan_device *d)
+/* A chunk with room for two queries, reset in this recording; NULL: there is none to be had. */
+static struct vulkan_chunk *chunk_for(struct vulkan_commands *c)
 {
 	const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
 		.queryType = VK_QUERY_TYPE_TIMESTAMP,
 		.queryCount = CHUNK_QUERIES};
-	struct vulkan_chunk *chunk = calloc(1, sizeof(*chunk));
+	struct vulkan_chunk *last = c->chunks.count ? c->chunks.items[c->chunks.count - 1] : NULL;
+	struct vulkan_device *d = c->device;
 
+	if (last && last->used + 2 <= CHUNK_QUERIES)
+		return last;
+	if (array_reserve(&c->chunks, 1))
+		return NULL;
+	struct vulkan_chunk *chunk = calloc(1, sizeof(*chunk));
 	if (!chunk)
 		return NULL;
 	chunk->device = d;
@@ -257,23 +264,8 @@ static struct vulkan_chunk *chunk_create(struct vulkan_device *d)
 		free(chunk);
 		return NULL;
 	}
-	return chunk;
-}
-
-/* A chunk with room for two queries, reset in this recording; NULL: there is none to be had. */
-static struct vulkan_chunk *chunk_for(struct vulkan_commands *c)
-{
-	struct vulkan_chunk *last = c->chunks.count ? c->chunks.items[c->chunks.count - 1] : NULL;
-
-	if (last && last->used + 2 <= CHUNK_QUERIES)
-		return last;
-	if (array_reserve(&c->chunks, 1))
-		return NULL;
-	struct vulkan_chunk *chunk = chunk_create(c->device);
-	if (!chunk)
-		return NULL;
 	c->chunks.items[c->chunks.count++] = chunk;
-	c->device->call.CmdResetQueryPool(c->handle, chunk->pool, 0, CHUNK_QUERIES);
+	d->call.CmdResetQueryPool(c->handle, chunk->pool, 0, CHUNK_QUERIES);
 	return chunk;
 }
 

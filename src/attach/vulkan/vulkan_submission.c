@@ -213,9 +213,11 @@ static uint64_t moment(struct vulkan_device *d, const struct vulkan_submission *
 	return wrapped_ticks_ns(&d->counter, wrapped_ticks_whole(&d->counter, ticks, s->launch_ns));
 }
 
-static size_t submission_collect(struct vulkan_device *d, struct vulkan_queue *queue,
-	struct vulkan_submission *end, struct timed *list)
+/* Records submissions [first, end) of a queue, all of which are done. */
+static void submission_record_all(struct vulkan_device *d, struct vulkan_queue *queue,
+	struct vulkan_submission *end, size_t count)
 {
+	struct timed *list = calloc(count + 1, sizeof(*list));
 	uint64_t now_ns = monotonic_ns();
 	size_t n = 0;
 
@@ -231,16 +233,6 @@ static size_t submission_collect(struct vulkan_device *d, struct vulkan_queue *q
 		if (!list)
 			brick_queue_dropped(queue->queue, s->pending.count);
 	}
-	return n;
-}
-
-/* Records submissions [first, end) of a queue, all of which are done. */
-static void submission_record_all(struct vulkan_device *d, struct vulkan_queue *queue,
-	struct vulkan_submission *end, size_t count)
-{
-	struct timed *list = calloc(count + 1, sizeof(*list));
-	size_t n = submission_collect(d, queue, end, list);
-
 	if (!d->clock.correlation.count) {
 		brick_queue_unsupported(queue->queue, n); /* there is no way to the host's clock */
 		n = 0;
