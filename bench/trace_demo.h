@@ -190,24 +190,23 @@ static inline int demo_write(struct demo *d, const char *path, uint32_t lanes, u
 	memset(result, 0, sizeof *result);
 	if (error)
 		return error;
-	sink_clock(trace_writer_sink(w), &d->header.clock);
-	sink_process(trace_writer_sink(w), &d->header);
-	sink_tables(trace_writer_sink(w), 0, &d->tables);
+	sink_clock(w, &d->header.clock);
+	sink_process(w, &d->header);
+	sink_tables(w, 0, &d->tables);
 	for (uint32_t i = 0; i < lanes; i++) {
 		state.tid = 100 + i;
-		lane[i] = (struct demo_lane){
-			sink_lane(trace_writer_sink(w), 0, &state), 1000, 0, i == 0};
+		lane[i] = (struct demo_lane){sink_lane(w, 0, &state), 1000, 0, i == 0};
 	}
 	for (uint32_t i = 0; result->samples < samples; i = (i + 1) % lanes) {
 		size_t n = demo_records(d, &lane[i], waits, records, DEMO_BATCH);
 		double start = demo_cpu_seconds();
-		sink_records(trace_writer_sink(w), lane[i].number, records, n);
+		sink_records(w, lane[i].number, records, n);
 		result->cpu_seconds += demo_cpu_seconds() - start;
 		result->samples += n;
 	}
 	double start = demo_cpu_seconds();
-	sink_process_end(trace_writer_sink(w), 0, lane[0].ticks, 1);
-	sink_flush(trace_writer_sink(w));
+	sink_process_end(w, 0, lane[0].ticks, 1);
+	sink_flush(w);
 	trace_writer_counts(w, &result->bytes, &result->pairs);
 	error = trace_writer_finish(w);
 	result->cpu_seconds += demo_cpu_seconds() - start;

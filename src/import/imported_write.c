@@ -45,7 +45,7 @@ struct command_end {
 
 struct layout {
 	struct imported *im;
-	struct sink *sink;
+	struct trace_writer *writer;
 	ARRAY(struct layout_lane *) lanes; /* of the track at hand */
 	const struct imported_track *track;
 	uint32_t *lane_counts;		    /* by process */
@@ -414,7 +414,7 @@ static int imported_write_tables(struct layout *l, int process)
 		.kernels = l->im->kernels.items,
 		.kernel_count = (uint32_t)l->im->kernels.count};
 
-	return sink_tables(l->sink, process, &tables);
+	return sink_tables(l->writer, process, &tables);
 }
 
 static void write_lane(struct layout *l, struct layout_lane *lane, size_t further)
@@ -444,12 +444,13 @@ static void write_lane(struct layout *l, struct layout_lane *lane, size_t furthe
 			state->stats[i].min = UINT64_MAX;
 	if (l->error)
 		return;
-	int number = sink_lane(l->sink, (int)t->process, state);
+	int number = sink_lane(l->writer, (int)t->process, state);
 	l->error = number < 0 ? number : imported_write_tables(l, (int)t->process);
 	if (!l->error)
-		l->error = sink_records(l->sink, number, lane->records.items, lane->records.count);
+		l->error =
+			sink_records(l->writer, number, lane->records.items, lane->records.count);
 	if (!l->error)
-		l->error = sink_lane_stats(l->sink, number, state);
+		l->error = sink_lane_stats(l->writer, number, state);
 }
 
 /* Events of one track, in order. */
@@ -629,12 +630,12 @@ static int imported_write_process(struct layout *l, size_t i)
 		.end_ticks = at(l, l->last),
 		.start_ns = BASE_NS,
 		.start_unix_ns = l->im->start_unix_ns,
-		.clock = l->sink->clock,
+		.clock = *sink_clock_get(l->writer),
 		.ledger = {.unmatched = i ? 0 : l->im->unmatched}};
 
 	memcpy(header.executable, p->name, sizeof(p->name));
 	utf8_field(header.host, sizeof(header.host), l->im->host);
-	int number = sink_process(l->sink, &header);
+	int number = sink_process(l->writer, &header);
 	return number < 0 ? number : imported_write_tables(l, number);
 }
 
@@ -657,9 +658,9 @@ static int imported_write_end_process(struct layout *l, size_t i)
 			bytes += snprintf(notes + bytes, sizeof(notes) - (size_t)bytes,
 				"cuda.device=%u %s\n", d->device, d->name);
 	}
-	int error = sink_notes(l->sink, (int)i, notes, (size_t)bytes);
+	int error = sink_notes(l->writer, (int)i, notes, (size_t)bytes);
 
-	return error ? error : sink_process_end(l->sink, (int)i, at(l, l->last), !l->has_open[i]);
+	return error ? error : sink_process_end(l->writer, (int)i, at(l, l->last), !l->has_open[i]);
 }
 
 static int write_tracks(struct layout *l, struct imported_event **events, bool queues)
@@ -697,7 +698,7 @@ static int imported_write_all(struct layout *l, struct imported_event **events)
 	for (size_t i = 0; i < im->processes.count && !error; i++)
 		error = imported_write_end_process(l, i);
 	const struct sink_account account = {.end_ns = at(l, l->last), .exit_code = -1};
-	return error ? error : sink_account(l->sink, &account);
+	return error ? error : sink_account(l->writer, &account);
 }
 
 static void imported_write_measure(struct layout *l)
@@ -742,8 +743,8 @@ int imported_write(struct imported *im, struct trace_writer_options *options)
 	if (!error)
 		error = trace_writer_create(&w, options);
 	if (!error) {
-		l.sink = trace_writer_sink(w);
-		error = sink_clock(l.sink, &clock);
+		l.writer = w;
+		error = sink_clock(l.writer, &clock);
 		if (!error)
 			error = imported_write_all(&l, events);
 		if (error)

@@ -62,8 +62,7 @@ static int emit_piece(struct encoder *e, struct message *m, int *finished)
 
 	if (count > PIECE_RECORDS)
 		count = PIECE_RECORDS;
-	int error = drain_emit(
-		m->drain, trace_writer_sink(e->writer), m->lane, m->records + m->emitted, count);
+	int error = drain_emit(m->drain, e->writer, m->lane, m->records + m->emitted, count);
 	m->emitted += count;
 	*finished = m->emitted == m->count;
 	return error;
@@ -77,19 +76,18 @@ static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 	case MESSAGE_RECORDS:
 		return emit_piece(e, m, finished);
 	case MESSAGE_CLOCK:
-		return sink_clock(trace_writer_sink(e->writer), &m->clock);
+		return sink_clock(e->writer, &m->clock);
 	case MESSAGE_END:
-		return drain_finish(m->drain, trace_writer_sink(e->writer), m->end, m->end_ticks);
+		return drain_finish(m->drain, e->writer, m->end, m->end_ticks);
 	case MESSAGE_FLUSH:
-		error = sink_account(trace_writer_sink(e->writer), &m->account);
-		return error ? error : sink_flush(trace_writer_sink(e->writer));
+		error = sink_account(e->writer, &m->account);
+		return error ? error : sink_flush(e->writer);
 	case MESSAGE_OFF_CPU:
-		return drain_emit_off_cpu(
-			m->drain, trace_writer_sink(e->writer), m->off_cpu, m->count);
+		return drain_emit_off_cpu(m->drain, e->writer, m->off_cpu, m->count);
 	case MESSAGE_PACKETS:
 		return trace_writer_packets(e->writer, m->packets, m->count);
 	case MESSAGE_DIGESTS:
-		return drain_emit_digests(m->drain, trace_writer_sink(e->writer));
+		return drain_emit_digests(m->drain, e->writer);
 	}
 	return 0;
 }

@@ -407,9 +407,9 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 
 	if (!r->writer)
 		return error;
-	error = sink_account(trace_writer_sink(r->writer), a);
+	error = sink_account(r->writer, a);
 	if (!error)
-		error = sink_flush(trace_writer_sink(r->writer));
+		error = sink_flush(r->writer);
 	trace_writer_counts(r->writer, &r->result->bytes, &pairs);
 	int old = error ? 0 : keep_former(r->options->output);
 	if (old)

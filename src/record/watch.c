@@ -124,7 +124,7 @@ static void watch_sweep(struct watch *w)
 }
 
 /*
- * The clock's line must be known to the sink before anything is converted with it. 0, or -ENOMEM:
+ * The clock's line must be known to the writer before anything is converted with it. 0, or -ENOMEM:
  * nothing may be consumed yet.
  */
 static int send_clock(struct watch *w)

@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct trace_writer_options options = {.path = path, .compress = 1};
 	if (trace_writer_create(&w, &options))
 		return rmdir(room);
-	feed_bytes(trace_writer_sink(w), data, size);
+	feed_bytes(w, data, size);
 	if (trace_writer_finish(w))
 		abort();
 	run_destroy(load(path));

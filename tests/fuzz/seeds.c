@@ -35,8 +35,8 @@ static void records(struct trace_writer *w, struct fake *f)
 		fake_at(BRICK_RECORD_OPEN, 1100, BRICK_PREFILL, 1),
 	};
 
-	sink_tables(trace_writer_sink(w), 0, &f->tables);
-	sink_records(trace_writer_sink(w), 0, list, sizeof list / sizeof *list);
+	sink_tables(w, 0, &f->tables);
+	sink_records(w, 0, list, sizeof list / sizeof *list);
 }
 
 /* A queue whose kernel a call of the thread launched, and a wait for it. */
@@ -75,11 +75,11 @@ static void commands(struct trace_writer *w, struct fake *f)
 	fake_kernel(f, "f", BRICK_KERNEL_COMPUTE);
 	fake_kernel(f, "copy", BRICK_KERNEL_H2D);
 	f->lane.kind = BRICK_LANE_QUEUE;
-	sink_tables(trace_writer_sink(w), 0, &f->tables);
-	sink_lane(trace_writer_sink(w), 0, &f->lane);
-	sink_code(trace_writer_sink(w), &code);
-	sink_records(trace_writer_sink(w), 0, thread, sizeof thread / sizeof *thread);
-	sink_records(trace_writer_sink(w), 1, queue, sizeof queue / sizeof *queue);
+	sink_tables(w, 0, &f->tables);
+	sink_lane(w, 0, &f->lane);
+	sink_code(w, &code);
+	sink_records(w, 0, thread, sizeof thread / sizeof *thread);
+	sink_records(w, 1, queue, sizeof queue / sizeof *queue);
 }
 
 /* Digests that can be followed from one to the next. */
@@ -96,7 +96,7 @@ static void digests(struct trace_writer *w)
 		digest.inputs[0] = i - 1;
 		digest.digest.nan_count = i == 3;
 		digest.digest.sketch[i] = digest.digest.square_sum = (double)i;
-		sink_digest(trace_writer_sink(w), 0, &digest);
+		sink_digest(w, 0, &digest);
 	}
 }
 
@@ -121,11 +121,11 @@ static void rest(struct trace_writer *w, struct fake *f)
 	buckets.of_ticks[7] = 9;
 	buckets.of_ticks[700] = 1;
 	f->lane.stats[BRICK_RMS_NORM] = (struct brick_stat){.count = 1, .total = 5};
-	sink_lane_stats(trace_writer_sink(w), 0, &f->lane);
-	sink_histogram(trace_writer_sink(w), 0, 0, &buckets);
-	sink_notes(trace_writer_sink(w), 0, "a=b\nc=d\n", 8);
-	sink_account(trace_writer_sink(w), &account);
-	sink_process_end(trace_writer_sink(w), 0, fake_ticks(1500), 1);
+	sink_lane_stats(w, 0, &f->lane);
+	sink_histogram(w, 0, 0, &buckets);
+	sink_notes(w, 0, "a=b\nc=d\n", 8);
+	sink_account(w, &account);
+	sink_process_end(w, 0, fake_ticks(1500), 1);
 }
 
 static int make(const char *directory, const char *name, int compress, int parts)

@@ -157,19 +157,19 @@ static void write_all(struct trace_writer *w, uint64_t end)
 	static const char notes[] = "backend=cpu\nengine=golden 1.0\n";
 	struct sink_account account = {.end_ns = fake_ns(end), .cpus = 2, .exit_code = 0};
 
-	check(sink_tables(trace_writer_sink(w), 0, &fake.tables));
+	check(sink_tables(w, 0, &fake.tables));
 	for (int i = 1; i < 3; i++)
-		check(sink_lane(trace_writer_sink(w), 0, &lanes[i]));
+		check(sink_lane(w, 0, &lanes[i]));
 	for (int i = 0; i < 2; i++)
-		check(sink_records(trace_writer_sink(w), i, threads[i], counts[i]));
-	check(sink_records(trace_writer_sink(w), 2, queue, queue_count));
+		check(sink_records(w, i, threads[i], counts[i]));
+	check(sink_records(w, 2, queue, queue_count));
 	for (int i = 0; i < 3; i++) {
 		lanes[i].end_ticks = fake_ticks(end);
-		check(sink_lane_stats(trace_writer_sink(w), i, &lanes[i]));
+		check(sink_lane_stats(w, i, &lanes[i]));
 	}
-	check(sink_notes(trace_writer_sink(w), 0, notes, sizeof notes - 1));
-	check(sink_account(trace_writer_sink(w), &account));
-	check(sink_process_end(trace_writer_sink(w), 0, fake_ticks(end), 1));
+	check(sink_notes(w, 0, notes, sizeof notes - 1));
+	check(sink_account(w, &account));
+	check(sink_process_end(w, 0, fake_ticks(end), 1));
 	check(trace_writer_finish(w));
 }
 

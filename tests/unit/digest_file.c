@@ -90,7 +90,7 @@ static void test_crafted(void **state)
 		struct trace_writer *w;
 		struct run *run;
 		assert_int_equal(trace_writer_create(&w, &options), 0);
-		assert_int_equal(sink_process(trace_writer_sink(w), &header), 0);
+		assert_int_equal(sink_process(w, &header), 0);
 		put_crafted(w, (enum fault)fault);
 		assert_int_equal(trace_writer_finish(w), 0);
 		assert_int_equal(run_load(&run, path, &error), 0);

@@ -69,7 +69,7 @@ static inline void open_drain_by(struct fixture *f, const struct brick_clock *cl
 
 	assert_int_equal(drain_open(&f->drain, f->fd, NULL, &why), 0);
 	assert_int_equal(trace_writer_create(&f->writer, &o), 0);
-	assert_int_equal(sink_clock(trace_writer_sink(f->writer), clock), 0);
+	assert_int_equal(sink_clock(f->writer, clock), 0);
 }
 
 /* By the process's clock, which was drawn over 2 ms: what lies far behind these is not for it. */
@@ -85,9 +85,7 @@ static inline size_t emit_all(struct fixture *f, size_t at_once)
 
 	for (uint32_t i = 0; i < drain_lanes(f->drain); i++)
 		while ((n = drain_consume(f->drain, i, records, at_once))) {
-			assert_int_equal(
-				drain_emit(f->drain, trace_writer_sink(f->writer), i, records, n),
-				0);
+			assert_int_equal(drain_emit(f->drain, f->writer, i, records, n), 0);
 			total += n;
 		}
 	return total;
@@ -98,8 +96,7 @@ static inline struct run *finish(struct fixture *f, enum drain_end end)
 	struct load_error error;
 	struct run *run = NULL;
 
-	assert_int_equal(
-		drain_finish(f->drain, trace_writer_sink(f->writer), end, brick_ticks()), 0);
+	assert_int_equal(drain_finish(f->drain, f->writer, end, brick_ticks()), 0);
 	assert_int_equal(trace_writer_finish(f->writer), 0);
 	f->writer = NULL;
 	if (run_load(&run, f->trace, &error))

@@ -131,7 +131,7 @@ static void what_nobody_wrote_is_bad(void **state)
 	memcpy(records, planted, sizeof records);
 	for (int i = 0; i < 3; i++)
 		records[i].kind = BRICK_RECORD_SAMPLES;
-	assert_int_equal(drain_emit(f->drain, trace_writer_sink(f->writer), 0, records, 3), 0);
+	assert_int_equal(drain_emit(f->drain, f->writer, 0, records, 3), 0);
 	struct run *run = finish(f, DRAIN_END_CLOSED);
 	assert_int_equal(samples_of(run, "RmsNorm") + samples_of(run, "LmHead"), 1); /* site 7 */
 	assert_in_range(run->bad_records, 4, 6);

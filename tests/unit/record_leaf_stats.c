@@ -32,7 +32,7 @@ static void consume(struct fixture *f, size_t count)
 	assert_true(count <= 64);
 	assert_int_equal(drain_lanes(f->drain), 1);
 	assert_int_equal(drain_consume(f->drain, 0, records, count), count);
-	assert_int_equal(drain_emit(f->drain, trace_writer_sink(f->writer), 0, records, count), 0);
+	assert_int_equal(drain_emit(f->drain, f->writer, 0, records, count), 0);
 }
 
 /* The statistics as one who only looks finds them. */
@@ -50,10 +50,8 @@ static uint64_t seen(struct fixture *f, uint32_t brick)
 	assert_int_equal(drain_open_view(&view, f->fd, NULL, &why), 0);
 	drain_lanes(view);
 	assert_int_equal(trace_writer_create(&writer, &o), 0);
-	assert_int_equal(sink_clock(trace_writer_sink(writer), brick_clock_get()), 0);
-	assert_int_equal(
-		drain_finish(view, trace_writer_sink(writer), DRAIN_END_OUTLIVED, brick_ticks()),
-		0);
+	assert_int_equal(sink_clock(writer, brick_clock_get()), 0);
+	assert_int_equal(drain_finish(view, writer, DRAIN_END_OUTLIVED, brick_ticks()), 0);
 	assert_int_equal(trace_writer_finish(writer), 0);
 	assert_int_equal(run_load(&run, path, &error), 0);
 	uint64_t count = counted(run, brick_name(brick));
@@ -197,8 +195,7 @@ static void beside_producer_and_consumer(void **state)
 	for (int i = 0; i < 300; i++) {
 		static struct brick_record records[300];
 		size_t n = drain_consume(f->drain, 0, records, 1 + (size_t)i);
-		assert_int_equal(
-			drain_emit(f->drain, trace_writer_sink(f->writer), 0, records, n), 0);
+		assert_int_equal(drain_emit(f->drain, f->writer, 0, records, n), 0);
 		before = __atomic_load_n(&ended, __ATOMIC_ACQUIRE);
 		uint64_t count = stats_of(BRICK_RMS_NORM).count;
 		assert_true(count >= before);

@@ -115,14 +115,14 @@ static void take_counts(struct fixture *f, struct outcome *outcome)
 static void consume_and_emit(struct fixture *f, struct outcome *outcome)
 {
 	static struct brick_record records[AT_ONCE];
-	struct sink *sink = trace_writer_sink(f->writer);
+	struct trace_writer *writer = f->writer;
 	size_t n;
 
-	keep(outcome, sink_clock(trace_writer_sink(f->writer), brick_clock_get()));
+	keep(outcome, sink_clock(f->writer, brick_clock_get()));
 	for (uint32_t i = 0; i < drain_lanes(f->drain); i++)
 		while ((n = drain_consume(f->drain, i, records, AT_ONCE)))
-			keep(outcome, drain_emit(f->drain, sink, i, records, n));
-	keep(outcome, drain_finish(f->drain, sink, DRAIN_END_OUTLIVED, brick_ticks()));
+			keep(outcome, drain_emit(f->drain, writer, i, records, n));
+	keep(outcome, drain_finish(f->drain, writer, DRAIN_END_OUTLIVED, brick_ticks()));
 }
 
 static struct outcome try_drain(struct fixture *f)

@@ -93,7 +93,7 @@ static void end(struct taker *t)
 			.nameless = t->packets.nameless}};
 
 	pass(t);
-	assert_int_equal(sink_account(trace_writer_sink(t->scene.writer), &account), 0);
+	assert_int_equal(sink_account(t->scene.writer, &account), 0);
 	read_back(&t->scene);
 	spaces_fini(&t->spaces);
 	packets_stacks_fini(&t->packets);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as a session that a profiled process left behind: tables, records, lanes, fed to a
- * sink. The same bytes feed every sink the same. For tests and the fuzzer. Header only.
+ * sink. The same bytes feed every writer the same. For tests and the fuzzer. Header only.
  */
 #pragma once
 
@@ -58,7 +58,7 @@ static inline struct brick_record take_record(struct trace_bytes *in, uint64_t *
 }
 
 static inline void feed_records(
-	struct sink *sink, struct fake *f, struct trace_bytes *in, int lanes)
+	struct trace_writer *writer, struct fake *f, struct trace_bytes *in, int lanes)
 {
 	uint64_t now = FAKE_BASE_TICKS;
 	struct brick_record records[64];
@@ -67,20 +67,20 @@ static inline void feed_records(
 		size_t n = take_byte(in) % 64 + 1u;
 		for (size_t i = 0; i < n; i++)
 			records[i] = take_record(in, &now);
-		sink_records(sink, (int)(n % (size_t)lanes), records, n);
+		sink_records(writer, (int)(n % (size_t)lanes), records, n);
 		if (n == 7)
-			sink_flush(sink);
+			sink_flush(writer);
 		if (n == 9)
-			sink_lane_stats(sink, 0, &f->lane);
+			sink_lane_stats(writer, 0, &f->lane);
 	}
 	const struct sink_code code = {take_byte(in), f->sites[1].label, NULL, f->kernels[1].name,
 		sizeof f->sites[1].label, 0, sizeof f->kernels[1].name, 1};
-	sink_code(sink, &code);
-	sink_notes(sink, 0, f->sites[1].label, sizeof f->sites[1].label);
-	sink_process_end(sink, 0, now, 1);
+	sink_code(writer, &code);
+	sink_notes(writer, 0, f->sites[1].label, sizeof f->sites[1].label);
+	sink_process_end(writer, 0, now, 1);
 }
 
-static inline void feed_bytes(struct sink *sink, const void *data, size_t size)
+static inline void feed_bytes(struct trace_writer *writer, const void *data, size_t size)
 {
 	static struct fake fake;
 	struct trace_bytes in = {(const uint8_t *)data, size};
@@ -99,11 +99,11 @@ static inline void feed_bytes(struct sink *sink, const void *data, size_t size)
 	fake.tables.kernel_count = 1 + take_byte(&in) % 3;
 	if (take_byte(&in) & 1)
 		take(&in, &fake.header.clock, sizeof fake.header.clock);
-	sink_process(sink, &fake.header);
-	sink_tables(sink, 0, &fake.tables);
+	sink_process(writer, &fake.header);
+	sink_tables(writer, 0, &fake.tables);
 	for (int i = 0; i < lanes; i++) {
 		fake.lane.kind = i ? BRICK_LANE_QUEUE : BRICK_LANE_THREAD;
-		sink_lane(sink, 0, &fake.lane);
+		sink_lane(writer, 0, &fake.lane);
 	}
-	feed_records(sink, &fake, &in, lanes);
+	feed_records(writer, &fake, &in, lanes);
 }

@@ -184,7 +184,7 @@ static void told_late(void **state)
 			write_lane(&s, 0, thread + i, 1);
 		if (i < queues)
 			write_lane(&s, 1, queue + i, 1);
-		assert_int_equal(sink_flush(trace_writer_sink(s.writer)), 0);
+		assert_int_equal(sink_flush(s.writer), 0);
 	}
 	read_checked(&s);
 	check_first(&s);
@@ -283,11 +283,11 @@ static void of_two_processes(void **state)
 	uint32_t other_copy = fake_kernel(&other, "copy", BRICK_KERNEL_H2D);
 	uint32_t other_norm = fake_kernel(&other, "norm \"f32\"", BRICK_KERNEL_COMPUTE);
 	assert_int_equal(add_queue(&s, "stream", 3), 1);
-	assert_int_equal(sink_process(trace_writer_sink(s.writer), &other.header), 1);
-	assert_int_equal(sink_tables(trace_writer_sink(s.writer), 1, &other.tables), 0);
-	assert_int_equal(sink_lane(trace_writer_sink(s.writer), 1, &other.lane), 2);
+	assert_int_equal(sink_process(s.writer, &other.header), 1);
+	assert_int_equal(sink_tables(s.writer, 1, &other.tables), 0);
+	assert_int_equal(sink_lane(s.writer, 1, &other.lane), 2);
 	other.lane.kind = BRICK_LANE_QUEUE;
-	assert_int_equal(sink_lane(trace_writer_sink(s.writer), 1, &other.lane), 3);
+	assert_int_equal(sink_lane(s.writer, 1, &other.lane), 3);
 	write_lane(&s, 0, thread, thread_records(thread));
 	write_lane(&s, 1, queue, queue_records(queue, norm, copy));
 	write_lane(&s, 2, thread, thread_records(thread));

@@ -69,20 +69,20 @@ static struct file make(int compress)
 	for (size_t i = 0; i < COUNT(records); i++) {
 		write_records(&s, &records[i], 1);
 		if (i % 2)
-			assert_int_equal(sink_flush(trace_writer_sink(s.writer)), 0);
+			assert_int_equal(sink_flush(s.writer), 0);
 	}
 	fake_kernel(&s.fake, "kernel", BRICK_KERNEL_COMPUTE);
 	s.fake.lane.kind = BRICK_LANE_QUEUE;
-	assert_int_equal(sink_lane(trace_writer_sink(s.writer), 0, &s.fake.lane), 1);
+	assert_int_equal(sink_lane(s.writer, 0, &s.fake.lane), 1);
 	write_lane(&s, 1, commands, COUNT(commands));
-	assert_int_equal(sink_code(trace_writer_sink(s.writer), &code), 0);
+	assert_int_equal(sink_code(s.writer, &code), 0);
 	buckets.of_ticks[7] = 9;
 	s.fake.lane.stats[BRICK_RMS_NORM] = (struct brick_stat){.count = 1, .total = 5};
-	assert_int_equal(sink_lane_stats(trace_writer_sink(s.writer), 0, &s.fake.lane), 0);
-	assert_int_equal(sink_histogram(trace_writer_sink(s.writer), 0, 0, &buckets), 0);
-	assert_int_equal(sink_notes(trace_writer_sink(s.writer), 0, "a=b\n", 4), 0);
-	assert_int_equal(sink_account(trace_writer_sink(s.writer), &account), 0);
-	assert_int_equal(sink_process_end(trace_writer_sink(s.writer), 0, fake_ticks(300), 1), 0);
+	assert_int_equal(sink_lane_stats(s.writer, 0, &s.fake.lane), 0);
+	assert_int_equal(sink_histogram(s.writer, 0, 0, &buckets), 0);
+	assert_int_equal(sink_notes(s.writer, 0, "a=b\n", 4), 0);
+	assert_int_equal(sink_account(s.writer, &account), 0);
+	assert_int_equal(sink_process_end(s.writer, 0, fake_ticks(300), 1), 0);
 	assert_int_equal(trace_writer_finish(s.writer), 0);
 
 	return take_file(s.path);

@@ -29,14 +29,14 @@ static void make(struct scene *s)
 	write_records(s, records, COUNT(records));
 
 	fake_init(&other, 4242);
-	assert_int_equal(sink_process(trace_writer_sink(s->writer), &other.header), 1);
-	assert_int_equal(sink_tables(trace_writer_sink(s->writer), 1, &other.tables), 0);
-	assert_int_equal(sink_lane(trace_writer_sink(s->writer), 1, &other.lane), 1);
+	assert_int_equal(sink_process(s->writer, &other.header), 1);
+	assert_int_equal(sink_tables(s->writer, 1, &other.tables), 0);
+	assert_int_equal(sink_lane(s->writer, 1, &other.lane), 1);
 	other.lane.kind = BRICK_LANE_QUEUE;
 	strcpy(other.lane.name, "queue");
-	assert_int_equal(sink_lane(trace_writer_sink(s->writer), 1, &other.lane), 2);
-	assert_int_equal(sink_records(trace_writer_sink(s->writer), 1, &reported, 1), 0);
-	assert_int_equal(sink_records(trace_writer_sink(s->writer), 2, &reported, 1), 0);
+	assert_int_equal(sink_lane(s->writer, 1, &other.lane), 2);
+	assert_int_equal(sink_records(s->writer, 1, &reported, 1), 0);
+	assert_int_equal(sink_records(s->writer, 2, &reported, 1), 0);
 	read_back(s);
 }
 
@@ -128,7 +128,7 @@ static void owners(void **state)
 	};
 	write_records(&s, records, COUNT(records));
 	static struct brick_lane last = {.tid = 778, .owners = 3, .name = "main"};
-	assert_int_equal(sink_lane_stats(trace_writer_sink(s.writer), 0, &last), 0);
+	assert_int_equal(sink_lane_stats(s.writer, 0, &last), 0);
 	read_back(&s);
 	check_csv_owners(s.run);
 	json_t *root = export_chrome(s.run);

@@ -250,8 +250,8 @@ static inline int fake_writer(
 
 	if (result)
 		return result;
-	sink_clock(trace_writer_sink(*out), &clock);
-	sink_process(trace_writer_sink(*out), &f->header);
-	sink_tables(trace_writer_sink(*out), 0, &f->tables);
-	return sink_lane(trace_writer_sink(*out), 0, &f->lane) == 0 ? 0 : -1;
+	sink_clock(*out, &clock);
+	sink_process(*out, &f->header);
+	sink_tables(*out, 0, &f->tables);
+	return sink_lane(*out, 0, &f->lane) == 0 ? 0 : -1;
 }

@@ -39,7 +39,7 @@ static void grows_as_part(void **state)
 	open_and_name(&s);
 	assert_false(exists(s.path));
 	some_samples(&s, 0, 100);
-	assert_int_equal(sink_flush(trace_writer_sink(s.writer)), 0);
+	assert_int_equal(sink_flush(s.writer), 0);
 	trace_writer_counts(s.writer, &bytes, &pairs);
 	assert_int_equal(pairs, 100);
 	struct stat st;
@@ -113,7 +113,7 @@ static int write_until_error(struct scene *s)
 	for (uint64_t i = 0; i < 2000000 && !result; i++) {
 		const struct brick_record record =
 			fake_sample(i * 1000, i * 7919 % 997, BRICK_SAMPLING, -1);
-		result = sink_records(trace_writer_sink(s->writer), 0, &record, 1);
+		result = sink_records(s->writer, 0, &record, 1);
 	}
 	return result;
 }
@@ -122,14 +122,14 @@ static void check_error_state(struct scene *s, int error)
 {
 	const struct sink_account account = {0};
 
-	assert_int_equal(sink_flush(trace_writer_sink(s->writer)), error);
-	assert_int_equal(sink_tables(trace_writer_sink(s->writer), 0, &s->fake.tables), error);
-	assert_int_equal(sink_process(trace_writer_sink(s->writer), &s->fake.header), error);
-	assert_int_equal(sink_lane(trace_writer_sink(s->writer), 0, &s->fake.lane), error);
-	assert_int_equal(sink_lane_stats(trace_writer_sink(s->writer), 0, &s->fake.lane), error);
-	assert_int_equal(sink_notes(trace_writer_sink(s->writer), 0, "a=b\n", 4), error);
-	assert_int_equal(sink_account(trace_writer_sink(s->writer), &account), error);
-	assert_int_equal(sink_process_end(trace_writer_sink(s->writer), 0, 0, 1), error);
+	assert_int_equal(sink_flush(s->writer), error);
+	assert_int_equal(sink_tables(s->writer, 0, &s->fake.tables), error);
+	assert_int_equal(sink_process(s->writer, &s->fake.header), error);
+	assert_int_equal(sink_lane(s->writer, 0, &s->fake.lane), error);
+	assert_int_equal(sink_lane_stats(s->writer, 0, &s->fake.lane), error);
+	assert_int_equal(sink_notes(s->writer, 0, "a=b\n", 4), error);
+	assert_int_equal(sink_account(s->writer, &account), error);
+	assert_int_equal(sink_process_end(s->writer, 0, 0, 1), error);
 	assert_int_equal(trace_writer_finish(s->writer), error);
 	assert_false(exists(s->path));
 }
@@ -173,24 +173,16 @@ static void wrong_numbers(void **state)
 
 	open_and_name(&s);
 	for (int wrong = -1; wrong <= 1; wrong += 2) {
-		assert_int_equal(
-			sink_records(trace_writer_sink(s.writer), wrong, &record, 1), -EINVAL);
-		assert_int_equal(
-			sink_lane_stats(trace_writer_sink(s.writer), wrong, &s.fake.lane), -EINVAL);
-		assert_int_equal(
-			sink_lane(trace_writer_sink(s.writer), wrong, &s.fake.lane), -EINVAL);
-		assert_int_equal(sink_notes(trace_writer_sink(s.writer), wrong, "", 0), -EINVAL);
-		assert_int_equal(
-			sink_process_end(trace_writer_sink(s.writer), wrong, 0, 1), -EINVAL);
-		assert_int_equal(
-			sink_tables(trace_writer_sink(s.writer), wrong, &s.fake.tables), -EINVAL);
-		assert_int_equal(
-			sink_histogram(trace_writer_sink(s.writer), wrong, 0, NULL), -EINVAL);
-		assert_int_equal(
-			sink_process_state(trace_writer_sink(s.writer), wrong, &s.fake.header),
-			-EINVAL);
+		assert_int_equal(sink_records(s.writer, wrong, &record, 1), -EINVAL);
+		assert_int_equal(sink_lane_stats(s.writer, wrong, &s.fake.lane), -EINVAL);
+		assert_int_equal(sink_lane(s.writer, wrong, &s.fake.lane), -EINVAL);
+		assert_int_equal(sink_notes(s.writer, wrong, "", 0), -EINVAL);
+		assert_int_equal(sink_process_end(s.writer, wrong, 0, 1), -EINVAL);
+		assert_int_equal(sink_tables(s.writer, wrong, &s.fake.tables), -EINVAL);
+		assert_int_equal(sink_histogram(s.writer, wrong, 0, NULL), -EINVAL);
+		assert_int_equal(sink_process_state(s.writer, wrong, &s.fake.header), -EINVAL);
 	}
-	assert_int_equal(sink_clock(trace_writer_sink(s.writer), &broken), -EINVAL);
+	assert_int_equal(sink_clock(s.writer, &broken), -EINVAL);
 	/* a mistake of the caller is no failure of the writer */
 	write_records(&s, &record, 1);
 	read_back(&s);

@@ -127,22 +127,22 @@ static int record(void)
 		return error;
 	for (int i = 0; i < 100; i++)
 		fake_site(&fake, BRICK_RMS_NORM, (int16_t)i, 5, "X", "y");
-	sink_process(trace_writer_sink(w), &fake.header);
-	sink_tables(trace_writer_sink(w), 0, &fake.tables);
-	sink_lane(trace_writer_sink(w), 0, &fake.lane);
+	sink_process(w, &fake.header);
+	sink_tables(w, 0, &fake.tables);
+	sink_lane(w, 0, &fake.lane);
 	for (uint32_t i = 0; i < rounds; i++) {
 		const struct brick_record records[] = {
 			fake_sited(&fake, i * 100, 5, i % 99 + 1, 5, 0),
 			fake_sample(i * 100 + 50, 5, BRICK_DECODE, (int16_t)(i % 99)),
 			fake_at(BRICK_RECORD_COUNTER, i * 100 + 60, BRICK_SAMPLING, 0),
 		};
-		sink_records(trace_writer_sink(w), 0, records, 3);
+		sink_records(w, 0, records, 3);
 	}
-	sink_lane_stats(trace_writer_sink(w), 0, &fake.lane);
-	sink_histogram(trace_writer_sink(w), 0, 0, &buckets);
-	sink_notes(trace_writer_sink(w), 0, "a=b\n", 4);
+	sink_lane_stats(w, 0, &fake.lane);
+	sink_histogram(w, 0, 0, &buckets);
+	sink_notes(w, 0, "a=b\n", 4);
 	trace_writer_packets(w, stacks.data, stacks.size);
-	sink_process_end(trace_writer_sink(w), 0, fake_ticks(100000), 1);
+	sink_process_end(w, 0, fake_ticks(100000), 1);
 	return trace_writer_finish(w);
 }
 

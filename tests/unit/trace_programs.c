@@ -115,7 +115,7 @@ static void programs(void **state)
 		{3, "bad", NULL, "\xff\xfe", 3, 0, 2, 0},
 	};
 	for (size_t i = 0; i < COUNT(codes); i++)
-		assert_int_equal(sink_code(trace_writer_sink(s.writer), &codes[i]), 0);
+		assert_int_equal(sink_code(s.writer, &codes[i]), 0);
 	read_checked(&s);
 	assert_int_equal(s.run->code_count, 3);
 	assert_string_equal(s.run->codes[0].name, "a.cl");

@@ -50,7 +50,7 @@ static inline int add_queue(struct scene *s, const char *name, uint64_t number)
 	s->fake.lane.queue_flags = 1;
 	strcpy(s->fake.lane.name, name);
 	strcpy(s->fake.lane.backend, "null");
-	return sink_lane(trace_writer_sink(s->writer), 0, &s->fake.lane);
+	return sink_lane(s->writer, 0, &s->fake.lane);
 }
 
 static inline void read_checked(struct scene *s)

@@ -312,7 +312,7 @@ static void open_at_the_end(void **state)
 		fake_sample(30, 10, BRICK_LM_HEAD, -1),
 	};
 	write_records(&s, records, COUNT(records));
-	assert_int_equal(sink_process_end(trace_writer_sink(s.writer), 0, fake_ticks(500), 0), 0);
+	assert_int_equal(sink_process_end(s.writer, 0, fake_ticks(500), 0), 0);
 	read_back(&s);
 	check_sample(&s, 0, "Prefill", 10, 500, 0);
 	check_sample(&s, 1, "GraphCompute", 20, 500, 1);

@@ -20,14 +20,14 @@ static void write_facts(struct scene *s)
 		.cpus = 2,
 		.exit_code = 137,
 		.clock_residual_ns = 55};
-	assert_int_equal(sink_account(trace_writer_sink(s->writer), &early), 0);
-	assert_int_equal(sink_account(trace_writer_sink(s->writer), &late), 0);
+	assert_int_equal(sink_account(s->writer, &early), 0);
+	assert_int_equal(sink_account(s->writer, &late), 0);
 	const char *notes = "mode=first\nattach=ggml a=b\n", *last = "attach=none=x\nend=\n\xff\n";
-	assert_int_equal(sink_notes(trace_writer_sink(s->writer), 0, notes, strlen(notes)), 0);
-	assert_int_equal(sink_notes(trace_writer_sink(s->writer), 0, last, 19), 0);
+	assert_int_equal(sink_notes(s->writer, 0, notes, strlen(notes)), 0);
+	assert_int_equal(sink_notes(s->writer, 0, last, 19), 0);
 	s->fake.header.ledger.dropped = 12;
-	assert_int_equal(sink_process_state(trace_writer_sink(s->writer), 0, &s->fake.header), 0);
-	assert_int_equal(sink_process_end(trace_writer_sink(s->writer), 0, fake_ticks(800), 1), 0);
+	assert_int_equal(sink_process_state(s->writer, 0, &s->fake.header), 0);
+	assert_int_equal(sink_process_end(s->writer, 0, fake_ticks(800), 1), 0);
 }
 
 static void check_run_facts(const struct run *run, const char *path)
@@ -125,16 +125,16 @@ static void statistics(void **state)
 		lane->stats[i] = some_stat(i * 2);
 	}
 	s.fake.tables.brick_count = 250;
-	assert_int_equal(sink_tables(trace_writer_sink(s.writer), 0, &s.fake.tables), 0);
+	assert_int_equal(sink_tables(s.writer, 0, &s.fake.tables), 0);
 	lane->stats[BRICK_LM_HEAD] = some_stat(1000);
-	assert_int_equal(sink_lane_stats(trace_writer_sink(s.writer), 0, lane), 0);
+	assert_int_equal(sink_lane_stats(s.writer, 0, lane), 0);
 	lane->stats[BRICK_LM_HEAD] = some_stat(0x7fffffffffffffffull);
 	lane->ledger.clamped = 21;
 	lane->hook_calls = 100;
 	lane->hook_timed = 10;
 	lane->hook_ticks = 500;
 	lane->end_ticks = fake_ticks(777);
-	assert_int_equal(sink_lane_stats(trace_writer_sink(s.writer), 0, lane), 0);
+	assert_int_equal(sink_lane_stats(s.writer, 0, lane), 0);
 	read_back(&s);
 
 	const struct run_lane *read = &s.run->lanes[0];
@@ -178,7 +178,7 @@ static void lanes_without_statistics(void **state)
 	open_scene(&s, 1);
 	s.fake.lane.kind = BRICK_LANE_QUEUE;
 	strcpy(s.fake.lane.name, "queue 1");
-	assert_int_equal(sink_lane(trace_writer_sink(s.writer), 0, &s.fake.lane), 1);
+	assert_int_equal(sink_lane(s.writer, 0, &s.fake.lane), 1);
 	write_lane(&s, 1, &record, 1);
 	read_back(&s);
 	assert_int_equal(s.run->lane_count, 2);
@@ -201,21 +201,21 @@ static void histograms(void **state)
 		rows[0].of_ticks[i] = i % 3 ? 0 : (uint64_t)i << 40 | i;
 	rows[1].of_ticks[5] = 1;
 	rows[2].of_ticks[5] = 70;
-	struct sink *sink = trace_writer_sink(s.writer);
-	assert_int_equal(sink_histogram(sink, 0, BRICK_LM_HEAD, &rows[1]), 0);
-	assert_int_equal(sink_histogram(sink, 0, BRICK_LM_HEAD, &rows[0]), 0);
-	assert_int_equal(sink_histogram(sink, 0, BRICK_SAMPLING, &rows[2]), 0);
-	assert_int_equal(
-		sink_histogram(sink, 0, s.fake.tables.brick_count, &rows[2]), 0); /* no such one */
+	struct trace_writer *writer = s.writer;
+	assert_int_equal(sink_histogram(writer, 0, BRICK_LM_HEAD, &rows[1]), 0);
+	assert_int_equal(sink_histogram(writer, 0, BRICK_LM_HEAD, &rows[0]), 0);
+	assert_int_equal(sink_histogram(writer, 0, BRICK_SAMPLING, &rows[2]), 0);
+	assert_int_equal(sink_histogram(writer, 0, s.fake.tables.brick_count, &rows[2]),
+		0); /* no such one */
 
 	/* a second process with the same brick under another id */
 	static struct fake other;
 	fake_init(&other, 777);
 	strcpy(other.bricks[0].name, "Sampling");
 	strcpy(other.bricks[BRICK_SAMPLING].name, "RmsNorm");
-	assert_int_equal(sink_process(trace_writer_sink(s.writer), &other.header), 1);
-	assert_int_equal(sink_tables(trace_writer_sink(s.writer), 1, &other.tables), 0);
-	assert_int_equal(sink_histogram(sink, 1, 0, &rows[2]), 0);
+	assert_int_equal(sink_process(s.writer, &other.header), 1);
+	assert_int_equal(sink_tables(s.writer, 1, &other.tables), 0);
+	assert_int_equal(sink_histogram(writer, 1, 0, &rows[2]), 0);
 	read_back(&s);
 
 	uint32_t head = run_brick_find(s.run, "LmHead"),
@@ -247,9 +247,9 @@ static void processes_are_merged_by_name(void **state)
 	fake_site(&other, 0, -1, 9, "MUL_MAT", "out");
 	other.header.rank = 1;
 	other.header.world = 2;
-	assert_int_equal(sink_process(trace_writer_sink(s.writer), &other.header), 1);
-	assert_int_equal(sink_tables(trace_writer_sink(s.writer), 1, &other.tables), 0);
-	assert_int_equal(sink_lane(trace_writer_sink(s.writer), 1, &other.lane), 1);
+	assert_int_equal(sink_process(s.writer, &other.header), 1);
+	assert_int_equal(sink_tables(s.writer, 1, &other.tables), 0);
+	assert_int_equal(sink_lane(s.writer, 1, &other.lane), 1);
 	const struct brick_record first[] = {
 		fake_sited(&s.fake, 10, 5, 1, 0, 0), fake_sited(&s.fake, 20, 5, 2, 0, 0)};
 	const struct brick_record second[] = {
@@ -283,9 +283,9 @@ static void clocks(void **state)
 	fake_init(&other, 777);
 	other.header.clock = (struct brick_clock){.source = BRICK_CLOCK_MONOTONIC, .mult = 1};
 	other.lane.end_ticks = 4000;
-	assert_int_equal(sink_process(trace_writer_sink(s.writer), &other.header), 1);
-	assert_int_equal(sink_tables(trace_writer_sink(s.writer), 1, &other.tables), 0);
-	assert_int_equal(sink_lane(trace_writer_sink(s.writer), 1, &other.lane), 1);
+	assert_int_equal(sink_process(s.writer, &other.header), 1);
+	assert_int_equal(sink_tables(s.writer, 1, &other.tables), 0);
+	assert_int_equal(sink_lane(s.writer, 1, &other.lane), 1);
 	const struct brick_record plain = {.begin = 3000,
 		.ticks = 7,
 		.source = BRICK_SOURCE_TSC,
@@ -294,11 +294,11 @@ static void clocks(void **state)
 		.layer = -1};
 	write_lane(&s, 1, &plain, 1);
 	other.lane.stats[BRICK_SAMPLING] = some_stat(40);
-	assert_int_equal(sink_lane_stats(trace_writer_sink(s.writer), 1, &other.lane), 0);
+	assert_int_equal(sink_lane_stats(s.writer, 1, &other.lane), 0);
 	write_lane(&s, 0, &record, 1);
 	/* a new calibration that would set time back: it stands still instead */
 	better.base_ns -= 50;
-	assert_int_equal(sink_clock(trace_writer_sink(s.writer), &better), 0);
+	assert_int_equal(sink_clock(s.writer, &better), 0);
 	record = fake_sample(115, 100, BRICK_SAMPLING, -1);
 	write_lane(&s, 0, &record, 1);
 	read_back(&s);
@@ -328,7 +328,7 @@ static void many(void **state)
 	}
 	for (int lane = 1; lane < LANES; lane++) {
 		s.fake.lane.tid++;
-		assert_int_equal(sink_lane(trace_writer_sink(s.writer), 0, &s.fake.lane), lane);
+		assert_int_equal(sink_lane(s.writer, 0, &s.fake.lane), lane);
 	}
 	for (uint32_t i = 0; i < SAMPLES; i++)
 		for (int lane = 0; lane < LANES; lane++) {

@@ -35,8 +35,8 @@ static inline void open_scene(struct scene *s, int compress)
 static inline void write_lane(
 	struct scene *s, int lane, const struct brick_record *records, size_t count)
 {
-	assert_int_equal(sink_tables(trace_writer_sink(s->writer), 0, &s->fake.tables), 0);
-	assert_int_equal(sink_records(trace_writer_sink(s->writer), lane, records, count), 0);
+	assert_int_equal(sink_tables(s->writer, 0, &s->fake.tables), 0);
+	assert_int_equal(sink_records(s->writer, lane, records, count), 0);
 }
 
 static inline void write_records(struct scene *s, const struct brick_record *records, size_t count)

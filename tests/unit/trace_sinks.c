@@ -18,7 +18,7 @@
 #include "tests/unit/trace_same.h"
 #include "trace/load.h"
 
-typedef void feeder(struct sink *sink, const void *data, size_t size);
+typedef void feeder(struct trace_writer *writer, const void *data, size_t size);
 
 static struct run *load(feeder *feed, const void *data, size_t size)
 {
@@ -31,7 +31,7 @@ static struct run *load(feeder *feed, const void *data, size_t size)
 	const struct trace_writer_options options = {
 		.path = path, .start_ns = 5, .host = "box", .compress = 1};
 	assert_int_equal(trace_writer_create(&w, &options), 0);
-	feed(trace_writer_sink(w), data, size);
+	feed(w, data, size);
 	assert_int_equal(trace_writer_finish(w), 0);
 	assert_int_equal(run_load(&run, path, &error), 0);
 	unlink(path);
@@ -59,7 +59,7 @@ static struct run *load_plain(feeder *feed, const void *data, size_t size)
 	const struct trace_writer_options options = {
 		.start_ns = 5, .host = "box", .output = keep, .output_context = &bytes};
 	assert_int_equal(trace_writer_create(&w, &options), 0);
-	feed(trace_writer_sink(w), data, size);
+	feed(w, data, size);
 	assert_int_equal(trace_writer_finish(w), 0);
 	assert_int_equal(
 		run_load_memory(&run, bytes.all.items, bytes.all.count, "built", &error), 0);
@@ -116,7 +116,7 @@ static struct brick_record launch_of(uint64_t begin_ns, uint16_t kernel, uint64_
 	return r;
 }
 
-static void feed_lanes(struct sink *sink, struct fake *f, uint32_t site, uint32_t kernel)
+static void feed_lanes(struct trace_writer *writer, struct fake *f, uint32_t site, uint32_t kernel)
 {
 	const struct brick_record host[] = {
 		fake_at(BRICK_RECORD_OPEN, 100, BRICK_DECODE, 3),
@@ -150,12 +150,12 @@ static void feed_lanes(struct sink *sink, struct fake *f, uint32_t site, uint32_
 	};
 
 	for (size_t i = 0; i < sizeof host / sizeof *host; i++)
-		assert_int_equal(sink_records(sink, 0, &host[i], 1), 0);
-	assert_int_equal(sink_records(sink, 1, queue, sizeof queue / sizeof *queue), 0);
+		assert_int_equal(sink_records(writer, 0, &host[i], 1), 0);
+	assert_int_equal(sink_records(writer, 1, queue, sizeof queue / sizeof *queue), 0);
 }
 
 /* The third begins inside of the second, the fourth lies in it: threads of one lane may overlap. */
-static void feed_off_cpu(struct sink *sink)
+static void feed_off_cpu(struct trace_writer *writer)
 {
 	const struct sink_off_cpu off[] = {
 		{fake_ns(20), fake_ns(30), 7, 1},
@@ -164,9 +164,9 @@ static void feed_off_cpu(struct sink *sink)
 		{fake_ns(61), fake_ns(65), 7, 0},
 	};
 
-	assert_int_equal(sink_off_cpu(sink, 0, off, 1), 0);
-	assert_int_equal(sink_off_cpu(sink, 0, off + 1, 3), 0);
-	assert_int_equal(sink_off_cpu(sink, 2, off, 1), -EINVAL);
+	assert_int_equal(sink_off_cpu(writer, 0, off, 1), 0);
+	assert_int_equal(sink_off_cpu(writer, 0, off + 1, 3), 0);
+	assert_int_equal(sink_off_cpu(writer, 2, off, 1), -EINVAL);
 }
 
 /* Times that only touch one are known. */
@@ -212,7 +212,7 @@ static void check_off_cpu(const struct run *run)
 	assert_int_equal(run->lanes[1].off_cpu_count, 0);
 }
 
-static void feed_facts(struct sink *sink, struct fake *f, uint32_t site)
+static void feed_facts(struct trace_writer *writer, struct fake *f, uint32_t site)
 {
 	static struct ticks_histogram buckets;
 	const struct sink_account account = {.end_ns = fake_ns(900),
@@ -245,21 +245,21 @@ static void feed_facts(struct sink *sink, struct fake *f, uint32_t site)
 		(struct brick_stat){.count = 2, .total = 90, .self = 80, .min = 20, .max = 70};
 	f->lane.hook_calls = 5;
 	f->header.ledger.dropped = 17;
-	assert_int_equal(sink_lane_stats(sink, 0, &f->lane), 0);
-	assert_int_equal(sink_histogram(sink, 0, BRICK_RMS_NORM, &buckets), 0);
-	assert_int_equal(sink_notes(sink, 0, "a=1\nb=two\n", 10), 0);
-	assert_int_equal(sink_digest(sink, 0, &digest), 0);
+	assert_int_equal(sink_lane_stats(writer, 0, &f->lane), 0);
+	assert_int_equal(sink_histogram(writer, 0, BRICK_RMS_NORM, &buckets), 0);
+	assert_int_equal(sink_notes(writer, 0, "a=1\nb=two\n", 10), 0);
+	assert_int_equal(sink_digest(writer, 0, &digest), 0);
 	digest.digest.square_sum = -1; /* not a possible one */
-	assert_int_equal(sink_digest(sink, 0, &digest), 0);
-	assert_int_equal(sink_process_state(sink, 0, &f->header), 0);
-	assert_int_equal(sink_account(sink, &account), 0);
-	assert_int_equal(sink_process_end(sink, 0, fake_ticks(800), 1), 0);
-	assert_int_equal(sink_process_end(sink, 1, 0, 1), -EINVAL);
+	assert_int_equal(sink_digest(writer, 0, &digest), 0);
+	assert_int_equal(sink_process_state(writer, 0, &f->header), 0);
+	assert_int_equal(sink_account(writer, &account), 0);
+	assert_int_equal(sink_process_end(writer, 0, fake_ticks(800), 1), 0);
+	assert_int_equal(sink_process_end(writer, 1, 0, 1), -EINVAL);
 	const struct brick_record r = fake_sample(850, 5, BRICK_RMS_NORM, 2);
-	assert_int_equal(sink_records(sink, 2, &r, 1), -EINVAL);
+	assert_int_equal(sink_records(writer, 2, &r, 1), -EINVAL);
 }
 
-static void feed_session(struct sink *sink, const void *data, size_t size)
+static void feed_session(struct trace_writer *writer, const void *data, size_t size)
 {
 	static struct fake f;
 	const struct brick_clock clock = fake_clock();
@@ -269,19 +269,19 @@ static void feed_session(struct sink *sink, const void *data, size_t size)
 	fake_init(&f, 4242);
 	uint32_t site = fake_site(&f, BRICK_RMS_NORM, 2, 64, "RMS_NORM", "norm-2");
 	uint32_t kernel = fake_kernel(&f, "rms_norm_f32", BRICK_KERNEL_COMPUTE);
-	assert_int_equal(sink_clock(sink, &clock), 0);
-	assert_int_equal(sink_process(sink, &f.header), 0);
-	assert_int_equal(sink_tables(sink, 0, &f.tables), 0);
-	assert_int_equal(sink_lane(sink, 0, &f.lane), 0);
+	assert_int_equal(sink_clock(writer, &clock), 0);
+	assert_int_equal(sink_process(writer, &f.header), 0);
+	assert_int_equal(sink_tables(writer, 0, &f.tables), 0);
+	assert_int_equal(sink_lane(writer, 0, &f.lane), 0);
 	static struct brick_lane queue = {.kind = BRICK_LANE_QUEUE,
 		.tid = 1,
 		.name = "stream",
 		.backend = "null",
 		.queue_flags = BRICK_QUEUE_OUT_OF_ORDER};
-	assert_int_equal(sink_lane(sink, 0, &queue), 1);
-	feed_lanes(sink, &f, site, kernel);
-	feed_off_cpu(sink);
-	feed_facts(sink, &f, site);
+	assert_int_equal(sink_lane(writer, 0, &queue), 1);
+	feed_lanes(writer, &f, site, kernel);
+	feed_off_cpu(writer);
+	feed_facts(writer, &f, site);
 }
 
 static void test_a_session(void **state)

@@ -104,15 +104,15 @@ static void sites_of_processes(void **state)
 	for (options.compress = 0; options.compress < 2; options.compress++) {
 		demo_init(&demo, 12);
 		assert_int_equal(trace_writer_create(&w, &options), 0);
-		struct sink *sink = trace_writer_sink(w);
+		struct trace_writer *writer = w;
 		struct sink_tables tables[2] = {demo.tables, demo.tables};
 		tables[1].sites = moved;
 		for (uint32_t i = 1; i <= demo.nodes; i++)
 			moved[i] = demo.sites[i % demo.nodes + 1];
 		for (int process = 0; process < 2; process++) {
-			assert_int_equal(sink_process(sink, &demo.header), process);
-			sink_tables(sink, process, &tables[process]);
-			assert_int_equal(sink_lane(sink, process, &lane), process);
+			assert_int_equal(sink_process(writer, &demo.header), process);
+			sink_tables(writer, process, &tables[process]);
+			assert_int_equal(sink_lane(writer, process, &lane), process);
 		}
 		for (uint32_t i = 1; i <= demo.nodes; i++) {
 			struct brick_record r = {.kind = BRICK_RECORD_SAMPLE,
@@ -125,7 +125,7 @@ static void sites_of_processes(void **state)
 				.site = i % 2 == 0 ? i
 					: i == 1   ? demo.nodes
 						   : i - 1};
-			assert_int_equal(sink_records(sink, i % 2, &r, 1), 0);
+			assert_int_equal(sink_records(writer, i % 2, &r, 1), 0);
 		}
 		assert_int_equal(trace_writer_finish(w), 0);
 		check_sites(options.path);

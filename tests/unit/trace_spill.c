@@ -94,8 +94,7 @@ static void late_ends(void **state)
 	const struct brick_record open = fake_at(BRICK_RECORD_OPEN, at, BRICK_PREFILL, 1);
 	write_records(&s, &open, 1);
 	write_step(&s, at + 1);
-	assert_int_equal(
-		sink_process_end(trace_writer_sink(s.writer), 0, fake_ticks(at * 3), 0), 0);
+	assert_int_equal(sink_process_end(s.writer, 0, fake_ticks(at * 3), 0), 0);
 	read_back(&s);
 	assert_int_equal(s.run->step_count, 6);
 	assert_int_equal(s.run->open_samples, 1);

@@ -37,7 +37,7 @@ static void add_queues(struct scene *s)
 	strcpy(queue.backend, "null");
 	for (uint64_t i = 0; i < QUEUES; i++) {
 		queue.tid = i + 1;
-		assert_int_equal(sink_lane(trace_writer_sink(s->writer), 0, &queue), 1 + (int)i);
+		assert_int_equal(sink_lane(s->writer, 0, &queue), 1 + (int)i);
 	}
 }
 
@@ -85,7 +85,7 @@ static void write_off_cpu(struct scene *s)
 		{fake_ns(816), fake_ns(818), 4301, 1},
 	};
 
-	assert_int_equal(sink_off_cpu(trace_writer_sink(s->writer), 0, off, COUNT(off)), 0);
+	assert_int_equal(sink_off_cpu(s->writer, 0, off, COUNT(off)), 0);
 }
 
 static void write_queues(struct scene *s)
@@ -117,7 +117,7 @@ static void write_digests(struct scene *s)
 	digest.digest.dtype = 1;
 	digest.digest.ne[0] = digest.digest.ne[1] = digest.digest.ne[2] = digest.digest.ne[3] = 1;
 	for (int i = 0; i < DIGESTS; i++)
-		assert_int_equal(sink_digest(trace_writer_sink(s->writer), 0, &digest), 0);
+		assert_int_equal(sink_digest(s->writer, 0, &digest), 0);
 }
 
 static void check_points(const struct scene *s)
@@ -182,7 +182,7 @@ static void test_structure(void **state)
 	write_off_cpu(&s);
 	s.fake.lane.tid = 4301;
 	strcpy(s.fake.lane.name, "worker");
-	assert_int_equal(sink_lane_stats(trace_writer_sink(s.writer), 0, &s.fake.lane), 0);
+	assert_int_equal(sink_lane_stats(s.writer, 0, &s.fake.lane), 0);
 	write_digests(&s);
 	read_back(&s);
 	check_points(&s);

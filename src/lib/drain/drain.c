@@ -32,7 +32,7 @@ struct drain {
 	ARRAY(struct thread_reading) readings; /* by lane, the last ones */
 	uint64_t readings_ns, watched_ns, ran_ns, queued_ns;
 	/* emitting */
-	int process; /* in the sink; -1: not emitted yet */
+	int process; /* in the writer; -1: not emitted yet */
 	struct drain_counts counts;
 	struct drain_tables tables;
 	uint32_t code; /* bytes of the session's code that were emitted */
@@ -40,7 +40,7 @@ struct drain {
 	struct drain_notes notes;
 	struct drain_off_cpu off_cpu;
 	struct drain_histograms histograms;
-	struct brick_lane scratch; /* a lane as the sink gets it */
+	struct brick_lane scratch; /* a lane as the writer gets it */
 	struct leaf_stats leaves;  /* of it */
 };
 
@@ -341,14 +341,14 @@ size_t drain_peek(
 }
 
 /*
- * A session's lanes in the sink. A lane there is in begin order and nests, as those of threads are
- * in the session. Commands of an out-of-order queue overlap: each goes to the first of the queue's
- * lanes in the sink on which nothing runs any more when it begins; where there is none, one more
- * joins. The first one has the statistics and the ledger of all. The number of
- * lanes in the sink has a bound.
+ * A session's lanes in the writer. A lane there is in begin order and nests, as those of threads
+ * are in the session. Commands of an out-of-order queue overlap: each goes to the first of the
+ * queue's lanes in the writer on which nothing runs any more when it begins; where there is none,
+ * one more joins. The first one has the statistics and the ledger of all. The number of lanes in
+ * the writer has a bound.
  */
 
-enum { MAX_LANES = 4096 }; /* in the sink, of one lane: commands that run at once */
+enum { MAX_LANES = 4096 }; /* in the writer, of one lane: commands that run at once */
 
 /*
  * Statistics of a brick while their owner goes on counting: an entry that changed under the copy is
@@ -408,28 +408,29 @@ static struct brick_lane *lane_state(
 	return to;
 }
 
-static int drain_add_lane(struct drain *d, struct sink *sink, struct drain_lane_sinks *lanes,
-	const struct brick_lane *state)
+static int drain_add_lane(struct drain *d, struct trace_writer *writer,
+	struct drain_lane_sinks *lanes, const struct brick_lane *state)
 {
-	int number = sink_lane(sink, d->process, state);
+	int number = sink_lane(writer, d->process, state);
 
 	if (number < 0)
 		return number;
 	return array_push(lanes, (struct drain_sink_lane){.number = number});
 }
 
-static int join_lane(struct drain *d, struct sink *sink, struct drain_lane *lane)
+static int join_lane(struct drain *d, struct trace_writer *writer, struct drain_lane *lane)
 {
 	if (lane->in_sink.count)
 		return 0;
 	const struct brick_lane *state = lane_state(d, lane, false);
 	lane->in_sink.overlaps =
 		state->kind == BRICK_LANE_QUEUE && state->queue_flags & BRICK_QUEUE_OUT_OF_ORDER;
-	return drain_add_lane(d, sink, &lane->in_sink, state);
+	return drain_add_lane(d, writer, &lane->in_sink, state);
 }
 
 /* Choose the lane for a command that begins then: lanes->to, or their count if there is none. */
-static int drain_choose(struct drain *d, struct sink *sink, struct drain_lane *lane, uint64_t begin)
+static int drain_choose(
+	struct drain *d, struct trace_writer *writer, struct drain_lane *lane, uint64_t begin)
 {
 	struct drain_lane_sinks *lanes = &lane->in_sink;
 
@@ -442,7 +443,7 @@ static int drain_choose(struct drain *d, struct sink *sink, struct drain_lane *l
 	}
 	struct brick_lane *state = lane_state(d, lane, false);
 	state->start_ticks = begin;
-	return drain_add_lane(d, sink, lanes, state);
+	return drain_add_lane(d, writer, lanes, state);
 }
 
 /* The record is one of lanes->to: up to where is that taken now? */
@@ -462,15 +463,15 @@ static bool drain_begins(const struct brick_record *r)
 }
 
 /* Records [from, to) go to the lane that was chosen for them. */
-static int pass_on(struct sink *sink, const struct drain_lane_sinks *lanes,
+static int pass_on(struct trace_writer *writer, const struct drain_lane_sinks *lanes,
 	const struct brick_record *records, size_t count)
 {
 	if (!count || lanes->to == lanes->count)
 		return 0;
-	return sink_records(sink, lanes->items[lanes->to].number, records, count);
+	return sink_records(writer, lanes->items[lanes->to].number, records, count);
 }
 
-static int lane_records(struct drain *d, struct sink *sink, struct drain_lane *lane,
+static int lane_records(struct drain *d, struct trace_writer *writer, struct drain_lane *lane,
 	const struct brick_record *records, size_t count)
 {
 	struct drain_lane_sinks *lanes = &lane->in_sink;
@@ -479,58 +480,58 @@ static int lane_records(struct drain *d, struct sink *sink, struct drain_lane *l
 
 	for (size_t i = 0; i < count && lanes->overlaps && !error; i++) {
 		if (drain_begins(&records[i]) && !lanes->depth) {
-			error = pass_on(sink, lanes, records + from, i - from);
-			error = error ? error : drain_choose(d, sink, lane, records[i].begin);
+			error = pass_on(writer, lanes, records + from, i - from);
+			error = error ? error : drain_choose(d, writer, lane, records[i].begin);
 			from = i;
 		}
 		if (drain_begins(&records[i]) || records[i].kind == BRICK_RECORD_CLOSE)
 			take_up(lanes, &records[i]);
 	}
-	return error ? error : pass_on(sink, lanes, records + from, count - from);
+	return error ? error : pass_on(writer, lanes, records + from, count - from);
 }
 
-static int lane_statistics(
-	struct drain *d, struct sink *sink, const struct drain_lane *lane, struct brick_lane *state)
+static int lane_statistics(struct drain *d, struct trace_writer *writer,
+	const struct drain_lane *lane, struct brick_lane *state)
 {
-	int error = sink_lane_stats(sink, lane->in_sink.items[0].number, state);
+	int error = sink_lane_stats(writer, lane->in_sink.items[0].number, state);
 
 	memset(state->stats, 0, d->tables.now.brick_count * sizeof(*state->stats));
 	state->ledger = (struct brick_ledger){0};
 	for (size_t i = 1; i < lane->in_sink.count && !error; i++)
-		error = sink_lane_stats(sink, lane->in_sink.items[i].number, state);
+		error = sink_lane_stats(writer, lane->in_sink.items[i].number, state);
 	return error;
 }
 
 static const char *const drain_end_names[] = {"closed", "dead", "exec", "outlived", "broken"};
 
-static int join_process(struct drain *d, struct sink *sink)
+static int join_process(struct drain *d, struct trace_writer *writer)
 {
 	if (d->process < 0)
-		d->process = sink_process(sink, &d->map.header);
+		d->process = sink_process(writer, &d->map.header);
 	return d->process < 0 ? d->process : 0;
 }
 
-static int emit_tables(struct drain *d, struct sink *sink)
+static int emit_tables(struct drain *d, struct trace_writer *writer)
 {
-	int error = drain_code_emit(&d->code, &d->map, sink);
+	int error = drain_code_emit(&d->code, &d->map, writer);
 
-	return error ? error : drain_tables_emit(&d->tables, &d->map, sink, d->process);
+	return error ? error : drain_tables_emit(&d->tables, &d->map, writer, d->process);
 }
 
-int drain_emit(struct drain *d, struct sink *sink, uint32_t index,
+int drain_emit(struct drain *d, struct trace_writer *writer, uint32_t index,
 	const struct brick_record *records, size_t count)
 {
 	enum { AT_ONCE = 256 };
 	struct brick_record expanded[AT_ONCE];
 	struct drain_lane *lane = d->map.lanes[index];
-	int error = join_process(d, sink);
+	int error = join_process(d, writer);
 
 	if (!error)
-		error = emit_tables(d, sink);
+		error = emit_tables(d, writer);
 	if (!error)
-		error = join_lane(d, sink, lane);
+		error = join_lane(d, writer, lane);
 	if (!error)
-		error = drain_notes_emit_new(&d->notes, &d->map, sink, d->process);
+		error = drain_notes_emit_new(&d->notes, &d->map, writer, d->process);
 	for (size_t done = 0, used; done < count && !error; done += used) {
 		size_t n = drain_expand(&d->tables.now, &lane->ahead, records + done, count - done,
 			expanded, AT_ONCE, &used);
@@ -538,12 +539,12 @@ int drain_emit(struct drain *d, struct sink *sink, uint32_t index,
 			drain_histograms_enter(&d->histograms, &d->map, lane,
 				d->tables.now.brick_count, expanded, n, &d->counts);
 			error = drain_off_cpu_learn(&d->off_cpu,
-				format_clock_of(&sink->clock, &d->map.header.clock), index,
-				expanded, n);
+				format_clock_of(sink_clock_get(writer), &d->map.header.clock),
+				index, expanded, n);
 		}
 		d->counts.records += n;
 		if (!error)
-			error = lane_records(d, sink, lane, expanded, n);
+			error = lane_records(d, writer, lane, expanded, n);
 	}
 	return error;
 }
@@ -556,13 +557,13 @@ static int lane_number(void *context, uint32_t lane)
 	return lanes->count ? lanes->items[0].number : -1;
 }
 
-int drain_emit_off_cpu(
-	struct drain *d, struct sink *sink, const struct sink_off_cpu *intervals, size_t count)
+int drain_emit_off_cpu(struct drain *d, struct trace_writer *writer,
+	const struct sink_off_cpu *intervals, size_t count)
 {
 	int error = drain_off_cpu_add(&d->off_cpu, intervals, count);
 
 	if (!error)
-		error = drain_off_cpu_emit(&d->off_cpu, sink, lane_number, d);
+		error = drain_off_cpu_emit(&d->off_cpu, writer, lane_number, d);
 	d->counts.off_cpu_lost = d->off_cpu.lost;
 	return error;
 }
@@ -573,7 +574,7 @@ int drain_emit_off_cpu(
  * for that now.
  */
 static int emit_open_frames(
-	struct drain *d, struct sink *sink, struct drain_lane *lane, uint64_t end_ticks)
+	struct drain *d, struct trace_writer *writer, struct drain_lane *lane, uint64_t end_ticks)
 {
 	struct brick_lane *state = &d->scratch;
 	struct brick_record open[BRICK_MAX_DEPTH];
@@ -591,11 +592,11 @@ static int emit_open_frames(
 			break;
 		open[count++] = brick_frame_open(f);
 	}
-	return count ? lane_records(d, sink, lane, open, count) : 0;
+	return count ? lane_records(d, writer, lane, open, count) : 0;
 }
 
 /* Records that came since the last look must be emitted, or only the statistics would have them. */
-static int emit_rest(struct drain *d, struct sink *sink, uint32_t index)
+static int emit_rest(struct drain *d, struct trace_writer *writer, uint32_t index)
 {
 	enum { AT_ONCE = 64 };
 	struct brick_record records[AT_ONCE];
@@ -608,50 +609,52 @@ static int emit_rest(struct drain *d, struct sink *sink, uint32_t index)
 		left -= n;
 		if (!n)
 			break;
-		error = drain_emit(d, sink, index, records, n);
+		error = drain_emit(d, writer, index, records, n);
 	}
 	return error;
 }
 
-static int emit_lane_end(struct drain *d, struct sink *sink, uint32_t index, uint64_t end_ticks)
+static int emit_lane_end(
+	struct drain *d, struct trace_writer *writer, uint32_t index, uint64_t end_ticks)
 {
 	struct drain_lane *lane = d->map.lanes[index];
-	int error = emit_rest(d, sink, index);
+	int error = emit_rest(d, writer, index);
 
 	if (!error)
-		error = join_lane(d, sink, lane);
+		error = join_lane(d, writer, lane);
 	if (error)
 		return error;
 	struct brick_lane *state = lane_state(d, lane, true);
 	d->counts.dropped += state->ledger.dropped;
 	d->counts.threads += state->kind == BRICK_LANE_THREAD ? state->owners : 0;
-	error = emit_open_frames(d, sink, lane, end_ticks);
-	return error ? error : lane_statistics(d, sink, lane, state);
+	error = emit_open_frames(d, writer, lane, end_ticks);
+	return error ? error : lane_statistics(d, writer, lane, state);
 }
 
-int drain_emit_digests(struct drain *d, struct sink *sink)
+int drain_emit_digests(struct drain *d, struct trace_writer *writer)
 {
 	if (!drain_digest_level(d))
 		return 0;
-	int error = join_process(d, sink);
+	int error = join_process(d, writer);
 	if (!error)
-		error = emit_tables(d, sink);
+		error = emit_tables(d, writer);
 	return error ? error
-		     : drain_digests_emit(&d->digests, &d->map, &d->tables.now, sink, d->process);
+		     : drain_digests_emit(&d->digests, &d->map, &d->tables.now, writer, d->process);
 }
 
-int drain_finish(struct drain *d, struct sink *sink, enum drain_end end, uint64_t end_ticks)
+int drain_finish(
+	struct drain *d, struct trace_writer *writer, enum drain_end end, uint64_t end_ticks)
 {
-	int error = join_process(d, sink);
+	int error = join_process(d, writer);
 
 	if (d->map.lane_is_missing)
 		drain_map_fault_set(&d->map, "out of memory for a lane");
 	if (!error)
-		error = emit_tables(d, sink);
+		error = emit_tables(d, writer);
 	if (!error && !d->map.view)
-		error = drain_emit_digests(d, sink);
+		error = drain_emit_digests(d, writer);
 	if (!error && !d->map.view)
-		error = drain_emit_off_cpu(d, sink, NULL, 0);
+		error = drain_emit_off_cpu(d, writer, NULL, 0);
 	if (!error) {
 		/*
 		 * The header's own counts as they are at the end; what it says of the process stays
@@ -665,21 +668,21 @@ int drain_finish(struct drain *d, struct sink *sink, enum drain_end end, uint64_
 		d->map.header.pair_cost_streamed = d->map.shared->pair_cost_streamed;
 		d->map.header.pair_cost_cold = d->map.shared->pair_cost_cold;
 		d->map.header.pair_stream_ticks = d->map.shared->pair_stream_ticks;
-		error = sink_process_state(sink, d->process, &d->map.header);
+		error = sink_process_state(writer, d->process, &d->map.header);
 	}
 	for (uint32_t i = 0; i < d->map.lane_count && !error; i++)
 		if (d->map.lanes[i]->shared)
-			error = emit_lane_end(d, sink, i, end_ticks);
+			error = emit_lane_end(d, writer, i, end_ticks);
 	if (!error)
 		error = drain_histograms_emit(
-			&d->histograms, &d->map, d->tables.now.brick_count, sink, d->process);
+			&d->histograms, &d->map, d->tables.now.brick_count, writer, d->process);
 	if (drain_fault(d) && (end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC))
 		end = DRAIN_END_BROKEN;
 	if (!error)
 		error = drain_notes_emit(
-			&d->notes, &d->map, sink, d->process, drain_end_names[end]);
+			&d->notes, &d->map, writer, d->process, drain_end_names[end]);
 	if (!error)
-		error = sink_process_end(sink, d->process, end_ticks,
+		error = sink_process_end(writer, d->process, end_ticks,
 			end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC);
 	return error;
 }

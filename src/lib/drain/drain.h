@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The consumer of one session (include/brick/abi/session.h): moves records out of its rings, keeps
- * the drained histograms, and emits all that the session holds into a sink (src/lib/writer/sink.h).
- * The session file is another process's and never trusted: layouts are checked once, against the
- * size of the file, and kept in private memory; everything else is copied before it is looked at.
+ * the drained histograms, and emits all that the session holds into a writer
+ * (src/lib/writer/sink.h). The session file is another process's and never trusted: layouts are
+ * checked once, against the size of the file, and kept in private memory; everything else is copied
+ * before it is looked at.
  *
  * Two sides, each used by one thread at a time, which may be two different threads: the
  * *consuming* side moves records from rings into memory of the caller and is cheap; the *emitting*
- * side feeds the sink. What was consumed must be emitted in the same order, lane by lane.
+ * side feeds the writer. What was consumed must be emitted in the same order, lane by lane.
  *
  * Libc only; part of libbrick, where the thread of src/lib/embed/writer_thread.c uses it.
  */
@@ -31,7 +32,7 @@ int drain_open(struct drain **out, int fd, const struct drain_guard *guard, cons
 /*
  * The same for one who only looks, beside the consumer: all mappings are read-only and fd may be,
  * too. Records are looked at with drain_peek(), not consumed. What a view holds can be emitted
- * again and again, into one sink after the other, with drain_rewind() in between.
+ * again and again, into one writer after the other, with drain_rewind() in between.
  */
 int drain_open_view(struct drain **out, int fd, const struct drain_guard *guard, const char **why);
 
@@ -98,25 +99,25 @@ void drain_watch_threads(struct drain *d, uint32_t interval_ms);
 /* Add what drain_watch_threads() has found so far. */
 void drain_threads_account(const struct drain *d, struct off_cpu_account *account);
 
-/* Emitting; errors are the sink's and stay with it, or -ENOMEM. */
+/* Emitting; errors are the writer's and stay with it, or -ENOMEM. */
 
 /* Records that were consumed, in order. */
-int drain_emit(struct drain *d, struct sink *sink, uint32_t lane,
+int drain_emit(struct drain *d, struct trace_writer *writer, uint32_t lane,
 	const struct brick_record *records, size_t count);
 
 /*
  * When threads of the process were off their CPUs, in the order of the ends. Those of threads
  * without a lane are kept for a while: its records may say later that they own one. 0, -ENOMEM, or
- * the sink's error.
+ * the writer's error.
  */
-int drain_emit_off_cpu(
-	struct drain *d, struct sink *sink, const struct sink_off_cpu *intervals, size_t count);
+int drain_emit_off_cpu(struct drain *d, struct trace_writer *writer,
+	const struct sink_off_cpu *intervals, size_t count);
 
 /* Digests that wait, in per cent of their ring (at least 1 if there is any); either side. */
 uint32_t drain_digest_level(struct drain *d);
 
 /* Digests that wait, with their process and tables. */
-int drain_emit_digests(struct drain *d, struct sink *sink);
+int drain_emit_digests(struct drain *d, struct trace_writer *writer);
 
 /* Of a view: emit the sources of kernels, too. A view that is shown again and again needs none. */
 void drain_view_code(struct drain *drain);
@@ -136,7 +137,8 @@ enum drain_end {
  * The session is over and all that was consumed has been emitted: statistics, histograms, notes,
  * open bricks, end. Nothing may be emitted of it afterwards.
  */
-int drain_finish(struct drain *d, struct sink *sink, enum drain_end end, uint64_t end_ticks);
+int drain_finish(
+	struct drain *d, struct trace_writer *writer, enum drain_end end, uint64_t end_ticks);
 
 /* What has been emitted so far. dropped and threads are known after drain_finish() only. */
 struct drain_counts drain_counts(const struct drain *d);

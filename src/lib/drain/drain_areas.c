@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An entry is copied before it is looked at, so that it cannot change under a sink. Texts are then
- * ended and made valid UTF-8, and references are brought into range. Only new entries are copied.
+ * An entry is copied before it is looked at, so that it cannot change under a writer. Texts are
+ * then ended and made valid UTF-8, and references are brought into range. Only new entries are
+ * copied.
  */
 #include "lib/drain/drain_areas.h"
 
@@ -97,7 +98,8 @@ static void copy_kernels(struct drain_tables *t, struct drain_map *m, uint32_t n
 	t->now.kernel_count = now;
 }
 
-int drain_tables_emit(struct drain_tables *t, struct drain_map *m, struct sink *sink, int process)
+int drain_tables_emit(
+	struct drain_tables *t, struct drain_map *m, struct trace_writer *writer, int process)
 {
 	const struct sink_tables have = t->now;
 	const struct brick_session_header *h = m->shared;
@@ -118,7 +120,7 @@ int drain_tables_emit(struct drain_tables *t, struct drain_map *m, struct sink *
 	copy_bricks(t, m, bricks);
 	copy_sites(t, m, sites);
 	copy_kernels(t, m, kernels);
-	return sink_tables(sink, process, &t->now);
+	return sink_tables(writer, process, &t->now);
 }
 
 void drain_tables_init(struct drain_tables *t)
@@ -144,9 +146,9 @@ void drain_tables_fini(struct drain_tables *t)
  * the area, because where the next one begins is then not known.
  */
 
-/* What is wrong with the entry that comes next, or NULL; *error: the sink's. */
-static const char *emit_next(
-	const struct drain_map *m, uint32_t *emitted, uint32_t end, struct sink *sink, int *error)
+/* What is wrong with the entry that comes next, or NULL; *error: the writer's. */
+static const char *emit_next(const struct drain_map *m, uint32_t *emitted, uint32_t end,
+	struct trace_writer *writer, int *error)
 {
 	const char *at = drain_map_at(m, m->header.code_offset + *emitted);
 	uint64_t left = end - *emitted;
@@ -172,13 +174,13 @@ static const char *emit_next(
 		.path_bytes = entry.path_bytes,
 		.source_bytes = entry.source_bytes,
 		.cut = entry.flags & 1};
-	*error = sink_code(sink, &code);
+	*error = sink_code(writer, &code);
 	free(texts);
 	*emitted += (uint32_t)bytes;
 	return NULL;
 }
 
-int drain_code_emit(uint32_t *emitted, struct drain_map *m, struct sink *sink)
+int drain_code_emit(uint32_t *emitted, struct drain_map *m, struct trace_writer *writer)
 {
 	const char *wrong = NULL;
 	int error = 0;
@@ -191,7 +193,7 @@ int drain_code_emit(uint32_t *emitted, struct drain_map *m, struct sink *sink)
 		return 0;
 	}
 	while (!error && !wrong && *emitted < now)
-		wrong = emit_next(m, emitted, now, sink, &error);
+		wrong = emit_next(m, emitted, now, writer, &error);
 	if (wrong) {
 		drain_map_fault_set(m, wrong);
 		m->bad_entries++;
@@ -202,8 +204,8 @@ int drain_code_emit(uint32_t *emitted, struct drain_map *m, struct sink *sink)
 
 /* Notes: the area only grows. */
 
-int drain_notes_emit(
-	struct drain_notes *n, struct drain_map *m, struct sink *sink, int process, const char *end)
+int drain_notes_emit(struct drain_notes *n, struct drain_map *m, struct trace_writer *writer,
+	int process, const char *end)
 {
 	const char *fault = drain_map_fault(m);
 	uint32_t bytes = __atomic_load_n(&m->shared->notes_bytes, __ATOMIC_ACQUIRE);
@@ -224,14 +226,15 @@ int drain_notes_emit(
 	if (m->bad_entries)
 		used += (size_t)snprintf(n->text + used, sizeof(n->text) - used,
 			"session.bad_entries=%llu\n", (unsigned long long)m->bad_entries);
-	return sink_notes(sink, process, n->text, used);
+	return sink_notes(writer, process, n->text, used);
 }
 
-int drain_notes_emit_new(struct drain_notes *n, struct drain_map *m, struct sink *sink, int process)
+int drain_notes_emit_new(
+	struct drain_notes *n, struct drain_map *m, struct trace_writer *writer, int process)
 {
 	uint32_t bytes = __atomic_load_n(&m->shared->notes_bytes, __ATOMIC_RELAXED);
 
-	return bytes == n->emitted ? 0 : drain_notes_emit(n, m, sink, process, "running");
+	return bytes == n->emitted ? 0 : drain_notes_emit(n, m, writer, process, "running");
 }
 
 void drain_notes_rewind(struct drain_notes *n)
@@ -265,7 +268,7 @@ uint32_t drain_digests_level(const struct drain_digests *g, struct drain_map *m)
 }
 
 int drain_digests_emit(struct drain_digests *g, struct drain_map *m,
-	const struct sink_tables *tables, struct sink *sink, int process)
+	const struct sink_tables *tables, struct trace_writer *writer, int process)
 {
 	const struct brick_session_digest *ring = drain_map_at(m, m->header.digest_offset);
 	/* what is there now: no more, so that others get a turn */
@@ -284,7 +287,7 @@ int drain_digests_emit(struct drain_digests *g, struct drain_map *m,
 			m->bad_entries++;
 		}
 		if (digest.brick < tables->brick_count)
-			error = sink_digest(sink, process, &digest);
+			error = sink_digest(writer, process, &digest);
 		else
 			m->bad_entries++;
 	}

@@ -217,14 +217,14 @@ static bool drain_histogram_merge(const struct drain_histograms *h, struct drain
 }
 
 int drain_histograms_emit(const struct drain_histograms *h, struct drain_map *m, uint32_t bricks,
-	struct sink *sink, int process)
+	struct trace_writer *writer, int process)
 {
 	SCOPED struct ticks_histogram *sum = malloc(sizeof(*sum));
 	int error = sum ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < bricks && !error; i++)
 		if (drain_histogram_merge(h, m, i, sum))
-			error = sink_histogram(sink, process, i, sum);
+			error = sink_histogram(writer, process, i, sum);
 	return error;
 }
 

@@ -27,6 +27,6 @@ void drain_histograms_enter(struct drain_histograms *histograms, struct drain_ma
 
 /* Emit those of the whole process: drained ones and those that the lanes kept. */
 int drain_histograms_emit(const struct drain_histograms *histograms, struct drain_map *map,
-	uint32_t bricks, struct sink *sink, int process);
+	uint32_t bricks, struct trace_writer *writer, int process);
 
 void drain_histograms_fini(struct drain_histograms *histograms, struct drain_map *map);

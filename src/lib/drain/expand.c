@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nothing in a record is trusted: a site that is in no table stays without a brick, and the sink
+ * Nothing in a record is trusted: a site that is in no table stays without a brick, and the writer
  * counts the sample as bad.
  */
 #include "lib/drain/expand.h"

@@ -26,7 +26,7 @@ struct drain_frame {
 	uint16_t brick;
 };
 
-/* A lane of the sink that holds records of a lane. */
+/* A lane of the writer that holds records of a lane. */
 struct drain_sink_lane {
 	int number;
 	uint64_t end; /* ticks: taken up to there; UINT64_MAX: its command is open */

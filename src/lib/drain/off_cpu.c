@@ -261,7 +261,7 @@ int drain_off_cpu_add(struct drain_off_cpu *o, const struct sink_off_cpu *interv
 	return error ? error : array_append(&o->waiting, intervals, count);
 }
 
-int drain_off_cpu_emit(struct drain_off_cpu *o, struct sink *sink,
+int drain_off_cpu_emit(struct drain_off_cpu *o, struct trace_writer *writer,
 	int (*number)(void *context, uint32_t lane), void *context)
 {
 	size_t kept = 0;
@@ -280,7 +280,7 @@ int drain_off_cpu_emit(struct drain_off_cpu *o, struct sink *sink,
 		if (until_ns != HASHMAP_NONE && one.end_ns > until_ns)
 			one.end_ns = until_ns;
 		if (one.begin_ns < one.end_ns)
-			error = sink_off_cpu(sink, number(context, (uint32_t)lane), &one, 1);
+			error = sink_off_cpu(writer, number(context, (uint32_t)lane), &one, 1);
 	}
 	o->waiting.count = kept;
 	return error;

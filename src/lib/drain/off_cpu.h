@@ -97,8 +97,8 @@ int drain_off_cpu_learn(struct drain_off_cpu *o, const struct brick_clock *clock
 /* Keep intervals until drain_off_cpu_emit(). 0 or -ENOMEM. */
 int drain_off_cpu_add(struct drain_off_cpu *o, const struct sink_off_cpu *intervals, size_t count);
 
-/* Emit those whose threads own a lane. numbers: in the sink, by the session's lane. */
-int drain_off_cpu_emit(struct drain_off_cpu *o, struct sink *sink,
+/* Emit those whose threads own a lane. numbers: in the writer, by the session's lane. */
+int drain_off_cpu_emit(struct drain_off_cpu *o, struct trace_writer *writer,
 	int (*number)(void *context, uint32_t lane), void *context);
 
 void drain_off_cpu_fini(struct drain_off_cpu *o);

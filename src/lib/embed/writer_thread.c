@@ -102,10 +102,10 @@ static void writer_thread_keep(void *context, const struct off_cpu *interval)
 		s->lost++;
 }
 
-/* Emit what has ended by `now_ns`, UINT64_MAX: all; records before it. 0, -ENOMEM, or the sink's
+/* Emit what has ended by `now_ns`, UINT64_MAX: all; records before it. 0, -ENOMEM, or the writer's
  * error. */
 static int own_switches_emit(
-	struct own_switches *s, struct drain *drain, struct sink *sink, uint64_t now_ns)
+	struct own_switches *s, struct drain *drain, struct trace_writer *writer, uint64_t now_ns)
 {
 	if (!s)
 		return 0;
@@ -113,7 +113,7 @@ static int own_switches_emit(
 	int error = off_cpu_read(s->intervals, now_ns, writer_thread_keep, s);
 	s->lost += error != 0;
 	lock_give(&s->lock);
-	error = drain_emit_off_cpu(drain, sink, s->ended.items, s->ended.count);
+	error = drain_emit_off_cpu(drain, writer, s->ended.items, s->ended.count);
 	s->ended.count = 0;
 	return error;
 }
@@ -201,7 +201,7 @@ static int writer_thread_account(struct consumer *t, bool ended)
 		neighbours_use(t->neighbours, (uint32_t)getpid(), &a.machine, NULL))
 		a.machine = (struct machine_use){0};
 	allowance_tell(&allowed, t->throttled_ns, &a.machine);
-	return sink_account(trace_writer_sink(t->writer), &a);
+	return sink_account(t->writer, &a);
 }
 
 /* The clock's line, as soon as something must be converted with it. */
@@ -209,7 +209,7 @@ static int fit_clock(struct consumer *t)
 {
 	if (t->clock.fitted)
 		return 0;
-	return sink_clock(trace_writer_sink(t->writer), drain_clock_fit(&t->clock));
+	return sink_clock(t->writer, drain_clock_fit(&t->clock));
 }
 
 static int drain_all(struct consumer *t, uint64_t now_ns)
@@ -225,12 +225,11 @@ static int drain_all(struct consumer *t, uint64_t now_ns)
 			n = drain_consume(t->drain, i, t->chunk, CHUNK_RECORDS);
 			if (!n)
 				break;
-			error = drain_emit(t->drain, trace_writer_sink(t->writer), i, t->chunk, n);
+			error = drain_emit(t->drain, t->writer, i, t->chunk, n);
 		}
 	}
 	if (!error)
-		error = own_switches_emit(
-			t->switches, t->drain, trace_writer_sink(t->writer), now_ns);
+		error = own_switches_emit(t->switches, t->drain, t->writer, now_ns);
 	return error;
 }
 
@@ -292,14 +291,14 @@ static uint32_t writer_thread_turn(struct consumer *t)
 	}
 	if (!error && clock_is_sound(t) && drain_digest_level(t->drain)) {
 		error = fit_clock(t);
-		error = error ? error : drain_emit_digests(t->drain, trace_writer_sink(t->writer));
+		error = error ? error : drain_emit_digests(t->drain, t->writer);
 		outlook.next_ms = outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
 	}
 	if (!error && !flush_ms && t->drained_ns > t->flushed_ns) {
 		error = writer_thread_account(t, false);
 		t->flushed_ns = now_ns;
 		if (!error)
-			error = sink_flush(trace_writer_sink(t->writer));
+			error = sink_flush(t->writer);
 	}
 	if (error)
 		writer_thread_fail(t, error);
@@ -319,7 +318,7 @@ static void writer_thread_finish(struct consumer *t)
 		end_ticks = drain_ticks(t->drain);
 	int error = drain_all(t, UINT64_MAX);
 	if (!error)
-		error = drain_finish(t->drain, trace_writer_sink(t->writer), end, end_ticks);
+		error = drain_finish(t->drain, t->writer, end, end_ticks);
 	if (!error)
 		error = writer_thread_account(t, true);
 	if (!error)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a consumer of sessions puts what it finds: a sink is the writer of a recording
- * (src/lib/writer/writer.h), and whoever drains sessions (drain/) knows no more of it. The caller
- * hands in other processes' memory, so a sink trusts no count, index or text. It copies what it
- * keeps. One thread at a time.
+ * What a consumer of sessions hands to the writer of a recording (src/lib/writer/writer.h); whoever
+ * drains sessions (drain/) knows no more of it. The caller hands in other processes' memory, so the
+ * writer trusts no count, index or text. It copies what it keeps. One thread at a time.
  *
  * All calls return 0 (or a number, where that is said), or a negative code. After the first error a
- * sink does nothing, and every call returns that error.
+ * writer does nothing, and every call returns that error.
  */
 #pragma once
 
@@ -26,9 +25,7 @@ struct ticks_histogram {
 	uint64_t of_ticks[BRICK_HISTOGRAM_BUCKETS];
 };
 
-struct sink {
-	struct brick_clock clock; /* as sink_clock() said; mult 0: it did not yet */
-};
+struct trace_writer;
 
 /* A session's tables at this moment. */
 struct sink_tables {
@@ -73,62 +70,67 @@ struct sink_off_cpu {
 };
 
 /* The map from ticks to CLOCK_MONOTONIC ns of all records that follow. */
-int sink_clock(struct sink *sink, const struct brick_clock *clock);
+int sink_clock(struct trace_writer *w, const struct brick_clock *clock);
+/* As it was said; mult 0: it was not yet. */
+const struct brick_clock *sink_clock_get(const struct trace_writer *w);
 
 /* A process joins; returns its number (>= 0). header: its session's. */
-int sink_process(struct sink *sink, const struct brick_session_header *header);
+int sink_process(struct trace_writer *w, const struct brick_session_header *header);
 
 /*
  * The header as it stands now (ledger, costs); later calls replace earlier ones. Optional: a
  * process whose ledger never changed needs none.
  */
-int sink_process_state(struct sink *sink, int process, const struct brick_session_header *header);
+int sink_process_state(
+	struct trace_writer *w, int process, const struct brick_session_header *header);
 
 /*
  * Call it before records that may use new entries. Entries are append-only: a call looks only at
  * those beyond the counts of the last one.
  */
-int sink_tables(struct sink *sink, int process, const struct sink_tables *tables);
+int sink_tables(struct trace_writer *w, int process, const struct sink_tables *tables);
 
-int sink_code(struct sink *sink, const struct sink_code *code);
+int sink_code(struct trace_writer *w, const struct sink_code *code);
 
-/* A thread or queue of a process joins; returns its number (>= 0), unique in the sink. */
-int sink_lane(struct sink *sink, int process, const struct brick_lane *lane);
+/* A thread or queue of a process joins; returns its number (>= 0), unique in the recording. */
+int sink_lane(struct trace_writer *w, int process, const struct brick_lane *lane);
 
 /*
  * Records of a lane, in ring order. Those that break the rules of the ring are counted and left
  * out. A slice that the next call may say more of is held back until then, or until the next flush.
  */
-int sink_records(struct sink *sink, int lane, const struct brick_record *records, size_t count);
+int sink_records(
+	struct trace_writer *w, int lane, const struct brick_record *records, size_t count);
 
 /*
  * The times in which a lane's threads were off their CPUs, in order. An interval begins at the end
  * of the one before it at the earliest: what lies before that is cut off.
  */
-int sink_off_cpu(struct sink *sink, int lane, const struct sink_off_cpu *intervals, size_t count);
+int sink_off_cpu(
+	struct trace_writer *w, int lane, const struct sink_off_cpu *intervals, size_t count);
 
 /*
  * Exact statistics of a lane at this moment; later calls replace earlier ones. They take about 100
  * bytes of a recording for each brick that ran, so a call a second costs nothing that shows, and a
  * file whose writer is killed still has exact numbers.
  */
-int sink_lane_stats(struct sink *sink, int lane, const struct brick_lane *state);
+int sink_lane_stats(struct trace_writer *w, int lane, const struct brick_lane *state);
 
 /* The histogram of a brick in a process, all lanes merged; of one that is in the tables. */
-int sink_histogram(
-	struct sink *sink, int process, uint32_t brick, const struct ticks_histogram *histogram);
+int sink_histogram(struct trace_writer *w, int process, uint32_t brick,
+	const struct ticks_histogram *histogram);
 
 /* Notes of a session ("key=value\n" lines), whole; later calls replace earlier ones. */
-int sink_notes(struct sink *sink, int process, const char *notes, size_t bytes);
+int sink_notes(struct trace_writer *w, int process, const char *notes, size_t bytes);
 
 /* The digest of one result; its brick must be in the tables. */
-int sink_digest(struct sink *sink, int process, const struct brick_session_digest *digest);
+int sink_digest(struct trace_writer *w, int process, const struct brick_session_digest *digest);
 
 /* Later calls replace earlier ones. */
-int sink_account(struct sink *sink, const struct sink_account *account);
+int sink_account(struct trace_writer *w, const struct sink_account *account);
 
 /* The session ended: it was closed (1), or its process died (0). Open frames stay open. */
-int sink_process_end(struct sink *sink, int process, uint64_t end_ticks, int closed);
+int sink_process_end(struct trace_writer *w, int process, uint64_t end_ticks, int closed);
 
 /* Makes all that was handed in visible to readers of the recording. */
-int sink_flush(struct sink *sink);
+int sink_flush(struct trace_writer *w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sink is handed: tables, of which it has its own copy, because their memory is another
+ * What a writer is handed: tables, of which it has its own copy, because their memory is another
  * process's; and what records mean. One thread at a time.
  */
 #pragma once

@@ -22,7 +22,7 @@
 #include "lib/writer/lane_rules.h"
 
 struct trace_writer {
-	struct sink sink; /* first: writer_of() */
+	struct brick_clock clock; /* as sink_clock() said; mult 0: it did not yet */
 	struct packets packets;
 	uint64_t start_ns;
 	uint64_t last_ns; /* newest time seen, for events without one of their own */
@@ -38,11 +38,6 @@ struct trace_writer {
 	ARRAY(struct writer_process *) processes;
 	ARRAY(struct writer_lane *) lanes;
 };
-
-static inline struct trace_writer *writer_of(struct sink *sink)
-{
-	return (struct trace_writer *)sink;
-}
 
 /* The first error; else -EINVAL if `number` is none of `count`. */
 static int bad_number(const struct trace_writer *w, int number, size_t count)
@@ -286,9 +281,8 @@ static int writer_write_run(struct trace_writer *w, const struct trace_writer_op
 	return w->packets.error;
 }
 
-int sink_code(struct sink *sink, const struct sink_code *code)
+int sink_code(struct trace_writer *w, const struct sink_code *code)
 {
-	struct trace_writer *w = writer_of(sink);
 
 	if (w->packets.error)
 		return w->packets.error;
@@ -304,9 +298,8 @@ int sink_code(struct sink *sink, const struct sink_code *code)
 	return event_close(w);
 }
 
-int sink_notes(struct sink *sink, int number, const char *notes, size_t bytes)
+int sink_notes(struct trace_writer *w, int number, const char *notes, size_t bytes)
 {
-	struct trace_writer *w = writer_of(sink);
 	int bad = bad_number(w, number, w->processes.count);
 
 	if (bad)
@@ -421,9 +414,9 @@ static int writer_write_process(
 	return process_event(w, number, header);
 }
 
-int sink_process_state(struct sink *sink, int number, const struct brick_session_header *header)
+int sink_process_state(
+	struct trace_writer *w, int number, const struct brick_session_header *header)
 {
-	struct trace_writer *w = writer_of(sink);
 	int bad = bad_number(w, number, w->processes.count);
 
 	if (bad)
@@ -431,9 +424,8 @@ int sink_process_state(struct sink *sink, int number, const struct brick_session
 	return process_event(w, number, header);
 }
 
-int sink_process_end(struct sink *sink, int number, uint64_t end_ticks, int closed)
+int sink_process_end(struct trace_writer *w, int number, uint64_t end_ticks, int closed)
 {
-	struct trace_writer *w = writer_of(sink);
 	int bad = bad_number(w, number, w->processes.count);
 
 	if (bad)
@@ -458,9 +450,8 @@ int sink_process_end(struct sink *sink, int number, uint64_t end_ticks, int clos
 
 enum { STATISTICS_PER_EVENT = 64 };
 
-int sink_lane_stats(struct sink *sink, int number, const struct brick_lane *state)
+int sink_lane_stats(struct trace_writer *w, int number, const struct brick_lane *state)
 {
-	struct trace_writer *w = writer_of(sink);
 	int bad = bad_number(w, number, w->lanes.count);
 
 	if (bad)
@@ -529,9 +520,8 @@ static int histogram_event(
 }
 
 int sink_histogram(
-	struct sink *sink, int number, uint32_t brick, const struct ticks_histogram *histogram)
+	struct trace_writer *w, int number, uint32_t brick, const struct ticks_histogram *histogram)
 {
-	struct trace_writer *w = writer_of(sink);
 	int bad = bad_number(w, number, w->processes.count);
 
 	if (bad)
@@ -546,9 +536,8 @@ int sink_histogram(
  * the base64 of its values as little-endian doubles.
  */
 
-int sink_digest(struct sink *sink, int number, const struct brick_session_digest *digest)
+int sink_digest(struct trace_writer *w, int number, const struct brick_session_digest *digest)
 {
-	struct trace_writer *w = writer_of(sink);
 	int bad = bad_number(w, number, w->processes.count);
 
 	if (bad)
@@ -680,9 +669,8 @@ static void account_stacks(struct trace_writer *w, const struct stack_account *a
 	event_end_nested(w, dict);
 }
 
-int sink_account(struct sink *sink, const struct sink_account *account)
+int sink_account(struct trace_writer *w, const struct sink_account *account)
 {
-	struct trace_writer *w = writer_of(sink);
 
 	if (w->packets.error)
 		return w->packets.error;
@@ -704,7 +692,7 @@ enum { OFFSET_READINGS = 16 };
 
 static void choose_clock(const struct trace_writer *w, struct writer_process *process)
 {
-	process->best = format_clock_of(&w->sink.clock, &process->clock);
+	process->best = format_clock_of(&w->clock, &process->clock);
 }
 
 static void writer_free_process(struct writer_process *process)
@@ -719,9 +707,13 @@ static void writer_free_process(struct writer_process *process)
 	free(process);
 }
 
-int sink_clock(struct sink *sink, const struct brick_clock *clock)
+const struct brick_clock *sink_clock_get(const struct trace_writer *w)
 {
-	struct trace_writer *w = writer_of(sink);
+	return &w->clock;
+}
+
+int sink_clock(struct trace_writer *w, const struct brick_clock *clock)
+{
 	struct pb_buffer *b = &w->packets.scratch;
 
 	if (w->packets.error)
@@ -729,7 +721,7 @@ int sink_clock(struct sink *sink, const struct brick_clock *clock)
 	if (!clock->mult || clock->shift > 63)
 		return -EINVAL;
 	release_all(w, NULL);
-	w->sink.clock = *clock;
+	w->clock = *clock;
 	for (size_t i = 0; i < w->processes.count; i++)
 		choose_clock(w, w->processes.items[i]);
 	b->size = 0;
@@ -738,13 +730,12 @@ int sink_clock(struct sink *sink, const struct brick_clock *clock)
 	pb_close(b, packet);
 	packets_add(&w->packets);
 	event_open(w, FORMAT_CLOCK, w->last_ns);
-	event_clock(w, &w->sink.clock);
+	event_clock(w, &w->clock);
 	return event_close(w);
 }
 
-int sink_process(struct sink *sink, const struct brick_session_header *header)
+int sink_process(struct trace_writer *w, const struct brick_session_header *header)
 {
-	struct trace_writer *w = writer_of(sink);
 
 	if (w->packets.error)
 		return w->packets.error;
@@ -770,9 +761,8 @@ int sink_process(struct sink *sink, const struct brick_session_header *header)
 	return writer_write_process(w, (int)number, header) ? w->packets.error : (int)number;
 }
 
-int sink_tables(struct sink *sink, int number, const struct sink_tables *tables)
+int sink_tables(struct trace_writer *w, int number, const struct sink_tables *tables)
 {
-	struct trace_writer *w = writer_of(sink);
 	int bad = bad_number(w, number, w->processes.count);
 
 	if (bad)
@@ -781,9 +771,8 @@ int sink_tables(struct sink *sink, int number, const struct sink_tables *tables)
 	return error ? packets_fail(&w->packets, error) : 0;
 }
 
-int sink_lane(struct sink *sink, int number, const struct brick_lane *state)
+int sink_lane(struct trace_writer *w, int number, const struct brick_lane *state)
 {
-	struct trace_writer *w = writer_of(sink);
 	int bad = bad_number(w, number, w->processes.count);
 
 	if (bad)
@@ -810,9 +799,9 @@ int sink_lane(struct sink *sink, int number, const struct brick_lane *state)
 	return event_close(w) ? w->packets.error : (int)lane->number;
 }
 
-int sink_records(struct sink *sink, int number, const struct brick_record *records, size_t count)
+int sink_records(
+	struct trace_writer *w, int number, const struct brick_record *records, size_t count)
 {
-	struct trace_writer *w = writer_of(sink);
 	int bad = bad_number(w, number, w->lanes.count);
 
 	if (bad)
@@ -826,9 +815,9 @@ int sink_records(struct sink *sink, int number, const struct brick_record *recor
 	return error;
 }
 
-int sink_off_cpu(struct sink *sink, int number, const struct sink_off_cpu *intervals, size_t count)
+int sink_off_cpu(
+	struct trace_writer *w, int number, const struct sink_off_cpu *intervals, size_t count)
 {
-	struct trace_writer *w = writer_of(sink);
 	int bad = bad_number(w, number, w->lanes.count);
 
 	if (bad)
@@ -836,9 +825,8 @@ int sink_off_cpu(struct sink *sink, int number, const struct sink_off_cpu *inter
 	return writer_lane_off_cpu(w->lanes.items[number], intervals, count);
 }
 
-int sink_flush(struct sink *sink)
+int sink_flush(struct trace_writer *w)
 {
-	struct trace_writer *w = writer_of(sink);
 
 	release_all(w, NULL);
 	int error = packets_send(&w->packets);
@@ -892,11 +880,6 @@ static void free_writer(struct trace_writer *w)
 	gpu_list_fini(&w->gpus);
 	packets_fini(&w->packets);
 	free(w);
-}
-
-struct sink *trace_writer_sink(struct trace_writer *w)
-{
-	return &w->sink;
 }
 
 int trace_writer_create(struct trace_writer **out, const struct trace_writer_options *options)

@@ -33,9 +33,6 @@ struct trace_writer_options {
 /* What part_file_open() says of PATH, or -ENOMEM; *out untouched. */
 int trace_writer_create(struct trace_writer **out, const struct trace_writer_options *options);
 
-/* What records and tables go into, until the writer is finished or abandoned. */
-struct sink *trace_writer_sink(struct trace_writer *w);
-
 /* Whole packets that the caller made, of a sequence of its own; 128 KiB at most. */
 int trace_writer_packets(struct trace_writer *w, const void *packets, size_t bytes);
 

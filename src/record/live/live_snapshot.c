@@ -174,22 +174,22 @@ static void fini(struct snapshot *s)
 	free(s->lanes);
 }
 
-static int live_snapshot_emit(struct sink *sink, const struct snapshot *s,
+static int live_snapshot_emit(struct trace_writer *writer, const struct snapshot *s,
 	const struct snapshot_part *parts, size_t count)
 {
-	int error = sink_clock(sink, &drain_header(parts[0].drain)->clock);
+	int error = sink_clock(writer, &drain_header(parts[0].drain)->clock);
 
 	for (size_t i = 0; i < count; i++)
 		drain_rewind(parts[i].drain);
 	for (size_t i = 0; i < s->lane_count && !error; i++)
 		if (s->lanes[i].count)
-			error = drain_emit(s->lanes[i].drain, sink, s->lanes[i].lane,
+			error = drain_emit(s->lanes[i].drain, writer, s->lanes[i].lane,
 				s->lanes[i].records, s->lanes[i].count);
 	for (size_t i = 0; i < count && !error; i++)
-		error = drain_finish(parts[i].drain, sink, parts[i].end, parts[i].end_ticks);
+		error = drain_finish(parts[i].drain, writer, parts[i].end, parts[i].end_ticks);
 	const struct sink_account account = {
 		.end_ns = monotonic_ns(), .cpus = drain_cpus_online(), .exit_code = -1};
-	return error ? error : sink_account(sink, &account);
+	return error ? error : sink_account(writer, &account);
 }
 
 struct recording {
@@ -216,7 +216,7 @@ static int live_snapshot_write_recording(const struct snapshot *s,
 	int error = trace_writer_create(&w, &options);
 	if (error)
 		return error;
-	error = live_snapshot_emit(trace_writer_sink(w), s, parts, count);
+	error = live_snapshot_emit(w, s, parts, count);
 	if (!error)
 		return trace_writer_finish(w);
 	trace_writer_abandon(w);
