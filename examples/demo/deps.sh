@@ -35,7 +35,7 @@ for_building()
 	program ninja ninja-build
 	program pkg-config pkg-config
 	program npm "nodejs npm"
-	modules ncursesw:libncurses-dev jansson:libjansson-dev libdeflate:libdeflate-dev \
+	modules ncursesw:libncurses-dev jansson:libjansson-dev libdeflate:libdeflate-dev zlib:zlib1g-dev \
 		libmicrohttpd:libmicrohttpd-dev sqlite3:libsqlite3-dev libcurl:libcurl4-openssl-dev \
 		libelf:libelf-dev vulkan:libvulkan-dev
 	program glslangValidator glslang-tools # shaders of brick ceilings

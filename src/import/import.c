@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 #include "brick/error.h"
 
 static int cannot_read(struct import_error *error, int why)
@@ -22,17 +24,85 @@ static int format_error(struct import_error *error, const char *why)
 	return BRICK_EFORMAT;
 }
 
+/* Whether the text is found in the first bytes of the file. */
+static bool import_begins_with(const char *text, size_t bytes, const char *what)
+{
+	return memmem(text, bytes < 1024 ? bytes : 1024, what, strlen(what));
+}
+
+static int import_unpack(void *from, char *to, size_t bytes)
+{
+	return gzread(from, to, bytes > INT_MAX ? INT_MAX : (unsigned)bytes);
+}
+
+static int import_packed(struct imported *im, const char *path, struct import_error *error)
+{
+	gzFile file = gzopen(path, "rb");
+
+	if (!file)
+		return cannot_read(error, errno);
+	gzbuffer(file, 1 << 18);
+	int result = import_chrome(
+		im, &(struct import_source){.read = import_unpack, .from = file}, error);
+	gzclose(file);
+	return result;
+}
+
+/* A file that no reader here takes: a sentence that says what it is; NULL: it may be JSON. */
+static const char *import_foreign(const char *text, size_t bytes)
+{
+	static const struct {
+		const char *begin, *what;
+	} known[] = {
+		{"speedscope.app/file-format",
+			"it is a profile of speedscope, which has stacks and no "
+			"times of operations"},
+		{"# ========", "it is the text of 'perf script', which has stacks and no times of "
+			       "operations"},
+		{"PK\x03\x04", "it is a zip archive: unpack it first"},
+		{"\x28\xb5\x2f\xfd", "it is compressed by zstd: unpack it first (zstd -d)"},
+		{"\xfd"
+		 "7zXZ",
+			"it is compressed by xz: unpack it first (xz -d)"},
+		{"BZh", "it is compressed by bzip2: unpack it first (bunzip2)"},
+		{"NSYS", "it is Nsight Systems' own report: export it first (nsys export --type "
+			 "sqlite)"},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		size_t length = strlen(known[i].begin);
+		if (i ? bytes >= length && !memcmp(text, known[i].begin, length)
+		      : import_begins_with(text, bytes, known[i].begin))
+			return known[i].what;
+	}
+	if (bytes < 4 || (unsigned char)text[0] != 0x0a || strchr("[{ \t\r\n", text[1]))
+		return NULL;
+	/* field 1 of a protobuf: planes of an XSpace, which begin with a number or a name, or
+	 * packets of a Perfetto trace */
+	if (import_begins_with(text, bytes, "/device:") ||
+		import_begins_with(text, bytes, "/host:") ||
+		import_begins_with(text, bytes, "Task Environment"))
+		return "it is an XSpace of XLA's profiler (JAX, TensorFlow: *.xplane.pb), which "
+		       "Brick "
+		       "does not read yet: the *.trace.json.gz beside it can be imported";
+	return "it is a Perfetto trace: 'brick report' reads it as it is if Brick recorded it, and "
+	       "import reads JSON, SQLite and CSV";
+}
+
 static int read_mapped(struct imported *im, const char *path, const char *text, size_t bytes,
 	struct import_error *error)
 {
 	if (bytes >= 16 && !memcmp(text, "SQLite format 3", 16))
 		return import_nsight(im, path, error);
 	if (bytes >= 2 && !memcmp(text, "\x1f\x8b", 2))
-		return format_error(error, "it is compressed: gunzip it first");
-	if (bytes >= 4 && (unsigned char)text[0] == 0x0a && !strchr("[{ \t\r\n", text[1]))
-		return format_error(
-			error, "this may be a recording already: 'brick report' reads it as it is");
-	return import_chrome(im, text, bytes, error);
+		return import_packed(im, path, error);
+	const char *end = memchr(text, '\n', bytes);
+	if (memmem(text, end ? (size_t)(end - text) : bytes, "Start_Timestamp", 15) && *text != '{')
+		return import_rocprof_csv(im, text, bytes, error);
+	const char *foreign = import_foreign(text, bytes);
+	if (foreign)
+		return format_error(error, foreign);
+	return import_chrome(im, &(struct import_source){.text = text, .bytes = bytes}, error);
 }
 
 int import_read(struct imported *im, const char *path, struct import_error *error)

@@ -26,8 +26,6 @@ struct arrow {
 
 struct chrome {
 	struct imported *im;
-	struct import_error *error;
-	const char *text;
 	ARRAY(struct arrow) arrows;
 	ARRAY(struct track_stack { ARRAY(size_t) open; }) stacks; /* by track: events to be ended */
 	struct hashmap asynchronous; /* by id and name: the last span that is open */
@@ -35,11 +33,6 @@ struct chrome {
 	double base_ns;
 	uint64_t start_unix_ns;
 };
-
-static int chrome_fail_at(struct chrome *c, const struct json_event *event, const char *why)
-{
-	return import_fail(c->error, c->text, event->offset, "%s", why);
-}
 
 /* Members. */
 
@@ -305,7 +298,7 @@ static int slice(struct chrome *c, const struct json_event *event, uint64_t begi
 	}
 	if (!is_begin && event->dur) {
 		if (!json_events_ns(event->dur, &length) || length >= (int64_t)BIAS)
-			return chrome_fail_at(c, event, "\"dur\" must be a number of microseconds");
+			return json_event_fail(event, "\"dur\" must be a number of microseconds");
 		if (length < 0) {
 			c->im->left_out++;
 			return 0;
@@ -337,7 +330,7 @@ static int chrome_end_slice(struct chrome *c, const struct json_event *event, ui
 	}
 	struct imported_event *e = &c->im->events.items[stack->open.items[--stack->open.count]];
 	if (ns < e->begin)
-		return chrome_fail_at(c, event, "it ends before it began");
+		return json_event_fail(event, "it ends before it began");
 	e->end = ns;
 	e->is_open = false;
 	return 0;
@@ -388,7 +381,7 @@ static int chrome_asynchronous(
 	}
 	struct imported_event *e = &c->im->events.items[at];
 	if (ns < e->begin)
-		return chrome_fail_at(c, event, "it ends before it began");
+		return json_event_fail(event, "it ends before it began");
 	e->end = ns;
 	e->is_open = false;
 	return e->number ? hashmap_set(&c->asynchronous, key, e->number - 1) : 0;
@@ -427,7 +420,7 @@ static int take_event(void *context, const struct json_event *event)
 	int64_t ns = 0;
 
 	if (!phase[0])
-		return chrome_fail_at(c, event, "an event must have a phase (\"ph\")");
+		return json_event_fail(event, "an event must have a phase (\"ph\")");
 	if (phase[0] == 'M')
 		return say_name(c, event->members);
 	if (!strchr("XBEsfbeSF", phase[0])) {
@@ -436,7 +429,7 @@ static int take_event(void *context, const struct json_event *event)
 	}
 	if (!event->ts || !json_events_ns(event->ts, &ns) || ns <= -(int64_t)BIAS ||
 		ns >= (int64_t)BIAS)
-		return chrome_fail_at(c, event, "\"ts\" must be a number of microseconds");
+		return json_event_fail(event, "\"ts\" must be a number of microseconds");
 	uint64_t biased = (uint64_t)ns + BIAS;
 	if (strchr("beSF", phase[0]))
 		return chrome_asynchronous(c, event, biased, phase[0] == 'b' || phase[0] == 'S');
@@ -466,6 +459,8 @@ static int take_member(void *context, const char *key, const json_t *value)
 				return -ENOMEM;
 		}
 	}
+	if (!strcmp(key, "rocprofiler-sdk-tool"))
+		return import_rocprof_json(c->im, value);
 	if (strcmp(key, "otherData") != 0 || !json_object_get(value, "start_monotonic_ns"))
 		return 0;
 	c->is_own = c->im->queues_are_threads = true;
@@ -538,13 +533,14 @@ static void find_start(struct chrome *c)
 		c->im->start_unix_ns = (uint64_t)ns;
 }
 
-int import_chrome(struct imported *im, const char *text, size_t bytes, struct import_error *error)
+int import_chrome(
+	struct imported *im, const struct import_source *source, struct import_error *error)
 {
 	static const struct json_events_target target = {take_event, take_member};
-	struct chrome c = {.im = im, .error = error, .text = text};
+	struct chrome c = {.im = im};
 
 	im->tool = "a Chrome trace";
-	int result = json_events_read(text, bytes, &target, &c, error);
+	int result = json_events_read(source, &target, &c, error);
 	if (!result) {
 		result = follow_arrows(&c);
 		find_start(&c);

@@ -18,7 +18,7 @@
 enum {
 	BASE_NS = 1000000000, /* where the recording begins: 0 means "not known" in records */
 	MOST_LANES = 64,      /* of a queue's track */
-	PYTHON_DEPTH = 64,    /* deeper frames of Python are left out: operators need room */
+	PYTHON_DEPTH = 104,   /* deeper frames of Python are left out: operators need room */
 	ROUNDING_NS = 2000,   /* files in microseconds let what is nested end that much later */
 };
 

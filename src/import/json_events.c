@@ -1,59 +1,105 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scanner knows strings and brackets, finds where an event ends, and where its times stand.
- * What an event says is jansson's to read.
+ * What an event says is jansson's to read. Of a file that is unpacked on the way it holds a window,
+ * which moves between events and grows to the longest.
  */
 #include "import/json_events.h"
 
-#include <stdarg.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "brick/error.h"
 
-enum { MAX_DEPTH = 512, NUMBER_BYTES = 64 };
+enum {
+	MAX_DEPTH = 512,
+	NUMBER_BYTES = 64,
+	AHEAD = 1 << 16, /* what a name and the blanks around it may take */
+	WINDOW_BYTES = 1 << 20,
+};
 
-struct scan {
+struct json_scan {
 	const char *text, *end, *at;
 	const struct json_events_target *target;
 	void *context;
 	struct import_error *error;
+	const struct import_source *source; /* NULL: all of it is in the text */
+	char *window;
+	size_t capacity, base, lines; /* base, lines: what was before the window */
 };
 
-int import_fail(
-	struct import_error *error, const char *text, size_t offset, const char *format, ...)
+static int import_fail(const struct json_scan *s, size_t offset, const char *why)
 {
-	size_t line = 1;
-	va_list arguments;
+	size_t line = s->lines + 1;
 
-	for (const char *p = text; (p = memchr(p, '\n', (size_t)(text + offset - p))); p++)
+	for (const char *p = s->text; (p = memchr(p, '\n', (size_t)(s->text + offset - p))); p++)
 		line++;
-	int n = snprintf(error->text, sizeof(error->text), "line %zu, byte %zu: ", line, offset);
-	va_start(arguments, format);
-	vsnprintf(error->text + n, sizeof(error->text) - (size_t)n, format, arguments);
-	va_end(arguments);
+	snprintf(s->error->text, sizeof(s->error->text), "line %zu, byte %zu: %s", line,
+		s->base + offset, why);
 	return BRICK_EFORMAT;
 }
 
-static int json_events_fail(struct scan *s, const char *why)
+int json_event_fail(const struct json_event *event, const char *why)
 {
-	return import_fail(s->error, s->text, (size_t)(s->at - s->text), "%s",
+	return import_fail(event->scan, event->offset, why);
+}
+
+/* Makes so many bytes stand ahead, or all that are left. What was passed goes. */
+static int json_events_fill(struct json_scan *s, size_t wanted)
+{
+	size_t rest = (size_t)(s->end - s->at);
+
+	if (!s->source || rest >= wanted)
+		return 0;
+	for (const char *p = s->text; (p = memchr(p, '\n', (size_t)(s->at - p))); p++)
+		s->lines++;
+	s->base += (size_t)(s->at - s->text);
+	if (rest)
+		memmove(s->window, s->at, rest);
+	if (s->capacity < wanted + WINDOW_BYTES) {
+		char *larger = realloc(s->window, wanted + WINDOW_BYTES + 1);
+		if (!larger)
+			return -ENOMEM;
+		s->window = larger;
+		s->capacity = wanted + WINDOW_BYTES;
+	}
+	int got = 1;
+	while (got > 0 && rest < s->capacity) {
+		got = s->source->read(s->source->from, s->window + rest, s->capacity - rest);
+		rest += got > 0 ? (size_t)got : 0;
+	}
+	s->window[rest] = '\0';
+	s->text = s->at = s->window;
+	s->end = s->window + rest;
+	if (got < 0)
+		return import_fail(
+			s, rest, "what follows cannot be unpacked: the file is damaged or cut off");
+	if (!got)
+		s->source = NULL;
+	return 0;
+}
+
+static int json_events_fail(struct json_scan *s, const char *why)
+{
+	return import_fail(s, (size_t)(s->at - s->text),
 		s->at == s->end ? "the file ends here, in the middle of what it says" : why);
 }
 
-static void skip_blanks(struct scan *s)
+static void skip_blanks(struct json_scan *s)
 {
 	while (s->at < s->end &&
 		(*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
 		s->at++;
 }
 
-static bool json_events_is_next(struct scan *s, char c)
+static bool json_events_is_next(struct json_scan *s, char c)
 {
 	skip_blanks(s);
 	return s->at < s->end && *s->at == c;
 }
 
-static bool skip_text(struct scan *s)
+static bool skip_text(struct json_scan *s)
 {
 	for (s->at++; s->at < s->end; s->at++) {
 		if (*s->at == '"') {
@@ -72,7 +118,7 @@ static bool key_is(const char *key, size_t bytes, const char *name)
 }
 
 /* Behind a value; *event, if there is one: where its times stand. */
-static int skip_value(struct scan *s, struct json_event *event)
+static int skip_value(struct json_scan *s, struct json_event *event)
 {
 	size_t depth = 0;
 
@@ -115,53 +161,74 @@ static int skip_value(struct scan *s, struct json_event *event)
 	return 0;
 }
 
+/* The same, though the value may end behind the window. */
+static int json_events_skip_whole(struct json_scan *s, struct json_event *event, const char **begin)
+{
+	for (;;) {
+		*begin = s->at;
+		if (event)
+			event->ts = event->dur = NULL;
+		int error = skip_value(s, event);
+		if (s->at < s->end || !s->source)
+			return error;
+		size_t seen = (size_t)(s->at - *begin);
+		s->at = *begin;
+		error = json_events_fill(s, 2 * seen + AHEAD);
+		if (error)
+			return error;
+	}
+}
+
 /* The value that lies there, by jansson. NULL: it is faulty. */
-static json_t *json_events_read_value(struct scan *s, const char *begin, size_t flags)
+static json_t *json_events_read_value(struct json_scan *s, const char *begin, size_t flags)
 {
 	json_error_t why;
-	json_t *value = json_loadb(begin, (size_t)(s->at - begin),
-		flags | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &why);
+	json_t *value = json_loadb(begin, (size_t)(s->at - begin), flags | JSON_ALLOW_NUL, &why);
 
 	if (!value) {
 		size_t offset =
 			(size_t)(begin - s->text) + (size_t)(why.position > 0 ? why.position : 0);
 		size_t most = (size_t)(s->end - s->text);
-		import_fail(s->error, s->text, offset < most ? offset : most, "%.200s", why.text);
+		import_fail(s, offset < most ? offset : most, why.text);
 	}
 	return value;
 }
 
-static int json_events_read_event(struct scan *s)
+static int json_events_read_event(struct json_scan *s)
 {
-	const char *begin = s->at;
-	struct json_event event = {.offset = (size_t)(begin - s->text)};
-	int error = skip_value(s, &event);
+	struct json_event event = {.scan = s};
+	const char *begin;
+	int error = json_events_skip_whole(s, &event, &begin);
 
 	if (error)
 		return error;
-	event.members = json_events_read_value(s, begin, JSON_DECODE_ANY);
+	event.offset = (size_t)(begin - s->text);
+	event.members = json_events_read_value(s, begin, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL);
 	if (!event.members)
 		return BRICK_EFORMAT;
-	if (json_is_object(event.members))
-		error = s->target->event(s->context, &event);
-	else
-		error = import_fail(s->error, s->text, event.offset, "an event must be an object");
+	error = json_is_object(event.members)
+			? s->target->event(s->context, &event)
+			: json_event_fail(&event, "an event must be an object");
 	json_decref(event.members);
 	return error;
 }
 
 /* An array at the top may end without its bracket, and with a comma. */
-static int read_events(struct scan *s, bool is_top)
+static int read_events(struct json_scan *s, bool is_top)
 {
 	int error = 0;
 
 	if (!json_events_is_next(s, '['))
 		return json_events_fail(s, "the events must be an array");
-	for (s->at++; !json_events_is_next(s, ']') && !error;) {
+	for (s->at++; !(error = json_events_fill(s, AHEAD)) && !json_events_is_next(s, ']');) {
 		if (is_top && s->at == s->end)
 			return 0;
 		error = json_events_read_event(s);
-		if (error || json_events_is_next(s, ']') || (is_top && s->at == s->end))
+		if (!error)
+			error = json_events_fill(s, AHEAD);
+		if (error)
+			return error;
+		if (json_events_is_next(s, ']') || (is_top && s->at == s->end))
 			continue;
 		if (!json_events_is_next(s, ','))
 			return json_events_fail(s, "there must be a comma between two events");
@@ -171,8 +238,12 @@ static int read_events(struct scan *s, bool is_top)
 	return error;
 }
 
-static int json_events_read_member(struct scan *s)
+static int json_events_read_member(struct json_scan *s)
 {
+	int error = json_events_fill(s, AHEAD);
+
+	if (error)
+		return error;
 	if (!json_events_is_next(s, '"'))
 		return json_events_fail(s, "there must be a name in quotes");
 	const char *key = s->at;
@@ -183,16 +254,22 @@ static int json_events_read_member(struct scan *s)
 		return json_events_fail(s, "there must be a colon behind a name");
 	s->at++;
 	skip_blanks(s);
-	if (key_is(key, bytes, "traceEvents"))
-		return read_events(s, false) ? BRICK_EFORMAT : 1;
-	const char *begin = s->at;
-	char name[64];
-	int error = skip_value(s, NULL);
-	if (error || bytes - 2 >= sizeof(name))
+	if (key_is(key, bytes, "traceEvents")) {
+		error = read_events(s, false);
+		return error ? error : 1;
+	}
+	char name[64] = "";
+	bool fits = bytes - 2 < sizeof(name);
+	if (fits)
+		memcpy(name, key + 1, bytes - 2);
+	const char *begin;
+	error = json_events_skip_whole(s, NULL, &begin);
+	if (error || !fits)
 		return error;
-	memcpy(name, key + 1, bytes - 2);
-	name[bytes - 2] = '\0';
-	json_t *value = json_events_read_value(s, begin, JSON_DECODE_ANY);
+	/* times of rocprofv3 have more digits than a double */
+	bool is_exact = !strcmp(name, "rocprofiler-sdk-tool");
+	json_t *value = json_events_read_value(
+		s, begin, JSON_DECODE_ANY | (is_exact ? 0 : JSON_DECODE_INT_AS_REAL));
 	if (!value)
 		return BRICK_EFORMAT;
 	error = s->target->member(s->context, name, value);
@@ -200,7 +277,7 @@ static int json_events_read_member(struct scan *s)
 	return error;
 }
 
-static int json_events_read_object(struct scan *s)
+static int json_events_read_object(struct json_scan *s)
 {
 	bool has_events = false;
 
@@ -209,6 +286,9 @@ static int json_events_read_object(struct scan *s)
 		if (found < 0)
 			return found;
 		has_events = has_events || found;
+		found = json_events_fill(s, AHEAD);
+		if (found)
+			return found;
 		if (json_events_is_next(s, ','))
 			s->at++;
 		else if (!json_events_is_next(s, '}'))
@@ -221,21 +301,38 @@ static int json_events_read_object(struct scan *s)
 	return json_events_fail(s, "there is no array \"traceEvents\" in it");
 }
 
-int json_events_read(const char *text, size_t bytes, const struct json_events_target *target,
+static int json_events_read_text(struct json_scan *s)
+{
+	int error = json_events_fill(s, AHEAD);
+
+	if (error)
+		return error;
+	if (s->end - s->at >= 3 && !memcmp(s->at, "\xef\xbb\xbf", 3))
+		s->at += 3;
+	bool is_array = json_events_is_next(s, '[');
+	if (!is_array && !json_events_is_next(s, '{'))
+		return json_events_fail(s, "it begins with neither an array nor an object");
+	error = is_array ? read_events(s, true) : json_events_read_object(s);
+	if (!error)
+		error = json_events_fill(s, AHEAD);
+	if (error)
+		return error;
+	skip_blanks(s);
+	return s->at == s->end ? 0 : json_events_fail(s, "something follows the end of it");
+}
+
+int json_events_read(const struct import_source *source, const struct json_events_target *target,
 	void *context, struct import_error *error)
 {
-	struct scan s = {text, text + bytes, text, target, context, error};
+	struct json_scan s = {.target = target, .context = context, .error = error};
 
-	if (bytes >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
-		s.at += 3;
-	bool is_array = json_events_is_next(&s, '[');
-	if (!is_array && !json_events_is_next(&s, '{'))
-		return json_events_fail(&s, "it begins with neither an array nor an object");
-	int result = is_array ? read_events(&s, true) : json_events_read_object(&s);
-	if (result)
-		return result;
-	skip_blanks(&s);
-	return s.at == s.end ? 0 : json_events_fail(&s, "something follows the end of it");
+	if (source->read)
+		s.source = source;
+	s.text = s.at = source->text;
+	s.end = source->text + source->bytes;
+	int result = json_events_read_text(&s);
+	free(s.window);
+	return result;
 }
 
 /* Digits are counted as they stand: a double has too few. */

@@ -233,7 +233,8 @@ def refused():
     one = '{"ph":"X","name":"a","pid":1,"tid":2,"ts":0,"dur":1}'
     for text, why in (
             ("", "byte 0: the file is empty"), ("hello", "line 1, byte 0: it begins with neither"),
-            ("\x1f\x8b\x08", "compressed"), ("[" + one + ",\n{\"ph\":\"X\"", "line 2, byte 64: the file ends here"),
+            ("\x1f\x8b\x08", "the file ends here"), ("BZh9", "bunzip2"), ("PK\x03\x04", "zip"), ("NSYS", "nsys export"),
+            ('{"$schema":"https://www.speedscope.app/file-format-schema.json"}', "speedscope"), ("Start_Timestamp,End_Timestamp\n1,x\n", "line 2, byte 30"), ("[" + one + ",\n{\"ph\":\"X\"", "line 2, byte 64: the file ends here"),
             ('{"traceEvents":[' + one + "]", f"byte {17 + len(one)}: the file ends here"), ("{}", "no array \"traceEvents\""),
             ("[\n\n{\"ph\":\"X\",\"name\":\"a\",\"ts\":true}]", "line 3, byte 3: \"ts\" must be a number"),
             ("[{\"ph\":\"X\",\"name\":tru,\"ts\":1}]", "line 1, byte"), ("[" + one + "] x", f"byte {len(one) + 3}: something follows"),

@@ -227,7 +227,80 @@ def nsight_exports():
     expect("the others are there", len(samples(run)), 12)
 
 
+def packed():
+    """A packed file is read as it is, however it is cut into parts."""
+    events = training(lambda step: f"ProfilerStep#{step + 1}")
+    plain = imported("plain.json", kineto(events))
+    run = imported("packed.json.gz", gzip.compress(kineto(events).encode()))
+    expect("the same", samples(run), samples(plain))
+    # more than a window, with an event that is longer than one
+    long = [span("x" * 3000000, "cpu_op", 0, 5)] + [span("aten::mm", "cpu_op", 10 * i, 5) for i in range(1, 30000)]
+    run = imported("long.json.gz", gzip.compress(kineto(long).encode(), 1))
+    expect("all events", len(samples(run)), 30000)
+    whole = gzip.compress(kineto(long).encode(), 1)
+    for cut in (100, len(whole) // 2):
+        with open(place("cut.json.gz"), "wb") as file:
+            file.write(whole[:cut])
+        _, err = brick("import", "-o", place("no.pftrace"), place("cut.json.gz"), code=3)
+        expect_true(f"cut off: {err}", b"ends here" in err or b"cut off" in err)
+    broken = gzip.compress(kineto(long)[:-2].encode() + b"\n\n!]}", 1)
+    with open(place("broken.json.gz"), "wb") as file:
+        file.write(broken)
+    _, err = brick("import", "-o", place("no.pftrace"), place("broken.json.gz"), code=3)
+    expect_true(f"the place is that of the text: {err}", f"line 3, byte {len(kineto(long))}".encode() in err)
+
+
+def rocprof():
+    """rocprofv3's JSON and CSV: the same five kernels, a copy, and the calls that launched them."""
+    def times(i):
+        return {"start_timestamp": 1000 * i + 1000, "end_timestamp": 1000 * i + 1500}
+    size = {"workgroup_size": {"x": 256, "y": 1, "z": 1}, "grid_size": {"x": 1024, "y": 1, "z": 1}}
+    tool = {
+        "metadata": {"pid": 100},
+        "agents": [{"id": {"handle": 7}, "type": 1, "name": "a CPU"},
+                   {"id": {"handle": 9}, "type": 2, "name": "gfx000", "product_name": "Example GPU 9000"}],
+        "kernel_symbols": [{"kernel_id": 0}, {"kernel_id": 1, "formatted_kernel_name": "toy_gemm(float*)"}],
+        "strings": {"buffer_records": [{"kind": "NONE", "operations": []}, {"kind": "HIP", "operations": ["hipLaunchKernel"]},
+                                       {"kind": "COPY", "operations": ["NONE", "MEMORY_COPY_HOST_TO_DEVICE"]}]},
+        "buffer_records": {
+            "kernel_dispatch": [{"kind": 0, "operation": 0, "thread_id": 100, "correlation_id": {"internal": i}, **times(i),
+                                 "dispatch_info": {"agent_id": {"handle": 9}, "queue_id": {"handle": 1}, "kernel_id": 1, **size}}
+                                for i in range(1, 6)],
+            "hip_api": [{"kind": 1, "operation": 0, "thread_id": 100, "correlation_id": {"internal": i},
+                         "start_timestamp": 1000 * i, "end_timestamp": 1000 * i + 100} for i in range(1, 6)],
+            "memory_copy": [{"kind": 2, "operation": 1, "thread_id": 100, "correlation_id": {"internal": 9}, "bytes": 4096,
+                             "dst_agent_id": {"handle": 9}, "src_agent_id": {"handle": 7}, **times(8)}]}}
+    run = imported("rocprof.json", json.dumps({"rocprofiler-sdk-tool": [tool]}))
+    expect("kernels", [s[4] - s[3] for s in samples(run, "queue") if s[1] == "MatrixProduct"], [500] * 5)
+    expect("a copy", [s[1] for s in samples(run, "queue")].count("DeviceCopy"), 1)
+    expect("launches", sum(c[3] >= 0 for c in run["commands"]), 5)
+    expect("calls", [s[1] for s in samples(run, "thread")], ["hipLaunchKernel"] * 5)
+    expect("groups, of which a launch has four", [k["grid"] for k in run["kernels"] if k["kind"] == "compute"], [[4, 1, 1]])
+    expect_true("the device", b"Example GPU 9000" in brick("report", run["path"])[0])
+
+    table = ('"Kind","Agent_Id","Queue_Id","Thread_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp",'
+             '"Workgroup_Size_X","Workgroup_Size_Y","Workgroup_Size_Z","Grid_Size_X","Grid_Size_Y","Grid_Size_Z"\n')
+    for i in range(1, 6):
+        table += f'"KERNEL_DISPATCH","Agent 4",1,100,"toy_gemm<""a"", int>(float*, int)",{i},{1000 * i},{1000 * i + 500},256,1,1,1024,1,1\n'
+    run = imported("kernel_trace.csv", table)
+    expect("rows", [(s[1], s[4] - s[3]) for s in samples(run, "queue")], [("MatrixProduct", 500)] * 5)
+    expect("a name with quotes and commas", run["kernels"][0]["name"], 'toy_gemm<"a", int>(float*, int)')
+
+
+def foreign():
+    """What is no trace that import reads is called by its name."""
+    for name, data, want in (("toy.xplane.pb", b"\x0a\x1c\x12\x0d/device:GPU:0\x1a\x0b\x08\x01\x12\x07Stream!", b"XSpace"),
+                             ("toy.pftrace", b"\x0a\x10\xe2\x03\x0d\x08\x07\x12\x09toy track", b"Perfetto")):
+        with open(place(name), "wb") as file:
+            file.write(data)
+        _, err = brick("import", "-o", place("no.pftrace"), place(name), code=3)
+        expect_true(f"{name}: {err}", want in err)
+
+
 def main():
+    packed()
+    rocprof()
+    foreign()
     profiler_steps()
     engine_steps()
     crossing()
