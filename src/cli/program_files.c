@@ -141,22 +141,37 @@ static bool program_files_is_wanted(const char *name, bool *has_variant)
 	return is_first;
 }
 
-static void add_directory(struct program_files *files, const char *path)
+static bool is_there(const struct program_files *files, const char *path)
+{
+	char real[PATH_MAX], other[PATH_MAX];
+
+	if (!realpath(path, real))
+		return true;
+	for (size_t i = 0; i < files->paths.count; i++)
+		if (realpath(files->paths.items[i], other) && !strcmp(real, other))
+			return true;
+	return false;
+}
+
+/* ggml's and llama.cpp's libraries in a folder whose names begin so. True if one is new. */
+static bool add_libraries_in(struct program_files *files, const char *folder, const char *beginning)
 {
 	struct dirent **entries;
-	int n = scandir(path, &entries, NULL, alphasort), any = 0;
-	bool has_variant = false;
+	int n = scandir(folder, &entries, NULL, alphasort);
+	bool has_variant = false, any = false;
 
 	for (int i = 0; i < n; i++) {
-		SCOPED char *file = xasprintf("%s/%s", path, entries[i]->d_name);
-		if (program_files_is_wanted(entries[i]->d_name, &has_variant) && is_elf(file))
+		const char *name = entries[i]->d_name;
+		SCOPED char *file = xasprintf("%s/%s", folder, name);
+		if (!strncmp(name, beginning, strlen(beginning)) &&
+			program_files_is_wanted(name, &has_variant) && is_elf(file) &&
+			!is_there(files, file))
 			any |= program_files_add(files, file);
 		free(entries[i]);
 	}
 	if (n >= 0)
 		free(entries);
-	if (any)
-		keep_named(files, path);
+	return any;
 }
 
 /* Packages: of node in node_modules of the importing file's folder and of those above it. */
@@ -489,7 +504,8 @@ static void program_files_add_named(
 		(!may_be_command || !inject_resolve(word, path, sizeof(path)) || stat(path, &st)))
 		return;
 	if (S_ISDIR(st.st_mode) && strchr(word, '/')) {
-		add_directory(files, path);
+		if (add_libraries_in(files, path, "lib"))
+			keep_named(files, path);
 		if (files->wants_packages && is_package(path))
 			add_package(files, path);
 	}
@@ -536,36 +552,6 @@ static int why_not(const char *command)
 	return S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
 }
 
-static bool is_there(const struct program_files *files, const char *path)
-{
-	char real[PATH_MAX], other[PATH_MAX];
-
-	if (!realpath(path, real))
-		return true;
-	for (size_t i = 0; i < files->paths.count; i++)
-		if (realpath(files->paths.items[i], other) && !strcmp(real, other))
-			return true;
-	return false;
-}
-
-static void add_backends_of(struct program_files *files, const char *directory)
-{
-	struct dirent **entries;
-	int n = scandir(directory, &entries, NULL, alphasort);
-	bool has_variant = false;
-
-	for (int i = 0; i < n; i++) {
-		const char *name = entries[i]->d_name;
-		SCOPED char *file = xasprintf("%s/%s", directory, name);
-		if (!strncmp(name, "libggml-", 8) && program_files_is_wanted(name, &has_variant) &&
-			is_elf(file) && !is_there(files, file))
-			program_files_add(files, file);
-		free(entries[i]);
-	}
-	if (n >= 0)
-		free(entries);
-}
-
 /* ggml opens its backends while it runs, from where the program lies, or ggml itself. */
 static void program_files_add_backends(struct program_files *files)
 {
@@ -576,10 +562,18 @@ static void program_files_add_backends(struct program_files *files)
 		has_ggml |= strstr(files->paths.items[i], "/libggml") != NULL;
 	for (size_t i = 0; has_ggml && i < count; i++) {
 		const char *path = files->paths.items[i], *slash = strrchr(path, '/');
-		SCOPED char *directory =
-			slash ? xasprintf("%.*s", (int)(slash - path), path) : NULL;
-		if (directory && (!i || !strncmp(slash, "/libggml", 8)))
-			add_backends_of(files, directory);
+		if (!slash || (i && strncmp(slash, "/libggml", 8)))
+			continue;
+		const size_t bytes = (size_t)(slash - path);
+		bool is_listed = false;
+		for (size_t k = 0; k < i && !is_listed; k++) {
+			const char *other = files->paths.items[k], *end = strrchr(other, '/');
+			is_listed = end == other + bytes && !strncmp(other, path, bytes) &&
+				    (!k || !strncmp(end, "/libggml", 8));
+		}
+		SCOPED char *folder = xasprintf("%.*s", (int)bytes, path);
+		if (!is_listed)
+			add_libraries_in(files, folder, "libggml-");
 	}
 }
 

@@ -14,6 +14,7 @@
 enum {
 	TENSOR_DIMS = 4,
 	TENSOR_SOURCES = 10,
+	TENSOR_OPERANDS = 2, /* the first sources: what an operation works on, as its weight */
 	TENSOR_NAME_BYTES = 64,
 	TENSOR_TYPE_F32 = 0, /* types: frozen, as the file format has them */
 	TENSOR_TYPE_F16 = 1,

@@ -12,8 +12,6 @@
 #include "attach/ggml/steps/phases.h"
 #include "brick/brick.h"
 
-enum { READ_SOURCES = 2 };
-
 /* Of all images of a batch. */
 static uint32_t other_graphs_rows_of(const struct engine *e, const void *tensor)
 {
@@ -86,7 +84,7 @@ enum other_graph other_graph_kind(const struct engine *e, const void *graph, uin
 			kind = OTHER_EVALUATION;
 			*positions = other_graphs_rows_of(e, tensor_source(&e->layout, node, 0));
 		}
-		for (uint32_t s = 0; s < READ_SOURCES && kind == OTHER_NONE; s++) {
+		for (uint32_t s = 0; s < TENSOR_OPERANDS && kind == OTHER_NONE; s++) {
 			const void *source = tensor_source(&e->layout, node, s);
 			kind = source ? kind_of_weight(e->get_name(source)) : OTHER_NONE;
 		}

@@ -14,7 +14,6 @@
 #include "base/thread.h"
 
 enum {
-	READ_SOURCES = 2,
 	MAX_TOKENS = 1 << 20,
 	READ_TOKENS = 4096, /* the most whose positions are looked at */
 	UNFINISHED = 8,
@@ -87,7 +86,7 @@ static void look_through(struct sent_graph *g)
 		g->name = g->name ? g->name : sent_batch_name_of(e, node);
 		if (g->tokens == UNKNOWN && operation_is_norm(e->op_desc(node)))
 			g->tokens = sent_batch_small(tensor_ne(&e->layout, node)[1]);
-		for (uint32_t s = 0; s < READ_SOURCES; s++) {
+		for (uint32_t s = 0; s < TENSOR_OPERANDS; s++) {
 			const void *source = tensor_source(&e->layout, node, s);
 			if (!source || !tensor_is_leaf(&e->layout, source))
 				continue;
