@@ -210,14 +210,6 @@ static struct ceilings_figure read_figure(struct reader *r, const json_t *object
 	return figure;
 }
 
-static void ceilings_file_set_count(void *to, size_t bytes, uint64_t n)
-{
-	if (bytes == sizeof(uint32_t))
-		*(uint32_t *)to = (uint32_t)n;
-	else
-		*(uint64_t *)to = n;
-}
-
 static void read_fields(struct reader *r, const json_t *object, const struct field *f, char *row)
 {
 	for (; f->key; f++) {
@@ -227,10 +219,14 @@ static void read_fields(struct reader *r, const json_t *object, const struct fie
 			ceilings_file_read_text(r, object, f->key, to, f->bytes);
 		else if (f->kind == FIELD_FLAG)
 			*(bool *)to = json_is_true(value);
-		else if (f->kind == FIELD_COUNT || (f->kind == FIELD_SIZE && !json_is_null(value)))
-			ceilings_file_set_count(
-				to, f->bytes, read_count(r, object, f->key, f->low, f->high));
-		else if (f->kind == FIELD_RATE || f->kind == FIELD_TIME)
+		else if (f->kind == FIELD_COUNT ||
+			 (f->kind == FIELD_SIZE && !json_is_null(value))) {
+			uint64_t n = read_count(r, object, f->key, f->low, f->high);
+			if (f->bytes == sizeof(uint32_t))
+				*(uint32_t *)to = (uint32_t)n;
+			else
+				*(uint64_t *)to = n;
+		} else if (f->kind == FIELD_RATE || f->kind == FIELD_TIME)
 			*(struct ceilings_figure *)to =
 				read_figure(r, object, f->kind == FIELD_TIME);
 	}

@@ -315,26 +315,22 @@ static int device_vulkan_run(struct device_queue *q, const struct device_run *r)
 	return 0;
 }
 
-static void destroy_objects(struct vulkan *v)
-{
-	for (int i = 0; i < DEVICE_JOBS * GROUPS; i++)
-		v->DestroyPipeline(v->device, v->pipelines[i / GROUPS][i % GROUPS], NULL);
-	v->DestroyCommandPool(v->device, v->pool, NULL);
-	v->DestroyPipelineLayout(v->device, v->layout, NULL);
-	v->DestroyDescriptorPool(v->device, v->set_pool, NULL);
-	v->DestroyDescriptorSetLayout(v->device, v->set_layout, NULL);
-	v->DestroyShaderModule(v->device, v->shader, NULL);
-	v->DestroyBuffer(v->device, v->buffer, NULL);
-	v->FreeMemory(v->device, v->memory, NULL);
-	v->DestroyDevice(v->device, NULL);
-}
-
 static void device_vulkan_close_device(struct device_queue *q)
 {
 	struct vulkan *v = q->own;
 
-	if (v && v->device)
-		destroy_objects(v);
+	if (v && v->device) {
+		for (int i = 0; i < DEVICE_JOBS * GROUPS; i++)
+			v->DestroyPipeline(v->device, v->pipelines[i / GROUPS][i % GROUPS], NULL);
+		v->DestroyCommandPool(v->device, v->pool, NULL);
+		v->DestroyPipelineLayout(v->device, v->layout, NULL);
+		v->DestroyDescriptorPool(v->device, v->set_pool, NULL);
+		v->DestroyDescriptorSetLayout(v->device, v->set_layout, NULL);
+		v->DestroyShaderModule(v->device, v->shader, NULL);
+		v->DestroyBuffer(v->device, v->buffer, NULL);
+		v->FreeMemory(v->device, v->memory, NULL);
+		v->DestroyDevice(v->device, NULL);
+	}
 	if (v && v->instance)
 		v->DestroyInstance(v->instance, NULL);
 	free(v);

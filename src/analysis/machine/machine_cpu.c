@@ -75,17 +75,6 @@ static void read_cache(struct cpu_info *info, const char *directory)
 		cache->shared = 1;
 }
 
-static void read_caches(struct cpu_info *info, const char *sys)
-{
-	char directory[PATH_MAX];
-
-	for (int i = 0; i < 8; i++) {
-		snprintf(directory, sizeof(directory), "%s/devices/system/cpu/cpu%d/cache/index%d",
-			sys, info->usable ? info->cpus[0] : 0, i);
-		read_cache(info, directory);
-	}
-}
-
 /* Returns 1 if a CPU is the first of its core, or the kernel does not say. */
 static int leads_core(const char *sys, int cpu)
 {
@@ -125,7 +114,12 @@ void cpu_info_read_from(struct cpu_info *info, const char *proc, const char *sys
 		file_field(path, "CPU part", info->model, sizeof(info->model));
 	file_field(path, "microcode", info->microcode, sizeof(info->microcode));
 	machine_cpu_read_cpus(info, sys);
-	read_caches(info, sys);
+	char directory[PATH_MAX];
+	for (int i = 0; i < 8; i++) {
+		snprintf(directory, sizeof(directory), "%s/devices/system/cpu/cpu%d/cache/index%d",
+			sys, info->usable ? info->cpus[0] : 0, i);
+		read_cache(info, directory);
+	}
 }
 
 void cpu_info_read(struct cpu_info *info)

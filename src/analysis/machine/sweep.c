@@ -100,27 +100,6 @@ static void sweep_measure(struct sweep *s, struct sweep_slot *slot)
 		slot->values[slot->count++] = slot->work * (double)slot->rounds / (double)ns;
 }
 
-static void keep_compute(struct ceilings *c, struct sweep_slot *slot)
-{
-	struct ceilings_compute *row = &c->compute[c->compute_count++];
-
-	snprintf(row->isa, sizeof(row->isa), "%s", slot->compute->isa);
-	snprintf(row->type, sizeof(row->type), "%s", slot->compute->type);
-	row->threads = slot->threads;
-	row->rate = ceilings_figure_of(slot->values, slot->count, false);
-}
-
-static void keep_stream(struct ceilings *c, struct sweep_slot *slot)
-{
-	struct ceilings_bandwidth *row = &c->bandwidth[c->bandwidth_count++];
-
-	snprintf(row->kernel, sizeof(row->kernel), "%s", machine_stream_name(slot->stream->kind));
-	snprintf(row->isa, sizeof(row->isa), "%s", slot->stream->isa);
-	row->threads = slot->threads;
-	row->bytes = slot->device.set ? slot->bytes : (uint64_t)slot->work;
-	row->rate = ceilings_figure_of(slot->values, slot->count, false);
-}
-
 static int keep_all(struct sweep *s)
 {
 	struct ceilings *c = s->ceilings;
@@ -130,12 +109,24 @@ static int keep_all(struct sweep *s)
 	if (!c->compute || !c->bandwidth)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->slots.count; i++) {
-		if (!s->slots.items[i].count)
+		struct sweep_slot *slot = &s->slots.items[i];
+		if (!slot->count)
 			continue;
-		if (s->slots.items[i].compute)
-			keep_compute(c, &s->slots.items[i]);
-		else
-			keep_stream(c, &s->slots.items[i]);
+		if (slot->compute) {
+			struct ceilings_compute *row = &c->compute[c->compute_count++];
+			snprintf(row->isa, sizeof(row->isa), "%s", slot->compute->isa);
+			snprintf(row->type, sizeof(row->type), "%s", slot->compute->type);
+			row->threads = slot->threads;
+			row->rate = ceilings_figure_of(slot->values, slot->count, false);
+		} else {
+			struct ceilings_bandwidth *row = &c->bandwidth[c->bandwidth_count++];
+			snprintf(row->kernel, sizeof(row->kernel), "%s",
+				machine_stream_name(slot->stream->kind));
+			snprintf(row->isa, sizeof(row->isa), "%s", slot->stream->isa);
+			row->threads = slot->threads;
+			row->bytes = slot->device.set ? slot->bytes : (uint64_t)slot->work;
+			row->rate = ceilings_figure_of(slot->values, slot->count, false);
+		}
 	}
 	return 0;
 }
@@ -342,16 +333,6 @@ static int measure_device(struct sweep *s, struct probe *p)
 	return rc;
 }
 
-static int sweep_open_backend(struct probe *p)
-{
-	const struct brick_backend_host host = {
-		sizeof(host), p, sweep_take_completion, take_loss, take_note};
-	struct brick_backend_options options = {.size = sizeof(options)};
-
-	memcpy(options.native, p->own.native, sizeof(options.native));
-	return p->backend->open(&p->device, &host, &options);
-}
-
 /* -ENODEV: there is no such device. */
 static int measure_one(struct sweep *s, struct probe *p, unsigned index)
 {
@@ -359,7 +340,11 @@ static int measure_one(struct sweep *s, struct probe *p, unsigned index)
 
 	if (rc)
 		return rc;
-	rc = sweep_open_backend(p);
+	const struct brick_backend_host host = {
+		sizeof(host), p, sweep_take_completion, take_loss, take_note};
+	struct brick_backend_options options = {.size = sizeof(options)};
+	memcpy(options.native, p->own.native, sizeof(options.native));
+	rc = p->backend->open(&p->device, &host, &options);
 	if (!rc) {
 		rc = measure_device(s, p);
 		p->backend->close(p->device);
@@ -416,19 +401,6 @@ enum {
 };
 
 /* The plan. */
-
-static void plan_threads(struct sweep *s)
-{
-	unsigned usable = s->cpu.usable ? s->cpu.usable : 1;
-	unsigned most = s->options->threads ? s->options->threads : usable;
-
-	s->most_threads = most < CPU_MAX ? most : CPU_MAX;
-	for (unsigned n = 1; n <= s->most_threads; n = n < EACH_UP_TO ? n + 1 : n * 2)
-		if (s->thread_count_count < SWEEP_THREAD_COUNTS - 1)
-			s->thread_counts[s->thread_count_count++] = n;
-	if (s->thread_counts[s->thread_count_count - 1] != s->most_threads)
-		s->thread_counts[s->thread_count_count++] = s->most_threads;
-}
 
 static int plan_levels(struct sweep *s)
 {
@@ -542,7 +514,14 @@ static int sweep_plan(struct sweep *s)
 {
 	int rc = plan_levels(s);
 
-	plan_threads(s);
+	unsigned usable = s->cpu.usable ? s->cpu.usable : 1;
+	unsigned most = s->options->threads ? s->options->threads : usable;
+	s->most_threads = most < CPU_MAX ? most : CPU_MAX;
+	for (unsigned n = 1; n <= s->most_threads; n = n < EACH_UP_TO ? n + 1 : n * 2)
+		if (s->thread_count_count < SWEEP_THREAD_COUNTS - 1)
+			s->thread_counts[s->thread_count_count++] = n;
+	if (s->thread_counts[s->thread_count_count - 1] != s->most_threads)
+		s->thread_counts[s->thread_count_count++] = s->most_threads;
 	if (!rc)
 		rc = plan_compute(s);
 	for (const struct machine_stream *k = machine_streams; k->run && !rc; k++)
@@ -675,18 +654,6 @@ static int note_missing_levels(struct sweep *s)
 	return 0;
 }
 
-static void sweep_describe(struct sweep *s)
-{
-	struct ceilings *c = s->ceilings;
-
-	memcpy(c->host, s->cpu.host, sizeof(c->host));
-	memcpy(c->cpu, s->cpu.model, sizeof(c->cpu));
-	memcpy(c->microcode, s->cpu.microcode, sizeof(c->microcode));
-	c->cpus = s->cpu.online;
-	c->quick = s->options->quick;
-	c->unix_ns = real_ns();
-}
-
 /* Measures the time that threads take to meet, whatever the work. */
 static int add_barriers(struct sweep *s)
 {
@@ -738,7 +705,13 @@ int sweep_run(struct ceilings **out, const struct sweep_options *options)
 	if (!s.ceilings)
 		return -ENOMEM;
 	cpu_info_read(&s.cpu);
-	sweep_describe(&s);
+	struct ceilings *c = s.ceilings;
+	memcpy(c->host, s.cpu.host, sizeof(c->host));
+	memcpy(c->cpu, s.cpu.model, sizeof(c->cpu));
+	memcpy(c->microcode, s.cpu.microcode, sizeof(c->microcode));
+	c->cpus = s.cpu.online;
+	c->quick = options->quick;
+	c->unix_ns = real_ns();
 	int rc = sweep_all(&s);
 	s.ceilings->took_ns = sweep_now_ns(&s) - s.begin_ns;
 	team_destroy(s.team);

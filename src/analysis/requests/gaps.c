@@ -45,18 +45,6 @@ static enum kind gaps_kind_of(const struct run_brick *brick)
 										      : KIND_NONE;
 }
 
-static void gaps_add_sample(struct step_facts *facts, enum kind kind, uint64_t ns)
-{
-	if (kind == KIND_GRAPH)
-		facts->graph_ns += ns;
-	else if (kind == KIND_SAMPLING)
-		facts->sampling_ns += ns;
-	else if (kind == KIND_STATE)
-		facts->state_ns += ns;
-	else if (kind == KIND_CACHE)
-		facts->cache_ns += ns;
-}
-
 /* Outermost samples of a kind only: samples inside of one count with it. */
 static void gaps_read_lane(struct finder *f, uint32_t number, uint32_t step)
 {
@@ -75,17 +63,16 @@ static void gaps_read_lane(struct finder *f, uint32_t number, uint32_t step)
 			is_inside != (kind == KIND_GRAPH))
 			continue;
 		covered_ns = s->end_ns;
-		gaps_add_sample(&f->facts[step], kind, s->end_ns - s->begin_ns);
-	}
-}
-
-static void link_steps(struct finder *f, uint32_t *last)
-{
-	for (size_t i = 0; i < f->run->lane_count; i++)
-		last[i] = RUN_NONE;
-	for (size_t i = f->run->step_count; i--;) {
-		f->next_on_lane[i] = last[f->run->steps[i].lane];
-		last[f->run->steps[i].lane] = (uint32_t)i;
+		struct step_facts *facts = &f->facts[step];
+		uint64_t ns = s->end_ns - s->begin_ns;
+		if (kind == KIND_GRAPH)
+			facts->graph_ns += ns;
+		else if (kind == KIND_SAMPLING)
+			facts->sampling_ns += ns;
+		else if (kind == KIND_STATE)
+			facts->state_ns += ns;
+		else if (kind == KIND_CACHE)
+			facts->cache_ns += ns;
 	}
 }
 
@@ -292,14 +279,6 @@ static uint64_t excess_of(
 	return number_minus(gap->parts_ns[part], usual_part(f, gap, usual, part));
 }
 
-static enum gap_cause cause_of_step(
-	const struct finder *f, const struct request_gap *gap, const struct usual *usual)
-{
-	if (f->has_faults && gap->faults > 4 * usual->faults + 16)
-		return GAP_COLD_PAGES;
-	return requests_in(f->q, gap->step) > usual->requests ? GAP_MORE_REQUESTS : GAP_STEP;
-}
-
 static enum gap_cause gaps_cause_of(const struct finder *f, const struct request_gap *gap,
 	uint32_t own, const struct usual *usual)
 {
@@ -333,7 +312,9 @@ static enum gap_cause gaps_cause_of(const struct finder *f, const struct request
 		return GAP_AGAIN;
 	if (prompt_of_others(f->q, gap->step, own))
 		return GAP_PREFILL_BESIDE;
-	return cause_of_step(f, gap, usual);
+	if (f->has_faults && gap->faults > 4 * usual->faults + 16)
+		return GAP_COLD_PAGES;
+	return requests_in(f->q, gap->step) > usual->requests ? GAP_MORE_REQUESTS : GAP_STEP;
 }
 
 static void find_usual(struct finder *f, const struct request *r, struct usual *usual)
@@ -446,7 +427,12 @@ int gaps_find(struct requests *q)
 	if (!error) {
 		for (size_t i = 0; i < run->brick_count; i++)
 			f.kinds[i] = (uint8_t)gaps_kind_of(&run->bricks[i]);
-		link_steps(&f, last);
+		for (size_t i = 0; i < run->lane_count; i++)
+			last[i] = RUN_NONE;
+		for (size_t i = run->step_count; i--;) {
+			f.next_on_lane[i] = last[run->steps[i].lane];
+			last[run->steps[i].lane] = (uint32_t)i;
+		}
 		f.knows_off = run_off_cpu_is_known(run, run->start_ns, run->end_ns);
 		for (size_t i = 0; i < run->lane_count; i++)
 			if (last[i] != RUN_NONE) /* the lane's first step */

@@ -115,15 +115,6 @@ struct line {
 	double n, x, y, xx, xy;
 };
 
-static void interference_add_point(struct line *l, double x, double y)
-{
-	l->n++;
-	l->x += x;
-	l->y += y;
-	l->xx += x * x;
-	l->xy += x * y;
-}
-
 static void interference_draw(struct interference *made, const struct line *l)
 {
 	double spread = l->n * l->xx - l->x * l->x;
@@ -154,7 +145,13 @@ static void look_at_mixed(struct model *m, uint32_t step, struct line *line)
 	made->expected_ns += e.ns;
 	made->low_ns += e.low_ns;
 	made->high_ns += e.high_ns;
-	interference_add_point(line, (double)c.prompt, c.ns - e.ns);
+	double x = (double)c.prompt;
+	double y = c.ns - e.ns;
+	line->n++;
+	line->x += x;
+	line->y += y;
+	line->xx += x * x;
+	line->xy += x * y;
 }
 
 static double chunked_gap(const struct model *m, const struct request_gap *gap, uint32_t chunk)
@@ -187,20 +184,6 @@ static void interference_plan(struct model *m, struct chunk_plan *p, double deco
 	p->p99_ns = m->scratch[(n * 99 + 99) / 100 - 1];
 	p->ttft_added_ns = (chunks - 1) * (decode_ns + m->made->fixed_ns);
 	p->is_known = true;
-}
-
-static void make_plans(struct model *m)
-{
-	struct interference *made = m->made;
-	double decode_ns = made->known_steps ? made->expected_ns / (double)made->known_steps : 0;
-	uint64_t chunk = made->longest_prompt / 2;
-
-	for (; made->has_slope && made->plan_count < CHUNK_PLANS && chunk >= SMALLEST_CHUNK;
-		chunk /= 2) {
-		struct chunk_plan *p = &made->plans[made->plan_count++];
-		p->tokens = (uint32_t)chunk;
-		interference_plan(m, p, decode_ns);
-	}
 }
 
 static int measure_gaps(struct interference *made, const struct requests *q)
@@ -241,7 +224,15 @@ static int interference_fill(struct model *m)
 			m->q->run->steps[i].phase == BRICK_PHASE_MIXED)
 			look_at_mixed(m, i, &line);
 	interference_draw(m->made, &line);
-	make_plans(m);
+	struct interference *made = m->made;
+	double decode_ns = made->known_steps ? made->expected_ns / (double)made->known_steps : 0;
+	uint64_t chunk = made->longest_prompt / 2;
+	for (; made->has_slope && made->plan_count < CHUNK_PLANS && chunk >= SMALLEST_CHUNK;
+		chunk /= 2) {
+		struct chunk_plan *p = &made->plans[made->plan_count++];
+		p->tokens = (uint32_t)chunk;
+		interference_plan(m, p, decode_ns);
+	}
 	return measure_gaps(m->made, m->q);
 }
 

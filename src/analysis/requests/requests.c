@@ -157,14 +157,6 @@ static void remove_end(struct maker *m, struct life *life, int64_t from)
 		life->reuse = REQUEST_REUSE_OWN;
 }
 
-/* Tokens in the middle went: a context that is full makes room. */
-static void remove_middle(struct maker *m, struct life *life, int64_t from, int64_t to)
-{
-	life->shifts++;
-	life->shifted += (uint32_t)(to - from);
-	requests_cut(m, life, from, REQUEST_LOST_SHIFTED, RUN_NONE);
-}
-
 static void requests_replace(struct maker *m, struct life *life)
 {
 	if (life->end)
@@ -172,29 +164,6 @@ static void requests_replace(struct maker *m, struct life *life)
 	end_request(m, life, REQUEST_REPLACED, 0);
 	life->end = -1;
 	life->reuse = REQUEST_REUSE_LOADED;
-	life->is_back = false;
-}
-
-/* After drafts, a loaded state may be the state from before them. */
-static void on_loaded(struct maker *m, struct life *life)
-{
-	const struct request_part *part =
-		life->last_part ? &m->parts.items[life->last_part - 1] : NULL;
-
-	life->is_back = part && !life->is_over && !part->prompt && part->position >= 0 &&
-			requests_drafts_of(m, life);
-	if (!life->is_back)
-		requests_replace(m, life);
-}
-
-/* The state is that from before the last part. How many of its drafts held is not known yet. */
-static void undo(struct maker *m, struct life *life)
-{
-	struct request_part *part = &m->parts.items[life->last_part - 1];
-
-	part->is_undone = true;
-	part->refuted = part->tokens - 1;
-	life->end = part->position;
 	life->is_back = false;
 }
 
@@ -217,15 +186,24 @@ static void on_removed(struct maker *m, struct life *life, const struct run_sequ
 	int64_t from = e->position < 0 ? 0 : e->position;
 
 	if (life->is_back && from == m->parts.items[life->last_part - 1].position) {
-		undo(m, life);
+		/* the state from before the last part; how many of its drafts held comes later */
+		struct request_part *part = &m->parts.items[life->last_part - 1];
+		part->is_undone = true;
+		part->refuted = part->tokens - 1;
+		life->end = part->position;
+		life->is_back = false;
 		return;
 	}
 	if (life->is_back)
 		requests_replace(m, life);
 	if (e->end < 0 || life->end < 0 || e->end >= life->end)
 		remove_end(m, life, from);
-	else if (e->end > from)
-		remove_middle(m, life, from, e->end);
+	else if (e->end > from) {
+		/* tokens in the middle went: a context that is full makes room */
+		life->shifts++;
+		life->shifted += (uint32_t)(e->end - from);
+		requests_cut(m, life, from, REQUEST_LOST_SHIFTED, RUN_NONE);
+	}
 }
 
 static void on_copied(
@@ -271,9 +249,16 @@ static void on_life(struct maker *m, struct life *life, const struct run_sequenc
 		if (life->end > e->position && e->position >= 0)
 			life->end += e->other;
 		break;
-	case BRICK_SEQUENCE_LOADED:
-		on_loaded(m, life);
+	case BRICK_SEQUENCE_LOADED: {
+		/* after drafts, a loaded state may be the state from before them */
+		const struct request_part *part =
+			life->last_part ? &m->parts.items[life->last_part - 1] : NULL;
+		life->is_back = part && !life->is_over && !part->prompt && part->position >= 0 &&
+				requests_drafts_of(m, life);
+		if (!life->is_back)
+			requests_replace(m, life);
 		break;
+	}
 	case BRICK_SEQUENCE_FREED:
 		life->is_back = false;
 		end_request(m, life, REQUEST_FREED, 0);
@@ -444,13 +429,6 @@ static void begin_request(
 	life->shifts = life->shifted = 0;
 }
 
-/* With drafts that were taken back without a word, it goes on before its end. */
-static void go_back(struct maker *m, struct life *life, int64_t position)
-{
-	if (life->last_part && life->end >= 0 && position >= 0 && position < life->end)
-		refutes(m, life, position);
-}
-
 /*
  * A lone token that ends a prompt whose begin was found in the cache looks like one that makes
  * another. But a request begins with its prompt, unless that is somebody else's or came before.
@@ -474,7 +452,9 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 	bool is_again = goes_again(m, life, e);
 	if (is_again)
 		m->parts.items[life->last_part - 1].refuted -= e->tokens - 2;
-	go_back(m, life, e->position);
+	/* with drafts that were taken back without a word, it goes on before its end */
+	if (life->last_part && life->end >= 0 && e->position >= 0 && e->position < life->end)
+		refutes(m, life, e->position);
 	bool is_first = requests_begins(m, life, e);
 	if (is_first)
 		begin_request(m, life, e, step->begin_ns);
@@ -517,12 +497,6 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 				     : -1;
 }
 
-static bool is_of_all(const struct run_sequence_event *e)
-{
-	return e->sequence == BRICK_SEQUENCE_ALL || e->event == BRICK_SEQUENCE_KEPT ||
-	       e->event == BRICK_SEQUENCE_FREED;
-}
-
 /* Finds models that draft: their tokens belong to requests of the model that checks them. */
 static void find_drafting(struct maker *m)
 {
@@ -546,7 +520,8 @@ static void on_event(struct maker *m, const struct run_sequence_event *e)
 	}
 	if (hashmap_get(&m->drafting, requests_key_of(process, e->model, 0)) != HASHMAP_NONE)
 		return;
-	if (is_of_all(e)) {
+	if (e->sequence == BRICK_SEQUENCE_ALL || e->event == BRICK_SEQUENCE_KEPT ||
+		e->event == BRICK_SEQUENCE_FREED) {
 		for (size_t i = 0; i < m->lives.count; i++) {
 			struct life *life = &m->lives.items[i];
 			bool is_meant = life->process == process && life->model == e->model;
@@ -638,20 +613,6 @@ static int find_numbered(struct requests *q)
 	return 0;
 }
 
-static void requests_maker_fini(struct maker *m)
-{
-	for (size_t i = 0; i < m->lives.count; i++) {
-		array_fini(&m->lives.items[i].cuts);
-		array_fini(&m->lives.items[i].waiting);
-	}
-	array_fini(&m->lives);
-	array_fini(&m->blocks);
-	array_fini(&m->again);
-	hashmap_fini(&m->life_of);
-	hashmap_fini(&m->block_of);
-	hashmap_fini(&m->drafting);
-}
-
 int requests_create(struct requests **out, const struct run *run)
 {
 	struct requests *q = calloc(1, sizeof(*q));
@@ -668,7 +629,16 @@ int requests_create(struct requests **out, const struct run *run)
 	q->count = m.list.count;
 	q->parts = m.parts.items;
 	q->part_count = m.parts.count;
-	requests_maker_fini(&m);
+	for (size_t i = 0; i < m.lives.count; i++) {
+		array_fini(&m.lives.items[i].cuts);
+		array_fini(&m.lives.items[i].waiting);
+	}
+	array_fini(&m.lives);
+	array_fini(&m.blocks);
+	array_fini(&m.again);
+	hashmap_fini(&m.life_of);
+	hashmap_fini(&m.block_of);
+	hashmap_fini(&m.drafting);
 	int error = m.error ?: q->count ? 0 : BRICK_ENOTRECORDED;
 	error = error ?: order_parts(q) ?: find_prompt_rate(q) ?: find_numbered(q) ?: gaps_find(q);
 	if (error)

@@ -168,21 +168,13 @@ static int add_access(struct window *w, size_t i, uint64_t distance)
 	return rc ? rc : reuse_add_part(w, a, false, passed);
 }
 
-static uint64_t most_passed(const struct window *w)
-{
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < w->accesses.count; i++)
-		if (w->accesses.items[i].passed > most)
-			most = w->accesses.items[i].passed;
-	return most;
-}
-
 static int go_through(struct window *w)
 {
 	const struct access *list = w->accesses.items;
 	size_t count = w->accesses.count;
-	uint64_t all = 0, passed = most_passed(w);
+	uint64_t all = 0, passed = 0; /* the most of one access */
+	for (size_t i = 0; i < count; i++)
+		passed = list[i].passed > passed ? list[i].passed : passed;
 	SCOPED uint64_t *tree = calloc(count + 1, sizeof(*tree));
 	SCOPED size_t *last = calloc(w->run->site_count + 1, sizeof(*last)); /* + 1; 0: none */
 	SCOPED uint32_t *times = calloc(w->run->site_count + 1, sizeof(*times));
@@ -262,19 +254,6 @@ static uint32_t reuse_step_before(
 	return step;
 }
 
-static int reuse_take_step(struct window *w, const struct step_index *index, uint32_t step)
-{
-	const struct run_step *of = &w->run->steps[step];
-
-	w->process = w->run->lanes[of->lane].process;
-	w->phase = (uint8_t)of->phase;
-	w->from_ns = w->run->steps[reuse_step_before(w->run, index, step)].begin_ns;
-	w->begin_ns = of->begin_ns;
-	w->end_ns = index->tails[step].end_ns;
-	w->tokens = of->tokens;
-	return take_window(w);
-}
-
 static int take_phase(struct window *w, const struct step_index *index, int phase)
 {
 	const struct run *run = w->run;
@@ -287,9 +266,18 @@ static int take_phase(struct window *w, const struct step_index *index, int phas
 			steps[count++] = i;
 	for (size_t i = 0; i < WINDOWS && count && !rc; i++) {
 		size_t at = (2 * i + 1) * count / (2 * WINDOWS);
-		if (at != last)
-			rc = reuse_take_step(w, index, steps[at]);
+		if (at == last)
+			continue;
 		last = at;
+		uint32_t step = steps[at];
+		const struct run_step *of = &w->run->steps[step];
+		w->process = w->run->lanes[of->lane].process;
+		w->phase = (uint8_t)of->phase;
+		w->from_ns = w->run->steps[reuse_step_before(w->run, index, step)].begin_ns;
+		w->begin_ns = of->begin_ns;
+		w->end_ns = index->tails[step].end_ns;
+		w->tokens = of->tokens;
+		rc = take_window(w);
 	}
 	return rc;
 }

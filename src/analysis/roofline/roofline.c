@@ -375,9 +375,30 @@ static bool is_crowded(const struct run *run)
 		       steal > most_off_cpu * ((double)use->busy_ns + steal));
 }
 
-static void roofline_fill_row(struct roofline_row *row, const struct work_account *account,
-	const struct run *run, uint32_t brick, enum roofline_phase phase, int on_device)
+COMPARATOR(roofline_compare_rows, struct roofline_row,
+	ORDER(x->phase, y->phase) ?: ORDER(y->team_ns, x->team_ns) ?: ORDER(x->brick, y->brick)
+		?: ORDER(x->on_device, y->on_device))
+
+/* Adds to the brick's part of the wall time, as in a report of the phase. */
+static void roofline_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
+	struct roofline *r = context;
+	bool in_step = frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
+
+	if (in_step && !r->run->sites[frame->sample->site].left_out)
+		r->wall_ns[r->run->steps[frame->step].phase * r->run->brick_count + frame->brick] +=
+			walk_shares(r->index, frame).own_ns;
+}
+
+static void roofline_add_row(struct roofline *r, uint32_t brick, enum roofline_phase phase,
+	int on_device, uint64_t phase_ns)
+{
+	const struct work_account *account = work_of_brick(r->work, brick, (int)phase, on_device);
+	struct roofline_row *row = &r->rows[r->row_count];
+
+	if (!account->count)
+		return;
+	const struct run *run = r->run;
 	*row = (struct roofline_row){
 		.name = run->bricks[brick].name,
 		.category = run->categories[run->bricks[brick].category].name,
@@ -419,42 +440,6 @@ static void roofline_fill_row(struct roofline_row *row, const struct work_accoun
 	if (!row->team_ns || row->flops_per_ns < 0 || row->bytes_per_ns < 0 ||
 		row->flops_per_ns + row->bytes_per_ns <= 0)
 		row->flags |= ROOFLINE_NO_WORK;
-}
-
-COMPARATOR(roofline_compare_rows, struct roofline_row,
-	ORDER(x->phase, y->phase) ?: ORDER(y->team_ns, x->team_ns) ?: ORDER(x->brick, y->brick)
-		?: ORDER(x->on_device, y->on_device))
-
-static double greatest_pair_cost_ns(const struct run *run)
-{
-	double most = 0;
-
-	for (size_t i = 0; i < run->process_count; i++)
-		if (run->processes[i].pair_cost_ns > most)
-			most = run->processes[i].pair_cost_ns;
-	return most;
-}
-
-/* Adds to the brick's part of the wall time, as in a report of the phase. */
-static void roofline_on_end(void *context, const struct walk_frame *frame, unsigned depth)
-{
-	struct roofline *r = context;
-	bool in_step = frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
-
-	if (in_step && !r->run->sites[frame->sample->site].left_out)
-		r->wall_ns[r->run->steps[frame->step].phase * r->run->brick_count + frame->brick] +=
-			walk_shares(r->index, frame).own_ns;
-}
-
-static void roofline_add_row(struct roofline *r, uint32_t brick, enum roofline_phase phase,
-	int on_device, uint64_t phase_ns)
-{
-	const struct work_account *account = work_of_brick(r->work, brick, (int)phase, on_device);
-	struct roofline_row *row = &r->rows[r->row_count];
-
-	if (!account->count)
-		return;
-	roofline_fill_row(row, account, r->run, brick, phase, on_device);
 	if (phase < ROOFLINE_OUTSIDE && !on_device)
 		row->wall_ns = r->wall_ns[phase * r->run->brick_count + brick];
 	if (phase_ns)
@@ -469,7 +454,12 @@ static void roofline_add_row(struct roofline *r, uint32_t brick, enum roofline_p
 
 static int place_all(struct roofline *r)
 {
-	double pair_cost_ns = greatest_pair_cost_ns(r->run);
+	const struct run *run = r->run;
+	double pair_cost_ns = 0;
+
+	for (size_t i = 0; i < run->process_count; i++)
+		if (run->processes[i].pair_cost_ns > pair_cost_ns)
+			pair_cost_ns = run->processes[i].pair_cost_ns;
 	int rc = r->ceilings ? reuse_init(&r->reuse, r->run, r->index) : 0;
 
 	for (size_t i = 0; i < r->row_count && !rc; i++)

@@ -51,18 +51,6 @@ static void later(uint64_t *ns, uint64_t end_ns)
 		*ns = end_ns;
 }
 
-/*
- * A wait after a step means that its results were not there before; other bricks after it do not.
- */
-static void note_done(struct step_times *times, const struct walk_frame *frame)
-{
-	struct step_time *step = &times->steps[frame->step];
-	if (frame->is_step || times->index->kinds[frame->brick] == BRICK_KIND_WAIT)
-		later(&step->done_ns, frame->end_ns);
-	if (frame->wait_ns)
-		later(&step->done_ns, frame->end_ns + frame->wait_ns);
-}
-
 static void step_times_on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct step_times *times = context;
@@ -74,8 +62,13 @@ static void step_times_on_end(void *context, const struct walk_frame *frame, uns
 		if (times->run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
 			frame->end_ns > step->sampled_end_ns)
 			step->sampled_end_ns = frame->end_ns;
-	if (frame->scope == WALK_AFTER || frame->is_step)
-		note_done(times, frame);
+	if (frame->scope == WALK_AFTER || frame->is_step) {
+		/* only a wait after a step means that its results were not there before */
+		if (frame->is_step || times->index->kinds[frame->brick] == BRICK_KIND_WAIT)
+			later(&step->done_ns, frame->end_ns);
+		if (frame->wait_ns)
+			later(&step->done_ns, frame->end_ns + frame->wait_ns);
+	}
 	if (frame->scope == WALK_AFTER) {
 		uint64_t ns = counted->self_ns + counted->inner_ns + counted->wait_ns;
 		step->after_ns += ns;
@@ -132,25 +125,6 @@ static void step_times_unite(
 		return;
 	phase->union_ns += end_ns - (begin_ns > *last_ns ? begin_ns : *last_ns);
 	*last_ns = end_ns;
-}
-
-static void step_times_add_step(
-	struct step_phase_times *phase, const struct run_step *step, const struct step_time *time)
-{
-	phase->refused += step->outcome == RUN_REFUSED;
-	phase->aborted += step->outcome == RUN_ABORTED;
-	phase->tokens += step->tokens;
-	phase->output_tokens += step->phase == BRICK_PHASE_DECODE  ? step->tokens
-				: step->phase == BRICK_PHASE_MIXED ? step->output_tokens
-								   : 0;
-	phase->draft_tokens += step->drafts;
-	phase->checked += step->checked;
-	phase->refuted += step->is_draft ? 0 : step->drafts;
-	phase->draft_steps += step->is_draft;
-	phase->draft_ns += step->is_draft ? step_time_total_ns(time) : 0;
-	phase->total_ns += step_time_total_ns(time);
-	phase->after_ns += time->after_ns;
-	phase->unattributed_ns += time->unattributed_ns;
 }
 
 static bool step_times_is_between(const struct run *run, uint32_t before, uint32_t step)
@@ -210,7 +184,21 @@ static void step_times_finish_phase(
 		if (!times->index->finished[i] || (int)step->phase != phase_number)
 			continue;
 		values[n] = step_time_total_ns(&times->steps[i]);
-		step_times_add_step(phase, step, &times->steps[i]);
+		const struct step_time *time = &times->steps[i];
+		phase->refused += step->outcome == RUN_REFUSED;
+		phase->aborted += step->outcome == RUN_ABORTED;
+		phase->tokens += step->tokens;
+		phase->output_tokens += step->phase == BRICK_PHASE_DECODE  ? step->tokens
+					: step->phase == BRICK_PHASE_MIXED ? step->output_tokens
+									   : 0;
+		phase->draft_tokens += step->drafts;
+		phase->checked += step->checked;
+		phase->refuted += step->is_draft ? 0 : step->drafts;
+		phase->draft_steps += step->is_draft;
+		phase->draft_ns += step->is_draft ? step_time_total_ns(time) : 0;
+		phase->total_ns += step_time_total_ns(time);
+		phase->after_ns += time->after_ns;
+		phase->unattributed_ns += time->unattributed_ns;
 		if (step->outcome != RUN_EVALUATED) {
 			phase->unevaluated_ns += values[n];
 			continue;
@@ -319,11 +307,6 @@ static void finish_counted(struct step_times *times)
 	}
 }
 
-static bool takes_prompt(const struct run_step *step)
-{
-	return step->phase == BRICK_PHASE_PREFILL || step->phase == BRICK_PHASE_MIXED;
-}
-
 /* Are steps of the process missing, or may the sampling behind one be? */
 static bool may_lack_token(const struct step_times *times, uint32_t process, bool after_decode)
 {
@@ -372,7 +355,8 @@ static uint64_t first_token_ns(const struct step_times *times, uint32_t process)
 		const struct run_step *step = &times->run->steps[index->by_process[k]];
 		const struct step_time *time = &times->steps[index->by_process[k]];
 		if (step->phase == BRICK_PHASE_WARM_UP || step->outcome ||
-			(begin_ns == ANALYSIS_UNKNOWN && !takes_prompt(step)))
+			(begin_ns == ANALYSIS_UNKNOWN && !(step->phase == BRICK_PHASE_PREFILL ||
+								 step->phase == BRICK_PHASE_MIXED)))
 			continue;
 		if (begin_ns == ANALYSIS_UNKNOWN)
 			begin_ns = step->begin_ns;

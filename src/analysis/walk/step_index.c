@@ -55,51 +55,6 @@ static int compare_samples(const void *a, const void *b, void *run)
 	return ORDER(steps[*(const uint32_t *)a].sample, steps[*(const uint32_t *)b].sample);
 }
 
-static void index_lanes(struct step_index *index, const struct run *run, uint32_t *cursor)
-{
-	for (size_t i = 0; i < run->step_count; i++)
-		if (step_index_sample_of(run, &run->steps[i]))
-			index->lane_first[run->steps[i].lane]++;
-	prefix_sums(index->lane_first, run->lane_count);
-	memcpy(cursor, index->lane_first, run->lane_count * sizeof(*cursor));
-	for (size_t i = 0; i < run->step_count; i++)
-		if (step_index_sample_of(run, &run->steps[i]))
-			index->by_lane[cursor[run->steps[i].lane]++] = (uint32_t)i;
-
-	uint32_t out = 0;
-	for (size_t lane = 0; lane < run->lane_count; lane++) {
-		uint32_t first = index->lane_first[lane];
-		uint32_t n = index->lane_first[lane + 1] - first;
-		qsort_r(index->by_lane + first, n, sizeof(uint32_t), compare_samples, (void *)run);
-		n = keep_outermost(run, index->by_lane + first, n);
-		memmove(index->by_lane + out, index->by_lane + first, n * sizeof(uint32_t));
-		index->lane_first[lane] = out;
-		out += n;
-	}
-	index->lane_first[run->lane_count] = out;
-
-	for (uint32_t i = 0; i < out; i++) {
-		const struct run_step *step = &run->steps[index->by_lane[i]];
-		if (!step->open) {
-			index->finished[index->by_lane[i]] = 1;
-			index->count++;
-		}
-	}
-}
-
-static void index_processes(struct step_index *index, const struct run *run, uint32_t *cursor)
-{
-	for (size_t i = 0; i < run->step_count; i++)
-		if (index->finished[i])
-			index->process_first[run->lanes[run->steps[i].lane].process]++;
-	prefix_sums(index->process_first, run->process_count);
-	memcpy(cursor, index->process_first, run->process_count * sizeof(*cursor));
-	for (size_t i = 0; i < run->step_count; i++)
-		if (index->finished[i])
-			index->by_process[cursor[run->lanes[run->steps[i].lane].process]++] =
-				(uint32_t)i;
-}
-
 static void find_outer(struct step_index *index, const struct run *run)
 {
 	for (size_t process = 0; process < run->process_count; process++) {
@@ -323,8 +278,41 @@ int step_index_init(struct step_index *index, const struct run *run)
 		return -ENOMEM;
 	}
 	classify_bricks(index, run);
-	index_lanes(index, run, cursor);
-	index_processes(index, run, cursor);
+	for (size_t i = 0; i < run->step_count; i++)
+		if (step_index_sample_of(run, &run->steps[i]))
+			index->lane_first[run->steps[i].lane]++;
+	prefix_sums(index->lane_first, run->lane_count);
+	memcpy(cursor, index->lane_first, run->lane_count * sizeof(*cursor));
+	for (size_t i = 0; i < run->step_count; i++)
+		if (step_index_sample_of(run, &run->steps[i]))
+			index->by_lane[cursor[run->steps[i].lane]++] = (uint32_t)i;
+	uint32_t out = 0;
+	for (size_t lane = 0; lane < run->lane_count; lane++) {
+		uint32_t first = index->lane_first[lane];
+		uint32_t n = index->lane_first[lane + 1] - first;
+		qsort_r(index->by_lane + first, n, sizeof(uint32_t), compare_samples, (void *)run);
+		n = keep_outermost(run, index->by_lane + first, n);
+		memmove(index->by_lane + out, index->by_lane + first, n * sizeof(uint32_t));
+		index->lane_first[lane] = out;
+		out += n;
+	}
+	index->lane_first[run->lane_count] = out;
+	for (uint32_t i = 0; i < out; i++) {
+		const struct run_step *step = &run->steps[index->by_lane[i]];
+		if (!step->open) {
+			index->finished[index->by_lane[i]] = 1;
+			index->count++;
+		}
+	}
+	for (size_t i = 0; i < run->step_count; i++)
+		if (index->finished[i])
+			index->process_first[run->lanes[run->steps[i].lane].process]++;
+	prefix_sums(index->process_first, run->process_count);
+	memcpy(cursor, index->process_first, run->process_count * sizeof(*cursor));
+	for (size_t i = 0; i < run->step_count; i++)
+		if (index->finished[i])
+			index->by_process[cursor[run->lanes[run->steps[i].lane].process]++] =
+				(uint32_t)i;
 	find_outer(index, run);
 	find_tails(index, run);
 	find_off_known(index, run);

@@ -206,12 +206,6 @@ static void place_outside(struct walk_lane *w, struct walk_frame *frame)
 		place_beside(w, frame);
 }
 
-static void mark_holders(struct walk_lane *w)
-{
-	for (unsigned i = 1; i < w->depth; i++)
-		w->frames[i].holds_step = true;
-}
-
 /* Finds out if a frame is an outermost step, which decides for all that is nested in it. */
 static void walk_find_step(
 	struct walk_lane *w, struct walk_frame *frame, const struct walk_frame *parent)
@@ -221,7 +215,8 @@ static void walk_find_step(
 		return;
 	if (parent->scope == WALK_IN_STEP || parent->scope == WALK_UNFINISHED)
 		return;
-	mark_holders(w);
+	for (unsigned i = 1; i < w->depth; i++)
+		w->frames[i].holds_step = true;
 	uint32_t step = w->index->by_lane[w->own];
 	frame->is_step = w->index->finished[step];
 	frame->scope = frame->is_step ? WALK_IN_STEP : WALK_UNFINISHED;
@@ -434,12 +429,6 @@ void walk_lane_join(struct walk_lane *w, const struct walk_ops *ops, void *conte
 	walk_add_calls(&w->calls, ops, context);
 }
 
-static void walk_lane_run(struct walk_lane *w)
-{
-	if (w->calls.begin_count + w->calls.end_count + w->calls.tile_count + w->calls.piece_count)
-		walk_lane_next(w, SIZE_MAX);
-}
-
 void walk_lane_destroy(struct walk_lane *w)
 {
 	free(w);
@@ -490,8 +479,9 @@ static int feed_wanted(const struct walk *walk, struct walk_lane *w, uint32_t la
 		if (wanted[k])
 			walk_lane_join(w, walk->joined[k].ops, walk->joined[k].context);
 	}
-	if (rc >= 0)
-		walk_lane_run(w);
+	if (rc >= 0 && w->calls.begin_count + w->calls.end_count + w->calls.tile_count +
+			       w->calls.piece_count)
+		walk_lane_next(w, SIZE_MAX);
 	return rc;
 }
 
@@ -506,13 +496,6 @@ static int walk_one(const struct walk *walk, uint32_t lane)
 			rc = walk->joined[k].ops->end_lane(walk->joined[k].context, lane);
 	walk_lane_destroy(w);
 	return rc < 0 ? rc : 0;
-}
-
-static void begin_process(const struct walk *walk, uint32_t process)
-{
-	for (size_t k = 0; k < walk->count; k++)
-		if (walk->joined[k].ops->begin_process)
-			walk->joined[k].ops->begin_process(walk->joined[k].context, process);
 }
 
 static int walk_end_process(const struct walk *walk, uint32_t process)
@@ -555,7 +538,10 @@ int walk_run(const struct walk *walk)
 	size_t i = 0;
 
 	for (uint32_t process = 0; process < run->process_count && rc >= 0; process++) {
-		begin_process(walk, process);
+		for (size_t k = 0; k < walk->count; k++)
+			if (walk->joined[k].ops->begin_process)
+				walk->joined[k].ops->begin_process(
+					walk->joined[k].context, process);
 		for (; rc >= 0 && i < run->lane_count && run->lanes[order[i]].process == process;
 			i++)
 			rc = walk_one(walk, order[i]);

@@ -130,13 +130,6 @@ static void report_trust_print_origin(const struct printer *p)
 		start ? " UTC" : "", units_time(took, wall_ns), *host ? ", on " : "", host, code);
 }
 
-static void print_selected(const struct printer *p)
-{
-	const char *selected = p->report->run->selected;
-	if (selected && *selected)
-		say(p, "Only", "%s", selected);
-}
-
 static void report_trust_print_machine(const struct printer *p)
 {
 	const struct run *run = p->report->run;
@@ -246,33 +239,29 @@ static void report_trust_print_devices(const struct printer *p)
 
 /* Counters: means of the steps that have them. */
 
-/* Append "1.98ms task-clock (1.96 CPUs)", "12.3 page-faults", ... */
-static void add_counter(char **text, const struct counters *c, enum step_phase phase, uint32_t kind)
-{
-	const struct counters_sum *sum = &c->phases[phase][kind];
-	double mean = counters_mean(c, phase, kind);
-	char number[UNITS_BYTES], most[UNITS_BYTES];
-
-	if (kind == BRICK_COUNTER_TASK_CLOCK)
-		text_append(text, ", ", "%s task-clock (%.2f CPUs busy)",
-			units_time(number, number_of_double(mean + 0.5)),
-			c->span_ns[phase] ? sum->sum / (double)c->span_ns[phase] : 0);
-	else if (mean >= 100000)
-		text_append(text, ", ", "%s %s", units_count(number, number_of_double(mean + 0.5)),
-			counters_kind_name(kind));
-	else
-		text_append(text, ", ", "%s %s (at most %s)", units_number(number, mean),
-			counters_kind_name(kind),
-			units_count(most, number_of_double(sum->most + 0.5)));
-}
-
 static char *counters_text(const struct counters *c, enum step_phase phase)
 {
 	char time[UNITS_BYTES], *text = NULL;
 
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++)
-		if (c->phases[phase][kind].steps)
-			add_counter(&text, c, phase, kind);
+		if (c->phases[phase][kind].steps) {
+			const struct counters_sum *sum = &c->phases[phase][kind];
+			double mean = counters_mean(c, phase, kind);
+			char number[UNITS_BYTES], most[UNITS_BYTES];
+			if (kind == BRICK_COUNTER_TASK_CLOCK)
+				text_append(&text, ", ", "%s task-clock (%.2f CPUs busy)",
+					units_time(number, number_of_double(mean + 0.5)),
+					c->span_ns[phase] ? sum->sum / (double)c->span_ns[phase]
+							  : 0);
+			else if (mean >= 100000)
+				text_append(&text, ", ", "%s %s",
+					units_count(number, number_of_double(mean + 0.5)),
+					counters_kind_name(kind));
+			else
+				text_append(&text, ", ", "%s %s (at most %s)",
+					units_number(number, mean), counters_kind_name(kind),
+					units_count(most, number_of_double(sum->most + 0.5)));
+		}
 	if (text && counters_ipc(c, phase) >= 0)
 		text_append(&text, ", ", "%.2f instructions per cycle", counters_ipc(c, phase));
 	if (text && counters_mean(c, phase, COUNTERS_READING) >= 0)
@@ -334,29 +323,31 @@ static void add_delay(char **text, const char *what, const struct queue_delay *d
 		text_append(text, ", ", "p95 %s", units_time(p95, delay->p95_ns));
 }
 
-static void print_queue(const struct printer *p, const struct queue_time *queue)
-{
-	const struct run_lane *lane = &p->report->run->lanes[queue->lane];
-	char busy[UNITS_BYTES], idle[UNITS_BYTES], wall[UNITS_BYTES], commands[UNITS_BYTES];
-	const char *name = lane->name && *lane->name ? lane->name : "queue";
-	const char *backend = lane->backend ? lane->backend : "";
-	SCOPED char *sources = report_sources(p->report, queue->sources), *delays = text_copy("");
-	add_delay(&delays, "launch to start", &queue->launch);
-	add_delay(&delays, "submission to start", &queue->submit);
-	say(p, "Queue", "%s%s%s (%llu): busy %s, idle %s of %s; %s command%s%s; times from %s",
-		backend, *backend ? ": " : "", name, (unsigned long long)lane->tid,
-		units_time(busy, queue->busy_ns), units_time(idle, queue->idle_ns),
-		units_time(wall, queue->wall_ns), units_count(commands, queue->commands),
-		plural_s(queue->commands), delays, sources ? sources : "-");
-}
-
 static void print_queues(const struct printer *p)
 {
 	enum { MOST = 8 };
 	const struct queue_times *queues = &p->report->summary->queues;
 	for (size_t i = 0; i < queues->count && i < MOST; i++)
-		if (queues->queues[i].commands)
-			print_queue(p, &queues->queues[i]);
+		if (queues->queues[i].commands) {
+			const struct queue_time *queue = &queues->queues[i];
+			const struct run_lane *lane = &p->report->run->lanes[queue->lane];
+			char busy[UNITS_BYTES], idle[UNITS_BYTES], wall[UNITS_BYTES],
+				commands[UNITS_BYTES];
+			const char *name = lane->name && *lane->name ? lane->name : "queue";
+			const char *backend = lane->backend ? lane->backend : "";
+			SCOPED char *sources = report_sources(p->report, queue->sources),
+				    *delays = text_copy("");
+			add_delay(&delays, "launch to start", &queue->launch);
+			add_delay(&delays, "submission to start", &queue->submit);
+			say(p, "Queue",
+				"%s%s%s (%llu): busy %s, idle %s of %s; %s command%s%s; times from "
+				"%s",
+				backend, *backend ? ": " : "", name, (unsigned long long)lane->tid,
+				units_time(busy, queue->busy_ns), units_time(idle, queue->idle_ns),
+				units_time(wall, queue->wall_ns),
+				units_count(commands, queue->commands), plural_s(queue->commands),
+				delays, sources ? sources : "-");
+		}
 	if (queues->count > MOST)
 		say(p, "", "%zu more: see --by queue", queues->count - MOST);
 }
@@ -500,14 +491,6 @@ static void add_spinning(struct verdict *v, const struct report *report)
 				threads, units_percent(share, report->presence.others)));
 }
 
-static void add_losses(struct verdict *v, const struct losses *losses)
-{
-	char *text = report_trust_losses_text(losses);
-
-	report_trust_add_fact(
-		v, text ? "losses" : NULL, text ? text : text_copy("no records lost"));
-}
-
 static void report_trust_add_presence(struct verdict *v, const struct report *report)
 {
 	const struct presence *p = &report->presence;
@@ -544,7 +527,10 @@ char *report_trust_line(const struct report *report, bool *is_limited)
 	add_coverage(&v, report->summary);
 	add_distortion(&v, &report->distortion);
 	add_spinning(&v, report);
-	add_losses(&v, &report->losses);
+	const struct losses *losses = &report->losses;
+	char *text = report_trust_losses_text(losses);
+	report_trust_add_fact(
+		&v, text ? "losses" : NULL, text ? text : text_copy("no records lost"));
 	report_trust_add_presence(&v, report);
 	*is_limited = v.limits != NULL;
 	char *line = v.limits ? text_format("limited by %s: %s", v.limits, v.facts)
@@ -562,7 +548,9 @@ void report_origin_text(const struct report *report, const struct terminal *term
 
 	report_trust_print_origin(&p);
 	report_trust_print_machine(&p);
-	print_selected(&p);
+	const char *selected = p.report->run->selected;
+	if (selected && *selected)
+		say(&p, "Only", "%s", selected);
 	report_headings(report, terminal);
 }
 

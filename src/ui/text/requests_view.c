@@ -184,33 +184,6 @@ static uint32_t count_models(const struct requests *q)
 	return models;
 }
 
-static void requests_view_add_row(
-	struct table *table, const struct requests_view *view, uint32_t index, bool models)
-{
-	const struct requests *q = view->requests;
-	const struct request *r = &q->list[index];
-
-	table_row(table, STYLE_PLAIN);
-	table_format(table, "%" PRIu64, request_number(q, index));
-	table_format(table, "%" PRId32, r->sequence);
-	table_format(table, models ? "%" PRIu32 : "", r->model);
-	table_time(table, r->begin_ns - view->run->start_ns);
-	table_time(table, request_queue_ns(r));
-	table_time(table, request_ttft_ns(r));
-	table_count(table, r->prompt_tokens);
-	table_count(table, r->reused);
-	table_count(table, r->again);
-	table_count(table, r->output_tokens);
-	table_time(table, request_token_ns(q, r));
-	table_time(table, r->p50_ns);
-	table_time(table, r->p95_ns);
-	table_time(table, r->p99_ns);
-	table_time(table, r->max_ns);
-	table_count(table, r->part_count);
-	table_time(table, request_between_ns(q, r));
-	table_cell(table, end_words[r->end]);
-}
-
 static void requests_view_print_table(
 	const struct requests_view *view, const struct terminal *terminal)
 {
@@ -220,8 +193,30 @@ static void requests_view_print_table(
 		sizeof(requests_view_columns) / sizeof(*requests_view_columns));
 	bool models = count_models(view->requests) > 1;
 
-	for (size_t i = 0; list && i < count; i++)
-		requests_view_add_row(table, view, list[i].request, models);
+	for (size_t i = 0; list && i < count; i++) {
+		uint32_t index = list[i].request;
+		const struct requests *q = view->requests;
+		const struct request *r = &q->list[index];
+		table_row(table, STYLE_PLAIN);
+		table_format(table, "%" PRIu64, request_number(q, index));
+		table_format(table, "%" PRId32, r->sequence);
+		table_format(table, models ? "%" PRIu32 : "", r->model);
+		table_time(table, r->begin_ns - view->run->start_ns);
+		table_time(table, request_queue_ns(r));
+		table_time(table, request_ttft_ns(r));
+		table_count(table, r->prompt_tokens);
+		table_count(table, r->reused);
+		table_count(table, r->again);
+		table_count(table, r->output_tokens);
+		table_time(table, request_token_ns(q, r));
+		table_time(table, r->p50_ns);
+		table_time(table, r->p95_ns);
+		table_time(table, r->p99_ns);
+		table_time(table, r->max_ns);
+		table_count(table, r->part_count);
+		table_time(table, request_between_ns(q, r));
+		table_cell(table, end_words[r->end]);
+	}
 	table_hide_empty(table);
 	table_print(table, terminal);
 	table_destroy(table);
@@ -476,21 +471,6 @@ static void print_cache(const struct requests_view *view, const struct terminal 
 			terminal, 4, "  -", "%u more request%s", of - shown, plural_s(of - shown));
 }
 
-static void print_plans(const struct interference *x, const struct terminal *terminal)
-{
-	char p99[UNITS_BYTES], now[UNITS_BYTES], added[UNITS_BYTES];
-
-	for (uint32_t i = 0; i < x->plan_count; i++)
-		if (x->plans[i].is_known && x->p99_ns != ANALYSIS_UNKNOWN)
-			paragraph(terminal, 4, "  -",
-				"at most %" PRIu32
-				" prompt tokens a step: p99 between tokens %s instead of %s; "
-				"the first token of such a prompt %s later",
-				x->plans[i].tokens, units_time(p99, (uint64_t)x->plans[i].p99_ns),
-				units_time(now, x->p99_ns),
-				units_time(added, (uint64_t)x->plans[i].ttft_added_ns));
-}
-
 static void print_interference(const struct requests_view *view, const struct terminal *terminal)
 {
 	const struct interference *x = view->interference;
@@ -513,7 +493,16 @@ static void print_interference(const struct requests_view *view, const struct te
 		x->mixed_steps, plural_s(x->mixed_steps), x->known_steps,
 		units_time(would, (uint64_t)x->expected_ns), units_time(low, (uint64_t)x->low_ns),
 		units_time(high, (uint64_t)x->high_ns), units_time(took, x->measured_ns));
-	print_plans(x, terminal);
+	char p99[UNITS_BYTES], now[UNITS_BYTES], added[UNITS_BYTES];
+	for (uint32_t i = 0; i < x->plan_count; i++)
+		if (x->plans[i].is_known && x->p99_ns != ANALYSIS_UNKNOWN)
+			paragraph(terminal, 4, "  -",
+				"at most %" PRIu32
+				" prompt tokens a step: p99 between tokens %s instead of %s; the "
+				"first token of such a prompt %s later",
+				x->plans[i].tokens, units_time(p99, (uint64_t)x->plans[i].p99_ns),
+				units_time(now, x->p99_ns),
+				units_time(added, (uint64_t)x->plans[i].ttft_added_ns));
 }
 
 void requests_text(const struct requests_view *view, FILE *out)

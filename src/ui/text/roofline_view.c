@@ -200,16 +200,6 @@ static void add_rate(struct table *table, const struct roofline_row *row, double
 		units_number(number, rate));
 }
 
-static void add_bytes(struct table *table, uint64_t bytes)
-{
-	char number[UNITS_BYTES];
-
-	if (bytes >= 1 << 20)
-		table_format(table, "%s MiB", units_number(number, (double)bytes / (1 << 20)));
-	else
-		table_format(table, "%s KiB", units_number(number, (double)bytes / (1 << 10)));
-}
-
 static void roofline_view_add_row(struct table *table, const struct roofline_row *row)
 {
 	const char *bound = roofline_bound_name(row->bound);
@@ -225,9 +215,14 @@ static void roofline_view_add_row(struct table *table, const struct roofline_row
 	add_rate(table, row, row->flops_per_ns);
 	add_rate(table, row, row->bytes_per_ns);
 	table_cell(table, row->level ? row->level : "-");
-	if (row->level)
-		add_bytes(table, row->reuse_bytes);
-	else
+	if (row->level) {
+		double bytes = (double)row->reuse_bytes;
+		char number[UNITS_BYTES];
+		if (bytes >= 1 << 20)
+			table_format(table, "%s MiB", units_number(number, bytes / (1 << 20)));
+		else
+			table_format(table, "%s KiB", units_number(number, bytes / (1 << 10)));
+	} else
 		table_cell(table, "-");
 	table_cell(table, bound ? bound : row->on_device ? "(device)" : "-");
 	table_cell(table, roof ? roof : "-");

@@ -32,27 +32,6 @@ static uint64_t rest_ns(const struct speculation *s)
 	return s->cycle_ns > known ? s->cycle_ns - known : 0;
 }
 
-static void print_positions(const struct speculation *s, const struct terminal *terminal)
-{
-	struct table *table = table_create(speculation_view_columns,
-		sizeof(speculation_view_columns) / sizeof(*speculation_view_columns));
-
-	for (uint32_t i = 0; i <= s->position_count; i++) {
-		const struct speculation_position *p = &s->of[i];
-		if (!i && p->verify_ns == ANALYSIS_UNKNOWN)
-			continue;
-		table_row(table, STYLE_PLAIN);
-		table_format(table, "%" PRIu32, i);
-		table_count(table, i ? p->proposed : ANALYSIS_UNKNOWN);
-		table_count(table, i ? p->accepted : ANALYSIS_UNKNOWN);
-		table_percent(table, i ? known_ratio(p->accepted, p->proposed) : -1);
-		table_time(table, p->verify_ns);
-		table_time(table, modelled_ns(p));
-	}
-	table_print(table, terminal);
-	table_destroy(table);
-}
-
 static void print_times(const struct speculation *s, const struct terminal *terminal)
 {
 	char cycle[UNITS_BYTES], draft[UNITS_BYTES], verify[UNITS_BYTES], back[UNITS_BYTES];
@@ -147,7 +126,22 @@ void speculation_text(
 			s->verifications, plural_s(s->verifications),
 			units_count(held, s->accepted),
 			units_percent(percent, known_ratio(s->accepted, s->proposed)));
-		print_positions(s, terminal);
+		struct table *table = table_create(speculation_view_columns,
+			sizeof(speculation_view_columns) / sizeof(*speculation_view_columns));
+		for (uint32_t k = 0; k <= s->position_count; k++) {
+			const struct speculation_position *p = &s->of[k];
+			if (!k && p->verify_ns == ANALYSIS_UNKNOWN)
+				continue;
+			table_row(table, STYLE_PLAIN);
+			table_format(table, "%" PRIu32, k);
+			table_count(table, k ? p->proposed : ANALYSIS_UNKNOWN);
+			table_count(table, k ? p->accepted : ANALYSIS_UNKNOWN);
+			table_percent(table, k ? known_ratio(p->accepted, p->proposed) : -1);
+			table_time(table, p->verify_ns);
+			table_time(table, modelled_ns(p));
+		}
+		table_print(table, terminal);
+		table_destroy(table);
 		print_times(s, terminal);
 		print_gain(s, terminal);
 		speculation_view_print_best(s, terminal);

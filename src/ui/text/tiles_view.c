@@ -48,27 +48,6 @@ static const struct table_column tiles_view_columns[] = {{"LEVEL", 1, 0}, {"IN B
 	{"P99", 0, 4}, {"MAX", 0, 3}, {"GFLOP/s", 0, 1}, {"OF PEAK", 0, 2}, {"FLOP/B", 0, 3},
 	{"GRID", 0, 2}};
 
-static void tiles_view_add_row(
-	struct table *table, const struct tiles_view *view, const struct tiles_group *group)
-{
-	bool has_peak = view->peak_gflops > 0 && group->gflops >= 0;
-
-	table_row(table, STYLE_PLAIN);
-	table_cell(table, tiles_level_name(group->level));
-	table_cell(table, tiles_brick_name(view, group));
-	table_count(table, group->count);
-	table_time(table, group->total_ns);
-	table_time(table, group->count ? group->total_ns / group->count : UINT64_MAX);
-	table_time(table, group->min_ns);
-	table_time(table, group->p50_ns);
-	table_time(table, group->p99_ns);
-	table_time(table, group->max_ns);
-	table_number(table, group->gflops);
-	table_percent(table, has_peak ? group->gflops / view->peak_gflops : -1);
-	table_number(table, group->intensity);
-	table_format(table, "%ux%u", group->rows, group->columns);
-}
-
 /* Five steps from the fastest cell to the slowest; a blank where no tile is. */
 static const char *tiles_view_shade(double mean_ns, double low_ns, double high_ns, bool utf8)
 {
@@ -115,8 +94,24 @@ void tiles_text(const struct tiles_view *view, FILE *out)
 		tiles_view_columns, sizeof(tiles_view_columns) / sizeof(*tiles_view_columns));
 
 	terminal_init(&terminal, out);
-	for (size_t i = 0; i < view->tiles->group_count; i++)
-		tiles_view_add_row(table, view, &view->tiles->groups[i]);
+	for (size_t i = 0; i < view->tiles->group_count; i++) {
+		const struct tiles_group *group = &view->tiles->groups[i];
+		bool has_peak = view->peak_gflops > 0 && group->gflops >= 0;
+		table_row(table, STYLE_PLAIN);
+		table_cell(table, tiles_level_name(group->level));
+		table_cell(table, tiles_brick_name(view, group));
+		table_count(table, group->count);
+		table_time(table, group->total_ns);
+		table_time(table, group->count ? group->total_ns / group->count : UINT64_MAX);
+		table_time(table, group->min_ns);
+		table_time(table, group->p50_ns);
+		table_time(table, group->p99_ns);
+		table_time(table, group->max_ns);
+		table_number(table, group->gflops);
+		table_percent(table, has_peak ? group->gflops / view->peak_gflops : -1);
+		table_number(table, group->intensity);
+		table_format(table, "%ux%u", group->rows, group->columns);
+	}
 	table_hide_empty(table);
 	table_print(table, &terminal);
 	table_destroy(table);
@@ -192,11 +187,6 @@ static double cell_size(uint32_t bins, int pixels)
 	return bins * MAX_CELL > (uint32_t)pixels ? (double)pixels / bins : MAX_CELL;
 }
 
-static double cell_width(const struct tiles_group *group)
-{
-	return cell_size(group->bin_columns, MAP);
-}
-
 static double cell_height(const struct tiles_group *group)
 {
 	return cell_size(group->bin_rows, MAP);
@@ -225,7 +215,8 @@ static void colour(char out[8], double place)
 
 static void print_cells(const struct tiles_group *group, double x, double y, FILE *out)
 {
-	double low_ns, high_ns, width = cell_width(group), height = cell_height(group);
+	double low_ns, high_ns, width = cell_size(group->bin_columns, MAP),
+				height = cell_height(group);
 
 	tiles_bin_range(group, &low_ns, &high_ns);
 	for (uint32_t row = 0; row < group->bin_rows; row++)

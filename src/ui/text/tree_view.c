@@ -250,17 +250,6 @@ void tree_text(
 	}
 }
 
-static void tree_view_put_kernel(json_t *object, const struct run_kernel *kernel)
-{
-	json_put_texts(object, kernel, name, backend);
-	json_put(object, "launched", json_text(text_kernel_kind(kernel->kind)));
-	json_put(object, "grid", json_sizes(kernel->grid));
-	json_put(object, "block", json_sizes(kernel->block));
-	json_put(object, "shared_bytes", json_number(kernel->shared_bytes));
-	SCOPED char *code = text_format("%016llx", (unsigned long long)kernel->code);
-	json_put(object, "code", json_text(kernel->code ? code : NULL));
-}
-
 static json_t *node_json(const struct tree_view *view, const struct call_tree *tree,
 	const struct call_node *node, unsigned depth)
 {
@@ -277,8 +266,16 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 		if ((view->operations || tree->nodes[i].kind != CALL_OPERATION) &&
 			(!view->depth || depth < view->depth))
 			json_add(children, node_json(view, tree, &tree->nodes[i], depth + 1));
-	if (node->kind == CALL_KERNEL)
-		tree_view_put_kernel(object, &tree->run->kernels[node->kernel]);
+	if (node->kind == CALL_KERNEL) {
+		const struct run_kernel *kernel = &tree->run->kernels[node->kernel];
+		json_put_texts(object, kernel, name, backend);
+		json_put(object, "launched", json_text(text_kernel_kind(kernel->kind)));
+		json_put(object, "grid", json_sizes(kernel->grid));
+		json_put(object, "block", json_sizes(kernel->block));
+		json_put(object, "shared_bytes", json_number(kernel->shared_bytes));
+		SCOPED char *code = text_format("%016llx", (unsigned long long)kernel->code);
+		json_put(object, "code", json_text(kernel->code ? code : NULL));
+	}
 	json_put(object, "children", children);
 	return object;
 }

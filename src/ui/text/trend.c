@@ -57,24 +57,6 @@ static void print_sparkline(const struct trend *t, const struct terminal *termin
 	fputc('\n', terminal->out);
 }
 
-static void print_change(
-	const struct trend *t, const struct change_point *change, const struct terminal *terminal)
-{
-	const struct trend_run *run = &t->runs.items[change->at];
-	char before[UNITS_BYTES], after[UNITS_BYTES], effect[DIFFERENCE_BYTES];
-	const struct difference d = {.effect = change->after / change->before - 1};
-	SCOPED char *date = trend_date(run->start_ns);
-	const char *former = run[-1].engine;
-	bool is_same = !strcmp(run->engine, former);
-
-	paragraph(terminal, LABEL, change == t->changes ? "Changes" : "",
-		"%s to %s, %s, from run %.8s of %s on (p %.2g); the engine is %s%s%s",
-		units_time(before, number_of_double(change->before)),
-		units_time(after, number_of_double(change->after)), difference_size(effect, &d),
-		run->id, date, change->p, is_same ? "the same" : run->engine,
-		is_same ? "" : " after ", is_same ? "" : former);
-}
-
 void trend_workloads_text(const struct terminal *terminal, const struct trend_workload *of,
 	const struct trend_workload *left_out, size_t count)
 {
@@ -128,8 +110,22 @@ void trend_text(const struct trend *t, FILE *out)
 		units_time(low, number_of_double(least)), units_time(high, number_of_double(most)),
 		units_time(last, number_of_double(t->ns.items[t->ns.count - 1])));
 	print_sparkline(t, &terminal);
-	for (size_t i = 0; i < t->change_count; i++)
-		print_change(t, &t->changes[i], &terminal);
+	for (size_t i = 0; i < t->change_count; i++) {
+		const struct change_point *change = &t->changes[i];
+		const struct trend_run *run = &t->runs.items[change->at];
+		char before[UNITS_BYTES], after[UNITS_BYTES], effect[DIFFERENCE_BYTES];
+		const struct difference d = {.effect = change->after / change->before - 1};
+		SCOPED char *date = trend_date(run->start_ns);
+		const char *former = run[-1].engine;
+		bool is_same = !strcmp(run->engine, former);
+		paragraph(&terminal, LABEL, change == t->changes ? "Changes" : "",
+			"%s to %s, %s, from run %.8s of %s on (p %.2g); the engine is %s%s%s",
+			units_time(before, number_of_double(change->before)),
+			units_time(after, number_of_double(change->after)),
+			difference_size(effect, &d), run->id, date, change->p,
+			is_same ? "the same" : run->engine, is_same ? "" : " after ",
+			is_same ? "" : former);
+	}
 	if (!t->change_count)
 		paragraph(&terminal, LABEL, "Changes",
 			t->ns.count < 2 * CHANGE_SEGMENT_MIN ? "too few runs to tell" : "none");
@@ -189,22 +185,6 @@ static double x_of(const struct frame *f, size_t i)
 static double y_of(const struct frame *f, double ns)
 {
 	return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * ns / f->top;
-}
-
-static void put_axis(const struct frame *f)
-{
-	enum { LINES = 4 };
-	char text[UNITS_BYTES];
-
-	for (int i = 0; i <= LINES; i++) {
-		double ns = f->top * i / LINES, y = y_of(f, ns);
-		fprintf(f->out,
-			"<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ccc\"/>\n"
-			"<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">",
-			LEFT, y, WIDTH - RIGHT, y, LEFT - 6, y + 4);
-		escape_xml(f->out, units_time(text, number_of_double(ns)));
-		fputs("</text>\n", f->out);
-	}
 }
 
 static void put_date(const struct frame *f, size_t i, const char *anchor)
@@ -277,29 +257,22 @@ void trend_svg(const struct trend *t, FILE *out)
 		WIDTH, HEIGHT, WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT);
 	escape_xml(out, t->what);
 	fputs(", time a token</text>\n", out);
-	put_axis(&f);
+	enum { LINES = 4 };
+	char text[UNITS_BYTES];
+	for (int i = 0; i <= LINES; i++) {
+		double ns = f.top * i / LINES, y = y_of(&f, ns);
+		fprintf(f.out,
+			"<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ccc\"/>\n"
+			"<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">",
+			LEFT, y, WIDTH - RIGHT, y, LEFT - 6, y + 4);
+		escape_xml(f.out, units_time(text, number_of_double(ns)));
+		fputs("</text>\n", f.out);
+	}
 	put_runs(&f);
 	put_changes(&f);
 	put_date(&f, 0, "start");
 	put_date(&f, t->ns.count - 1, "end");
 	fputs("</svg>\n", out);
-}
-
-static void trend_put_row(FILE *out, const struct trend *t, size_t i)
-{
-	const struct trend_run *run = &t->runs.items[i];
-	char text[UNITS_BYTES], *date = trend_date(run->start_ns);
-	const char *const cells[] = {run->id, date, run->engine, run->labels,
-		units_time(text, number_of_double(t->ns.items[i]))};
-
-	fputs("<tr>", out);
-	for (size_t k = 0; k < sizeof(cells) / sizeof(*cells); k++) {
-		fputs("<td>", out);
-		escape_xml(out, cells[k]);
-		fputs("</td>", out);
-	}
-	fputs("</tr>\n", out);
-	free(date);
 }
 
 void trend_page(const struct trend *t, FILE *out)
@@ -324,7 +297,19 @@ void trend_page(const struct trend *t, FILE *out)
 	fputs("</ul>\n<table><tr><th>run</th><th>start</th><th>engine</th><th>labels</th>"
 	      "<th>a token</th></tr>\n",
 		out);
-	for (size_t i = t->ns.count; i-- > 0;)
-		trend_put_row(out, t, i);
+	for (size_t i = t->ns.count; i-- > 0;) {
+		const struct trend_run *run = &t->runs.items[i];
+		char text[UNITS_BYTES], *date = trend_date(run->start_ns);
+		const char *const cells[] = {run->id, date, run->engine, run->labels,
+			units_time(text, number_of_double(t->ns.items[i]))};
+		fputs("<tr>", out);
+		for (size_t k = 0; k < sizeof(cells) / sizeof(*cells); k++) {
+			fputs("<td>", out);
+			escape_xml(out, cells[k]);
+			fputs("</td>", out);
+		}
+		fputs("</tr>\n", out);
+		free(date);
+	}
 	fputs("</table></body></html>\n", out);
 }

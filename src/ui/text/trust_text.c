@@ -79,28 +79,6 @@ char *pair_costs_text(const struct pair_costs *costs)
 	return text;
 }
 
-static void say_calls(char **text, const struct hook_costs *costs, bool has_commands)
-{
-	say(text,
-		"%.0f calls of hooks at %.1f ns, the mean of %.0f timed in place; calling a "
-		"hook and what it displaces in caches may cost up to %.1f ns more each%s",
-		costs->calls, costs->timed_ns / costs->timed, costs->timed,
-		costs->unseen_ns / costs->calls,
-		has_commands ? "" : " (--measure-distortion measures it)");
-}
-
-static void say_splits(char **text, const struct hook_costs *costs)
-{
-	say(text,
-		"the evaluation callback had %.0f nodes computed as graphs of their own: at least "
-		"%.1f us each, %.1f in the mean, by %.0f without work; %s",
-		costs->nodes, costs->split_min_ns / 1e3, costs->split_ns / costs->splits / 1e3,
-		costs->splits,
-		costs->has_digests ? "with digests at most all that the graphs took"
-				   : "what a split displaces in caches may cost up to three times "
-				     "as much again (--measure-distortion measures it)");
-}
-
 static void say_costs(char **text, const struct distortion *d)
 {
 	const struct hook_costs *costs = &d->costs;
@@ -109,8 +87,14 @@ static void say_costs(char **text, const struct distortion *d)
 		SCOPED char *pairs = pair_costs_text(&costs->pairs);
 		say(text, "%s", pairs);
 	}
-	if (costs->timed > 0)
-		say_calls(text, costs, d->has_commands);
+	if (costs->timed > 0) {
+		say(text,
+			"%.0f calls of hooks at %.1f ns, the mean of %.0f timed in place; calling "
+			"a hook and what it displaces in caches may cost up to %.1f ns more each%s",
+			costs->calls, costs->timed_ns / costs->timed, costs->timed,
+			costs->unseen_ns / costs->calls,
+			d->has_commands ? "" : " (--measure-distortion measures it)");
+	}
 	if (costs->own_ns > 0)
 		say(text, "%.3f ms looking up rebuilt graphs", costs->own_ns / 1e6);
 	if (costs->beside_ns > 0)
@@ -127,8 +111,17 @@ static void say_costs(char **text, const struct distortion *d)
 			  "there to see what that costs the engine");
 	else if (!costs->known)
 		say(text, "some costs were not measured");
-	if (costs->splits > 0)
-		say_splits(text, costs);
+	if (costs->splits > 0) {
+		say(text,
+			"the evaluation callback had %.0f nodes computed as graphs of their own: "
+			"at least %.1f us each, %.1f in the mean, by %.0f without work; %s",
+			costs->nodes, costs->split_min_ns / 1e3,
+			costs->split_ns / costs->splits / 1e3, costs->splits,
+			costs->has_digests
+				? "with digests at most all that the graphs took"
+				: "what a split displaces in caches may cost up to three times as "
+				  "much again (--measure-distortion measures it)");
+	}
 	if (!d->turns)
 		return;
 	say(text, "%" PRIu32 " threads took turns on fewer CPUs", d->turns);
@@ -137,18 +130,6 @@ static void say_costs(char **text, const struct distortion *d)
 	else
 		say(text, "step times vary by %.1f%%; smaller differences are noise",
 			100 * d->noise);
-}
-
-static void say_phases(char **text, const struct distortion *d)
-{
-	for (int phase = 0; phase < STEP_PHASES; phase++) {
-		const char *name = step_phase_name((enum step_phase)phase);
-		if (d->phases[phase] == DISTORTION_BY_PLAIN_STEPS)
-			say(text, "%s by %zu steps left whole, against their neighbours", name,
-				d->plain_steps[phase]);
-		else if (d->phases[phase] == DISTORTION_BY_COSTS)
-			say(text, "%s by hooks timed in place", name);
-	}
 }
 
 static void say_switches(char **text, const struct switch_cost *switches)
@@ -169,9 +150,16 @@ char *distortion_text(const struct distortion *d)
 {
 	char *text = NULL;
 
-	if (d->is_measured)
-		say_phases(&text, d);
-	else
+	if (d->is_measured) {
+		for (int phase = 0; phase < STEP_PHASES; phase++) {
+			const char *name = step_phase_name((enum step_phase)phase);
+			if (d->phases[phase] == DISTORTION_BY_PLAIN_STEPS)
+				say(&text, "%s by %zu steps left whole, against their neighbours",
+					name, d->plain_steps[phase]);
+			else if (d->phases[phase] == DISTORTION_BY_COSTS)
+				say(&text, "%s by hooks timed in place", name);
+		}
+	} else
 		say_costs(&text, d);
 	say_switches(&text, &d->switches);
 	if (d->consumer_share >= 0)
