@@ -44,6 +44,12 @@ BRICK_API brick_span brick_begin_from(uint32_t brick, int layer, uint32_t source
  */
 BRICK_API void brick_hook_cost(uint64_t calls, uint64_t ticks);
 
+/*
+ * End an execution of a site whose work differs from execution to execution: so many bytes and
+ * FLOPs, in place of the site's. Both 0: as brick_end_site().
+ */
+BRICK_API void brick_end_site_work(brick_span span, uint32_t site, uint64_t bytes, uint64_t flops);
+
 struct brick_sample;
 
 /*

@@ -240,13 +240,15 @@ static uint32_t begin_site(
 static void refine_site(struct load_ids *l, struct load_sequence *s, struct run_sample *sample,
 	const struct event *e)
 {
-	const struct run_site *old = &l->build->run->sites[sample->site];
-	uint32_t index;
+	const struct run_site *sites = l->build->run->sites;
+	uint32_t index = sample->site;
 
 	if (HAS(e, SITE)) {
-		index = event_site(l, s, old->brick, e);
-	} else {
-		struct run_site site = *old;
+		index = event_site(l, s, sites[index].brick, e);
+		sites = l->build->run->sites;
+	}
+	if (index != RUN_NONE && (!HAS(e, SITE) || HAS(e, BYTES) || HAS(e, FLOPS))) {
+		struct run_site site = sites[index];
 		load_event_add_work(&site, e);
 		index = site.operation || site.label ? build_site(l->build, &site)
 						     : build_plain_site(l->build, &site);

@@ -87,6 +87,21 @@ def compiles(scratch):
     same((done.stdout, done.stderr.count("Warning")), (plain.stdout, plain.stderr.count("Warning")), "what is compiled")
 
 
+def works(scratch):
+    """FLOPs of products and convolutions are those that PyTorch's own counter has; steps beyond one asked in sixteen, too."""
+    wanted = int(run(PYTHON, WORK, "decode+see", "20", "flops").stdout)
+    _, report, rows = record(scratch, PYTHON, WORK, "decode+see+attend", "20")
+    same(sum(int(row["flops"] or 0) for row in rows
+             if row["operation"] in ("aten::linear", "aten::matmul", "aten::conv2d")), wanted, "FLOPs")
+    same([int(row["flops"]) for row in rows if row["operation"] == "aten::scaled_dot_product_attent"],
+         [2 * 2 * 4 * 3 * i * (8 + 16) for i in range(1, 21)], "FLOPs of attention")
+    same({(row["bytes"], row["flops"]) for row in rows if row["operation"] == "aten::silu" and row["layer"] == "0"},
+         {(str(2 * tokens * 512 * 4), str(tokens * 512)) for tokens in (64, 2)}, "work of activations")
+    same({row["bytes"] for row in rows if row["operation"] == "aten::embedding"},
+         {str(tokens * (8 + 2 * 256 * 4)) for tokens in (64, 2)}, "bytes of embeddings")
+    same({row["flops"] for row in rows if row["operation"] == "aten::view"}, {""}, "work of views")
+
+
 def phases_lie_in_steps(rows):
     """Each step of training holds one forward, one backward and one optimizer's step, in this order."""
     named = [row for row in rows if row["brick"] in ("Prefill", "Forward", "Backward", "OptimizerStep")]
@@ -195,6 +210,7 @@ with Scratch() as scratch:
         computes(scratch)
         if not VERSION.startswith("1."):
             compiles(scratch)
+            works(scratch)
         parts(scratch)
         as_its_profiler(scratch)
         loaders(scratch)

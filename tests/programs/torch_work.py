@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What integration/pytorch.py records: a decoder of generated weights and a network of convolutions. It knows nothing of
 Brick. torch_work.py WORK[+WORK] STEPS prints what it computed; with `profile` behind that, what PyTorch's own profiler
-saw, as JSON."""
+saw, as JSON; with `flops`, how many its own counter counted."""
 import hashlib
 import json
 import sys
@@ -159,7 +159,15 @@ def fail():
     return digest(out)
 
 
-WORKS = {"decode": decode, "parts": parts, "compiled": compiled, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
+def attend(steps):
+    """Attention over more and more tokens, without modules and thus without steps."""
+    for i in range(1, steps + 1):
+        q, kv = torch.ones(2, 4, 3, 8), torch.ones(2, 4, i, 16)
+        out = F.scaled_dot_product_attention(q, kv[..., :8], kv)
+    return digest(out)
+
+
+WORKS = {"decode": decode, "attend": attend, "parts": parts, "compiled": compiled, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
 
 
 def is_operator(name):
@@ -187,10 +195,21 @@ def profiled(names, steps):
     return rows
 
 
+def counted(names, steps):
+    """FLOPs of products and convolutions, as PyTorch's own counter has them."""
+    from torch.utils.flop_counter import FlopCounterMode
+    with FlopCounterMode(display=False) as counter:
+        for name in names:
+            WORKS[name](steps)
+    return counter.get_total_flops()
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     names, steps = sys.argv[1].split("+"), int(sys.argv[2])
-    if len(sys.argv) > 3:
+    if sys.argv[3:] == ["flops"]:
+        print(counted(names, steps))
+    elif len(sys.argv) > 3:
         print(json.dumps(profiled(names, steps)))
     else:
         for name in names:

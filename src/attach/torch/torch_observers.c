@@ -17,35 +17,17 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include "attach/common/notes_once.h"
+#include "attach/torch/torch_inputs.h"
+#include "attach/torch/torch_interface.h"
 #include "attach/torch/torch_library.h"
 #include "attach/torch/torch_modules.h"
 #include "attach/torch/torch_steps.h"
 #include "attach/torch/torch_thread.h"
+#include "attach/torch/torch_work.h"
 #include "base/thread.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
-
-typedef void **(*start_fn)(void **result, const void *function);
-typedef void (*end_fn)(const void *function, void *context);
-
-enum scope {
-	SCOPE_FUNCTION,
-	SCOPE_BACKWARD,
-	SCOPE_SCRIPT,
-	SCOPE_USER = 7,
-};
-
-/*
- * RecordFunctionCallback, and room for scopes that a version may add: what takes it by value reads
- * as much of it as it knows. Behind the scopes stand switches that we leave off, wherever they are.
- */
-struct callback {
-	start_fn start;
-	end_fn end;
-	double probability;
-	bool scopes[40];
-};
-_Static_assert(sizeof(struct callback) == 64, "a multiple of 8, passed in memory");
 
 static const char *(*observers_name_of)(const void *function);
 
@@ -60,6 +42,24 @@ static void open_container(struct torch_thread *t, const struct named_site *site
 			t->depth, brick_begin_layer(site->brick, site->layer)};
 }
 
+/* By its inputs if they are told, else what the same execution of the step before did. */
+static struct torch_work work_here(
+	struct torch_thread *t, struct torch_known *known, const void *function)
+{
+	if (known->step != t->steps) {
+		known->step = t->steps;
+		known->executed = 0;
+	}
+	struct torch_work *kept =
+		known->executed < TORCH_WORKS ? &known->works[known->executed++] : NULL;
+	if (!torch_inputs_count(function))
+		return kept ? *kept : (struct torch_work){0, 0};
+	struct torch_work work = torch_work_of(known->work, function);
+	if (kept)
+		*kept = work;
+	return work;
+}
+
 static void **operator_start(void **result, const void *function)
 {
 	struct torch_thread *t = torch_thread_get();
@@ -71,14 +71,16 @@ static void **operator_start(void **result, const void *function)
 	if (t->leaf)
 		return result;
 	torch_modules_ready();
-	struct torch_known known = torch_know(t, observers_name_of(function));
-	if (known.kind == TORCH_CONTAINER) {
-		open_container(t, known.site);
-	} else if (known.kind == TORCH_LEAF && known.site) {
+	struct torch_known *known = torch_know(t, observers_name_of(function));
+	if (known->kind == TORCH_CONTAINER) {
+		open_container(t, known->site);
+	} else if (known->kind == TORCH_LEAF && known->site) {
 		t->leaf = t->depth;
-		t->leaf_site = known.site;
+		t->leaf_site = known->site;
+		t->leaf_work =
+			known->work ? work_here(t, known, function) : (struct torch_work){0, 0};
 		t->leaf_span = brick_begin_from(
-			known.site->brick, known.site->layer, BRICK_SOURCE_CALLBACK);
+			known->site->brick, known->site->layer, BRICK_SOURCE_CALLBACK);
 	}
 	return result;
 }
@@ -91,7 +93,10 @@ static void operator_end(const void *function, void *context)
 	if (!t || !t->depth)
 		return;
 	if (t->leaf == t->depth) {
-		if (t->leaf_site->site)
+		if (t->leaf_site->site && (t->leaf_work.bytes | t->leaf_work.flops))
+			brick_end_site_work(t->leaf_span, t->leaf_site->site, t->leaf_work.bytes,
+				t->leaf_work.flops);
+		else if (t->leaf_site->site)
 			brick_end_site(t->leaf_span, t->leaf_site->site);
 		else
 			brick_end(t->leaf_span);
@@ -115,7 +120,7 @@ static void **scope_start(void **result, const void *function)
 	if (!t || t->leaf || t->scope_count == TORCH_SCOPES)
 		return result;
 	const char *name = observers_name_of(function);
-	const struct named_site *site = torch_know(t, name).site;
+	const struct named_site *site = torch_know(t, name)->site;
 	if (site)
 		t->scopes[t->scope_count++] =
 			(struct torch_scope){function, brick_begin_layer(site->brick, site->layer),
@@ -185,8 +190,6 @@ static void script_end(const void *function, void *context)
  * what we called it. Versions are told apart by nothing else.
  */
 
-enum { FUNCTION_BYTES = 4096 }; /* a RecordFunction has some 200 */
-
 /* std::variant<std::string_view, std::reference_wrapper<...>>, holding the first. */
 struct function_name {
 	size_t length;
@@ -195,14 +198,12 @@ struct function_name {
 };
 
 struct proof {
-	void (*construct)(void *function, uint8_t scope);
+	struct torch_interface is;
 	/* up to 2.6; newer ones have the other */
 	void (*before_letters)(void *function, const char *name, int64_t number);
 	void (*before_name)(void *function, struct function_name name, int64_t number);
-	void (*destruct)(void *function);
-	uint64_t (*add)(struct callback callback);
-	void (*remove)(uint64_t handle);
-	const char *failed; /* NULL: it holds */
+	const char *failed;   /* NULL: it holds */
+	const char *unworked; /* why inputs cannot be read; NULL: they can */
 };
 
 static __thread struct {
@@ -233,22 +234,22 @@ static void proof_end(const void *function, void *context)
 
 static const char *proof_fails(const struct proof *p, uint8_t scope, uint8_t observed)
 {
-	char function[FUNCTION_BYTES] __attribute__((aligned(64)));
-	struct callback callback = {proof_start, proof_end, 1.0, {0}};
+	char function[TORCH_FUNCTION_BYTES] __attribute__((aligned(64)));
+	struct torch_callback callback = {proof_start, proof_end, 1.0, {0}};
 
 	memset(function, 0, sizeof(function));
 	memset(&observers_seen, 0, sizeof(observers_seen));
 	observers_seen.expected = function;
 	callback.scopes[observed] = true;
-	uint64_t handle = p->add(callback);
-	p->construct(function, scope);
+	uint64_t handle = p->is.add_here(callback);
+	p->is.construct(function, scope);
 	if (p->before_letters)
 		p->before_letters(function, proof_name, -1);
 	else
 		p->before_name(function,
 			(struct function_name){sizeof(proof_name) - 1, proof_name, 0}, -1);
-	p->destruct(function);
-	p->remove(handle);
+	p->is.destruct(function);
+	p->is.remove(handle);
 	uint32_t wanted = scope == observed;
 	return observers_seen.is_elsewhere ? "an observer is not told the function's address"
 	       : observers_seen.is_misnamed
@@ -263,12 +264,15 @@ static const char *proof_fails(const struct proof *p, uint8_t scope, uint8_t obs
 
 static void *prove(void *argument)
 {
-	static const uint8_t used[] = {SCOPE_FUNCTION, SCOPE_BACKWARD, SCOPE_SCRIPT, SCOPE_USER};
+	static const uint8_t used[] = {
+		TORCH_SCOPE_FUNCTION, TORCH_SCOPE_BACKWARD, TORCH_SCOPE_SCRIPT, TORCH_SCOPE_USER};
 	struct proof *p = argument;
 
 	for (size_t i = 0; i < sizeof(used); i++)
 		for (size_t k = 0; k < sizeof(used) && !p->failed; k++)
 			p->failed = proof_fails(p, used[i], used[k]);
+	if (!p->failed)
+		p->unworked = torch_inputs_learn(&p->is);
 	return NULL;
 }
 
@@ -287,26 +291,27 @@ static bool need(const char *name, void *function, char *why, size_t bytes)
 int torch_observers_register(char *why, size_t bytes)
 {
 	static const struct {
-		enum scope scope;
-		start_fn start;
-		end_fn end;
+		enum torch_scope_kind scope;
+		torch_start_fn start;
+		torch_end_fn end;
 	} pairs[] = {
-		{SCOPE_FUNCTION, operator_start, operator_end},
-		{SCOPE_BACKWARD, operator_start, operator_end},
-		{SCOPE_SCRIPT, script_start, script_end},
-		{SCOPE_USER, scope_start, scope_end},
+		{TORCH_SCOPE_FUNCTION, operator_start, operator_end},
+		{TORCH_SCOPE_BACKWARD, operator_start, operator_end},
+		{TORCH_SCOPE_SCRIPT, script_start, script_end},
+		{TORCH_SCOPE_USER, scope_start, scope_end},
 	};
 	struct proof proof = {0};
-	uint64_t (*add)(struct callback callback);
+	uint64_t (*add)(struct torch_callback callback);
 	pthread_t thread;
 
 	if (!need("_ZNK2at14RecordFunction4nameEv", &observers_name_of, why, bytes) ||
 		!need("_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE", &add, why, bytes) ||
-		!need("_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE", &proof.add,
-			why, bytes) ||
-		!need("_ZN2at14removeCallbackEm", &proof.remove, why, bytes) ||
-		!need("_ZN2at14RecordFunctionC1ENS_11RecordScopeE", &proof.construct, why, bytes) ||
-		!need("_ZN2at14RecordFunctionD1Ev", &proof.destruct, why, bytes))
+		!need("_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE",
+			&proof.is.add_here, why, bytes) ||
+		!need("_ZN2at14removeCallbackEm", &proof.is.remove, why, bytes) ||
+		!need("_ZN2at14RecordFunctionC1ENS_11RecordScopeE", &proof.is.construct, why,
+			bytes) ||
+		!need("_ZN2at14RecordFunctionD1Ev", &proof.is.destruct, why, bytes))
 		return -ENOSYS;
 	torch_library_symbol("_ZN2at14RecordFunction6beforeEPKcl", &proof.before_letters);
 	if (!proof.before_letters &&
@@ -325,9 +330,13 @@ int torch_observers_register(char *why, size_t bytes)
 		return -EPROTO;
 	}
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-		struct callback callback = {pairs[i].start, pairs[i].end, 1.0, {0}};
+		struct torch_callback callback = {pairs[i].start, pairs[i].end, 1.0, {0}};
 		callback.scopes[pairs[i].scope] = true;
-		add(callback);
+		uint64_t handle = add(callback);
+		if (pairs[i].scope == TORCH_SCOPE_FUNCTION && torch_inputs_want(&callback))
+			torch_inputs_start(handle, add(callback));
 	}
+	if (proof.unworked)
+		note_once("torch.work", "not known: %s", proof.unworked);
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include "attach/torch/torch_inputs.h"
 #include "attach/torch/torch_library.h"
 #include "brick/brick.h"
 
@@ -45,11 +46,26 @@ static bool torch_steps_is_over(const struct torch_thread *t, const struct torch
 	       (t->saw_backward && !__atomic_load_n(&saw_optimizer, __ATOMIC_RELAXED));
 }
 
+/* Steps of other shapes, and now and then one whose shapes grow by a token each time. */
+static void ask_for_inputs(struct torch_thread *t, const struct torch_call *call)
+{
+	enum { EVERY = 16 };
+	uint32_t kind = 1 + call->is_training + 2u * call->is_decode;
+
+	t->steps++;
+	bool wanted = t->asked.kind != kind || t->asked.tokens != call->tokens ||
+		      ++t->asked.steps >= EVERY;
+	if (wanted)
+		t->asked = (struct torch_asked){call->tokens, kind, 0};
+	torch_inputs_ask(wanted);
+}
+
 struct torch_forward torch_forward_begin(struct torch_thread *t, const struct torch_call *call)
 {
 	static int brick, padding;
 	struct torch_forward forward = {0, 0};
 
+	ask_for_inputs(t, call);
 	if (call->padding)
 		brick_counter(
 			(uint32_t)engine_brick(&padding, "padding tokens"), (double)call->padding);
@@ -75,6 +91,8 @@ void torch_forward_end(const struct torch_forward *forward)
 {
 	brick_end(forward->span);
 	brick_end(forward->step);
+	if (forward->step)
+		torch_inputs_ask(true);
 }
 
 void torch_optimizer_end(struct torch_thread *t)

@@ -90,7 +90,7 @@ static enum torch_kind torch_thread_kind_of(const char *name)
 	return TORCH_CONTAINER;
 }
 
-struct torch_known torch_know(struct torch_thread *t, const char *name)
+struct torch_known *torch_know(struct torch_thread *t, const char *name)
 {
 	uintptr_t mixed = (uintptr_t)t->module / 16 * 31 + (uintptr_t)name / 8;
 	mixed *= HASH_GOLDEN;
@@ -99,15 +99,17 @@ struct torch_known torch_know(struct torch_thread *t, const char *name)
 	for (int i = 0; kept && i < 2; i++)
 		if (kept[i].module == t->module && kept[i].name == name &&
 			!strcmp(kept[i].site->operation, name))
-			return kept[i];
-	struct torch_known found = {
-		.module = t->module, .name = name, .kind = torch_thread_kind_of(name)};
-	if (found.kind == TORCH_TRANSPARENT)
-		return found;
-	found.site = named_site_find(name, t->module->path, t->module->class);
-	if (kept && found.site) {
-		kept[1] = kept[0];
-		kept[0] = found;
-	}
-	return found;
+			return &kept[i];
+	t->other = (struct torch_known){.module = t->module,
+		.name = name,
+		.kind = torch_thread_kind_of(name),
+		.work = torch_work_kind(name)};
+	if (t->other.kind == TORCH_TRANSPARENT)
+		return &t->other;
+	t->other.site = named_site_find(name, t->module->path, t->module->class);
+	if (!kept || !t->other.site)
+		return &t->other;
+	kept[1] = kept[0];
+	kept[0] = t->other;
+	return kept;
 }

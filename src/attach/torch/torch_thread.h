@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include "attach/common/step_parts.h"
 #include "attach/rules/named_sites.h"
+#include "attach/torch/torch_work.h"
 #include "brick/export.h"
 #include "brick/probe.h"
 
@@ -27,12 +28,21 @@ enum torch_kind {
 	TORCH_TRANSPARENT, /* nothing by itself */
 };
 
-/* An operator of a module, by both addresses. */
+/*
+ * An operator of a module, by both addresses, and what its executions of a step did, in their
+ * order: most steps do what the one before did, and PyTorch need not tell inputs each time.
+ */
+enum { TORCH_WORKS = 4 };
+
 struct torch_known {
 	const struct torch_module *module;
 	const char *name; /* of PyTorch; compared by its letters, too */
 	const struct named_site *site;
-	enum torch_kind kind;
+	uint8_t kind; /* enum torch_kind */
+	uint8_t work; /* torch_work_kind() */
+	uint8_t executed;
+	uint32_t step; /* that `executed` counts for */
+	struct torch_work works[TORCH_WORKS];
 };
 
 /* Static TLS of libraries that are preloaded is short: what is large is elsewhere. */
@@ -43,6 +53,7 @@ struct torch_thread {
 	uint32_t container_count, scope_count;
 	brick_span leaf_span;
 	const struct named_site *leaf_site;
+	struct torch_work leaf_work;
 	struct torch_container {
 		uint32_t depth;
 		brick_span span;
@@ -59,11 +70,16 @@ struct torch_thread {
 	brick_span step;      /* of training; 0: none is open */
 	bool saw_backward;    /* since it began */
 	struct step_parts parts;
+	uint32_t steps; /* begun, of any kind */
+	struct torch_asked {
+		uint64_t tokens;
+		uint32_t kind, steps;
+	} asked; /* the last step whose operators told inputs, and how many came behind it */
 	struct torch_length {
 		const void *module;
 		long long rows, length;
 	} length; /* of the last input of an outermost module without a cache */
-	struct torch_known *known;
+	struct torch_known *known, other; /* the table, and one that has no place there */
 	void **calling; /* TORCH_NESTING: modules being called, the outermost first */
 };
 
@@ -85,5 +101,5 @@ static inline struct torch_thread *torch_thread_get(void)
 	return torch_thread_prepare();
 }
 
-/* An operator or scope in the innermost module; its site is NULL without memory. */
-struct torch_known torch_know(struct torch_thread *t, const char *name);
+/* An operator or scope in the innermost module; its site is NULL without memory. Until the next. */
+struct torch_known *torch_know(struct torch_thread *t, const char *name);

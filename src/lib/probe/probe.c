@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include "brick/abi/thread.h"
+#include "brick/attach.h"
 #include "lib/session/session_lanes.h"
 #include "lib/probe/emit.h"
 #include "lib/probe/probe_frames.h"
@@ -447,6 +448,25 @@ void brick__end_site(brick_span span, uint32_t site)
 	const struct work work = {.site = site, .flags = BRICK_FLAG_SITE};
 
 	count_site_of(span, site);
+	probe_end(span, &work);
+}
+
+void brick_end_site_work(brick_span span, uint32_t site, uint64_t bytes, uint64_t flops)
+{
+	const struct work work = {
+		.site = site, .bytes = bytes, .flops = flops, .flags = BRICK_FLAG_SITE};
+	struct brick__thread *self = &brick__thread;
+	uint32_t depth = span & 0xff;
+
+	if (!span)
+		return;
+	if (!probe_has_work(&work)) {
+		count_site_of(span, site);
+	} else if (probe_is_open(self, span)) {
+		struct brick_stat *stat = &self->lane->stats[self->lane->frames[depth - 1].brick];
+		stat->bytes += bytes;
+		stat->flops += flops;
+	}
 	probe_end(span, &work);
 }
 
