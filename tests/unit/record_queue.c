@@ -13,7 +13,11 @@
 #include <sched.h>
 #include "record/encoder_queue.h"
 
+#ifdef BRICK_SANITIZED
+enum { MESSAGES = 20000 };
+#else
 enum { MESSAGES = 200000 };
+#endif
 
 static void push_number(struct queue *q, uint32_t number, size_t records, uint64_t now_ns)
 {
