@@ -106,48 +106,39 @@ static struct brick_lane *queue_find_left(
 	return NULL;
 }
 
-/* Under the session lock. */
-static int find_lane(struct brick_session *s, struct brick_lane **out,
-	const struct queue_name *queue, uint64_t begin)
-{
-	if (!s)
-		return -ENOENT;
-	*out = queue_find_left(s, queue, begin);
-	if (!*out)
-		*out = brick__lane_create(s, BRICK_LANE_QUEUE);
-	if (*out)
-		return 0;
-	s->header->ledger.table_full++;
-	return BRICK_EFULL;
-}
-
 /*
  * A lane of its session for a queue whose next command begins at `begin`: one that an equal queue
  * has left before that, or a new one. -ENOENT: that session is over; BRICK_EFULL.
  */
 static int open_lane(struct queue_lane *to, const struct queue_name *queue, uint64_t begin)
 {
-	struct brick_lane *lane = NULL;
 	KEEP_ERRNO();
 
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	int error = find_lane(brick__session_of(to->serial), &lane, queue, begin);
-	if (!error) {
-		to->lane = lane;
-		to->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
-		to->mask = lane->capacity ? lane->capacity - 1 : 0;
-		to->last_end = lane->end_ticks;
-		brick__gpu_note(brick__session_of(to->serial), brick_queue_gpu(queue->flags));
-		lane->tid = queue->number;
-		lane->owners++;
-		lane->start_ticks = begin;
-		lane->end_ticks = 0;
-		lane->queue_flags = queue->flags;
-		memcpy(lane->name, queue->name, sizeof(lane->name));
-		memcpy(lane->backend, queue->backend, sizeof(lane->backend));
-		__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
+	struct brick_session *s = brick__session_of(to->serial);
+	if (!s)
+		return -ENOENT;
+	struct brick_lane *lane = queue_find_left(s, queue, begin);
+	if (!lane)
+		lane = brick__lane_create(s, BRICK_LANE_QUEUE);
+	if (!lane) {
+		s->header->ledger.table_full++;
+		return BRICK_EFULL;
 	}
-	return error;
+	to->lane = lane;
+	to->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
+	to->mask = lane->capacity ? lane->capacity - 1 : 0;
+	to->last_end = lane->end_ticks;
+	brick__gpu_note(s, brick_queue_gpu(queue->flags));
+	lane->tid = queue->number;
+	lane->owners++;
+	lane->start_ticks = begin;
+	lane->end_ticks = 0;
+	lane->queue_flags = queue->flags;
+	memcpy(lane->name, queue->name, sizeof(lane->name));
+	memcpy(lane->backend, queue->backend, sizeof(lane->backend));
+	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
+	return 0;
 }
 
 /*
@@ -576,25 +567,6 @@ static void queue_write_command(struct record_cursor *cursor, struct open_comman
 	}
 }
 
-/*
- * Nothing begins before its launch or ends after the wait for it. A time that seems to, by no more
- * than the clocks may be off, is cut, so the order of commands stays.
- */
-static void queue_keep_causal(struct open_command *o)
-{
-	const struct brick_command *c = o->command;
-	uint64_t launch = c->launch.begin;
-	struct brick__ticks over = {UINT64_MAX, 0};
-
-	if (c->size >= sizeof(*c) && c->over_ns)
-		over = brick__ticks_of_ns(c->over_ns);
-	over.at -= over.off;
-	if (o->begin <= over.at && o->end > over.at && o->end - over.at <= o->residual)
-		o->end = over.at;
-	if (o->begin < launch && launch <= o->end && launch - o->begin <= o->residual)
-		o->begin = launch;
-}
-
 static struct open_command open_of(const struct brick_command *c)
 {
 	uint32_t brick = c->launch.brick;
@@ -609,23 +581,21 @@ static struct open_command open_of(const struct brick_command *c)
 	};
 
 	o.residual += 2 * begin.off; /* of each of the two times */
-	queue_keep_causal(&o);
-	return o;
-}
 
-static void queue_write_all(struct record_cursor *cursor,
-	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		struct open_command o = open_of(commands[i]);
-		if (!brick__lane_counts(cursor->to->lane, o.brick))
-			o.brick = BRICK_GRAPH_COMPUTE; /* the registry or the memory is full */
-		while (cursor->depth > depths[i])
-			queue_cursor_pop(cursor);
-		queue_write_command(cursor, &o, i + 1 < count && depths[i + 1] > depths[i]);
-	}
-	while (cursor->depth)
-		queue_cursor_pop(cursor);
+	/*
+	 * Nothing begins before its launch or ends after the wait for it. A time that seems to, by
+	 * no more than the clocks may be off, is cut, so the order of commands stays.
+	 */
+	uint64_t launch = c->launch.begin;
+	struct brick__ticks over = {UINT64_MAX, 0};
+	if (c->size >= sizeof(*c) && c->over_ns)
+		over = brick__ticks_of_ns(c->over_ns);
+	over.at -= over.off;
+	if (o.begin <= over.at && o.end > over.at && o.end - over.at <= o.residual)
+		o.end = over.at;
+	if (o.begin < launch && launch <= o.end && launch - o.begin <= o.residual)
+		o.begin = launch;
+	return o;
 }
 
 /* Under the queue's lock, in a session that goes on. */
@@ -633,19 +603,28 @@ static void queue_record_all(struct queue_lane *to, bool overlaps,
 	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count)
 {
 	struct record_cursor cursor;
+	struct brick_lane *lane = to->lane;
 	uint64_t records = 0;
 
 	cursor.depth = 0;
 	cursor.to = to;
 	cursor.overlaps = overlaps;
-	struct brick_lane *lane = cursor.to->lane;
 	for (uint32_t i = 0; i < count; i++)
 		records += 5ull + commands[i]->after_count; /* at most */
 	cursor.writes = brick__ring_look(lane, records);
 	cursor.head = lane->head;
 	if (!cursor.writes && lane->capacity)
 		lane->ledger.dropped += count;
-	queue_write_all(&cursor, commands, depths, count);
+	for (uint32_t i = 0; i < count; i++) {
+		struct open_command o = open_of(commands[i]);
+		if (!brick__lane_counts(lane, o.brick))
+			o.brick = BRICK_GRAPH_COMPUTE; /* the registry or the memory is full */
+		while (cursor.depth > depths[i])
+			queue_cursor_pop(&cursor);
+		queue_write_command(&cursor, &o, i + 1 < count && depths[i + 1] > depths[i]);
+	}
+	while (cursor.depth)
+		queue_cursor_pop(&cursor);
 	if (cursor.writes)
 		__atomic_store_n(&lane->head, cursor.head, __ATOMIC_RELEASE);
 }

@@ -490,18 +490,6 @@ static int lane_records(struct drain *d, struct trace_writer *writer, struct dra
 	return error ? error : pass_on(writer, lanes, records + from, count - from);
 }
 
-static int lane_statistics(struct drain *d, struct trace_writer *writer,
-	const struct drain_lane *lane, struct brick_lane *state)
-{
-	int error = sink_lane_stats(writer, lane->in_sink.items[0].number, state);
-
-	memset(state->stats, 0, d->tables.now.brick_count * sizeof(*state->stats));
-	state->ledger = (struct brick_ledger){0};
-	for (size_t i = 1; i < lane->in_sink.count && !error; i++)
-		error = sink_lane_stats(writer, lane->in_sink.items[i].number, state);
-	return error;
-}
-
 static const char *const drain_end_names[] = {"closed", "dead", "exec", "outlived", "broken"};
 
 static int join_process(struct drain *d, struct trace_writer *writer)
@@ -628,7 +616,15 @@ static int emit_lane_end(
 	d->counts.dropped += state->ledger.dropped;
 	d->counts.threads += state->kind == BRICK_LANE_THREAD ? state->owners : 0;
 	error = emit_open_frames(d, writer, lane, end_ticks);
-	return error ? error : lane_statistics(d, writer, lane, state);
+	/* of all that it has in the sink, the first one has the statistics */
+	for (size_t i = 0; i < lane->in_sink.count && !error; i++) {
+		error = sink_lane_stats(writer, lane->in_sink.items[i].number, state);
+		if (i)
+			continue;
+		memset(state->stats, 0, d->tables.now.brick_count * sizeof(*state->stats));
+		state->ledger = (struct brick_ledger){0};
+	}
+	return error;
 }
 
 int drain_emit_digests(struct drain *d, struct trace_writer *writer)

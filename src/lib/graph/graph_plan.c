@@ -154,13 +154,6 @@ static int name_cycle(struct brick_graph *graph, const struct brick__plan *plan)
 	return BRICK_ECYCLE;
 }
 
-static int sort_activities(struct brick_graph *graph, struct brick__plan *plan)
-{
-	int error = brick__dag_sort(&plan->dag, &graph->cycle, &graph->cycle_count);
-
-	return error == BRICK_ECYCLE ? name_cycle(graph, plan) : error;
-}
-
 /* Time of a node less what it only waited; what is not known counts as none. */
 static uint64_t busy_ns(const struct brick__node *node)
 {
@@ -244,7 +237,9 @@ static int graph_plan_make(struct brick_graph *graph, struct brick__plan *plan)
 		return -ENOMEM;
 	error = connect_activities(graph, plan, (uint32_t)activities);
 	if (error == 0)
-		error = sort_activities(graph, plan);
+		error = brick__dag_sort(&plan->dag, &graph->cycle, &graph->cycle_count);
+	if (error == BRICK_ECYCLE)
+		error = name_cycle(graph, plan);
 	if (error == 0)
 		error = find_own_times(graph, plan);
 	if (error == 0)

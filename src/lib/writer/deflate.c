@@ -114,14 +114,6 @@ static inline uint64_t load64(const uint8_t *at)
 	return value;
 }
 
-static inline uint32_t load32(const uint8_t *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
 /* How many of at most `most` bytes are equal. Reads nothing beyond them. */
 static inline uint32_t equal_bytes(const uint8_t *a, const uint8_t *b, uint32_t most)
 {
@@ -190,9 +182,13 @@ static inline void add_match(struct deflater *d, uint32_t start, uint32_t distan
 	}
 }
 
+/* Of the four bytes at that place. */
 static inline uint32_t *hash_slot(struct deflater *d, const uint8_t *at)
 {
-	return &d->hash[load32(at) * 0x9e3779b1u >> (32 - DEFLATE_HASH_BITS)];
+	uint32_t bytes;
+
+	memcpy(&bytes, at, sizeof(bytes));
+	return &d->hash[bytes * 0x9e3779b1u >> (32 - DEFLATE_HASH_BITS)];
 }
 
 /* Without a hint, try the last place where the same four bytes stood. */
@@ -287,14 +283,6 @@ void deflate_run(struct deflater *d)
 	}
 	queue->packets[0] = queue->packets[queue->count - 1];
 	queue->count = 1;
-}
-
-static void close_chunk(struct deflater *d)
-{
-	uint32_t end = d->queue.end;
-
-	deflate_add(d, end, end, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
-	deflate_run(d);
 }
 
 /*
@@ -538,14 +526,6 @@ static void count_symbols(const struct deflater *d, struct codes *c)
 	c->literal_counts[END_OF_BLOCK]++;
 }
 
-static void make_codes(struct codes *c)
-{
-	huffman_lengths(c->literal_counts, DEFLATE_LITERALS, MAX_BITS, c->literal_lengths);
-	huffman_lengths(c->distance_counts, DEFLATE_DISTANCES, MAX_BITS, c->distance_lengths);
-	huffman_codes(c->literal_lengths, DEFLATE_LITERALS, c->literal_codes);
-	huffman_codes(c->distance_lengths, DEFLATE_DISTANCES, c->distance_codes);
-}
-
 /* The code lengths of both alphabets, runs of zeros shortened (RFC 1951, 3.2.7). */
 struct length_run {
 	uint8_t symbol, extra;
@@ -698,10 +678,15 @@ void deflate_finish(struct deflater *d, struct pb_buffer *out)
 	struct codes c;
 	size_t capacity = HEADER_BYTES + CODES_BYTES + (size_t)d->queue.end * 2 + ADLER_BYTES + 16;
 
-	close_chunk(d);
+	/* an empty packet ends the chunk's last one */
+	deflate_add(d, d->queue.end, d->queue.end, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
+	deflate_run(d);
 	memset(&c, 0, sizeof(c));
 	count_symbols(d, &c);
-	make_codes(&c);
+	huffman_lengths(c.literal_counts, DEFLATE_LITERALS, MAX_BITS, c.literal_lengths);
+	huffman_lengths(c.distance_counts, DEFLATE_DISTANCES, MAX_BITS, c.distance_lengths);
+	huffman_codes(c.literal_lengths, DEFLATE_LITERALS, c.literal_codes);
+	huffman_codes(c.distance_lengths, DEFLATE_DISTANCES, c.distance_codes);
 	if (!pb_reserve(out, capacity))
 		return;
 	uint8_t *start = out->data + out->size;

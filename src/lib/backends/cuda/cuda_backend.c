@@ -209,18 +209,6 @@ static void cuda_backend_describe(struct brick_backend_device *device)
 		device->host.note(device->host.context, "device", text);
 }
 
-static int cuda_backend_find_context(
-	struct brick_backend_device *device, const struct brick_backend_options *options)
-{
-	device->context = options ? options->native[0] : NULL;
-	if (device->context)
-		return 0;
-	if (device->driver.init(0) != CUDA_FINE ||
-		device->driver.context_current(&device->context) != CUDA_FINE)
-		return BRICK_EDEVICE;
-	return device->context ? 0 : BRICK_ESTATE; /* no context is current */
-}
-
 static int cuda_backend_prepare(
 	struct brick_backend_device *device, const struct brick_backend_options *options)
 {
@@ -235,10 +223,15 @@ static int cuda_backend_prepare(
 		return -ENOMEM;
 	device->pair_count = pairs;
 	int error = cuda_driver_open(&device->driver, why, sizeof(why));
-	if (!error)
-		error = cuda_backend_find_context(device, options);
 	if (error)
 		return error;
+	device->context = options ? options->native[0] : NULL;
+	if (!device->context &&
+		(device->driver.init(0) != CUDA_FINE ||
+			device->driver.context_current(&device->context) != CUDA_FINE))
+		return BRICK_EDEVICE;
+	if (!device->context)
+		return BRICK_ESTATE; /* no context is current */
 	cuda_backend_enter(device, &scope);
 	error = create_events(device);
 	if (error)

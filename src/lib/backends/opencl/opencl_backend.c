@@ -414,19 +414,6 @@ static void opencl_backend_note_device(struct brick_backend_device *d)
 	d->host.note(d->host.context, "way", d->by_events ? "events of the program" : "markers");
 }
 
-static int make_pairs(struct brick_backend_device *d, uint32_t count)
-{
-	d->pairs = calloc(count, sizeof(*d->pairs));
-	if (!d->pairs)
-		return -ENOMEM;
-	for (uint32_t i = count; i-- > 0;) {
-		d->pairs[i].next = d->free;
-		d->free = &d->pairs[i];
-	}
-	d->waiting_end = &d->waiting;
-	return 0;
-}
-
 static uint64_t release_list(struct brick_backend_device *d, struct opencl_pair *list)
 {
 	uint64_t count = 0;
@@ -479,12 +466,18 @@ static int opencl_backend_open_device(struct brick_backend_device **out,
 	pthread_mutex_init(&d->lock, NULL);
 	brick__attached_function("libbrick-opencl.so", "brick_opencl_exclude", &d->exclude);
 	brick__attached_function("libbrick-opencl.so", "brick_opencl_include", &d->include);
+	d->waiting_end = &d->waiting;
+	pairs = pairs < MAX_PAIRS ? pairs : MAX_PAIRS;
 	int error = opencl_backend_choose(d, options);
-	if (!error)
-		error = make_pairs(d, pairs < MAX_PAIRS ? pairs : MAX_PAIRS);
+	if (!error && !(d->pairs = calloc(pairs, sizeof(*d->pairs))))
+		error = -ENOMEM;
 	if (error) {
 		opencl_backend_close_device(d);
 		return error;
+	}
+	for (uint32_t i = pairs; i-- > 0;) {
+		d->pairs[i].next = d->free;
+		d->free = &d->pairs[i];
 	}
 	cl_int status;
 	d->clock_queue =
