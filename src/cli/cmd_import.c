@@ -14,12 +14,14 @@
 #include "base/scope.h"
 
 struct options {
-	const char *output;
+	const char *output, *step;
 };
 
 static const struct cli_option cmd_import_option_table[] = {
 	{"output", "OUT", "write the recording to this file (default: run.pftrace)", option_text,
 		AT(output), .letter = 'o'},
+	{"step", "PATTERN", "events of these names are the steps (rules' pattern: * ? #)",
+		option_text, AT(step)},
 	OPTION_HELP,
 };
 
@@ -57,6 +59,7 @@ static int run_import(int argc, char **argv)
 		die_usage("import", "%s would be replaced by its recording", path);
 	if (imported_init(im))
 		die(CLI_SYSTEM, "not enough memory");
+	im->steps = options.step;
 	int rc = import_read(im, path, &why);
 	if (rc < 0)
 		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", path, why.text);
@@ -84,9 +87,9 @@ const struct cli_command command_import = {
 	.name = "import",
 	.summary = "make a recording of another tool's file",
 	.run = run_import,
-	.usage = "[-o OUT] FILE",
+	.usage = "[OPTIONS] FILE",
 	.about = "Make a recording of another tool's file: trace events as JSON (Chrome, PyTorch's "
-		 "Kineto, ONNX Runtime's profiler, brick export), or an export of Nsight Systems "
-		 "as SQLite.",
+		 "Kineto, ONNX Runtime's profiler, brick export), also packed by gzip; rocprofv3's "
+		 "JSON and CSV; or an export of Nsight Systems as SQLite.",
 	.options = cmd_import_option_table,
 };

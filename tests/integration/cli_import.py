@@ -27,13 +27,19 @@ def imported(source, name="out.pftrace"):
     return brick_json("export", "--format", "json", place(name)), err.decode()
 
 
+def is_one_step(run):
+    return any(note["key"] == "steps.none" for note in run["notes"])
+
+
 def slices(run):
-    """Of all lanes: (lane's kind, name of its thread, brick, layer, operation, begin, end, depth), from the first begin on."""
+    """But for the step that all of a file without steps is, of all lanes: (lane's kind, name of its thread, brick, layer, operation, begin, end, depth), from the first begin on."""
     first = min(s[0] for lane in run["lanes"] for s in lane["samples"])
+    holder = run["steps"][0]["lane"] if is_one_step(run) else -1
     rows = []
-    for lane in run["lanes"]:
-        for begin, end, site, _, _, depth, *_ in lane["samples"]:
+    for i, lane in enumerate(run["lanes"]):
+        for begin, end, site, _, _, depth, *_ in lane["samples"][i == holder:]:
             site = run["sites"][site]
+            depth -= i == holder
             rows.append((lane["kind"], lane["name"], run["bricks"][site["brick"]]["name"], site["layer"],
                          begin - first, end - first, depth))
     return rows
@@ -212,7 +218,7 @@ def shapes():
         return {"ph": "X", "name": name, "pid": 1, "tid": 2, "ts": ts, "dur": dur}
     run, _ = imported(written("cross.json", [x("a", 0, 10), x("b", 5, 10), x("c", 6, 2), x("d", 20, 1), x("d", 20, 1)]))
     lanes = [[(run["bricks"][run["sites"][s[2]]["brick"]]["name"], s[5]) for s in lane["samples"]] for lane in run["lanes"]]
-    expect("what crosses is cut", lanes, [[("a", 0), ("b", 0), ("c", 1), ("d", 0), ("d", 1)]])
+    expect("what crosses is cut", lanes, [[("Prefill", 0), ("a", 1), ("b", 1), ("c", 2), ("d", 1), ("d", 2)]])
 
     run, err = imported(written("pairs.json", [
         {"ph": "E", "pid": 1, "tid": 2, "ts": 0}, {"ph": "B", "name": "a", "pid": 1, "tid": 2, "ts": 1},

@@ -53,6 +53,11 @@ def rows(run, *options):
 def samples(run, kind=None):
     """(lane's name, brick, layer, begin, end) of all samples, times from the first one on."""
     first = min(s[0] for lane in run["lanes"] for s in lane["samples"])
+    is_one = any(note["key"] == "steps.none" for note in run["notes"])
+    return [row for row in all_samples(run, kind, first) if not (is_one and row[1] == "Prefill")]
+
+
+def all_samples(run, kind, first):
     return [(lane["name"], run["bricks"][run["sites"][s[2]]["brick"]]["name"], run["sites"][s[2]]["layer"],
              s[0] - first, s[1] - first)
             for lane in run["lanes"] if kind in (None, lane["kind"]) for s in lane["samples"]]
@@ -145,6 +150,23 @@ def crossing():
     expect("frames are cut where they cross", kept, 200000)
     expect_true("waiting is no work", rows(run)["PythonWait"]["category"] == "Wait")
     expect("its operators are the step's", rows(run)["MatrixProduct"]["count"], 8)
+
+
+def without_steps():
+    """A file without any step is answered as a whole, and each answer says so."""
+    events = []
+    for i in range(20):
+        events += [span("aten::mm", "cpu_op", 100 * i, 60)] + launched("toy_gemm", 100 * i + 30, 40, i + 1, 100 * i + 10)
+    run = imported("none.json", kineto(events))
+    expect("one step", steps(run), [("prefill", 0, 1970000)])
+    for command in ("explain", "report", "tree", "path"):
+        said = brick(command, run["path"])[0]
+        expect_true(f"{command}: {said}", b"the file has none: all of it is one step" in said)
+    longer = imported("longer.json", kineto(events + [span("aten::silu", "cpu_op", 2000, 500)]))
+    said = brick("diff", run["path"], longer["path"])[0]
+    expect_true(f"diff: {said}", b"Activation" in said and said.replace(b"\n" + b" " * 13, b" ").count(b"it has no steps: all of it is one") == 2)
+    run = imported("pattern.json", kineto(events), "--step", "aten::mm")
+    expect("a pattern of names that are steps", steps(run), [("prefill", 0, 60000)] * 20)
 
 
 def asynchronous():
@@ -304,6 +326,7 @@ def main():
     profiler_steps()
     engine_steps()
     crossing()
+    without_steps()
     asynchronous()
     names()
     nsight_exports()

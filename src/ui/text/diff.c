@@ -123,6 +123,7 @@ void diff_origin_init(struct diff_origin *origin, const struct run *run)
 		.command = provenance_command(run),
 		.start_unix_ns = run->start_unix_ns,
 		.steps = run->step_count};
+	origin->is_one_step = provenance_one_step(run);
 	diff_add_text(origin, "command", origin->command);
 	add_machine(origin, run);
 	diff_add_notes(origin, run);
@@ -438,7 +439,8 @@ static void print_side(const struct printer *p, bool is_b)
 	SCOPED char *cut = text_cut(command, 300);
 
 	if (count == 1)
-		say(p, is_b ? "B" : "A", "%s: %s", first->path, cut);
+		say(p, is_b ? "B" : "A", "%s: %s%s", first->path, cut,
+			first->is_one_step ? "; it has no steps: all of it is one" : "");
 	else
 		say(p, is_b ? "B" : "A", "%zu recordings, %s to %s: %s", count, first->path,
 			first[count - 1].path, cut);

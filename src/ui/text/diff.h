@@ -23,6 +23,7 @@ struct diff_fact {
 struct diff_origin {
 	char *path, *command; /* command: NULL when it is not known */
 	uint64_t start_unix_ns, steps;
+	bool is_one_step; /* the file has none: all of it is one */
 	ARRAY(struct diff_fact) facts;
 };
 

@@ -11,6 +11,7 @@
 #include "analysis/cost/losses.h"
 #include "base/number.h"
 #include "ui/text/json_out.h"
+#include "ui/text/provenance.h"
 #include "ui/text/report_presence.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
@@ -958,6 +959,8 @@ void explain_text(
 	for (int p = STEP_PHASES; p-- > 0;)
 		if (facts->phases[p].summary)
 			explain_view_print_phase(facts, p, terminal);
+	if (provenance_one_step(facts->run))
+		tell("steps", "%s", provenance_one_step(facts->run));
 	losses_of_run(&losses, facts->run, 0);
 	if (losses_any(&losses))
 		tell("trust", "the recording is not whole: see the ledger of 'brick report'");

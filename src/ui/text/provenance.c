@@ -131,3 +131,8 @@ char *provenance_engine(const struct run *run)
 			 : run->process_count ? "libbrick inside"
 					      : "nothing attached");
 }
+
+const char *provenance_one_step(const struct run *run)
+{
+	return run_note_find(run, "steps.none");
+}

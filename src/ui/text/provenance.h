@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The origin of a recording, in words. The caller frees all results. */
+/* The origin of a recording, in words. The caller frees all results but the last. */
 #pragma once
 
 #include "trace/run.h"
@@ -19,3 +19,6 @@ char *provenance_provider(const struct run *run);
 
 /* "llama.cpp (ggml 0.9.4)", or the name that the program gives itself. */
 char *provenance_engine(const struct run *run);
+
+/* "the file has none: ...", of steps, where all of a file stands as one; else NULL. The run's. */
+const char *provenance_one_step(const struct run *run);

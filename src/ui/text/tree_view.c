@@ -10,6 +10,7 @@
 #include "trace/exports.h"
 #include "ui/text/json_out.h"
 #include "analysis/walk/step_index.h"
+#include "ui/text/provenance.h"
 #include "ui/text/text.h"
 #include "ui/text/tree_rows.h"
 
@@ -190,7 +191,9 @@ static char *tree_view_heading(const struct tree_view *view, const struct call_t
 	SCOPED char *which =
 		tree->steps > 1 ? tree_view_steps_text(view, tree) : one_step_text(view, tree);
 	SCOPED char *after = part_text(after_ns, "after compute");
-	return text_format("%s: %s, %s%s", safe, which, time, after);
+	const char *none = provenance_one_step(view->run);
+	return text_format("%s: %s, %s%s%s%s", safe, which, time, after, none ? "; steps: " : "",
+		none ? none : "");
 }
 
 /* The width of the column "x2"; 0: there is none. */
