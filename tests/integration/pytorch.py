@@ -85,6 +85,15 @@ def compiles(scratch):
     same(plain.returncode, 0, plain.stderr)
     done, report, rows = record(scratch, PYTHON, WORK, "compiled", "3")
     same((done.stdout, done.stderr.count("Warning")), (plain.stdout, plain.stderr.count("Warning")), "what is compiled")
+    plain = run(PYTHON, WORK, "recompiled", "3")
+    done, report, rows = record(scratch, PYTHON, WORK, "recompiled", "3")
+    same(done.stdout, plain.stdout, "what is compiled again")
+    for brick, wanted in ("Compilation", ["0/0", "1/0"]), ("Recompilation", ["1/1", "1/2"]):
+        same([row["label"] for row in rows if row["brick"] == brick], wanted, brick)
+    with open(WORK, encoding="utf-8") as file:
+        line = 1 + next(i for i, text in enumerate(file) if "the graph breaks here" in text)
+    breaks = [row["label"] for row in rows if row["brick"] == "GraphBreak"]
+    same([text.startswith(f"torch_work.py:{line}: ") for text in breaks], [True] * 3, breaks)
 
 
 def works(scratch):

@@ -128,6 +128,22 @@ def compiled(steps):
     return digest(out), dict(torch._dynamo.utils.counters["stats"])
 
 
+def recompiled(steps):
+    """A function that is compiled for one shape after the other, with a break in it."""
+    def twice(x):
+        x = x * 2
+        print("broken")  # the graph breaks here
+        return x + 1
+
+    torch.compile(nn.Identity(), backend="eager")(torch.ones(1))
+    torch._dynamo.config.automatic_dynamic_shapes = False
+    made = torch.compile(twice, backend="eager")
+    with torch.no_grad():
+        for i in range(1, steps + 1):
+            out = made(torch.ones(i))
+    return digest(out)
+
+
 class Fails(nn.Module):
     def __init__(self):
         super().__init__()
@@ -167,7 +183,7 @@ def attend(steps):
     return digest(out)
 
 
-WORKS = {"decode": decode, "attend": attend, "parts": parts, "compiled": compiled, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
+WORKS = {"decode": decode, "attend": attend, "parts": parts, "compiled": compiled, "recompiled": recompiled, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
 
 
 def is_operator(name):

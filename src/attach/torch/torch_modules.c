@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/common/notes_once.h"
+#include "attach/torch/torch_compile.h"
 #include "attach/torch/torch_python.h"
 #include "attach/torch/torch_steps.h"
 #include "attach/torch/torch_thread.h"
@@ -273,6 +274,7 @@ static struct torch_forward begin_outermost(
 {
 	struct torch_call call = {.module = module};
 
+	torch_compile_look();
 	call.is_training = is_true(module, "training") &&
 			   (torch_saw_backward() || has_optimizer()) && records_gradients();
 	torch_tokens_count(t, arguments, &call);
@@ -294,7 +296,7 @@ static python_object *call_module(python_object *function, python_object *const 
 	t->module = place_of_call(t, module);
 	if (depth < TORCH_NESTING)
 		t->calling[depth] = module;
-	if (!depth && !t->leaf && !t->backward)
+	if (!depth && !t->leaf && !t->backward && !torch_compiles(t))
 		forward = begin_outermost(
 			t, module, &(struct torch_arguments){arguments + 1, given - 1, names});
 	t->module_depth = depth + 1;

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/common/notes_once.h"
+#include "attach/torch/torch_compile.h"
 #include "attach/torch/torch_inputs.h"
 #include "attach/torch/torch_interface.h"
 #include "attach/torch/torch_library.h"
@@ -68,11 +69,12 @@ static void **operator_start(void **result, const void *function)
 	if (!t)
 		return result;
 	t->depth++;
-	if (t->leaf)
+	if (t->leaf || torch_compiles(t))
 		return result;
 	torch_modules_ready();
 	struct torch_known *known = torch_know(t, observers_name_of(function));
 	if (known->kind == TORCH_CONTAINER) {
+		torch_compile_see(known->name);
 		open_container(t, known->site);
 	} else if (known->kind == TORCH_LEAF && known->site) {
 		t->leaf = t->depth;
@@ -120,6 +122,8 @@ static void **scope_start(void **result, const void *function)
 	if (!t || t->leaf || t->scope_count == TORCH_SCOPES)
 		return result;
 	const char *name = observers_name_of(function);
+	if (torch_compiles(t))
+		return result;
 	const struct named_site *site = torch_know(t, name)->site;
 	if (site)
 		t->scopes[t->scope_count++] =

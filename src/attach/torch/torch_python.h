@@ -38,7 +38,8 @@ typedef python_object *(*python_vectorcall)(python_object *function,
 	X(Dict_GetItemString, python_object *, (python_object *, const char *)) /* borrowed */ \
 	X(Dict_Next, int, (python_object *, ptrdiff_t *, python_object **, python_object **))  \
 	X(Err_Clear, void, (void))                                                             \
-	X(Import_GetModuleDict, python_object *, (void))	       /* borrowed */          \
+	X(Import_GetModuleDict, python_object *, (void)) /* borrowed */                        \
+	X(List_Append, int, (python_object *, python_object *))                                \
 	X(List_GetItem, python_object *, (python_object *, ptrdiff_t)) /* borrowed */          \
 	X(List_Size, ptrdiff_t, (python_object *))                                             \
 	X(Long_AsLongLong, long long, (python_object *))                                       \

@@ -65,6 +65,7 @@ struct torch_thread *torch_thread_prepare(void)
 	t->session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 	t->depth = t->leaf = t->container_count = t->scope_count = 0;
 	t->backward = NULL;
+	t->compiling = 0;
 	t->step = 0;
 	if (!t->module)
 		t->module = &torch_no_module;

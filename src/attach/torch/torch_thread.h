@@ -70,6 +70,9 @@ struct torch_thread {
 	brick_span step;      /* of training; 0: none is open */
 	bool saw_backward;    /* since it began */
 	struct step_parts parts;
+	unsigned compiling; /* number of the compilation that is open here; 0: none */
+	brick_span compile_span;
+	const struct named_site *compilation;
 	uint32_t steps; /* begun, of any kind */
 	struct torch_asked {
 		uint64_t tokens;

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compilations (torch_compile.h). TorchDynamo keeps lists of functions that it calls when the first
+ * of several compilations at a time begins and when the last one ends, which may be on another
+ * thread. Ours are appended when an outermost module is called, or by Python's main thread between
+ * two instructions: the first compilation of a function without modules is not seen.
+ */
+#include "attach/torch/torch_compile.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "attach/rules/named_sites.h"
+#include "attach/torch/torch_python.h"
+#include "brick/brick.h"
+
+enum { REASON_BYTES = 100, MOST_BREAKS = 1000 };
+
+unsigned torch_compile_open; /* number of the compilation that is open; 0: none */
+static ptrdiff_t breaks_seen;
+
+static void record_point(const char *operation, const char *label)
+{
+	const struct named_site *site = named_site_find(operation, label, "");
+	brick_span span = site ? brick_begin_layer(site->brick, -1) : 0;
+
+	if (site && site->site)
+		brick_end_site(span, site->site);
+	else
+		brick_end(span);
+}
+
+/* The file, its line and why: of the program's innermost line, and the reason's first one. */
+static void record_break(python_object *reason)
+{
+	python_object *stack = python_attribute(reason, "user_stack");
+	python_object *why = python_attribute(reason, "reason");
+	ptrdiff_t frames = stack ? py.List_Size(stack) : 0;
+	python_object *frame = frames > 0 ? py.List_GetItem(stack, frames - 1) : NULL;
+	python_object *file = frame ? python_attribute(frame, "filename") : NULL;
+	python_object *line = frame ? python_attribute(frame, "lineno") : NULL;
+	const char *path = file ? py.Unicode_AsUTF8(file) : NULL;
+	const char *text = why ? py.Unicode_AsUTF8(why) : NULL;
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	char label[REASON_BYTES + 80];
+
+	snprintf(label, sizeof(label), "%.60s:%lld: %.*s",
+		slash  ? slash + 1
+		: path ? path
+		       : "?",
+		python_number(line), text ? (int)strnlen(text, REASON_BYTES) : 0, text ? text : "");
+	label[strcspn(label, "\n")] = '\0';
+	record_point("GraphBreak", label);
+	py.Err_Clear();
+	python_drop(line);
+	python_drop(file);
+	python_drop(why);
+	python_drop(stack);
+}
+
+static void record_breaks(void)
+{
+	python_object *utils =
+		py.Dict_GetItemString(py.Import_GetModuleDict(), "torch._dynamo.utils");
+	python_object *reasons = utils ? python_attribute(utils, "graph_break_reasons") : NULL;
+	ptrdiff_t count = reasons ? py.List_Size(reasons) : 0;
+
+	if (count < breaks_seen) /* they were cleared */
+		breaks_seen = 0;
+	for (; breaks_seen < count && breaks_seen < MOST_BREAKS; breaks_seen++)
+		record_break(py.List_GetItem(reasons, breaks_seen));
+	py.Err_Clear();
+	python_drop(reasons);
+}
+
+static python_object *compilation_begins(
+	python_object *self, python_object *arguments, python_object *named)
+{
+	static unsigned serial;
+	struct torch_thread *t = torch_thread_get();
+	python_object *told = py.Tuple_Size(arguments) > 0 ? py.Tuple_GetItem(arguments, 0) : NULL;
+	python_object *id = told ? python_attribute(told, "compile_id") : NULL;
+	const char *letters = id ? py.Unicode_AsUTF8(id) : NULL;
+	const char *slash = letters ? strchr(letters, '/') : NULL;
+
+	(void)self, (void)named;
+	if (t && !t->leaf && !t->compiling) {
+		t->compilation =
+			named_site_find(slash && slash[1] != '0' ? "Recompilation" : "Compilation",
+				letters ? letters : "", "");
+		t->compile_span = t->compilation ? brick_begin_layer(t->compilation->brick, -1) : 0;
+		t->compiling = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&torch_compile_open, t->compiling, __ATOMIC_RELAXED);
+	}
+	py.Err_Clear();
+	python_drop(id);
+	py._IncRef(py.none);
+	return py.none;
+}
+
+static python_object *compilation_ends(
+	python_object *self, python_object *arguments, python_object *named)
+{
+	struct torch_thread *t = torch_thread_get();
+
+	(void)self, (void)arguments, (void)named;
+	__atomic_store_n(&torch_compile_open, 0, __ATOMIC_RELAXED);
+	if (t) {
+		if (t->compiling)
+			torch_compile_leave(t);
+		record_breaks();
+	}
+	py._IncRef(py.none);
+	return py.none;
+}
+
+void torch_compile_leave(struct torch_thread *t)
+{
+	t->compiling = 0;
+	if (t->compilation && t->compilation->site)
+		brick_end_site(t->compile_span, t->compilation->site);
+	else
+		brick_end(t->compile_span);
+}
+
+static void append_to(python_object *handler, const char *list, struct python_method *method)
+{
+	python_object *callbacks = python_attribute(handler, list);
+	python_object *function = callbacks ? py.CFunction_NewEx(method, NULL, NULL) : NULL;
+
+	if (!function || py.List_Append(callbacks, function))
+		py.Err_Clear();
+	python_drop(function);
+	python_drop(callbacks);
+}
+
+void torch_compile_look(void)
+{
+	static struct python_method begins = {
+		"compilation_begins", compilation_begins, PYTHON_VARARGS, NULL};
+	static struct python_method ends = {
+		"compilation_ends", compilation_ends, PYTHON_VARARGS, NULL};
+	static bool is_found;
+	python_object *module = is_found ? NULL
+					 : py.Dict_GetItemString(py.Import_GetModuleDict(),
+						   "torch._dynamo.callback");
+	python_object *handler = module ? python_attribute(module, "callback_handler") : NULL;
+
+	if (!handler) /* 2.2 and older have none */
+		return;
+	is_found = true;
+	append_to(handler, "start_callbacks", &begins);
+	append_to(handler, "end_callbacks", &ends);
+	python_drop(handler);
+}
+
+static int look_at_safe_point(void *unused)
+{
+	(void)unused;
+	torch_compile_look();
+	return 0;
+}
+
+void torch_compile_see(const char *operation)
+{
+	static bool asked;
+
+	if (__atomic_load_n(&asked, __ATOMIC_RELAXED) || strncmp(operation, "TorchDynamo", 11) ||
+		__atomic_exchange_n(&asked, true, __ATOMIC_RELAXED))
+		return;
+	if (python_find())
+		py._AddPendingCall(look_at_safe_point, NULL);
+}
