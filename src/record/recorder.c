@@ -299,14 +299,6 @@ static void look_at_allowance(struct recorder *r, uint64_t now_ns)
 	r->allowed_at_ns = now_ns;
 }
 
-/* There is something to flush. */
-static bool has_more(struct recorder *r)
-{
-	bool has_consumed = watch_has_consumed(r->watch);
-
-	return (r->stacks && stack_sampler_has_passed(r->stacks)) || has_consumed;
-}
-
 /* One round; returns how long to sleep. */
 static uint32_t recorder_turn(struct recorder *r, uint64_t now_ns)
 {
@@ -324,10 +316,14 @@ static uint32_t recorder_turn(struct recorder *r, uint64_t now_ns)
 
 	if (flush_ms) {
 		next_ms = flush_ms < next_ms ? flush_ms : next_ms;
-	} else if (has_more(r)) {
-		struct sink_account a = recorder_account(r, 0);
-		encoder_flush(r->encoder, &a); /* without memory: after the next interval */
-		r->flushed_ns = now_ns;
+	} else {
+		bool has_more = watch_has_consumed(r->watch);
+		has_more |= r->stacks && stack_sampler_has_passed(r->stacks);
+		if (has_more) {
+			struct sink_account a = recorder_account(r, 0);
+			encoder_flush(r->encoder, &a); /* without memory: after the next interval */
+			r->flushed_ns = now_ns;
+		}
 	}
 	return encode_ms < next_ms ? encode_ms : next_ms;
 }

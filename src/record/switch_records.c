@@ -237,14 +237,6 @@ struct taking {
 	uint64_t lost, told, untold;
 };
 
-static struct watched *session_of(const struct taking *t, uint32_t pid)
-{
-	for (struct watched *s = t->sessions; s; s = s->next)
-		if (!s->ending && (uint32_t)s->process.pid == pid)
-			return s;
-	return NULL;
-}
-
 /* As the session calls the thread, which in another PID namespace is not our number. */
 static int name_thread(struct taking *t, const struct watched *s, uint32_t *tid)
 {
@@ -267,9 +259,12 @@ static void switch_records_take(void *context, const struct off_cpu *interval)
 		.preempted = interval->why == OFF_CPU_PREEMPTED,
 	};
 
-	if (!s || (uint32_t)s->process.pid != interval->pid)
-		s = session_of(t, interval->pid);
-	t->last = s;
+	if (!s || (uint32_t)s->process.pid != interval->pid) {
+		s = t->sessions;
+		while (s && (s->ending || (uint32_t)s->process.pid != interval->pid))
+			s = s->next;
+		t->last = s;
+	}
 	if (s && name_thread(t, s, &one.tid) && array_push(&s->off_cpu, one))
 		t->lost++;
 }
@@ -283,22 +278,16 @@ static void learn_threads(struct switches *of, struct watched *sessions)
 			of->lost++;
 }
 
-/* A number may be another thread's by and by. */
-static void forget_threads(struct watched *sessions)
-{
-	for (struct watched *s = sessions; s; s = s->next)
-		hashmap_clear(&s->own_tid_of);
-}
-
 static void switch_records_read_all(
 	struct switches *of, struct watched *sessions, struct encoder *e, uint64_t now_ns)
 {
 	struct taking t = {.sessions = sessions};
 
-	off_cpu_read(of->recorder, now_ns, switch_records_take,
-		&t); /* what it had no memory for, it counts itself */
+	/* what it had no memory for, it counts itself */
+	off_cpu_read(of->recorder, now_ns, switch_records_take, &t);
 	for (struct watched *s = sessions; s; s = s->next) {
 		size_t count = s->off_cpu.count;
+		hashmap_clear(&s->own_tid_of); /* a number may be another thread's by and by */
 		if (!count)
 			continue;
 		if (encoder_off_cpu(e, s->drain, s->off_cpu.items, count))
@@ -306,7 +295,6 @@ static void switch_records_read_all(
 		s->off_cpu.items = NULL;
 		s->off_cpu.count = s->off_cpu.capacity = 0;
 	}
-	forget_threads(sessions);
 	learn_threads(of, sessions);
 	of->told += t.told;
 	of->untold += t.untold;
@@ -428,16 +416,6 @@ static bool misses_one(const struct switches *s, struct watched *sessions)
 	return misses;
 }
 
-/* The last gap goes on, up to now. */
-static uint32_t begin_anew(struct switches *s, struct watched *sessions, uint64_t now_ns)
-{
-	off_cpu_stop(s->recorder);
-	s->seen = off_cpu_seen(s->recorder);
-	s->gaps[s->gap_count - 1].end_ns = UINT64_MAX;
-	s->resume_ns = now_ns;
-	return switch_records_resume(s, sessions, now_ns);
-}
-
 /* The first time, what one costs is measured; without that nothing is known that could be too much.
  */
 static bool costs_too_much(struct switches *s, unsigned cpus)
@@ -450,14 +428,6 @@ static bool costs_too_much(struct switches *s, unsigned cpus)
 	return cost.cost_ns && switch_budget_measured(&s->budget, cost.cost_ns, cpus);
 }
 
-static bool has_begun(const struct watched *sessions)
-{
-	for (const struct watched *s = sessions; s; s = s->next)
-		if (!s->ending && drain_lanes(s->drain))
-			return true;
-	return false;
-}
-
 /* Returns in how many ms it may be time to stop; 0: now. */
 static uint32_t switch_records_spend(
 	struct switches *s, const struct watched *sessions, uint64_t now_ns)
@@ -468,7 +438,8 @@ static uint32_t switch_records_spend(
 	uint64_t times = seen > s->seen ? (seen - s->seen) / 2 : 0;
 
 	if (!s->has_begun) {
-		s->has_begun = has_begun(sessions);
+		for (const struct watched *w = sessions; w; w = w->next)
+			s->has_begun |= !w->ending && drain_lanes(w->drain);
 		s->budget.at_ns = now_ns;
 		s->seen = seen;
 		return LOOK_MS;
@@ -495,8 +466,13 @@ uint32_t switches_turn(struct switches *s, struct watched *sessions, struct enco
 	learn_threads(s, sessions);
 	if (is_stopped(s))
 		return switch_records_resume(s, sessions, now_ns);
-	if (misses_one(s, sessions))
-		return begin_anew(s, sessions, now_ns);
+	if (misses_one(s, sessions)) { /* the last gap goes on, up to now */
+		off_cpu_stop(s->recorder);
+		s->seen = off_cpu_seen(s->recorder);
+		s->gaps[s->gap_count - 1].end_ns = UINT64_MAX;
+		s->resume_ns = now_ns;
+		return switch_records_resume(s, sessions, now_ns);
+	}
 	uint64_t filled_ms = (now_ns - s->read_ns) / 1000000u + 1;
 	unsigned fill = off_cpu_fill(s->recorder);
 	uint64_t half_ms = fill ? filled_ms * (2 * FULL_PERCENT) / fill : IDLE_MS;

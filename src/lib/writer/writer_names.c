@@ -167,22 +167,10 @@ int names_brick_value(struct lane_names *names, uint32_t brick)
 	return names_close(names, packet);
 }
 
-/* A stage of Perfetto's GPU views. */
-static void stage_entry(
-	struct pb_buffer *b, uint32_t iid, const char *text, size_t size, uint32_t kind)
-{
-	size_t entry = pb_open(b, INTERNED_GPU_NAMES);
-
-	pb_varint(b, ENTRY_IID, iid);
-	pb_string(b, ENTRY_TEXT, text, size);
-	if (kind == BRICK_KERNEL_COMPUTE)
-		pb_varint(b, STAGE_CATEGORY, STAGE_COMPUTE);
-	pb_close(b, entry);
-}
-
 /* What Perfetto's compute views ask for under these names, in the order of enum compute_arg. */
 static const char *const compute_args[] = {"workgroup_size", "grid_size", "thread_count",
 	"registers_per_thread", "shared_mem_static", "shared_mem_dynamic", "shared_mem"};
+enum { COMPUTE_ARGS_COUNT = sizeof(compute_args) / sizeof(*compute_args) };
 enum compute_arg {
 	GROUP_ITEMS = 1,
 	GROUPS,
@@ -192,16 +180,6 @@ enum compute_arg {
 	DYNAMIC_SHARED,
 	ALL_SHARED,
 };
-
-static void compute_arg_names(struct lane_names *names)
-{
-	if (names->has_arg_names)
-		return;
-	names->has_arg_names = true;
-	for (uint32_t i = 0; i < sizeof(compute_args) / sizeof(*compute_args); i++)
-		names_entry(&names->packets->scratch, INTERNED_COMPUTE_ARGS, i + 1, compute_args[i],
-			strlen(compute_args[i]));
-}
 
 static void compute_arg(struct pb_buffer *b, enum compute_arg name, uint64_t value)
 {
@@ -223,7 +201,10 @@ static void compute_entry(struct lane_names *names, uint32_t kernel, const char 
 	const char *runs = gpu_list_architecture(names->process->gpus, names->gpu);
 	struct pb_buffer *b = &names->packets->scratch;
 
-	compute_arg_names(names);
+	for (uint32_t i = 0; !names->has_arg_names && i < COMPUTE_ARGS_COUNT; i++)
+		names_entry(
+			b, INTERNED_COMPUTE_ARGS, i + 1, compute_args[i], strlen(compute_args[i]));
+	names->has_arg_names = true;
 	size_t entry = pb_open(b, INTERNED_COMPUTE_KERNELS);
 	pb_varint(b, ENTRY_IID, kernel);
 	pb_string(b, ENTRY_TEXT, text, size);
@@ -274,23 +255,28 @@ static size_t kernel_text(
 int names_kernel(struct lane_names *names, uint32_t kernel)
 {
 	const struct brick_session_kernel *entry = &names->process->tables.kernels[kernel];
+	struct pb_buffer *b = &names->packets->scratch;
 	char text[2048];
 
 	if (was_said(names->kernels, kernel))
 		return names->packets->error;
 	struct names_packet packet = names_open(names);
 	size_t size = tables_text(text, sizeof(text), entry->name, sizeof(entry->name));
-	names_entry(&names->packets->scratch, INTERNED_EVENT_NAMES, FORMAT_N_KERNEL + kernel, text,
-		size);
-	stage_entry(&names->packets->scratch, FORMAT_N_KERNEL + kernel, text, size, entry->kind);
+	names_entry(b, INTERNED_EVENT_NAMES, FORMAT_N_KERNEL + kernel, text, size);
+	size_t stage = pb_open(b, INTERNED_GPU_NAMES); /* of Perfetto's GPU views */
+	pb_varint(b, ENTRY_IID, FORMAT_N_KERNEL + kernel);
+	pb_string(b, ENTRY_TEXT, text, size);
+	if (entry->kind == BRICK_KERNEL_COMPUTE)
+		pb_varint(b, STAGE_CATEGORY, STAGE_COMPUTE);
+	pb_close(b, stage);
 	if (entry->kind == BRICK_KERNEL_COMPUTE)
 		compute_entry(names, kernel, text, size);
-	size_t value = pb_open(&names->packets->scratch, INTERNED_STRING_VALUES);
-	pb_varint(&names->packets->scratch, ENTRY_IID, FORMAT_KERNEL_IID + kernel);
+	size_t value = pb_open(b, INTERNED_STRING_VALUES);
+	pb_varint(b, ENTRY_IID, FORMAT_KERNEL_IID + kernel);
 	size = kernel_text(text, sizeof(text), size, entry);
-	pb_string(&names->packets->scratch, ENTRY_TEXT, text, size);
-	kernel_facts(&names->packets->scratch, entry);
-	pb_close(&names->packets->scratch, value);
+	pb_string(b, ENTRY_TEXT, text, size);
+	kernel_facts(b, entry);
+	pb_close(b, value);
 	return names_close(names, packet);
 }
 
