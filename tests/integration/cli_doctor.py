@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from libcli import BUILD, TMP, brick, brick_json, expect, expect_true, on_terminal, plain
+from libdoctor import EACH_NODE
 
 HOOKS = """
 __attribute__((visibility("default"))) int ggml_cpu_extra_compute_forward(void *p, void *n) { return 0; }
@@ -103,7 +104,7 @@ def users():
                     "int main(void) { whisper_init_state(); return ort + vino; }", "-no-pie", "-nostartfiles", "-Wl,-e,main",
                     *here, "-lwhisper", "-lggml-base", "-l:libonnxruntime.so.1", "-lopenvino")
     more = " ".join(brick("doctor", "--", program)[0].decode().split())
-    expect_true(f"a backend: {more}", "libggml-cpu.so: 3 functions" in more and "each node is timed on each thread" in more)
+    expect_true(f"a backend: {more}", "libggml-cpu.so: 3 functions" in more and EACH_NODE in more)
     expect_true(f"a stranger: {more}", "OpenVINO has no attacher" in more and "ONNX Runtime has" not in more)
     expect_true(f"what is attached to: {more}", "ONNX Runtime (1.15 to 1.30 only): its kernels are recorded if it is "
                 "used; the program is linked with libonnxruntime.so.1" in more and

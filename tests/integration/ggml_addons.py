@@ -14,6 +14,7 @@ import tempfile
 
 import libggml as g
 import libsession
+from libdoctor import EACH_NODE
 
 ADDONS = os.path.dirname(g.demo("engine-addons", "whisper.node"))
 NODE = g.demo("engine", "node")
@@ -140,7 +141,7 @@ def foresee(command):
 
 def foreseen(command):
     said = foresee(command)
-    assert "each node is timed on each thread, without splitting the graph" in said and "no llama.cpp" not in said, said
+    assert EACH_NODE in said and "no llama.cpp" not in said, said
 
 
 def nameless_attention():

@@ -106,7 +106,7 @@ def record(scratch, label, *options, first_layer=0, last_layer=7, **more):
     result.run = run
     replayed = sum(c["node"] != 0 for c in result.truth)
     assert ", 0 graph nodes unknown" in result.notes["cuda.records"], (label, result.notes)
-    assert "; 0 commands without their call" in result.notes["cuda.records"], (label, result.notes)
+    assert libcuda.ALL_CALLED in result.notes["cuda.records"], (label, result.notes)
     report = json.loads(subprocess.check_output([BRICK, "report", "--json", "--phase", "decode",
                                                  result.path]))
     device = sum(row["device_ns"] or 0 for row in report["bricks"])

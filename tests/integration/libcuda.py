@@ -11,6 +11,7 @@ PROGRAM = os.path.join(BUILD, "bin", "program-cuda_work")
 EVENTS = os.path.join(BUILD, "bin", "program-cuda_events")
 EMBED = os.path.join(BUILD, "bin", "program-cuda_embed")
 DOUBLES = os.path.join(BUILD, "lib", "doubles")
+ALL_CALLED = "; 0 commands without their call"
 SLACK_NS = 200  # of ticks and rounding, beyond the residual that the recording states
 
 

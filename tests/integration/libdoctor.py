@@ -3,7 +3,8 @@
 for tests, and for bench/engines.py."""
 import re
 
-WAYS = {"each node is timed on each thread": "nodes", "each node is timed by the scheduler's": "callback",
+EACH_NODE = "each node is timed on each thread"
+WAYS = {EACH_NODE: "nodes", "each node is timed by the scheduler's": "callback",
         "steps and whole graphs": "graphs"}
 HAPPENED = {"node hooks": "nodes", "eval callback": "callback", "graphs only": "graphs", "OpenCL": "OpenCL", "Vulkan": "Vulkan",
             "PyTorch": "PyTorch", "ONNX": "ONNX Runtime", "ITT": "ITT", "NVTX": "NVTX", "NCCL": "NCCL", "rocprofiler": "HIP"}
