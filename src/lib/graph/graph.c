@@ -427,40 +427,11 @@ size_t brick_graph_node_count(const struct brick_graph *graph)
 	return graph->nodes.count;
 }
 
-static struct brick_graph_transfer get_transfer(
-	const struct brick_graph *graph, const struct brick__transfer *t)
-{
-	return (struct brick_graph_transfer){brick__graph_text(graph, t->source),
-		brick__graph_text(graph, t->target), t->direction};
-}
-
-static struct brick_graph_function get_function(
-	const struct brick_graph *graph, const struct brick__function *f)
-{
-	return (struct brick_graph_function){brick__graph_text(graph, f->file), f->line};
-}
-
-static void get_payload(const struct brick_graph *graph, const struct brick__node *node,
-	struct brick_graph_node *out)
-{
-	switch (node->kind) {
-	case BRICK_NODE_KERNEL:
-		out->kernel = graph->kernels.items[node->payload];
-		break;
-	case BRICK_NODE_TRANSFER:
-		out->transfer = get_transfer(graph, &graph->transfers.items[node->payload]);
-		break;
-	case BRICK_NODE_FUNCTION:
-		out->function = get_function(graph, &graph->functions.items[node->payload]);
-		break;
-	case BRICK_NODE_TASK:
-		out->task = graph->tasks.items[node->payload];
-		break;
-	}
-}
-
 int brick_graph_node_get(const struct brick_graph *graph, uint32_t id, struct brick_graph_node *out)
 {
+	const struct brick__transfer *transfer;
+	const struct brick__function *function;
+
 	if (id >= graph->nodes.count)
 		return -ENOENT;
 	const struct brick__node *node = &graph->nodes.items[id];
@@ -475,7 +446,25 @@ int brick_graph_node_get(const struct brick_graph *graph, uint32_t id, struct br
 		.bytes = node->bytes,
 		.lane = node->lane,
 		.layer = node->layer};
-	get_payload(graph, node, &n);
+	switch (node->kind) {
+	case BRICK_NODE_KERNEL:
+		n.kernel = graph->kernels.items[node->payload];
+		break;
+	case BRICK_NODE_TRANSFER:
+		transfer = &graph->transfers.items[node->payload];
+		n.transfer =
+			(struct brick_graph_transfer){brick__graph_text(graph, transfer->source),
+				brick__graph_text(graph, transfer->target), transfer->direction};
+		break;
+	case BRICK_NODE_FUNCTION:
+		function = &graph->functions.items[node->payload];
+		n.function = (struct brick_graph_function){
+			brick__graph_text(graph, function->file), function->line};
+		break;
+	case BRICK_NODE_TASK:
+		n.task = graph->tasks.items[node->payload];
+		break;
+	}
 	return sized_write(out, sizeof(n), &n);
 }
 

@@ -106,18 +106,6 @@ static void graph_json_put_node(struct brick_graph *graph, struct brick__sink *s
 	brick__put(sink, "}");
 }
 
-static void graph_json_put_edge(struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
-{
-	const struct brick__edge *edge = &graph->edges.items[id];
-
-	brick__put_key_u64(sink, "{\"from\":", edge->from);
-	brick__put_key_u64(sink, ",\"to\":", edge->to);
-	put_key_text(sink, ",\"kind\":", brick__edge_kinds[graph->edge_kinds.items[id]]);
-	brick__put(sink, ",\"weight\":");
-	brick__put_double(sink, edge->weight);
-	brick__put(sink, "}");
-}
-
 COMPARATOR(compare_lanes, struct hashmap_slot, ORDER(x->key, y->key))
 
 /* Lanes with a name, by number. */
@@ -141,19 +129,6 @@ static int put_lanes(struct brick_graph *graph, struct brick__sink *sink)
 	return 0;
 }
 
-static void put_codes(struct brick_graph *graph, struct brick__sink *sink)
-{
-	for (uint32_t i = 0; i < graph->codes.count; i++) {
-		const struct brick__code *code = &graph->codes.items[i];
-		brick__put(sink, i ? ",\n{\"hash\":\"" : "\n{\"hash\":\"");
-		brick__put_hex(sink, code->hash);
-		put_key_text(sink, "\",\"name\":", code->name);
-		put_key_text(sink, ",\"path\":", code->path);
-		put_key_text(sink, ",\"source\":", code->source);
-		brick__put(sink, "}");
-	}
-}
-
 int brick__graph_put_json(struct brick_graph *graph, struct brick__sink *sink)
 {
 	brick__put(sink, "{\"schema\":\"brick/graph/1\",\n\"nodes\":[");
@@ -163,13 +138,26 @@ int brick__graph_put_json(struct brick_graph *graph, struct brick__sink *sink)
 	}
 	brick__put(sink, "],\n\"edges\":[");
 	for (uint32_t i = 0; i < graph->edges.count; i++) {
-		brick__put(sink, i ? ",\n" : "\n");
-		graph_json_put_edge(graph, sink, i);
+		const struct brick__edge *edge = &graph->edges.items[i];
+		brick__put_key_u64(sink, i ? ",\n{\"from\":" : "\n{\"from\":", edge->from);
+		brick__put_key_u64(sink, ",\"to\":", edge->to);
+		put_key_text(sink, ",\"kind\":", brick__edge_kinds[graph->edge_kinds.items[i]]);
+		brick__put(sink, ",\"weight\":");
+		brick__put_double(sink, edge->weight);
+		brick__put(sink, "}");
 	}
 	brick__put(sink, "],\n\"lanes\":[");
 	int error = put_lanes(graph, sink);
 	brick__put(sink, "],\n\"code\":[");
-	put_codes(graph, sink);
+	for (uint32_t i = 0; i < graph->codes.count; i++) {
+		const struct brick__code *code = &graph->codes.items[i];
+		brick__put(sink, i ? ",\n{\"hash\":\"" : "\n{\"hash\":\"");
+		brick__put_hex(sink, code->hash);
+		put_key_text(sink, "\",\"name\":", code->name);
+		put_key_text(sink, ",\"path\":", code->path);
+		put_key_text(sink, ",\"source\":", code->source);
+		brick__put(sink, "}");
+	}
 	brick__put(sink, "]}\n");
 	return error;
 }
@@ -205,42 +193,49 @@ static void close_array(struct array *array)
 	brick__put(array->sink, "]");
 }
 
-static void put_name_arrays(const struct brick_graph *graph, struct brick__sink *sink)
+static void put_kinds(
+	struct brick__sink *sink, const char *key, const char *const *names, int count)
 {
-	struct array array = open_array(sink, "names");
+	struct array array = open_array(sink, key);
 
+	for (int i = 0; i < count; i++)
+		brick__put_json(graph_json_next(&array), names[i]);
+	close_array(&array);
+}
+
+int brick__graph_put_csr(struct brick_graph *graph, struct brick__sink *sink)
+{
+	const uint32_t *edges, nodes = (uint32_t)graph->nodes.count;
+	int error = nodes ? brick_graph_out(graph, 0, &edges) : 0;
+
+	if (error < 0)
+		return error;
+	brick__put_key_u64(sink, "{\"schema\":\"brick/graph-csr/1\",\n\"nodes\":", nodes);
+	brick__put_key_u64(sink, ",\"edges\":", graph->edges.count);
+	put_kinds(sink, "node_kinds", brick__node_kinds, BRICK_NODE_KINDS);
+	put_kinds(sink, "edge_kinds", brick__edge_kinds, BRICK_EDGE_KINDS);
+	struct array array = open_array(sink, "names");
 	for (uint32_t i = 0; i < graph->names.entries.count; i++)
 		brick__put_json(graph_json_next(&array), graph->names.entries.items[i].text);
 	close_array(&array);
 	array = open_array(sink, "name");
-	for (uint32_t v = 0; v < graph->nodes.count; v++)
+	for (uint32_t v = 0; v < nodes; v++)
 		brick__put_u64(graph_json_next(&array), graph->nodes.items[v].name);
 	close_array(&array);
-}
-
-static void put_node_arrays(const struct brick_graph *graph, struct brick__sink *sink)
-{
-	struct array array = open_array(sink, "kind");
-
-	for (uint32_t v = 0; v < graph->nodes.count; v++)
+	array = open_array(sink, "kind");
+	for (uint32_t v = 0; v < nodes; v++)
 		brick__put_u64(graph_json_next(&array), graph->nodes.items[v].kind);
 	close_array(&array);
 	array = open_array(sink, "time_ns");
-	for (uint32_t v = 0; v < graph->nodes.count; v++)
+	for (uint32_t v = 0; v < nodes; v++)
 		if (graph->nodes.items[v].flags & BRICK_NODE_HAS_TIME)
 			brick__put_u64(graph_json_next(&array), graph->nodes.items[v].time_ns);
 		else
 			brick__put(graph_json_next(&array), "null");
 	close_array(&array);
-}
-
-static void graph_json_put_rows(const struct brick_graph *graph, struct brick__sink *sink)
-{
-	struct array array = open_array(sink, "row");
-
-	for (uint32_t v = 0; v <= graph->nodes.count; v++)
-		brick__put_u64(
-			graph_json_next(&array), graph->nodes.count ? graph->out.first[v] : 0);
+	array = open_array(sink, "row");
+	for (uint32_t v = 0; v <= nodes; v++)
+		brick__put_u64(graph_json_next(&array), nodes ? graph->out.first[v] : 0);
 	close_array(&array);
 	array = open_array(sink, "column");
 	for (uint32_t i = 0; i < graph->edges.count; i++)
@@ -256,33 +251,6 @@ static void graph_json_put_rows(const struct brick_graph *graph, struct brick__s
 		brick__put_double(
 			graph_json_next(&array), graph->edges.items[graph->out.edges[i]].weight);
 	close_array(&array);
-}
-
-static void put_kinds(
-	struct brick__sink *sink, const char *key, const char *const *names, int count)
-{
-	struct array array = open_array(sink, key);
-
-	for (int i = 0; i < count; i++)
-		brick__put_json(graph_json_next(&array), names[i]);
-	close_array(&array);
-}
-
-int brick__graph_put_csr(struct brick_graph *graph, struct brick__sink *sink)
-{
-	const uint32_t *edges;
-	int error = graph->nodes.count ? brick_graph_out(graph, 0, &edges) : 0;
-
-	if (error < 0)
-		return error;
-	brick__put_key_u64(
-		sink, "{\"schema\":\"brick/graph-csr/1\",\n\"nodes\":", graph->nodes.count);
-	brick__put_key_u64(sink, ",\"edges\":", graph->edges.count);
-	put_kinds(sink, "node_kinds", brick__node_kinds, BRICK_NODE_KINDS);
-	put_kinds(sink, "edge_kinds", brick__edge_kinds, BRICK_EDGE_KINDS);
-	put_name_arrays(graph, sink);
-	put_node_arrays(graph, sink);
-	graph_json_put_rows(graph, sink);
 	brick__put(sink, "}\n");
 	return 0;
 }

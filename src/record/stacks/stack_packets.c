@@ -19,14 +19,16 @@ enum { SYMBOLS_BYTES = 32 << 10, MAX_NAME_BYTES = 64 << 10 };
 /* Below the kernel's marks between parts of a stack (PERF_CONTEXT_USER and the like). */
 #define MAX_ADDRESS ((uint64_t)-4096)
 
-/* The first packet says what holds for all. */
-static void put_defaults(struct stack_packets *p)
+static size_t open_packet(struct stack_packets *p, uint64_t time_ns)
 {
 	struct pb_buffer *b = &p->out;
+	size_t packet = packet_open(b, FORMAT_STACK_SEQUENCE,
+		p->has_begun ? SEQUENCE_NEEDS_STATE : SEQUENCE_STATE_CLEARED);
 
+	pb_varint(b, PACKET_TIMESTAMP, time_ns);
 	if (p->has_begun)
-		return;
-	p->has_begun = true;
+		return packet;
+	p->has_begun = true; /* the first packet says what holds for all */
 	size_t defaults = pb_open(b, PACKET_DEFAULTS);
 	pb_varint(b, DEFAULTS_CLOCK_ID, CLOCK_ID_MONOTONIC);
 	size_t sampling = pb_open(b, DEFAULTS_PERF_SAMPLE);
@@ -37,15 +39,6 @@ static void put_defaults(struct stack_packets *p)
 	pb_close(b, timebase);
 	pb_close(b, sampling);
 	pb_close(b, defaults);
-}
-
-static size_t open_packet(struct stack_packets *p, uint64_t time_ns)
-{
-	size_t packet = packet_open(&p->out, FORMAT_STACK_SEQUENCE,
-		p->has_begun ? SEQUENCE_NEEDS_STATE : SEQUENCE_STATE_CLEARED);
-
-	pb_varint(&p->out, PACKET_TIMESTAMP, time_ns);
-	put_defaults(p);
 	return packet;
 }
 
@@ -74,26 +67,11 @@ static int tell_object(struct stack_packets *p, const struct code_object *object
 	return 0;
 }
 
-/* Id of a frame that is to be told; its name will be looked for at the end. 0: no memory. */
-static uint32_t new_frame(
-	struct stack_packets *p, struct code_object *object, uint32_t number, uint64_t address)
-{
-	struct pb_buffer *b = &p->interned;
-
-	if (tell_object(p, object, number) ||
-		hashmap_set(&object->frames, address, p->last_frame + 1))
-		return 0;
-	size_t frame = pb_open(b, INTERNED_FRAMES);
-	pb_varint(b, FRAME_IID, ++p->last_frame);
-	pb_varint(b, FRAME_MAPPING, number + 1);
-	pb_varint(b, FRAME_ADDRESS, address);
-	pb_close(b, frame);
-	return p->last_frame;
-}
-
+/* The frame's id; it is told if that was not done, and gets its name at the end. 0: no memory. */
 static uint32_t frame_of(
 	struct stack_packets *p, struct code_object *object, uint32_t number, uint64_t address)
 {
+	struct pb_buffer *b = &p->interned;
 	uint64_t known = hashmap_get(&object->frames, address);
 
 	if (known == HASHMAP_NONE && p->addresses >= MAX_ADDRESSES) {
@@ -105,7 +83,15 @@ static uint32_t frame_of(
 	/* what was told before everything was forgotten is told once more */
 	if (known != HASHMAP_NONE && known > p->forgotten_frames)
 		return (uint32_t)known;
-	return new_frame(p, object, number, address);
+	if (tell_object(p, object, number) ||
+		hashmap_set(&object->frames, address, p->last_frame + 1))
+		return 0;
+	size_t frame = pb_open(b, INTERNED_FRAMES);
+	pb_varint(b, FRAME_IID, ++p->last_frame);
+	pb_varint(b, FRAME_MAPPING, number + 1);
+	pb_varint(b, FRAME_ADDRESS, address);
+	pb_close(b, frame);
+	return p->last_frame;
 }
 
 /* Number of the node of a frame below its caller; 0: no memory. */
@@ -254,17 +240,6 @@ void packets_thread(struct stack_packets *p, const struct stack_event *event)
 	pb_close(b, packet);
 }
 
-static void put_symbol(struct pb_buffer *b, const struct stack_symbol *symbol)
-{
-	size_t address = pb_open(b, SYMBOLS_ADDRESS);
-
-	pb_varint(b, ADDRESS_ADDRESS, symbol->address);
-	size_t line = pb_open(b, ADDRESS_LINE);
-	pb_string(b, SYMBOL_LINE_FUNCTION, symbol->name, strnlen(symbol->name, MAX_NAME_BYTES));
-	pb_close(b, line);
-	pb_close(b, address);
-}
-
 size_t packets_symbols(struct stack_packets *p, const struct code_object *object, uint64_t time_ns,
 	const struct stack_symbol *symbols, size_t count)
 {
@@ -274,9 +249,16 @@ size_t packets_symbols(struct stack_packets *p, const struct code_object *object
 
 	pb_string(b, SYMBOLS_PATH, object->path, strlen(object->path));
 	pb_string(b, SYMBOLS_BUILD_ID, (const char *)object->build_id, object->build_id_bytes);
-	do
-		put_symbol(b, &symbols[told++]);
-	while (told < count && b->size - packet < SYMBOLS_BYTES);
+	do {
+		const struct stack_symbol *symbol = &symbols[told++];
+		size_t address = pb_open(b, SYMBOLS_ADDRESS);
+		pb_varint(b, ADDRESS_ADDRESS, symbol->address);
+		size_t line = pb_open(b, ADDRESS_LINE);
+		pb_string(b, SYMBOL_LINE_FUNCTION, symbol->name,
+			strnlen(symbol->name, MAX_NAME_BYTES));
+		pb_close(b, line);
+		pb_close(b, address);
+	} while (told < count && b->size - packet < SYMBOLS_BYTES);
 	pb_close(b, module);
 	pb_close(b, packet);
 	return told;
