@@ -140,40 +140,6 @@ static int ensure(void)
 	return error;
 }
 
-static int start_own(struct brick_session *s, const struct brick_session_options *o,
-	const struct consumer_type *consumer)
-{
-	int consumed = o->output || o->directory;
-
-	if (brick__clock_is_frozen())
-		return -ENODEV;
-	s->external = o->directory && !o->output;
-	s->rings_grow = false;
-	s->consumer_type = consumer;
-	s->renewed = false;
-	s->ring_records = o->ring_records ? ring_size(o->ring_records)
-			  : consumed	  ? DEFAULT_RING_RECORDS
-					  : 0;
-	char name[48];
-	if (s->owner && o->directory)
-		snprintf(name, sizeof(name), "%d-%u.session", (int)brick__process_id(), s->owner);
-	else
-		snprintf(name, sizeof(name), o->directory ? "%d.session" : "brick-session",
-			(int)brick__process_id());
-	int error = create_session(s, o->directory, name, o->mode, false);
-	if (error)
-		return error;
-	snprintf(s->output.path, sizeof(s->output.path), "%s", o->output ? o->output : "");
-	int fd = o->output ? brick__shared_keep(&s->file) : 0;
-	if (o->output)
-		error = fd < 0 ? fd : consumer->start(&s->consumer, fd, o);
-	if (error < 0)
-		brick__session_destroy(s);
-	if (error > 0)
-		brick__step_cpu_use();
-	return error < 0 ? error : 0;
-}
-
 static int is_held; /* by who looks at it from inside of the process */
 
 void brick__session_hold(int held)
@@ -200,10 +166,36 @@ static int session_read_options(
 static int start_session(struct brick_session *s, const struct brick_session_options *o,
 	const struct consumer_type *consumer)
 {
-	int error = start_own(s, o, consumer);
+	int consumed = o->output || o->directory;
 
+	if (brick__clock_is_frozen())
+		return -ENODEV;
+	s->external = o->directory && !o->output;
+	s->rings_grow = false;
+	s->consumer_type = consumer;
+	s->renewed = false;
+	s->ring_records = o->ring_records ? ring_size(o->ring_records)
+			  : consumed	  ? DEFAULT_RING_RECORDS
+					  : 0;
+	char name[48];
+	if (s->owner && o->directory)
+		snprintf(name, sizeof(name), "%d-%u.session", (int)brick__process_id(), s->owner);
+	else
+		snprintf(name, sizeof(name), o->directory ? "%d.session" : "brick-session",
+			(int)brick__process_id());
+	int error = create_session(s, o->directory, name, o->mode, false);
 	if (error)
 		return error;
+	snprintf(s->output.path, sizeof(s->output.path), "%s", o->output ? o->output : "");
+	int fd = o->output ? brick__shared_keep(&s->file) : 0;
+	if (o->output)
+		error = fd < 0 ? fd : consumer->start(&s->consumer, fd, o);
+	if (error < 0) {
+		brick__session_destroy(s);
+		return error;
+	}
+	if (error > 0)
+		brick__step_cpu_use();
 	renumber(s);
 	__atomic_store_n(&s->live, s->serial, __ATOMIC_RELEASE);
 	if (s == &brick__session && s->ring_records)

@@ -223,33 +223,6 @@ static int live_snapshot_write_recording(const struct snapshot *s,
 	return error;
 }
 
-/* What it loads as. */
-static int live_snapshot_build(
-	struct run **out, const struct snapshot *s, const struct snapshot_part *parts, size_t count)
-{
-	struct recording recording = {0};
-	struct load_error why;
-
-	int error = live_snapshot_write_recording(s, parts, count, live_snapshot_keep, &recording);
-	if (!error)
-		error = run_load_memory(
-			out, recording.bytes.items, recording.bytes.count, RUN_LIVE, &why);
-	array_fini(&recording.bytes);
-	return error;
-}
-
-/* The hooks' calls that go with the samples that are here, as a recording's do with all of them. */
-static void live_snapshot_scale_hooks(struct run_lane *lane, size_t bricks)
-{
-	uint64_t executions = 0;
-
-	for (size_t b = 0; lane->stats && b < bricks; b++)
-		executions += lane->stats[b].count;
-	if (executions > lane->sample_count)
-		lane->hook_calls = (uint64_t)((double)lane->hook_calls *
-					      (double)lane->sample_count / (double)executions);
-}
-
 /* What is open is there, but no step has a begin and an end that can be believed. */
 static void tell_statistics_only(struct run *run, const struct snapshot_part *parts, size_t count)
 {
@@ -277,21 +250,37 @@ static void adjust(struct run *run, const struct snapshot_part *parts, size_t co
 	for (size_t i = 0; i < run->process_count && i < count; i++)
 		if (parts[i].end == DRAIN_END_OUTLIVED)
 			run->processes[i].closed = 1;
-	for (size_t i = 0; i < run->lane_count; i++)
-		live_snapshot_scale_hooks(&run->lanes[i], run->brick_count);
+	/* the hooks' calls that go with these samples, as a recording's do with all */
+	for (size_t i = 0; i < run->lane_count; i++) {
+		struct run_lane *lane = &run->lanes[i];
+		uint64_t executions = 0;
+		for (size_t b = 0; lane->stats && b < run->brick_count; b++)
+			executions += lane->stats[b].count;
+		if (executions > lane->sample_count)
+			lane->hook_calls =
+				(uint64_t)((double)lane->hook_calls * (double)lane->sample_count /
+					   (double)executions);
+	}
 	tell_statistics_only(run, parts, count);
 }
 
 int live_snapshot(struct run **out, const struct snapshot_part *parts, size_t count,
 	size_t capacity, int *whole)
 {
+	struct recording recording = {0};
 	struct snapshot s = {0};
+	struct load_error why;
 
 	if (!count)
 		return BRICK_ENOTRECORDED;
 	int error = peek_all(&s, parts, count, capacity);
 	if (!error)
-		error = live_snapshot_build(out, &s, parts, count);
+		error = live_snapshot_write_recording(
+			&s, parts, count, live_snapshot_keep, &recording);
+	if (!error)
+		error = run_load_memory(
+			out, recording.bytes.items, recording.bytes.count, RUN_LIVE, &why);
+	array_fini(&recording.bytes);
 	if (!error) {
 		adjust(*out, parts, count);
 		*whole = s.whole;
