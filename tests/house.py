@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Do layers.py, measures.py, statics.py, objects.py and docs.py see what they are for? In a copy of the tree as it is
 they find nothing more than in the tree; then arrows up between rooms and inside of them, a circle of files, a layout of
-shared memory in the run, a question for the OS, a second file of one name, a folder at the top, a name in /tmp and
-static names that another file has are planted, one at a time, and each must be found where it stands."""
+shared memory in the run, a question for the OS, a second file of one name, a folder at the top, a name in /tmp,
+elapsed time and static names that another file has are planted, one at a time, and each must be found where it stands."""
 
 import os
 import shutil
@@ -111,6 +111,8 @@ def main():
         ("a folder at the top", [("planted/planted.txt", "")], "planted/ is a folder at the top"),
         ("a name in /tmp", [("tests/planted.sh", "echo >/" + "tmp/planted-$$\n")],
          "tests/planted.sh:1: anybody can foretell the name /tm" + "p/planted-$$"),
+        ("elapsed time", [("tests/planted.py", "assert time.monotonic" + "() - begin < 5\n")],
+         "tests/planted.py:1: a test takes the time"),
     ]
     for what in ("static bool planted(void)\n{\n\treturn true;\n}\n", "static const char *const planted[] = {\"a\", \"b\"};\n",
                  "__attribute__((constructor)) static void planted(void)\n{\n}\n", "static ARRAY(struct pair) planted;\n",

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No file in a directory that all may write to has a name that anybody can foretell. Lengths of files and functions are
+"""No file in a directory that all may write to has a name that anybody can foretell. No test in Python takes the time,
+though it may wait until a time: no test asserts on elapsed time. Lengths of files and functions are
 shown, not judged: the longest of each, and medians; static names, too (tests/statics.py judges these). Universal Ctags measures functions of C.
 
   tests/measures.py [TREE]     checks the tree (default: the one that this file is in)
@@ -22,6 +23,7 @@ SHOWN = 10
 C = (".c", ".h", ".cc")
 SOURCES = C + (".py", ".sh", ".js", ".css")
 # what a program says of code that it made is perf's own convention
+ELAPSED = re.compile(r"\b(?:monotonic|perf_counter|time)(?:_ns)?\(\) - ")
 FORETOLD = re.compile(r"/(?:tmp|var/tmp|dev/shm)/(?!\S*X{6}|perf-(?:PID|70|%u|%d)\.map)[\w.%{$-]+")
 
 
@@ -61,7 +63,10 @@ def check(tree):
     """Everything that is wrong, a sentence each."""
     return [f"{path}:{number}: anybody can foretell the name {FORETOLD.search(line)[0]}"
             for path in layers.sources(tree, SOURCES) for number, line in enumerate(text_of(tree, path).split("\n"), 1)
-            if FORETOLD.search(line)]
+            if FORETOLD.search(line)] + [
+        f"{path}:{number}: a test takes the time"
+        for path in layers.sources(tree, (".py",)) if path.startswith("tests/")
+        for number, line in enumerate(text_of(tree, path).split("\n"), 1) if ELAPSED.search(line)]
 
 
 def show(what, lengths):
