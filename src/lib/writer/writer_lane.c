@@ -3,6 +3,10 @@
  * Makes the packets of a lane's sequence: its tracks, the begins and ends of its slices, its
  * instants and counters, and the times off the CPU. Its records come from lane_rules.c, so slices
  * nest, time never runs back, and all ids are in the tables.
+ *
+ * begin_put() says what a begin has, and end_put() what an end has. Most begins are copies of a
+ * template (begin_from_template()), few are made anew (slice_lay()), and those with links to other
+ * slices are made in the scratch, because they may be long (linked_begin()). slice_begin() chooses.
  */
 #include "lib/writer/writer_lane.h"
 
@@ -87,8 +91,11 @@ static inline unsigned slice_open(
  */
 enum { GAP_BYTES = 2, LENGTH_BYTES = 3 };
 
-/* Time of a lane never runs back, whatever the clock's calibrations do. */
-static inline uint64_t lane_step(struct writer_lane *lane, uint64_t ns)
+/*
+ * ns since the lane's last packet, for the one that is laid at `ns`. Time of a lane never runs
+ * back, whatever the clock's calibrations do.
+ */
+static inline uint64_t lane_advance(struct writer_lane *lane, uint64_t ns)
 {
 	uint64_t delta = ns > lane->last_ns ? ns - lane->last_ns : 0;
 
@@ -105,7 +112,7 @@ static inline void slice_lay(struct writer_lane *lane, uint64_t ns, unsigned tim
 {
 	struct packets *p = lane->packets;
 	uint8_t *at = packets_end(p);
-	unsigned head = slice_open(at, p, lane_step(lane, ns), time_bytes);
+	unsigned head = slice_open(at, p, lane_advance(lane, ns), time_bytes);
 	unsigned n = head + slice_common(at + head, lane->sequence);
 
 	at[n++] = (uint8_t)bytes;
@@ -328,6 +335,7 @@ static inline bool begin_has_site(const struct brick_record *r)
 	return r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE;
 }
 
+/* Behind the event's type. */
 static unsigned begin_put_place(
 	uint8_t *at, const struct writer_lane *lane, const struct brick_record *r, uint32_t name)
 {
@@ -380,7 +388,7 @@ static unsigned begin_put(
 
 enum { MIN_TABLE = 64 };
 
-/* fields: of the begin's event. NULL: failed. */
+/* fields: of the begin's event, behind its type. NULL: failed. */
 static struct packet_template *template_make(struct writer_lane *lane, struct packet_template *t,
 	uint32_t brick, const uint8_t *fields, unsigned bytes)
 {
@@ -704,7 +712,7 @@ static void linked_begin(struct writer_lane *lane, const struct brick_record *r,
 		template_of_site(lane, r->site);
 	if (lane->packets->error)
 		return;
-	uint64_t step = lane_step(lane, ns);
+	uint64_t step = lane_advance(lane, ns);
 	lane->begin_ns = lane->last_ns;
 	struct linked_event opened = linked_open(lane);
 	pb_bytes(b, fields, begin_put(fields, lane, r, name));
@@ -746,7 +754,7 @@ static void linked_end(struct writer_lane *lane, const struct brick_record *r,
 		pb_close(b, opened.packet);
 		packets_add(lane->packets);
 	}
-	uint64_t step = lane_step(lane, ns);
+	uint64_t step = lane_advance(lane, ns);
 	if (waited && args->dependency_count && !names_event(&lane->names, FORMAT_N_WAITED)) {
 		opened = linked_open_instant(lane, FORMAT_N_WAITED);
 		put_arrows(lane, args);
@@ -814,7 +822,7 @@ static void lane_counter(struct writer_lane *lane, const struct brick_record *r)
 		return;
 	uint8_t *at = packets_end(lane->packets);
 	uint64_t behind = ns > lane->last_ns ? ns - lane->last_ns : 0;
-	unsigned n = slice_open(at, lane->packets, of_step ? lane->step_ns : lane_step(lane, ns),
+	unsigned n = slice_open(at, lane->packets, of_step ? lane->step_ns : lane_advance(lane, ns),
 			 GAP_BYTES),
 		 body;
 	n += slice_common(at + n, lane->sequence);
@@ -966,11 +974,12 @@ int writer_lane_late(struct writer_lane *lane, const struct record_args *args)
  * A slice of a site that was not used recently differs only in its layer from one of the layer
  * before, and in all else from the slice before it.
  */
-static inline void begin_from(struct writer_lane *lane, struct packet_template *t, uint64_t ns)
+static inline void begin_from_template(
+	struct writer_lane *lane, struct packet_template *t, uint64_t ns)
 {
 	struct packets *p = lane->packets;
 	uint8_t *at = packets_end(p);
-	unsigned n = slice_open(at, p, lane_step(lane, ns), GAP_BYTES);
+	unsigned n = slice_open(at, p, lane_advance(lane, ns), GAP_BYTES);
 	uint32_t like = distance_back(p, n, &t->last), other = DEFLATE_SAME;
 
 	memcpy(at + n, t->bytes, sizeof(t->bytes));
@@ -990,7 +999,7 @@ static inline __attribute__((always_inline)) void end_plain(
 {
 	struct packets *p = lane->packets;
 	uint8_t *at = packets_end(p);
-	unsigned n = slice_open(at, p, lane_step(lane, ns), LENGTH_BYTES);
+	unsigned n = slice_open(at, p, lane_advance(lane, ns), LENGTH_BYTES);
 
 	memcpy(at + n, lane->end_tail, sizeof(lane->end_tail));
 	packet_laid_again(p, n, lane->end_tail_bytes, last);
@@ -1004,7 +1013,10 @@ static void end_annotated(
 	lane->pairs++;
 }
 
-/* False: the writer has failed. args: NULL when there are none. */
+/*
+ * Also in linked_begin(), all names that the begin refers to are said before it. False: the writer
+ * has failed. args: NULL when there are none.
+ */
 static bool slice_begin(struct writer_lane *lane, const struct brick_record *r,
 	const struct record_args *args, uint64_t ns)
 {
@@ -1020,7 +1032,7 @@ static bool slice_begin(struct writer_lane *lane, const struct brick_record *r,
 				      : template_of_layer(lane, r);
 	/* an execution of a site is not always one of the site's own brick */
 	if (t && t->brick == r->brick) {
-		begin_from(lane, t, ns);
+		begin_from_template(lane, t, ns);
 	} else if (!lane->packets->error && !names_brick(&lane->names, r->brick) &&
 		   (r->source == BRICK_SOURCE_TSC || !names_source(&lane->names, r->source)) &&
 		   (!begin_has_site(r) || template_of_site(lane, r->site))) {
@@ -1071,13 +1083,13 @@ static inline void slice_plain(struct writer_lane *lane, const struct packet_tem
 {
 	struct packets *p = lane->packets;
 	uint8_t *at = packets_end(p);
-	unsigned n = slice_open(at, p, lane_step(lane, begin_ns), GAP_BYTES);
+	unsigned n = slice_open(at, p, lane_advance(lane, begin_ns), GAP_BYTES);
 
 	lane->begin_ns = lane->last_ns;
 	memcpy(at + n, t->bytes, sizeof(t->bytes));
 	at[1] = (uint8_t)(n + t->length - 2);
 	at += n + t->length;
-	n = slice_open(at, p, lane_step(lane, end_ns), LENGTH_BYTES);
+	n = slice_open(at, p, lane_advance(lane, end_ns), LENGTH_BYTES);
 	memcpy(at + n, lane->end_tail, sizeof(lane->end_tail));
 	at[1] = (uint8_t)(n + lane->end_tail_bytes - 2);
 	p->chunk_size = (size_t)(at + n + lane->end_tail_bytes - p->chunk);
@@ -1106,7 +1118,7 @@ int writer_lane_sample(
 	if (bare && !lane->packets->deflater) {
 		slice_plain(lane, bare, begin_ns, end_ns);
 	} else if (bare) {
-		begin_from(lane, bare, begin_ns);
+		begin_from_template(lane, bare, begin_ns);
 		lane->begin_ns = lane->last_ns;
 		end_plain(lane, end_ns, &lane->last_end);
 	} else {
