@@ -90,6 +90,6 @@ const struct cli_command command_import = {
 	.usage = "[OPTIONS] FILE",
 	.about = "Make a recording of another tool's file: trace events as JSON (Chrome, PyTorch's "
 		 "Kineto, ONNX Runtime's profiler, brick export), also packed by gzip; rocprofv3's "
-		 "JSON and CSV; or an export of Nsight Systems as SQLite.",
+		 "JSON and CSV; XLA's XSpace; or an export of Nsight Systems as SQLite.",
 	.options = cmd_import_option_table,
 };

@@ -77,14 +77,6 @@ static const char *import_foreign(const char *text, size_t bytes)
 	}
 	if (bytes < 4 || (unsigned char)text[0] != 0x0a || strchr("[{ \t\r\n", text[1]))
 		return NULL;
-	/* field 1 of a protobuf: planes of an XSpace, which begin with a number or a name, or
-	 * packets of a Perfetto trace */
-	if (import_begins_with(text, bytes, "/device:") ||
-		import_begins_with(text, bytes, "/host:") ||
-		import_begins_with(text, bytes, "Task Environment"))
-		return "it is an XSpace of XLA's profiler (JAX, TensorFlow: *.xplane.pb), which "
-		       "Brick "
-		       "does not read yet: the *.trace.json.gz beside it can be imported";
 	return "it is a Perfetto trace: 'brick report' reads it as it is if Brick recorded it, and "
 	       "import reads JSON, SQLite and CSV";
 }
@@ -99,6 +91,11 @@ static int read_mapped(struct imported *im, const char *path, const char *text, 
 	const char *end = memchr(text, '\n', bytes);
 	if (memmem(text, end ? (size_t)(end - text) : bytes, "Start_Timestamp", 15) && *text != '{')
 		return import_rocprof_csv(im, text, bytes, error);
+	/* field 1 of a protobuf: planes of an XSpace, or packets of a Perfetto trace */
+	if (text[0] == 0x0a && (import_begins_with(text, bytes, "/device:") ||
+				       import_begins_with(text, bytes, "/host:") ||
+				       import_begins_with(text, bytes, "Task Environment")))
+		return import_xplane(im, text, bytes, error);
 	const char *foreign = import_foreign(text, bytes);
 	if (foreign)
 		return format_error(error, foreign);

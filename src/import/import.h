@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Recordings made of other tools' files: Chrome's and Kineto's trace events, ONNX Runtime's
- * profile, what rocprofv3 writes as JSON or CSV, and what Nsight Systems exports as SQLite. Input
- * is never trusted: any file gives a recording, or an error that says where and why. One thread at
- * a time.
+ * profile, what rocprofv3 writes as JSON or CSV, XLA's XSpace, and what Nsight Systems exports as
+ * SQLite. Input is never trusted: any file gives a recording, or an error that says where and why.
+ * One thread at a time.
  */
 #pragma once
 
@@ -28,9 +28,12 @@ struct import_source {
 	void *from;
 };
 
-/* The same of JSON, of rocprofv3's CSV in memory, and of a database of Nsight Systems. */
+/* The same of JSON, of rocprofv3's CSV and XLA's XSpace in memory, and of a database of Nsight
+ * Systems. */
 int import_chrome(
 	struct imported *imported, const struct import_source *source, struct import_error *error);
 int import_rocprof_csv(
+	struct imported *imported, const char *text, size_t bytes, struct import_error *error);
+int import_xplane(
 	struct imported *imported, const char *text, size_t bytes, struct import_error *error);
 int import_nsight(struct imported *imported, const char *path, struct import_error *error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other tools' trace events and tables: any text gives a recording, or an error that says where. */
+/* Other tools' trace events, tables and planes: any text gives a recording, or an error that says
+ * where. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	memcpy(text, data, size);
 	const struct import_source source = {.text = text, .bytes = size};
-	int rc = size && memchr("\"K", *text, 2) ? import_rocprof_csv(im, text, size, &error)
-						 : import_chrome(im, &source, &error);
+	int rc = size && *text == '\n'		   ? import_xplane(im, text, size, &error)
+		 : size && memchr("\"K", *text, 2) ? import_rocprof_csv(im, text, size, &error)
+						   : import_chrome(im, &source, &error);
 	if (rc && !*error.text)
 		abort();
 	if (!rc)

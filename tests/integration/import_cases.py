@@ -100,7 +100,8 @@ def profiler_steps():
     layers = brick_json("report", "--json", "--by", "layer", run["path"])["layers"]
     expect("layers of the report", sorted(row["layer"] for row in layers if row.get("layer", -1) >= 0), [0, 1, 2])
 
-    expect_true("the device", b"Example GPU 9000, 10 SMs" in brick("report", run["path"])[0])
+    said = brick("report", run["path"])[0]
+    expect_true("the device", b"Example GPU 9000, 10 SMs" in said)
     # a call that waits is a wait for the last command that ended in it
     waits = [run["lanes"][w[0]]["samples"][w[1]] for w in run["waits"]]
     expect("waits", [run["bricks"][run["sites"][s[2]]["brick"]]["name"] for s in waits], ["Synchronize"] * 3)
@@ -174,6 +175,8 @@ def asynchronous():
         return {"ph": phase, "cat": "request", "id": str(number), "name": "request", "pid": 1, "tid": 1, "ts": ts}
     run = imported("async.json", json.dumps([point(p, n, 100 * n + t) for n in range(3) for p, t in (("b", 0), ("e", 250))]))
     expect("spans", [(s[0], s[1], s[4] - s[3]) for s in samples(run, "queue")], [("Asynchronous", "request", 250000)] * 3)
+    run = imported("host.json", json.dumps([point("b", 0, 0), point("e", 0, 250), span("work", "", 0, 1000)]))
+    expect_true("they are no device's", b"device" not in brick("explain", run["path"])[0])
 
 
 def names():
@@ -309,19 +312,51 @@ def rocprof():
     expect("a name with quotes and commas", run["kernels"][0]["name"], 'toy_gemm<"a", int>(float*, int)')
 
 
+def message(*fields):
+    """A protobuf of (number, int or bytes)."""
+    def varint(n):
+        return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+    return b"".join(varint(f << 3) + varint(v) if isinstance(v, int) else varint(f << 3 | 2) + varint(len(v)) + v for f, v in fields)
+
+
+def xplane():
+    """XLA's XSpace: kernels on a GPU's streams, the host's calls that launched them, lines that repeat kernels."""
+    def event(name, offset, length, link):
+        return message((1, name), (2, offset * 1000), (3, length * 1000), (4, message((1, 5), (3, link))))
+
+    def table(field, names):
+        return [(field, message((1, i), (2, message((1, i), (2, name))))) for i, name in names]
+    stats = table(5, [(5, b"correlation_id")])
+    gpu = message((2, b"/device:GPU:0"), (3, message((1, 3), (2, b"Stream #7(Kernel)"), (3, 1000), (4, event(1, 500, 200, 9)),
+                                                     (4, event(1, 900, 200, 10)))),
+                  (3, message((1, 4), (2, b"XLA Modules"), (3, 1000), (4, event(2, 500, 600, 0)))),
+                  *table(4, [(1, b"toy_gemm"), (2, b"jit_toy")]), *stats)
+    host = message((2, b"/host:CPU"), (3, message((1, 42), (2, b"worker"), (3, 1000), (4, event(1, 100, 50, 9)), (4, event(1, 200, 50, 10)))),
+                   *table(4, [(1, b"hipModuleLaunchKernel")]), *stats)
+    run = imported("toy.xplane.pb", message((1, gpu), (1, host)))
+    expect("kernels", [(s[0], s[1], s[4] - s[3]) for s in samples(run, "queue")], [("device 0 stream 7", "MatrixProduct", 200)] * 2)
+    expect("calls", [(s[0], s[1], s[4] - s[3]) for s in samples(run, "thread")], [("worker", "hipModuleLaunchKernel", 50)] * 2)
+    expect("launches", sum(c[3] >= 0 for c in run["commands"]), 2)
+    expect_true("what repeats is left out", "1 events have no place" in run["said"])
+    for cut in range(1, len(gpu), 7):
+        with open(place("cut.xplane.pb"), "wb") as file:
+            file.write(message((1, gpu), (1, host))[:-cut])
+        _, err = brick("import", "-o", place("no.pftrace"), place("cut.xplane.pb"), code=3)
+        expect_true(f"cut off: {err}", b"damaged" in err)
+
+
 def foreign():
-    """What is no trace that import reads is called by its name."""
-    for name, data, want in (("toy.xplane.pb", b"\x0a\x1c\x12\x0d/device:GPU:0\x1a\x0b\x08\x01\x12\x07Stream!", b"XSpace"),
-                             ("toy.pftrace", b"\x0a\x10\xe2\x03\x0d\x08\x07\x12\x09toy track", b"Perfetto")):
-        with open(place(name), "wb") as file:
-            file.write(data)
-        _, err = brick("import", "-o", place("no.pftrace"), place(name), code=3)
-        expect_true(f"{name}: {err}", want in err)
+    """A trace of another kind is called by its name."""
+    with open(place("toy.pftrace"), "wb") as file:
+        file.write(b"\x0a\x10\xe2\x03\x0d\x08\x07\x12\x09toy track")
+    _, err = brick("import", "-o", place("no.pftrace"), place("toy.pftrace"), code=3)
+    expect_true(f"{err}", b"Perfetto" in err)
 
 
 def main():
     packed()
     rocprof()
+    xplane()
     foreign()
     profiler_steps()
     engine_steps()

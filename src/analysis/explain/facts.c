@@ -268,9 +268,14 @@ static void facts_finish_phase(const struct explain_facts *f, struct explain_pha
 			    phase->between.preempted_ns;
 	phase->evaluations = computes && computes->count ? computes->count : phase->steps;
 	phase->batch = phase->evaluations ? (double)phase->tokens / (double)phase->evaluations : 0;
-	for (size_t i = 0; i < s->queues.count; i++)
-		if (!phase->queue || s->queues.queues[i].busy_ns > phase->queue->busy_ns)
-			phase->queue = &s->queues.queues[i];
+	for (size_t i = 0; i < s->queues.count; i++) {
+		const struct queue_time *q = &s->queues.queues[i];
+		const char *backend = f->run->lanes[q->lane].backend;
+		/* spans of the host's own are no device's */
+		if ((!backend || strcmp(backend, BRICK_HOST_BACKEND) != 0) &&
+			(!phase->queue || q->busy_ns > phase->queue->busy_ns))
+			phase->queue = q;
+	}
 	if (phase->queue && !phase->queue->busy_ns)
 		phase->queue = NULL;
 	find_team(f, phase);

@@ -193,9 +193,12 @@ static void report_head_add_phase(
 
 	if (!times->count && !times->refused && !times->aborted)
 		return;
-	text = phase == STEP_WARM_UP ? text_copy("in no rate") : rates_text(times);
+	bool is_unknown = times->count && !times->tokens;
+	text = phase == STEP_WARM_UP ? text_copy("in no rate")
+	       : is_unknown	     ? NULL
+				     : rates_text(times);
 	char tokens[UNITS_BYTES];
-	if (times->count && !times->tokens)
+	if (is_unknown)
 		text_append(&text, ": ", "an unknown number of tokens");
 	else
 		text_append(&text, ": ", "%s token%s", units_count(tokens, times->tokens),
