@@ -66,11 +66,20 @@ def computes(scratch):
     check(min(parts) > 0 and sum(parts) <= training["total_ns"], "its phases", training)
     evaluated = STEPS + 1 + STEPS  # of the decoder
     for layer in range(LAYERS):
-        for brick, times in (("QkvProjection", 3), ("OutputProjection", 1), ("UpProjection", 1), ("DownProjection", 1),
-                             ("GateProjection", 1), ("LayerNorm", 2), ("AttentionSoftmax", 1), ("AttentionProduct", 2)):
-            same(count(rows, brick=brick, layer=layer), times * evaluated, f"{brick} in layer {layer}")
-    same(count(rows, brick="QkvProjection", label="layers.3.self_attn.q_proj"), evaluated, "q_proj of layer 3")
+        for brick, times, operation, products in (
+                ("QkvProjection", 3, "aten::linear", "mm"), ("OutputProjection", 1, "aten::linear", "mm"),
+                ("UpProjection", 1, "aten::linear", "mm"), ("DownProjection", 1, "aten::linear", "mm"),
+                ("GateProjection", 1, "aten::linear", "mm"), ("LayerNorm", 2, "aten::layer_norm", "NativeLayerNorm"),
+                ("AttentionSoftmax", 1, "aten::softmax", "Softmax"), ("AttentionProduct", 2, "aten::matmul", "mm")):
+            same(count(rows, brick=brick, layer=layer, operation=operation), times * evaluated, f"{brick} in layer {layer}")
+            back = [row["label"] for row in rows if row["brick"] == brick and row["layer"] == str(layer)
+                    and row["operation"].lower().endswith(f"{products}backward0".lower())]
+            same(len(back), times * STEPS, f"{brick} in layer {layer} of backward passes")
+            check(all(name.startswith(f"layers.{layer}.") for name in back), back)
+    same(count(rows, brick="QkvProjection", operation="aten::linear", label="layers.3.self_attn.q_proj"), evaluated,
+         "q_proj of layer 3")
     same(count(rows, brick="Embedding", operation="aten::embedding"), evaluated, "embeddings")
+    same(count(rows, brick="Embedding", operation="EmbeddingBackward0", label="embed"), STEPS, "embeddings of backward passes")
     same(count(rows, brick="Convolution", operation="aten::conv2d"), 2 * STEPS, "convolutions")
     same(count(rows, brick="Backward"), STEPS + 2, "backward passes")
     same(count(rows, brick="OptimizerStep"), STEPS, "the optimizer's steps")

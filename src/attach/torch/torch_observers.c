@@ -31,6 +31,12 @@
 #include "brick/brick.h"
 
 static const char *(*observers_name_of)(const void *function);
+static uint32_t number_word; /* of a RecordFunction: its number for autograd; 0: not known */
+
+static int64_t number_of(const void *function)
+{
+	return number_word ? ((const int64_t *)function)[number_word] : -1;
+}
 
 /*
  * ---- operators ----
@@ -77,6 +83,9 @@ static void **operator_start(void **result, const void *function)
 		torch_compile_see(known->name);
 		open_container(t, known->site);
 	} else if (known->kind == TORCH_LEAF && known->site) {
+		int64_t number = t->backward ? -1 : number_of(function);
+		if (number >= 0)
+			torch_forward_number(t, number);
 		t->leaf = t->depth;
 		t->leaf_site = known->site;
 		t->leaf_work =
@@ -84,6 +93,22 @@ static void **operator_start(void **result, const void *function)
 		t->leaf_span = brick_begin_from(
 			known->site->brick, known->site->layer, BRICK_SOURCE_CALLBACK);
 	}
+	return result;
+}
+
+/* A node of autograd is in the place of what made it, if that was on this thread. */
+static void **node_start(void **result, const void *function)
+{
+	struct torch_thread *t = torch_thread_get();
+	int64_t number = t && t->backward && !t->leaf ? number_of(function) : -1;
+	const struct torch_module *made = number >= 0 ? torch_module_of_number(t, number) : NULL;
+	const struct torch_module *outer = made ? t->module : NULL;
+
+	if (made)
+		t->module = made;
+	operator_start(result, function);
+	if (made)
+		t->module = outer;
 	return result;
 }
 
@@ -217,6 +242,21 @@ static __thread struct {
 } observers_seen;
 
 static const char proof_name[] = "brick";
+enum { PROOF_NUMBER = 0x6272696b, FUNCTION_WORDS = 64 };
+
+/* Where the number stands that we have given; 0: nowhere, or at several places. */
+static uint32_t find_number(const int64_t *function)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 1; i < FUNCTION_WORDS; i++)
+		if (function[i] == PROOF_NUMBER) {
+			if (found)
+				return 0;
+			found = i;
+		}
+	return found;
+}
 
 static void **proof_start(void **result, const void *function)
 {
@@ -226,6 +266,8 @@ static void **proof_start(void **result, const void *function)
 		observers_seen.is_elsewhere = true;
 	else if (strcmp(observers_name_of(function), proof_name) != 0)
 		observers_seen.is_misnamed = true;
+	else
+		number_word = find_number(function);
 	return result;
 }
 
@@ -248,10 +290,11 @@ static const char *proof_fails(const struct proof *p, uint8_t scope, uint8_t obs
 	uint64_t handle = p->is.add_here(callback);
 	p->is.construct(function, scope);
 	if (p->before_letters)
-		p->before_letters(function, proof_name, -1);
+		p->before_letters(function, proof_name, PROOF_NUMBER);
 	else
 		p->before_name(function,
-			(struct function_name){sizeof(proof_name) - 1, proof_name, 0}, -1);
+			(struct function_name){sizeof(proof_name) - 1, proof_name, 0},
+			PROOF_NUMBER);
 	p->is.destruct(function);
 	p->is.remove(handle);
 	uint32_t wanted = scope == observed;
@@ -300,7 +343,7 @@ int torch_observers_register(char *why, size_t bytes)
 		torch_end_fn end;
 	} pairs[] = {
 		{TORCH_SCOPE_FUNCTION, operator_start, operator_end},
-		{TORCH_SCOPE_BACKWARD, operator_start, operator_end},
+		{TORCH_SCOPE_BACKWARD, node_start, operator_end},
 		{TORCH_SCOPE_SCRIPT, script_start, script_end},
 		{TORCH_SCOPE_USER, scope_start, scope_end},
 	};

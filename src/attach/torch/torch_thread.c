@@ -25,6 +25,7 @@ static void torch_thread_exits(void *argument)
 	struct torch_thread *t = argument;
 
 	free(t->known);
+	free(t->numbers);
 	free(t->containers);
 	free(t->scopes);
 	free(t->calling);
@@ -113,4 +114,36 @@ struct torch_known *torch_know(struct torch_thread *t, const char *name)
 	kept[1] = kept[0];
 	kept[0] = t->other;
 	return kept;
+}
+
+void torch_forward_number(struct torch_thread *t, int64_t number)
+{
+	if (!t->numbers)
+		t->numbers = calloc(TORCH_NUMBERS, sizeof(*t->numbers));
+	if (!t->numbers)
+		return;
+	const struct torch_numbers *last =
+		t->number_count ? &t->numbers[(t->number_count - 1) % TORCH_NUMBERS] : NULL;
+	if (last && last->module == t->module && last->number <= number)
+		return;
+	if (last && last->number > number)
+		t->number_count = 0;
+	t->numbers[t->number_count++ % TORCH_NUMBERS] = (struct torch_numbers){number, t->module};
+}
+
+const struct torch_module *torch_module_of_number(const struct torch_thread *t, int64_t number)
+{
+	uint64_t first = t->number_count > TORCH_NUMBERS ? t->number_count - TORCH_NUMBERS : 0;
+	uint64_t end = t->number_count;
+
+	if (!end || t->numbers[first % TORCH_NUMBERS].number > number)
+		return NULL;
+	while (end - first > 1) {
+		uint64_t middle = first + (end - first) / 2;
+		if (t->numbers[middle % TORCH_NUMBERS].number <= number)
+			first = middle;
+		else
+			end = middle;
+	}
+	return t->numbers[first % TORCH_NUMBERS].module;
 }

@@ -19,7 +19,7 @@ struct torch_module {
 	const char *class; /* "Linear" */
 };
 
-enum { TORCH_CONTAINERS = 16, TORCH_SCOPES = 16, TORCH_NESTING = 64 };
+enum { TORCH_CONTAINERS = 16, TORCH_SCOPES = 16, TORCH_NESTING = 64, TORCH_NUMBERS = 1 << 14 };
 
 /* Kinds of operators, as observers treat them. */
 enum torch_kind {
@@ -66,9 +66,14 @@ struct torch_thread {
 
 	const struct torch_module *module; /* the innermost, or no_module */
 	uint32_t module_depth;
-	const char *backward; /* frame of the outermost backward(); NULL: none */
-	brick_span step;      /* of training; 0: none is open */
-	bool saw_backward;    /* since it began */
+	struct torch_numbers {
+		int64_t number;
+		const struct torch_module *module;
+	} * numbers; /* TORCH_NUMBERS, a ring in rising order; NULL: none yet, or no memory */
+	uint64_t number_count; /* ever */
+	const char *backward;  /* frame of the outermost backward(); NULL: none */
+	brick_span step;       /* of training; 0: none is open */
+	bool saw_backward;     /* since it began */
 	struct step_parts parts;
 	unsigned compiling; /* number of the compilation that is open here; 0: none */
 	brick_span compile_span;
@@ -85,6 +90,13 @@ struct torch_thread {
 	struct torch_known *known, other; /* the table, and one that has no place there */
 	void **calling; /* TORCH_NESTING: modules being called, the outermost first */
 };
+
+/*
+ * Autograd numbers what a thread does forward, and a node of backward() has the number of what made
+ * it: a module owns the numbers from its place's first until another one's.
+ */
+void torch_forward_number(struct torch_thread *t, int64_t number);
+const struct torch_module *torch_module_of_number(const struct torch_thread *t, int64_t number);
 
 /* The place outside of all modules. */
 extern const struct torch_module torch_no_module;
