@@ -9,6 +9,7 @@
 #include "ui/text/report_text.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -347,16 +348,16 @@ static void print_head_lines(
 /* The first screen. */
 
 enum {
-	SCREEN_LINES = 39,
+	SCREEN_MOST = 40,
+	SCREEN_LINES = SCREEN_MOST - 1, /* the legend may take one more */
 	TABLES_MAX = STEP_PHASES
-}; /* a line may be broken elsewhere than we expect */
+};
 static const double LEAST_SHARE = 0.005;
 static const double IDLES = 0.5; /* the rows' part below which it is held against that part */
 
 struct screen {
 	const struct report *report;
 	const struct terminal *terminal;
-	size_t width;
 	struct screen_table {
 		const struct report *report;
 		const char *title;
@@ -378,17 +379,26 @@ static bool report_text_is_chosen(const struct report *report)
 		       report->summary->by != SUMMARY_BY_KERNEL);
 }
 
-/* The number of lines that a text takes, or one less: where it is broken a line loses half a word.
- */
+/* The number of lines that a paragraph with a label of that width takes. */
 static size_t lines_of(const struct screen *screen, const char *text, size_t indent)
 {
-	enum { HALF_A_WORD = 4 };
-	size_t width = screen->width > indent + 20 ? screen->width - indent : 20;
-	size_t all = text_width(text);
+	char *drawn = NULL;
+	size_t bytes, lines = 0;
+	struct terminal to = *screen->terminal;
 
-	if (all > width)
-		width -= HALF_A_WORD;
-	return (all + width - 1) / width;
+	to.out = open_memstream(&drawn, &bytes);
+	if (!to.out || !text) {
+		text_fail(to.out ? 0 : -ENOMEM);
+	} else {
+		paragraph(&to, indent, "", "%s", text);
+		fflush(to.out);
+		for (const char *c = drawn; c && (c = strchr(c, '\n')); c++)
+			lines++;
+	}
+	if (to.out)
+		fclose(to.out);
+	free(drawn);
+	return lines;
 }
 
 static int compare_shares(const void *a, const void *b)
@@ -548,8 +558,7 @@ static char *roofs_missing(const struct screen *screen)
 
 static void print_trust(const struct screen *screen, const char *trust, bool is_limited)
 {
-	say_in(screen, is_limited ? STYLE_WARN : STYLE_PLAIN, "Trust",
-		"%s; more: brick report --trust", trust);
+	say_in(screen, is_limited ? STYLE_WARN : STYLE_PLAIN, "Trust", "%s", trust);
 }
 
 static void print_foot(const struct screen *screen, const char *means)
@@ -616,18 +625,22 @@ void report_text_for(const struct report *report, FILE *out, FILE *shown_on)
 	bool is_limited;
 	terminal_init(&terminal, shown_on);
 	terminal.out = out;
-	struct screen screen = {.report = report,
-		.terminal = &terminal,
-		.width = terminal.width ? terminal.width : 100};
+	struct screen screen = {.report = report, .terminal = &terminal};
 	SCOPED_BY(report_head_fini) struct report_head head;
 	SCOPED char *trust = report_trust_line(report, &is_limited),
 		    *means = meanings_of_all(report);
 
+	text_append(&trust, "", "; more: brick report --trust");
 	report_head_init(&head, report, false);
 	list_tables(&screen);
-	size_t used = lines_of_head(&screen, &head) + lines_of(&screen, trust, LABEL) +
-		      lines_of(&screen, means, 0) + lines_around(&screen) + 4 +
-		      (report->roofline ? 2 : 0);
+	size_t legend = lines_of(&screen, means, 0) + (report->roofline ? 2 : 0);
+	size_t used = lines_of_head(&screen, &head) + lines_of(&screen, trust, LABEL) + legend +
+		      lines_around(&screen) + 4;
+	if (used + screen.count > SCREEN_MOST) { /* a row of each table comes first */
+		used -= legend;
+		free(means);
+		means = NULL;
+	}
 	print_head_lines(&head, 0, 1, &terminal);
 	bool has_trust = screen.count || losses_any(&report->losses);
 	if (has_trust && is_limited)
