@@ -142,7 +142,7 @@ static struct brick_record imported_write_record_of(
 	const struct imported_name *name = &frame->name;
 	struct brick_record r = {.begin = at(l, ns),
 		.kind = kind,
-		.source = e->is_command ? BRICK_SOURCE_DEVICE_ACTIVITY : BRICK_SOURCE_REPORTED,
+		.source = e->is_command ? BRICK_SOURCE_DEVICE_ACTIVITY : BRICK_SOURCE_TSC,
 		.brick = name->brick,
 		.layer = name->layer};
 

@@ -133,6 +133,7 @@ def crossing():
     report = brick_json("report", "--json", run["path"])
     expect("covered", report["coverage"]["share"], 1.0)
     text = brick("report", run["path"])[0].decode()
+    expect("times without what is nested", [rows(run)[name]["self_ns"] for name in ("outer_a", "outer_b")], [100000, 200000])
     expect_true("shares are of one thread", "MatrixProduct  80.0%" in text and "100.0% covered" in text)
 
     frame = "torch/profiler/profiler.py(1): step"

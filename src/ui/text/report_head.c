@@ -249,6 +249,10 @@ static void add_training(struct report_head *head, const struct report *report)
 
 	if (!times->count || !times->total_ns)
 		return;
+	/* other tools' files tell optimizers alone */
+	if (!times->phase_ns[TRAINING_FORWARD] && !times->phase_ns[TRAINING_BACKWARD] &&
+		run_note_find(report->run, "imported"))
+		return;
 	char *text =
 		text_format("%llu step%s", report_head_ull(times->count), plural_s(times->count));
 	if (times->tokens)
