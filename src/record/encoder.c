@@ -55,26 +55,21 @@ struct encoder {
 	struct trace_writer *writer;
 };
 
-/* The next piece of a records message; *finished when it was the last. */
-static int emit_piece(struct encoder *e, struct message *m, int *finished)
-{
-	size_t count = m->count - m->emitted;
-
-	if (count > PIECE_RECORDS)
-		count = PIECE_RECORDS;
-	int error = drain_emit(m->drain, e->writer, m->lane, m->records + m->emitted, count);
-	m->emitted += count;
-	*finished = m->emitted == m->count;
-	return error;
-}
-
+/* Of a records message only the next piece; *finished: that was the last. */
 static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 {
+	size_t count;
 	int error;
 
 	switch (m->kind) {
 	case MESSAGE_RECORDS:
-		return emit_piece(e, m, finished);
+		count = m->count - m->emitted;
+		if (count > PIECE_RECORDS)
+			count = PIECE_RECORDS;
+		error = drain_emit(m->drain, e->writer, m->lane, m->records + m->emitted, count);
+		m->emitted += count;
+		*finished = m->emitted == m->count;
+		return error;
 	case MESSAGE_CLOCK:
 		return sink_clock(e->writer, &m->clock);
 	case MESSAGE_END:

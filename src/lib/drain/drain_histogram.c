@@ -80,17 +80,6 @@ static inline void enter_waits(
 		drain_histogram_enter(h, m, BRICK_BARRIER_WAIT, r->inner);
 }
 
-static void enter_close(struct drain_histograms *h, struct drain_map *m, struct drain_lane *lane,
-	const struct brick_record *r)
-{
-	/* Ends without a begin, or of something else, are the writer's to count. */
-	if (!lane->depth || lane->frames[lane->depth - 1].brick != r->brick)
-		return;
-	uint64_t begin = lane->frames[--lane->depth].begin;
-	drain_histogram_enter(h, m, r->brick, r->begin > begin ? r->begin - begin : 0);
-	enter_waits(h, m, r);
-}
-
 static bool drain_histogram_is_queue(const struct drain_lane *lane)
 {
 	return lane->shared &&
@@ -110,6 +99,7 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct brick_record *r = &records[i];
+		uint64_t begin;
 		if (r->brick >= bricks)
 			continue;
 		switch (r->kind) {
@@ -130,7 +120,13 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 			break;
 		case BRICK_RECORD_CLOSE:
 			lane->last_ticks = r->begin;
-			enter_close(h, m, lane, r);
+			/* ends without a begin, or of something else, are the writer's to count */
+			if (!lane->depth || lane->frames[lane->depth - 1].brick != r->brick)
+				break;
+			begin = lane->frames[--lane->depth].begin;
+			drain_histogram_enter(
+				h, m, r->brick, r->begin > begin ? r->begin - begin : 0);
+			enter_waits(h, m, r);
 			break;
 		case BRICK_RECORD_REPORTED:
 			drain_histogram_enter(h, m, r->brick, r->elements);

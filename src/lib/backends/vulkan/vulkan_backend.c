@@ -265,43 +265,30 @@ static int learn_clock(struct brick_backend_device *d)
 	return d->counter.mask && d->counter.period_ns > 0 ? 0 : -ENOTSUP;
 }
 
-/* The queries behind those of the pairs are for reading the clock. */
-static int make_reset(struct brick_backend_device *d)
-{
-	int error = own_begin(&d->reset, &d->call, d->device, d->commands);
-
-	if (error)
-		return error;
-	d->call.CmdResetQueryPool(d->reset.commands, d->queries, 0, 2 * d->pair_count + 1);
-	return own_end(&d->reset);
-}
-
-static int make_stamp(struct brick_backend_device *d)
-{
-	uint32_t query = 2 * d->pair_count;
-	int error = own_begin(&d->stamp, &d->call, d->device, d->commands);
-
-	if (error)
-		return error;
-	d->call.CmdResetQueryPool(d->stamp.commands, d->queries, query, 1);
-	d->call.CmdWriteTimestamp(
-		d->stamp.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, d->queries, query);
-	return own_end(&d->stamp);
-}
-
 static int make_pools(struct brick_backend_device *d)
 {
 	const VkQueryPoolCreateInfo queries = {VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, NULL, 0,
 		VK_QUERY_TYPE_TIMESTAMP, 2 * d->pair_count + 1, 0};
 	const VkCommandPoolCreateInfo commands = {
 		VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, NULL, 0, d->queue->family};
+	uint32_t query = 2 * d->pair_count; /* the last one is for reading the clock */
 
 	if (d->call.CreateQueryPool(d->device, &queries, NULL, &d->queries) != VK_SUCCESS ||
 		d->call.CreateCommandPool(d->device, &commands, NULL, &d->commands) != VK_SUCCESS)
 		return -ENOMEM;
-	int error = make_reset(d);
+	int error = own_begin(&d->reset, &d->call, d->device, d->commands);
+	if (!error) {
+		d->call.CmdResetQueryPool(d->reset.commands, d->queries, 0, query + 1);
+		error = own_end(&d->reset);
+	}
 	if (!error)
-		error = make_stamp(d);
+		error = own_begin(&d->stamp, &d->call, d->device, d->commands);
+	if (!error) {
+		d->call.CmdResetQueryPool(d->stamp.commands, d->queries, query, 1);
+		d->call.CmdWriteTimestamp(
+			d->stamp.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, d->queries, query);
+		error = own_end(&d->stamp);
+	}
 	if (!error)
 		error = own_submit(&d->reset, d->queue->queue);
 	if (!error)
