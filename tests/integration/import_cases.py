@@ -102,6 +102,7 @@ def profiler_steps():
 
     said = brick("report", run["path"])[0]
     expect_true("the device", b"Example GPU 9000, 10 SMs" in said)
+    expect_true("columns and what they mean", b"DEVICE  COUNT" in said and b"DEVICE is time" in said and b"/TOKEN" not in said)
     # a call that waits is a wait for the last command that ended in it
     waits = [run["lanes"][w[0]]["samples"][w[1]] for w in run["waits"]]
     expect("waits", [run["bricks"][run["sites"][s[2]]["brick"]]["name"] for s in waits], ["Synchronize"] * 3)

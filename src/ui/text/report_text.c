@@ -116,6 +116,14 @@ static void set_titles(
 	}
 }
 
+static bool knows_tokens(const struct report *report)
+{
+	for (size_t i = 0; i < report->summary->row_count; i++)
+		if (report_row_tokens(report, &report->summary->rows[i]))
+			return true;
+	return false;
+}
+
 /* Returns the columns that do not fit, or NULL. The caller frees. */
 static char *print_main(const struct report *report, const struct rows *rows, const char *title,
 	enum report_place place, const struct terminal *terminal)
@@ -127,6 +135,10 @@ static char *print_main(const struct report *report, const struct rows *rows, co
 		columns = *report->columns;
 	else
 		report_columns_default(&columns, place, report->summary->by);
+	/* without tokens a device's time is shown as it is */
+	for (size_t i = 0; i < columns.count && place == REPORT_IN_SCREEN; i++)
+		if (!strcmp(columns.fields[i]->key, "device_token_ns") && !knows_tokens(report))
+			columns.fields[i] = report_field_find("device_ns");
 	set_titles(titles, &columns, title);
 
 	SCOPED_TO(table_destroy) struct table *table = table_create(titles, columns.count);
@@ -492,9 +504,10 @@ static char *meanings(const struct report *report)
 
 	if (report->columns || summary_by_devices(report->summary->by))
 		return NULL;
-	text = report_has_steps(report)
-		       ? text_copy("SHARE and /TOKEN are time of the thread that runs the steps")
-		       : text_copy("SHARE is a part of all threads' lifetimes");
+	text = text_copy(!report_has_steps(report) ? "SHARE is a part of all threads' lifetimes"
+			 : knows_tokens(report)
+				 ? "SHARE and /TOKEN are time of the thread that runs the steps"
+				 : "SHARE is time of the thread that runs the steps");
 	if (report->summary->by != SUMMARY_BY_BRICK)
 		text_append(&text, "", ", waiting included.");
 	else
@@ -520,9 +533,11 @@ static char *meanings_of_all(const struct report *report)
 	char *text = meanings(report);
 
 	if (text && report->summary->by == SUMMARY_BY_BRICK && has_device_time(report->summary))
-		text_append(&text, " ",
-			"A row with the same /TOKEN and DEVICE/TOKEN ran on a device only, while "
-			"the thread did something else.");
+		text_append(&text, " ", "%s",
+			knows_tokens(report)
+				? "A row with the same /TOKEN and DEVICE/TOKEN ran on a device "
+				  "only, while the thread did something else."
+				: "DEVICE is time in which commands ran that the row launched.");
 	return text;
 }
 
