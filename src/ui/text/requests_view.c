@@ -314,7 +314,6 @@ static char *cause_text(const struct requests_view *view, const struct request_g
 	default:
 		return text_copy("its step took longer, and nothing recorded explains why");
 	}
-	(void)view;
 }
 
 static bool is_of_prefill(const struct request_gap *gap)
