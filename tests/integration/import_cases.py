@@ -165,6 +165,7 @@ def without_steps():
     for command in ("explain", "report", "tree", "path"):
         said = brick(command, run["path"])[0]
         expect_true(f"{command}: {said}", b"the file has none: all of it is one step" in said)
+    expect_true("costs without tokens are a step's", b" a step, " in brick("explain", run["path"])[0])
     longer = imported("longer.json", kineto(events + [span("aten::silu", "cpu_op", 2000, 500)]))
     said = brick("diff", run["path"], longer["path"])[0]
     expect_true(f"diff: {said}", b"Activation" in said and said.replace(b"\n" + b" " * 13, b" ").count(b"it has no steps: all of it is one") == 2)

@@ -883,13 +883,17 @@ static void print_finding(const struct explain_facts *facts, const struct findin
 			has_others |= f != finding;
 			const char *name = step_phase_name(f->phase);
 			double per_token = finding_cost_per_token_ns(facts, f);
+			uint64_t steps = facts->phases[f->phase].steps;
 			char token[UNITS_BYTES], part[UNITS_BYTES];
-			units_time(token,
-				per_token < 0 ? UINT64_MAX : number_of_double(per_token + 0.5));
+			/* where no token is known, each step pays */
+			units_time(token, per_token >= 0 ? number_of_double(per_token + 0.5)
+					  : steps	 ? f->cost_ns / steps
+							 : UINT64_MAX);
 			units_percent(part,
 				explain_share(f->cost_ns, facts->phases[f->phase].elapsed_ns));
 			if (f->cost_ns)
-				tell(line, "%s a token, %s of %s (%s%s)", token, part, name,
+				tell(line, "%s a %s, %s of %s (%s%s)", token,
+					per_token < 0 && steps ? "step" : "token", part, name,
 					finding_certainty_name(f->certainty),
 					finding_rule_kind(f->rule) == FINDING_CHOICE
 						? "; a choice, ranked as a quarter of it"
