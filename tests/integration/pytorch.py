@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 
@@ -147,8 +146,8 @@ def as_its_profiler(scratch):
     check(len(theirs) > 20, "the profiler saw little", theirs)
     for name, times in theirs.items():
         same(len(ours[name]), len(times), f"how often {name} ran")
-        # one of both is called inside of the other, and what one does lies between, or who preempts it there
-        wanted, got = statistics.median(times), statistics.median(ours[name])
+        # one of both is called inside of the other, and what one does lies between, or who preempts it there: never in all
+        wanted, got = min(times), min(ours[name])
         check(len(times) < 5 or abs(got - wanted) <= 0.1 * wanted + 20000, name, ours[name], "and not", times)
 
 
