@@ -119,6 +119,24 @@ def works(scratch):
     same({row["flops"] for row in rows if row["operation"] == "aten::view"}, {""}, "work of views")
 
 
+def of_cpp(scratch):
+    """A program of C++ that is linked with libtorch: looked at before any of its code has run."""
+    place = run(PYTHON, "-c", "import torch; print(torch.__path__[0])").stdout.strip()
+    program, source = scratch.file("cpp"), scratch.file("cpp.cc")
+    with open(source, "w") as file:
+        file.write("""#include <ATen/ATen.h>
+int main() { return at::matmul(at::ones({4, 8}), at::ones({8, 3})).sum().item<double>() != 96; }
+""")
+    built = run("c++", "-std=c++20", f"-I{place}/include", source, "-o", program, f"-L{place}/lib", f"-Wl,-rpath,{place}/lib",
+                "-Wl,--no-as-needed", "-ltorch_cpu", "-lc10")
+    if built.returncode:
+        print("without a program of C++:", built.stderr[:200])
+        return
+    _, _, rows = record(scratch, program)
+    same([(row["bytes"], row["flops"]) for row in rows if row["operation"] == "aten::matmul"],
+         [(str(4 * (4 * 8 + 8 * 3 + 4 * 3)), str(2 * 4 * 8 * 3))], "its product")
+
+
 def phases_lie_in_steps(rows):
     """Each step of training holds one forward, one backward and one optimizer's step, in this order."""
     named = [row for row in rows if row["brick"] in ("Prefill", "Forward", "Backward", "OptimizerStep")]
@@ -228,6 +246,7 @@ with Scratch() as scratch:
         if not VERSION.startswith("1."):
             compiles(scratch)
             works(scratch)
+            of_cpp(scratch)
         parts(scratch)
         as_its_profiler(scratch)
         loaders(scratch)
