@@ -83,13 +83,15 @@ static python_object *compilation_begins(
 	const char *slash = letters ? strchr(letters, '/') : NULL;
 
 	(void)self, (void)named;
-	if (t && !t->leaf && !t->compiling) {
-		t->compilation =
+	if (t && !t->leaf && !t->more->compiling) {
+		t->more->compilation =
 			named_site_find(slash && slash[1] != '0' ? "Recompilation" : "Compilation",
 				letters ? letters : "", "");
-		t->compile_span = t->compilation ? brick_begin_layer(t->compilation->brick, -1) : 0;
-		t->compiling = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
-		__atomic_store_n(&torch_compile_open, t->compiling, __ATOMIC_RELAXED);
+		t->more->compile_span = t->more->compilation
+						? brick_begin_layer(t->more->compilation->brick, -1)
+						: 0;
+		t->more->compiling = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&torch_compile_open, t->more->compiling, __ATOMIC_RELAXED);
 	}
 	py.Err_Clear();
 	python_drop(id);
@@ -105,7 +107,7 @@ static python_object *compilation_ends(
 	(void)self, (void)arguments, (void)named;
 	__atomic_store_n(&torch_compile_open, 0, __ATOMIC_RELAXED);
 	if (t) {
-		if (t->compiling)
+		if (t->more->compiling)
 			torch_compile_leave(t);
 		record_breaks();
 	}
@@ -115,11 +117,11 @@ static python_object *compilation_ends(
 
 void torch_compile_leave(struct torch_thread *t)
 {
-	t->compiling = 0;
-	if (t->compilation && t->compilation->site)
-		brick_end_site(t->compile_span, t->compilation->site);
+	t->more->compiling = 0;
+	if (t->more->compilation && t->more->compilation->site)
+		brick_end_site(t->more->compile_span, t->more->compilation->site);
 	else
-		brick_end(t->compile_span);
+		brick_end(t->more->compile_span);
 }
 
 static void append_to(python_object *handler, const char *list, struct python_method *method)

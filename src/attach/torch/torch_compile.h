@@ -22,9 +22,9 @@ void torch_compile_leave(struct torch_thread *t);
 /* True while this thread compiles. */
 static inline bool torch_compiles(struct torch_thread *t)
 {
-	if (__builtin_expect(!t->compiling, 1))
+	if (__builtin_expect(!t->more->compiling, 1))
 		return false;
-	if (t->compiling == __atomic_load_n(&torch_compile_open, __ATOMIC_RELAXED))
+	if (t->more->compiling == __atomic_load_n(&torch_compile_open, __ATOMIC_RELAXED))
 		return true;
 	torch_compile_leave(t); /* another thread was the last one to end */
 	return false;

@@ -53,8 +53,8 @@ static void open_container(struct torch_thread *t, const struct named_site *site
 static struct torch_work work_here(
 	struct torch_thread *t, struct torch_known *known, const void *function)
 {
-	if (known->step != t->steps) {
-		known->step = t->steps;
+	if (known->step != t->more->steps) {
+		known->step = t->more->steps;
 		known->executed = 0;
 	}
 	struct torch_work *kept =
@@ -88,7 +88,7 @@ static void **operator_start(void **result, const void *function)
 			torch_forward_number(t, number);
 		t->leaf = t->depth;
 		t->leaf_site = known->site;
-		t->leaf_work =
+		t->more->leaf_work =
 			known->work ? work_here(t, known, function) : (struct torch_work){0, 0};
 		t->leaf_span = brick_begin_from(
 			known->site->brick, known->site->layer, BRICK_SOURCE_CALLBACK);
@@ -120,9 +120,9 @@ static void operator_end(const void *function, void *context)
 	if (!t || !t->depth)
 		return;
 	if (t->leaf == t->depth) {
-		if (t->leaf_site->site && (t->leaf_work.bytes | t->leaf_work.flops))
-			brick_end_site_work(t->leaf_span, t->leaf_site->site, t->leaf_work.bytes,
-				t->leaf_work.flops);
+		if (t->leaf_site->site && (t->more->leaf_work.bytes | t->more->leaf_work.flops))
+			brick_end_site_work(t->leaf_span, t->leaf_site->site,
+				t->more->leaf_work.bytes, t->more->leaf_work.flops);
 		else if (t->leaf_site->site)
 			brick_end_site(t->leaf_span, t->leaf_site->site);
 		else

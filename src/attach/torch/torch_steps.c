@@ -52,11 +52,11 @@ static void ask_for_inputs(struct torch_thread *t, const struct torch_call *call
 	enum { EVERY = 16 };
 	uint32_t kind = 1 + call->is_training + 2u * call->is_decode;
 
-	t->steps++;
-	bool wanted = t->asked.kind != kind || t->asked.tokens != call->tokens ||
-		      ++t->asked.steps >= EVERY;
+	t->more->steps++;
+	bool wanted = t->more->asked.kind != kind || t->more->asked.tokens != call->tokens ||
+		      ++t->more->asked.steps >= EVERY;
 	if (wanted)
-		t->asked = (struct torch_asked){call->tokens, kind, 0};
+		t->more->asked = (struct torch_asked){call->tokens, kind, 0};
 	torch_inputs_ask(wanted);
 }
 

@@ -25,7 +25,9 @@ static void torch_thread_exits(void *argument)
 	struct torch_thread *t = argument;
 
 	free(t->known);
-	free(t->numbers);
+	if (t->more)
+		free(t->more->numbers);
+	free(t->more);
 	free(t->containers);
 	free(t->scopes);
 	free(t->calling);
@@ -39,9 +41,11 @@ static bool torch_thread_has_places(struct torch_thread *t)
 		return true;
 	free(t->containers);
 	free(t->scopes);
+	free(t->more);
 	t->containers = calloc(TORCH_CONTAINERS, sizeof(*t->containers));
 	t->scopes = calloc(TORCH_SCOPES, sizeof(*t->scopes));
-	if (t->containers && t->scopes)
+	t->more = calloc(1, sizeof(*t->more));
+	if (t->containers && t->scopes && t->more)
 		t->calling = calloc(TORCH_NESTING, sizeof(*t->calling));
 	thread_exit_set(&torch_thread_exit, t);
 	return t->calling != NULL;
@@ -66,7 +70,7 @@ struct torch_thread *torch_thread_prepare(void)
 	t->session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 	t->depth = t->leaf = t->container_count = t->scope_count = 0;
 	t->backward = NULL;
-	t->compiling = 0;
+	t->more->compiling = 0;
 	t->step = 0;
 	if (!t->module)
 		t->module = &torch_no_module;
@@ -102,48 +106,52 @@ struct torch_known *torch_know(struct torch_thread *t, const char *name)
 		if (kept[i].module == t->module && kept[i].name == name &&
 			!strcmp(kept[i].site->operation, name))
 			return &kept[i];
-	t->other = (struct torch_known){.module = t->module,
+	t->more->other = (struct torch_known){.module = t->module,
 		.name = name,
 		.kind = torch_thread_kind_of(name),
 		.work = torch_work_kind(name)};
-	if (t->other.kind == TORCH_TRANSPARENT)
-		return &t->other;
-	t->other.site = named_site_find(name, t->module->path, t->module->class);
-	if (!kept || !t->other.site)
-		return &t->other;
+	if (t->more->other.kind == TORCH_TRANSPARENT)
+		return &t->more->other;
+	t->more->other.site = named_site_find(name, t->module->path, t->module->class);
+	if (!kept || !t->more->other.site)
+		return &t->more->other;
 	kept[1] = kept[0];
-	kept[0] = t->other;
+	kept[0] = t->more->other;
 	return kept;
 }
 
 void torch_forward_number(struct torch_thread *t, int64_t number)
 {
-	if (!t->numbers)
-		t->numbers = calloc(TORCH_NUMBERS, sizeof(*t->numbers));
-	if (!t->numbers)
+	if (!t->more->numbers)
+		t->more->numbers = calloc(TORCH_NUMBERS, sizeof(*t->more->numbers));
+	if (!t->more->numbers)
 		return;
 	const struct torch_numbers *last =
-		t->number_count ? &t->numbers[(t->number_count - 1) % TORCH_NUMBERS] : NULL;
+		t->more->number_count
+			? &t->more->numbers[(t->more->number_count - 1) % TORCH_NUMBERS]
+			: NULL;
 	if (last && last->module == t->module && last->number <= number)
 		return;
 	if (last && last->number > number)
-		t->number_count = 0;
-	t->numbers[t->number_count++ % TORCH_NUMBERS] = (struct torch_numbers){number, t->module};
+		t->more->number_count = 0;
+	t->more->numbers[t->more->number_count++ % TORCH_NUMBERS] =
+		(struct torch_numbers){number, t->module};
 }
 
 const struct torch_module *torch_module_of_number(const struct torch_thread *t, int64_t number)
 {
-	uint64_t first = t->number_count > TORCH_NUMBERS ? t->number_count - TORCH_NUMBERS : 0;
-	uint64_t end = t->number_count;
+	uint64_t first =
+		t->more->number_count > TORCH_NUMBERS ? t->more->number_count - TORCH_NUMBERS : 0;
+	uint64_t end = t->more->number_count;
 
-	if (!end || t->numbers[first % TORCH_NUMBERS].number > number)
+	if (!end || t->more->numbers[first % TORCH_NUMBERS].number > number)
 		return NULL;
 	while (end - first > 1) {
 		uint64_t middle = first + (end - first) / 2;
-		if (t->numbers[middle % TORCH_NUMBERS].number <= number)
+		if (t->more->numbers[middle % TORCH_NUMBERS].number <= number)
 			first = middle;
 		else
 			end = middle;
 	}
-	return t->numbers[first % TORCH_NUMBERS].module;
+	return t->more->numbers[first % TORCH_NUMBERS].module;
 }

@@ -45,36 +45,10 @@ struct torch_known {
 	struct torch_work works[TORCH_WORKS];
 };
 
-/* Static TLS of libraries that are preloaded is short: what is large is elsewhere. */
-struct torch_thread {
-	uint32_t session; /* all below belongs to it */
-	uint32_t depth;	  /* operators that are open, each in the one before */
-	uint32_t leaf;	  /* depth of the one that is a brick; 0: none */
-	uint32_t container_count, scope_count;
-	brick_span leaf_span;
-	const struct named_site *leaf_site;
+/* The rest of a thread's state, elsewhere. */
+struct torch_more {
+	struct torch_known other; /* an operator that has no place in the table */
 	struct torch_work leaf_work;
-	struct torch_container {
-		uint32_t depth;
-		brick_span span;
-	} * containers; /* TORCH_CONTAINERS: operators that run others which are bricks */
-	struct torch_scope {
-		const void *function; /* its end is known by this */
-		brick_span span;
-		bool ends_step;
-	} * scopes; /* TORCH_SCOPES */
-
-	const struct torch_module *module; /* the innermost, or no_module */
-	uint32_t module_depth;
-	struct torch_numbers {
-		int64_t number;
-		const struct torch_module *module;
-	} * numbers; /* TORCH_NUMBERS, a ring in rising order; NULL: none yet, or no memory */
-	uint64_t number_count; /* ever */
-	const char *backward;  /* frame of the outermost backward(); NULL: none */
-	brick_span step;       /* of training; 0: none is open */
-	bool saw_backward;     /* since it began */
-	struct step_parts parts;
 	unsigned compiling; /* number of the compilation that is open here; 0: none */
 	brick_span compile_span;
 	const struct named_site *compilation;
@@ -87,7 +61,39 @@ struct torch_thread {
 		const void *module;
 		long long rows, length;
 	} length; /* of the last input of an outermost module without a cache */
-	struct torch_known *known, other; /* the table, and one that has no place there */
+	struct torch_numbers {
+		int64_t number;
+		const struct torch_module *module;
+	} * numbers; /* TORCH_NUMBERS, a ring in rising order; NULL: none yet, or no memory */
+	uint64_t number_count; /* ever */
+};
+
+/* Static TLS of libraries that are preloaded is short: what is large is elsewhere. */
+struct torch_thread {
+	uint32_t session; /* all below belongs to it */
+	uint32_t depth;	  /* operators that are open, each in the one before */
+	uint32_t leaf;	  /* depth of the one that is a brick; 0: none */
+	uint32_t container_count, scope_count;
+	brick_span leaf_span;
+	const struct named_site *leaf_site;
+	struct torch_container {
+		uint32_t depth;
+		brick_span span;
+	} * containers; /* TORCH_CONTAINERS: operators that run others which are bricks */
+	struct torch_scope {
+		const void *function; /* its end is known by this */
+		brick_span span;
+		bool ends_step;
+	} * scopes; /* TORCH_SCOPES */
+
+	const struct torch_module *module; /* the innermost, or no_module */
+	uint32_t module_depth;
+	const char *backward; /* frame of the outermost backward(); NULL: none */
+	brick_span step;      /* of training; 0: none is open */
+	bool saw_backward;    /* since it began */
+	struct step_parts parts;
+	struct torch_known *known;
+	struct torch_more *more;
 	void **calling; /* TORCH_NESTING: modules being called, the outermost first */
 };
 

@@ -124,12 +124,12 @@ static bool torch_tokens_check_drafts(void)
 void torch_tokens_count(
 	struct torch_thread *t, const struct torch_arguments *arguments, struct torch_call *call)
 {
-	struct torch_length before = t->length;
+	struct torch_length before = t->more->length;
 	python_object *input = argument_named(arguments, "input_ids");
 	python_object *cache = argument_named(arguments, "past_key_values");
 	struct shape shape;
 
-	t->length = (struct torch_length){0};
+	t->more->length = (struct torch_length){0};
 	if (!input && arguments->count)
 		input = arguments->values[0];
 	if (!cache || cache == py.none)
@@ -141,7 +141,7 @@ void torch_tokens_count(
 		return;
 	bool has_cache = cache && cache != py.none;
 	if (!has_cache)
-		t->length = (struct torch_length){call->module, shape.rows, shape.length};
+		t->more->length = (struct torch_length){call->module, shape.rows, shape.length};
 	if (shape.dimensions == 2 && shape.length == 1) {
 		call->is_decode = true;
 	} else if (has_cache) {
