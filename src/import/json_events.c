@@ -328,8 +328,8 @@ int json_events_read(const struct import_source *source, const struct json_event
 
 	if (source->read)
 		s.source = source;
-	s.text = s.at = source->text;
-	s.end = source->text + source->bytes;
+	s.text = s.at = source->read ? "" : source->text;
+	s.end = s.text + (source->read ? 0 : source->bytes);
 	int result = json_events_read_text(&s);
 	free(s.window);
 	return result;
