@@ -14,7 +14,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What the row promises; file, what stands there, what stands there instead; the row's test.
 MUTANTS = (
     ("aliases of names", "src/lib/session/registry.c", "if (is_alias(alias_lists[i], name))", "if (0)", "unit/registry"),
-    ("roofline distance", "src/lib/graph/graph_plan.c", "return 1 - achieved /", "return 0 - achieved /", "unit/graph_path"),
+    ("roofline distance", "src/lib/graph/graph_roofline.c", "return 1 - achieved /", "return 0 - achieved /", "unit/graph_path"),
     ("a category's share", "src/lib/probe/stats.c", "out->share = all->self ?", "out->share = 0 * all->self ?",
      "unit/session"),
     ("each launch keeps its own end", "src/lib/backends/device.c", "pair->command.end_ns = completion->end_ns;",
@@ -38,7 +38,7 @@ MUTANTS = (
      "unit/names"),
     ("memory or compute", "src/analysis/roofline/roofline.c", "by_memory = of_memory >= of_peak", "by_memory = of_memory < of_peak",
      "unit/roofline"),
-    ("a category's average", "src/lib/probe/stats.c", "/ (double)sum->count * ns_per_tick;", "* ns_per_tick;", "unit/session"),
+    ("a category's average", "src/lib/probe/stats.c", "sum->surplus) / (double)sum->count;", "sum->surplus);", "unit/session"),
     ("the first place that diverges", "src/analysis/diverge/diverge.c", "		if (d->first == RUN_NONE)", "		if (1)",
      "unit/digest_run"),
     ("rows of CSR", "src/lib/graph/graph_json.c", "graph->out.first[v] : 0);", "graph->out.first[v] + (v != 0) : 0);",
@@ -53,8 +53,8 @@ MUTANTS = (
      "pb_put_field(fields, EVENT_TYPE, EVENT_COUNTER);", "unit/trace_roundtrip"),
     ("how many executions", "src/ui/results/results.c", "known(summary->executions);", "known(summary->executions) + 1;",
      "integration/own_results"),
-    ("times of steps", "src/analysis/steps/step_times.c", "frame->scope == WALK_AFTER || frame->is_step)\n",
-     "frame->scope == WALK_AFTER)\n", "unit/analysis_steps"),
+    ("times of steps", "src/analysis/steps/step_times.c", "frame->scope == WALK_AFTER || frame->is_step) {",
+     "frame->scope == WALK_AFTER) {", "unit/analysis_steps"),
     ("counters that were shared", "src/lib/probe/counters.c", "if (reading->running_ns == reading->enabled_ns)", "if (1)",
      "unit/counters"),
     ("percentiles", "src/lib/probe/stats.c", "(entries * percent + 99) / 100", "(entries * percent + 99) / 200", "unit/session"),
@@ -99,4 +99,5 @@ def main():
     return left != 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -176,6 +176,7 @@ static int recorder_prepare(struct recorder *r)
 	}
 	if (!error) {
 		struct watch_options watch = {&r->dir, &r->clock, r->options->interval_ms};
+		what = "setting up";
 		error = guard_install();
 		if (!error)
 			error = watch_create(&r->watch, &watch);

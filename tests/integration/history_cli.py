@@ -251,6 +251,12 @@ def check_passwords():
         for command in (("history", "list"), ("history", "--db", where, "list")):
             out, err = brick(*command, code=4, BRICK_DB=where)
             expect_true(f"{where}: {err!r}", b"secret" not in out + err and b"BRICK_DB_PASSWORD_FILE" in err)
+    empty = os.path.join(TMP, "no-password")
+    with open(empty, "wb"):
+        pass
+    for path in (empty, TMP, os.path.join(TMP, "nowhere")):
+        err = brick("history", "list", code=4, BRICK_DB="clickhouse+http://127.0.0.1:1/brick", BRICK_DB_PASSWORD_FILE=path)[1].decode()
+        expect_true(f"the file of the password is at fault: {err}", path + " (BRICK_DB_PASSWORD_FILE)" in err)
 
 
 def check_usage():

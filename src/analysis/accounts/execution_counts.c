@@ -30,8 +30,10 @@ static double *find_steps_there(const struct run *run)
 {
 	SCOPED uint64_t *made = calloc(run->process_count + 1, sizeof(*made));
 	double *there = calloc(run->process_count + 1, sizeof(*there));
-	if (!made || !there)
-		return there;
+	if (!made || !there) {
+		free(there);
+		return NULL;
+	}
 	for (uint32_t lane = 0; lane < run->lane_count; lane++)
 		made[run->lanes[lane].process] += steps_made(run, lane);
 	for (size_t i = 0; i < run->step_count; i++) {
@@ -87,7 +89,8 @@ static void add_pairs(struct summary_pairs *to, const struct summary_pairs *from
 		to->inflated_ns[phase] += from->inflated_ns[phase];
 		to->inflated_nodes_ns[phase] += from->inflated_nodes_ns[phase];
 		to->beside[phase] += execution_counts_scaled(from->beside[phase], ratio);
-		to->own_beside_ns[phase] += from->own_beside_ns[phase];
+		to->own_beside_ns[phase] +=
+			execution_counts_scaled(from->own_beside_ns[phase], ratio);
 	}
 	to->split_count += from->split_count;
 	to->split_ns += from->split_ns;

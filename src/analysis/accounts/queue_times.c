@@ -155,13 +155,13 @@ static void take_samples(struct queue_times *t, const struct scope *scope, size_
 			const struct run_sample *s = &l->samples[i];
 			if (!s->depth)
 				queue_times_add_span(all, s->begin_ns, s->end_ns);
+			run_lane_passed(l, i);
 			if (!is_asked_for(scope, lane, i))
 				continue;
 			q->sources |= 1u << (s->source & 31);
 			q->commands++;
 			if (!s->depth)
 				queue_times_add_span(busy, s->begin_ns, s->end_ns);
-			run_lane_passed(l, i);
 		}
 	}
 }
@@ -262,6 +262,7 @@ static void measure_delays(
 			i < run->command_count && run->commands[i].lane == lane; i++) {
 			const struct run_command *c = &run->commands[i];
 			uint64_t begin_ns = run->lanes[lane].samples[c->sample].begin_ns;
+			run_lane_passed(&run->lanes[lane], c->sample);
 			if (!is_asked_for(scope, lane, c->sample))
 				continue;
 			if (c->launch_ns)
@@ -270,7 +271,6 @@ static void measure_delays(
 			if (c->submitted_ns)
 				d->submit[d->submits++] =
 					begin_ns > c->submitted_ns ? begin_ns - c->submitted_ns : 0;
-			run_lane_passed(&run->lanes[lane], i);
 		}
 	}
 	finish_delay(&t->queues[queue].launch, d->launch, d->launches);

@@ -68,7 +68,9 @@ static uint64_t rank_ns(const struct finding *f)
 							     : f->cost_ns;
 }
 
-COMPARATOR(by_rank, struct finding, ORDER(rank_ns(y), rank_ns(x)))
+COMPARATOR(by_rank, struct finding,
+	ORDER(rank_ns(y), rank_ns(x)) ?: ORDER(x->phase, y->phase)
+					      ?: ORDER(x->rule, y->rule))
 
 /* Asks all rules about a phase, and drops findings that another one states better. */
 static void find_in(struct findings *findings, const struct explain_facts *facts, int phase)

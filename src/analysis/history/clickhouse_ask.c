@@ -43,26 +43,43 @@ void query_fini(struct query *q)
 	*q = (struct query){0};
 }
 
-/* A secret: from a file, else from the environment; the caller frees. NULL: there is none. */
-static char *read_password(void)
+/*
+ * The password: the first line of the file that BRICK_DB_PASSWORD_FILE names, else
+ * BRICK_DB_PASSWORD. The caller frees *out; NULL: there is none.
+ */
+static int read_password(struct history_store *store, char **out)
 {
 	const char *path = getenv("BRICK_DB_PASSWORD_FILE"), *said = getenv("BRICK_DB_PASSWORD");
-	SCOPED_TO(fclose) FILE *in = path ? fopen(path, "re") : NULL;
-	char *text = NULL;
 	size_t capacity = 0;
 
-	if (in && getline(&text, &capacity, in) >= 0)
-		text[strcspn(text, "\r\n")] = '\0';
-	return text ? text : said ? strdup(said) : NULL;
+	*out = NULL;
+	if (!path || !*path) {
+		*out = said ? strdup(said) : NULL;
+		return said && !*out ? history_fail(store, -ENOMEM, "not enough memory") : 0;
+	}
+	SCOPED_TO(fclose) FILE *in = fopen(path, "re");
+	errno = in ? 0 : errno;
+	if (!in || getline(out, &capacity, in) < 0) {
+		int error = errno ? errno : ENODATA;
+		free(*out);
+		*out = NULL;
+		return history_fail(store, -error, "%s (BRICK_DB_PASSWORD_FILE): %s", path,
+			error == ENODATA ? "no password is in it" : strerror(error));
+	}
+	(*out)[strcspn(*out, "\r\n")] = '\0';
+	return 0;
 }
 
 static int connect_client(struct history_store *store, struct clickhouse *c)
 {
 	if (c->http)
 		return 0;
-	SCOPED char *password = read_password();
+	SCOPED char *password = NULL;
+	int rc = read_password(store, &password);
+	if (rc < 0)
+		return rc;
 	const char *said = getenv("BRICK_DB_USER"), *user = said || !password ? said : "default";
-	int rc = http_client_create(&c->http, user, password);
+	rc = http_client_create(&c->http, user, password);
 	if (rc < 0)
 		return history_fail(store, rc,
 			rc == -ENOTSUP ? "libcurl is missing (libcurl4): no server can be asked"

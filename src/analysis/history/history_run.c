@@ -173,37 +173,30 @@ json_t *history_part_json(const struct history_part *p)
 static json_t *history_run_part_json(const struct history_part *p)
 {
 	SCOPED char *histogram = history_histogram_text(&p->histogram);
-	json_t *json = history_part_json(p);
+	json_auto_t *json = histogram ? history_part_json(p) : NULL;
 
-	json_object_set_new(json, "histogram", json_string(histogram ? histogram : ""));
-	return json;
-}
-
-static json_t *lists_json(const struct history_run *run, json_t *json)
-{
-	json_t *facts = json_array(), *labels = json_array(), *parts = json_array();
-
-	for (size_t i = 0; i < run->facts.count; i++)
-		json_array_append_new(facts,
-			json_pack("[ss]", run->facts.items[i].key, run->facts.items[i].value));
-	for (size_t i = 0; i < run->labels.count; i++)
-		json_array_append_new(labels, json_string(run->labels.items[i]));
-	for (size_t i = 0; i < run->parts.count; i++)
-		json_array_append_new(parts, history_run_part_json(&run->parts.items[i]));
-	json_object_set_new(json, "facts", facts);
-	json_object_set_new(json, "labels", labels);
-	json_object_set_new(json, "parts", parts);
-	return json;
+	if (!json || json_object_set_new(json, "histogram", json_string(histogram)))
+		return NULL;
+	return json_incref(json);
 }
 
 char *history_run_line(const struct history_run *run)
 {
 	json_auto_t *json = history_run_json(run);
-	char *line = NULL;
+	json_t *facts = json_array(), *labels = json_array(), *parts = json_array();
+	int failed = 0; /* a line is whole, or none */
 
-	if (json)
-		line = json_dumps(lists_json(run, json), JSON_COMPACT | JSON_ENSURE_ASCII);
-	return line;
+	for (size_t i = 0; i < run->facts.count; i++)
+		failed |= json_array_append_new(facts,
+			json_pack("[ss]", run->facts.items[i].key, run->facts.items[i].value));
+	for (size_t i = 0; i < run->labels.count; i++)
+		failed |= json_array_append_new(labels, json_string(run->labels.items[i]));
+	for (size_t i = 0; i < run->parts.count; i++)
+		failed |= json_array_append_new(parts, history_run_part_json(&run->parts.items[i]));
+	failed |= json_object_set_new(json, "facts", facts);
+	failed |= json_object_set_new(json, "labels", labels);
+	failed |= json_object_set_new(json, "parts", parts);
+	return failed ? NULL : json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII);
 }
 
 void history_part_take(struct history_part *part, const json_t *json)
@@ -213,7 +206,8 @@ void history_part_take(struct history_part *part, const json_t *json)
 	part->total_ns = json_number_of(json, "total_ns");
 	part->typical_tokens = json_number_of(json, "typical_tokens");
 	part->typical_ns = json_number_of(json, "typical_ns");
-	part->united = json_number_value(json_object_get(json, "united"));
+	const json_t *united = json_object_get(json, "united"); /* older lines have none */
+	part->united = united ? json_number_value(united) : 1;
 }
 
 static int parse_part(struct history_run *run, const json_t *json)

@@ -110,13 +110,18 @@ static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 {
 	SCOPED char *path = spool_path_of(s, name, ""), *text = spool_read_all(path);
 	struct history_run run;
-	int rc = text ? history_run_parse(&run, text, strlen(text)) : 0;
 
-	if (text && rc == 0 && !*run.workload) /* an older Brick wrote it */
-		rc = history_run_describe(&run);
-	if (text && rc == 0 && array_push(&b->runs, run))
-		rc = -ENOMEM;
-	if (rc == -EINVAL) {
+	if (!text) /* it cannot be read now, and stays */
+		return path ? 0 : -ENOMEM;
+	int rc = history_run_parse(&run, text, strlen(text));
+	if (rc == 0) {
+		if (!*run.workload) /* an older Brick wrote it */
+			rc = history_run_describe(&run);
+		if (rc == 0)
+			rc = array_push(&b->runs, run) ? -ENOMEM : 0;
+		if (rc < 0)
+			history_run_fini(&run);
+	} else if (rc == -EINVAL) {
 		SCOPED char *aside = spool_path_of(s, name, ".bad");
 		rc = aside && rename(path, aside) == 0 ? 0 : -EIO;
 	}
