@@ -2,7 +2,7 @@
 /*
  * The page of a comparison, schema brick/diff-page/2 (docs/HTML.md): the answer of `brick diff
  * --json`, the steps of each recording over time, and the times of layers and bricks on both sides.
- * Recordings are added one after the other, and not borrowed. Main thread.
+ * Recordings are added one after the other, and each may be freed after its call. Main thread.
  */
 #pragma once
 
@@ -20,6 +20,9 @@ void page_diff_destroy(struct page_diff *diff);
 /* Adds the times of layers and bricks in a recording of side 0 (A) or 1 (B). -ENOMEM. */
 int page_diff_add(struct page_diff *diff, int side, const struct run *run);
 
-/* The document. series: those of A, then those of B. -ENOMEM. */
+/*
+ * Writes the HTML document. series: one of each recording, those of A before those of B. Only if
+ * page_available(). -ENOMEM; errors of `out` stay with it.
+ */
 int page_diff_write(const struct page_diff *diff, const struct diff_view *view,
 	const struct compare_series *series, FILE *out);

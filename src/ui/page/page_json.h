@@ -3,8 +3,8 @@
  * The page that shows a recording in a browser: one HTML document, which needs nothing else, with
  * the numbers in it as JSON, schema brick/page/3 (docs/HTML.md). Its size depends on how many
  * bricks, layers and categories there are, not on how long the run was. `brick report --html`
- * writes it, `brick serve` sends it. All of these but page_template() need memory and say -ENOMEM
- * where it is lacking. One thread at a time.
+ * writes it, `brick serve` sends it. Functions that return int return 0 or -ENOMEM, unless they say
+ * more. One thread at a time.
  */
 #pragma once
 
@@ -18,18 +18,19 @@ bool page_available(void);
 /* The sentence that says why the page is missing, and how to get it. */
 const char *page_missing(void);
 
-/* The use of the page; a served one asks for new numbers now and then. */
+/* The use of the page. */
 enum page_use {
-	PAGE_FILE,
-	PAGE_SERVED,
-	PAGE_LIVE, /* served, and the recording is still being written */
+	PAGE_FILE,   /* it stands alone, and can ask nobody */
+	PAGE_SERVED, /* it asks its server for details and for newer numbers */
+	PAGE_LIVE,   /* as PAGE_SERVED, while the run goes on: it asks more often */
 };
 
 /* All numbers of the page: a new reference. */
 int page_json(json_t **out, const struct page *page, enum page_use use);
 
 /*
- * Answers of a server, for parts that are not in its page: new references. -ENOENT: no such step.
+ * A server's answers about one step (its number, from 1) and about a range of time: new references.
+ * -ENOENT: no such step.
  */
 int page_step_json(json_t **out, const struct page *page, uint64_t number);
 int page_range_json(json_t **out, const struct page *page, uint64_t since_ns, uint64_t until_ns);
@@ -40,8 +41,8 @@ int page_range_json(json_t **out, const struct page *page, uint64_t since_ns, ui
  */
 int page_text(char **out, size_t *bytes, const json_t *data);
 
-/* The document around such a text: before it and behind it. Only where page_available(). */
+/* The document before and after such a text; constants. Only if page_available(). */
 void page_template(const char **head, size_t *head_bytes, const char **tail, size_t *tail_bytes);
 
-/* Write the document around that data. */
+/* Writes the document with that data. Only if page_available(). Errors of `out` stay with it. */
 int page_write(const json_t *data, FILE *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bundled page, made at build time from html/; 0 bytes in a build without npm. */
+/* The page, which bundle.mjs makes from js/ at build time; 0 bytes in a build without npm. */
 #pragma once
 
 #include <stddef.h>
@@ -7,5 +7,5 @@
 extern const char page_template_text[];
 extern const size_t page_template_bytes;
 
-/* The place for the numbers. */
+/* Stands once in the page; the numbers replace it. js/page.html has the same text. */
 #define PAGE_TEMPLATE_MARK "{\"brick\":\"data\"}"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The run that is served, kept for questions about single steps and about the time line. The main
- * thread replaces it, the server's thread asks; a lock is between them.
+ * The run that is served, kept to answer questions about single steps and about the time line. The
+ * main thread replaces it, the server's thread reads it, both under the lock.
  */
 #pragma once
 
@@ -11,17 +11,17 @@
 
 struct held {
 	pthread_mutex_t lock;
-	struct page *page; /* NULL: nothing was read yet */
-	struct run *run;
+	struct page *page; /* of `run`; NULL: nothing was read yet */
+	struct run *run;   /* NULL: as above */
 };
 
 void held_init(struct held *held);
 void held_fini(struct held *held);
 
-/* Takes both, and destroys those before. */
+/* Takes ownership of both, and destroys the page and run that it held. */
 void held_take(struct held *held, struct page *page, struct run *run);
 
-/* Destroys both; NULL is legal. */
+/* Destroys a page and its run; NULL is legal. */
 void held_release(struct page *page, struct run *run);
 
 /* An http_ask_fn; context: struct held. */

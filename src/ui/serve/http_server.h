@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small HTTP server that gives out three documents from memory, and answers to two questions, and
- * nothing else: no file is ever opened for a request. It runs in a thread of its own; slow, many
- * and malformed clients cost it a bounded number of connections for a bounded time. Main thread,
- * except where said.
+ * A small HTTP server: three documents from memory, and answers to two questions (http_ask_fn). It
+ * opens no file for a request. It runs in a thread of its own. Slow, many and malformed clients
+ * cost it a bounded number of connections for a bounded time. Main thread, except where said.
  */
 #pragma once
 
@@ -12,37 +11,39 @@
 
 /* A request for a document that is made on demand. */
 struct http_question {
-	const char *path;		   /* HTTP_STEP or HTTP_TIMELINE */
-	uint64_t step, since_ns, until_ns; /* if not given: 0, 0 and UINT64_MAX */
+	const char *path;  /* HTTP_STEP or HTTP_TIMELINE */
+	uint64_t step;	   /* its number, from 1; not given: 0 */
+	uint64_t since_ns; /* from the recording's begin; not given: 0 */
+	uint64_t until_ns; /* not given: UINT64_MAX */
 };
 #define HTTP_STEP "/step.json"
 #define HTTP_TIMELINE "/timeline.json"
 
 /*
- * The answer as JSON, allocated with malloc(). -ENOENT: there is no such thing; other errors are
- * answered with 500. Called in the server's thread, one at a time.
+ * Makes the answer: JSON, which the server frees with free(). -ENOENT becomes 404, other errors
+ * 500. Called in the server's thread, one at a time.
  */
 typedef int (*http_ask_fn)(
 	void *context, const struct http_question *question, char **text, size_t *bytes);
 
 /*
- * Documents to serve; each is allocated with malloc(), and taken over by http_publish(). NULL: the
- * present one stays.
+ * Documents to serve, from malloc(); http_publish() takes them. NULL: the present document stays.
+ * The sizes are without a final NUL.
  */
 struct http_content {
-	char *page; /* of /, text/html */
+	char *page; /* at /, text/html */
 	size_t page_bytes;
-	char *data; /* of /data.json */
+	char *data; /* at /data.json */
 	size_t data_bytes;
-	char *metrics; /* of /metrics, OpenMetrics text */
+	char *metrics; /* at /metrics, OpenMetrics text */
 	size_t metrics_bytes;
 };
 
 struct http_options {
 	const char *address; /* numeric, IPv4 or IPv6 */
-	uint16_t port;	     /* 0: any that is free */
+	uint16_t port;	     /* 0: any free port */
 	const char *token;   /* NULL: whoever reaches the address may read */
-	http_ask_fn ask;     /* NULL: nothing is made */
+	http_ask_fn ask;     /* NULL: questions get 404 */
 	void *ask_context;
 };
 
@@ -51,19 +52,25 @@ struct http;
 /* The reason why this build has no server; NULL: it has one. */
 const char *http_missing(void);
 
-/* -errno; or -ENOSYS: http_missing() says why. Signals should be blocked: threads inherit that. */
+/*
+ * Starts the server's thread, which inherits the blocked signals: block them before. -EINVAL: no
+ * numeric address; -ENOSYS: http_missing() says why; -ENOMEM, or -errno of the socket.
+ */
 int http_start(struct http **out, const struct http_options *options);
 
 /* The port that it listens on. */
 uint16_t http_port(const struct http *http);
 
-/* Publishes new documents. Answers on their way end with those that they began with. -ENOMEM. */
+/*
+ * Publishes new documents, and zeroes `content`. Answers that are being sent keep their old text.
+ * -ENOMEM: some documents stay as they were.
+ */
 int http_publish(struct http *http, struct http_content *content);
 
-/* The number of requests so far. */
+/* The number of requests so far, refused ones included. Any thread. */
 uint64_t http_asked(const struct http *http);
 
-/* To be called about once a second: ends the connections that have taken too long. */
+/* Ends the connections that have taken too long. Call it about once a second. */
 void http_sweep(struct http *http);
 
 /* NULL is legal. Ends all connections. */

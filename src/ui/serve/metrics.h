@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording as OpenMetrics text, for Prometheus: seconds, counters that only grow while a run is
- * read again, histograms with bounds at powers of two. docs/SERVE.md lists the names; they are
- * stable. Each text is the caller's to free; NULL: not enough memory. Main thread.
+ * A recording as OpenMetrics text, for Prometheus: times in seconds, counters that only grow from
+ * one reading of a run to the next, histograms with bounds at powers of two. Names are stable, and
+ * docs/SERVE.md lists them. The caller frees each text; NULL: not enough memory. Main thread.
  */
 #pragma once
 
@@ -17,20 +17,21 @@
 struct metrics_view {
 	const struct page *page;
 	bool live;	 /* the run goes on: an open sample is no loss */
-	bool is_session; /* statistics are of all, but steps of the last moments only */
-	const struct latencies *latencies;
-	const struct otlp *otlp;
+	bool is_session; /* statistics are of the whole run, steps of its last moments only */
+	const struct latencies *latencies; /* of the requests */
+	const struct otlp *otlp;	   /* gives exemplars their trace ids */
 };
 
-/* The numbers of a run, without the text's end. */
+/* The numbers of a run, without "# EOF". */
 char *metrics_of_page(const struct metrics_view *view);
 
 /* The server's numbers about itself. */
 struct metrics_server {
-	uint64_t reads, failures;
-	bool sends_otlp;
+	uint64_t reads;	   /* of the run */
+	uint64_t failures; /* readings that failed */
+	bool sends_otlp;   /* `otlp` is to be shown */
 	struct otlp_push_counts otlp;
 };
 
-/* The whole text: those numbers, and the server's. */
+/* The whole document: the text of metrics_of_page(), the server's numbers, "# EOF". */
 char *metrics_whole(const char *metrics, const struct metrics_server *server, size_t *bytes);

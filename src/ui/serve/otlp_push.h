@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends requests that have ended as spans, and their histograms as metrics, to an OTLP collector.
- * Requests that it refuses are tried again some times, then dropped and counted. A request is sent
- * once, however often the recording is read. Main thread.
+ * Sends an engine's ended requests as spans, and their histograms as metrics, to an OTLP collector.
+ * A post that the collector does not take is tried again a few times, then dropped and counted.
+ * Each request is sent once, however often the recording is read. Main thread.
  */
 #pragma once
 
@@ -14,37 +14,38 @@
 struct otlp_push;
 
 struct otlp_push_counts {
-	uint64_t sent_spans, dropped_spans;
-	uint64_t failures; /* requests to the collector that it did not take */
+	uint64_t sent_spans;
+	uint64_t dropped_spans; /* refused, or given up */
+	uint64_t failures;	/* posts that the collector did not take */
 };
 
 /*
- * collector: as in otlp_target.h. -EINVAL: *why says what is wrong with it or with the environment,
- * to be freed; -ENOTSUP: there is no libcurl; -ENOMEM.
+ * collector: as in otlp_target.h. -EINVAL: *why tells the fault in it or in the environment, and
+ * the caller frees it; -ENOTSUP: there is no libcurl; -ENOMEM.
  */
 int otlp_push_create(struct otlp_push **out, const char *collector, char **why);
 
 /*
- * Takes requests of a run that it has not taken before: some at a time, and only when the former
- * are gone, so that few wait. is_over: the run grows no more, so all have ended. 1: there are more;
- * -ENOMEM: some are lost.
+ * Queues some requests that ended and were never queued. Queues none while spans wait, so the queue
+ * stays short. is_over: the run grows no more, so open requests count as ended. 1: call again for
+ * more; -ENOMEM: some are lost.
  */
 int otlp_push_requests(struct otlp_push *push, const struct otlp *otlp, bool is_over);
 
-/* Take the metrics of a run, in place of older ones that wait. -ENOMEM. */
+/* Queues the metrics of a run, and drops older ones that wait: values are cumulative. -ENOMEM. */
 int otlp_push_metrics(struct otlp_push *push, const struct otlp *otlp,
 	const struct latencies *latencies, const struct step_times *times);
 
 /*
- * Posts texts that are due, one at a time and for about a second, in which the caller waits; it
- * waits some seconds more for a collector that does not answer. is_last: nothing is tried again,
- * and the rest is dropped.
+ * Posts queued texts that are due, one after the other, for about a second. Blocks, and some
+ * seconds longer if the collector does not answer. is_last: ignores pauses, tries nothing again,
+ * and drops the rest.
  */
 void otlp_push_turn(struct otlp_push *push, bool is_last);
 
 struct otlp_push_counts otlp_push_counts(const struct otlp_push *push);
 
-/* Why the last request failed that failed; NULL: none has. */
+/* The reason of the newest failure; NULL: there was none. Valid until the next turn. */
 const char *otlp_push_error(const struct otlp_push *push);
 
 /* NULL is legal. */

@@ -7,16 +7,16 @@
 
 struct otlp_target {
 	char *url;
-	char *headers; /* lines, for http_post() */
+	char *headers; /* "NAME: VALUE" lines for http_post(), Content-Type first */
 };
 
-/* As an option for a collector: what OTEL_EXPORTER_OTLP_ENDPOINT names, or else localhost. */
+/* A value of `collector`: take the URL of OpenTelemetry's variables, or localhost without them. */
 #define OTLP_TARGET_ENVIRONMENT "env"
 
 /*
- * collector: a URL, which /v1/traces or /v1/metrics is appended to, or OTLP_TARGET_ENVIRONMENT.
- * signal: "traces" or "metrics". -EINVAL: *why says what is wrong, to be freed; -ENOMEM. The target
- * is to be finished in each case.
+ * collector: a URL, to which "/v1/" and the signal are appended, or OTLP_TARGET_ENVIRONMENT.
+ * signal: "traces" or "metrics". -EINVAL: *why tells the fault, and the caller frees it; -ENOMEM.
+ * otlp_target_fini() is due also after an error.
  */
 int otlp_target_init(
 	struct otlp_target *target, const char *collector, const char *signal, char **why);

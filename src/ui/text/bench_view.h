@@ -12,10 +12,14 @@
 
 /* The state of the machine during the measurement. */
 struct bench_machine {
-	unsigned cpus, runs, disturbed;
-	double load, frequency_mhz, temperature; /* negative: not known */
-	double steal, others;			 /* means, as parts of all CPUs' time */
-	int64_t swapped;
+	unsigned cpus;
+	unsigned runs;
+	unsigned disturbed; /* runs during which others used the CPUs */
+	double load;	    /* negative: not known, here and in the next two */
+	double frequency_mhz;
+	double temperature;   /* degrees Celsius */
+	double steal, others; /* means, as shares of all CPUs' time */
+	int64_t swapped;      /* pages */
 };
 
 /* Tokens a second of all steps, over recorded runs; NAN: not known. */
@@ -27,30 +31,35 @@ struct bench_rate {
 struct bench_side {
 	const char *name; /* "A"; with parameters "threads=1 model=a" */
 	const char *command;
-	size_t plain, recorded;
-	struct statistics_spread spread; /* the value that plain runs are compared by */
-	double user_ns, system_ns,
-		peak_bytes; /* means and median; of plain runs if there are any */
+	size_t plain, recorded;		 /* runs */
+	struct statistics_spread spread; /* of the measure of plain runs */
+	double user_ns, system_ns;	 /* means of plain runs, else of recorded ones */
+	double peak_bytes;		 /* median of the same runs */
 	struct bench_rate prefill, decode;
-	struct difference against; /* the best is A */
+	struct difference against; /* this side (B) against the best (A) */
 	bool is_pareto;		   /* no other side is both faster and smaller */
 };
 
 struct bench_view {
 	const struct bench_side *sides;
 	size_t side_count;
-	size_t best;	     /* of more than one; side_count: none */
-	bool is_pair;	     /* A, and B, which is compared with A */
+	size_t best;	     /* side; side_count: there is one side, or none is known */
+	bool is_pair;	     /* two sides: B is compared with A */
 	const char *pattern; /* the command with its parameters in braces; NULL: it has none */
-	const char *batch, *reason, *fault; /* fault: NULL: none */
-	bool is_kept;			    /* the history has it */
-	const char *measure;		    /* of plain runs: "wall time", "what it printed" */
-	bool is_rate;			    /* more is better */
-	bool is_by_tokens;		    /* sides are ranked by recorded runs */
-	double elapsed_s, precision, half_width;
-	uint64_t forecast;
-	double floor, plain_floor; /* of recorded and of plain runs; 0: not known */
-	double threshold;	   /* of a pair */
+	const char *batch;   /* names these runs in the history */
+	const char *reason;  /* why it stopped: "precise", "settled", "hopeless", ... */
+	const char *fault;   /* NULL: none */
+	bool is_kept;	     /* the history has the runs */
+	const char *measure; /* of plain runs: "wall time", "what it printed" */
+	bool is_rate;	     /* more is better */
+	bool is_by_tokens;   /* sides are ranked by recorded runs */
+	double elapsed_s;
+	double precision;   /* the half width that was asked for, a ratio less 1 */
+	double half_width;  /* of the widest interval, a logarithm; negative: not known */
+	uint64_t forecast;  /* runs of each side that reach it, in all; UINT64_MAX: not known */
+	double floor;	    /* how much identical recorded runs differed; 0: not known */
+	double plain_floor; /* the same of plain runs */
+	double threshold;   /* of a pair: smaller effects do not matter */
 	struct bench_machine machine;
 	const struct difference *plain;	   /* of one side: a with its bounds; NULL: there is none */
 	const struct diff_view *diff;	   /* of a pair; NULL: one of them has no runs */

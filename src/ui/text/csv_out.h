@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CSV as RFC 4180 has it, but with control characters as visible escapes, so that a row is a line.
- * One stream at a time. Main thread.
+ * CSV as in RFC 4180, but with control characters as visible escapes, so that a row is a line.
+ * Write a row's fields in turn, then csv_end(). One stream at a time. Main thread.
  */
 #pragma once
 

@@ -21,32 +21,34 @@ struct diff_fact {
 };
 
 struct diff_origin {
-	char *path, *command; /* command: NULL when it is not known */
-	uint64_t start_unix_ns, steps;
-	bool is_one_step; /* the file has none: all of it is one */
+	char *path;
+	char *command;		/* NULL: not known */
+	uint64_t start_unix_ns; /* 0: not known */
+	uint64_t steps;
+	bool is_one_step; /* the file has no steps: all of it counts as one */
 	ARRAY(struct diff_fact) facts;
 };
 
 /* Something that differs between the sides, or within one of them. */
 struct diff_difference {
-	const char *key; /* of a fact; NULL: the fault is in words */
-	char *a, *b;	 /* all values of a side; without a key: the fault, and NULL */
+	const char *key; /* of a fact; NULL: `a` is a sentence, and `b` NULL */
+	char *a, *b;	 /* all values of the fact on each side */
 	bool unfair;	 /* times may differ because of it */
 };
 
 struct diff_origins {
-	struct diff_origin *list; /* A's before B's */
-	size_t in_a, in_b;
+	struct diff_origin *list;		   /* A's before B's */
+	size_t in_a, in_b;			   /* recordings of each side */
 	ARRAY(struct diff_difference) differences; /* unfair ones first */
 };
 
-/* Take the facts of a recording. */
+/* Copies the facts of a recording. */
 void diff_origin_init(struct diff_origin *origin, const struct run *run);
 
-/* Take the facts of a history's run, which stands for its recording. */
+/* Copies the facts of a run of the history, which stands for its recording. */
 void diff_origin_of_history(struct diff_origin *origin, const struct history_run *run);
 
-/* Find the differences; the origins are taken. */
+/* Takes the list, and finds the differences. */
 void diff_origins_init(
 	struct diff_origins *origins, struct diff_origin *list, size_t in_a, size_t in_b);
 void diff_origins_fini(struct diff_origins *origins);
@@ -57,7 +59,7 @@ struct diff_view {
 	enum summary_by by;
 	unsigned long top; /* rows to show of each phase */
 	bool all;	   /* all rows */
-	double floor;	   /* how much identical runs differed here, a ratio; 0: not known */
+	double floor;	   /* how much identical runs differed, a ratio less 1; 0: not known */
 };
 
 void diff_text(const struct diff_view *view, FILE *out);
@@ -71,5 +73,5 @@ void diff_summary(const struct diff_view *view, FILE *out);
 void diff_measures(const struct diff_view *view, FILE *out);
 json_t *diff_to_json(const struct diff_view *view);
 
-/* Puts the verdict into an answer: verdict, metric, mixed, said. */
+/* Puts the keys verdict, metric, mixed and said into an answer. */
 void verdict_json(json_t *json, const struct compare *compare);

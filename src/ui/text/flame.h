@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include "analysis/accounts/stacks.h"
 
-/* 0 or a negative code; errors of the stream stay with it. */
+/* Each returns 0 or -ENOMEM; errors of the stream stay with it. */
 int flame_svg(const struct call_tree *stacks, FILE *out);
 int flame_folded(const struct call_tree *stacks, FILE *out);
 int flame_speedscope(const struct call_tree *stacks, FILE *out);
-/* A profile of pprof (profile.proto), not compressed, which its readers take, too. */
+
+/* A profile of pprof (profile.proto), not compressed, which pprof reads as well. */
 int flame_pprof(const struct call_tree *stacks, FILE *out);

@@ -17,5 +17,5 @@ void functions_csv(const struct functions_view *view, FILE *out);
 /* Schema brick/functions/1; a new reference. */
 json_t *functions_to_json(const struct functions_view *view);
 
-/* Why a run has no stacks, as the end of a sentence; the caller frees. */
+/* Why a run has no stacks, as the end of a sentence; call it only then. The caller frees. */
 char *functions_missing(const struct run *run);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON answers, built with jansson. Strings become valid UTF-8, unknown values become null, and all
- * that is not ASCII is escaped on output, so no terminal can be moved by it. A value without memory
- * is left out, and text_error() says so. Any thread.
+ * JSON answers, built with jansson. Strings become valid UTF-8, unknown values become null, and the
+ * output is ASCII, so that it cannot move a terminal's cursor. Without memory a value is left out,
+ * and text_error() says so. Any thread.
  */
 #pragma once
 
@@ -11,18 +11,18 @@
 #include <stdio.h>
 #include "base/members.h"
 
-/* Each returns a new reference. */
+/* Each returns a new reference, or NULL without memory; json_put() and json_add() take NULL. */
 json_t *json_text(const char *s);	     /* NULL gives null */
 json_t *json_number(uint64_t value);	     /* ANALYSIS_UNKNOWN gives null */
 json_t *json_rate(double value);	     /* negative and not finite give null */
 json_t *json_signed(double value);	     /* not finite gives null */
 json_t *json_command(char *const *argv);     /* array of strings; NULL gives null */
-json_t *json_sizes(const uint32_t sizes[3]); /* NULL, or a 0 in front, gives null */
+json_t *json_sizes(const uint32_t sizes[3]); /* NULL or a first size of 0 gives null */
 
-/* Set a key of an object to a value that was just made. */
+/* Set a key of an object; takes the reference. */
 void json_put(json_t *object, const char *key, json_t *value);
 
-/* Set keys to members of the struct at `from`, each under its own name. */
+/* Set keys to members of the struct at `from`; a member's name is the key, so names are stable. */
 #define json_put_numbers(object, from, ...) JSON__ALL(EACH(JSON__NUMBER, object, from, __VA_ARGS__))
 #define json_put_texts(object, from, ...) JSON__ALL(EACH(JSON__TEXT, object, from, __VA_ARGS__))
 #define json_put_rates(object, from, ...) JSON__ALL(EACH(JSON__RATE, object, from, __VA_ARGS__))
@@ -36,7 +36,7 @@ void json_put(json_t *object, const char *key, json_t *value);
 #define JSON__TEXT(object, from, m) json_put(object, #m, json_text((from)->m));
 #define JSON__RATE(object, from, m) json_put(object, #m, json_rate((from)->m));
 
-/* Append to an array. */
+/* Append to an array; takes the reference. */
 void json_add(json_t *array, json_t *value);
 
 /* Print, with a newline at the end, and release. */

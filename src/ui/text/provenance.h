@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The origin of a recording, in words. The caller frees all results but the last. */
+/*
+ * The origin of a recording, in words. The caller frees all results but that of
+ * provenance_one_step(). Any thread.
+ */
 #pragma once
 
 #include "trace/run.h"
@@ -7,11 +10,13 @@
 /* The recorded command with quotes where the shell needs them; NULL when it is not known. */
 char *provenance_command(const struct run *run);
 
-/* RFC 3339 in UTC, to the ns; NULL when it is not known. */
+/* The start as RFC 3339 in UTC, to the ns; NULL when it is not known. */
 char *provenance_start(const struct run *run);
 
-/* Ends at NULL (NULL: no memory): different values of the notes with that key, in the order of the
- * run. */
+/*
+ * The different values of the notes with that key, in the order of the run, and NULL at the end.
+ * The values are the run's. NULL: no memory.
+ */
 const char **provenance_notes(const struct run *run, const char *key);
 
 /* "llama.cpp", or the name that the program gives itself; NULL: neither is known. */
@@ -20,5 +25,8 @@ char *provenance_provider(const struct run *run);
 /* "llama.cpp (ggml 0.9.4)", or the name that the program gives itself. */
 char *provenance_engine(const struct run *run);
 
-/* "the file has none: ...", of steps, where all of a file stands as one; else NULL. The run's. */
+/*
+ * "the file has none: ...", of the steps, if the whole file counts as one step; else NULL. The run
+ * owns the text.
+ */
 const char *provenance_one_step(const struct run *run);

@@ -11,13 +11,14 @@ struct report_budget {
 	const char *path;
 	struct budget *budget;
 	struct budget_verdict *verdicts; /* [budget->count] */
-	size_t failed;			 /* lines */
+	size_t failed;			 /* lines that the run does not keep */
 };
 
-/* Read the file; the same errors as budget_load(). report_budget_close() in either case. */
+/* Reads the file; errors of budget_load(), or -ENOMEM. report_budget_close() is due in either case.
+ */
 int report_budget_open(struct report_budget *b, const char *path, struct budget_error *error);
 
-/* Judge a run, any number of times. 0 or -ENOMEM. */
+/* Fills in the verdicts for a run; may be called again for another run. 0 or -ENOMEM. */
 int report_budget_judge(struct report_budget *b, const struct run *run);
 
 void report_budget_text(const struct report_budget *b, FILE *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields of a report's rows: what each is called, what it means and where it comes from. Text,
- * JSON, CSV, --sort, --columns, the table of `brick top`, the page and the manual are all made from
- * this one table, so a new column is one entry in it. Read-only: any thread.
+ * The fields of a report's rows: their names, meanings and sources. Text, JSON, CSV, --sort,
+ * --columns, the table of `brick top`, the page and the manual are all made from report_fields, so
+ * a new column is one entry, at its end: its order is that of CSV. Read-only: any thread.
  */
 #pragma once
 
@@ -15,46 +15,46 @@ enum report_type {
 	REPORT_TEXT,
 	REPORT_TIME, /* ns */
 	REPORT_COUNT,
-	REPORT_LAYER, /* one more than its number, so that -1 has one */
+	REPORT_LAYER, /* the layer + 1, so that layer -1 is not negative */
 	REPORT_BYTES,
-	REPORT_RATE,  /* held per ns, in JSON and CSV per second, for people in thousand millions */
+	REPORT_RATE,  /* held per ns; JSON and CSV: per second; text: 1e9 per second */
 	REPORT_SHARE, /* 0 to 1 */
 	REPORT_RATIO,
 	REPORT_SIZES, /* three sizes of a grid or a block */
 };
 
-/* The source of a field's value. */
+/* The struct that `at` is an offset in. */
 enum report_base { REPORT_OF_ROW, REPORT_OF_QUEUE, REPORT_OF_KERNEL, REPORT_OF_LANE };
 
 enum report_field_flags {
-	REPORT_ON_HOST = 1,   /* unknown in a row of devices only, whatever the member holds */
-	REPORT_OF_REST = 2,   /* also known for time in no row */
-	REPORT_TEXT_ONLY = 4, /* JSON and CSV have its parts */
-	REPORT_ZERO_UNKNOWN = 8,
+	REPORT_ON_HOST = 1,	 /* unknown in rows of devices alone, whatever the member holds */
+	REPORT_OF_REST = 2,	 /* known also for the rows of report_rests() */
+	REPORT_TEXT_ONLY = 4,	 /* not in JSON and CSV, which have its parts */
+	REPORT_ZERO_UNKNOWN = 8, /* a member that is 0 is unknown */
 };
 
 struct report;
 
 /* A value of any type; text is the caller's to free. */
 struct report_value {
-	uint64_t number;       /* ANALYSIS_UNKNOWN: not known */
+	uint64_t number;       /* of the other types; ANALYSIS_UNKNOWN: not known */
 	double ratio;	       /* of RATE, SHARE and RATIO; negative: not known */
 	char *text;	       /* of TEXT; NULL: not known */
 	const uint32_t *sizes; /* of SIZES; NULL: not known */
 };
 
 struct report_field {
-	const char *key;   /* in JSON and CSV; a dot stands between an object and its member */
+	const char *key;   /* in JSON and CSV, stable; "launch.p50_ns" is a member of an object */
 	const char *title; /* on top of a column */
 	const char *means; /* a sentence or two for the manual and the page */
 	enum report_type type;
-	unsigned rows;	/* 1 << enum summary_by of the rows that have it; 0: all */
+	unsigned rows;	/* mask of 1 << enum summary_by: the rows that have it; 0: all rows */
 	unsigned flags; /* enum report_field_flags */
-	/* offset and size of its member, unless there is a function */
 	enum report_base base;
-	size_t at, size;
+	size_t at, size; /* offset and size of a member of the base; unused with `get` */
+	/* gets the value; NULL: the member has it */
 	void (*get)(const struct report *, const struct summary_row *, struct report_value *);
-	/* text for a row of devices only; NULL: "-" where there is REPORT_ON_HOST */
+	/* gets the text for a row of devices alone; NULL: "-" with REPORT_ON_HOST */
 	void (*device)(const struct report *, const struct summary_row *, struct report_value *);
 };
 
@@ -64,7 +64,7 @@ extern const size_t report_field_count;
 /* Finds a field by its title in any case ("self") or its key ("self_ns"); NULL: there is none. */
 const struct report_field *report_field_find(const char *name);
 
-/* Its title as a user writes it: small letters, but for units. The caller frees. */
+/* Its title as a user writes it, in small letters except for units. The caller frees. */
 char *report_field_written(const struct report_field *field);
 
 /* "name, count, self, ..., GFLOP/s": what users may write. The caller frees. */
@@ -85,7 +85,8 @@ enum { REPORT_COLUMNS_MAX = 64 };
 
 struct report_columns {
 	const struct report_field *fields[REPORT_COLUMNS_MAX];
-	unsigned ranks[REPORT_COLUMNS_MAX]; /* 0: always shown; the highest goes first */
+	unsigned ranks[REPORT_COLUMNS_MAX]; /* 0: always shown; without room the highest goes first
+					     */
 	size_t count;
 };
 
@@ -106,10 +107,10 @@ void report_columns_default(
 void report_columns_all(struct report_columns *columns, enum summary_by by);
 
 /*
- * "self,total,GB/s": the name of the row, then these. Returns 0, or -EINVAL with *wrong the part
- * that names no field (the caller frees it).
+ * Parses "self,total,GB/s"; the row's name comes first without being written. Returns 0, or
+ * -EINVAL: *wrong is the part that names no field, and the caller frees it.
  */
 int report_columns_parse(struct report_columns *columns, const char *text, char **wrong);
 
-/* Largest first, texts from A to Z, unknown values last. */
+/* Sorts the rows: numbers from the largest, texts from A to Z, unknown values last. */
 void report_sort_rows(const struct report *report, const struct report_field *field);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of a report, as text and on the page: what ran, how fast, and when it began. Main
- * thread. */
+/*
+ * The head of a report, as text and on the page: the program, its speed, and its start. Main
+ * thread.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -16,6 +18,6 @@ struct report_head {
 	size_t count;
 };
 
-/* whole: also with parts that few readers want. report_head_fini() frees the texts. */
+/* whole: with parts that few readers want, too. report_head_fini() frees the texts. */
 void report_head_init(struct report_head *head, const struct report *report, bool whole);
 void report_head_fini(struct report_head *head);

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include "ui/text/report.h"
 
-/* A new reference. */
+/* Schema brick/report/2; a new reference. */
 json_t *report_to_json(const struct report *report);
 
-/* Its rows alone. A new reference. */
+/* The rows alone, an array; a new reference. */
 json_t *report_rows_to_json(const struct report *report);
 
 /*

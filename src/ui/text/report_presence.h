@@ -12,13 +12,16 @@
 void report_off_cpu_reason(int error, char *text, size_t size);
 
 /*
- * The other process that used most, " (of those that ran to the end, cc1 (12) used most, 25.0%)",
- * or "": one that ended before the recording did is only in the sum. The caller frees.
+ * The other process that used most CPU: " (of those that ran to the end, cc1 (12) used
+ * most, 25.0%)";
+ * "": none is known. Processes that ended before the recording are in the sum alone. The caller
+ * frees.
  */
 char *report_neighbour_text(const struct run *run, const struct presence *presence);
 
-/* Prints lines behind a label of `label` columns. Unknown values that nobody asked for are left
- * out. */
+/*
+ * Prints lines behind a label of `label` columns. Leaves out unknown values that nobody asked for.
+ */
 void report_presence_text(const struct run *run, const struct presence *presence,
 	const struct terminal *terminal, size_t label);
 

@@ -11,8 +11,8 @@
 #include "ui/text/terminal.h"
 
 /*
- * "good: 99.9% covered, 0.5% distortion (0.2 to 1.0), no records lost, 0.1% preempted"; a limit to
- * trust stands in front. The caller frees.
+ * "good: 99.9% covered, 0.5% distortion (0.2 to 1.0), no records lost, 0.1% preempted".
+ * *is_limited: a fact limits trust, and stands in front. The caller frees.
  */
 char *report_trust_line(const struct report *report, bool *is_limited);
 
@@ -24,7 +24,7 @@ void report_origin_text(const struct report *report, const struct terminal *term
 void report_trust_lines(
 	const struct report *report, const struct terminal *terminal, bool is_alone);
 
-/* The most important of both, as plain lines of so many columns. */
+/* The most important lines of both functions above, plain, within `width` columns. */
 void report_trust_text(const struct report *report, size_t width, FILE *out);
 
 /*

@@ -14,9 +14,9 @@ struct requests_view {
 	const struct requests *requests;
 	const struct interference *interference;
 	const struct speculations *speculations;
-	const uint32_t *numbers; /* [step_count]: step_number_list() */
+	const uint32_t *numbers; /* [step_count]: steps as people see them (step_number_list()) */
 	struct presence presence;
-	unsigned long slowest; /* requests with the longest time to the first token, and gaps */
+	unsigned long slowest; /* requests with the slowest first token to list, and longest gaps */
 };
 
 void requests_text(const struct requests_view *view, FILE *out);
@@ -26,8 +26,8 @@ void requests_csv(const struct requests_view *view, FILE *out);
 json_t *requests_to_json(const struct requests_view *view);
 
 /*
- * Names of a gap's cause, of a reason to evaluate tokens again, and of an end, in JSON and CSV;
- * NULL: none.
+ * Names in JSON and CSV: a gap's cause, why tokens were evaluated again, how a request ended. NULL:
+ * none.
  */
 const char *requests_cause(enum gap_cause cause);
 const char *requests_reason(enum request_lost lost);

@@ -11,7 +11,7 @@ enum { ROOFLINE_ALL_PHASES = -1 };
 
 struct roofline_view {
 	const struct roofline *roofline;
-	const char *where; /* the file that the ceilings come from, NULL: there are none */
+	const char *where; /* the file of the ceilings; NULL: there are none */
 	int phase;	   /* enum roofline_phase, or ROOFLINE_ALL_PHASES */
 };
 
@@ -20,5 +20,5 @@ const char *roofline_why_text(enum roofline_flags why);
 
 void roofline_text(const struct roofline_view *view, FILE *out);
 
-/* Also without ceilings; a new reference. */
+/* Schema brick/roofline/2, also without ceilings; a new reference. */
 json_t *roofline_to_json(const struct roofline_view *view);

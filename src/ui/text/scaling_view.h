@@ -18,5 +18,5 @@ void scaling_text(const struct scaling_view *view, FILE *out);
 /* Schema brick/scaling/2; a new reference. */
 json_t *scaling_to_json(const struct scaling_view *view);
 
-/* Of it the series with the most steps. A new reference. */
+/* The series with the most steps alone, for the page; a new reference. */
 json_t *scaling_main_to_json(const struct scaling_view *view);

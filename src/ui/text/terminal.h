@@ -8,11 +8,11 @@
 #include "brick/export.h"
 
 struct terminal {
-	FILE *out;
+	FILE *out; /* borrowed */
 	bool is_terminal;
 	bool colours; /* never on anything but a terminal, nor with NO_COLOR set */
 	bool utf8;
-	size_t width; /* 0: unlimited */
+	size_t width; /* in columns; 0: unlimited */
 };
 
 enum terminal_style {
@@ -24,7 +24,7 @@ enum terminal_style {
 	STYLE_BAD,
 };
 
-/* COLUMNS wins (0: unlimited), then the size that the terminal reports; a pipe gets 100. */
+/* The width is COLUMNS (0: unlimited), or else the terminal's; without a terminal 100. */
 void terminal_init(struct terminal *terminal, FILE *out);
 
 /* Print text in a style; safe text only. */

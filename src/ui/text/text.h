@@ -2,9 +2,9 @@
 /*
  * Text on its way to a terminal: made, made safe, measured, cut, wrapped; numbers with their units.
  *
- * Without memory a function gives NULL for a text. All functions take NULL for an empty text, and
- * the thread remembers the failure: a command calls text_error() once, when all is printed. Any
- * thread, unless a function says otherwise.
+ * Without memory a function returns NULL for a text, and the thread remembers the failure: a
+ * command calls text_error() once, when all is printed. All functions take NULL as an empty text.
+ * Any thread, unless a function says otherwise.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ int text_error(void);
  * others become visible escapes (\n, \x1b, \u202e), so that no name can move the cursor, change
  * colours or look like another line.
  */
-enum { TEXT_SPELLED = 10 }; /* at most so many bytes stand for one */
+enum { TEXT_SPELLED = 10 }; /* the most bytes that an escape takes for one byte of input */
 
 /* True if the locale's character set is UTF-8. */
 bool text_is_utf8(void);

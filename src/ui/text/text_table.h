@@ -14,7 +14,7 @@
 #include "brick/export.h"
 #include "ui/text/terminal.h"
 
-/* To which side of its column a text goes. */
+/* The side of its column at which a text stands. */
 enum table_align {
 	TABLE_RIGHT, /* numbers */
 	TABLE_LEFT,
@@ -24,7 +24,7 @@ enum table_align {
 struct table_column {
 	const char *title;
 	enum table_align align;
-	unsigned rank; /* 0: always shown; others go, highest first, when there is no room */
+	unsigned rank; /* 0: always shown; without room the highest rank goes first */
 };
 
 struct table;

@@ -10,8 +10,8 @@
 struct tiles_view {
 	const struct run *run;
 	const struct tiles *tiles;
-	double peak_gflops; /* shares are parts of this; 0: not known */
-	int map;	    /* show the maps as text, too */
+	double peak_gflops; /* the whole of which shares are parts; 0: not known */
+	int map;	    /* true: the text has the maps, too */
 };
 
 void tiles_text(const struct tiles_view *view, FILE *out);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call tree as rows, for every view that draws one line for a node: nodes in the order in which
- * they ran, what lies between them last, and behind them a row for the time that none of them has.
- * Main thread.
+ * A call tree as rows, for views with a line for each node. Below a row stand its nodes in the
+ * order in which they ran, then a row for the rest of its time. Main thread.
  */
 #pragma once
 
@@ -10,24 +9,25 @@
 #include "analysis/accounts/call_tree.h"
 #include "base/array.h"
 
-/* The name of a node: brick, "layer 3", operation and tensor. The caller frees; not yet safe. */
+/* The name of a node: a brick, "Layer 3", an operation with its tensor. Not safe. The caller frees.
+ */
 char *tree_name(const struct call_tree *tree, const struct call_node *node);
 
 struct tree_row {
 	uint32_t node;	/* RUN_NONE: the rest of the row above it */
 	uint32_t above; /* the row that holds it; of the root: its own */
 	unsigned depth; /* 0: the root */
-	bool holds;	/* there are nodes below it, */
-	bool is_open;	/* ... which have rows */
+	bool holds;	/* the tree has nodes below it */
+	bool is_open;	/* these nodes have rows */
 	bool is_last;	/* of the rows below `above` */
 };
 
 struct tree_rows {
 	const struct call_tree *tree;
 	bool operations; /* each operation has a row below its brick */
-	/* True if what is below a row gets rows. */
+	/* True if the nodes below a row get rows. */
 	bool (*opens)(const struct tree_rows *rows, uint32_t row, void *context);
-	void *context;
+	void *context; /* of `opens` */
 	ARRAY(struct tree_row) list;
 };
 

@@ -15,7 +15,7 @@ struct tree_view {
 	int operations; /* each operation below its brick */
 };
 
-/* The times of the tree's phase, for one step and for all. */
+/* The times of all steps of the tree's phase. */
 static inline const struct step_phase_times *tree_phase(
 	const struct tree_view *view, const struct call_tree *tree)
 {

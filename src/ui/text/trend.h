@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of `brick history plot`, and its forms. Main thread. */
+/*
+ * The answer of `brick history plot`: the time of a part of a token over the runs of one workload.
+ * And its forms. Main thread.
+ */
 #pragma once
 
 #include <jansson.h>
@@ -9,8 +12,9 @@
 #include "base/array.h"
 
 struct trend_run {
-	char *id, *engine, *labels;
-	uint64_t start_ns;
+	char *id, *engine;
+	char *labels;	   /* with commas between */
+	uint64_t start_ns; /* Unix time */
 };
 
 /* Runs of one workload (src/analysis/history/history_workload.h) on one machine. */
@@ -20,17 +24,19 @@ struct trend_workload {
 };
 
 struct trend {
-	const char *what; /* "DownProjection, decode" */
-	const struct trend_workload *workload, *left_out;
+	const char *what;		       /* "DownProjection, decode" */
+	const struct trend_workload *workload; /* of these runs */
+	const struct trend_workload *left_out; /* [left_out_count] */
 	size_t left_out_count;
-	ARRAY(struct trend_run) runs;
-	ARRAY(double) ns; /* a token; of each run */
+	ARRAY(struct trend_run) runs; /* oldest first */
+	ARRAY(double) ns;	      /* of each run, a token */
 	struct change_point *changes;
 	size_t change_count;
 };
 
-/* The workload of an answer, and those that it left out. */
 struct terminal;
+
+/* Print the workload of an answer (`of`), and the workloads that it left out. */
 void trend_workloads_text(const struct terminal *terminal, const struct trend_workload *of,
 	const struct trend_workload *left_out, size_t count);
 void trend_workloads_json(json_t *json, const struct trend_workload *of,
@@ -39,6 +45,7 @@ void trend_workloads_json(json_t *json, const struct trend_workload *of,
 void trend_text(const struct trend *trend, FILE *out);
 void trend_json(const struct trend *trend, FILE *out);
 void trend_svg(const struct trend *trend, FILE *out);
+
 /* A page with the picture, and the changes and runs as tables. */
 void trend_page(const struct trend *trend, FILE *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sentence of a comparison, and the names of its rows: `brick bench`, `diff`, its page and its
- * JSON have them from here. Any thread.
+ * The sentence of a comparison, and the names of its rows, the same in `brick bench`, `brick diff`,
+ * its page and its JSON. Any thread.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ char *verdict_text(const struct compare *compare);
 
 enum terminal_style verdict_style(const struct compare *compare);
 
-/* "decode tokens/s" of a row of the whole; of others their own name. The caller frees. */
+/* "decode tokens/s" for a row of the whole; else the row's own name. The caller frees. */
 char *verdict_row_name(const struct compare_row *row);
 
-/* The row that stands at a place of compare_order(); NULL: there is none. */
+/* The row at a place, from 0, of compare_order(); NULL: there is none. */
 const struct compare_row *verdict_row(const struct compare *compare, size_t place);

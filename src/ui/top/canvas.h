@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A screen in memory: cells with one character and one style each. Widgets draw on it and know
- * nothing of terminals; it is then shown by screen.h or written as plain text. Text must be safe
- * (src/ui/text/text.h). Drawing outside of it is cut off. One thread.
+ * A screen in memory: cells with one character and one style each. Views draw on it and know no
+ * terminal; then screen.h shows it, or canvas_write() prints it. Text must be safe
+ * (src/ui/text/text.h). Text beyond the edges is cut off. One thread.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include "brick/export.h"
 
+/* A new style gets its look in screen_curses.c, too. */
 enum style {
 	STYLE_NORMAL,
 	STYLE_HEADING,
@@ -19,7 +20,7 @@ enum style {
 	STYLE_NOTICE,
 	STYLE_ALARM,
 	STYLE_SELECTED,
-	STYLE_BAR, /* of functions and columns: reverse */
+	STYLE_BAR, /* reverse: the foot's keys and titles of columns */
 	STYLE_SHARE,
 	STYLE_WAITS,
 	STYLE_HEAT, /* the first of HEAT_LEVELS */
@@ -28,21 +29,21 @@ enum style {
 enum { HEAT_LEVELS = 5, STYLES = STYLE_HEAT + HEAT_LEVELS };
 
 struct canvas_cell {
-	char text[12]; /* one character with its combining ones; "" right of a wide one */
+	char text[12]; /* a character with its combining ones; "": the right half of a wide one */
 	uint8_t style; /* enum style */
 };
 
 struct canvas {
-	int width, height;
+	int width, height; /* in cells */
 	bool utf8;
-	struct canvas_cell *cells;
+	struct canvas_cell *cells; /* [height][width] */
 };
 
-/* The cells are blank. Without memory there are none, which text_error() tells. */
+/* Makes blank cells. Without memory the canvas has none, and text_error() tells. */
 void canvas_init(struct canvas *canvas, int width, int height, bool utf8);
 void canvas_fini(struct canvas *canvas);
 
-/* Draw text from (x, y) on within `width` columns; returns how many it took. */
+/* Draw text from (x, y) on within `width` columns; returns the columns that it took. */
 int canvas_text(struct canvas *canvas, int x, int y, int width, enum style style, const char *text);
 
 /* The same with a format, cut with an ellipsis where it does not fit. */

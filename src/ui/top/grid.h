@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table that the user walks through. Columns give way when there is no room. The user chooses the
- * order of rows, selects one of them, and scrolls. The caller makes the rows anew for each picture,
- * so the selected one is found again by its name. One thread.
+ * order of rows, selects a row, and scrolls. The caller makes the rows anew for each picture, so
+ * grid_arrange() finds the selected row again by its name, the text of its first cell. One thread.
  */
 #pragma once
 
@@ -17,33 +17,34 @@ enum grid_kind { GRID_NUMBER, GRID_TEXT, GRID_BAR };
 struct grid_column {
 	const char *title;
 	enum grid_kind kind;
-	unsigned rank; /* 0: always shown; without room the highest go first */
+	unsigned rank; /* 0: always shown; without room the highest rank goes first */
 };
 
-/* Each column sorts by its keys, largest first. The key of a bar is also its share. */
 struct grid_row {
 	char *cells[GRID_COLUMNS]; /* safe text; NULL: empty */
-	double keys[GRID_COLUMNS];
-	size_t used;
+	double keys[GRID_COLUMNS]; /* sort GRID_NUMBER and GRID_BAR; the share of a bar, 0 to 1 */
+	size_t used;		   /* cells so far */
 	enum style style;
 	bool fixed;    /* stays at the end, and cannot be selected */
-	size_t number; /* the caller's */
+	size_t number; /* place as added, which decides among equal keys; the caller may change it
+			*/
 };
 
 struct grid {
 	struct grid_column columns[GRID_COLUMNS];
 	size_t column_count;
-	int order; /* the rows come sorted by this column, largest first; 0: by none */
+	int order; /* the caller adds rows sorted by this column, largest first; 0: by none */
 	struct grid_row *rows;
 	size_t row_count, row_capacity;
 	struct grid_row spare; /* stands in for a row without memory; never shown */
 };
 
-/* The user's place in a list. All zeros is the beginning of one. */
+/* The user's place in a list. All zeros is the beginning of a list. */
 struct grid_place {
-	int selected, scroll;
+	int selected;	/* row */
+	int scroll;	/* the first row that is shown */
 	char name[128]; /* of the selected row */
-	int sort;	/* column, or -1 - column for the smallest first; 0: as the rows came */
+	int sort;	/* column; -1 - column: smallest first; 0: as the caller added the rows */
 };
 
 /* Copies the columns; their titles must outlive the grid. */
@@ -51,16 +52,16 @@ void grid_init(struct grid *grid, const struct grid_column *columns, size_t coun
 void grid_column_add(struct grid *grid, const char *title, enum grid_kind kind, unsigned rank);
 void grid_fini(struct grid *grid);
 
-/* A new row; its cells follow, from the left. */
+/* A new row; its cells follow, from the left. Never NULL. Valid until the next grid_add(). */
 struct grid_row *grid_add(struct grid *grid);
-/* The text is copied, and made safe. */
+/* The text is copied, and made safe. A cell beyond GRID_COLUMNS is dropped. */
 void grid_cell(struct grid_row *row, const char *text, double key);
-/* These cells sort by the value they show. A bar has no text. */
+/* These cells sort by the value that they show. A bar has no text. */
 void grid_time(struct grid_row *row, uint64_t ns);
 void grid_percent(struct grid_row *row, double share);
 void grid_bar(struct grid_row *row, double share);
 
-/* Put the rows in order, and find the selected one again. */
+/* Put the rows in order, and find the selected row again. */
 void grid_arrange(struct grid *grid, struct grid_place *place);
 
 /* The number of rows that can be selected. */

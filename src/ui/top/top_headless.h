@@ -6,7 +6,7 @@
 #include "ui/top/top_source.h"
 
 /*
- * Prints until the end. budget: NULL, none. Returns the result of top_source_look(), or -ENOMEM;
- * the caller closes the source.
+ * Prints until the source ends, the time given is over, or a signal comes. budget NULL: none.
+ * Returns the result of top_source_look(), or -ENOMEM; the caller closes the source.
  */
 int top_headless(struct top_source *source, struct top *top, struct report_budget *budget);

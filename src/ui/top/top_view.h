@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of `brick top`, a picture and where the user is in it, as views see it. Each view is a
- * const table of functions; views know no terminal, they draw on a canvas. One thread.
+ * The state of `brick top` as views see it: a picture, and where the user is in it. A view is a
+ * const table of functions and draws on a canvas; it knows no terminal. A new view goes into
+ * top_views (top.c) and raises TOP_VIEWS. One thread.
  */
 #pragma once
 
@@ -25,7 +26,7 @@ enum top_key {
 	TOP_KEY_BACK_TAB,
 	TOP_KEY_BACKSPACE,
 	TOP_KEY_RESIZE,
-	TOP_KEY_NONE, /* one that means nothing here */
+	TOP_KEY_NONE, /* a key without a meaning here */
 };
 enum { TOP_KEY_TAB = 9, TOP_KEY_ENTER = 10, TOP_KEY_ESCAPE = 27 };
 
@@ -35,26 +36,26 @@ struct top;
 
 struct view_class {
 	const char *name;  /* for --view, and in JSON */
-	const char *title; /* of its tab */
+	const char *title; /* on its tab */
 	/* True if the view has a tab now; NULL: always. */
 	bool (*is_there)(struct top *top);
-	bool is_log; /* there only where the program's output is, also without a picture */
-	/* The table of a view that has one, arranged; the caller calls grid_fini(). */
+	bool is_log; /* shown without a picture, too, and only if there is the program's output */
+	/* Makes and arranges the table; the caller calls grid_fini(). NULL: no table. */
 	void (*make)(struct grid *grid, struct top *top);
-	/* NULL: the table is all that there is. */
+	/* Draws the view. NULL: the table is the whole view. */
 	void (*draw)(struct top *top, struct canvas *canvas, int y, int height);
 	/*
-	 * For views without a table: rows that can be walked through, and the text of one for
-	 * searching; the caller frees.
+	 * For views without a table: the number of rows that can be walked through, and the text of
+	 * a row for searching, which the caller frees. Use view_rows() and view_row_text().
 	 */
 	int (*rows)(struct top *top);
 	char *(*row_text)(struct top *top, int row);
-	/* Views that are text: the lines; the caller frees. */
+	/* For views that are text: the lines; the caller frees. */
 	char *(*text)(struct top *top);
-	const char *nothing; /* text while there is no line */
-	/* Keys of its own; false: not one of them. May be NULL. */
+	const char *nothing; /* shown while there is no line */
+	/* Handles keys of its own. False: none of these. NULL: it has none. */
 	bool (*key)(struct top *top, int key);
-	/* Details of the selected row, for Enter; NULL: there are none. */
+	/* Draws details of the selected row, for Enter; NULL: there are none. */
 	void (*detail)(struct top *top, struct canvas *canvas, int y, int height);
 };
 
@@ -62,16 +63,16 @@ enum { TOP_VIEWS = 10, TOP_EXPANDED = 4096 };
 
 /* The open nodes of the tree: hashes of the names on the way to them. */
 struct top_tree {
-	uint64_t flipped[TOP_EXPANDED]; /* those that differ from `open_depth` */
-	size_t flipped_count;
-	int open_depth; /* nodes above it are open unless flipped */
+	uint64_t flipped[TOP_EXPANDED]; /* nodes that are not as open_depth says */
+	size_t flipped_count;		/* entries of `flipped` */
+	int open_depth;			/* nodes of a smaller depth are open unless flipped */
 };
 
-/* The source of the picture. Texts are safe, and the caller's. */
+/* The source of the picture. Texts are safe; struct top_source owns them. */
 struct top_about {
 	const char *what;  /* the command, or the file */
-	const char *state; /* "live", "ended", ...: of a recording "recording" */
-	const char *fault; /* why there is no newer picture; NULL: all is well */
+	const char *state; /* "live", "ended", ..., or "recording" */
+	const char *fault; /* why there is no newer picture; NULL: no fault */
 	const char *log;   /* file with the program's output; NULL: none */
 	bool running;	   /* quitting would end a program */
 	bool over;	   /* no newer picture will come */
@@ -84,20 +85,20 @@ struct top {
 	char *baseline_name;
 	struct history history; /* of a live process */
 	struct top_about about;
-	int view; /* its number */
-	struct grid_place places[TOP_VIEWS];
-	struct grid_place detail_place;
+	int view;			     /* number in top_views */
+	struct grid_place places[TOP_VIEWS]; /* of each view */
+	struct grid_place detail_place;	     /* in the details */
 	struct top_tree tree;
-	int side; /* columns that the heat map is moved by */
+	int side; /* columns by which the heat map is moved */
 	enum top_mode mode;
 	int phase;	    /* enum step_phase, or SUMMARY_ALL_PHASES */
-	bool follows_phase; /* nobody has chosen one: decode as soon as there is any */
-	bool held;
-	double interval_s;
-	char search[64];
-	int search_origin; /* row that was selected when searching began */
-	char message[128];
-	int width, height;
+	bool follows_phase; /* the user chose no phase: decode, once a step decodes */
+	bool held;	    /* the user holds the picture */
+	double interval_s;  /* between pictures */
+	char search[64];    /* the text to search for */
+	int search_origin;  /* row that was selected when searching began */
+	char message[128];  /* for the user, until the next key; "": none */
+	int width, height;  /* of the screen, in cells */
 	bool utf8;
 };
 
@@ -107,7 +108,7 @@ static inline struct grid_place *top_place(struct top *top)
 	return &top->places[top->view];
 }
 
-/* Rows that can be walked through, and the text of one; the caller frees it. */
+/* The number of rows that can be walked through, and the text of a row, which the caller frees. */
 int view_rows(const struct view_class *view, struct top *top);
 char *view_row_text(const struct view_class *view, struct top *top, int row);
 
@@ -116,11 +117,12 @@ void view_draw_table(
 void view_draw_text(
 	const struct view_class *view, struct top *top, struct canvas *canvas, int y, int height);
 
-/* A sentence where a view has nothing to show. */
+/* Draws a sentence where a view has nothing to show. */
 void view_draw_nothing(struct canvas *canvas, int y, const char *why);
 
 int view_count_lines(const char *text);
 
-/* The views, each in view_NAME.c, those that are lists together in view_lists.c. */
+/* The views, in view_NAME.c; views that are lists stand together in view_lists.c, texts in
+ * view_text.c. */
 extern const struct view_class view_bricks, view_categories, view_layers, view_threads, view_queues,
 	view_tree, view_path, view_losses, view_output, view_requests;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of a process that still runs asks for new numbers now and then, and says how old the
-// ones are that it shows. The token of the page's address goes along in a header.
+// A served page asks its server for new numbers, more often while the recording is being written,
+// and says whether it got them. The token in the page's address goes along in a header.
 const EVERY_MS = 500, ENDED_EVERY_MS = 5000;
 
 export function follow(page, status) {
