@@ -12,7 +12,7 @@ function draw(axis, x, y) {
 	return group;
 }
 
-// Labels that would lie on the one before them go. kept: the values to label, where not all are.
+// Removes labels that would cover the label before them. kept: the values to label; null: all.
 export const bottom = (scale, x, y, ticks, format, kept = null) => {
 	const group = draw(axisBottom(scale).ticks(ticks).tickFormat(format).tickSizeOuter(0), x, y);
 	let end = -Infinity;

@@ -11,7 +11,7 @@ const bar = (share, category) => h("span", { class: "bar", "aria-hidden": "true"
 
 const sizes = three => (three ? `(${three.join(",")})` : format.UNKNOWN);
 
-// How the values of a type are shown; those of other types are as they are.
+// From a type of field to the function that shows its values; other types need none.
 const SHOW = {
 	time: format.time, count: format.count, bytes: format.bytes, rate: format.giga, ratio: format.number,
 	share: (share, row) => [bar(share, row.category), h("span", { class: "percent" }, format.percent(share))],
@@ -30,12 +30,12 @@ const named = (row, name) => [h("span", {
 	class: "swatch", "aria-hidden": "true", style: { background: colour(row.category) },
 }), row.pick ? h("button", { type: "button", class: "link", "data-key": `brick-${name}`, onclick: row.pick }, name) : name];
 
-// Shown only with "All columns": with them a table is wider than a screen.
+// Columns that only "All columns" shows, because a table with them is wider than a screen.
 const MORE = new Set("cpu_ns total_ns wait_ns min_ns elements bytes flops backend source".split(" "));
 
 const empty = shown => shown === null || shown === undefined || shown === 0 || shown === format.UNKNOWN;
 
-// The columns of a table of such rows: those that the report has, without those that are empty.
+// The report's columns for a table of such rows, without empty columns.
 export function columns(page, rows, plural, first, name) {
 	const fields = new Map(page.data.tables.fields.map(field => [field.key, field]));
 	const all = page.data.tables.columns[plural].map(key => column(fields.get(key)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One colour per category in every chart. The hues differ under any common colour vision
 // (after Okabe and Ito); style.css has their values for light and dark. Categories that a program
-// registered itself take the spare ones in the order of their first appearance.
+// registered itself take spare colours in the order of their first appearance.
 
 const FIXED = {
 	Attention: "attention",

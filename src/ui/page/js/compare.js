@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two steps beside each other: what each brick took of both, and where the difference lies.
+// Two steps beside each other: the time of each brick in both, and where the difference lies.
 import { colour } from "./categories.js";
 import { difference } from "./difference.js";
 import { fill, h } from "./dom.js";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a brick takes against the length of the context: for attention that grows with each token.
+// The time of a brick over the length of the context: that of attention grows with each token.
 import { max } from "d3-array";
 import { scaleLinear } from "d3-scale";
 import { bottom, left } from "./axis.js";

@@ -22,7 +22,7 @@ export const h = (tag, attributes, ...children) =>
 export const s = (tag, attributes, ...children) =>
 	build(document.createElementNS(SVG, tag), attributes, children);
 
-// What stands in a place, anew. Focus returns to the element with the same data-key.
+// Replaces the content of a place. Focus returns to the element with the same data-key.
 export function fill(place, ...children) {
 	const key = place.contains(document.activeElement)
 		? document.activeElement.closest("[data-key]")?.dataset.key : undefined;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every chart stands in: a section with a heading, a sentence on what is to be seen, the
-// picture, and the numbers behind it as a table.
+// The frame of every chart: a section with a heading, a sentence on how to read the picture, the
+// picture, and its numbers as a table.
 import { h } from "./dom.js";
 
 export function section(id, title, ...children) {

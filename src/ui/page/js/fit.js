@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// As much of a text as there is room for, by the widths of its letters in the font of pictures.
+// Cuts texts to a width, which it measures in the font of pictures.
 export const FONT = '11.5px system-ui, "DejaVu Sans", sans-serif';
 
 const widths = new Map();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for people, as src/ui/text/text.c writes them: three significant digits and a unit. Whatever is
-// unknown (null) is shown as "-", never as 0.
+// Numbers for people, as src/ui/text/text.c writes them: three significant digits and a unit. An unknown
+// value (null) is shown as "-", never as 0.
 
 export const UNKNOWN = "-";
 
@@ -50,7 +50,7 @@ export function percent(share) {
 	return value >= 99.95 && value < 100 ? ">99.9%" : `${value.toFixed(1)}%`;
 }
 
-// What is small by nature (distortion): two digits behind the point.
+// Small values such as distortion: two digits behind the point.
 export const fine = share => (known(share) ? `${(100 * share).toFixed(2)}%` : UNKNOWN);
 
 export const giga = perSecond => (known(perSecond) ? number(perSecond / 1e9) : UNKNOWN);

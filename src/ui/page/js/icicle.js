@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tree as a picture: a node is as wide as it took, and lies below what holds it. A node can be
-// zoomed into; a tree for keyboard and screen reader. Who shows one says what its nodes are like.
+// A tree as a picture: a node is as wide as its time, and lies below the node that holds it. The user
+// can zoom into a node, also by keyboard and screen reader. The caller describes its nodes (`like`).
 import { fill, h, s } from "./dom.js";
 import { note } from "./figure.js";
 import { fit } from "./fit.js";
@@ -54,7 +54,7 @@ function picture(view, width) {
 	}, shown.map(node => box(view, node, width)));
 }
 
-// Where an arrow key leads from a node: along its row, or to what holds it or is in it.
+// The node to which an arrow key leads: along the row, to the holder, or to a node inside.
 function neighbour(view, node, key) {
 	const row = view.shown.filter(other => other.row === node.row);
 	const at = row.indexOf(node);

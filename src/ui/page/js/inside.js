@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step, from the step down to its operations and kernels: as wide as it took, in the order in
-// which it ran. Any step can be opened: by its number, from the ones worth a look, from the chart.
+// One step as an icicle, from the step down to its operations and kernels, in the order in which they
+// ran. The user opens any step: by its number, from a list of notable steps, or from the chart.
 import { hierarchy, partition } from "d3-hierarchy";
 import { colour } from "./categories.js";
 import { fill, h } from "./dom.js";
@@ -9,7 +9,7 @@ import * as format from "./format.js";
 import { icicle } from "./icicle.js";
 import { phaseLabel } from "./phases.js";
 
-// Nodes from columns, each with those that it holds.
+// Makes a tree of nodes from the columns of the page's JSON.
 export function nodesOf({ step: { nodes }, names, kinds }) {
 	const all = nodes.parent.map((_, i) => ({
 		id: i, name: names[nodes.name[i]], kind: kinds[nodes.kind[i]] ?? "node", layer: nodes.layer[i],
@@ -86,7 +86,7 @@ function picture(page, tree) {
 	});
 }
 
-// What is left out of the picture of a step, to keep the page small.
+// Says which nodes are not in the picture of a step, because the page must stay small.
 const missing = ({ served }, step) => (
 	step.layers === false ? (served ? "; asking the server for its layers ..." : `; only its bricks are in this page: brick tree --step ${step.number}, or brick serve, shows layers and operations`)
 		: step.operations ? "" : "; operations left out, to keep the page small");

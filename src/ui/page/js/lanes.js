@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws a range of time of the time line on a canvas: an axis, the steps, and below them a lane for
-// each thread and queue. Slices where each sample is known and a screen has room for them, else
-// columns. What was drawn where is kept, for the pointer.
+// each thread and queue. A lane has slices where each sample is known and wide enough to be seen, else
+// columns. Returns the boxes that it drew, so that the pointer finds them.
 import { colour } from "./categories.js";
 import { FONT, fit } from "./fit.js";
 
@@ -9,7 +9,7 @@ export const AXIS = 22, STEP_ROW = 18, LABEL = 16, ROW = 17, GAP = 6;
 const CANVAS_MAX = 16000; // px: browsers have no larger canvases
 const WINDOW_LEAST = 24; // px: of a range of samples, to be drawn as such
 
-// Canvases take no var(): what a colour is now, light or dark.
+// Canvases do not know var(): looks up the present value of a colour, light or dark.
 export function colours(element) {
 	const probe = element.ownerDocument.createElement("span");
 	element.append(probe);
@@ -118,7 +118,7 @@ function drawSteps(picture, steps, phase, paint) {
 	}
 }
 
-// What lies in no step of the chosen phase steps back.
+// Fades all that lies in no step of the chosen phase.
 function veil(picture, steps, phase, fill) {
 	if (phase === "all" || steps.number.length < steps.of) return;
 	const { width, height } = picture.view;

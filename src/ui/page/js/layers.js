@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers by bricks, as a table whose cells are coloured: it is its own table of numbers.
+// Layers by bricks: a table with coloured cells, which needs no other table of its numbers.
 import { h, fill } from "./dom.js";
 import { choice, note, section } from "./figure.js";
 import * as format from "./format.js";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page: reads its numbers, keeps what the reader chose, and draws the sections. Everything that
-// is shown comes from the JSON in the document (schema brick/page/3), or from the same JSON that
-// `brick serve` sends again while a process runs.
+// The page: reads its numbers, keeps the reader's choices, and draws the sections, or the comparison of
+// `brick diff`. All numbers come from the JSON in the document (schema brick/page/3), or from the same
+// JSON that `brick serve` sends again while a process runs.
 import { bricks, places } from "./bricks.js";
 import { fill, h } from "./dom.js";
 import { choice } from "./figure.js";
@@ -160,7 +160,7 @@ class Page {
 	}
 }
 
-// What a reader has opened and how far they have scrolled, kept while everything is drawn anew.
+// Keeps open parts and the place of scrolling while everything is drawn anew.
 function keepView(main) {
 	const name = details => details.querySelector("summary").textContent;
 	const open = new Map([...main.querySelectorAll("details")].map(each => [`${each.closest("section").id} ${name(each)}`, each.open]));
@@ -176,7 +176,7 @@ function keepView(main) {
 	};
 }
 
-// What a live page says of its connection, and the button that holds it still.
+// The state of a served page's connection, and the button that holds the page still.
 function liveControls(page) {
 	if (!page.data.served) return [];
 	const now = () => (page.data.live ? "Live" : "Ended");

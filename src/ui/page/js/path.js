@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The critical path: what decided how long the steps took, and what a faster brick would buy.
+// The critical path: the work that decided the steps' time, and the gain from a faster brick.
 import { scaleLinear } from "d3-scale";
 import { bottom } from "./axis.js";
 import { colour } from "./categories.js";

@@ -4,6 +4,6 @@ export const PHASES = [["decode", "Decode"], ["mixed", "Mixed"], ["prefill", "Pr
 
 export const phaseLabel = name => PHASES.find(([key]) => key === name)?.[1] ?? name;
 
-// Those of the whole run together, with what lies in no step where that is counted, too.
+// The keys of a chosen phase; of "all" every phase, and time outside of steps if `outside` is true.
 export const keysOf = (chosen, outside = false) => (
 	chosen === "all" ? [...PHASES.map(([key]) => key), ...(outside ? ["outside"] : [])] : [chosen]);

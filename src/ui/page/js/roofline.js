@@ -18,7 +18,7 @@ const HEIGHT = 340;
 const gflops = rate => `${format.number(rate / 1e9)} GFLOP/s`;
 const gbytes = rate => `${format.number(rate / 1e9)} GB/s`;
 
-// Bricks that say what they move and compute, in the phase that is looked at.
+// Bricks of the chosen phase whose bytes and FLOPs are known.
 function pointsOf(page) {
 	const { phase } = page.state;
 	return page.data.roofline.bricks.filter(row => (phase === "all" || row.phase === phase) && row.intensity > 0 && row.flops_per_s > 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How bricks of decoding grow with the context: dots are medians of what was measured, lines are the
-// slopes that `brick scaling` finds.
+// How the time of bricks in decoding grows with the context: dots are medians of measured times, lines
+// are the slopes that `brick scaling` finds.
 import { max } from "d3-array";
 import { scaleLinear } from "d3-scale";
 import { bottom, left } from "./axis.js";

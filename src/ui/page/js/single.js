@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single steps: what each brick took of each, and what a step was made of. A page from a file holds
-// some of them sample by sample and most by brick; a served one asks its server for the rest.
+// Single steps: the time of each brick in a step, and the tree of a step. A page from a file has some
+// steps sample by sample and most steps by brick; a served page asks its server for the rest.
 import { unpack } from "./unpack.js";
 
 // Columns of a step behind those of its bricks.

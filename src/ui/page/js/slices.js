@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ran when, unpacked: of the whole run in columns, of some ranges of time sample by sample.
-// What a page does not hold, its server is asked for.
+// The data of the time line, unpacked: the whole run in columns, some ranges of time sample by sample.
+// A served page asks its server for other ranges.
 import { ask } from "./single.js";
 import { unpack } from "./unpack.js";
 

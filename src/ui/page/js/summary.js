@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The head of the page: how fast it was, what it spent its time on, how far to trust it, and where
-// the recording comes from.
+// The head of the page: the run's speed, how its time divides, how far to trust the numbers, and the
+// origin of the recording.
 import { colour, inOrder } from "./categories.js";
 import { h } from "./dom.js";
 import { legend, note, section } from "./figure.js";

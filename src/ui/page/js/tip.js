@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The little box beside the pointer or the focus. What it says is also said to screen readers by
-// the element itself.
+// The little box beside the pointer or the focus. Screen readers get the same text from the element.
 import { h, fill } from "./dom.js";
 
 const box = h("div", { class: "tip", "aria-hidden": "true", hidden: true });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts are drawn as wide as their place is, and drawn again when that changes. On paper they are
-// scaled: the width of paper is not known in time.
+// Draws charts as wide as their place, and again when its width changes. On paper charts are scaled,
+// because the width of paper is not known in time.
 const drawn = new Map();
 
 const observer = new ResizeObserver(entries => {
