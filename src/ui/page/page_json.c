@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sections of the page one after the other, then the document around them. A section for which
- * memory is lacking is NULL, which text_error() tells in the end. Many single steps are packed;
- * single samples are there only where they are few enough.
+ * The sections of the page one after the other, then the document around them. Without memory a
+ * section is NULL, and text_error() tells it in the end. The JSON is read by js/ and described in
+ * docs/HTML.md: a change goes there, too. Constants bound each section, so that a page stays small.
  */
 #include "ui/page/page_json.h"
 
@@ -324,8 +324,9 @@ static json_t *durations_json(const struct page *page)
 }
 
 /*
- * Trees of single steps. A tree is a table in columns, a parent before what it holds. A few trees
- * have their operations; of many others only times are kept, and equal steps share the shape.
+ * Trees of single steps. A tree is a table in columns, a parent before its children. A few trees
+ * have operations; many others are packed: steps with equal nodes share a shape and have only
+ * times.
  */
 
 struct node_columns {
@@ -355,7 +356,7 @@ static size_t count_nodes(const struct call_tree *tree, bool operations)
 	return count;
 }
 
-/* Numbers in the columns are those of the nodes that are shown. */
+/* Parents in the columns are numbers among the nodes that are shown. */
 static json_t *nodes_json(const struct call_tree *tree, struct page_names *names, bool operations)
 {
 	struct node_columns to = {json_array(), json_array(), json_array(), json_array(),
@@ -816,7 +817,7 @@ static size_t page_json_put_rows(json_t *to, struct report report)
 	return all - report.shown;
 }
 
-/* Plain tables of all phases, with how many rows they leave out; then those of each phase. */
+/* Tables of all phases together, with the number of rows left out; then tables of each phase. */
 static void page_json_put_tables(json_t *root, const struct page *page)
 {
 	json_t *left_out = json_object(), *phases = json_object();
@@ -969,7 +970,7 @@ struct text {
 	bool failed; /* jansson does not look at what the callback returns for keys */
 };
 
-/* These three stand in strings of JSON only, where an escape means the same. */
+/* '<', '>' and '&' occur only in strings of JSON, where an escape means the same character. */
 static int append_safely(const char *s, size_t n, void *to)
 {
 	struct text *text = to;

@@ -2,8 +2,8 @@
 /*
  * The library's answers (include/brick/report.h). The session that the thread uses, or the
  * recording that it became, is loaded as a run, and answers are computed from it as the commands
- * compute theirs. We learn of a session's end from libbrick, and keep what its answers need. The
- * program's descriptors, signals and output stay as they are; all errors are returned.
+ * compute theirs. libbrick tells us of a session's end, and we keep the data that its answers need.
+ * The program's descriptors, signals and output stay as they are; all errors are returned.
  */
 #include "brick/report.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server, by libmicrohttpd: one thread, a bounded number of connections, answers from memory.
- * The documents of one publication are replaced together under a lock; the library counts who still
- * sends an old one.
+ * The documents of one publication are replaced together under a lock; the library counts
+ * the answers that still send an old document.
  */
 #include "ui/serve/http_server.h"
 
@@ -28,10 +28,10 @@ enum { SILENCE_S = 10, CONNECTION_BYTES = 32768, DOCUMENTS = 3 };
 /*
  * ---- connections, and since when each is busy with its present request ----
  *
- * A client that sends or reads a byte now and then never runs into a timeout of silence; it runs
- * into this one. When places get few, the oldest that has not asked for anything goes first, so
- * that whoever asks is served. A descriptor is shut down under the lock that its owner needs to
- * give it back, so that it cannot be another connection's by then.
+ * A client that sends or reads a byte now and then never meets the timeout of silence; it meets
+ * this timeout. When places get few, the oldest connection without a whole request is ended, so
+ * that clients with a request are served. A descriptor is shut down under the lock that its owner
+ * needs to give it back, so that it cannot be another connection's by then.
  */
 
 enum { CONNECTIONS_MAX = 64 };

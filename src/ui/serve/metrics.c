@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Families of metrics one after the other: those of the run, and those that Prometheus' own
- * libraries have of the process that is asked.
+ * Families of metrics one after the other: of the run, and of the server's process, as Prometheus'
+ * own libraries have them. Names are stable: a new family goes into docs/SERVE.md, too.
  */
 #include "ui/serve/metrics.h"
 
@@ -231,7 +231,7 @@ static bool put_counted_steps(
 	return false;
 }
 
-/* The end of a recording's name; what is in front of it, most have in common. */
+/* The end of a recording's name, because most names have the same beginning. */
 static const char *short_name(const char *path)
 {
 	const char *name = path_name(path);
@@ -317,7 +317,7 @@ static char *labels_text(struct metrics *m, size_t count, const char *const (*la
 
 /*
  * Numbers of a whole recording do not change any more: buckets below and above all steps are left
- * out. All series have the same ones, as they may be added up.
+ * out. All series have the same buckets, because they may be added up.
  */
 static struct bounds_range range_of_steps(struct metrics *m)
 {
@@ -615,7 +615,7 @@ char *metrics_of_page(const struct metrics_view *view)
 	return NULL;
 }
 
-/* Gauges of this process; those that /proc does not tell are left out. */
+/* Gauges of this process, without values that /proc does not tell. */
 static void put_gauge(FILE *out, const char *name, const char *unit, const char *help, double value)
 {
 	put_family(out, name, "gauge", unit, help);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A queue of texts: spans, each once, and the newest metrics, which hold all older ones. The first
- * is posted until it is taken or dropped; the pauses double, or are as long as the collector asks.
+ * A queue of posts: spans, each once, and the newest metrics, whose values include all older ones.
+ * The first text is posted until the collector takes it or it is dropped; pauses double, or are as
+ * long as the collector asks.
  */
 #include "ui/serve/otlp_push.h"
 

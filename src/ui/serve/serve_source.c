@@ -83,7 +83,7 @@ static unsigned long serve_source_parent_of(unsigned long pid)
 	return parent;
 }
 
-/* The recording that a process, or what started it, is writing; the caller frees. */
+/* The recording that a process, or an ancestor of it, is writing; the caller frees. */
 static char *find_recording(unsigned long pid)
 {
 	char *found = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ceilings for people: those kept for a recording's machine, and their values. */
+/* Ceilings for people, and the file that keeps them for a machine. */
 #include "ui/text/ceilings_view.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A comparison for people: the sides and in what they are unfair to compare, then each phase as a
+ * A comparison for people: the sides and why comparing them is unfair, then each phase as a
  * sentence whose parts add up, the verdict, and tables of parts and kernels. And as JSON, schema
  * brick/diff/2: times in ns a token; effects, bounds and points are ratios less 1, null where they
  * are not known. Unfair differences are found in the recordings' facts, keys and values, as sets:
- * the values of all recordings of one side against those of the other.
+ * the values in all recordings of A against the values in all recordings of B.
  */
 #include "ui/text/diff.h"
 
@@ -313,7 +313,7 @@ static struct table *make_table(struct table_column columns[COLUMNS], const char
 	return table_create(columns, COLUMNS);
 }
 
-/* What the legend says of the columns of all tables. */
+/* Facts about the columns of all tables, for the legend. */
 struct columns_told {
 	bool has_points; /* a table shows them */
 	bool hides_interval, hides_points;
@@ -553,7 +553,7 @@ static void print_unit(const struct printer *p)
 
 /* The reason: the part behind it, and the differences in that part. */
 
-/* "runs 14 times a token instead of 7"; "" where a number is the same or not known. */
+/* "runs 14 times a token instead of 7"; "": both numbers are equal, or one is not known. */
 static void add_other(char **text, double a, double b, const char *format)
 {
 	char of_a[UNITS_BYTES], of_b[UNITS_BYTES];
@@ -773,7 +773,7 @@ static json_t *diff_rate_json(const struct compare_row *row)
 	return object;
 }
 
-/* What a program prints has no unit: it is told as it is. */
+/* A number that a program prints has no unit, and is shown as it is. */
 static json_t *printed_json(const struct compare_row *row)
 {
 	const struct difference *d = &row->difference;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of a difference have two or three digits, because more is never known. */
+/* Numbers of a difference have two or three digits, because further digits are noise. */
 #include "ui/text/difference_text.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Divergence for people: what was compared, the verdict, the first place that diverges with what it
- * inherited and added, then a table of the places behind it. And as JSON, schema brick/diverge/1:
- * errors are relative, limits are of their squares; an infinite error (NaN or infinite values
- * differ) is null with "nonfinite" true.
+ * Divergence for people: the compared runs, the verdict, the first place that diverges with its
+ * inherited and added error, then a table of the places behind it. And as JSON, schema
+ * brick/diverge/1: errors are relative, limits are of their squares; an infinite error (NaN or
+ * infinite values differ) is null with "nonfinite" true.
  */
 #include "ui/text/diverge_view.h"
 

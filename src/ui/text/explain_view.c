@@ -570,7 +570,7 @@ WORDS(vocabulary)
 	(void)f, (void)phase;
 }
 
-/* What q8_0 gives in the other phase; a finding of its own if that is much. */
+/* The gain of q8_0 in the other phase; a large gain is a finding of its own. */
 static void say_other_phase(
 	struct finding_words *w, const struct explain_facts *f, const struct finding *finding)
 {
@@ -789,7 +789,7 @@ static void explain_view_print_phase(
 		units_time(each, tokens ? phase->elapsed_ns / tokens : UINT64_MAX), between);
 }
 
-/* True if the same rule has found something that costs more in another phase. */
+/* True if an earlier, costlier finding is of the same rule, in another phase. */
 static bool same_before(const struct findings *findings, const struct finding *finding)
 {
 	for (const struct finding *f = findings->list; f < finding; f++)
@@ -798,7 +798,7 @@ static bool same_before(const struct findings *findings, const struct finding *f
 	return false;
 }
 
-/* The number under which the finding, or the same one of another phase, is printed. */
+/* The printed number of the finding; findings of one rule in several phases share a number. */
 static size_t explain_view_number_of(const struct findings *findings, const struct finding *finding)
 {
 	size_t number = 0;
@@ -813,8 +813,8 @@ static size_t explain_view_number_of(const struct findings *findings, const stru
 }
 
 /*
- * Prints the time of a token without the cost of this finding alone, and without those above too,
- * where they can be added up.
+ * Prints the time of a token without the cost of this finding, and also without the costs of the
+ * findings above, if they can be added up.
  */
 static void print_expected(const struct explain_facts *facts, const struct findings *findings,
 	const struct finding *finding, const struct terminal *terminal, bool has_others,
@@ -839,7 +839,7 @@ static void print_expected(const struct explain_facts *facts, const struct findi
 		has_others ? step_phase_name(finding->phase) : "", more);
 }
 
-/* Prints the other way, and what each phase would take. */
+/* Prints the other advice, and the expected time of each phase. */
 static void print_other(const struct explain_facts *facts, const struct finding_words *words,
 	const struct terminal *terminal)
 {
@@ -863,7 +863,7 @@ static void print_other(const struct explain_facts *facts, const struct finding_
 		tell(line, "what that gives is not known from this recording");
 }
 
-/* With the findings of the same rule in other phases. */
+/* Prints a finding together with those of the same rule in other phases. */
 static void print_finding(const struct explain_facts *facts, const struct findings *findings,
 	const struct finding *finding, const struct terminal *terminal)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The critical path for people: what a faster brick would bring, threads, the longest parts, and
- * what is not known. And as JSON, schema brick/path/1: times in ns, rates per second, null where
+ * The critical path for people: the gain of faster bricks, threads, the longest parts, and unknown
+ * waits. And as JSON, schema brick/path/1: times in ns, rates per second, null where
  * unknown.
  */
 #include "ui/text/path_view.h"
@@ -248,7 +248,7 @@ static void print_hops(const struct printer *p)
 	}
 }
 
-/* Prints the recording's facts that made the path, and those that are not known. */
+/* Prints the facts of the recording that made the path, and the facts that it lacks. */
 static void print_known(const struct printer *p)
 {
 	const struct path_section *s = p->section;

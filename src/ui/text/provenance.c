@@ -76,7 +76,8 @@ const char **provenance_notes(const struct run *run, const char *key)
 	return values;
 }
 
-/* An engine of a version that is not attached to is not what was recorded. */
+/* True if the attacher refused the engine's version: then the engine is not the recorded program.
+ */
 static bool provenance_is_refused(const struct run *run, const struct attacher *a)
 {
 	SCOPED char *key = text_format("%s.refused", a->name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Budgets on the terminal and in JSON: each limit, what the run took, and a verdict. A limit on
- * what was not recorded fails.
+ * Budgets on the terminal and in JSON: each limit, the run's value, and a verdict. A limit on a
+ * value that was not recorded fails.
  */
 #include "ui/text/report_budget.h"
 

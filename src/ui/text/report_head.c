@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lines above the rows. The first says what ran: engine, model, settings and machine, as far as
- * the recording knows them. Then there is one line for each phase, and one for the first token.
+ * The lines above the rows. The first names the program: engine, model, settings and machine, as
+ * far as the recording knows them. Then there is one line for each phase, and one for the first
+ * token.
  */
 #include "ui/text/report_head.h"
 
@@ -44,7 +45,7 @@ static char *model_text(const struct workload *w)
 		    : NULL;
 }
 
-/* "0 NVIDIA H100" is what "CUDA0" of ggml runs on. */
+/* True if ggml's backend "CUDA0" runs on a device such as "0 NVIDIA H100". */
 static bool is_device_of(const char *backend, const char *device)
 {
 	size_t digits = strspn(device, "0123456789");
@@ -223,7 +224,8 @@ static double report_head_share_of(const uint64_t ns[TRAINING_PHASES], int phase
 	return (double)ns[phase] / total_ns;
 }
 
-/* Adds the devices' times of training. The threads' times are then those of handing work over. */
+/* Adds the devices' times of training. The threads' times then only tell how long launching took.
+ */
 static void add_training_device(char **text, const uint64_t ns[TRAINING_PHASES])
 {
 	char total[UNITS_BYTES], forward[UNITS_BYTES], backward[UNITS_BYTES],

@@ -91,7 +91,7 @@ void report_off_cpu_reason(int error, char *text, size_t size)
 		snprintf(text, size, "perf_event_open: %s", brick_strerror(error));
 }
 
-/* The kernel refused times off the CPU per brick. Names the counts that there are all the same. */
+/* Says that the kernel refused times off the CPU per brick, and names the counts that exist. */
 static void print_unknown(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label)
 {
@@ -128,8 +128,8 @@ static char *gaps_text(const struct run *run)
 }
 
 /*
- * Why and when times off the CPU are unknown, and what is shown instead: of tables with such a
- * step.
+ * Prints why and when times off the CPU are unknown, and what is shown instead, if a table has a
+ * step in such a gap.
  */
 static void report_presence_print_gaps(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label)

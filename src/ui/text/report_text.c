@@ -4,7 +4,8 @@
  * phase, one line of trust, and the next command to try. The whole report has all rows and columns,
  * and all facts about how far to trust them.
  *
- * The rows of each table add up to the wall time, with those of time in no row (report_rests()).
+ * The rows of each table, with the rows of report_rests(), add up to the wall time: new rows must
+ * not break that.
  */
 #include "ui/text/report_text.h"
 
@@ -542,9 +543,9 @@ static char *meanings_of_all(const struct report *report)
 }
 
 /*
- * Why OF ROOF has no number for some of the rows that are shown, those that tell no work aside,
- * and devices without ceilings. A reason is said here if it is the only one. The caller frees;
- * NULL: nothing is missing.
+ * Says why OF ROOF has no number in some rows that are shown. Rows without work counts and devices
+ * without ceilings do not count. A reason that is not the only reason is left to `brick roofline`.
+ * The caller frees; NULL: nothing is missing.
  */
 static char *roofs_missing(const struct screen *screen)
 {

@@ -25,7 +25,7 @@ struct printer {
 	bool is_alone; /* no rows stand above it */
 };
 
-/* Notes that belong into the heading beside those of attachers; the others stand at the end. */
+/* Notes of the heading, beside the attachers' notes; all other notes stand at the end. */
 static const struct attacher_note common_notes[] = {
 	{"backend", "Backend"},
 	{"attach", "Attached by"},
@@ -63,7 +63,7 @@ static void print_heading_notes(const struct report *report, const struct termin
 	}
 }
 
-/* Prints what was attached and how, each with its label. */
+/* Prints the notes of the heading, each with its label. */
 static void report_headings(const struct report *report, const struct terminal *terminal)
 {
 	for (const struct attacher *const *a = attachers; *a; a++)
@@ -71,7 +71,7 @@ static void report_headings(const struct report *report, const struct terminal *
 	print_heading_notes(report, terminal, common_notes);
 }
 
-/* True if another process left the same note, or the note says that all is well. */
+/* True if an earlier note is equal, or the note says that all is well. */
 static bool is_redundant(const struct run *run, size_t note)
 {
 	const struct run_note *here = &run->notes[note];
@@ -467,9 +467,8 @@ static void add_distortion(struct verdict *v, const struct distortion *d)
 }
 
 /*
- * Threads of an engine may spin while they wait for each other. Where they must share CPUs with
- * others, whoever holds one of them up makes all others spin, and the hooks' own time says nothing
- * of that.
+ * Threads of an engine may spin while they wait for each other. If they share CPUs with other
+ * programs, a delay of one thread makes all others spin, and the hooks' own time does not show it.
  */
 static void add_spinning(struct verdict *v, const struct report *report)
 {

@@ -29,7 +29,7 @@ static const char *const requests_view_end_names[REQUEST_ENDS] = {
 	[REQUEST_FREED] = "freed",
 };
 
-/* The same in a table for people. */
+/* Names for people, in a table. */
 static const char *const end_words[REQUEST_ENDS] = {
 	[REQUEST_OPEN] = "still open",
 	[REQUEST_TOLD] = "as the program said",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The roofline for people: where the ceilings come from and what they are, a table for each phase,
- * and what is odd or missing; and as JSON, schema brick/roofline/2.
+ * The roofline for people: the ceilings and their origin, a table for each phase, and notes on odd
+ * or missing values. And as JSON, schema brick/roofline/2.
  */
 #include "ui/text/roofline_view.h"
 
@@ -123,7 +123,7 @@ static void print_ceilings_of(
 	say(p, label, "%s", text);
 }
 
-/* Above what was measured there, maybe later. */
+/* True if the rate is above the measured ceiling, which may be newer than the rate. */
 static bool is_above(const struct ceilings *c, const struct ceilings_reached *row)
 {
 	const struct ceilings_compute *peak = ceilings_peak(c, row->level, row->threads);
@@ -134,7 +134,7 @@ static bool is_above(const struct ceilings *c, const struct ceilings_reached *ro
 	return !measured || row->rate.best > measured->best;
 }
 
-/* The best that recordings reached above all measurements, this one included. */
+/* Prints the best rates above the measured ceilings that recordings reached, this one included. */
 static void print_reached(const struct printer *p)
 {
 	const struct ceilings *c = &p->view->roofline->raised;

@@ -25,7 +25,8 @@ static double tiles_bin_mean_ns(const struct tiles_bin *bin)
 	return known_ratio(bin->total_ns, bin->count);
 }
 
-/* A single interrupted tile must not make all others look the same, so this is no maximum. */
+/* The range of the colours: up to the 95th percentile, as one interrupted tile must not stretch it.
+ */
 static bool tiles_bin_range(const struct tiles_group *group, double *low_ns, double *high_ns)
 {
 	double means[TILES_BINS * TILES_BINS];

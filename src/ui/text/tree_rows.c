@@ -90,8 +90,9 @@ static bool tree_rows_shows(const struct tree_rows *rows, const struct call_node
 }
 
 /*
- * Time of a node that none of the nodes below it has. Operations are what their brick consists of;
- * the time of devices is no part of it. All of a step is shown, also that nothing is left.
+ * True if the node gets a row for its time outside of the nodes below it. A brick whose operations
+ * are shown has no such time; kernels below it do not count, because devices have times of their
+ * own. The root always has the row, also with no time left.
  */
 static bool tree_rows_has_rest(const struct tree_rows *rows, const struct call_node *node)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Says of each phase one thing: what its tokens/s tell is not told again by its single tokens. */
+/* The sentence says one thing of each phase: single measures that repeat its tokens/s are left out.
+ */
 #include "ui/text/verdict_text.h"
 
 #include <math.h>
@@ -38,7 +39,7 @@ const struct compare_row *verdict_row(const struct compare *c, size_t place)
 	return NULL;
 }
 
-/* True if a row before it says the same of the same phase. */
+/* True if the tokens/s of the row's phase have the same verdict. */
 static bool verdict_text_is_told(const struct compare *c, const struct compare_row *row)
 {
 	int phase = row->measure == COMPARE_TTFT ? STEP_PREFILL : row->phase;
@@ -79,7 +80,7 @@ static char *verdict_text_others(const struct compare *c)
 	return text;
 }
 
-/* What comes before the deciding row and does not differ: "; decode tokens/s: same within 1 %". */
+/* Names rows before the deciding row that do not differ: "; decode tokens/s: same within 1 %". */
 static char *first_text(const struct compare *c)
 {
 	for (size_t i = 0; i < compare_order(c->by); i++) {

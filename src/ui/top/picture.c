@@ -46,7 +46,8 @@ static int picture_sum_up(struct picture *p, struct report *report, enum summary
 	return 0;
 }
 
-/* Kept from picture to picture: they are of the same machine, and a file. NULL: there are none. */
+/* Ceilings stay from picture to picture, because reading their file takes time. NULL: none are
+ * kept. */
 static const struct ceilings *kept_ceilings(const struct run *run)
 {
 	static struct ceilings *kept;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * State that outlives pictures; the header, tabs, help and foot around a view; and what keys do.
- * Movement and searching are the same in all views; a view is asked first only for keys that it
- * declares its own.
+ * The state that outlives pictures; the header, tabs, help and foot around a view; and the keys.
+ * Movement and searching are the same in all views. A view's own `key` function comes first.
  */
 #include "ui/top/top.h"
 
@@ -214,7 +213,7 @@ static int draw_fact(struct canvas *canvas, int x, int y, const char *text)
 	return x;
 }
 
-/* The same of the speed; frees the text. */
+/* Draws a part of the speed; frees the text. */
 static int draw_part(struct canvas *canvas, int x, char *text)
 {
 	x = draw_fact(canvas, x, 2, text);
@@ -274,7 +273,7 @@ static char *top_losses_text(const struct losses *losses)
 	return text;
 }
 
-/* "; preempted 81.2%; others 83.8%" has room in any case: what stands before is cut for it. */
+/* "; preempted 81.2%; others 83.8%" always has room: the text before it is cut. */
 enum { MUST_SEE = 34 };
 
 static int draw_losses(const struct picture *p, struct canvas *canvas)

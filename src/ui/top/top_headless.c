@@ -64,7 +64,7 @@ static json_t *now_json(const struct top *top)
 	return object;
 }
 
-/* The picture as one line: all fields of brick/report/2, and those of the moment. */
+/* The picture as one line: all fields of brick/report/2, and the present rates. */
 static void headless_print_json(const struct top *top, const struct report_budget *budget)
 {
 	json_t *root = json_object();
@@ -112,8 +112,8 @@ static int headless_print(struct top_source *s, struct top *top, struct report_b
 }
 
 /*
- * A dump of what is live needs a second picture, without which there is no "now"; so the time that
- * was asked for begins with the first.
+ * A dump of a live process needs two pictures, because rates are differences between them. So the
+ * duration begins with the first picture.
  */
 static int dump(struct top_source *s, struct top *top, struct report_budget *budget)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The views that are lists: bricks, with one of them in detail, categories, threads, the queues of
+ * The views that are lists: bricks, with details of a brick, categories, threads, the queues of
  * devices with their kernels, and the critical path. Columns of the first two and of kernels are
  * fields of a report (src/ui/text/report_fields.h).
  */
@@ -102,7 +102,7 @@ static double change_text(char out[DIFFERENCE_BYTES], uint64_t before, uint64_t 
 	return d.effect;
 }
 
-/* Against the same brick of the baseline. */
+/* Adds the baseline's time of the same brick, and the difference. */
 static void add_change(struct grid_row *row, const struct top *top, const struct summary_row *from)
 {
 	const struct report *report = &top->picture->report, *base = &top->baseline->report;
@@ -391,8 +391,8 @@ static const struct grid_column path_columns[] = {{"BRICK", GRID_TEXT, 0},
 	{"NO TIME", GRID_NUMBER, 3}, {"GAIN", GRID_NUMBER, 3}};
 
 /*
- * Two cells: what the section would be, its tokens per second, or its time where it has no tokens;
- * and by how much it would be faster.
+ * Adds two cells for a section that would take `ns`: its tokens per second, or its time if it has
+ * no tokens; and by how much it would be faster.
  */
 static void view_lists_add_outcome(struct grid_row *row, const struct path_section *s, uint64_t ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests, the last one first: first token, tokens, gaps between them, and why the longest was
- * long. In a live picture, which has the last moments only, what began before them has no first
- * token, and its tokens are not all there.
+ * long. A live picture has the last moments only: a request that began before them has no first
+ * token, and lacks some of its tokens.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of the last whole step: nodes open and close, and stay as they are when a newer step
- * takes the place of the older one, because they are known by the names on the way to them.
+ * The tree of the last whole step. Open nodes stay open when a newer step replaces the older one,
+ * because a node is known by the names on the way to it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "ui/text/tree_rows.h"
 #include "ui/top/top_view.h"
 
-/* Of the names on the way to a row. */
+/* Hash of the names on the way to a row; 0: the root. */
 static uint64_t path_hash(const struct tree_rows *rows, uint32_t row)
 {
 	const struct tree_row *r = &rows->list.items[row];
