@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS labels
     id String, label String, present UInt8, at UInt64
 ) ENGINE = ReplacingMergeTree(at) ORDER BY (label, id);
 
--- Which tables these are; the program writes it when they are complete (src/analysis/history/clickhouse_schema.c).
+-- Which tables these are; the program writes it when they are complete (clickhouse.c).
 CREATE TABLE IF NOT EXISTS brick_schema
 (
     version UInt32
@@ -59,7 +59,7 @@ CREATE TABLE IF NOT EXISTS days
     histogramMap Nested(bucket UInt16, count UInt64)
 ) ENGINE = SummingMergeTree PARTITION BY toYYYYMM(day) ORDER BY (phase, kind, name, host, engine, day);
 
--- What `history hosts` reads: few rows for many runs.
+-- Sums by month, for questions without a workload: few rows for many runs.
 CREATE TABLE IF NOT EXISTS months
 (
     month Date, run_kind String, host String, engine String, phase String, kind String, name String, runs UInt64,
