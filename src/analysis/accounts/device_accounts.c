@@ -18,8 +18,8 @@ static void add_length(
 {
 	uint64_t ns = frame->length_ns;
 	lengths_add(&sums->on_cpu, &(struct summary_lengths){1, ns, ns, ns});
-	sums_work(sums, &t->run->sites[frame->sample->site]);
-	t->failed |= !sums_histogram(sums, ns);
+	sums_add_work(sums, &t->run->sites[frame->sample->site]);
+	t->failed |= !sums_add_to_histogram(sums, ns);
 }
 
 static void add_to_group(struct device_accounts *t, const struct walk_frame *frame, bool is_outside)
@@ -35,11 +35,11 @@ static void add_to_group(struct device_accounts *t, const struct walk_frame *fra
 			row_groups_use(t->groups, group, command->kernel);
 	}
 	struct summary_sums *sums = &t->group_sums[group];
-	sums_source(sums, frame->sample->source);
+	sums_add_source(sums, frame->sample->source);
 	sums->self_ns += frame->self_ns;
 	sums->total_ns += frame->self_ns;
 	sums->outside_ns += is_outside ? frame->self_ns : 0;
-	sums_duration(sums, frame->length_ns);
+	sums_add_duration(sums, frame->length_ns);
 	add_length(t, sums, frame);
 }
 
@@ -81,7 +81,7 @@ static void device_accounts_on_command(
 		t->covered_ns += frame->self_ns;
 	t->lanes[frame->brick] = t->lane;
 	sums->count++;
-	sums_source(sums, frame->sample->source);
+	sums_add_source(sums, frame->sample->source);
 	if (outermost)
 		sums->total_ns += frame->length_ns;
 	if (outermost && is_outside)

@@ -49,7 +49,8 @@ static double *find_steps_there(const struct run *run)
 	return there;
 }
 
-/* The executions that a sample of the lane stands for, within the steps that are in the file. */
+/* How many executions a sample of the lane stands for, in steps that are in the file; at least 1.
+ */
 static double executions_per_sample(const struct execution_counts *e, const struct run_lane *lane)
 {
 	uint64_t executions = 0, samples = 0;
@@ -72,7 +73,7 @@ static uint64_t execution_counts_scaled(uint64_t count, double ratio)
 	return product < (double)UINT64_MAX ? (uint64_t)product : UINT64_MAX;
 }
 
-/* 0: none yet. */
+/* Keeps the least value that is not 0. *least is 0 while there is none. */
 static void execution_counts_keep_least(uint64_t *least, uint64_t ns)
 {
 	if (ns && (!*least || ns < *least))
@@ -114,7 +115,10 @@ static void count_own(struct summary_pairs *hooked, const struct walk_frame *fra
 		hooked->own_beside_ns[beside] += ns;
 }
 
-/* Counts a hooked sample that lies in steps of that phase, or beside a step. */
+/*
+ * Counts a hooked sample. phase: of the step in whose wall time it lies; beside: of the step that
+ * another thread ran meanwhile; STEP_PHASES: there is no such step.
+ */
 static void count_hooked(
 	struct execution_counts *e, const struct walk_frame *frame, uint32_t phase, uint32_t beside)
 {
@@ -132,13 +136,14 @@ static void count_hooked(
 		hooked->inflated_ns[phase] += frame->length_ns;
 }
 
-/* The phase of the frame's step; STEP_PHASES: it has none. */
+/* The phase of the frame's step; STEP_PHASES: the frame has no step. */
 static uint32_t execution_counts_phase_of(
 	const struct execution_counts *e, const struct walk_frame *frame)
 {
 	return frame->step == RUN_NONE ? STEP_PHASES : e->run->steps[frame->step].phase;
 }
 
+/* The phase in whose wall time the frame lies; STEP_PHASES: in none. */
 static uint32_t wall_phase(const struct execution_counts *e, const struct walk_frame *frame)
 {
 	return walk_in_wall(e->run, frame) ? execution_counts_phase_of(e, frame) : STEP_PHASES;
@@ -217,10 +222,7 @@ static uint64_t lifetime_ns(const struct execution_counts *e, const struct run_l
 	return end_ns > begin_ns ? end_ns - begin_ns : 0;
 }
 
-/*
- * Counts pairs. Without samples each of a thread's executions was a pair, in the wall time as far
- * as is known.
- */
+/* Without samples, each execution in a thread's statistics was a pair, of no known phase. */
 static void execution_counts_count_pairs(struct execution_counts *e, const struct run_lane *lane)
 {
 	e->lane_pairs = e->lane_hooked = (struct summary_pairs){0};
@@ -229,6 +231,7 @@ static void execution_counts_count_pairs(struct execution_counts *e, const struc
 			e->lane_pairs.count[STEP_PHASES] += lane->stats[b].count;
 }
 
+/* Adds the lane that the walk was on, with durations that the program reported. */
 static int on_thread_end(void *context, uint32_t number)
 {
 	struct execution_counts *e = context;
@@ -284,7 +287,7 @@ static int on_queue_end(void *context, uint32_t number)
 	return 0;
 }
 
-/* Devices' statistics know of dropped records, if they count more than the samples. */
+/* A device's statistics count where they have more than the samples: records were dropped. */
 static int execution_counts_finish(void *context)
 {
 	struct execution_counts *e = context;
@@ -321,6 +324,7 @@ static void execution_counts_destroy(struct execution_counts *e)
 	free(e);
 }
 
+/* Counts commands that a driver's tracing told, by the phase of the step that launched them. */
 static void count_traced(uint64_t *traced, const struct run *run, const struct step_index *index)
 {
 	for (size_t i = 0; i < run->command_count; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts a run's executions, whatever is selected: those in the file, those that its threads and
- * devices counted themselves, and how often recording was at work in the wall time of each phase.
- * All accumulators of a walk share the counts.
+ * Counts a run's executions, whatever is selected: samples in the file, executions by the
+ * statistics of threads and devices, and pairs (a begin and its end) in the wall time of each
+ * phase. The accumulators of a walk share one struct execution_counts and belong to its thread.
  */
 #pragma once
 
@@ -11,58 +11,72 @@
 #include "analysis/walk/walk.h"
 #include "analysis/steps/step_times.h"
 
-/* Begin/end pairs by the phase whose wall time they fell into; the last: into none. */
+/*
+ * Pairs by the phase in whose wall time they were recorded; index STEP_PHASES: in no wall time. The
+ * "beside" arrays are the part of index STEP_PHASES that was recorded while a step of the phase ran
+ * on another thread. Only hooked pairs use the members after `count`. A new member goes into
+ * add_pairs() too.
+ */
 struct summary_pairs {
 	uint64_t count[STEP_PHASES + 1];
-	uint64_t beside[STEP_PHASES + 1]; /* of the last ones: while a step ran elsewhere */
-	/* Samples that are the profiler's own work, and the shortest of them. */
-	uint64_t own_count[STEP_PHASES + 1], own_ns[STEP_PHASES + 1], own_min_ns;
-	uint64_t own_beside_ns[STEP_PHASES + 1]; /* of the last: while a step ran elsewhere */
-	/* Samples that the evaluation callback made: their number, and the time that holds them. */
-	uint64_t inflated[STEP_PHASES + 1], inflated_ns[STEP_PHASES + 1];
-	uint64_t inflated_nodes_ns[STEP_PHASES + 1];  /* of these alone */
-	uint64_t split_count, split_ns, split_min_ns; /* ... of nodes without work */
+	uint64_t beside[STEP_PHASES + 1];
+
+	/* Samples of the profiler's own work (BRICK_KIND_OVERHEAD), without times off the CPU. */
+	uint64_t own_count[STEP_PHASES + 1];
+	uint64_t own_ns[STEP_PHASES + 1];
+	uint64_t own_beside_ns[STEP_PHASES + 1];
+	uint64_t own_min_ns; /* the shortest; 0: none */
+
+	/* Samples of nodes that the evaluation callback timed. */
+	uint64_t inflated[STEP_PHASES + 1];	     /* their number */
+	uint64_t inflated_nodes_ns[STEP_PHASES + 1]; /* their lengths */
+	uint64_t inflated_ns[STEP_PHASES + 1];	     /* lengths of all graphs: GraphCompute */
+
+	/* The part of own work that comes from the callback: graphs of nodes without work. */
+	uint64_t split_count, split_ns;
+	uint64_t split_min_ns; /* the shortest; 0: none */
 };
 
-/* A brick's counts on all queues: a queue's statistics stand on the first of its lanes. */
+/* A brick's counts on all queues. Statistics of a queue are kept by the first of its lanes. */
 struct device_count {
-	uint64_t samples;
-	uint64_t executions, total_ns; /* by statistics, where its lane has any */
+	uint64_t samples;    /* that have ended */
+	uint64_t executions; /* by statistics; of lanes without any: samples */
+	uint64_t total_ns;   /* of these executions, outermost ones only */
 };
 
 struct execution_counts {
-	uint64_t samples, executions; /* samples that have ended; executions by exact statistics */
-	uint64_t mismatched;	      /* between the two, where nothing was dropped */
-	uint64_t lifetimes_ns;	      /* of threads, from their first samples to their last */
-	/*
-	 * [process_count] begin/end pairs that the process made, and [lane_count] samples that
-	 * attached hooks recorded. Tiles are pairs, too. Those that were dropped from steps in the
-	 * file are in the numbers.
-	 */
-	struct summary_pairs *pairs, *hooked;
+	/* The next three leave out tiles and waits (walk_wait_brick()). */
+	uint64_t samples;      /* that have ended, of threads and devices */
+	uint64_t executions;   /* by statistics; where there are none: samples */
+	uint64_t mismatched;   /* sum of differences of the two, where nothing was dropped */
+	uint64_t lifetimes_ns; /* sum over threads: until a lane or its last sample ends */
+	/* Counts have what was dropped from steps in the file, too. Tiles are pairs. */
+	struct summary_pairs *pairs;  /* [process_count]: made by the program */
+	struct summary_pairs *hooked; /* [lane_count]: recorded by attached hooks */
 	struct device_count *devices; /* [brick_count + 1] */
-	/* Commands of which a driver's own tracing told, by the phase that launched them; the last:
-	 * by none. */
+	/* Commands that a driver's own tracing told, by the launching step's phase, or last: none
+	 */
 	uint64_t traced[STEP_PHASES + 1];
 
-	/* while it is fed */
+	/* used while the walk runs */
 	const struct run *run;
 	const struct step_index *index;
-	uint32_t wait_brick; /* that of walk_wait_brick() */
-	bool was_reset;	     /* the program set its statistics back to zero */
-	bool has_reported;   /* executions that the program timed itself */
-	bool devices_lost;   /* something was dropped, or may have been */
-	double *steps_there; /* [process_count]: part of its steps that is in the file */
-	uint32_t lane;
-	uint64_t *lane_counts; /* [brick_count + 1] */
-	struct summary_pairs lane_pairs, lane_hooked;
-	uint64_t lane_end_ns;
-	unsigned users;
+	uint32_t wait_brick;   /* walk_wait_brick(): brick_count if the run has none */
+	bool was_reset;	       /* the program set its statistics back to zero */
+	bool has_reported;     /* the run has durations that the program measured itself */
+	bool devices_lost;     /* records of a device were dropped, or may have been */
+	double *steps_there;   /* [process_count]: share of its steps in the file, 0 to 1 */
+	uint32_t lane;	       /* that the walk is on */
+	uint64_t *lane_counts; /* [brick_count + 1]: ended samples of that lane */
+	struct summary_pairs lane_pairs, lane_hooked; /* of that lane, not scaled */
+	uint64_t lane_end_ns; /* end of the lane's last sample and the wait after it */
+	unsigned users;	      /* execution_counts_get() without a put */
 };
 
 /*
- * The first who asks makes it, and it goes with the last who gives it back; whole when the walk has
- * run. NULL: no memory.
+ * Returns the walk's counts, made and joined by the first call. They are whole when the walk has
+ * run. NULL: no memory. Each caller gives them back once; the last execution_counts_put() frees
+ * them. NULL is legal there.
  */
 struct execution_counts *execution_counts_get(struct walk *walk);
 void execution_counts_put(struct execution_counts *executions);

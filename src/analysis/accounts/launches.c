@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Every search is a bisection of a sorted list. */
 #include "analysis/accounts/launches.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the samples of each queue's lanes: their spans, put together so that overlap counts
- * once, are laid over the spans of the steps.
+ * One pass over the samples of each queue's lanes. Spans of commands are united, so that overlap
+ * counts once; then their overlap with the united spans of steps says how long the queue was idle.
  */
 #include "analysis/accounts/queue_times.h"
 
@@ -39,7 +39,7 @@ static void queue_times_add_span(struct spans *s, uint64_t begin_ns, uint64_t en
 
 COMPARATOR(queue_times_by_begin, struct span, ORDER(x->begin_ns, y->begin_ns))
 
-/* Spans become apart from each other and ascending; returns their length altogether. */
+/* Sorts spans by begin and joins those that touch; returns the sum of their lengths in ns. */
 static uint64_t queue_times_unite(struct spans *s)
 {
 	uint64_t length_ns = 0;
@@ -62,6 +62,7 @@ static uint64_t queue_times_unite(struct spans *s)
 	return length_ns;
 }
 
+/* ns that lie in both. Each must come from queue_times_unite(). */
 static uint64_t queue_times_overlap(const struct spans *a, const struct spans *b)
 {
 	uint64_t ns = 0;
@@ -95,7 +96,7 @@ bool queue_has_commands(const struct run *run, int source)
 	return false;
 }
 
-/* Lanes of one queue get its number. */
+/* Gives each lane of a queue the number of that queue. */
 static int find_queues(struct queue_times *t, const struct run *run)
 {
 	t->of_lane = malloc((run->lane_count + 1) * sizeof(*t->of_lane));
@@ -119,28 +120,29 @@ static int find_queues(struct queue_times *t, const struct run *run)
 	return 0;
 }
 
-/* The phase to measure; below 0: all. */
+/* What is measured of a run. */
 struct scope {
 	const struct run *run;
 	const struct step_index *index;
-	int only;
+	int phase; /* an enum step_phase; below 0: all */
 };
 
+/* step: RUN_NONE is of no phase. */
 static bool is_of_phase(const struct scope *scope, uint32_t step)
 {
-	return scope->only < 0 ||
-	       (step != RUN_NONE && (int)scope->run->steps[step].phase == scope->only);
+	return scope->phase < 0 ||
+	       (step != RUN_NONE && (int)scope->run->steps[step].phase == scope->phase);
 }
 
 static bool is_asked_for(const struct scope *scope, uint32_t lane, uint32_t sample)
 {
 	uint32_t site = scope->run->lanes[lane].samples[sample].site;
 	return !scope->run->sites[site].left_out &&
-	       (scope->only < 0 ||
+	       (scope->phase < 0 ||
 		       is_of_phase(scope, launches_step(scope->run, scope->index, lane, sample)));
 }
 
-/* busy: with selected commands; all: with any command. */
+/* Adds spans of the queue's measured commands to `busy`, and of all its commands to `all`. */
 static void take_samples(struct queue_times *t, const struct scope *scope, size_t queue,
 	struct spans *busy, struct spans *all)
 {
@@ -181,9 +183,9 @@ static void take_steps(struct spans *steps, const struct scope *scope, uint32_t 
 	}
 }
 
-/* The steps of one process, for its queues. */
+/* United spans of one process's steps, kept for all its queues that follow each other. */
 struct step_spans {
-	uint32_t process; /* RUN_NONE: of none yet */
+	uint32_t process; /* RUN_NONE: not chosen yet */
 	struct spans spans;
 	uint64_t length_ns;
 };
@@ -198,7 +200,7 @@ static void choose_process(struct step_spans *steps, const struct scope *scope, 
 	steps->length_ns = queue_times_unite(&steps->spans);
 }
 
-/* Adds the statistics of a queue's lanes, which do not say when they counted. */
+/* Takes statistics of a queue's lanes, which have no points in time: idle time is unknown. */
 static void queue_times_take_statistics(struct queue_times *t, const struct run *run, size_t queue)
 {
 	struct queue_time *q = &t->queues[queue];
@@ -243,6 +245,7 @@ static void finish_delay(struct queue_delay *delay, uint64_t *values, size_t cou
 	delay->p95_ns = percentile_sorted(values, count, 95);
 }
 
+/* Room for the delays of one queue, enough for all commands of the run. */
 struct delays {
 	uint64_t *launch, *submit;
 	size_t launches, submits;
@@ -257,7 +260,7 @@ static void measure_delays(
 	for (uint32_t lane = t->queues[queue].lane; lane < run->lane_count; lane++) {
 		if (t->of_lane[lane] != queue)
 			continue;
-		/* clocks of host and device agree only so well: nothing starts before its launch */
+		/* A negative delay is an error of the clocks between host and device: it is 0. */
 		for (size_t i = run_command_from(run, lane, 0);
 			i < run->command_count && run->commands[i].lane == lane; i++) {
 			const struct run_command *c = &run->commands[i];
@@ -278,9 +281,9 @@ static void measure_delays(
 }
 
 int queue_times_init(
-	struct queue_times *t, const struct run *run, const struct step_index *index, int only)
+	struct queue_times *t, const struct run *run, const struct step_index *index, int phase)
 {
-	const struct scope scope = {run, index, only};
+	const struct scope scope = {run, index, phase};
 	struct step_spans steps = {.process = RUN_NONE};
 	struct delays delays = {0};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds up sums. Only the first duration in a histogram allocates. */
+/* Adds up sums. Only the first duration in an octave of a histogram allocates. */
 #include "analysis/accounts/row_sums.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ void rests_add(struct summary_rests *to, const struct summary_rests *from)
 		blocked_unevaluated_ns, unattributed_ns, unattributed_unevaluated_ns, left_out_ns);
 }
 
-/* Adds the sums that only samples know. */
+/* Adds the members that statistics of threads lack. */
 static void add_sampled(struct summary_sums *to, const struct summary_sums *from)
 {
 	to->wall_ns += from->wall_ns;
@@ -101,14 +101,14 @@ void sums_add(struct summary_sums *to, const struct summary_sums *from)
 	add_sampled(to, from);
 }
 
-void sums_duration(struct summary_sums *sums, uint64_t ns)
+void sums_add_duration(struct summary_sums *sums, uint64_t ns)
 {
 	sums->count++;
 	sums->sum_ns += ns;
 	add_extremes(sums, ns, ns);
 }
 
-void sums_work(struct summary_sums *sums, const struct run_site *site)
+void sums_add_work(struct summary_sums *sums, const struct run_site *site)
 {
 	sums->flags |= site->flags;
 	sums->elements += site->elements;
@@ -116,7 +116,7 @@ void sums_work(struct summary_sums *sums, const struct run_site *site)
 	sums->flops += site->flops;
 }
 
-bool sums_histogram(struct summary_sums *sums, uint64_t ns)
+bool sums_add_to_histogram(struct summary_sums *sums, uint64_t ns)
 {
 	return ns_lengths_add(&sums->histogram, brick_histogram_index(ns), 1);
 }

@@ -33,7 +33,7 @@ static struct summary_sums *thread_accounts_group_of(
 /* Rows of bricks have histograms; also where the run has its own: it may know of less. */
 static void count_histogram(struct thread_accounts *t, uint32_t brick, uint64_t ns)
 {
-	if (!row_groups_exist(t->groups) && !sums_histogram(&t->bricks[brick], ns))
+	if (!row_groups_exist(t->groups) && !sums_add_to_histogram(&t->bricks[brick], ns))
 		t->failed = true;
 }
 
@@ -42,7 +42,7 @@ static void count_length(
 	const struct thread_accounts *t, struct summary_sums *sums, const struct walk_frame *frame)
 {
 	uint64_t ns = walk_basis_ns(t->index, frame);
-	sums_duration(sums, frame->length_ns);
+	sums_add_duration(sums, frame->length_ns);
 	if (t->run->off_cpu.source != OFF_CPU_UNKNOWN)
 		lengths_add(&sums->on_cpu, &(struct summary_lengths){1, ns, ns, ns});
 }
@@ -55,10 +55,10 @@ static void thread_accounts_count_wait(
 	struct summary_sums *sums = &t->lane_bricks[brick];
 	if (!ns)
 		return;
-	sums_duration(sums, ns);
+	sums_add_duration(sums, ns);
 	sums->total_ns += ns;
 	sums->self_ns += ns;
-	sums_source(sums, source);
+	sums_add_source(sums, source);
 	sums_add_off(sums, off);
 	count_histogram(t, brick, ns);
 }
@@ -182,7 +182,7 @@ static void count_in_group(struct thread_accounts *t, struct summary_sums *group
 				     : walk_shares(t->index, frame).own_ns);
 	if (kind == BRICK_KIND_STEP)
 		return;
-	sums_source(group, frame->sample->source);
+	sums_add_source(group, frame->sample->source);
 	if (kind == BRICK_KIND_WAIT) {
 		group->wait_ns += frame->self_ns; /* and no execution, as all other waiting */
 		return;
@@ -191,10 +191,10 @@ static void count_in_group(struct thread_accounts *t, struct summary_sums *group
 	sums_add_off(group, frame->off);
 	if (!walk_has_ended(frame))
 		return;
-	sums_work(group, &t->run->sites[frame->sample->site]);
+	sums_add_work(group, &t->run->sites[frame->sample->site]);
 	count_length(t, group, frame);
 	if (t->groups->count <= HISTOGRAMS_MAX &&
-		!sums_histogram(group, walk_basis_ns(t->index, frame)))
+		!sums_add_to_histogram(group, walk_basis_ns(t->index, frame)))
 		t->failed = true;
 }
 
@@ -305,7 +305,7 @@ static void thread_accounts_on_sample(void *context, const struct walk_frame *fr
 	sums->open_ns += walk_has_ended(frame) ? 0 : frame->self_ns;
 	sums_add_off(sums, frame->off);
 	sums->wait_ns += frame->inner_ns + frame->wait_ns;
-	sums_source(sums, frame->sample->source);
+	sums_add_source(sums, frame->sample->source);
 	if (in_wall)
 		count_wall(t, frame, sums);
 	count_waits(t, frame, in_wall);
@@ -317,7 +317,7 @@ static void thread_accounts_on_sample(void *context, const struct walk_frame *fr
 		t->category_total_ns[t->run->bricks[frame->brick].category] += frame->length_ns;
 	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
 	count_length(t, sums, frame);
-	sums_work(sums, site);
+	sums_add_work(sums, site);
 	count_histogram(t, frame->brick, walk_basis_ns(t->index, frame));
 }
 
@@ -326,10 +326,10 @@ static void thread_accounts_on_sample(void *context, const struct walk_frame *fr
 static void count_reported(struct thread_accounts *t, uint32_t brick, uint64_t ns, bool has_part)
 {
 	struct summary_sums *sums = &t->lane_bricks[brick];
-	sums_duration(sums, ns);
+	sums_add_duration(sums, ns);
 	sums->total_ns += ns;
 	sums->self_ns += ns;
-	sums_source(sums, BRICK_SOURCE_REPORTED);
+	sums_add_source(sums, BRICK_SOURCE_REPORTED);
 	if (has_part) /* which hands these over in the end */
 		return;
 	t->category_total_ns[t->run->bricks[brick].category] += ns;

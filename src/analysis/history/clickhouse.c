@@ -551,7 +551,7 @@ static int send_batch(struct push *p, struct spool *spool)
 	if (rc == 0 && p->batch.sent.count)
 		rc = look_closely(p);
 	if (rc == 0)
-		rc = spool_sending(spool, &p->batch);
+		rc = spool_note_sending(spool, &p->batch);
 	if (rc == 0)
 		rc = send_parts(p);
 	if (rc == 0 && p->batch.sent.count)
@@ -560,7 +560,7 @@ static int send_batch(struct push *p, struct spool *spool)
 		rc = send_labels(p);
 	if (rc == 0)
 		rc = send_heads(p);
-	return rc < 0 ? rc : spool_done(spool, &p->batch);
+	return rc < 0 ? rc : spool_forget(spool, &p->batch);
 }
 
 /* One batch; *more: others wait. */
@@ -602,7 +602,7 @@ static int clickhouse_push(struct history_store *store)
 		return history_fail(store, rc, "%s: another process is sending", store->where);
 	while (more && rc == 0)
 		rc = push_some(store, &c->spool, &more);
-	spool_tried(&c->spool, rc == 0);
+	spool_note_try(&c->spool, rc == 0);
 	close(c->spool.lock);
 	c->spool.lock = -1;
 	return rc;

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file for each run; small files for the lock, the pause and the batch that is being sent. */
+/*
+ * Files of the directory, whose names and forms older and newer versions of Brick share:
+ *
+ *   ID.run       a run as history_run_line() has it
+ *   ID.run.bad   a file that was no such line
+ *   lock         empty; locked by the sender
+ *   sending      ids, one a line, that were noted and not forgotten
+ *   pause        "SECONDS-SINCE-1970 PAUSE-S" of the next try
+ */
 #include "analysis/history/spool.h"
 
 #include <dirent.h>
@@ -18,7 +26,7 @@
 #include "base/scope.h"
 #include "base/user_path.h"
 
-/* The path of a file of the spool; the caller frees. */
+/* The path of a file of the spool; the caller frees. NULL: no memory. */
 static char *spool_path_of(const struct spool *s, const char *name, const char *suffix)
 {
 	char *path = NULL;
@@ -52,6 +60,7 @@ static int spool_replace(
 	return path ? file_replace(path, text) : -ENOMEM;
 }
 
+/* A filter of scandir(): "ID.run". */
 static int is_run(const struct dirent *entry)
 {
 	const char *dot = strchr(entry->d_name, '.');
@@ -73,7 +82,7 @@ static size_t count_runs(const struct spool *s)
 
 int spool_add(struct spool *s, const struct history_run *run)
 {
-	if (!s->count++)
+	if (!s->count++) /* other processes add, too: count anew after each spool_take() */
 		s->count += count_runs(s);
 	if (s->count > SPOOL_RUNS_MAX)
 		return -ENOSPC;
@@ -97,6 +106,7 @@ int spool_lock(struct spool *s)
 	return -EAGAIN;
 }
 
+/* The text of a file; the caller frees. NULL: not there, not readable, or no memory. */
 static char *spool_read_all(const char *path)
 {
 	enum { MAX_BYTES = 64 << 20 };
@@ -106,6 +116,7 @@ static char *spool_read_all(const char *path)
 	return path && !file_read(&text, &bytes, path, MAX_BYTES) ? text : NULL;
 }
 
+/* Adds the run of a file to the batch. */
 static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 {
 	SCOPED char *path = spool_path_of(s, name, ""), *text = spool_read_all(path);
@@ -128,6 +139,7 @@ static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 	return rc;
 }
 
+/* Reads ids from the file "sending", if it exists. */
 static int read_sent(const struct spool *s, struct spool_batch *b)
 {
 	SCOPED char *path = spool_path_of(s, "sending", ""), *text = spool_read_all(path);
@@ -190,7 +202,7 @@ static bool is_in_batch(const struct spool_batch *b, const char *id)
 	return false;
 }
 
-/* Write the ids that were sent before, but for those of this batch, and with_batch also these. */
+/* Writes the file "sending": noted ids of other batches, and with_batch those of this batch. */
 static int write_sent(struct spool *s, const struct spool_batch *b, bool with_batch)
 {
 	size_t n = b->runs.count + b->sent.count;
@@ -208,13 +220,16 @@ static int write_sent(struct spool *s, const struct spool_batch *b, bool with_ba
 	return rc;
 }
 
-int spool_sending(struct spool *s, const struct spool_batch *b)
+int spool_note_sending(struct spool *s, const struct spool_batch *b)
 {
 	return write_sent(s, b, true);
 }
 
-/* The runs go first: those that are left are looked for at the server again. */
-int spool_done(struct spool *s, const struct spool_batch *b)
+/*
+ * Deletes files before notes: a run whose file is left keeps its note, so that the next try looks
+ * for it at the server.
+ */
+int spool_forget(struct spool *s, const struct spool_batch *b)
 {
 	int rc = 0;
 
@@ -225,7 +240,7 @@ int spool_done(struct spool *s, const struct spool_batch *b)
 	return rc < 0 ? rc : write_sent(s, b, false);
 }
 
-/* "SECONDS-SINCE-1970 PAUSE" of the next try. */
+/* Reads the file "pause". Both are 0 if there is none. */
 static void read_pause(const struct spool *s, long long *next, long long *pause)
 {
 	SCOPED char *path = spool_path_of(s, "pause", ""), *text = spool_read_all(path);
@@ -240,11 +255,11 @@ uint64_t spool_pause(const struct spool *s)
 	long long next, pause, now = time(NULL);
 
 	read_pause(s, &next, &pause);
-	/* a clock that was set back makes nobody wait for ever */
+	/* a try further away than the longest pause comes from a clock that was set back */
 	return next > now && next - now <= SPOOL_PAUSE_MAX_S ? (uint64_t)(next - now) : 0;
 }
 
-void spool_tried(struct spool *s, bool good)
+void spool_note_try(struct spool *s, bool good)
 {
 	long long next, pause;
 	char text[64];

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs that wait to be sent to a server: a directory with a file for each, named by its id, so that
- * each is there once; their number is bounded. The sender holds its lock. After a failure nobody
- * tries for a while, twice as long each time. Runs are noted before they are sent, as they may
- * reach the server unseen. Any number of processes.
+ * Runs that wait to be sent to a server. The spool is a directory with one file for each run, named
+ * by the run's id, so that no run is there twice. Any number of processes may add runs; a process
+ * that sends holds the lock:
+ *
+ *   spool_lock(), then for each batch spool_take(), spool_note_sending(), spool_forget(); at the
+ *   end spool_note_try()
+ *
+ * Ids are noted before their runs are sent, because a sender may die after the server took runs and
+ * before it has forgotten them. After a failure all processes pause; each further failure doubles
+ * the pause. Functions return 0 or a negative errno. One thread at a time.
  */
 #pragma once
 
@@ -13,42 +19,62 @@
 
 enum {
 	SPOOL_RUNS_MAX = 100000,
-	SPOOL_BATCH = 500, /* runs that are sent together */
-	SPOOL_PAUSE_MIN_S = 1,
-	SPOOL_PAUSE_MAX_S = 600,
+	SPOOL_BATCH = 500,	 /* most runs of a batch */
+	SPOOL_PAUSE_MIN_S = 1,	 /* after the first failure */
+	SPOOL_PAUSE_MAX_S = 600, /* however many failures there were */
 };
 
 struct spool {
 	char *directory;
-	int lock;     /* -1: not held */
-	size_t count; /* as far as this process knows; 0: not counted yet */
+	int lock;     /* descriptor of the locked file; -1: not held */
+	size_t count; /* estimate of the files there; 0: count them at the next spool_add() */
 };
 
-/* Opens the spool of a server, in the user's data directory; made if need be. -errno. */
+/*
+ * Opens the spool of a server, in the user's data directory, and makes the directory. After an
+ * error spool_close() frees what it took. -ENOENT: there is no data directory.
+ */
 int spool_open(struct spool *spool, const char *server);
 void spool_close(struct spool *spool);
 
-/* On the disk when it returns. -ENOSPC: there are too many, or the disk is full. */
+/*
+ * Writes a run to the disk; a run of the same id is replaced. -ENOSPC: SPOOL_RUNS_MAX runs wait, or
+ * the disk is full. -ENOMEM.
+ */
 int spool_add(struct spool *spool, const struct history_run *run);
 
-/* -EAGAIN: somebody else is sending. */
+/*
+ * Takes the lock without waiting; spool_close(), or closing spool->lock, gives it back. -EAGAIN:
+ * another process is sending. -ENOMEM, -errno.
+ */
 int spool_lock(struct spool *spool);
 
 struct spool_batch {
-	ARRAY(struct history_run) runs;
-	ARRAY(char *) sent; /* ids that may be at the server */
-	bool more;	    /* there are others behind it */
+	ARRAY(struct history_run) runs; /* to be sent */
+	ARRAY(char *) sent; /* ids whose sending was noted, of any batch, and not forgotten */
+	bool more;	    /* other files wait */
 };
 
-/* The oldest files that wait; a file that is no run is set aside, by another name. */
+/*
+ * Reads up to SPOOL_BATCH runs in the order of their ids, which is not that of time. Files stay
+ * until spool_forget(). A file that holds no run is renamed to *.bad; a file that cannot be read is
+ * passed over. The caller calls spool_batch_fini() after success. -ENOMEM; -EIO: a bad file could
+ * not be renamed.
+ */
 int spool_take(struct spool *spool, struct spool_batch *batch);
 void spool_batch_fini(struct spool_batch *batch);
+
+/* True if a former try may have brought this run to the server. */
 bool spool_was_sent(const struct spool_batch *batch, const char *id);
 
-/* Note that the runs of a batch will be sent now; or that they are there, and forget them. */
-int spool_sending(struct spool *spool, const struct spool_batch *batch);
-int spool_done(struct spool *spool, const struct spool_batch *batch);
+/* Notes on the disk that the runs of a batch will be sent now. Under the lock. */
+int spool_note_sending(struct spool *spool, const struct spool_batch *batch);
 
-/* Seconds until the next try; 0: now. Note how the last one ended. */
+/* Deletes the runs of a batch, and the notes of their ids: they are stored. Under the lock. */
+int spool_forget(struct spool *spool, const struct spool_batch *batch);
+
+/* Seconds until the next try; 0: now. */
 uint64_t spool_pause(const struct spool *spool);
-void spool_tried(struct spool *spool, bool good);
+
+/* Ends the pause after a good try; starts or doubles it after a bad try. Under the lock. */
+void spool_note_try(struct spool *spool, bool good);
