@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A query is posted; rows come as lines of JSON. */
+/* A query is the body of a POST; rows come as lines of JSON. */
 #include "analysis/history/clickhouse_ask.h"
 
 #include <stdarg.h>
@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONNECT_MS = 2000, TOTAL_MS = 60000, ERROR_BYTES = 300 };
+enum {
+	CONNECT_MS = 2000,
+	TOTAL_MS = 60000,  /* of a whole request, where history_open.patience_ms is 0 */
+	ERROR_BYTES = 300, /* most of the server's message in ours */
+};
 
 void query_add(struct query *q, const char *format, ...)
 {
@@ -107,6 +111,7 @@ static int clickhouse_ask_read_rows(struct history_store *store, const struct ht
 	return rc;
 }
 
+/* Makes an error of a request that failed, or that the server refused. rc: of http_post(). */
 static int clickhouse_ask_judge(struct history_store *store, const struct http_reply *reply, int rc)
 {
 	if (rc < 0)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An engine of histories; for this room only. Each function is as that of store.h. */
+/*
+ * An engine of histories; for src/analysis/history/ only. Each function does what the function of
+ * the same name in store.h says. A new engine goes into store_engines (store.c).
+ */
 #pragma once
 
 #include <stdarg.h>
@@ -11,12 +14,12 @@
 struct history_store;
 
 struct history_engine {
-	const char *prefix; /* of the places that it opens; NULL: all others */
-	/* store->state is its own; closed also when this fails. */
+	const char *prefix; /* of places that this engine opens; NULL: all places, so it is last */
+	/* Sets store->state, which only the engine uses. close() follows also after an error. */
 	int (*open)(struct history_store *store, const struct history_open *how);
 	void (*close)(struct history_store *store);
 	int (*add)(struct history_store *store, const struct history_run *run);
-	int (*flush)(struct history_store *store); /* NULL: add() has done it */
+	int (*flush)(struct history_store *store); /* NULL: add() stores runs itself */
 	int (*list)(struct history_store *store, const struct history_filter *filter,
 		history_run_fn each, void *context);
 	int (*points)(struct history_store *store, const struct history_filter *filter,
@@ -32,15 +35,15 @@ struct history_engine {
 
 struct history_store {
 	const struct history_engine *engine;
-	char *where;
+	char *where; /* the place, with the prefix */
 	void *state;
-	char error[512];
+	char error[512]; /* the last failure, a sentence; "": none yet */
 };
 
 /* The engines, each in the file of its name. */
 extern const struct history_engine history_sqlite, history_clickhouse;
 
-/* Say why; returns rc. */
+/* Writes the reason of a failure into store->error; returns rc. */
 BRICK_PRINTF(3, 4)
 static inline int history_fail(struct history_store *store, int rc, const char *format, ...)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of texts, and lists that grow; then JSON. Lines come from files: nothing in them is
- * trusted. Their numbers have at most 63 bits.
+ * Copies of texts, and lists that grow; then JSON. Lines come from files, so nothing in them is
+ * trusted. Integers of JSON have a sign: numbers from 2^63 on are read back as 0.
  */
 #include "analysis/history/history_run.h"
 
@@ -15,8 +15,9 @@
 #include "base/order.h"
 #include "base/scope.h"
 
-enum { TEXTS = 10 };
+enum { TEXTS = 10 }; /* members of a run that are texts */
 
+/* Addresses of all texts: each is made by init and freed by fini. */
 static void texts_of(struct history_run *run, char **texts[TEXTS])
 {
 	char **all[TEXTS] = {&run->kind, &run->host, &run->cpu, &run->engine, &run->version,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts of recordings are notes, "WORD VALUE" with ", " between; those of llama-bench are columns.
+/*
+ * Reads the facts. Facts of recordings are notes, "WORD VALUE" with ", " between; facts of imported
+ * runs are columns of llama-bench.
  */
 #include "analysis/history/history_workload.h"
 
@@ -10,9 +12,8 @@
 
 #include "base/scope.h"
 
-enum { TEXT = 128 };
+enum { TEXT = 128 }; /* bytes; longer values of notes are cut */
 
-/* Removes each word's part up to its last slash, as a server's migration does. */
 void history_command_strip(char *command)
 {
 	char *to = command;
@@ -29,6 +30,7 @@ void history_command_strip(char *command)
 	*to = '\0';
 }
 
+/* The value of the first fact with this key; NULL: none. */
 static const char *fact(const struct history_run *run, const char *key)
 {
 	for (size_t i = 0; i < run->facts.count; i++)
@@ -37,7 +39,10 @@ static const char *fact(const struct history_run *run, const char *key)
 	return NULL;
 }
 
-/* Copies the text behind a word of a note, up to the next word; "" if it has no such word. */
+/*
+ * Copies the value of a word in a note, up to the next ", ". "": the note is NULL or lacks the
+ * word.
+ */
 static const char *word_of(const char *note, const char *word, char out[TEXT])
 {
 	size_t length = strlen(word);
@@ -58,9 +63,10 @@ static const char *word_of(const char *note, const char *word, char out[TEXT])
 /* A list of texts with ", " between. */
 struct list {
 	FILE *out;
-	bool any;
+	bool any; /* something is there: ", " goes before the next text */
 };
 
+/* Adds a text between two others; NULL or "" adds nothing. */
 static void history_workload_add(
 	struct list *list, const char *before, const char *text, const char *behind)
 {
@@ -129,6 +135,7 @@ static void put_imported(struct list *list, const struct history_run *run)
 	}
 }
 
+/* Closes a memory stream and returns its text; NULL: no memory. */
 static char *closed(FILE *out, char **text)
 {
 	bool failed = fclose(out);
@@ -140,7 +147,7 @@ static char *closed(FILE *out, char **text)
 	return *text;
 }
 
-/* NULL: not enough memory. The caller frees. */
+/* The run's model; "": facts tell none. The caller frees. NULL: no memory. */
 static char *history_workload_model_of(const struct history_run *run)
 {
 	char *text = NULL;
@@ -153,6 +160,7 @@ static char *history_workload_model_of(const struct history_run *run)
 	return closed(list.out, &text);
 }
 
+/* The workload of a run with a model; the caller frees. NULL: no memory. */
 static char *workload_of(const struct history_run *run, const char *model)
 {
 	bool is_imported = !strcmp(run->kind, "imported");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buckets are found by bisection. */
+/* Each ns below 32 has a bucket of its own. Kept buckets are found by bisection. */
 #include "analysis/history/kept_histogram.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ uint64_t history_histogram_count(const struct history_histogram *h)
 uint64_t history_histogram_percentile(const struct history_histogram *h, unsigned percent)
 {
 	uint64_t count = history_histogram_count(h), seen = 0;
-	/* without the rounding of count * percent */
+	/* count * percent / 100 without overflow, rounded up */
 	uint64_t rank = count / 100 * percent + (count % 100 * percent + 99) / 100;
 
 	if (count * (100 - percent) < 100)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Histograms of durations in ns that can be added up, whatever machine they are of. Buckets are
- * log-linear: 16 to an octave, so that the middle of one is within 3.2 % of all that it holds; only
- * those that are taken are kept, by number. As text: "17:3 18:1", bucket and count. One thread at a
- * time.
+ * Histograms of durations in ns, as histories store them. The buckets of all machines are the same,
+ * so that histograms can be added up. Buckets are log-linear, 16 to an octave: the middle of a
+ * bucket is within 3.2 % of each value in it. Only buckets with values are kept. The text "17:3
+ * 18:1" is bucket and count, and is stored, so numbers of buckets stay. All zero is an empty
+ * histogram. One thread at a time.
  */
 #pragma once
 
 #include <stdint.h>
 #include "base/array.h"
 
-enum { HISTORY_BUCKETS = 976 };
+enum { HISTORY_BUCKETS = 976 }; /* up to UINT64_MAX ns */
 
 struct history_bucket {
 	uint32_t index;
@@ -18,28 +19,37 @@ struct history_bucket {
 };
 
 struct history_histogram {
-	ARRAY(struct history_bucket) buckets; /* by index, none is empty */
+	ARRAY(struct history_bucket) buckets; /* by index, ascending; no count is 0 */
 };
 
+/* The bucket of a duration, below HISTORY_BUCKETS. */
 uint32_t history_bucket_of(uint64_t ns);
 
-/* The middle of a bucket. */
+/* The middle of a bucket, in ns. */
 uint64_t history_bucket_ns(uint32_t index);
 
-/* -ENOMEM. */
+/* Adds so many values of a bucket; count must not be 0. -ENOMEM: the histogram stays. */
 int history_histogram_add(struct history_histogram *histogram, uint32_t index, uint64_t count);
+/* Adds all values of another histogram. -ENOMEM: some may have been added. */
 int history_histogram_merge(
 	struct history_histogram *histogram, const struct history_histogram *other);
 
+/* The number of values. */
 uint64_t history_histogram_count(const struct history_histogram *histogram);
 
-/* A percentile by nearest rank; 0 where fewer than 100 / (100 - percent) values are in it. */
+/*
+ * A percentile in ns by nearest rank. percent: below 100. 0: fewer than 100 / (100 - percent)
+ * values.
+ */
 uint64_t history_histogram_percentile(const struct history_histogram *histogram, unsigned percent);
 
-/* The caller frees; NULL: not enough memory. */
+/* The histogram as text; the caller frees. NULL: no memory. */
 char *history_histogram_text(const struct history_histogram *histogram);
 
-/* Adds the values of a text. -EINVAL: it is no histogram; -ENOMEM. */
+/*
+ * Adds the values of a text, which is not trusted. -EINVAL: the text is no histogram; -ENOMEM.
+ * After an error some values may have been added.
+ */
 int history_histogram_parse(struct history_histogram *histogram, const char *text);
 
 void history_histogram_fini(struct history_histogram *histogram);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON is read line by line; SQL is run in a database in memory. */
+/*
+ * Both forms become JSON objects, one for each test: lines are parsed, and SQL is run in a database
+ * in memory, whose rows then have texts only.
+ */
 #include "analysis/history/llama_bench.h"
 
 #include <jansson.h>
@@ -19,11 +22,10 @@
 
 enum { FILE_BYTES_MAX = 64 << 20 };
 
-/* A test in either form: in JSON, numbers may be numbers or texts. */
 struct reading {
 	history_run_fn each;
 	void *context;
-	long count;
+	long count; /* tests that were handed over */
 	char *error;
 	size_t error_bytes;
 };
@@ -46,6 +48,7 @@ static int llama_bench_fail_at(
 	return -EINVAL;
 }
 
+/* A number of a test, which may be a number or a text; 0: missing or negative. */
 static double llama_bench_number_of(const json_t *test, const char *key)
 {
 	const json_t *value = json_object_get(test, key);
@@ -56,7 +59,7 @@ static double llama_bench_number_of(const json_t *test, const char *key)
 	return json_is_string(value) ? number : fmax(0, json_number_value(value));
 }
 
-/* The median of the repetitions, or the reported mean where the file lacks them. */
+/* The median of a test's repetitions in ns; the reported mean where the file lacks them. */
 static double typical_ns(const json_t *test)
 {
 	const json_t *samples = json_object_get(test, "samples_ns");
@@ -73,7 +76,7 @@ static double typical_ns(const json_t *test)
 	return ns;
 }
 
-/* "2024-05-01T12:00:00Z"; 0: it is none. */
+/* ns since 1970 of "2024-05-01T12:00:00Z"; 0: no such text. */
 static uint64_t llama_bench_start_of(const json_t *test)
 {
 	struct tm tm = {0};
@@ -140,7 +143,7 @@ static int llama_bench_name_run(struct history_run *run, const json_t *test)
 	return rc;
 }
 
-/* 1: it was no test. */
+/* Hands over the run of a test. 1: the object is no test; else 0 or a negative errno. */
 static int take_test(struct reading *r, const json_t *test)
 {
 	struct history_run run;
@@ -232,7 +235,8 @@ static int llama_bench_read_rows(struct reading *r, sqlite3 *db, const char *tab
 	return rc;
 }
 
-/* Runs one statement after the other; *at: the one that SQLite refused. */
+/* Runs all statements; returns a code of SQLite. After an error *at is the statement that failed.
+ */
 static int run_sql(sqlite3 *db, const char **at)
 {
 	int rc = SQLITE_OK;

@@ -116,7 +116,6 @@ static char *spool_read_all(const char *path)
 	return path && !file_read(&text, &bytes, path, MAX_BYTES) ? text : NULL;
 }
 
-/* Adds the run of a file to the batch. */
 static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 {
 	SCOPED char *path = spool_path_of(s, name, ""), *text = spool_read_all(path);

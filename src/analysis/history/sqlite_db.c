@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Versions of the database: migrations[n] makes n + 1 of n, so that a new one is made as an old one
- * is brought up to date. `user_version` and the tables change in one transaction, so it never says
- * more than the file has.
+ * Versions of the database: migrations[n] makes version n + 1 of version n. A new file begins at
+ * version 0, so it takes the same way as an old file. Tables and `user_version` change in one
+ * transaction. Entries of migrations never change, as files were made by them: append a new one.
  */
 #include "analysis/history/sqlite_db.h"
 
@@ -15,7 +15,10 @@
 #include "analysis/history/history_workload.h"
 #include "base/user_path.h"
 
-enum { APPLICATION = 0x4272696b /* "Brik" */, PATIENCE_MS = 10000 };
+enum {
+	APPLICATION = 0x4272696b, /* "Brik": PRAGMA application_id of our files */
+	PATIENCE_MS = 10000,	  /* for other writers, where history_open.patience_ms is 0 */
+};
 
 static const char *const migrations[] = {
 	"CREATE TABLE runs(number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
@@ -32,7 +35,7 @@ static const char *const migrations[] = {
 	"CREATE INDEX runs_of_label ON labels(label, run);"
 	"CREATE TABLE series(number INTEGER PRIMARY KEY, phase TEXT NOT NULL, kind TEXT NOT NULL,"
 	" name TEXT NOT NULL, UNIQUE(phase, kind, name));"
-	/* by series first: a trend is one piece of the file */
+	/* the key begins with series, so that the rows of a trend lie side by side */
 	"CREATE TABLE parts(series INTEGER NOT NULL REFERENCES series,"
 	" run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, count INTEGER NOT NULL,"
 	" tokens INTEGER NOT NULL, total_ns INTEGER NOT NULL, typical_tokens INTEGER NOT NULL,"
@@ -41,7 +44,7 @@ static const char *const migrations[] = {
 	"CREATE INDEX parts_of_run ON parts(run);",
 	"ALTER TABLE runs ADD COLUMN batch TEXT NOT NULL DEFAULT '';"
 	"CREATE INDEX runs_by_batch ON runs(batch) WHERE batch != '';",
-	/* for runs that an older Brick kept, only the command is known */
+	/* of older runs only the command is known: history_run_describe() does the same then */
 	"ALTER TABLE runs ADD COLUMN model TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE runs ADD COLUMN workload TEXT NOT NULL DEFAULT '';"
 	"UPDATE runs SET workload = brick_strip(command);",
@@ -131,7 +134,7 @@ int sqlite_db_finish(struct history_store *store, sqlite3 *db, sqlite3_stmt *sta
 	return rc < 0 ? rc : 0;
 }
 
-/* A PRAGMA's number; negative: an error. */
+/* The number that a PRAGMA or SELECT gives; negative: an error. */
 static sqlite3_int64 pragma(struct history_store *store, sqlite3 *db, const char *sql)
 {
 	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *statement = NULL;
@@ -142,6 +145,7 @@ static sqlite3_int64 pragma(struct history_store *store, sqlite3 *db, const char
 	return rc > 0 ? sqlite3_column_int64(statement, 0) : rc;
 }
 
+/* Refuses files of other programs and of newer versions. An empty file is a new history. */
 static int check_origin(struct history_store *store, sqlite3 *db, sqlite3_int64 version)
 {
 	sqlite3_int64 application = pragma(store, db, "PRAGMA application_id");
@@ -194,7 +198,10 @@ int sqlite_db_migrate(struct history_store *store, sqlite3 *db, int version)
 	return rc;
 }
 
-/* Makes writers not wait for readers. SQLite refuses some of several processes that ask at once. */
+/*
+ * Lets writers go on while others read. SQLite refuses some of several processes that ask for it at
+ * the same time, so each tries again.
+ */
 static int write_ahead(struct history_store *store, sqlite3 *db)
 {
 	enum { TRIES = 100, PAUSE_MS = 20 };
@@ -209,7 +216,8 @@ static int write_ahead(struct history_store *store, sqlite3 *db)
 }
 
 /*
- * The database's version, read in one transaction as another process may be making it; or an error.
+ * The database's version, or a negative errno. One transaction reads it and the origin, as another
+ * process may be making the tables.
  */
 static sqlite3_int64 version_of(struct history_store *store, sqlite3 *db)
 {
@@ -221,6 +229,7 @@ static sqlite3_int64 version_of(struct history_store *store, sqlite3 *db)
 	return rc < 0 ? rc : version;
 }
 
+/* Checks a file, migrates it if it is older, and sets the connection's options. */
 static int prepare_file(struct history_store *store, sqlite3 *db)
 {
 	sqlite3_int64 version = version_of(store, db);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens a database of SQLite, brings it to this version, and queries it. For this room only. */
+/*
+ * Opens a database of SQLite, brings it to this version, and runs statements; for
+ * src/analysis/history/ only. Functions return a negative errno after writing the reason into
+ * store->error. One thread at a time.
+ */
 #pragma once
 
 #include <sqlite3.h>
@@ -11,23 +15,32 @@ static inline void scope_sqlite3_finalize(sqlite3_stmt *const *statement)
 	sqlite3_finalize(*statement);
 }
 
-/* -EBUSY: others write, -EPROTO: a newer version, -EILSEQ: damaged, or no history; -ENOENT. */
+/*
+ * The caller closes *db, also after an error. -ENOENT: no file, and how->create is false; -EBUSY:
+ * other processes write for too long; -EPROTO: written by a newer Brick; -EILSEQ: damaged, or no
+ * history; -EROFS, -ENOSPC, -ENOMEM, -EIO.
+ */
 int sqlite_db_open(struct history_store *store, sqlite3 **db, const struct history_open *how);
 
-/* Brings the database to a version in one transaction; does nothing if it is there already. */
+/*
+ * Brings the database up to a version in one transaction. A database of this or a newer version
+ * stays as it is.
+ */
 int sqlite_db_migrate(struct history_store *store, sqlite3 *db, int version);
 
+/* Runs statements without parameters; rows are ignored. */
 int sqlite_db_execute(struct history_store *store, sqlite3 *db, const char *sql);
 
 /*
- * Makes a statement and binds its parameters. `types` has a letter for each: s (const char *, NULL
- * is NULL), i (uint64_t or int64_t, cast to sqlite3_int64), d (double).
+ * Makes a statement and binds its parameters, with copies of texts. `types` has a letter for each:
+ * s (const char *; NULL binds NULL), i (cast to sqlite3_int64 by the caller), d (double). The
+ * caller finalises *out; after an error it is NULL.
  */
 int sqlite_db_prepare(struct history_store *store, sqlite3 *db, sqlite3_stmt **out, const char *sql,
 	const char *types, ...);
 
-/* Run a statement to its end, and finalise it. */
+/* Runs a statement that gives no rows, and finalises it, also after an error. */
 int sqlite_db_finish(struct history_store *store, sqlite3 *db, sqlite3_stmt *statement);
 
-/* 1: there is a row; 0: there are no more; negative: an error. */
+/* Goes to the next row. 1: there is a row; 0: there are no more; negative: an error. */
 int sqlite_db_step(struct history_store *store, sqlite3 *db, sqlite3_stmt *statement);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the engine, and hands questions on to it. */
+/* Finds the engine by the prefix of the place, and hands calls on to it. */
 #include "analysis/history/store.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ int history_store_open(
 		i++;
 	store->engine = store_engines[i];
 	*out = store;
-	const char *scheme = strstr(where, "://"); /* also of engines that there are not */
+	const char *scheme = strstr(where, "://"); /* places of unknown engines, too */
 	if (scheme && strchr(scheme, '@'))
 		return history_fail(store, -EINVAL,
 			"a password in an address is seen by everybody: use BRICK_DB_USER and "
