@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wall time of a run cut up in the ways that pictures need: each step by category, layers by
- * brick, and the lengths of executions by phase, all from one pass over the samples. It follows the
- * rules of src/analysis/accounts/summary.h, so that sums over steps or layers are the rows of a
- * summary:
+ * Cuts up the wall time of a run in the ways that pictures need: steps by category, layers by
+ * brick, and lengths of executions by phase, all in one pass over the samples. It follows the rules
+ * of src/analysis/accounts/summary.h, so that sums over steps or layers are the rows of a summary:
  *
  *   sum over steps of a category = the wall time of that category
  *   sum over layers and phases of a brick = the wall time of that brick
@@ -22,15 +21,16 @@
 #include "trace/run.h"
 
 enum {
-	BREAKDOWN_LAYERS = 512, /* layers from this one on are counted as this one */
-	BREAKDOWN_FINE = 4,	/* buckets of a run's histogram that make one of ours */
+	/* last layer that has a row of its own; with higher layers, all from 511 on share a row */
+	BREAKDOWN_LAYERS = 512,
+	BREAKDOWN_FINE = 4, /* buckets of a run's histogram in one bucket of a breakdown */
 	BREAKDOWN_BUCKETS = BRICK_HISTOGRAM_BUCKETS / BREAKDOWN_FINE,
-	BREAKDOWN_PHASES = STEP_PHASES + 1, /* the last: in no step, of a run without steps */
+	BREAKDOWN_PHASES = STEP_PHASES + 1, /* the last: in no step */
 };
 
-/* Columns of a step's parts behind those of bricks. */
+/* Columns of a step's parts, after the columns of bricks. */
 enum breakdown_rest {
-	BREAKDOWN_LEFT_OUT, /* bricks that are left out of the run */
+	BREAKDOWN_LEFT_OUT, /* time in bricks that the selection left out */
 	BREAKDOWN_PREEMPTED,
 	BREAKDOWN_BLOCKED,
 	BREAKDOWN_RESTS,
@@ -38,45 +38,44 @@ enum breakdown_rest {
 
 struct breakdown {
 	const struct run *run;
-	/* of the run, one for waits of runs that name none, "preempted" and "blocked" */
+	/* the run's categories, then waits (for runs without that category), preempted, blocked */
 	uint32_t category_count;
-	uint32_t brick_count; /* of the run, and one for waits */
-	uint32_t wait_brick, wait_category;
-	uint32_t layer_count; /* rows: layer + 1, so that row 0 is outside of layers */
-	uint64_t *steps;      /* [step_count][category_count], ns of wall time */
-	uint64_t *layers;     /* [BREAKDOWN_PHASES][layer_count][brick_count], ns of wall time */
-	uint64_t *counts;     /* the same: executions, on all threads */
-	/* [BREAKDOWN_PHASES][brick_count], each NULL or uint64_t[BREAKDOWN_BUCKETS] */
+	uint32_t brick_count; /* the run's bricks, then waits (for runs without BarrierWait) */
+	uint32_t wait_brick, wait_category; /* where waits of samples count */
+	uint32_t layer_count;		    /* rows: layer + 1; row 0 is outside of layers */
+	uint64_t *steps;		    /* [step_count][category_count], ns of wall time */
+	uint64_t *layers; /* [BREAKDOWN_PHASES][layer_count][brick_count], ns of wall time */
+	uint64_t *counts; /* cells as in layers: executions on all threads, and waits */
+	/* [BREAKDOWN_PHASES][brick_count]: NULL or [BREAKDOWN_BUCKETS] counts of lengths */
 	uint64_t **histograms;
-	/* of the steps that breakdown_parts() was asked for, ns of wall time:
-	 * [count][brick_count + BREAKDOWN_RESTS] */
+	/* ns of wall time, of steps that breakdown_parts() asked for:
+	 * [count][brick_count + BREAKDOWN_RESTS]; NULL: none */
 	uint64_t *parts;
-	uint32_t *part_of; /* [step_count]: row + 1, 0: none; NULL: nothing was asked for */
-	const struct step_index *index; /* while it is fed */
-	bool failed;
+	uint32_t *part_of; /* [step_count]: row of parts + 1; 0: none; NULL: no parts */
+	const struct step_index *index; /* used while the walk runs */
+	bool failed;			/* out of memory: the walk ends with -ENOMEM */
 };
 
-/* Whole when the walk has run. -ENOMEM. */
+/* Joins the walk; numbers are there when the walk has run. -ENOMEM. */
 int breakdown_create_in(struct breakdown **out, struct walk *walk);
 void breakdown_destroy(struct breakdown *breakdown);
 
-/* Before the walk runs: also count these steps by brick. -ENOMEM. */
+/* Before the walk runs, at most once: also counts these steps by brick. -ENOMEM. */
 int breakdown_parts(struct breakdown *breakdown, const uint32_t *steps, size_t count);
 
-/* [brick_count + BREAKDOWN_RESTS] of a step that was asked for. */
+/* [brick_count + BREAKDOWN_RESTS] ns of a step that breakdown_parts() was given. */
 static inline uint64_t *breakdown_part(const struct breakdown *b, uint32_t step)
 {
 	return b->parts + (size_t)(b->part_of[step] - 1) * (b->brick_count + BREAKDOWN_RESTS);
 }
 
-/*
- * ns by category of a step; the place of a layer's row and a brick of a phase in layers and counts.
- */
+/* [category_count] ns of a step. */
 static inline const uint64_t *breakdown_step(const struct breakdown *b, uint32_t step)
 {
 	return b->steps + (size_t)step * b->category_count;
 }
 
+/* The place in `layers` and `counts`. row: layer + 1. */
 static inline size_t breakdown_cell(
 	const struct breakdown *b, unsigned phase, uint32_t row, uint32_t brick)
 {
@@ -85,7 +84,7 @@ static inline size_t breakdown_cell(
 
 const char *breakdown_category_name(const struct breakdown *b, uint32_t category);
 
-/* A bucket of lengths in ns reaches from one edge to below the next. */
+/* A bucket has lengths from its edge to below the edge of the next bucket. */
 uint32_t breakdown_bucket(uint64_t ns);
 uint64_t breakdown_edge_ns(uint32_t bucket);
 

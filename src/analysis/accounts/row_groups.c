@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts groups, finds those of commands, and names them. */
+/* Numbers groups once, at init; then finds the groups of commands, and names groups. */
 #include "analysis/accounts/row_groups.h"
 
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include "base/order.h"
 #include "base/scope.h"
 
+/* Orders numbers of kernels; 0: both are in one group. */
 static int compare_kernels(const void *a, const void *b, void *context)
 {
 	const struct run *run = context;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The groups that rows are made of. An execution counts in the group of its layer, phase, step or
- * thread, or on a device in that of its kernel or queue. Kernels of one name, backend and kind are
- * one group, whatever their shapes. Borrows the run.
+ * Numbers the groups that rows are made of. An execution counts in the group of its layer, phase,
+ * step, model or thread, or on a device in the group of its kernel or queue. Kernels of one name,
+ * backend and kind are one group, whatever their shapes. Borrows the run, its index and its queues.
+ * row_groups_use() is for the walk's thread only; the rest is read-only: any thread.
  */
 #pragma once
 
@@ -13,6 +14,10 @@
 #include "analysis/steps/step_times.h"
 #include "trace/run.h"
 
+/*
+ * A new value goes into by_names (summary.c), and into count_groups(), row_group_on_queue() and
+ * row_group_label() (row_groups.c). Bricks and categories, which have no groups, stay first.
+ */
 enum summary_by {
 	SUMMARY_BY_BRICK,
 	SUMMARY_BY_CATEGORY,
@@ -26,16 +31,17 @@ enum summary_by {
 	SUMMARY_BY_COUNT,
 };
 
-/* Rows of devices only; else of threads, with what devices did for them. */
+/* True if rows are of devices only; else they are of threads, with the devices' time beside. */
 static inline bool summary_by_devices(enum summary_by by)
 {
 	return by == SUMMARY_BY_KERNEL || by == SUMMARY_BY_QUEUE;
 }
 
-/* "All phases" where a phase may be asked for. */
+/* The value of `only` that stands for all phases. */
 enum { SUMMARY_ALL_PHASES = -1 };
 
-/* Group of layer L is L + 1; of phases: enum step_phase, then outside of steps. */
+/* Groups by layer: layer + 1, 0 outside. Groups by phase: enum step_phase, then outside of steps.
+ */
 enum { SUMMARY_PHASE_OUTSIDE = STEP_PHASES, SUMMARY_PHASES, SUMMARY_LAST_LAYER = INT16_MAX };
 
 struct row_groups {
@@ -43,15 +49,15 @@ struct row_groups {
 	const struct step_index *index;
 	const struct queue_times *queues;
 	enum summary_by by;
-	uint32_t count;
-	/* by model: groups are models, then "not known", then outside of steps */
-	uint32_t *of_step;	  /* [step_count] */
-	uint32_t *first_of_model; /* [model_groups]: a step */
+	uint32_t count; /* 0: rows of bricks or categories */
+	/* by model: groups are models, then "model not known", then outside of steps; else NULL */
+	uint32_t *of_step;	  /* [step_count]: group */
+	uint32_t *first_of_model; /* [model_groups]: the model's first step */
 	uint32_t model_groups;
-	/* by kernel: groups are kernels of one name, then bricks of samples that have no command */
-	uint32_t *of_kernel; /* [kernel_count] */
-	uint64_t *uses;	     /* [kernel_count] */
-	uint32_t *kernels;   /* [kernel_groups]: the one that ran most often */
+	/* by kernel: groups are kernels, then the bricks of samples without commands; else NULL */
+	uint32_t *of_kernel; /* [kernel_count]: group */
+	uint64_t *uses;	     /* [kernel_count]: calls of row_groups_use() */
+	uint32_t *kernels;   /* [kernel_groups]: the group's kernel that was used most often */
 	uint32_t kernel_groups;
 };
 
@@ -60,7 +66,7 @@ int row_groups_init(struct row_groups *groups, const struct run *run,
 	const struct step_index *index, enum summary_by by, const struct queue_times *queues);
 void row_groups_fini(struct row_groups *groups);
 
-/* Rows of bricks and categories need none. */
+/* False for rows of bricks and categories. */
 static inline bool row_groups_exist(const struct row_groups *groups)
 {
 	return groups->by > SUMMARY_BY_CATEGORY;
@@ -102,14 +108,14 @@ static inline uint32_t row_group_on_thread(
 	}
 }
 
-/* Group of a command on a queue; RUN_NONE: none. */
+/* Group of a command on a queue; RUN_NONE: rows by brick, category or thread. */
 uint32_t row_group_on_queue(
 	const struct row_groups *groups, uint32_t lane, const struct walk_frame *frame);
 
-/* Count a use of a kernel, so that the group has the one that ran most often. */
+/* Counts an execution of a kernel, so that row_group_kernel() gives the most frequent one. */
 void row_groups_use(struct row_groups *groups, uint32_t group, uint32_t kernel);
 
-/* Kernel of a group by kernel; RUN_NONE: it has only samples without commands. */
+/* The kernel that names a group by kernel; RUN_NONE: the group is a brick. */
 uint32_t row_group_kernel(const struct row_groups *groups, uint32_t group);
 
 /* Name of a group; NULL: no memory. The caller frees. */

@@ -31,53 +31,59 @@
 #include "analysis/steps/step_times.h"
 #include "trace/run.h"
 
-/* "brick", "category", ...; and the plural that names the array in JSON. */
+/* "brick", "category", ...; and the plural, the name of the array in JSON. */
 const char *summary_by_name(enum summary_by by);
 const char *summary_by_plural(enum summary_by by);
 
-/* The time that single executions of a row are measured by: from avg_ns to max_ns, and rates. */
+/* The clock of a row's single executions: for sum_ns, avg_ns to max_ns, and rates. */
 enum summary_basis {
-	BASIS_WALL, /* all their time: waits; or times off the CPU are not known, of some or all */
-	BASIS_CPU,
-	BASIS_MIXED, /* a category: of some of its bricks samples were dropped */
-};
-
-/* ANALYSIS_UNKNOWN where a number is not known. Rates: negative. */
-struct summary_row {
-	char *name;
-	const char *category; /* NULL where a row has none */
-	uint32_t id;	      /* of the brick, category, lane or queue; layer + 1; phase */
-	uint32_t sources;     /* how its times were obtained: 1 << enum brick_source */
-	int on_device;	      /* all of it ran on queues of devices, nothing on a thread */
-	const char *backend;  /* of the device that worked for it; NULL: none, or not known */
-	uint32_t kernel;      /* the one that ran most often; RUN_NONE: not a row of a kernel */
-	uint64_t count;	      /* executions */
-	uint64_t sum_ns; /* avg_ns is the mean of these: also of executions inside of one another */
-	uint64_t total_ns; /* with at least one open */
-	uint64_t self_ns;  /* less nested bricks and waits */
-	uint64_t wait_ns;  /* inside of and right after them */
-	/* of self_ns: on a CPU, and off it; ANALYSIS_UNKNOWN: not recorded */
-	uint64_t cpu_ns, off_ns, preempted_ns, blocked_ns;
-	uint64_t wall_ns; /* its part of the wall time of the run */
-	/* by brick and category, taken out of that: its thread was off its CPU */
-	struct run_off_times wall_off;
-	uint64_t unevaluated_ns; /* of wall_ns: in batches that were refused or aborted */
-	double share;		 /* wall_ns as a share, 0 to 1 */
-	enum summary_basis basis;
-	bool waits; /* a row of waiting: measured by the wall */
-	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single executions */
-	uint64_t length_avg_ns, length_min_ns, length_max_ns; /* by the wall, whatever the basis */
-	uint64_t elements, bytes, flops;
-	uint64_t bytes_out; /* of those bytes; ANALYSIS_UNKNOWN: not told apart from those read */
-	double bytes_per_ns, flops_per_ns; /* while it ran: from samples that tell their work */
-	/* the devices' part: commands, and time with one running on a queue's lane */
-	uint64_t device_count, device_ns; /* ANALYSIS_UNKNOWN: nothing */
-	uint64_t device_step_ns; /* of that, commands that steps launched; all, if there are none */
+	BASIS_WALL,  /* whole lengths: of waits, and where times off the CPU are not known */
+	BASIS_CPU,   /* lengths without times off the CPU */
+	BASIS_MIXED, /* a category whose bricks have both */
 };
 
 /*
- * True if the row is measured by the wall though times off the CPU are known: samples were dropped.
+ * An unknown time, count or amount is ANALYSIS_UNKNOWN; an unknown rate or share is negative. A new
+ * member is filled in summary_fill_row(), or beside it in summary.c, and shown by a field in
+ * src/ui/text/report_fields.c.
  */
+struct summary_row {
+	char *name;
+	const char *category; /* of a brick; NULL: the row has none */
+	uint32_t id;	      /* number of the brick, category or group (row_groups.h) */
+	uint32_t sources;     /* how its times were obtained: mask of 1 << enum brick_source */
+	int on_device;	      /* 1: all of it ran on queues of devices, nothing on a thread */
+	const char *backend;  /* of a device that worked for it; NULL: none, or not known */
+	uint32_t kernel;      /* of its kernels the most frequent; RUN_NONE: not a row of kernels */
+	uint64_t count;	      /* executions that have ended */
+	uint64_t sum_ns;      /* of their lengths, by the basis: nested executions count again */
+	uint64_t total_ns;    /* with at least one execution open */
+	uint64_t self_ns;     /* without nested bricks and waits */
+	uint64_t wait_ns;     /* inside of executions and right after them */
+	uint64_t cpu_ns;      /* part of self_ns: on a CPU */
+	uint64_t off_ns;      /* part of self_ns: off a CPU, preempted_ns + blocked_ns */
+	uint64_t preempted_ns, blocked_ns;
+	uint64_t wall_ns; /* its part of the wall time of the run */
+	/* rows by brick and category: time off the CPU, which is not in wall_ns */
+	struct run_off_times wall_off;
+	uint64_t unevaluated_ns; /* part of wall_ns: in batches that were refused or aborted */
+	double share;		 /* wall_ns / wall time of the run; of rows of devices: see above */
+	enum summary_basis basis;
+	bool waits; /* a row of waiting, so its basis is BASIS_WALL */
+	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns,
+		max_ns;					      /* single executions, by the basis */
+	uint64_t length_avg_ns, length_min_ns, length_max_ns; /* single executions, by the wall */
+	uint64_t elements, bytes, flops;
+	uint64_t bytes_out; /* part of bytes: written; ANALYSIS_UNKNOWN: not told apart */
+	double bytes_per_ns, flops_per_ns; /* while it ran, by work_accounts.h */
+	/* the devices' part: ANALYSIS_UNKNOWN if no device worked for the row */
+	uint64_t device_count;	 /* commands */
+	uint64_t device_ns;	 /* with a command running, summed over lanes of queues */
+	uint64_t device_step_ns; /* part of device_ns that steps launched; all in runs without steps
+				  */
+};
+
+/* True if times off the CPU are known, but not of all executions, because samples were dropped. */
 static inline bool summary_row_lacks_samples(const struct summary_row *row)
 {
 	return row->off_ns != ANALYSIS_UNKNOWN && row->count && !row->waits &&
@@ -89,42 +95,44 @@ const char *summary_basis_name(enum summary_basis basis); /* "wall", "cpu", "mix
 struct summary {
 	const struct run *run;
 	enum summary_by by;
-	int only;		  /* see summary_create() */
-	bool knows_off;		  /* times off the CPU are known of all of it */
-	struct summary_row *rows; /* by share, largest first; places in their own order */
+	int only;	/* SUMMARY_ALL_PHASES, or the enum step_phase that all numbers are of */
+	bool knows_off; /* times off the CPU are known in all steps of these phases */
+	/* by time in steps, most first; by layer, phase and step in the order of these */
+	struct summary_row *rows;
 	size_t row_count;
-	struct summary_row *categories;
+	struct summary_row *categories; /* rows by category, for every kind of summary */
 	size_t category_count;
-	struct step_times steps;
+	struct step_times steps; /* of all phases */
 	uint64_t wall_ns;
-	struct summary_rests rests;	/* of it, in no row by brick */
-	struct summary_rests row_rests; /* of it, in none of `rows` */
-	double coverage; /* 1 - unattributed / wall; negative when there is no wall time */
+	struct summary_rests rests;	/* part of wall_ns in no row by brick */
+	struct summary_rests row_rests; /* part of wall_ns in none of `rows` */
+	double coverage;		/* 1 - unattributed / wall_ns; negative: wall_ns is 0 */
 	/*
-	 * Samples in the file that have ended, and executions that the threads counted themselves,
-	 * also while samples were dropped; ANALYSIS_UNKNOWN when the file has no such statistics.
+	 * Samples in the file that have ended; executions by statistics, which also know of dropped
+	 * samples, ANALYSIS_UNKNOWN: the file has none; the difference of both where nothing was
+	 * dropped. Of all phases and the whole run (execution_counts.h).
 	 */
-	uint64_t samples, executions;
-	uint64_t mismatched; /* difference of the two where nothing is known to have been dropped */
+	uint64_t samples, executions, mismatched;
 	uint64_t unknown_operations; /* executions of operations that no rule knew */
-	/* the recording's own work in the wall time of each phase, from struct execution_counts */
+	/* members of struct execution_counts, valid as long as the summary */
 	const struct summary_pairs *pairs, *hooked;
 	const uint64_t *traced;
 	struct queue_times queues;
-	uint64_t device_ns;		   /* of all commands, each by itself; less nested ones */
-	uint64_t device_covered_ns;	   /* of that, of commands that carry a brick */
-	uint64_t device_wait_ns;	   /* of the wall time: threads waited for devices */
-	struct wait_causes wait_causes;	   /* ... and their causes */
-	struct summary_accounts *accounts; /* the accounts that it is made of */
+	uint64_t device_ns;	    /* sum over all commands, without nested ones */
+	uint64_t device_covered_ns; /* part of device_ns: commands that carry a brick */
+	uint64_t device_wait_ns;    /* part of wall_ns: threads waited for devices (Synchronize) */
+	struct wait_causes wait_causes; /* causes of device_wait_ns; borrowed from `accounts` */
+	struct summary_accounts
+		*accounts; /* sums that the rows are made of; private to summary.c */
 };
 
 /*
- * only: SUMMARY_ALL_PHASES, or an enum step_phase: then rows, wall time and coverage are of the
- * steps of that phase, on all threads, and come from samples alone. Step times are always of all.
- * -ENOMEM.
+ * Makes a summary with a walk of its own. only: SUMMARY_ALL_PHASES; or an enum step_phase, so that
+ * rows, wall time and coverage are of steps of this phase, on all threads, and come from samples
+ * alone. -ENOMEM.
  */
 int summary_create(struct summary **out, const struct run *run, enum summary_by by, int only);
-/* As summary_create(), for one of several in a walk; whole when the walk has run. */
+/* As summary_create(), in a walk that has not run yet: rows are there when the walk has run. */
 int summary_create_in(struct summary **out, struct walk *walk, enum summary_by by, int only);
 /*
  * Before the walk runs: let `to` use the sums of `part`, so that equal sums are made once. Both are
@@ -135,8 +143,8 @@ int summary_create_in(struct summary **out, struct walk *walk, enum summary_by b
 void summary_take(struct summary *to, const struct summary *part);
 void summary_destroy(struct summary *summary);
 
-/* Part of the devices' time that is of bricks; negative when there is none. */
+/* device_covered_ns / device_ns; negative: no device worked. */
 double summary_device_coverage(const struct summary *summary);
 
-/* Percent of the wall time of one phase's steps that is in rows; negative when it has none. */
+/* As `coverage`, of the steps of one phase; negative: they took no time. */
 double summary_phase_coverage(const struct summary *summary, enum step_phase phase);
