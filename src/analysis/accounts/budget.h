@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Budgets limit how long a token may take, in all, in a brick or in a category. A budget file is
- * text; its first line that is no comment is "brick-budget 1", then, one per line, '#' as the first
- * character starting a comment:
+ * Budgets limit how long a token may take: in all, in a brick or in a category. A budget file is
+ * text. Blank lines and lines that begin with '#' are ignored; the first other line is
+ * "brick-budget 1", and each further line is a limit:
  *
  *   PHASE WHAT MICROSECONDS
  *
- * PHASE is prefill or decode. WHAT is the name of a brick ("brick:NAME" where it could be taken for
- * one of the words that follow), "@" and the name of a category, "total", or "unattributed": then
- * the limit is of wall time per token of the steps of that phase, on the thread that runs them, so
- * that bricks, waits and unattributed add up to total. A brick without time on that thread is held
- * to its time on devices or, if that is more, on other threads. WHAT may also be p50, p95 or p99,
- * of the time of single steps, or, for prefill, ttft, the time to the first token.
+ * PHASE is prefill or decode. WHAT is one of:
+ *
+ *   NAME, brick:NAME           a brick; with "brick:" if NAME is also one of the words below
+ *   @NAME                      a category
+ *   total, unattributed        all wall time, and wall time in no brick
+ *   p50, p95, p99              the time of single steps
+ *   ttft                       the time to the first token, for prefill only
+ *
+ * The first three limit wall time per token of the phase's steps, on the thread that runs them, so
+ * that bricks, waits and unattributed add up to total. A brick or category without time on this
+ * thread is held to its time on devices or on other threads, the larger of both.
  *
  * Parsed budgets never change: any thread.
  */
@@ -46,32 +51,35 @@ struct budget {
 };
 
 struct budget_error {
-	uint32_t line; /* from 1; 0: of the file as a whole */
-	char text[160];
+	uint32_t line;	/* from 1; 0: the file as a whole */
+	char text[160]; /* without the line's number and the file's name */
 };
 
 /*
- * Parse `bytes` bytes of text (they need not end in NUL, and are not kept). 0 and *out, or
- * BRICK_EFORMAT with the first faulty line in *error, or -ENOMEM.
+ * Parses `bytes` bytes of text, which need no final NUL and are not kept. BRICK_EFORMAT: *error has
+ * the first faulty line; -ENOMEM. *out is set on success only, for budget_destroy().
  */
 int budget_parse(struct budget **out, const char *text, size_t bytes, struct budget_error *error);
 
-/* Read and parse a file: the same, or -errno when it cannot be read (line 0 then). */
+/*
+ * Reads and parses a file. As budget_parse(), or -errno if the file cannot be read: then *error has
+ * line 0 and the reason.
+ */
 int budget_load(struct budget **out, const char *path, struct budget_error *error);
 
 /* NULL is legal. */
 void budget_destroy(struct budget *budget);
 
-/* A run's result for a line of its budget. */
+/* A run's result for one limit. */
 struct budget_verdict {
-	double actual_us;   /* negative: not in the recording, which is a failure */
-	double utilisation; /* actual / limit; negative: unknown */
-	double score;	    /* 100 within the limit, else 100 x limit / actual */
-	char grade;	    /* A: at most 90 % of the limit; B: within; C: 10 % over; D: 50 %; F */
-	int passed;
-	unsigned needs_steps; /* of a percentile that is not known for want of so many; else 0 */
+	double actual_us;   /* compares with limit_us; negative: not recorded, and not passed */
+	double utilisation; /* actual_us / limit_us; negative: unknown */
+	double score;	    /* 100 within the limit, else 100 x limit / actual; 0: unknown */
+	char grade; /* A: utilisation up to 0.9; B: 1; C: 1.1; D: 1.5; F: more, or unknown */
+	int passed; /* 1: within the limit; 0: not, or unknown */
+	unsigned needs_steps; /* steps without which p95 or p99 is unknown; else 0 */
 };
 
-/* summaries: of the phases prefill and decode, by brick. */
+/* summaries: by brick, one of each phase that `line` may have; others may be NULL. */
 void budget_judge(struct budget_verdict *verdict, const struct budget_line *line,
 	struct summary *const summaries[STEP_PHASES]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counters per step (include/brick/counters.h), by phase. Each step has its own values, recorded
- * just after its end; steps without any are not in the means. Pure; read-only once made.
+ * Sums up counters of steps (include/brick/counters.h) by phase. Values of a step are recorded just
+ * after its end; steps without a counter are not in its mean. Pure; any thread.
  */
 #pragma once
 
@@ -11,26 +11,31 @@
 #include "brick/counters.h"
 #include "trace/run.h"
 
-/* The last kind: ns that reading took around a step. */
+/* Kinds of counters; after those of counters.h: ns that reading the counters took around a step. */
 enum { COUNTERS_READING = BRICK_COUNTER_KINDS, COUNTERS_KINDS };
 
 struct counters_sum {
-	uint64_t steps; /* that have it */
-	double sum, least, most;
+	uint64_t steps;	    /* that have the counter */
+	double sum;	    /* over these steps */
+	double least, most; /* of a step; 0: steps is 0 */
 };
 
 struct counters {
 	struct counters_sum phases[STEP_PHASES][COUNTERS_KINDS];
-	uint64_t span_ns[STEP_PHASES]; /* of the steps whose task-clock is known */
+	uint64_t span_ns[STEP_PHASES]; /* from begins to ends of steps with a task-clock */
 };
 
-/* The last step of a point's lane that had ended by then; NULL if another one has begun since. */
+/*
+ * The step that a counter's point is of: the last step on its lane that ended before the point.
+ * NULL: none, or another step has begun since. The point's lane must be one of the run.
+ */
 const struct run_step *counters_step_of(
 	const struct run *run, const struct step_index *index, const struct run_point *point);
 
 /* "cycles", ..., "counter-reading". */
 const char *counters_kind_name(uint32_t kind);
 
+/* Fills *counters from the points of a run. */
 void counters_measure(
 	struct counters *counters, const struct run *run, const struct step_index *index);
 
@@ -39,7 +44,8 @@ int counters_any(const struct counters *counters);
 
 /* Sums over a brick's counted executions (brick_counted_begin) on all lanes. */
 struct counters_brick {
-	uint64_t counted, cycles, instructions, cache_misses;
+	uint64_t counted; /* executions; 0: none, or the file has no statistics */
+	uint64_t cycles, instructions, cache_misses;
 };
 
 struct counters_brick counters_of_brick(const struct run *run, uint32_t brick);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The choice is made by counts of values alone. */
 #include "analysis/accounts/durations.h"
 
 #include <stdbool.h>
@@ -34,7 +35,7 @@ const struct ticks_lengths *durations_of_run(
 
 	if (!kept || known < samples || ran_on_devices(run, brick))
 		return NULL;
-	/* samples know of times off the CPU */
+	/* nothing was dropped, and samples also know times off the CPU */
 	if (known == samples && run_off_cpu_is_known(run, 0, UINT64_MAX))
 		return NULL;
 	return kept;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Layers x bricks: how much of the wall time of a run each brick took in each layer. The cells of
- * a brick add up to the wall_ns of its row in a summary by brick, those of a layer to that of its
- * row in a summary by layer. Owned by the heatmap, which borrows the run. Read-only once made.
+ * Layers x bricks: how much of the wall time of a run each brick took in each layer. The cells of a
+ * brick add up to its row's wall_ns in a summary by brick, and the cells of a layer to its row's
+ * wall_ns in a summary by layer. Borrows the run. Read-only once made: any thread.
  */
 #pragma once
 
@@ -13,15 +13,16 @@
 
 struct heatmap {
 	const struct run *run;
-	uint32_t
-		*bricks; /* columns: bricks of the run, most time first; brick_count: BarrierWait */
-	uint32_t *layers; /* rows: layer + 1, ascending */
-	size_t brick_count, layer_count;
-	uint64_t *ns; /* [layer_count][brick_count] */
-	uint64_t most_ns;
+	/* columns, most time first: bricks; run->brick_count: waits, if no brick stands for them */
+	uint32_t *bricks;
+	uint32_t *layers;		 /* rows, ascending: layer + 1, 0: outside of layers */
+	size_t brick_count, layer_count; /* of columns and rows; all have some time */
+	uint64_t *ns;			 /* [layer_count][brick_count] of wall time */
+	uint64_t most_ns;		 /* the largest cell */
 };
 
-/* only: enum step_phase, or SUMMARY_ALL_PHASES (src/analysis/accounts/summary.h). -ENOMEM. */
+/* only: an enum step_phase, or SUMMARY_ALL_PHASES (src/analysis/accounts/row_groups.h). -ENOMEM. */
 int heatmap_create(
 	struct heatmap **out, const struct run *run, const struct step_index *index, int only);
+/* NULL is legal. */
 void heatmap_destroy(struct heatmap *heatmap);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A function for each source: /proc of the machine, switches, counters of steps, the scheduler. */
 #include "analysis/accounts/presence.h"
 
 #include <string.h>
@@ -21,11 +22,11 @@ static void of_machine(struct presence *p, const struct run *run)
 		p->interrupts_there =
 			(double)use->interrupt_cpu_ns / (double)use->interrupt_cpu_all_ns;
 	}
-	/* both were counted in ticks of 10 ms, so that a small rest may be none */
+	/* both come in ticks of 10 ms, so a small or negative rest means nothing */
 	p->others = others > (double)use->neighbour_ns ? others / all : p->neighbour;
 }
 
-/* The steps' own CPU time, a counter that each has or none. */
+/* CPU time by the counter "cpu-time"; unknown unless each step that ended has one. */
 static void of_step_cpu(struct presence *p, const struct run *run)
 {
 	double wall = 0, cpu = 0;

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures who else used the machine: how busy its CPUs were and with whom, and which part of the
- * steps their threads were off their CPUs. Pure; any thread.
+ * Measures what disturbed a run: how busy the machine's CPUs were and with which processes, and for
+ * which part of the steps their threads were off their CPUs. Pure; any thread.
  */
 #pragma once
 
 #include "analysis/walk/step_index.h"
 #include "trace/run.h"
 
-/* Shares, 0 to 1; negative: not known. */
+/* Shares are 0 to 1. Negative: not known. All members are doubles (see presence_of_run()). */
 struct presence {
-	/* of the time of all CPUs while it was recorded */
-	double busy;   /* with anything */
-	double others; /* with other processes than the program, its children and the recorder */
-	double interrupts;	 /* of `busy`: the kernel served devices */
-	double interrupted_cpu;	 /* the number of the CPU that they took most of */
-	double interrupts_there; /* share of its time */
+	/* shares of the time of all CPUs while the run was recorded */
+	double busy;		/* doing anything */
+	double others;		/* in processes beside the program, its children and the recorder */
+	double interrupts;	/* serving interrupts of devices; a part of `busy` */
+	double interrupted_cpu; /* number of the CPU that served most of them; no share */
+	double interrupts_there; /* share of this CPU's time that interrupts took */
 	double steal;		 /* taken by the host of this virtual machine */
-	double neighbour;	 /* with the one other process that used most */
-	/* of the time of all steps, a device's work for them included, on the threads that run them
-	 */
-	double known; /* switches were recorded in the whole step; the next three are of these steps
-		       */
-	double preempted, blocked;
-	double off; /* both; also by the CPU time of each step, where switches are not known */
-	/* where switches are not known: of the time of threads that record, by the scheduler */
-	double queued, idle; /* could have run and had no CPU; neither ran nor could have */
+	double neighbour;	 /* in the busiest of the other processes */
+
+	/* shares of the steps' time, devices' tails included, on the threads that run them */
+	double known;	  /* steps in which all switches of threads were recorded */
+	double preempted; /* these two are shares of `known` steps only */
+	double blocked;
+	double off; /* their sum; without switches: of whole steps, by counters of CPU time */
+
+	/* shares of the time of recording threads, by the scheduler's sums */
+	double queued; /* ready to run, without a CPU */
+	double idle;   /* neither running nor ready */
 };
 
 void presence_of_run(

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the bricks that threads were in when their stacks were taken: the times of both are of one
- * clock. A stack belongs to bricks of its own thread. Read-only on the run; any thread.
+ * Finds the bricks that threads were in when their stacks were taken, by time: stacks and samples
+ * use one clock. Only bricks of the stack's own thread count. Releases pages of the run's samples
+ * that it has read (run_release()); else it only reads the run.
  */
 #pragma once
 
@@ -9,14 +10,14 @@
 #include <stdint.h>
 #include "trace/run.h"
 
-/* The brick that a thread was in. */
+/* The brick that a thread was in when its stack was taken. */
 struct stack_place {
-	uint32_t brick;	  /* the innermost that is no tile, or the wait behind it; RUN_NONE: none */
-	bool is_left_out; /* nothing that it was in was asked for (selection.h) */
+	uint32_t brick;	  /* the innermost but tiles, or the wait after it; RUN_NONE: none */
+	bool is_left_out; /* the selection (selection.h) left out all bricks around, or none is */
 };
 
 /*
- * places [stack_count]. in_brick: a brick was asked for, and the waits behind it are not in it.
- * -ENOMEM.
+ * Fills places[run->stack_count]. in_brick: the selection is of a brick, which does not hold the
+ * waits after it. -ENOMEM.
  */
 int stack_places_find(struct stack_place *places, const struct run *run, bool in_brick);

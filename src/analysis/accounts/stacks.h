@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of all executions of a run, by thread or queue, phase of the step, and bricks; on demand
- * layers between. Each ns of a thread is in one node; memory is that of the nodes, however long the
- * run. It is a tree like a step's (call_tree.h), with a node for each thread and phase.
+ * Makes the tree of all executions of a run (call_tree.h): lanes, phases of steps, bricks, and with
+ * `layers` a node for each layer above its bricks. Each ns in bricks of a thread is in one node.
+ * Memory grows with nodes, not with samples. The tree borrows the run. One thread at a time.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles of a run, gathered by level and by the brick that they lie in: statistics, and a map of
- * where in the grid the time went. Grids larger than TILES_BINS are binned, so that memory is
- * bounded whatever the recording says. Borrows the run; pure; any thread.
+ * Gathers a run's tiles by level and by the brick around them: statistics, and a map of the time in
+ * their grid. Larger grids than TILES_BINS a side are binned, so that memory is bounded whatever a
+ * recording says. Pure; any thread.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "analysis/steps/step_times.h"
 #include "trace/run.h"
 
-enum { TILES_BINS = 64 };
+enum { TILES_BINS = 64 }; /* most rows, and most columns, of a map */
 
 /* Tiles of one cell of the map. */
 struct tiles_bin {
@@ -21,13 +21,13 @@ struct tiles_bin {
 
 struct tiles_group {
 	uint32_t level; /* enum brick_tile_level */
-	uint32_t brick; /* of the run, RUN_NONE: outside of bricks */
+	uint32_t brick; /* the innermost around them that is no tile; RUN_NONE: none */
 	uint64_t count, total_ns, min_ns, max_ns;
 	uint64_t p50_ns, p95_ns, p99_ns; /* ANALYSIS_UNKNOWN: too few */
 	/* computed by the program from shapes; ANALYSIS_UNKNOWN where no tile said */
 	uint64_t elements, bytes, flops;
-	double gflops;		/* achieved, of the tiles that gave FLOPs; negative: unknown */
-	double intensity;	/* FLOP per byte, of those that gave both; negative: unknown */
+	double gflops;		/* GFLOP/s of tiles that gave FLOPs; negative: unknown */
+	double intensity;	/* FLOP per byte of tiles that gave both; negative: unknown */
 	uint32_t rows, columns; /* of the grid: greatest index + 1 */
 	uint32_t bin_rows, bin_columns;
 	struct tiles_bin *bins; /* [bin_rows][bin_columns] */

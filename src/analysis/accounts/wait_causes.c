@@ -59,7 +59,8 @@ static uint32_t last_queue(const struct run *run, uint32_t lane, const struct ru
 	return queue;
 }
 
-/* kernel: RUN_NONE: not known; NULL: there is no memory */
+/* The cause of that kernel (RUN_NONE: not known) and queue, made if there is none; NULL: no memory.
+ */
 static struct wait_cause *wait_causes_of(struct wait_causes *c, uint32_t kernel, uint32_t queue)
 {
 	uint64_t key = (uint64_t)kernel << 32 | queue, at = hashmap_get(&c->by_what, key);

@@ -10,14 +10,15 @@
 #include <stddef.h>
 
 struct bisection {
-	size_t good, bad;	/* the last one known to be good, the first one known to be bad */
-	const bool *is_skipped; /* of all builds */
+	size_t good;		/* the last build that is known to be good */
+	size_t bad;		/* the first build that is known to be bad; above good */
+	const bool *is_skipped; /* by build: cannot be judged */
 };
 
 enum { BISECTION_END = -1 };
 
-/* The build to judge next, the nearest to the middle; BISECTION_END: there is none. */
+/* The build to judge next, the nearest to the middle; BISECTION_END: none is left between. */
 long bisection_next(const struct bisection *b);
 
-/* A build was judged. */
+/* Notes the result of a build between good and bad. */
 void bisection_note(struct bisection *b, size_t build, bool is_bad);

@@ -10,13 +10,13 @@
 
 #include <stddef.h>
 
-enum { CHANGE_SEGMENT_MIN = 4 }; /* values between two changes */
+enum { CHANGE_SEGMENT_MIN = 4 }; /* fewest values between two changes */
 
 struct change_point {
-	size_t at;	      /* the first value after it */
+	size_t at;	      /* place of the first value after the change */
 	double before, after; /* medians of the values up to the neighbouring changes */
-	double p;
+	double p;	      /* of Pettitt's test in the segment that was split */
 };
 
-/* Returns the number of points, or -ENOMEM. *points: by place; the caller frees. */
+/* Returns the number of points, or -ENOMEM. *points: by place, ascending; the caller frees. */
 long change_points_find(struct change_point **points, const double *values, size_t n);

@@ -14,15 +14,20 @@
 
 #include "analysis/compare/compare_series.h"
 
-/* One phase: values in ns per token, A's recordings before B's. NULL: some have no such step. */
+/*
+ * One phase: values in ns per token, one of each recording, A's before B's. Arrays are NULL if some
+ * recording has no step of the phase.
+ */
 struct compare_phase_blocks {
-	uint64_t steps;	 /* used of each recording; 0: all */
-	double *time;	 /* [recordings] */
-	double *rate;	 /* the same of all steps, as they overlap */
-	double *elapsed; /* that, with the program's time between them */
-	double *columns; /* [recordings][names] */
-	/* Standard deviations of logarithms, as far as needed: of time, rate, elapsed. */
-	double spread[3], *column_spread;
+	uint64_t steps;	 /* compared steps of each recording; 0: all */
+	double *time;	 /* [recordings]: of the typical steps */
+	double *rate;	 /* [recordings]: of all steps; overlapping steps count once */
+	double *elapsed; /* [recordings]: as rate, with the program's time between steps */
+	double *columns; /* [recordings][names]: of the typical steps */
+	/* standard deviations of logarithms within a recording, where needed: time, rate, elapsed
+	 */
+	double spread[3];
+	double *column_spread; /* [names]: the same of columns */
 };
 
 struct compare_blocks {
@@ -34,12 +39,12 @@ struct compare_blocks {
 static const double compare_spread_unknown = 0.5;
 
 /*
- * Make one cell of each phase, from the steps which a value is made of. Whole recordings compare as
- * before, unless their numbers of decode steps differ. -ENOMEM.
+ * Reduces each phase to one cell, of the typical steps. Recordings then compare as before, unless
+ * their numbers of decode steps differ. -ENOMEM.
  */
 int compare_series_reduce(struct compare_series *series);
 
-/* series: in_a of A, then in_b of B; each at least one. -ENOMEM; *blocks is then empty. */
+/* series: in_a of A, then in_b of B; both at least 1. -ENOMEM; *blocks is then empty. */
 int compare_blocks_init(struct compare_blocks *blocks, const struct compare_series *series,
 	size_t in_a, size_t in_b, size_t names);
 void compare_blocks_fini(struct compare_blocks *blocks);

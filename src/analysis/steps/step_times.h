@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times of a run's steps. A step's time is its span and, after it, the time in bricks that the
- * engine's thread ran outside of any step before the next one (sampling), and that in which a
- * device still worked for it, whatever the thread did; the wall time of a run is the sum of its
- * steps' times. Only outermost steps that ended count. Read-only once made.
+ * Times of a run's steps. A step's time is its span and the time after it, until the next step, in
+ * which the engine's thread was in bricks (sampling) or a device still worked for the step. The
+ * wall time of a run is the sum of its steps' times. Only outermost steps that ended count.
+ * Read-only once made: any thread.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ enum step_phase {
 	STEP_PREFILL = BRICK_PHASE_PREFILL,
 	STEP_DECODE = BRICK_PHASE_DECODE,
 	STEP_MIXED = BRICK_PHASE_MIXED,	    /* tokens of prompts and new ones in one batch */
-	STEP_WARM_UP = BRICK_PHASE_WARM_UP, /* in no rate, and no way to a first token */
+	STEP_WARM_UP = BRICK_PHASE_WARM_UP, /* in no rate and no time to a first token */
 	STEP_PHASES = 4,
 };
 
@@ -27,39 +27,53 @@ static inline enum step_phase step_phase_of(const struct run_step *step)
 
 /* "prefill", "decode", "mixed", "warm-up"; NULL beyond. */
 const char *step_phase_name(int phase);
-/* The phase of a well-known brick that is a step; -1: it is none. */
+/* The phase whose steps are samples of this well-known brick; -1: none. */
 int step_phase_of_brick(int32_t well_known);
 
 struct step_time {
 	uint64_t span_ns;	  /* from its begin to its end */
-	uint64_t after_ns;	  /* after it and in its account: in bricks, or a device at work */
-	uint64_t unattributed_ns; /* of both: in no brick and no wait, but on the CPU */
-	uint64_t sampled_end_ns; /* of the last sampling after it or beside it; 0: there was none */
+	uint64_t after_ns;	  /* after the span: in bricks, or with a device at work for it */
+	uint64_t unattributed_ns; /* part of both: in no brick and no wait, but on the CPU */
+	uint64_t sampled_end_ns;  /* end of the last sampling after or beside it; 0: none */
 	/*
-	 * the end of its last wait, of the last command that it launched, or its own: its results
-	 * were there by then
+	 * when its results were there: the latest end of the step, its waits and the commands that
+	 * it launched
 	 */
 	uint64_t done_ns;
 };
 
-/* Sums over all steps of one phase; ANALYSIS_UNKNOWN where there are too few to say. */
+/*
+ * Sums over the steps of one phase. min_ns to max_ns are ANALYSIS_UNKNOWN where there are too few
+ * steps.
+ */
 struct step_phase_times {
-	uint64_t count, tokens;
+	uint64_t count;	 /* steps that were evaluated to the end */
+	uint64_t tokens; /* of all steps; only evaluated steps have any */
 	/*
-	 * not in count, percentiles, union_ns and wall_ns: batches that were not evaluated, or not
-	 * to the end; their time is in total_ns and the members after it
+	 * Batches that were not evaluated, or not to the end: steps, and their time. Their time is
+	 * in total_ns, after_ns and unattributed_ns, but not in union_ns, wall_ns and percentiles.
 	 */
 	uint64_t refused, aborted, unevaluated_ns;
-	/* speculative decoding: evaluated beside `tokens`; drafts that were checked, and those of
-	 * them that did not hold; steps of models that draft, and their time */
-	uint64_t draft_tokens, checked, refuted, draft_steps, draft_ns;
-	uint64_t output_tokens; /* of those: of a mixed step the part that is no prompt's */
-	uint64_t
-		dropped; /* steps that ran and are not among these, as their records were dropped */
-	uint64_t total_ns, after_ns, unattributed_ns;
-	uint64_t union_ns; /* with at least one of them running; each in one piece from its begin */
-	uint64_t wall_ns;  /* that, and the program's time before them (step_times_between());
-			      unknown where steps between them were left out */
+	/* speculative decoding */
+	uint64_t draft_tokens; /* tokens that were evaluated beside `tokens` */
+	uint64_t checked;      /* drafts that were checked */
+	uint64_t refuted;      /* part of checked: drafts that did not hold */
+	uint64_t draft_steps;  /* steps of models that draft */
+	uint64_t draft_ns;     /* their time */
+	/* part of tokens: new ones, so all of decode, and of a mixed step without its prompts */
+	uint64_t output_tokens;
+	uint64_t dropped; /* steps that ran, but are in no number, as their records were dropped */
+	uint64_t total_ns, after_ns, unattributed_ns; /* sums of struct step_time, span in total */
+	/*
+	 * with at least one step running, each from its begin on in one piece; 0 where statistics
+	 * are all there is, and several threads ran steps
+	 */
+	uint64_t union_ns;
+	/*
+	 * union_ns and the program's time before these steps (step_times_between());
+	 * ANALYSIS_UNKNOWN where steps between them were left out
+	 */
+	uint64_t wall_ns;
 	uint64_t min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single steps */
 };
 
@@ -71,8 +85,8 @@ static inline uint64_t step_mean_ns(const struct step_phase_times *times)
 }
 
 struct step_times {
-	struct step_time *steps; /* [run->step_count] */
-	uint64_t wall_ns;
+	struct step_time *steps; /* [run->step_count]; only steps that count have times */
+	uint64_t wall_ns;	 /* of the run: sum of the steps' times */
 	struct step_phase_times phases[STEP_PHASES];
 	/*
 	 * Time to first token of the first process that has one: from the begin of the first step
@@ -84,26 +98,28 @@ struct step_times {
 	 * step is known to have given a token, also where records of it may have been dropped.
 	 */
 	uint64_t ttft_ns;
-	/* while it is fed */
-	struct step_times *same; /* of the same walk: copies of these */
+	/* used while the walk runs */
+	struct step_times *same; /* list of other step_times in the walk, which get copies */
 	const struct run *run;
 	const struct step_index *index;
 };
 
-/* Whole when the walk has run. -ENOMEM; *times is then empty. */
+/* Joins the walk; times are there when the walk has run. -ENOMEM; *times is then empty. */
 int step_times_init(struct step_times *times, struct walk *walk);
 void step_times_fini(struct step_times *times);
 
 /* The program's time between a step and the next one of its process. */
 struct step_between {
-	uint32_t before, step;
-	uint64_t from_ns; /* where all earlier steps have ended */
-	uint64_t ns;	  /* from there to the step, less what the account of `before` has of it */
+	uint32_t before;  /* the earlier step that ended last */
+	uint32_t step;	  /* the step that begins next */
+	uint64_t from_ns; /* when all earlier steps have ended */
+	uint64_t ns;	  /* from then to the step's begin, without after_ns of `before` */
 };
 
 /*
- * Calls found() for each of them, in order, but not before a prompt, for which a program may wait,
- * after a warm-up, or where steps were left out. steps: of step_times.
+ * Calls found() for each such time above 0, by process and begin; but not before a prompt, for
+ * which a program may wait, after a warm-up, or where steps were left out. steps: of a struct
+ * step_times.
  */
 void step_times_between(const struct step_time *steps, const struct run *run,
 	const struct step_index *index,
@@ -119,14 +135,13 @@ bool step_times_has_steps(const struct run *run, const struct run_lane *lane);
 int step_times_measure(
 	struct step_times *times, const struct run *run, const struct step_index *index);
 
-/* Is the time to the first token known from this run, and was there a step after it? 1: *ttft_ns.
- */
+/* 1: *ttft_ns is the time to the first token. 0: not known, or fewer than two steps have ended. */
 int step_times_first_token(const struct run *run, uint64_t *ttft_ns);
 
 /* True if any step of the phase has ended. */
 bool step_phase_ended(const struct run *run, const struct step_index *index, enum step_phase phase);
 
-/* A step and how long it took, to be sorted by that: the longest first, of equals the earlier. */
+/* A step and its time, for qsort() by step_length_compare(): longest first, then by number. */
 struct step_length {
 	uint64_t ns;
 	uint32_t step;

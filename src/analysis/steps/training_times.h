@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps that train: those with a backward pass, or a change of weights, and how long their phases
- * took on the threads that ran them, waiting included. A loss that a program computes between two
- * modules, for instance, is in none of the phases.
+ * Sums over steps that train, which have a backward pass or a change of weights: how long their
+ * phases took on the threads that ran them, waiting included, and on devices. Some work is in no
+ * phase, for example a loss that a program computes between two modules.
  *
  * A device computes the phases one after the other, so the categories of its commands' bricks tell
- * where the next one begins. Copies belong to none, nor do commands that no brick launched. Pure;
+ * where the next phase begins. Copies, and commands that no brick launched, are in no phase. Pure;
  * any thread.
  */
 #pragma once
@@ -20,22 +20,22 @@ enum training_phase {
 };
 
 struct training_times {
-	uint64_t count, tokens; /* of the steps that train */
-	uint64_t total_ns;	/* from their begins to their ends */
-	uint64_t phase_ns[TRAINING_PHASES];
-	uint64_t device_ns[TRAINING_PHASES]; /* all 0: no device computed them */
+	uint64_t count, tokens;		     /* steps that train, and their tokens */
+	uint64_t total_ns;		     /* from begins to ends of these steps */
+	uint64_t phase_ns[TRAINING_PHASES];  /* on threads */
+	uint64_t device_ns[TRAINING_PHASES]; /* on devices; all 0: no device computed them */
 };
 
-/* The run's brick that lies around a phase on a thread; RUN_NONE: it has none. */
+/* The brick that lies around a phase on a thread; RUN_NONE: the run has none. */
 uint32_t training_brick(const struct run *run, enum training_phase phase);
 
 /*
- * Which phase each command belongs to, [run->command_count]: enum training_phase. *out is NULL
- * where no device trains. The caller frees it. 0, or -ENOMEM.
+ * Makes a list of the phases of all commands, [run->command_count]: enum training_phase, or
+ * TRAINING_PHASES for none. The caller frees *out; it is NULL where no device trains. -ENOMEM.
  */
 int training_phases_of_commands(
 	uint8_t **out, const struct run *run, const struct step_index *index);
 
-/* 0, or -ENOMEM. */
+/* Fills *times; count is 0 where no step trains. -ENOMEM. */
 int training_times_of_run(
 	struct training_times *times, const struct run *run, const struct step_index *index);

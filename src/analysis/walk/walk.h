@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One pass over the samples of a lane in which each nanosecond is counted once. A sample's time is
- * cut to its parent's and begins where its elder sibling and the wait after it end; what is left of
- * it after its nested samples and their waits is its inner waiting and its self time:
+ * cut to the time of its parent, and begins where its elder sibling and the wait after that end.
+ * The rest of a sample, without nested samples and their waits, is inner waiting and self time:
  *
  *   length = self + inner + sum over nested (length + wait)
  *   self = on the CPU + off.preempted + off.blocked, where the latter are known
  *
- * When a thread other than the engine's samples tokens, a step's account has only its time outside
- * of all steps of the process: time beside a step costs nothing.
+ * A step's account has the step, and time after the step that still belongs to it: see enum
+ * walk_scope. If a thread other than the engine's samples tokens, the account has only its time
+ * outside of all steps of the process, because time beside a step costs nothing.
  *
- * Tiles are passed over, and only named. Begin and end are called for each other sample, nested
- * like the samples. Accumulators join a walk, so that a run is walked once for all of them.
- * Read-only on the run; one walk per thread.
+ * Accumulators join a walk, so that a run is walked once for all of them. Tiles get no frame. Begin
+ * and end are called for each other sample, nested like the samples. The run stays as it is; one
+ * walk per thread.
  */
 #pragma once
 
@@ -21,43 +22,48 @@
 #include "analysis/walk/step_index.h"
 #include "trace/run.h"
 
-/* The place of a sample's time in the accounts. */
+/* The account of a step in which a frame's time counts. */
 enum walk_scope {
-	WALK_OUTSIDE, /* in no step's account */
-	WALK_IN_STEP, /* is, or lies in, a step of its own lane: part of the wall time */
+	WALK_OUTSIDE, /* no account */
+	WALK_IN_STEP, /* the step of its own lane that it is, or lies in: part of the wall time */
 	/*
-	 * Outside of steps, on the engine's thread, or sampling on another: in the account of the
-	 * step before
+	 * the step before: a frame outside of steps on the engine's thread, or sampling on another
+	 * thread; part of the wall time
 	 */
 	WALK_AFTER,
-	WALK_ALONGSIDE,	 /* on another thread while a step of its process ran */
-	WALK_UNFINISHED, /* is, or lies in, a step that never ended: in no account */
+	WALK_ALONGSIDE,	 /* no account: on another thread while a step of its process ran */
+	WALK_UNFINISHED, /* no account: it is, or lies in, a step that never ended */
 };
 
-/* Parts of a frame's time. */
+/* Parts of a frame's time, as in struct walk_frame. */
 struct walk_times {
 	uint64_t length_ns, self_ns, inner_ns, wait_ns;
 };
 
 struct walk_frame {
 	const struct run_sample *sample;
-	uint32_t index; /* on its lane */
+	uint32_t index; /* of the sample on its lane */
 	uint32_t brick;
-	uint32_t step; /* number in run->steps, or RUN_NONE */
+	uint32_t step; /* number in run->steps, of the scope's step; RUN_NONE: none */
 	enum walk_scope scope;
 	bool is_step;	 /* the outermost, finished step itself */
-	bool holds_step; /* steps are nested in it, so that it is no part of any */
+	bool holds_step; /* steps are nested in it, so that it is part of no step */
 	uint64_t begin_ns, end_ns;
-	uint64_t length_ns; /* valid at the end, as are the next seven */
+
+	/* These are valid in end() only. */
+	uint64_t length_ns;
 	uint64_t self_ns;
-	uint64_t inner_ns; /* of waiting inside of it */
-	uint64_t wait_ns;  /* of waiting right after it */
-	/* of self_ns: when the thread was off its CPU; 0 if that is not known of all such steps */
+	uint64_t inner_ns; /* waiting inside of it */
+	uint64_t wait_ns;  /* waiting right after it */
+	/* part of self_ns off the CPU; 0 unless known in all steps of its phase */
 	struct run_off_times off;
-	struct run_off_times inner_off, wait_off; /* of inner_ns, of wait_ns */
-	struct run_off_times all_off; /* of length_ns: the same, with nested frames and waits */
-	struct walk_times counted; /* the part of these times that counts in the frame's account */
-	uint64_t nested_ns, beside_ns, cursor_ns;
+	struct run_off_times inner_off, wait_off; /* parts of inner_ns, and of wait_ns */
+	struct run_off_times all_off; /* part of length_ns, with nested frames and waits */
+	struct walk_times counted;    /* parts of the times above that count in the account */
+
+	/* private to walk.c */
+	uint64_t nested_ns, beside_ns;
+	uint64_t cursor_ns; /* where its last nested frame and the wait after that ended */
 	struct run_off_times nested_off;
 };
 
@@ -71,19 +77,19 @@ static inline bool walk_is_outermost(const struct walk_frame *frame, unsigned de
 	return holder == frame;
 }
 
-/* False if it never ended: then it is no execution, though its time so far counts. */
+/* False for a sample that never ended: it is no execution, though its time so far counts. */
 static inline bool walk_has_ended(const struct walk_frame *frame)
 {
 	return !(frame->sample->flags & RUN_SAMPLE_OPEN);
 }
 
-/* A part of the run's wall time: that of its steps, or of its threads if it has no steps. */
+/* True for parts of the run's wall time: accounts of steps, or all of a run without steps. */
 static inline bool walk_in_wall(const struct run *run, const struct walk_frame *frame)
 {
 	return !run->step_count || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 }
 
-/* The brick of waits that belong to samples; brick_count if the run does not know it. */
+/* The brick in which waits of samples count, BarrierWait; brick_count: the run has none. */
 static inline uint32_t walk_wait_brick(const struct run *run)
 {
 	uint32_t b = 0;
@@ -94,8 +100,8 @@ static inline uint32_t walk_wait_brick(const struct run *run)
 }
 
 /*
- * The time that statistics of executions use: on the CPU, as far as that is known, and all of a
- * wait, as being off the CPU holds up no work in it.
+ * The length of an execution for statistics, in end() only: without times off the CPU, as far as
+ * they are known; waits count whole, because a wait needs no CPU.
  */
 static inline uint64_t walk_basis_ns(const struct step_index *index, const struct walk_frame *frame)
 {
@@ -105,41 +111,43 @@ static inline uint64_t walk_basis_ns(const struct step_index *index, const struc
 }
 
 /*
- * What a frame adds to the wall time, as all views have it: the time in which its thread ran or, in
- * a wait, was blocked. The rest is nobody's work, and has the rows "preempted" and "blocked".
+ * The parts of a frame's counted time. All views add these to the wall time of bricks: time in
+ * which the thread ran or, in a wait, was blocked. The off times are no brick's work, and make the
+ * rows "preempted" and "blocked".
  */
 struct walk_shares {
-	uint64_t own_ns;  /* of the frame itself */
-	uint64_t wait_ns; /* of waiting inside of it and after it */
-	/* the rest of its own counted time, and of its waits' */
-	struct run_off_times own_off, wait_off;
+	uint64_t own_ns;	       /* of counted.self_ns */
+	uint64_t wait_ns;	       /* of counted.inner_ns and counted.wait_ns */
+	struct run_off_times own_off;  /* the rest of counted.self_ns */
+	struct run_off_times wait_off; /* the rest of the counted waits */
 };
 
+/* In end() only. */
 struct walk_shares walk_shares(const struct step_index *index, const struct walk_frame *frame);
 
 /*
- * An accumulator's const table of functions; NULL where it wants no such call. Frames of open
- * samples stand one after the other: frame[-1] holds frame[0]; the outermost has depth 1. Scope may
- * still turn from WALK_AFTER to WALK_OUTSIDE between begin and end. A negative result ends the
- * walk.
+ * An accumulator's const table of functions; NULL: no such call. Open frames lie in one array:
+ * frame[-1] holds frame[0], and the outermost has depth 1. A frame's scope may turn from WALK_AFTER
+ * to WALK_OUTSIDE between begin and end, when a step begins inside of it. A negative result ends
+ * the walk.
  */
 struct walk_ops {
-	/* 1: wants the samples of that lane; 0: not. NULL: wants those of threads. */
+	/* 1: wants the lane's samples; 0: does not. NULL: wants all threads, and no queue. */
 	int (*begin_lane)(void *context, uint32_t lane);
 	void (*begin)(void *context, const struct walk_frame *frame, unsigned depth);
 	void (*end)(void *context, const struct walk_frame *frame, unsigned depth);
-	/* For each tile. holder: the frame around it, or the lane itself. */
+	/* For each tile, a sample of the lane. holder: the frame around it, or the lane's own. */
 	void (*tile)(void *context, const struct walk_frame *holder, uint32_t sample);
-	/* A frame was the innermost of its lane in that time, which may be none. */
+	/* The frame was the innermost of its lane from begin_ns to end_ns, which may be equal. */
 	void (*piece)(
 		void *context, const struct walk_frame *frame, uint64_t begin_ns, uint64_t end_ns);
-	int (*end_lane)(void *context, uint32_t lane); /* of a lane whose samples it wanted */
+	int (*end_lane)(void *context, uint32_t lane); /* for lanes that begin_lane wanted */
 	void (*begin_process)(void *context, uint32_t process);
 	int (*end_process)(void *context, uint32_t process); /* also after an error */
 	int (*finish)(void *context); /* after all lanes, in the order of joining */
 };
 
-enum { WALK_JOINED_MAX = 96 };
+enum { WALK_JOINED_MAX = 96 }; /* accumulators of one walk */
 
 struct execution_counts;
 struct work_accounts;
@@ -154,7 +162,7 @@ struct walk {
 		void *context;
 	} joined[WALK_JOINED_MAX];
 	size_t count;
-	/* shared by several of them */
+	/* counts that several accumulators share; each is NULL until one asks for it */
 	struct execution_counts *executions; /* src/analysis/accounts/execution_counts.h */
 	struct work_accounts *work;	     /* src/analysis/accounts/work_accounts.h */
 	struct step_times *times;	     /* src/analysis/steps/step_times.h */
@@ -162,30 +170,30 @@ struct walk {
 
 void walk_init(struct walk *walk, const struct run *run, const struct step_index *index);
 
-/* Adds an accumulator to the walk. */
+/* Adds an accumulator to a walk that has not run. */
 void walk_join(struct walk *walk, const struct walk_ops *ops, void *context);
 
 /*
- * Walks over all lanes, process by process, and lets all accumulators finish. Returns the first
- * negative result of one of them, or -ENOMEM: those that did not finish are then good for
- * destroying only.
+ * Walks over all lanes, process by process, and calls finish() of all accumulators. Returns the
+ * first negative result of an accumulator, or -ENOMEM: accumulators that did not finish can then
+ * only be destroyed.
  */
 int walk_run(const struct walk *walk);
 
 /*
- * Feeds an accumulator samples [first, end) of a lane, as if nothing held them; begin, end and tile
- * only.
+ * Feeds an accumulator samples [first, end) of a lane, as if no frame held them. Calls begin, end
+ * and tile only.
  */
 void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
 	size_t first, size_t end, const struct walk_ops *ops, void *context);
 
 /*
- * All samples of one lane: at once, or so many at a time, so that lanes can be walked side by side.
- * Frames have their own times, and times off the CPU, only if an accumulator wants ends. NULL: no
- * memory.
+ * A walk over one lane, some samples at a time, so that lanes can be walked side by side. Frames
+ * have the times of end() only if an accumulator has end(). NULL: no memory.
  */
 struct walk_lane *walk_lane_create(
 	const struct run *run, const struct step_index *index, uint32_t lane);
 void walk_lane_join(struct walk_lane *lane, const struct walk_ops *ops, void *context);
-bool walk_lane_next(struct walk_lane *lane, size_t count); /* false: all had ended before */
+/* Walks over the next `count` samples, or what is left. False: all frames had ended before. */
+bool walk_lane_next(struct walk_lane *lane, size_t count);
 void walk_lane_destroy(struct walk_lane *lane);
