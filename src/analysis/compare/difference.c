@@ -9,16 +9,17 @@
 #include "analysis/statistics/statistics.h"
 #include "base/scope.h"
 
-static const double difference_processes =
-	0.1; /* the spread of identical processes, where nobody knows it */
-static const double power_z = 0.841621; /* of 80 % */
+/* standard deviation of logarithms that identical processes are assumed to have */
+static const double difference_processes = 0.1;
+static const double power_z = 0.841621; /* normal quantile of 80 %: 4 of 5 trials */
 
-/* Around the shift. */
+/* The spread around the shift. */
 struct spread {
-	double error; /* standard error */
-	unsigned freedom;
+	double error;	  /* standard error */
+	unsigned freedom; /* degrees of freedom */
 };
 
+/* Sum of squared deviations from the mean. */
 static double squares(const double *values, size_t n)
 {
 	double mean = 0, sum = 0;

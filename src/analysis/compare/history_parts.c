@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the parts of a history from a recording, then a series of one cell a phase from those. */
+/*
+ * Makes parts from a recording, then a series of one cell per phase from parts. Both ways must
+ * agree about kinds: history_parts_kind_of() and is_column().
+ */
 #include "analysis/compare/history_parts.h"
 
 #include <errno.h>
@@ -24,8 +27,9 @@ struct maker {
 	struct compare_names names;
 	struct compare_series series;
 	struct step_times times;
-	uint64_t *totals[STEP_PHASES], total_ns[STEP_PHASES], tokens[STEP_PHASES];
-	double united[STEP_PHASES];
+	uint64_t *totals[STEP_PHASES];			     /* [columns]: ns in all steps */
+	uint64_t total_ns[STEP_PHASES], tokens[STEP_PHASES]; /* of all steps */
+	double united[STEP_PHASES];    /* of struct compare_cells, before they are reduced */
 	struct executions *executions; /* [STEP_PHASES][columns + 1]; the last: steps */
 	int rc;
 };
@@ -131,6 +135,7 @@ static const char *history_parts_kind_of(enum compare_kind kind, enum summary_by
 					    : "brick";
 }
 
+/* Adds a part with the numbers of `like`, whose histogram moves to it. */
 static int history_parts_add_part(
 	struct maker *m, int phase, const char *kind, const char *name, struct history_part *like)
 {
@@ -174,7 +179,7 @@ static int history_parts_add_columns(struct maker *m, int phase, enum summary_by
 		struct history_part like = {.total_ns = m->totals[phase][k],
 			.typical_ns = compare_cell_ns(&m->series, phase, 0, k),
 			.united = 1};
-		/* 0 says that it is known */
+		/* a time of 0 off the CPU is kept: it says that times off the CPU are known */
 		if ((!like.total_ns && name->kind != COMPARE_OFF_CPU) ||
 			(by == SUMMARY_BY_LAYER && name->kind != COMPARE_PART))
 			continue;

@@ -9,9 +9,13 @@
 #include "analysis/compare/compare_series.h"
 #include "analysis/history/history_run.h"
 
-/* Add the parts of a recording, and its time to the first token. -ENOMEM. */
+/* Adds the parts of a recording, by brick and by layer, and its time to the first token. -ENOMEM.
+ */
 int history_parts_of_run(struct history_run *history, const struct run *run);
 
-/* Make a series with one cell per phase from these parts. -ENOMEM; *series is then empty. */
+/*
+ * Makes a series with one cell per phase from the parts of a run, and adds its names to `names`.
+ * -ENOMEM; *series is then empty.
+ */
 int history_parts_series(struct compare_series *series, struct compare_names *names,
 	const struct history_run *history, enum summary_by by);

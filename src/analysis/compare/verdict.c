@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verdict on the whole, which sentence and exit code of every view are made of. It is that of
- * the metric that was asked for: of its rows, the first one that differs decides. By default these
- * are all rows of the whole, in this order: decode, first by its tokens/s and then by its typical
- * steps, which disturbances do not reach; wall time; the other phases; the first token; and the
- * time between steps. A number that the user has the program print decides alone.
+ * Finds the verdict on the whole, from which every view makes its sentence and its exit code. Of
+ * the rows of the metric, the first row that differs decides. By default these are all rows of the
+ * whole, in the order of the table below. Decode's tokens/s come before its typical steps, which
+ * disturbances do not reach. A number that plain runs print decides alone.
  */
 #include "analysis/compare/compare.h"
 
 #include <math.h>
 #include <stdint.h>
 
+/* The order in which rows decide. A new measure of the whole goes here and into COMPARE_PLACES. */
 static const struct place {
 	enum compare_metric metric;
 	enum compare_measure measure;
@@ -47,7 +47,7 @@ size_t compare_order(const struct compare_row *row)
 	return SIZE_MAX;
 }
 
-/* NULL: there is none, or it has no effect. */
+/* The row of a place; NULL: there is none, or its effect is not known. */
 static const struct compare_row *verdict_row_at(const struct compare *c, size_t place)
 {
 	const struct compare_row *row = compare_find(c, order[place].phase, order[place].measure);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine of ClickHouse. Runs go through a spool, so that nobody waits for a server. They are
- * sent so that each is there once, whoever dies in between. Sums by hour, day and month are made by
- * the server, and mended here.
+ * The engine of ClickHouse. Runs go through a spool, so that no command waits for a server. Each
+ * run is stored once, whichever process or server dies in between. The server makes sums by hour,
+ * day and month; this file mends them.
+ *
+ * clickhouse/tables.sql has the tables. A new column also needs clickhouse_add_columns() and a
+ * higher VERSION; a new table also ALL_TABLES and the list in make_tables().
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,18 +24,21 @@ extern const char clickhouse_tables[];
 /*
  * ---- sums ----
  *
- * The server makes them, and a copy by run, of the rows that come into `parts`. Where it died
- * between the two these lack rows, and rows deleted from `parts` stay in the sums. Both are mended
- * by adding differences, which may be negative: numbers wrap. A sum is never made smaller than its
- * parts, as parts are forgotten first where a server forgets by itself (ttl.sql).
+ * From each row that comes into `parts`, the server makes rows of the sums and of parts_by_run. If
+ * it died meanwhile, those tables lack rows; and rows that are deleted from `parts` stay in the
+ * sums. Both are mended by adding differences, which may be negative: numbers wrap. level() only
+ * makes sums larger, because a server that deletes old rows by itself (ttl.sql) deletes those of
+ * `parts` first.
  */
 
 #define NUMBERS "count, tokens, total_ns, typical_tokens, typical_ns"
 
 static const struct sums {
-	const char *table, *keys, *make; /* make: the keys, of parts */
-	const char *day;		 /* by which it is partitioned */
-	int since;			 /* version of the tables */
+	const char *table;
+	const char *keys; /* columns */
+	const char *make; /* the same columns as expressions over `parts` */
+	const char *day;  /* the column that partitions the table by months */
+	int since;	  /* VERSION that brought the table */
 } sums_tables[] = {
 	{"hours", "day, hour, host, engine, phase, kind, name",
 		"day, toStartOfHour(toDateTime(intDiv(start_ns, 1000000000))) AS hour, host, "
@@ -64,7 +70,7 @@ static void add_insert(struct query *q, const struct sums *t)
 		t->table, t->keys, t->keys);
 }
 
-/* Numbers of rows that are taken away; `runs`, `buckets` and `counts` say where the rest is. */
+/* Negated numbers of rows. runs, buckets, counts: expressions for these columns. */
 static void add_negative(struct query *q, const char *runs, const char *buckets, const char *counts)
 {
 	query_add(q,
@@ -74,7 +80,7 @@ static void add_negative(struct query *q, const char *runs, const char *buckets,
 		runs, buckets, counts);
 }
 
-/* Take parts out of the sums, before they are deleted. which: a condition. */
+/* Takes parts out of the sums, before they are deleted. which: a condition of `parts`. */
 static int subtract_sums(struct history_store *store, const char *which)
 {
 	int rc = 0;
@@ -90,6 +96,7 @@ static int subtract_sums(struct history_store *store, const char *which)
 	return rc;
 }
 
+/* Adds to one table of sums what its parts have more than it. which, months: as level_all(). */
 static int level(
 	struct history_store *store, const struct sums *t, const char *which, const char *months)
 {
@@ -107,7 +114,7 @@ static int level(
 	add_negative(&q, "runs", "histogramMap.bucket", "histogramMap.count");
 	query_add(&q, "%s WHERE %s AND toYYYYMM(%s) IN (%s)) GROUP BY %s) WHERE toInt64(r) > 0",
 		t->table, which, t->day, months, t->keys);
-	/* the server refuses one whose id is that of one that runs */
+	/* the server refuses a query while another one of this id runs, so no two level at once */
 	snprintf(query_id, sizeof(query_id), "brick-level-%s", t->table);
 	return clickhouse_ask(store, &q, query_id, NULL, NULL);
 }
@@ -129,8 +136,9 @@ static int copy_missing(struct history_store *store, const char *which, const ch
 }
 
 /*
- * Adds to the sums the rows of these parts that they lack. which: a condition, of hosts only;
- * since: only tables of that version and later; months: "202611, 202612".
+ * Adds rows of `parts` that parts_by_run and the sums lack. since: only sums of that VERSION and
+ * later; which: a condition of hosts only, as sums know no runs; months: "202611, 202612" or a
+ * query.
  */
 static int level_all(struct history_store *store, int since, const char *which, const char *months)
 {
@@ -145,13 +153,13 @@ static int level_all(struct history_store *store, int since, const char *which, 
 /*
  * ---- versions of the tables ----
  *
- * Statements of a server are no transactions: missing tables are made, and the version is written
- * when all are there. Whoever dies in between is followed by another who does the same again.
+ * A server has no transactions. So missing tables are made, and the version is written when all are
+ * there. If a process dies in between, the next process does the same again.
  */
 
 enum {
-	VERSION = 3 /* 1: without months and parts_by_run; 2: without workloads */,
-	ALL_TABLES = 12 /* four of them views */
+	VERSION = 3,	 /* 1: without months and parts_by_run; 2: without models and workloads */
+	ALL_TABLES = 12, /* names in make_tables(): eight tables and four views */
 };
 
 static int note_number(void *context, const json_t *row)
@@ -160,7 +168,7 @@ static int note_number(void *context, const json_t *row)
 	return 0;
 }
 
-/* tables.sql, one statement after the other: the interface takes one at a time. */
+/* Runs tables.sql statement by statement, as the interface takes one at a time. */
 static int create_tables(struct history_store *store)
 {
 	int rc = 0;
@@ -185,7 +193,7 @@ static int note_month(void *context, const json_t *row)
 	return array_push(&months->list, json_integer_value(json_object_get(row, "number")));
 }
 
-/* Makes the sums of older runs; of one month at a time, so that it needs little memory. */
+/* Makes sums of older runs, month by month, so that the server needs little memory. */
 static int fill_sums(struct history_store *store)
 {
 	struct months months = {0};
@@ -264,7 +272,7 @@ static int check_version(struct history_store *store)
 	return bring_up(store, version);
 }
 
-/* Make tables that are missing, bring others up to date. -EPROTO: they are a newer Brick's. */
+/* Makes missing tables and brings others up to date, once. -EPROTO: a newer Brick made them. */
 static int make_tables(struct history_store *store)
 {
 	struct clickhouse *c = store->state;
@@ -291,18 +299,18 @@ static int make_tables(struct history_store *store)
 /*
  * ---- sending what waits ----
  *
- * The parts of a run go before its row in `runs`, which says that it is whole. A former try may
- * have sent some of it, so the server is asked first. A run whose row is there is not sent again.
- * Of another run only the missing rows are sent; these are the last ones, as rows go in order. A
- * query of a former try that still runs is waited for.
+ * A run's rows in `parts` and `labels` are sent before its row in `runs`, so that a run with this
+ * row is whole and is not sent again. A former try may have sent some rows of other runs, so the
+ * server is asked first, and only missing rows of `parts` are sent: these are the last ones, as
+ * rows go in order. While a query of a former try still runs, nothing is sent.
  */
 
 struct push {
 	struct history_store *store;
 	struct spool_batch batch;
-	bool *is_there; /* [runs]: whole */
-	size_t *rows;	/* [runs]: of `parts` that are there */
-	uint64_t running;
+	bool *is_there;	  /* [batch.runs]: the server has all of the run */
+	size_t *rows;	  /* [batch.runs]: rows of `parts` that the server has */
+	uint64_t running; /* queries of former tries that still run */
 };
 
 static void put_number(json_t *row, const char *key, uint64_t value)
@@ -393,7 +401,10 @@ static int note_running(void *context, const json_t *row)
 	return 0;
 }
 
-/* " WHERE id IN (...) AND start_ns IN (...)" of all runs, or of those that may have been sent. */
+/*
+ * Adds " WHERE id IN (...) AND start_ns IN (...)" of the batch's runs; sent_only: only of runs that
+ * a former try may have sent. Returns 0 if there are none: the query is no SQL then.
+ */
 static size_t add_ids(struct query *q, const struct push *p, bool sent_only)
 {
 	size_t count = 0;
@@ -416,7 +427,7 @@ static size_t add_ids(struct query *q, const struct push *p, bool sent_only)
 	return count;
 }
 
-/* Looks for what a former try may have sent. */
+/* Finds the rows that a former try has sent. -EAGAIN: one of its queries still runs. */
 static int look_closely(struct push *p)
 {
 	struct query q = {0};
@@ -439,7 +450,7 @@ static int look_closely(struct push *p)
 
 /* Sending. */
 
-/* An INSERT to which rows are added; nothing is sent where there are none. */
+/* Sends an INSERT with its rows; without rows it only frees the query. */
 static int send_rows(struct push *p, struct query *q, const char *table, size_t rows)
 {
 	char query_id[64];
@@ -512,7 +523,7 @@ static int send_heads(struct push *p)
 	return send_rows(p, &q, "runs", rows);
 }
 
-/* Sums of hosts of which a former try may have sent something: the server died, perhaps. */
+/* Levels sums of hosts whose runs a former try may have sent, as the server may have died then. */
 static int level_sums(struct push *p)
 {
 	struct query which = {0}, months = {0};
@@ -563,7 +574,7 @@ static int send_batch(struct push *p, struct spool *spool)
 	return rc < 0 ? rc : spool_forget(spool, &p->batch);
 }
 
-/* One batch; *more: others wait. */
+/* Sends one batch; *more: other runs wait. */
 static int push_some(struct history_store *store, struct spool *spool, bool *more)
 {
 	struct push p = {.store = store};
@@ -584,7 +595,7 @@ static int push_some(struct history_store *store, struct spool *spool, bool *mor
 	return rc;
 }
 
-/* Sends runs that wait. -EAGAIN: they are kept for later. */
+/* Sends all runs that wait. -EAGAIN: they stay in the spool. */
 static int clickhouse_push(struct history_store *store)
 {
 	struct clickhouse *c = store->state;
@@ -610,7 +621,7 @@ static int clickhouse_push(struct history_store *store)
 
 /* Questions. */
 
-/* Newest of a trend, where nobody says how many: more is for sums by hour. */
+/* Newest points of a trend without a limit: the table hours is for longer trends. */
 enum { POINTS_MAX = 20000 };
 
 static void add_equal(struct query *q, const char *column, const char *value)
@@ -640,7 +651,7 @@ static void add_kind(struct query *q, const char *column, const char *kind)
 		query_add(q, " AND %s != 'floor'", column);
 }
 
-/* Adds the conditions for the table runs. */
+/* Adds conditions, order and limit for the table runs. */
 static void add_filter(struct query *q, const struct history_filter *f)
 {
 	query_add(q, " WHERE 1");
@@ -672,7 +683,7 @@ static void add_filter(struct query *q, const struct history_filter *f)
 
 struct reading {
 	ARRAY(struct history_run) runs;
-	size_t from, to; /* whose lists are read */
+	size_t from, to; /* runs [from, to): their labels and parts are being read */
 };
 
 static void reading_fini(struct reading *r)
@@ -760,7 +771,7 @@ static int clickhouse_take_part(void *context, const json_t *row)
 	return part ? fill_part(part, row) : run ? -ENOMEM : 0;
 }
 
-/* Runs [from, to) of the reading, which are in the order of their start. */
+/* Adds the condition for runs [from, to), which are the newest first. */
 static void clickhouse_add_runs(struct query *q, const struct reading *r)
 {
 	query_add(q, " WHERE id IN (");
@@ -769,7 +780,7 @@ static void clickhouse_add_runs(struct query *q, const struct reading *r)
 	query_add(q, ")");
 }
 
-/* Labels and parts of some of the runs that were read. */
+/* Reads labels and parts of runs [from, to). */
 static int read_some_lists(struct history_store *store, struct reading *r, bool whole)
 {
 	struct query q = {0};
@@ -787,7 +798,7 @@ static int read_some_lists(struct history_store *store, struct reading *r, bool 
 		query_add(&q, "%s%llu", i > r->from ? ", " : "",
 			(unsigned long long)r->runs.items[i].start_ns);
 	query_add(&q, ")");
-	/* days choose the pieces of a table that are looked into, times the places in them */
+	/* for speed: days choose partitions, times places in them */
 	uint64_t first_ns = r->runs.items[r->to - 1].start_ns;
 	uint64_t last_ns = r->runs.items[r->from].start_ns;
 	query_add(&q, " AND start_ns >= %llu AND start_ns <= %llu", (unsigned long long)first_ns,
@@ -803,13 +814,13 @@ static int read_some_lists(struct history_store *store, struct reading *r, bool 
 static int read_runs(
 	struct history_store *store, const struct history_filter *filter, struct reading *r)
 {
-	enum { TOGETHER = 1000 }; /* a query is bounded */
+	enum { TOGETHER = 1000 }; /* runs in one query, as its text is bounded */
 	struct query q = {0};
 	int rc = make_tables(store);
 
 	if (rc < 0)
 		return rc;
-	/* Other columns are read for these few runs only. */
+	/* The inner query reads two columns of many runs; all columns are read of few runs. */
 	query_add(&q, "SELECT * FROM runs WHERE (start_ns, id) IN (SELECT start_ns, id FROM runs");
 	add_filter(&q, filter);
 	query_add(&q, ") ORDER BY start_ns DESC, id DESC FORMAT JSONEachRow");
@@ -845,7 +856,7 @@ static int clickhouse_take_point(void *context, const json_t *row)
 	return array_push(&p->rows, json_incref((json_t *)row));
 }
 
-/* Sums by month know hosts, engines and kinds of runs, and no runs. */
+/* True if the table months can answer: it knows hosts, engines and kinds of runs, but no runs. */
 static bool is_for_months(const struct history_filter *f)
 {
 	return !f->label && !f->limit && !f->skip && !f->id && !f->batch && !f->model &&
@@ -950,7 +961,7 @@ static int clickhouse_take_group(void *context, const json_t *row)
 	return rc;
 }
 
-/* Sums of steps, with their histogram, or of bricks, without: reading it is what takes long. */
+/* Adds a query for sums of steps with histograms, or of bricks without: they are slow to read. */
 static void add_sums(struct query *q, const struct history_filter *f, bool by_engine,
 	const char *phase, bool steps)
 {
@@ -992,7 +1003,7 @@ static int clickhouse_groups(struct history_store *store, const struct history_f
 
 #define PREFIX "clickhouse+"
 
-/* clickhouse+http://host:8123/database */
+/* Reads "clickhouse+http://host:8123/database" into url and database. */
 static int read_place(struct history_store *store, struct clickhouse *c)
 {
 	const char *url = store->where + strlen(PREFIX);
@@ -1057,7 +1068,7 @@ static int clickhouse_add(struct history_store *store, const struct history_run 
 		      : 0;
 }
 
-/* The newest row of a label decides. */
+/* Adds a row; of a run's rows with the same label the newest one decides. */
 static int clickhouse_label(
 	struct history_store *store, const char *id, const char *text, bool remove)
 {
@@ -1080,7 +1091,7 @@ static int note_count(void *context, const json_t *row)
 	return 0;
 }
 
-/* The server deletes rows some time after it was told so. */
+/* Deletes rows, and waits for up to a minute, as the server does it some time later. */
 static int delete_rows(struct history_store *store, const char *table, const char *which)
 {
 	enum { PAUSE_NS = 20000000, TRIES = 3000 };
@@ -1105,9 +1116,11 @@ static int delete_rows(struct history_store *store, const char *table, const cha
 			       : rc;
 }
 
-/* Runs, their parts, and what the sums have of them. hosts, months: where they may be. If it ends
- * in between, the runs are still listed, and the next try levels what this one took out of the
- * sums. */
+/*
+ * Removes runs, their parts, and their share in the sums. which: a condition that selects them;
+ * hosts, months: for level_all(). If it fails in between, the runs are still listed, and the next
+ * try levels the sums.
+ */
 static int remove_rows(
 	struct history_store *store, const char *which, const char *hosts, const char *months)
 {
@@ -1150,7 +1163,7 @@ static int drop_piece(void *context, const json_t *row)
 	return clickhouse_ask(context, &q, NULL, NULL, NULL);
 }
 
-/* Months go as a whole, and at once. */
+/* Drops all partitions of months below `before`, a month as month_of() has it. */
 static int drop_months(struct history_store *store, int before)
 {
 	struct query q = {0};

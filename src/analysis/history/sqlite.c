@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history's engine for SQLite; store->state is the sqlite3. Writing first, then queries. */
+/*
+ * The engine of SQLite; store->state is the sqlite3. Tables are those of the migrations in
+ * sqlite_db.c. A run is added in one transaction. Writing comes first, then queries.
+ */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +30,7 @@ static int execute(struct history_store *store, const char *sql)
 	return sqlite_db_execute(store, store->state, sql);
 }
 
-/* The number of the new run; 0: it is there already. */
+/* The number of the new row; 0: the run is there already; negative: an errno. */
 static sqlite3_int64 add_head(struct history_store *store, const struct history_run *run)
 {
 	sqlite3_stmt *s;
@@ -157,7 +160,10 @@ static int sqlite_expire(struct history_store *store, uint64_t before_ns, uint64
 
 /* Questions. */
 
-/* Selects the runs that match a filter. A NULL parameter matches all; they are ?1 to ?12. */
+/*
+ * Selects the runs that match a filter. Parameters ?1 to ?12 are bound by prepare_filtered(), so
+ * the order is the same there; NULL matches all. Queries number their own parameters from ?13.
+ */
 #define RUNS_OF_FILTER                                                                 \
 	"(SELECT * FROM runs r WHERE (?1 IS NULL OR substr(id, 1, length(?1)) = ?1)"   \
 	" AND (?2 IS NULL OR number IN (SELECT run FROM labels WHERE label = ?2))"     \
@@ -212,11 +218,12 @@ static int read_head(sqlite3_stmt *s, struct history_run *run)
 	return rc;
 }
 
+/* Columns that read_head() reads, in its order. */
 #define HEAD                                                                                \
 	"SELECT number, id, kind, host, cpu, engine, version, command, path, batch, model," \
 	" workload, start_ns, wall_ns, ttft_ns, exit_code, value FROM "
 
-/* Columns of a part, from `at` on. */
+/* Columns that read_part() reads from `at` on, in its order. */
 #define PART                                                                               \
 	"phase, kind, name, count, tokens, total_ns, typical_tokens, typical_ns, united, " \
 	"histogram"
@@ -247,7 +254,7 @@ static int read_fact(sqlite3_stmt *s, int at, struct history_run *run)
 	return history_run_fact(run, text_at(s, at), text_at(s, at + 1));
 }
 
-/* Hands each row of a query about one run to `read`. */
+/* Hands each row of a query about one run to `read`; the run's number is the only parameter. */
 static int sqlite_read_rows(struct history_store *store, const char *sql, sqlite3_int64 run_number,
 	int (*read)(sqlite3_stmt *s, int at, struct history_run *run), struct history_run *run)
 {
@@ -370,15 +377,19 @@ static int sqlite_workloads(struct history_store *store, const struct history_fi
 	return rc;
 }
 
-/* Adds up a group while its rows come. Rows of the same group and part come together. */
+/*
+ * Sums of one group and part while its rows come. Rows of the same group and part must follow each
+ * other.
+ */
 struct gathering {
-	struct history_run run; /* holds the one part */
-	char *group;
-	uint64_t runs;
+	struct history_run run; /* has the part alone; no part: no group yet */
+	char *group;		/* host or engine */
+	uint64_t runs;		/* that were added up */
 	history_group_fn each;
 	void *context;
 };
 
+/* Hands over the group so far, and empties it. */
 static int sqlite_hand_over(struct gathering *g)
 {
 	const struct history_group group = {
@@ -418,7 +429,7 @@ static int sqlite_gather(struct gathering *g, sqlite3_stmt *s)
 	return history_histogram_parse(&p->histogram, text_at(s, 10));
 }
 
-/* The parts of a series lie side by side, so CROSS JOIN makes SQLite read series by series. */
+/* CROSS JOIN makes SQLite read series by series, as rows of a series lie side by side. */
 #define OF_SERIES(kind_of)                                                                    \
 	" FROM series t CROSS JOIN parts p ON p.series = t.number CROSS JOIN " RUNS_OF_FILTER \
 	" r ON r.number = p.run WHERE t.phase = ?13 AND t.kind = '" kind_of "'"

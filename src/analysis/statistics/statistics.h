@@ -46,8 +46,9 @@ double statistics_median_of(const double *values, size_t n, double *scratch);
 
 /* Spread of one side's values, for programs that were run several times. */
 struct statistics_spread {
-	double mean, min, median, max;
+	double mean;
 	double sigma; /* standard deviation of a sample (n - 1); NAN: one value */
+	double min, median, max;
 	size_t count;
 	size_t outliers; /* further from the median than 3.5 robust standard deviations */
 };
