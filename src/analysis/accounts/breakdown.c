@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds each frame's own time to its step, its layer and its brick. The accounts are those of the
- * summary, whose totals the tests compare with.
+ * Adds each frame's own time to its step, its layer and its brick, by the rules of
+ * thread_accounts.c: tests compare the sums with a summary's.
  */
 #include "analysis/accounts/breakdown.h"
 
@@ -55,7 +55,7 @@ static uint32_t breakdown_row_of(const struct breakdown *b, const struct walk_fr
 	return (uint32_t)layer + 1 < b->layer_count ? (uint32_t)layer + 1 : b->layer_count - 1;
 }
 
-/* Counts time for a step's parts. brick: brick_count and more are BREAKDOWN_REST. */
+/* Counts time in a step's parts. brick: a brick, or brick_count + an enum breakdown_rest. */
 static void breakdown_add_part(struct breakdown *b, uint32_t step, uint32_t brick, uint64_t ns)
 {
 	if (b->part_of && b->part_of[step])
@@ -75,7 +75,7 @@ static void breakdown_add_wall(struct breakdown *b, const struct walk_frame *fra
 	breakdown_add_part(b, frame->step, shown ? brick : b->brick_count + BREAKDOWN_LEFT_OUT, ns);
 }
 
-/* Adds a step's time off the CPU that is in no brick's. */
+/* Adds a step's time off the CPU that is in no brick's wall time. */
 static void breakdown_add_off(
 	struct breakdown *b, const struct walk_frame *frame, struct run_off_times off)
 {
@@ -161,7 +161,7 @@ static int breakdown_on_lane_end(void *context, uint32_t lane)
 	return b->failed ? -ENOMEM : 0;
 }
 
-/* Threads only: devices' time is not wall time. */
+/* No begin_lane: threads only, as devices' time is no wall time. */
 static const struct walk_ops breakdown_ops = {
 	.end = breakdown_on_end, .end_lane = breakdown_on_lane_end};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds call trees from a walk: every frame finds the node of its path, and adds to it when it
- * ends.
+ * Builds call trees from a walk: each frame finds the node of its path when it begins, and adds its
+ * time to the node when it ends.
  */
 #include "analysis/accounts/call_tree.h"
 
@@ -67,7 +67,7 @@ static uint32_t call_tree_search(
 	return RUN_NONE;
 }
 
-/* Children come in the same order again and again: look at the one found last, and the next. */
+/* Children mostly come in the same order: the child that was found last, or the next, is likely. */
 uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, struct call_node node)
 {
 	uint32_t hint = tree->nodes[parent].hint;
@@ -115,24 +115,21 @@ struct call_node call_node_of(enum call_kind kind, int32_t layer)
 		.layer = layer};
 }
 
-/* Adds facts that were not known yet. */
+/* Adds to an amount, which is ANALYSIS_UNKNOWN until the first known value. */
 static void add_known(uint64_t *sum, uint64_t value, int known)
 {
 	if (known)
 		*sum = (*sum == ANALYSIS_UNKNOWN ? 0 : *sum) + value;
 }
 
-/*
- * True if it is not timed itself: a layer, the root, or a brick that turned out to hold other
- * steps, too.
- */
+/* True for nodes without executions of their own: layers, and such bricks in this tree. */
 static bool is_sum(const struct call_node *node)
 {
 	return node->kind == CALL_LAYER ||
 	       (node->kind == CALL_BRICK && !node->count && !node->open);
 }
 
-/* A node that is not timed itself gets the time of its children. */
+/* Adds the times of children to nodes without executions of their own, and to the root. */
 static void call_tree_sum_up(struct call_tree *tree)
 {
 	/* children have higher numbers than their parents */
@@ -172,7 +169,7 @@ struct builder {
 	const struct step_index *index;
 	const uint8_t *phases;		/* of commands, where devices train; else NULL */
 	uint32_t at[UINT8_MAX + 2];	/* node of the frame at each depth; 0 is the root's */
-	uint64_t off_ns[UINT8_MAX + 2]; /* of all frames and waits inside of that frame */
+	uint64_t off_ns[UINT8_MAX + 2]; /* by depth: off the CPU in nested frames and their waits */
 	bool failed;
 };
 
@@ -210,7 +207,7 @@ static uint64_t off_ns(struct run_off_times off)
 	return off.preempted_ns + off.blocked_ns;
 }
 
-/* all_off_ns: of the frame and all inside of it. */
+/* all_off_ns: time off the CPU in the frame and in all that is nested in it. */
 static void call_tree_add_execution(struct call_node *node, const struct walk_frame *frame,
 	const struct run_site *site, struct walk_shares shares, uint64_t all_off_ns)
 {
@@ -243,7 +240,7 @@ static void add_operation(struct builder *b, uint32_t brick, const struct walk_f
 		call_tree_add_execution(&tree->nodes[node], frame, site, shares, all_off_ns);
 }
 
-/* Adds time off the CPU to the root's nodes of that. */
+/* Adds time off the CPU to the root's children CALL_PREEMPTED and CALL_BLOCKED. */
 static void call_tree_add_off(struct builder *b, struct run_off_times off)
 {
 	const struct {
@@ -448,16 +445,16 @@ static void end_frame(struct builder *b, const struct walk_frame *frame, unsigne
 struct growing {
 	const struct run *run;
 	const struct step_index *index;
-	uint8_t *phases; /* as the builders' */
+	uint8_t *phases; /* of commands, where devices train; else NULL */
 	struct builder *builders;
 	size_t count;
-	const uint32_t *steps; /* of all trees; NULL: one tree of a lane */
+	const uint32_t *steps; /* [step_count]: of all trees; NULL: one tree of a lane */
 	size_t step_count;
-	uint32_t *of_step; /* [run->step_count]: its builder's number + 1; NULL as above */
+	uint32_t *of_step; /* [run->step_count]: number of the step's builder + 1; NULL: a lane */
 	struct launches launches;
 };
 
-/* Its own lane, and the threads that may work for it. */
+/* True for the lane `own` and for all threads of its process, which may work for it. */
 static bool works_for(const struct run *run, uint32_t lane, uint32_t own)
 {
 	return lane == own || (run->lanes[lane].kind == BRICK_LANE_THREAD &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the step of each counter's value, and adds up. */
+/* Finds the step of each counter's point, and adds the value to the step's phase. */
 #include "analysis/accounts/counter_accounts.h"
 #include "base/members.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each lane adds up its own commands. Time that several lanes of one queue spent at once on one
- * brick, category or group is subtracted in the end, so that none of these has more time than its
- * queues were busy.
+ * Adds up commands lane by lane. In the end it subtracts time that several lanes of one queue spent
+ * on the same brick, category or group at once, so that none has more time than its queues were
+ * busy.
  */
 #include "analysis/accounts/device_accounts.h"
 
@@ -12,7 +12,7 @@
 #include "analysis/accounts/launches.h"
 #include "base/order.h"
 
-/* Lengths by themselves: statistics may count more executions than there are samples. */
+/* Adds a length and work. on_cpu has its own count, as statistics may have more executions. */
 static void add_length(
 	struct device_accounts *t, struct summary_sums *sums, const struct walk_frame *frame)
 {
@@ -43,7 +43,7 @@ static void add_to_group(struct device_accounts *t, const struct walk_frame *fra
 	add_length(t, sums, frame);
 }
 
-/* On a queue of several lanes it may run at the same time as others. */
+/* Keeps a command of a queue of several lanes, where it may run at the same time as others. */
 static void device_accounts_remember(
 	struct device_accounts *t, const struct walk_frame *frame, bool outermost, unsigned depth)
 {
@@ -119,7 +119,7 @@ static int device_accounts_on_lane_end(void *context, uint32_t number)
 	return t->failed ? -ENOMEM : 0;
 }
 
-/* Takes the queues' statistics, which also have dropped records. */
+/* Takes counts and times of the queues' statistics, which also have dropped records. */
 static void device_accounts_take_statistics(struct device_accounts *t)
 {
 	for (size_t b = 0; b < t->run->brick_count; b++) {
@@ -148,6 +148,7 @@ static uint32_t device_accounts_key_of(const struct order *order, const struct c
 	return order->run->bricks[span->brick].category;
 }
 
+/* Spans of one queue and key lie together, by begin. */
 static int device_accounts_compare(const void *a, const void *b, void *context)
 {
 	const struct command_span *x = a, *y = b;
@@ -168,7 +169,7 @@ static void device_accounts_subtract(
 	case OF_CATEGORY:
 		t->overlap_ns[key] += ns;
 		break;
-	case OF_BRICK: /* which is off its category's sum, then */
+	case OF_BRICK: /* the category's sum loses it with the brick, so not twice */
 		device_accounts_take_off(&t->bricks[key], ns);
 		t->overlap_ns[t->run->bricks[key].category] -= ns;
 		break;
@@ -178,6 +179,7 @@ static void device_accounts_subtract(
 	}
 }
 
+/* Subtracts what spans of one key have in common; OF_CATEGORY goes before OF_BRICK. */
 static void subtract_overlap(struct device_accounts *t, enum overlap_kind kind)
 {
 	struct order order = {t->run, kind};

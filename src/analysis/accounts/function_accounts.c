@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts stacks by their innermost call first; each call then counts for its callers. */
+/* Counts stacks by their innermost call; then each call counts for all functions above it. */
 #include "analysis/accounts/function_accounts.h"
 
 #include <errno.h>
@@ -34,13 +34,14 @@ char *function_name(const struct run_function *function)
 		return strdup(function->name);
 	if (!object)
 		return strdup("[unknown]");
-	if (!strncmp(object, "perf-", 5)) /* docs/FORMAT.md: of code that a process made */
+	if (!strncmp(object, "perf-",
+		    5)) /* docs/FORMAT.md: the map of code that a process made at run time */
 		return strdup("[made at run time]");
 	int n = asprintf(&name, object[0] == '[' ? "%s" : "[%s]", object);
 	return n < 0 ? NULL : name;
 }
 
-/* stacks of each call, of which it is the innermost. */
+/* [run->call_count]: stacks whose innermost call it is. The caller frees. NULL: no memory. */
 static uint64_t *count_calls(const struct run *run)
 {
 	uint64_t *stacks = calloc(run->call_count + 1, sizeof(*stacks));
@@ -50,7 +51,7 @@ static uint64_t *count_calls(const struct run *run)
 	return stacks;
 }
 
-/* A function that calls itself counts once. */
+/* Fills stacks and total of rows. A function that calls itself counts once in a stack. */
 static int count_functions(struct function_row *rows, const struct run *run)
 {
 	SCOPED uint64_t *stacks = count_calls(run);
@@ -82,7 +83,7 @@ COMPARATOR(by_function, struct counted_place,
 	ORDER(x->function, y->function)
 		?: ORDER(y->place.stacks, x->place.stacks) ?: ORDER(x->place.brick, y->place.brick))
 
-/* Numbers of function and brick as one key; in no brick: 2^32 - 1. */
+/* Counts stacks by function << 32 | brick; the brick is RUN_NONE outside of bricks. */
 static int count_places(struct hashmap *counts, struct functions *f)
 {
 	const struct run *run = f->run;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joins the accounts of threads, of devices and of work to a walk, and turns what they have added
- * up into rows: names, averages, percentiles, shares, order.
+ * Joins the accounts of threads, of devices and of work to a walk, and makes rows of their sums
+ * when the walk has run: names, averages, percentiles, shares, order.
  */
 #include "analysis/accounts/summary.h"
 
@@ -26,9 +26,10 @@ struct summary_accounts {
 	struct row_groups groups;
 	struct thread_accounts threads;
 	struct device_accounts devices;
-	struct work_accounts *work; /* for rates: of bricks and categories */
-	struct work_accounts group_work;
-	bool *teams; /* [brick_count], by thread: one thread tells the work of all of a team */
+	struct work_accounts *work;	 /* for rates of bricks and categories; shared */
+	struct work_accounts group_work; /* for rates of groups */
+	/* [brick_count], rows by thread only: one thread states the work of a whole team */
+	bool *teams;
 };
 
 static const char *const by_names[SUMMARY_BY_COUNT][2] = {
@@ -59,10 +60,7 @@ const char *summary_basis_name(enum summary_basis basis)
 	return names[basis];
 }
 
-/*
- * The account of a frame's work, for rates. Accounts of bricks and categories are shared by all
- * summaries of a walk; groups have their own, on threads and on devices.
- */
+/* The account of a group in group_work: each group has one for threads and one for devices. */
 static size_t work_key(uint32_t group, bool on_device)
 {
 	return (size_t)group * 2 + on_device;
@@ -152,7 +150,7 @@ static bool group_knows_off(const struct summary *s, uint32_t group)
 	return summary_knows_off(s);
 }
 
-/* NULL: times on the CPU of one phase and wall-clock times of another were added up. */
+/* The histogram of samples; NULL if it mixes times on the CPU with times by the wall. */
 static const struct ns_lengths *own_histogram(
 	const struct summary *s, const struct summary_sums *sums)
 {
@@ -197,13 +195,11 @@ static struct summary_lengths lengths_of(const struct summary_sums *sums, enum s
 	return (struct summary_lengths){sums->count, sums->sum_ns, sums->min_ns, sums->max_ns};
 }
 
-/*
- * The source of lengths of executions: the run's histogram, else the row's own; both may be NULL.
- */
+/* The source of percentiles: `kept`, else `own`; both may be NULL. */
 struct row_histogram {
-	const struct ticks_lengths *kept;
-	const struct ns_lengths *own;
-	const struct brick_clock *clock;
+	const struct ticks_lengths *kept; /* the run's, durations_of_run() */
+	const struct ns_lengths *own;	  /* of samples */
+	const struct brick_clock *clock;  /* of `kept` */
 };
 
 static uint64_t percentile_of(const struct row_histogram *h, unsigned percent)
@@ -338,7 +334,7 @@ struct rows {
 	size_t count;
 };
 
-/* The next of a list that has room for it; name, or NULL for want of memory, is moved. */
+/* Adds a row to a list with room for it. The row takes `name`; NULL: no memory. */
 static struct summary_row *summary_add_row(struct rows *rows, char *name, uint32_t id)
 {
 	struct summary_row *row = &rows->list[rows->count];
@@ -393,10 +389,10 @@ static int rows_of_bricks(struct rows *rows, const struct summary *s)
 	return 0;
 }
 
-/* A category's histogram: its bricks', each from its own unit. */
+/* A category's histogram in ns: the sum of its bricks' histograms, which may be in ticks. */
 struct category_histogram {
 	struct ns_lengths *lengths;
-	bool failed; /* no memory for all of it */
+	bool failed; /* no memory: lengths are missing */
 };
 
 static void add_histogram(struct category_histogram *sum, const struct row_histogram *part)
@@ -416,8 +412,8 @@ static void add_histogram(struct category_histogram *sum, const struct row_histo
 }
 
 /*
- * Sum the bricks of one category into one sums. Their totals add up only where none is nested in
- * another of them; the time with any of them open is known as far as samples tell.
+ * Adds up the bricks of one category. The sum of their total_ns has nested bricks twice; if no
+ * sample was dropped, the time with any of them open is known and replaces it.
  */
 static enum summary_basis fold_category(struct summary_sums *sum, struct summary_lengths *lengths,
 	const struct summary *s, uint32_t category, struct category_histogram *histogram)
@@ -602,7 +598,7 @@ static uint64_t taken_ns(const struct summary_row *row)
 static int summary_compare_rows(const void *a, const void *b)
 {
 	const struct summary_row *x = a, *y = b;
-	/* one more turns an unknown number into the least */
+	/* ANALYSIS_UNKNOWN + 1 is 0, so unknown times come last */
 	return ORDER(taken_ns(y), taken_ns(x)) ?: ORDER(y->self_ns, x->self_ns)
 		?: ORDER(y->device_ns + 1, x->device_ns + 1) ?: strcmp(x->name, y->name);
 }
@@ -693,7 +689,7 @@ static int summary_finish(void *context)
 	return rc;
 }
 
-/* The accounts take the samples. */
+/* A summary itself wants no samples: its accounts take them. */
 static int no_lane(void *context, uint32_t lane)
 {
 	return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each lane is summed up by brick on its own, so that its samples can be completed by the
- * statistics that its thread kept; then it is added to the run's. No work per sample searches or
- * allocates, but the first of a histogram.
+ * Sums up each lane by brick in lane_bricks, so that statistics of its thread can complete them;
+ * then merge_lane() adds them to the sums of the run. No sample makes a search or an allocation,
+ * but for new octaves of histograms.
  *
- * A sample that never ended took its time, so far, from its thread and from the wall: self time and
- * shares have it. It is no execution: counts, totals, lengths and work are of those that ended.
+ * A sample that never ended took time from its thread and from the wall, so self time and shares
+ * have it. It is no execution: counts, totals, lengths and work are of samples that ended.
  */
 #include "analysis/accounts/thread_accounts.h"
 #include "base/number.h"
@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* More groups than this get no percentiles: each takes 20 KB. */
+/* More groups than this get no percentiles, as each histogram may take 20 KB. */
 enum { HISTOGRAMS_MAX = 2048 };
 
 static uint32_t thread_accounts_phase_of(
@@ -30,7 +30,8 @@ static struct summary_sums *thread_accounts_group_of(
 			     : NULL;
 }
 
-/* Rows of bricks have histograms; also where the run has its own: it may know of less. */
+/* Adds to a brick's histogram, which is made even if the run has one, as that may have fewer
+ * values. */
 static void count_histogram(struct thread_accounts *t, uint32_t brick, uint64_t ns)
 {
 	if (!row_groups_exist(t->groups) && !sums_add_to_histogram(&t->bricks[brick], ns))
@@ -103,7 +104,7 @@ static void thread_accounts_add_wall(const struct thread_accounts *t,
 	sums->unevaluated_ns += unevaluated(t, frame, ns);
 }
 
-/* Layers are parts of the work; of threads and steps time off the CPU is a part, too. */
+/* True if wall time of groups includes time off the CPU: layers are parts of the work only. */
 static bool holds_off(const struct thread_accounts *t)
 {
 	return t->groups->by != SUMMARY_BY_LAYER;
@@ -132,7 +133,7 @@ static void count_off(struct thread_accounts *t, const struct walk_frame *frame,
 	rests_add(to, &rests);
 }
 
-/* Rows by step, phase and model are of whole steps. */
+/* True if groups have whole steps, with their unattributed time. */
 static bool holds_steps(const struct thread_accounts *t)
 {
 	return t->groups->by == SUMMARY_BY_STEP || t->groups->by == SUMMARY_BY_PHASE ||
@@ -214,7 +215,7 @@ static bool is_outermost_in_category(
 	return holder == frame;
 }
 
-/* Counts a frame's own wall time: that of a step is in no row, that of another brick in its own. */
+/* Counts a frame's own wall time in its row; a step's own time is unattributed. */
 static void count_wall(
 	struct thread_accounts *t, const struct walk_frame *frame, struct summary_sums *row)
 {
@@ -250,7 +251,7 @@ static void count_waits(struct thread_accounts *t, const struct walk_frame *fram
 	t->attributed_ns += frame->counted.inner_ns + frame->counted.wait_ns;
 }
 
-/* Unselected samples count only towards the wall time; and their waits, if those were selected. */
+/* Left-out samples count only towards the wall time; their waits count if these are selected. */
 static void leave_out(struct thread_accounts *t, const struct walk_frame *frame, bool in_wall)
 {
 	struct summary_sums *group = thread_accounts_group_of(t, frame);
@@ -330,19 +331,19 @@ static void count_reported(struct thread_accounts *t, uint32_t brick, uint64_t n
 	sums->total_ns += ns;
 	sums->self_ns += ns;
 	sums_add_source(sums, BRICK_SOURCE_REPORTED);
-	if (has_part) /* which hands these over in the end */
+	if (has_part) /* thread_accounts_on_lane_end() and _finish() add the part's sums of these */
 		return;
 	t->category_total_ns[t->run->bricks[brick].category] += ns;
 	count_histogram(t, brick, ns);
 }
 
-/* A walk through the steps beside a lane's points, both in their order. */
+/* A pass through steps beside a lane's points, both by time. */
 struct told {
-	size_t next;
-	uint32_t step; /* the lane's last that began */
+	size_t next;   /* first step that has not begun */
+	uint32_t step; /* the lane's last step that has begun; RUN_NONE: none */
 };
 
-/* The phase in which the thread said it: that of the step that it was in. */
+/* The phase of the step in which the thread reported at `ns`. Calls must come by time. */
 static uint32_t phase_told(const struct thread_accounts *t, struct told *told, uint64_t ns)
 {
 	const struct run *run = t->run;
@@ -355,7 +356,7 @@ static uint32_t phase_told(const struct thread_accounts *t, struct told *told, u
 		run, step && (step->open || ns <= step->end_ns) ? told->step : RUN_NONE);
 }
 
-/* Executions that the program timed itself. */
+/* Counts the lane's executions that the program timed itself. */
 static void count_all_reported(struct thread_accounts *t)
 {
 	struct told told = {.step = RUN_NONE};
@@ -374,8 +375,8 @@ static void count_all_reported(struct thread_accounts *t)
 }
 
 /*
- * The thread's own statistics of a brick, which know of dropped samples. NULL: there are none, or,
- * in a recording that was cut off, they are older than its last samples.
+ * The thread's own statistics of a brick, which know of dropped samples. NULL: there are none; only
+ * one phase is counted; or the recording was cut off, and they are older than its last samples.
  */
 static const struct run_stat *exact_stat(
 	const struct thread_accounts *t, const struct run_lane *lane, uint32_t brick)
@@ -415,6 +416,7 @@ static void count_statistics(struct thread_accounts *t, const struct run_lane *l
 	}
 }
 
+/* Adds a lane to the sums of the run, by statistics where there are any. */
 static void merge_lane(struct thread_accounts *t, const struct run_lane *lane)
 {
 	struct summary_sums exact = {.min_ns = UINT64_MAX};

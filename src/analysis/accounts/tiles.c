@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two passes over the run's tiles: the first finds the groups and the size of their grids, the
- * second fills the maps. The brick that a tile lies in is the innermost sample around it that is no
+ * second fills the maps. A tile lies in the brick of the innermost sample around it that is no
  * tile.
  */
 #include "analysis/accounts/tiles.h"
@@ -15,7 +15,9 @@
 
 /* Sums of a group while its tiles are counted. */
 struct sums {
-	uint64_t flags, flops_ns, both_flops, both_bytes;
+	uint64_t flags;			 /* mask of BRICK_SITE_* */
+	uint64_t flops_ns;		 /* time of tiles that gave FLOPs */
+	uint64_t both_flops, both_bytes; /* of tiles that gave both */
 	struct ns_lengths *histogram;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds up by kernel and by queue, then joins causes of one name. */
+/* Adds up waits by kernel and queue, then joins kernels of one name on one queue. */
 #include "analysis/accounts/wait_causes.h"
 
 #include <errno.h>
