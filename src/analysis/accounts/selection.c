@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Narrows a run in three passes. Steps come first: it chooses them, and keeps what the walk puts
- * into their accounts. A step that begins in the chosen time is kept whole; samples outside of
- * steps are cut to the time. Places (brick, layer) and the thread come then: they mark sites as
- * left out.
+ * Narrows a run. First steps are chosen by phase, number, time and speed, and samples in their
+ * accounts (walk.h) are kept. A step that begins in the chosen time is kept whole; samples outside
+ * of steps are cut to the time. Then the sites of other bricks, layers and threads are marked
+ * left_out.
  */
 #include "analysis/accounts/selection.h"
 
@@ -28,12 +28,12 @@ struct choice {
 	struct run *run;
 	const struct step_index *index;
 	uint64_t since_ns, until_ns;
-	uint8_t *steps; /* [step_count] */
-	uint8_t **keep; /* [lane_count][sample_count] */
-	uint32_t lane;	/* the lane in the walk */
+	uint8_t *steps; /* [step_count]: 1: chosen */
+	uint8_t **keep; /* [lane_count][sample_count]: 1: kept */
+	uint32_t lane;	/* that the walk is on */
 };
 
-/* True if it chooses steps by a property of theirs: then time outside of steps is not kept. */
+/* True if steps are chosen by phase, speed or number: then time outside of steps is dropped. */
 static bool asks_for_steps(const struct selection *s)
 {
 	return s->phase >= 0 || s->speed != SELECT_ANY_SPEED || s->step_ranges;
@@ -72,7 +72,7 @@ static void choose_by_kind(struct choice *c)
 	}
 }
 
-/* Chooses the longest steps of a phase. Returns how many there were to choose from. */
+/* Of the chosen steps of a phase, keeps the longest. Returns how many were evaluated. */
 static size_t choose_slowest(
 	struct choice *c, const struct step_times *times, struct step_length *list, unsigned phase)
 {
@@ -115,7 +115,7 @@ static int choose_by_speed(struct choice *c)
 	return 0;
 }
 
-/* A cut sample is no execution any more, but its time counts. */
+/* Cuts a sample to the time. A cut sample is open: no execution any more, but its time counts. */
 static bool selection_cut(const struct choice *c, struct run_sample *sample)
 {
 	uint64_t begin_ns = number_max(sample->begin_ns, c->since_ns);
@@ -247,7 +247,7 @@ static void cut_lanes(const struct choice *c)
 	}
 }
 
-/* Why no step is chosen. */
+/* Writes the reason why no step is chosen; negative: no memory. */
 static int say_missing(const struct choice *c, char **missing)
 {
 	uint64_t first_ns = UINT64_MAX, last_ns = 0;

@@ -117,10 +117,10 @@ struct work_times {
 
 /* The accounts of bricks and categories, which all others share. */
 struct shared {
-	struct work_accounts accounts; /* the first: a pointer to them is one to the whole */
+	struct work_accounts accounts; /* stays first: its address is that of the struct */
 	uint32_t lane;
-	bool alone;	/* no other lane of the process can be in anything at the same time */
-	unsigned asked; /* enum work_asked */
+	bool alone;		       /* work_accounts_is_alone(), of that lane */
+	unsigned asked;		       /* mask of enum work_asked */
 	struct work_times *team_times; /* by key: of selected bricks */
 	struct work_told told;
 	unsigned users;
@@ -208,7 +208,7 @@ static void work_accounts_find_times(
 	*to = NULL;
 }
 
-/* The account in which a piece of that frame counts; beside: a second one, or NULL. */
+/* The accounts of bricks and categories for a piece of a frame; beside: those of other keys. */
 static const struct work_times *work_accounts_times_of(const struct shared *shared, uint32_t lane,
 	const struct walk_frame *frame, struct work_time **beside)
 {
@@ -220,10 +220,10 @@ static const struct work_times *work_accounts_times_of(const struct shared *shar
 	return &shared->team_times[shared_key(&shared->accounts, lane, frame)];
 }
 
-/* So many samples end at most so many pieces: those that they interrupt, and those that end. */
+/* AHEAD samples make at most PIECES pieces: each interrupts one and ends one. */
 enum { AHEAD = 64, PIECES = 2 * AHEAD + UINT8_MAX + 3 };
 
-enum { THREAD_FROM_SAMPLES = 50000 };
+enum { THREAD_FROM_SAMPLES = 50000 }; /* fewer are not worth a thread */
 
 struct piece {
 	uint64_t begin_ns, end_ns;
@@ -279,7 +279,7 @@ static void work_accounts_on_command(void *context, const struct walk_frame *fra
 	work_accounts_tell(l->shared->accounts.owners, l->shared->accounts.run, &l->told, frame);
 }
 
-/* The next time in the present piece in which its thread was on its CPU. */
+/* Sets begin_ns and end_ns to the next part of the piece on the CPU. False: no more. */
 static bool next_part(struct team_lane *l)
 {
 	const struct run_off_cpu *off = l->lane->off_cpu;
@@ -298,7 +298,7 @@ static bool next_part(struct team_lane *l)
 	return false;
 }
 
-/* false: the lane has no more. */
+/* Goes on to the lane's next time on the CPU. False: the lane has no more. */
 static bool work_accounts_next(struct team_lane *l)
 {
 	while (!next_part(l)) {
@@ -393,7 +393,7 @@ static int work_accounts_add_lane(struct lanes *lanes, const struct shared *shar
 	return 0;
 }
 
-/* True if no other lane of its process that has samples is of its kind. */
+/* True if the process has no other lane of this kind with samples. */
 static bool work_accounts_is_alone(const struct run *run, uint32_t lane)
 {
 	for (uint32_t i = 0; i < run->lane_count; i++)
@@ -440,7 +440,8 @@ static bool is_worth_a_thread(const struct shared *shared)
 }
 
 /*
- * One node's kernels may have different keys: then none of them did the work that the first tells.
+ * Kernels of one node may have different keys. Then no account has all of the work that the first
+ * kernel states, so both accounts count a split.
  */
 static void count_split(struct work_accounts *a, size_t key, enum work_owner owner)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows are made first, with a value of each recording; their number decides their intervals. */
+/* Makes rows with a value of each recording; then the number of rows decides their intervals. */
 #include "analysis/compare/compare.h"
 
 #include <errno.h>
@@ -14,18 +14,18 @@
 
 /* A row while the comparison is made. */
 struct draft {
-	size_t values; /* of maker.values: one of each recording */
+	size_t values; /* place in maker.values: in_a values of A, then in_b of B */
 	size_t in_a, in_b;
-	size_t first, columns; /* of maker.columns: those that it sums up */
-	double spread;
+	size_t first, columns; /* place and number in maker.columns: columns that it sums up */
+	double spread;	       /* of struct difference_rule */
 };
 
 struct maker {
 	struct compare *compare;
 	const struct compare_blocks *blocks;
-	const struct compare_series *series; /* recorded ones */
+	const struct compare_series *series; /* of recorded runs only */
 	const struct compare_names *names;
-	size_t in_a, in_b; /* recorded ones */
+	size_t in_a, in_b; /* recorded runs of each side */
 	double alpha;
 	ARRAY(struct draft) drafts; /* of compare->rows, in the same order */
 	ARRAY(double) values;
@@ -81,7 +81,7 @@ static int add_ttft(struct maker *m)
 			: -ENOMEM;
 }
 
-/* Collects what each plain run has; returns their number. 0: one of them has none. */
+/* Collects the values of plain runs; returns their number. 0: none, or some run has no value. */
 static size_t plain_values(
 	const struct compare_series *series, size_t count, bool is_printed, double *out)
 {
@@ -156,7 +156,7 @@ static enum summary_basis basis_of(const struct maker *m)
 	return know == n ? BASIS_CPU : know ? BASIS_MIXED : BASIS_WALL;
 }
 
-/* The sides that have it: 1 A, 2 B. */
+/* The sides that have a value above 0, a mask: 1 is A, 2 is B. */
 static int sides_of(const struct maker *m, const double *values)
 {
 	int sides = 0;
@@ -193,7 +193,7 @@ static struct compare_work compare_work_of(
 	return sum;
 }
 
-/* Adds a row of these columns; name: NULL: that of the only column. */
+/* Adds a row of a group. name: NULL takes the name of its only column. */
 static int compare_add_columns(
 	struct maker *m, int phase, const struct group *group, const char *name)
 {
@@ -222,7 +222,7 @@ static int compare_add_columns(
 		.name = name ? name : first->name,
 		.a = compare_work_of(m, phase, group, false),
 		.b = compare_work_of(m, phase, group, true)};
-	/* Times off the CPU are of the machine: they come and go. */
+	/* times off the CPU depend on the machine, so they come and go */
 	if (first->kind == COMPARE_OFF_CPU)
 		spread = INFINITY;
 	else if (sides != 3)
@@ -272,8 +272,8 @@ static const char *name_pair(struct maker *m, const struct group *group, size_t 
 }
 
 /*
- * A row of all bricks of that one's category that only one side has; they are marked. 0: the other
- * side has none, and nothing was done.
+ * Adds a row of all bricks that only one side has and whose category is the column's, and marks
+ * them in is_done. Does nothing if all of them are of the same side. -ENOMEM.
  */
 static int compare_add_pair(
 	struct maker *m, int phase, size_t column, const int *sides, bool *is_done)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reduces recordings to values, and their stretches to the spread of values. */
+/* Reduces each recording to one value, and its stretches to the spread of such values. */
 #include "analysis/compare/compare_blocks.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include "base/scope.h"
 
 enum {
-	STRETCHES_MIN = 4, /* fewer do not tell their spread */
+	STRETCHES_MIN = 4, /* of a recording; fewer do not tell a spread */
 	STRETCHES_MAX = 8,
-	STRETCH_STEPS = 3, /* a median needs so many steps */
+	STRETCH_STEPS = 3, /* fewest cells of a stretch, for a median */
 };
 
 struct maker {
@@ -39,8 +39,8 @@ struct ranked_cell {
 COMPARATOR(compare_ranked, struct ranked_cell, ORDER(x->ns, y->ns) ?: ORDER(x->cell, y->cell))
 
 /*
- * Chooses the cells of the quarter below the median time per token, or all, and their number. NULL:
- * no memory.
+ * Chooses the typical cells: of decode the quarter below the median time per token, else all.
+ * *count: their number. The caller frees. NULL: no memory.
  */
 static struct ranked_cell *choose_cells(const struct stretch *s, size_t *count)
 {
@@ -63,7 +63,7 @@ static struct ranked_cell *choose_cells(const struct stretch *s, size_t *count)
 	return ranked;
 }
 
-/* The values of a stretch, in place of those of a recording. */
+/* Fills place `at` of all arrays of b with the values of a stretch. */
 static int take_stretch(
 	struct compare_phase_blocks *b, size_t at, size_t names, const struct stretch *s)
 {
@@ -161,7 +161,7 @@ static int allocate_blocks(struct compare_phase_blocks *b, size_t n, size_t name
 	return b->time && b->rate && b->elapsed && b->columns && b->column_spread ? 0 : -ENOMEM;
 }
 
-/* Cells of the phase that all recordings have; *differ: some have more. */
+/* The least number of cells of the phase in a recording; *differ: some recordings have more. */
 static size_t common_cells(const struct maker *m, bool *differ)
 {
 	size_t least = SIZE_MAX;
@@ -184,7 +184,7 @@ static struct stretch compare_blocks_whole_of(
 		&m->series[recording], m->phase, 0, m->phase == STEP_DECODE ? common : count};
 }
 
-/* Add squares of the logarithms of n values around their mean; NAN: some value has none. */
+/* Adds squared deviations of the logarithms of n values; *sum is NAN if a value is not above 0. */
 static void add_squares(double *sum, const double *values, size_t n, size_t apart)
 {
 	double mean = 0;
@@ -199,9 +199,7 @@ static void add_squares(double *sum, const double *values, size_t n, size_t apar
 		*sum = NAN;
 }
 
-/*
- * Adds one recording's stretches; returns how many values there are beyond the first, 0: too few.
- */
+/* Adds one recording's stretches. Returns its degrees of freedom, 0: too few stretches; -ENOMEM. */
 static int add_recording(const struct maker *m, const struct stretch *whole)
 {
 	struct compare_phase_blocks *to = &m->blocks->phases[m->phase];
@@ -227,7 +225,7 @@ static int add_recording(const struct maker *m, const struct stretch *whole)
 	return (int)n - 1;
 }
 
-/* INFINITY: it is not in all stretches, so it comes and goes. */
+/* INFINITY: the value is missing in some stretch, so it comes and goes. */
 static double compare_blocks_spread_of(double squares, double freedom)
 {
 	return !(freedom > 0)	   ? compare_spread_unknown

@@ -14,6 +14,7 @@
 #include "base/order.h"
 #include "base/scope.h"
 
+/* up to so many values, or pairs, distributions are counted; beyond they are taken as normal */
 enum { EXACT_VALUES = 100, EXACT_PAIRS = 60 };
 
 static double middle(const double *sorted, size_t n)
@@ -33,7 +34,7 @@ double statistics_median_of(const double *values, size_t n, double *scratch)
 	return statistics_median(scratch, n);
 }
 
-enum { OUTLIERS_FROM = 5 }; /* of fewer, the usual distance is chance */
+enum { OUTLIERS_FROM = 5 }; /* fewest values: of fewer, the median distance is chance */
 
 /* Iglewicz and Hoaglin: the median of the distances from the median stands for sigma. */
 static int count_outliers(struct statistics_spread *out, const double *values, size_t n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sorts the steps of a run into its lanes and processes. A step that points outside of its lane is
- * ignored, so that all others may index without checks.
+ * Sorts the steps of a run into its lanes and processes. A step whose lane or sample does not exist
+ * is left out, so that users of the index need no checks.
  */
 #include "analysis/walk/step_index.h"
 
@@ -34,7 +34,7 @@ static void prefix_sums(uint32_t *first, size_t n)
 	}
 }
 
-/* Steps of one lane, by sample; drop those that begin before the last kept one has ended. */
+/* Keeps the outermost of a lane's steps, which are sorted by sample; returns their number. */
 static uint32_t keep_outermost(const struct run *run, uint32_t *steps, uint32_t n)
 {
 	uint32_t kept = 0;
@@ -55,6 +55,7 @@ static int compare_samples(const void *a, const void *b, void *run)
 	return ORDER(steps[*(const uint32_t *)a].sample, steps[*(const uint32_t *)b].sample);
 }
 
+/* Steps that end sooner are passed over along their own `outer`. */
 static void find_outer(struct step_index *index, const struct run *run)
 {
 	for (size_t process = 0; process < run->process_count; process++) {
@@ -70,14 +71,14 @@ static void find_outer(struct step_index *index, const struct run *run)
 	}
 }
 
-/* The number of steps in [low, high) of a list that have begun by then, as a place in it. */
+/* Place in [low, high) of a list of steps, sorted by begin: the first that begins after `ns`. */
 static uint32_t begun(
 	const struct run *run, const uint32_t *list, uint32_t low, uint32_t high, uint64_t ns)
 {
 	return (uint32_t)BISECT(i, low, high, run->steps[list[i]].begin_ns <= ns);
 }
 
-/* Place in by_process of the step that began last, or RUN_NONE. */
+/* Place in by_process of the last step that has begun at `ns`; RUN_NONE: none. */
 static uint32_t step_index_last_begun(
 	const struct step_index *index, const struct run *run, uint32_t process, uint64_t ns)
 {
@@ -143,7 +144,7 @@ uint64_t step_index_overlap(const struct step_index *index, const struct run *ru
 	uint32_t next = before == RUN_NONE ? index->process_first[process] : before + 1;
 	uint64_t at_ns = begin_ns, ns = 0;
 
-	/* The outermost of those that go on reaches furthest. */
+	/* steps that have begun: the one that ends last covers the begin of the time */
 	for (uint32_t i = before; i != RUN_NONE; i = index->outer[i])
 		if (run->steps[index->by_process[i]].end_ns > at_ns)
 			at_ns = run->steps[index->by_process[i]].end_ns;
@@ -163,8 +164,9 @@ uint64_t step_index_overlap(const struct step_index *index, const struct run *ru
 }
 
 /*
- * Ends the tail at limit_ns at most: work that goes on at its end is in it, too, as far as nothing
- * cuts it.
+ * Measures a step's tail. limit_ns: the lane's next step, which ends it at the latest. A brick of
+ * the thread that goes on at the end of device work is in the tail, unless it reaches beyond the
+ * limit.
  */
 static void measure_tail(
 	const struct step_index *index, const struct run *run, uint32_t number, uint64_t limit_ns)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the stack of open samples of one lane and decides whose account each belongs to, then feeds
- * all who joined. Nesting is taken from the samples' depths, never from their times, so that a
- * clock that steps back can shorten a sample but not count it twice.
+ * Keeps the stack of open samples of one lane, finds the account of each, and calls the
+ * accumulators that joined. Nesting is taken from the depths of samples, never from their times, so
+ * that a clock that steps back can shorten a sample, but not count it twice.
  */
 #include "analysis/walk/walk.h"
 
@@ -15,7 +15,7 @@
 
 enum {
 	FRAMES = UINT8_MAX + 2, /* depths 0..255 and the lane itself below them */
-	AHEAD = 16,		/* samples */
+	AHEAD = 16,		/* samples that are prefetched ahead of the walk */
 };
 
 /* A lane's accumulators, by the calls that they want. */
@@ -35,24 +35,26 @@ struct walk_lane {
 	const struct run *run;
 	const struct step_index *index;
 	const struct run_lane *lane;
-	uint32_t number;	/* the lane's */
-	bool drives, has_steps; /* its owner has run a step; has_steps: of its process */
-	uint64_t handover_ns;	/* when the next one has it */
-	uint32_t own_first;	/* the owner's first step */
-	uint32_t own, own_end;	/* the lane's next step in index->by_lane */
-	uint32_t own_sample;	/* its sample; RUN_NONE: there is none */
-	uint32_t process_first, process, process_end; /* the step to begin next in by_process */
-	uint64_t process_ns;			      /* its begin */
-	size_t next, end;			      /* samples */
-	unsigned depth;
-	struct walk_frame frames[FRAMES];
+	uint32_t number;       /* the lane's */
+	bool drives;	       /* the lane's owner has run a step before the frame */
+	bool has_steps;	       /* the lane's process has steps */
+	uint64_t handover_ns;  /* when the lane's next owner takes it; UINT64_MAX: never */
+	uint32_t own_first;    /* the owner's first step in index->by_lane */
+	uint32_t own, own_end; /* the lane's next step in index->by_lane, and the last's end */
+	uint32_t own_sample;   /* sample of the step `own`; RUN_NONE: no more steps */
+	/* places in index->by_process: first step, next step to begin, end */
+	uint32_t process_first, process, process_end;
+	uint64_t process_ns; /* begin of the step `process`; UINT64_MAX: no more steps */
+	size_t next, end;    /* samples that are still to be fed */
+	unsigned depth;	     /* of the innermost open frame; 0: none */
+	struct walk_frame frames[FRAMES]; /* by depth; [0] is the lane's own */
 	struct calls calls;
 };
 
 /*
- * Splits the time that a frame's thread was off its CPU. Where in the brick it waited is not known.
- * Blocked time goes to the waits first, as most waiting is done blocked. Preempted time goes to the
- * self time, unless that is too short for it.
+ * Splits a frame's time off the CPU between its self time and its inner waiting, as the place of
+ * inner waiting is not known. Blocked time goes to the waiting first, because most waiting is
+ * blocked. Preempted time goes to the self time, unless that is too short.
  */
 static void find_off(const struct run_lane *lane, struct walk_frame *frame)
 {
@@ -81,7 +83,7 @@ static void find_off(const struct run_lane *lane, struct walk_frame *frame)
 		frame->all_off.preempted_ns + frame->wait_off.preempted_ns;
 }
 
-/* Takes out preempted time, and blocked time unless that is its purpose; returns what is left. */
+/* Takes preempted time out of ns, and blocked time unless the time is a wait; returns the rest. */
 static uint64_t walk_take_off(
 	struct run_off_times *taken, uint64_t ns, struct run_off_times off, bool waits)
 {
@@ -120,7 +122,8 @@ static void find_begun(struct walk_lane *w, uint64_t ns)
 		w->process < w->process_end ? steps[order[w->process]].begin_ns : UINT64_MAX;
 }
 
-/* Place of the last step of the lane's process that had begun by then, on any lane, or RUN_NONE. */
+/* Place in by_process of the last step that had begun at `ns`; RUN_NONE: none. Calls come by time.
+ */
 static uint32_t walk_last_begun(struct walk_lane *w, uint64_t ns)
 {
 	if (ns >= w->process_ns)
@@ -128,7 +131,7 @@ static uint32_t walk_last_begun(struct walk_lane *w, uint64_t ns)
 	return w->process > w->process_first ? w->process - 1 : RUN_NONE;
 }
 
-/* Moves on to the lane's next step, that of the sample or of a later one. */
+/* Moves on to the lane's first step whose sample is this one or a later one. */
 static void walk_find_own(struct walk_lane *w, uint32_t sample)
 {
 	const uint32_t *order = w->index->by_lane;
@@ -137,7 +140,7 @@ static void walk_find_own(struct walk_lane *w, uint32_t sample)
 	w->own_sample = w->own < w->own_end ? w->run->steps[order[w->own]].sample : RUN_NONE;
 }
 
-/* Finds the lane's owner at a time at which w->own is its next step. */
+/* Finds the lane's owner at `ns`, when w->own is the lane's next step. */
 static void find_owner(struct walk_lane *w, uint64_t ns)
 {
 	const struct owners *owners = &w->index->owners;
@@ -152,7 +155,7 @@ static void find_owner(struct walk_lane *w, uint64_t ns)
 		w->own_first--;
 }
 
-/* The step that a sample outside of steps came after: its thread's last; RUN_NONE: none was. */
+/* The last finished step of the same thread before a sample outside of steps; RUN_NONE: none. */
 static uint32_t walk_step_before(struct walk_lane *w, const struct walk_frame *frame)
 {
 	const uint32_t *order = w->index->by_lane;
@@ -191,7 +194,7 @@ static void place_beside(struct walk_lane *w, struct walk_frame *frame)
 		frame->step = w->index->by_process[place];
 }
 
-/* A frame that holds steps is in no account, but a frame between those steps is. */
+/* Places a frame that lies in no step of its lane. Frames that hold steps are in no account. */
 static void place_outside(struct walk_lane *w, struct walk_frame *frame)
 {
 	frame->scope = WALK_OUTSIDE;
@@ -206,7 +209,7 @@ static void place_outside(struct walk_lane *w, struct walk_frame *frame)
 		place_beside(w, frame);
 }
 
-/* Finds out if a frame is an outermost step, which decides for all that is nested in it. */
+/* Marks a frame that is an outermost step; nested frames take its scope and step. */
 static void walk_find_step(
 	struct walk_lane *w, struct walk_frame *frame, const struct walk_frame *parent)
 {
@@ -264,13 +267,13 @@ static void leave_out_beside(struct walk_lane *w, struct walk_frame *frame)
 	uint64_t beside_ns = beside_steps_ns(w, frame->begin_ns, frame->end_ns);
 	uint64_t wait_beside_ns = beside_steps_ns(w, frame->end_ns, frame->end_ns + frame->wait_ns);
 	uint64_t own_ns = frame->self_ns + frame->inner_ns;
-	/* Less the time of nested samples; times of a broken file may contradict each other. */
+	/* nested frames have their part; times of a broken file may contradict each other */
 	uint64_t own_beside_ns = beside_ns > frame->beside_ns ? beside_ns - frame->beside_ns : 0;
 	if (own_beside_ns > own_ns)
 		own_beside_ns = own_ns;
 	counted->length_ns -= beside_ns;
 	counted->wait_ns -= wait_beside_ns;
-	/* Nobody knows where in the brick it waited. */
+	/* the place of inner waiting is not known, so it is reduced in proportion */
 	if (own_beside_ns)
 		counted->inner_ns = (uint64_t)((double)frame->inner_ns *
 					       (double)(own_ns - own_beside_ns) / (double)own_ns);
@@ -284,7 +287,7 @@ static bool walk_knows_off(const struct walk_lane *w, const struct walk_frame *f
 	return step_index_knows_off(w->index, phase);
 }
 
-/* Finds a frame's own times, for accumulators that want its end. */
+/* Fills in the times of a frame that are valid in end(). */
 static inline void walk_find_times(struct walk_lane *w, struct walk_frame *frame)
 {
 	uint64_t length_ns = frame->end_ns - frame->begin_ns;
@@ -351,7 +354,7 @@ static inline void feed_one(struct walk_lane *w, size_t i)
 	const struct run_sample *sample = &w->lane->samples[i];
 	uint32_t brick = w->run->sites[sample->site].brick;
 
-	__builtin_prefetch(sample + AHEAD); /* processors do not look beyond a page themselves */
+	__builtin_prefetch(sample + AHEAD); /* processors prefetch within a page only */
 	run_lane_passed(w->lane, i);
 	if (w->index->kinds[brick] == BRICK_KIND_TILE) {
 		if (w->calls.tile_count)
