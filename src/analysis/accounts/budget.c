@@ -229,7 +229,7 @@ void budget_destroy(struct budget *budget)
 	free(budget);
 }
 
-/* ns per token, as us; negative when there are no tokens. */
+/* us per token of a sum in ns; negative: no tokens. */
 static double per_token_us(uint64_t ns, const struct step_phase_times *times)
 {
 	return times->tokens ? (double)ns / (double)times->tokens / 1e3 : -1;
@@ -256,8 +256,8 @@ static bool is_waiting(const struct summary_row *row)
 }
 
 /*
- * A row's time on the thread that runs the steps; if it has none there, its time on a device or on
- * the threads beside, whichever is more. Waits for work on those threads take no time.
+ * A row's wall time. A row without wall time has its time on devices or on other threads, the
+ * larger of both; but waiting of other threads takes no time.
  */
 static uint64_t budget_time_of(const struct summary_row *row)
 {

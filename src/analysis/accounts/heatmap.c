@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One walk over all lanes into a table of all layers and bricks, from which rows and columns
- * without any time are left out. Counts as thread_accounts.c does.
+ * Walks over all threads and fills a table of all layers and bricks, then leaves out rows and
+ * columns without any time. It counts as thread_accounts.c does, which must change with it.
  */
 #include "analysis/accounts/heatmap.h"
 
@@ -70,7 +70,7 @@ struct column {
 
 COMPARATOR(compare_columns, struct column, ORDER(y->ns, x->ns) ?: ORDER(x->brick, y->brick))
 
-/* Bricks with any time, most first. */
+/* Chooses the columns: bricks with any time, most first. */
 static int choose_bricks(struct heatmap *heatmap, const struct counting *c)
 {
 	SCOPED struct column *columns = calloc(c->bricks, sizeof(*columns));

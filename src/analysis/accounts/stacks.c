@@ -33,7 +33,8 @@ static uint32_t stacks_step_of(const struct builder *b, const struct walk_frame 
 }
 
 /*
- * The node that holds a frame: the phase of its step where that begins, else the frame around it.
+ * The node above a frame: of the frame around it, if both are of the same step; else the node of
+ * the step's phase, or of the lane.
  */
 static uint32_t stacks_parent_of(struct builder *b, const struct walk_frame *frame, unsigned depth)
 {
@@ -96,7 +97,7 @@ static void add_below(struct builder *b, uint32_t parent, enum call_kind kind, u
 			ns, 1);
 }
 
-/* The node that the waits of a brick stand below. */
+/* The node above the waits of a node: waits of a brick are its siblings. */
 static uint32_t beside(const struct builder *b, uint32_t node)
 {
 	const struct call_node *n = &b->tree->nodes[node];

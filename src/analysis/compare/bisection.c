@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Halves the builds between a good and a bad one. */
+/* Looks from the middle to both sides for a build that is not skipped. */
 #include "analysis/compare/bisection.h"
 
 long bisection_next(const struct bisection *b)

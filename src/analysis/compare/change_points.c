@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pettitt's K is the largest |U(t)|, where U(t) is how often a value up to t is above one after it,
- * less how often it is below. By ranks R: U(t) = 2 (R(1) + ... + R(t)) - t (n + 1).
+ * Pettitt's K is the largest |U(t)|. Over all pairs of a value up to t and a value after t, U(t) is
+ * how often the first is larger, less how often it is smaller. By ranks R:
+ *
+ *   U(t) = 2 (R(1) + ... + R(t)) - t (n + 1)
  */
 #include "analysis/compare/change_points.h"
 
@@ -17,8 +19,8 @@
 #include "base/order.h"
 
 enum {
-	PERMUTED_MAX = 200, /* values; beyond, Pettitt's approximation is good enough */
-	PERMUTATIONS = 1999,
+	PERMUTED_MAX = 200,  /* values; for more, Pettitt's approximation is good enough */
+	PERMUTATIONS = 1999, /* with the series itself 2000, so p is a multiple of 1 / 2000 */
 };
 
 static const double change_points_alpha = 0.01;
@@ -30,8 +32,9 @@ struct ranked {
 
 struct search {
 	const double *values;
-	struct ranked *ranked; /* of a segment */
-	double *ranks, *scratch;
+	struct ranked *ranked; /* values of a segment, sorted */
+	double *ranks;	       /* of a segment, by place */
+	double *scratch;
 	ARRAY(struct change_point) found;
 };
 
@@ -51,7 +54,7 @@ static void change_points_rank(struct search *s, const double *values, size_t n)
 	}
 }
 
-/* K, and after how many values it is there. */
+/* K of n ranks; *at: the t of this K, which is the number of values before the change. */
 static double statistic(const double *ranks, size_t n, size_t *at)
 {
 	double sum = 0, most = -1;
@@ -67,6 +70,7 @@ static double statistic(const double *ranks, size_t n, size_t *at)
 	return most;
 }
 
+/* The probability of a K of at least k in a series without a change. Pseudo-random, by n alone. */
 static double chance(const struct search *s, size_t n, double k)
 {
 	double all = (double)n;
@@ -89,6 +93,7 @@ static double chance(const struct search *s, size_t n, double k)
 	return (double)beyond / (PERMUTATIONS + 1);
 }
 
+/* Adds the changes in [first, end), by place. -ENOMEM. */
 static int change_points_split(struct search *s, size_t first, size_t end)
 {
 	size_t n = end - first, at = 0;

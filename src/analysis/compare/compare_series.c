@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a recording into cells: one walk over threads, then the commands of devices by the step
- * that launched them.
+ * Reads a recording into cells: one walk over threads, then commands of devices by the steps that
+ * launched them. Each ns of a step is in exactly one column, kernels aside.
  */
 #include "analysis/compare/compare_series.h"
 
@@ -17,7 +17,7 @@
 
 enum {
 	LAYERS = SUMMARY_LAST_LAYER + 2, /* all of them, and outside of layers */
-	NUMBERS_MAX = 1 << 24,		 /* of a phase: cells times columns */
+	NUMBERS_MAX = 1 << 24,		 /* most cells times columns of a phase */
 };
 
 struct reader {
@@ -26,11 +26,12 @@ struct reader {
 	const struct run *run;
 	const struct step_index *index;
 	enum summary_by by;
-	uint32_t *cells;   /* [step_count]: among those of its phase; RUN_NONE: in none */
-	uint32_t *groups;  /* of bricks or layers: their columns */
-	uint32_t *kernels; /* [kernel_count]: their columns */
+	uint32_t *cells;   /* [step_count]: cell of the step's phase; RUN_NONE: does not count */
+	uint32_t *groups;  /* columns by brick, or by layer + 1 */
+	uint32_t *kernels; /* [kernel_count]: columns */
+	/* other columns; left_out: bricks that the selection left out, RUN_NONE: not narrowed */
 	uint32_t unattributed, waits, preempted, blocked;
-	uint32_t left_out; /* of a narrowed run: bricks that the selection leaves out */
+	uint32_t left_out;
 };
 
 void compare_names_fini(struct compare_names *names)

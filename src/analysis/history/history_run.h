@@ -36,7 +36,8 @@ struct history_part {
 	 * "kernel": time of a device beside theirs
 	 */
 	char *kind;
-	char *name;		 /* of the brick, layer or kernel; "" for a step */
+	/* of the brick, layer or kernel; "unattributed", "preempted", "blocked"; "" for a step */
+	char *name;
 	uint64_t count;		 /* executions; of a step: steps; 0: not counted (layers) */
 	uint64_t tokens;	 /* of all steps of the phase */
 	uint64_t total_ns;	 /* in all these steps */

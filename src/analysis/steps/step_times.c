@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times of steps, exact order statistics over them, and the time to the first token. Fed by a walk
- * (src/analysis/walk/walk.h), so that what it counts is what the report's rows count.
+ * Adds up times of steps in a walk (src/analysis/walk/walk.h), so that they count as the rows of
+ * reports do; then finds percentiles and the time to the first token.
  */
 #include "analysis/steps/step_times.h"
 
@@ -102,7 +102,10 @@ static uint64_t step_times_executions(const struct run_lane *lane, const struct 
 	return count;
 }
 
-/* Steps of a process (RUN_NONE: of all) that its threads counted, where records were dropped. */
+/*
+ * Steps of a process (RUN_NONE: of all) by statistics of its threads; 0 if no record was dropped,
+ * as then the file has all steps.
+ */
 static uint64_t steps_counted(const struct run *run, uint32_t process, int phase)
 {
 	uint64_t count = 0, dropped = 0;
@@ -117,7 +120,7 @@ static uint64_t steps_counted(const struct run *run, uint32_t process, int phase
 	return dropped ? count : 0;
 }
 
-/* Steps come in the order of their begins; end_ns: the end of the union so far. */
+/* Adds a step to union_ns. Steps come by begin; *last_ns: the end of the union so far. */
 static void step_times_unite(
 	struct step_phase_times *phase, uint64_t begin_ns, uint64_t end_ns, uint64_t *last_ns)
 {
@@ -239,7 +242,7 @@ static void add_counted(struct step_phase_times *phase, const struct run_stat *s
 		phase->max_ns = stat->max_ns;
 }
 
-/* Returns the time in bricks of a lane that runs steps, outside of them. */
+/* Counts the steps of a lane by statistics; returns its time in bricks outside of steps. */
 static uint64_t count_lane(struct step_times *times, const struct run_lane *lane)
 {
 	const struct run *run = times->run;
@@ -257,7 +260,8 @@ static uint64_t count_lane(struct step_times *times, const struct run_lane *lane
 	return own_ns > steps_ns ? own_ns - steps_ns : 0;
 }
 
-/* A percentile as samples would have it: with the mean time after a step. */
+/* A percentile by the run's histogram, plus the mean time after a step: as samples would have it.
+ */
 static uint64_t counted_percentile(const struct step_times *times, int number, unsigned percent)
 {
 	const struct step_phase_times *phase = &times->phases[number];
@@ -307,7 +311,7 @@ static void finish_counted(struct step_times *times)
 	}
 }
 
-/* Are steps of the process missing, or may the sampling behind one be? */
+/* True if records of a prefill, or of a sampling after a decode, may have been dropped. */
 static bool may_lack_token(const struct step_times *times, uint32_t process, bool after_decode)
 {
 	const struct step_index *index = times->index;
@@ -319,14 +323,16 @@ static bool may_lack_token(const struct step_times *times, uint32_t process, boo
 }
 
 /*
- * The prompt before the first decode, where nothing says when a token was chosen. Batches of one
- * are equal, but for a shorter last one; as equal are whole prompts of a benchmark that repeats
- * them, and which it is cannot be said.
+ * The prompt before the first decode, for runs without sampling. The batches of a prompt have equal
+ * lengths, but the last may be shorter. Prompts that a benchmark repeats have equal lengths, too:
+ * then nobody can tell batches from prompts (`unsure`).
  */
 struct prompt {
-	uint64_t begin_ns, done_ns;
-	uint64_t tokens; /* of its last batch */
-	bool ended, unsure;
+	uint64_t begin_ns; /* of its first batch */
+	uint64_t done_ns;  /* of its last batch so far; 0: no batch yet */
+	uint64_t tokens;   /* of its last batch so far */
+	bool ended;	   /* the last batch was shorter */
+	bool unsure;	   /* equal batches may be prompts of their own */
 };
 
 static void add_batch(
@@ -343,7 +349,7 @@ static void add_batch(
 	prompt->done_ns = time->done_ns;
 }
 
-/* The time to first token of one process. Looks at steps in the order of their begins. */
+/* The time to the first token of one process; ANALYSIS_UNKNOWN: not known. */
 static uint64_t first_token_ns(const struct step_times *times, uint32_t process)
 {
 	const struct step_index *index = times->index;

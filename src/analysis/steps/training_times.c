@@ -36,7 +36,7 @@ static void training_add_samples(uint64_t ns[TRAINING_PHASES], const struct run 
 	}
 }
 
-/* Which phase a command begins, or goes on with; TRAINING_PHASES: it belongs to none. */
+/* The phase that a command begins or goes on with; TRAINING_PHASES: none. */
 static uint8_t phase_begun(
 	const struct run *run, const uint32_t *categories, const struct run_sample *sample)
 {
