@@ -54,8 +54,7 @@ struct execution_counts {
 	struct summary_pairs *pairs;  /* [process_count]: made by the program */
 	struct summary_pairs *hooked; /* [lane_count]: recorded by attached hooks */
 	struct device_count *devices; /* [brick_count + 1] */
-	/* Commands that a driver's own tracing told, by the launching step's phase, or last: none
-	 */
+	/* commands that a driver's tracing told, by phase of the launching step; last: no step */
 	uint64_t traced[STEP_PHASES + 1];
 
 	/* used while the walk runs */
