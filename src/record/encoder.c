@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The idle thread and the taking over of its work. Whoever holds `work` emits messages, a small
- * piece at a time; the filling thread only ever tries that lock, and asks for it with `takeover`
- * when it must have it.
+ * The idle thread, and how the filling thread takes over its work. The thread that holds `work`
+ * emits messages in small pieces. The filling thread never waits for `work`: it sets `takeover`,
+ * which makes the idle thread stop after its piece, and tries the lock again later.
  */
 #include "record/encoder.h"
 
@@ -34,28 +34,36 @@ uint64_t backlog_capacity_bytes(const char *root)
 
 /* The encoder. */
 
+/* The filling thread assists when the backlog is older than this ... */
 #define LATE_NS 2000000000ull
-#define LARGE_BYTES (64ull << 20) /* or larger than this, or a quarter of what it may be */
-#define ASSIST_NS 20000000ull	  /* at a stretch */
-enum { PIECE_RECORDS = 2048, YIELD_MS = 5 };
+/* ... or larger than this, or than a quarter of its capacity. */
+#define LARGE_BYTES (64ull << 20)
+#define ASSIST_NS 20000000ull /* the longest time of one encoder_assist() */
+enum {
+	PIECE_RECORDS = 2048, /* emitted at a time: bounds how long `work` is held */
+	YIELD_MS = 5,	      /* how long the filling thread leaves the idle thread to give up `work` */
+};
 
 struct encoder {
 	struct queue queue;
 	encoder_done_fn done;
 	void *context;
-	uint64_t late_ns;   /* a backlog older than this is no longer the idle thread's */
-	uint64_t max_bytes; /* rather than using more, rings are left to fill up */
+	uint64_t late_ns;   /* LATE_NS or less; see encoder_interval_set() */
+	uint64_t max_bytes; /* a backlog this large leaves records in their rings */
 	pthread_t thread;
 	pthread_mutex_t work;
 	sem_t wake;
 	/* atomic */
-	int sleeping, takeover, stopping;
-	int error;
-	/* under `work` */
-	struct trace_writer *writer;
+	int sleeping; /* the idle thread waits, or is about to wait, for `wake` */
+	int takeover; /* the idle thread must not take `work` */
+	int stopping; /* the idle thread must end */
+	int error;    /* the writer's first; 0: none */
+	/* under `work`: the right to call queue_front(), and */
+	struct trace_writer *writer; /* NULL after an error */
 };
 
-/* Of a records message only the next piece; *finished: that was the last. */
+/* Emit a message; of a records message only the next piece, and *finished tells if it was the last.
+ */
 static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 {
 	size_t count;
@@ -87,7 +95,7 @@ static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 	return 0;
 }
 
-/* One piece of work, under `work`; 0 when there is none. */
+/* Do one piece of work, under `work`. Returns 0 if the queue is empty, else 1. */
 static int encoder_step(struct encoder *e)
 {
 	struct message *m = queue_front(&e->queue);
@@ -130,7 +138,8 @@ static void *encoder_run(void *argument)
 		}
 		__atomic_store_n(&e->sleeping, 1, __ATOMIC_SEQ_CST);
 		if ((!queue_is_empty(&e->queue) && !raised(&e->takeover)) || raised(&e->stopping)) {
-			/* something came just now; a wake-up may already be on its way */
+			/* a message came just now. If encoder_wake() has cleared `sleeping`, it also
+			 * posts `wake`, which must be taken below */
 			if (__atomic_exchange_n(&e->sleeping, 0, __ATOMIC_SEQ_CST))
 				continue;
 		}
@@ -165,7 +174,7 @@ int encoder_create(
 	}
 	pthread_mutex_init(&e->work, NULL);
 	sem_init(&e->wake, 0, 0);
-	/* src/record/record_guard.c repairs what SIGBUS is about */
+	/* SIGBUS stays unblocked: record_guard.c repairs mappings of files that shrank */
 	error = thread_start(&e->thread, NULL, SIGBUS, encoder_run, e);
 	if (error) {
 		e->writer = NULL;
@@ -182,7 +191,7 @@ static void encoder_push(struct encoder *e, struct message *m)
 	encoder_wake(e);
 }
 
-/* One without records. 0 or -ENOMEM. */
+/* Push a message that has no `records`. 0 or -ENOMEM. */
 static int push_one(struct encoder *e, const struct message *content)
 {
 	struct message *m = queue_message(&e->queue, content->kind, 0);
@@ -194,7 +203,7 @@ static int push_one(struct encoder *e, const struct message *content)
 	return 0;
 }
 
-/* Give the memory of what has been emitted back, and sessions that are over to their owner. */
+/* Free emitted messages, and tell the owner of the sessions which have ended. */
 static void encoder_collect(struct encoder *e)
 {
 	struct message *m = queue_spent(&e->queue);
@@ -222,7 +231,7 @@ uint64_t encoder_consume(struct encoder *e, struct drain *drain, uint32_t lane)
 			waiting < MESSAGE_RECORDS_MAX ? waiting : MESSAGE_RECORDS_MAX);
 		waiting -= m->count;
 		if (!m->count) {
-			/* its file is gone: nothing is left to wait for */
+			/* the session's file was cut short: nothing is left to wait for */
 			queue_unuse(&e->queue, m);
 			return 0;
 		}
@@ -280,6 +289,7 @@ int encoder_flush(struct encoder *e, const struct sink_account *account)
 	return error;
 }
 
+/* Assistance begins at a limit and goes on down to half of it. */
 static bool is_behind(const struct encoder *e, uint64_t late_ns, uint64_t large_bytes)
 {
 	return queue_backlog_bytes(&e->queue) > large_bytes ||
@@ -343,8 +353,7 @@ void encoder_finish(struct encoder *e, struct trace_writer **writer)
 	__atomic_store_n(&e->takeover, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&e->stopping, 1, __ATOMIC_SEQ_CST);
 	encoder_wake(e);
-	/* Nothing is recorded any more that could overflow: now there is time to wait for the lock.
-	 */
+	/* recording has ended, so no ring can overflow while this waits for the lock */
 	pthread_mutex_lock(&e->work);
 	while (encoder_step(e))
 		;

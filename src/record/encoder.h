@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the recorder consumed from rings, on its way into the file. A thread at the lowest priority
- * there is (SCHED_IDLE) encodes, compresses and writes it, so that the profiled program never waits
- * for that. Where the program leaves no core to such a thread, the backlog grows, and the thread
- * that fills it does the work itself: nothing is ever lost to a starved thread.
+ * Encodes, compresses and writes records that the recorder has consumed from rings. An idle thread
+ * (SCHED_IDLE) does this, so that the profiled program never waits for it. If the program leaves no
+ * CPU to the idle thread, the backlog grows, and the filling thread does the work in
+ * encoder_assist(): a starved thread loses no records.
  *
- * All functions are for the one filling thread. It never waits for the idle one, not even for a
- * lock or an allocator that it holds: the idle one may not run for seconds.
+ * All functions but backlog_capacity_bytes() are for the filling thread, of which there is one. The
+ * filling thread never waits for the idle thread, not even for a lock or the allocator, because the
+ * idle thread may not run for seconds. (encoder_finish() waits.)
  */
 #pragma once
 
@@ -17,61 +18,84 @@
 
 struct encoder;
 
-/* Called in the filling thread once everything of a session has been emitted; drain is the
- * callee's.
+/*
+ * Called in the filling thread once all of a session has been emitted. The encoder uses `drain` no
+ * more; the callee may close it.
  */
 typedef void (*encoder_done_fn)(void *context, struct drain *drain);
 
-/* Takes the writer over. -errno: it stays the caller's. */
+/* Takes the writer until encoder_finish(). 0, or -errno: the writer stays the caller's. */
 int encoder_create(
 	struct encoder **out, struct trace_writer *writer, encoder_done_fn done, void *context);
 
-/* Take everything that waits in the ring of `lane`; returns how much stays for lack of memory. */
+/*
+ * The next seven functions queue work, which is done in the order of the calls. `drain` must live
+ * until encoder_done_fn is called with it.
+ */
+
+/*
+ * Consume the waiting records of a lane's ring. Returns the number of records that stay in the ring
+ * for lack of memory: try again later.
+ */
 uint64_t encoder_consume(struct encoder *e, struct drain *drain, uint32_t lane);
 
-/* Consume and emit the session's digests, from its own ring to the file. 0 or -ENOMEM. */
+/* Emit the digests that wait in the session's digest ring by then. 0 or -ENOMEM. */
 int encoder_digests(struct encoder *e, struct drain *drain);
 
 /*
- * When threads of the session were off their CPUs: behind what was consumed before. Taken over, and
- * freed. 0 or -ENOMEM.
+ * Emit intervals in which threads of the session were off their CPUs. `intervals` comes from
+ * malloc() and is freed here, also on failure. 0 or -ENOMEM.
  */
 int encoder_off_cpu(
 	struct encoder *e, struct drain *drain, struct sink_off_cpu *intervals, size_t count);
 
-/* Whole packets, as trace_writer_packets() takes them. Taken over, and freed. 0 or -ENOMEM. */
+/*
+ * Write whole packets (trace_writer_packets()). `packets` comes from malloc() and is freed here,
+ * also on failure. 0, or -ENOMEM: the backlog is too large, or there is no memory.
+ */
 int encoder_packets(struct encoder *e, uint8_t *packets, size_t bytes);
 
-/* The clock of all records that follow; the session's end; a flush of the file. 0 or -ENOMEM. */
+/* Set the clock of all records that are queued later. 0 or -ENOMEM. */
 int encoder_clock(struct encoder *e, const struct brick_clock *clock);
+
+/* End the session: encoder_done_fn is called afterwards. 0, or -ENOMEM: it will not be called. */
 int encoder_end(struct encoder *e, struct drain *drain, enum drain_end end, uint64_t end_ticks);
+
+/* Write the account and flush the file. 0 or -ENOMEM. */
 int encoder_flush(struct encoder *e, const struct sink_account *account);
 
 /*
- * Call it after every round: does a share of the work when the idle thread falls behind. Returns 1
- * when it should be called again at once, 2 when the idle thread must first let go (soon).
+ * Emit a part of the backlog if the idle thread has fallen behind (up to 20 ms), and call
+ * encoder_done_fn for sessions that have ended. Call it after every round of recording. Returns 0:
+ * nothing is urgent; 1: call it again at once; 2: call it again after a few ms, when the idle
+ * thread has given up its lock.
  */
 int encoder_assist(struct encoder *e);
 
-/* What is handed in must be written within its part of this interval; 2 s at most. */
+/*
+ * Work may wait for drain_write_ns(interval_ms), but not longer than 2 s, until encoder_assist()
+ * does it.
+ */
 void encoder_interval_set(struct encoder *e, uint32_t interval_ms);
 
-/* encoder_assist(); returns the milliseconds until it is due again. */
+/* encoder_assist(); returns the ms until it is due again; UINT32_MAX: the queue is empty. */
 uint32_t encoder_turn(struct encoder *e);
 
-/* The writer's first error, 0 while there is none. After one, everything handed in is dropped. */
+/* The writer's first error (negative), or 0. After an error, all queued work is dropped. */
 int encoder_error(const struct encoder *e);
 
-/* Do all that is left, end the thread. *writer: for the caller to finish; NULL after an error. */
+/*
+ * Do all queued work, and end the idle thread. *writer: the writer, for the caller to finish; NULL:
+ * an error has closed it.
+ */
 void encoder_finish(struct encoder *e, struct trace_writer **writer);
 
-/* NULL is legal; encoder_finish() first. */
+/* NULL is legal. encoder_finish() comes first. */
 void encoder_destroy(struct encoder *e);
 
 /*
- * How much memory may be taken for what has not been written yet: a quarter of what is left of the
- * machine's memory, of the memory cgroups (the program has the same ones: to fill them would kill
- * it) and of our address space; from 4 MiB to 512 MiB. root: "" for the system's files, else a
- * directory in their place. Any thread.
+ * The largest backlog, in bytes: a quarter of memory_left_bytes(root), from 4 MiB to 512 MiB. The
+ * memory cgroups count, because the program is in the same ones: filling them would kill it. root:
+ * "", or a directory in place of / (for tests). Any thread.
  */
 uint64_t backlog_capacity_bytes(const char *root);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A linked queue of one writer and one reader with an empty node in front. What the reader is done
- * with goes onto a stack that the writer takes whole, so that no node is ever freed or reused while
- * the other side looks at it.
+ * A linked queue of one writer and one reader with an empty node in front. The reader puts read
+ * messages onto a stack, which the writer takes whole: so no node is freed or reused while the
+ * other side looks at it.
  */
 #include "record/encoder_queue.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than a normal round needs; what a burst needed beyond that goes back to the system. */
+/* A normal round needs fewer messages. Memory of a burst beyond them goes back to the system. */
 enum { MAX_UNUSED = 16 };
 
 int queue_init(struct queue *q)
@@ -117,7 +117,7 @@ uint64_t queue_backlog_age_ns(const struct queue *q, uint64_t now_ns)
 
 	if (popped == q->pushed)
 		return 0;
-	/* of very many messages the time of the oldest is no longer known: at least this old */
+	/* times_ns has only the last QUEUE_TIMES messages: the oldest is at least that old */
 	if (q->pushed - popped > QUEUE_TIMES)
 		popped = q->pushed - QUEUE_TIMES;
 	return now_ns - q->times_ns[popped % QUEUE_TIMES];
@@ -133,8 +133,8 @@ void queue_pop(struct queue *q)
 	struct message *spent = q->front, *m = queue_front(q);
 	uint64_t bytes = message_bytes(m);
 
-	/* The node becomes the empty one in front; the former empty one carries its content away,
-	 * all but `next`, which the other side may be setting. */
+	/* `m` becomes the empty node in front, because the other side may be setting m->next. The
+	 * former empty node carries the content of `m` away. */
 	size_t content = offsetof(struct message, kind);
 	memcpy((char *)spent + content, (char *)m + content, sizeof(*m) - content);
 	m->records = NULL;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue between the filling thread and whoever encodes. Without locks: one thread pushes, one
- * at a time reads the front, and spent messages go back to the pushing thread, which alone
- * allocates and frees.
+ * The queue between the filling thread, which pushes, and the thread that encodes, which reads. It
+ * has no locks: there is one pushing thread, and one reading thread at a time (the encoder's `work`
+ * lock sees to that). Only the pushing thread allocates and frees: read messages go back to it as
+ * spent ones. A new kind of message goes into encoder_emit(), and into message_bytes() if it is
+ * large.
  */
 #pragma once
 
@@ -24,60 +26,79 @@ enum message_kind {
 enum { MESSAGE_RECORDS_MAX = 32768 };
 
 struct message {
-	struct message *next; /* in the queue, or among the spent */
+	/* in the queue, or among the spent. First: queue_pop() copies all members after it */
+	struct message *next;
 	enum message_kind kind;
-	struct drain *drain;
+	struct drain *drain; /* NULL: MESSAGE_CLOCK, MESSAGE_FLUSH and MESSAGE_PACKETS */
 	union {
-		struct {
+		struct { /* MESSAGE_RECORDS, MESSAGE_OFF_CPU, MESSAGE_PACKETS */
 			uint32_t lane;
-			size_t count, emitted;
+			size_t count;	/* records, intervals, or bytes of packets */
+			size_t emitted; /* records that are in the file already */
 		};
-		struct brick_clock clock;
-		struct {
+		struct brick_clock clock; /* MESSAGE_CLOCK */
+		struct {		  /* MESSAGE_END */
 			enum drain_end end;
 			uint64_t end_ticks;
 		};
-		struct sink_account account;
+		struct sink_account account; /* MESSAGE_FLUSH */
 	};
-	struct brick_record *records; /* [MESSAGE_RECORDS_MAX] or NULL; stays with the message */
+	struct brick_record *records; /* [MESSAGE_RECORDS_MAX] or NULL; reused with the message */
 	struct sink_off_cpu *off_cpu; /* [count] or NULL; freed with the message */
-	uint8_t *packets;	      /* bytes [count] or NULL; likewise */
+	uint8_t *packets;	      /* [count] or NULL; freed with the message */
 };
 
 enum { QUEUE_TIMES = 1024 };
 
 struct queue {
-	/* pushing thread */
+	/* written by the pushing thread, and read by no other */
 	struct message *back;
-	struct message *unused; /* with records */
+	struct message *unused; /* free messages that have `records`, linked by `next` */
 	uint32_t unused_count;
 	uint64_t pushed_bytes;
 	uint64_t times_ns[QUEUE_TIMES]; /* when message i was pushed, at i % QUEUE_TIMES */
 	/* reading thread */
-	struct message *front; /* empty: what follows it is the first to be read */
-	/* both */
-	uint64_t pushed, popped, popped_bytes;
-	struct message *spent;
+	struct message *front; /* the empty node; front->next is the first unread message */
+	/* atomic, for both threads */
+	uint64_t pushed, popped; /* messages so far */
+	uint64_t popped_bytes;
+	struct message *spent; /* read messages, linked by `next`, the last one first */
 };
 
 /* 0 or -ENOMEM. */
 int queue_init(struct queue *q);
+
+/* Frees all messages. Neither thread may use the queue any more. */
 void queue_fini(struct queue *q);
 
-/* A message, with records if wanted; NULL: no memory. Pushing thread, like the next four. */
+/* Functions of the pushing thread. */
+
+/*
+ * A message of this kind, all else 0, and `records` if wanted. NULL: no memory. Goes into the queue
+ * with queue_push(), or back with queue_unuse().
+ */
 struct message *queue_message(struct queue *q, enum message_kind kind, int with_records);
 void queue_push(struct queue *q, struct message *m, uint64_t now_ns);
+
+/* Frees a message, or keeps it and its records for queue_message(). */
 void queue_unuse(struct queue *q, struct message *m);
 
-/* All spent messages since the last call, linked by `next`; give each back with queue_unuse(). */
+/* All messages that were read since the last call; give each back with queue_unuse(). */
 struct message *queue_spent(struct queue *q);
 
+/* Bytes of unread records and packets; other messages count as 0. */
 uint64_t queue_backlog_bytes(const struct queue *q);
+
+/* The age of the oldest unread message, at least; 0: there is none. */
 uint64_t queue_backlog_age_ns(const struct queue *q, uint64_t now_ns);
 
-/* Is nothing unread? Any thread. */
-bool queue_is_empty(const struct queue *q);
+/* Functions of the reading thread. */
 
-/* The first unread message, NULL when there is none; and done with it. Reading thread. */
+/* The first unread message; NULL: there is none. */
 struct message *queue_front(struct queue *q);
+
+/* Make the first unread message a spent one. There must be one. */
 void queue_pop(struct queue *q);
+
+/* True if no message is unread. Any thread. */
+bool queue_is_empty(const struct queue *q);

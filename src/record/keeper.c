@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * It waits at a pipe whose other end we alone have: that closes however we end, whichever thread of
- * ours started it.
+ * The keeper reads from a pipe, and we alone have the other end: the kernel closes that end however
+ * we end. (PR_SET_PDEATHSIG would act at the end of the thread that forked.)
  */
 #include "record/keeper.h"
 
@@ -16,16 +16,20 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 3000, LOOK_MS = 20, USUAL_DESCRIPTORS = 1024 };
+enum {
+	PATIENCE_MS = 3000, /* between SIGTERM and SIGKILL */
+	LOOK_MS = 20,
+	USUAL_DESCRIPTORS = 1024, /* the usual limit (RLIMIT_NOFILE) */
+};
 
 static void __attribute__((noreturn)) keeper_keep(int fd, const char *directory)
 {
 	pid_t pid = 0, next;
 	ssize_t n;
 
-	setsid(); /* what the terminal signals is not for us */
+	setsid(); /* the terminal's signals must not reach the keeper */
 	pthread_setname_np(pthread_self(), "brick-keeper");
-	/* what others wait for the end of is not kept open by us; nor are locks */
+	/* inherited descriptors would keep others' pipes open and our locks held */
 	dup2(fd, 0);
 	if (syscall(SYS_close_range, 1, ~0u, 0)) /* before Linux 5.9 */
 		for (int i = 1; i < USUAL_DESCRIPTORS; i++)
@@ -75,7 +79,7 @@ int keeper_start(struct keeper *keeper, const char *directory)
 
 void keeper_watch(struct keeper *keeper, pid_t pid)
 {
-	/* without it we are not looked after, which harms nobody while we live */
+	/* without a keeper only a killed recorder leaves something behind */
 	if (keeper->pid && write(keeper->fd, &pid, sizeof(pid)) < 0)
 		keeper_stop(keeper);
 }

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process beside ours that notices when we are killed: it ends the command that we run, and
- * removes what we would have removed. One thread.
+ * A child process that notices when we are killed: it then ends the command that we run, and
+ * removes our directory. One thread.
  */
 #pragma once
 
 #include <sys/types.h>
 
 struct keeper {
-	pid_t pid; /* 0: none */
-	int fd;	   /* its end comes when we end */
+	pid_t pid; /* 0: not started */
+	int fd;	   /* our end of the pipe that the keeper reads; open if pid is not 0 */
 };
 
-/* directory: with files in it, to be removed; NULL: none. 0 or -errno. */
+/*
+ * directory: removed with the files in it, but not its folders; NULL: nothing is removed. 0, or
+ * -errno and pid is 0.
+ */
 int keeper_start(struct keeper *keeper, const char *directory);
 
-/* The command to end with all of its process group; 0: it has ended. */
+/* Set the command to end: pid is also its process group. 0: the command has ended. */
 void keeper_watch(struct keeper *keeper, pid_t pid);
 
-/* We end cleanly, and see to everything ourselves. */
+/* Kill the keeper, which then does nothing: we end cleanly. Legal if it was not started. */
 void keeper_stop(struct keeper *keeper);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process is held by a pidfd, which no other process can take over with the number; without
- * pidfds its start time tells it apart. NSpid in /proc/PID/status (proc_pid_status(5)) has a
- * thread's number in our namespace and in each inner one; the last is what the thread itself gets
- * from getpid() or gettid().
+ * A pid can be reused for another process, so a process is held by a pidfd; on a kernel without
+ * pidfds, its start time tells it apart. NSpid in /proc/PID/status (proc_pid_status(5)) has a
+ * thread's number in our namespace and in each inner one; the thread itself gets the last from
+ * getpid() or gettid().
  */
 #include "record/process.h"
 
@@ -34,7 +34,7 @@ unsigned long long process_start_time(pid_t pid)
 			   "%*d %ld %*d %llu",
 			   &state, &threads, &start) != 3)
 		return 0;
-	/* dead, but for being waited for; with other threads alive only its first thread is */
+	/* a zombie; if other threads still run, only the first thread has ended */
 	if ((state == 'Z' || state == 'X') && threads <= 1)
 		return 0;
 	return start;
@@ -68,9 +68,12 @@ void process_release(struct process *p)
 	p->pidfd = -1;
 }
 
-/* What it has of a recorder. */
+/* Traces of a recorder in a process. */
 
-/* PF_EXITING of the kernel: it has no memory any more, and files of it are root's. */
+/*
+ * True if the process is ending (the kernel's PF_EXITING): its memory is gone, and its files in
+ * /proc are root's, which looks like a lack of permission.
+ */
 static bool is_exiting(pid_t pid)
 {
 	enum { EXITING = 4 };
@@ -84,7 +87,10 @@ static bool is_exiting(pid_t pid)
 	       state == 'Z' || flags & EXITING;
 }
 
-/* Of what ended meanwhile nothing is there to be read, or to be opened: it may have. */
+/*
+ * Whether a part of /proc/PID/FILE contains `wanted`. A file that is empty or cannot be opened, as
+ * that of a process that has just ended, gives PROCESS_IS_UNKNOWN.
+ */
 static enum process_is has(pid_t pid, const char *file, int separator, const char *wanted)
 {
 	char path[64], *part = NULL;
@@ -103,12 +109,12 @@ static enum process_is has(pid_t pid, const char *file, int separator, const cha
 	return found ? PROCESS_IS : parts ? PROCESS_IS_NOT : PROCESS_IS_UNKNOWN;
 }
 
-int process_maps(pid_t pid, const char *session)
+bool process_maps(pid_t pid, const char *session)
 {
 	return has(pid, "maps", '\n', session) == PROCESS_IS;
 }
 
-/* Was it started under a recorder? 1 also where we may not look. */
+/* False only if the process was certainly not started under a recorder, or may not be read. */
 static bool may_be_recorded(pid_t pid)
 {
 	return has(pid, "environ", '\0', "BRICK_SESSION_DIR=") != PROCESS_IS_NOT;
@@ -124,7 +130,7 @@ enum process_is process_is_under(pid_t pid, const char *directory)
 
 /* Numbers in other PID namespaces. */
 
-/* 0: it has ended, or may not be looked at. */
+/* The number that a thread has for itself; status: its status file. 0: the file cannot be read. */
 static pid_t own_number(const char *status)
 {
 	char text[4096];
@@ -139,7 +145,7 @@ static pid_t own_number(const char *status)
 	return last ? atoi(last + 1) : 0;
 }
 
-/* "" where it may not be looked at. */
+/* The PID namespace as text; "": no permission, or no such process. */
 static void namespace_of(const char *process, char *out, size_t bytes)
 {
 	char path[64];
@@ -148,7 +154,7 @@ static void namespace_of(const char *process, char *out, size_t bytes)
 	file_link(path, out, bytes);
 }
 
-/* Are the numbers in /proc ours? It may be that of another namespace. */
+/* False if the /proc that is mounted shows the numbers of another PID namespace. */
 static bool proc_has_our_numbers(void)
 {
 	char self[32];
@@ -158,8 +164,9 @@ static bool proc_has_our_numbers(void)
 }
 
 /*
- * The process that maps the session and calls itself `pid`; 0: none, or it is hidden. Processes of
- * our own namespace are told apart by a link, as reading the status of all would take milliseconds.
+ * The process of another PID namespace that maps the session and calls itself `pid`; 0: none, or it
+ * is hidden. Processes of our own namespace are skipped by a link: reading the status of all would
+ * take milliseconds.
  */
 static pid_t find_writer(pid_t pid, const char *session)
 {
@@ -218,8 +225,9 @@ int process_own_tids(struct hashmap *own_of, pid_t process)
 
 /* Processes that outlive the program. */
 
-enum { LOOKS = 4 };
+enum { LOOKS = 4 }; /* walks through /proc in one call, at most */
 
+/* *has_ended: set to 1 if a process ended during the walk. */
 static pid_t find_under(const char *directory, pid_t but, int *has_ended)
 {
 	DIR *all = opendir("/proc");
@@ -241,8 +249,8 @@ static pid_t find_under(const char *directory, pid_t but, int *has_ended)
 }
 
 /*
- * All of /proc is looked through only when the one that was found last has ended; and again when
- * somebody ended meanwhile, who may have left one that was not there yet.
+ * Walks through all of /proc only if the process that was found last has ended. Walks again if a
+ * process ended during the walk, because that process may have left a child behind the walk.
  */
 pid_t process_find_straggler(struct process *held, const char *directory, pid_t but)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What /proc says of other processes: whether one still lives, which sessions and recorders it
- * belongs to, and its number in another PID namespace. Any thread.
+ * Facts about other processes, from /proc: whether a process lives, which session and recorder it
+ * belongs to, and its number in another PID namespace. Any thread; a struct process is for one
+ * thread at a time.
  */
 #pragma once
 
@@ -9,46 +10,51 @@
 #include <sys/types.h>
 #include "base/hashmap.h"
 
-/* Start time of a process in clock ticks since boot; 0 when there is no such living process. */
+/* The start time in clock ticks since boot; 0: no such process, or a zombie. */
 unsigned long long process_start_time(pid_t pid);
 
 struct process {
-	pid_t pid;
-	unsigned long long start_time; /* 0: it was gone when we looked */
-	int pidfd;		       /* readable once it has ended; -1: none */
+	pid_t pid;		       /* in our PID namespace; 0: unknown */
+	unsigned long long start_time; /* 0: the process was gone when we looked */
+	int pidfd;		       /* readable once the process has ended; -1: none */
 };
 
-/* Whether it has ended; 0 of one that cannot be told. */
+/* True if the process has ended; false also if its pid is unknown. */
 bool process_has_ended(const struct process *process);
+
+/* Closes the pidfd. Can be called twice. */
 void process_release(struct process *process);
 
 /*
- * Who writes the session of that name and calls itself `pid`, which may be its number in a PID
- * namespace of its own. Our number 0: it is in another one, and /proc does not tell which it is.
+ * The process that writes the session file of this name, and that calls itself `pid`: in a PID
+ * namespace of its own, that is not our number. The result's pid is 0 if /proc does not tell the
+ * process. End with process_release().
  */
 struct process process_hold_writer(pid_t pid, const char *session);
 
-/* Does it map the session of that name? 0 also where we may not look. */
-int process_maps(pid_t pid, const char *session);
+/* True if the process maps a file whose path contains `session`; false also without permission. */
+bool process_maps(pid_t pid, const char *session);
 
 /*
- * Was it started by the recorder of that directory? It has the directory in its environment, or, if
- * it has overwritten that, maps a page that lies there. It is not, where we may not look; it is
- * unknown of what has just ended.
+ * Whether the recorder with this session directory started the process: the directory is in the
+ * process's environment, or the process maps a page of a file there (for programs that overwrite
+ * their environment). PROCESS_IS_NOT also without permission; PROCESS_IS_UNKNOWN if the process has
+ * just ended.
  */
 enum process_is { PROCESS_IS_NOT, PROCESS_IS, PROCESS_IS_UNKNOWN };
 enum process_is process_is_under(pid_t pid, const char *directory);
 
 /*
- * Add what the threads of a process call themselves, by our numbers; known ones stay. 0 or -ENOMEM.
+ * Add the threads of a process: our number -> the thread's own number (gettid()). Entries that
+ * exist stay. 0 or -ENOMEM.
  */
 int process_own_tids(struct hashmap *own_of, pid_t process);
 
 /*
- * A process that the program has started, that outlives it and has no session now: a server
- * put into the background by a script reads its model for seconds before its first brick, and the
- * child that a launcher leaves as a daemon has none before its own.
- * Its pid, 0: there is none. `directory` is that of the sessions; `but` and we ourselves do not
- * count. `held` keeps it from call to call; its pid is 0 at first.
+ * The pid of a process that the program has started and that still runs, whether it has a session
+ * or not; 0: there is none. Examples are a server in the background, which reads its model for
+ * seconds before its first brick, and a launcher's daemon. `directory` is the session directory.
+ * The process `but` and our own do not count. `held` remembers the process from call to call: all 0
+ * before the first call.
  */
 pid_t process_find_straggler(struct process *held, const char *directory, pid_t but);

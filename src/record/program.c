@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which signals concern the recorder: those that a shell or supervisor sends to it because it
- * stands in for the program are passed on; those of the terminal have reached the program already;
- * those that would end it half-way through writing are ignored. The others that end it say first
- * where the recording is; the program runs on.
- * Fork and exec: the child waits on one pipe until the program is followed, and sends exec's error
- * back through another that a successful exec closes, so that a missing command is known before
- * anything is recorded.
+ * Signals: a shell or a supervisor signals the recorder, which stands in for the program, so the
+ * `forwarded` signals go to the program. The terminal's signals have reached the program already.
+ * SIGXFSZ and SIGPIPE, which could end the recorder in the middle of a write, are ignored. The
+ * `fatal` signals print where the recording is before they end the recorder; the program runs on.
+ *
+ * Fork and exec: the child waits at the pipe `go` until the program is followed. It sends exec's
+ * error through the pipe `report`, which a successful exec closes, so that a missing command is
+ * known before anything is recorded.
  */
 #include "record/program.h"
 
@@ -26,7 +27,7 @@ static const int forwarded[] = {
 	SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR};
 static const int fatal[] = {SIGSEGV, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGTRAP, SIGXCPU};
 
-static char fatal_message[512]; /* of the one recorder of this process */
+static char fatal_message[512]; /* static: a signal handler reads it; one recorder per process */
 
 int signals_take(struct signals *s)
 {
@@ -68,7 +69,7 @@ static void say_and_die(int number)
 {
 	ssize_t written = write(STDERR_FILENO, fatal_message, strlen(fatal_message));
 
-	(void)written; /* where it cannot be said, the signal acts all the same */
+	(void)written; /* without the message, the signal acts all the same */
 	raise(number);
 }
 
@@ -86,7 +87,7 @@ void signals_fatal_message(const char *text)
 		sigaction(fatal[i], &action, NULL);
 }
 
-/* From the terminal's driver, which has signalled the whole foreground group, and no process. */
+/* True if the terminal's driver, not a process, sent the signal: to the whole foreground group. */
 static bool is_of_terminal(const struct signalfd_siginfo *info)
 {
 	return (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT) && info->ssi_code > 0;
@@ -157,7 +158,7 @@ int program_start(char *const *argv, const struct environment *env, const struct
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
-		/* until the parent closes its end, as it does when it dies, too */
+		/* blocks until the parent closes its end, also by dying */
 		char byte;
 		close(go[IN]);
 		program_read_all(go[OUT], &byte, 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The SIGBUS handler and the table of mappings that it may repair. The handler only reads the table
- * and calls mmap; an address in no entry is a fault of our own and kills the recorder as usual.
+ * The SIGBUS handler, and the table of mappings that it may repair. The handler takes no lock: it
+ * reads the table and calls mmap(). An address in no entry is a fault of our own, which kills the
+ * recorder as usual.
  */
 #include "record/record_guard.h"
 
@@ -19,7 +20,7 @@ static struct {
 	uintptr_t end;
 	uint32_t *fault;
 } mappings[MAX_MAPPINGS];
-static uint32_t record_guard_used; /* entries beyond were never filled */
+static uint32_t record_guard_used; /* atomic; no entry from here on was ever filled */
 static uintptr_t page_bytes;
 
 static int record_guard_add(const void *address, size_t bytes, uint32_t *fault)
@@ -75,7 +76,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	KEEP_ERRNO();
 
 	if (!repair((uintptr_t)info->si_addr))
-		signal(number, SIG_DFL); /* the access is repeated, and ends us */
+		signal(number, SIG_DFL); /* the access is repeated, and its SIGBUS ends us */
 }
 
 int guard_install(void)

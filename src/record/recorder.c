@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The course of a recording: program.c starts the program, watch.c finds and drains its sessions,
- * encoder.c writes what comes of them. Whatever fails on our side, the program runs, and its exit
- * code is returned: before it has started it runs unrecorded, later it runs on while we only wait
- * for it. Messages name what is left of the recording: nobody would look for FILE.part.
+ * encoder.c writes their records. Once the program has started, no failure of ours ends it: it runs
+ * on unrecorded, and its exit code is returned. A failure before the start prevents the start,
+ * unless --keep-going is given. Messages name FILE.part, because nobody would look for it.
+ *
+ * A new member of struct recorder that owns something goes into recorder_discard(), too.
  */
 #include "record/recorder.h"
 
@@ -37,37 +39,49 @@
 #include "record/unreached.h"
 #include "record/watch.h"
 
-#define OUTLIVE_NS 2000000000ull /* for processes that go on after the program */
-enum { TIMER_SLACK_NS = 1000000, WHY_BYTES = 4096 };
+/* Without --wait, recorded processes may go on for so long after the program (brick-record(1)). */
+#define OUTLIVE_NS 2000000000ull
+enum {
+	TIMER_SLACK_NS = 1000000, /* wake-ups may be late by this, to coincide with others */
+	WHY_BYTES = 4096,
+};
 
 struct recorder {
 	const struct recorder_options *options;
 	struct recorder_result *result;
 	struct signals signals;
-	struct environment environment;
-	struct session_dir dir;
+	struct environment environment; /* the program's own variables; empty after its start */
+	struct session_dir dir;		/* path "": there is no directory */
 	struct keeper keeper;
 	struct drain_clock clock;
-	struct trace_writer *writer; /* the encoder's while there is one */
+	struct trace_writer *writer; /* the encoder uses it until encoder_finish() */
 	struct encoder *encoder;
-	struct watch *watch;
+	struct watch *watch; /* NULL: the program runs unrecorded */
 	struct switches switches;
-	struct stack_sampler *stacks;  /* NULL: none are taken */
-	struct neighbours *neighbours; /* who else uses the CPUs; NULL: not known */
-	struct allowance allowed;      /* of the program, as far as it was seen last */
-	pid_t allowed_pid;	       /* whose; 0: nobody's so far */
-	uint64_t allowed_at_ns, throttled_ns, system_ns, major_faults;
-	struct unreached *unreached; /* NULL: there was no memory for it */
-	struct process straggler;    /* see process_find_straggler(); pid 0: none was found yet */
-	pid_t pid;
-	uint64_t start_ns, start_cpu_ns, flushed_ns;
-	uint64_t ended_ns; /* 0 while the program runs */
-	int interrupted;   /* after it ended: do not wait for others */
+	struct stack_sampler *stacks;  /* NULL: no stacks are taken */
+	struct neighbours *neighbours; /* use of the CPUs by other processes; NULL: not known */
+	struct allowance allowed;      /* CPUs and limits of process allowed_pid */
+	pid_t allowed_pid;	       /* 0: no process was looked at yet */
+	uint64_t allowed_at_ns;	       /* when `allowed` was read, by CLOCK_MONOTONIC */
+	uint64_t throttled_ns;	       /* allowed.throttled_ns at the first look at allowed_pid */
+	uint64_t system_ns;	       /* see struct program_end; 0 while the program runs */
+	uint64_t major_faults;	       /* the same */
+	struct unreached *unreached;   /* NULL: options->inject is 0, or no memory */
+	struct process straggler;      /* state of process_find_straggler() */
+	pid_t pid;		       /* of the program */
+	uint64_t start_ns;	       /* just before the program's start, by CLOCK_MONOTONIC */
+	uint64_t start_cpu_ns;	       /* CPU time of the recorder at start_ns */
+	uint64_t flushed_ns;	       /* when the file was flushed last, by CLOCK_MONOTONIC */
+	uint64_t ended_ns;	       /* by CLOCK_MONOTONIC; 0 while the program runs */
+	int interrupted;	       /* a signal came after the program's end: stop waiting */
 };
 
-/* What the user is told. */
+/* Messages for the user. */
 
-/* Before the program has run. what: else than the output could not be had, or NULL. */
+/*
+ * Warn before the program's start that it cannot be recorded. what: the thing that failed; NULL:
+ * the output file.
+ */
 static void say_refused(const struct recorder_options *o, const char *what, int error)
 {
 	char why[WHY_BYTES];
@@ -79,7 +93,7 @@ static void say_refused(const struct recorder_options *o, const char *what, int 
 			      : "nothing was run (--keep-going runs it unrecorded)");
 }
 
-/* The recording could not be completed: why, and what is left of it. */
+/* Warn that the recording is incomplete, and name the part that is left on disk. */
 static void say_given_up(const struct recorder_options *o, int error)
 {
 	char why[WHY_BYTES], left[WHY_BYTES];
@@ -96,6 +110,7 @@ static void say_given_up(const struct recorder_options *o, int error)
 			o->output, why, left);
 }
 
+/* Set the message for a signal that ends the recorder itself. */
 static void prepare_last_message(const struct recorder_options *o)
 {
 	char text[512];
@@ -107,15 +122,19 @@ static void prepare_last_message(const struct recorder_options *o)
 	signals_fatal_message(text);
 }
 
-/* What precedes the program. */
+/* Before the program's start. */
 
+/*
+ * Fill r->environment. options->environment comes after our own variables, but before those that
+ * attachers need. 0 or -ENOMEM.
+ */
 static int prepare_environment(struct recorder *r)
 {
 	const struct environment *theirs = &r->options->environment;
 	struct environment *env = &r->environment;
 
 	int error = environment_add(env, "BRICK_SESSION_DIR=%s", r->dir.path);
-	/* who has more has been confined further */
+	/* a process with more seccomp filters than the recorder was confined further */
 	if (!error)
 		error = environment_add(env, "BRICK_FILTERS=%u", brick__sys_filters());
 	/* all processes of a recording must read the same clock */
@@ -130,7 +149,10 @@ static int prepare_environment(struct recorder *r)
 	return inject_all(env, r->options->command[0], &r->result->obstacle);
 }
 
-/* Nothing is left of what was prepared. */
+/*
+ * Remove the session directory, and free everything but the environment. The encoder must be gone
+ * by then. Can be called twice.
+ */
 static void recorder_discard(struct recorder *r)
 {
 	trace_writer_abandon(r->writer);
@@ -150,8 +172,11 @@ static void recorder_discard(struct recorder *r)
 	r->dir.path[0] = '\0';
 }
 
-/* Everything that recording needs; 0 when it cannot be had, which is said. */
-static int recorder_prepare(struct recorder *r)
+/*
+ * Make the file, the session directory, the watch and the environment. False: it failed with a
+ * warning, and all of them are gone again.
+ */
+static bool recorder_prepare(struct recorder *r)
 {
 	const char *what = NULL;
 	char host[256] = "", cpu[128] = "";
@@ -184,15 +209,16 @@ static int recorder_prepare(struct recorder *r)
 	if (!error)
 		error = prepare_environment(r);
 	if (!error)
-		return 1;
+		return true;
 	say_refused(r->options, what, error);
 	recorder_discard(r);
 	environment_fini(&r->environment);
-	return 0;
+	return false;
 }
 
-/* While it runs. */
+/* While the program runs. */
 
+/* Forward signals to the program, stop together with it, and take its exit status. */
 static void handle_signals(struct recorder *r)
 {
 	struct program_end end;
@@ -219,6 +245,7 @@ static void handle_signals(struct recorder *r)
 	}
 }
 
+/* Sleep until a signal or an event of the watch; UINT32_MAX ms: without limit. */
 static void pause_for(struct recorder *r, uint32_t ms)
 {
 	struct pollfd fds[2] = {
@@ -228,7 +255,7 @@ static void pause_for(struct recorder *r, uint32_t ms)
 	poll(fds, 2, (int)ms);
 }
 
-/* Without recording: wait for the program as a shell would. */
+/* Wait for the program without recording it, as a shell would. */
 static void wait_only(struct recorder *r)
 {
 	signals_fatal_message(NULL);
@@ -238,6 +265,7 @@ static void wait_only(struct recorder *r)
 	}
 }
 
+/* True if the program and all that recording waits for have ended. Updates result->left_behind. */
 static bool recorder_is_over(struct recorder *r, uint64_t now_ns)
 {
 	if (!r->ended_ns)
@@ -249,13 +277,14 @@ static bool recorder_is_over(struct recorder *r, uint64_t now_ns)
 	return !left || r->interrupted || (!r->options->wait && now_ns - r->ended_ns >= OUTLIVE_NS);
 }
 
-/* A process that could have no session is as lost as one whose session could not be read. */
+/* A process that could not create a session counts like one with an unreadable session. */
 static uint64_t lost_processes(const struct recorder *r)
 {
 	return watch_totals(r->watch).lost +
 	       __atomic_load_n(&r->dir.refusals->processes, __ATOMIC_RELAXED);
 }
 
+/* The recording's own account, as of now. ended: with the neighbours, whose sums take a while. */
 static struct sink_account recorder_account(struct recorder *r, int ended)
 {
 	struct sink_account a = {
@@ -273,7 +302,7 @@ static struct sink_account recorder_account(struct recorder *r, int ended)
 	a.stacks = r->result->stacks;
 	if (r->stacks)
 		stack_sampler_account(r->stacks, &a.stacks);
-	/* what the machine did takes milliseconds to say */
+	/* summing up other processes' use of the machine takes milliseconds */
 	if (ended && r->neighbours &&
 		neighbours_use(r->neighbours, (uint32_t)r->pid, &a.machine, NULL))
 		a.machine = (struct machine_use){0};
@@ -283,7 +312,7 @@ static struct sink_account recorder_account(struct recorder *r, int ended)
 	return a;
 }
 
-/* What the process that records may have: a thread's mask and a group's limits can change. */
+/* Read the allowance of a recorded process again: CPU masks and cgroup limits can change. */
 static void look_at_allowance(struct recorder *r, uint64_t now_ns)
 {
 	enum { EVERY_NS = 100000000 };
@@ -300,7 +329,7 @@ static void look_at_allowance(struct recorder *r, uint64_t now_ns)
 	r->allowed_at_ns = now_ns;
 }
 
-/* One round; returns how long to sleep. */
+/* Do one round of recording; returns how many ms to sleep until the next. */
 static uint32_t recorder_turn(struct recorder *r, uint64_t now_ns)
 {
 	uint32_t flush_ms = drain_flush_in_ms(r->options->interval_ms, r->flushed_ns, now_ns);
@@ -329,6 +358,7 @@ static uint32_t recorder_turn(struct recorder *r, uint64_t now_ns)
 	return encode_ms < next_ms ? encode_ms : next_ms;
 }
 
+/* Returns when recording is over, or the encoder has failed. */
 static void record_until_over(struct recorder *r)
 {
 	uint64_t now_ns = monotonic_ns();
@@ -344,8 +374,9 @@ static void record_until_over(struct recorder *r)
 	}
 }
 
-/* What follows it. */
+/* After the program. */
 
+/* Copy totals into the result, while the watch and the session directory still exist. */
 static void recorder_take_totals(struct recorder *r)
 {
 	struct watch_totals t = watch_totals(r->watch);
@@ -374,9 +405,9 @@ static void recorder_take_totals(struct recorder *r)
 }
 
 /*
- * Keep what is at `path` as `path`.old, as `perf record` does. It gets a second name, so that it
- * still has its own if the new recording does not come about; where a file can have one name only
- * it is moved. 0 or -errno.
+ * Keep an existing file at `path` as `path`.old, as `perf record` does. A hard link keeps the name
+ * `path`, too, in case that the new recording cannot be finished; where links are not possible the
+ * file is renamed. 0 (also when there is no regular file) or -errno.
  */
 static int keep_former(const char *path)
 {
@@ -396,6 +427,8 @@ static int keep_former(const char *path)
 	return error;
 }
 
+/* Write the account and give the file its final name. 0, or the first error since recording began.
+ */
 static int finish_file(struct recorder *r, const struct sink_account *a)
 {
 	uint64_t pairs;
@@ -419,11 +452,15 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 	return error ? error : last;
 }
 
+/*
+ * End all sessions and complete the file. If the encoder failed while the program runs, wait for
+ * the program before the failure is reported.
+ */
 static void recorder_finish(struct recorder *r)
 {
 	if (!encoder_error(r->encoder))
 		watch_end_all(r->watch);
-	/* What is encoded from here on is no burden to the program any more. */
+	/* taken first: CPU time that encoding takes from here on does not slow down the program */
 	struct sink_account a = recorder_account(r, 1);
 	encoder_finish(r->encoder, &r->writer);
 	if (r->stacks && r->writer)
@@ -450,9 +487,11 @@ static void recorder_finish(struct recorder *r)
 		say_given_up(r->options, error);
 }
 
+/* Record the started program to its end. */
 static void recorder_record(struct recorder *r)
 {
-	keeper_start(&r->keeper, r->dir.path); /* without it the next recorder tidies up */
+	/* if it fails, the next recorder removes a directory that a killed one left */
+	keeper_start(&r->keeper, r->dir.path);
 	int error = encoder_create(&r->encoder, r->writer, watch_session_done, r->watch);
 
 	if (error) {
@@ -470,7 +509,7 @@ static void recorder_record(struct recorder *r)
 	signals_fatal_message(NULL);
 }
 
-/* Known before the program runs, which may be for hours. */
+/* Warns before the program runs that stacks are unavailable: it may run for hours. */
 static void take_stacks(struct recorder *r, pid_t pid)
 {
 	struct stack_account *account = &r->result->stacks;
@@ -483,8 +522,7 @@ static void take_stacks(struct recorder *r, pid_t pid)
 	r->options->warn("record: --sample: no stacks are taken: %s", account->reason);
 }
 
-/* Wake up together with others, and have as many descriptors as are allowed; the program keeps its
- * own limits. */
+/* After the fork, so that the program keeps the timer slack and the limit that it inherited. */
 static void adjust_own_limits(void)
 {
 	struct rlimit files;
@@ -496,7 +534,10 @@ static void adjust_own_limits(void)
 	}
 }
 
-/* The program's process is there; what follows it takes descriptors for each CPU. */
+/*
+ * A program_follow_fn: the program's process waits to exec. Begins with the limits, because the
+ * followers open descriptors for each CPU.
+ */
 static void recorder_follow(void *context, pid_t pid)
 {
 	struct recorder *r = context;
@@ -515,9 +556,9 @@ static void recorder_follow(void *context, pid_t pid)
 
 static void recorder_run_until_over(struct recorder *r)
 {
-	int recorded = recorder_prepare(r);
+	bool is_prepared = recorder_prepare(r);
 
-	if (!recorded && !r->options->keep_going) {
+	if (!is_prepared && !r->options->keep_going) {
 		r->result->refused = 1;
 		return;
 	}
@@ -534,7 +575,7 @@ static void recorder_run_until_over(struct recorder *r)
 		recorder_discard(r);
 		return;
 	}
-	if (recorded)
+	if (is_prepared)
 		recorder_record(r);
 	else
 		wait_only(r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Session directories: brick-PID-STARTTIME-XXXXXX with the recorder's pid and start time, mode
- * 0700, and a file `lock` that the recorder holds a lock on for as long as it lives. A directory is
- * stale when that process is gone and nobody holds the lock; only our own user's are looked at.
+ * 0700, and a file `lock` that the recorder holds a lock on for as long as it lives. A directory of
+ * our own user is stale when that process is gone and nobody holds the lock.
  */
 #include "record/session_dir.h"
 
@@ -47,7 +47,7 @@ static const char *disk_base(void)
 	return tmp && tmp[0] == '/' ? tmp : "/tmp";
 }
 
-/* A listing with a position of its own. */
+/* A listing whose position is independent of the descriptor `directory`. */
 static DIR *open_list(int directory)
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -72,7 +72,7 @@ static void remove_files(int fd)
 	closedir(list);
 }
 
-/* Is the directory of a recorder that is gone? `name` has the form of one. */
+/* True if the directory's recorder is gone. `name` begins with PREFIX. */
 static bool is_stale(int fd, const char *name)
 {
 	struct stat st;
@@ -129,8 +129,10 @@ static int open_and_lock(struct session_dir *dir)
 	return 0;
 }
 
-/* A page that all processes of the recording map: they may have no descriptors, no right to the
- * directory and another root by the time that they have something to say. */
+/*
+ * Make the page that all processes of the recording map when they start: later, a process may have
+ * no free descriptor, no right to the directory, or another root.
+ */
 static int share_refusals(struct session_dir *dir)
 {
 	struct brick_session_refusals *page = MAP_FAILED;
@@ -155,7 +157,9 @@ static int share_refusals(struct session_dir *dir)
 	return error;
 }
 
-/* Where processes tell of themselves that cannot reach the directory. Without it they go unheard.
+/*
+ * Open the socket for processes that cannot reach the directory. If that fails, told_fd is -1, and
+ * they go unheard.
  */
 static void open_socket(struct session_dir *dir)
 {
@@ -178,7 +182,8 @@ static void open_socket(struct session_dir *dir)
 	}
 }
 
-/* The sender by our numbers, 0 if it does not say what our library would. */
+/* The sender's pid in our namespace; 0: the message is not our library's; -1: there is no message.
+ */
 static pid_t receive(int fd, struct brick_session_refusals *told)
 {
 	char control[CMSG_SPACE(sizeof(struct ucred))];
@@ -254,7 +259,7 @@ void session_dir_remove(struct session_dir *dir)
 	dir->fd = dir->lock_fd = dir->told_fd = -1;
 }
 
-/* The pid of a session's file name, 0 when it is not one. */
+/* The pid in a session's file name; 0: it is no such name. */
 static pid_t session_pid(const char *name)
 {
 	char *end;

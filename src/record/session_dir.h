@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The private directory through which sessions reach the recorder: in shared memory where there is
- * space, locked while its recorder lives. Files in it named PID-UNIQUE.session are sessions.
- * One thread at a time.
+ * The private directory through which sessions reach the recorder: in /dev/shm if that has space,
+ * else in $TMPDIR or /tmp. The recorder holds a lock on it. The files PID-UNIQUE.session in it are
+ * sessions. One thread at a time.
  */
 #pragma once
 
@@ -12,20 +12,25 @@
 
 struct session_dir {
 	char path[256];
-	int fd, lock_fd;
+	int fd;
+	int lock_fd; /* the file `lock`, which is locked until the directory is removed */
 	int told_fd; /* readable when session_dir_hear() has something to hear; -1: no socket */
-	struct brick_session_refusals *refusals; /* added to by processes without a session */
+	/* shared memory: processes that cannot create a session add to it (atomically) */
+	struct brick_session_refusals *refusals;
 };
 
-/* Make one, and remove those that recorders left who were killed. 0 or -errno. */
+/*
+ * Create a directory, and remove the stale directories of killed recorders. 0, or -errno: there is
+ * nothing to remove.
+ */
 int session_dir_create(struct session_dir *dir);
 
-/* Remove the directory with all that is in it. Not after a create that failed. */
+/* Remove the directory with its files. Only after a session_dir_create() that succeeded. */
 void session_dir_remove(struct session_dir *dir);
 
-/* Add to the refusals what processes tell that cannot reach the directory. */
+/* Add to the refusals the messages of processes that cannot reach the directory. Never blocks. */
 void session_dir_hear(const struct session_dir *dir);
 
-/* Call fn for every session file; pid is the one in its name. */
+/* Call fn for every session file. `pid` is the number in its name. 0 or -errno. */
 typedef void (*session_dir_fn)(void *context, const char *name, pid_t pid);
 int session_dir_each(const struct session_dir *dir, session_dir_fn fn, void *context);
