@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of the kernel go into packets in batches; packets go on in pieces that a chunk of the
- * recording can hold. What there is no memory for is counted.
+ * Makes packets of the kernel's records in batches, and hands packets on in pieces that a chunk of
+ * the recording can hold. Records without memory are counted as lost.
  */
 #include "record/stack_sampler.h"
 
@@ -15,17 +15,21 @@
 #include "record/stacks/stack_names.h"
 #include "record/stacks/stack_packets.h"
 
-enum { PIECE_BYTES = 64 << 10, MOST_MS = 500 };
+enum {
+	PIECE_BYTES = 64 << 10, /* packets larger than this are handed on */
+	MOST_MS = 500,		/* the longest interval between two readings */
+};
 
 struct stack_sampler {
 	unsigned hz;
 	struct stack_events *events;
 	struct address_spaces spaces;
 	struct stack_packets packets;
-	uint64_t lost, read_ns;
-	uint32_t interval_ms;
-	bool has_passed;
-	/* where packets go: one of them */
+	uint64_t lost;	      /* failures of ours, as for lack of memory; the kernel's come on top */
+	uint64_t read_ns;     /* when the events were read last, by CLOCK_MONOTONIC */
+	uint32_t interval_ms; /* between two readings */
+	bool has_passed;      /* see stack_sampler_has_passed() */
+	/* Where packets go: one of the two is set during a reading. */
 	struct encoder *encoder;
 	struct trace_writer *writer;
 };
@@ -40,7 +44,7 @@ int stack_sampler_create(struct stack_sampler **out, pid_t program, unsigned hz)
 		return error;
 	}
 	s->hz = s->packets.hz = hz;
-	/* twice as often as a ring can be full */
+	/* half the time in which a ring can fill up */
 	s->interval_ms = stack_events_last_ms(s->events) / 2;
 	if (s->interval_ms > MOST_MS || !s->interval_ms)
 		s->interval_ms = s->interval_ms ? MOST_MS : 1;
@@ -53,7 +57,7 @@ void stack_sampler_reason(int error, char *text, size_t size)
 	brick__perf_reason(BRICK_COUNTER_TASK_CLOCK, error, text, size);
 }
 
-/* Hand on what was made. */
+/* Hand the packets on. After an error they are lost, and the sequence begins anew. */
 static int sampler_pass(void *context)
 {
 	struct stack_sampler *s = context;
@@ -96,7 +100,7 @@ uint32_t stack_sampler_turn(struct stack_sampler *s, struct encoder *e, uint64_t
 		return s->interval_ms - (uint32_t)passed_ms;
 	s->read_ns = now_ns;
 	s->encoder = e;
-	/* what it loses for lack of memory it counts itself */
+	/* its result is ignored: stack_events_lost() has its own losses */
 	stack_events_read(s->events, now_ns - OFF_CPU_VISIBLE_NS, sampler_take, s);
 	s->lost += sampler_pass(s) != 0;
 	s->encoder = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stacks of a program and its children, from the kernel to the recording. One thread; a turn
+ * Takes stacks of a program and its children from the kernel into the recording. One thread. A turn
  * takes microseconds.
  */
 #pragma once
@@ -15,24 +15,28 @@ enum { STACKS_HZ = 99, STACKS_HZ_MOST = 997 };
 
 struct stack_sampler;
 
-/* Of a program that has not done its exec yet. 0, or why there will be no stacks: -errno. */
+/*
+ * Call it between the program's fork and its exec. hz: stacks per second of CPU time, from 1 to
+ * STACKS_HZ_MOST. 0, or -errno as stack_events_follow().
+ */
 int stack_sampler_create(struct stack_sampler **out, pid_t program, unsigned hz);
 
-/* A sentence on what stack_sampler_create() returned. */
+/* Writes a sentence that explains an error of stack_sampler_create(). */
 void stack_sampler_reason(int error, char *text, size_t size);
 
-/* Hand to the encoder what has been taken, if it is time. Returns in how many ms it is again. */
+/* If it is due, hand new stacks to the encoder. Returns the ms until it is due again. */
 uint32_t stack_sampler_turn(struct stack_sampler *s, struct encoder *e, uint64_t now_ns);
 
-/* Stacks were handed on since the last call of this. */
+/* True if packets were handed on since the last call. */
 bool stack_sampler_has_passed(struct stack_sampler *s);
 
 /*
- * The program is over: what is left, and the functions' names, into the recording. The writer keeps
- * its error.
+ * Write the remaining stacks and all functions' names. Call it when the program is over and
+ * encoder_finish() has given the writer back. An error stays in the writer.
  */
 void stack_sampler_finish(struct stack_sampler *s, struct trace_writer *w, uint64_t end_ns);
 
+/* Fills in all of *account but `error` and `reason`. */
 void stack_sampler_account(const struct stack_sampler *s, struct stack_account *account);
 
 /* NULL is legal. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel tells of all followed processes at once: here each session gets its own. Recording
- * stops for all of them, too: their events are one another's copies. To disable the events would
- * leave the program a third of their cost, as the kernel still looks at them at each switch, so
- * they are closed, and opened anew for all threads of the processes that have a session.
+ * The kernel reports the intervals of all followed processes together; this file sorts them by
+ * session. Recording stops and goes on for all processes together, too, because their events are
+ * copies of one another. A stop closes the events: disabled ones would still cost a third, as the
+ * kernel looks at them at each switch. Resuming opens new events for all threads of the processes
+ * that have a session.
  */
 #include "record/switch_records.h"
 
@@ -25,15 +26,19 @@
 
 /* The budget: a leaky bucket. */
 
-#define SHARE 0.002
-#define PAUSE_NS 1000000000
-#define AT_ONCE_NS 2e6
-#define UNMEASURED_NS 4000
-#define LASTS_NS 2000000000u
+#define SHARE 0.002	     /* of the CPUs' time that recording may take (brick-record(1)) */
+#define PAUSE_NS 1000000000  /* the first pause */
+#define AT_ONCE_NS 2e6	     /* the largest debt, per CPU */
+#define UNMEASURED_NS 4000   /* of one interval: more than it costs anywhere */
+#define LASTS_NS 2000000000u /* recording that lasts longer makes the next pause short again */
 
-enum { MAX_DOUBLINGS = 6, MAX_MS = 1000, RATED_NS = 1000000 };
+enum {
+	MAX_DOUBLINGS = 6,  /* of PAUSE_NS: 64 s, "up to a minute" in brick-record(1) */
+	MAX_MS = 1000,	    /* the longest forecast of switch_budget_spend() */
+	RATED_NS = 1000000, /* the shortest time that has a rate */
+};
 
-/* The times since it was told last, over 1 ms at least: the turns of one moment tell no rate. */
+/* Intervals per second in unrated_ns, which counts as RATED_NS at least. */
 static uint64_t switch_rate(const struct switch_budget *b)
 {
 	uint64_t ns = b->unrated_ns > RATED_NS ? b->unrated_ns : RATED_NS;
@@ -69,7 +74,7 @@ uint32_t switch_budget_spend(
 	b->unrated += times;
 	b->unrated_ns += since_ns;
 	if (b->unrated_ns >= RATED_NS) {
-		if (more_ns > 0) /* a quiet moment is not what the debt comes from */
+		if (more_ns > 0) /* the rate that causes a debt, not that of a quiet moment */
 			b->per_s = switch_rate(b);
 		b->unrated = b->unrated_ns = 0;
 	}
@@ -81,7 +86,7 @@ uint32_t switch_budget_spend(
 	return more_ns > 0 ? ms_until((limit_ns(cpus) - b->debt_ns) * passed_ns / more_ns) : MAX_MS;
 }
 
-int switch_budget_measured(struct switch_budget *b, uint64_t measured_ns, unsigned cpus)
+bool switch_budget_measured(struct switch_budget *b, uint64_t measured_ns, unsigned cpus)
 {
 	b->debt_ns *= (double)measured_ns / (double)each_ns(b);
 	b->each_ns = measured_ns;
@@ -105,17 +110,21 @@ void switch_budget_resume(struct switch_budget *b, uint64_t now_ns)
 }
 
 /*
- * ---- what one costs ----
- * The thread that measures and its partner are new ones: only they go to one CPU, and nobody else's
- * CPU time counts. Only the first is ever recorded, so that a round is one time off the CPU more.
+ * The cost of an interval.
+ *
+ * The measuring thread and its partner are new threads: only they are pinned to one CPU, and only
+ * their CPU time counts. Only the measuring thread is ever recorded, so that a round has one
+ * recorded interval.
  */
 
 struct pair {
-	int to[2], from[2];
+	int to[2];   /* pipe to the partner */
+	int from[2]; /* pipe from the partner */
 	pthread_t partner;
-	clockid_t partners_clock;
-	double *more_ns;
-	int blocks, error;
+	clockid_t partners_clock; /* CPU time of the partner */
+	double *more_ns;	  /* [blocks]; see switch_cost_measure() */
+	int blocks;
+	int error; /* the result of switch_cost_measure() */
 };
 
 static void *switch_records_answer(void *context)
@@ -128,7 +137,7 @@ static void *switch_records_answer(void *context)
 	return NULL;
 }
 
-/* CPU ns of a round. */
+/* CPU time of a round in ns, the mean of SWITCH_COST_ROUNDS; 0: a pipe failed. */
 static double rounds(const struct pair *p)
 {
 	char byte = 0;
@@ -222,22 +231,24 @@ void switch_cost_account(struct off_cpu_account *account, int blocks)
 	account->cost_high_ns = switch_records_whole(more_ns[blocks * 3 / 4]);
 }
 
-/* The times themselves. */
+/* Reading and handing over the intervals. */
 
 enum {
-	LOOK_MS = 100,	   /* at most, while a program has switches at all */
-	IDLE_MS = 1000,	   /* at most, else */
-	TRY_MS = 2,	   /* after a new begin */
-	MAX_UNTOLD = 16,   /* and a hundredth, of threads that /proc could not be asked for */
-	FULL_PERCENT = 25, /* rings that full are emptied */
+	LOOK_MS = 100,	   /* the longest sleep while the program has switches */
+	IDLE_MS = 1000,	   /* the longest sleep otherwise */
+	TRY_MS = 2,	   /* the sleep after recording was resumed */
+	MAX_UNTOLD = 16,   /* untold intervals, and 1 % of the told ones, that are tolerated */
+	FULL_PERCENT = 25, /* rings that are so full are read */
 };
 
+/* One reading of the kernel's rings. */
 struct taking {
-	struct watched *sessions, *last; /* last: whose the last one was */
-	uint64_t lost, told, untold;
+	struct watched *sessions;
+	struct watched *last; /* the session of the last interval; NULL: it had none */
+	uint64_t lost, told, untold; /* to be added to struct switches */
 };
 
-/* As the session calls the thread, which in another PID namespace is not our number. */
+/* Replace *tid by the thread's number in the session's own PID namespace. 0: not known. */
 static int name_thread(struct taking *t, const struct watched *s, uint32_t *tid)
 {
 	uint64_t own = s->is_elsewhere ? hashmap_get(&s->own_tid_of, *tid) : *tid;
@@ -269,7 +280,7 @@ static void switch_records_take(void *context, const struct off_cpu *interval)
 		t->lost++;
 }
 
-/* What they call themselves is to be had only while they live. */
+/* Learn the own numbers of threads in other PID namespaces, which /proc has while they live. */
 static void learn_threads(struct switches *of, struct watched *sessions)
 {
 	for (struct watched *s = sessions; s; s = s->next)
@@ -283,11 +294,11 @@ static void switch_records_read_all(
 {
 	struct taking t = {.sessions = sessions};
 
-	/* what it had no memory for, it counts itself */
+	/* its result is ignored: off_cpu_lost() has its own losses */
 	off_cpu_read(of->recorder, now_ns, switch_records_take, &t);
 	for (struct watched *s = sessions; s; s = s->next) {
 		size_t count = s->off_cpu.count;
-		hashmap_clear(&s->own_tid_of); /* a number may be another thread's by and by */
+		hashmap_clear(&s->own_tid_of); /* the kernel may reuse a number for another thread */
 		if (!count)
 			continue;
 		if (encoder_off_cpu(e, s->drain, s->off_cpu.items, count))
@@ -310,7 +321,7 @@ void switches_follow(struct switches *s, pid_t program, enum off_cpu_when when)
 		s->error = off_cpu_create(&s->recorder, program);
 }
 
-/* Else they are looked at now and then. */
+/* Only a budget needs a prompt wake-up; without one the turns' own times suffice. */
 static void wait_for_many(const struct switches *s)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -330,7 +341,7 @@ static bool is_stopped(const struct switches *s)
 	return s->gap_count && s->gaps[s->gap_count - 1].end_ns == UINT64_MAX;
 }
 
-/* That the processes can use at a time, by how many of their threads record. */
+/* The CPUs that the processes can use at a time: at least 1, and no more than recording threads. */
 static unsigned cpus_used(const struct watched *sessions)
 {
 	unsigned all = drain_cpus_online(), used = 0;
@@ -345,7 +356,7 @@ static unsigned cpus_used(const struct watched *sessions)
 	return used < 1 || !all ? 1 : used < all ? used : all;
 }
 
-/* What follows now is not known. Too many gaps, and the last two become one. */
+/* Stop recording and open a gap. If `gaps` is full, the last gap is extended instead. */
 static void switch_records_stop(struct switches *s, uint64_t now_ns)
 {
 	const struct off_cpu_gap gap = {
@@ -360,7 +371,7 @@ static void switch_records_stop(struct switches *s, uint64_t now_ns)
 		s->gaps[OFF_CPU_GAPS - 1].end_ns = UINT64_MAX;
 }
 
-/* What has a session, with all that it starts from now on. */
+/* Follow the processes that have a session, and all that they start. Errors: off_cpu_resume(). */
 static int follow_running(struct switches *s, struct watched *sessions)
 {
 	ARRAY(pid_t) pids = {0};
@@ -377,6 +388,8 @@ static int follow_running(struct switches *s, struct watched *sessions)
 	return error;
 }
 
+/* If it is time, try to resume recording and close the last gap. Returns the ms until the next try.
+ */
 static uint32_t switch_records_resume(struct switches *s, struct watched *sessions, uint64_t now_ns)
 {
 	if (now_ns < s->resume_ns) {
@@ -385,7 +398,7 @@ static uint32_t switch_records_resume(struct switches *s, struct watched *sessio
 	}
 	int error = follow_running(s, sessions);
 	if (error) {
-		/* another process may follow; what the kernel refuses it will refuse again */
+		/* -ESRCH: a new process may come. The kernel would repeat any other refusal */
 		s->resume_ns = error == -ESRCH ? now_ns + IDLE_MS * 1000000ull : UINT64_MAX;
 		return IDLE_MS;
 	}
@@ -396,7 +409,10 @@ static uint32_t switch_records_resume(struct switches *s, struct watched *sessio
 	return TRY_MS;
 }
 
-/* The kernel's numbers are ours: who was off the CPU cannot be told, or not of enough threads. */
+/*
+ * True if the kernel's records, which have our numbers, cannot be assigned: a session's process is
+ * not known by our number, or too many threads are not.
+ */
 static bool is_any_hidden(const struct switches *s, const struct watched *sessions)
 {
 	while (sessions && sessions->process.pid)
@@ -404,7 +420,10 @@ static bool is_any_hidden(const struct switches *s, const struct watched *sessio
 	return sessions || s->untold > MAX_UNTOLD + s->told / 100;
 }
 
-/* A process may have been started by one that is not followed any more: nothing is known of it. */
+/*
+ * True if a new session's process may not be followed: recording was stopped before, so that its
+ * parent may not be followed, either. Marks all sessions as followed.
+ */
 static bool misses_one(const struct switches *s, struct watched *sessions)
 {
 	int misses = 0;
@@ -416,7 +435,9 @@ static bool misses_one(const struct switches *s, struct watched *sessions)
 	return misses;
 }
 
-/* The first time, what one costs is measured; without that nothing is known that could be too much.
+/*
+ * Whether a debt that is too large stays so by the measured cost. The first call measures it; as
+ * long as that fails, the answer is false.
  */
 static bool costs_too_much(struct switches *s, unsigned cpus)
 {
@@ -428,12 +449,12 @@ static bool costs_too_much(struct switches *s, unsigned cpus)
 	return cost.cost_ns && switch_budget_measured(&s->budget, cost.cost_ns, cpus);
 }
 
-/* Returns in how many ms it may be time to stop; 0: now. */
+/* Book new switches in the budget. Returns the ms until it may be time to stop; 0: stop now. */
 static uint32_t switch_records_spend(
 	struct switches *s, const struct watched *sessions, uint64_t now_ns)
 {
 	unsigned cpus = cpus_used(sessions);
-	/* a record of lost ones may be larger than what it stands for */
+	/* `seen` may go back: the kernel's record of lost records may count more than were lost */
 	uint64_t seen = off_cpu_seen(s->recorder);
 	uint64_t times = seen > s->seen ? (seen - s->seen) / 2 : 0;
 
@@ -486,7 +507,7 @@ uint32_t switches_turn(struct switches *s, struct watched *sessions, struct enco
 	return half_ms < 1 ? 1 : half_ms < next_ms ? (uint32_t)half_ms : next_ms;
 }
 
-int switches_fall_back(const struct switches *s)
+bool switches_fall_back(const struct switches *s)
 {
 	return s->error || s->gap_count;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times off the CPU: from the kernel to the sessions that they belong to, for as long as it costs
- * the program next to nothing: 0.2 % of the CPUs that it uses, and 2 ms of each at once. What
- * exceeds the share is a debt, which time pays off. It is reckoned from when a thread begins to
- * record: however much a program switches while it loads its model, its first step is known. One
+ * Hands the kernel's records of threads off their CPUs to the threads' sessions. With
+ * OFF_CPU_IF_CHEAP, recording may cost the program 0.2 % of the CPUs that it uses, and up to 2 ms
+ * of each CPU in advance. A budget books the costs above that share as a debt, which time pays off;
+ * too large a debt stops recording for a while. The budget begins when a thread begins to record,
+ * so that switches during the loading of a model do not use it up before the first step. One
  * thread.
  */
 #pragma once
@@ -16,95 +17,110 @@
 
 struct watched;
 
-/* Whether it is recorded when threads are off their CPUs. */
+/* When intervals off the CPU are recorded. */
 enum off_cpu_when {
 	OFF_CPU_NEVER,
 	OFF_CPU_ALWAYS,	  /* whatever it costs the program */
-	OFF_CPU_IF_CHEAP, /* while it costs the program next to nothing */
+	OFF_CPU_IF_CHEAP, /* while the budget allows it */
 };
 
-/* What it may cost: pure. */
+/* The budget. Pure. */
 
-/* Zero but for at_ns, when recording began. */
+/* All 0 at first but for at_ns, the time at which recording began. Times are CLOCK_MONOTONIC's. */
 struct switch_budget {
-	uint64_t at_ns;	  /* reckoned up to here */
-	uint64_t each_ns; /* what one takes; 0: not measured, then more than it is anywhere */
-	uint64_t per_s;	  /* so many were there when the debt last grew, for 1 ms or longer */
-	uint64_t unrated, unrated_ns; /* ... times and time that are not in it yet */
-	uint64_t resumed_ns;	      /* 0: never stopped */
-	double debt_ns;
-	unsigned stops; /* one soon after another */
+	uint64_t at_ns;	     /* switches until then are booked */
+	uint64_t each_ns;    /* cost of recording one interval; 0: not measured, 4 us is assumed */
+	uint64_t per_s;	     /* intervals per second, over 1 ms or longer, when the debt last grew */
+	uint64_t unrated;    /* intervals that are not in per_s yet */
+	uint64_t unrated_ns; /* the time in which these occurred */
+	uint64_t resumed_ns; /* when recording last went on after a stop; 0: it never stopped */
+	double debt_ns;	     /* CPU time above the share; never negative */
+	unsigned stops;	     /* so far, in quick succession: each pause is longer */
 };
 
 /*
- * So many times off the CPU since it was reckoned last, on `cpus` CPUs. Returns in how many ms the
- * debt will be too large if all goes on like this; 0: it is.
+ * Book `times` intervals since at_ns, on `cpus` CPUs. Returns the ms until the debt will be too
+ * large if the rate stays the same (1 to 1000); 0: the debt is too large now.
  */
 uint32_t switch_budget_spend(
 	struct switch_budget *b, uint64_t times, unsigned cpus, uint64_t now_ns);
 
-/* The cost was measured, and the debt is reckoned by it. 1: it is too large. */
-int switch_budget_measured(struct switch_budget *b, uint64_t each_ns, unsigned cpus);
+/* Set the measured cost, and convert the debt to it. True: the debt is too large. */
+bool switch_budget_measured(struct switch_budget *b, uint64_t each_ns, unsigned cpus);
 
-/* Recording stops: until when? For 1 s, or twice as long as last time if that was just before. */
+/*
+ * Recording stops. Returns the time at which it may go on: 1 s later at first. Each stop soon after
+ * the last one doubles the pause, up to 64 s.
+ */
 uint64_t switch_budget_stop(struct switch_budget *b, uint64_t now_ns);
 
 /* Recording goes on. */
 void switch_budget_resume(struct switch_budget *b, uint64_t now_ns);
 
-/* ---- what it costs a thread that the kernel records when it leaves its CPU (lib/sys/switches.h)
- * ---- */
+/* The cost of a recorded interval (lib/sys/switches.h) to the thread that leaves its CPU. */
 
-enum { SWITCH_COST_ROUNDS = 64 };
+enum { SWITCH_COST_ROUNDS = 64 }; /* intervals of one timed part of a block */
 
 /*
- * Two threads on one CPU hand a byte to and fro, in turns recorded and not: CPU time of both, since
- * the kernel books a switch's work to either. more_ns [blocks] gets, sorted, by what a time off the
- * CPU took longer when it was recorded; a block takes a millisecond. Errors as those of
- * brick__switches_join(), -EAGAIN.
+ * Measure the cost in `blocks` blocks of about a millisecond each. In a block, two threads on one
+ * CPU hand a byte to and fro, first without and then with recording. The CPU time of both threads
+ * counts, since the kernel books the work of a switch to either. more_ns [blocks] gets, in
+ * ascending order, the additional ns per interval. 0; errors as those of brick__switches_join(), or
+ * -EAGAIN.
  */
 int switch_cost_measure(double *more_ns, int blocks);
 
-/* Blocks of a measurement: while a program is recorded, and of the one that is kept. */
-enum { SWITCH_COST_QUICK = 5, SWITCH_COST_BLOCKS = 12 };
-
-/* The quartiles into the account, where switches are known; as they were after an error. */
-void switch_cost_account(struct off_cpu_account *account, int blocks);
-
-/* The times themselves. */
-
-struct switches {
-	enum off_cpu_when when;
-	struct off_cpu_recorder *recorder; /* NULL: not known */
-	int error;			   /* why: -errno; 0: not asked for */
-	int epoll_fd;			   /* that is to tell when there are many */
-	uint64_t read_ns;		   /* when they were read last */
-	uint64_t lost;	       /* that could not be handed over, for lack of memory or ... */
-	uint64_t untold, told; /* ... as the thread had ended: in other PID namespaces */
-	uint64_t seen;	       /* of off_cpu_seen(), spent from the budget */
-	bool has_begun;	       /* a thread records: what comes before costs no step anything */
-	struct switch_budget budget;
-	uint64_t resume_ns; /* when it is tried again, while the last gap is open */
-	uint32_t gap_count;
-	struct off_cpu_gap gaps[OFF_CPU_GAPS];
+/* Blocks of a measurement, at most SWITCH_COST_BLOCKS. */
+enum {
+	SWITCH_COST_QUICK = 5,	 /* while a program is being recorded */
+	SWITCH_COST_BLOCKS = 12, /* at the end, for the recording */
 };
 
-/* Of a program that has not done its exec yet. */
+/*
+ * Measure the cost, and write its quartiles to the account's cost_*_ns. After an error, and unless
+ * the source is OFF_CPU_SWITCHES, they stay as they are.
+ */
+void switch_cost_account(struct off_cpu_account *account, int blocks);
+
+/* Reading and handing over the intervals. */
+
+/* All 0 is legal: there is nothing to read. */
+struct switches {
+	enum off_cpu_when when;
+	struct off_cpu_recorder *recorder; /* NULL: intervals are not known */
+	int error;	   /* why: -errno or OFF_CPU_ELSEWHERE; 0: not asked for */
+	int epoll_fd;	   /* the caller's; see switches_wait_with() */
+	uint64_t read_ns;  /* when the intervals were read last, by CLOCK_MONOTONIC */
+	uint64_t lost;	   /* intervals lost for lack of memory, and `untold` */
+	uint64_t untold;   /* intervals of threads in other PID namespaces that ended unnamed */
+	uint64_t told;	   /* intervals of other threads in these namespaces */
+	uint64_t seen;	   /* the part of off_cpu_seen() that the budget has booked */
+	bool has_begun;	   /* a thread has begun to record, and with it the budget */
+	struct switch_budget budget;
+	uint64_t resume_ns; /* when to try again, while the last gap is open; UINT64_MAX: never */
+	uint32_t gap_count;
+	struct off_cpu_gap gaps[OFF_CPU_GAPS]; /* the last is open if its end_ns is UINT64_MAX */
+};
+
+/* Call it once on all 0, between the program's fork and its exec. An error goes into s->error. */
 void switches_follow(struct switches *s, pid_t program, enum off_cpu_when when);
 
-/* An epoll descriptor of the caller's, for the end: becomes readable when it is time for a turn. */
+/* Make the caller's epoll_fd readable when many switches are due. It stays open to the last turn. */
 void switches_wait_with(struct switches *s, int epoll_fd);
 
 /*
- * Read what has ended by now, if it is time, and hand it to the encoder, session by session; what
- * processes without a session did goes. all: it is time. Returns milliseconds until the next turn.
+ * If it is due, or with `all`: read the intervals that have ended, and hand them to the encoder,
+ * session by session. Intervals of processes without a session are dropped. Stops and resumes
+ * recording by the budget. Returns the ms until the next turn.
  */
 uint32_t switches_turn(struct switches *s, struct watched *sessions, struct encoder *e,
 	uint32_t interval_ms, uint64_t now_ns, int all);
 
-/* Are, or were, the scheduler's own counts all that is known? */
-int switches_fall_back(const struct switches *s);
+/* True if intervals are, or were for a time, unknown: the scheduler's own counts are used then. */
+bool switches_fall_back(const struct switches *s);
 
+/* Sets all members but watched_ns, ran_ns and queued_ns. */
 void switches_account(const struct switches *s, struct off_cpu_account *account);
 
+/* `s` is all 0 afterwards. */
 void switches_fini(struct switches *s);

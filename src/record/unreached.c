@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A walk from the program down, by the lists of children in /proc (proc_pid_task_tid_children(5)).
- * A process that has just been forked still has its parent's environment, and one that is about to
- * exec may have neither: so only what is met twice counts.
+ * A process that is found once may be about to exec, and have neither its old environment nor its
+ * new one: so a process counts when it is found for the second time.
  */
 #include "record/unreached.h"
 
@@ -20,13 +20,17 @@
 #include "lib/session/refusals.h"
 #include "record/process.h"
 
-enum { EVERY_NS = 100000000, PART = 200, MOST = 4096 };
+enum {
+	EVERY_NS = 100000000, /* the shortest time between two looks */
+	PART = 200,	      /* looking takes at most one part in so many of a CPU's time */
+	MOST = 4096,	      /* processes of one look, about */
+};
 
 struct unreached {
 	pid_t root;
 	char directory[256];
-	struct hashmap seen; /* hash of pid and start -> how often, where it has nothing of ours */
-	uint64_t next_ns;
+	struct hashmap seen; /* hash of pid and start time -> how often it was found, 1 or 2 */
+	uint64_t next_ns;    /* when the next look is due, by CLOCK_MONOTONIC */
 };
 
 int unreached_create(struct unreached **out, pid_t root, const char *directory)
@@ -55,7 +59,7 @@ static void add_children_of(pids *list, pid_t pid, const char *thread)
 		fclose(in);
 }
 
-/* Each thread has a list of those that it has forked. */
+/* Each thread has a list of the children that it has forked. */
 static void add_children(pids *list, pid_t pid)
 {
 	char path[64];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descendants of the program that nothing of ours is in, since whoever started them has not handed
- * its environment on, and that nobody has told of: looked for from outside. What ends between two
- * looks is not seen. One thread at a time.
+ * Finds descendants of the program that nothing of ours is loaded into, because their parent did
+ * not pass its environment on, and that no other process has reported. The recorder looks for them
+ * in /proc; a process that ends between two looks is not seen. One thread at a time.
  */
 #pragma once
 
@@ -12,10 +12,14 @@
 
 struct unreached;
 
-/* Of the program `root`, recorded in that directory. 0 or -ENOMEM. */
+/* root: the program. directory: that of the sessions. 0 or -ENOMEM. */
 int unreached_create(struct unreached **out, pid_t root, const char *directory);
 
-/* Look again if it is due: what is found for a second time is added to the refusals. */
+/*
+ * Look if it is due (every 100 ms, or less often if a look takes long). A process that is found for
+ * the second time is added to the refusals, with -ENODATA.
+ */
 void unreached_look(struct unreached *u, struct brick_session_refusals *refusals, uint64_t now_ns);
 
+/* NULL is legal. */
 void unreached_destroy(struct unreached *u);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each session is looked at in turn, and emptied when a ring is a quarter full or the interval is
- * over. A session whose process is gone, or became another program, is handed to the encoder to be
- * finished; it stays in the list until the encoder has done that.
+ * A turn looks at each session, and consumes its rings when one is a quarter full or the interval
+ * is over. A session whose process is gone, or became another program, goes to the encoder to be
+ * finished. It stays in the list (`ending`) until the encoder has done that (`emitted`), because
+ * the encoder's messages refer to its drain.
  */
 #include "record/watch.h"
 
@@ -18,29 +19,32 @@
 #include "record/watched_session.h"
 
 enum {
-	LOOK_MS = 100,	      /* at most, while sessions are open: bounds how far a burst gets */
-	DIGEST_MS = 5,	      /* while digests come in: their ring holds few */
-	RETRY_MS = 5,	      /* when there was no memory for what waits in rings */
-	IDLE_MS = 1000,	      /* at most, while there is none: events wake us */
-	FULL_PERCENT = 25,    /* a ring that full is emptied */
+	LOOK_MS = 100,	      /* longest sleep while sessions are open: bounds a burst's growth */
+	DIGEST_MS = 5,	      /* longest sleep while digests come in: their ring holds few */
+	RETRY_MS = 5,	      /* sleep when memory for the rings' records was missing */
+	IDLE_MS = 1000,	      /* longest sleep without sessions: inotify wakes us */
+	FULL_PERCENT = 25,    /* a ring that is so full is consumed */
 	PRESSED_PERCENT = 75, /* ... even if the clock's baseline is still short */
-	MAX_SESSIONS = 4096,
+	MAX_SESSIONS = 4096,  /* known at a time */
 	MAX_NOTES_BYTES = 64 << 10,
 };
 
 struct watch {
 	struct watch_options options;
 	struct encoder *encoder;
-	struct switches none, *switches;
-	int epoll_fd, inotify_fd;
-	struct watched *sessions;
-	uint32_t live, known;
-	bool consumed;
-	int clock_sent;
-	int unlisted; /* there may be sessions in the directory that are not known */
-	struct watch_totals totals;
-	char *notes;
-	size_t notes_bytes;
+	struct switches none;	  /* all 0, until watch_switches_set() */
+	struct switches *switches;
+	int epoll_fd;		  /* of inotify_fd, the session directory's socket and pidfds */
+	int inotify_fd;		  /* -1: there is none */
+	struct watched *sessions; /* newest first */
+	uint32_t live;		  /* sessions that are not ending */
+	uint32_t known;		  /* all in the list */
+	bool consumed;		  /* see watch_has_consumed() */
+	int clock_sent;		  /* see send_clock() */
+	int unlisted;		  /* the directory may contain unknown sessions */
+	struct watch_totals totals; /* without notes */
+	char *notes;		    /* NULL: there are none */
+	size_t notes_bytes;	    /* without the NUL */
 };
 
 static void poll_add(struct watch *w, int fd)
@@ -108,7 +112,7 @@ static void watch_count_lost(struct watch *w, const char *why)
 		w->totals.fault = why;
 }
 
-/* Between turns only: while sessions are gone through, none may vanish. */
+/* Close emitted sessions. Not while a caller walks through the list. */
 static void watch_sweep(struct watch *w)
 {
 	for (struct watched **at = &w->sessions; *at;) {
@@ -124,8 +128,8 @@ static void watch_sweep(struct watch *w)
 }
 
 /*
- * The clock's line must be known to the writer before anything is converted with it. 0, or -ENOMEM:
- * nothing may be consumed yet.
+ * Send the clock to the encoder once, before the first record, because the writer converts times
+ * with it. 0, or -ENOMEM: no record may be consumed yet.
  */
 static int send_clock(struct watch *w)
 {
@@ -136,7 +140,7 @@ static int send_clock(struct watch *w)
 	return error;
 }
 
-/* Returns how much had to stay in the rings, for lack of memory. */
+/* Returns the number of records that stay in the rings for lack of memory. */
 static uint64_t consume_all(struct watch *w, struct watched *s, uint64_t now_ns)
 {
 	uint32_t lanes = drain_lanes(s->drain);
@@ -153,7 +157,7 @@ static uint64_t consume_all(struct watch *w, struct watched *s, uint64_t now_ns)
 	return left;
 }
 
-/* Hand the session over to be finished, with what is still in its rings. */
+/* Hand the session, with the records that are still in its rings, to the encoder to be finished. */
 static void end_session(struct watch *w, struct watched *s, enum drain_end end, uint64_t end_ticks)
 {
 	turn_switches(w, monotonic_ns(), 1);
@@ -173,8 +177,8 @@ static void end_session(struct watch *w, struct watched *s, enum drain_end end, 
 }
 
 /*
- * A process that became another program has a newer session under the same pid: end the older. One
- * that has two copies of libbrick inside has both mapped.
+ * If the process of a new session has another one, it became another program (exec): end the older
+ * session. A process with two copies of libbrick maps both sessions, which both stay.
  */
 static void end_replaced(struct watch *w, struct watched *added)
 {
@@ -207,7 +211,10 @@ static bool watch_is_known(const struct watch *w, const char *name)
 	return false;
 }
 
-/* One more session file, unless it is one that we have. One that is unusable is kept in mind. */
+/*
+ * A session_dir_fn: open a session file that is not known yet. An unusable one stays in the list as
+ * `ending`, so that it is counted once.
+ */
 static void watch_add_session(void *context, const char *name, pid_t pid)
 {
 	struct watch *w = context;
@@ -240,7 +247,7 @@ static void watch_add_session(void *context, const char *name, pid_t pid)
 	end_replaced(w, s);
 }
 
-/* A directory that could not be read is read at the next turn. */
+/* Add new sessions. A directory that cannot be read is tried again at the next turn. */
 static void find_sessions(struct watch *w)
 {
 	char events[4096];
@@ -251,7 +258,7 @@ static void find_sessions(struct watch *w)
 		w->unlisted = session_dir_each(w->options.dir, watch_add_session, w) < 0;
 }
 
-/* One look at one session; returns milliseconds until the next. */
+/* Look at one session; returns the ms until the next look. */
 static uint32_t watch_visit(struct watch *w, struct watched *s, uint64_t now_ns, int all)
 {
 	enum drain_end end;
@@ -259,7 +266,7 @@ static uint32_t watch_visit(struct watch *w, struct watched *s, uint64_t now_ns,
 
 	if (watched_is_over(s, now_ns, &end, &end_ticks)) {
 		if (end == DRAIN_END_DEAD)
-			find_sessions(w); /* it may have become another program before it ended */
+			find_sessions(w); /* an exec may have made a newer one: then `s` ends here */
 		if (s->ending)
 			return LOOK_MS;
 		if (consume_all(w, s, now_ns))
@@ -280,7 +287,7 @@ static uint32_t watch_visit(struct watch *w, struct watched *s, uint64_t now_ns,
 	if (full || due)
 		consume_all(w, s, now_ns);
 	if (drain_digest_level(s->drain)) {
-		/* without memory now, by then */
+		/* without memory it is done at the next look */
 		if (!send_clock(w))
 			encoder_digests(w->encoder, s->drain);
 		return outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
@@ -352,7 +359,7 @@ static void watch_add_notes(struct watch *w, const char *notes)
 	if (bytes > MAX_NOTES_BYTES - w->notes_bytes)
 		return;
 	char *grown = realloc(w->notes, w->notes_bytes + bytes + 1);
-	if (!grown) /* the recording has them all the same */
+	if (!grown) /* drain_finish() has put them into the recording already */
 		return;
 	memcpy(grown + w->notes_bytes, notes, bytes + 1);
 	w->notes = grown;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session that can be used has a drain; its process is held, so that its end is seen. */
+/* A usable session has a drain. Its process is held (process.h), so that the end is noticed. */
 #include "record/watched_session.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "base/clock_ns.h"
 #include "record/record_guard.h"
 
-/* Threads of a process that has closed its session, on its way out, may record for a moment yet. */
+/* An exiting process may record for a moment after it has closed its session. */
 #define LINGER_NS 100000000ull
 
 static const char *watched_session_open_file(struct watched *s, int directory)
@@ -45,7 +45,7 @@ bool watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, ui
 		*end = DRAIN_END_CLOSED;
 		if (!s->closed_ns)
 			s->closed_ns = now_ns;
-		/* it may go on: the child of a vfork() that exits says so, too */
+		/* a closed session may go on: a vfork() child that exits closes its parent's, too */
 		return exited || (!s->process.pid && now_ns - s->closed_ns >= LINGER_NS);
 	}
 	*end_ticks = drain_ticks(s->drain);
