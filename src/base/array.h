@@ -56,9 +56,9 @@
 #define array_fini(a) (free((a)->items), (a)->items = NULL, (void)((a)->count = (a)->capacity = 0))
 
 /*
- * The same for an array whose parts have names of their own: memory for at least `wanted` items of
- * `bytes` each, twice as many as before at least, with the items moved there. NULL: not enough
- * memory; items and *capacity are as before.
+ * For an array that is no ARRAY: move the items to memory for at least `wanted` items of `bytes`
+ * each, and at least twice as many as before; *capacity is updated. NULL: not enough memory; items
+ * and *capacity are as before.
  *
  *	struct row *rows = array_grow(t->rows, &t->row_capacity, t->row_count + 1, sizeof(*rows));
  */

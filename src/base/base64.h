@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of characters that so many bytes make. */
+/* The number of characters that `bytes` bytes become. */
 static inline size_t base64_length(size_t bytes)
 {
 	return (bytes + 2) / 3 * 4;

@@ -11,8 +11,8 @@
 #define NS_PER_S 1000000000ull
 
 /*
- * The C library's own clock_gettime(). One that stands before it in a program may tell the time
- * that the program shall see (libfaketime), or always the same.
+ * The C library's own clock_gettime(). A preloaded library (libfaketime) may replace the function
+ * of that name, and tell a program false times.
  */
 extern int (*clock_read)(clockid_t clock, struct timespec *now)
 	__attribute__((visibility("hidden")));
@@ -21,28 +21,29 @@ static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t = {0, 0};
 
-	clock_read(clock, &t); /* can only fail for a clock that there is not */
+	clock_read(clock, &t); /* fails only for a clock that does not exist */
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* Since some moment, usually the start of the machine. */
+/* ns since an unspecified moment, usually the start of the machine. */
 static inline uint64_t monotonic_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Since 1970; may jump. */
+/* ns since 1970 (UTC); may jump. */
 static inline uint64_t real_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
 }
 
-/* CPU time of the calling thread, and of the process. */
+/* CPU time of the calling thread. */
 static inline uint64_t thread_cpu_ns(void)
 {
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* CPU time of all threads of the process. */
 static inline uint64_t process_cpu_ns(void)
 {
 	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);

@@ -9,7 +9,9 @@
 
 enum { DATE_BYTES = 40 };
 
-/* A moment in ns since 1970, in UTC, by a format of strftime(3). NULL: it is 0, or out of bounds.
+/*
+ * Format a moment, in ns since 1970, as UTC by strftime(3). Returns out; NULL: the moment is 0, or
+ * the text does not fit.
  */
 static inline const char *date_text(char out[DATE_BYTES], uint64_t unix_ns, const char *format)
 {

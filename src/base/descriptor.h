@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors inside of somebody else's program, another thread of which may close all that there
- * are at any time, and open its own. Those that stay open get high numbers, which are hardly used
- * again. Header only; any thread.
+ * Our descriptors in other people's programs. Another thread of the program may close all
+ * descriptors at any time, and open its own under the same numbers. Descriptors that stay open get
+ * high numbers, which programs hardly reuse. Header only; any thread.
  */
 #pragma once
 
@@ -14,9 +14,9 @@
 enum { DESCRIPTOR_STREAMS = 3, DESCRIPTOR_HIGH = 960 };
 
 /*
- * Closes what was opened for a moment, unless the program has done that meanwhile: the number may
- * be a file's of its own by now. (Between the look and the end nothing keeps it from that.) own:
- * what was opened, by fstat(2) or stat(2). Keeps errno.
+ * Close our descriptor, unless the program has closed it, and the number is a file of its own by
+ * now. (A race remains between fstat() and close().) own: our file's fstat(2) or stat(2). Keeps
+ * errno.
  */
 static inline void descriptor_close(int fd, const struct stat *own)
 {
@@ -28,7 +28,7 @@ static inline void descriptor_close(int fd, const struct stat *own)
 	errno = error;
 }
 
-/* Moves a file to a high number, if there is one; `fd` is closed then. */
+/* Move a file to a high number, and close `fd`; returns that number, or `fd` if none is free. */
 static inline int descriptor_raise(int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_HIGH);
@@ -40,10 +40,11 @@ static inline int descriptor_raise(int fd)
 }
 
 /*
- * The numbers of streams that the program has closed are its own still: another thread of it may
- * write there, and would write into what we opened. Between these nothing that is opened gets one
- * of them. `lowest` is a descriptor of O_PATH, which can neither be read nor written, and has just
- * got the lowest number that was free; `own` is what fstat(2) says of it.
+ * A program may have closed its standard streams (descriptors 0 to 2), but another thread may still
+ * write there, and would write into a file of ours. Between streams_hold() and streams_release(),
+ * no file that is opened gets one of these numbers. `lowest` is an O_PATH descriptor, which can
+ * neither be read nor written, and which has just got the lowest free number; `own` is its
+ * fstat(2), and must outlive the hold.
  */
 struct streams_held {
 	int numbers[DESCRIPTOR_STREAMS];

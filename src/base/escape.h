@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text from outside on its way into JSON, CSV and XML. utf8.h alone decides what is safe to show.
- * The writers to a FILE take NULL as an empty text; stream errors stay with the stream. The
- * character functions are for other destinations: they take the next character of a text of `left`
- * bytes (1 at least), write its replacement, and return how many bytes of the text it had. Any
- * thread.
+ * Escapes untrusted text for JSON, CSV and XML. utf8.h alone decides which characters are safe to
+ * show. The writers to a FILE take NULL as an empty text; stream errors stay with the stream. The
+ * character functions serve other destinations: each reads one character of a text of `left` bytes
+ * (at least 1), writes the replacement, and returns the number of bytes that it read. Any thread.
  */
 #pragma once
 
@@ -12,10 +11,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The replacement of one character, with a final NUL. */
+/* The replacement of one character. */
 struct escaped {
-	char text[15];
-	uint8_t bytes;
+	char text[15]; /* with a final NUL */
+	uint8_t bytes; /* without the NUL */
 };
 
 /* A character of a JSON string, in ASCII; bytes that are no UTF-8 become U+FFFD. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small files as text: what the kernel says in /proc and /sys, and what a user gives. Any thread.
- */
+/* Small files as text: those of /proc and /sys, and those that a user names. Any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,38 +7,38 @@
 #include <stdint.h>
 
 /*
- * Reads the first bytes - 1 bytes of a file, adds a NUL, and returns how many there were. 0: it
- * cannot be read.
+ * Reads at most the first bytes - 1 bytes of a file, adds a NUL, and returns how many bytes it
+ * read. 0: the file is empty, or cannot be read; `out` is "".
  */
 size_t file_begin(const char *path, char *out, size_t bytes);
 
 /*
- * Copies what follows "key:" in a line of its first 4 kB. If there is no such line, out stays as
- * it is.
+ * Copies the text after "key:" in a line of the file's first 4 kB. If there is no such line, out
+ * stays as it is.
  */
 void file_field(const char *path, const char *key, char *out, size_t bytes);
 
-/* Its first line without the end. 0: it cannot be read, or is empty. */
+/* Reads a file's first line, without its end. 1; 0: the file cannot be read, or is empty. */
 int file_line(const char *path, char *out, size_t bytes);
 
 /* Reads the target of a symbolic link, cut to fit; "" if that cannot be read. */
 void file_link(const char *path, char *out, size_t bytes);
 
 /*
- * Reads a file of at most `most` bytes, and adds a NUL; the caller frees. -EFBIG: the file is
- * longer, -errno.
+ * Reads a file of at most `most` bytes, and adds a NUL; the caller frees *text. *bytes is the
+ * length without the NUL. 0; -EFBIG: the file is longer; or -errno.
  */
 int file_read(char **text, size_t *bytes, const char *path, size_t most);
 
 /*
- * The last `most` bytes of a file, with blanks for NUL; the caller frees. NULL: it cannot be
- * read.
+ * Reads the last `most` bytes of a file as text, with blanks for NULs; the caller frees. NULL: the
+ * file cannot be read.
  */
 char *file_end(const char *path, size_t most);
 
 /*
- * Replaces the contents of a file by the text, on the disk: all of it or nothing. Only this user
- * may read it. -errno.
+ * Replaces a file atomically by one with this text, and syncs it to the disk. Only this user may
+ * read the file. 0 or -errno.
  */
 int file_replace(const char *path, const char *text);
 
@@ -49,5 +48,5 @@ int file_replace(const char *path, const char *text);
  */
 bool file_can_have(uint64_t bytes);
 
-/* Writes all bytes at that offset. 0 or -errno. */
+/* Writes all bytes at an offset of the file. 0 or -errno. */
 int file_write_at(int fd, const void *data, size_t bytes, uint64_t offset);

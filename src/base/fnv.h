@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * FNV-1a, 64 bits (Fowler, Noll, Vo: offset basis cbf29ce484222325, prime 100000001b3). The hash of
- * all tables and of kernel sources. Header only; any thread.
+ * FNV-1a, 64 bits (Fowler, Noll, Vo): the hash of texts, and of kernel sources. Header only; any
+ * thread.
  */
 #pragma once
 

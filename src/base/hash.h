@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* 2^64 by the golden ratio (Knuth, volume 3, 6.4): neighbours end far apart. */
+/* 2^64 divided by the golden ratio (Knuth, volume 3, 6.4): hashes of neighbours are far apart. */
 #define HASH_GOLDEN 0x9e3779b97f4a7c15ull
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds entries of the caller's array again by a hash of their keys, whatever those are: the index
- * holds hash and position of each, the caller compares. All zero is empty. One thread at a time;
- * looking up changes nothing.
+ * Finds entries of the caller's array by a hash of their keys, which may have any type. The index
+ * has the hash and the position of each entry; the caller compares keys. All zero is empty. Entries
+ * cannot be removed. One thread at a time; looking up changes nothing.
  *
  *	struct hash_probe probe = hash_probe(hash);
  *
@@ -21,11 +21,12 @@
 
 struct hash_index {
 	struct hash_index_slot {
-		uint32_t hash;
-		uint32_t entry; /* position + 1; 0: empty */
+		uint32_t hash;	/* both halves of the 64 bits, combined */
+		uint32_t entry; /* position + 1; 0: the slot is empty */
 	} * slots;
-	uint32_t capacity, count; /* slots, a power of two; those that are taken */
-	bool is_fixed; /* the slots are the caller's, all zero at first: it never allocates */
+	uint32_t capacity; /* slots; a power of two, or 0 */
+	uint32_t count;	   /* slots that are taken */
+	bool is_fixed;	   /* the slots are the caller's, all zero at first; none are allocated */
 };
 
 struct hash_probe {
@@ -34,11 +35,13 @@ struct hash_probe {
 
 void hash_index_fini(struct hash_index *index);
 
-/* Make sure that one more fits: 0, -ENOMEM, or -ENOSPC in a fixed one. The index is whole anyway.
+/*
+ * Make room for one more entry. 0, -ENOMEM, or -ENOSPC (is_fixed); the index is as before after an
+ * error.
  */
 int hash_index_reserve(struct hash_index *index);
 
-/* Add an entry that is not there yet. As hash_index_reserve(), after which it cannot fail. */
+/* Add an entry that is not there yet. Errors of hash_index_reserve(); after that call, none. */
 int hash_index_add(struct hash_index *index, uint64_t hash, uint32_t entry);
 
 /* Begin to look for a hash. */
@@ -49,7 +52,7 @@ static inline struct hash_probe hash_probe(uint64_t hash)
 	return (struct hash_probe){folded, folded};
 }
 
-/* The next entry of that hash, or HASH_INDEX_NONE when there are no more. */
+/* The position of the next entry with this hash; HASH_INDEX_NONE: there are no more. */
 static inline uint32_t hash_index_next(const struct hash_index *index, struct hash_probe *probe)
 {
 	while (index->capacity) {

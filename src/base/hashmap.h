@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A map from numbers (or handles, addresses) to numbers (or pointers): open addressing, a power of
- * two of slots, at most three quarters taken; removing leaves nothing behind. All zero is an empty
- * map. One thread at a time; looking up changes nothing.
+ * A map from numbers (or handles, addresses) to numbers (or pointers), with open addressing. At
+ * most three quarters of the slots are taken; removing a key moves others, and leaves no marker.
+ * All zero is an empty map. One thread at a time; looking up changes nothing.
  */
 #pragma once
 
@@ -14,12 +14,14 @@
 #define HASHMAP_NONE UINT64_MAX
 
 struct hashmap_slot {
-	uint64_t key, value; /* HASHMAP_NONE: empty */
+	uint64_t key;	/* any number; meaningless in an empty slot */
+	uint64_t value; /* HASHMAP_NONE: the slot is empty */
 };
 
 struct hashmap {
 	struct hashmap_slot *slots;
-	size_t capacity, count; /* slots; those that are taken */
+	size_t capacity; /* slots; a power of two, or 0 */
+	size_t count;	 /* slots that are taken */
 };
 
 /* The map is empty again. */
@@ -64,5 +66,8 @@ static inline void *hashmap_pointer(uint64_t value)
 	return value == HASHMAP_NONE ? NULL : (void *)(uintptr_t)value;
 }
 
-/* All taken slots, in no order: for (s = NULL; (s = hashmap_next(map, s));) */
+/*
+ * All taken slots, in no order: for (s = NULL; (s = hashmap_next(map, s));). Keys must not be set
+ * or taken meanwhile; values may be changed in place.
+ */
 struct hashmap_slot *hashmap_next(const struct hashmap *map, const struct hashmap_slot *after);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A mutex for code that runs inside of other people's programs. Until a thread has given back the
- * last, it cannot be cancelled (pthread_cancel(3)) and runs no handler of a signal: a thread that
- * is cancelled, or leaves by siglongjmp(), keeps its locks for good. Signals of faults come all the
- * same. Any thread; not recursive.
+ * A mutex for code that runs inside of other people's programs. A thread that holds such a mutex
+ * cannot be cancelled (pthread_cancel(3)) and runs no signal handler, because a thread that is
+ * cancelled, or leaves a handler by siglongjmp(), would keep its locks for good. Signals of faults
+ * come all the same. Any thread; not recursive.
  */
 #pragma once
 
@@ -11,30 +11,30 @@
 #include <stdbool.h>
 
 void lock_take(pthread_mutex_t *mutex);
-/* Only if it is free: 0, or a positive error and nothing is held. */
+/* Take the mutex if it is free. 0, or a positive error: the mutex is not held. */
 int lock_try(pthread_mutex_t *mutex);
 void lock_give(pthread_mutex_t *mutex);
 
 /*
- * The same with signals as they are, which saves two system calls. For a few instructions under
- * which no thread waits, once for each record.
+ * The same, but signals are not blocked, which saves two system calls. For a few instructions that
+ * never wait, such as those for each record.
  */
 void lock_take_briefly(pthread_mutex_t *mutex);
 void lock_give_brief(pthread_mutex_t *mutex);
 
 /*
- * From now on signals are left alone, since the program may be killed by any system call; false: no
- * longer. Returns what was so before.
+ * True: from now on no lock blocks signals, because the system calls for that may kill a confined
+ * program (seccomp). Returns the former setting.
  */
 bool lock_leave_signals(bool leaves);
 
-/* Does the calling thread hold one of them? In a handler of a signal it may have been stopped
- * there. */
+/* True if the calling thread holds such a mutex: a signal handler may have interrupted its holder.
+ */
 bool lock_is_held(void);
 
 /*
- * Between these a mutex that cannot be had counts as taken: in the child of a clone(), where
- * whoever held it is not.
+ * Between these, a mutex that another thread holds counts as taken: for the child of a clone(),
+ * which does not have that thread.
  */
 void lock_seize_begin(void);
 void lock_seize_end(void);

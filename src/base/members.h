@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same thing done to several members of a struct, each named once: where two structs have
- * members of the same names, or where a member's name is also its key in a format. The pointers are
- * evaluated once for each member.
+ * Macros that do the same to several members of a struct, for structs that have members of the same
+ * names, and for members whose name is also their key in a format. Pointers are evaluated once for
+ * each member.
  */
 #pragma once
 
@@ -33,7 +33,7 @@
 #define EACH__STEP(X, a, b, m, ...) \
 	X(a, b, m) __VA_OPT__(EACH__NEXT EACH__CALL(X, a, b, __VA_ARGS__))
 #define EACH__NEXT() EACH__STEP
-#define EACH__CALL () /* read again and again, it is what makes the next step */
+#define EACH__CALL () /* expanded late: each rescan of EACH__27() makes one more step */
 #define EACH__27(...) EACH__9(EACH__9(EACH__9(__VA_ARGS__)))
 #define EACH__9(...) EACH__3(EACH__3(EACH__3(__VA_ARGS__)))
 #define EACH__3(...) EACH__1(EACH__1(EACH__1(__VA_ARGS__)))

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * Returns what is left of the machine's memory, of the memory cgroups that hold the process or of
- * its address space, whichever is least. UINT64_MAX: nobody says. root: "" for the system's files,
- * else a directory in their place.
+ * Returns the bytes left of the machine's memory, of the memory cgroups that contain the process,
+ * or of its address space, whichever is least. UINT64_MAX: unknown. root: "", or a directory in
+ * place of / (for tests).
  */
 uint64_t memory_left_bytes(const char *root);

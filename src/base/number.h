@@ -14,8 +14,8 @@
 int number_u64(const char *text, uint64_t low, uint64_t high, uint64_t *value);
 
 /*
- * A double as a count, where a cast would be undefined: 0 for NaN and below 0, and UINT64_MAX,
- * which answers show as unknown, for a greater one.
+ * Convert a double to a count without undefined behaviour: NaN and negative numbers become 0, and
+ * too large ones UINT64_MAX, which answers show as unknown.
  */
 static inline uint64_t number_of_double(double value)
 {
@@ -40,14 +40,17 @@ static inline uint64_t number_minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* With a minus sign before it, if it is below 0. */
+/* As number_u64(); a negative number has a minus sign. */
 int number_i64(const char *text, int64_t low, int64_t high, int64_t *value);
 
-/* With a fraction and an exponent, if any; a point in every locale. Never infinite, never NaN. */
+/*
+ * As number_u64(), with an optional fraction and exponent. The decimal point is '.' in every
+ * locale. Never infinite, never NaN.
+ */
 int number_double(const char *text, double low, double high, double *value);
 
 /*
- * The digits that a text begins with; *end is what follows them. 0; -EINVAL: there are none,
- * -ERANGE: more than 64 bits. Nothing is written on failure.
+ * Read the digits that a text begins with; *end points behind them. 0; -EINVAL: there are no
+ * digits; -ERANGE: the number has more than 64 bits. Nothing is written on failure.
  */
 int number_leading_u64(const char *text, uint64_t *value, const char **end);

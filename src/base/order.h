@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Below 0, 0 or above 0, as qsort() wants it: the smaller first. The larger first: swap the two. */
+/* Compares as qsort() wants it, the smaller first. ORDER(b, a) puts the larger first. */
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* A function for qsort() by an expression of `x` and `y`, pointers to two records. */
@@ -37,8 +37,8 @@ static inline bool text_is_same(const char *a, const char *b)
 }
 
 /*
- * The first place `i` from `from` on, but below `to`, of which `is_before` does not hold; else
- * `to`. Once it does not hold, it holds of no later place.
+ * The first `i` in [from, to) for which the expression `is_before` is false; `to` if there is none.
+ * `is_before` must be true up to some place, and false from there on.
  */
 #define BISECT(i, from, to, is_before)                              \
 	__extension__({                                             \

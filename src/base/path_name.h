@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Borrowed from the path; NULL of NULL. */
+/* The name; points into the path. NULL for NULL. */
 static inline const char *path_name(const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
@@ -14,6 +14,7 @@ static inline const char *path_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* True if the name begins with `beginning`. The path is not NULL. */
 static inline bool path_is_called(const char *path, const char *beginning)
 {
 	return !strncmp(path_name(path), beginning, strlen(beginning));

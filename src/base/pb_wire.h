@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tags of protobuf's fields. */
+/* Tags of protobuf's fields. The numbers are those of the wire format. Constants; any thread. */
 #pragma once
 
 #include <stdint.h>

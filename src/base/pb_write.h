@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encoding protobuf messages into a growing buffer. Memory that cannot be had sets `failed` and
- * makes every later call do nothing, so that callers check once at the end. One thread at a time.
+ * Encodes protobuf messages into a growing buffer. When memory runs out, `failed` is set, and every
+ * later call does nothing, so that callers check once at the end. All zero is an empty buffer. One
+ * thread at a time.
  */
 #pragma once
 
@@ -19,7 +20,7 @@ struct pb_buffer {
 
 void pb_buffer_fini(struct pb_buffer *b);
 
-/* Room for that many more bytes; false: no memory. */
+/* Make room for `bytes` more bytes. False: no memory, and `failed` is set. */
 bool pb_reserve(struct pb_buffer *b, size_t bytes);
 
 void pb_bytes(struct pb_buffer *b, const void *bytes, size_t size);
@@ -29,7 +30,10 @@ void pb_varint(struct pb_buffer *b, uint32_t field, uint64_t value);
 void pb_double(struct pb_buffer *b, uint32_t field, double value);
 void pb_string(struct pb_buffer *b, uint32_t field, const char *text, size_t size);
 
-/* A nested message: everything written between the two calls. Its length takes 4 bytes. */
+/*
+ * Everything that is written between the two calls is a nested message. `opened` is the result of
+ * pb_open(). The message's length takes 4 bytes.
+ */
 size_t pb_open(struct pb_buffer *b, uint32_t field);
 void pb_close(struct pb_buffer *b, size_t opened);
 

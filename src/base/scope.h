@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clean-up is said once, where something is taken: the compiler gives it back at the end of the
- * block and at each return, the last one first, after the value to return is known. Header only;
- *any thread.
+ * Clean-up by the compiler, at the end of the block and at each return: the last declaration first,
+ * after the return value was computed. Header only; any thread.
  *
  *	KEEP_ERRNO();
  *	HOLD(&lock);
@@ -25,7 +24,7 @@ static inline void scope_errno(const int *kept)
 	errno = *kept;
 }
 
-/* errno is as it was. */
+/* errno gets its present value back at the end of the block. */
 #define KEEP_ERRNO() const int kept_errno SCOPE_END(scope_errno) = errno
 
 static inline pthread_mutex_t *scope_lock(pthread_mutex_t *mutex)
@@ -39,7 +38,7 @@ static inline void scope_unlock(pthread_mutex_t *const *mutex)
 	pthread_mutex_unlock(*mutex);
 }
 
-/* A mutex is held from here on. */
+/* Hold a mutex to the end of the block. */
 #define HOLD(mutex)                                                                  \
 	pthread_mutex_t *const SCOPE_LINE(held_, __LINE__) SCOPE_END(scope_unlock) = \
 		scope_lock(mutex)
@@ -89,16 +88,16 @@ static inline void scope_free(void *pointer)
 	free(*(void **)pointer);
 }
 
-/* In front of a pointer's declaration: free() gets what it then points to. */
+/* In front of a pointer's declaration: free() gets the pointer's value at the end of the block. */
 #define SCOPED __attribute__((cleanup(scope_free)))
 
 /*
- * The same for a variable whose address end() gets. Declare what is made from another variable
- * after it.
+ * In front of a declaration: end() gets the variable's address. A variable that is made from
+ * another is declared after it, and so ends before it.
  */
 #define SCOPED_BY(end) __attribute__((cleanup(end)))
 
-/* The same for a pointer that destroy() gets. SCOPE_OF() must have been said of destroy(). */
+/* In front of a pointer's declaration: destroy() gets its value. Needs SCOPE_OF(destroy, type). */
 #define SCOPED_TO(destroy) SCOPED_BY(scope_##destroy)
 #define SCOPE_OF(destroy, type)                                  \
 	static inline void scope_##destroy(type *const *pointer) \

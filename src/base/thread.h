@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads inside of other people's programs: what is called when one ends, and starting one of
+ * Threads inside of other people's programs: a call at a thread's end, and starting threads of
  * ours. Header only; any thread.
  */
 #pragma once
@@ -14,13 +14,13 @@
 #include "base/scope.h"
 
 /*
- * Called when a thread ends that has set a value. A process has few keys for that
- * (PTHREAD_KEYS_MAX, 1024 with glibc), and the program that we live in may have taken all: then
- * nothing is called, and nobody else's key is touched.
+ * Calls a function at the end of each thread that has set a value. A process has few keys for that
+ * (PTHREAD_KEYS_MAX, 1024 with glibc), and the program may have taken all: then nothing is called,
+ * and no other key is touched.
  */
 struct thread_exit {
 	pthread_key_t key;
-	bool exists; /* 0: there was no key left, or it has not been asked for */
+	bool exists; /* false: no key was left, or thread_exit_create() was not called yet */
 };
 
 /* Once, before any value is set: 0, -EAGAIN or -ENOMEM. */
@@ -32,15 +32,18 @@ static inline int thread_exit_create(struct thread_exit *e, void (*exits)(void *
 	return -error;
 }
 
-/* NULL: nothing is called any more. 0, -EAGAIN or -ENOMEM: nothing will be called. */
+/*
+ * Set the calling thread's value; NULL: nothing is called at its end. 0; -EAGAIN or -ENOMEM:
+ * nothing will be called.
+ */
 static inline int thread_exit_set(const struct thread_exit *e, const void *value)
 {
 	return e->exists ? -pthread_setspecific(e->key, value) : -EAGAIN;
 }
 
 /*
- * Memory of this thread, all 0, which exits() frees; NULL: there is none. For what is too large for
- * the static TLS of libraries that are preloaded. errno stays.
+ * Zeroed memory of this thread, as its value: exits() frees it. NULL: no memory. For data that is
+ * too large for the static TLS of preloaded libraries. errno stays.
  */
 static inline void *thread_exit_allocate(const struct thread_exit *e, size_t bytes)
 {
@@ -53,8 +56,8 @@ static inline void *thread_exit_allocate(const struct thread_exit *e, size_t byt
 }
 
 /*
- * pthread_create() of a thread that blocks all signals but one (0: all), as signals are for the
- * program's own threads. 0, or -errno.
+ * pthread_create() of a thread that blocks all signals but `but` (0: all), because signals are for
+ * the program's own threads. 0 or -errno.
  */
 static inline int thread_start(pthread_t *thread, const pthread_attr_t *attributes, int but,
 	void *(*run)(void *), void *argument)

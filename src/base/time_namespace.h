@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time namespaces shift CLOCK_MONOTONIC and CLOCK_BOOTTIME, but not the times in the kernel's
- * own records.
+ * Time namespaces (time_namespaces(7)) shift CLOCK_MONOTONIC and CLOCK_BOOTTIME, but not the times
+ * in the kernel's own records. Any thread.
  */
 #pragma once
 

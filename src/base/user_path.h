@@ -5,9 +5,10 @@
 enum user_place { USER_DATA, USER_CACHE, USER_CONFIG };
 
 /*
- * The path of a file there: "~/.local/share/brick/<name>"; the caller frees. NULL: there is neither
- * $XDG_..._HOME nor $HOME (errno ENOENT), the folder is another user's (root's does not count), who
- * may have put links there (EPERM; ENOENT if that user has no such file), or no memory.
+ * The path of a file in a folder of Brick, as "~/.local/share/brick/NAME"; the caller frees. NULL,
+ * and errno: ENOENT: neither $XDG_..._HOME nor $HOME is set; EPERM: the folder is another user's
+ * (but not root's), who may have put links there, or ENOENT if that user has no such file; or no
+ * memory.
  */
 char *user_path(enum user_place place, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Decode the character that text begins with, of which there are `left` bytes: its length, or 0
- * when the bytes are no valid UTF-8 (overlong forms, surrogates and what is past U+10FFFF are not).
+ * Decode the first character of a text of `left` bytes. Returns the character's length in bytes; 0:
+ * no valid UTF-8 (as overlong forms, surrogates and numbers above U+10FFFF), and *code stays.
  */
 static inline size_t utf8_decode(const char *text, size_t left, uint32_t *code)
 {
@@ -45,7 +45,10 @@ static inline size_t utf8_character(const char *text, size_t left)
 	return utf8_decode(text, left, &code);
 }
 
-/* Length of `text` in whole characters of at most `most` bytes, whatever the characters are. */
+/*
+ * The length of the longest beginning of `text` that has at most `most` bytes and ends with a whole
+ * character. The characters need not be valid.
+ */
 static inline size_t utf8_cut(const char *text, size_t most)
 {
 	size_t n = strnlen(text, most + 1);
@@ -57,7 +60,8 @@ static inline size_t utf8_cut(const char *text, size_t most)
 	return n;
 }
 
-/* Fill a field of `bytes` with text, cut at a whole character; the rest is 0. NULL: nothing. */
+/* Copy text into a field of `bytes`, cut at a whole character; the rest is 0. NULL: an empty text.
+ */
 static inline void utf8_field(char *to, size_t bytes, const char *from)
 {
 	size_t n = from ? utf8_cut(from, bytes - 1) : 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands: one const entry each, defined in the file that implements it. The list below is the
- * only one. A command returns its exit code; it may end the program with die().
+ * The table of commands. Each command is a const struct cli_command in the file cmd_NAME.c. A new
+ * command goes into CLI_COMMANDS, the only list of them. A command returns its exit code, or ends
+ * the program with die(). Main thread.
  */
 #pragma once
 
@@ -40,11 +41,11 @@
 /* clang-format on */
 
 enum cli_command_flags {
-	/* Writes an answer to stdout and runs no program that would inherit signal dispositions. */
+	/* Writes an answer to stdout, and runs no program that would inherit signal actions. */
 	CLI_ANSWERS = 1,
-	/* Runs a program: options end at the first operand, which is its name. */
+	/* Runs a program: options end at the first operand, the program's name. */
 	CLI_RUNS = 2,
-	/* Its operands are recordings. */
+	/* The operands are recordings. */
 	CLI_READS = 4,
 };
 
@@ -52,23 +53,28 @@ struct cli_option; /* options.h */
 struct option_words;
 
 struct cli_command {
-	const char *name, *summary;
+	const char *name;
+	const char *summary; /* one line, for `brick --help` */
 	/* argv[0] is the command's name; getopt's state is fresh. */
 	int (*run)(int argc, char **argv);
 	unsigned flags; /* enum cli_command_flags */
-	/*
-	 * For --help: the text after the name, a line for each way to call it; the command's
-	 * purpose; the text below the options, or NULL.
-	 */
-	const char *usage, *about, *notes;
-	const struct cli_option *options;	      /* ends with an entry without a name */
-	void (*operands)(struct option_words *words); /* what they can be; NULL: anything */
+	/* For `brick NAME --help`: */
+	const char *usage; /* the operands; a line for each way to call the command */
+	const char *about; /* the command's purpose */
+	const char *notes; /* the text below the options; NULL: none */
+	const struct cli_option *options; /* ends with OPTION_HELP, or an entry without a name */
+	/* Adds the words that operands can be; NULL: anything. */
+	void (*operands)(struct option_words *words);
 };
 
 #define CLI_DECLARE(name) extern const struct cli_command command_##name;
 CLI_COMMANDS(CLI_DECLARE)
 
-/* The table of commands, in that order, NULL at its end: main() hands it in, so that no command
- * needs all others. */
+/*
+ * All commands in the order of CLI_COMMANDS, ended by NULL. main() sets the pointer, so that a test
+ * of one command need not link all others.
+ */
 extern const struct cli_command *const *commands;
-const struct cli_command *command_find(const char *name); /* NULL: there is none */
+
+/* The command of this name; NULL: there is none. */
+const struct cli_command *command_find(const char *name);

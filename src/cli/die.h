@@ -15,21 +15,24 @@ enum cli_exit {
 	CLI_SYSTEM = 4, /* the system lacks something, or writing failed */
 };
 
-/* Print and end the program with an exit code. */
+/* Print "brick: MESSAGE" on stderr, and end the program with an exit code. */
 void die(int code, const char *format, ...) BRICK_PRINTF(2, 3) __attribute__((noreturn));
 
 /* Wrong usage: print, point to `brick COMMAND --help`, end with CLI_USAGE. command may be NULL. */
 void die_usage(const char *command, const char *format, ...) BRICK_PRINTF(2, 3)
 	__attribute__((noreturn));
 
-/* Memory for commands, which have nothing better to do than to end when there is none. */
+/* Memory for commands: without memory, these functions end the program with CLI_SYSTEM. */
 
 /* None of these returns NULL; the caller frees (SCOPED). */
 void *xcalloc(size_t n, size_t size);
 char *xstrdup(const char *s);
 char *xasprintf(const char *format, ...) BRICK_PRINTF(1, 2);
 
-/* Append to a text, behind `between` if there is anything in it. *text moves; NULL is empty. */
+/*
+ * Append to *text, which is reallocated; NULL is an empty text. `between` comes first if *text is
+ * not empty.
+ */
 void xappend(char **text, const char *between, const char *format, ...) BRICK_PRINTF(3, 4);
 
 /* Append an item to an ARRAY. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that the table of attachers has, looked for in files, beside ggml's functions. */
+/* Searches files for ggml's functions, and for names that the table of attachers has. */
 #include "cli/foresight.h"
 
 #include <ctype.h>
@@ -21,8 +21,7 @@ enum {
 	MOST_PARTS = 64,      /* of a program's code */
 };
 
-/* What is looked for in a file's bytes: first what concerns ggml and us, then the attachers' names.
- */
+/* Indices of the texts that are searched in a file's bytes: ours, then the attachers' names. */
 enum { OF_GRAPHS, OF_CONTEXTS, OF_BACKENDS, OF_ASSERTS, OF_US, OF_ATTACHERS };
 
 static const char *const own_texts[OF_ATTACHERS] = {[OF_GRAPHS] = "ggml_graph_compute",
@@ -31,7 +30,7 @@ static const char *const own_texts[OF_ATTACHERS] = {[OF_GRAPHS] = "ggml_graph_co
 	[OF_ASSERTS] = "GGML_ASSERT(",
 	[OF_US] = "BRICK_SESSION_DIR"};
 
-/* The bytes of a file that are code: no name stands there, and they are half of a large program. */
+/* Find a file's code, to skip it: it contains no names, and is half of a large program. */
 static size_t foresight_code_of(const Elf64_Ehdr *header, size_t bytes, Elf64_Phdr code[MOST_PARTS])
 {
 	const Elf64_Phdr *parts = (const void *)((const char *)header + header->e_phoff);
@@ -53,8 +52,7 @@ static size_t foresight_code_of(const Elf64_Ehdr *header, size_t bytes, Elf64_Ph
 	return has_constants ? count : 0;
 }
 
-/* Bit i: texts[i] of the set is in the file, as in its tables of symbols, or what it opens by name.
- */
+/* Returns a mask: bit i is set if the file contains texts[i], as a symbol or a name to open. */
 static uint64_t file_holds(const char *path, const struct needles *set)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -89,7 +87,7 @@ static bool foresight_is_ours(const char *path)
 
 /* ggml. */
 
-/* Backends of ggml's whose nodes are seen when they are launched. */
+/* True for backends of ggml whose nodes are recorded at their launch. */
 static bool is_device(const char *path)
 {
 	static const char *const names[] = {"libggml-vulkan", "libggml-cuda", "libggml-opencl"};
@@ -137,14 +135,14 @@ bool foresight_is_split(char *const *command, bool digests)
 	return ggml_way_of(outlook.reached, !outlook.has_device, digests) == GGML_WAY_CALLBACK;
 }
 
-/* Others. */
+/* Other attachers. */
 
 static bool is_of_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* As a whole word, and no part of a path unless it begins as one. */
+/* True if the line has the word as a whole, and not inside of a path, unless it begins a path. */
 static bool line_says(const char *line, size_t bytes, const char *word)
 {
 	const char *end = line + bytes;
@@ -178,7 +176,7 @@ static bool text_says(const struct program_text *t, const char *name, bool is_mo
 	return false;
 }
 
-/* Among the files up to there. */
+/* The library among the first `count` files whose name begins so; NULL: there is none. */
 static char *linked(const struct program_files *files, const char *library, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -201,7 +199,7 @@ static char *foresight_said(const struct program_files *files, const char *name,
 	return NULL;
 }
 
-/* What speaks for it, but for the contents of files; NULL: nothing. */
+/* The reason why the attacher may record the program, without reading files; NULL: none. */
 static char *reason_for(const struct program_files *files, const struct attacher *a)
 {
 	char *why = NULL;
@@ -217,7 +215,7 @@ static char *reason_for(const struct program_files *files, const struct attacher
 	return why;
 }
 
-/* Names that the table has, of libraries and variables, in its order. */
+/* The attacher's names of libraries and variables; returns how many. */
 static size_t foresight_names_of(const struct attacher *a, const char **names, size_t room)
 {
 	size_t count = 0;
@@ -229,7 +227,7 @@ static size_t foresight_names_of(const struct attacher *a, const char **names, s
 	return count;
 }
 
-/* Each file's bytes are gone through once, for all that nothing speaks for so far. */
+/* Add the attachers without a reason so far whose names the file contains (the mask `held`). */
 static void look_into(
 	struct foresight *f, const struct needles *set, uint64_t held, const char *path)
 {
@@ -245,7 +243,8 @@ static void look_into(
 	}
 }
 
-/* Of a module that the interpreter has: "1.13.1"; NULL: it has none, or several. */
+/* The version of an interpreter's module, as "1.13.1"; NULL: there is none, or there are several.
+ */
 static char *version_in(const char *interpreter, const char *file)
 {
 	char text[4096] = "";

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What will be attached to when a command runs, told from its files alone, and what may be: the
- * same answer for `doctor`, before it, and for `record`, which says why nothing was. What a program
- * is linked with, it need not use; so certain is only that ggml's functions, where the program
- * itself has them, get hooks. All else may be attached to, and something speaks for it: a library
- * that is linked, a name that a file holds, a module in a script. One thread.
+ * Predicts, from a command's files alone, which attachers will record it. `doctor` asks before a
+ * run; `record` asks afterwards, to explain why nothing was attached. A program need not use a
+ * library that it is linked with. So only one prediction is certain: hooks of ggml's functions that
+ * the program itself contains or is linked with. All other attachers are possible (struct
+ * foreseen), with a reason: a linked library, a name in a file, or a module in a script. One
+ * thread.
  */
 #pragma once
 
@@ -13,33 +14,35 @@
 #include "cli/program_files.h"
 #include "record/inject/attachers.h"
 
-/* The sum over all files of a program, of ggml. */
+/* ggml in all files of a program together. */
 struct program_outlook {
-	char reached[GGML_SYMBOL_COUNT];
-	bool has_ggml, has_whisper, has_device, hides_device_nodes;
-	const char *opened; /* the first file that has functions of it, borrowed; NULL: none */
-	bool is_certain;    /* the program has them itself, or is linked with them */
+	char reached[GGML_SYMBOL_COUNT]; /* by symbol: 1 if a file has it where it can be hooked */
+	bool has_ggml, has_whisper, has_device;
+	bool hides_device_nodes; /* see struct program_ggml */
+	const char *opened; /* the first file that has ggml's functions; borrowed; NULL: none */
+	bool is_certain;    /* the program has the functions itself, or is linked with them */
 };
 
-/* What may be attached to, and what speaks for it: "torch is named in the command". */
+/* An attacher that may record the program. */
 struct foreseen {
 	const struct attacher *attacher;
-	char *why;
-	char *version; /* that is installed; NULL: not known */
+	char *why;     /* the reason, as "torch is named in the command" */
+	char *version; /* the installed version of the engine; NULL: not known */
 };
 
 struct foresight {
-	struct program_ggml *ggml; /* of each path of the files; way is NONE where it is unknown */
+	/* [files->paths.count]; `way` is PROGRAM_GGML_NONE for files that were not examined */
+	struct program_ggml *ggml;
 	struct program_outlook outlook;
-	bool has_libbrick; /* the program records itself, whatever is attached to */
-	ARRAY(struct foreseen) may;
+	bool has_libbrick;	    /* the program contains libbrick, and so records itself */
+	ARRAY(struct foreseen) may; /* attachers that may record the program */
 };
 
-/* foresight_fini() it before the files. */
+/* Ends the program without memory. The files must live until foresight_fini(). */
 void foresight_of(struct foresight *f, const struct program_files *files);
 void foresight_fini(struct foresight *f);
 
-/* What that costs: said before it is spent, by `record` and `doctor` alike. */
+/* The cost of the evaluation callback: `record` and `doctor` show it in advance. */
 #define FORESIGHT_SPLITS_COST                                                                   \
 	"expect 1.1 to 4 times the time on one thread, and 2 to 7 times on several, which are " \
 	"started or woken for each node"

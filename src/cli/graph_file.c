@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph_file.h by jansson. The file is untrusted: nodes are numbered from 0 in their order, edges
- * lead from and to nodes that there are, numbers lie in their ranges; the first fault ends the
- * reading with the place of it.
+ * Reads graph files with jansson. The file is untrusted: nodes must be numbered from 0 in order,
+ * edges must lead from and to existing nodes, and numbers must be in their ranges. The first fault
+ * ends the program with its place.
  */
 #include "cli/graph_file.h"
 
@@ -56,7 +56,7 @@ static _Noreturn BRICK_PRINTF(2, 3) void graph_file_refuse(
 	die(CLI_INPUT, "%s: %s %zu: %s", at->path, at->what, at->index, reason);
 }
 
-/* A number that fits; `none` where there is none. */
+/* A number from 0 to `most`; `none` if the key is missing. */
 static uint64_t graph_file_number(
 	const struct place *at, const json_t *from, const char *key, uint64_t most, uint64_t none)
 {
@@ -79,7 +79,7 @@ static const char *graph_file_text(const struct place *at, const json_t *from, c
 	return json_string_value(value);
 }
 
-/* The place of a text in a list. */
+/* The index of a text in a list of words. */
 static uint32_t graph_file_word(const struct place *at, const json_t *from, const char *key,
 	const char *const *words, uint32_t count)
 {
@@ -264,7 +264,7 @@ struct brick_graph *graph_file_load(const char *path)
 	return graph;
 }
 
-/* Write errors are told when all is done, by output_finish(). */
+/* Always 0: output_finish() reports write errors at the end. */
 static int graph_file_put(void *context, const char *data, size_t bytes)
 {
 	fwrite(data, 1, bytes, context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Execution graphs that a program wrote itself (brick_graph_save(), schema brick/graph/1), in the
- * place of a recording: what `brick graph`, `tree` and `path` say of them. Main thread.
+ * Files of execution graphs that a program wrote itself (brick_graph_save(), schema brick/graph/1).
+ * `brick graph`, `tree` and `path` take such a file in place of a recording. Main thread.
  */
 #pragma once
 
@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include "brick/graph.h"
 
-/* Does a file begin like one? */
+/* True if a file begins like a graph file. */
 bool graph_file_is(const char *path);
 
-/* Load it, or end the program with CLI_INPUT and a message that names file, place and reason. */
+/* Load a graph, or end the program with CLI_INPUT and a message of file, place and reason. */
 struct brick_graph *graph_file_load(const char *path);
 
 /* Prints the nesting. This and the next function end the program where edges lead in a circle. */

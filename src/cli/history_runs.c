@@ -169,7 +169,7 @@ static bool history_runs_find_place(
 	const char *batch = runs->list.items[0].batch;
 	if (strcmp(name, "last") || !*batch)
 		return true;
-	/* one run of a bench says little: those of its side are meant */
+	/* a single run of a bench says little: take all runs of its side */
 	struct history_runs side = {0};
 	history_runs_search(&side, store, (struct history_filter){.batch = batch});
 	history_runs_fini(runs);
@@ -189,7 +189,7 @@ static bool find_id(struct history_runs *runs, struct history_store *store, cons
 	return runs->list.count > 0;
 }
 
-/* All of them; newest first. */
+/* Find all runs of a reference, newest first. */
 static bool find_any(struct history_runs *runs, struct history_store *store, const char *name)
 {
 	return history_runs_search(runs, store, (struct history_filter){.label = name}) ||
@@ -252,7 +252,7 @@ void history_runs_keep_alike(struct history_runs *runs, size_t from, const char 
 		const struct history_run *like = &newest[history_runs_is_plain(run)];
 		if (!strcmp(run->workload, like->workload) && !strcmp(run->host, like->host) &&
 			!strcmp(run->cpu, like->cpu)) {
-			*run = list[kept]; /* what is left out goes to the end */
+			*run = list[kept]; /* runs that are left out move to the end */
 			list[kept++] = moved;
 		}
 	}
@@ -330,7 +330,7 @@ int history_runs_keep(const char *where, const struct history_run *run)
 		rc = history_store_add(store, run);
 	if (at && rc == 0) {
 		int sent = history_store_flush(store);
-		/* what could not be sent is kept, and will be some other time */
+		/* a run that could not be sent is kept, and is sent some other time */
 		rc = sent == -EAGAIN || sent == -EIO ? 0 : sent;
 	}
 	if (rc < 0)

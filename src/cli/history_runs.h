@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs of a history, as commands name them: @last (the newest, with the others of its batch),
- * @last~2 (the one two before), @3 (the third newest), @NAME (all runs with that label, or of that
- * batch), @1a2b (the run whose id begins with it); and recordings as entries of a history. Ends the
- * program with a message when it cannot. Main thread.
+ * Finds runs of a history by the references that commands take, and makes entries of recordings.
+ * References: @last (the newest run, with the others of its batch), @last~2 (two runs before it),
+ * @3 (the third newest run), @NAME (all runs with that label, or of that batch), @1a2b (the run
+ * whose id begins with 1a2b). Functions end the program with a message on errors, unless they say
+ * otherwise. Main thread.
  */
 #pragma once
 
@@ -17,10 +18,10 @@ struct history_runs {
 	ARRAY(struct history_run) list;
 };
 
-/* where: the value of --db, or NULL. create: else it must be there. */
+/* where: the value of --db, or NULL. create: make a store that does not exist. */
 struct history_store *history_runs_open(const char *where, bool create);
 
-/* For a store's lists: moves a run to the end of a struct history_runs. */
+/* A store's callback: moves `run` to the end of a struct history_runs. 0 or -ENOMEM. */
 int history_runs_take(void *runs, struct history_run *run);
 
 /* Ends the program with the store's error if rc is negative. */
@@ -30,15 +31,15 @@ void history_runs_check(const struct history_store *store, int rc);
 void history_runs_find(struct history_runs *runs, struct history_store *store, const char *name);
 
 /*
- * Keeps only runs, from `from` on, whose tokens were recorded, or whose wall time is known as they
- * ran plainly; name: for the message if there are none.
+ * From index `from` on, keeps only runs with recorded tokens, and plain runs with a wall time.
+ * name: for the message that ends the program if no run is left.
  */
 void history_runs_keep_measured(struct history_runs *runs, size_t from, const char *name);
 
 /*
- * Keeps only runs, from `from` on, of the newest one's workload and machine; of plain runs, which
- * know less of their workload, those of the newest plain one's. A warning names the runs of `name`
- * that were left out.
+ * From index `from` on, keeps only runs with the workload and machine of the newest run; plain
+ * runs, which know less of their workload, are compared with the newest plain run. A warning names
+ * the runs of `name` that were left out.
  */
 void history_runs_keep_alike(struct history_runs *runs, size_t from, const char *name);
 
@@ -52,20 +53,23 @@ static inline bool is_history_reference(const char *operand)
 /* The recording of the first run of a reference; the caller frees. */
 char *history_runs_recording(const char *name);
 
-/* The newest floor of a host, as a ratio; 0: none was measured. Quiet. */
+/*
+ * The newest measured noise floor of a host, as a ratio, and when it was measured; 0: none was. No
+ * message, and the program goes on.
+ */
 double history_runs_floor(const char *where, const char *host, uint64_t *measured_ns);
 
 /*
- * Keep a run, and say so with a warning if that cannot be; never ends the program. where: as above.
- * Returns 0 if it is kept, or there is no history at all.
+ * Add a run to the history, with a warning if that fails; never ends the program. where: as for
+ * history_runs_open(). Returns 0 if the run was added, or if there is no history at all.
  */
 int history_runs_keep(const char *where, const struct history_run *run);
 
-/* path: where the recording is, whatever it was loaded by; NULL: it will not be kept. */
+/* Make an entry of a recording. path: the file in which it stays; NULL: the file will go. */
 void history_entry_init(struct history_run *entry, const struct run *run, const char *path);
 
 /* An empty entry of this machine and moment, for numbers without a recording. */
 void history_entry_here(struct history_run *entry, const char *kind, const char *command);
 
-/* history_text_set() that ends the program; makes valid UTF-8 of it. */
+/* history_text_set() with the value made valid UTF-8; without memory it ends the program. */
 void history_entry_text(char **text, const char *value);

@@ -16,7 +16,7 @@
 #include "ui/text/trust_text.h"
 #include "ui/text/recording_file.h"
 
-/* The name that `brick record` uses when it is given none. */
+/* The name that `brick record` uses without -o. */
 #define DEFAULT_NAME "run.pftrace"
 
 static uint64_t input_read_before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A combination is a number in a system whose digits are the parameters' values. */
+/* A setting's number has a digit for each parameter, the index of its value (mixed radix). */
 #include "cli/matrix.h"
 
 #include <errno.h>

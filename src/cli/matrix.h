@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settings that commands are run with: "--param threads=1,2,4" gives {threads} in their words these
- * values, and several parameters all combinations, the last one changing fastest. Main thread.
+ * Parameters of commands that are run: "--param threads=1,2,4" replaces {threads} in the commands'
+ * words by each of these values. A setting is a combination of values, numbered from 0; the last
+ * parameter changes fastest. Main thread.
  */
 #pragma once
 
@@ -17,7 +18,7 @@ struct matrix {
 	ARRAY(struct matrix_param) params;
 };
 
-/* Setter of an option "NAME=VALUE,...", which can be given several times. */
+/* Setter of an option "NAME=VALUE,...", which can be given several times; stores into a matrix. */
 void option_param(const struct option_use *use, const char *text);
 
 /* Add a value, unless the parameter has it. */
@@ -26,18 +27,19 @@ void matrix_value(struct matrix_param *param, const char *format, ...) BRICK_PRI
 /* The number of combinations; 1 without parameters. */
 size_t matrix_size(const struct matrix *matrix);
 
-/* The index of a parameter's value in a combination. */
+/* The index of a parameter's value in a setting. */
 size_t matrix_index(const struct matrix *matrix, size_t setting, size_t param);
 
 /* "threads=1 model=a"; the caller frees. */
 char *matrix_text(const struct matrix *matrix, size_t setting);
 
-/* A text with that combination in place; the caller frees. */
+/* A text with the setting's values in place of {NAME}; the caller frees. */
 char *matrix_fill(const struct matrix *matrix, size_t setting, const char *text);
 
-/* All words of a command; the caller frees with run_list_free(). */
+/* matrix_fill() for all words of a command; the caller frees with run_list_free(). */
 char **matrix_command(const struct matrix *matrix, size_t setting, char *const *command);
 
-/* The first parameter that no word of a command names; NULL: there is none. */
+/* The first parameter whose {NAME} is in no word of a command; NULL: all are used. */
 const char *matrix_unused(const struct matrix *matrix, char *const *command);
+
 void matrix_fini(struct matrix *matrix);

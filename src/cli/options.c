@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses options by a command's table: those that a user wants always, which are lines of words in
- * the configuration and in BRICK_OPTIONS, before those that were given. Collects the words that can
- * stand for a value, from tables, a recording or the history.
+ * Parses options by a command's table: first the default options (lines of words in the
+ * configuration and in BRICK_OPTIONS), then the command line. Collects words for values from
+ * tables, a recording or the history.
  */
 #include "cli/options.h"
 
@@ -148,11 +148,11 @@ const struct cli_command *command_find(const char *name)
 	return NULL;
 }
 
-/* Options that a user wants always. */
+/* Default options. */
 
 /*
- * Lines `COMMAND OPTION...`: a word that begins with '#' begins a comment, quotes hold blanks
- * together; in BRICK_OPTIONS a ';' ends a line, too.
+ * A line is `COMMAND OPTION...`. '#' at a word's begin starts a comment; quotes enclose blanks; in
+ * BRICK_OPTIONS a ';' ends a line, too.
  */
 enum { MAX_BYTES = 1 << 16 };
 
@@ -205,7 +205,7 @@ static void options_read_lines(char *text, const char *ends, const char *command
 	}
 }
 
-/* NULL: there is none, and nowhere to look for it. */
+/* The path of the configuration; the caller frees. NULL: there is no place for it. */
 static char *config_path(void)
 {
 	const char *own = getenv("BRICK_CONFIG");
@@ -218,7 +218,7 @@ static char *config_path(void)
 	return path;
 }
 
-/* NULL: there is none, or it cannot be read, which is no reason to do nothing. */
+/* The text of the configuration; NULL: it is missing or cannot be read, and the command goes on. */
 static char *options_read_file(const char *path)
 {
 	char *text = NULL;

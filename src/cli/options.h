@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options of a command, declared once: getopt_long(), --help and suggestions for typing errors use
- * the same table. The words that can stand for a value or an operand come from the tables that the
- * commands themselves use, or from a recording. Parsers accept them, complaints name them, and
- * shells complete them. All complaints look alike. Main thread.
+ * The options of a command are declared in one table, which getopt_long(), --help, shell completion
+ * and suggestions for typing errors use. Words that a value or an operand can be come from the same
+ * tables as the commands' own, or from a recording: parsers accept them, messages name them, and
+ * shells complete them. Main thread.
  */
 #pragma once
 
@@ -15,20 +15,21 @@
 #include "cli/command.h"
 #include "trace/run.h"
 
+/* Words that a value or an operand can be. */
 struct option_words {
 	const struct run *run; /* the recording at hand; NULL: there is none */
-	ARRAY(char *) list;
+	ARRAY(char *) list;    /* owned; without duplicates */
 };
 
-/* Adds its words. */
+/* Adds words to the list. */
 typedef void (*option_words_fn)(struct option_words *words);
 
-/* Append a copy, unless it is there; of the first `count` of an array. */
+/* Append copies of a word, or of `count` words, unless the list has them. */
 void words_add(struct option_words *words, const char *word);
 void words_add_all(struct option_words *words, const char *const *names, size_t count);
 void words_fini(struct option_words *words);
 
-/* The definition of a function that adds these words; a ';' follows. */
+/* Defines a function that adds these words; a ';' follows. */
 #define WORDS(function, ...)                                                   \
 	void function(struct option_words *words)                              \
 	{                                                                      \
@@ -47,9 +48,9 @@ void words_metrics(struct option_words *words); /* --metric of diff and bench */
 void words_references(struct option_words *words);  /* of the history: @last, its labels */
 void words_labels(struct option_words *words);	    /* the labels alone */
 void words_record_mode(struct option_words *words); /* cmd_record.c */
-void words_attach(struct option_words *words);	    /* the same */
+void words_attach(struct option_words *words);	    /* cmd_record.c */
 
-/* From the recording at hand; none without one. */
+/* Words from the recording at hand; without a recording there are none. */
 void words_steps(struct option_words *words);
 void words_layers(struct option_words *words);
 void words_threads(struct option_words *words);
@@ -59,30 +60,34 @@ void words_bricks(struct option_words *words);
 struct option_use {
 	const struct cli_command *command;
 	const struct cli_option *option;
-	void *to; /* the member of the command's options, see below */
+	void *to; /* the member at `option->at` of the command's struct options */
 };
 
 struct cli_option {
 	const char *name; /* without the dashes */
-	/* the word for its value in --help; "[=WHAT]": it can do without; NULL: it takes none */
+	/*
+	 * The word for the value in --help; NULL: the option has no value; "[=WHAT]": the value is
+	 * optional. A word with LIST takes several of `words`; FILE, OUT, DIR and PATH are files.
+	 */
 	const char *value;
 	const char *help;
-	/* Stores the value, or ends the program with wrong usage. text: NULL without a value. */
+	/* Stores the value in use->to, or ends the program with wrong usage. text: NULL without a
+	 * value. */
 	void (*set)(const struct option_use *use, const char *text);
-	size_t at;		 /* offset of its value in the command's options */
-	unsigned long low, high; /* of a number */
-	char letter;		 /* 0: it has no short form */
+	size_t at;		 /* offset of the value in the command's struct options: AT() */
+	unsigned long low, high; /* bounds, inclusive, for option_number() */
+	char letter;		 /* the short form; 0: there is none */
 	/* possible values, for option_choice() and for shells; NULL: anything */
 	option_words_fn words;
 };
 
-/* "--columns a,b": some of its words, with commas between. */
+/* True for an option like "--columns a,b", whose value is a list of words. */
 static inline bool option_value_is_list(const struct cli_option *option)
 {
 	return option->value && strstr(option->value, "LIST") != NULL;
 }
 
-/* Files and directories are named so in all tables. */
+/* True if the value is a file or a directory, by the words that all tables use for them. */
 static inline bool option_value_is_file(const struct cli_option *option)
 {
 	static const char *const names[] = {"FILE", "OUT", "DIR", "PATH"};
@@ -105,29 +110,30 @@ static inline bool option_value_is_optional(const struct cli_option *option)
 #define OPTION_HELP {"help", NULL, "show this and exit", .letter = 'h'}, {.name = NULL}
 /* clang-format on */
 
-/* Setters: of a bool, a const char *, an unsigned long within its bounds, an int: the index
- * of a word, or of a phase or SUMMARY_ALL_PHASES. */
-void option_flag(const struct option_use *use, const char *text);
-void option_text(const struct option_use *use, const char *text);
-void option_number(const struct option_use *use, const char *text);
-void option_index(const struct option_use *use, const char *text);
-/* Takes percent, and stores a share as a double. */
+/* Setters, by the type of the member that they store into. */
+void option_flag(const struct option_use *use, const char *text);   /* bool */
+void option_text(const struct option_use *use, const char *text);   /* const char * */
+void option_number(const struct option_use *use, const char *text); /* unsigned long */
+void option_index(const struct option_use *use, const char *text);  /* int: option_choice() */
+/* double: takes percent, stores a share */
 void option_percent(const struct option_use *use, const char *text);
+/* int: a phase, or SUMMARY_ALL_PHASES */
 void option_phase_or_all(const struct option_use *use, const char *text);
 
 /*
- * Index of the option's word. Any other word is wrong usage: the message has the word that may be
- * meant, or all of them.
+ * The index of `text` in the option's words. Another text is wrong usage: the message suggests a
+ * similar word, or names all words.
  */
 int option_choice(const struct option_use *use, const char *text);
 
-/* A number within bounds; else wrong usage: it "must be <what>". */
+/* A number from `low` to `high`; else wrong usage: the value "must be <what>". */
 double option_double(
 	const struct option_use *use, const char *text, double low, double high, const char *what);
 
 /*
- * Store all options: those of the configuration and the environment, then those of the
- * command line. There options and operands may be mixed, unless the command runs a program;
- * operands are from optind on afterwards. Help and wrong usage end the program.
+ * Store all options into the command's struct options: those of the configuration, of the
+ * environment, and of the command line, each over the ones before. Options and operands may be
+ * mixed on the command line, unless the command runs a program (CLI_RUNS). Afterwards operands are
+ * from optind on. Help and wrong usage end the program.
  */
 void options_parse(const struct cli_command *command, void *options, int argc, char **argv);

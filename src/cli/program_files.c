@@ -40,7 +40,7 @@ enum {
 
 #define SEPARATORS " \t\n\"'`;|&()<>=,:$"
 
-/* 0: it is there already, or there is no room. */
+/* Add a path to `paths`. 0: it is there already, or there is no room. */
 static int program_files_add(struct program_files *files, const char *path)
 {
 	for (size_t i = 0; i < files->paths.count; i++)
@@ -53,7 +53,7 @@ static int program_files_add(struct program_files *files, const char *path)
 	return 0;
 }
 
-/* The interpreter in a script's first line; 0: it is no script. */
+/* Read the interpreter from a script's first line. 0: the file is no script. */
 static int read_interpreter(const char *path, char *interpreter, size_t bytes)
 {
 	FILE *file = fopen(path, "re");
@@ -131,7 +131,10 @@ static void keep_named(struct program_files *files, const char *path)
 		free(copy);
 }
 
-/* One of the CPU backend's variants is enough: they are alike in this respect. */
+/*
+ * True for ggml's and llama.cpp's libraries. Of the CPU backend's variants, which can be hooked
+ * alike, only the first counts.
+ */
 static bool program_files_is_wanted(const char *name, bool *has_variant)
 {
 	if (strncmp(name, "libggml-cpu-", 12))
@@ -174,7 +177,7 @@ static bool add_libraries_in(struct program_files *files, const char *folder, co
 	return any;
 }
 
-/* Packages: of node in node_modules of the importing file's folder and of those above it. */
+/* Packages. Those of node are in node_modules of the importing file's folder or of one above. */
 
 int program_files_of_python(const char *interpreter, const char *name, glob_t *found)
 {
@@ -277,7 +280,7 @@ static void add_package(struct program_files *files, const char *folder)
 	program_files_add_dependencies(files, real);
 }
 
-/* "name/file" and "@scope/name/file" lie in the package "name" and "@scope/name". */
+/* "name/file" is in the package "name", and "@scope/name/file" in "@scope/name". */
 static void add_node_package(struct program_files *files, const char *from, const char *word)
 {
 	size_t length = strcspn(word, "/");
@@ -296,8 +299,7 @@ static void add_node_package(struct program_files *files, const char *from, cons
 	}
 }
 
-/* "import a.b" is of the package "a", beside the script or where an interpreter has its packages.
- */
+/* "import a.b" imports the package "a", from the script's folder or the interpreter's packages. */
 static void add_python_package(struct program_files *files, const char *folder, const char *word)
 {
 	int length = (int)strcspn(word, ".");
@@ -337,7 +339,7 @@ static bool is_shell(const char *path)
 	return is_called_one_of(path, shells, false);
 }
 
-/* Starts the program that its arguments name, and does nothing else. */
+/* True for a program that only starts another one, which its arguments name. */
 static bool is_wrapper(const char *path)
 {
 	static const char *const names[] = {"timeout", "env", "nice", "ionice", "nohup", "setsid",
@@ -352,7 +354,7 @@ const char *program_files_title(const struct program_files *files, const char *c
 	return files->started && is_wrapper(files->paths.items[0]) ? files->started : command;
 }
 
-/* Of the languages that attachers know modules of. */
+/* True for interpreters of languages in which attachers know modules. */
 static bool is_interpreter(const char *path)
 {
 	static const char *const names[] = {"python", "pypy", "node", "bun", "deno", NULL};
@@ -438,7 +440,10 @@ static void add_script(struct program_files *files, const char *path)
 		add_imports(files, path, text);
 }
 
-/* Libraries and addons have no interpreter either. */
+/*
+ * True for a program that nothing can be preloaded into. Libraries and addons look static, because
+ * they have no interpreter, but are not closed.
+ */
 static bool is_closed(const char *path)
 {
 	enum inject_obstacle obstacle = inject_examine(path);
@@ -449,7 +454,7 @@ static bool is_closed(const char *path)
 			       !strstr(path_name(path), ".node")));
 }
 
-/* word: what the command says; one that is no path is in everybody's way, and not told. */
+/* word: the path as the command has it; without a '/' it does not go into `named`. */
 static void add_program(struct program_files *files, const char *path, const char *word)
 {
 	char real[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder is this program itself. */
+/* The recorder of the programs is this executable itself (`brick record`). */
 #include "cli/program_runs.h"
 
 #include <errno.h>

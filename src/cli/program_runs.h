@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that a command runs and records itself, one after the other (bench, advise, bisect), and
- * the messages when one fails. Main thread.
+ * For commands that run and record programs themselves, one after the other (bench, advise,
+ * bisect): their files, their command lines, and messages of failed runs. Main thread.
  */
 #pragma once
 
@@ -9,30 +9,33 @@
 #include <stdbool.h>
 #include "analysis/history/history_run.h"
 
-/* The signal that came, SIGINT or SIGTERM; 0: none. */
+/* SIGINT or SIGTERM, if that signal has come; else 0. */
 extern volatile sig_atomic_t program_interrupted;
 
 /*
- * Call it before the first program. Makes a directory for the command's files, and in it the file
- * for the programs' output. Ends the program if there can be none.
+ * Call it before the first program. Makes a directory for the command's files, sets *output to a
+ * path in it for the programs' output, and calls launch_begin(). Ends the program on errors.
  */
 void program_runs_begin(const char *command, char **directory, char **output);
 
-/* After the last one; frees both. The directory must be empty by then; NULL: none had begun. */
+/*
+ * Call it after the last program. Removes the output file and the directory, which must have no
+ * other file by then, and frees both paths. NULL: program_runs_begin() was not called.
+ */
 void program_runs_end(char *directory, char *output);
 
-/* "a 'b c'": for people, and to distinguish commands; the caller frees. */
+/* A command as text, "a 'b c'", to show and to compare; the caller frees. */
 char *program_line(char *const *argv);
 
-/* The command that records another one into a file; the caller frees the list alone. */
+/* The command `brick record` of a command into a file; the caller frees the list, not its words. */
 char **program_recorder(char *const *command, const char *recording);
 
-/* Why a program failed, with the last lines of its output in a file; the caller frees. */
+/* The reason why a program failed, with the last lines of its output file; the caller frees. */
 char *program_fault(const char *line, int exit_code, const char *output);
 
 /*
- * The entry of a recording. False: it has no tokens, and *fault says so; the caller frees that.
- * is_kept: the recording will stay where it is.
+ * Make the history's entry of a recording. False: it has no tokens, and *fault, which the caller
+ * frees, says so. is_kept: the recording stays in its file.
  */
 bool program_recorded(struct history_run *entry, const char *recording, bool is_kept,
 	const char *output, char **fault);

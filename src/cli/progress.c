@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread of its own looks at how far the work is, every half second. */
+/* A separate thread shows the progress every half second. */
 #include "cli/progress.h"
 
 #include <pthread.h>

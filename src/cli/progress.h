@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shows on a terminal the progress of work that takes longer than two seconds, and the time left.
- * It shows nothing where stderr is no terminal, and nothing stays there. One at a time.
+ * Shows the progress of work that takes longer than two seconds, and the time left, on stderr if
+ * that is a terminal. The line is erased at the end. Main thread; one progress at a time.
  */
 #pragma once
 
@@ -11,8 +11,8 @@
 struct progress;
 
 /*
- * done: returns how much is done, NULL: not known. Another thread calls it. total: 0 is not known.
- * Returns NULL if nobody is there to be told.
+ * done: called in another thread, returns the work that is done, in the units of `total`; NULL: not
+ * known. total 0: not known. Returns NULL if stderr is no terminal.
  */
 struct progress *progress_start(const char *what, uint64_t (*done)(void), uint64_t total);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads which part of a recording is wanted, and narrows the run to it. */
+/* Reads the options that choose a part of a recording, and narrows the run to that part. */
 #include "cli/selection_options.h"
 
 #include <stdlib.h>
@@ -114,7 +114,7 @@ static uint32_t selection_options_numbered(const struct run *run, const struct s
 	die(CLI_INPUT, "%s: step %s was left out", run->path, text);
 }
 
-/* The one that took longest: of decode, where there is any. */
+/* The slowest step; of decode, if there is any. */
 static uint32_t slowest(const struct run *run, const struct step_index *index)
 {
 	SCOPED_BY(step_times_fini) struct step_times times;

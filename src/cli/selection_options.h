@@ -36,18 +36,19 @@
 		selection_set_time, .at = (where) + offsetof(struct selection, until_ns)}
 /* clang-format on */
 
-/* Setters: of a struct selection, an int, a uint64_t of ns. */
-void selection_set_steps(const struct option_use *use, const char *text);
-void selection_set_layer(const struct option_use *use, const char *text);
-void selection_set_time(const struct option_use *use, const char *text);
+/* Setters, by the type of the member that they store into. */
+void selection_set_steps(const struct option_use *use, const char *text); /* struct selection */
+void selection_set_layer(const struct option_use *use, const char *text); /* int */
+void selection_set_time(const struct option_use *use, const char *text);  /* uint64_t, in ns */
 
-/* Narrow a run to it. Ends the program when there is nothing like that in it, or no memory. */
+/* Narrow a run to a selection. Ends the program if nothing is left of the run, or without memory.
+ */
 void selection_narrow(const struct selection *selection, struct run *run);
 
 /*
- * The step that --step means. which: "decode" or "prefill", the one of that phase that took the
- * median time; "slowest", of the decode steps, or of the prefill steps where there is no other; or
- * its number (step_number()). Ends the program if there is no such step.
+ * The index of the step that --step means. which: "decode" or "prefill": the step of that phase
+ * with the median time; "slowest": the slowest decode step, or prefill step if there is no decode
+ * step; or a number (step_number()). Ends the program if there is no such step.
  */
 uint32_t selection_step(const struct run *run, const struct step_index *index, const char *command,
 	const char *which);

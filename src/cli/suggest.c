@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Optimal string alignment distance, and the nearest name by it. One letter in three may be wrong:
- * what is further away is no slip.
+ * The nearest name by optimal string alignment distance. One letter in three may be wrong: a name
+ * further away is another word.
  */
 #include "cli/suggest.h"
 

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /*
- * Returns the name that is fewest edits from `word`, whatever the case of letters, if they are few
- * enough to be a slip; or a name that has the word in it; else NULL.
+ * Returns the name with the fewest edits from `word`, ignoring case, if one letter in three or
+ * fewer differ; or else a name that contains the word; or else NULL.
  */
 const char *suggest(const char *word, const char *const *names, size_t count);
 

@@ -41,7 +41,7 @@ uint64_t backlog_capacity_bytes(const char *root)
 #define ASSIST_NS 20000000ull /* the longest time of one encoder_assist() */
 enum {
 	PIECE_RECORDS = 2048, /* emitted at a time: bounds how long `work` is held */
-	YIELD_MS = 5,	      /* how long the filling thread leaves the idle thread to give up `work` */
+	YIELD_MS = 5, /* how long the filling thread leaves the idle thread to give up `work` */
 };
 
 struct encoder {
@@ -138,8 +138,8 @@ static void *encoder_run(void *argument)
 		}
 		__atomic_store_n(&e->sleeping, 1, __ATOMIC_SEQ_CST);
 		if ((!queue_is_empty(&e->queue) && !raised(&e->takeover)) || raised(&e->stopping)) {
-			/* a message came just now. If encoder_wake() has cleared `sleeping`, it also
-			 * posts `wake`, which must be taken below */
+			/* a message came just now. If encoder_wake() has cleared `sleeping`, it
+			 * also posts `wake`, which must be taken below */
 			if (__atomic_exchange_n(&e->sleeping, 0, __ATOMIC_SEQ_CST))
 				continue;
 		}

@@ -15,13 +15,14 @@
 struct recorder_options {
 	const char *output;   /* the recording's path */
 	char *const *command; /* argv of the program, NULL-terminated */
-	uint32_t interval_ms; /* between flushes of the file; rings that fill up are emptied sooner */
+	uint32_t interval_ms; /* between flushes of the file; rings that fill up are emptied sooner
+			       */
 	int compress;
-	int wait;	    /* record until every recorded process has ended */
-	int keep_going;	    /* run the program even if it cannot be recorded */
-	int inject;	    /* preload the attachers' libraries */
-	int off_cpu;	    /* enum off_cpu_when */
-	unsigned stacks_hz; /* stacks per second of CPU time; 0: none */
+	int wait;			/* record until every recorded process has ended */
+	int keep_going;			/* run the program even if it cannot be recorded */
+	int inject;			/* preload the attachers' libraries */
+	int off_cpu;			/* enum off_cpu_when */
+	unsigned stacks_hz;		/* stacks per second of CPU time; 0: none */
 	struct environment environment; /* additional variables for the program */
 	/* Prints one line for the user. Never called while the program is being recorded. */
 	void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -38,7 +39,7 @@ struct recorder_result {
 	uint32_t processes, lost, dead, outlived;
 	uint64_t records, samples, steps, threads, dropped, without_lane;
 	const char *fault; /* static text; NULL: no session was lost */
-	char *notes;	   /* "key=value" lines of all processes; NULL: not recorded, or no memory */
+	char *notes; /* "key=value" lines of all processes; NULL: not recorded, or no memory */
 
 	int left_behind; /* pid of a running process without a session; 0: there is none */
 

@@ -25,8 +25,8 @@ struct stack_sampler {
 	struct stack_events *events;
 	struct address_spaces spaces;
 	struct stack_packets packets;
-	uint64_t lost;	      /* failures of ours, as for lack of memory; the kernel's come on top */
-	uint64_t read_ns;     /* when the events were read last, by CLOCK_MONOTONIC */
+	uint64_t lost;	  /* failures of ours, as for lack of memory; the kernel's come on top */
+	uint64_t read_ns; /* when the events were read last, by CLOCK_MONOTONIC */
 	uint32_t interval_ms; /* between two readings */
 	bool has_passed;      /* see stack_sampler_has_passed() */
 	/* Where packets go: one of the two is set during a reading. */

@@ -244,7 +244,7 @@ enum {
 /* One reading of the kernel's rings. */
 struct taking {
 	struct watched *sessions;
-	struct watched *last; /* the session of the last interval; NULL: it had none */
+	struct watched *last;	     /* the session of the last interval; NULL: it had none */
 	uint64_t lost, told, untold; /* to be added to struct switches */
 };
 
@@ -298,7 +298,8 @@ static void switch_records_read_all(
 	off_cpu_read(of->recorder, now_ns, switch_records_take, &t);
 	for (struct watched *s = sessions; s; s = s->next) {
 		size_t count = s->off_cpu.count;
-		hashmap_clear(&s->own_tid_of); /* the kernel may reuse a number for another thread */
+		hashmap_clear(
+			&s->own_tid_of); /* the kernel may reuse a number for another thread */
 		if (!count)
 			continue;
 		if (encoder_off_cpu(e, s->drain, s->off_cpu.items, count))
@@ -454,7 +455,7 @@ static uint32_t switch_records_spend(
 	struct switches *s, const struct watched *sessions, uint64_t now_ns)
 {
 	unsigned cpus = cpus_used(sessions);
-	/* `seen` may go back: the kernel's record of lost records may count more than were lost */
+	/* `seen` may go back: a record of losses waits as larger than the losses that it reports */
 	uint64_t seen = off_cpu_seen(s->recorder);
 	uint64_t times = seen > s->seen ? (seen - s->seen) / 2 : 0;
 

@@ -28,10 +28,10 @@ enum off_cpu_when {
 
 /* All 0 at first but for at_ns, the time at which recording began. Times are CLOCK_MONOTONIC's. */
 struct switch_budget {
-	uint64_t at_ns;	     /* switches until then are booked */
-	uint64_t each_ns;    /* cost of recording one interval; 0: not measured, 4 us is assumed */
-	uint64_t per_s;	     /* intervals per second, over 1 ms or longer, when the debt last grew */
-	uint64_t unrated;    /* intervals that are not in per_s yet */
+	uint64_t at_ns;	  /* switches until then are booked */
+	uint64_t each_ns; /* cost of recording one interval; 0: not measured, 4 us is assumed */
+	uint64_t per_s;	  /* intervals per second, over 1 ms or longer, when the debt last grew */
+	uint64_t unrated; /* intervals that are not in per_s yet */
 	uint64_t unrated_ns; /* the time in which these occurred */
 	uint64_t resumed_ns; /* when recording last went on after a stop; 0: it never stopped */
 	double debt_ns;	     /* CPU time above the share; never negative */
@@ -88,14 +88,14 @@ void switch_cost_account(struct off_cpu_account *account, int blocks);
 struct switches {
 	enum off_cpu_when when;
 	struct off_cpu_recorder *recorder; /* NULL: intervals are not known */
-	int error;	   /* why: -errno or OFF_CPU_ELSEWHERE; 0: not asked for */
-	int epoll_fd;	   /* the caller's; see switches_wait_with() */
-	uint64_t read_ns;  /* when the intervals were read last, by CLOCK_MONOTONIC */
-	uint64_t lost;	   /* intervals lost for lack of memory, and `untold` */
-	uint64_t untold;   /* intervals of threads in other PID namespaces that ended unnamed */
-	uint64_t told;	   /* intervals of other threads in these namespaces */
-	uint64_t seen;	   /* the part of off_cpu_seen() that the budget has booked */
-	bool has_begun;	   /* a thread has begun to record, and with it the budget */
+	int error;			   /* why: -errno or OFF_CPU_ELSEWHERE; 0: not asked for */
+	int epoll_fd;			   /* the caller's; see switches_wait_with() */
+	uint64_t read_ns; /* when the intervals were read last, by CLOCK_MONOTONIC */
+	uint64_t lost;	  /* intervals lost for lack of memory, and `untold` */
+	uint64_t untold;  /* intervals of threads in other PID namespaces that ended unnamed */
+	uint64_t told;	  /* intervals of other threads in these namespaces */
+	uint64_t seen;	  /* the part of off_cpu_seen() that the budget has booked */
+	bool has_begun;	  /* a thread has begun to record, and with it the budget */
 	struct switch_budget budget;
 	uint64_t resume_ns; /* when to try again, while the last gap is open; UINT64_MAX: never */
 	uint32_t gap_count;
@@ -105,7 +105,8 @@ struct switches {
 /* Call it once on all 0, between the program's fork and its exec. An error goes into s->error. */
 void switches_follow(struct switches *s, pid_t program, enum off_cpu_when when);
 
-/* Make the caller's epoll_fd readable when many switches are due. It stays open to the last turn. */
+/* Make the caller's epoll_fd readable when many switches are due. It stays open to the last turn.
+ */
 void switches_wait_with(struct switches *s, int epoll_fd);
 
 /*

@@ -32,16 +32,16 @@ enum {
 struct watch {
 	struct watch_options options;
 	struct encoder *encoder;
-	struct switches none;	  /* all 0, until watch_switches_set() */
+	struct switches none; /* all 0, until watch_switches_set() */
 	struct switches *switches;
-	int epoll_fd;		  /* of inotify_fd, the session directory's socket and pidfds */
-	int inotify_fd;		  /* -1: there is none */
-	struct watched *sessions; /* newest first */
-	uint32_t live;		  /* sessions that are not ending */
-	uint32_t known;		  /* all in the list */
-	bool consumed;		  /* see watch_has_consumed() */
-	int clock_sent;		  /* see send_clock() */
-	int unlisted;		  /* the directory may contain unknown sessions */
+	int epoll_fd;		    /* of inotify_fd, the session directory's socket and pidfds */
+	int inotify_fd;		    /* -1: there is none */
+	struct watched *sessions;   /* newest first */
+	uint32_t live;		    /* sessions that are not ending */
+	uint32_t known;		    /* all in the list */
+	bool consumed;		    /* see watch_has_consumed() */
+	int clock_sent;		    /* see send_clock() */
+	int unlisted;		    /* the directory may contain unknown sessions */
 	struct watch_totals totals; /* without notes */
 	char *notes;		    /* NULL: there are none */
 	size_t notes_bytes;	    /* without the NUL */
@@ -266,7 +266,8 @@ static uint32_t watch_visit(struct watch *w, struct watched *s, uint64_t now_ns,
 
 	if (watched_is_over(s, now_ns, &end, &end_ticks)) {
 		if (end == DRAIN_END_DEAD)
-			find_sessions(w); /* an exec may have made a newer one: then `s` ends here */
+			find_sessions(
+				w); /* an exec may have made a newer one: then `s` ends here */
 		if (s->ending)
 			return LOOK_MS;
 		if (consume_all(w, s, now_ns))

@@ -38,8 +38,8 @@ struct watched {
 struct watched *watched_open(int directory, const char *name, pid_t pid, const char **why);
 
 /*
- * True if the session is over. *end and *end_ticks are written in any case, as if it ended now. Call
- * it before the last consumption of the rings: later records would be missed otherwise.
+ * True if the session is over. *end and *end_ticks are written in any case, as if it ended now.
+ * Call it before the last consumption of the rings: later records would be missed otherwise.
  */
 bool watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uint64_t *end_ticks);
 

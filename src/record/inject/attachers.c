@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A new attacher is one more entry here, and its library in attach/NAME. */
+/* A new attacher needs an entry here, a place in `attachers`, and its library in attach/NAME. */
 #include "record/inject/attachers.h"
 
 #include <stddef.h>
 
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* What imports PyTorch, and with it whatever PyTorch uses. */
+/* Python modules that import PyTorch, and with it the libraries that PyTorch uses. */
 #define TORCH_MODULES                                                                             \
 	"torch", "torchvision", "torchaudio", "transformers", "diffusers", "accelerate",          \
 		"lightning", "pytorch_lightning", "sentence_transformers", "ultralytics", "timm", \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries lie in ../lib beside the bin directory of this program, or in a multiarch directory
- * below that: in brick/ there where they are installed. Each attacher enters by itself: that one is
- * missing keeps none of the others out.
+ * Libraries are in ../lib, seen from this program's directory (build tree), or, installed, in
+ * lib/brick, lib/TRIPLET/brick or lib64/brick. Attachers are independent: a missing library keeps
+ * no other attacher out.
  */
 #include "record/inject/inject.h"
 
@@ -138,7 +138,8 @@ bool inject_is_ready(const struct attacher *a)
 }
 
 /*
- * A driver loads it. What the user has set for that goes first, or our library loads it besides.
+ * ATTACHER_VARIABLE: the driver loads the library. If the user has set the variable, our library
+ * loads that one, too (`next`), or stays out.
  */
 static int enter_by_variable(struct environment *env, const struct attacher *a, const char *library)
 {
@@ -153,8 +154,9 @@ static int enter_by_variable(struct environment *env, const struct attacher *a, 
 }
 
 /*
- * The Vulkan loader loads it when an application makes an instance: it looks for manifests in all
- * data directories, the standard's own (XDG base directories) if none are named.
+ * ATTACHER_LAYER: the Vulkan loader loads the library when an application creates an instance. It
+ * searches all data directories for manifests. An unset XDG_DATA_DIRS stands for the standard's
+ * default (XDG base directories), which must then be listed, too.
  */
 static int enter_as_layer(struct environment *env, const char *library)
 {
@@ -180,7 +182,7 @@ static int inject_enter(struct environment *env, const struct attacher *a)
 	return error || !a->switched_on ? error : environment_add(env, "%s", a->switched_on);
 }
 
-/* The value of LD_PRELOAD with one more library in front of what the user has there. */
+/* Append a library to the list of our preloads. 0 or -ENOMEM. */
 static int add_to_list(char **list, const char *library)
 {
 	char *longer;
@@ -192,7 +194,8 @@ static int add_to_list(char **list, const char *library)
 	return 0;
 }
 
-/* *list: all libraries that can be preloaded, NULL if there are none; *obstacle: then why. */
+/* Make the list of all libraries that can be preloaded. *list NULL: none, and *obstacle says why.
+ */
 static int list_preloads(struct environment *env, char **list, enum inject_obstacle *obstacle)
 {
 	char library[PATH_MAX];
@@ -216,8 +219,8 @@ static int list_preloads(struct environment *env, char **list, enum inject_obsta
 }
 
 /*
- * The program's own sanitizer, or one that the user preloads. Where the program is static, nobody
- * sees what it starts.
+ * AddressSanitizer wants to be the first library: switch that check off if the program contains it
+ * or the user preloads it, or if the program is static, since it may start others.
  */
 static int allow_sanitizer(struct environment *env, const char *program, const char *preloaded)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions of a process that still runs: found where the kernel lists what the process has open,
- * each mapped read-only and held together with its process. A session stays readable when the
- * process has ended or the file has lost its name. One thread.
+ * Sessions of a process that still runs. They are found among the process's open and mapped files,
+ * and mapped read-only. A session stays readable when its process has ended, or when its file was
+ * unlinked. guard_install() comes first (record_guard.h). One thread.
  */
 #pragma once
 
@@ -10,42 +10,47 @@
 #include <sys/types.h>
 #include "record/process.h"
 
-/* Gets a descriptor that is its own to close. */
+/* Called with a descriptor for reading only, which the callee closes. */
 typedef void (*live_find_fn)(void *context, int fd);
 
 /*
- * Call fn for each session of a process: the file of a recorder, or the memory of a program that
- * embeds libbrick. A recorder has those of all that it records open. They are opened for reading
- * only; returns how many. -ENOENT: no such process. -EACCES: it is another user's. -errno.
+ * Call fn for each session file of a process: in a recorder's directory, or the memory (memfd) of a
+ * program that embeds libbrick. A recorder has the sessions of all recorded processes open. Returns
+ * the number of calls. -ENOENT: no such process; -EACCES: it is another user's; or -errno.
  */
 int live_find(pid_t pid, live_find_fn fn, void *context);
 
 enum live_state {
 	LIVE_RUNNING,
 	LIVE_CLOSED,  /* ended cleanly */
-	LIVE_STOPPED, /* closed its session, and goes on */
-	LIVE_DIED,    /* without closing it: killed, or crashed */
-	LIVE_BROKEN,  /* what it holds makes no sense any more */
+	LIVE_STOPPED, /* the process has closed its session, and goes on */
+	LIVE_DIED,    /* the process was killed, or crashed: the session is not closed */
+	LIVE_BROKEN,  /* the file's contents are invalid */
 };
 
 struct live_session {
-	struct live_session *next;
-	dev_t device;
+	struct live_session *next; /* the caller's */
+	dev_t device;		   /* with `inode`: tells files apart */
 	ino_t inode;
 	int fd;
-	struct process process;
-	struct drain *drain;
-	enum live_state state;
-	uint64_t end_ticks; /* 0: while it runs */
-	int named;	    /* its file had a name when it was opened */
+	struct process process; /* the writer; pid 0: it is hidden in another PID namespace */
+	struct drain *drain;	/* a view: reading changes nothing */
+	enum live_state state;	/* of the last live_session_check() */
+	uint64_t end_ticks;	/* 0: it runs */
+	int named;		/* the file had a name when it was opened; a memfd has none */
 };
 
-/* Takes fd, also when it fails. NULL: *why (static text) says why it is none that can be used. */
+/*
+ * Open a session, with its state. Takes fd, also on failure. NULL: *why (static text) says why it
+ * is unusable.
+ */
 struct live_session *live_session_open(int fd, const char **why);
+
+/* NULL is legal. */
 void live_session_close(struct live_session *session);
 
-/* Look how it is. */
+/* Update state and end_ticks. */
 void live_session_check(struct live_session *session);
 
-/* 1 when its file has lost its name since: its recorder is gone. */
+/* 1 if the file was unlinked since it was opened: its recorder is gone. */
 int live_session_orphaned(const struct live_session *session);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Order matters: records are looked at before statistics, so that a brick is never in the run more
- * often than its thread has counted it; all lanes are cut to begin at the same moment, so that
- * threads can be compared. What belongs to something before the cut is taken out, so that all that
- * is left nests. Nothing in the records is trusted.
+ * Records are read before statistics, so that the run never has more records of a brick than its
+ * thread has counted. All lanes are cut at the same moment, so that threads can be compared.
+ * Records that belong to a brick before the cut are dropped, so that the rest nests. Nothing in the
+ * records is trusted.
  */
 #include "record/live/live_snapshot.h"
 
@@ -21,15 +21,15 @@
 
 /* The cut. */
 
-enum { AHEAD = 64 }; /* at most of them tell of the same samples */
+enum { AHEAD = 64 }; /* at most so many BRICK_RECORD_WORK_AHEAD are for the same samples */
 
-/* Records that tell of samples which come, in order. */
+/* Records that describe coming samples (BRICK_RECORD_WORK_AHEAD), in order. */
 struct ahead {
 	struct brick_record records[AHEAD];
 	size_t count;
 };
 
-/* So many samples are left out. */
+/* Account for `samples` samples that were dropped: each bit of a record stands for one sample. */
 static void live_snapshot_pass(struct ahead *a, uint32_t samples)
 {
 	size_t kept = 0;
@@ -98,20 +98,20 @@ size_t live_window_trim(struct brick_record *records, size_t count, uint64_t fro
 
 /* The snapshot. */
 
-/* Newest records of one lane. */
+/* The newest records of one lane. */
 struct peeked {
 	struct drain *drain;
 	uint32_t lane;
-	struct brick_record *records;
+	struct brick_record *records; /* NULL: the lane has none */
 	size_t count;
-	uint64_t first;
+	uint64_t first; /* number of records[0] in the lane; 0: nothing older is missing */
 };
 
 struct snapshot {
 	struct peeked *lanes;
 	size_t lane_count;
-	uint64_t from_ticks; /* where the records of all lanes are complete */
-	int whole;
+	uint64_t from_ticks; /* from here on the records of all lanes are complete */
+	int whole;	     /* see live_snapshot() */
 };
 
 static int peek_lane(struct snapshot *s, struct drain *d, uint32_t lane, size_t capacity)
@@ -203,7 +203,7 @@ static int live_snapshot_keep(void *context, const void *data, size_t bytes)
 	return array_append(&recording->bytes, (const uint8_t *)data, bytes);
 }
 
-/* A recording of what was looked at. */
+/* Write the snapshot as a recording. */
 static int live_snapshot_write_recording(const struct snapshot *s,
 	const struct snapshot_part *parts, size_t count, live_output_fn output, void *context)
 {
@@ -223,7 +223,7 @@ static int live_snapshot_write_recording(const struct snapshot *s,
 	return error;
 }
 
-/* What is open is there, but no step has a begin and an end that can be believed. */
+/* Without rings there are only statistics and open bricks: no step has a known begin and end. */
 static void tell_statistics_only(struct run *run, const struct snapshot_part *parts, size_t count)
 {
 	bool has_lanes = false;
@@ -239,7 +239,7 @@ static void tell_statistics_only(struct run *run, const struct snapshot_part *pa
 		run->step_count = 0;
 }
 
-/* What a recording would call lost, but here is only not at its end yet. */
+/* Undo the losses that a recording would report, but that only mean here that the run goes on. */
 static void adjust(struct run *run, const struct snapshot_part *parts, size_t count)
 {
 	run->is_live = true;
@@ -250,7 +250,7 @@ static void adjust(struct run *run, const struct snapshot_part *parts, size_t co
 	for (size_t i = 0; i < run->process_count && i < count; i++)
 		if (parts[i].end == DRAIN_END_OUTLIVED)
 			run->processes[i].closed = 1;
-	/* the hooks' calls that go with these samples, as a recording's do with all */
+	/* scale the hooks' calls, which are of all executions, to the samples that are left */
 	for (size_t i = 0; i < run->lane_count; i++) {
 		struct run_lane *lane = &run->lanes[i];
 		uint64_t executions = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sessions hold at this moment, as a run: their newest records, statistics and tables become
- * a recording in memory, and that is loaded. One thread.
+ * Makes a run of the present contents of sessions: the newest records, statistics and tables become
+ * a recording in memory, which is loaded. One thread.
  */
 #pragma once
 
@@ -11,31 +11,31 @@
 #include "trace/run.h"
 
 struct snapshot_part {
-	struct drain *drain; /* a view */
-	enum drain_end end;  /* DRAIN_END_OUTLIVED while it lives */
-	uint64_t end_ticks;  /* now, or when it ended */
+	struct drain *drain; /* of drain_open_view() */
+	enum drain_end end;  /* DRAIN_END_OUTLIVED: the process runs */
+	uint64_t end_ticks;  /* now, or when the session ended */
 };
 
 /*
- * capacity: records of each lane, the newest. *whole: 1 when these are all that was ever recorded.
- * The run is not complete (run.h), its samples are of the last moments, its statistics exact.
- * -ENOMEM, or an error of the writer or the reader.
+ * capacity: the newest records to take of each lane. *whole: set to 1 if no lane has older records.
+ * The run is not complete (run.h): samples are of the last moments, but statistics are exact. 0;
+ * BRICK_ENOTRECORDED: count is 0; -ENOMEM; or an error of the writer or the reader.
  */
 int live_snapshot(struct run **out, const struct snapshot_part *parts, size_t count,
 	size_t capacity, int *whole);
 
-/* The same as a recording; `output` gets its bytes, and returns 0 or an error that ends it. */
+/* Write a session's contents as a recording. `output` gets the bytes; its error ends the call. */
 typedef int (*live_output_fn)(void *context, const void *data, size_t bytes);
 int live_snapshot_write(const struct snapshot_part *part, live_output_fn output, void *context);
 
 /*
- * A run less an earlier look at the same sessions. Exact statistics and histograms become those
- * since `base`; the shortest and longest executions are not known then. Losses stay as they are.
+ * Subtract `base`, an earlier run of the same sessions, from the exact statistics and histograms.
+ * The shortest and longest executions become unknown. Losses stay as they are.
  */
 void live_subtract(struct run *run, const struct run *base);
 
 /*
- * Of the newest records of a ring, keep those that begin at from_ticks or later, without ends of
- * what began before, and without what is said about those. In place; returns how many are left.
+ * Keep the records of a lane from the first that begins at from_ticks or later. Ends of earlier
+ * bricks, and the arguments of dropped records, are dropped. In place; returns how many are left.
  */
 size_t live_window_trim(struct brick_record *records, size_t count, uint64_t from_ticks);

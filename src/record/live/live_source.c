@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions join as they are found and stay until the end, so that what a process left behind is
- * still shown when it is gone. How many records are looked at follows from what a step needs, and
- * at first from what the first token needs.
+ * Sessions join as they are found and stay to the end, so that a process is still shown when it is
+ * gone. A look takes as many records as a step needs; the first looks take whole rings, to find the
+ * first token.
  */
 #include "record/live/live_source.h"
 
@@ -38,9 +38,9 @@ struct live_look {
 	size_t capacity; /* records of a lane to look at */
 	live_first_token_fn first_token;
 	uint64_t ttft_ns;
-	int ttft_known;
-	int first_seen;	    /* ttft_ns is as well known as it ever will be */
-	uint64_t first_due; /* records that a lane must hold to look for it again */
+	int ttft_known;	    /* ttft_ns is valid */
+	int first_seen;	    /* no further search for the first token: it is known, or too late */
+	uint64_t first_due; /* records that a lane must have written before the next search */
 	struct run *base;   /* statistics count from here on; NULL: from the start */
 	int reset;	    /* the next look becomes the base */
 };
@@ -60,7 +60,7 @@ static enum drain_end live_source_end_of(enum live_state state)
 	}
 }
 
-/* Records of the lane that has most. */
+/* The number of records that the busiest lane has ever written. */
 static uint64_t most_written(const struct live_session *sessions)
 {
 	uint64_t most = 0;
@@ -74,8 +74,8 @@ static uint64_t most_written(const struct live_session *sessions)
 }
 
 /*
- * Rings are looked at whole until the first token is known to have been in them, or it is too late;
- * each time only when there is twice as much in them.
+ * Search for the first token until it is found, or until rings have overwritten records. A search
+ * takes whole rings, so each waits until twice as many records were written.
  */
 static void find_first_token(struct live_look *look, const struct live_session *sessions,
 	const struct run *run, int whole)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the pictures of a live view come from: the sessions of a process, or of a command that is
- * recorded for it. Runs are made on demand; nothing is read in between. Once per process, which
- * gets the SIGBUS handler of record_guard.h. One thread.
+ * The source of a live view: the sessions of a process, or of a command that is started under a
+ * recorder. Makes a run on demand, and reads no records in between. One source per process; it
+ * installs the SIGBUS handler of record_guard.h. One thread.
  */
 #pragma once
 
@@ -11,53 +11,56 @@
 #include <sys/types.h>
 #include "trace/run.h"
 
-/* 1: the time to the first token is known from these records, and in *ttft_ns. */
+/* Find the time to the first token in a run: 1, and *ttft_ns is written; 0: it is not there. */
 typedef int (*live_first_token_fn)(const struct run *run, uint64_t *ttft_ns);
 
 struct live_source;
 
 /*
- * The sessions of a process: its own, or those of all that it records when it is a recorder.
- * -ENOENT: no such process. -EACCES. BRICK_ENOTRECORDED: it has none. -errno. *why: static text
- * where there is more to say, else NULL.
+ * Make a source of a process's sessions: its own, or, for a recorder, those of all recorded
+ * processes. 0; -ENOENT: no such process; -EACCES: it is another user's; BRICK_ENOTRECORDED: it has
+ * no usable session; or -errno. *why: the reason why a session is unusable (static text), or NULL.
  */
 int live_source_process(
 	struct live_source **out, pid_t pid, live_first_token_fn first_token, const char **why);
 
-/* A command line that runs a recorder, whose output goes to a file. -errno. */
+/* A command line that runs a recorder. */
 struct live_command {
-	char *const *argv; /* of the recorder, NULL-terminated; argv[0] is its path */
-	const char *log;   /* gets stdout and stderr */
-	const char
-		*directory; /* to be removed if we are killed, as the command is ended; or NULL */
+	char *const *argv;     /* of the recorder, NULL-terminated; argv[0] is its path */
+	const char *log;       /* a file that gets stdout and stderr */
+	const char *directory; /* see keeper_start(); NULL: none */
 };
+
+/* Start the command, and make a source of the sessions that it records. 0 or -errno. */
 int live_source_command(struct live_source **out, const struct live_command *command,
 	live_first_token_fn first_token);
 
-/* Look for sessions that joined, and at how all of them are. Cheap. */
+/* Look for new sessions, and update the state of all. Cheap. */
 void live_source_look(struct live_source *source);
 
 struct live_status {
-	const char *state;  /* "live", "ended", ...: a few words */
-	const char *reason; /* a sentence when the picture is the last; NULL */
+	const char *state;  /* "live", "ended", ...: a few words; static text */
+	const char *reason; /* a sentence that says why this run is the last; NULL: it is not */
 	int over;	    /* no newer run will come */
-	int running;	    /* the command that was started has not ended */
-	int exit_code;	    /* of that command once it has ended, as the shell sees it */
-	size_t sessions;
+	int running;	    /* the started command has not ended */
+	int exit_code;	    /* of the started command after its end, as a shell sees it */
+	size_t sessions;    /* so far */
 };
+
+/* As of the last live_source_look(). */
 struct live_status live_source_status(const struct live_source *source);
 
 /*
- * What the sessions hold now. 1: *out is a new run. 0: there is nothing yet. Negative: it cannot be
- * made now. *ttft_ns, to the first token, is written when it is known: when it was recorded while
- * its records were there.
+ * Make a run of the sessions' present contents. 1: *out is a new run, the caller's; 0: there is no
+ * session yet; negative: it cannot be made now, but perhaps later. *ttft_ns, the time to the first
+ * token, is written if it is known: if a run has had these records before they were overwritten.
  */
 int live_source_run(struct live_source *source, struct run **out, uint64_t *ttft_ns);
 
-/* Count statistics from now on. */
+/* Make statistics count from the next run on. */
 void live_source_reset(struct live_source *source);
 
-/* End the command: asks it to, and after `patience_ms` makes it. Then it is over. */
+/* End the command with SIGTERM, and after `patience_ms` with SIGKILL. Returns when it has ended. */
 void live_source_end(struct live_source *source, unsigned patience_ms);
 
 /* NULL is legal; a command that still runs goes on. */

@@ -13,8 +13,9 @@
 
 enum { CPUS_MAX = 1024, ZONES_MAX = 64, DOUBTS = 4 };
 
-/* Parts of the CPUs' time that are more than noise. */
-static const double steal_max = 0.02, others_max = 0.05, load_max = 0.3;
+/* Larger parts of the CPUs' time are more than noise. */
+static const double steal_max = 0.02, others_max = 0.05;
+static const double load_max = 0.3; /* processes per CPU */
 
 static double machine_state_read_number(const char *path)
 {
@@ -111,7 +112,7 @@ void machine_state_between(struct machine_change *change, const struct machine_s
 	double all = busy + steal + (double)(after->idle - before->idle);
 	double own = (double)own_ns / 1e9 * per_second;
 
-	/* A tick or two says nothing: runs may be shorter than the clock of these accounts. */
+	/* One or two ticks are within the resolution of these counters: runs may be that short. */
 	*change = (struct machine_change){.steal = all > 0 && steal > 2 ? steal / all : 0,
 		.others = all > 0 && busy - own > 2 ? (busy - own) / all : 0,
 		.swapped = before->swapped < 0 || after->swapped < 0

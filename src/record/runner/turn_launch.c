@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fresh process a run, its output in a file; values are taken out of that by regular expressions.
+/*
+ * The helper gets a command as one message of a SOCK_SEQPACKET socket, starts it with
+ * posix_spawn(), and answers with a struct launch_reply.
  */
 #include "record/runner/turn_launch.h"
 
@@ -20,7 +22,11 @@
 #include "base/clock_ns.h"
 #include "base/scope.h"
 
-enum { READ_MAX = 16 << 20, GROUPS = 2, MESSAGE_MAX = 128 << 10 };
+enum {
+	READ_MAX = 16 << 20,	 /* the last bytes of an output that are searched */
+	GROUPS = 2,		 /* the whole match, and the first group */
+	MESSAGE_MAX = 128 << 10, /* the words of a command, with their NULs */
+};
 
 static uint64_t turn_launch_timeval_ns(const struct timeval *t)
 {
@@ -105,13 +111,13 @@ static int run_message(
 	return run_here(argv, output, result);
 }
 
-/* Until the caller closes its end, or is no more. */
+/* The helper's loop, until the caller closes its end of the socket or ends. */
 static void turn_launch_serve(int fd, const char *output)
 {
 	SCOPED char *message = malloc(MESSAGE_MAX);
 	ssize_t n;
 
-	signal(SIGINT, SIG_IGN); /* what it runs gets it, and then the caller says what is next */
+	signal(SIGINT, SIG_IGN); /* the running program gets it; the caller decides what is next */
 	signal(SIGTERM, SIG_IGN);
 	while (message && (n = recv(fd, message, MESSAGE_MAX, 0)) > 0) {
 		struct launch_reply reply = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rule of stopping is asked after each pair of blocks; widths are logarithms of ratios. */
+/* stop_look() is called after each pair of blocks. Widths are logarithms of ratios. */
 #include "record/runner/turns.h"
 
 #include <math.h>
@@ -40,7 +40,7 @@ size_t plan_next(struct plan *plan)
 
 static uint64_t runs_max(const struct stop_rule *rule)
 {
-	/* who gives a time wants it used */
+	/* a rule with a time uses all of it */
 	return rule->runs ? rule->runs : rule->time_ns ? UINT64_MAX : STOP_RUNS_MAX;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list of mappings for each process, in the order of addresses, none overlapping another. A fork
- * copies it, an exec empties it, and it goes with the last of the process's threads.
+ * Each process has a list of mappings, sorted by address, without overlaps. A fork copies the list,
+ * an exec empties it, and the end of the process's last thread frees it.
  */
 #include "record/stacks/address_spaces.h"
 
@@ -21,18 +21,18 @@ enum { MAX_OBJECTS = 1 << 16, MAX_SEGMENTS = 64 };
 
 struct mapping {
 	uint64_t start, end;
-	uint64_t own_start; /* as the object has it */
-	uint32_t object;
+	uint64_t own_start; /* the file's own address of `start` */
+	uint32_t object;    /* its number */
 };
 
 struct address_space {
-	uint32_t threads;
+	uint32_t threads; /* of the process that still run */
 	ARRAY(struct mapping) mappings;
 };
 
 /* Objects. */
 
-/* Whether code is a file's; a just-in-time compiler's is not. */
+/* False for anonymous memory and the like, in which a just-in-time compiler puts its code. */
 static bool has_file(const char *path)
 {
 	static const char *const others[] = {"//", "[", "/memfd:", "/dev/", "/SYSV"};
@@ -52,7 +52,7 @@ static uint64_t spaces_overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_
 	return start < end ? end - start : 0;
 }
 
-/* The program headers; 0: it is no file of ours. */
+/* Read the program headers; returns how many. 0: it is no 64-bit ELF file, or has too many. */
 static unsigned spaces_read_segments(const char *path, Elf64_Phdr segments[MAX_SEGMENTS])
 {
 	Elf64_Ehdr header;
@@ -74,8 +74,8 @@ static unsigned spaces_read_segments(const char *path, Elf64_Phdr segments[MAX_S
 }
 
 /*
- * What is to be added to an offset in the file for the address that its symbols have. A mapping is
- * of whole pages, and so may hold ends of other segments.
+ * The number to add to an offset in the file for the address that symbols have. A mapping has whole
+ * pages, so it may include ends of other segments: the largest executable part decides.
  */
 static uint64_t bias_of(const char *path, uint64_t offset, uint64_t bytes)
 {
@@ -174,7 +174,7 @@ static void space_free(struct address_space *space)
 	free(space);
 }
 
-/* What is mapped over goes; of what is mapped over in part, a part stays. */
+/* Add a mapping. It replaces older ones at its addresses; their other parts stay. */
 static int add_mapping(struct address_space *space, struct mapping one)
 {
 	size_t count = space->mappings.count;

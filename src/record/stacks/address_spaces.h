@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where code of the followed processes lies: in which file, at which of the file's own addresses.
- * Made of the kernel's records alone; files are opened for their headers only. One thread.
+ * Resolves addresses of the followed processes to files and the files' own addresses. Knows
+ * mappings from the kernel's records alone; opens files only to read their program headers. One
+ * thread.
  */
 #pragma once
 
@@ -13,27 +14,32 @@
 
 #define SPACES_NONE UINT32_MAX
 
-/* A segment of code of a file; or code that a process made itself, whose addresses are its own. */
+/* A mapped segment of a file's code; or all code that one process generated itself (JIT). */
 struct code_object {
-	char *path;    /* of code without a file: where its process may tell its functions */
-	uint64_t bias; /* the file's address less its offset */
-	uint64_t offset, inode;
-	uint8_t build_id[20];
+	char *path;	       /* the file; of generated code: /tmp/perf-PID.map, which may exist */
+	uint64_t bias;	       /* the file's own address minus the offset in the file */
+	uint64_t offset;       /* of the mapping in the file */
+	uint64_t inode;	       /* 0: not known */
+	uint8_t build_id[20];  /* of the file */
 	size_t build_id_bytes; /* 0: not known */
-	uint32_t pid;	       /* of code without a file; else 0 */
-	struct hashmap frames; /* ids by address, of what was seen in it */
+	uint32_t pid;	       /* the process that generated the code; 0: the code is a file's */
+	struct hashmap frames; /* address -> id of its frame (stack_packets.h), of all seen ones */
 };
 
+/* All 0 at first. */
 struct address_spaces {
-	struct hashmap of_pid; /* struct address_space */
-	ARRAY(struct code_object) objects;
-	struct hash_index index; /* of objects */
+	struct hashmap of_pid;		   /* pid -> struct address_space */
+	ARRAY(struct code_object) objects; /* never removed: their numbers are in the recording */
+	struct hash_index index;	   /* of objects */
 };
 
-/* What an event other than a stack says. 0 or -ENOMEM: a mapping is missing. */
+/* Update the mappings by an event; a stack changes nothing. 0, or -ENOMEM: a mapping is missing. */
 int spaces_event(struct address_spaces *s, const struct stack_event *event);
 
-/* Number of the object at an address, and the address as its file has it; or SPACES_NONE. */
+/*
+ * Returns the number of the object at a process's address, and sets *own_address to the file's own
+ * address. SPACES_NONE: no code is known there.
+ */
 uint32_t spaces_find(
 	const struct address_spaces *s, uint32_t pid, uint64_t address, uint64_t *own_address);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One event per CPU, which every thread and child inherits: the kernel has no rings for inherited
- * events that follow a thread over all CPUs. Its clock is the CPU's own (PERF_COUNT_SW_CPU_CLOCK),
- * which virtual machines have, too, and it carries what is left of a period over to the thread's
- * next turn. A thread's first period begins with the thread, so one that ends sooner is never seen.
- * What it finds in the kernel it leaves out (exclude_kernel): all else takes privileges. A thread's
- * records may lie in several rings, so all are read and sorted before any is handed out.
+ * There is one event per CPU, which every thread and child inherits: the kernel has no rings for
+ * inherited events that follow a thread over all CPUs. An event's clock is
+ * PERF_COUNT_SW_CPU_CLOCK, which virtual machines have, too; the rest of a period carries over to
+ * the thread's next turn. A thread's first period begins with the thread, so a thread that ends
+ * sooner has no sample. Samples in the kernel are left out (exclude_kernel), because they take
+ * privileges. A thread's records may lie in several rings, so all rings are read and sorted before
+ * an event is handed out.
  */
 #include "record/stacks/stack_events.h"
 
@@ -23,37 +24,40 @@
 #include "lib/sys/perf_ring.h"
 
 /*
- * 128 KiB for each CPU: beside the ring of switches within perf_event_mlock_kb (516) for a plain
- * user; less where that, or RLIMIT_MEMLOCK, is less. A stack has 127 addresses at most
- * (kernel.perf_event_max_stack).
+ * A ring has 128 KiB for each CPU: together with the ring of switches, that is within a plain
+ * user's perf_event_mlock_kb (516). map_ring() takes less where the limits are less. A stack has
+ * 127 addresses at most (kernel.perf_event_max_stack).
  */
 enum { RING_PAGES = 32, MOST_BYTES = 48 + 8 * 130 };
 
-/* What newer kernels tell. */
 enum { FORMAT_LOST = 1 << 4 }; /* PERF_FORMAT_LOST, which headers may not have yet */
 
-enum news { NEWS_NONE, NEWS_BUILD_ID /* 5.12 */, NEWS_LOST /* 6.0, and what was before */ };
+/* Additions of newer kernels; each includes the ones before it. */
+enum news { NEWS_NONE, NEWS_BUILD_ID /* Linux 5.12 */, NEWS_LOST /* Linux 6.0 */ };
 
 struct source {
 	struct perf_ring ring;
-	int fd;
-	bool tells_lost;
+	int fd;		 /* the event */
+	bool tells_lost; /* read(2) of the event gives the number of lost records */
 };
 
 /* A record that was read and not handed out yet. */
 struct kept {
-	uint64_t time_ns, order;
-	size_t at; /* in bytes */
+	uint64_t time_ns; /* by our CLOCK_MONOTONIC */
+	uint64_t order;	  /* in which records were read: decides between equal times */
+	size_t at;	  /* its first word's place in `words` */
 };
 
 struct stack_events {
 	unsigned hz;
-	int64_t time_offset; /* from the kernel's clock to ours */
-	uint64_t lost, throttled, order;
-	uint64_t unkept; /* for lack of memory */
+	int64_t time_offset; /* ns to add to the kernel's times (time_namespace.h) */
+	uint64_t lost;	     /* records, by PERF_RECORD_LOST */
+	uint64_t throttled;
+	uint64_t order;	 /* of the next record */
+	uint64_t unkept; /* records lost for lack of memory */
 	ARRAY(struct source) sources;
 	ARRAY(struct kept) kept;
-	ARRAY(uint64_t) words; /* of these records, each from a whole word on */
+	ARRAY(uint64_t) words; /* the kept records, each from a whole word on */
 };
 
 /* What sample_id_all puts behind each record, with TID, TIME and CPU. */
@@ -212,7 +216,7 @@ static bool stack_events_is_wanted(const struct perf_event_header *header)
 	}
 }
 
-/* Copy a record of the ring to behind those that are kept. */
+/* Append a copy of a record of the ring to the kept records, if it is of a wanted type. */
 static int stack_events_keep(
 	struct stack_events *e, const struct perf_ring *ring, uint64_t at, uint32_t bytes)
 {
@@ -294,7 +298,7 @@ static struct stack_event stack_events_of(const struct stack_events *e, const st
 	} else {
 		const struct thread_record *thread = (const struct thread_record *)header;
 		event.kind = header->type == PERF_RECORD_FORK ? STACK_STARTED : STACK_ENDED;
-		/* the trailer is of who started it */
+		/* the trailer has the numbers of the parent */
 		event.pid = thread->pid;
 		event.tid = thread->tid;
 		event.parent = thread->parent;
@@ -302,7 +306,7 @@ static struct stack_event stack_events_of(const struct stack_events *e, const st
 	return event;
 }
 
-/* What has been handed out goes. The few that are left come to the front, by a copy. */
+/* Drop the first `done` kept records. Copies the others, which are few, to new memory. */
 static void stack_events_forget(struct stack_events *e, size_t done)
 {
 	ARRAY(uint64_t) words = {0};
@@ -345,8 +349,8 @@ int stack_events_read(struct stack_events *e, uint64_t until_ns, stack_event_fn 
 }
 
 /*
- * A ring says what was lost when there is room in it again, which at the end nothing asks for. The
- * event counts it, too.
+ * A ring gets its PERF_RECORD_LOST only with the next record that finds room, which never comes at
+ * the end. The event's own count (Linux 6.0) has all losses.
  */
 uint64_t stack_events_lost(const struct stack_events *e)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks of a program's threads, as the kernel takes them so many times a second of CPU time, with
- * what it says of the address spaces that they are of (perf_event_open(2)). Nothing is put into the
- * program. Needs no privileges for one's own processes up to perf_event_paranoid 2. One thread at a
- * time.
+ * Stacks of a program's threads, which the kernel takes `hz` times per second of CPU time, and the
+ * changes of their address spaces (perf_event_open(2)). Nothing is loaded into the program. One's
+ * own processes need no privileges up to perf_event_paranoid 2. One thread at a time.
  */
 #pragma once
 
@@ -20,18 +19,22 @@ enum stack_event_kind {
 	STACK_ENDED,   /* a thread */
 };
 
-/* Pointers are good during the call that hands it out. */
+/* Pointers are valid during the call of stack_event_fn. Members of other kinds are 0. */
 struct stack_event {
 	enum stack_event_kind kind;
-	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t time_ns; /* by CLOCK_MONOTONIC */
 	uint32_t pid, tid, cpu;
-	const uint64_t *addresses; /* innermost first: where it was, then what it returns to */
-	size_t count;
-	const char *text; /* a mapped file's path, or a thread's name */
-	bool is_exec;
-	uint32_t parent; /* process */
-	uint64_t start, bytes, offset;
-	uint64_t inode; /* 0: not known, or it is no file */
+	/* STACK_TAKEN: the thread's address, then return addresses, outwards. The kernel's marks
+	 * (PERF_CONTEXT_USER) are among them. */
+	const uint64_t *addresses;
+	size_t count;	  /* of addresses */
+	const char *text; /* STACK_MAPPED: the path; STACK_NAMED: the name; else "" */
+	bool is_exec;	  /* STACK_NAMED */
+	uint32_t parent;  /* STACK_STARTED: the process that started it */
+	/* STACK_MAPPED */
+	uint64_t start, bytes; /* addresses */
+	uint64_t offset;       /* in the file */
+	uint64_t inode;	       /* 0: not known, or it is no file */
 	uint8_t build_id[20];
 	size_t build_id_bytes; /* 0: not known */
 };
@@ -47,17 +50,20 @@ int stack_events_follow(struct stack_events **out, pid_t pid, unsigned hz);
 typedef void (*stack_event_fn)(void *context, const struct stack_event *event);
 
 /*
- * Hand out, in the order of time, what happened before `until_ns`, which must not be later than the
- * time of the call. 0, or -ENOMEM: what was there is counted as lost.
+ * Hand out the events before `until_ns`, in the order of time. Rings become visible a little late:
+ * until_ns is OFF_CPU_VISIBLE_NS before now or earlier, or UINT64_MAX at the end. 0, or -ENOMEM:
+ * events that were read without memory are counted as lost.
  */
 int stack_events_read(
 	struct stack_events *e, uint64_t until_ns, stack_event_fn take, void *context);
 
-/* Records that the kernel, or we, had no room for; how often the kernel skipped some on purpose. */
+/* The number of records that the kernel, or we, had no room for. */
 uint64_t stack_events_lost(const struct stack_events *e);
+
+/* How often the kernel skipped samples on purpose (PERF_RECORD_THROTTLE). */
 uint64_t stack_events_throttled(const struct stack_events *e);
 
-/* No ring can be full sooner than so many ms after it was read, if all records are stacks. */
+/* The time in ms that fills an empty ring, if all records are stacks of the largest size. */
 uint32_t stack_events_last_ms(const struct stack_events *e);
 
 /* NULL is legal. No thread is followed any more. */

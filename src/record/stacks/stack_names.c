@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Done when the program has ended, or when its recording is read. A file must be the one that was
- * mapped: it has its build ID, or, where the kernel told none, its inode. An address in no function
- * of a known length has no name.
+ * Names are looked up when the program has ended, or when the recording is read. A file must be the
+ * one that was mapped: it has the same build ID, or, if the kernel told none, the same inode. An
+ * address outside of all functions of known length gets no name.
  */
 #include "record/stacks/stack_names.h"
 
@@ -46,7 +46,7 @@ static void stack_names_list_free(symbol_list *list)
 	array_fini(list);
 }
 
-/* Of a file. */
+/* Names from a file. */
 
 static bool is_mapped_file(const struct code_object *object, const struct image *image)
 {
@@ -96,11 +96,12 @@ int stack_names_find(const char *path, const uint8_t *build_id, size_t bytes,
 	return error;
 }
 
-/* Of a map, a line for each function: begin and length in hexadecimal, name. */
+/* Names from a map. Each line has a function: its begin and length in hexadecimal, and its name. */
 
 struct made_function {
-	uint64_t start, bytes, order;
-	const char *name;
+	uint64_t start, bytes;
+	uint64_t order;	  /* line of the map: a later function replaces one at the same start */
+	const char *name; /* in the map, without a NUL */
 	size_t name_bytes;
 };
 
@@ -121,7 +122,7 @@ static bool stack_names_read_line(const char *line, size_t bytes, struct made_fu
 	return true;
 }
 
-/* A file of somebody else is not asked. */
+/* /tmp is writable by all: a map is read only if it is ours or root's. */
 static bool stack_names_is_ours(const char *path)
 {
 	struct stat info;
@@ -145,7 +146,7 @@ static int names_of_map(symbol_list *list, const struct code_object *object, con
 	if (made.count)
 		qsort(made.items, made.count, sizeof(*made.items), by_start);
 	for (struct hashmap_slot *s = NULL; !error && (s = hashmap_next(&object->frames, s));) {
-		/* of those that begin at one address the one that was said last */
+		/* the last function that starts there or before; later lines come later */
 		size_t i = BISECT(k, 0, made.count, made.items[k].start <= s->key);
 		const struct made_function *f = i ? &made.items[i - 1] : NULL;
 		if (f && s->key - f->start < f->bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tree of nodes, each a frame below its caller, stands for all stacks: a stack is its innermost
- * node. Frames are told with the file's own addresses; functions' names come at the end
+ * A tree of nodes stands for all stacks: a node is a frame below its caller's node, and a stack is
+ * its innermost node. Frames have the file's own addresses. Functions' names come at the end
  * (ModuleSymbols), so that no file is searched while the program runs.
  */
 #include "record/stacks/stack_packets.h"
@@ -11,10 +11,15 @@
 #include "base/clock_ns.h"
 #include "lib/writer/writer_names.h"
 
-/* Nodes, and addresses of all objects together: some 64 MB at most. */
-enum { MAX_NODES = 1 << 20, MAX_ADDRESSES = 1 << 20, MAX_FRAMES = 128 };
-/* A packet ends behind so much, and a name is cut: the writer takes 128 KiB at once. */
-enum { SYMBOLS_BYTES = 32 << 10, MAX_NAME_BYTES = 64 << 10 };
+enum {
+	/* both together take some 64 MB at most */
+	MAX_NODES = 1 << 20,
+	MAX_ADDRESSES = 1 << 20, /* of all objects together */
+	MAX_FRAMES = 128,	 /* of a stack; the kernel takes 127 */
+	/* the writer takes packets of up to 128 KiB, which the sum of these stays below */
+	SYMBOLS_BYTES = 32 << 10,  /* a packet of symbols ends when it is larger */
+	MAX_NAME_BYTES = 64 << 10, /* longer names are cut */
+};
 
 /* Below the kernel's marks between parts of a stack (PERF_CONTEXT_USER and the like). */
 #define MAX_ADDRESS ((uint64_t)-4096)
@@ -67,7 +72,7 @@ static int tell_object(struct stack_packets *p, const struct code_object *object
 	return 0;
 }
 
-/* The frame's id; it is told if that was not done, and gets its name at the end. 0: no memory. */
+/* The id of a frame, which is interned if it was not yet. 0: no memory. */
 static uint32_t frame_of(
 	struct stack_packets *p, struct code_object *object, uint32_t number, uint64_t address)
 {
@@ -75,12 +80,12 @@ static uint32_t frame_of(
 	uint64_t known = hashmap_get(&object->frames, address);
 
 	if (known == HASHMAP_NONE && p->addresses >= MAX_ADDRESSES) {
-		address = 0; /* stands for all that there is no room for */
+		address = 0; /* stands for all addresses that have no room */
 		known = hashmap_get(&object->frames, address);
 		p->nameless++;
 	}
 	p->addresses += known == HASHMAP_NONE;
-	/* what was told before everything was forgotten is told once more */
+	/* frames from before packets_forget() are interned once more */
 	if (known != HASHMAP_NONE && known > p->forgotten_frames)
 		return (uint32_t)known;
 	if (tell_object(p, object, number) ||
@@ -94,7 +99,7 @@ static uint32_t frame_of(
 	return p->last_frame;
 }
 
-/* Number of the node of a frame below its caller; 0: no memory. */
+/* The number of the node for `frame` below the node `caller`; 0: no memory. */
 static uint32_t stack_packets_node_of(struct stack_packets *p, uint32_t caller, uint32_t frame)
 {
 	uint64_t key = (uint64_t)caller << 32 | frame;
@@ -122,7 +127,7 @@ void packets_forget(struct stack_packets *p)
 	p->interned.failed = false;
 }
 
-/* Tell the stack, if that was not done; its id. */
+/* The id of a stack, which is interned if it was not yet. */
 static uint64_t stack_id(struct stack_packets *p, uint32_t node)
 {
 	struct pb_buffer *b = &p->interned;
@@ -143,8 +148,8 @@ static uint64_t stack_id(struct stack_packets *p, uint32_t node)
 }
 
 /*
- * From the innermost on, as far as there is code at the addresses: a function that uses the frame
- * pointer for something else leads the kernel astray. Returns how many there are.
+ * Resolve addresses from the innermost on, up to the first without known code: a function that uses
+ * the frame pointer for something else leads the kernel astray. Returns the number of frames.
  */
 static size_t stack_packets_resolve(const struct address_spaces *spaces,
 	const struct stack_event *event, uint32_t objects[MAX_FRAMES],
@@ -156,7 +161,7 @@ static size_t stack_packets_resolve(const struct address_spaces *spaces,
 		uint64_t address = event->addresses[i];
 		if (address >= MAX_ADDRESS)
 			continue;
-		/* what follows a call may be of another function: the call itself is not */
+		/* a return address may be in the next function; the byte before is in the call */
 		uint64_t of = address - (count && address);
 		objects[count] = spaces_find(spaces, event->pid, of, &addresses[count]);
 		if (objects[count] == SPACES_NONE)
@@ -166,7 +171,7 @@ static size_t stack_packets_resolve(const struct address_spaces *spaces,
 	return count;
 }
 
-/* The innermost node of a stack; 0: it has none that is known, or there is no memory. */
+/* The innermost node of a stack; 0: no frame is known, or there is no memory. */
 static uint32_t innermost(
 	struct stack_packets *p, struct address_spaces *spaces, const struct stack_event *event)
 {
@@ -200,7 +205,7 @@ void packets_stack(
 	if (p->nodes.count > MAX_NODES)
 		packets_forget(p);
 	uint32_t node = innermost(p, spaces, event);
-	if (p->interned.failed) { /* no memory to tell it: it is of nothing, then */
+	if (p->interned.failed) { /* no memory to intern it: the stack counts as unknown */
 		packets_forget(p);
 		node = 0;
 	}
