@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looked for when we are loaded, before any other constructor of ours. */
+/* A constructor that runs before all others of ours sets clock_read. */
 #include "base/clock_ns.h"
 
 #include <dlfcn.h>

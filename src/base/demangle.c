@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* None is loaded for it: whether the program has one is looked up with the first name. */
+/* Loads no runtime; the first call looks whether the process has one, and later calls keep that. */
 #include "base/demangle.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear probing, at most three quarters taken. Slots keep the hash: growing asks nobody. */
+/* Linear probing, at most three quarters taken. Slots keep the hash, so growing needs no keys. */
 #include "base/hash_index.h"
 
 #include <errno.h>

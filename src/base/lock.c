@@ -44,7 +44,7 @@ static void cancel_on(void)
 		pthread_setcanceltype(type, NULL);
 }
 
-/* A fault whose signal is blocked ends the process, where the program has a handler for it. */
+/* Signals of faults stay unblocked: a blocked one would end a program that has a handler for it. */
 static void signals_off(void)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};

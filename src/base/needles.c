@@ -33,7 +33,7 @@ void needles_init(struct needles *set, const char *const *texts, size_t count)
 		}
 }
 
-/* The texts that begin there, before `end`. */
+/* The mask of the texts that begin at a place and end before `end`. */
 static uint64_t needles_at(const struct needles *set, const char *at, const char *end)
 {
 	uint64_t found = 0;
@@ -45,7 +45,7 @@ static uint64_t needles_at(const struct needles *set, const char *at, const char
 	return found;
 }
 
-/* From `last` up to where the two bytes no longer end before `stop`. */
+/* Searches from `last` on, as long as the two bytes end before `stop`. */
 static uint64_t needles_in(
 	const struct needles *set, const char *last, const char *stop, const char *end)
 {

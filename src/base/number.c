@@ -70,7 +70,7 @@ int number_i64(const char *text, int64_t low, int64_t high, int64_t *value)
 	return 0;
 }
 
-/* Digits, a point with digits around it, an exponent: what strtod() is given. */
+/* Checks that strtod() will get digits, an optional fraction, and an optional exponent only. */
 static bool is_decimal(const char *text)
 {
 	size_t digits;

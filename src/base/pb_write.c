@@ -78,7 +78,7 @@ size_t pb_open(struct pb_buffer *b, uint32_t field)
 	return b->size;
 }
 
-/* The length stands in a varint of fixed width: all bytes but the last say that more follow. */
+/* The length is a varint of fixed width: all bytes but the last have the mark that more follow. */
 void pb_close(struct pb_buffer *b, size_t opened)
 {
 	if (b->failed)

@@ -2,8 +2,8 @@
 /*
  * `brick advise`: records a program with some of its settings, predicts all combinations from the
  * times of bricks, runs the best ones, and says which to use. A setting is a value in braces in the
- * pattern of the command: named by --param, found among options that engines share, or, of given
- * recordings, where their commands differ. Setting 0 of the matrix is what the user has.
+ * pattern of the command: named by --param, or found among options that engines share, or, for
+ * given recordings, where their commands differ. Setting 0 of the matrix is the user's own command.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -47,7 +47,7 @@ struct advising {
 	char *directory, *output, *faults;
 	char *batch;	       /* of its runs in the history */
 	uint32_t cpus, layers; /* from the recording of the base; 0: not known */
-	uint64_t prompt;       /* its longest prefill, in tokens */
+	uint64_t prompt;       /* the longest prefill of the base, in tokens */
 	uint64_t begin_ns;
 };
 
@@ -65,7 +65,7 @@ static size_t *cmd_advise_place_of(const struct matrix *matrix, size_t setting)
 	return at;
 }
 
-/* All values of a setting as numbers; NULL: one is a word. The caller frees. */
+/* All values of a setting as numbers; NULL: a value is no number. The caller frees. */
 static double *cmd_advise_numbers_of(const struct matrix_param *param)
 {
 	double *numbers = xcalloc(param->values.count + 1, sizeof(*numbers));
@@ -177,7 +177,7 @@ static char **cmd_advise_value_of(const struct knob *knob, char **word, size_t *
 	return NULL;
 }
 
-/* Puts names in braces where the command has values; those values are the first ones. */
+/* Replaces the command's values by names in braces; these values come first in the matrix. */
 static void find_knobs(struct advising *a)
 {
 	for (size_t k = 0; k < sizeof(knobs) / sizeof(knobs[0]); k++)
@@ -199,8 +199,8 @@ static void find_knobs(struct advising *a)
 /* Runs. */
 
 /*
- * Runs the command, and again if other programs used the CPUs meanwhile: what they do to a team of
- * threads says nothing about the setting.
+ * Runs the command, and repeats the run if other programs used the CPUs meanwhile: their effect on
+ * a team of threads says nothing about the setting.
  */
 static int launch_undisturbed(
 	struct advising *a, char *const *argv, const char *recording, struct launch_result *result)
@@ -227,7 +227,8 @@ static int launch_undisturbed(
 	}
 }
 
-/* NULL: it ran and *entry is filled; else why not. The caller frees. */
+/* Runs a setting and fills in *entry. Returns NULL, or the reason of a failure; the caller frees.
+ */
 static char *cmd_advise_record(
 	struct advising *a, char *const *command, const char *recording, struct history_run *entry)
 {
@@ -245,7 +246,7 @@ static char *cmd_advise_record(
 	return fault;
 }
 
-/* Runs each of these settings so often, in turns. */
+/* Runs each of the settings the given number of times, in turns. */
 static void run_settings(struct advising *a, const size_t *settings, size_t count)
 {
 	struct plan plan;
@@ -336,7 +337,7 @@ static bool look_at_base(struct advising *a)
 		return false;
 	}
 	history_run_fini(&entry);
-	a->repeated = a->disturbed = 0; /* this run counts for nothing */
+	a->repeated = a->disturbed = 0; /* the warm-up run does not count */
 	SCOPED_TO(run_destroy) struct run *run = input_load(recording);
 	unlink(recording);
 	a->cpus = run_usable_cpus(run);
@@ -356,7 +357,7 @@ static double goal_ns(const struct advising *a, const struct advise_row *row)
 	return row->answer.times[a->arguments.goal].ns;
 }
 
-/* Asks the model for the answer of each setting. is_first: this is also what was predicted. */
+/* Asks the model for each setting's time. is_first: the answer is also kept as the prediction. */
 static void cmd_advise_ask(struct advising *a, struct advise_row *rows, bool is_first)
 {
 	for (size_t i = 0; i < a->settings; i++) {
@@ -385,7 +386,7 @@ static size_t best_of(const struct advising *a, const struct advise_row *rows, c
 	return best;
 }
 
-/* Runs those whose intervals say that they may be the best, beside what the user has. */
+/* Runs the settings that may be the best by their intervals, and the user's own setting. */
 static void cmd_advise_check(struct advising *a, const struct advise_row *rows)
 {
 	SCOPED bool *taken = xcalloc(a->settings, sizeof(*taken));
@@ -526,7 +527,7 @@ static size_t count_words(char *const *words)
 	return n;
 }
 
-/* "--threads" -> "threads"; "--threads=2" has its name in its own word; else "word 3". */
+/* A name for a word: "threads" of "--threads 2" or "--threads=2"; else "word 3". */
 static char *name_of_word(char *const *words, size_t i)
 {
 	const char *before = i ? words[i - 1] : "";

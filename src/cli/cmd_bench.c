@@ -54,7 +54,7 @@ struct bench_arguments {
 
 /* A command that is run again and again. */
 struct bench_command {
-	char **words; /* NULL: its runs come from the history */
+	char **words; /* argv; NULL: the runs come from the history */
 	char *line, *name, *prepare;
 };
 
@@ -62,16 +62,16 @@ struct bench_command {
 struct bench_run {
 	size_t side;
 	bool is_recorded;
-	double value; /* the measure of a plain run: wall time, or the number that it printed */
+	double value; /* of a plain run: wall time, or the number that the program printed */
 	struct history_run entry;
-	struct launch_result used; /* all 0: not known, it comes from a journal or the history */
+	struct launch_result used; /* all 0: not known; the run is from a journal or the history */
 };
 
 struct bench {
 	struct bench_arguments arguments;
 	ARRAY(struct bench_command) commands; /* the compared ones, then A again for the floor */
-	size_t compared;		      /* of the answer */
-	char *pattern;			      /* with parameters in braces; NULL: it has none */
+	size_t compared;		      /* the first so many commands are in the answer */
+	char *pattern;			      /* with parameters in braces; NULL: no parameters */
 	ARRAY(struct bench_run) runs;
 	struct bench_work {
 		size_t side;
@@ -84,8 +84,8 @@ struct bench {
 	char *journal_path;
 	uint64_t begin_ns;
 	struct bench_machine machine;
-	bool all_kept; /* in the history */
-	char *fault;   /* the reason if it ended early, else NULL */
+	bool all_kept; /* all runs are in the history */
+	char *fault;   /* the reason why measuring ended early; NULL: it did not */
 };
 
 enum { LETTERS = 26, SIDES_MAX = PLAN_KINDS_MAX / 2 - 1 };
@@ -121,7 +121,7 @@ static bool take_plain(struct bench *bench, const struct launch_result *result, 
 	return true;
 }
 
-/* Runs the command of --prepare, before each run and in no time of it. */
+/* Runs the command of --prepare, before each run; its time is not part of the run's. */
 static bool prepare_run(struct bench *bench, const struct bench_command *side)
 {
 	char *const argv[] = {(char *)"sh", (char *)"-c", side->prepare, NULL};
@@ -188,7 +188,7 @@ static bool bench_launch(struct bench *bench, const struct bench_work *work, str
 
 /* The journal. */
 
-/* SIZE_MAX: none. */
+/* Returns SIZE_MAX if there is none. */
 static size_t side_of(const struct bench *bench, const char *letters)
 {
 	for (size_t i = 0; i < bench->commands.count; i++) {
@@ -239,7 +239,7 @@ static void bench_journal_open(struct bench *bench)
 			die(CLI_SYSTEM, "%s: %s", bench->journal_path, strerror(errno));
 		return;
 	}
-	/* beside the history's own file, else where the bench was called */
+	/* the journal is beside the history's file, or else in the current directory */
 	bench->journal_path = user_path(USER_DATA, "%s.bench", bench->batch);
 	if (!bench->journal_path)
 		bench->journal_path = xasprintf("%s.bench", bench->batch);
@@ -291,7 +291,7 @@ static double bench_measure_of(const struct bench_run *run)
 	return run->is_recorded ? NAN : run->value;
 }
 
-/* Collects the measures of one kind of a side's runs, as they came; returns their number. */
+/* Collects the measures of a side's plain or recorded runs, in order; returns their number. */
 static size_t measures(const struct bench *bench, size_t side, bool is_recorded, double *out)
 {
 	size_t n = 0;
@@ -406,8 +406,8 @@ static void sides_fini(struct sides *r)
 }
 
 /*
- * The least ratio that matters: what was asked for, else what identical runs differ by here, now or
- * when the history was told.
+ * The least ratio that matters: --threshold, or else the noise floor of this machine (the
+ * difference of identical runs), as measured now or as the history has it.
  */
 static double cmd_bench_threshold_of(const struct bench *bench, double floor)
 {
@@ -427,7 +427,7 @@ static bool cmd_bench_is_pair(const struct bench *bench)
 	return bench->compared == 2 && !bench->pattern;
 }
 
-/* True if the verdict on a pair cannot change any more, but with the stated probability. */
+/* True if the verdict on a pair is settled, except with the probability of stop_early_alpha. */
 static bool cmd_bench_is_settled(struct bench *bench, uint64_t done)
 {
 	const struct compare_rule rule = {.threshold = cmd_bench_threshold_of(bench, 0),
@@ -472,7 +472,7 @@ static void cmd_bench_show_progress(
 	fprintf(stderr, ", about %.0f s left", left > 0 ? ceil(left) : 0);
 }
 
-/* Says how long it will take, by the runs that warmed up. */
+/* Prints an estimate of the whole time, by the warm-up runs. */
 static void foretell(const struct bench *bench, const struct stop_rule *rule, bool is_early)
 {
 	size_t made = bench->arguments.warm_up * bench->compared;
@@ -541,7 +541,7 @@ static uint64_t runs_of_each(const struct bench *bench)
 	return least;
 }
 
-/* A run that a signal ended counts for nothing; its own words about that are not told. */
+/* A run that a signal ended does not count, and its messages are not shown. */
 static enum stop_reason end_early(struct bench *bench)
 {
 	if (program_interrupted) {
@@ -637,7 +637,7 @@ static bool measure_alone(struct bench *bench, struct difference *d)
 	return true;
 }
 
-/* The largest difference between A and A run again, of recorded runs or of plain ones. */
+/* The largest difference between A and a second A (--floor), of recorded or of plain runs. */
 static double cmd_bench_floor_of(struct bench *bench, bool is_recorded)
 {
 	const struct compare_rule rule = {.threshold = -1};
@@ -809,8 +809,8 @@ static void mark_pareto(const struct bench_view *view, struct bench_side *sides)
 }
 
 /*
- * Names the best, and says how far each other one is from it. Who is best is seen in the same runs:
- * the intervals hold for all pairs at once.
+ * Names the best side, and prints the distance of each other side from it. The same runs decide
+ * which side is best, so the intervals must hold for all pairs at once.
  */
 static void cmd_bench_rank(
 	const struct bench *bench, struct bench_view *view, struct bench_side *sides)
@@ -918,7 +918,7 @@ static int exit_code(const struct bench *bench, const struct bench_view *view)
 		       : CLI_DONE;
 }
 
-/* What identical runs differ by; 0 without --floor. */
+/* The noise floor: the difference of identical runs; 0 without --floor. */
 static void fill_floor(struct bench *bench, struct bench_view *view)
 {
 	view->floor = cmd_bench_floor_of(bench, true);
@@ -962,7 +962,7 @@ static int bench_answer(struct bench *bench, enum stop_reason reason)
 	if (bench->fault)
 		warn("bench: %s", bench->fault);
 	if (!bench->runs.count && bench->arguments.form == bench_text)
-		return EXIT_NOT_KNOWN; /* the fault is all there is to say */
+		return EXIT_NOT_KNOWN; /* the fault was printed, and there is no answer */
 	fill_view(bench, reason, sides, &view);
 	if (view.is_pair || view.side_count == 1)
 		fill_floor(bench, &view);

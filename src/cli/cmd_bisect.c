@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick bisect`: which of a list of builds, or of commits, is the first that is slower, and in
- * which brick. The first and the last are recorded in turns until the brick that differs is known.
- * Then each build in the middle runs in turns with the first one, and is bad if that brick takes
- * more than half of the difference longer. Builds that fail are passed over.
+ * `brick bisect`: finds the first slower build in a list of builds or commits, and the slower
+ * brick. The first and the last build are recorded in turns until the brick that differs is known.
+ * Then each build in the middle runs in turns with the first one: it is bad if that brick is slower
+ * by more than half of the difference between the ends. Builds that fail are passed over.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ struct bisect {
 	ARRAY(struct build) builds;
 	ARRAY(struct bisect_step) steps;
 	bool *is_skipped;
-	char *directory, *output, *fault; /* fault: why the build that ran last failed */
+	char *directory, *output, *fault; /* fault: why the last run failed; NULL: it did not */
 	/* the measure that builds are judged by */
 	int phase;
 	char *brick; /* NULL: the whole token */
@@ -75,7 +75,7 @@ static char **cmd_bisect_command_of(const struct bisect *b, const struct build *
 	return words;
 }
 
-/* False: it failed, and fault says why. */
+/* Returns false if the build failed; `fault` then says why. */
 static bool cmd_bisect_launch(struct bisect *b, char *const *words, const char *what)
 {
 	struct launch_result result;
@@ -128,7 +128,7 @@ static bool run_build(struct bisect *b, struct build *build)
 	return good && !program_interrupted;
 }
 
-/* Comparing two. */
+/* Comparing two builds. */
 
 struct pair {
 	struct build *a, *b;
@@ -246,7 +246,7 @@ static void cmd_bisect_note(struct bisect *b, struct bisect_step step)
 	xpush(&b->steps, step);
 }
 
-/* False: one of the ends failed. *found: the last is slower than the first. */
+/* Measures both ends. False: one of them failed. *found: the last is slower than the first. */
 static bool compare_ends(struct bisect *b, double *effect, bool *found)
 {
 	struct build *last = &b->builds.items[b->builds.count - 1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick ceilings`: what this machine can do at most, measured, or as it was measured before on the
- * same CPU. The sweep itself is in machine/.
+ * `brick ceilings`: the ceilings of this machine, measured now, or kept from a measurement on the
+ * same CPU. The measurement itself is in src/machine/.
  */
 #include "ui/text/ceilings_view.h"
 
@@ -47,7 +47,7 @@ static void cmd_ceilings_show_progress(void *context, double share)
 		fprintf(stderr, ", %.0f s left ", seconds * (1 - share) / share);
 }
 
-/* The ceilings as they will be read from the file, without the digits that it does not keep. */
+/* Rounds ceilings as the file does, so that they print the same as when they are read again. */
 static struct ceilings *as_kept(struct ceilings *ceilings)
 {
 	struct ceilings_error error;

@@ -94,7 +94,7 @@ static const char *operands_of(const struct cli_command *command)
 
 /* Bash. */
 
-/* "--output -o " of the options of which that is true. */
+/* Prints the names, as "--output -o ", of the options for which the predicate is true. */
 static void bash_options(const char *name, const struct cli_command *command,
 	bool (*is)(const struct cli_option *option))
 {

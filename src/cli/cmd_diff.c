@@ -31,9 +31,9 @@ struct sides {
 	ARRAY(struct diff_origin) origins;
 	ARRAY(struct compare_series) series; /* parallel to origins */
 	struct compare_names names;
-	size_t in_a, in_b;	/* number of operands, later of the runs that they stand for */
+	size_t in_a, in_b;	/* the number of operands; later of the runs that they name */
 	bool from_history;	/* at least one run is from the history */
-	struct page_diff *page; /* NULL: none is asked for */
+	struct page_diff *page; /* NULL: no page is to be written */
 	double floor;		/* a ratio: smaller effects are noise; 0: not known */
 	uint64_t floor_ns;
 };
@@ -82,7 +82,7 @@ static void keep_divider(int argc, char **argv)
 		}
 }
 
-/* A place for one more. */
+/* Appends an empty series; returns its index. */
 static size_t add_place(struct sides *sides)
 {
 	xpush(&sides->origins, (struct diff_origin){0});
@@ -105,7 +105,7 @@ static void read_recording(
 		    (enum summary_by)arguments->by) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", path);
 	if (selection_is_any(&arguments->selection))
-		sides->series.items[at].wall_ns = 0; /* of the chosen part it is not known */
+		sides->series.items[at].wall_ns = 0; /* unknown for a part of a run */
 	if (sides->page && page_diff_add(sides->page, side, run) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its layers", path);
 }
@@ -168,8 +168,8 @@ static double cmd_diff_threshold_of(struct sides *sides, const struct options *a
 }
 
 /*
- * True if the whole fails or, with --any, a part. Only for the whole can being unsure be a failure
- * (--strict).
+ * True if the whole fails or, with --any, a part. An uncertain verdict is a failure only for the
+ * whole, and only with --strict.
  */
 static bool fails(const struct compare *compare, const struct options *arguments)
 {

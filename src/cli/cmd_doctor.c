@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick doctor`: tells what will work on this machine, what will not, why, and what to do about
- * it: the clock, CPUs, counters, memory for sessions, attachers, devices, ggml's libraries, the
- * terminal. Of one program it tells which ways to attach will work, before it is run.
+ * `brick doctor`: says which parts of Brick will work on this machine, which will not and why, and
+ * gives advice: the clock, CPUs, counters, memory for sessions, attachers, devices, ggml's
+ * libraries, the terminal. For a program, it says in advance which attachers will work.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -57,7 +57,7 @@ enum doctor_status {
 	DOCTOR_OK,
 	DOCTOR_LIMITED, /* works, but not as well as it could */
 	DOCTOR_NO,	/* does not work */
-	DOCTOR_ABSENT,	/* "no" as well: this machine simply has no such thing */
+	DOCTOR_ABSENT,	/* shown as "no", too: this machine has no such thing, which is no fault */
 };
 
 struct doctor_check {
@@ -87,11 +87,11 @@ struct doctor_engine {
 struct doctor {
 	ARRAY(struct doctor_check) checks;
 	ARRAY(struct doctor_engine) engines;
-	bool is_of_program; /* only one program was looked at */
-	bool cannot_record; /* nothing can be recorded here at all */
+	bool is_of_program; /* the answer is about one program */
+	bool cannot_record; /* nothing at all can be recorded on this machine */
 };
 
-/* Add an entry, which stays where it is until the next one; group and name are constants. */
+/* Add an entry; the pointer is valid until the next call. group and name are static texts. */
 static struct doctor_check *doctor_add(struct doctor *doctor, const char *group, const char *name,
 	enum doctor_status status, const char *advice, const char *format, ...)
 {
@@ -112,7 +112,7 @@ static struct doctor_check *doctor_add(struct doctor *doctor, const char *group,
 
 /* The clock. */
 
-/* Whether the first CPU's flags in /proc/cpuinfo hold a word; -1 when there are no flags. */
+/* 1 if the first CPU's flags in /proc/cpuinfo have a word, else 0; -1: there are no flags. */
 static int has_cpu_flag(const char *flag)
 {
 	char flags[4096] = "";
@@ -126,8 +126,8 @@ static int has_cpu_flag(const char *flag)
 }
 
 /*
- * The smallest difference between two readings that is no rarity: some CPUs let two readings within
- * one step of their counter differ by 1, so that the smallest of all says nothing.
+ * The smallest difference between two readings that is not rare. On some CPUs, two readings within
+ * one step of the counter differ by 1 now and then, so the overall minimum means nothing.
  */
 static uint32_t usual_step(void)
 {
@@ -172,12 +172,12 @@ static void doctor_clock(struct doctor *doctor)
 
 /* CPUs. */
 
-/* CPUs' worth of time that the control group may use; negative: no limit. */
+/* The control group's limit of CPU time, in CPUs; negative: no limit. */
 static double cgroup_limit(void)
 {
 	char line[128], path[512] = "/sys/fs/cgroup/cpu.max";
 	double least = -1;
-	/* A group's own limit and those above it; within a container the root is its own. */
+	/* limits of the group and of all above it; in a container, the root is the container's */
 	FILE *file = fopen("/proc/self/cgroup", "re");
 	char entry[400];
 	while (file && fgets(entry, sizeof(entry), file))
@@ -200,7 +200,7 @@ static double cgroup_limit(void)
 
 /* Counters and ceilings. */
 
-/* "a, b": names of those of `kinds` that can be counted, or that cannot; NULL: none. */
+/* "a, b": the names of the counters in `kinds` that can, or cannot, be counted; NULL: none. */
 static char *cmd_doctor_names_of(uint32_t kinds, bool countable)
 {
 	char *names = NULL, reason[200];
@@ -334,8 +334,8 @@ static int start_preloaded(const char *library, int output, pid_t *pid)
 }
 
 /*
- * Preload a library into a program. 1: it was loaded; else the reason is in why, in the dynamic
- * linker's words where it had any.
+ * Preload a library into a program. 1: it was loaded; 0: `why` has the reason, in the dynamic
+ * linker's words if it gave any.
  */
 static bool doctor_try_preload(const char *library, char *why, size_t size)
 {
@@ -369,7 +369,7 @@ static bool doctor_try_preload(const char *library, char *why, size_t size)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 && seen;
 }
 
-/* 1: it has something to say of itself. */
+/* 1: the library has a text about itself. */
 static bool ask_here(const char *library, int *status, char *text, size_t bytes)
 {
 	brick_attacher_check_fn check = NULL;
@@ -390,7 +390,7 @@ struct answer {
 	char text[PATH_MAX + 256];
 };
 
-/* In a process of its own, so that nothing of the library stays here, and it may even crash. */
+/* Asks a library in a child process, because the library may crash, or leave threads behind. */
 static struct answer ask_library(const char *library)
 {
 	struct answer answer = {0};
@@ -576,7 +576,7 @@ static void doctor_devices(struct doctor *doctor)
 			"%s: %s", path, reason);
 }
 
-/* What answers are shown on. */
+/* The terminal. */
 
 static void doctor_surroundings(struct doctor *doctor)
 {
@@ -605,7 +605,7 @@ enum { DEPTH_MAX = 10, ENGINES_MAX = 64, FILES_MAX = 256 };
 
 /* Ggml's libraries. */
 
-/* Whether a file's name is that of a library that may hold ggml. */
+/* True if the file's name is that of a library that may contain ggml. */
 static bool is_candidate(const char *name)
 {
 	static const char *const patterns[] = {
@@ -616,7 +616,7 @@ static bool is_candidate(const char *name)
 	return false;
 }
 
-/* Count one object in; 0 when it has no symbols that could be looked at. */
+/* Add a file's symbols to the engine's. 0; negative: the file has no symbols that can be read. */
 static int cmd_doctor_look_at(struct doctor_engine *engine, const char *path)
 {
 	struct image image;
@@ -649,7 +649,7 @@ static int cmd_doctor_look_at(struct doctor_engine *engine, const char *path)
 /* How nodes are timed, as the injected library will decide by the same functions. */
 struct outlook {
 	enum ggml_way way;
-	bool waits; /* waiting is kept apart from work */
+	bool waits; /* waiting is recorded apart from work */
 	bool steps;
 };
 
@@ -690,7 +690,7 @@ static void cmd_doctor_judge(struct doctor_engine *engine)
 	engine->method = xasprintf("%s%s%s", way_text(o.way),
 		o.way == GGML_WAY_NODES && !o.waits ? "; waiting is not kept apart from work" : "",
 		o.way != GGML_WAY_NONE && !o.steps ? "; steps are not seen" : "");
-	/* Details that are not listed. */
+	/* drop symbols that give nothing to name: the list does not show them */
 	size_t kept = 0;
 	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
 		if (engine->hooks[i].gives)
@@ -845,7 +845,7 @@ static void add_obstacle(struct doctor *doctor, enum inject_obstacle obstacle)
 			inject_obstacle_text(obstacle));
 }
 
-/* is_open: something can be preloaded. */
+/* is_open: libraries can be preloaded into the program. */
 static void cmd_doctor_add_way(
 	struct doctor *doctor, const char *path, const struct program_ggml *ggml, bool is_open)
 {
@@ -883,7 +883,7 @@ static void cmd_doctor_add_way(
 	}
 }
 
-/* What becomes of ggml's nodes. */
+/* How ggml's nodes will be recorded. */
 static void cmd_doctor_add_outcome(struct doctor *doctor, const struct program_outlook *p)
 {
 	struct outlook o = outlook_of(p->reached, !p->has_device);
@@ -918,7 +918,7 @@ static void cmd_doctor_add_outcome(struct doctor *doctor, const struct program_o
 			"function for each; their time is the graph's");
 }
 
-/* Engines that no attacher is for. */
+/* Engines for which there is no attacher. */
 static void add_stranger(struct doctor *doctor, const char *path)
 {
 	static const struct {
@@ -939,7 +939,7 @@ static void add_stranger(struct doctor *doctor, const char *path)
 				path, strangers[i].engine);
 }
 
-/* A program in Go calls C libraries, which are attached to, and is itself out of reach. */
+/* A program in Go cannot be recorded itself, but the C libraries that it calls can. */
 static void add_go(struct doctor *doctor, const char *path)
 {
 	bool is_static = inject_examine(path) == INJECT_STATIC, is_go = false;

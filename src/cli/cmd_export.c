@@ -186,7 +186,7 @@ static json_t *cmd_export_code_of(const struct run *run, size_t i)
 		json_text(code->source));
 }
 
-/* -1: not known. */
+/* Returns -1 for RUN_NONE. */
 static long long or_minus(uint32_t index)
 {
 	return index == RUN_NONE ? -1 : (long long)index;

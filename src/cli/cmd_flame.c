@@ -17,7 +17,7 @@
 struct form {
 	const char *name;
 	int (*write)(const struct call_tree *stacks, FILE *out);
-	const char *suffix; /* of the file where there is a terminal; NULL: lines for people, too */
+	const char *suffix; /* of the default file on a terminal; NULL: text, which stdout takes */
 };
 
 static const struct form cmd_flame_forms[] = {

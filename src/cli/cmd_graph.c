@@ -15,7 +15,7 @@
 
 enum { MANY_NODES = 5000 }; /* Graphviz takes minutes for more */
 
-/* The library's tree is for programs; people have `brick tree`. */
+/* The library's tree format is for programs; `brick tree` is for people. */
 static const char *const cmd_graph_formats[] = {
 	[BRICK_GRAPH_DOT] = "dot",
 	[BRICK_GRAPH_JSON] = "json",

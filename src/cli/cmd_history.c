@@ -117,7 +117,7 @@ static bool cmd_history_is_of(const struct program *program, const char *command
 	return length == strcspn(command, " ") && !strncmp(program->command, command, length);
 }
 
-/* To a word's begin, or a file's in its folder. */
+/* Cut a length of common text back to the begin of a word, or of a file's name in its folder. */
 static void cmd_history_shorten(struct program *c, const char *other)
 {
 	const char *one = c->command;
@@ -275,7 +275,7 @@ static void show_json(const struct history_run *run)
 	json_print(root, stdout);
 }
 
-/* Decode before prefill; its steps, what they were made of, layers; else as they are kept. */
+/* Orders parts: decode before prefill; then steps, their bricks, layers; else as they are kept. */
 static int by_phase(const void *a, const void *b)
 {
 	const struct history_part *x = *(const struct history_part *const *)a;
@@ -366,7 +366,7 @@ static int history_show(const struct history_arguments *a)
 
 /* Only runs of one workload are put side by side. */
 
-/* Takes those of the workload of the newest run; the others are left out. */
+/* Keeps the runs with the workload of the newest run, and leaves the others out. */
 struct choice {
 	struct trend_workload chosen; /* texts NULL: there is no run at all */
 	ARRAY(struct trend_workload) left_out;
@@ -399,7 +399,7 @@ static void choice_fini(struct choice *choice)
 	array_fini(&choice->left_out);
 }
 
-/* Machines are compared with each other: then only another workload is left out. */
+/* For comparisons of machines: runs of another workload are left out, but not other machines'. */
 static void cmd_history_choose(struct choice *choice, struct history_store *store,
 	struct history_filter *filter, bool any_machine)
 {
@@ -536,7 +536,7 @@ struct group {
 	uint64_t runs, p99_ns;
 	double ns;	   /* a token */
 	double effect;	   /* against the median of all groups; a ratio less 1 */
-	const char *brick; /* the one that adds most to the effect; NULL: none is slower */
+	const char *brick; /* the brick that adds most to the effect; NULL: none is slower */
 	double points;	   /* its part of the median token */
 };
 
@@ -855,7 +855,7 @@ static int cmd_history_add(const struct history_arguments *a)
 
 static int cmd_history_push(const struct history_arguments *a)
 {
-	return cmd_history_add(a); /* without recordings: only what waits to be sent */
+	return cmd_history_add(a); /* without recordings: sends only the waiting runs */
 }
 
 static const struct question {

@@ -109,7 +109,7 @@ static int send_recording(const struct open_once *once, int to)
 	return error ? error : 1;
 }
 
-/* 1: it has the recording now. */
+/* 1: the browser has got the whole recording. */
 static int answer_request(const struct open_once *once, int to)
 {
 	char request[4096];
@@ -153,7 +153,7 @@ static int open_once_serve(struct open_once *once)
 		if (to < 0)
 			continue;
 		int answered = answer_request(once, to);
-		result = answered > 0; /* who went away may come again */
+		result = answered > 0; /* a browser that closed the connection may come again */
 		shutdown(to, SHUT_WR);
 		close(to);
 	}

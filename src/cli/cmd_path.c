@@ -36,7 +36,7 @@ static const struct cli_option cmd_path_option_table[] = {
 	OPTION_HELP,
 };
 
-/* RUN_NONE: all of them. */
+/* Returns RUN_NONE for all steps. */
 static uint32_t cmd_path_choose_step(
 	const struct options *options, const struct run *run, const struct step_index *index)
 {

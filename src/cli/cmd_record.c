@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick record`: parses the command line, where faulty values end it before CMD runs; has record/
- * run the program; says on stderr what came of it, as stdout is the program's alone; keeps a
- * summary in the history, where what cannot be kept is a warning. Returns the program's own exit
- * code.
+ * `brick record`: parses the command line (wrong values end it before CMD runs), calls
+ * recorder_run(), prints the outcome on stderr, because stdout is the program's alone, and adds a
+ * summary to the history. A failure to do the latter is a warning only. Returns the program's own
+ * exit code.
  */
 #include <stdbool.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ struct record_arguments {
 	int off;	/* --mode none */
 	int has_method; /* --attach METHOD */
 	int no_history;
-	const char *db, *label; /* NULL: not said */
+	const char *db, *label; /* NULL: not given */
 };
 
 /* The command line. */
@@ -72,8 +72,8 @@ static void set_mode(const struct option_use *use, const char *text)
 }
 
 /*
- * Faults in rules are reported now, not in the middle of somebody's run. Children may run in
- * another directory: the path must be whole.
+ * Reads the rules, so that their faults are reported before the run. Makes the path absolute,
+ * because children may run in another directory.
  */
 static void set_rules(const struct option_use *use, const char *path)
 {
@@ -125,7 +125,7 @@ static void cmd_record_set_interval(const struct option_use *use, const char *te
 	a->options.interval_ms = (uint32_t)ms;
 }
 
-/* auto, none, the methods of all attachers. */
+/* The words of --attach: auto, none, and the methods of all attachers. */
 void words_attach(struct option_words *words)
 {
 	words_add(words, "auto");
@@ -334,7 +334,7 @@ static void print_totals(const struct recorder_result *r)
 		plural(r->threads, "thread", "threads"), units_time(wall, r->wall_ns));
 }
 
-/* Joins the different values of a note. False if there is none. */
+/* Joins the different values of a note. False if there is no such note. */
 static bool join_notes(const char *notes, const char *key, char *out, size_t bytes)
 {
 	size_t n = strlen(key), used = 0;
@@ -380,7 +380,7 @@ static bool empties_environment(char *const *command)
 		return false;
 	for (command++; *command && **command == '-'; command++) {
 		const char *letters = *command + 1;
-		size_t flags = strcspn(letters, "uCS"); /* those take a value */
+		size_t flags = strcspn(letters, "uCS"); /* the options of env(1) with a value */
 		if (!*letters || !strcmp(letters, "-ignore-environment"))
 			return true;
 		if (*letters != '-' && memchr(letters, 'i', flags))
@@ -394,8 +394,8 @@ static bool empties_environment(char *const *command)
 }
 
 /*
- * Looks into the program, its libraries and what its arguments name, as `brick doctor` does: what
- * could have been attached to, or ggml is inside a file that does not say where its functions are.
+ * Examines the program, its libraries and the files that its arguments name, as `brick doctor`
+ * does, and prints which attachers might have recorded it, or that a file has ggml without symbols.
  * False: nothing is known.
  */
 static bool tell_foreseen(const struct program_files *files, const char *title, const char *notes)
@@ -426,7 +426,7 @@ static bool tell_foreseen(const struct program_files *files, const char *title, 
 	return told;
 }
 
-/* Engines that say their own work by NVTX once they are asked to. */
+/* Advice for engines that report their work by NVTX only if an option or a variable says so. */
 static void tell_switch(char *const *command)
 {
 	static const struct {
@@ -571,7 +571,7 @@ static void cmd_record_print_losses(const struct recorder_result *r)
 			r->outlived, plural(r->outlived, "process is", "processes are"));
 }
 
-/* Prints why times off the CPU are missing, or not complete. */
+/* Prints why intervals off the CPU are missing or incomplete. */
 static void print_off_cpu(const struct off_cpu_account *o)
 {
 	char count[UNITS_BYTES], reason[128];
@@ -590,7 +590,7 @@ static void print_off_cpu(const struct off_cpu_account *o)
 			o->gaps[o->gap_count - 1].end_ns == UINT64_MAX ? "" : " for a while");
 }
 
-/* Tells the result of --sample; suggests the option where nothing else is known of the program. */
+/* Prints the result of --sample, or suggests the option if nothing else of the program is known. */
 static void print_stacks(const struct record_arguments *a, const struct recorder_result *r)
 {
 	const struct stack_account *s = &r->stacks;
@@ -648,14 +648,14 @@ static void record_summary(const struct record_arguments *a, const struct record
 	for (const struct attacher *const *x = attachers; *x; x++)
 		if ((*x)->limit_note && join_notes(r->notes, (*x)->limit_note, note, sizeof(note)))
 			warn("on a device %s", note);
-	/* or leave alone the version that it found */
+	/* an attacher may not support the version of the engine that it found */
 	for (const struct attacher *const *x = attachers; *x; x++) {
 		snprintf(key, sizeof(key), "%s.refused", (*x)->name);
 		if (join_notes(r->notes, key, note, sizeof(note)))
 			warn("%s%s", note,
 				r->stacks.hz ? "" : "; record --sample shows its functions");
 	}
-	/* a program with libbrick inside that asked for a recording of its own */
+	/* a program that contains libbrick may have made a recording of its own */
 	if (join_notes(r->notes, "embedded.output", note, sizeof(note)))
 		warn("%s is not written by the program itself: its bricks are in %s", note,
 			a->options.output);
@@ -669,8 +669,8 @@ static void record_summary(const struct record_arguments *a, const struct record
 
 /* The history. */
 
-/* Some three million samples: nobody waits longer, or gives more memory, for what was not asked
- * for. */
+/* Larger recordings (some three million samples) are not summed up: the summary was not asked for,
+ * so it must not take much time or memory. */
 enum { BYTES_MAX = 8 << 20 };
 
 static bool is_worth_it(const struct record_arguments *a, const struct recorder_result *r)

@@ -23,7 +23,7 @@ struct options {
 	const struct report_field *sort;
 	struct report_columns columns;
 	struct selection selection; /* all of it except the phase */
-	unsigned long top;	    /* 0: all */
+	unsigned long top;	    /* the most rows; 0: all */
 	int phase;
 	bool json, csv, trust, whole;
 	const char *html; /* where to write the page */
@@ -50,7 +50,7 @@ static void cmd_report_set_by(const struct option_use *use, const char *text)
 	*(enum summary_by *)use->to = option_choice(use, text);
 }
 
-/* A name that is no column: the one that may be meant, or a list of all of them. */
+/* Ends the program: a name is no column. Suggests a similar column, or lists all. */
 static void die_column(const char *option, const char *name)
 {
 	SCOPED_BY(words_fini) struct option_words words = {0};
@@ -149,7 +149,7 @@ static void arrange(struct report *report, const struct options *options)
 		report->shown = options->top;
 }
 
-/* A program of which nothing else is known is shown by functions. */
+/* True if functions were asked for, or if the recording has nothing but stacks. */
 static bool is_by_function(const struct options *options, const struct run *run)
 {
 	bool is_plain = options->by == SUMMARY_BY_BRICK && !options->json && !options->csv &&

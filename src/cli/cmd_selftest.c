@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick selftest`: shows on this machine that the numbers are measured. Each protocol measures
- * something and says what it found and what it had to be, by medians of many repetitions, never a
- * single reading. Exit code 1 when one failed.
+ * `brick selftest`: checks on this machine that Brick measures correctly. Each protocol measures a
+ * value and compares it with its limit, by medians of many repetitions, never by a single reading.
+ * Exit code 1 if a protocol has failed.
  */
 #include <math.h>
 #include <pthread.h>
@@ -32,18 +32,18 @@
 enum selftest_state {
 	SELFTEST_PASSED,
 	SELFTEST_FAILED,
-	SELFTEST_UNKNOWN, /* this machine does not allow to find out */
+	SELFTEST_UNKNOWN, /* this machine does not allow the measurement */
 };
 
 struct selftest_result {
 	enum selftest_state state;
-	double measured, limit; /* limit: its most; NaN: no one number */
+	double measured, limit; /* limit: the largest good value; NaN: there is no single number */
 	const char *unit;
 	char text[256]; /* the finding, as a sentence */
 };
 
 struct selftest {
-	const char *id;	   /* number of the protocol, or a word for our own */
+	const char *id;	   /* the protocol's number, or a word for protocols of our own */
 	const char *title; /* the claim */
 	void (*run)(struct selftest_result *result);
 };
@@ -122,7 +122,7 @@ static void counter_cost(struct selftest_result *r)
 		selftest_judge(r, ns, 15, "ns", "a reading of the counter");
 }
 
-/* Read on every CPU in turn: each must be behind the one before. */
+/* Reads the clock on every CPU in turn: no reading may be earlier than the one before. */
 static void counter_over_cpus(struct selftest_result *r)
 {
 	cpu_set_t before, one;
@@ -203,7 +203,7 @@ static void clock_over_threads(struct selftest_result *r)
 static void clock_rate(struct selftest_result *r)
 {
 	const struct brick_clock *clock = brick_clock_get();
-	double least = INFINITY; /* the others were interrupted */
+	double least = INFINITY; /* larger differences are from interrupted readings */
 
 	for (int i = 0; i < 5; i++) {
 		uint64_t ns = monotonic_ns(), ticks = brick_ticks();
@@ -523,7 +523,7 @@ static int read_durations(const struct run *run, struct durations *out)
 	return out->steps == STEPS;
 }
 
-/* By how many us a part is longer in the steps that slow `slowed` than in those between them. */
+/* The us by which a part is longer in the steps that slow `slowed` than in the other steps. */
 static double moved_us(const struct durations *durations, int slowed, int part)
 {
 	double plain[REPEATS], slow[REPEATS];
@@ -545,8 +545,8 @@ static double tolerance_us(int slowed)
 /* One part, in the steps in which one is slowed. */
 struct move {
 	int slowed, part;
-	double us;  /* it moved by */
-	double off; /* relative to the expected value */
+	double us;  /* by which the part became longer */
+	double off; /* distance from the expected value, relative to that */
 };
 
 static struct move move_of(const struct durations *durations, int slowed, int part)

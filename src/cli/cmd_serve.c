@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick serve`: options, and the loop that reads again what grows. Reading takes at most a tenth
- * of one CPU's time; answers are made here and given out by the server's thread.
+ * `brick serve`: options, and the loop that reads a growing recording or session again. Reading
+ * takes at most a tenth of one CPU's time. The main thread makes the answers, and the server's
+ * thread sends them.
  */
 #include "base/clock_ns.h"
 #include "brick/error.h"
@@ -42,7 +43,7 @@ struct server {
 	struct held held;
 	struct serve_pace pace;
 	struct metrics_server counts;
-	char *metrics; /* from the last reading that went well */
+	char *metrics; /* from the last successful reading */
 	const char *otlp_url;
 	struct otlp_push *push; /* NULL: nothing is sent */
 	bool has_more;		/* requests in the present run are still to be sent */
@@ -78,7 +79,7 @@ static const struct cli_option cmd_serve_option_table[] = {
 	OPTION_HELP,
 };
 
-/* Takes the content. -ENOMEM. */
+/* Takes the content. 0 or -ENOMEM. */
 static int cmd_serve_hand_out(struct server *server, struct http_content *content)
 {
 	content->metrics = metrics_whole(server->metrics, &server->counts, &content->metrics_bytes);
@@ -113,7 +114,7 @@ static int measure_requests(
 	struct server *server, const struct page *page, bool live, char **metrics)
 {
 	bool is_session = serve_source_is_session(server->source);
-	/* a session's requests, or those of a part of a recording, are not whole */
+	/* requests of a session, or of a part of a recording, are incomplete */
 	const struct requests *requests = is_session || page->run->selected ? NULL : page->requests;
 	SCOPED_BY(otlp_fini) struct otlp otlp = {0};
 	SCOPED_TO(latencies_destroy) struct latencies *latencies = NULL;
@@ -223,7 +224,7 @@ static void take_requests(struct server *server)
 	run_release(page->run);
 }
 
-/* Counts are served at once; that the collector failed is said once. */
+/* Updates the served counts, and warns once if the collector has failed. */
 static void send_otlp(struct server *server, bool is_last)
 {
 	struct http_content none = {0};

@@ -17,7 +17,7 @@
 #include "cli/output.h"
 
 struct options {
-	int level; /* -1: all */
+	int level; /* -1: all levels */
 	struct selection selection;
 	const char *svg;
 	double peak_gflops;

@@ -20,7 +20,7 @@
 #include "ui/text/text.h"
 #include "ui/top/screen.h"
 
-/* At least so many seconds. */
+/* Setter of a number of seconds with a minimum. */
 static void cmd_top_set_interval(const struct option_use *use, const char *text)
 {
 	*(double *)use->to =
@@ -175,7 +175,7 @@ static void cmd_top_check(const struct session *s, int rc)
 		die(CLI_SYSTEM, "top: not enough memory");
 }
 
-/* A whole recording to hold pictures against; its name is safe to show. */
+/* Loads a recording to compare pictures with; its name is made safe to show. */
 static void take_baseline(struct top *top, const char *operand)
 {
 	SCOPED char *kept = is_history_reference(operand) ? history_runs_recording(operand) : NULL;
@@ -235,7 +235,7 @@ static int run_top(int argc, char **argv)
 	cmd_top_open_source(&session.source, &options);
 	top_init(&session.top, text_is_utf8());
 	session.top.view = options.view;
-	/* a reader of JSON counts on all, as of `brick report` */
+	/* readers of JSON expect all phases together, as from `brick report` */
 	session.top.follows_phase = options.phase == REPORT_PHASES_APART && !options.json;
 	session.top.phase =
 		options.phase == REPORT_PHASES_APART ? SUMMARY_ALL_PHASES : options.phase;
