@@ -117,7 +117,7 @@ static int encoder_step(struct encoder *e)
 	return 1;
 }
 
-static bool raised(const int *flag)
+static bool is_raised(const int *flag)
 {
 	return __atomic_load_n(flag, __ATOMIC_SEQ_CST);
 }
@@ -129,15 +129,16 @@ static void *encoder_run(void *argument)
 
 	pthread_setname_np(pthread_self(), "brick-encoder");
 	sched_setscheduler(0, SCHED_IDLE, &none);
-	while (!raised(&e->stopping)) {
+	while (!is_raised(&e->stopping)) {
 		int more = 1;
-		while (more && !raised(&e->takeover)) {
+		while (more && !is_raised(&e->takeover)) {
 			pthread_mutex_lock(&e->work);
 			more = encoder_step(e);
 			pthread_mutex_unlock(&e->work);
 		}
 		__atomic_store_n(&e->sleeping, 1, __ATOMIC_SEQ_CST);
-		if ((!queue_is_empty(&e->queue) && !raised(&e->takeover)) || raised(&e->stopping)) {
+		if ((!queue_is_empty(&e->queue) && !is_raised(&e->takeover)) ||
+			is_raised(&e->stopping)) {
 			/* a message came just now. If encoder_wake() has cleared `sleeping`, it
 			 * also posts `wake`, which must be taken below */
 			if (__atomic_exchange_n(&e->sleeping, 0, __ATOMIC_SEQ_CST))
@@ -307,7 +308,7 @@ int encoder_assist(struct encoder *e)
 	int more = 1;
 
 	encoder_collect(e);
-	if (!raised(&e->takeover) && !is_behind(e, e->late_ns, large_bytes(e)))
+	if (!is_raised(&e->takeover) && !is_behind(e, e->late_ns, large_bytes(e)))
 		return 0;
 	__atomic_store_n(&e->takeover, 1, __ATOMIC_SEQ_CST);
 	if (pthread_mutex_trylock(&e->work))

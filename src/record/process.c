@@ -91,7 +91,7 @@ static bool is_exiting(pid_t pid)
  * Whether a part of /proc/PID/FILE contains `wanted`. A file that is empty or cannot be opened, as
  * that of a process that has just ended, gives PROCESS_IS_UNKNOWN.
  */
-static enum process_is has(pid_t pid, const char *file, int separator, const char *wanted)
+static enum process_is proc_file_has(pid_t pid, const char *file, int separator, const char *wanted)
 {
 	char path[64], *part = NULL;
 	size_t capacity = 0;
@@ -111,21 +111,21 @@ static enum process_is has(pid_t pid, const char *file, int separator, const cha
 
 bool process_maps(pid_t pid, const char *session)
 {
-	return has(pid, "maps", '\n', session) == PROCESS_IS;
+	return proc_file_has(pid, "maps", '\n', session) == PROCESS_IS;
 }
 
 /* False only if the process was certainly not started under a recorder, or may not be read. */
 static bool may_be_recorded(pid_t pid)
 {
-	return has(pid, "environ", '\0', "BRICK_SESSION_DIR=") != PROCESS_IS_NOT;
+	return proc_file_has(pid, "environ", '\0', "BRICK_SESSION_DIR=") != PROCESS_IS_NOT;
 }
 
 enum process_is process_is_under(pid_t pid, const char *directory)
 {
-	enum process_is is = has(pid, "environ", '\0', directory);
+	enum process_is is = proc_file_has(pid, "environ", '\0', directory);
 
 	/* an environment may be empty, the memory of a process that lives is not */
-	return is == PROCESS_IS ? is : has(pid, "maps", '\n', directory);
+	return is == PROCESS_IS ? is : proc_file_has(pid, "maps", '\n', directory);
 }
 
 /* Numbers in other PID namespaces. */

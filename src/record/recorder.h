@@ -15,8 +15,7 @@
 struct recorder_options {
 	const char *output;   /* the recording's path */
 	char *const *command; /* argv of the program, NULL-terminated */
-	uint32_t interval_ms; /* between flushes of the file; rings that fill up are emptied sooner
-			       */
+	uint32_t interval_ms; /* between flushes of the file */
 	int compress;
 	int wait;			/* record until every recorded process has ended */
 	int keep_going;			/* run the program even if it cannot be recorded */
@@ -44,9 +43,10 @@ struct recorder_result {
 	int left_behind; /* pid of a running process without a session; 0: there is none */
 
 	/* Processes that could not create a session. refused_*: of the last. */
-	uint64_t refused_processes, refused_records;
-	int refused_error;	/* -errno; 0: no process was refused */
-	bool is_directory_gone; /* somebody removed the directory of sessions */
+	uint64_t refused_processes;
+	uint64_t refused_records; /* that they lost */
+	int refused_error;	  /* -errno; 0: no process was refused */
+	bool is_directory_gone;	  /* somebody removed the directory of sessions */
 	uint32_t refused_pid;
 	char refused_name[BRICK_REFUSALS_NAME_BYTES]; /* its program */
 	/* the last program that was started and is linked statically; "": there is none */

@@ -138,7 +138,7 @@ static void *switch_records_answer(void *context)
 }
 
 /* CPU time of a round in ns, the mean of SWITCH_COST_ROUNDS; 0: a pipe failed. */
-static double rounds(const struct pair *p)
+static double time_rounds(const struct pair *p)
 {
 	char byte = 0;
 	uint64_t begin = 0;
@@ -156,13 +156,13 @@ static double rounds(const struct pair *p)
 static int switch_records_block(struct pair *p, double *more_ns)
 {
 	struct brick__switches *s = NULL;
-	double plain = rounds(p);
+	double plain = time_rounds(p);
 	int error = brick__switches_create(&s);
 
 	if (!error)
 		error = brick__switches_join(s);
 	if (!error)
-		*more_ns = rounds(p) - plain;
+		*more_ns = time_rounds(p) - plain;
 	brick__switches_close(s);
 	return error;
 }
