@@ -28,7 +28,8 @@ void lock_give_brief(pthread_mutex_t *mutex);
  */
 bool lock_leave_signals(bool leaves);
 
-/* True if the calling thread holds such a mutex: a signal handler may have interrupted its holder.
+/*
+ * True if the calling thread holds such a mutex: a signal handler may have interrupted its holder.
  */
 bool lock_is_held(void);
 

@@ -60,7 +60,8 @@ static inline size_t utf8_cut(const char *text, size_t most)
 	return n;
 }
 
-/* Copy text into a field of `bytes`, cut at a whole character; the rest is 0. NULL: an empty text.
+/*
+ * Copy text into a field of `bytes`, cut at a whole character; the rest is 0. NULL: an empty text.
  */
 static inline void utf8_field(char *to, size_t bytes, const char *from)
 {

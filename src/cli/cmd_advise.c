@@ -227,7 +227,8 @@ static int launch_undisturbed(
 	}
 }
 
-/* Runs a setting and fills in *entry. Returns NULL, or the reason of a failure; the caller frees.
+/*
+ * Runs a setting and fills in *entry. Returns NULL, or the reason of a failure; the caller frees.
  */
 static char *cmd_advise_record(
 	struct advising *a, char *const *command, const char *recording, struct history_run *entry)

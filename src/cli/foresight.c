@@ -243,7 +243,8 @@ static void look_into(
 	}
 }
 
-/* The version of an interpreter's module, as "1.13.1"; NULL: there is none, or there are several.
+/*
+ * The version of an interpreter's module, as "1.13.1"; NULL: there is none, or there are several.
  */
 static char *version_in(const char *interpreter, const char *file)
 {

@@ -41,7 +41,8 @@ void selection_set_steps(const struct option_use *use, const char *text); /* str
 void selection_set_layer(const struct option_use *use, const char *text); /* int */
 void selection_set_time(const struct option_use *use, const char *text);  /* uint64_t, in ns */
 
-/* Narrow a run to a selection. Ends the program if nothing is left of the run, or without memory.
+/*
+ * Narrow a run to a selection. Ends the program if nothing is left of the run, or without memory.
  */
 void selection_narrow(const struct selection *selection, struct run *run);
 

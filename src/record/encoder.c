@@ -62,7 +62,8 @@ struct encoder {
 	struct trace_writer *writer; /* NULL after an error */
 };
 
-/* Emit a message; of a records message only the next piece, and *finished tells if it was the last.
+/*
+ * Emit a message; of a records message only the next piece, and *finished tells if it was the last.
  */
 static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 {

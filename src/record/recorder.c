@@ -427,7 +427,8 @@ static int keep_former(const char *path)
 	return error;
 }
 
-/* Write the account and give the file its final name. 0, or the first error since recording began.
+/*
+ * Write the account and give the file its final name. 0, or the first error since recording began.
  */
 static int finish_file(struct recorder *r, const struct sink_account *a)
 {

@@ -182,7 +182,8 @@ static void open_socket(struct session_dir *dir)
 	}
 }
 
-/* The sender's pid in our namespace; 0: the message is not our library's; -1: there is no message.
+/*
+ * The sender's pid in our namespace; 0: the message is not our library's; -1: there is no message.
  */
 static pid_t receive(int fd, struct brick_session_refusals *told)
 {

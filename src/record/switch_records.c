@@ -389,7 +389,8 @@ static int follow_running(struct switches *s, struct watched *sessions)
 	return error;
 }
 
-/* If it is time, try to resume recording and close the last gap. Returns the ms until the next try.
+/*
+ * If it is time, try to resume recording and close the last gap. Returns the ms until the next try.
  */
 static uint32_t switch_records_resume(struct switches *s, struct watched *sessions, uint64_t now_ns)
 {

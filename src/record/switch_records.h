@@ -105,7 +105,8 @@ struct switches {
 /* Call it once on all 0, between the program's fork and its exec. An error goes into s->error. */
 void switches_follow(struct switches *s, pid_t program, enum off_cpu_when when);
 
-/* Make the caller's epoll_fd readable when many switches are due. It stays open to the last turn.
+/*
+ * Make the caller's epoll_fd readable when many switches are due. It stays open to the last turn.
  */
 void switches_wait_with(struct switches *s, int epoll_fd);
 

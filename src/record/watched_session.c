@@ -45,7 +45,8 @@ bool watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, ui
 		*end = DRAIN_END_CLOSED;
 		if (!s->closed_ns)
 			s->closed_ns = now_ns;
-		/* a closed session may go on: a vfork() child that exits closes its parent's, too
+		/*
+		 * a closed session may go on: a vfork() child that exits closes its parent's, too
 		 */
 		return exited || (!s->process.pid && now_ns - s->closed_ns >= LINGER_NS);
 	}

@@ -37,7 +37,8 @@ struct attacher {
 	const char *limit_note;	  /* key of the note of what a device cannot time; NULL: none */
 	const struct attacher_note *notes; /* ended by a note without a key; NULL: none */
 
-	/* Words of `record --attach WORD`, which the library gets in BRICK_ATTACH; ended by NULL.
+	/*
+	 * Words of `record --attach WORD`, which the library gets in BRICK_ATTACH; ended by NULL.
 	 */
 	const char *const *methods;
 

@@ -194,7 +194,8 @@ static int add_to_list(char **list, const char *library)
 	return 0;
 }
 
-/* Make the list of all libraries that can be preloaded. *list NULL: none, and *obstacle says why.
+/*
+ * Make the list of all libraries that can be preloaded. *list NULL: none, and *obstacle says why.
  */
 static int list_preloads(struct environment *env, char **list, enum inject_obstacle *obstacle)
 {

@@ -32,7 +32,8 @@ void machine_state_read(struct machine_state *state);
 void machine_state_between(struct machine_change *change, const struct machine_state *before,
 	const struct machine_state *after, uint64_t own_ns);
 
-/* 1 if a run with this change counts as disturbed. Disturbed runs are reported, but not left out.
+/*
+ * 1 if a run with this change counts as disturbed. Disturbed runs are reported, but not left out.
  */
 int machine_change_disturbs(const struct machine_change *change);
 

@@ -39,6 +39,7 @@ int launch_run(char *const *argv, struct launch_result *result);
  */
 int launch_value(const char *output, const char *expression, double *value);
 
-/* The last lines of a file as one line, with " | " between them; the caller frees. NULL: no memory.
+/*
+ * The last lines of a file as one line, with " | " between them; the caller frees. NULL: no memory.
  */
 char *launch_tail(const char *output, size_t lines);
