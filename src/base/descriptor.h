@@ -47,9 +47,9 @@ static inline int descriptor_raise(int fd)
  * fstat(2), and must outlive the hold.
  */
 struct streams_held {
-	int numbers[DESCRIPTOR_STREAMS];
+	int numbers[DESCRIPTOR_STREAMS]; /* [count] duplicates of `lowest` */
 	int count;
-	const struct stat *own;
+	const struct stat *own; /* fstat(2) of `lowest`; borrowed */
 };
 
 static inline void streams_hold(struct streams_held *held, int lowest, const struct stat *own)

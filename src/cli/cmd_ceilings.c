@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `brick ceilings`: the ceilings of this machine, measured now, or kept from a measurement on the
- * same CPU. The measurement itself is in src/machine/.
+ * same CPU. The measurement itself is in src/analysis/machine/.
  */
 #include "ui/text/ceilings_view.h"
 

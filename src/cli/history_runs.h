@@ -15,7 +15,7 @@
 #include "trace/run.h"
 
 struct history_runs {
-	ARRAY(struct history_run) list;
+	ARRAY(struct history_run) list; /* owned */
 };
 
 /* where: the value of --db, or NULL. create: make a store that does not exist. */

@@ -23,7 +23,7 @@ enum message_kind {
 	MESSAGE_PACKETS,
 };
 
-enum { MESSAGE_RECORDS_MAX = 32768 };
+enum { MESSAGE_RECORDS_MAX = 32768 }; /* records of one message */
 
 struct message {
 	/* in the queue, or among the spent. First: queue_pop() copies all members after it */
@@ -48,7 +48,7 @@ struct message {
 	uint8_t *packets;	      /* [count] or NULL; freed with the message */
 };
 
-enum { QUEUE_TIMES = 1024 };
+enum { QUEUE_TIMES = 1024 }; /* messages whose times are known: the last ones */
 
 struct queue {
 	/* written by the pushing thread, and read by no other */
