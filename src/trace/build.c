@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filling a run's arrays. Equal names, sites and kernels become one: each kind has an index by hash
- * beside its array. Slices become samples in the order in which they began; a wait right behind a
+ * Fills a run's arrays. Equal names, sites and kernels become one entry: each of these arrays has
+ * an index by hash. Slices become samples in the order in which they began; a wait right behind a
  * sample becomes part of it. Ten million samples must take less than a second, so nothing is
- * allocated per sample but the arrays' growth.
+ * allocated for a single sample.
  */
 #include "trace/build.h"
 
@@ -125,7 +125,7 @@ bool build_notes(struct build *b, uint32_t process, const char *text, size_t byt
 	return good;
 }
 
-/* The size that an array by brick needs to hold that one. */
+/* The size for an array by brick that must hold `brick`, with room for more. */
 static size_t bricks_for(uint32_t brick)
 {
 	return brick + brick / 2 + 32;
@@ -203,7 +203,7 @@ static bool index_fits(struct build *b, struct hash_index *index)
 	return true;
 }
 
-/* The number of bytes of a name that are kept. */
+/* The number of bytes of a name that are kept: up to BUILD_MAX_TEXT, or its first NUL. */
 static size_t build_cut(const char *name, size_t bytes)
 {
 	return strnlen(name, bytes < BUILD_MAX_TEXT ? bytes : BUILD_MAX_TEXT);
@@ -422,8 +422,8 @@ static bool grow_samples(struct build_lane *lane)
 }
 
 /*
- * True for the wait right behind the sample that has just ended: it has no annotations, unlike
- * others.
+ * True for a wait that belongs to the sample that has just ended: it begins where that sample ends,
+ * and has no annotations.
  */
 static inline bool is_its_wait(struct build_lane *lane, const struct build_slice *slice)
 {
@@ -438,7 +438,7 @@ static __attribute__((noinline)) uint32_t bare_site(struct build *b, uint32_t br
 	return build_plain_site(b, &site);
 }
 
-/* Keeps only the sample's place, for now: the rest is known when it has ended. */
+/* Keeps only where the step's sample is; build_steps_finish() fills in the rest. */
 static __attribute__((noinline)) void build_add_step(const struct build_lane *lane)
 {
 	struct build *b = lane->build;
@@ -569,7 +569,8 @@ bool build_sequence_event(struct build_lane *lane, const struct run_sequence_eve
 	*added = *event;
 	added->ns = lane->now;
 	added->lane = lane->number;
-	added->step = (uint32_t)run->sequence_event_count++; /* in the order of the file, for now */
+	/* the order in the file, until build_steps_finish() has sorted and sets the step */
+	added->step = (uint32_t)run->sequence_event_count++;
 	return true;
 }
 
@@ -584,7 +585,8 @@ bool build_expert(struct build_lane *lane, const struct run_expert *expert)
 	*added = *expert;
 	added->ns = lane->now;
 	added->lane = lane->number;
-	added->step = (uint32_t)run->expert_count++; /* in the order of the file, for now */
+	/* the order in the file, until build_steps_finish() has sorted and sets the step */
+	added->step = (uint32_t)run->expert_count++;
 	return true;
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run in the making. The caller says what there is, lane by lane in the order of time;
- * build_finish() makes a run of it. Equal names, sites and kernels of all processes become one. One
- * thread at a time.
+ * A run in the making. The caller adds what a recording holds, each lane in the order of time; then
+ * build_finish() makes a run of it and build_fini() hands it over. Equal names, sites and kernels
+ * of all processes become one. One thread at a time.
  *
- * An int is 0 or a negative error, which is kept in `result`, too; the first one stays there, and
- * nothing more should be added after it. A bool says whether what was said could be used: false is
- * bad input, or an error. A pointer is NULL, and an index RUN_NONE, in the same cases.
+ * Functions that return int return 0 or a negative error. The first error stays in `result`; after
+ * it nothing more should be added. Functions that return bool return false for bad input and for
+ * errors: `result` tells which. Instead of false, others return NULL or RUN_NONE.
+ *
+ * A new array of the run goes into struct build_capacity, which BUILD_GROW() uses.
  */
 #pragma once
 
@@ -21,7 +23,7 @@ enum {
 	BUILD_MAX_NAMES = 1 << 16, /* bricks, or categories, of all processes together */
 	BUILD_MAX_PROCESSES = 1 << 14,
 	BUILD_MAX_LANES = 1 << 14,
-	BUILD_MAX_DEPTH = 250,	  /* deeper begins and their ends are bad */
+	BUILD_MAX_DEPTH = 250,	  /* deeper slices are bad; must fit run_sample.depth */
 	BUILD_MAX_TEXT = 1 << 16, /* of one name or value; longer ones are cut */
 };
 
@@ -30,47 +32,54 @@ struct build_slice {
 	uint32_t brick, site; /* site RUN_NONE: nothing is known but the brick */
 	uint8_t source;
 	bool is_end;
-	bool bare; /* a wait that, right behind a sample, belongs to it */
-	bool step; /* of the engine */
+	bool bare; /* has no annotations: a wait like that belongs to the sample right before it */
+	bool step; /* it is a step of the engine */
 };
 
-/* A lane, until its samples become the run's; its times in ticks, until the clocks are known. */
+/*
+ * A lane until its samples become the run's. Its statistics and *_ticks are in ticks, because the
+ * clocks are not known before build_finish(); all other times are in ns.
+ */
 struct build_lane {
 	struct build *build;
 	uint32_t number;
-	uint64_t now; /* ns: of the next addition; never runs back */
+	uint64_t now; /* ns: time of the next addition, set by the caller; never runs back */
 
 	struct sample_list samples;
-	uint32_t depth, too_deep;
-	uint32_t stack[BUILD_MAX_DEPTH]; /* samples */
-	uint32_t ended;			 /* the sample that ended last, or RUN_NONE */
-	bool in_wait;			 /* inside of the wait that belongs to it */
-	uint64_t wait_begin;
-	uint64_t last_ns;
-	size_t last_command; /* index + 1; 0: none yet */
+	uint32_t depth;			 /* of open samples */
+	uint32_t too_deep;		 /* begins that were left out and have not ended yet */
+	uint32_t stack[BUILD_MAX_DEPTH]; /* the open samples, the outermost first */
+	uint32_t ended;			 /* the sample that ended last; RUN_NONE: one began since */
+	bool in_wait;			 /* the wait that belongs to `ended` is open ... */
+	uint64_t wait_begin;		 /* ... since then */
+	uint64_t last_ns;		 /* the latest time at which something was added */
+	size_t last_command;		 /* index + 1 in run->commands; 0: none yet */
 
 	size_t off_cpu_capacity;
-	struct brick_stat *stats; /* by the run's brick */
+	struct brick_stat *stats; /* [stat_capacity] by the run's brick; NULL: none yet */
 	size_t stat_capacity;
 	uint64_t start_ticks, end_ticks, hook_ticks;
 };
 
 struct build_process {
 	struct brick_clock clock;
-	struct ticks_lengths **histograms; /* by the run's brick */
+	struct ticks_lengths **histograms; /* [histogram_capacity] by the run's brick */
 	size_t histogram_capacity;
-	uint64_t pair_cost, pair_cost_low, pair_cost_high;		/* ticks x 256 */
-	uint64_t pair_cost_streamed, pair_cost_cold, pair_stream_ticks; /* the last not x 256 */
-	uint64_t end_ticks;
+	/* Costs in 1/256 ticks, as in the session; see run_process. */
+	uint64_t pair_cost, pair_cost_low, pair_cost_high;
+	uint64_t pair_cost_streamed, pair_cost_cold;
+	uint64_t pair_stream_ticks; /* in whole ticks */
+	uint64_t end_ticks;	    /* valid if `ended` */
 	bool ended;
-	uint64_t flow_base; /* a flow's id less this is the number of a command */
+	uint64_t flow_base; /* flow id - flow_base is the number of a command */
 };
 
 enum build_link_kind { BUILD_LINK_LAUNCHED, BUILD_LINK_AFTER };
 
-/* A slice's reference to a command by its number, until all commands are known. */
+/* A slice's reference to a command by its number, kept until all commands are known. */
 struct build_link {
-	uint64_t number, order;
+	uint64_t number; /* of the command, in the process of `lane` */
+	uint64_t order;	 /* in which links were added: keeps the sorting stable */
 	uint32_t lane, sample;
 	uint32_t kind; /* enum build_link_kind */
 };
@@ -84,28 +93,30 @@ struct build_capacity {
 
 struct build {
 	struct run *run;
-	int result;
-	uint64_t format; /* of the recording; 0: it did not say, yet */
-	bool has_clock;
-	uint64_t last_ns;
+	int result;	     /* 0, or the first error */
+	uint64_t format;     /* version of the recording; 0: not known yet */
+	bool has_clock;	     /* run->clock was in the recording */
+	uint64_t last_ns;    /* the latest end of a process or lane; set by build_finish() */
 	uint32_t wait_brick; /* the run's BarrierWait, or RUN_NONE */
 	struct build_capacity capacity;
 	struct sample_store store;
 	ARRAY(struct build_lane *) lanes;      /* as many as the run has */
 	ARRAY(struct build_process) processes; /* as many as the run has */
 	ARRAY(uint32_t)
-	plain_sites; /* by brick: the site that its last sample without a label had */
+	plain_sites; /* by brick: what build_plain_site() returned last; RUN_NONE: nothing yet */
 	struct hash_index category_index, brick_index, site_index, kernel_index, code_index;
 	ARRAY(struct build_link) links;
 };
 
-/* 0 or -ENOMEM; either way there is something to fini. path: copied. */
+/* 0 or -ENOMEM; build_fini() in both cases. path: copied. */
 int build_init(struct build *b, const char *path);
-/* Hand the run over, or destroy it after an error; returns that. */
+/* Hands the run over in *out and returns 0, or destroys it and returns b->result. */
 int build_fini(struct build *b, struct run **out);
 
-int build_no_memory(struct build *b); /* returns -ENOMEM */
-/* Makes room for one more entry of `bytes` in an array; new ones are zeroed. */
+/* Notes that memory ran out; returns -ENOMEM. */
+int build_no_memory(struct build *b);
+/* `array` is the address of a pointer. Makes room for one more entry of `bytes`; new room is
+ * zeroed. */
 int build_grow(struct build *b, void *array, size_t *capacity, size_t count, size_t bytes);
 /* The same for an array of the run, such as (b, lanes, lane). */
 #define BUILD_GROW(b, list, entry)                                                     \
@@ -113,45 +124,54 @@ int build_grow(struct build *b, void *array, size_t *capacity, size_t count, siz
 		sizeof(*(b)->run->list))
 /* Append to an ARRAY. */
 #define build_push(b, array, ...) (array_push((array), __VA_ARGS__) ? build_no_memory(b) : 0)
-char *build_text(struct build *b, const char *text, size_t bytes); /* a copy */
+/* Returns a copy of at most BUILD_MAX_TEXT bytes, which the caller frees. */
+char *build_text(struct build *b, const char *text, size_t bytes);
 
-/* The next process, or the next lane of a process. */
+/*
+ * Add a process, or a lane of a process. A pointer to a process is valid until the next process is
+ * added, a pointer to a lane until build_fini().
+ */
 struct build_process *build_process(struct build *b);
 struct build_lane *build_lane(struct build *b, uint32_t process);
-/* "key=value" lines: all of the process's notes. */
+/* Replaces the process's notes by those of the text, which consists of "key=value" lines. */
 bool build_notes(struct build *b, uint32_t process, const char *text, size_t bytes);
+/* The lane's statistics of a brick, valid until the next call for the lane. */
 struct brick_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t brick);
-/* Makes an empty one, in place of the former. */
+/* Makes the process's histogram of a brick empty; valid until the next call for the process. */
 struct ticks_lengths **build_histogram(
 	struct build *b, struct build_process *process, uint32_t brick);
-/* True if the digest is whole and possible: nobody compares a sketch of zeros. */
+/* True if the digest's values are finite and its counts are possible. */
 bool build_digest_possible(const struct brick_digest *digest);
-/* Its texts are the run's from here on. */
+/* Takes the digest's texts, also on failure. */
 bool build_digest(struct build *b, struct run_digest *digest);
 
-/* The run's index of a name or site, new if need be. */
+/* The run's index of a category, brick or site, added if it is new; texts are copied. */
 uint32_t build_category(struct build *b, const char *name, size_t bytes);
 uint32_t build_brick(struct build *b, const char *name, size_t bytes);
 uint32_t build_site(struct build *b, const struct run_site *site);
-/* The same for sites without texts: most often it is the one that the brick had last. */
+/* As build_site(), for sites without texts. It is quick if the brick's last site was the same. */
 uint32_t build_plain_site(struct build *b, const struct run_site *site);
 uint32_t build_kernel(struct build *b, const struct run_kernel *kernel);
-/* A program's source; its texts are the run's from here on. */
+/* Takes the code's texts, also on failure and if its hash is known already. */
 bool build_code(struct build *b, struct run_code *code);
 
 /* Adds a slice's begin or end at lane->now. */
 bool build_slice(struct build_lane *lane, const struct build_slice *slice);
-bool build_can_begin(struct build_lane *lane); /* a begin that cannot goes without its end */
+/* False: a begin is not possible here; its end, and all in between, will be left out, too. */
+bool build_can_begin(struct build_lane *lane);
 bool build_point(struct build_lane *lane, enum run_point_kind kind, uint32_t brick, double value);
-/* Its lane, time and step are filled in. */
+/* Adds a copy of the event at lane->now; build_finish() finds its step. */
 bool build_sequence_event(struct build_lane *lane, const struct run_sequence_event *event);
-bool build_expert(struct build_lane *lane, const struct run_expert *expert); /* the same */
+/* As build_sequence_event(). */
+bool build_expert(struct build_lane *lane, const struct run_expert *expert);
 bool build_thread_name(struct build_lane *lane, uint64_t tid, const char *name, size_t bytes);
-void build_seen(struct build_lane *lane); /* something was there at lane->now */
+/* Extends the lane to lane->now, if it ended before. */
+void build_seen(struct build_lane *lane);
 /* Adds a time off the CPU; they come in the order of time, and none overlaps another. */
 bool build_off_cpu(struct build_lane *lane, uint64_t begin_ns, uint64_t end_ns, bool preempted);
 
-/* One of the lane's samples, ended or open, to be changed before anything else is asked for. */
+/* One of the lane's samples, ended or open. Valid until the next call for any sample of the lane.
+ */
 static inline struct run_sample *build_sample(struct build_lane *lane, size_t index)
 {
 	struct sample_list *samples = &lane->samples;
@@ -162,27 +182,34 @@ static inline struct run_sample *build_sample(struct build_lane *lane, size_t in
 				 &lane->build->store, samples, index, &lane->build->result);
 }
 
-/* A time as samples hold it. */
+/* ns as a sample's 32 bits hold it: UINT32_MAX stands for that and more. */
 static inline uint32_t build_saturate(uint64_t ns)
 {
 	return ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
 }
 
 /*
- * Details of a sample beyond its site: a command of a queue, a tile. Slices name commands by their
- * numbers, which may stand on any lane and in any order; links are kept until all commands are
- * known.
+ * Details of a sample beyond its site. build_command() returns the sample's command, valid until
+ * the next one is added. build_link() says that the sample launched the command `number`, or waited
+ * for it; the command may be added later and on any lane of the process. A number of 0 is no
+ * command.
  */
 struct run_command *build_command(struct build_lane *lane, uint32_t sample);
 void build_link(
 	struct build_lane *lane, uint32_t sample, enum build_link_kind kind, uint64_t number);
-/* A time so much before the begin of the sample; 0 when it makes no sense. */
+/*
+ * The time `delta` ns before the sample's begin. A delta that is negative as int64_t gives a later
+ * time. 0: out of range.
+ */
 uint64_t build_before(const struct run_sample *sample, uint64_t delta);
 void build_tile(struct build_lane *lane, const struct run_tile *tile);
 
-/* Everything has been said: b->run becomes a whole run, unless b->result says why not. */
+/* Called when all was added: makes b->run whole, unless b->result says why not. */
 void build_finish(struct build *b);
-/* Its links between samples and commands, once the samples are the run's; an error is b->result. */
+/*
+ * Parts of build_finish(). build_links_finish() resolves links, and sorts commands, tiles and
+ * waits; it needs the lanes' final samples. An error is in b->result.
+ */
 void build_links_finish(struct build *b);
-/* Fills in the steps, once the times of their samples are known. 0 or -ENOMEM. */
+/* Fills in the steps and sorts them; needs the lanes' final samples, too. 0 or -ENOMEM. */
 int build_steps_finish(struct run *run);

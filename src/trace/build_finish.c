@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything has been said: ticks become ns, open samples end with their lane, histograms of
- * processes become the run's, and the steps are found.
+ * Ends the building of a run: ticks become ns, open samples end with their lane, histograms of
+ * processes become the run's, and steps and links are filled in. The order matters: processes
+ * before lanes (a lane may end with its process), lanes before steps and links (these need final
+ * samples).
  */
 
 #include "trace/build.h"
@@ -114,7 +116,7 @@ static void finish_lane(struct build *b, uint32_t i)
 			lane->stats[k].min_ns = UINT64_MAX;
 }
 
-/* Add one process's buckets to the run's; the first one's become the run's. */
+/* Adds a process's histogram to the run's. The first one is moved: *from is then NULL. */
 static void merge_histogram(
 	struct build *b, struct ticks_lengths **into, struct ticks_lengths **from)
 {
@@ -150,8 +152,8 @@ static void finish_histograms(struct build *b)
 }
 
 /*
- * Gives each lane its last owner. Statistics say so; without them a lane still has the first one's
- * name.
+ * Gives each lane the tid and name of its last owner. A lane with statistics has them already;
+ * without statistics it has those of its first owner.
  */
 static void finish_owners(struct build *b)
 {

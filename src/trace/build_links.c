@@ -95,13 +95,13 @@ static void finish_tiles(struct run *run)
 	run->tile_count = kept;
 }
 
-/* Commands by process and number: their indices, behind hash. */
+/* The hash of a command in the index `numbers`. */
 static uint64_t number_hash(uint32_t process, uint64_t number)
 {
 	return hash_add(hash_u64(process), number);
 }
 
-/* RUN_NONE: there is none, or it has no number. */
+/* The command of that number in the process; RUN_NONE: there is none, or the number is 0. */
 static uint32_t build_links_command_of(
 	const struct hash_index *numbers, const struct run *run, uint32_t process, uint64_t number)
 {
@@ -147,7 +147,10 @@ static void link_launch(struct run *run, const struct build_link *link, uint32_t
 	command->launch_end_ns = call->end_ns;
 }
 
-/* A call that launches many commands is linked to the first of them: the others know its time. */
+/*
+ * A call that launches many commands is linked to one of them only; the others have its times.
+ * Sorting by the call's times puts the linked command before the others, which then take its link.
+ */
 static int by_call(const void *a, const void *b, void *context)
 {
 	const struct run *run = context;

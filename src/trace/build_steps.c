@@ -21,10 +21,10 @@
 #include "trace/run.h"
 
 enum {
-	STEPS_RELEASED = 512, /* each may lie on pages of its own */
-	MAX_BESIDE = 4096,    /* steps of other threads that began within one */
-	MAX_BACK = 256,	      /* steps that are looked at for a draft */
-	MAX_NUMBER = 1 << 20, /* that a counter may say */
+	STEPS_RELEASED = 512, /* spilled samples are released after so many steps */
+	MAX_BESIDE = 4096,    /* step_at() looks back over so many steps of all threads */
+	MAX_BACK = 256,	      /* so many steps, or points, are searched backwards */
+	MAX_NUMBER = 1 << 20, /* greater values of counters count as 0 */
 };
 
 COMPARATOR(build_steps_by_begin, struct run_step,
@@ -44,6 +44,7 @@ static uint32_t build_steps_phase_of(int32_t well_known)
 	}
 }
 
+/* The step of the lane that runs at `ns`; NULL: there is none. run->steps must be sorted. */
 static struct run_step *step_at(struct run *run, uint32_t lane, uint64_t ns)
 {
 	size_t low = BISECT(i, 0, run->step_count, run->steps[i].begin_ns <= ns);
@@ -73,9 +74,9 @@ static void take_outcome(struct run *run, const char *counter, enum run_outcome 
 
 /* The values of a step's counters. */
 struct told {
-	int32_t context; /* -1: not known */
-	int32_t drafter; /* + 1; 0: none */
-	uint32_t refuted;
+	int32_t context;  /* -1: not known */
+	int32_t drafter;  /* the context that drafts, + 1; 0: none */
+	uint32_t refuted; /* drafts */
 };
 
 enum counter { CONTEXT, CHECKED, DRAFTER, REFUTED, COUNTERS };
@@ -190,11 +191,11 @@ static void take_between(struct run *run, const struct told *told, const uint32_
 	}
 }
 
-/* A sequence's last tokens. */
+/* The last tokens of a sequence. */
 struct past {
-	uint32_t event; /* index */
-	bool is_back;	/* a state was loaded since */
-	bool is_undone; /* ... which is that from before them */
+	uint32_t event; /* index in run->sequence_events */
+	bool is_back;	/* a state was loaded after they had checked drafts */
+	bool is_undone; /* ... and the sequence was cut to where they begin: they do not count */
 };
 
 /*

@@ -14,10 +14,10 @@ int trace_chrome_write(const struct run *run, FILE *out);
 
 /*
  * Samples as comma-separated values (RFC 4180, lines ended by \n): a header line, then one line per
- * sample in the order of lanes and time; begin_ns counts from the run's start; what is not known is
- * empty.
+ * sample in the order of lanes and time; begin_ns counts from the run's start. A value that is not
+ * known is an empty field.
  */
 int trace_csv_write(const struct run *run, FILE *out);
 
-/* Name of an enum brick_kernel_kind; "other" for others. */
+/* Name of an enum brick_kernel_kind: "h2d"; "other" for values that are not known. */
 const char *text_kernel_kind(uint32_t kind);

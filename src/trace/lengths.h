@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Histograms of lengths, as struct ticks_histogram has them, in less memory: an octave gets buckets
- * once something is in one of them. Most bricks use two or three of 39, and a program may have
- * thousands. Each unit is a type of its own. Adding: one thread at a time; reading: any.
+ * once something is in one of them. Most bricks use two or three of the 39 octaves, and a program
+ * may have thousands of bricks. Ticks and ns have types of their own, so that nobody mixes them.
+ * One thread at a time may add to a histogram; any number may read one that nobody changes.
  */
 #pragma once
 
@@ -18,7 +19,7 @@ enum {
 
 struct lengths_octaves {
 	uint8_t places[LENGTHS_OCTAVES]; /* in `buckets`, from 1; 0: all of its buckets are 0 */
-	uint8_t count;			 /* of those with a place */
+	uint8_t count;			 /* octaves with a place: members of `buckets` */
 	uint64_t buckets[][LENGTHS_IN_OCTAVE];
 };
 
@@ -38,7 +39,7 @@ static inline uint64_t lengths_at(const struct lengths_octaves *o, uint32_t buck
 	return place ? o->buckets[place - 1][bucket % LENGTHS_IN_OCTAVE] : 0;
 }
 
-/* The next bucket from one on that may hold something; BRICK_HISTOGRAM_BUCKETS: none. */
+/* The first bucket from `bucket` on whose octave has buckets; BRICK_HISTOGRAM_BUCKETS: none. */
 static inline uint32_t lengths_next(const struct lengths_octaves *o, uint32_t bucket)
 {
 	while (o && bucket < BRICK_HISTOGRAM_BUCKETS && !o->places[bucket / LENGTHS_IN_OCTAVE])
@@ -46,10 +47,12 @@ static inline uint32_t lengths_next(const struct lengths_octaves *o, uint32_t bu
 	return o ? bucket : BRICK_HISTOGRAM_BUCKETS;
 }
 
+/* Runs over buckets i, some of which may be 0. o may be NULL. */
 #define LENGTHS_EACH(i, o)                                                 \
 	for (uint32_t i = lengths_next(o, 0); i < BRICK_HISTOGRAM_BUCKETS; \
 		i = lengths_next(o, i + 1))
 
+/* The number of all lengths in the histogram. */
 static inline uint64_t lengths_count(const struct lengths_octaves *o)
 {
 	uint64_t count = 0;
@@ -59,7 +62,7 @@ static inline uint64_t lengths_count(const struct lengths_octaves *o)
 	return count;
 }
 
-/* The bucket itself; NULL: no memory. */
+/* The address of a bucket, made if need be; *octaves may move. NULL: no memory, nothing changed. */
 static inline uint64_t *lengths_bucket(struct lengths_octaves **octaves, uint32_t bucket)
 {
 	struct lengths_octaves *o = *octaves;
@@ -81,7 +84,7 @@ static inline uint64_t *lengths_bucket(struct lengths_octaves **octaves, uint32_
 	return &o->buckets[o->places[octave] - 1][bucket % LENGTHS_IN_OCTAVE];
 }
 
-/* Adds to a histogram that may move. False: no memory. */
+/* Adds `count` lengths to a bucket; *to may be NULL, and may move. False: no memory. */
 static inline bool ticks_lengths_add(struct ticks_lengths **to, uint32_t bucket, uint64_t count)
 {
 	struct lengths_octaves *o = *to ? &(*to)->of_ticks : NULL;

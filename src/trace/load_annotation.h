@@ -8,25 +8,26 @@
 struct load_annotation {
 	struct pb_reader name;	 /* empty in lists */
 	struct pb_reader text;	 /* .at is NULL when it is no text */
-	uint64_t value;		 /* of integers and booleans */
+	uint64_t value;		 /* of integers and booleans; else 0 */
 	struct pb_reader inside; /* the message itself, for load_next() on lists and dictionaries */
 };
 
-/* The next one of `field` in a message. 1, 0 at the end, -1 malformed. */
+/* Reads the message's next annotation with that field number. 1; 0: no more; -1: malformed. */
 int load_next(struct pb_reader *message, uint32_t field, struct load_annotation *a);
 
 /*
- * Find one by name in an event (field EVENT_ANNOTATIONS) or a dictionary (ANNOTATION_DICT). 0: it
- * is not there.
+ * Finds an annotation by name in an event (field EVENT_ANNOTATIONS) or a dictionary
+ * (ANNOTATION_DICT). 1; 0: it is not there.
  */
 int load_find(
 	struct pb_reader message, uint32_t field, const char *name, struct load_annotation *a);
+/* The value of an annotation; `fallback`: it is not there, or it is a text. */
 uint64_t load_find_uint(
 	struct pb_reader message, uint32_t field, const char *name, uint64_t fallback);
 
-/* The same in an event. */
+/* As load_find_uint(), in an event. */
 uint64_t load_uint(struct pb_reader event, const char *name, uint64_t fallback);
-/* Sets members of `to`, each from the value of its name; 0 where there is none. */
+/* Sets members of `to`, each from the event's annotation of the member's name; 0: it has none. */
 #define load_uints(to, event, ...)                       \
 	do {                                             \
 		EACH(LOAD__UINT, to, event, __VA_ARGS__) \

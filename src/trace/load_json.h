@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sites and kernels of recordings before version 3 (docs/FORMAT.md). True: it was one, and the
- * caller frees its texts. Any thread.
+ * Reads the JSON that describes sites and kernels in recordings before version 3 (docs/FORMAT.md).
+ * Returns true if the text was a site (kernel); the caller then frees the texts in it. Any thread.
  */
 #pragma once
 

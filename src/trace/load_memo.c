@@ -12,11 +12,15 @@
 #include "base/array.h"
 #include "base/hash_index.h"
 
-enum { MAX_BYTES = 56, MIN_BYTES = 6, MAX_MEMOS = 1 << 16 };
+enum {
+	MAX_BYTES = 56,	     /* of a packet that is remembered, without its timestamp */
+	MIN_BYTES = 6,	     /* equal() reads words of 8 bytes, and two bytes in front at most */
+	MAX_MEMOS = 1 << 16, /* load_memo.log holds their indices in 16 bits */
+};
 
 struct memo {
-	uint32_t length;
-	uint32_t version;	  /* of the sequence's names */
+	uint32_t length;	  /* of `bytes` in use */
+	uint32_t version;	  /* sequence->names_version for which the memo is valid */
 	uint8_t bytes[MAX_BYTES]; /* all but the timestamp field */
 	struct load_sequence *sequence;
 	struct build_slice slice;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of the run's own. One thread at a time. */
+/*
+ * Instants on the run's own track (FORMAT_RUN and those after it in format.h): they describe
+ * processes, lanes, statistics and the end of the run. One thread at a time.
+ */
 #pragma once
 
 #include "trace/load_ids.h"

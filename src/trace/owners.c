@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Owners come from the run's points of the kind RUN_POINT_THREAD and from its thread names. */
 #include "trace/owners.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ static bool is_handover(const struct run_point *p)
 	return p->kind == RUN_POINT_THREAD;
 }
 
-/* Owners of a lane stand together, from o->lanes[lane] on; each lane has a first owner. */
+/* Sets o->lanes: each lane has a first owner, and one more for each handover. */
 static void count_owners(struct owners *o, const struct run *run)
 {
 	for (uint32_t i = 0; i < run->lane_count; i++)
@@ -46,7 +47,7 @@ static uint64_t owners_key_of(uint32_t lane, uint64_t tid)
 	return (uint64_t)lane << 32 | (uint32_t)tid;
 }
 
-/* The lane's own name is its last owner's. */
+/* Names owners by their threads' names. The lane's own name, if any, is that of its last owner. */
 static int name_owners(struct owners *o, const struct run *run)
 {
 	SCOPED_BY(hashmap_fini) struct hashmap names = {0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoding protobuf messages in place. Nothing is copied and nothing is trusted: a field that does
- * not lie wholly inside of its message ends the reading with an error. Any thread.
+ * Decoding protobuf messages in place. Nothing is copied: readers borrow the memory. Nothing is
+ * trusted: a field that does not lie wholly inside of its message ends the reading with an error.
+ * Any thread.
  */
 #pragma once
 
@@ -11,6 +12,7 @@
 #include <string.h>
 #include "base/pb_wire.h"
 
+/* The part of a message that was not read yet. */
 struct pb_reader {
 	const uint8_t *at, *end;
 };
@@ -19,8 +21,8 @@ struct pb_field {
 	uint32_t number;
 	/* Not beside the number: to compare both at once waits for both stores to be done. */
 	uint64_t value;	     /* of PB_VARINT, PB_FIXED64, PB_FIXED32 */
-	struct pb_reader in; /* what PB_LENGTH holds */
-	uint32_t wire;
+	struct pb_reader in; /* the contents of PB_LENGTH */
+	uint32_t wire;	     /* PB_VARINT, PB_LENGTH, ...; says which of value and in is set */
 };
 
 static inline struct pb_reader pb_reader(const void *data, size_t bytes)
@@ -34,11 +36,12 @@ static inline size_t pb_size(struct pb_reader r)
 }
 
 /*
- * Returns the end of the varint at `at`; NULL when it does not end before `end` or takes over 10
- * bytes.
+ * Reads the varint at `at` and returns the place behind it; NULL: it does not end before `end`, or
+ * it takes over 10 bytes.
  */
 const uint8_t *pb_varint_long(const uint8_t *at, const uint8_t *end, uint64_t *value);
 
+/* As pb_varint_long(), quicker for one and two bytes. */
 static inline const uint8_t *pb_read_varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
 	if (__builtin_expect(at < end && *at < 0x80, 1)) {
@@ -52,7 +55,7 @@ static inline const uint8_t *pb_read_varint(const uint8_t *at, const uint8_t *en
 	return pb_varint_long(at, end, value);
 }
 
-/* 1: a field; 0: the message is over; -1: malformed. */
+/* Reads the next field. 1; 0: the message is over; -1: malformed. */
 static inline int pb_next(struct pb_reader *r, struct pb_field *f)
 {
 	uint64_t tag;
@@ -88,6 +91,7 @@ static inline int pb_next(struct pb_reader *r, struct pb_field *f)
 	return 1;
 }
 
+/* The double in a PB_FIXED64's value. */
 static inline double pb_double_value(uint64_t bits)
 {
 	double value;

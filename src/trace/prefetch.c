@@ -14,7 +14,11 @@
 #include "brick/error.h"
 #include "format/perfetto.h"
 
-enum { MIN_BYTES = 1 << 20, MAX_BYTES = 64 << 20, MAX_RATIO = 200 };
+enum {
+	MIN_BYTES = 1 << 20,  /* of output that any packet may have, and that is allocated first */
+	MAX_BYTES = 64 << 20, /* of output, whatever the ratio */
+	MAX_RATIO = 200,      /* of output to input */
+};
 
 struct inflater {
 	struct libdeflate_decompressor *decompressor;
@@ -45,6 +49,7 @@ void inflater_destroy(struct inflater *inflater)
 	free(inflater);
 }
 
+/* The most bytes that a packet may inflate to. */
 static size_t limit(size_t packed)
 {
 	size_t bytes = packed > MAX_BYTES / MAX_RATIO ? MAX_BYTES : packed * MAX_RATIO;
@@ -98,9 +103,11 @@ struct job {
 
 struct prefetch {
 	struct job jobs[JOBS];
-	unsigned handed, done, taken; /* jobs ever; the i-th one is in jobs[i % JOBS] */
-	uint64_t bytes;
-	bool threaded, tried, stop;
+	/* Jobs so far: added, inflated, released. Job i is in jobs[i % JOBS]. */
+	unsigned handed, done, taken;
+	uint64_t bytes;	     /* packed bytes that were added */
+	bool tried;	     /* to start a thread */
+	bool threaded, stop; /* there is a thread; it shall end */
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards done, handed and stop once there is a thread */
 	pthread_cond_t changed;

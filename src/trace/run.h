@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run: a recording, loaded. Plain arrays with indices between them; times in ns of
- * CLOCK_MONOTONIC, relative to nothing (subtract run->start_ns). Bricks, categories and sites of
- * all processes are merged by name, so that ids in here are the run's own. Everything is owned by
- * the run. Read-only after loading: any thread.
+ * A run: a recording, loaded. It consists of plain arrays whose members refer to each other by
+ * index; RUN_NONE is no index. Times are ns of CLOCK_MONOTONIC: subtract run->start_ns to get the
+ * time since the recording began. Bricks, categories and sites of all processes are merged by name,
+ * so ids here are not those of the processes. The run owns all that it points at. Any thread may
+ * read it once it is loaded.
+ *
+ * A new array needs its capacity in struct build_capacity and its free() in run_fini(). If its
+ * members hold indices of samples, steps or commands, run_keep() must number them anew, too.
  */
 #pragma once
 
@@ -30,10 +34,10 @@ struct run_brick {
 	int32_t well_known; /* id of registry.h (built-in ones included), or -1 */
 };
 
-/* Parts of a site's samples that are in no row. */
+/* Flags: parts of a site's samples that no row counts. */
 enum run_left_out {
-	RUN_LEFT_OUT_TIME = 1,	/* their own time, their work, and themselves */
-	RUN_LEFT_OUT_WAITS = 2, /* waiting in them and after them */
+	RUN_LEFT_OUT_TIME = 1,	/* their own time, their work and their number */
+	RUN_LEFT_OUT_WAITS = 2, /* the waiting inside of them and right after them */
 	RUN_LEFT_OUT_ALL = 3,
 };
 
@@ -41,19 +45,23 @@ struct run_site {
 	uint32_t brick;
 	int32_t layer;
 	uint32_t flags;	   /* BRICK_SITE_* */
-	uint32_t left_out; /* RUN_LEFT_OUT_*: was not asked for (src/analysis/accounts/selection.h)
-			    */
-	uint64_t elements, bytes, flops;
-	uint64_t output_tokens;	 /* of a mixed step's `elements` */
+	uint32_t left_out; /* RUN_LEFT_OUT_*, set by src/analysis/accounts/selection.h; 0: none */
+	uint64_t elements; /* of one execution, as `bytes` and `flops`; of a step: its tokens */
+	uint64_t bytes;	   /* known only with BRICK_SITE_HAS_BYTES in `flags` */
+	uint64_t flops;	   /* known only with BRICK_SITE_HAS_FLOPS in `flags` */
+	uint64_t output_tokens;	 /* those of a mixed step's `elements` that are no prompt's */
 	char *operation, *label; /* NULL when unknown */
 };
 
-/* One execution. Sorted by begin within its lane, a parent before what it holds. */
+/*
+ * One execution of a brick. Sorted by begin within its lane, a sample before the samples inside of
+ * it. Runs hold millions of these, so a new member should fit into what is reserved.
+ */
 struct run_sample {
 	uint64_t begin_ns, end_ns;
 	uint32_t site;
-	uint32_t wait_ns;  /* right after the end; saturates */
-	uint32_t inner_ns; /* of waiting inside; saturates */
+	uint32_t wait_ns;  /* waiting right after the end, not in [begin_ns, end_ns]; saturates */
+	uint32_t inner_ns; /* waiting inside of the sample; saturates */
 	uint8_t depth;	   /* 0: outermost on its lane */
 	uint8_t source;	   /* enum brick_source */
 	uint8_t flags;	   /* enum run_sample_flags */
@@ -61,31 +69,35 @@ struct run_sample {
 };
 
 enum run_sample_flags {
-	RUN_SAMPLE_OPEN = 1,	/* never ended: end_ns is where the recording of its lane ends */
-	RUN_SAMPLE_UNWOUND = 2, /* ended by an outer end */
-	RUN_SAMPLE_CLAMPED = 4,
+	RUN_SAMPLE_OPEN = 1,	/* never ended: end_ns is where its thread or its lane ended */
+	RUN_SAMPLE_UNWOUND = 2, /* the end of an outer sample ended it */
+	RUN_SAMPLE_CLAMPED = 4, /* its time was impossible and was set to a bound */
 };
 
-/* Off a CPU: because the thread waited for something, or another ran in its place. */
+/* Time that a thread spent off its CPU. */
 struct run_off_times {
-	uint64_t blocked_ns, preempted_ns;
+	uint64_t blocked_ns;   /* it waited for something */
+	uint64_t preempted_ns; /* another thread ran in its place */
 };
 
 /* A lane's thread did not run from begin_ns to end_ns. */
 struct run_off_cpu {
 	uint64_t begin_ns, end_ns;
-	struct run_off_times before; /* sums of those before it on its lane */
-	int preempted;
+	struct run_off_times before; /* sums over all earlier entries of the lane */
+	int preempted;		     /* 1: preempted, 0: blocked */
 };
 
-/* The name of one of a lane's threads; its last name counts. */
+/* The name of one of a lane's threads. If a thread has several, the last entry counts. */
 struct run_thread_name {
 	uint32_t lane;
 	uint64_t tid;
 	char *name;
 };
 
-/* struct brick_stat in ns: a thread's or queue's own counts, whatever became of its records. */
+/*
+ * struct brick_stat in ns: what a thread or queue counted itself. It includes executions whose
+ * records were dropped.
+ */
 struct run_stat {
 	uint64_t count;
 	uint64_t total_ns, nested_ns, self_ns, wait_ns;
@@ -96,17 +108,20 @@ struct run_stat {
 
 struct run_lane {
 	uint32_t process;
-	uint32_t kind;		 /* enum brick_lane_kind */
-	uint64_t tid, first_tid; /* of its last owner, and of its first */
+	uint32_t kind;	    /* enum brick_lane_kind */
+	uint64_t tid;	    /* of the last thread that owned it */
+	uint64_t first_tid; /* of the first one; see owners.h for those between */
 	char *name;
 	uint64_t start_ns, end_ns;
-	struct run_sample *samples; /* also waits of their own (brick BarrierWait) */
+	struct run_sample *samples; /* executions, and waits (BarrierWait) that follow none */
 	size_t sample_count;
-	size_t spilled; /* of the samples, the first so many lie in a file, mapped for reading */
+	size_t spilled; /* so many of the first samples lie in a file that is mapped; 0: none do */
 	struct brick_ledger ledger;
 	struct run_stat *stats; /* [brick_count]; NULL when the file holds no statistics of it */
-	uint64_t hook_calls, hook_timed, hook_ns;
-	struct run_off_cpu *off_cpu; /* none overlaps another; by time */
+	uint64_t hook_calls;	/* calls of Brick's hooks on this lane */
+	uint64_t hook_timed;	/* those of the calls that were timed */
+	uint64_t hook_ns;	/* the time of the timed calls together */
+	struct run_off_cpu *off_cpu; /* by time; entries do not overlap */
 	size_t off_cpu_count;
 	char *backend;	      /* of a queue; NULL: not known */
 	uint32_t queue_flags; /* BRICK_QUEUE_* */
@@ -122,26 +137,29 @@ struct run_kernel {
 	uint64_t code; /* hash, see run_code; 0: not known */
 };
 
-/* One command of a queue. Sorted by (lane, sample). Times 0: not known. */
+/* One command of a queue. Sorted by (lane, sample), one for each sample. A time of 0 is unknown. */
 struct run_command {
 	uint32_t lane, sample; /* its execution: times, brick, layer, elements, bytes, FLOPs */
 	uint32_t kernel;
-	uint32_t launch_lane, launch_sample; /* the host's call, RUN_NONE: not known */
-	uint32_t dependency_first,
-		dependency_count; /* in run->dependencies: commands it had to wait for */
+	uint32_t launch_lane, launch_sample; /* the host's call; RUN_NONE: not known */
+	uint32_t dependency_first; /* in run->dependencies: the commands that had to end before */
+	uint32_t dependency_count;
 	uint32_t reserved;
-	uint64_t number; /* as recorded: unique in its process */
-	uint64_t launch_ns, launch_end_ns, queued_ns, submitted_ns;
-	uint64_t bytes, flops; /* of this execution, 0: not known */
+	uint64_t number;		   /* as recorded: unique in its process */
+	uint64_t launch_ns, launch_end_ns; /* begin and end of the host's call */
+	uint64_t queued_ns;		   /* the driver took it */
+	uint64_t submitted_ns;		   /* the driver gave it to the device */
+	uint64_t bytes, flops;		   /* of this execution; 0: not known */
 };
 
-/* A synchronisation: this sample of a thread did not end before that command. */
+/* A synchronisation: the sample (lane, sample) of a thread waited for `command` to end. */
 struct run_wait {
 	uint32_t lane, sample;
 	uint32_t command; /* index in run->commands */
 	uint32_t reserved;
 };
 
+/* The program of kernels: run_kernel.code is its hash. */
 struct run_code {
 	uint64_t hash;
 	char *name, *path, *source;
@@ -160,33 +178,37 @@ struct run_tile {
 enum run_outcome { RUN_EVALUATED, RUN_REFUSED, RUN_ABORTED };
 
 /*
- * A step's tokens of a sequence, or a change of a sequence; as brick_sequence_record. Models have
- * numbers in their process.
+ * A step's tokens of a sequence, or a change of a sequence; as brick_sequence_record. The numbers
+ * of models and sequences are unique in their process only.
  */
 struct run_sequence_event {
 	uint64_t ns;
 	uint32_t lane;
 	uint32_t step; /* index; RUN_NONE: between steps */
 	int32_t sequence;
-	uint32_t tokens, prompt;
-	int32_t other;
-	int32_t position, end; /* -1: not known, no end */
-	uint16_t model;
-	uint8_t event; /* enum brick_sequence_event */
+	uint32_t tokens;  /* that the step evaluates of it */
+	uint32_t prompt;  /* those of `tokens` that are a prompt's */
+	int32_t other;	  /* the sequence copied to, the shift, or a block's end: by `event` */
+	int32_t position; /* of the first token concerned; -1: not known */
+	int32_t end;	/* position behind the last one; -1: no end. BRICK_SEQUENCE_TOKENS: how many
+			   tokens' results are wanted */
+	uint16_t model; /* BRICK_SEQUENCE_NO_MODEL: not known */
+	uint8_t event;	/* enum brick_sequence_event */
 	uint8_t reserved[5];
-	uint64_t number; /* of BRICK_SEQUENCE_ARRIVED: ns */
+	uint64_t number; /* BLOCK: a hash; BEGIN: the request; ARRIVED: ns at which it arrived */
 };
 
 /*
- * The next sample of MUL_MAT_ID on its lane multiplies so many rows with this expert's weights; as
- * brick_expert_record. Those of one operation have the same time.
+ * The next sample of MUL_MAT_ID on its lane multiplies `tokens` rows with this expert's weights; as
+ * brick_expert_record. All entries of one operation have the same time.
  */
 struct run_expert {
 	uint64_t ns;
 	uint32_t lane;
-	uint32_t step; /* index; RUN_NONE: in none */
-	int32_t expert;
-	uint32_t tokens, experts;
+	uint32_t step;	  /* index; RUN_NONE: in no step */
+	int32_t expert;	  /* from 0; BRICK_EXPERT_SAME: as in the operation before */
+	uint32_t tokens;  /* rows for this expert */
+	uint32_t experts; /* how many the layer has */
 	uint32_t reserved;
 	uint64_t bytes;
 };
@@ -194,16 +216,17 @@ struct run_expert {
 /* One evaluation by the engine. */
 struct run_step {
 	uint32_t lane;
-	uint32_t sample;  /* index of its sample on that lane */
-	uint32_t phase;	  /* enum brick_phase */
-	uint32_t open;	  /* it never ended */
-	uint32_t number;  /* from 1 in the whole recording, where steps were left out; else 0 */
-	uint32_t outcome; /* enum run_outcome */
-	uint64_t tokens;  /* 0 unless RUN_EVALUATED; of RUN_ABORTED they are not known */
-	uint64_t output_tokens; /* of a mixed step's tokens; of others 0: their phase says it */
-	/* evaluated beside its tokens: all of a model that drafts, and drafts that were refuted */
+	uint32_t sample;	/* index of its sample on that lane */
+	uint32_t phase;		/* enum brick_phase */
+	uint32_t open;		/* nonzero: it never ended */
+	uint32_t number;	/* from 1 in the whole recording, if steps were left out; else 0 */
+	uint32_t outcome;	/* enum run_outcome */
+	uint64_t tokens;	/* 0 unless RUN_EVALUATED */
+	uint64_t output_tokens; /* those of a mixed step's tokens that are no prompt's; else 0 */
+	/* evaluated, and not in `tokens`: all of a step that drafts, and refuted drafts of others
+	 */
 	uint64_t drafts;
-	uint32_t checked;  /* drafts: those among its tokens and the refuted ones */
+	uint32_t checked;  /* drafts that it checked, held or refuted */
 	uint32_t is_draft; /* a step of a model that drafts for another one */
 	uint32_t model;	   /* number in its process; RUN_NONE: not known */
 	uint32_t reserved;
@@ -217,11 +240,14 @@ struct run_process {
 	char **command; /* NULL-terminated */
 	uint64_t start_ns, end_ns;
 	bool closed;	     /* ended in good order */
-	uint64_t unanswered; /* commands that were launched and are not there, at least */
+	uint64_t unanswered; /* at least so many launched commands are not in the recording */
 	struct brick_ledger ledger;
+	/* Cost of one begin/end pair: an estimate and its bounds; 0: not known. */
 	double pair_cost_ns, pair_cost_low_ns, pair_cost_high_ns;
-	/* 0 in older recordings: behind 2 MB, in no cache at most; how long the 2 MB took */
-	double pair_cost_streamed_ns, pair_cost_cold_ns, pair_stream_ns;
+	/* 0 in older recordings. */
+	double pair_cost_streamed_ns; /* of a pair after 2 MB of other data */
+	double pair_cost_cold_ns;     /* of a pair with nothing in any cache, at most */
+	double pair_stream_ns;	      /* the least time in which these 2 MB went through */
 	uint32_t clock_source;
 	uint32_t mode;
 };
@@ -230,7 +256,7 @@ enum run_point_kind {
 	RUN_POINT_INSTANT = 0,	/* named by its brick */
 	RUN_POINT_COUNTER = 1,	/* a new value of the counter that its brick names */
 	RUN_POINT_DROPPED = 2,	/* `value` records were lost here */
-	RUN_POINT_THREAD = 3,	/* the lane goes on with thread `value` */
+	RUN_POINT_THREAD = 3,	/* thread `value` owns the lane from here on */
 	RUN_POINT_REPORTED = 4, /* an execution of `value` ns, which the program timed itself */
 };
 
@@ -253,8 +279,9 @@ struct run_note {
 struct run_digest {
 	uint32_t process, brick;
 	int32_t layer;
-	uint32_t decode;       /* of its step, as far as known */
-	uint64_t step, tokens; /* step: from 1 in its process, 0: in none */
+	uint32_t decode; /* 1: its step decodes, as far as known */
+	uint64_t step;	 /* from 1 in its process; 0: in none */
+	uint64_t tokens; /* of its step */
 	uint64_t ns;
 	uint64_t output, inputs[BRICK_DIGEST_INPUTS]; /* numbers of results, 0: not known */
 	char *operation, *label;		      /* NULL when unknown */
@@ -263,13 +290,13 @@ struct run_digest {
 
 /* A function that was seen in stacks. */
 struct run_function {
-	char *name;   /* NULL: its file does not tell; then this stands for all such of the file */
+	char *name;   /* NULL: all functions of `object` whose names are not known */
 	char *object; /* path of its file; NULL: there was no known code */
 };
 
 /* A function below its caller: stacks that begin alike share their begin. */
 struct run_call {
-	uint32_t caller; /* index in run->calls, lower than this one's; RUN_NONE: none is known */
+	uint32_t caller; /* index in run->calls, lower than this call's; RUN_NONE: not known */
 	uint32_t function;
 };
 
@@ -279,12 +306,12 @@ struct run_stack_thread {
 	char *name; /* NULL: not known */
 };
 
-/* A thread was in this function, called by those, at that moment, in user space. By time. */
+/* The stack of a thread in user space at one moment. Sorted by time. */
 struct run_stack {
 	uint64_t ns;
-	uint32_t call;	 /* the innermost one */
+	uint32_t call;	 /* the innermost, index in run->calls */
 	uint32_t thread; /* index in run->stack_threads */
-	uint32_t lane;	 /* that its bricks are on; RUN_NONE: it has recorded none by then */
+	uint32_t lane;	 /* of the thread's bricks; RUN_NONE: it had recorded none by then */
 	uint32_t reserved;
 };
 
@@ -292,22 +319,23 @@ struct run_stack {
 
 struct run {
 	char *path;
-	char *selected;	    /* this part of the recording, in words; NULL: all of it */
-	uint32_t all_steps; /* that ended in all of it, where steps were left out; else 0 */
-	bool is_scattered;  /* steps between those that are here were left out */
-	/* of sessions that keep nothing but statistics: samples are of open bricks only */
+	char *selected;	    /* the part of the recording that is here, in words; NULL: all of it */
+	uint32_t all_steps; /* steps that ended in the recording, if steps were left out; else 0 */
+	bool is_scattered;  /* some left-out steps lie between steps that are here */
+	/* The sessions kept statistics and no samples; samples here are of open bricks only. */
 	bool has_statistics_only;
-	bool is_live;	/* of sessions that run, or of what one held at its end */
+	bool is_live;	/* read from sessions' memory (running, or as one held it at its end) */
 	char **command; /* NULL-terminated; of the recorder's command line */
 	char *host, *cpu;
 	char *version; /* of the Brick that recorded it; NULL: not known */
 	uint64_t start_ns, end_ns, start_unix_ns;
-	struct brick_clock clock;   /* residual_ns: the most that it was seen off, to the end */
-	uint32_t cpus, usable_cpus; /* online; run_usable_cpus() */
-	int32_t exit_code;	    /* -1: not known */
+	struct brick_clock clock; /* residual_ns: its largest error seen in the recording */
+	uint32_t cpus;		  /* online */
+	uint32_t usable_cpus;	  /* 0: not known; ask run_usable_cpus() */
+	int32_t exit_code;	  /* -1: not known */
 	uint64_t consumer_cpu_ns, program_cpu_ns;
 	struct off_cpu_account off_cpu;	    /* whether lanes' off_cpu is known at all */
-	struct stack_account stack_account; /* how many were taken, and lost, of all of it */
+	struct stack_account stack_account; /* stacks taken and lost in the whole recording */
 	struct machine_use machine;
 
 	struct run_category *categories;
@@ -356,38 +384,39 @@ struct run {
 	size_t stack_count;
 	struct ticks_lengths **histograms; /* [brick_count], each NULL where there is none */
 
-	/* losses of the file */
+	/* losses of the file; the ledgers of processes and lanes count those of the program */
 	bool complete;		  /* false: never finished: cut off, or its writer was killed */
 	uint64_t truncated_bytes; /* behind the last whole packet */
 	uint64_t lost_processes;
 	uint64_t refused_records; /* of processes that could have no session */
 	uint64_t open_samples;
-	uint64_t bad_packets;		      /* whole packets that could not be used */
-	uint64_t truncated_at, bad_packet_at; /* in the file, of the first byte of these */
-	uint64_t bad_records; /* that broke the rules of their ring: not in the file */
+	uint64_t bad_packets;	/* whole packets that could not be used */
+	uint64_t truncated_at;	/* offset in the file of the first of truncated_bytes */
+	uint64_t bad_packet_at; /* offset in the file of the first bad packet */
+	uint64_t bad_records;	/* that broke the rules of their ring: not in the file */
 };
 
 /* Find the run's brick, or its category, by name; RUN_NONE if it has none. */
 uint32_t run_brick_find(const struct run *run, const char *name);
 uint32_t run_category_find(const struct run *run, const char *name);
 
-/* CPUs that it could run on; 0: not known. */
+/* CPUs that the program could run on; 0: not known. */
 static inline uint32_t run_usable_cpus(const struct run *run)
 {
 	return run->usable_cpus ? run->usable_cpus : run->cpus;
 }
 
 /*
- * Samples that lie in a file take memory from when they are read until they are released. Loops
- * over many samples call run_lane_passed() for each, so that never more than some megabytes are
- * held.
+ * Spilled samples (run_lane.spilled) take memory from when they are read until they are released;
+ * they can be read again after that. A loop over many samples calls run_lane_passed() for each of
+ * them, so that it holds some megabytes at most.
  */
 void run_lane_release(const struct run_lane *lane);
 void run_release(const struct run *run); /* of all lanes */
 
 enum { RUN_PASSED_BATCH = 16384 };
 
-/* Called once for so many samples. */
+/* Use run_lane_passed(). */
 void run_lane_passed_batch(const struct run_lane *lane);
 
 static inline void run_lane_passed(const struct run_lane *lane, size_t i)
@@ -432,16 +461,17 @@ static inline const struct run_sample *run_command_sample(
 /* Lanes that are queues of devices; all others are threads. */
 size_t run_queue_count(const struct run *run);
 
-/* Name of a process's model, as a note has it; NULL: it is not known. */
+/* Name of a process's model, from its notes; borrowed from the run. NULL: not known. */
 const char *run_model_name(const struct run *run, uint32_t process, uint32_t model);
 
-/* Value of the first note with that key (of any process); NULL if there is none. */
+/* Value of the first note with that key, of any process; borrowed. NULL: there is none. */
 const char *run_note_find(const struct run *run, const char *key);
 
-/* A list of texts with NULL behind the last. */
+/* Frees a list of texts that ends with NULL, and the texts. list: NULL is legal. */
 void run_list_free(char **list);
 
-/* Frees the run's contents, or the run itself, too; NULL is legal there. */
+/* Frees the run's contents. */
 void run_fini(struct run *run);
+/* Frees the contents and the run; NULL is legal. */
 void run_destroy(struct run *run);
 SCOPE_OF(run_destroy, struct run)

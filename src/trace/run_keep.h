@@ -6,12 +6,13 @@
 #include "trace/run.h"
 
 /*
- * keep: [lane_count], of each lane a byte for each sample, 0: leave it out; NULL: keep all of it.
- * Steps, commands, waits and tiles whose sample is left out go, too; a command stays when the call
- * that launched it goes. Samples in what is left out move up a level. -ENOMEM; the run is then as
- * before. run_edit() comes first.
+ * Leaves samples out and numbers the rest anew. keep[lane]: a byte for each sample of the lane, 0:
+ * leave it out; NULL: keep the whole lane. What refers to a left-out sample goes, too: steps with
+ * their sequence events, commands, tiles, waits for such commands. A command stays when the call
+ * that launched it goes. Only experts in a step that stays are kept. Samples inside of a left-out
+ * one move up a level. Call run_edit() before. 0 or -ENOMEM; the run is then as before.
  */
 int run_keep(struct run *run, uint8_t *const *keep);
 
-/* Have samples that may be written, also where they lie in a file: first of all. -errno. */
+/* Makes the run's samples writable, also where they lie in a file. 0 or -errno. */
 int run_edit(struct run *run);

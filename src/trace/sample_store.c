@@ -14,14 +14,14 @@
 
 enum {
 	MIN_SAMPLES = 1024,
-	SPILL_SAMPLES = 8192, /* of a list in memory, once samples are spilled */
+	SPILL_SAMPLES = 8192, /* that a list keeps in memory, once any list was spilled */
 	FIRST_EXTENT = 1 << 15,
 	FIRST_BYTES = FIRST_EXTENT * sizeof(struct run_sample), /* so that extents are aligned */
 };
 
-/* Samples that stand one after the other in the file. */
+/* Samples of a list that stand one after the other in the file. */
 struct piece {
-	size_t first, count;
+	size_t first, count; /* index in the list, and number */
 	unsigned extent;
 	uint64_t offset; /* in the extent */
 };
@@ -118,8 +118,9 @@ static int sample_store_read_at(int file, void *data, size_t bytes, uint64_t off
 }
 
 /*
- * The file gets longer by the extent's size; its first bytes are nobody's. Where the disk's blocks
- * are had at once, and pieces are aligned in the file, writing takes half of the time.
+ * Gives the list an extent at the end of the file; its first FIRST_BYTES stay free, so that an
+ * offset of 0 means none. Writing takes half of the time if the disk's blocks are allocated at once
+ * and pieces are aligned in the file. 0: there is no room.
  */
 static int have_extent(struct sample_store *store, struct sample_list *list, unsigned extent)
 {
@@ -235,7 +236,7 @@ static int sample_store_hand_over(
 	return 0;
 }
 
-/* Takes the file's pages first, then samples that never went there. */
+/* Maps the samples in the file to `base`, and copies those in memory behind them. */
 static int sample_store_map(
 	struct sample_store *store, const struct sample_list *list, struct run_sample *base)
 {
