@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The facts that rules look at: the views of a run, made once. Facts borrow the run and the
- * ceilings.
+ * ceilings, which must outlive them. One thread at a time: explain_median_ns() uses the scratch.
  */
 #pragma once
 
@@ -14,7 +14,8 @@
 #include "trace/run.h"
 
 /*
- * The time on the CPU of a brick in a phase: in threads that run steps, and in those beside them.
+ * The time on the CPU of a brick in a phase: on threads that run a step (drivers), and on other
+ * threads while a step runs (workers).
  */
 struct explain_brick {
 	uint64_t driver_ns, worker_ns;
@@ -28,31 +29,34 @@ struct explain_site {
 /* The program's time between a step and the next, before it evaluates again. */
 struct explain_between {
 	uint64_t count;
-	uint64_t sleeps_ns, works_ns,
-		preempted_ns; /* by the kernel; works_ns if that does not tell */
-	uint64_t longest_ns;
+	uint64_t sleeps_ns;    /* blocked */
+	uint64_t works_ns;     /* on a CPU; all of the time, if times off the CPU are not known */
+	uint64_t preempted_ns; /* another thread had the CPU */
+	uint64_t longest_ns;   /* of one such time */
 };
 
 /* Products of activations with weights, over all evaluations. */
 struct explain_products {
 	uint64_t ns, bytes;
-	uint64_t weights, weight_bytes; /* of one evaluation */
-	/* with weights of less than 16 bits, of 16, of 32 */
+	uint64_t weights, weight_bytes; /* that one evaluation reads */
+	/* time of products with weights of less than 16 bits, of 16, and of 32 */
 	uint64_t narrow_ns, half_ns, single_ns;
-	double saved_ns;  /* that q8_0 would save of those of 16 and 32 bits */
-	uint64_t roof_ns; /* of these, with a measured roof, which says how much */
-	double wide_bits; /* of these, on average */
+	/* of products with weights of 16 and 32 bits: */
+	double saved_ns;  /* time that weights in q8_0 would save */
+	uint64_t roof_ns; /* the part of their time for which saved_ns follows from a measured roof
+			   */
+	double wide_bits; /* bits of a weight, on average over their time */
 };
 
 struct explain_phase {
 	uint64_t steps, tokens, wall_ns;
 	uint64_t elapsed_ns;		 /* with the program's time between the steps */
-	uint64_t evaluations;		 /* of graphs: an engine may cut a batch into several */
-	double batch;			 /* tokens of one, on average */
+	uint64_t evaluations;		 /* of graphs: an engine may cut a step into several */
+	double batch;			 /* tokens of an evaluation, on average */
 	struct summary *summary;	 /* by brick, of this phase; NULL: no such step */
 	const struct path_section *path; /* NULL: none */
 	uint32_t *list;			 /* its finished steps, by begin */
-	const struct queue_time *queue;	 /* the one that was busy longest; NULL: no queue */
+	const struct queue_time *queue;	 /* the device's busiest one; NULL: none was busy */
 	struct explain_brick *bricks;	 /* [brick_count] */
 	struct explain_site *sites;	 /* [site_count] */
 	uint64_t *work_ns;		 /* [lane_count] on the CPU, in bricks other than waits */
@@ -62,7 +66,7 @@ struct explain_phase {
 	struct explain_products products;
 	size_t team;	    /* threads that shared its work, the engine's own among them */
 	uint64_t team_ns;   /* on the CPU, of bricks that they shared */
-	uint64_t serial_ns; /* ... of those that only the engine's thread executed */
+	uint64_t serial_ns; /* on the CPU, of all other bricks, and the steps' time in no brick */
 };
 
 struct explain_facts {
@@ -77,10 +81,10 @@ struct explain_facts {
 	uint64_t *scratch;    /* [step_count] */
 	uint32_t frame_lane;  /* while the walk runs */
 	uint64_t model_bytes; /* of the weights that a step reads; 0: not known */
-	uint64_t context;     /* tokens that the longest one can have had at most */
+	uint64_t context;     /* tokens: an upper bound of the longest context */
 };
 
-/* -ENOMEM; *facts is then empty. */
+/* 0, or an error, -ENOMEM above all; *facts is then empty. */
 int explain_facts_init(
 	struct explain_facts *facts, const struct run *run, const struct ceilings *ceilings);
 void explain_facts_fini(struct explain_facts *facts);
@@ -88,42 +92,45 @@ void explain_facts_fini(struct explain_facts *facts);
 /* The row of a brick in a phase, by name; NULL: none. */
 const struct summary_row *explain_row(const struct explain_phase *phase, const char *name);
 /*
- * The wall time of that row, less the time that its thread was off its CPU, which has a finding of
- * its own. For bricks of one thread. 0: none.
+ * The wall time of that row. Where it is known, the time that the brick's thread was off its CPU is
+ * not in it: that has a finding of its own. Right only for bricks that one thread executes. 0:
+ * none.
  */
 uint64_t explain_on_cpu_ns(const struct explain_phase *phase, const char *name);
 
 /*
- * As explain_on_cpu_ns(), for a well-known brick on threads that run steps. A team may share the
- * brick.
+ * The time on the CPU of a well-known brick on threads that run steps, also where a team shares the
+ * brick: then it is the part of these threads.
  */
 uint64_t explain_brick_ns(
 	const struct explain_facts *facts, const struct explain_phase *phase, int well_known);
 
-/* The time that one of enum schedule_owner has on the critical path of a phase. */
+/* The time of `owner`, an enum schedule_owner, on the critical path of a phase; 0: none. */
 uint64_t explain_owner_ns(
 	const struct explain_facts *facts, const struct explain_phase *phase, uint32_t owner);
 
-/* The time that the phase would take on so many CPUs if its threads never waited. */
+/* The time that the phase would take on `cpus` CPUs if its threads never waited; 0 counts as 1. */
 uint64_t explain_ideal_ns(const struct explain_phase *phase, uint32_t cpus);
 
 /*
- * The cost of an evaluation for any batch (reading the weights), and of each token in it. From
- * evaluations of two sizes in this run, else from decode and a rule of thumb.
+ * A linear model of an evaluation's time: fixed_ns (reading the weights) + token_ns * tokens. It
+ * comes from evaluations of two sizes in this run, else from the phase alone and the share that a
+ * token of a large batch takes as a rule.
  */
 struct explain_batching {
 	double fixed_ns, token_ns;
-	double evaluation_ns; /* of the phase that was asked for, as it was */
-	bool is_measured;     /* by two sizes */
+	double evaluation_ns; /* of the phase that was asked for, as measured, on average */
+	bool is_measured;     /* from two sizes */
 };
+/* False: the phase has no evaluations, or no such line fits; *out is then of no use. */
 bool explain_batching(
 	struct explain_batching *out, const struct explain_facts *facts, enum step_phase phase);
 
 /* The time of a step, with the time up to the next. */
 uint64_t explain_step_ns(const struct explain_phase *phase, uint32_t step);
 /*
- * The median (the lower one of two) of those steps of the list whose index is in [first, end); 0:
- * none.
+ * The median (the lower one of two) of explain_step_ns() of phase->list[first] to
+ * phase->list[end - 1]; 0: there are none.
  */
 uint64_t explain_median_ns(const struct explain_facts *facts, const struct explain_phase *phase,
 	uint64_t first, uint64_t end);

@@ -19,11 +19,11 @@ enum part {
 	PREEMPTED = 1 << 0,
 	BLOCKED = 1 << 1,
 	BARRIERS = 1 << 2,
-	THREADS = 1 << 3, /* that begin and end */
+	THREADS = 1 << 3, /* beginning threads and waiting for their end */
 	WEIGHTS = 1 << 4,
 	ATTENTION = 1 << 5,
 	LOGITS = 1 << 6,
-	REST = 1 << 7, /* of computing */
+	REST = 1 << 7, /* computing that is none of the three above */
 	GRAPHS = 1 << 8,
 	COPIES = 1 << 9,
 	SAMPLING = 1 << 10,
@@ -33,7 +33,7 @@ enum part {
 	FIRST = 1 << 14,   /* the time that a phase's first step takes longer than others ... */
 	SLOWEST = 1 << 15, /* ... and that some others do */
 	PAUSES = 1 << 16,  /* between steps */
-	WORK = 1 << 17,
+	WORK = 1 << 17,	   /* of the program, between steps */
 	ALL = (1 << 18) - 1,
 	STEPS = ALL & ~(PAUSES | WORK),
 	COMPUTE = WEIGHTS | ATTENTION | LOGITS | REST,
@@ -46,16 +46,17 @@ static const struct {
 	bool (*find)(const struct explain_facts *facts, enum step_phase phase, struct finding *out);
 	enum finding_kind kind;
 	unsigned parts;
-	uint64_t stands_for;
+	uint64_t replaces; /* R(rule) of each rule that says the same less well */
 } finding_rules[FINDING_RULES] = {
-#define EXPLAIN_ENTRY(name, id, kind, parts, stands_for) \
-	{id, rule_##name, FINDING_##kind, parts, stands_for},
+#define EXPLAIN_ENTRY(name, id, kind, parts, replaces) \
+	{id, rule_##name, FINDING_##kind, parts, replaces},
 	EXPLAIN_RULES(EXPLAIN_ENTRY)
 #undef EXPLAIN_ENTRY
 };
 
-_Static_assert(FINDING_RULES <= 64, "a rule is a bit");
+_Static_assert(FINDING_RULES <= 64, "a rule is a bit of `replaces`");
 
+/* A rule that finds something at no cost says what limits the phase: that always matters. */
 static bool finding_matters(const struct explain_facts *facts, const struct finding *finding)
 {
 	return !finding->cost_ns ||
@@ -76,7 +77,7 @@ COMPARATOR(by_rank, struct finding,
 static void find_in(struct findings *findings, const struct explain_facts *facts, int phase)
 {
 	size_t first = findings->count, kept = first;
-	uint64_t said = 0;
+	uint64_t replaced = 0; /* R() of rules */
 
 	for (int rule = 0; rule < FINDING_RULES; rule++) {
 		struct finding *f = &findings->list[findings->count];
@@ -85,10 +86,10 @@ static void find_in(struct findings *findings, const struct explain_facts *facts
 		if (!finding_rules[rule].find(facts, f->phase, f) || !finding_matters(facts, f))
 			continue;
 		findings->count++;
-		said |= finding_rules[rule].stands_for;
+		replaced |= finding_rules[rule].replaces;
 	}
 	for (size_t i = first; i < findings->count; i++)
-		if (!(said >> findings->list[i].rule & 1))
+		if (!(replaced >> findings->list[i].rule & 1))
 			findings->list[kept++] = findings->list[i];
 	findings->count = kept;
 }
@@ -105,7 +106,7 @@ int findings_init(struct findings *findings, const struct explain_facts *facts)
 	if (findings->count)
 		qsort(findings->list, findings->count, sizeof(*findings->list), by_rank);
 	for (size_t i = 0; i < findings->count; i++) {
-		/* its saving counts, unless a finding before it saves time of the same parts */
+		/* only the first of the findings that save time of the same parts is added up */
 		struct finding *f = &findings->list[i];
 		uint64_t *explained_ns = &findings->explained_ns[f->phase];
 		uint64_t elapsed_ns = facts->phases[f->phase].elapsed_ns;

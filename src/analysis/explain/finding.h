@@ -2,8 +2,9 @@
 /*
  * Finds causes of lost time in a recording, each with its cost and the numbers that are its
  * evidence. A rule looks at the facts of one phase and finds something or nothing; a cost is a
- * measured time, or follows from measured times. Nothing below a fiftieth of a phase is a finding.
- * Sentences are made of findings in src/ui/text/explain_view.c. One thread at a time.
+ * measured time, or follows from measured times. A finding costs at least a fiftieth of its phase,
+ * or exactly 0: then it says what limits the phase, and no advice saves time. Warm-ups have no
+ * findings. src/ui/text/explain_view.c makes sentences of findings. One thread at a time.
  */
 #pragma once
 
@@ -14,11 +15,13 @@
 
 /*
  * The rules: name, id, kind, the parts of the time that its advice saves (enum part in finding.c),
- * and the rules that it replaces. They are asked in this order. A new rule needs a row here, which
- * makes FINDING_NAME; the function rule_NAME() (rules_*.c); and the words of NAME in
- * src/ui/text/explain_view.c. A LOSS is time that buys nothing. A CHOICE of the user's has a price
- * in answers or memory, so it ranks as if it cost a quarter. Where a rule holds, the rules that it
- * replaces are not shown in the same phase, because they say the same less well.
+ * and the rules that it replaces. A new rule needs a row here, which makes FINDING_NAME; the
+ * function rule_NAME() (rules_*.c); and the words of NAME in src/ui/text/explain_view.c. At most 64
+ * rules fit, and ids are part of the JSON: they stay.
+ *
+ * A LOSS is time that buys nothing. A CHOICE of the user has a price in answers or memory, so it
+ * ranks as if it cost a quarter. Where a rule finds something, the rules that it replaces are not
+ * shown in the same phase, because they say the same less well.
  */
 #define EXPLAIN_RULES(X)                                                                           \
 	X(affinity, "affinity", LOSS, STEPS, EXPLAIN_OF_CROWDS | R(oversubscribed) | R(cpu_quota)) \
@@ -67,10 +70,11 @@
 	X(at_memory_roof, "at-memory-roof", LOSS, NONE, 0)                                         \
 	X(unattributed, "in-no-brick", LOSS, NO_BRICK, 0)
 
-/* Findings that a lack of CPUs causes as well. */
+/* Rules for effects that a lack of CPUs has, too. */
 #define EXPLAIN_OF_CROWDS                                                                         \
 	(R(preempted_by_others) | R(preempted) | R(barrier_waits) | R(slow_thread) | R(blocked) | \
 		EXPLAIN_OF_SLOW)
+/* Rules that only say that some steps are slow, and not why. */
 #define EXPLAIN_OF_SLOW (R(first_step) | R(slow_steps))
 
 enum finding_rule {
@@ -84,30 +88,40 @@ enum finding_kind { FINDING_LOSS, FINDING_CHOICE };
 
 enum finding_certainty {
 	FINDING_MEASURED, /* the cost itself was measured */
-	FINDING_LIKELY,	  /* the cause follows from measured times */
+	FINDING_LIKELY,	  /* the cause or the cost follows from measured times */
 };
 
-/* The evidence, by rule. Rows and names are those of the facts. */
+/*
+ * The evidence: the member of a finding's rule is valid. A member that serves other rules names
+ * them. Rows and names are borrowed from the facts and the run.
+ */
 union finding_evidence {
 	struct {
-		size_t threads;
-		uint32_t cpus, online;
+		size_t threads;		   /* of the team */
+		uint32_t cpus;		   /* that the program may use */
+		uint32_t online;	   /* CPUs of the machine */
 	} crowd;			   /* of affinity and oversubscribed */
 	const struct summary_row *blocked; /* the brick that slept most */
 	struct {
-		uint64_t bytes, faults; /* read in the phase's steps; of all of the run */
-		uint64_t slept_ns, kernel_ns;
-	} cold_pages; /* and of memory_limit */
+		uint64_t bytes;	    /* read from disk in the phase's steps */
+		uint64_t faults;    /* major page faults of the whole run */
+		uint64_t slept_ns;  /* threads waited for the disk */
+		uint64_t kernel_ns; /* the kernel worked for the pages */
+	} cold_pages;		    /* and of memory_limit */
 	struct {
 		size_t threads;
-		uint64_t waited_ns;		/* by all of them */
+		uint64_t waited_ns;		/* by all threads together */
 		const struct summary_row *most; /* the brick behind which they waited longest */
 	} barrier_waits;
 	struct {
-		uint64_t tid, waited_ns, others_ns; /* on average of the others */
+		uint64_t tid;
+		uint64_t waited_ns; /* by this thread */
+		uint64_t others_ns; /* by each other thread of the team, on average */
 	} slow_thread;
 	struct {
-		uint64_t start_ns, join_ns, preempted_ns, made;
+		uint64_t start_ns, join_ns; /* beginning threads, and waiting for their end */
+		uint64_t preempted_ns;
+		uint64_t made; /* threads that took over a lane in the phase's steps */
 	} threads_anew;
 	struct {
 		const char *device;
@@ -118,16 +132,20 @@ union finding_evidence {
 		uint64_t executions;
 	} ran_on_cpu;
 	struct {
-		uint64_t between_ns, in_ns, out_ns, transfers, bytes;
+		uint64_t between_ns; /* copying between backends */
+		uint64_t in_ns;	     /* copying inputs to the device */
+		uint64_t out_ns;     /* copying results from the device */
+		uint64_t transfers, bytes;
 	} copies;
 	struct {
-		uint64_t executions, longest_ns;
+		uint64_t executions, longest_ns; /* launches of a millisecond and more */
 	} device_setup;
 	struct {
-		uint64_t record_ns;
+		uint64_t record_ns; /* the host recorded commands */
 	} launch_bound;
 	struct {
-		uint64_t tokens, steps;
+		uint64_t tokens; /* evaluated though they had been evaluated before */
+		uint64_t steps;	 /* of which at least half the tokens were such */
 	} prompt_repeated;
 	struct {
 		uint64_t calls;
@@ -140,20 +158,25 @@ union finding_evidence {
 		uint64_t copy_ns;
 	} all_logits;
 	struct {
-		double batch, sequences;
+		double batch;	  /* tokens of an evaluation, on average */
+		double sequences; /* of sequences_apart */
 		struct explain_batching model;
 	} batches; /* of small_batches, small_ubatch and sequences_apart */
 	struct {
-		uint64_t first_ns, last_ns; /* a step, in the first and the last eighth */
+		/* median time of attention in a step, in the first and in the last eighth of the
+		 * steps */
+		uint64_t first_ns, last_ns;
 	} context_growth;
 	struct {
 		uint64_t attention_ns;
 		double bytes; /* of a value in the cache */
-	} attention;	      /* of long_context and kv_type */
+	} attention;	      /* of long_context, kv_type and no_flash_attention */
 	struct {
-		uint32_t step; /* the first, the slowest; index in the run */
-		uint64_t count, took_ns, median_ns;
-		const char *more; /* where most of its additional time went */
+		uint32_t step;	    /* index in the run: the first one, or the slowest one */
+		uint64_t count;	    /* slow steps; 0 for first_step */
+		uint64_t took_ns;   /* by `step` */
+		uint64_t median_ns; /* of the phase's steps; of first_step: of the others */
+		const char *more;   /* where most of the additional time of `step` went */
 		uint64_t more_ns;
 	} first_step, slow_steps;
 	struct {
@@ -166,16 +189,16 @@ union finding_evidence {
 		uint64_t copies;
 	} state_copied;
 	struct {
-		const char *library,
-			*better; /* names of instruction sets, as the engine has them */
-		uint64_t products_ns;
+		const char *library, *better; /* builds, as the engine names them: "haswell" */
+		uint64_t products_ns;	      /* of products with weights, and of attention */
 	} lesser_build;
 	struct {
 		uint64_t ns, copy_ns;
 	} vocabulary;
 	struct {
 		const struct roofline_row *most;
-		double share, distance; /* of all such bricks together */
+		double share;	 /* of the phase's wall time, of all rows at the roof */
+		double distance; /* of these rows from their roof, 0 to 1 */
 		size_t rows;
 	} roof; /* of at_memory_roof */
 };
@@ -184,25 +207,27 @@ struct finding {
 	enum finding_rule rule;
 	enum step_phase phase;
 	enum finding_certainty certainty;
+	uint64_t cost_ns; /* that the advice should save in all steps of the phase; 0: nothing */
 	/*
-	 * time that the advice is expected to save in all steps of the phase; 0: it would save
-	 * nothing
+	 * Number (from 1, in findings.list) of the first finding of the phase that saves time of
+	 * the same parts, even if that one overlaps another itself; 0: none does.
 	 */
-	uint64_t cost_ns;
-	/* The first finding of the phase that saves time of the same parts, whether it was added up
-	 * or not, from 1; 0: none does. */
 	size_t overlaps;
-	uint64_t left_ns; /* of the phase without this one and those before that can be added up */
+	/* The phase's time, less the costs of the findings up to this one that overlap none. */
+	uint64_t left_ns;
 	union finding_evidence of;
 };
 
-/* True if it costs at least one part of so many of a time. Nothing is no cost, also of no time. */
+/* True if the cost is at least `ns` / `parts`. False for a cost of 0, even if `ns` is 0. */
 static inline bool finding_costs(const struct finding *finding, uint64_t ns, uint64_t parts)
 {
 	return finding->cost_ns && finding->cost_ns >= ns / parts;
 }
 
-/* True: found, and *out is filled in but for rule and phase. */
+/*
+ * True: found. The caller has zeroed *out and set its rule and phase; the rule fills in the rest.
+ * On false *out may be half filled in.
+ */
 #define EXPLAIN_DECLARE(name, ...) \
 	bool rule_##name(          \
 		const struct explain_facts *facts, enum step_phase phase, struct finding *out);
@@ -210,9 +235,10 @@ EXPLAIN_RULES(EXPLAIN_DECLARE)
 #undef EXPLAIN_DECLARE
 
 struct findings {
-	struct finding *list; /* the costliest first */
+	struct finding *list; /* the costliest first; a CHOICE as if it cost a quarter */
 	size_t count;
-	/* by phase: the time that those of its findings explain together that can be added up */
+	/* By phase: the sum of the costs of findings that overlap none, at most the phase's time.
+	 */
 	uint64_t explained_ns[STEP_PHASES];
 };
 
@@ -220,11 +246,12 @@ struct findings {
 int findings_init(struct findings *findings, const struct explain_facts *facts);
 void findings_fini(struct findings *findings);
 
-/* The id of a rule: "oversubscribed". */
+/* The id of a rule: "cpu-quota". */
 const char *finding_rule_id(enum finding_rule rule);
 enum finding_kind finding_rule_kind(enum finding_rule rule);
 const char *finding_certainty_name(enum finding_certainty certainty);
 
-/* A cost per token is of its phase's tokens (of a mixed one's new ones); negative: unknown. */
+/* The tokens over which a phase's costs are spread; of mixed steps only their output tokens. */
 uint64_t explain_tokens(const struct explain_facts *facts, enum step_phase phase);
+/* The cost divided by explain_tokens(); negative: there are no tokens. */
 double finding_cost_per_token_ns(const struct explain_facts *facts, const struct finding *finding);

@@ -103,7 +103,8 @@ bool rule_copies(const struct explain_facts *f, enum step_phase p, struct findin
 	return true;
 }
 
-/* One node is recorded in microseconds; loading a kernel or a library for it takes milliseconds. */
+/* A launch this long set something up: launching takes microseconds, loading a kernel milliseconds.
+ */
 enum { SETUP_NS = 1000000 };
 
 static bool is_launching(const struct run *run, const struct run_sample *sample)
@@ -117,7 +118,7 @@ struct slow_launches {
 	uint64_t ns, count, longest_ns;
 };
 
-/* Launches in a step that take so long; what is inside of one is counted with it. */
+/* Launches in a step that take SETUP_NS or more, without the launches inside of another one. */
 static struct slow_launches slow_launches_in(const struct run *run, const struct run_step *step)
 {
 	const struct run_lane *lane = &run->lanes[step->lane];
@@ -139,7 +140,7 @@ static struct slow_launches slow_launches_in(const struct run *run, const struct
 	return slow;
 }
 
-enum { SETUP_STEPS = 16 }; /* so many others say what launches take later */
+enum { SETUP_STEPS = 16 }; /* so many later steps say what launches take once all is set up */
 
 /*
  * The time that loading adds to a phase's first step: its slow launches, less those of other steps.
@@ -205,7 +206,7 @@ bool rule_software_device(const struct explain_facts *f, enum step_phase p, stru
 	const struct queue_time *q = phase->queue;
 	uint64_t other_ns = otherwise_busy_ns(f, phase);
 	out->of.software_device.busy_ns = q->busy_ns;
-	/* and what it takes to launch commands and to wait for them */
+	/* the second part: launching commands and waiting for them */
 	out->cost_ns = q->busy_ns + (q->idle_ns > other_ns ? q->idle_ns - other_ns : 0);
 	out->certainty = FINDING_LIKELY;
 	return true;

@@ -11,13 +11,13 @@
 #include "brick/brick.h"
 
 enum {
-	GROWTH_STEPS = 256, /* steps that it takes to show */
-	GROWTH_PARTS = 8,
-	SLOW = 2, /* times the median */
-	FEW_TOKENS = 8,
+	GROWTH_STEPS = 256, /* fewer steps do not show growth */
+	GROWTH_PARTS = 8,   /* of the steps, whose medians are compared: see grows() */
+	SLOW = 2,	    /* a slow step takes so many times the median */
+	FEW_TOKENS = 8,	    /* a decode phase of fewer steps has no slow first step */
 };
 
-/* Time of the program between two steps, in which it sleeps or does other work. */
+/* Time of the program between two steps. */
 
 bool rule_host_pauses(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -32,7 +32,8 @@ bool rule_host_works(const struct explain_facts *f, enum step_phase p, struct fi
 }
 
 /*
- * Prompts that were evaluated before, as Brick's counter says: steps whose tokens are mostly such.
+ * Sums over steps of which at least half the tokens had been evaluated before, as Brick's counter
+ * says.
  */
 struct repeated {
 	uint64_t tokens, steps, time_ns;
@@ -80,7 +81,7 @@ bool rule_sampling(const struct explain_facts *f, enum step_phase p, struct find
 
 /* Batches. */
 
-/* Prompts in batches with other sequences, which wait for the prompt. */
+/* Prompts in batches with other sequences: these wait for the prompt. */
 bool rule_mixed(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
@@ -166,10 +167,7 @@ bool rule_small_ubatch(const struct explain_facts *f, enum step_phase p, struct 
 	return phase->evaluations >= 2 * phase->steps && batches_are_small(f, p, out);
 }
 
-/*
- * Steps of a prompt that are followed by another step of the same prompt: nothing is sampled in
- * between.
- */
+/* Counts steps behind which nothing was sampled: the next step continues the prompt. */
 static uint64_t unfinished_prompts(const struct explain_facts *f, const struct explain_phase *phase)
 {
 	uint64_t count = 0;
@@ -230,7 +228,8 @@ bool rule_sequences_apart(const struct explain_facts *f, enum step_phase p, stru
 	out->of.batches.batch = phase->batch;
 	out->of.batches.model = model;
 	out->certainty = FINDING_LIKELY;
-	/* they have caches and logits of their own; this was the middle of where it was measured */
+	/* each sequence has its own cache and logits, which are read anyway; 2/3 was the middle of
+	 * the measured values */
 	const double of_a_prompt = 2.0 / 3;
 	out->cost_ns = number_of_double(
 		of_a_prompt * model.fixed_ns * (double)phase->steps * (1 - 1 / (double)sequences));
@@ -390,7 +389,8 @@ bool rule_context_growth(const struct explain_facts *f, enum step_phase p, struc
 	return finding_costs(out, phase->wall_ns, 10);
 }
 
-/* The category to which a step gives most more time than other steps do on average. */
+/* The category whose time exceeds its average over the phase's other steps most, and by how much.
+ */
 static uint32_t most_different(const struct explain_facts *f, const struct explain_phase *phase,
 	uint32_t step, uint64_t *more_ns)
 {
@@ -465,7 +465,7 @@ static const char *rules_steps_difference(const struct explain_facts *f,
 	return breakdown_category_name(f->breakdown, category);
 }
 
-/* Preempted time of the step is a finding of its own, and the profiler's own work is none. */
+/* The cost has neither the preempted time, which is a finding of its own, nor Brick's own work. */
 bool rule_first_step(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
@@ -502,7 +502,7 @@ static uint64_t nearby_ns(
 	return explain_median_ns(f, phase, first, end);
 }
 
-/* Nobody knows whether its threads were off their CPUs, though that was asked for. */
+/* True if times off the CPU were asked for, and are not known for all of the step. */
 static bool rules_steps_is_in_gap(const struct explain_facts *f, uint32_t step)
 {
 	const struct run_step *s = &f->run->steps[step];
@@ -511,7 +511,7 @@ static bool rules_steps_is_in_gap(const struct explain_facts *f, uint32_t step)
 	       !run_off_cpu_is_known(f->run, s->begin_ns, s->end_ns);
 }
 
-/* Slow steps but the first; their preempted and blocked time are findings of their own. */
+/* Slow steps but the first one. Their preempted and blocked times are findings of their own. */
 bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
@@ -526,7 +526,7 @@ bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct fi
 		uint64_t usual_ns = nearby_ns(f, phase, i);
 		struct run_off_times off = off_in(f->run, step);
 		uint64_t off_ns = off.preempted_ns + off.blocked_ns + profiler_ns(f, step);
-		/* others that had the CPU had its caches, too */
+		/* a step that was off its CPU for long also lost its caches to the other threads */
 		if (ns < SLOW * usual_ns || 2 * off_ns > ns - usual_ns ||
 			rules_steps_is_in_gap(f, step))
 			continue;

@@ -37,7 +37,8 @@ static bool others_did_it(const struct explain_facts *f)
 	double all = (double)use->busy_ns + (double)use->steal_ns + (double)use->idle_ns;
 	double part = run->cpus ? (double)run_usable_cpus(run) / run->cpus : 1;
 	double others = f->presence.others * all;
-	double room = part * all - (double)run->program_cpu_ns; /* that it left to others */
+	double room =
+		part * all - (double)run->program_cpu_ns; /* CPU time left to other programs */
 
 	return (others < room ? others : room) >= 0.5 * (double)preempted_ns(run);
 }
@@ -107,7 +108,7 @@ bool rule_preempted(const struct explain_facts *f, enum step_phase p, struct fin
 	return lost_cpus(f, p, out) && !others_did_it(f) && !quota_did_it(f);
 }
 
-/* Steal: no thread of ours notices what the machine's host takes, so bricks are longer by it. */
+/* No thread notices the time that the virtual machine's host takes, so bricks last longer by it. */
 bool rule_steal(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const double least = 0.05;
@@ -163,8 +164,8 @@ static uint64_t rules_threads_counted(
 }
 
 /*
- * So much of a model, or so many faults, is no accident. Waiting for a disk is sleep; but what a
- * quick one takes is mostly time of the kernel, which makes room for the pages and maps them.
+ * An eighth of the model, or 8 faults, is no accident. Waiting for a slow disk is sleep; a quick
+ * disk costs mostly time of the kernel, which makes room for the pages and maps them.
  */
 bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -181,7 +182,7 @@ bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct fi
 		return false;
 	if (!phase->queue)
 		out->of.cold_pages.slept_ns = explain_owner_ns(f, phase, SCHEDULE_OWNER_BLOCKED);
-	/* what the scheduler counts, where switches were not recorded */
+	/* where switches were not recorded: what the scheduler counted */
 	if (!phase->queue && !phase->summary->knows_off && f->presence.idle > 0)
 		out->of.cold_pages.slept_ns =
 			number_of_double(f->presence.idle * (double)phase->wall_ns);
@@ -216,7 +217,7 @@ bool rule_memory_limit(const struct explain_facts *f, enum step_phase p, struct 
 	return true;
 }
 
-/* Wall time without that in which the thread was preempted, which is a finding of its own. */
+/* The wall time in which the thread was not preempted: preemption is a finding of its own. */
 static uint64_t unpreempted_ns(const struct summary_row *row)
 {
 	return row ? row->wall_ns + row->wall_off.blocked_ns : 0;
@@ -241,8 +242,9 @@ bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct 
 		unpreempted_ns(start) + explain_owner_ns(f, phase, SCHEDULE_OWNER_START);
 	out->of.threads_anew.join_ns = unpreempted_ns(join);
 	/*
-	 * The others wait for those that begin late. And a new thread has no CPU of its own yet: it
-	 * takes that of another. Where other programs took CPUs, nobody knows which of them did it.
+	 * A new thread has no CPU of its own yet and preempts another thread of the program. Where
+	 * other programs or a quota may have preempted threads as well, none of that time is
+	 * counted.
 	 */
 	if (!quota_did_it(f) && !others_did_it(f))
 		out->of.threads_anew.preempted_ns =
@@ -279,7 +281,7 @@ static uint64_t team_preempted_ns(const struct explain_facts *f, const struct pa
 	return ns < end - begin ? ns : end - begin;
 }
 
-/* Preempted time in the waits behind a sample, and inside of it. */
+/* The team's preempted time during the wait behind a sample and the waiting inside of it. */
 static uint64_t of_sample_ns(
 	const struct explain_facts *f, const struct path_section *path, const struct run_sample *s)
 {
@@ -293,13 +295,14 @@ static uint64_t of_sample_ns(
 }
 
 /*
- * Waiting times of the threads of a team while no other one was preempted, by the brick that they
- * waited behind: of all of them, of the one that waited least, and of the present one.
+ * Waiting times of a team's threads, without time in which any of them was preempted, by the brick
+ * behind which they waited: of all threads together, of the thread that waited least, and of the
+ * thread being added.
  */
 struct team_waits {
 	uint64_t *all, *least, *now; /* [brick_count] */
-	uint64_t all_ns, least_ns;
-	uint32_t slowest; /* the lane that waited least */
+	uint64_t all_ns, least_ns;   /* sums; least_ns is UINT64_MAX before the first thread */
+	uint32_t slowest;	     /* the lane that waited least */
 	size_t threads;
 };
 
@@ -349,8 +352,9 @@ static void rules_threads_add_waits(
 }
 
 /*
- * True if the others wait longer mostly behind one brick. Then one thread has more of its work, as
- * engines leave attention of one token to it; it is no slower than they are.
+ * True if most of the additional waiting of the others is behind one brick. Then the slowest thread
+ * has more of that brick's work (engines leave attention of one token to one thread), and it is no
+ * slower than the others.
  */
 static bool is_of_one_brick(const struct team_waits *w, const struct run *run, uint64_t more_ns)
 {
@@ -373,7 +377,10 @@ static bool is_in_team(
  */
 bool rule_slow_thread(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	enum { FEW_WAITS = 4, EVALUATIONS = 8 }; /* a quarter of the others' */
+	enum {
+		FEW_WAITS = 4,	 /* it waits at most a quarter of what the others wait */
+		EVALUATIONS = 8, /* with fewer nothing is said */
+	};
 	const struct explain_phase *phase = &f->phases[p];
 	struct team_waits waits;
 
