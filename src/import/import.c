@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Tells the kind of a file from its first bytes, and hands it to the reader of that kind. */
 #include "import/import.h"
 
 #include <errno.h>

@@ -11,25 +11,29 @@
 #include <stdint.h>
 #include "import/imported.h"
 
-/* What is wrong, and where it stands in the file: "line 3, byte 120: there is no value". */
+/* The place and the reason of a failure: "line 3, byte 120: there is no value". */
 struct import_error {
 	char text[320];
 };
 
-/* 0 and the file's contents in *imported (imported_init() before), or a negative code and *error.
+/*
+ * Reads a file of any of these kinds; its first bytes tell the kind. The caller has called
+ * imported_init(). 0, or *error and a negative code: -errno, -ENOMEM, BRICK_EFORMAT, or that of a
+ * reader.
  */
 int import_read(struct imported *imported, const char *path, struct import_error *error);
 
-/* A text that is in memory, or comes in parts: read() returns bytes, 0 at the end, or -1. */
+/* A text in memory (`text`, `bytes`), or, if `read` is not NULL, one that comes in parts. */
 struct import_source {
 	const char *text;
 	size_t bytes;
+	/* Returns the number of bytes read; 0: the end; -1: it cannot be read. */
 	int (*read)(void *from, char *to, size_t bytes);
-	void *from;
+	void *from; /* for `read` */
 };
 
-/* The same of JSON, of rocprofv3's CSV and XLA's XSpace in memory, and of a database of Nsight
- * Systems. */
+/* As import_read(), of one kind each: JSON, rocprofv3's CSV, XLA's XSpace, Nsight Systems' SQLite.
+ */
 int import_chrome(
 	struct imported *imported, const struct import_source *source, struct import_error *error);
 int import_rocprof_csv(

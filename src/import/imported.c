@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Collects what a file says, and decides which brick each name becomes. */
 #include "import/imported.h"
 
 #include <stdio.h>
@@ -7,7 +8,10 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 
-enum { NAME_BYTES = 48, MAX_TEXT = 2048 };
+enum {
+	NAME_BYTES = 48, /* of a brick or category, as in the session */
+	MAX_TEXT = 2048, /* of a name in the file that is looked at; see imported_key_of() */
+};
 
 static void index_brick(struct imported *im, uint32_t brick)
 {
@@ -54,7 +58,7 @@ int imported_init(struct imported *im)
 		rules_parse(&im->files, rule_set_import_files_text, rule_set_import_files_bytes,
 			&error))
 		return -ENOMEM;
-	/* both have a first entry that means "none" */
+	/* index 0 means "none" in both */
 	return array_push(&im->sites, (struct brick_session_site){0}) ||
 			       array_push(&im->kernels, (struct brick_session_kernel){0})
 		       ? -ENOMEM
@@ -89,7 +93,7 @@ void imported_fini(struct imported *im)
 	rules_destroy(im->files);
 }
 
-/* Where things run. */
+/* Processes, tracks and kernels. */
 
 int imported_process(struct imported *im, uint32_t pid)
 {
@@ -142,7 +146,7 @@ int imported_queue(
 
 	if (process < 0)
 		return process;
-	/* of whom it is shows when its commands' launches are known */
+	/* UINT64_MAX: the launches of its commands will tell whose the queue is */
 	queue.process = has_process ? (uint64_t)process : UINT64_MAX;
 	snprintf(queue.name, sizeof(queue.name), "device %u stream %llu", device,
 		(unsigned long long)stream);
@@ -189,7 +193,7 @@ int imported_kernel(struct imported *im, const struct brick_session_kernel *kern
 	return (int)im->kernels.count - 1;
 }
 
-/* What they are called. */
+/* Names. */
 
 static uint16_t category_of(struct imported *im, const char *name)
 {
@@ -241,7 +245,7 @@ static uint16_t imported_brick_of(struct imported *im, const char *text, const c
 	for (uint32_t i; (i = hash_index_next(&im->brick_index, &probe)) != HASH_INDEX_NONE;)
 		if (!strcmp(im->bricks[i].name, name))
 			return (uint16_t)i;
-	/* the last one is of all for which none is left */
+	/* the last brick stands for all names for which none is left */
 	bool is_last = im->brick_count >= BRICK_MAX_BRICKS - 1;
 	im->unnamed += is_last;
 	if (im->brick_count == BRICK_MAX_BRICKS)
@@ -253,7 +257,7 @@ static uint16_t imported_brick_of(struct imported *im, const char *text, const c
 	return (uint16_t)im->brick_count++;
 }
 
-/* Something is called as a step, which it is not by that. */
+/* As imported_brick_of(), for names in a file: a brick that is called like a step is not one. */
 static uint16_t brick_of_own_name(struct imported *im, const char *text, const char *category)
 {
 	char other[MAX_TEXT + 8];
@@ -270,7 +274,7 @@ static bool imported_is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The text with '#' for numbers that stand alone. */
+/* Copies the text with '#' in place of numbers that touch no letter. */
 static void imported_family(char to[MAX_TEXT + 1], const char *text)
 {
 	size_t n = 0, bytes = utf8_cut(text, MAX_TEXT);
@@ -335,7 +339,7 @@ static bool imported_is_step(struct imported *im, const struct import_text *text
 	return true;
 }
 
-/* Frames of Python differ by the addresses of objects. */
+/* Cuts the address of an object off the name of a frame of Python. */
 static void imported_cut_address(char *label)
 {
 	char *address = strstr(label, " at 0x");
@@ -344,7 +348,7 @@ static void imported_cut_address(char *label)
 		snprintf(address, 2, ">");
 }
 
-/* True: it is a step, which has no site. */
+/* Asks the rules about a text. True: it is a step, which has no site. */
 static bool imported_judge(struct imported *im, const struct import_text *text,
 	struct imported_name *to, char label[MAX_TEXT + 1])
 {
@@ -443,7 +447,7 @@ uint32_t imported_site_in_layer(struct imported *im, uint32_t site, int16_t laye
 	return (uint32_t)im->sites.count - 1;
 }
 
-/* All that makes a difference to what a text becomes. */
+/* The key of a text: equal keys become one name. The caller frees it; NULL: no memory. */
 static char *imported_key_of(const struct import_text *text)
 {
 	char *key = NULL;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What another tool's file says, on its way into a recording: processes, tracks (threads, queues of
- * devices), and events with a begin and an end on them. Names become bricks by rules
- * (attach/rules/), else bricks of their own name. Events of a track may come in any order and may
- * cross: a thread stays one lane, on which the less important of two is cut. One thread at a time.
+ * devices), and events with a begin and an end on them. A reader calls imported_init(), sets the
+ * members from queues_are_threads on that it knows, and adds the rest by the functions below; then
+ * imported_write() makes a recording. Names become bricks by rules (attach/rules/), else bricks of
+ * their own name. Events of a track may come in any order and may cross: a thread stays one lane,
+ * on which the less important of two crossing events is cut. One thread at a time.
  */
 #pragma once
 
@@ -16,7 +18,7 @@
 #include "brick/abi/session.h"
 #include "lib/writer/writer.h"
 
-enum { IMPORT_NO_LAYER = -1 };
+enum { IMPORT_NO_LAYER = -1 }; /* as a layer: none, or not known */
 
 struct imported_process {
 	uint32_t pid;
@@ -24,11 +26,13 @@ struct imported_process {
 };
 
 struct imported_track {
-	uint64_t process; /* number of its process; of a queue that of who launched, if known */
-	uint64_t tid;	  /* of a queue: its stream */
-	bool is_queue, has_process;
+	/* Index in `processes`. UINT64_MAX: a queue whose process follows from launches only. */
+	uint64_t process;
+	uint64_t tid; /* of a queue: its stream */
+	bool is_queue;
+	bool has_process;     /* the file says the process */
 	bool is_asynchronous; /* its spans are no thread's, and may overlap */
-	uint32_t device;
+	uint32_t device;      /* of a queue */
 	char name[BRICK_NAME_BYTES];
 };
 
@@ -39,13 +43,17 @@ enum import_naming {
 	IMPORT_NODE,	   /* of a graph: `operation` is its operator, `name` its path */
 	IMPORT_KERNEL,	   /* of a device, if nothing is known of who launched it */
 	IMPORT_PYTHON,	   /* a frame of Python, or of a module of PyTorch */
-	IMPORT_BRICK,	   /* it is one already: `operation` is its category */
+	IMPORT_BRICK,	   /* `name` is a brick's already, and `operation` its category's */
 };
 
+/*
+ * A name, and all that decides what it becomes. Texts are not NULL, but for the last two. A new
+ * member goes into imported_key_of(), too.
+ */
 struct import_text {
 	enum import_naming naming;
-	const char *operation, *name;
-	/* of IMPORT_BRICK */
+	const char *operation, *name; /* operation "": none */
+	/* The rest is of IMPORT_BRICK; 0 with others. */
 	int layer;
 	uint32_t flags;
 	uint64_t elements, bytes, flops;
@@ -57,47 +65,51 @@ struct imported_event {
 	uint64_t bytes;	     /* that a command moved; 0: not known */
 	uint64_t tokens;     /* of a step, as in its record; 0: as its name says */
 	uint64_t number;     /* of a command, from 1; of a wait: the command that it waited for */
-	uint64_t link;	     /* of a command, or of the call that launched it; 0: none */
-	uint32_t track, name;
-	uint32_t kernel; /* of a command; 0: no command, or there was no room */
-	bool is_open;	 /* the file does not say when it ended */
+	uint64_t link; /* any number that a command and the call that launched it share; 0: none */
+	uint32_t track, name; /* indices, as imported_thread() and imported_name() return them */
+	uint32_t kernel;      /* of a command: index in `kernels`; 0: none, or there was no room */
+	bool is_open;	      /* the file does not say when it ended */
 	bool is_command;
-	bool has_brick; /* the file says the command's brick */
+	bool has_brick; /* `name` is the command's brick, whatever launched the command */
 };
 
-/* What a device is called: "Example GPU 9000, 10 SMs". */
+/* The name of a device: "Example GPU 9000, 10 SMs". */
 struct imported_device {
 	uint32_t device;
 	char name[80];
 };
 
-/* What a process or a thread is called, if the file has it. */
+/* The name of a process or a thread. The file may have no events of it. */
 struct imported_said {
 	uint32_t pid;
-	uint64_t tid;
+	uint64_t tid; /* of a thread */
 	bool is_process;
 	char text[64];
 };
 
-/* What a name became. */
+/* The brick, and what else a name became. */
 struct imported_name {
-	uint64_t tokens; /* of a step, as in its record */
-	uint32_t site;	 /* 0: none */
+	uint64_t tokens; /* of a step, as in its record; 0: not known */
+	uint32_t site;	 /* index in `sites`; 0: none */
 	uint16_t brick;
 	int16_t layer;
 	bool is_known;	/* a rule says what it is */
 	bool is_engine; /* a phase around work, or a wait: a kernel's own name tells more */
 	bool is_python;
-	bool has_own_layer; /* -1 says that it is in none */
+	bool has_own_layer; /* the file says the layer: -1 then means in no layer, not unknown */
 };
 
+/* A call that launched commands; made by imported_write(). */
 struct import_launch {
-	uint64_t begin, ticks;
-	uint32_t lane, process; /* lane + 1 in its process; 0: not met */
-	/* what its commands are: by the innermost event around the call, and by any around it */
+	uint64_t begin;	  /* ns in the file's clock */
+	uint64_t ticks;	  /* its length, ns */
+	uint32_t lane;	  /* in its process, + 1; 0: the call was not met yet */
+	uint32_t process; /* index in `processes` */
+	/* The innermost event around the call, and the one further out that a rule knows, if any.
+	 */
 	struct imported_name inner, outer;
 	bool has_inner, has_outer;
-	uint64_t command; /* number of the first command */
+	uint64_t command; /* number of its first command */
 };
 
 struct imported {
@@ -105,12 +117,12 @@ struct imported {
 	ARRAY(struct imported_track) tracks;
 	ARRAY(struct imported_event) events;
 	ARRAY(struct imported_name) names;
-	ARRAY(char *) keys; /* of the names */
+	ARRAY(char *) keys; /* by name: the text that names are found by */
 	ARRAY(struct brick_session_kernel) kernels;
 	ARRAY(struct imported_said) said;
 	struct hash_index name_index, track_index, kernel_index, process_index;
-	struct hashmap launches;    /* by link: position */
-	struct hashmap layer_sites; /* by site and layer: the site in that layer */
+	struct hashmap launches;    /* by link: index in `launched` */
+	struct hashmap layer_sites; /* by site and layer: index in `sites` */
 	ARRAY(struct import_launch) launched;
 	struct rules *annotations, *operators, *files;
 
@@ -122,51 +134,61 @@ struct imported {
 	ARRAY(struct brick_session_site) sites;
 
 	bool queues_are_threads; /* the file calls queues by the numbers of threads */
-	const char *tool;	 /* what wrote the file */
-	const char *steps;	 /* a pattern of names that are steps; NULL: rules alone say it */
-	bool is_one_step;	 /* no step is known: the whole recording is made one */
+	const char *tool;	 /* the tool that wrote the file; not owned */
+	const char *steps; /* pattern of the names of steps, not owned; NULL: only rules tell */
+	bool is_one_step;  /* no step is known: the whole recording becomes one step */
 	ARRAY(struct imported_device) devices;
 	char host[64];
-	ARRAY(char *) command;	/* of the program; it ends with NULL, if it is known */
+	ARRAY(char *) command;	/* words of the program's command, and NULL; empty: not known */
 	uint64_t begin;		/* of the recording, in the file's clock; 0: the first event's */
 	uint64_t start_unix_ns; /* 0: not known */
 	uint64_t left_out;	/* events that a recording has no place for */
 	uint64_t unmatched;	/* ends without a begin */
-	uint64_t crowded;	/* for which there was no lane */
+	uint64_t crowded;	/* events for which there was no lane */
 	uint64_t unnamed;	/* names for which there was no brick left */
+	/* Counted by imported_write(): */
 	uint64_t slices, commands;
 	uint32_t threads, queues;
 };
 
-/* 0 or -ENOMEM; imported_fini() in both cases. */
+/* 0 or -ENOMEM; call imported_fini() in both cases. */
 int imported_init(struct imported *imported);
 void imported_fini(struct imported *imported);
 
-/* All return a number, or -ENOMEM. */
+/* These return an index in processes, tracks, names or kernels, or -ENOMEM. Equal ones are one. */
 int imported_process(struct imported *imported, uint32_t pid);
 int imported_thread(struct imported *imported, uint32_t pid, uint64_t tid);
-/* pid: of the program, if the file says whose the queue is. */
+/* pid: valid with has_process, if the file says whose the queue is. */
 int imported_queue(struct imported *imported, uint32_t pid, bool has_process, uint32_t device,
 	uint64_t stream);
-/* Of spans that are no thread's, and may overlap. */
+/* The process's track for spans that are no thread's, and may overlap. */
 int imported_asynchronous(struct imported *imported, uint32_t pid);
+/* A kernel for spans that run on the host. As imported_kernel(). */
 int imported_host_kernel(struct imported *imported, const char *name);
 int imported_name(struct imported *imported, const struct import_text *text);
+/* All bytes of the kernel count, so unused ones must be 0. Index 0: there was no room. */
 int imported_kernel(struct imported *imported, const struct brick_session_kernel *kernel);
+
+/* 0 or -ENOMEM. The event is copied. */
 int imported_add(struct imported *imported, const struct imported_event *event);
+/* 0 or -ENOMEM. processors: 0: not known. */
 int imported_say_device(
 	struct imported *imported, uint32_t device, const char *name, uint64_t processors);
-/* The site in that layer, where it has none; itself if there is no room. */
+/* The copy of `site` that is in the layer; `site` itself if there is no room for a copy. */
 uint32_t imported_site_in_layer(struct imported *imported, uint32_t site, int16_t layer);
-/* A name that fits, with both ends and a hash of what stands between them. */
+/* Copies a name to `size` bytes. One that is too long keeps both ends, and a hash of it all
+ * between. */
 void imported_fit(char *to, size_t size, const char *name);
-/* The next word of the program's command. */
+/* Appends a word to the program's command. 0 or -ENOMEM. */
 int imported_command_add(struct imported *imported, const char *word);
-/* A name of who may come later, or never. */
+/* Names a process or thread, which may come later, or never. 0 or -ENOMEM. */
 int imported_say_process(struct imported *imported, uint32_t pid, const char *name);
 int imported_say_thread(struct imported *imported, uint32_t pid, uint64_t tid, const char *name);
 
-/* Make a recording of it. 0, or the writer's error; BRICK_ENOTRECORDED: there is no event. */
+/*
+ * Makes a recording, and changes events and names on the way: call it once. 0, or the writer's
+ * error; BRICK_ENOTRECORDED: there is no event.
+ */
 int imported_write(struct imported *imported, struct trace_writer_options *options);
 
 /* The rules' texts, compiled in. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads first, since it shows there who launched the commands of queues. Events of a track are
- * laid out in the order of their begins. A thread is one lane: where two events cross, the less
- * important is cut, so that every ns of the thread counts once. Commands share a lane only if they
- * do not overlap. Records and statistics are made on the way, as a session would have had them.
+ * Makes a recording of what was imported. Threads are laid out before queues, because calls on
+ * threads tell which events launched a queue's commands. The events of a track come in the order of
+ * their begins. A thread is one lane: where two events cross, the less important one is cut, so
+ * that every ns of the thread counts once. Commands share a lane only if they do not overlap. Each
+ * lane gets the records and statistics that a session would have had.
  */
 #include "import/imported.h"
 
@@ -16,29 +17,32 @@
 #include "base/utf8.h"
 
 enum {
-	BASE_NS = 1000000000, /* where the recording begins: 0 means "not known" in records */
-	MOST_LANES = 64,      /* of a queue's track */
+	BASE_NS = 1000000000, /* time at which the recording begins: in records 0 means not known */
+	MOST_LANES = 64,      /* of one queue's track */
 	PYTHON_DEPTH = 104,   /* deeper frames of Python are left out: operators need room */
-	ROUNDING_NS = 2000,   /* files in microseconds let what is nested end that much later */
+	ROUNDING_NS =
+		2000, /* in files in us, a nested event may end later than its parent by this */
 };
 
+/* An event that is open on a lane. */
 struct frame {
 	struct imported_event *event;
 	struct imported_name name;
-	uint64_t child;
+	uint64_t child; /* ns of the events directly inside */
 	bool is_opened; /* its OPEN is written */
 };
 
 struct layout_lane {
 	ARRAY(struct brick_record) records;
-	ARRAY(struct imported_event *) pieces; /* what is left of cut events, by begin backwards */
+	ARRAY(struct imported_event *) pieces; /* rests of cut events, the latest begin first */
 	struct frame frames[BRICK_MAX_DEPTH];
-	uint16_t on_stack[BRICK_MAX_BRICKS];
-	uint32_t depth, number; /* in its process */
+	uint16_t on_stack[BRICK_MAX_BRICKS]; /* open events by brick */
+	uint32_t depth;			     /* of `frames` */
+	uint32_t number;		     /* of the lane in its process, from 0 */
 	struct brick_lane state;
 };
 
-/* When a command ended. */
+/* The end of a command. */
 struct command_end {
 	uint64_t ns, number;
 };
@@ -46,13 +50,13 @@ struct command_end {
 struct layout {
 	struct imported *im;
 	struct trace_writer *writer;
-	ARRAY(struct layout_lane *) lanes; /* of the track at hand */
-	const struct imported_track *track;
+	ARRAY(struct layout_lane *) lanes;  /* of `track` */
+	const struct imported_track *track; /* that is being laid out */
 	uint32_t *lane_counts;		    /* by process */
 	bool *has_open;			    /* by process */
 	uint64_t first, last;		    /* ns of the file */
-	uint64_t *commands_of_link;	    /* by launch: how many commands it has */
-	ARRAY(struct imported_event *) cut; /* events that stand for the rest of others */
+	uint64_t *commands_of_link;	    /* by imported.launched: how many commands it has */
+	ARRAY(struct imported_event *) cut; /* owned: the events for the rests of cut events */
 	ARRAY(struct command_end) ends;	    /* of commands, in their order */
 	int error;
 };
@@ -91,8 +95,9 @@ static struct import_launch *launch_of_command(
 }
 
 /*
- * What a command is: what was open where it was launched, if a rule knows that; else what its own
- * name tells, as that of a kernel in a graph's replay; else what lies further out, or any name.
+ * The name that a command gets, the first of these: the innermost event around its launch, if a
+ * rule knows it; the command's own name, if a rule knows that; an event further out around the
+ * launch that a rule knows; the innermost event.
  */
 static struct imported_name imported_write_command(
 	const struct layout *l, const struct imported_event *e)
@@ -346,7 +351,7 @@ static struct layout_lane *lane_for(struct layout *l, struct imported_event *e)
 	return lane;
 }
 
-/* The call that launches is met: what is open around it tells what its commands are. */
+/* If the event is a call that launches, keeps the names around it for its commands. */
 static void meet_launch(
 	struct layout *l, const struct layout_lane *lane, const struct imported_event *e)
 {
@@ -389,7 +394,7 @@ static void imported_write_place(struct layout *l, struct imported_event *e)
 	l->im->slices++;
 }
 
-/* Pieces of cut events that begin before the next one. */
+/* Places the pieces of cut events that begin before `before`. */
 static void imported_write_place_pieces(struct layout *l, uint64_t before)
 {
 	while (l->lanes.count == 1 && l->lanes.items[0]->pieces.count && !l->error) {
@@ -488,7 +493,8 @@ static int imported_write_compare(const void *one, const void *other)
 	return a < b ? -1 : a > b;
 }
 
-/* Calls by their links, whose processes are those of their queues, and numbers of commands. */
+/* Indexes calls by their links, and gives queues without a process that of their commands' calls.
+ */
 static int link_launches(struct imported *im)
 {
 	for (size_t i = 0; i < im->events.count; i++) {

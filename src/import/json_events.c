@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scanner knows strings and brackets, finds where an event ends, and where its times stand.
- * What an event says is jansson's to read. Of a file that is unpacked on the way it holds a window,
- * which moves between events and grows to the longest.
+ * The scanner knows only strings and brackets: it finds where an event ends and where its times
+ * are. jansson then parses the event. Of a source that comes in parts, the scanner holds a window,
+ * which moves between events and grows to the longest event.
  */
 #include "import/json_events.h"
 
@@ -13,20 +13,22 @@
 #include "brick/error.h"
 
 enum {
-	MAX_DEPTH = 512,
-	NUMBER_BYTES = 64,
-	AHEAD = 1 << 16, /* what a name and the blanks around it may take */
-	WINDOW_BYTES = 1 << 20,
+	MAX_DEPTH = 512,	/* of values in one another */
+	NUMBER_BYTES = 64,	/* of a number with an exponent */
+	AHEAD = 1 << 16,	/* bytes that a name and the blanks around it may take */
+	WINDOW_BYTES = 1 << 20, /* that are read beyond those asked for */
 };
 
 struct json_scan {
-	const char *text, *end, *at;
+	const char *text, *end; /* the file, or the window's part of it */
+	const char *at;		/* the next byte to look at */
 	const struct json_events_target *target;
 	void *context;
 	struct import_error *error;
-	const struct import_source *source; /* NULL: all of it is in the text */
-	char *window;
-	size_t capacity, base, lines; /* base, lines: what was before the window */
+	const struct import_source *source; /* NULL: nothing follows `end` */
+	char *window;			    /* owned; NULL: the text is in memory */
+	size_t capacity;
+	size_t base, lines; /* bytes and line ends before `text` */
 };
 
 static int import_fail(const struct json_scan *s, size_t offset, const char *why)
@@ -45,7 +47,10 @@ int json_event_fail(const struct json_event *event, const char *why)
 	return import_fail(event->scan, event->offset, why);
 }
 
-/* Makes so many bytes stand ahead, or all that are left. What was passed goes. */
+/*
+ * Makes `wanted` bytes available at s->at, or all that are left. Bytes before s->at are dropped,
+ * and the text moves: pointers into it are no longer valid. 0, -ENOMEM or BRICK_EFORMAT.
+ */
 static int json_events_fill(struct json_scan *s, size_t wanted)
 {
 	size_t rest = (size_t)(s->end - s->at);
@@ -117,7 +122,7 @@ static bool key_is(const char *key, size_t bytes, const char *name)
 	return bytes == strlen(name) + 2 && !memcmp(key + 1, name, bytes - 2);
 }
 
-/* Behind a value; *event, if there is one: where its times stand. */
+/* Moves behind a value. Sets the event's ts and dur, if `event` is not NULL. */
 static int skip_value(struct json_scan *s, struct json_event *event)
 {
 	size_t depth = 0;
@@ -161,7 +166,7 @@ static int skip_value(struct json_scan *s, struct json_event *event)
 	return 0;
 }
 
-/* The same, though the value may end behind the window. */
+/* As skip_value(), for a value that may end behind the window. *begin: where the value begins. */
 static int json_events_skip_whole(struct json_scan *s, struct json_event *event, const char **begin)
 {
 	for (;;) {
@@ -179,7 +184,7 @@ static int json_events_skip_whole(struct json_scan *s, struct json_event *event,
 	}
 }
 
-/* The value that lies there, by jansson. NULL: it is faulty. */
+/* Parses the value from `begin` to s->at. NULL: it is faulty, and the error is set. */
 static json_t *json_events_read_value(struct json_scan *s, const char *begin, size_t flags)
 {
 	json_error_t why;
@@ -213,7 +218,7 @@ static int json_events_read_event(struct json_scan *s)
 	return error;
 }
 
-/* An array at the top may end without its bracket, and with a comma. */
+/* Reads the array of events. is_top: it may end without its bracket, and with a comma. */
 static int read_events(struct json_scan *s, bool is_top)
 {
 	int error = 0;
@@ -266,7 +271,7 @@ static int json_events_read_member(struct json_scan *s)
 	error = json_events_skip_whole(s, NULL, &begin);
 	if (error || !fits)
 		return error;
-	/* times of rocprofv3 have more digits than a double */
+	/* integers stay exact: times of rocprofv3 have more digits than a double */
 	bool is_exact = !strcmp(name, "rocprofiler-sdk-tool");
 	json_t *value = json_events_read_value(
 		s, begin, JSON_DECODE_ANY | (is_exact ? 0 : JSON_DECODE_INT_AS_REAL));
@@ -335,7 +340,7 @@ int json_events_read(const struct import_source *source, const struct json_event
 	return result;
 }
 
-/* Digits are counted as they stand: a double has too few. */
+/* Digits are added up as integers, because a double has too few. The 4th decimal rounds. */
 bool json_events_ns(const char *us, int64_t *ns)
 {
 	bool is_negative = *us == '-' || (*us == '"' && us[1] == '-');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Goes through a file of trace events one event at a time, so that a file of gigabytes needs no
- * tree of all that it says. Times are kept as they are written, because microseconds since 1970
- * have more digits than a double. Input is never trusted. One thread at a time.
+ * Reads a file of trace events one event at a time, so that a file of gigabytes needs no tree of
+ * all its values in memory. Times stay as they are written, because microseconds since 1970 have
+ * more digits than a double. Input is never trusted. One thread at a time.
  */
 #pragma once
 
@@ -10,32 +10,44 @@
 #include <stdint.h>
 #include "import/import.h"
 
+/* One event, valid during the callback. */
 struct json_event {
-	json_t *members;
-	const char *ts, *dur; /* of its times, as they are written; NULL: there is none */
+	json_t *members;      /* an object; its numbers are doubles */
+	const char *ts, *dur; /* where these values begin in the text; NULL: there is none */
 	const struct json_scan *scan;
-	size_t offset; /* in the part of the file that the scan holds */
+	size_t offset; /* of the event in the text that the scan holds; for json_event_fail() */
 };
 
-/* Return 0 or a negative code, which ends the reading. members are the caller's of the callback. */
+/*
+ * Callbacks. A negative code ends the reading. They borrow the JSON values: to keep one, take a
+ * reference.
+ */
 struct json_events_target {
+	/* Returns 0 or a negative code. */
 	int (*event)(void *context, const struct json_event *event);
-	/* a value beside the events, in the file's object; 1: it holds events itself */
+	/*
+	 * A member of the file's object that is not "traceEvents"; names of 64 bytes and more are
+	 * left out. Returns 0; 1: the value held events, so that "traceEvents" may be missing; or a
+	 * negative code.
+	 */
 	int (*member)(void *context, const char *key, const json_t *value);
 };
 
 /*
- * The array of events, or the object that has one as "traceEvents". BRICK_EFORMAT and *error, or
- * what the target returned. An array may lack its end, as programs that are killed leave it.
+ * Reads an array of events, or an object that has one as "traceEvents". An array at the top may
+ * lack its end, as programs that are killed leave it. 0; BRICK_EFORMAT and *error; -ENOMEM; or what
+ * the target returned.
  */
 int json_events_read(const struct import_source *source, const struct json_events_target *target,
 	void *context, struct import_error *error);
 
-/* Microseconds as written, as ns. false: it is no number, or none that fits. */
+/* Converts the text of a number, which may stand in quotes, from us to ns. False: no number, or too
+ * large. */
 bool json_events_ns(const char *us, int64_t *ns);
 
-/* Say where the event is, and why it is refused, and return BRICK_EFORMAT. */
+/* Writes the event's place and the reason into the error of json_events_read(); returns
+ * BRICK_EFORMAT. */
 int json_event_fail(const struct json_event *event, const char *why);
 
-/* What rocprofv3 writes as "rocprofiler-sdk-tool". 1, or -ENOMEM. */
+/* Adds what rocprofv3 writes as the member "rocprofiler-sdk-tool". 1, or -ENOMEM. */
 int import_rocprof_json(struct imported *imported, const json_t *tools);

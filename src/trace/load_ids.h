@@ -52,8 +52,7 @@ struct load_sequence {
 	bool has_clock; /* lane->now is set: timestamps can be added to it */
 
 	/* Interning tables: the meaning of ids. */
-	struct hashmap
-		names; /* of events: a run's brick, or enum format_event_name | LOAD_OWN_NAME */
+	struct hashmap names;	   /* a run's brick, or enum format_event_name | LOAD_OWN_NAME */
 	struct hashmap categories; /* the run's categories */
 	struct hashmap values;	   /* indices of load_ids.values */
 	uint8_t annotations[64];   /* by iid: enum format_annotation */

@@ -37,8 +37,7 @@ static bool others_did_it(const struct explain_facts *f)
 	double all = (double)use->busy_ns + (double)use->steal_ns + (double)use->idle_ns;
 	double part = run->cpus ? (double)run_usable_cpus(run) / run->cpus : 1;
 	double others = f->presence.others * all;
-	double room =
-		part * all - (double)run->program_cpu_ns; /* CPU time left to other programs */
+	double room = part * all - (double)run->program_cpu_ns; /* left to others */
 
 	return (others < room ? others : room) >= 0.5 * (double)preempted_ns(run);
 }
