@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Brick says in a Perfetto trace in addition to Perfetto's own fields: names, numbers and
- * limits on which the writer and the reader must agree. docs/FORMAT.md explains each.
+ * What Brick writes into a Perfetto trace beyond Perfetto's own fields: names, numbers and limits
+ * on which the writer and the reader must agree. docs/FORMAT.md explains each. Recordings hold
+ * them, so none may change its meaning: a new name or number comes last in its list, and into
+ * docs/FORMAT.md.
  */
 #pragma once
 
@@ -9,20 +11,24 @@
 #include "brick/clock.h"
 
 /*
- * A reader refuses files of a higher version. Additions that old readers may skip do not change it.
+ * A reader refuses files of a higher version, so additions that old readers may skip do not raise
+ * it. Older versions: in 1 a site's arguments were debug annotations; in 2 sites and kernels were
+ * JSON.
  */
-/* 1: a site's arguments were debug annotations; 2: sites and kernels were JSON */
 #define FORMAT_VERSION 3
 
+/* Ids of sequences of packets. */
 enum {
 	FORMAT_OWN_SEQUENCE = 1,	   /* the run's own events */
-	FORMAT_LANE_SEQUENCE = 2,	   /* of lane 0; lane n has this + n */
-	FORMAT_OFF_CPU_SEQUENCE = 1 << 20, /* the same for times off the CPU */
+	FORMAT_LANE_SEQUENCE = 2,	   /* lane n has the sequence FORMAT_LANE_SEQUENCE + n */
+	FORMAT_OFF_CPU_SEQUENCE = 1 << 20, /* + n: times off the CPU of lane n's threads */
 	FORMAT_STACK_SEQUENCE = 1 << 21,   /* stacks of all threads */
 };
 
-/* Debug annotations of slices and instants on lanes: X(identifier, name). Interned in this order
- * from 1. */
+/*
+ * Debug annotations of slices and instants on lanes: X(identifier, name). The writer interns them
+ * in this order from 1. At most 63: the reader has one bit of 64 for each.
+ */
 #define FORMAT_ANNOTATIONS(X)                                                                      \
 	X(SITE, "site")		/* interned JSON: what was executed, FORMAT_SITE_* */              \
 	X(LAYER, "layer")	/* int; absent: -1, or the site's */                               \
@@ -80,12 +86,15 @@ enum format_annotation {
 		FORMAT_A_COUNT_PLUS_1,
 };
 
-/* Before 0.2.0 there were so many bricks. Ids that follow theirs were taken by then. */
+/*
+ * The most bricks before 0.2.0. Recordings of then use the ids behind these, so the names and
+ * values of later bricks have ranges of their own.
+ */
 enum { FORMAT_FIRST_BRICKS = 1024 };
 
-/* Interned string values: sites, in files of version 1, others from here on. */
+/* Interned string values. Lower ids were sites in files of version 1. */
 enum {
-	FORMAT_SOURCE_IID = BRICK_MAX_SITES,
+	FORMAT_SOURCE_IID = BRICK_MAX_SITES,	   /* + enum brick_source */
 	FORMAT_BRICK_IID = FORMAT_SOURCE_IID + 64, /* names of bricks by id */
 	FORMAT_KERNEL_IID = FORMAT_BRICK_IID + FORMAT_FIRST_BRICKS,
 	FORMAT_KERNEL_IID_END = FORMAT_KERNEL_IID + BRICK_MAX_KERNELS,
@@ -98,6 +107,7 @@ enum {
 		FORMAT_MORE_BRICKS_IID + BRICK_MAX_BRICKS - FORMAT_FIRST_BRICKS,
 };
 
+/* The id of the interned string value that is a brick's name. */
 static inline uint32_t format_brick_value(uint32_t brick)
 {
 	return brick < FORMAT_FIRST_BRICKS ? FORMAT_BRICK_IID + brick
@@ -105,9 +115,10 @@ static inline uint32_t format_brick_value(uint32_t brick)
 }
 
 /*
- * What was executed: an extension of Perfetto's track events, which the trace describes itself. It
- * is named like a debug annotation, so that viewers show its members as they show those; texts are
- * names of enum values. The number takes two bytes, and no extension in Perfetto's tree has it.
+ * The site of a slice: an extension of Perfetto's track events, which the trace describes itself.
+ * It is named like a debug annotation, so that viewers show its members like debug annotations.
+ * Texts are names of enum values. Field 1990 takes two bytes, and no extension in Perfetto's tree
+ * has it.
  */
 #define FORMAT_PACKAGE "brick"
 #define FORMAT_EXTENDEE ".perfetto.protos.TrackEvent"
@@ -131,13 +142,13 @@ enum format_site_member {
 };
 
 /*
- * What a site or a kernel is: a field of the entry that gives it a number, which Perfetto passes
- * over. Members that are absent are not known.
+ * The facts of a site or a kernel: a field of the interned entry that gives it its number. Perfetto
+ * skips the field. A fact that is absent is not known.
  */
 enum { FORMAT_FACTS_FIELD = 1990 };
 
 enum format_site_fact {
-	FORMAT_SITE_LAYER = 1, /* + 1 */
+	FORMAT_SITE_LAYER = 1, /* the layer + 1 */
 	FORMAT_SITE_OPERATION,
 	FORMAT_SITE_TENSOR,
 	FORMAT_SITE_ELEMENTS,
@@ -151,8 +162,8 @@ enum format_kernel_fact {
 	FORMAT_KERNEL_KIND = 1, /* enum brick_kernel_kind */
 	FORMAT_KERNEL_NAME,
 	FORMAT_KERNEL_BACKEND,
-	FORMAT_KERNEL_GRID, /* three times, as the next */
-	FORMAT_KERNEL_BLOCK,
+	FORMAT_KERNEL_GRID,  /* occurs three times: x, y, z */
+	FORMAT_KERNEL_BLOCK, /* likewise */
 	FORMAT_KERNEL_SHARED_BYTES,
 	FORMAT_KERNEL_REGISTERS,
 	FORMAT_KERNEL_CODE, /* the hash of its program */
@@ -169,13 +180,15 @@ enum format_event_name {
 	FORMAT_N_LAUNCHED, /* at the begin of its slice: what that launched */
 	FORMAT_N_SEQUENCE, /* of enum brick_sequence_event, in its order */
 	FORMAT_N_SEQUENCE_END = FORMAT_N_SEQUENCE + BRICK_SEQUENCE_EVENTS,
-	FORMAT_N_EXPERT = FORMAT_N_DROPPED + 31, /* rows that the next sample has for an expert */
+	/* + 31 leaves room for sequence events. Rows that the next sample has for an expert. */
+	FORMAT_N_EXPERT = FORMAT_N_DROPPED + 31,
 	FORMAT_N_OWN_END,
 	FORMAT_N_KERNEL = 4 * FORMAT_FIRST_BRICKS, /* names of kernels, by index, from here on */
 	FORMAT_N_KERNEL_END = FORMAT_N_KERNEL + BRICK_MAX_KERNELS,
 	FORMAT_N_MORE_BRICKS = FORMAT_N_KERNEL_END, /* the bricks behind the first ones */
 };
 
+/* The id of the interned event name that is a brick's name. */
 static inline uint32_t format_brick_name(uint32_t brick)
 {
 	return brick < FORMAT_FIRST_BRICKS ? brick + 1
@@ -208,7 +221,7 @@ enum { FORMAT_OWN_CATEGORY_IID = BRICK_MAX_CATEGORIES + 1 }; /* others: category
 	}
 enum { FORMAT_SOURCE_COUNT = 8 };
 
-/* Kinds of what was launched, in the order of enum brick_kernel_kind. */
+/* Names of enum brick_kernel_kind, in its order. */
 #define FORMAT_KERNEL_KINDS                                     \
 	{                                                       \
 		"compute", "h2d", "d2h", "d2d", "fill", "other" \
@@ -216,8 +229,8 @@ enum { FORMAT_SOURCE_COUNT = 8 };
 enum { FORMAT_KERNEL_KIND_COUNT = 6 };
 
 /*
- * A flow's id is its process's `flow_base` plus the number of the command. Larger numbers have no
- * flow.
+ * A flow's id is its process's `flow_base` plus the number of the command. A number that needs more
+ * bits than this has no flow.
  */
 enum { FORMAT_FLOW_BITS = 40 };
 
@@ -241,7 +254,10 @@ enum { FORMAT_FLOW_BITS = 40 };
 	X(BRICK_DISK_NAME, UNIT_SIZE_BYTES) \
 	X(BRICK_KERNEL_TIME_NAME, UNIT_TIME_NS)
 
-/* Members of the session's structs that the run's own events hold under the same names. */
+/*
+ * Members of the session's structs that the run's own events hold under the same names. A new
+ * member of struct brick_stat, brick_ledger or brick_clock that recordings need goes here, too.
+ */
 #define FORMAT_STAT_FIELDS(X) \
 	X(count)              \
 	X(total)              \
@@ -272,9 +288,9 @@ enum { FORMAT_FLOW_BITS = 40 };
 #define FORMAT_END "brick.end"
 
 /*
- * The line by which a process's ticks become ns. The recording's is truer than the process's own,
- * if both are of one counter. The OS's clock is exact, and differs between time namespaces, which
- * only the process's own line knows.
+ * The clock by which a process's ticks become ns. The recording's is more accurate than the
+ * process's own, so it is used if both read the same counter. The process's own is used for
+ * CLOCK_MONOTONIC: it is exact, and only the process knows the offset of its time namespace.
  */
 static inline const struct brick_clock *format_clock_of(
 	const struct brick_clock *recording, const struct brick_clock *own)

@@ -18,15 +18,16 @@ struct event {
 	uint64_t type, name, category, track_uuid;
 	double counter;
 	uint64_t present; /* bit per enum format_annotation */
-	bool described;	  /* the site's value is of load.sites, not of the sequence's */
+	bool described;	  /* the site's id is looked up in load_ids.sites, not in the sequence */
 	uint32_t flow_count;
 	struct pb_reader after; /* the annotation itself, when it is present */
-	uint64_t value[64];
+	uint64_t value[64];	/* by enum format_annotation; valid where `present` has its bit */
 	uint64_t flows[MAX_FLOWS];
 };
 
 #define HAS(e, name) ((e)->present >> FORMAT_A_##name & 1)
 
+/* Annotations that read_args() reads. Their numbers must be below 32, as those of WORK_MASK. */
 #define ARGS_MASK                                                                            \
 	(1u << FORMAT_A_KERNEL | 1u << FORMAT_A_BRICK | 1u << FORMAT_A_CALL |                \
 		1u << FORMAT_A_LAUNCHED | 1u << FORMAT_A_QUEUED | 1u << FORMAT_A_SUBMITTED | \
