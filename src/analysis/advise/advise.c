@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A setting stands for its median run, in each phase alone, so a disturbed run changes nothing.
- * Intervals come from the median difference between runs of the same setting.
+ * Each setting is represented by its median run, chosen for each phase apart, so that one disturbed
+ * run changes nothing. Intervals come from the median difference between runs of the same setting.
  */
 #include "analysis/advise/advise.h"
 
@@ -12,10 +12,11 @@
 
 #include "analysis/statistics/statistics.h"
 
-enum { FREEDOM_MIN = 4 }; /* degrees of freedom; those that the runs lack are assumed */
-static const double advise_processes = 0.05; /* of identical runs, by default */
+enum { FREEDOM_MIN = 4 }; /* degrees of freedom; where runs give fewer, the rest is assumed */
+static const double advise_processes = 0.05; /* assumed difference of identical runs, a share */
 static const double advise_tails = 0.05;
 
+/* A brick in one phase. */
 struct brick {
 	enum advise_phase phase;
 	char *name;
@@ -23,12 +24,13 @@ struct brick {
 
 /* One run of a setting. */
 struct sample {
-	ARRAY(double) bricks;	 /* ns of a token in each phase; where the run is shorter, 0 */
-	double ns[ADVISE_GOALS]; /* the whole; 0: there is none */
+	ARRAY(double) bricks;	 /* by advise.bricks: ns of a token; missing or 0: not in the run */
+	double ns[ADVISE_GOALS]; /* of a token, or of all; 0: the run has no such phase */
 };
 
+/* A setting that was measured. */
 struct point {
-	size_t *at;
+	size_t *at; /* [axis_count] */
 	ARRAY(struct sample) runs;
 };
 
@@ -38,7 +40,7 @@ struct advise {
 	size_t *base;
 	ARRAY(struct brick) bricks;
 	ARRAY(struct point) points;
-	double tokens[ADVISE_PHASES]; /* of the base, added up over its runs */
+	double tokens[ADVISE_PHASES]; /* of the base: sums over its runs */
 };
 
 const char *advise_goal_name(enum advise_phase goal)
@@ -238,7 +240,7 @@ double advise_tokens(const struct advise *a, enum advise_phase phase)
 
 /* Prediction. */
 
-/* The middle run, the faster of two; NULL: none has that phase. */
+/* The setting's median run for a goal, the faster of two; NULL: no run has that phase. */
 static const struct sample *typical(const struct point *point, int goal)
 {
 	size_t have = 0;

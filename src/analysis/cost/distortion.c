@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds up the costs of recording, and, on a machine that the program kept busy, the recorder's CPU
- * time, spread over the CPUs (estimate) or holding up all of them (high). Where threads take turns
- * on fewer CPUs a delay also moves which of them runs next, and a step may be the shorter for it:
- * the interval is wider by the noise of steps. Where a vendor's library traces a device, the
- * interval is wider by the most that this took on a device tried.
+ * Adds up the costs of recording. If the CPUs had no idle time, the recorder's CPU time is added:
+ * spread over the CPUs (share), or holding up the program in full (high). Where threads take turns
+ * on fewer CPUs, a delay also changes which of them runs next, and a step may be shorter for it:
+ * the interval becomes wider by the noise of steps. Where a vendor's library traces a device, the
+ * interval becomes wider by TRACED_MOST_NS for each command.
  */
 #include "analysis/cost/distortion.h"
 #include <math.h>
@@ -36,8 +36,10 @@ struct plain_steps {
 	double apart_ns; /* time of the phase's other steps, each counted as the median one */
 };
 
-/* MAX_DIFFERENCES is low because all pairs of differences are sorted. MAX_DISTANCE is in steps. */
-enum { MAX_DISTANCE = 16, MAX_DIFFERENCES = 600 };
+enum {
+	MAX_DISTANCE = 16,     /* steps between a plain step and its neighbour */
+	MAX_DIFFERENCES = 600, /* few, because all pairs of differences are sorted */
+};
 
 /* The sample of a plain step is followed by one of the brick that stands for all of its work. */
 static bool distortion_is_plain(
@@ -50,7 +52,8 @@ static bool distortion_is_plain(
 	       run->sites[lane->samples[step->sample + 1].site].brick == plain_brick;
 }
 
-/* Time in which others had the CPU does not count; waiting for the thread's team does. */
+/* The step's time without preemption; time in which it was blocked counts (waiting for its team).
+ */
 static double distortion_own_ns(const struct run *run, const struct run_step *step)
 {
 	struct run_off_times off =
@@ -226,7 +229,7 @@ double step_noise(const struct run *run, int phase)
 	return own >= 0 ? own : most;
 }
 
-/* An interval around 0 that is wider than this is of no use. */
+/* Width of an interval around 0, as a share of the wall time, from which it is of no use. */
 static const double USELESS = 0.1;
 
 static double wall_of(const struct summary *summary, int phase)
@@ -250,7 +253,8 @@ static void add_consumer(struct distortion *d, const struct run *run)
 		return;
 	d->consumer_share = (double)run->consumer_cpu_ns / all_ns;
 	d->idle = all > 0 ? (double)use->idle_ns / all : 1;
-	if (all <= 0 || cpus < run->cpus) /* work on other CPUs is of no use */
+	if (all <= 0 ||
+		cpus < run->cpus) /* idle CPUs that the program may not use do not help it */
 		d->idle = fmin(d->idle * run->cpus / cpus,
 			fmax(1 - (double)run->program_cpu_ns / all_ns, 0));
 	d->saturated = d->idle < 0.1;
@@ -260,7 +264,7 @@ static void add_consumer(struct distortion *d, const struct run *run)
 	}
 }
 
-/* Threads of ours may have held up the program; where a CPU was free they took that one. */
+/* Brick's threads in the program may have held it up, unless a CPU was free for them: high only. */
 static void add_helpers(struct distortion *d, const struct summary *summary)
 {
 	double wall_ns = wall_of(summary, SUMMARY_ALL_PHASES);
@@ -350,7 +354,8 @@ static bool distortion_measure(struct distortion *d, const struct summary *summa
 	if (wall_ns <= 0 || !plain_steps_compare(&plain, summary->run, (enum step_phase)phase))
 		return false;
 	double apart = fmin(plain.apart_ns / wall_ns, 1);
-	double least = taking_turns(summary, phase) ? -1 : 0; /* without turns, hooks only cost */
+	double least =
+		taking_turns(summary, phase) ? -1 : 0; /* without turns, recording cannot help */
 	*d = (struct distortion){.share = apart * fmax(plain.share, 0),
 		.low = apart * fmax(plain.low, least),
 		.high = apart * fmax(plain.high, 0),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cost of recording, as shares of the wall time of the run's steps: an estimate and an
- * interval. It comes from measurements in that very run: the costs of recording (recording_costs.h)
- * and the recorder's CPU time. Where steps were left whole for it, it is a measurement instead:
- * these are compared with their neighbours. Pure; any thread.
+ * The cost of recording, as a share of the wall time of the run's steps: an estimate and an
+ * interval. By default it follows from costs measured in the same run (recording_costs.h) and the
+ * recorder's CPU time. If some steps were recorded as one piece ("plain steps", brick record
+ * --measure-distortion), it is measured: their times are compared with their neighbours'. Pure; any
+ * thread.
  */
 #pragma once
 
@@ -20,25 +21,27 @@ enum distortion_method {
 };
 
 struct distortion {
-	double share;	  /* negative when nothing was measured that would tell */
-	double low, high; /* then not a number; low below 0: it may have been faster */
-	double pairs_share, hooks_share; /* the parts of `share`, besides the recorder's */
-	double consumer_share;		 /* of the CPU time of the machine that the recorder took */
-	double helpers_ns;		 /* CPU time of our threads inside of the programs */
-	bool is_measured; /* by steps that were left whole, all of it or of some phases */
-	bool saturated;	  /* CPUs had next to no idle time: the recorder took from the program */
-	double idle;	  /* of the CPUs' time nobody used; not known: that the program did not */
-	/* the method by phase */
-	enum distortion_method phases[STEP_PHASES]; /* where it is measured */
-	size_t plain_steps[STEP_PHASES];	    /* so many were left whole */
-	struct hook_costs costs;		    /* where it is not */
-	uint32_t turns; /* threads that took turns on fewer CPUs; 0: none had to */
-	double noise;	/* by which steps move by themselves then; negative: too few to see */
+	double share; /* of the wall time, 0 to 1; negative: not known */
+	double low,
+		high; /* interval of `share`; low < 0: steps may have been faster; NAN: not known */
+	double pairs_share, hooks_share; /* parts of `share`; negative: not known, or measured */
+	double consumer_share; /* CPU time of the recorder, of that of all usable CPUs; negative:
+				  not known */
+	double helpers_ns;     /* CPU time of Brick's threads inside of the programs */
+	bool is_measured;      /* by plain steps, in all phases or in some */
+	bool saturated; /* CPUs had next to no idle time: the recorder took from the program */
+	double idle; /* share of the CPUs' time that nobody used; if not known, that the program did
+			not use */
+	enum distortion_method phases[STEP_PHASES]; /* valid with is_measured */
+	size_t plain_steps[STEP_PHASES]; /* that had a neighbour; valid with is_measured */
+	struct hook_costs costs;	 /* valid without is_measured */
+	uint32_t turns;			 /* threads that took turns on fewer CPUs; 0: none had to */
+	double noise;			 /* step_noise(), if `turns`; negative: too few steps */
 	struct switch_cost switches;
 	struct helper_cost helpers;
-	bool has_commands;   /* of devices: only steps on CPUs can be left whole */
-	bool has_timestamps; /* that devices wrote: their time for that is not in it */
-	double traced;	     /* commands that the driver's own tracing (CUPTI) told of */
+	bool has_commands;   /* of devices; plain steps exist on CPUs only */
+	bool has_timestamps; /* devices wrote timestamps, whose cost is not in `share` */
+	double traced;	     /* commands that the driver's own tracing (CUPTI) reported */
 };
 
 /*
@@ -49,12 +52,13 @@ struct distortion {
 enum { TRACED_MOST_NS = 3000 };
 
 /*
- * phase: of the steps of one phase, or SUMMARY_ALL_PHASES. The hooks' calls are those of the phase
- * by the samples that they recorded in it.
+ * phase: an enum step_phase, or SUMMARY_ALL_PHASES. Calls of hooks are counted per lane only: a
+ * phase gets the part of them that it has of the lane's samples.
  */
 void distortion_estimate(struct distortion *distortion, const struct summary *summary, int phase);
 
-/* Steps move too much on this machine for the share to say anything: the interval has 0 in it. */
+/* True if steps vary too much for the share to say anything: the interval is wide and has 0 in it.
+ */
 bool distortion_is_hidden(const struct distortion *distortion);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds up ledgers. */
+/* Adds up ledgers. A new kind of loss goes into losses_any(), too. */
 #include "analysis/cost/losses.h"
 
 static void losses_add_ledger(struct losses *losses, const struct brick_ledger *ledger)

@@ -13,30 +13,33 @@
 struct losses {
 	uint64_t dropped;     /* records for which a ring had no room */
 	uint64_t open;	      /* samples that never ended */
-	uint64_t unmatched;   /* ends without begin, begins closed from outside, and the next */
+	uint64_t unmatched;   /* ends without begin, begins closed from outside, and `mismatched` */
 	uint64_t mismatched;  /* samples and exact counts that differ though nothing was dropped */
 	uint64_t clamped;     /* times that were set to a bound */
 	uint64_t unsupported; /* work seen that could not be timed */
 	uint64_t too_deep;    /* nested deeper than can be recorded */
 	uint64_t table_full;  /* names, sites or threads for which there was no room */
-	uint64_t refused;     /* records of threads or processes that nothing could be had for */
-	uint64_t truncated_bytes, truncated_at; /* behind the last whole packet of the file */
-	uint64_t bad_packets, bad_packet_at;	/* the first one's place */
-	uint64_t bad_records; /* against the rules of their ring: not in the file */
+	uint64_t
+		refused; /* records of threads that got no lane, or processes that got no session */
+	uint64_t truncated_bytes; /* behind the last whole packet of the file */
+	uint64_t truncated_at;	  /* offset of the first of these */
+	uint64_t bad_packets;	  /* whole packets that could not be used */
+	uint64_t bad_packet_at;	  /* offset of the first of these */
+	uint64_t bad_records;	  /* against the rules of their ring: not in the file */
 	uint64_t lost_processes;
 	uint64_t unfinished_processes; /* that ended by _exit() or a signal */
-	uint64_t unanswered;	       /* of those: commands that were launched, at least */
+	uint64_t unanswered;	       /* at least so many launched commands of these are missing */
 	bool incomplete;	       /* the recording was never finished */
 };
 
-/* mismatched: of the run's summary. */
+/* mismatched: as the run's summary found it; 0 if there is no summary. */
 void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismatched);
 
-/* Records that were dropped. */
+/* As losses.dropped, without the rest. */
 uint64_t losses_dropped(const struct run *run);
 
-/* Is anything at all missing? */
+/* True if anything at all is missing or was changed. */
 bool losses_any(const struct losses *losses);
 
-/* Was it finished, and was nothing in it against the rules of its records? */
+/* True if the recording was finished, and all its packets and records could be used. */
 bool losses_complete(const struct losses *losses);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records about experts stand before the product that they are of. Those of one product have the
- * same time; one that says "the same" stands for the last ones of its lane that did not.
+ * The records about a product's experts come before the product on its lane, and have the same
+ * time. A single record with BRICK_EXPERT_SAME means the records of the product before on that
+ * lane.
  */
 #include "analysis/experts/experts.h"
 
@@ -15,7 +16,8 @@
 
 enum { MAX_BETWEEN = 8 }; /* samples from a record to its product */
 
-/* Other threads' parts of it have no work: the first thread's counts for all. */
+/* Only the sample of the product's first thread has work; samples of its other threads do not
+ * count. */
 static bool is_product(const struct run *run, uint32_t site)
 {
 	const struct run_site *s = &run->sites[site];
@@ -92,7 +94,7 @@ static uint32_t experts_place_of(
 	return i;
 }
 
-/* Adds one product, with its own records, or those of the product with the same experts. */
+/* Adds a product by records, its own or those of the earlier product with the same experts. */
 static void experts_add(struct expert_layer *l, bool is_first, const struct run_expert *records,
 	size_t count, uint64_t bytes)
 {
@@ -107,7 +109,8 @@ static void experts_add(struct expert_layer *l, bool is_first, const struct run_
 	}
 }
 
-/* -ENOMEM, or 0. `said`: the records of the product, `count` of them, or those like it. */
+/* As experts_add(), for the product that the record e comes before. said: [count] records. 0 or
+ * -ENOMEM. */
 static int experts_add_product(struct experts *made, const struct run *run,
 	const struct run_expert *e, const struct run_expert *said, size_t count)
 {
@@ -175,7 +178,7 @@ static int experts_count_executions(struct experts *made, const struct run *run)
 COMPARATOR(experts_by_tokens, struct expert_sums,
 	ORDER(y->tokens, x->tokens) ?: ORDER(y->bytes, x->bytes))
 
-/* Fills in the shares of 1, 2, 4, ... experts, as long as that is not all. */
+/* Fills in m->kept for 1, 2, 4, ... experts, fewer than the largest layer has. */
 static int finish_kept(struct expert_model *m)
 {
 	struct expert_sums all = {0};
