@@ -35,7 +35,7 @@ struct pair_costs {
 /* Adds `pairs` pairs of a process. */
 void pair_costs_add(struct pair_costs *costs, const struct run_process *process, double pairs);
 
-/* Call it once, when all pairs are added: they lie in `time_ns`, the sum over threads. */
+/* Call it once, when all pairs are added. time_ns: the threads' time in which they lie. */
 void pair_costs_place(struct pair_costs *costs, double time_ns);
 
 /* Pairs, and attached hooks. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ceilings: the best that a machine reached, by instruction set, type, level of memory and number
- * of threads, with the date and the CPU. Data only; sweep.h measures them, ceilings_file.h keeps
- * them. A figure keeps the best of its repetitions and how far the others were from it; nothing in
- * here is a datasheet's. Read-only once made: any thread.
+ * Ceilings: the best rates that a machine reached, by instruction set, type, level of memory and
+ * number of threads, with the date and the CPU. All are measured; none is from a datasheet. sweep.h
+ * measures them, ceilings_file.h stores them: a new member goes into its JSON, too. A figure has
+ * the best of its repetitions and how far the others were from it. Read-only once made: any thread.
  */
 #pragma once
 
@@ -13,16 +13,16 @@
 #include "base/scope.h"
 
 enum {
-	CEILINGS_NAME = 32,
-	CEILINGS_ROWS = 4096, /* of each kind, at most */
-	CEILINGS_THREADS = 65536,
+	CEILINGS_NAME = 32,	  /* bytes of a name */
+	CEILINGS_ROWS = 4096,	  /* of each kind, at most */
+	CEILINGS_THREADS = 65536, /* in a row, at most */
 };
 
 /* Repeated measurements: the best rate is the greatest, the best latency the smallest. */
 struct ceilings_figure {
 	double best, median, worst;
-	uint32_t count;
-	double second; /* of all repetitions, the best but one; 0: not known */
+	uint32_t count; /* of repetitions */
+	double second;	/* the best repetition but one; 0: not known */
 };
 
 /* Operations per ns: GFLOP/s, and for i8 GOP/s. A multiply-add is two. */
@@ -52,7 +52,7 @@ struct ceilings_latency {
 struct ceilings_level {
 	char name[CEILINGS_NAME];
 	uint64_t bytes;	 /* of one, as the CPU tells it; 0: memory, or nobody knows */
-	uint32_t shared; /* CPUs that share one */
+	uint32_t shared; /* number of CPUs that share one */
 };
 
 /*
@@ -67,12 +67,12 @@ struct ceilings_usable {
 
 /* A rate that a recording reached above all measured ones: so it is a ceiling, too. */
 struct ceilings_reached {
-	char level[CEILINGS_NAME]; /* or the type of arithmetic */
+	char level[CEILINGS_NAME]; /* of memory, or the type of arithmetic */
 	char brick[64], recording[256];
 	uint32_t threads;
-	uint64_t bytes; /* between two uses, of the data that it read; 0: arithmetic */
-	uint64_t unix_ns;
-	struct ceilings_figure rate; /* once */
+	uint64_t bytes;		     /* reuse distance of the data that it read; 0: arithmetic */
+	uint64_t unix_ns;	     /* begin of the recording */
+	struct ceilings_figure rate; /* a single measurement */
 };
 
 /* A thing that could not be measured, and why. */
@@ -83,11 +83,11 @@ struct ceilings_missing {
 
 struct ceilings {
 	char host[64], cpu[128], microcode[32];
-	uint64_t unix_ns; /* when */
-	uint64_t took_ns;
-	uint32_t cpus; /* online */
-	uint32_t most_threads;
-	bool quick;
+	uint64_t unix_ns;      /* time of the measurement */
+	uint64_t took_ns;      /* duration of the measurement */
+	uint32_t cpus;	       /* online */
+	uint32_t most_threads; /* that were measured */
+	bool quick;	       /* sweep_options.quick */
 
 	struct ceilings_level *levels; /* nearest first, memory last */
 	size_t level_count;
@@ -99,7 +99,8 @@ struct ceilings {
 	size_t latency_count;
 	struct ceilings_usable *usable;
 	size_t usable_count;
-	struct ceilings_reached *reached; /* one of a level or type and a number of threads */
+	struct ceilings_reached
+		*reached; /* at most one for each level or type and number of threads */
 	size_t reached_count;
 	struct ceilings_missing *missing;
 	size_t missing_count;
@@ -117,7 +118,7 @@ struct ceilings_device {
 	struct ceilings can;
 };
 
-/* Why ceilings say nothing about a recording; its OF ROOF is then no evidence. */
+/* Why ceilings do not apply to a recording. */
 enum ceilings_doubt {
 	CEILINGS_TRUSTED,
 	CEILINGS_OTHER_CPU, /* than that of the recording */
@@ -126,7 +127,7 @@ enum ceilings_doubt {
 	CEILINGS_NOISY,	     /* the machine was busy when they were measured */
 };
 
-/* Best, median and worst of values, which it sorts. smallest_is_best: they are latencies. */
+/* Makes a figure of `count` values, which it sorts. smallest_is_best: true for latencies. */
 struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, bool smallest_is_best);
 
 /* The distance of the median from the best, as a share of the best; 0 and more. */
@@ -138,24 +139,25 @@ static inline uint64_t ceilings_budget_ns(bool quick)
 	return (quick ? 3u : 12u) * UINT64_C(1000000000);
 }
 
-/* The time that each device should take beside that. */
+/* The time that each device should take in addition. */
 static inline uint64_t ceilings_device_budget_ns(bool quick)
 {
 	return (quick ? 800u : 1800u) * UINT64_C(1000000);
 }
 
-/* True if the machine was busy with other things: more than a quarter of the figures are wide. */
+/* True if more than a quarter of the figures are wide: the machine was busy with other things. */
 bool ceilings_noisy(const struct ceilings *ceilings);
 
 /*
- * The number of threads that was measured and speaks for `threads`: the same, or the next larger
- * one, or else the largest. 0: none was measured.
+ * The number of threads whose rows are used for `threads`: the same number if it was measured, or
+ * the next larger one, or else the largest. 0: nothing was measured.
  */
 uint32_t ceilings_threads_for(const struct ceilings *ceilings, uint32_t threads);
 
 /*
- * The row with the highest rate; NULL: there is none. type or level NULL: any. For a level only
- * sets count that are well above the size of the level before it.
+ * The row with the best figure for exactly `threads` threads; NULL: there is none. type, level
+ * NULL: any. With a level, only working sets count that are well above the size of the level before
+ * it.
  */
 const struct ceilings_compute *ceilings_peak(
 	const struct ceilings *ceilings, const char *type, uint32_t threads);
@@ -167,21 +169,24 @@ const struct ceilings_latency *ceilings_latency_of(
 	const struct ceilings *ceilings, const char *backend, const char *what, uint32_t threads);
 
 /*
- * Find the bytes of each cache that each number of threads can use, and name the levels of all
- * working sets. -ENOMEM.
+ * Fills in `usable`, the bytes of each cache that each number of threads can use, and the levels of
+ * all rows of `bandwidth`. Call it when all of these are there. 0 or -ENOMEM.
  */
 int ceilings_find_levels(struct ceilings *ceilings);
 
-/* The largest working set that a level holds, for so many threads; 0: it is none for them. */
+/* The largest working set that a level (an index in levels) holds for so many threads; 0: none. */
 uint64_t ceilings_usable_bytes(const struct ceilings *ceilings, size_t level, uint32_t threads);
 
 /*
- * The bytes of a cache that so many threads could use, each on a CPU of its own, if the CPU told
- * the truth.
+ * The bytes of a cache that so many threads could use, each on a CPU of its own, by the size that
+ * the CPU tells.
  */
 uint64_t ceilings_told_bytes(const struct ceilings_level *level, uint32_t threads);
 
-/* Keep the better figure of each row, and all rows of an older measurement of the same machine. */
+/*
+ * Merges an older measurement of the same machine: each row keeps its better figure, and rows that
+ * only `older` has are added. 0 or -ENOMEM.
+ */
 int ceilings_keep_best(struct ceilings *ceilings, const struct ceilings *older);
 
 /*
@@ -191,21 +196,21 @@ int ceilings_keep_best(struct ceilings *ceilings, const struct ceilings *older);
 size_t ceilings_level_of(const struct ceilings *ceilings, uint32_t threads, uint64_t bytes);
 
 /*
- * The most that was read or reached per ns, of working sets as large or larger; NULL in *figure:
- * nothing was measured.
+ * The most bytes per ns that were measured or reached with working sets of `bytes` or more;
+ * *figure: the measured one, NULL if none was.
  */
 double ceilings_bandwidth_at(const struct ceilings *ceilings, uint32_t threads, uint64_t bytes,
 	const struct ceilings_figure **figure);
 
-/* The same for arithmetic of that type, with rates that runs reached. */
+/* The most operations per ns of the type of `peak`: measured, or reached by a run. */
 double ceilings_peak_at(const struct ceilings *ceilings, const struct ceilings_compute *peak);
 
 /* True if a figure says little: no second repetition came within 15 % of its best. */
 bool ceilings_is_wide(const struct ceilings_figure *figure);
 
 /*
- * A recording has reached so much: kept if it is more than that level and number of threads had
- * reached before. *added, if so. -ENOMEM.
+ * Adds a rate that a recording reached, if it is above the one for that level and number of
+ * threads. *added: it was. 0 or -ENOMEM.
  */
 int ceilings_reach(struct ceilings *ceilings, const struct ceilings_reached *reached, bool *added);
 

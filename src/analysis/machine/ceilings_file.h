@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ceilings as JSON, schema brick/ceilings/1, and where they are kept: one file per host and CPU in
- * $XDG_CACHE_HOME/brick (~/.cache/brick). Files are not trusted. Any thread.
+ * Ceilings as JSON, schema brick/ceilings/1, and their files: one per host and CPU in
+ * $XDG_CACHE_HOME/brick (~/.cache/brick). The schema is stored: keys stay, and a new one must be
+ * optional for the reader. Files are not trusted. Any thread.
  */
 #pragma once
 
@@ -9,27 +10,29 @@
 #include "analysis/machine/ceilings.h"
 #include "analysis/machine/machine_cpu.h"
 
-/* Text with a newline at the end, the caller frees; NULL: no memory. */
+/* The JSON text with a newline at the end; the caller frees it. NULL: no memory. */
 char *ceilings_text(const struct ceilings *ceilings);
 
 /* Why a file could not be read: a sentence without a newline. */
 struct ceilings_error {
-	size_t offset; /* in the file, 0: concerns all of it */
+	size_t offset; /* in the file; 0: the whole file */
 	char text[200];
 };
 
-/* BRICK_EFORMAT, BRICK_EVERSION, -ENOMEM. */
+/* 0 and *out, which the caller destroys; or BRICK_EFORMAT, BRICK_EVERSION or -ENOMEM, and *error.
+ */
 int ceilings_parse(
 	struct ceilings **out, const char *text, size_t bytes, struct ceilings_error *error);
 
-/* The same from a file of at most 16 MiB; -errno as well. */
+/* As ceilings_parse(), from a file of at most 16 MiB; also -errno. */
 int ceilings_read(struct ceilings **out, const char *path, struct ceilings_error *error);
 
-/* Whole or not at all; makes the directory. -errno. */
+/* Writes the whole file or nothing, and makes its directory. 0 or -errno. */
 int ceilings_write(const struct ceilings *ceilings, const char *path);
 
-/* Path of the cache for a host and CPU, the caller frees; NULL: there is no home to keep it in. */
+/* Path of the file for a host and CPU; the caller frees it. NULL: no home directory, or no memory.
+ */
 char *ceilings_cache_path(const char *host, const char *cpu);
 
-/* Why kept ceilings no longer hold on this machine, a constant; NULL: they do. */
+/* Why stored ceilings do not hold on this machine, a constant text; NULL: they hold. */
 const char *ceilings_stale(const struct ceilings *ceilings, const struct cpu_info *cpu);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A queue of our own on a device, and two kernels for it: one reads a part of a buffer again and
- * again, one multiplies and adds in registers. Backends time what is put into it. One thread at a
- * time.
+ * Brick's own queue on a device, and kernels for it: one reads a part of a buffer again and again,
+ * the others multiply and add in registers. The backend's attachment times them with timestamps.
+ * One thread at a time.
  */
 #pragma once
 
@@ -17,29 +17,30 @@ enum device_job {
 };
 
 enum {
-	DEVICE_GROUPS = 1024,	    /* of runs that are to keep a device busy */
-	DEVICE_FLOPS = 64,	    /* of a work item in a round: 8 chains, 4 wide, 2 each */
+	DEVICE_GROUPS = 1024, /* of a run that shall keep a device busy */
+	DEVICE_FLOPS = 64,    /* of a work item in a round: 8 chains of 4 lanes, 2 FLOPs each */
 	DEVICE_MIN_SHARE = 1 << 11, /* elements that a group reads in a round, at least */
-	DEVICE_ELEMENT = 16,	    /* bytes */
+	DEVICE_ELEMENT = 16,	    /* bytes of an element */
 };
 
 /* One run. */
 struct device_run {
 	enum device_job job;
 	uint32_t groups;
-	uint32_t group;	 /* items of a group: 1, 64 or 256 */
-	uint32_t rounds; /* of the kernel's loop; 0: it does nothing */
+	uint32_t group;	 /* work items of a group: 1, 64 or 256 */
+	uint32_t rounds; /* of the kernel's loop; 0: the kernel does nothing */
 	uint32_t share;	 /* elements that a group reads in a round */
-	uint32_t set;	 /* elements of the buffer that all of them read: a power of 2 */
+	uint32_t set;	 /* elements of the buffer that all groups read: a power of 2 */
 };
 
 /*
- * A queue: the argument that the backend of that name opens it with, and the state of its kernels.
+ * A queue. `native` and `queue` are the backend's handles, `own` is the state of the kernels; only
+ * the device_kind looks into them. All zero: closed.
  */
 struct device_queue {
 	void *native[4];
 	void *queue;
-	char name[128];
+	char name[128]; /* of the device */
 	uint64_t bytes; /* of the buffer: a power of 2 */
 	void *own;
 };
@@ -52,19 +53,19 @@ struct device_kind {
 	 * NULL: this build has no kernels for such devices.
 	 */
 	int (*open)(struct device_queue *queue, unsigned index);
-	/* Before each pair of timestamps. */
+	/* Called before each pair of timestamps. */
 	int (*prepare)(struct device_queue *queue);
-	/* Between them. */
+	/* Called between the two timestamps. */
 	int (*run)(struct device_queue *queue, const struct device_run *run);
-	/* All zero is legal. */
+	/* A queue that is all zero is legal. */
 	void (*close)(struct device_queue *queue);
 };
 
 extern const struct device_kind device_opencl, device_vulkan;
 
 /*
- * The bytes to use of a device's memory, which may be the machine's: the greatest power of 2, 512
- * MiB and a tenth of what is left at most.
+ * The bytes to use of a device's memory: the greatest power of 2 up to 512 MiB, up to `available`,
+ * and up to a tenth of the machine's free memory, because that may be the device's memory, too.
  */
 static inline uint64_t device_bytes(uint64_t available)
 {

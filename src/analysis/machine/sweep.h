@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures ceilings: every kernel that this CPU has, on each number of threads, over working sets
- * from the nearest cache to memory. Repetitions go round all of them, so that a disturbance meets
- * one repetition of many figures and not all of one. Takes all CPUs for some seconds. One at a
- * time.
+ * from the nearest cache to memory. Each figure is a slot. A repetition runs all slots once, so
+ * that a disturbance meets one repetition of many figures and not all repetitions of one. A sweep
+ * takes all CPUs for some seconds. One sweep at a time.
  */
 #pragma once
 
@@ -17,34 +17,34 @@
 #include "base/array.h"
 
 enum {
-	SWEEP_REPETITIONS = 7,
+	SWEEP_REPETITIONS = 7, /* at most: on a busy machine there are fewer */
 	SWEEP_QUICK_REPETITIONS = 3,
-	SWEEP_THREAD_COUNTS = 16,
+	SWEEP_THREAD_COUNTS = 16, /* numbers of threads that are measured, at most */
 };
 
 /* The extent of a sweep, and its clock. */
 struct sweep_options {
-	unsigned threads;	  /* at most; 0: as many as CPUs may be used */
+	unsigned threads;	  /* at most; 0: as many as usable CPUs */
 	bool quick;		  /* fewer repetitions and sizes, and 3 seconds instead of 12 */
 	uint64_t (*now_ns)(void); /* the clock; NULL: CLOCK_MONOTONIC */
-	void (*progress)(void *context, double share); /* NULL: none */
-	void *context;
+	void (*progress)(void *context, double share); /* share: 0 to 1; NULL: none */
+	void *context;				       /* for `progress` */
 };
 
 /* One figure: a kernel on so many threads, and for streams a working set. */
 struct sweep_slot {
-	const struct machine_compute *compute; /* or */
-	const struct machine_stream *stream;
-	struct device_run device; /* on a device, where its set is not 0 */
+	const struct machine_compute *compute; /* NULL: `stream` is measured */
+	const struct machine_stream *stream;   /* NULL: `compute` is measured */
+	struct device_run device;	       /* on a device, if device.set is not 0 */
 	unsigned threads;
 	size_t bytes;			  /* of each of a thread's arrays */
-	uint64_t rounds;		  /* that take about one slot's time */
+	uint64_t rounds;		  /* that take about slot_ns; 0: not found yet */
 	double work;			  /* of a round on all threads: operations or bytes */
 	double values[SWEEP_REPETITIONS]; /* work per ns */
-	uint32_t count;
+	uint32_t count;			  /* of values */
 };
 
-/* A member's arrays, which it touched itself. */
+/* The arrays of a member of the team, which touched them first: they are near to its CPU. */
 struct sweep_arena {
 	char *memory;
 	size_t bytes;
@@ -62,16 +62,16 @@ struct sweep {
 	ARRAY(struct sweep_slot) slots;
 	size_t latency_capacity, missing_capacity; /* of ceilings' rows */
 	uint32_t repetitions;
-	/* Times so many rounds; 0: it failed. Takes `context`. */
+	/* Runs `rounds` rounds and returns their ns; 0: it failed. Uses `context`. */
 	uint64_t (*run)(struct sweep *s, const struct sweep_slot *slot, uint64_t rounds);
 	void *context;
-	uint64_t budget_ns; /* the time that the whole sweep may take */
-	uint64_t slot_ns;
-	uint64_t begin_ns, end_ns; /* of the time that it may take, by sweep_now_ns() */
+	uint64_t budget_ns;	   /* the time that the sweep should take */
+	uint64_t slot_ns;	   /* the time of one slot in a repetition */
+	uint64_t begin_ns, end_ns; /* of the budget, on the clock of `options` */
 };
 
-/* Repeats slots within the time that the sweep has, and runs each slot once, however long. */
+/* Runs `measure` on all slots, once in any case, and again while the budget lasts. */
 void sweep_measure_all(struct sweep *s, void (*measure)(struct sweep *s, struct sweep_slot *slot));
 
-/* -ENOMEM, or the error of starting a thread. */
+/* 0 and *out, which the caller destroys; -ENOMEM, or the error of starting a thread. */
 int sweep_run(struct ceilings **out, const struct sweep_options *options);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loops that ceilings are measured with, by instruction set. Each file kernels_*.c defines the
- * two tables for one kind of CPU; the build takes the right ones. A kernel may only be run where
- * its available() says so. Kernels have more independent chains than latency x throughput of any
- * CPU that is known, and give a value back so that nothing can be left out. Any thread.
+ * The loops that ceilings are measured with, by instruction set. Each file kernels_*.c defines both
+ * tables for one architecture; the build takes one of them. A kernel may only be run if its
+ * available() returns true. Kernels have more independent chains than latency x throughput of any
+ * known CPU, and return a value so that the compiler leaves nothing out. Any thread.
  */
 #pragma once
 
@@ -20,7 +20,11 @@ struct machine_compute {
 };
 
 enum machine_stream_kind { STREAM_READ, STREAM_COPY, STREAM_TRIAD };
-enum { STREAM_KINDS = 3, STREAM_ARRAYS = 3, STREAM_STEP = 1024 };
+enum {
+	STREAM_KINDS = 3,
+	STREAM_ARRAYS = 3,  /* that a kind needs at most */
+	STREAM_STEP = 1024, /* bytes: arrays are a multiple of this */
+};
 
 /*
  * Moving memory: arrays[] of `bytes` each, a multiple of STREAM_STEP, aligned to 64, `passes`
@@ -38,15 +42,16 @@ struct machine_stream {
 extern const struct machine_compute machine_computes[];
 extern const struct machine_stream machine_streams[];
 
-/* For loops in which a thread waits for another: lets the core rest. */
+/* Lets the core rest, in a loop in which a thread waits for another one. */
 void machine_relax(void);
 
-/* "read", "copy", "triad"; and how many arrays it takes. */
+/* "read", "copy" or "triad". */
 static inline const char *machine_stream_name(enum machine_stream_kind kind)
 {
 	return kind == STREAM_READ ? "read" : kind == STREAM_COPY ? "copy" : "triad";
 }
 
+/* The number of arrays that the kind uses. */
 static inline unsigned machine_stream_arrays(enum machine_stream_kind kind)
 {
 	return kind == STREAM_READ ? 1 : kind == STREAM_COPY ? 2 : 3;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data that all schedules of a run share: above all the samples in the accounts of steps after
- * their ends, sampling mostly. The walk that feeds the report finds them.
+ * Data that all schedules of a run share: above all the samples after the end of a step that are in
+ * its account (mostly sampling). A walk finds them. Read-only once made: any thread.
  */
 #pragma once
 
@@ -15,29 +15,30 @@
 #include "base/array.h"
 #include "trace/run.h"
 
-/* Time of a sample in the account of a step that had ended. */
+/* The time of a sample that is in the account of a step which had ended. */
 struct schedule_after_item {
 	uint64_t begin_ns;
 	uint64_t own_ns, wait_ns;
 	struct run_off_times off; /* of own_ns */
 	uint32_t step, lane, sample;
-	uint32_t is_part; /* the rest ran beside a step, in whose window the sample is */
+	uint32_t is_part; /* 1: the rest of the sample ran beside another step, and is in that one's
+			     window */
 };
 
 struct schedule_source {
-	/* items in the accounts of steps after their ends */
 	ARRAY(struct schedule_after_item) items; /* by step, then by begin */
-	uint32_t *first;			 /* [step_count + 1] */
-	/* kinds of bricks, but no steps: a walk through a window needs not look for them */
+	uint32_t *first;			 /* [step_count + 1]: a step's first item */
+	/* Has kinds of bricks and no steps: walks through a step's window need not look for steps.
+	 */
 	struct step_index windows;
 	struct launches launches;
-	/* while it is fed */
+	/* Valid only while the walk feeds it: */
 	const struct run *run;
 	uint32_t lane;
 	bool failed;
 };
 
-/* It is whole when the walk has run. -ENOMEM; *source is then empty. */
+/* The source is valid when the walk has run. 0 or -ENOMEM; *source is then empty. */
 int schedule_source_init(struct schedule_source *source, struct walk *walk);
 /* As schedule_source_init(), with a walk of its own. */
 int schedule_source_find(

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models what prompts cost others that wait for tokens, from the recording's own steps. A mixed
- * step is held against steps of its model that decode alone, with as many output tokens and about
- * as much context; its expected time without prompts is their median. Where there are too few of
- * these it is not known. Read-only once made: any thread.
+ * Models how much prompts delay the tokens of other requests, from the recording's own steps. A
+ * mixed step is compared with steps of its model that only decode, with as many output tokens and
+ * about as much context: their median is its expected time without prompts. If there are too few
+ * such steps, that is not known. Read-only once made: any thread.
  */
 #pragma once
 
@@ -14,12 +14,12 @@
 /* A modelled time: the median of like steps, and a 95 % interval of that median. */
 struct expectation {
 	double ns, low_ns, high_ns;
-	uint32_t like; /* steps; 0: not known */
+	uint32_t like; /* number of like steps; 0: not known, and the rest is not valid */
 };
 
-/* The expected effect of prompts in chunks of that many tokens. */
+/* The expected effect of cutting prompts into chunks. */
 struct chunk_plan {
-	uint32_t tokens;
+	uint32_t tokens; /* of a chunk */
 	bool is_known;
 	double p99_ns;	      /* of all gaps between tokens */
 	double ttft_added_ns; /* for the longest prompt that rode along */
@@ -28,16 +28,17 @@ struct chunk_plan {
 enum { CHUNK_PLANS = 4 };
 
 struct interference {
-	struct expectation *of_step; /* [step_count], of mixed ones */
-	uint64_t mixed_steps, known_steps;
-	/* of the mixed steps that are known */
+	struct expectation *of_step; /* [step_count]; filled in for mixed steps */
+	uint64_t mixed_steps;
+	uint64_t known_steps; /* mixed steps with an expectation */
+	/* Sums over known_steps: */
 	uint64_t measured_ns, prompt_tokens;
 	double expected_ns, low_ns, high_ns;
-	/* a step's time for each further token of prompts, and the fixed time of having any */
+	/* Time that prompts add to a step: fixed_ns + slope_ns * tokens; valid with has_slope. */
 	bool has_slope;
 	double slope_ns, fixed_ns;
-	uint64_t longest_prompt; /* tokens of prompts in one mixed step, at most */
-	uint64_t p99_ns;	 /* of all gaps, measured; ANALYSIS_UNKNOWN: too few */
+	uint64_t longest_prompt; /* the most tokens of prompts in one mixed step */
+	uint64_t p99_ns;	 /* of all gaps, measured; ANALYSIS_UNKNOWN: too few gaps */
 	struct chunk_plan plans[CHUNK_PLANS];
 	uint32_t plan_count;
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures how the bricks of decoding grow with context and batch. A step's context is the mean
- * number of tokens that its tokens attend to; steps of one model with equally many tokens are a
- * series. Each brick's time in a step of its series is put on a line over the context: the median
- * of slopes between independent pairs of steps, with a 95 % interval that allows for noise which
- * lasts over several steps. Nothing is said of contexts that were not measured. Times are of the
- * thread that runs the steps, or of devices, without preemption where that is known.
+ * number of tokens that its tokens attend to. Steps of one model with equally many tokens are a
+ * series. For each series and brick a line of the brick's time in a step over the context is
+ * fitted: its slope is the median of slopes between independent pairs of steps, with a 95 %
+ * interval that allows for noise which lasts over several steps. Nothing is extrapolated. Times are
+ * of the thread that runs the steps, or of devices, without preemption where that is known.
  * Read-only once made: any thread.
  */
 #pragma once
@@ -18,13 +18,14 @@
 #include "trace/run.h"
 
 struct scaling_value {
-	double value, low, high; /* a 95 % interval */
+	double value, low, high; /* low, high: its 95 % interval */
 };
 
-/* Measured points: medians of some steps that follow each other by context. */
-enum { SCALING_POINTS = 24 };
+/* A measured point: the medians of neighbours, when the steps are sorted by context. */
+enum { SCALING_POINTS = 24 }; /* of a line, at most */
 struct scaling_point {
-	double context, ns;
+	double context; /* tokens */
+	double ns;
 };
 
 /* A time over the context, in ns. */
@@ -32,11 +33,12 @@ struct scaling_line {
 	double median_ns; /* of single steps */
 	struct scaling_point points[SCALING_POINTS];
 	uint32_t point_count;
-	bool is_known;		    /* else the rest is not: contexts span too little */
+	bool is_known; /* false: contexts or steps are too few, and the rest is not valid */
 	struct scaling_value slope; /* ns for each token of context */
-	struct scaling_value at;    /* ns at the middle of the contexts */
-	double middle;		    /* ... which is that */
-	bool bends; /* the slope of the longer half of contexts is another one, surely */
+	struct scaling_value at;    /* ns at the context `middle` */
+	double middle;		    /* of the contexts, tokens */
+	bool bends; /* the slopes of the shorter and longer contexts differ: intervals do not
+		       overlap */
 };
 
 struct scaling_brick {
@@ -49,16 +51,17 @@ struct scaling_brick {
 struct scaling_series {
 	uint32_t process, model; /* model: RUN_NONE: not known */
 	uint32_t batch;		 /* tokens in a step */
-	bool is_counted; /* contexts are counted from tokens of steps: no sequence was recorded */
+	bool is_counted; /* no sequence was recorded: contexts are sums of the steps' tokens */
 	uint32_t steps;
-	double shortest, longest; /* contexts */
-	struct scaling_line step; /* all of a step, with what follows it in its account */
-	struct scaling_line ffn;  /* all bricks of the category FFN, where FlashAttention is */
-	bool ffn_on_device;
+	double shortest, longest; /* contexts, tokens */
+	struct scaling_line step; /* the whole step, with the work after it in its account */
+	struct scaling_line ffn;  /* all bricks of the category FFN */
+	bool ffn_on_device;	  /* `ffn` is on devices: where FlashAttention is */
 	/*
 	 * The share of its median by which the FFN takes longer at the longest context than at the
-	 * shortest; 0: not surely any. It knows no context: where it falls by SCALING_DRIFT or more
-	 * the machine changed meanwhile; where it grows, caches may have become too small as well.
+	 * shortest; 0: the interval has 0 in it. The FFN does not depend on the context: if it
+	 * falls by SCALING_DRIFT or more, the machine changed meanwhile; if it grows, caches may
+	 * have become too small as well.
 	 */
 	double drift;
 	struct scaling_brick *bricks; /* the longest median first; waits and overhead included */
@@ -69,20 +72,20 @@ struct scaling_series {
 struct scaling {
 	struct scaling_series *series; /* by process and model, then by batch */
 	size_t count;
-	uint64_t unknown_steps;	     /* that decoded, and whose context is not known */
-	struct scaling_maker *maker; /* while it is fed */
+	uint64_t unknown_steps;	     /* decoding steps whose context is not known */
+	struct scaling_maker *maker; /* valid only while the walk feeds it */
 };
 
 /*
- * A slope is known from so many steps on, whose longest context is so many times the shortest. Six
- * pairs are the least that a 95 % interval can be made of.
+ * A slope is known from SCALING_MIN_STEPS steps on, if the longest context is SCALING_MIN_SPAN
+ * times the shortest. Six pairs are the least that a 95 % interval can be made of.
  */
 enum { SCALING_MIN_STEPS = 12, SCALING_MIN_SPAN = 2 };
 #define SCALING_DRIFT 0.1
 
 /*
- * Whole when the walk has run; destroy it in each case. -ENOMEM, or BRICK_ENOTRECORDED: no step
- * that decodes has a context that is known.
+ * The result is valid when the walk has run. 0, -ENOMEM, or BRICK_ENOTRECORDED: no decoding step
+ * has a known context. Call scaling_destroy(*out) in any case, after an error as well.
  */
 int scaling_create_in(struct scaling **out, struct walk *walk);
 
@@ -90,7 +93,7 @@ int scaling_create_in(struct scaling **out, struct walk *walk);
 int scaling_create(struct scaling **out, const struct run *run, const struct step_index *index);
 void scaling_destroy(struct scaling *scaling);
 
-/* The line's time at a context that was measured; the line must be known. */
+/* The line's time at a context between shortest and longest. line->is_known must be true. */
 struct scaling_value scaling_at(const struct scaling_line *line, double context);
 
 /* True if a time grows: its slope and the interval are above 0. */
@@ -118,6 +121,7 @@ static inline bool scaling_is_noisy(
 	       half * (series->longest - series->shortest) > line->median_ns / 4;
 }
 
+/* True if the FFN became faster meanwhile: the machine changed, and slopes say little. */
 static inline bool scaling_drifted(const struct scaling_series *series)
 {
 	return series->drift <= -SCALING_DRIFT;
