@@ -38,10 +38,10 @@ struct align_run {
 	const struct run *run;
 	uint32_t *items; /* of the process with the most digests, in order */
 	size_t item_count;
-	uint32_t others; /* digests of other processes */
+	uint32_t others; /* number of digests of other processes */
 	struct align_step *steps;
 	size_t step_count;
-	uint32_t *partner; /* by item: digest of the other run, RUN_NONE */
+	uint32_t *partner; /* [item_count]: digest of the other run; RUN_NONE: none */
 };
 
 struct align {
@@ -51,7 +51,7 @@ struct align {
 	uint32_t skipped_a, skipped_b, compared, unlike, other_shapes;
 };
 
-enum { MAX_SKIPPED = 4 };
+enum { MAX_SKIPPED = 4 }; /* steps at the begin of a run that are tried as warm-up */
 
 static uint32_t busiest_process(const struct run *run)
 {
@@ -139,7 +139,8 @@ static void choose_skips(struct align *g)
 
 /* One side of a step: its items sorted into groups. */
 struct member {
-	uint32_t item, brick; /* A's id */
+	uint32_t item;	/* index in align_run.items */
+	uint32_t brick; /* id in run A, also of members of B */
 	int32_t layer;
 	const struct run_digest *digest;
 };
@@ -179,8 +180,9 @@ static bool is_free(const struct align_run *r, const struct member *m)
 }
 
 /*
- * Finds the first free item of that label. The k-th of a label looks at no more than k, so that a
- * file with equal labels takes no longer than others: the search begins at `from`.
+ * Finds the next free member of b, from `from` on and around, with the label and number of elements
+ * of *a; count: there is none. `from` is behind the last match, so that equal labels are found at
+ * once.
  */
 static size_t find_label(const struct align *g, const struct member *a, const struct member *b,
 	size_t count, size_t from)
@@ -312,8 +314,10 @@ static double square(double x)
 	return x * x;
 }
 
-/* The share of a squared error that rounding puts into one direction at most; more only where the
- * result itself has so many times that share in one place. */
+/*
+ * The most of a squared error, as a share, that rounding puts into one direction; unless the result
+ * itself has DIRECTED_AS_RESULT times as much there.
+ */
 #define DIRECTED 0.25
 #define DIRECTED_AS_RESULT 3
 
@@ -645,7 +649,7 @@ static double quantised_add(const struct pass *p, double *values)
 	return n ? statistics_median(values, n) : 0;
 }
 
-/* The error that a mistake could make unseen, if it is spread like rounding. */
+/* Fills in `hidden` and `loosest`: the error of a mistake that would pass for rounding. */
 static void state_hidden(struct diverge *d, double *values)
 {
 	size_t n = 0;

@@ -185,7 +185,7 @@ uint64_t ceilings_told_bytes(const struct ceilings_level *level, uint32_t thread
 
 /*
  * Merges an older measurement of the same machine: each row keeps its better figure, and rows that
- * only `older` has are added. 0 or -ENOMEM.
+ * only `older` has are added, but no devices. 0 or -ENOMEM.
  */
 int ceilings_keep_best(struct ceilings *ceilings, const struct ceilings *older);
 
@@ -196,8 +196,8 @@ int ceilings_keep_best(struct ceilings *ceilings, const struct ceilings *older);
 size_t ceilings_level_of(const struct ceilings *ceilings, uint32_t threads, uint64_t bytes);
 
 /*
- * The most bytes per ns that were measured or reached with working sets of `bytes` or more;
- * *figure: the measured one, NULL if none was.
+ * The most bytes per ns that were measured or reached with working sets of `bytes` or more, or with
+ * the largest ones if all are smaller. *figure: the measured one; NULL: none was.
  */
 double ceilings_bandwidth_at(const struct ceilings *ceilings, uint32_t threads, uint64_t bytes,
 	const struct ceilings_figure **figure);

@@ -34,8 +34,8 @@ struct device_run {
 };
 
 /*
- * A queue. `native` and `queue` are the backend's handles, `own` is the state of the kernels; only
- * the device_kind looks into them. All zero: closed.
+ * A queue. `native` is what the backend's attachment opens it with, `own` the state of its kernels.
+ * Only the device_kind looks into these. All zero: closed.
  */
 struct device_queue {
 	void *native[4];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the samples of threads that run steps finds the time of graphs within each step,
- * and of sampling, states and the cache behind it. All other parts of a gap are read from the steps
- * and from times off the CPU.
+ * One pass over the samples of threads that run steps finds, for each step, the time of graphs
+ * inside of it, and the time of sampling, states and the cache after it. All other parts of a gap
+ * follow from the steps and from times off the CPU.
  */
 #include "analysis/requests/gaps.h"
 
@@ -14,7 +14,7 @@
 #include "base/number.h"
 #include "base/order.h"
 
-/* A step's work inside of it, and after it until the next step of its lane. */
+/* Times in a step (graph_ns), and after it until the next step of its lane (the others). */
 struct step_facts {
 	uint64_t graph_ns, sampling_ns, state_ns, cache_ns;
 	uint64_t faults;
@@ -24,10 +24,10 @@ struct finder {
 	struct requests *q;
 	const struct run *run;
 	struct step_facts *facts; /* [step_count] */
-	uint32_t *next_on_lane;	  /* [step_count]: the next step of its lane; RUN_NONE */
-	uint8_t *kinds;		  /* [brick_count] */
+	uint32_t *next_on_lane;	  /* [step_count]: the next step of the lane; RUN_NONE: none */
+	uint8_t *kinds;		  /* [brick_count]: enum kind */
 	bool has_faults, knows_off;
-	double *preempted; /* [lane_count]: share of its time from the first step to the last */
+	double *preempted; /* [lane_count]: preempted share of the time from first to last step */
 	uint64_t *scratch;
 };
 

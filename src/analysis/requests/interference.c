@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps that decode alone are sorted by model, output tokens and context, so that those like a
- * mixed step are neighbours. A line through the time that prompts added to mixed steps says what a
- * prompt's token adds. Plans cut each prompt that rode along into chunks by that line.
+ * Steps that only decode are sorted by model, output tokens and context, so that the steps like a
+ * mixed step are neighbours. A line through the times that prompts added to mixed steps tells the
+ * time of a prompt's token. Plans apply that line to the prompts of mixed steps, cut into chunks.
  */
 #include "analysis/requests/interference.h"
 
@@ -13,19 +13,19 @@
 #include "base/order.h"
 
 enum {
-	MIN_LIKE = 5,	/* steps that an expectation is made of */
-	MAX_LIKE = 201, /* the nearest by context */
-	MIN_SLOPE = 8,	/* mixed steps for a line */
-	CONTEXT_SLACK =
-		4,	 /* a part of the context by which like steps may differ: one in so many */
-	MIN_SLACK = 128, /* tokens */
-	SMALLEST_CHUNK = 8,
+	MIN_LIKE = 5,	    /* the fewest like steps for an expectation */
+	MAX_LIKE = 201,	    /* the most; the nearest by context are taken */
+	MIN_SLOPE = 8,	    /* the fewest mixed steps for a line */
+	CONTEXT_SLACK = 4,  /* contexts of like steps differ by a quarter at most ... */
+	MIN_SLACK = 128,    /* ... or by so many tokens */
+	SMALLEST_CHUNK = 8, /* tokens */
 };
 
 struct composition {
 	uint32_t process, model, outputs, step;
-	uint64_t context, prompt; /* tokens that are attended to; of prompts */
-	double ns;
+	uint64_t context; /* sum of the output tokens' positions */
+	uint64_t prompt;  /* tokens of prompts */
+	double ns;	  /* without preemption, where that is known */
 };
 
 COMPARATOR(by_likeness, struct composition,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes requests of sequences' events. A life is the present state of a model's sequence: the
- * request that it serves, how many tokens it holds, and where it was cut. Blocks of tokens are
- * looked up by model, position and hash: the life that had a block last, and what happened to it
- * since, says why it had to be evaluated again.
+ * Makes requests of sequences' events, in the order of time. A life is the present state of a
+ * model's sequence: the request that it serves, where its tokens end, and where it was cut. Blocks
+ * of tokens are looked up by model, position and hash: the life that had a block last, and what
+ * happened to that life since, tells why the block had to be evaluated again.
  */
 #include "analysis/requests/requests.h"
 
@@ -20,13 +20,13 @@
 
 enum { BLOCK = BRICK_SEQUENCE_BLOCK_TOKENS, MIN_RATES = 3, MAX_WAITING = 1 << 16 };
 
-/* A life lost its tokens from that position on. */
+/* A life lost its tokens from position `from` on. */
 struct cut {
-	uint64_t order; /* of events */
+	uint64_t order; /* number of the event that cut it */
 	uint64_t ns;
 	int64_t from;
 	enum request_lost why;
-	uint32_t by; /* the request that came in its place, once there is one */
+	uint32_t by; /* the request that came in the place of these tokens; RUN_NONE: none yet */
 };
 
 struct life {
@@ -34,10 +34,11 @@ struct life {
 	int32_t sequence;
 	uint32_t request;   /* RUN_NONE: none */
 	bool is_over;	    /* its request has ended: the next tokens are another's */
-	bool gave_results;  /* its last part did, and was the end of a prompt */
+	bool gave_results;  /* its last part had results, and was the end of a prompt */
 	int64_t end;	    /* position behind its last token; -1: not known */
 	uint32_t last_part; /* index + 1; 0: none */
-	bool is_back; /* a state was loaded right behind drafts: perhaps that from before them */
+	bool is_back; /* a state was loaded right behind drafts: perhaps the state from before them
+		       */
 	enum request_reuse reuse;
 	uint32_t shifts, shifted; /* since its last tokens */
 	bool has_number;
@@ -67,8 +68,8 @@ struct maker {
 	ARRAY(struct request) list;
 	ARRAY(struct request_part) parts;
 	ARRAY(uint64_t) again;	/* by request and reason */
-	uint64_t order, now_ns; /* of the event */
-	bool has_states;	/* states were saved */
+	uint64_t order, now_ns; /* number and time of the present event */
+	bool has_states;	/* the run saves states */
 	int error;
 };
 
@@ -117,7 +118,7 @@ static void requests_cut(
 		requests_fail(m);
 }
 
-/* The most drafts in its last step: all tokens but the one that was chosen before. */
+/* The most drafts in the life's last part: its output tokens but the one that was chosen before. */
 static uint32_t requests_drafts_of(const struct maker *m, const struct life *life)
 {
 	const struct request_part *part =
@@ -129,7 +130,7 @@ static uint32_t requests_drafts_of(const struct maker *m, const struct life *lif
 	return part->prompt ? outputs : outputs ? outputs - 1 : 0;
 }
 
-/* Refuted drafts are no end. */
+/* True if the cut only removes refuted drafts, which ends no request. */
 static bool refutes(struct maker *m, struct life *life, int64_t from)
 {
 	int64_t back = life->end - from;

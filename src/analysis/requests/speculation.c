@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cycle is a gap between tokens of a request: what its model drafted, the step that checked the
- * drafts, the cells that were given back, and all else that the host did. First parts are counted
- * and cycles timed. The times of like steps become curves over the number of tokens, and from these
- * each length of drafts gets its time.
+ * A cycle is a gap between tokens of a request: drafting, the step that checks the drafts, giving
+ * cells back, and all else that the host does. First drafts are counted and cycles timed. Then the
+ * times of like steps become curves over the number of tokens, which give a time for each length of
+ * drafts.
  */
 #include "analysis/requests/speculation.h"
 
@@ -17,23 +17,23 @@
 #include "base/members.h"
 #include "base/order.h"
 
-enum { MIN_TIMES = 3 }; /* that make a median */
+enum { MIN_TIMES = 3 }; /* the fewest times that have a median */
 
 /* The time of a step, or of the host's work in a cycle. */
 struct timing {
-	uint32_t of;	 /* the model that checks, in list */
+	uint32_t of;	 /* the model that checks: index in maker.list */
 	uint32_t tokens; /* of the step; of the host: drafts of the cycle */
 	double ns;
 };
 
 typedef ARRAY(struct timing) timing_list;
 
-/* The model's own numbers, and those that only serve to model its times. */
+/* What is reported of a model that checks drafts, and sums that only serve to model its times. */
 struct sums {
 	struct speculation made;
-	const char *weights;				/* a note of them; NULL: not known */
-	uint64_t lone, batches, batch_tokens, batch_ns; /* steps of a model that drafts */
-	/* by the length of the draft: how many there were, then how many of them held up to where
+	const char *weights; /* note about its weights; NULL: not known */
+	uint64_t lone, batches, batch_tokens, batch_ns; /* sums of struct drafting */
+	/* By length of the draft: [0] drafts of that length, [n] of these, those that held up to n.
 	 */
 	uint64_t (*held)[SPECULATION_POSITIONS + 1]; /* NULL: none were checked */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows from accounts, the choice of their roofs, and of the device whose ceilings are meant. */
+/* Makes rows of accounts, chooses the device whose ceilings apply, and finds the roof of each row.
+ */
 #include "analysis/roofline/roofline.h"
 
 #include <errno.h>
@@ -69,7 +70,7 @@ static const struct ceilings_device *find_device(const struct run *run, const st
 			continue;
 		const struct ceilings_device *found = ceilings_device_of(c, backend, name);
 		if (!found && strcmp(note->key, "backend"))
-			continue; /* some of these say more than the name */
+			continue; /* the values of some notes hold more than the name */
 		if (!found || (device && found != device))
 			return NULL;
 		device = found;
@@ -78,8 +79,8 @@ static const struct ceilings_device *find_device(const struct run *run, const st
 }
 
 enum {
-	LEAST_EXECUTIONS = 16, /* that raise a ceiling */
-	LEAST_NS = 1000000,
+	LEAST_EXECUTIONS = 16,	   /* of a row that may raise a ceiling ... */
+	LEAST_NS = 1000000,	   /* ... and its team_ns */
 	LEAST_STEAL_NS = 50000000, /* kernels count it in steps of 10 ms */
 };
 
@@ -114,18 +115,18 @@ static const struct ceilings_compute *choose_peak(
 	return best;
 }
 
-/* A level of memory that limits a brick: the brick's bytes from there and from beyond it. */
+/* The level of memory that limits a brick. */
 struct supply {
-	size_t level;
-	uint64_t distance;
-	double share; /* of the brick's bytes */
-	double bytes_per_ns;
-	bool known;
-	bool own;  /* mostly data of its own: their distance is measured */
-	bool wide; /* the ceiling was measured badly */
+	size_t level;	     /* index in ceilings.levels */
+	uint64_t distance;   /* reuse distance of the data from there, bytes */
+	double share;	     /* of the brick's bytes that come from there or beyond */
+	double bytes_per_ns; /* the ceiling */
+	bool known;	     /* the ceiling may be used: see find_supply() */
+	bool own;	     /* mostly the brick's own data: their distance is measured */
+	bool wide;	     /* the ceiling was measured badly */
 };
 
-/* The middle of the parts [0, count), which lie in one level. */
+/* The median distance, by bytes, of parts whose bytes add up to `bytes`. */
 static uint64_t middle_distance(const struct reuse_part *parts, size_t count, double bytes)
 {
 	double sum = 0;
@@ -138,7 +139,8 @@ static uint64_t middle_distance(const struct reuse_part *parts, size_t count, do
 	return parts[count - 1].distance;
 }
 
-/* The bandwidth of a working set; false: it lies at the edge of a cache, or none was measured. */
+/* Fills in s->bytes_per_ns for s->distance. False: that is at the edge of a cache, or not measured.
+ */
 static bool find_bandwidth(const struct ceilings *c, uint32_t threads, struct supply *s)
 {
 	const struct ceilings_figure *figure, *ignored;
@@ -150,13 +152,13 @@ static bool find_bandwidth(const struct ceilings *c, uint32_t threads, struct su
 	return s->bytes_per_ns > 0 && s->bytes_per_ns <= roofline_edge * after;
 }
 
-/* False for memory if too little of it was free to get out of the caches. */
+/* False for memory if too little of it was free to measure working sets larger than the caches. */
 static bool roofline_is_measured(const struct ceilings *c, uint32_t threads, size_t level)
 {
 	return level + 1 < c->level_count || ceilings_fastest(c, c->levels[level].name, threads);
 }
 
-/* The level that the brick waits for longest, of those in which its parts lie. */
+/* The level that the brick waits for longest, of the levels in which its parts lie. */
 static struct supply find_supply(
 	const struct ceilings *c, uint32_t threads, const struct reuse_part *parts, size_t count)
 {
@@ -225,7 +227,7 @@ static bool has_rates(const struct roofline_row *row)
 						  ROOFLINE_CROWDED));
 }
 
-/* True if its rate shows what its threads can do, and is no accident. */
+/* True if the row's rate is good enough to raise a ceiling. */
 static bool may_raise(const struct roofline_row *row)
 {
 	return has_rates(row) && !row->on_device && row->count >= LEAST_EXECUTIONS &&
@@ -315,7 +317,7 @@ static bool exceeds(const struct roofline *r, const struct roofline_row *row, co
 	return false;
 }
 
-/* Place a row whose counts and times are filled in under the ceilings that its `can` says. */
+/* Places a row under the ceilings in its `can`; its counts and times are filled in. */
 static void roofline_place(const struct roofline *r, struct roofline_row *row, double pair_cost_ns)
 {
 	const struct ceilings *c = raised_for(r, row);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * First the steps are chosen and sorted into series by context; then one walk adds the times of
- * bricks into a table of steps and bricks. Slopes are Theil's of independent pairs: the steps of a
- * series, in the order of contexts, are cut in halves, and the i-th of one half is paired with the
- * i-th of the other. So the slopes are as many as pairs, outliers move no median, and the interval
- * is that of a median's ranks.
+ * First the steps are chosen and sorted by series and context; then one walk adds the times of
+ * bricks into a table of steps and bricks. Slopes are Theil's, of independent pairs: the steps of a
+ * series, sorted by context, are cut in halves, and the i-th step of one half is paired with the
+ * i-th of the other. So there is one slope for each pair, outliers do not move the median, and the
+ * interval follows from the ranks of a median.
  */
 #include "analysis/scaling/scaling.h"
 
@@ -18,13 +18,14 @@
 
 enum {
 	MAX_CHOSEN = 4096, /* steps of a series that are looked at, evenly over its contexts */
-	MIN_PAIR = 8,	   /* tokens that the steps of a pair are apart, at least ... */
-	PAIR_SHARE = 8,	   /* ... and a part of the span: one in so many */
+	MIN_PAIR = 8,	   /* contexts of a pair differ by so many tokens at least ... */
+	PAIR_SHARE = 8,	   /* ... and by an eighth of the span of contexts */
 };
 
+/* A step and its series. */
 struct point {
 	uint32_t process, model, batch, step;
-	bool is_counted;
+	bool is_counted; /* as in scaling_series */
 	double context;
 };
 
@@ -47,7 +48,7 @@ struct scaling_maker {
 	struct scaling *made;
 	struct point *points;
 	size_t count;
-	uint32_t *rows; /* [step_count]: of the step's row + 1; 0: not looked at */
+	uint32_t *rows; /* [step_count]: index of the step's row + 1; 0: it has no row */
 	double *table;	/* [rows][columns], ns */
 	size_t columns;
 	uint32_t wait_brick; /* brick_count: the run has none */
@@ -62,11 +63,11 @@ static size_t sum_column(const struct scaling_maker *m, int which)
 	return m->columns - SUMS + (size_t)which;
 }
 
-/* The tokens that a step attends to, by what the recording says of its sequences. */
+/* What a step's tokens attend to, from the recorded sequences. */
 struct attended {
 	uint64_t tokens, prompt;
-	double context; /* summed over the tokens */
-	bool is_unknown;
+	double context;	 /* sum over the step's tokens */
+	bool is_unknown; /* the position of a sequence is not known */
 };
 
 static void attend(const struct scaling_maker *m, struct attended *steps)
@@ -84,10 +85,11 @@ static void attend(const struct scaling_maker *m, struct attended *steps)
 	}
 }
 
-/* Counted where no sequence is known: a prompt after tokens that were made begins anew. */
+/* A process's context where no sequence is recorded; a prompt after a decoding step begins it anew.
+ */
 struct counted {
-	uint64_t context;
-	bool has_made;
+	uint64_t context; /* tokens evaluated so far */
+	bool has_made;	  /* a step decoded since the prompt */
 };
 
 static struct counted *counter_of(const struct scaling_maker *m, struct counted *all, uint32_t step)
@@ -164,7 +166,7 @@ static int choose_steps(struct scaling_maker *m)
 	return rc;
 }
 
-/* Keeps at most MAX_CHOSEN points of each series, and the number of its steps before that. */
+/* Makes the series; keeps at most MAX_CHOSEN points of each, and gives these points rows. */
 static int scaling_thin(struct scaling_maker *m)
 {
 	size_t count = 0, series = 0;
@@ -253,7 +255,8 @@ static double middle_of(const double *sorted, size_t n)
 	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-/* The median of n values, and between which of them it lies in 95 of 100 cases; sorts them. */
+/* The median of n values, which it sorts, with a 95 % interval that is `wider` times as wide in
+ * ranks. */
 static struct scaling_value scaling_median_of(double *values, size_t n, double wider)
 {
 	qsort(values, n, sizeof(*values), order_doubles);
@@ -265,8 +268,9 @@ static struct scaling_value scaling_median_of(double *values, size_t n, double w
 }
 
 /*
- * Noise that lasts makes neighbours alike, so that n steps say less than n: how much wider an
- * interval is for it, by how often a step and the next lie on the same side of the line.
+ * The factor by which noise that lasts over several steps widens an interval: then n steps say less
+ * than n independent ones. It follows from how often a step and the next lie on the same side of
+ * the line.
  */
 static double widening(struct scaling_maker *m, size_t n, double slope, double at)
 {
@@ -301,7 +305,7 @@ static size_t slopes(struct scaling_maker *m, size_t first, size_t n)
 	return count;
 }
 
-/* True if the halves of n steps surely have slopes of their own. */
+/* True if the intervals of the slopes of both halves of n steps do not overlap. */
 static bool is_bent(struct scaling_maker *m, size_t n, double wider)
 {
 	size_t half = n / 2, low = slopes(m, 0, half);
@@ -316,7 +320,7 @@ static bool is_bent(struct scaling_maker *m, size_t n, double wider)
 	return before.high < behind.low || behind.high < before.low;
 }
 
-/* Medians of equally many neighbours. */
+/* Fills in the line's points: medians of neighbours, equally many for each. */
 static void scaling_add_points(struct scaling_maker *m, size_t n, struct scaling_line *line)
 {
 	size_t count = n < SCALING_POINTS ? n : SCALING_POINTS;
