@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trace events: Chrome's format, as Kineto (PyTorch), ONNX Runtime and `brick export` fill it.
- * Kineto's commands of devices name their launch by a correlation; Brick's by arrows. ONNX Runtime
- * names a node's operator in its arguments.
+ * Reads trace events in Chrome's format, as Kineto (PyTorch), ONNX Runtime and `brick export` write
+ * them. A device's command names its launch by a correlation (Kineto) or by an arrow (Brick). ONNX
+ * Runtime names a node's operator in its arguments.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "base/utf8.h"
 #include "import/json_events.h"
 
-#define BIAS (1ull << 62) /* times of a file may be negative */
+#define BIAS (1ull << 62) /* ns, added to all times: those in a file may be negative */
 
 /* One end of an arrow from a launch to a command. */
 struct arrow {
@@ -27,7 +27,9 @@ struct arrow {
 struct chrome {
 	struct imported *im;
 	ARRAY(struct arrow) arrows;
-	ARRAY(struct track_stack { ARRAY(size_t) open; }) stacks; /* by track: events to be ended */
+	ARRAY(struct track_stack { ARRAY(size_t)
+				   open; })
+	stacks;			     /* by track: events that are open */
 	struct hashmap asynchronous; /* by id and name: the last span that is open */
 	bool is_own;		     /* `brick export` wrote it */
 	double base_ns;
@@ -43,7 +45,7 @@ static const char *chrome_text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* As a number or in quotes. */
+/* The value of a number, which may stand in quotes. False: it is none. */
 static bool chrome_number_of(const json_t *value, double *number)
 {
 	char *end = NULL;
@@ -77,7 +79,7 @@ static uint32_t small_of(const json_t *object, const char *key)
 	return chrome_whole_of(object, key, &whole) && whole <= UINT32_MAX ? (uint32_t)whole : 0;
 }
 
-/* Programs call processes and threads by numbers or by texts. */
+/* The number of a process or thread: files name these by numbers or by texts. */
 static uint64_t chrome_id_of(const json_t *value)
 {
 	const char *text = json_string_value(value);
@@ -337,8 +339,8 @@ static int chrome_end_slice(struct chrome *c, const struct json_event *event, ui
 }
 
 /*
- * A span that is no thread's. Its begin and end have an id, and the same process, category and
- * name; the innermost of these ends first.
+ * A span that is no thread's. Its begin and its end have the same id, process, category and name;
+ * of several open ones, the innermost ends first.
  */
 static int chrome_asynchronous(
 	struct chrome *c, const struct json_event *event, uint64_t ns, bool is_begin)
@@ -478,14 +480,14 @@ static int take_member(void *context, const char *key, const json_t *value)
 	return 0;
 }
 
-/* When all was read. */
+/* After all events were read. */
 
 static uint64_t place_key(const struct imported_track *track, uint32_t pid, uint64_t ns)
 {
 	return hash_u64(hash_u64(pid) + track->tid) ^ hash_u64(ns);
 }
 
-/* Arrows lead from the innermost slice that begins there to the command that does. */
+/* Links by arrows: from the innermost slice that begins at its start to the command at its end. */
 static int follow_arrows(struct chrome *c)
 {
 	SCOPED_BY(hashmap_fini) struct hashmap places = {0}, links = {0};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Nsight Systems exports as SQLite: a table for each kind of event, and texts by number. Which
- * tables there are depends on what was recorded. A process and a thread are parts of one number. Of
- * the types of NVTX's events, 59 is a range by push and pop, 60 one by start and end, and 75 makes
- * a domain, whose name is the text.
+ * Reads SQLite databases that Nsight Systems exports: a table for each kind of event, and a table
+ * of texts by number. Which tables exist depends on what was recorded. One number holds a process
+ * and a thread. Types of NVTX's events: 59 is a range by push and pop, 60 a range by start and end,
+ * 75 the creation of a domain, whose name is the text.
  *
- * The file may be anybody's. Only what lies in it as plain tables is read: views, computed columns
- * and virtual tables are programs, which may never end. No table has more rows, and no more bytes
- * of texts, than the file has bytes, whatever its pages say.
+ * The file is not trusted. Only plain tables are read: views, computed columns and virtual tables
+ * are programs, which may never end. No table may have more rows, or more bytes of texts, than the
+ * file has bytes, whatever its pages say.
  */
 #include <stdarg.h>
 #include <sqlite3.h>
@@ -24,7 +24,7 @@
 
 #define BIAS (1ull << 62) /* calls may have begun before the session, at negative times */
 
-/* More than any name; SQLite refuses longer values. */
+/* Bytes: MAX_VALUE is more than any name, and SQLite refuses longer values. */
 enum { MAX_VALUE = 1 << 20, MAX_NAME = 4096 };
 
 #define DEVICE_COLUMNS "start, end, deviceId, streamId, correlationId, globalPid"
@@ -73,7 +73,7 @@ static uint64_t nsight_tid_of(sqlite3_int64 global)
 	return (uint64_t)global & 0xffffff;
 }
 
-/* Correlations are of their process. */
+/* The link of a correlation, which is unique in its process only. */
 static uint64_t nsight_link_of(uint32_t pid, sqlite3_stmt *row, int column)
 {
 	if (sqlite3_column_type(row, column) == SQLITE_NULL || !sqlite3_column_int64(row, column))
@@ -88,7 +88,7 @@ static uint32_t nsight_small(sqlite3_stmt *row, int column)
 	return value > 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-/* A text, or the one of that number. */
+/* The text of a column, or, if the column is a number, the text of that number. */
 static const char *nsight_text(struct nsight *n, sqlite3_stmt *row, int column)
 {
 	const char *value = NULL;
@@ -129,7 +129,7 @@ static int take_text(struct nsight *n, sqlite3_stmt *row)
 	return hashmap_set(&n->text_of_id, id, n->texts.count - 1);
 }
 
-/* Columns 0 and 1. 1: it is left out. */
+/* Reads begin and end from columns 0 and 1. 1: the event is left out. */
 static int nsight_times(struct nsight *n, sqlite3_stmt *row, struct imported_event *e)
 {
 	sqlite3_int64 begin = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
@@ -182,7 +182,7 @@ static void kernel_named(struct brick_session_kernel *kernel, uint32_t kind, con
 	imported_fit(kernel->name, sizeof(kernel->name), name);
 }
 
-/* As a kernel has it: all, and how much of it the launch asked for. */
+/* Shared memory as a kernel's record has it: all, and the part that the launch asked for. */
 static uint64_t shared_of(sqlite3_stmt *row, int own, int dynamic)
 {
 	bool is_split = sqlite3_column_type(row, own) == SQLITE_INTEGER &&
@@ -255,7 +255,7 @@ static int nsight_on_thread(
 	return imported_add(n->im, &e);
 }
 
-/* Without the version of its interface: "cudaLaunchKernel_v7000", "cuMemAlloc_v2". */
+/* Cuts the version of the interface off: "cudaLaunchKernel_v7000", "cuMemAlloc_v2". */
 static int take_call(struct nsight *n, sqlite3_stmt *row)
 {
 	char call[128];
@@ -277,7 +277,7 @@ static int take_device(struct nsight *n, sqlite3_stmt *row)
 	return imported_say_device(n->im, nsight_small(row, 0), nsight_text(n, row, 1), 0);
 }
 
-/* Domains are of their process; one that is made again keeps its first name. */
+/* Domains belong to a process; one that is created again keeps its first name. */
 static const struct domain *nsight_domain_of(struct nsight *n, uint32_t pid, sqlite3_int64 number)
 {
 	struct hash_probe probe = hash_probe(hash_add(pid, (uint64_t)number));

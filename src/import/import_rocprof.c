@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What rocprofv3 writes as JSON, and as CSV with a file for each kind of event. In JSON, records
- * say kinds and operations by numbers, whose names stand beside them, and kernels by their symbols.
- * In CSV, the first line says which columns there are. Times are ns.
+ * Reads what rocprofv3 writes: JSON, or CSV with a file for each kind of event. In JSON, records
+ * name kinds and operations by numbers, with tables of names beside them, and kernels by their
+ * symbols. In CSV, the first line names the columns. Times are ns.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "base/utf8.h"
 #include "import/json_events.h"
 
-/* What either form says of one event; texts are "" and numbers 0 where it does not. */
+/* One event of either form; a text is "" and a number 0 if the form does not have it. */
 struct rocprof_event {
 	const char *name;
 	uint64_t begin, end, correlation, thread, queue, bytes;
@@ -106,7 +106,7 @@ static void rocprof_sizes(const json_t *object, const char *key, uint32_t to[3])
 		to[i] = (uint32_t)rocprof_whole(sizes, (const char *const[]){"x", "y", "z"}[i]);
 }
 
-/* The element whose member is that number; they usually stand in their numbers' order. */
+/* The element whose member is that number; elements are usually sorted by it. */
 static const json_t *rocprof_find(const json_t *array, const char *key, uint64_t number)
 {
 	const json_t *at = json_array_get(array, (size_t)number);
@@ -122,7 +122,7 @@ static const json_t *rocprof_find(const json_t *array, const char *key, uint64_t
 	return NULL;
 }
 
-/* Agents are numbers of any size; a device is known by its place among them. */
+/* The device of an agent: its place among the GPUs, since handles may be any numbers. */
 static uint32_t rocprof_agent(const json_t *tool, uint64_t handle)
 {
 	const json_t *agents = json_object_get(tool, "agents"), *agent;
@@ -138,7 +138,7 @@ static uint32_t rocprof_agent(const json_t *tool, uint64_t handle)
 	return gpus;
 }
 
-/* "": the file does not name it. */
+/* The name of a record's operation; "": the file does not have it. */
 static const char *rocprof_operation(const json_t *tool, const json_t *record)
 {
 	const json_t *kinds = json_object_get(json_object_get(tool, "strings"), "buffer_records");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The XSpace of XLA's profiler (JAX, TensorFlow): a protobuf of planes, one for each device and for
- * the host. A plane has lines of events, whose names and statistics stand once in its tables.
- * Lines of a device that repeat its kernels, by module or scope, are left out. No text is copied:
- * the file's bytes stay.
+ * Reads the XSpace of XLA's profiler (JAX, TensorFlow): a protobuf of planes, one for each device
+ * and one for the host. A plane has lines of events; the names of events and statistics are in
+ * tables of the plane. Lines of a device that repeat its kernels, by module or scope, are left out.
+ * Texts are borrowed from the file's bytes, which must stay until the reading ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static bool xplane_varint(struct xplane_bytes *from, uint64_t *value)
 	return false;
 }
 
-/* 1: there is a field; 0: the end; negative: the message is damaged. */
+/* Reads the next field. 1; 0: the end; negative: the message is damaged. */
 static int xplane_next(struct xplane *x, struct xplane_bytes *from, struct xplane_field *field)
 {
 	const unsigned char *begin = from->at;
@@ -90,7 +90,7 @@ static void xplane_copy(char *to, size_t size, struct xplane_bytes bytes)
 		to, size, "%.*s", (int)(length < size ? length : size - 1), (const char *)bytes.at);
 }
 
-/* An entry of a table: its key, and the name of what it says. */
+/* An entry of a table: its key, and the name in it. */
 static int xplane_entry(struct xplane *x, struct xplane_bytes entry, struct hashmap *table)
 {
 	struct xplane_field field, inner;
@@ -249,7 +249,7 @@ static int xplane_line(struct xplane *x, struct xplane_bytes line)
 	return more;
 }
 
-/* The tables stand behind the lines that need them. */
+/* Reads tables before lines, because they come behind the lines that need them. */
 static int xplane_plane(struct xplane *x, struct xplane_bytes plane)
 {
 	struct xplane_bytes again = plane;

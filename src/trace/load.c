@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading: the file, read in pieces, is cut into packets; compressed ones are inflated into more
- * packets. Each packet belongs to a sequence. Sequences that are no lane's are followed only for
- * Brick's own events; packets of other tracers are skipped. Malformed packets are counted. The
- * first error ends the loading.
+ * Loads a recording: reads the file in pieces and cuts it into packets; a compressed packet is
+ * inflated into more packets. Each packet belongs to a sequence: of a lane, of times off the CPU,
+ * of stacks, or of Brick's own events. Packets of other tracers are skipped. Malformed packets are
+ * counted. The first error ends the loading.
  */
 #include "trace/load.h"
 
@@ -33,7 +33,10 @@ struct load {
 	uint64_t offset; /* in the file, of the packet being read */
 };
 
-enum { PIECE_BYTES = 1 << 20, MAX_PACKET_BYTES = 64 << 20 };
+enum {
+	PIECE_BYTES = 1 << 20,	     /* that are read at once */
+	MAX_PACKET_BYTES = 64 << 20, /* larger packets are refused */
+};
 
 /* The bytes at hand; `base` is their place in the file. */
 struct window {

@@ -13,11 +13,14 @@
 #include "base/scope.h"
 #include "analysis/machine/sweep_kernels.h"
 
-enum { SPINS = 20000, LINE = 64 };
+enum {
+	SPINS = 20000, /* at a barrier, before a thread yields its CPU */
+	LINE = 64,     /* bytes of a cache line */
+};
 
 struct barrier {
 	unsigned arrived __attribute__((aligned(LINE)));
-	unsigned left __attribute__((aligned(LINE))); /* how often all have met */
+	unsigned left __attribute__((aligned(LINE))); /* number of times that all have met */
 };
 
 struct member {
@@ -35,7 +38,7 @@ struct team {
 	cpu_set_t caller_cpus;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	/* the run, under the lock; members [1, count) are in it */
+	/* The present run, under the lock; members [1, count) take part, besides the caller. */
 	uint64_t generation;
 	unsigned count;
 	team_fn run;
@@ -43,7 +46,7 @@ struct team {
 	struct barrier begin, end;
 };
 
-/* Spins, and lets others run when that takes long: there may be fewer CPUs than members. */
+/* Waits for all members. Spins first, then yields: there may be fewer CPUs than members. */
 static void sweep_team_meet(struct barrier *barrier, unsigned count)
 {
 	unsigned met = __atomic_load_n(&barrier->left, __ATOMIC_ACQUIRE);

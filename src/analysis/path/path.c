@@ -22,18 +22,19 @@
 #include "brick/error.h"
 #include "brick/registry.h"
 
+/* Sums of an owner over the schedules of a section, and its state in the trials of one schedule. */
 struct path_sum {
 	uint64_t count, own_ns, on_path_ns, on_path_count;
 	uint64_t slack_count, slack_ns, slack_min_ns, slack_max_ns;
 	uint64_t less_ns, nothing_ns;
-	bool seen;	  /* has activities in the section */
+	bool seen;	  /* it has activities in the section */
 	uint8_t trial;	  /* number of its trial from 1, while it is tried */
-	uint64_t stretch; /* that it was tried in last */
-	uint64_t chain;	  /* that it was found in last, and where in the solver's savings */
-	uint32_t saving;
+	uint64_t stretch; /* the stretch in which it was tried last */
+	uint64_t chain;	  /* the chain in which it was found last ... */
+	uint32_t saving;  /* ... and its place in the solver's savings there */
 };
 
-/* Schedules that are run at once: one cache line of times. */
+/* Trials that run side by side through a stretch: their times fill one cache line. */
 enum { TRIALS = 8 };
 typedef uint64_t trial_times[TRIALS];
 
@@ -45,7 +46,7 @@ struct path_chain {
 	bool is_joint; /* all ways to the end go through it */
 };
 
-/* By how much a chain is shorter if an owner takes a tenth less time in it, or none. */
+/* The time that a chain saves if an owner takes a tenth less time in it, or no time. */
 struct path_saving {
 	uint64_t less_ns, nothing_ns;
 	uint32_t owner;

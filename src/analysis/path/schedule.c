@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a schedule: finds the samples in the window, then their order. A window is a step with all
- * that its process did meanwhile, or a whole process. The walk that feeds the report cuts the time
- * of each lane into activities without a gap, so that both agree on whose time is whose. Waits are
- * explained from measured times: whoever leaves a barrier first shows that all who take part have
- * arrived. A device begins a command when its launch has come and all that it waits for has ended;
- * a longer time is the launch's latency, which stays as it was. Measured times that contradict each
- * other (clocks of device and host agree only so well) are not followed.
+ * Makes a schedule: finds the activities in a window, then their order. A window is a step with all
+ * that its process did meanwhile, or a whole process. The same walk that feeds the report cuts the
+ * time of each lane into activities without a gap, so that path and report assign times alike.
+ * Waits are explained from measured times: when the first thread leaves a barrier, all that take
+ * part have arrived. A device can begin a command when its launch has come and the commands before
+ * it have ended; a longer time is launch latency, which stays as it was. An order that measured
+ * times contradict (clocks of device and host agree only so well) is dropped: see link_apart().
  */
 #include "analysis/path/schedule.h"
 
@@ -23,9 +23,9 @@
 
 /* Facts about the lane of a span. */
 struct schedule_lane {
-	bool drives;	   /* its steps decide when others begin */
+	bool drives;	   /* it runs steps, which decide when other lanes begin */
 	bool stays;	   /* all of its work lies within the step */
-	bool meets_driver; /* at a barrier */
+	bool meets_driver; /* it meets the step's lane at a barrier */
 };
 
 enum schedule_wait_kind { WAIT_BARRIER, WAIT_DEVICE, WAIT_OTHER };
@@ -33,7 +33,7 @@ enum schedule_wait_kind { WAIT_BARRIER, WAIT_DEVICE, WAIT_OTHER };
 struct schedule_wait {
 	uint64_t arrive_ns, leave_ns;
 	uint32_t first; /* the wait may be several activities, cut where its thread was preempted */
-	uint32_t activity; /* the last of them, or the one that the others' arrival ended */
+	uint32_t activity; /* the last of these, or the one that the others' arrival ended */
 	uint32_t lane;	   /* number of its span */
 	uint8_t kind;	   /* enum schedule_wait_kind */
 };
@@ -42,7 +42,7 @@ struct schedule_wait {
 struct schedule_call {
 	uint32_t lane, sample;
 	uint32_t before; /* the activity that ended when it began; RUN_NONE: the window's begin */
-	uint32_t last;	 /* its own last one; RUN_NONE: not ended yet */
+	uint32_t last;	 /* its own last activity; RUN_NONE: not ended yet */
 	uint64_t begin_ns;
 };
 
@@ -60,8 +60,8 @@ struct maker {
 	const struct schedule_source *source;
 	uint64_t begin_ns, end_ns;
 	uint32_t driver; /* lane of the step; RUN_NONE: the window is a process */
-	bool has_tail;	 /* of the step: its window goes on after its evaluation */
-	bool is_cut;	 /* the tail, where the device still worked */
+	bool has_tail;	 /* the step's window goes on after its evaluation */
+	bool is_cut;	 /* the tail was cut, where the device still worked */
 	uint32_t wait_owner;
 
 	ARRAY(struct schedule_lane) lanes; /* as many as spans */
@@ -79,7 +79,7 @@ static inline bool schedule_has_failed(struct maker *m, int error)
 	return m->failed;
 }
 
-/* Append an activity, which is to be filled; NULL: failed. */
+/* Appends an activity for the caller to fill in; NULL: no memory. */
 static struct schedule_activity *next_activity(struct maker *m)
 {
 	struct schedule *s = m->schedule;
@@ -91,7 +91,7 @@ static struct schedule_activity *next_activity(struct maker *m)
 	return &s->activities.items[s->activities.count++];
 }
 
-/* Append an activity; returns its number. */
+/* Appends an activity; returns its index. */
 static uint32_t schedule_add_activity(struct maker *m, const struct schedule_activity *activity)
 {
 	struct schedule_activity *next = next_activity(m);
@@ -107,7 +107,7 @@ static inline void schedule_connect(struct maker *m, uint32_t from, uint32_t to)
 	schedule_has_failed(m, array_push(&m->edges, (struct brick__dag_edge){from, to}));
 }
 
-/* The last work of a lane that had ended by then; RUN_NONE if none had. */
+/* The last activity of work of a lane that had ended at that time; RUN_NONE: none had. */
 static uint32_t work_ended_by(const struct maker *m, const struct schedule_span *span, uint64_t ns)
 {
 	const struct schedule_activity *activities = m->schedule->activities.items + span->first;
@@ -476,7 +476,7 @@ static uint64_t join_commands(struct maker *m, const struct schedule_wait *wait)
 	return last_ns;
 }
 
-/* Arrivals and leavings come from different readings and roundings. */
+/* Tolerance in ns: arrivals and leavings come from different clock readings and roundings. */
 enum { ROUNDING_NS = 2, LOOK_AHEAD = 256 };
 
 struct event {
@@ -509,7 +509,7 @@ static const struct schedule_wait *wait_of(const struct sweep *s, size_t open)
 	return &s->m->waits.items[s->open[open]];
 }
 
-/* Can two waits be for the same? 1; -1 if not; 0 if there are none. */
+/* Can two waits be for the same barrier? 1: yes; -1: no; 0: there are no waits. */
 static int are_together(const struct sweep *s, uint32_t a, uint32_t b)
 {
 	if (a == RUN_NONE || b == RUN_NONE)
@@ -567,7 +567,7 @@ static bool is_member(const struct sweep *s, uint32_t leaves, uint32_t waits)
 	       0;
 }
 
-/* Move those who wait for something else behind the others; returns how many are left. */
+/* Moves waits for something else behind the others; returns how many are left. */
 static size_t drop_strangers(struct sweep *s, uint32_t leaves)
 {
 	size_t kept = 0;
@@ -600,7 +600,7 @@ static uint32_t schedule_shorten(
 	return i;
 }
 
-/* Joins those who were there when the first of them left: a longer wait is a thread's own. */
+/* Joins the waits that were open when the first of them ended: a longer wait is a thread's own. */
 static void schedule_join(struct sweep *s, size_t members)
 {
 	struct maker *m = s->m;
@@ -981,7 +981,7 @@ static uint32_t schedule_add_point(struct maker *m, uint64_t ns)
 			   .kind = SCHEDULE_POINT});
 }
 
-/* Samples that begin within the window, and one before that reaches into it. */
+/* The samples that begin within the window, and an earlier one that reaches into it. */
 static void take_other_lane(struct maker *m, uint32_t lane)
 {
 	const struct run_lane *l = &m->run->lanes[lane];
@@ -1023,7 +1023,7 @@ static void schedule_take_step(struct maker *m, const struct run_step *step)
 
 COMPARATOR(compare_forks, struct schedule_fork, ORDER(x->ns, y->ns) ?: ORDER(x->lane, y->lane))
 
-/* The last fork within a time; NULL if there was none. The lane has none of its own. */
+/* The last fork within a time; NULL: there is none. The lane has no forks of its own. */
 static const struct schedule_fork *fork_within(
 	const struct maker *m, uint64_t begin_ns, uint64_t end_ns)
 {
@@ -1108,7 +1108,8 @@ static void link_lane(
 	}
 }
 
-/* Each thread by itself, as long as it was: when times contradict each other. */
+/* Connects each lane only with itself, with measured durations: when times contradict each other.
+ */
 static void link_apart(struct maker *m, uint32_t source)
 {
 	struct schedule *s = m->schedule;

@@ -13,23 +13,28 @@
 #include "base/scope.h"
 
 enum {
-	WINDOWS = 4,	       /* steps of each phase */
-	ACCESSES = 1 << 17,    /* of a window, at most */
-	STEPS_BACK = 64,       /* to look for the one before it */
-	PASSED_OPERATIONS = 8, /* for an element of a result: with more it is a sum */
-	ELEMENT = 4,	       /* bytes of data that are passed on: engines compute in f32 */
+	WINDOWS = 4,	    /* steps of each phase that are looked at */
+	ACCESSES = 1 << 17, /* of a window, at most */
+	STEPS_BACK = 64,    /* steps that are searched for the one before a window's */
+	PASSED_OPERATIONS =
+		8,   /* FLOPs for an element; with more, the result is a sum over own data */
+	ELEMENT = 4, /* bytes of data that are passed on: engines compute in f32 */
 };
 
+/* An execution in a window. */
 struct access {
 	uint64_t begin_ns;
-	uint32_t site, thing;
-	uint64_t own, passed;
-	bool counts;
+	uint32_t site;
+	uint32_t thing;	 /* the number of its node: see find_things() */
+	uint64_t own;	 /* bytes of its own data */
+	uint64_t passed; /* bytes of data that pass through */
+	bool counts;	 /* it goes into the result; false: it only comes before */
 };
 
+/* A step and the step before it, whose executions are gone through. */
 struct window {
 	const struct run *run;
-	const uint32_t *things; /* [site_count] */
+	const uint32_t *things; /* [site_count]: as find_things() says */
 	uint32_t process;
 	uint8_t phase;
 	bool on_device;
