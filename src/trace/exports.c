@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run for other programs: as Chrome trace events, and its samples as comma-separated values.
+ * Writes a run for other programs: as Chrome trace events, and its samples as comma-separated
+ * values.
  */
 #include "trace/exports.h"
 
@@ -32,8 +33,8 @@ static size_t json_character(FILE *out, const char *s, size_t left)
 }
 
 /*
- * A JSON string with its quotes; what is not UTF-8 becomes U+FFFD, what acts on terminals (utf8.h)
- * its escape. NULL is "".
+ * Writes a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD; characters that act
+ * on terminals (utf8.h) are escaped. NULL is "".
  */
 static void text_json(FILE *out, const char *text)
 {

@@ -13,9 +13,9 @@
 #include "format/format.h"
 #include "trace/load_annotation.h"
 
-enum { MAX_SOURCE = 16 << 20 };
+enum { MAX_SOURCE = 16 << 20 }; /* bytes of a program's source */
 
-/* A text of the event replaces *to; absent: it stays. */
+/* Replaces *to by a text of the event; if the event has none, *to stays. */
 static void set_text(struct load_ids *l, struct pb_reader event, const char *name, char **to)
 {
 	struct load_annotation a;
@@ -26,7 +26,7 @@ static void set_text(struct load_ids *l, struct pb_reader event, const char *nam
 	*to = build_text(l->build, (const char *)a.text.at, pb_size(a.text));
 }
 
-/* A list of texts replaces *to. */
+/* Replaces *to by a list of texts of the event; if the event has none, *to stays. */
 static void load_own_list_of(
 	struct load_ids *l, struct pb_reader event, const char *name, char ***to)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes ceilings as JSON and reads them back. The reader checks every field, because anybody may
- * have made the file. This file also knows where a host keeps its ceilings, and tells whether they
- * still hold.
+ * Writes ceilings as JSON and reads them back, both by tables of fields: a new member of a row goes
+ * into its table of fields. The reader checks every field, because the file is not trusted. Also
+ * here: the path of a host's file, and whether its ceilings still hold.
  */
 #include "analysis/machine/ceilings_file.h"
 
@@ -25,17 +25,17 @@
 enum field_kind {
 	FIELD_TEXT,  /* char [bytes] */
 	FIELD_COUNT, /* uint32_t or uint64_t */
-	FIELD_SIZE,  /* the same, 0 is null */
+	FIELD_SIZE,  /* as FIELD_COUNT; 0 is null in JSON */
 	FIELD_FLAG,  /* bool */
 	FIELD_RATE,  /* a figure, whose members are the row's */
-	FIELD_TIME,  /* the same, best at its smallest */
+	FIELD_TIME,  /* as FIELD_RATE; the smallest is the best */
 };
 
 struct field {
-	const char *key; /* NULL: the last */
+	const char *key; /* NULL: behind the last field */
 	enum field_kind kind;
-	size_t at, bytes;   /* in the row */
-	uint64_t low, high; /* of a count */
+	size_t at, bytes;   /* offset and size of the member in the row */
+	uint64_t low, high; /* bounds of a count */
 };
 
 /* Rows of a kind: a pointer to them and their number are members of struct ceilings. */
@@ -44,8 +44,8 @@ struct table {
 	const struct field *fields;
 	size_t row_bytes, rows_at, count_at;
 	bool is_optional;  /* older files lack the table */
-	size_t own_tables; /* each row has so many of the first tables */
-	size_t own_at;	   /* where in a row they are */
+	size_t own_tables; /* each row has a struct ceilings with so many of the first tables */
+	size_t own_at;	   /* its offset in the row */
 };
 
 #define AT(type, member) .at = offsetof(type, member), .bytes = sizeof(((type *)0)->member)

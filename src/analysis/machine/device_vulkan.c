@@ -30,6 +30,7 @@
 
 enum { GROUPS = 3, MAX_DEVICES = 16, MAX_FAMILIES = 32, NO_TYPE = VK_MAX_MEMORY_TYPES };
 
+/* Sizes of a group: as device_run.group. */
 static const uint32_t device_vulkan_groups[GROUPS] = {1, 64, 256};
 
 struct vulkan {

@@ -46,7 +46,7 @@ static bool feature_avx2_fma(void)
 	return saves(STATE_SSE | STATE_AVX) && leaf(1, 0).c & 1u << 12 && leaf(7, 0).b & 1u << 5;
 }
 
-/* Multiplying and adding apart is a ceiling only where nothing does both at once. */
+/* A separate multiply and add is a ceiling only on CPUs without FMA. */
 static bool feature_baseline_only(void)
 {
 	return !feature_avx2_fma();

@@ -57,31 +57,33 @@ struct solver {
 	struct path_sum *sums;	 /* [brick_count + SCHEDULE_OWNERS] */
 	struct path_lane *lanes; /* [lane_count] */
 	uint32_t owner_count;
-	/* scratch for one schedule, [activities] */
+	/* Scratch for one schedule, [capacity] by activity. */
 	size_t capacity;
-	uint64_t *duration_ns, *finish_ns, *latest_ns;
-	uint32_t *path;
-	uint8_t *sample_on_path; /* [activities]: its sample has time on the path, or had before it
+	uint64_t *duration_ns, *finish_ns;
+	uint64_t *latest_ns;	 /* UINT64_MAX: the activity does not lead to the end */
+	uint32_t *path;		 /* the activities on the path */
+	uint8_t *sample_on_path; /* its sample has time on the path, in this or an earlier activity
 				  */
-	/* for trials, in the dag's order; only activities that lead to the end */
-	uint32_t *followers; /* [activities] */
-	uint32_t *chain_of;  /* [activities] */
+	/* For trials, of activities that lead to the end: */
+	uint32_t *followers; /* by activity: how many come right after it */
+	uint32_t *chain_of;  /* by activity: index in `chains` */
 	struct path_chain *chains;
 	struct path_saving *savings;
 	uint32_t chain_count, saving_count;
-	trial_times *trial_ns;		 /* [chains]: when they finish */
-	uint64_t stretches, chains_made; /* of all schedules */
+	trial_times *trial_ns;		 /* by chain: when it finishes in each trial */
+	uint64_t stretches, chains_made; /* in all schedules so far */
 };
 
+/* ns less a tenth, rounded. */
 static uint64_t tenth_less(uint64_t ns)
 {
 	return ns - ns / 10 - (ns % 10 >= 5);
 }
 
 /*
- * True for a wait for a device, or for something unknown. It has no work of its own: it ends sooner
- * if its cause does. To leave a barrier takes time that can be less. Off its CPU a thread does no
- * work either.
+ * True for time off the CPU, and for waits for a device or something unknown: they have no work of
+ * their own, and end sooner only if their cause does. Leaving a barrier does take time that could
+ * be less.
  */
 static bool is_only_a_wait(const struct run *run, const struct schedule_activity *a)
 {
@@ -91,7 +93,7 @@ static bool is_only_a_wait(const struct run *run, const struct schedule_activity
 	       run->bricks[a->owner].well_known != BRICK_BARRIER_WAIT;
 }
 
-/* Adds an activity to its chain, and what that saves if its owner takes less time. */
+/* Adds an activity to the last chain, and the time that the chain saves if its owner takes less. */
 static void path_add_activity(struct solver *s, const struct schedule_activity *a)
 {
 	struct path_chain *chain = &s->chains[s->chain_count - 1];
