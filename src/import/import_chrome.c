@@ -27,9 +27,7 @@ struct arrow {
 struct chrome {
 	struct imported *im;
 	ARRAY(struct arrow) arrows;
-	ARRAY(struct track_stack { ARRAY(size_t)
-				   open; })
-	stacks;			     /* by track: events that are open */
+	ARRAY(struct track_stack { ARRAY(size_t) open; }) stacks; /* by track: events to be ended */
 	struct hashmap asynchronous; /* by id and name: the last span that is open */
 	bool is_own;		     /* `brick export` wrote it */
 	double base_ns;

@@ -115,8 +115,7 @@ int build_fini(struct build *b, struct run **out);
 
 /* Notes that memory ran out; returns -ENOMEM. */
 int build_no_memory(struct build *b);
-/* `array` is the address of a pointer. Makes room for one more entry of `bytes`; new room is
- * zeroed. */
+/* Makes room for one more entry of `bytes`, zeroed. array: the address of the pointer. */
 int build_grow(struct build *b, void *array, size_t *capacity, size_t count, size_t bytes);
 /* The same for an array of the run, such as (b, lanes, lane). */
 #define BUILD_GROW(b, list, entry)                                                     \
@@ -170,8 +169,7 @@ void build_seen(struct build_lane *lane);
 /* Adds a time off the CPU; they come in the order of time, and none overlaps another. */
 bool build_off_cpu(struct build_lane *lane, uint64_t begin_ns, uint64_t end_ns, bool preempted);
 
-/* One of the lane's samples, ended or open. Valid until the next call for any sample of the lane.
- */
+/* One of the lane's samples, ended or open. Valid until the next call for the lane. */
 static inline struct run_sample *build_sample(struct build_lane *lane, size_t index)
 {
 	struct sample_list *samples = &lane->samples;

@@ -223,8 +223,7 @@ struct run_step {
 	uint32_t outcome;	/* enum run_outcome */
 	uint64_t tokens;	/* 0 unless RUN_EVALUATED */
 	uint64_t output_tokens; /* those of a mixed step's tokens that are no prompt's; else 0 */
-	/* evaluated, and not in `tokens`: all of a step that drafts, and refuted drafts of others
-	 */
+	/* evaluated and not in `tokens`: all of a step that drafts, refuted drafts of others */
 	uint64_t drafts;
 	uint32_t checked;  /* drafts that it checked, held or refuted */
 	uint32_t is_draft; /* a step of a model that drafts for another one */

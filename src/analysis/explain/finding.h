@@ -237,8 +237,7 @@ EXPLAIN_RULES(EXPLAIN_DECLARE)
 struct findings {
 	struct finding *list; /* the costliest first; a CHOICE as if it cost a quarter */
 	size_t count;
-	/* By phase: the sum of the costs of findings that overlap none, at most the phase's time.
-	 */
+	/* By phase: the costs of findings that overlap none, added up; at most the phase's time. */
 	uint64_t explained_ns[STEP_PHASES];
 };
 
