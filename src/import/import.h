@@ -32,7 +32,8 @@ struct import_source {
 	void *from; /* for `read` */
 };
 
-/* As import_read(), of one kind each: JSON, rocprofv3's CSV, XLA's XSpace, Nsight Systems' SQLite.
+/*
+ * As import_read(), of one kind each: JSON, rocprofv3's CSV, XLA's XSpace, Nsight Systems' SQLite.
  */
 int import_chrome(
 	struct imported *imported, const struct import_source *source, struct import_error *error);

@@ -105,7 +105,8 @@ struct import_launch {
 	uint64_t ticks;	  /* its length, ns */
 	uint32_t lane;	  /* in its process, + 1; 0: the call was not met yet */
 	uint32_t process; /* index in `processes` */
-	/* The innermost event around the call, and the one further out that a rule knows, if any.
+	/*
+	 * The innermost event around the call, and the one further out that a rule knows, if any.
 	 */
 	struct imported_name inner, outer;
 	bool has_inner, has_outer;

@@ -493,7 +493,8 @@ static int imported_write_compare(const void *one, const void *other)
 	return a < b ? -1 : a > b;
 }
 
-/* Indexes calls by their links, and gives queues without a process that of their commands' calls.
+/*
+ * Indexes calls by their links, and gives queues without a process that of their commands' calls.
  */
 static int link_launches(struct imported *im)
 {

@@ -58,6 +58,7 @@ int sample_list_grow(struct sample_store *store, struct sample_list *list);
 struct run_sample *sample_list_late(
 	struct sample_store *store, struct sample_list *list, size_t index, int *error);
 
-/* Moves the samples to the lane. 0, -ENOMEM or the file's error; sample_list_fini() in both cases.
+/*
+ * Moves the samples to the lane. 0, -ENOMEM or the file's error; sample_list_fini() in both cases.
  */
 int sample_list_finish(struct sample_store *store, struct sample_list *list, struct run_lane *lane);

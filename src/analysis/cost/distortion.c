@@ -52,7 +52,8 @@ static bool distortion_is_plain(
 	       run->sites[lane->samples[step->sample + 1].site].brick == plain_brick;
 }
 
-/* The step's time without preemption; time in which it was blocked counts (waiting for its team).
+/*
+ * The step's time without preemption; time in which it was blocked counts (waiting for its team).
  */
 static double distortion_own_ns(const struct run *run, const struct run_step *step)
 {

@@ -57,7 +57,8 @@ enum { TRACED_MOST_NS = 3000 };
  */
 void distortion_estimate(struct distortion *distortion, const struct summary *summary, int phase);
 
-/* True if steps vary too much for the share to say anything: the interval is wide and has 0 in it.
+/*
+ * True if steps vary too much for the share to say anything: the interval is wide and has 0 in it.
  */
 bool distortion_is_hidden(const struct distortion *distortion);
 

@@ -103,7 +103,8 @@ bool rule_copies(const struct explain_facts *f, enum step_phase p, struct findin
 	return true;
 }
 
-/* A launch this long set something up: launching takes microseconds, loading a kernel milliseconds.
+/*
+ * A launch this long set something up: launching takes microseconds, loading a kernel milliseconds.
  */
 enum { SETUP_NS = 1000000 };
 

@@ -389,7 +389,8 @@ bool rule_context_growth(const struct explain_facts *f, enum step_phase p, struc
 	return finding_costs(out, phase->wall_ns, 10);
 }
 
-/* The category whose time exceeds its average over the phase's other steps most, and by how much.
+/*
+ * The category whose time exceeds its average over the phase's other steps most, and by how much.
  */
 static uint32_t most_different(const struct explain_facts *f, const struct explain_phase *phase,
 	uint32_t step, uint64_t *more_ns)

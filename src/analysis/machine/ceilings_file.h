@@ -19,7 +19,8 @@ struct ceilings_error {
 	char text[200];
 };
 
-/* 0 and *out, which the caller destroys; or BRICK_EFORMAT, BRICK_EVERSION or -ENOMEM, and *error.
+/*
+ * 0 and *out, which the caller destroys; or BRICK_EFORMAT, BRICK_EVERSION or -ENOMEM, and *error.
  */
 int ceilings_parse(
 	struct ceilings **out, const char *text, size_t bytes, struct ceilings_error *error);
@@ -30,7 +31,8 @@ int ceilings_read(struct ceilings **out, const char *path, struct ceilings_error
 /* Writes the whole file or nothing, and makes its directory. 0 or -errno. */
 int ceilings_write(const struct ceilings *ceilings, const char *path);
 
-/* Path of the file for a host and CPU; the caller frees it. NULL: no home directory, or no memory.
+/*
+ * Path of the file for a host and CPU; the caller frees it. NULL: no home directory, or no memory.
  */
 char *ceilings_cache_path(const char *host, const char *cpu);
 

@@ -1108,7 +1108,8 @@ static void link_lane(
 	}
 }
 
-/* Connects each lane only with itself, with measured durations: when times contradict each other.
+/*
+ * Connects each lane only with itself, with measured durations: when times contradict each other.
  */
 static void link_apart(struct maker *m, uint32_t source)
 {

@@ -130,7 +130,8 @@ struct schedule {
 int schedule_of_step(struct schedule *schedule, const struct run *run,
 	const struct step_index *index, const struct schedule_source *source, uint32_t step);
 
-/* Makes the schedule of a whole process. 0, -ENOMEM, or BRICK_ENOTRECORDED: nothing was recorded.
+/*
+ * Makes the schedule of a whole process. 0, -ENOMEM, or BRICK_ENOTRECORDED: nothing was recorded.
  */
 int schedule_of_process(struct schedule *schedule, const struct run *run,
 	const struct step_index *index, const struct schedule_source *source, uint32_t process);

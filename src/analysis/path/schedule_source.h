@@ -28,7 +28,8 @@ struct schedule_after_item {
 struct schedule_source {
 	ARRAY(struct schedule_after_item) items; /* by step, then by begin */
 	uint32_t *first;			 /* [step_count + 1]: a step's first item */
-	/* Has kinds of bricks and no steps: walks through a step's window need not look for steps.
+	/*
+	 * Has kinds of bricks and no steps: walks through a step's window need not look for steps.
 	 */
 	struct step_index windows;
 	struct launches launches;

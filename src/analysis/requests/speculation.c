@@ -33,7 +33,8 @@ struct sums {
 	struct speculation made;
 	const char *weights; /* note about its weights; NULL: not known */
 	uint64_t lone, batches, batch_tokens, batch_ns; /* sums of struct drafting */
-	/* By length of the draft: [0] drafts of that length, [n] of these, those that held up to n.
+	/*
+	 * By length of the draft: [0] drafts of that length, [n] of these, those that held up to n.
 	 */
 	uint64_t (*held)[SPECULATION_POSITIONS + 1]; /* NULL: none were checked */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes rows of accounts, chooses the device whose ceilings apply, and finds the roof of each row.
+/*
+ * Makes rows of accounts, chooses the device whose ceilings apply, and finds the roof of each row.
  */
 #include "analysis/roofline/roofline.h"
 
@@ -139,7 +140,8 @@ static uint64_t middle_distance(const struct reuse_part *parts, size_t count, do
 	return parts[count - 1].distance;
 }
 
-/* Fills in s->bytes_per_ns for s->distance. False: that is at the edge of a cache, or not measured.
+/*
+ * Fills in s->bytes_per_ns for s->distance. False: that is at the edge of a cache, or not measured.
  */
 static bool find_bandwidth(const struct ceilings *c, uint32_t threads, struct supply *s)
 {

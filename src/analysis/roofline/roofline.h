@@ -67,7 +67,8 @@ struct roofline_row {
 	uint64_t team_ns; /* wall time with at least one thread in it */
 	uint64_t busy_ns; /* time in it, summed over threads */
 	double mean_ns;	  /* of one execution, on the thread that reports it */
-	/* wall_ns (on devices team_ns) as a share of the time of the phase's steps; < 0: no steps
+	/*
+	 * wall_ns (on devices team_ns) as a share of the time of the phase's steps; < 0: no steps
 	 */
 	double share;
 	double at_once;	  /* busy_ns / team_ns: threads in it at the same time, on average */

@@ -85,7 +85,8 @@ static void attend(const struct scaling_maker *m, struct attended *steps)
 	}
 }
 
-/* A process's context where no sequence is recorded; a prompt after a decoding step begins it anew.
+/*
+ * A process's context where no sequence is recorded; a prompt after a decoding step begins it anew.
  */
 struct counted {
 	uint64_t context; /* tokens evaluated so far */
