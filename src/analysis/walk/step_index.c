@@ -211,7 +211,7 @@ static void find_tails(struct step_index *index, const struct run *run)
 		uint32_t step = step_index_of_command(index, run, c);
 		if (step != RUN_NONE && end_ns > index->tails[step].device_ns)
 			index->tails[step].device_ns = end_ns;
-		run_lane_passed(&run->lanes[c->lane], i);
+		run_lane_passed(&run->lanes[c->lane], c->sample);
 	}
 	for (size_t lane = 0; lane < run->lane_count; lane++)
 		for (uint32_t i = index->lane_first[lane]; i < index->lane_first[lane + 1]; i++)
