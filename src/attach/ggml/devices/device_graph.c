@@ -173,7 +173,7 @@ void device_graph_ask(const void *node, uintptr_t caller)
 
 	device_graph_ask_node(&device_graph, node, caller);
 	if (BRICK_UNLIKELY(timed)) {
-		node_cost_timed(&t->hook_cost, brick__now() - entered);
+		node_cost_report(&t->hook_cost, brick__now() - entered);
 		t->hook_left = node_cost_draw(&t->hook_cost);
 	}
 }

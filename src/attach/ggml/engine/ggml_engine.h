@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One copy of ggml in this process, as seen from the object that holds its CPU code: the functions
- * that our hooks on the hot path stand in front of, accessors, and the layout of its tensors.
- * Engines are never freed and, once published, change in their generation only. Any thread.
+ * An engine: one copy of ggml in this process, as seen from the object that holds its CPU code. It
+ * has the functions that the hooks of the hot path stand in front of, accessors, and the layout of
+ * its tensors. A function or accessor that was not found is NULL. Engines are never freed; once
+ * published, only `generation`, `profile` and `operation_class` change. A new accessor goes into
+ * engine_create() too. Any thread.
  */
 #pragma once
 
@@ -12,8 +14,9 @@
 #include "attach/ggml/engine/resolve.h"
 
 /*
- * Versions since June 2024 begin like this, those before with one word more: what the thread is to
- * do for the node, to prepare it, to compute it or to finish. It is only read through a pointer.
+ * The head of ggml_compute_params since June 2024. Earlier versions have a word before it: the task
+ * (prepare, compute or finish the node). Only read through a pointer. ith: the thread's index in its
+ * team; nth: the team's threads.
  */
 struct compute_params {
 	int ith, nth;
@@ -25,24 +28,28 @@ typedef void (*fused_forward_fn)(const struct compute_params *params, void *norm
 typedef void (*barrier_fn)(void *pool);
 typedef _Bool (*is_empty_fn)(const void *tensor);
 
-/* What ggml_graph_view() returns by value: a part of a graph. Longer here than in any engine. */
+/* A graph by value, from ggml_graph_view(). Its size must be at least that of any engine's graph. */
 struct graph_view {
 	uint64_t words[128];
 };
 
-enum params_kind { PARAMS_UNKNOWN = 0, PARAMS_PLAIN, PARAMS_WITH_TASK };
-
-/* The barrier at which every graph has ended so far. Threads that see a graph end write it. */
-struct barrier_profile {
-	uintptr_t barrier;	 /* where it is called from; 0: no graph has ended yet */
-	uint32_t agreed;	 /* graphs after the first that ended there too */
-	uint32_t refuted;	 /* it is not always the last */
-	uint32_t params;	 /* enum params_kind, of struct compute_params */
-	uint32_t arguments_hold; /* of the function that is called for a node (node_arguments.h) */
-	uint32_t is_past; /* its calls skip the hook, as no thread waits for another (slots.h) */
+enum params_kind {
+	PARAMS_UNKNOWN = 0, /* not told yet */
+	PARAMS_PLAIN,	    /* begins with struct compute_params */
+	PARAMS_WITH_TASK,   /* has the task before it */
 };
 
-/* What an operation's number means; found out when it is first met. */
+/* What threads have learnt of an engine while it computed. Relaxed atomics. */
+struct barrier_profile {
+	uintptr_t barrier; /* return address of the barrier that ended the first graph; 0: none */
+	uint32_t agreed;   /* further graphs that ended at this barrier */
+	uint32_t refuted;  /* 1: a graph ended elsewhere, or went on behind it */
+	uint32_t params;   /* enum params_kind */
+	uint32_t arguments_hold; /* 1: its calls pass params and a node (node_arguments.h) */
+	uint32_t is_past;	 /* 1: its barriers were told to skip the hook (slots.h) */
+};
+
+/* The class of an operation's number, found when a node first has it. */
 enum operation_class {
 	OPERATION_UNKNOWN = 0,
 	OPERATION_WORK,
@@ -50,12 +57,12 @@ enum operation_class {
 	OPERATION_RMS_NORM,
 	OPERATION_MUL,
 };
-enum { OPERATION_CLASSES = 256 };
+enum { OPERATION_CLASSES = 256 }; /* greater numbers count as OPERATION_WORK */
 
 struct engine {
 	struct engine *next;
 	struct loaded_object object;
-	uint32_t generation;
+	uint32_t generation; /* attach_shared.resolve_generation in which it was seen last */
 
 	extra_forward_fn extra_forward;
 	fused_forward_fn fused_forward;
@@ -73,7 +80,7 @@ struct engine {
 	const void *(*get_data)(const void *tensor);
 	int (*graph_node_count)(const void *graph);
 	const void *(*graph_node)(const void *graph, int index);
-	const void *const *(*graph_nodes)(const void *graph); /* NULL: not there */
+	const void *const *(*graph_nodes)(const void *graph);
 	struct graph_view (*graph_view)(const void *graph, int begin, int end);
 	const char *(*backend_name)(const void *backend);
 	const char *(*version)(void);
@@ -81,13 +88,13 @@ struct engine {
 
 	struct tensor_layout layout;
 	bool layout_known;
-	bool is_proved; /* it is ggml; else there is nothing here but functions to lead on to */
-	const char *layout_refused; /* the field that was not found; NULL when known */
+	bool is_proved; /* it is ggml; else only the functions that hooks stand in front of are set */
+	const char *layout_refused; /* the field that was not found; NULL if layout_known */
 	struct barrier_profile *profile;
-	uint8_t *operation_class; /* [OPERATION_CLASSES] */
+	uint8_t *operation_class; /* [OPERATION_CLASSES], enum operation_class; relaxed atomics */
 };
 
-/* Offsets of the fields that tell a node from another one at its address. */
+/* Offsets in bytes of the fields by which a node differs from a former node at its address. */
 struct shape_offsets {
 	uint16_t ne, op, type;
 	uint16_t source; /* 0: the layout is not known */
@@ -129,9 +136,9 @@ static inline bool engine_executes(const struct engine *e, const void *node)
 	return engine_operation(e, node) != OPERATION_EMPTY;
 }
 
-enum { ENGINE_MAX_VIEWS = 16 };
+enum { ENGINE_MAX_VIEWS = 16 }; /* in a chain: an end if memory is corrupt and the chain a ring */
 
-/* What a chain of views shows: a node that is executed, or something that nobody computes. */
+/* The tensor that a chain of views shows: an executed node, or a leaf. Needs a known layout. */
 static inline const void *engine_shown(const struct engine *e, const void *tensor)
 {
 	for (int i = 0; i < ENGINE_MAX_VIEWS && !engine_executes(e, tensor); i++) {

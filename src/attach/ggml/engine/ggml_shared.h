@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all threads read on the hot path and hardly anybody writes, in one cache line. Read and
- * written with relaxed atomics.
+ * The state that all threads read on the hot path and that is rarely written, in one cache line
+ * (its size must stay 64 bytes or less of hot members). Relaxed atomics, unless a function says more.
  */
 #pragma once
 
 #include <stdint.h>
 
 struct attach_shared {
-	uint32_t resolve_generation; /* grows when objects were unloaded (resolve.h) */
+	uint32_t resolve_generation; /* grows when objects were unloaded: functions are resolved anew */
 	uint32_t graph_generation;   /* grows when a graph may have been built anew */
 	uint32_t graph_serial;	     /* grows with every graph that is computed */
 	uint32_t method;	     /* enum method (method.h) */
-	/*
-	 * ggml_is_empty(), as the first engine that was met calls it; and who calls it (slots.h).
-	 */
+	/* ggml_is_empty() of the first engine; NULL: no engine has it. See slots.h. */
 	_Bool (*is_empty)(const void *tensor);
 	struct attach_caller {
-		uintptr_t low, bytes; /* 0 bytes: not met, 1: a device has come */
+		uintptr_t low;	/* first address of the object */
+		uintptr_t bytes; /* 0: no object yet; 1: the hook is watched, so none matches */
 		uint32_t generation;  /* the resolve_generation in which this was found */
-	} empty[2];		      /* the engine, and one other object */
+	} empty[2]; /* callers of is_empty: the engine, and one other object */
 } __attribute__((aligned(64)));
 
 extern struct attach_shared attach_shared;
@@ -29,7 +28,7 @@ static inline uint32_t shared_get(const uint32_t *field)
 	return __atomic_load_n(field, __ATOMIC_RELAXED);
 }
 
-/* Objects came or went: whatever was resolved is resolved anew. */
+/* Objects were unloaded: functions that were resolved before are resolved anew. */
 static inline void resolve_generation_next(void)
 {
 	__atomic_add_fetch(&attach_shared.resolve_generation, 1, __ATOMIC_RELEASE);

@@ -13,10 +13,10 @@
 
 enum {
 	TENSOR_DIMS = 4,
-	TENSOR_SOURCES = 10,
-	TENSOR_OPERANDS = 2, /* the first sources: what an operation works on, as its weight */
+	TENSOR_SOURCES = 10, /* most that are read; engines have as many or fewer */
+	TENSOR_OPERANDS = 2, /* the first sources, which an operation works on, such as its weight */
 	TENSOR_NAME_BYTES = 64,
-	TENSOR_TYPE_F32 = 0, /* types: frozen, as the file format has them */
+	TENSOR_TYPE_F32 = 0, /* types: the numbers of the GGUF format, so all versions agree */
 	TENSOR_TYPE_F16 = 1,
 	TENSOR_TYPE_I32 = 26,
 	TENSOR_TYPE_BF16 = 30,
@@ -34,7 +34,7 @@ struct tensor_layout {
 	uint16_t name;	      /* char[64] */
 };
 
-/* What ggml_init() takes, by value. */
+/* The argument of ggml_init(), by value: ggml's own layout. */
 struct tensor_init_params {
 	size_t bytes;
 	void *buffer;
@@ -74,7 +74,10 @@ static inline const int64_t *tensor_ne(const struct tensor_layout *layout, const
 	return tensor_field(tensor, layout->ne);
 }
 
-/* Strides in bytes, which stand behind the shape: believe them where they prove true. */
+/*
+ * Strides in bytes. They stand behind the shape in all versions seen, but the search does not prove
+ * that: compare them with the engine's size of the tensor.
+ */
 static inline const uint64_t *tensor_nb(const struct tensor_layout *layout, const void *tensor)
 {
 	return (const uint64_t *)(tensor_ne(layout, tensor) + TENSOR_DIMS);
@@ -89,7 +92,7 @@ static inline const void *tensor_source(
 	return source;
 }
 
-/* What a tensor is a view of, NULL: nothing. */
+/* The tensor that this is a view of; NULL: it is no view. */
 static inline const void *tensor_view_source(const struct tensor_layout *layout, const void *tensor)
 {
 	const void *source;
@@ -97,7 +100,7 @@ static inline const void *tensor_view_source(const struct tensor_layout *layout,
 	return source;
 }
 
-/* A weight or an input: nobody computes it, and it views nothing. */
+/* True for a weight or an input: it has no operation, and is no view. */
 static inline _Bool tensor_is_leaf(const struct tensor_layout *layout, const void *tensor)
 {
 	return tensor_int32(tensor, layout->op) == TENSOR_OP_NONE &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dynamic linker as we need it: its own dlopen() and dlclose(), which ours stand in front of,
- * and the tables that it holds of each loaded object. Any thread.
+ * The dynamic linker's own dlopen() and dlclose(), which Brick's hooks stand in front of, and its
+ * tables of each loaded object. Any thread; the tables are valid while the object is loaded.
  */
 #pragma once
 
@@ -10,23 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Hidden; the address of dlopen() itself once loader_ready() was called. */
+/* Address of the dynamic linker's dlopen(); NULL before loader_ready(). */
 extern void *loader_real_dlopen;
 void loader_ready(void);
 
 void *loader_open(const char *path, int flags);
 int loader_close(void *handle);
 
-/* The tables of PT_DYNAMIC. */
+/* The tables of PT_DYNAMIC; a table that the object lacks is NULL. */
 struct loader_tables {
 	const ElfW(Sym) * symbols;
 	const char *strings;
 	const uint32_t *hash; /* DT_GNU_HASH */
-	const ElfW(Rela) * relocations[2];
-	size_t bytes[2];
+	const ElfW(Rela) * relocations[2]; /* DT_JMPREL, DT_RELA */
+	size_t bytes[2];		   /* of either */
 };
 
-/* 0: it has no symbols. */
+/* False: the object has no symbols. */
 bool loader_tables_read(struct loader_tables *tables, const struct dl_phdr_info *info);
 
 /*

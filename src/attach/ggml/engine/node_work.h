@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one execution of an operation works on, computed from shapes and types, never measured.
+ * The work of one execution of an operation, computed from shapes and types, never measured.
  * Let n be the elements of the result, and size(t) the bytes of a tensor's elements in its own
  * type, laid out without gaps. A view costs nothing beyond what its reader reads through it.
  *
@@ -31,11 +31,11 @@
  *   VIEW RESHAPE ..    0         0                                    0
  *   anything else      n         not known                            not known
  *
- * The engine computes nothing for a query and a position that the mask keeps apart, and of k and v
- * the cache's padding is the most of it while a text is short. What the mask says is not in the
- * shapes: work_count() marks such counts as the most that it can be (BRICK_SITE_AT_MOST), and
- * work_seen() makes them exact for a mask that has been read. MUL_MAT and SOFT_MAX of attention
- * without FLASH_ATTN_EXT compute the padding and what is masked, too: it is work that is done.
+ * For a query and a position that the mask keeps apart, FLASH_ATTN_EXT computes nothing; while a text
+ * is short, most of k and v is the cache's padding. Shapes do not show this: work_count() marks such
+ * counts as upper bounds (BRICK_SITE_AT_MOST), and work_seen() makes them exact for a mask that has
+ * been read. In attention without FLASH_ATTN_EXT, MUL_MAT and SOFT_MAX compute the padding and the
+ * masked positions, too, so these count as work.
  *
  * A count that overflows 64 bits is not known either. Pure functions: any thread.
  */
@@ -59,31 +59,32 @@ struct work_node {
 };
 
 struct work_counts {
-	uint32_t flags; /* BRICK_SITE_HAS_* */
+	uint32_t flags; /* BRICK_SITE_HAS_* for the counts that are known; BRICK_SITE_AT_MOST */
 	uint64_t elements, bytes, flops;
 };
 
 void work_count(const struct work_node *node, struct work_counts *counts);
 
-/* Without gaps; 0: not known. */
+/* The tensor's bytes without gaps; 0: not known. */
 uint64_t work_tensor_bytes(const struct work_tensor *tensor);
 
-/* How much of an operation a mask lets through; all of it in 64 bits. */
+/* The work of a node with a mask, per unit that the mask lets through. No product overflows. */
 struct work_masked {
-	uint32_t source;	/* of the node: the mask, columns x rows or more, planes */
-	uint64_t columns, rows; /* positions of the cache, queries */
-	uint64_t planes;	/* of the mask, each for as much of the operation */
-	uint64_t pair_flops;	/* of a query and a position that it sees */
-	uint64_t column_bytes;	/* of a position that any query of its plane sees */
-	uint64_t fixed_bytes;	/* whatever is seen */
+	uint32_t source;       /* index of the node's source that is the mask */
+	uint64_t columns;      /* of the mask: positions of the cache */
+	uint64_t rows;	       /* used in each plane: queries; the mask may have more */
+	uint64_t planes;       /* of the mask, each for an equal part of the operation */
+	uint64_t pair_flops;   /* per query and position that it sees */
+	uint64_t column_bytes; /* per position that any query of its plane sees */
+	uint64_t fixed_bytes;  /* independent of the mask */
 };
 
-/* True if the node skips work by its mask, and the mask has a form that is known here. */
+/* True if the node is a FLASH_ATTN_EXT with a mask of a known form, and nothing overflows. */
 bool work_mask_of(struct work_masked *masked, const struct work_node *node);
 
 /*
- * The work for so many pairs of a query and a position that it sees, and so many positions that any
- * query sees, in all planes. 0, or -EOVERFLOW.
+ * Set counts->bytes and counts->flops by the results of mask_count(): pairs of a query and a position
+ * that it sees, and columns that any query sees, both in all planes. 0, or -EOVERFLOW.
  */
 int work_seen(const struct work_masked *masked, uint64_t pairs, uint64_t columns,
 	struct work_counts *counts);

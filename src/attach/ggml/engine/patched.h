@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects that have ggml inside and call it without the dynamic linker: static programs, addons
- * that export nothing, libraries that bind within themselves. Their functions are patched to lead
- * to our hooks (src/attach/patch/patch.h), before anybody can call them: when we are loaded, and in
- * dlopen(). The library that does so is loaded only where there is such an object. Any thread.
+ * Objects that contain ggml and call it without the dynamic linker: static programs, addons that
+ * export nothing, libraries that bind within themselves. Their functions are patched to lead to the
+ * hooks (src/attach/patch/patch.h) before they can be called: when Brick is loaded, and in dlopen().
+ * libbrick-patch.so is loaded only if there is such an object. Any thread.
  */
 #pragma once
 
@@ -15,44 +15,47 @@
 #include "attach/rules/ggml_symbols.h"
 
 /*
- * When a patched function leads to a hook, this holds what is behind that function; the hook takes
- * it first of all (resolve.h). The caller's address would not tell: a function that we called may
- * have jumped there.
+ * A patched function sets this to its inner code and leads to its hook, whose resolve() takes it and
+ * sets NULL. The caller's address does not tell enough: a function that a hook called may have jumped
+ * to the patched function.
  */
 extern __thread void *patched_told __attribute__((tls_model("initial-exec")));
 
 /*
- * Look at what was loaded since the last time, and patch it. is_live: other threads may be
- * executing it, and what cannot be patched under them stays as it is. So does all where wishes are
- * NULL. They are by enum ggml_symbol_id.
+ * Patch the objects that were loaded since the last call. wishes: [GGML_SYMBOL_COUNT], or NULL to
+ * patch nothing in these objects, ever. is_live: other threads may be executing them; then functions
+ * that cannot be patched under other threads stay as they are.
  */
 void patched_look(const struct patch_wish *wishes, bool is_live);
 
-/* Objects were unloaded: forget those that are gone. */
+/* Objects were unloaded: free their records and trampolines. */
 void patched_forget(void);
 
-/* A function by its name, in an object of which we have patched something. NULL: not there. */
+/*
+ * The code to call for a function by its name, in an object with patched functions. NULL: the object
+ * has none, or no such function.
+ */
 void *patched_function(const struct loaded_object *object, const char *name);
 
 /* The code that behaves as the function did before it was patched, or the function itself. */
 void *patched_inner(void *function);
 
-/* The opposite: the patched function for its inner code; any other address unchanged. */
+/* The patched function that this inner code belongs to; any other address unchanged. */
 uintptr_t patched_home(uintptr_t inner);
 
-/* Does the function lie in an object that has a word of ggml's in its constants? */
+/* Does the function lie in an object whose constants have a text of ggml's? */
 bool patched_is_engine(const void *function);
 
-/* Is there a patched function of that symbol? */
+/* Does any object have a patched function of that symbol? */
 bool patched_has(enum ggml_symbol_id symbol);
 
 /*
- * Put the jumps of the hot path back (on), or take them away. alone: no other thread runs, so that
- * nobody can be inside of one. -EBUSY: there are jumps, and other threads may run.
+ * Put the jumps of the hot path back (on), or take them away. alone: no other thread runs, so no
+ * thread can be inside of a jump. 0, or -EBUSY: there are jumps, and other threads may run.
  */
 int patched_switch(bool on, bool alone);
 
-/* Tell the recording what was patched, and what was not and why. */
+/* Note in the recording which functions were patched, and why others were not. */
 void patched_note(void);
 
 extern pthread_mutex_t patched_mutex; /* held over forks */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the function that a hook stands in front of: the one that the caller would have reached
- * without us. RTLD_NEXT does not find libraries that were loaded RTLD_LOCAL, so it is looked up
- * from the object that the call came from. Several copies of an engine may live in one process, be
- * unloaded, and be replaced by others at the same address: whatever is found is good for calls from
- * one range of addresses in one generation. Any thread.
+ * Finds the function that a hook stands in front of: the function that the caller would have reached
+ * without Brick. RTLD_NEXT does not find libraries that were loaded RTLD_LOCAL, so the search begins
+ * at the object that the call came from. A process may have several copies of an engine, unload
+ * them, and load others at the same addresses: a result holds for calls from one range of addresses
+ * in one generation. Any thread.
  */
 #pragma once
 
@@ -26,26 +26,30 @@ typedef uintptr_t word;
 typedef unsigned __int128 word_pair;
 typedef word_pair (*words_fn)(word, word, word, word, word, word);
 
-/* Where calls from one object lead. Immutable but for its generation. */
+/* The function that calls from one object lead to. Never freed; only `generation` changes. */
 struct resolve_way {
 	const struct resolve_way *next;
-	uintptr_t low, bytes;
+	uintptr_t low, bytes; /* of the calling object */
 	void *function;
 	uint32_t generation;
 };
 
-/* By symbol: where calls of it lead. Ways are only ever added. */
+/* By symbol: a list of ways, newest first. Ways are only added. */
 extern const struct resolve_way *resolve_ways[GGML_SYMBOL_COUNT];
 
 /*
- * Objects may have been unloaded: if any was, what was found before may be gone, too, and
- * attach_shared.resolve_generation grows.
+ * Call it after objects may have been unloaded. If any was, attach_shared.resolve_generation grows, and
+ * patched code of unloaded objects is forgotten.
  */
 void resolve_after_unload(void);
 
-/* The function that a call of symbol from this address means; NULL if there is none but ours. */
+/* Look the function up, and remember it. NULL: no object but ours defines it. */
 void *resolve_slow(enum ggml_symbol_id symbol, uintptr_t caller);
 
+/*
+ * The function that a call of the symbol by a caller with this return address is meant for; NULL:
+ * none. A hook calls it before anything else, as it takes patched_told (patched.h).
+ */
 static inline void *resolve(enum ggml_symbol_id symbol, const void *return_address)
 {
 	uintptr_t caller = (uintptr_t)return_address;
@@ -65,18 +69,19 @@ static inline void *resolve(enum ggml_symbol_id symbol, const void *return_addre
 	return resolve_slow(symbol, caller);
 }
 
-/* The object that an address lies in; for inner code, that of the patched function. 0: none. */
+/* The object of an address; for inner code, the patched function's object. False: none. */
 bool resolve_object(uintptr_t address, struct loaded_object *object);
 
 /*
- * The definition of a symbol that code in that object would reach without us. hooked: other
- * interposers that stand in front of our hook are left out, too. NULL: not there.
+ * The definition of a symbol that code in that object would reach without Brick. hooked: Brick hooks
+ * this symbol, so a definition in front of the hook (another interposer, which has called the hook)
+ * is not taken. NULL: not there.
  */
 void *resolve_from(const struct loaded_object *object, const char *name, bool hooked);
 
 /*
- * The same into a pointer to a function, which has the size of data pointers wherever there is
- * dlsym().
+ * Put the result into a pointer to a function, by memcpy(): C has no cast for that, but wherever
+ * there is dlsym() both kinds of pointers have one size.
  */
 #define RESOLVE(field, object, name, hooked)                                \
 	do {                                                                \
@@ -84,7 +89,7 @@ void *resolve_from(const struct loaded_object *object, const char *name, bool ho
 		memcpy(&(field), &function_, sizeof(function_));            \
 	} while (0)
 
-/* Is there any definition of a symbol besides ours in what is loaded now? */
+/* Does any loaded object besides ours define the symbol, exported or patched? */
 bool resolve_exists(enum ggml_symbol_id symbol);
 
 extern pthread_mutex_t resolve_mutex; /* held over forks */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Layers of graphs whose nodes have no names: equal blocks in a row. A row of blocks only counts as
- * layers where nothing else explains it: there are at least three, each with weights that no other
- * has (a network unrolled over time has the same ones in each), each reads what the one before it
- * made (heads and experts do not), and together they have half of the graph's products with
- * weights.
+ * Layers of graphs whose nodes have no names: equal blocks in a row. Blocks count as layers if four
+ * conditions hold. There are at least three. Each has weights that no other block has (a network
+ * unrolled over time has the same weights in each). Each reads a result of the block before it (heads
+ * and experts do not). Together they have half of the graph's products with weights.
  *
  * If weights have names that say a layer, as those from a file do, blocks are numbered by these,
  * provided that each block has one number and no two have the same. Any thread.
@@ -18,35 +17,37 @@
 enum { REPETITION_SOURCES = 4 };
 
 struct repetition_node {
-	uint64_t kind;	 /* operation, types and shapes, of what it reads too */
-	uint64_t weight; /* what it is a product with; 0: it is no such product */
-	int32_t source[REPETITION_SOURCES]; /* nodes that it reads, all before it; -1: none */
+	uint64_t kind;	 /* hash of the operation, types and shapes of the node and its sources */
+	uint64_t weight; /* the weight that the node multiplies with; 0: no product with a weight */
+	int32_t source[REPETITION_SOURCES]; /* indices of nodes before it that it reads; -1: none */
 };
 
 struct repetition {
-	uint32_t begin, period, count; /* count 0: there are no such blocks */
+	uint32_t begin;	 /* index of the first block's first node */
+	uint32_t period; /* nodes per block */
+	uint32_t count;	 /* blocks; 0: the graph has none */
 };
 
-/* 0, or -ENOMEM. Graphs of more than 8192 nodes have none: the search is quadratic. */
+/* 0, or -ENOMEM. Graphs of more than 8192 nodes are not searched: the search is quadratic. */
 int repetition_find(const struct repetition_node *nodes, uint32_t count, struct repetition *found);
 
 /*
- * The layer of each of a graph's nodes, -1 for those that lie in none: the caller frees them. NULL:
- * nodes have names of their own or from us, or nothing repeats, or there is no memory. What was
- * found is noted in the recording.
+ * Get the layer of each of a graph's nodes, -1: none; the caller frees the array. NULL: nodes have
+ * names of the program's or given names, or nothing repeats, or there is no memory. A note in the
+ * recording tells the result.
  */
 int16_t *derived_layers(const struct engine *engine, const void *graph, uint32_t count);
 
 struct executed_node {
 	const void *node;
-	uint32_t place; /* the caller's */
-	int16_t layer;	/* as names say, -1: none */
-	bool is_settled;
+	uint32_t place;	 /* the caller's own; not looked at */
+	int16_t layer;	 /* that names say; -1: none */
+	bool is_settled; /* out: surrounded_layers() has set `layer` */
 };
 
 /*
- * Nodes without names among others that have some: one lies in a layer if all that it reads and all
- * that reads it, known by name or by this, lies in that layer; a norm, if all that reads it does.
- * Takes the executed nodes in their order, sets the layer of such nodes and marks them. Any thread.
+ * Set the layers of nameless nodes among nodes with names. A nameless node lies in a layer if all
+ * nodes that it reads and all nodes that read it lie in that layer, by name or by this rule; for a
+ * norm only its readers count. nodes: the executed nodes in order.
  */
 void surrounded_layers(const struct engine *engine, struct executed_node *nodes, uint32_t count);

@@ -13,14 +13,17 @@
 #include "base/scope.h"
 #include "brick/registry.h"
 
-enum { MAX_OPERATION_BYTES = 64, MAX_OPERATIONS = 4096 };
+enum {
+	MAX_OPERATION_BYTES = 64, /* longer names of fused operations are cut */
+	MAX_OPERATIONS = 4096,	  /* different names; further names are "" */
+};
 
-static ARRAY(struct brick_launch_owner *) owners;	       /* by site */
-static ARRAY(struct brick_launch_owner *) device_nodes_phases; /* those that had a device at work */
+static ARRAY(struct brick_launch_owner *) owners;	       /* by site; NULL: none yet */
+static ARRAY(struct brick_launch_owner *) device_nodes_phases; /* by order of use */
 static ARRAY(char *) device_nodes_operations;
 pthread_mutex_t device_nodes_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Under the lock: the same text, for ever. */
+/* Under the lock: a copy of the text that is never freed; equal texts share a copy. */
 static const char *keep_operation(const char *text)
 {
 	for (size_t i = 0; i < device_nodes_operations.count; i++)
@@ -93,7 +96,7 @@ int device_nodes_ready(struct known_graph *g)
 	return g->launched ? 0 : -ENOMEM;
 }
 
-/* Bytes that nodes before `to` hand to it: what they write and it reads. */
+/* Bytes that nodes [first, to) hand to node `to`: each is written once and read once. */
 static uint64_t handed(
 	const struct known_graph *g, uint32_t first, uint32_t to, const struct work_node *work)
 {
@@ -111,7 +114,7 @@ static uint64_t handed(
 	return bytes;
 }
 
-/* Both stay 0 if the counts of one of the nodes are not known exactly. */
+/* Sets the owner's bytes and FLOPs; both 0 if a node's counts are not known exactly. */
 static void device_nodes_count_work(struct brick_launch_owner *owner, const struct known_graph *g,
 	uint32_t index, uint32_t after)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of known graphs (known_graphs.h), the one that was met last in front. Graphs that nobody
- * computes are forgotten from its end when they take too much memory. A thread that is between
- * graphs may still point to one that is gone; it looks for its graph anew before it uses it,
- * because the serial number of graphs grows before any is forgotten.
+ * The list of known graphs (known_graphs.h); the graph that was met last is in front. Graphs without
+ * users are freed from the end when all have too many nodes together. A thread between two graphs
+ * may still point to a freed graph, but does not use it: attach_shared.graph_serial grows before any
+ * graph is freed, and the thread then looks for its graph anew.
  */
 #include "attach/ggml/graphs/known_graphs.h"
 
@@ -21,7 +21,11 @@
 #include "base/hashmap.h"
 #include "base/scope.h"
 
-enum { MAX_NODES = 1 << 20, NAMED_EVERY = 16, OUTLINE_NODES = 8 };
+enum {
+	MAX_NODES = 1 << 20, /* a graph that claims more is not read */
+	NAMED_EVERY = 16,    /* the signature has the names of every 16th node: names are long */
+	OUTLINE_NODES = 8,
+};
 
 static const uint64_t EACH_BYTE = 0x0101010101010101u;
 
@@ -54,7 +58,7 @@ static uint64_t mix_name(uint64_t hash, const char *name)
 		memcpy(&word, name + i, sizeof(word));
 		hash = known_graphs_mix(hash, word);
 		if ((word - EACH_BYTE) & ~word & EACH_BYTE << 7)
-			break; /* one of them is 0 */
+			break; /* a byte of the word is 0: the end of the name */
 	}
 	return hash;
 }
@@ -66,9 +70,9 @@ static uint64_t mix_node(uint64_t hash, const struct shape_offsets *at, const vo
 }
 
 /*
- * What makes a graph the same as another: addresses, operations, types, shapes and sources of all
- * nodes, and some names. A node reads through views, which are nodes too, so that shapes of sources
- * are among these. Needs a known layout, as do those below.
+ * The hash by which graphs are equal: addresses, operations, types, shapes and first sources of all
+ * nodes, and some names. A node reads through views, which are nodes too, so the hash covers the
+ * shapes of sources. Needs a known layout, as shown_outline() and shown_details() do.
  */
 static uint64_t shown_signature(const struct shown_graph *s)
 {
@@ -86,7 +90,7 @@ static uint64_t shown_signature(const struct shown_graph *s)
 	return hash;
 }
 
-/* The same of the first node, the last, and some between them. */
+/* The same of OUTLINE_NODES nodes: the first, the last, and others evenly between them. */
 static uint64_t shown_outline(const struct shown_graph *s)
 {
 	const struct shape_offsets at = engine_shape_offsets(s->engine);
@@ -103,7 +107,7 @@ static uint64_t shown_outline(const struct shown_graph *s)
 	return hash;
 }
 
-/* Without its operation, which lies in another line. */
+/* Without the operation, which lies in another cache line of the tensor. */
 static inline uint64_t known_graphs_shape_of(const struct shape_offsets *at, const void *node)
 {
 	const int64_t *ne = tensor_field(node, at->ne);
@@ -114,9 +118,8 @@ static inline uint64_t known_graphs_shape_of(const struct shape_offsets *at, con
 }
 
 /*
- * The shapes of views that nodes read, which no hook sees that compares nodes. K's and V's length
- * is in these. A source whose reader allows it one shape only is left out: what is rotated, what is
- * multiplied, and queries.
+ * A hash of the shapes that no hook compares: those of views that nodes read, in which K and V have
+ * their length. Sources that can have one shape only, given their reader's, are left out (imply()).
  */
 static uint64_t shown_details(const struct shown_graph *shown, const struct unseen_nodes *o)
 {
@@ -129,17 +132,17 @@ static uint64_t shown_details(const struct shown_graph *shown, const struct unse
 	return hash;
 }
 
-/* The shape of what a node reads is compared when the node is, or before. */
+/* A source's shape follows from its reader's, so hooks compare it; or shown_details() reads it. */
 enum { SEEN, LOOKED_AT };
 
 struct implied {
 	int64_t ne[TENSOR_DIMS];
-	const void *by; /* and the shape of this; NULL: of none */
+	const void *by; /* `ne` also depends on the shape of this tensor; NULL: on none */
 };
 
 /*
- * The only shape that this source can have, given its reader's, as the engine asserts. 0: it may
- * have others.
+ * Get the only shape that this source can have, given its reader's, as the engine asserts: what ROPE
+ * rotates, what MUL_MAT multiplies, and the queries of attention. False: other shapes are possible.
  */
 static bool imply(struct implied *to, const struct engine *e, const void *reader, uint32_t index)
 {
@@ -207,13 +210,13 @@ struct unseen_nodes *unseen_nodes(const struct shown_graph *s)
 	return o;
 }
 
-enum { MAX_KNOWN_NODES = 1 << 18 };
+enum { MAX_KNOWN_NODES = 1 << 18 }; /* of all graphs; further graphs replace the oldest */
 
 static struct known_graph *known_graphs;
 static uint64_t nodes_known; /* of all graphs */
 pthread_mutex_t known_graphs_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Look the site of a node of the graph up. `mul`: the second of its fused pair, or NULL. */
+/* Look up the site of a node of the graph. mul: the second node of its fused pair, or NULL. */
 static void fill_node(const struct engine *engine, struct known_node *k, const void *mul, int part)
 {
 	struct site_found found;
@@ -234,10 +237,10 @@ static struct known_node *known_graphs_append(
 }
 
 /*
- * Reads all nodes, also those without work, which some engines execute like others. A pair that
- * will be fused stands before its two nodes. Nodes that will be executed are linked, and their
- * sites looked up: here, in one go and with warm caches, that costs a fraction of what it would
- * cost between the nodes.
+ * Fill g->nodes with all nodes, also those without work, which some engines execute like others. A
+ * fused pair is an element of its own before its two nodes; is_in_order() relies on that. Nodes that
+ * will be executed are linked, and their sites looked up: here, in one go and with warm caches, that
+ * costs a fraction of what it would cost between the nodes.
  */
 static void read_nodes(struct known_graph *g, const struct shown_graph *s, const int16_t *layers)
 {
@@ -335,7 +338,7 @@ static void put_in_front(struct known_graph *g)
 	known_graphs = g;
 }
 
-/* Under the lock: the oldest that nobody computes go until there is room for so many nodes. */
+/* Under the lock: free the oldest graphs without users until `count` more nodes have room. */
 static void forget_oldest(uint32_t count)
 {
 	while (nodes_known + count > MAX_KNOWN_NODES) {
@@ -356,7 +359,7 @@ static void forget_oldest(uint32_t count)
 	}
 }
 
-/* Under the lock: one that is known, now held once more and in front. */
+/* Under the lock: hold a known graph once more, and put it in front. */
 static struct known_graph *known_graphs_take(
 	struct known_graph **at, const struct shown_graph *s, uint32_t generation)
 {
@@ -389,8 +392,9 @@ static struct known_graph *take_quickly(const struct shown_graph *s, uint32_t ge
 }
 
 /*
- * A node came that the graph does not have. 1: the quick match was wrong, so the graph's facts do
- * not hold for it. 0: the graph is right, and the node is foreign to it.
+ * A node came that the graph does not have. True: the graph was recognised by outline and details
+ * only, and wrongly, so its sites must not be used. False: the graph is right, and the node is
+ * foreign to it.
  */
 static bool refute(struct known_graph *g)
 {
@@ -402,7 +406,7 @@ static bool refute(struct known_graph *g)
 
 static struct known_graph *known_graphs_look_up(const struct shown_graph *s, uint32_t generation)
 {
-	/* Without the layout it is only known to be the same while no graph is built. */
+	/* Without a layout, the same address is the same graph until a graph is built. */
 	uint64_t signature = s->engine->layout_known
 				     ? shown_signature(s)
 				     : hash_add(generation, (uint64_t)(uintptr_t)s->graph);
@@ -459,7 +463,7 @@ struct known_graph *known_graph_hold(
 	return g || !s.count ? g : known_graphs_look_up(&s, generation);
 }
 
-/* A pair that is fused stands before its two. */
+/* Are the known nodes those that the engine shows, in the same order? */
 static bool is_in_order(const struct known_graph *g, const struct shown_graph *s)
 {
 	uint32_t k = 0;
@@ -491,7 +495,7 @@ void known_graph_release(struct known_graph *g)
 	g->users--;
 }
 
-/* The node that is executed first, or any. */
+/* The node's index: the first executed node, or any other; g->count: not there. */
 static uint32_t find_node(const struct known_graph *g, const void *node)
 {
 	uint32_t first = __atomic_load_n(&g->nodes[g->count].next, __ATOMIC_RELAXED);
@@ -504,6 +508,7 @@ static uint32_t find_node(const struct known_graph *g, const void *node)
 	return g->count;
 }
 
+/* The nodes of a thread without a known graph: matches no node. */
 static struct known_node no_nodes[1];
 
 void node_sites_of(struct node_thread *t, struct known_graph *graph, uint32_t index)
@@ -538,7 +543,7 @@ int known_graphs_have(const void *node)
 	return has;
 }
 
-/* The node in the thread's graph, from where it is on, or the graph's count. */
+/* The node's index in the thread's graph, searched from t->node_now on; the count: not there. */
 static uint32_t known_graphs_find(const struct node_thread *t, const void *node, uint64_t shape)
 {
 	uint32_t count = t->graph->count, at = t->node_now == count ? 0 : t->node_now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads (node_ready.h). They come and go with every graph where no pool is attached, so what one
- * has allocated is kept in a list and handed to the next.
+ * Threads' state (node_ready.h). Without an attached pool, an engine starts and ends threads with
+ * every graph, so the memory of an ended thread is kept in a list for the next thread.
  */
 #include "attach/ggml/graphs/node_ready.h"
 
@@ -16,9 +16,12 @@
 #include "base/thread.h"
 #include "brick/brick.h"
 
-enum { EVENTS = 1024, SLOW_NS = 40 };
+enum {
+	EVENTS = 1024, /* per thread; a full array is recorded and reused */
+	SLOW_NS = 40,  /* node_thread.slow_call */
+};
 
-/* What a thread allocates, kept when it ends for the next one. */
+/* The memory of a thread; in free_memory after the thread's end. */
 struct thread_memory {
 	struct thread_memory *next;
 	struct brick_timing events[EVENTS];
@@ -29,7 +32,7 @@ pthread_mutex_t node_memory_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct thread_exit node_ready_exit_of_thread;
 static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
 
-/* For a thread without memory: room for one event before it must be flushed. */
+/* The events of a thread for which malloc() failed: each is recorded at once. */
 static __thread struct brick_timing one_event[1] __attribute__((tls_model("initial-exec")));
 static __thread struct thread_memory *thread_memory __attribute__((tls_model("initial-exec")));
 
@@ -65,7 +68,7 @@ __attribute__((constructor)) static void node_ready_watch_threads(void)
 	thread_exit_create(&node_ready_exit_of_thread, node_ready_thread_exits);
 }
 
-/* Stand-ins for what cannot be found anywhere, although it has just been called. */
+/* Stand-ins for functions that are not found anywhere, although a hook for them was called. */
 static _Bool no_extra_forward(const struct compute_params *params, void *node)
 {
 	(void)params, (void)node;
@@ -93,16 +96,16 @@ static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t cal
 	static const struct engine none;
 	const struct engine *from = e ? e : &none;
 
-	node_run_leave(t); /* it belongs to the engine before */
+	node_run_leave(t); /* the run belongs to the former engine */
 	t->is_whole = 0;
 	t->engine = e;
 	t->extra_forward = from->extra_forward;
 	t->fused_forward = from->fused_forward;
 	t->barrier = from->barrier;
 	t->is_empty = from->is_empty;
-	/* Who computes nodes by a function of its own calls none of the others elsewhere. */
+	/* An engine whose compute_forward() stands in calls none of these elsewhere. */
 	if (!e || !e->stands_in) {
-		/* Whatever object has what this one calls, without defining it. */
+		/* The engine calls these without defining them: any object may. */
 		if (!t->extra_forward)
 			t->extra_forward =
 				(extra_forward_fn)resolve_slow(GGML_NODE_FORWARD, caller);
@@ -110,7 +113,7 @@ static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t cal
 			t->barrier = (barrier_fn)resolve_slow(GGML_BARRIER, caller);
 		if (!t->is_empty)
 			t->is_empty = (is_empty_fn)resolve_slow(GGML_IS_EMPTY, caller);
-		/* Most engines do not have it, and then do not call it. */
+		/* Most engines have no fused function, and then do not call it. */
 		if (!t->fused_forward && !e)
 			t->fused_forward =
 				(fused_forward_fn)resolve_slow(GGML_FUSED_FORWARD, caller);
@@ -125,7 +128,7 @@ static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t cal
 		t->fused_forward = no_fused_forward;
 	slots_skip_is_empty(e);
 	t->low = from->object.low;
-	t->bytes = from->is_proved ? from->object.bytes : 0; /* no fast path knows who is not */
+	t->bytes = from->is_proved ? from->object.bytes : 0; /* 0: no fast path for it */
 	t->shape_at = engine_shape_offsets(from);
 }
 
@@ -149,7 +152,7 @@ void node_thread_init(struct node_thread *t)
 	if (memory)
 		free_memory = memory->next;
 	pthread_mutex_unlock(&node_memory_mutex);
-	/* Touched now, not between nodes. */
+	/* memset(): page faults happen now, not between nodes. */
 	if (!memory && (memory = malloc(sizeof(*memory))))
 		memset(memory, 0, sizeof(*memory));
 	thread_memory = memory;

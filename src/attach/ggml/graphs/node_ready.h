@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Getting a thread ready for the engine that calls hooks on it, and taking leave of it. Owner
- * thread.
+ * Prepares a thread's state (struct node_thread) for the engine that calls hooks on it, and clears it
+ * when the thread ends. Owner thread.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include "attach/ggml/nodes/node_thread.h"
 
-/* Everything but the engine: clock, counters, the destructor. */
+/* Set all but the engine: clock, costs, events, thread destructor. Once per thread. */
 void node_thread_init(struct node_thread *t);
 
 static inline void node_thread_ready(struct node_thread *t)
@@ -19,8 +19,9 @@ static inline void node_thread_ready(struct node_thread *t)
 }
 
 /*
- * Make the thread fit for calls from this address. Afterwards all its functions can be called.
- * False: who calls is no engine, so nothing that it passes may be looked into.
+ * Set the thread's functions for hooks that are called from this address; afterwards all of them can
+ * be called, never NULL. False: the caller is no proved engine, so the hook must not read its
+ * arguments.
  */
 bool node_thread_prepare(struct node_thread *t, uintptr_t caller);
 

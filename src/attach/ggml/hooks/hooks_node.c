@@ -174,7 +174,7 @@ void hook_leave_barrier(void)
 	if (BRICK_UNLIKELY(t->barrier_cost)) {
 		uint64_t cost = t->barrier_cost + (now() - left);
 		t->hook_left = (uint32_t)SYS_KEEPING(node_cost_draw, &t->hook_cost);
-		SYS_KEEPING(node_cost_timed, &t->hook_cost, cost);
+		SYS_KEEPING(node_cost_report, &t->hook_cost, cost);
 	}
 	/* The thread that called for the graph records when it returns, all others here. */
 	if (BRICK_UNLIKELY(t->last_barrier == t->final_barrier && !t->in_graph))

@@ -17,8 +17,8 @@
 #include "lib/session/registry_tables.h"
 
 enum {
-	MAX_VIEWS = 16,
-	ALIASES = 1024,
+	MAX_VIEWS = 16, /* in a chain; a longer chain ends at its 16th view */
+	ALIASES = 1024, /* caches that are told apart */
 };
 
 /* What a thread remembers of the node that it began last. */
@@ -32,14 +32,17 @@ struct digest_thread {
 uint32_t digests_mode;
 
 static __thread struct digest_thread digests_own __attribute__((tls_model("initial-exec")));
-static uint32_t graph_number; /* of the outermost graph; odd ones and 0 are no graph */
-static uint32_t suspended;    /* graphs inside of a node */
+static uint32_t graph_number; /* of the outermost graph, counted from 1 */
+static uint32_t suspended;    /* graphs inside of a node; while there is one, nothing is digested */
 static pthread_mutex_t digests_graphs = PTHREAD_MUTEX_INITIALIZER;
 static __thread uint32_t digests_depth __attribute__((tls_model("initial-exec")));
 
-/* Caches: what was written last into a tensor that no node results in. Under `graphs`. */
+/*
+ * A hash table of caches: the tensors that no node has as its result. Under digests_graphs. An entry
+ * with `cache` NULL is free.
+ */
 static struct alias {
-	const void *cache, *written;
+	const void *cache, *written; /* `written`: the node whose result was written last */
 } digests_aliases[ALIASES];
 
 static void forget_in_child(void)
@@ -128,6 +131,7 @@ void digests_node_begin(struct node_thread *t, const struct compute_params *para
 
 /* One node. */
 
+/* The entry of a cache, or a free one for it; NULL: the table is full. */
 static struct alias *alias_of(const void *cache)
 {
 	size_t at = (size_t)hash_pointer(cache) % ALIASES;
@@ -138,7 +142,10 @@ static struct alias *alias_of(const void *cache)
 	return NULL;
 }
 
-/* The node or leaf that a chain of views looks at; for a cache, what was written there last. */
+/*
+ * The node or leaf that a chain of views looks at. For a cache: the node that was written into it
+ * last.
+ */
 static const void *origin(const struct engine *e, const void *tensor)
 {
 	for (int i = 0; tensor && i < MAX_VIEWS; i++) {
@@ -154,7 +161,10 @@ static const void *origin(const struct engine *e, const void *tensor)
 	return tensor;
 }
 
-/* Writes into a cache: the result is the whole of it, most of which others have written. */
+/*
+ * True if the node writes into a cache: its result is the whole cache, most of which other nodes
+ * have written, so it is not digested. Remembers what is written.
+ */
 static bool note_cache_write(const struct engine *e, const void *node)
 {
 	const void *cache = tensor_view_source(&e->layout, node);
@@ -176,7 +186,7 @@ static uint32_t dtype_of(int32_t type)
 					  : BRICK_DTYPE_OTHER;
 }
 
-/* The library's own size of the tensor is the proof of its strides. */
+/* False: the strides read are wrong, as the engine gives the tensor another size. */
 static bool read_strides(const struct engine *e, const void *node, struct brick_tensor *t)
 {
 	uint64_t bytes = t->dtype == BRICK_DTYPE_F32 ? 4 : 2;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is remembered of a graph that was computed before, and of its nodes (known_graphs.h), and
- * the word by which a node is compared with it. Shared by all threads that work for the graph.
+ * A graph that was computed before, with its nodes and their sites (known_graphs.h), and the word by
+ * which a node is compared with a remembered node. Shared by all threads that work for the graph:
+ * after its creation only `site`, `next`, `plan`, `launched` and the members under the lock change,
+ * `site`, `next` and `plan` by atomics.
  */
 #pragma once
 
@@ -12,12 +14,12 @@
 
 /* A node, alone or as the first of a fused pair. */
 struct known_node {
-	const void *node;
-	uint64_t shape;	  /* node_shape(); what the hot path compares */
-	uint32_t site[2]; /* the whole of it, and a thread's part; 0: not looked up yet */
-	uint32_t next;	  /* the one that was wanted after this one, the last time */
-	uint16_t brick;
-	int16_t layer; /* before it is looked up: where it lies if no name says so */
+	const void *node; /* of a fused pair: the RMS_NORM */
+	uint64_t shape;	  /* node_shape(), which the hot path compares; 0: unknown layout */
+	uint32_t site[2]; /* of the first thread, and of the others (site_table_find()); 0: none yet */
+	uint32_t next;	  /* index of the node that came next the last time */
+	uint16_t brick;	  /* valid once a site was looked up */
+	int16_t layer;	  /* -1: none. Before a site was looked up: the layer if no name says it */
 };
 
 static inline uint64_t known_rotate(uint64_t value, int bits)
@@ -25,7 +27,7 @@ static inline uint64_t known_rotate(uint64_t value, int bits)
 	return value << bits | value >> (64 - bits);
 }
 
-/* Its source 0 or 1. */
+/* The address of a node's source 0 or 1. */
 static inline uint64_t node_source(const struct shape_offsets *at, const void *node, uint32_t index)
 {
 	uint64_t source;
@@ -35,8 +37,10 @@ static inline uint64_t node_source(const struct shape_offsets *at, const void *n
 }
 
 /*
- * Shape, type, operation and first sources in one word, and whether it stands for a fused pair. Not
- * a good hash: it only has to tell the few nodes apart that come to be at one address.
+ * A word from a node's shape, type, operation and first two sources, and whether it stands for a
+ * fused pair (bit 63). A cheap hash: it only has to tell the few nodes apart that come to be at one
+ * address. Without overlap up to there, ne[0] has bits 0 to 19, ne[1] bits 20 to 36, ne[2] bits 37
+ * to 50, ne[3] the rest.
  */
 static inline __attribute__((always_inline)) uint64_t node_shape(
 	const struct shape_offsets *at, const void *node, int fused)
@@ -60,20 +64,24 @@ struct unseen_nodes;
 struct known_graph {
 	struct known_graph *next;
 	const struct engine *engine;
-	const void *graph; /* where it was met the last time, in which generation of graphs */
-	uint32_t generation;
-	uint32_t shown;		     /* nodes that the engine shows */
-	uint64_t signature;	     /* of all nodes */
-	uint64_t outline, details;   /* of a few nodes; of those below */
-	struct unseen_nodes *unseen; /* NULL: only the signature tells which graph it is */
-	uint8_t is_ambiguous;	     /* others have its outline and details */
-	uint8_t is_matched_quickly;  /* the last time, by outline and details */
-	uint32_t count;
-	uint32_t users;		      /* that are computing it: it is not forgotten meanwhile */
-	struct masks *masks;	      /* NULL: none */
-	struct node_plan *plan;	      /* NULL: not computed by one thread yet */
-	struct device_node *launched; /* [count], once a device has computed it (device_nodes.h) */
+	const void *graph;   /* the engine's graph when it was met last; NULL: refuted */
+	uint32_t generation; /* attach_shared.graph_generation at that time */
+	uint32_t shown;	     /* nodes that the engine shows; `count` has fused pairs in addition */
+	uint64_t signature;  /* hash of all nodes */
+	uint64_t outline;    /* hash of a few nodes; only with `unseen` */
+	uint64_t details;    /* hash of the shapes of the nodes in `unseen` */
+	struct unseen_nodes *unseen; /* NULL: the graph is recognised by its signature only */
+	uint8_t is_ambiguous;	     /* another graph has its outline and details, or they failed */
+	uint8_t is_matched_quickly;  /* it was recognised by outline and details the last time */
+	uint32_t count;		     /* of nodes[], without the last */
+	uint32_t users;	     /* threads that hold it; while there are any, it is not forgotten */
+	struct masks *masks; /* NULL: no mask that can be read */
+	struct node_plan *plan;	      /* the newest; NULL: no thread has computed it alone yet */
+	struct device_node *launched; /* [count]; NULL: no device has computed it yet */
 
-	/* Behind the last one, nodes[count] is before the first, too; it is never a match. */
+	/*
+	 * nodes[count] stands before the first node and after the last, and never matches: its
+	 * `next` is the first node that is executed.
+	 */
 	struct known_node nodes[];
 };

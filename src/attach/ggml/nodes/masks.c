@@ -13,15 +13,15 @@
 #include "base/thread.h"
 
 enum {
-	MAX_MASKS = 8,	/* different ones in a graph; nodes with further ones are not counted */
-	MAX_WORKS = 64, /* timings with masks that are recorded at a time */
+	MAX_MASKS = 8,	/* different masks in a graph; nodes with further masks keep their site's work */
+	MAX_WORKS = 64, /* works per call of brick_record_timings_work() */
 };
 
 /* A node with a mask. */
 struct mask_use {
 	const struct known_node *node;
-	uint32_t mask;
-	bool like_former; /* the same work with the same mask as the one before it has */
+	uint32_t mask;	  /* index in masks.masks */
+	bool like_former; /* its mask and work are those of the use before it */
 	struct work_masked work;
 };
 
@@ -31,18 +31,18 @@ struct masks {
 		struct mask_shape shape;
 	} masks[MAX_MASKS];
 	uint32_t mask_count, use_count;
-	bool all_alike; /* each use is like the one before it */
+	bool all_alike; /* like_former holds for every use but the first */
 	struct mask_use uses[];
 };
 
-/* Of the graph that the thread computes. */
+/* The masks of the graph that the thread computes. */
 struct seen {
-	const struct masks *masks;
-	uint32_t next; /* of masks->uses */
+	const struct masks *masks; /* NULL: no graph with masks is computed */
+	uint32_t next;		   /* in masks->uses: the next use to be executed */
 	struct {
-		uint64_t pairs, columns;
-		bool known;
-	} * of; /* MAX_MASKS; NULL: none so far. Static TLS of preloaded libraries is short. */
+		uint64_t pairs, columns; /* see mask_count() */
+		bool known;		 /* false: the mask could not be read */
+	} * of; /* [MAX_MASKS]; on the heap, as static TLS of preloaded libraries is short */
 };
 
 static __thread struct seen masks_own __attribute__((tls_model("initial-exec")));
@@ -55,8 +55,8 @@ static bool is_operation(const struct engine *e, const void *tensor, const char 
 }
 
 /*
- * Where the mask's values are before the graph is computed. If the graph converts the mask, they
- * are where it converts from. NULL: nowhere.
+ * The tensor that holds the mask's values before the graph is computed: the mask if it is an input,
+ * or the input of the graph's conversion (CPY) of the mask. NULL: the graph computes the mask.
  */
 static const void *input_of(
 	const struct engine *e, const struct known_node *nodes, uint32_t count, const void *mask)
@@ -77,7 +77,7 @@ static const void *input_of(
 		       : NULL;
 }
 
-/* Values without gaps between them, of a type that is known. */
+/* Returns 0 if the values have gaps or a type other than F32 and F16. */
 static int masks_shape_of(struct mask_shape *shape, const struct engine *e, const void *tensor,
 	const struct work_masked *work)
 {
@@ -91,7 +91,7 @@ static int masks_shape_of(struct mask_shape *shape, const struct engine *e, cons
 		       e->byte_count(tensor);
 }
 
-/* Its place among the graph's masks; MAX_MASKS: it has none. */
+/* The mask's index in m->masks, added if it is new; MAX_MASKS: there is no room. */
 static uint32_t masks_place_of(struct masks *m, const void *tensor, const struct mask_shape *shape)
 {
 	uint32_t i = 0;
@@ -121,7 +121,7 @@ struct masks *masks_find(const struct engine *e, const struct known_node *nodes,
 	m->all_alike = 1;
 	for (uint32_t i = 0; i < count; i++) {
 		if (!is_operation(e, nodes[i].node, "FLASH_ATTN_EXT"))
-			continue; /* also where all uses are filled: there is no further place */
+			continue; /* m->uses may be full: `use` must not be touched here */
 		struct mask_use *use = &m->uses[m->use_count];
 		struct mask_shape shape;
 		struct node_text text;
@@ -181,7 +181,7 @@ void masks_end(void)
 	masks_own.masks = NULL;
 }
 
-/* 0 where it is not known. */
+/* The bytes and FLOPs that the mask lets through; 0 if they are not known. */
 static void masks_work_of(const struct mask_use *use, struct work_counts *counts)
 {
 	*counts = (struct work_counts){0};
@@ -190,7 +190,7 @@ static void masks_work_of(const struct mask_use *use, struct work_counts *counts
 		counts->bytes = counts->flops = 0;
 }
 
-/* If the site is that of the next node with a mask: its work. */
+/* If the site is that of the next node with a mask: get its work, and go on to the next use. */
 static bool masks_take(uint32_t site, struct work_counts *counts)
 {
 	const struct masks *m = masks_own.masks;

@@ -19,7 +19,10 @@
 #include "lib/sys/cpu_features.h"
 #include "lib/sys/environment.h"
 
-static uint32_t is_forced, method_chosen, has_device, is_blind;
+static uint32_t is_forced;     /* by BRICK_ATTACH */
+static uint32_t method_chosen; /* attach_shared.method is final */
+static uint32_t has_device;    /* a scheduler has a backend of a device */
+static uint32_t is_blind;      /* a device's backend calls no hook for its graphs */
 
 static void method_note(void);
 
@@ -31,7 +34,7 @@ static void use(enum method method)
 		method_note();
 }
 
-/* METHOD_PLAIN: none. */
+/* The method that BRICK_ATTACH forces; METHOD_PLAIN: none. */
 static enum method forced_method(void)
 {
 	const char *wanted = brick__environment("BRICK_ATTACH");
@@ -121,7 +124,9 @@ void method_scheduler_made(bool cpu_only, bool sees_others)
 		__atomic_store_n(&is_blind, 1, __ATOMIC_RELAXED);
 	if (!may_choose())
 		return;
-	/* What there is to do it with, besides our own. Single nodes only: looking takes its time.
+	/*
+	 * Which symbols the loaded objects define besides ours. Only those that decide between
+	 * nodes and callback are looked for, as looking is slow.
 	 */
 	char reached[GGML_SYMBOL_COUNT] = {0};
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
@@ -144,7 +149,7 @@ void method_graph_computed(bool has_callback, uint32_t seen)
 
 enum { MAX_GRAPHS = 16 };
 
-/* Graphs seen, by nodes in it, seen and fused; a copy that is read without the lock. */
+/* Keys of the graphs that this session has noted (see notes_graph()); 0: free. No lock. */
 static uint64_t method_graphs[MAX_GRAPHS];
 
 void notes_engine(const struct engine *e, uint32_t *told)
@@ -187,7 +192,10 @@ void notes_library(const char *key, uintptr_t address)
 		note_once(key, "%s", object.path[0] ? object.path : "the program itself");
 }
 
-/* Counts nodes that are never executed (views and the like); *hollow: others without elements. */
+/*
+ * Counts nodes that are never executed (views and the like). *hollow: the other nodes that have no
+ * elements. -1: the engine lacks the accessors.
+ */
 static int count_empty(const struct engine *e, const void *graph, int nodes, int *hollow)
 {
 	int empty = 0;
@@ -204,6 +212,7 @@ static int count_empty(const struct engine *e, const void *graph, int nodes, int
 	return empty;
 }
 
+/* False: the session has noted this graph, or there is no room. */
 static bool remember_graph(uint64_t key)
 {
 	static uint32_t heard; /* session that the graphs were noted in */
@@ -223,7 +232,7 @@ static bool remember_graph(uint64_t key)
 	return false;
 }
 
-/* A tensor of numbers of 32 bits whose first is none. A view may show a device's memory. */
+/* Is the first element of an F32 node NaN? Views are left out: they may show a device's memory. */
 static bool is_nan(const struct engine *e, const void *node)
 {
 	float first;
@@ -240,7 +249,7 @@ static bool is_nan(const struct engine *e, const void *node)
 
 void notes_result(const struct engine *e, const void *graph)
 {
-	static uint32_t told; /* the session that has been */
+	static uint32_t told; /* the session that has this warning */
 	uint32_t now = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 
 	if (!e || !e->graph_node_count || !e->graph_node || !e->get_data || !e->get_name ||
@@ -266,10 +275,13 @@ void notes_graph(const struct engine *e, const void *graph, uint32_t started, ui
 	if (!remember_graph(key))
 		return;
 	int hollow, empty = count_empty(e, graph, nodes, &hollow), seen = (int)(started + fused);
-	int expected = seen > nodes - empty ? nodes : nodes - empty; /* older ones pass on all */
-	if (hollow > expected - seen) /* some pairs are executed all the same */
+	int expected = seen > nodes - empty ? nodes : nodes - empty; /* older ggml executes no-ops, too */
+	if (hollow > expected - seen) /* some nodes without elements were executed all the same */
 		hollow = expected - seen;
-	/* So few of them that the graph was not computed. None: hooks may not have been called. */
+	/*
+	 * If less than a quarter of the nodes was executed, the graph was not computed. Graphs of
+	 * fewer than 8 nodes prove nothing, nor does a graph without any: hooks may not be called.
+	 */
 	enum { FEW = 8, PART = 4 };
 	int work = expected - hollow;
 	if (seen && work >= FEW && seen < work / PART)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How nodes are timed in this process, and what a recording is told about it. BRICK_ATTACH in the
- * environment forces one way: "nodes", "callback" or "graph"; otherwise ("auto") the hooks of the
- * CPU backend are used where they are called, else the scheduler's evaluation callback, which
- * splits graphs and is therefore never used without saying so, else whole graphs only. Every note
- * is written once per session. Any thread; without a session nothing happens.
+ * The method by which nodes are timed in this process, and the notes about it in a recording.
+ * BRICK_ATTACH in the environment forces a method: "nodes", "callback" or "graph". Otherwise
+ * ("auto") the first method that works is chosen, once: the hooks of the CPU backend, the
+ * scheduler's evaluation callback, or whole graphs only. The callback splits graphs and so makes
+ * them slower, which a note says. Every note is written once per session. Any thread; without a
+ * session nothing happens.
  */
 #pragma once
 
@@ -18,7 +19,7 @@ enum method {
 	METHOD_NODES = 0, /* the default, until the first graph shows that no hook is called */
 	METHOD_CALLBACK = 1,
 	METHOD_GRAPHS = 2,
-	METHOD_PLAIN = 3, /* not in this step, whatever it is in others (ggml_plain_steps.h) */
+	METHOD_PLAIN = 3, /* no node is timed in this step (ggml_plain_steps.h) */
 };
 
 static inline int method_is(enum method method)
@@ -26,50 +27,53 @@ static inline int method_is(enum method method)
 	return shared_get(&attach_shared.method) == (uint32_t)method;
 }
 
-/* Are nodes to be recorded by the hooks of the CPU backend? */
+/* Is a session recording, and do the hooks of the CPU backend record nodes? */
 static inline int method_records_nodes(void)
 {
 	return BRICK_LIKELY(brick_enabled()) && BRICK_LIKELY(method_is(METHOD_NODES));
 }
 
-/* False: another way is forced, which needs no hook of a node. */
+/* False: BRICK_ATTACH forces a method that needs no node hooks. */
 bool method_may_be_nodes(void);
 
-/* Is there nothing left to find out? */
+/* True if the method is final, or no session is on. */
 bool method_is_chosen(void);
 
 /* Do all backends of the schedulers made so far run on the CPU? Then nothing is asynchronous. */
 bool method_cpu_only(void);
 
-/* Can a backend's graph be told from what its scheduler does around it? */
+/* False: a scheduler has a backend whose graphs call no hook (method_scheduler_made()). */
 bool method_sees_backends(void);
 
 /*
- * A scheduler was made. cpu_only: all of its backends run on the CPU. sees_others: each of the
- * others calls us for its graphs.
+ * A scheduler was made. cpu_only: all of its backends run on the CPU. sees_others: each backend of
+ * a device calls a hook for its graphs.
  */
 void method_scheduler_made(bool cpu_only, bool sees_others);
 
 /*
- * A graph was computed that has nodes with work, and `seen` of them were seen. has_callback: by a
- * scheduler that calls one.
+ * A graph with work was computed, and hooks saw `seen` of its nodes. This settles the method.
+ * has_callback: its scheduler supports evaluation callbacks.
  */
 void method_graph_computed(bool has_callback, uint32_t seen);
 
-/* Does BRICK_CAPTURE, what the recorder asks for besides times, have this word? */
+/* Is this word in BRICK_CAPTURE, the comma-separated list of wishes of the recorder? */
 bool capture_wants(const char *word);
 
 /*
- * A thread found itself in that engine (NULL: none). Tells the session on this thread, if it has
- * not heard it yet: *told is the session that has.
+ * Write the notes about the engine, unless the session has them. engine: NULL, or not proved: nothing
+ * happens. *told: the caller's; the last session that was told (0 at first).
  */
 void notes_engine(const struct engine *engine, uint32_t *told);
 
-/* The object that code at this address belongs to. */
+/* Note the path of the object that the address lies in, under `key`. */
 void notes_library(const char *key, uintptr_t address);
 
-/* A graph was computed in which `started` nodes were seen, `fused` of which stood for two. */
+/*
+ * A graph was computed: note its nodes, and warn if few were executed. started: nodes that hooks saw;
+ * fused: fused pairs among them, which stand for two nodes each.
+ */
 void notes_graph(const struct engine *engine, const void *graph, uint32_t started, uint32_t fused);
 
-/* A graph was computed on the CPU: is its result made of numbers? */
+/* A graph was computed on the CPU: warn if its result begins with NaN. */
 void notes_result(const struct engine *engine, const void *graph);

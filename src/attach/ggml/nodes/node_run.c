@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans and runs (node_run.h). A plan follows the links between a graph's nodes once; it is made
- * when one thread computes the graph for the first time, and anew when another order has shown
- * itself. The event before a run's first node keeps the time up to it. A hook enters and begins its
- * node in the same or the next epoch of the clock: a thread that is stopped between the two for
- * longer than an epoch (1.6 s at 2.6 GHz) charges that stop to the node.
+ * when one thread computes the graph for the first time, and anew when a thread has met another
+ * order. The two events before a run's first node keep the time up to its hook (go_on()). A hook
+ * enters and begins its node in the same or the next epoch of the clock: if a thread is stopped
+ * between the two for longer than an epoch (1.6 s at 2.6 GHz), the stop counts as time of the node.
  */
 #include "attach/ggml/nodes/node_run.h"
 
@@ -13,7 +13,7 @@
 #include "attach/ggml/nodes/masks.h"
 #include "base/scope.h"
 
-enum { MAX_PLANS = 4 }; /* of one graph; an order that changes all the time is not worth more */
+enum { MAX_PLANS = 4 }; /* of one graph; a further order keeps the last plan and leaves its runs */
 
 static uint32_t next_of(const struct known_graph *g, uint32_t at)
 {
@@ -32,7 +32,7 @@ void node_plans_free(struct node_plan *p)
 	}
 }
 
-/* A plan of the graph as its links are now. NULL: no memory, or not all sites are known. */
+/* A plan of the graph as its links are now. NULL: no memory, or a node has no site. */
 static struct node_plan *node_run_create(const struct known_graph *g)
 {
 	const struct shape_offsets offsets = engine_shape_offsets(g->engine);
@@ -54,7 +54,7 @@ static struct node_plan *node_run_create(const struct known_graph *g)
 		const struct known_node *k = &g->nodes[at];
 		bool is_pair = k->shape != node_shape(&offsets, k->node, 0);
 		if (is_pair && k->shape != node_shape(&offsets, k->node, 1))
-			break; /* it no longer has the shape that its site was made for */
+			break; /* its shape is not the one that its site was made for */
 		p->events[NODE_RUN_BEFORE + p->count].mark = node_key(&offsets, k->node, is_pair);
 		sites[p->count] = k->site[0];
 		p->known[p->count++] = at;
@@ -103,11 +103,13 @@ static void give_plan(struct node_plan *p)
 	__atomic_store_n(&p->is_taken, 0, __ATOMIC_RELEASE);
 }
 
+/* The index of the expected node in the plan. */
 static uint32_t place_now(const struct node_thread *t)
 {
 	return (uint32_t)(t->run - &t->plan->events[NODE_RUN_BEFORE]);
 }
 
+/* All before the expected node is recorded, up to `now`. */
 static void go_on(struct node_thread *t, uint64_t now)
 {
 	t->run_from = t->run;
@@ -124,7 +126,7 @@ void node_run_arm(struct node_thread *t)
 	uint32_t place = 0;
 
 	if (!plan || __atomic_exchange_n(&plan->is_taken, 1, __ATOMIC_ACQUIRE))
-		return; /* another thread has it */
+		return; /* another thread's run uses the plan */
 	while (place < plan->count && plan->known[place] != t->node_next)
 		place++;
 	if (place == plan->count || masks_count(t->graph->masks) > MASKS_MAX_WORKS) {
@@ -137,12 +139,13 @@ void node_run_arm(struct node_thread *t)
 	go_on(t, brick__now());
 }
 
-/* When the hook of the first node was entered. */
+/* When the hook of the node at run_from was entered. */
 static uint64_t first_entered(const struct node_thread *t)
 {
 	return t->run_base + t->run_from[-1].ticks;
 }
 
+/* When the node being executed (the last of the run so far) began. */
 static uint64_t last_begin(const struct node_thread *t)
 {
 	const struct brick__series_timing *event = t->run - 1;
@@ -151,7 +154,7 @@ static uint64_t last_begin(const struct node_thread *t)
 	return entered + (event->begin - (uint32_t)entered);
 }
 
-/* Returns how long they took together. */
+/* Record `count` nodes from run_from on. Returns how long they took together, in ticks. */
 static uint64_t node_run_record(struct node_thread *t, uint32_t count)
 {
 	struct brick_timing_work works[MASKS_MAX_WORKS];
@@ -180,7 +183,7 @@ void node_run_flush(struct node_thread *t, uint64_t end)
 	t->run[-1].ticks = (uint32_t)length;
 	if (count > is_long)
 		lengths = node_run_record(t, count - is_long) - (is_long ? 0 : length);
-	if (is_long) { /* the last node took too long for an event */
+	if (is_long) { /* the last node took 2^32 ticks or more, which fits no event */
 		t->begin = last;
 		t->site = t->nodes[t->plan->known[place_now(t) - 1]].site[0];
 		t->wait = t->inner = 0;

@@ -17,17 +17,17 @@
 #include "base/scope.h"
 #include "brick/registry.h"
 
-enum { MAX_GIVEN = 1 << 16 };
+enum { MAX_GIVEN = 1 << 16 }; /* further tensors get no names */
 
 struct given {
 	const void *tensor;
-	char own[16]; /* what the engine calls it, so far as it fits */
+	char own[16]; /* the first bytes of its name in the engine; not terminated if all are used */
 	char name[GIVEN_NAME_BYTES];
 };
 
 static ARRAY(struct given) node_text_names;
 static struct hash_index by_address;
-static uint32_t node_text_used; /* there are any */
+static uint32_t node_text_used; /* 1: a name was given */
 pthread_mutex_t given_names_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under the lock. */
@@ -79,7 +79,7 @@ static void node_text_copy(char *to, size_t bytes, const char *from)
 	memcpy(to, from ? from : "", n);
 }
 
-/* has_given: and their lock is held. */
+/* has_given: there are given names, and the caller holds their lock. */
 static void read_tensor(
 	struct tensor_text *text, const struct engine *e, const void *tensor, bool has_given)
 {
@@ -111,7 +111,10 @@ static void node_text_read_sources(struct node_text *text, const struct engine *
 	}
 }
 
-/* No weight is among them, as in both products of attention. */
+/*
+ * See node_text.results. Both factors are results of nodes, no weight, as in the two products of
+ * attention.
+ */
 static const char *results_of(
 	const struct engine *e, const void *node, const struct tensor_text *self)
 {

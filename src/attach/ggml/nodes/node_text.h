@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be learnt of a node from the engine's memory, copied out: names, operations, shapes and
- * types of it and its sources. With an unknown tensor layout the accessors give operation, name and
- * number of elements only. Tensors that their engine has left without a name of their own
- * ("leaf_12", "node_7") may have been given one, which is kept here and never written to the
- * engine's memory. Any thread.
+ * A copy of what the engine's memory says of a node: names, operations, shapes and types of the node
+ * and its sources. If the tensor layout is unknown, accessors give operation, name and number of
+ * elements only. For tensors that the engine has only numbered ("leaf_12", "node_7") this file keeps
+ * given names; they are never written to the engine's memory. Any thread.
  */
 #pragma once
 
@@ -17,61 +16,74 @@
 
 enum { GIVEN_NAME_BYTES = 64 };
 
-/* own: what the engine calls it now. Without memory the tensor stays as it is. */
+/*
+ * Give a tensor a name. own: its name in the engine now; once the engine's name differs, the given
+ * name no longer holds. Without memory, or room in the table, nothing happens.
+ */
 void given_name_set(const void *tensor, const char *own, const char *given);
 
-/* Have any been given? */
+/* Has any name been given in this process? */
 bool given_names_any(void);
 
-/* Under the lock: the name that was given to it, until the lock is let go; NULL: none was. */
+/*
+ * The name given to a tensor, or NULL. The caller holds given_names_mutex, and the text is valid until
+ * it unlocks.
+ */
 const char *given_name_of(const void *tensor, const char *own);
 
 extern pthread_mutex_t given_names_mutex; /* held over forks */
 
-/* Has the program given no name? Then the engine has numbered it, or called it after its source. */
+/*
+ * True if the program has given no name: the engine has numbered the node ("node_7"), or named it
+ * after its source ("x (view)").
+ */
 static inline bool tensor_is_nameless(const char *name)
 {
 	return !*name || !strncmp(name, "node_", 5) || strstr(name, " (");
 }
 
-/* A norm by itself: its weight is another node's. */
+/* A norm without its weight, which another node multiplies. */
 static inline bool operation_is_norm(const char *operation)
 {
 	return !strcmp(operation, "NORM") || !strcmp(operation, "RMS_NORM");
 }
 
+/* Zeroed before it is filled, so that equal tensors have equal bytes. Names may be cut. */
 struct tensor_text {
 	char name[TENSOR_NAME_BYTES];
-	char operation[32];
+	char operation[32]; /* "": an absent source, or not known */
 	int64_t ne[TENSOR_DIMS];
 	int32_t type;
 };
 
 struct node_text {
-	struct tensor_text self;
-	struct tensor_text source[TENSOR_SOURCES];
-	uint32_t source_count;
-	/* A product without a name of what two nodes have made: "SOFT_MAX" if one of these is, else
-	 * "RESULTS"; "": it is none. */
+	struct tensor_text self; /* of a fused pair: the MUL, with the operation "RMS_NORM+MUL" */
+	struct tensor_text source[TENSOR_SOURCES]; /* absent sources keep their place */
+	uint32_t source_count;			   /* up to the last source that is there */
+	/*
+	 * For a nameless MUL_MAT of two nodes' results: "SOFT_MAX" if one of these is a SOFT_MAX,
+	 * else "RESULTS". For all others: "".
+	 */
 	const char *results;
-	uint64_t elements; /* when shapes are not known */
-	bool has_shapes;
+	uint64_t elements; /* of the result; 0 if has_shapes */
+	bool has_shapes;   /* false: the layout is unknown, and only `self` and `elements` are filled */
 };
 
+/* mul: the second node of a fused pair, or NULL. The engine may not change the nodes meanwhile. */
 void node_text_read(
 	struct node_text *text, const struct engine *engine, const void *node, const void *mul);
 
-/* 64 bits each, which differ where the nodes do. */
+/* Hashes, taken as identities: different texts have different hashes in practice. */
 struct node_hash {
-	uint64_t names; /* by operations and names, of the sources too: what rules look at */
-	uint64_t all;	/* by shapes and types as well */
+	uint64_t names; /* of the operations and names of node and sources, which rules look at */
+	uint64_t all;	/* of these, the shapes and the types */
 };
 struct node_hash node_text_hash(const struct node_text *text);
 
-/* Its shapes, if text->has_shapes. The operation points into the text. */
+/* Copy the shapes; needs text->has_shapes. node->operation points into the text. */
 void node_text_fill(
 	const struct node_text *text, const struct engine *engine, struct work_node *node);
 
-/* What one execution works on. */
+/* The work of one execution of the node. */
 void node_text_work(
 	const struct node_text *text, const struct engine *engine, struct work_counts *counts);

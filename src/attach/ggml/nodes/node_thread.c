@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of threads, how their events become samples, and what their hooks cost (node_thread.h).
+ * Threads' state, the recording of their events, and the cost of their hooks (node_thread.h).
  */
 #include "attach/ggml/nodes/node_thread.h"
 
@@ -14,9 +14,12 @@ struct brick__series_timing node_run_none[NODE_RUN_BEFORE + 1] = {
 __thread struct node_thread node_thread __attribute__((tls_model("initial-exec"))) = {
 	.run = NODE_RUN_NONE, .run_from = NODE_RUN_NONE};
 
-enum { HOOK_INTERVAL = 64, INTERRUPTED_NS = 30000 };
+enum {
+	HOOK_INTERVAL = 64,	/* calls per timed call, on average */
+	INTERRUPTED_NS = 30000, /* no hook takes so long: the thread was off the CPU meanwhile */
+};
 
-/* A thread that has been away for so long was not kept by a hook: it is no cost of theirs. */
+/* INTERRUPTED_NS in ticks; every thread stores the same value. */
 static uint64_t interrupted_ticks;
 
 void node_cost_init(struct node_cost *cost, uint32_t seed)
@@ -28,24 +31,29 @@ void node_cost_init(struct node_cost *cost, uint32_t seed)
 
 uint32_t node_cost_draw(struct node_cost *cost)
 {
-	/* Not a fixed step, which could keep in time with the graph. */
+	/*
+	 * A fixed interval could meet the same node of every graph. 33 + 0..62 is HOOK_INTERVAL on
+	 * average; the generator's upper bits are the random ones.
+	 */
 	cost->random = cost->random * 1664525u + 1013904223u;
 	uint32_t left = HOOK_INTERVAL / 2 + 1 + (cost->random >> 26) % 63;
 	cost->calls += left;
 	return left;
 }
 
-void node_cost_timed(struct node_cost *cost, uint64_t ticks)
+void node_cost_report(struct node_cost *cost, uint64_t ticks)
 {
 	if (ticks > interrupted_ticks)
-		return;
+		return; /* its calls stay counted, for the next report */
 	brick_hook_cost(cost->calls, ticks);
 	cost->calls = 0;
 }
 
 /*
- * Calls that were all timed are reported as one in HOOK_INTERVAL of average length, so that they
- * weigh as much as those of which only one in as many was.
+ * Each HOOK_INTERVAL calls that were all timed become one report of their mean, so that a call
+ * weighs the same whether all calls or one in HOOK_INTERVAL were timed. The calls of an interrupted
+ * span are only counted: the next report stands for them. A span may take one interruption's length
+ * and a hundredth of it (300 ns) per call.
  */
 void node_cost_add(struct node_cost *cost, uint32_t calls, uint64_t ticks)
 {
@@ -91,13 +99,13 @@ void node_flush_events(struct node_thread *t)
 		masks_record_timings(t->events, count);
 		return;
 	}
-	/* What the timed ones among them cost, with their share of this. */
+	/* The cost of a timed node is its hook and its share of the recording here. */
 	uint64_t begin = brick__now();
 	masks_record_timings(t->events, count);
 	uint64_t share = (brick__now() - begin) / count;
 	for (uint32_t i = 0; i < count; i++)
 		if (t->events[i].mark)
-			node_cost_timed(&t->hook_cost, t->events[i].mark + share);
+			node_cost_report(&t->hook_cost, t->events[i].mark + share);
 	t->marked = t->open && t->cost;
 }
 

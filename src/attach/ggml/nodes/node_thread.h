@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node that each thread is executing, the nodes that are over, and all else that the node hooks
- * keep of a thread (hooks_node.c tells how it is used). It is thread-local; the threads share two
- * counters of graphs (ggml_shared.h). The engine streams its weights through the caches between two
- * hooks, so what a hook touches lies in few cache lines, in the order below.
+ * The state that the node hooks (hooks_node.c) keep for each thread: the node that the thread is
+ * executing, and the finished nodes that are not recorded yet. A finished node is an event of 32
+ * bytes, or 12 bytes of a run (node_run.h), until the graph ends or the thread records something
+ * else; then it becomes a sample.
  *
- * A node that is over is kept as an event of 32 bytes until it becomes a sample, at the end of the
- * graph or before something else is recorded on the thread. Owner thread.
+ * The order of the members of struct node_thread is the cache layout. The engine's weights push
+ * other data out of the caches between two hooks, so the members that a hook touches stand together
+ * and in front. A new member goes to the end unless every node touches it.
+ *
+ * Owner thread: all functions take the calling thread's own state.
  */
 #pragma once
 
@@ -20,115 +23,134 @@
 #include "lib/sys/ticks.h"
 
 /*
- * What the hooks of a thread cost, measured in place and reported so that mean cost x number of
- * calls is the whole. One in about 64 calls is timed: the one with which node_thread.hook_left,
- * which every hook counts down, comes to 0. A run's calls are all timed.
+ * The cost of a thread's hooks, measured in place. Reports go to brick_hook_cost(), so that mean
+ * cost x number of calls is the whole cost. Outside of runs about one call in 64 is timed: the call
+ * that counts node_thread.hook_left down to 0. The calls of a run are all timed.
  */
 struct node_cost {
-	uint32_t calls;	      /* made since the last one that was timed and reported */
-	uint32_t whole_calls; /* of runs, not reported yet, and their ticks */
-	uint64_t whole_ticks;
-	uint32_t random;
+	uint32_t calls;	      /* that the next report of a timed call stands for */
+	uint32_t whole_calls; /* calls that were all timed, not reported yet */
+	uint64_t whole_ticks; /* their ticks together */
+	uint32_t random;      /* state of the generator of node_cost_draw() */
 };
 
+/* seed: any number; threads should differ in it. */
 void node_cost_init(struct node_cost *cost, uint32_t seed);
 
-/* How many calls until the next one that is to be timed, that one included. */
+/*
+ * Draw the distance to the next timed call: 33 to 95 calls, the timed call included. The caller puts
+ * it into node_thread.hook_left.
+ */
 uint32_t node_cost_draw(struct node_cost *cost);
 
-/* What the one that was timed took. */
-void node_cost_timed(struct node_cost *cost, uint64_t ticks);
+/* Report a timed call. A call of more than 30 us was interrupted, so the next report replaces it. */
+void node_cost_report(struct node_cost *cost, uint64_t ticks);
 
-/* Calls that were all timed. */
+/* Add calls that were all timed, with their ticks together. */
 void node_cost_add(struct node_cost *cost, uint32_t calls, uint64_t ticks);
 
 enum node_mode {
 	NODE_MODE_OFF = 0, /* nodes of this graph are not recorded, or none has begun yet */
-	NODE_MODE_ALONE,   /* its graph runs on one thread: barriers are nothing; the short path */
-	NODE_MODE_TEAM,
+	NODE_MODE_ALONE,   /* one thread computes the graph: barriers do not wait, runs are possible */
+	NODE_MODE_TEAM,	   /* several threads do, or something else forbids runs */
 };
 
 struct node_thread {
-	/* All that a node of a run touches (node_run.h). */
-	struct brick__series_timing *run; /* the event of the node that is expected */
-	uint32_t run_epoch;		  /* upper half of the clock */
-	uint32_t fused;			  /* nodes of its graph that stand for two */
+	/* A node of a run touches these members only (node_run.h). */
+	struct brick__series_timing *run; /* of the expected node; NODE_RUN_NONE: no run goes on */
+	uint32_t run_epoch; /* upper half of the clock for all times since run_from */
+	uint32_t fused;	    /* nodes of this graph so far that are fused pairs */
 	extra_forward_fn extra_forward;
 	fused_forward_fn fused_forward;
 	struct shape_offsets shape_at;
-	uintptr_t low, run_bytes; /* where barriers of the run are called from */
+	uintptr_t low;	     /* first address of the engine's object */
+	uintptr_t run_bytes; /* its length while a run goes on, else 0 */
 	barrier_fn barrier;
 
-	/* Where hooks lead to, for calls from `bytes` at `low` in this generation. */
-	uintptr_t bytes;
-	uint32_t slow_begin; /* ticks from a barrier to the next node; more: caches were cold */
-	uint32_t slow_call;  /* ticks of a hook; more: the same */
-	uint32_t hook_left;  /* calls until one is timed */
+	/* Calls from [low, low + bytes) in resolve_generation lead to the functions held here. */
+	uintptr_t bytes;     /* 0: no engine is known, or it is not proved */
+	uint32_t slow_begin; /* ticks; a node that begins later after its barrier met cold caches */
+	uint32_t slow_call;  /* ticks; a hook that took longer met cold caches */
+	uint32_t hook_left;  /* calls up to the next timed call, that call included */
 	is_empty_fn is_empty;
-	uint32_t resolve_generation;
-	uint8_t open;	  /* a node that is in no run is being executed: 0 or 1 */
-	uint8_t mode;	  /* enum node_mode */
-	uint8_t in_graph; /* this thread has called for a graph */
-	uint8_t ready;
-	uint8_t is_cold;	 /* the last node began later than slow_begin */
-	uint8_t marked;		 /* some events have a mark */
-	uint8_t is_whole;	 /* one hook is around each node, see ggml_compute_forward() */
-	uint8_t on_device;	 /* it computes a graph there (device_graph.h) */
-	uintptr_t final_barrier; /* where the barrier that ends graphs is called from; or 0 */
+	uint32_t resolve_generation; /* attach_shared.resolve_generation of the functions here */
+	uint8_t open;		     /* 1: a node outside of a run is being executed */
+	uint8_t mode;		     /* enum node_mode */
+	uint8_t in_graph;	     /* 1: this thread has called for a graph and is inside of it */
+	uint8_t ready;		     /* 1 after node_thread_init() */
+	uint8_t is_cold;	     /* the last node began later than slow_begin */
+	uint8_t marked;		     /* an event has a mark, or the open node has a cost */
+	uint8_t is_whole;	 /* the nodes come by the hook of ggml_compute_forward() */
+	uint8_t on_device;	 /* 1: the thread computes a graph on a device (device_graph.h) */
+	uintptr_t final_barrier; /* return address of the barrier that ends graphs; 0: unknown */
 
-	/* The node being executed, in no run. */
-	uint64_t begin, end, wait, inner; /* ticks; end 0: no barrier was met */
-	uintptr_t last_barrier;		  /* where the last one was called from */
-	uint32_t site, cost;
-	uint32_t barrier_cost;	     /* of the barrier that it is in, if timed, and 1; else 0 */
-	struct brick_timing *events; /* nodes that are over; `mark`: what its hook cost, if timed */
+	/* The node being executed outside of a run; the times are ticks. */
+	uint64_t begin;
+	uint64_t end;		/* when it entered its last barrier, or left
+				   ggml_compute_forward(); 0: neither yet */
+	uint64_t wait;		/* in the last barrier */
+	uint64_t inner;		/* in all barriers before the last, so inside of the node */
+	uintptr_t last_barrier; /* return address of the last barrier; 0: none */
+	uint32_t site;		/* 0: no site, see `brick` and `layer` */
+	uint32_t cost;		/* ticks of its hook if that call was timed, else 0 */
+	uint32_t barrier_cost;	/* 1 + ticks so far of the barrier's hook if timed, else 0 */
+	struct brick_timing *events; /* finished nodes; `mark`: `cost` of the node */
 	uint32_t event_count, event_capacity;
 
-	/* The graph that it works for. */
-	struct known_node *nodes;     /* of the graph, or none at all */
-	uint32_t node_now, node_next; /* the last node; the one that is expected */
-	uint32_t graph_serial;
-	uint32_t started; /* nodes of its graph, without those of a run that goes on */
+	/* The graph that the thread works for. */
+	struct known_node *nodes;     /* graph->nodes, or a node that matches nothing; never NULL
+					 once the thread is ready */
+	uint32_t node_now, node_next; /* in `nodes`: the last node; the expected node */
+	uint32_t graph_serial;	      /* attach_shared.graph_serial of the graph */
+	uint32_t started;	      /* nodes begun; those of a run count from its flush on */
 
-	/* What follows is not touched for every node. */
-	struct node_plan *plan;		       /* of the run; NULL: none goes on */
-	struct brick__series_timing *run_from; /* the first event that is not recorded yet */
-	uint64_t run_base;		       /* when the node before that one ended */
-	uint64_t graph_entered;		       /* ticks; 0 once the graph's first node has begun */
-	uint64_t begun;			       /* nodes of all former graphs */
-	struct known_graph *graph;	       /* that `nodes` are of, or NULL */
+	/* Not every node touches the members below. */
+	struct node_plan *plan;		       /* of the run; NULL: no run goes on */
+	struct brick__series_timing *run_from; /* the run's first event that is not recorded yet */
+	uint64_t run_base;	   /* ticks; when the node before run_from ended */
+	uint64_t graph_entered;	   /* ticks; 0 once the graph's first node has begun */
+	uint64_t begun;		   /* nodes of all former graphs */
+	struct known_graph *graph; /* that `nodes` belongs to; NULL: no graph is known */
 	struct node_cost hook_cost;
-	const void *whole; /* the node that the hook around nodes was last called for */
-	uint32_t session;  /* whose notes name the engine */
-	uint16_t brick;	   /* of a node without a site */
-	int16_t layer;
-	const struct engine *engine;
+	const void *whole; /* the last node that ggml_compute_forward() was called for */
+	uint32_t session;  /* whose notes name the engine already; 0: none */
+	uint16_t brick;	   /* of the open node, if site is 0 */
+	int16_t layer;	   /* likewise; -1: none */
+	const struct engine *engine; /* that low and bytes belong to; NULL: none */
 } __attribute__((aligned(64)));
 
-/* Without a run this is expected: an event of no node, with a key that no node has. */
+/*
+ * NODE_RUN_NONE is the expected event without a run. Its key equals no node's key in practice, so
+ * node_run_begin() refuses every node.
+ */
 #define NODE_KEY_NONE 0x133111ebu
-enum { NODE_RUN_BEFORE = 2 }; /* events before a run's first node, for what was before it */
+/* Events before a run's first node: node_run_last_call() reads two events back. */
+enum { NODE_RUN_BEFORE = 2 };
 extern struct brick__series_timing node_run_none[];
 #define NODE_RUN_NONE (&node_run_none[NODE_RUN_BEFORE])
 
 extern __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
 
+/* Do calls from this address lead to the functions that `t` holds? */
 static inline int node_thread_knows(const struct node_thread *t, uintptr_t caller)
 {
 	return caller - t->low < t->bytes &&
 	       t->resolve_generation == shared_get(&attach_shared.resolve_generation);
 }
 
-/* Turn what has been kept into samples. */
+/* Record the events as samples. The open node and a run stay: see node_flush(). */
 void node_flush_events(struct node_thread *t);
 
-/* A brick without a site, below whatever is open. */
+/* Record a brick without a site or layer. Times: ticks. */
 void node_record_span(uint16_t brick, uint64_t begin, uint64_t end);
 
-/* Record the open node at once, for what fits no event. */
+/* Record the open node at once: it has no site, or a time that does not fit an event. */
 void node_record(struct node_thread *t, uint64_t end);
 
-/* The open node is over. Hooks of general registers only call this, too. */
+/*
+ * Keep the open node, which ended at `end`, as an event. Files compiled for general registers only
+ * call this, too, so it calls other functions by SYS_KEEPING().
+ */
 static inline void node_finish(struct node_thread *t, uint64_t end)
 {
 	uint64_t length = end - t->begin;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules in force, and the process's table of sites (site_table.h) by the hash of what is known
- * of a node. A node that is known with another shape has asked the rules already: their verdicts
- * are a table of their own. Entries are never removed; when the registry has no room for more
- * sites, new nodes are still recorded by brick and layer, and counted in the ledger.
+ * The rules in force, and the process's table of sites (site_table.h), by the hash of a node's text.
+ * The rules' verdicts are a second table, by the hash of the names only: nodes that differ in shape
+ * share one. Entries are never removed. If the registry has no room for more sites, new nodes are
+ * still recorded by brick and layer, and counted in the ledger.
  */
 #include "attach/ggml/nodes/site_table.h"
 
@@ -38,16 +38,16 @@ void site_table_describe_rules(char *text, size_t bytes)
 	snprintf(text, bytes, "%s", site_table_rules.description);
 }
 
-enum { MAX_ENTRIES = 1 << 17 };
+enum { MAX_ENTRIES = 1 << 17 }; /* of either table; further nodes are looked up each time */
 
 struct entry {
-	uint64_t hash;	      /* of all that is known of the node */
+	uint64_t hash;	      /* node_hash.all, with the layer added if no name says it */
 	uint32_t whole, part; /* sites; 0: not registered */
 	struct rule_outcome outcome;
 };
 
 struct verdict {
-	uint64_t hash; /* of names */
+	uint64_t hash; /* node_hash.names */
 	struct rule_outcome outcome;
 };
 
@@ -87,14 +87,14 @@ static struct rule_outcome outcome_of(const struct node_text *text, uint64_t has
 	 * before, which it reads: the graph knows (surrounded_layers()). */
 	if (tensor_is_nameless(text->self.name) && operation_is_norm(text->self.operation))
 		verdict.outcome.layer = -1;
-	/* Without memory it is asked for again. */
+	/* If it cannot be kept, the rules are applied again the next time. */
 	if (verdicts.count < MAX_ENTRIES && !hash_index_reserve(&verdict_index) &&
 		!array_push(&verdicts, verdict))
 		hash_index_add(&verdict_index, hash, (uint32_t)verdicts.count - 1);
 	return verdict.outcome;
 }
 
-/* Under the lock: an entry that is there, or NULL. */
+/* Under the lock: the entry with this hash, or NULL. */
 static struct entry *find_entry(uint64_t hash)
 {
 	struct hash_probe probe = hash_probe(hash);
@@ -106,8 +106,9 @@ static struct entry *find_entry(uint64_t hash)
 }
 
 /*
- * Under the lock: the entry of a node, made if need be. *spare is used when there is no room.
- * Nodes without names are told apart by the layers that they were found in.
+ * Under the lock: the entry of a node, made if need be; *spare if the table has no room for it. If
+ * names say no layer, `layer` is a part of the hash, so that equal nodes of two layers have two
+ * entries.
  */
 static struct entry *site_table_entry_of(
 	const struct node_text *text, int layer, struct entry *spare)

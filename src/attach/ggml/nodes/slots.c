@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots that are led past hooks (slots.h). All writing happens inside of dl_iterate_phdr(), under
- * the dynamic linker's lock, so that the object written to is not being unloaded; our own lock is
- * taken within that one and never around it. A slot that was not called through yet is settled as
- * the dynamic linker would have done without us. Slots that it has made read-only are so again
- * after each write; those of plain steps, which are written twice a step, stay writable.
+ * Slots that skip hooks (slots.h). Slots are only written inside of dl_iterate_phdr(), under the
+ * dynamic linker's lock, so that the object written to is not being unloaded. slots_mutex is taken
+ * within that lock and never around it. A slot that was not called through yet gets the function, as
+ * the dynamic linker would set it without Brick. A slot in read-only memory is read-only again after
+ * each write; but the slots of plain steps, which are written twice a step, stay writable.
  */
 #include "attach/ggml/nodes/slots.h"
 
@@ -21,8 +21,9 @@
 
 /* A word that holds the address that calls of a symbol from one object go to. */
 struct slot {
-	uintptr_t *at, hook, function;
-	bool is_sealed; /* read-only but while it is written */
+	uintptr_t *at;
+	uintptr_t hook, function; /* the two values that *at has */
+	bool is_sealed;		  /* read-only except while it is written */
 };
 
 struct slots {
@@ -36,7 +37,7 @@ static int slots_protect(const uintptr_t *at, int how)
 	return mprotect((void *)page, size, how);
 }
 
-/* Returns whether it leads to `to` now. */
+/* Change a slot from one address to another. 0: it has a third value, or cannot be written. */
 static int lead(const struct slot *s, uintptr_t from, uintptr_t to)
 {
 	if (s->is_sealed && slots_protect(s->at, PROT_READ | PROT_WRITE))
@@ -48,7 +49,7 @@ static int lead(const struct slot *s, uintptr_t from, uintptr_t to)
 	return done;
 }
 
-/* Those of one object that is loaded now: what is gone has no slots to write to. */
+/* Set the slots in one loaded object. Slots of unloaded objects are never written. */
 static void lead_all(const struct slots *slots, const struct dl_phdr_info *info, int to_function)
 {
 	struct loaded_object object;
@@ -62,13 +63,13 @@ static void lead_all(const struct slots *slots, const struct dl_phdr_info *info,
 	}
 }
 
-/* One function past its hook, until it is watched. */
+/* A function whose hook is skipped until it is watched. */
 
 static struct skipped {
 	enum ggml_symbol_id symbol;
 	uintptr_t hook;
-	bool is_watched; /* no slot is led past it any more; under the lock */
-	bool is_done;	 /* nor is any that was */
+	bool is_watched; /* no further slot skips the hook; under slots_mutex */
+	bool is_done;	 /* all slots lead to the hook again */
 	struct slots slots;
 } barrier = {.symbol = GGML_BARRIER}, emptiness = {.symbol = GGML_IS_EMPTY};
 
@@ -80,6 +81,7 @@ void slots_init(uintptr_t is_empty_hook, uintptr_t barrier_hook)
 	barrier.hook = barrier_hook;
 }
 
+/* Did the dynamic linker make the slot's page read-only (RELRO)? */
 static bool is_sealed(const struct dl_phdr_info *info, const uintptr_t *at)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++)
@@ -92,7 +94,8 @@ static bool is_sealed(const struct dl_phdr_info *info, const uintptr_t *at)
 
 struct search {
 	struct skipped *skipped;
-	uintptr_t low, function; /* of the object whose slots are wanted; where they are to lead */
+	uintptr_t low;	    /* first address of the object whose slots are wanted */
+	uintptr_t function; /* that they are to lead to */
 	const struct dl_phdr_info *info;
 	struct loaded_object object;
 	struct loader_tables tables;
@@ -110,7 +113,7 @@ static int skip_slot(void *argument, uintptr_t *at, const ElfW(Sym) * symbol)
 		return 0;
 	const struct slot s = {at, skipped->hook, w->function, is_sealed(w->info, at)};
 	if (lead(&s, now, w->function) && array_push(&skipped->slots.of, s))
-		lead(&s, w->function, skipped->hook); /* no memory to lead it back one day */
+		lead(&s, w->function, skipped->hook); /* no memory to remember the slot */
 	return 0;
 }
 
@@ -141,7 +144,7 @@ static int watch_in(struct dl_phdr_info *info, size_t bytes, void *argument)
 	struct skipped *skipped = argument;
 
 	HOLD(&slots_mutex);
-	skipped->is_watched = true; /* none is added from here on */
+	skipped->is_watched = true; /* skip_in() adds no slot from here on */
 	lead_all(&skipped->slots, info, 0);
 	return 0;
 }
@@ -166,7 +169,7 @@ void slots_watch_barrier(void)
 	slots_watch(&barrier);
 }
 
-/* What is stored once never changes but for the generation. */
+/* Store an object that may skip ggml_is_empty()'s hook. low and bytes are set once. */
 static void share_caller(
 	struct attach_caller *c, uintptr_t low, uintptr_t bytes, uint32_t generation)
 {
@@ -198,7 +201,7 @@ void slots_skip_is_empty(const struct engine *e)
 
 void slots_skip_is_empty_of(uintptr_t caller, is_empty_fn function)
 {
-	static uint32_t tried; /* in which generation */
+	static uint32_t tried; /* the generation of the last try: one try per generation */
 	uint32_t now = shared_get(&attach_shared.resolve_generation);
 	struct loaded_object object;
 
@@ -221,7 +224,7 @@ void slots_watch_is_empty(void)
 static struct slots slots_all;
 static unsigned long long changes_seen;
 static struct loaded_object self; /* where the hooks are */
-static bool are_missing;	  /* jumps that could not be put back */
+static bool are_missing;	  /* the last plain step left its jumps away */
 static int skips_phases;
 
 /* The symbol, or -1: none whose hook is to be skipped. */
@@ -240,7 +243,7 @@ static int skipped_symbol(const char *name)
 }
 
 struct found_slot {
-	struct slot slot; /* without its function */
+	struct slot slot; /* its `function` is filled in later */
 	int symbol;
 	uintptr_t low; /* of the caller */
 };
@@ -261,7 +264,7 @@ static int slots_add(void *argument, uintptr_t *at, const ElfW(Sym) * symbol)
 	int id = skipped_symbol(c->tables.strings + symbol->st_name);
 
 	if (id < 0 || *at - self.low >= self.bytes)
-		return 0; /* not called yet, or not hooked */
+		return 0; /* the slot does not lead to our hook (yet) */
 	(void)array_push(&c->found->of, (struct found_slot){{at, *at, 0, 0}, id, c->object.low});
 	return 0;
 }
@@ -290,8 +293,8 @@ static int unseal_in(struct dl_phdr_info *info, size_t bytes, void *argument)
 }
 
 /*
- * They are looked for again whenever objects have come or gone. What they lead to is looked up when
- * the dynamic linker does not iterate: its functions take its locks in another order.
+ * Fill slots_all, anew whenever objects were loaded or unloaded. The functions are looked up outside
+ * of dl_iterate_phdr(), as dlsym() takes the dynamic linker's locks in another order.
  */
 static void slots_find_all(void)
 {
@@ -314,7 +317,10 @@ static void slots_find_all(void)
 	dl_iterate_phdr(unseal_in, NULL);
 }
 
-/* The only thread: nobody can be in what a jump displaces. */
+/*
+ * Is this the only thread? Then no thread executes the instructions that a jump displaces. A folder
+ * has two links, and one for each folder in it.
+ */
 static bool slots_is_alone(void)
 {
 	struct stat tasks;
@@ -322,7 +328,7 @@ static bool slots_is_alone(void)
 	return !stat("/proc/self/task", &tasks) && tasks.st_nlink == 3;
 }
 
-/* A thread that was born meanwhile keeps the jumps away, until it is gone. */
+/* If another thread runs by now, the jumps stay away; the next plain step tries again. */
 static int put_jumps_back(void)
 {
 	int error = patched_switch(1, slots_is_alone());

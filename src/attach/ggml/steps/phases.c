@@ -237,7 +237,7 @@ void phase_end(struct phase_scope *scope)
 	while (scope->depth && p->depth >= scope->depth)
 		phases_close_top(p);
 	if (BRICK_UNLIKELY(scope->timed))
-		node_cost_timed(&node_thread.hook_cost, scope->hook_ticks + (brick__now() - now));
+		node_cost_report(&node_thread.hook_cost, scope->hook_ticks + (brick__now() - now));
 }
 
 bool phase_in_step(const void *frame)
