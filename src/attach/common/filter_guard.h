@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Has the process forbidden itself system calls? And who takes calls of syscall(2) that start
- * programs. Any thread.
+ * Tells whether the process has filtered its system calls (seccomp), and passes calls of syscall(2)
+ * that start programs to functions set here. Any thread.
  */
 #pragma once
 
@@ -9,5 +9,5 @@
 
 bool filter_guard_is_on(void);
 
-/* From a constructor. They have the arguments of syscall(2). */
+/* Set the functions, from a constructor. They get the arguments of syscall(2). */
 void filter_guard_starters(void *execve, void *execveat);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CPU time of our own thread inside of the program: notes "helper.cpu", each with all of it so
- * far in the session. It reads its own clock, behind its work; a note comes when it has grown by
- * half, so that one that is missing where the program is killed hides a third at most. Header only;
- * one thread, but for helper_cpu_end().
+ * The CPU time of one of Brick's own threads inside of the program, as notes "helper.cpu": each has
+ * the thread's whole time so far in the session. The thread reads its own CPU clock after its work. A
+ * note is written when the time has grown by half: if the program is killed before the next note, at
+ * most a third of the time is missing. Header only; the thread itself, but for helper_cpu_end().
  */
 #pragma once
 
@@ -13,11 +13,13 @@
 
 struct helper_cpu {
 	const char *name;
-	uint64_t from_ns, now_ns, told_ns;
-	uint32_t session;
+	uint64_t from_ns; /* the thread's clock when the session began */
+	uint64_t now_ns;  /* ... when it was read last */
+	uint64_t told_ns; /* time in the last note; 0: no note yet */
+	uint32_t session; /* of these; 0: none */
 };
 
-enum { HELPER_CPU_MIN_NS = 200000 }; /* less is not told before the end */
+enum { HELPER_CPU_MIN_NS = 200000 }; /* less time is only noted at the end */
 
 static inline void helper_cpu_write(struct helper_cpu *c)
 {
@@ -25,7 +27,7 @@ static inline void helper_cpu_write(struct helper_cpu *c)
 	brick_note("helper.cpu", "%s %llu ns", c->name, (unsigned long long)c->told_ns);
 }
 
-/* Notes the thread's CPU time so far, in all. */
+/* The thread's CPU clock reads now_ns: note it if it has grown enough. */
 static inline void helper_cpu_at(struct helper_cpu *c, uint64_t now_ns)
 {
 	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
@@ -42,7 +44,7 @@ static inline void helper_cpu_at(struct helper_cpu *c, uint64_t now_ns)
 		helper_cpu_write(c);
 }
 
-/* At the end, with the thread at rest. */
+/* Note the rest at the end; the thread must not run in helper_cpu_at() meanwhile. */
 static inline void helper_cpu_end(struct helper_cpu *c)
 {
 	if (c->session && c->now_ns - c->from_ns > c->told_ns)

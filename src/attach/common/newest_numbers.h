@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers of commands by two handles: the one launched last into a stream of a context, the one
- * that a value of a semaphore stands for. A key has one of a few places side by side; when these
- * are taken, the oldest command of theirs makes room and is not known any more. Any thread.
+ * A table of command numbers by two handles: the last command in a stream of a context, or the
+ * command behind a value of a semaphore. A key has a few possible places side by side; if these are
+ * taken, a new key replaces the key with the lowest number, which is then unknown. Any thread.
  */
 #pragma once
 
@@ -11,7 +11,8 @@
 #include "lib/probe/waits.h"
 
 struct newest_number {
-	uint64_t of, part, number; /* number 0: not known */
+	uint64_t of, part; /* the key: context and stream, or semaphore and value */
+	uint64_t number;   /* 0: a free place */
 };
 
 struct newest_numbers {
@@ -26,15 +27,15 @@ struct newest_numbers {
 		.count = sizeof(array) / sizeof(*array)             \
 	}
 
-/* number 0: it is not known any more. */
+/* Set the number of a key; 0: forget it. */
 void newest_numbers_set(struct newest_numbers *n, uint64_t of, uint64_t part, uint64_t number);
 
-/* 0: not known. */
+/* The number of a key; 0: not known. */
 uint64_t newest_numbers_get(struct newest_numbers *n, uint64_t of, uint64_t part);
 
-/* Forgets an object, or all of its parts: the next one may have the same handle. */
+/* Forget a key, or all keys of an object: a new object may get the same handle. */
 void newest_numbers_forget(struct newest_numbers *n, uint64_t of, uint64_t part);
 void newest_numbers_forget_all(struct newest_numbers *n, uint64_t of);
 
-/* Adds the numbers of all of its parts. */
+/* Add the numbers of all keys of an object to `waits`. */
 void newest_numbers_waits(struct newest_numbers *n, uint64_t of, struct brick__waits *waits);

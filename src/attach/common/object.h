@@ -7,25 +7,25 @@
 #include "base/array.h"
 
 struct loaded_object {
-	uintptr_t low, bytes;
-	char path[512]; /* "" is the program itself */
+	uintptr_t low, bytes; /* the range of its mapped segments */
+	char path[512];	      /* "": the program itself; longer paths are cut */
 };
 
 void object_describe(struct loaded_object *object, const struct dl_phdr_info *info);
 
-/* The object that an address lies in; 0 if there is none. */
+/* Find the object that an address lies in. 1, or 0: there is none. */
 int object_at(uintptr_t address, struct loaded_object *object);
 
 struct object_list {
 	ARRAY(struct loaded_object) of;
 };
 
-/* Adds all objects that are loaded now. 0, or -ENOMEM. */
+/* Add all objects that are loaded now; array_fini(&list->of) frees them. 0, or -ENOMEM. */
 int objects_list(struct object_list *list);
 
 /*
- * The definition of a symbol other than `ours`, in whatever object has one: also in those that were
- * loaded RTLD_LOCAL, where RTLD_NEXT does not look. NULL: there is none. errno is kept.
+ * A definition of a symbol other than `ours` in any loaded object, including objects that were loaded
+ * RTLD_LOCAL, which RTLD_NEXT does not search. NULL: there is none. errno is kept.
  */
 void *object_symbol(const char *name, const void *ours);
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Engines whose steps are calls of a model: where a program calls several models one after another
- * (embedding, layers, head), a token is several steps. Which of them make one token is known to the
- * program alone, so that it is only said. Each thread for itself; header only.
+ * For engines whose steps are calls of a model. If a program calls several models in turn (embedding,
+ * layers, head), a token takes several steps. Only the program knows which steps make one token, so
+ * a note warns. Header only; owner thread.
  */
 #pragma once
 
 #include <stdint.h>
 #include "attach/common/notes_once.h"
 
-enum { STEP_PARTS_SURE = 8 };
+enum { STEP_PARTS_SURE = 8 }; /* changes after which the note is written */
 
 struct step_parts {
 	const void *last; /* model; NULL: there was none */
 	uint32_t changes; /* to a model whose input has no tokens */
 };
 
-/* A call of a model outside of others; tokens: 0: its input says none. */
+/* An outermost call of a model. tokens: of its input; 0: the input has none. */
 static inline void step_parts_see(struct step_parts *p, const void *model, uint64_t tokens)
 {
 	if (p->changes >= STEP_PARTS_SURE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The latest ends of a queue's commands, by the program's own waits for them; the newest waits are
- * remembered. Zeroed it is empty. Whoever has one locks it.
+ * Upper bounds for the ends of a queue's commands, from the program's own waits for them. The newest
+ * WAIT_ENDS waits are kept. Zeroed it is empty. The owner locks it.
  */
 #pragma once
 
@@ -11,10 +11,10 @@ enum { WAIT_ENDS = 64 };
 
 struct wait_ends {
 	struct {
-		uint64_t below,
-			ns; /* commands below that number were done by that time of the host */
+		uint64_t below; /* commands with lower numbers were done ... */
+		uint64_t ns;	/* ... by this host's time */
 	} ends[WAIT_ENDS];
-	uint32_t count; /* ever */
+	uint32_t count; /* of all waits so far */
 };
 
 static inline void wait_ends_add(struct wait_ends *w, uint64_t below, uint64_t host_ns)
@@ -25,7 +25,7 @@ static inline void wait_ends_add(struct wait_ends *w, uint64_t below, uint64_t h
 	w->ends[at].ns = host_ns;
 }
 
-/* UINT64_MAX: not known. */
+/* The host's time by which the command was done; UINT64_MAX: not known. */
 static inline uint64_t wait_ends_over_ns(const struct wait_ends *w, uint64_t number)
 {
 	uint64_t over_ns = UINT64_MAX;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The symbols of ggml and llama.cpp that Brick stands in front of: one table, from which the hooks
- * are made (attach/ggml/), by which the way to time nodes is chosen, and of which `brick doctor`
- * tells what a set of libraries offers. To hook another function is one row here.
+ * The symbols of ggml and llama.cpp that Brick hooks, in one table. The hooks are made from it
+ * (attach/ggml/), the way to time nodes is chosen by it, and `brick doctor` tells by it what a set of
+ * libraries offers. To hook another function, add a row; a TYPED or WORDS row also needs its hook.
  *
  * A row: kind, id, symbol, library, use, need, phase, gives.
- *   kind     how its hook is written: TYPED by hand with the engine's own prototype, WORDS by hand
- *            with words for arguments; PHASE, WAIT, HIDDEN and STACK are made from the row: a phase
- *            around the call; the same unless all backends compute on the CPU; for a function that
- *            returns a structure; for one that takes more than six words. The last two stand where
- *            the machine passes a hidden result pointer as an ordinary argument.
- *   library  where calls of it come from, through the dynamic linker
- *   use      what it is good for, see enum ggml_use
- *   need     MUST: nothing of that use works without it; MAY
+ *   kind     how the hook is written. By hand: TYPED with the engine's own prototype, WORDS with
+ *            words for arguments. Made from the row: PHASE, a phase around the call; WAIT, the same
+ *            unless all backends compute on the CPU; HIDDEN, a PHASE for a function that returns a
+ *            structure; STACK, a PHASE for a function with more than six words of arguments. HIDDEN
+ *            and STACK hooks exist only where the CPU passes a hidden result pointer as an ordinary
+ *            argument.
+ *   library  whose calls of the symbol reach the hook through the dynamic linker
+ *   use      see enum ggml_use
+ *   need     MUST: its use does not work without the symbol; MAY: else
  *   phase    of enum phase, without its prefix; NONE
- *   gives    in a few words, for `brick doctor`; NULL: a detail that it does not list
+ *   gives    what the symbol offers, for `brick doctor`; NULL: a detail that it does not list
  */
 #pragma once
 
@@ -156,15 +157,15 @@ enum ggml_library {
 	GGML_IN_DEVICE, /* the backend of a device, once per node before it launches its kernels */
 	GGML_IN_BASE,	/* the scheduler's library */
 	GGML_IN_LLAMA,	/* llama.cpp's library */
-	GGML_IN_PROGRAM /* whoever uses llama.cpp */
+	GGML_IN_PROGRAM /* the program that uses llama.cpp */
 };
 
 enum ggml_use {
 	GGML_FOR_NODES,	   /* timing each node on each thread */
 	GGML_FOR_CALLBACK, /* timing nodes by the scheduler's evaluation callback */
 	GGML_FOR_GRAPHS,   /* timing whole graphs */
-	GGML_FOR_DEVICES,  /* telling kernels' nodes */
-	GGML_FOR_STEPS,	   /* any one of these */
+	GGML_FOR_DEVICES,  /* finding the node of a device's kernel */
+	GGML_FOR_STEPS,	   /* steps; one such symbol is enough */
 	GGML_FOR_PHASES,   /* the engine's work around its nodes */
 };
 
@@ -181,7 +182,7 @@ struct ggml_symbol {
 /* By id; constant. */
 extern const struct ggml_symbol ggml_symbols[GGML_SYMBOL_COUNT];
 
-/* Names and kinds of the functions to hook where the dynamic linker has no part. */
+/* Fill the names, by id, of the functions to patch if the dynamic linker has no part in calls. */
 void ggml_symbols_names(struct patch_name names[GGML_SYMBOL_COUNT]);
 
 /* Ways to time nodes where these functions can be hooked; a recording and `doctor` go by them. */
@@ -193,8 +194,8 @@ enum ggml_way {
 };
 
 /*
- * cpu_only: all backends compute on the CPU. A callback would make the others wait. digests: of
- * results, which a team's threads can read behind a barrier only, and there is none where
- * ggml_compute_forward() stands in.
+ * The best way by the symbols that were found (reached[id] is 1). cpu_only: all backends compute on
+ * the CPU; if not, a callback would make the others wait. digests: the recorder wants digests, which
+ * need ggml_barrier(), so ggml_compute_forward() cannot stand in.
  */
 enum ggml_way ggml_way_of(const char reached[GGML_SYMBOL_COUNT], bool cpu_only, bool digests);

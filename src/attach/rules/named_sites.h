@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the site of an engine's name for a piece of work: one table for the process, so that equal
- * names have one site on all threads. A new name asks the rules: the user's, then those that are
- * compiled in (rule_sets.h). Entries stay where they are as long as the process lives. Any thread;
- * a lock is taken, so callers keep what they have found.
+ * The table from an engine's names of operations to sites: one for the process, so that equal names
+ * have one site on all threads. For a new name the rules are applied (rule_sets.h). Entries are never
+ * freed or moved. Any thread; a lookup takes a lock, so callers keep the result.
  */
 #pragma once
 
@@ -11,17 +10,17 @@
 #include "attach/rules/rule_sets.h"
 
 struct named_site {
-	uint32_t site; /* 0: there was no room for another; the two below are all there is */
+	uint32_t site; /* 0: no room for another site; brick and layer hold all the same */
 	uint16_t brick;
-	int16_t layer;
+	int16_t layer; /* -1: none */
 	const char *operation;
 };
 
 /*
- * The site of an operation under a name; `kind` is what rules see as the source's name: the class
- * of a module, the provider that executes it. NULL without memory.
+ * Find or register the site of an operation with a name. kind: the class of the module, or the
+ * provider that executes the operation; rules see it as the name of the source. NULL: no memory.
  */
 const struct named_site *named_site_find(const char *operation, const char *name, const char *kind);
 
-/* Names those rules, and what was wrong with the user's file; for the recording's notes. */
+/* The rules in force, and errors in the user's file, in words for the recording's notes. */
 const char *named_sites_rules(void);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules in force in a profiled program: the user's file if BRICK_RULES names one, then, unless
- * that file says otherwise, the attacher's own, which are compiled in. A user's file that is
- * missing or faulty inside of the program is no error there: the attacher's own are used, and the
- * description says so. The command line has refused such a file before the program was started.
- * Loading once, by one thread; then nothing changes: any thread.
+ * that file has "defaults-off", the attacher's own rules, which are compiled in. If the user's file
+ * is missing or faulty, the attacher's own rules are used, and the description says so; the command
+ * line refuses such a file before it starts the program. One thread loads; then nothing changes: any
+ * thread.
  */
 #pragma once
 
@@ -13,20 +13,20 @@
 #include "attach/rules/rules.h"
 
 struct rule_sets {
-	struct rules *of[2]; /* the user's, our own; NULL where there is none */
-	char description[256];
+	struct rules *of[2];   /* the user's, the attacher's; NULL: none */
+	char description[256]; /* of both, in words */
 };
 
-/* Read the user's file, and our own rules out of text that stays. */
+/* Load the user's file, and the attacher's rules from `text`. *sets must be zeroed. */
 void rule_sets_load(struct rule_sets *sets, const char *text, size_t bytes);
 
 struct rule_outcome {
 	uint16_t brick;
-	int16_t layer;
+	int16_t layer;	/* -1: none */
 	uint32_t flags; /* BRICK_SITE_UNKNOWN_OPERATION when no rule knew the node */
 };
 
-/* Finds a node's brick; a node that no rule knows is a brick of its operation's name, in Other. */
+/* Find a node's brick. A node that no rule knows gets a brick named after its operation, in Other. */
 void rule_sets_apply(
 	const struct rule_sets *sets, const struct rules_node *node, struct rule_outcome *outcome);
 

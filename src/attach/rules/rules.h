@@ -38,7 +38,7 @@
 struct rules;
 
 struct rules_error {
-	uint32_t line; /* from 1 */
+	uint32_t line; /* from 1; 0: the file cannot be read */
 	char text[160];
 };
 
@@ -47,7 +47,7 @@ struct rules_error {
  * BRICK_EFORMAT with the first faulty line in *error, or -ENOMEM.
  */
 int rules_parse(struct rules **out, const char *text, size_t bytes, struct rules_error *error);
-void rules_destroy(struct rules *rules);
+void rules_destroy(struct rules *rules); /* NULL is allowed */
 
 /* Read and parse a file: the same, or -errno when it cannot be read (line 0 then). */
 int rules_load(struct rules **out, const char *path, struct rules_error *error);
@@ -58,11 +58,11 @@ struct rules_source {
 };
 struct rules_node {
 	const char *operation, *name;
-	const struct rules_source *sources;
+	const struct rules_source *sources; /* [source_count] */
 	uint32_t source_count;
 };
 
-/* The rules' verdict on a node; texts live as long as the rules. */
+/* The rules' verdict on a node; its texts are valid until rules_destroy(). */
 struct rules_verdict {
 	const char *brick;    /* NULL: no rule knows this node */
 	const char *category; /* NULL: that of the well-known brick */
@@ -72,7 +72,7 @@ struct rules_verdict {
 void rules_apply(
 	const struct rules *rules, const struct rules_node *node, struct rules_verdict *verdict);
 
-/* The part of an annotation that is its name: *name, and its length is returned. */
+/* Find the part of an annotation's text that is its name: *name in text; returns its bytes. */
 size_t rules_name(const struct rules *rules, const char *text, size_t bytes, const char **name);
 
 /* The result of a step rule. */
@@ -81,11 +81,11 @@ struct rules_step {
 	uint32_t prompt, output; /* tokens; 0: none, or not known */
 };
 
-/* 1 and *step if annotations of this name are steps. */
+/* True, and *step, if annotations of this name are steps. */
 bool rules_step(const struct rules *rules, const char *name, struct rules_step *step);
 
 /* True if "defaults-off" was given. */
 bool rules_defaults_off(const struct rules *rules);
 
-/* 1 when text matches pattern; *number is set by a '#' (untouched otherwise). */
+/* True if text matches pattern; a '#' sets *number, which is untouched otherwise. */
 bool rules_pattern_matches(const char *pattern, const char *text, int *number);

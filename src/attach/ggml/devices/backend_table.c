@@ -5,7 +5,12 @@
 #include <pthread.h>
 #include "base/scope.h"
 
-enum { MAX_BACKENDS = 64, PLACE_BITS = 5, PLACES = 1 << PLACE_BITS, GRAPH_BYTES = 1024 };
+enum {
+	MAX_BACKENDS = 64,
+	PLACE_BITS = 5,
+	PLACES = 1 << PLACE_BITS, /* in which graph_compute is looked for, in words */
+	GRAPH_BYTES = 1024,	  /* an empty graph for the trial calls, longer than any engine's */
+};
 
 static struct entry {
 	const void *backend;
@@ -14,7 +19,7 @@ static struct entry {
 static uint32_t entry_count;
 pthread_mutex_t backend_table_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Which of two functions stands at the place that was called, -1: none yet. */
+/* The answer of a trial call: which of answer_0 and answer_1 was called first; -1: neither yet. */
 static __thread int answered __attribute__((tls_model("initial-exec")));
 
 static word_pair answer_0(word a, word b, word c, word d, word e, word f)
@@ -33,7 +38,10 @@ static word_pair answer_1(word a, word b, word c, word d, word e, word f)
 	return 0;
 }
 
-/* The place's number, a bit a call. -1: it called nothing, or from beyond. */
+/*
+ * The index of graph_compute in the table: each trial call tells one bit, and a last call confirms
+ * them. -1: `async` called nothing, or a place beyond PLACES.
+ */
 static int backends_find_place(words_fn async)
 {
 	words_fn table[2 * PLACES];
@@ -56,7 +64,7 @@ static int backends_find_place(words_fn async)
 	return answered == 1 ? place : -1;
 }
 
-/* Under the lock. One that was freed may have had the same address. */
+/* Under the lock. An entry with this address may be a freed backend's: it is used again. */
 static struct entry *backends_entry_of(const void *backend)
 {
 	for (uint32_t i = 0; i < entry_count; i++)

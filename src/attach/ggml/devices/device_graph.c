@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which place in the backend's code walks the graph (device_graph.h). Other places ask about the
- * sources of an operation, or search the graph from its end. The first place that asks about a
- * graph's first node counts as the walker. Another one takes over if it goes on from the first node
- * through several others while the walker does not ask, or if it begins when the walker is through.
+ * Finds the place in the backend's code that walks the graph (device_graph.h). Other places ask about
+ * the sources of an operation, or search the graph from its end. The first place that asks about a
+ * graph's first node counts as the walker. Another place takes over if it goes on from the first node
+ * through AGREEMENTS others while the walker does not ask, or if it begins when the walker is through.
  * Backends that walk twice (a dry run first, a look at the whole graph) do so in the same order
  * each time, so a former walker never takes over again. CUDA's backend gives nodes streams of their
  * own and reorders the graph for that before it walks, so the order is read when a walk begins.
@@ -18,7 +18,10 @@
 #include "attach/ggml/steps/phases.h"
 #include "attach/ggml/steps/training.h"
 
-enum { AGREEMENTS = 4, UNASKED_GRAPHS = 2 };
+enum {
+	AGREEMENTS = 4,	    /* nodes after which a candidate takes over, and a walker is trusted */
+	UNASKED_GRAPHS = 2, /* graphs without a question, after which a note says so */
+};
 
 __thread struct device_graph device_graph __attribute__((tls_model("initial-exec")));
 
@@ -51,7 +54,7 @@ void device_graph_begin(
 	d->before = brick_launch_owner_set(d->outside);
 }
 
-/* Nothing is launched for a node any more. */
+/* End the node that was asked about last. next: index of the node that comes now, or the count. */
 static void device_graph_leave(struct device_graph *d, uint32_t next)
 {
 	if (d->at < d->graph->count && next > d->at)
@@ -69,7 +72,7 @@ void device_graph_end(void)
 
 	if (!d->graph)
 		return;
-	/* Where a backend has the question inlined, or asks none, its nodes cannot be timed. */
+	/* If no backend ever asks (the question is inlined), no node can be timed. */
 	if (d->asked)
 		__atomic_store_n(&any_asked, 1, __ATOMIC_RELAXED);
 	else if (!__atomic_load_n(&any_asked, __ATOMIC_RELAXED) &&
@@ -86,7 +89,7 @@ void device_graph_end(void)
 	node_thread.begun += d->asked;
 }
 
-/* Searches from the node that the caller asked about last. The graph's count: not found. */
+/* The node's index, searched from the node that the caller asked about last; the count: not there. */
 static uint32_t device_graph_find(const struct device_graph *d, const void *node, uintptr_t caller)
 {
 	const struct known_graph *g = d->graph;
@@ -144,13 +147,13 @@ static void device_graph_ask_node(struct device_graph *d, const void *node, uint
 	device_graph_leave(d, index);
 	struct known_graph *now = index ? NULL : known_graph_again(d->graph, d->shown);
 	if (now && now != d->graph) {
-		/* without memory it stays as it was known */
+		/* Use the new order, or, if there is no memory, go on with the old. */
 		struct known_graph *unused = device_nodes_ready(now) ? now : d->graph;
 		if (unused != now)
 			d->graph = now;
 		known_graph_release(unused);
 	}
-	/* Nodes up to this one were passed, which may be fused into others. */
+	/* The backend passed over the nodes before this one: views, and nodes that it fuses. */
 	if (index <= d->at)
 		training_walk_again();
 	for (uint32_t i = index <= d->at ? 0 : d->at + 1; i < index; i++)

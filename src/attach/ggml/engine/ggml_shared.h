@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state that all threads read on the hot path and that is rarely written, in one cache line
- * (its size must stay 64 bytes or less of hot members). Relaxed atomics, unless a function says more.
+ * as far as it fits. Relaxed atomics, unless a function says more.
  */
 #pragma once
 

@@ -28,7 +28,7 @@ extern __thread void *patched_told __attribute__((tls_model("initial-exec")));
  */
 void patched_look(const struct patch_wish *wishes, bool is_live);
 
-/* Objects were unloaded: free their records and trampolines. */
+/* Objects were unloaded: free their trampolines. Their functions are found no more. */
 void patched_forget(void);
 
 /*

@@ -21,7 +21,11 @@
 #include "base/scope.h"
 #include "brick/brick.h"
 
-enum { MAX_SCHEDULERS = 64, SPLITS_BETWEEN = 31, SPLIT_FIRST = 4 };
+enum {
+	MAX_SCHEDULERS = 64, /* nodes of further schedulers are not timed */
+	SPLITS_BETWEEN = 31, /* a prime, so that it does not keep in time with the graph */
+	SPLIT_FIRST = 4,     /* node without work that is the first to be computed alone */
+};
 
 struct scheduler {
 	void *address;
@@ -30,9 +34,9 @@ struct scheduler {
 	bool installed;	 /* ours is in its place */
 	bool wanted;	 /* the program has asked for the node that is being computed */
 	brick_span span; /* of that node */
-	uint32_t site;
-	uint32_t empty; /* how many nodes without work have been met */
-	bool is_split;	/* the one that is being computed has none: it is there to be timed */
+	uint32_t site;	/* of that node; 0: none */
+	uint32_t empty; /* nodes without work so far */
+	bool is_split;	/* the node being computed has no work: it measures the cost of a split */
 };
 
 static uint32_t callback_is_used; /* ours was installed somewhere */
@@ -67,8 +71,8 @@ void callback_scheduler_made(void *scheduler)
 }
 
 /*
- * Every 31st, a prime, so that it does not keep in time with the graph. Not where the program asks
- * for nodes itself: its splits cost us nothing, and cannot be told from ours.
+ * Is this node without work to be computed alone? Never if the program has a callback: its own splits
+ * cannot be told from ours.
  */
 static bool is_split(struct scheduler *s)
 {
@@ -97,7 +101,7 @@ struct graph_plan {
 
 void callback_part_computed(const void *plan)
 {
-	static uint32_t most; /* that a part was computed by; views take one */
+	static uint32_t most; /* threads of any part so far; a part of views has one */
 	uint32_t threads = (uint32_t)((const struct graph_plan *)plan)->threads;
 
 	if (threads <= __atomic_load_n(&most, __ATOMIC_RELAXED) || !brick_enabled())
@@ -122,7 +126,7 @@ static _Bool on_node(void *tensor, _Bool ask, void *data)
 		if (!s->wanted && (!brick_enabled() || (is_due && !is_split(s))))
 			return 0;
 		phase_mute(true);
-		node_end(s, t, NULL); /* nobody has told that it is there */
+		node_end(s, t, NULL); /* the last node, if the scheduler did not tell its end */
 		s->is_split = is_due;
 		if (!brick_enabled())
 			return 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Experts (expert_ids.h). The operations of a layer share one tensor of numbers, so what is like
- * the operation before is said in one record.
+ * Experts (expert_ids.h). The operations of a layer share one tensor of numbers, so an operation with
+ * the tensor of the operation before takes one record (BRICK_EXPERT_SAME).
  */
 #include "attach/ggml/hooks/expert_ids.h"
 
@@ -15,14 +15,14 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { MAX_EXPERTS = 512 };
+enum { MAX_EXPERTS = 512 }; /* of a node; a node with more is not recorded */
 
 bool experts_wanted;
 
-/* Of the operation before on this thread: whose records are in the ring. */
+/* The numbers of the operation before on this thread, if they were recorded; else ids is NULL. */
 static __thread struct {
-	const void *ids;
-	uint32_t graph;
+	const void *ids; /* tensor */
+	uint32_t graph;	 /* attach_shared.graph_serial */
 } last __attribute__((tls_model("initial-exec")));
 
 __attribute__((constructor)) static void expert_ids_read_environment(void)
@@ -30,14 +30,14 @@ __attribute__((constructor)) static void expert_ids_read_environment(void)
 	experts_wanted = capture_wants("experts");
 }
 
-/* experts used x rows, with a stride between rows. */
+/* int32 numbers of experts: `used` per row; strides in bytes. */
 struct ids {
 	const char *data;
 	int64_t used, rows;
 	uint64_t used_stride, row_stride;
 };
 
-/* The library's own size of the tensor is the proof of its strides. */
+/* False: the tensor is no such matrix, or its size in the engine refutes the strides. */
 static bool read_ids(struct ids *ids, const struct engine *e, const void *tensor)
 {
 	const int64_t *ne = tensor_ne(&e->layout, tensor);

@@ -57,6 +57,7 @@
 #define APART __attribute__((noinline))
 #define HOT __attribute__((section(".text.brick_hot"), aligned(64)))
 #define FROM_HOOK __attribute__((visibility("hidden"), used)) HOT
+/* Bytes of a cache line; lines of code to prefetch for the next node's begin, in runs and in teams. */
 enum { LINE = 64, ALONE_LINES = 4, TEAM_LINES = 10 };
 
 static ALWAYS_INLINE uint64_t now(void)
@@ -65,7 +66,7 @@ static ALWAYS_INLINE uint64_t now(void)
 						 : SYS_KEEPING(brick__monotonic_slow);
 }
 
-/* Nodes come in the same order again and again: the one that the last one points to is tried. */
+/* The node's site if it is the one that followed the last node before; 0: it is another node. */
 static ALWAYS_INLINE uint32_t expected_site(
 	const struct known_node *known, const void *node, uint64_t shape, int part)
 {
@@ -79,7 +80,7 @@ static ALWAYS_INLINE void expect_next(struct node_thread *t, const struct known_
 	__builtin_prefetch(&t->nodes[known->next]);
 }
 
-/* Who calls for the first time is looked at. False: it is no engine, or what it passes no node. */
+/* Checks a caller that `t` does not know. False: it is no engine, or its arguments are no node. */
 static HOT APART bool hooks_node_is_engine(struct node_thread *t, uintptr_t caller,
 	const void *params, const void *node, const void *mul)
 {
@@ -87,13 +88,13 @@ static HOT APART bool hooks_node_is_engine(struct node_thread *t, uintptr_t call
 	       (!node || (SYS_KEEPING(node_arguments_hold, t, params, node, mul) & 1));
 }
 
-/* Begin a node, whatever the case. What one call in 64 costs is measured in place. */
+/* Begin a node, whatever the case. One call in about 64 is timed (struct node_cost). */
 static HOT APART void hooks_node_begin(struct node_thread *t, uintptr_t caller,
 	const struct compute_params *params, const void *node, const void *mul)
 {
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)) &&
 		!hooks_node_is_engine(t, caller, params, node, mul))
-		return; /* it is no node */
+		return; /* not a node */
 	if (BRICK_UNLIKELY(nodes_watched))
 		SYS_KEEPING(node_watch_begin, t, params, node, mul);
 	if (t->mode == NODE_MODE_OFF && !method_records_nodes())
@@ -140,7 +141,7 @@ static HOT APART void hooks_node_begin(struct node_thread *t, uintptr_t caller,
 	t->is_cold = t->begin - left > t->slow_begin;
 }
 
-/* What the next node's beginning will touch. */
+/* Prefetch the code and the slot that the next node's begin will use. */
 static ALWAYS_INLINE void expect_code(uintptr_t code, int lines)
 {
 	for (int i = 0; i < lines; i++)
@@ -148,7 +149,7 @@ static ALWAYS_INLINE void expect_code(uintptr_t code, int lines)
 	__builtin_prefetch((const void *)(uintptr_t)&ggml_is_empty);
 }
 
-/* A barrier with others to wait for: the call of it is left, too. */
+/* A team's barrier is entered. hook_leave_barrier() follows when the thread leaves it. */
 static HOT APART void wait_begin(struct node_thread *t, uintptr_t caller)
 {
 	int timed = --t->hook_left == 0;
@@ -196,7 +197,7 @@ static HOT APART struct sys_lead other_barrier(uintptr_t caller, void *pool)
 	return (struct sys_lead){(const void *)t->barrier, 0};
 }
 
-/* A thread that is alone waits for nobody, so this only leads on, at the least cost. */
+/* In a run the thread is alone and does not wait, so this only leads on, at the least cost. */
 struct sys_lead hook_enter_barrier(void *pool, word b, word c, uintptr_t caller) FROM_HOOK;
 struct sys_lead hook_enter_barrier(void *pool, word b, word c, uintptr_t caller)
 {
@@ -274,14 +275,17 @@ const void *hook_enter_empty(const void *tensor, word b, word c, uintptr_t calle
 SYS_ENTER("ggml_is_empty", "hook_enter_empty");
 SYS_ENTER_TOLD("hook_is_empty_from", "hook_enter_empty");
 
-/* Does the thread do the node's work, rather than prepare or finish it? Its place in the team. */
+/* Read *of, the thread's place in its team. False: it is not known yet where params have it. */
 static bool read_params(
 	const struct engine *e, const struct compute_params *params, struct compute_params *of)
 {
 	const int *words = (const int *)params;
 	uint32_t *kind = &e->profile->params, known = shared_get(kind);
 
-	/* A number is less than their count. The first thread's is 0, and so is who prepares. */
+	/*
+	 * Always ith < nth. So [0] >= [1] is a task before ith, and [1] >= [2] is no task. With a
+	 * task, [0] is 0 (prepare) only if ith is 0, too, which is the first case.
+	 */
 	if (known == PARAMS_UNKNOWN)
 		known = words[0] >= words[1]		    ? PARAMS_WITH_TASK
 			: !words[0] || words[1] >= words[2] ? PARAMS_PLAIN
@@ -292,7 +296,7 @@ static bool read_params(
 	return known != PARAMS_UNKNOWN;
 }
 
-/* Goes on with a node that it has prepared: what lies between is waiting within. */
+/* True if the thread goes on with the open node (it was prepared before): the gap is `inner`. */
 static bool hooks_node_goes_on(struct node_thread *t, const void *node)
 {
 	if (!t->open || t->whole != node || !t->end ||
@@ -303,7 +307,7 @@ static bool hooks_node_goes_on(struct node_thread *t, const void *node)
 	return true;
 }
 
-/* The team waits until all have done their share; without a barrier to hook, this is seen here. */
+/* Without a hooked barrier, the time between two nodes of a team is waiting of the former node. */
 static void hooks_node_waited(struct node_thread *t, int threads)
 {
 	if (t->open && t->end && !t->last_barrier && threads > 1 &&

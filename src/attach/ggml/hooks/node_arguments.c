@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking at arguments (node_arguments.h). The kernel says what can be read: a call that changes a
- * thread's signals copies its argument before it finds that it makes no sense. Programs that filter
- * their calls allow this one, which every thread makes.
+ * Checks of arguments (node_arguments.h). The kernel tells whether memory is readable:
+ * rt_sigprocmask() copies its set of 8 bytes before it refuses the wrong first argument. Programs
+ * that filter system calls allow this one, as every thread makes it.
  */
 #include "attach/ggml/hooks/node_arguments.h"
 
@@ -13,7 +13,12 @@
 #include "attach/ggml/graphs/known_graphs.h"
 #include "base/scope.h"
 
-enum { PAGE = 4096, MAX_THREADS = 4096, MAX_TYPE = 1 << 12, DEPTH_OF_FIELDS = 512 };
+enum {
+	PAGE = 4096,
+	MAX_THREADS = 4096, /* of a team; more are no params */
+	MAX_TYPE = 1 << 12, /* types from here on are no tensor's */
+	DEPTH_OF_FIELDS = 512,
+};
 
 static bool is_word_readable(uintptr_t at)
 {
@@ -33,7 +38,7 @@ static bool node_arguments_is_readable(const void *from, size_t bytes)
 	return is_word_readable(last);
 }
 
-/* Which thread it is, and of how many; with what it is to do before them in older versions. */
+/* See struct compute_params: ith < nth, or, in older versions, a task before them. */
 static bool are_params(const void *params, bool is_near)
 {
 	const int *words = params;
@@ -69,7 +74,7 @@ static bool is_tensor(const struct node_thread *t, const void *node)
 	       (uint32_t)tensor_int32(node, l->type) < MAX_TYPE;
 }
 
-/* Where a graph is known, what is not in it is none of its nodes, and only looks like one. */
+/* If a graph is being computed and known, only its nodes count; else what looks like a tensor. */
 static bool is_node(const struct node_thread *t, const void *node)
 {
 	int has = known_graphs_have(node);

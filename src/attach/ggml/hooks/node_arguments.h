@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Are a hook's words what it takes them for? The function may be another one of that name, or the
- * same of a version that takes other arguments. Nothing is read before it is known to be readable.
- * Owner thread.
+ * Proves that a hook's arguments are compute params and a node. The hooked function may be a
+ * stranger of that name, or ggml's in a version with other arguments. Memory is read only once it is
+ * known to be readable. Owner thread.
  */
 #pragma once
 
@@ -10,19 +10,19 @@
 #include "attach/ggml/nodes/node_thread.h"
 
 /*
- * Does the first call that a thread makes of an engine's function pass what computes a node, and a
- * node? mul: NULL, or another node. Once it has, the engine's functions always do. Else no fast
- * path knows the caller, so that its next call is looked at, too.
+ * Checks a thread's first call of an engine's function. mul: NULL, or the second node. True: the
+ * arguments are params and nodes, and the engine is trusted from now on. False: they are not; `t`
+ * forgets the caller, so that its next call is checked, too. t->engine must not be NULL.
  */
 bool node_arguments_hold(
 	struct node_thread *t, const void *params, const void *node, const void *mul);
 
-/* is_near: params are known to be readable. */
+/* As node_arguments_seem(), without its fast path. is_near: params are known to be readable. */
 bool node_arguments_look(struct node_thread *t, const void *params, const void *node, bool is_near);
 
 /*
- * The same for a function of which nobody knows the prototype: every call is looked at. The node
- * that the graph has next is one, and what computes it lies on the caller's stack.
+ * Checks a call of a function whose prototype is not sure; every call is checked. Fast path: the node
+ * is the expected one, and params lie on the caller's stack, within NEAR bytes of this frame.
  */
 static inline bool node_arguments_seem(struct node_thread *t, const void *params, const void *node)
 {

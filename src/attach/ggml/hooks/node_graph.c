@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A graph's begin, first node and end (node_graph.h). Where there are threads to start and to join,
- * the time up to the first node and that after the last barrier are recorded as bricks of their
- * own. Threads other than the caller see no end of the graph: they know it by the barrier that ends
- * all graphs of their engine, which is learnt here.
+ * A graph's begin, first node and end (node_graph.h). With several threads, the time up to the first
+ * node is recorded as ThreadStart, and the time after the last barrier as ThreadJoin. Threads other
+ * than the caller do not see the graph's end: they take it from the barrier that ends all graphs of
+ * the engine, which is learnt here.
  */
 #include "attach/ggml/hooks/node_graph.h"
 
@@ -21,7 +21,7 @@
 #include "attach/ggml/steps/training.h"
 #include "brick/brick.h"
 
-enum { AGREEMENTS = 2 }; /* graphs that must end at the same barrier before it is believed */
+enum { AGREEMENTS = 2 }; /* graphs after the first that must end at the same barrier */
 
 /* Does every graph of this engine end at the same barrier? The calling thread sees where. */
 static void learn_final_barrier(const struct engine *e, uintptr_t barrier)
@@ -57,8 +57,8 @@ void node_final_refuted(struct node_thread *t)
 }
 
 /*
- * Barriers of threads that are alone say nothing. The first thread of the first team to come here
- * has not met one yet.
+ * Hook barriers for teams, and skip them for a thread that is alone, whose barriers do not wait. The
+ * first thread of a team comes here before its first barrier, so none is missed.
  */
 static void expect_barriers(const struct node_thread *t)
 {
@@ -76,7 +76,7 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
 	t->graph_serial = serial;
 	t->graph_entered = 0;
 	t->final_barrier = t->engine ? final_barrier_of(t->engine) : 0;
-	if (!t->in_graph) /* a thread of the team that works for the graph of another */
+	if (!t->in_graph) /* another thread called for the graph */
 		node_sites_join(t, node);
 	node_flush_events(t);
 	if (entered && threads > 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node's range ends at its barrier, or where the next one begins, as its time does. */
+/* Watchers (node_watch.h). A node's NVTX range ends at its barrier, or where the next node begins. */
 #include "attach/ggml/hooks/node_watch.h"
 
 #include <stdbool.h>

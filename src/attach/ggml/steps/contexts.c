@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contexts that were used last (contexts.h). One thread at a time: where another one is here,
- * or a context came back after many others, a lone token is judged by its batch alone. The engine
- * is asked for its special tokens only when a batch of one or two plain tokens comes: asking takes
- * some ns.
+ * The last 16 contexts that were used (contexts.h), under one lock. If another thread holds it, or a
+ * context comes back after 16 others, its batch is judged by itself. The engine is asked for its
+ * special tokens only when a batch of one or two plain tokens comes: asking takes some ns.
  */
 #include "attach/ggml/steps/contexts.h"
 
@@ -21,9 +20,9 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { NO_TOKEN = -1 };
+enum { NO_TOKEN = -1 }; /* LLAMA_TOKEN_NULL */
 
-/* What one copy of llama.cpp has; never freed. */
+/* Functions of the copy of llama.cpp that `code` belongs to; NULL: not found. Never freed. */
 struct vocabulary {
 	const struct vocabulary *next;
 	const void *code;
@@ -33,7 +32,7 @@ struct vocabulary {
 	int32_t (*eos)(const void *vocab);
 	void *(*get_memory)(const void *context);
 	int32_t (*last_position)(void *memory, int32_t sequence);
-	bool is_llama; /* the object has another of llama.cpp's functions */
+	bool is_llama; /* the object has a further function of llama.cpp's */
 };
 
 static const struct vocabulary *vocabularies;
@@ -84,13 +83,13 @@ bool contexts_are_of(const void *code)
 	return v && v->is_llama;
 }
 
-/* What llama_get_memory() says; NULL: that cannot be asked. */
+/* llama_get_memory(); NULL: this copy does not have it. */
 static void *memory_of(const struct vocabulary *v, const void *context)
 {
 	return context && v && v->get_memory ? v->get_memory(context) : NULL;
 }
 
-/* How many positions of its first sequence a context holds; -1: that cannot be asked. */
+/* How many positions of sequence 0 a context holds; -1: this copy cannot be asked. */
 static int32_t context_tokens(const void *context, const void *code)
 {
 	const struct vocabulary *v = vocabulary_of(code);
@@ -99,7 +98,7 @@ static int32_t context_tokens(const void *context, const void *code)
 	return memory && v->last_position ? v->last_position(memory, 0) + 1 : -1;
 }
 
-/* The tokens of an empty run; count 0: there is none. */
+/* The tokens of a warm-up batch; count 0: this copy or vocabulary has none. */
 struct special {
 	int32_t tokens[2], count;
 };
@@ -141,7 +140,7 @@ void warm_up_context_made(void)
 	__atomic_add_fetch(&contexts_made, 1, __ATOMIC_RELAXED);
 }
 
-/* As long as no other can be at its address, a context is asked once. */
+/* Asks a context once, until a scheduler is made: then another context may be at its address. */
 static struct special special_of(const void *context, const void *code)
 {
 	static __thread struct {
@@ -152,7 +151,7 @@ static struct special special_of(const void *context, const void *code)
 	uint32_t made = __atomic_load_n(&contexts_made, __ATOMIC_RELAXED);
 
 	if (!made)
-		return contexts_ask(context, code); /* we would not hear of another */
+		return contexts_ask(context, code); /* schedulers are not hooked */
 	if (BRICK_UNLIKELY(last.context != context || last.made != made)) {
 		last.special = contexts_ask(context, code);
 		last.context = context;
@@ -161,7 +160,7 @@ static struct special special_of(const void *context, const void *code)
 	return last.special;
 }
 
-/* One at a time: programs warm a context up when they have made it. */
+/* The context that llama_set_warmup() was called for; NULL: none. One is enough in practice. */
 static const void *warm_context;
 
 void warm_up_set(const void *context, int on)
@@ -193,29 +192,33 @@ bool warm_up_is(const struct batch_head *batch, const void *context, const void 
 	return contexts_is_whole(vocabulary_of(code)) && context_tokens(context, code) == 0;
 }
 
-enum { CONTEXTS = 16, BATCH_FOLLOWED = 4096 };
+enum {
+	CONTEXTS = 16,
+	BATCH_FOLLOWED = 4096, /* tokens of a batch whose sequences are remembered */
+};
 
 struct context {
-	const void *context;
-	const void *memory;
-	int32_t number;		  /* from 0, in the order in which they came */
-	uint32_t told, told_made; /* session, and contexts_made: its model was noted then */
-	int32_t lone; /* the sequence + 1 of its last batch, if that was one token; 0: it was not */
+	const void *context; /* NULL: a free entry */
+	const void *memory;  /* llama_get_memory(); NULL: not known */
+	int32_t number;	     /* of contexts so far, from 0 */
+	uint32_t told, told_made; /* brick__on and contexts_made when its model was noted */
+	int32_t lone; /* 1 + sequence of its last batch if that was one token; else 0 */
 	struct batch_past past;
-	uint32_t prompt_read; /* results_read + 1 when its last batch came, if that was a prompt of
-				 several tokens */
+	uint32_t prompt_read; /* 1 + results_read when its last batch came, if that was a prompt of
+				 several tokens; else 0 */
 	struct sequence_blocks blocks;
-	int32_t batch_tokens;		     /* of its last batch ... */
-	int16_t sequence_of[BATCH_FOLLOWED]; /* ... by index; -1: of several, or none */
+	int32_t batch_tokens;		     /* of its last batch */
+	int16_t sequence_of[BATCH_FOLLOWED]; /* by its token's index; -1: several, or none */
 };
 
 static struct {
 	pthread_mutex_t lock;
-	uint32_t next;
+	uint32_t next; /* number of the next context */
 	struct context of[CONTEXTS];
 	struct batch_last last;
 } contexts = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Under the lock: the context's entry, a new one if need be. */
 static struct context *context_of(const void *context)
 {
 	struct context *c = contexts.of;
@@ -225,7 +228,7 @@ static struct context *context_of(const void *context)
 	if (c == contexts.of + CONTEXTS) {
 		c = &contexts.of[contexts.next % CONTEXTS];
 		for (struct context *f = contexts.of; c->context && f < contexts.of + CONTEXTS; f++)
-			c = f->context ? c : f; /* one that is gone, if there is one */
+			c = f->context ? c : f; /* a free entry, if there is one */
 		memset(c, 0, sizeof(*c));
 		c->context = context;
 		c->number = (int32_t)contexts.next++;
@@ -233,7 +236,7 @@ static struct context *context_of(const void *context)
 	return c;
 }
 
-/* The sequence of a lone token, where the batch before was a lone one of another; -1: not so. */
+/* The sequence of a lone token, if the batch before was a lone token of another sequence; else -1. */
 static int32_t switched_to(struct context *c, const struct batch_head *batch)
 {
 	bool is_lone = batch->n_tokens == 1 && batch->sequences && batch->sequence_counts &&
@@ -244,7 +247,7 @@ static int32_t switched_to(struct context *c, const struct batch_head *batch)
 	return is_lone && before && before != c->lone ? c->lone - 1 : -1;
 }
 
-/* -1: it cannot be told. */
+/* The number of the context that made the drafts; -1: not known. */
 static int32_t drafter_of(const struct batch_head *batch, const struct batch_sequences *sequences,
 	const struct context *checks)
 {
@@ -254,7 +257,7 @@ static int32_t drafter_of(const struct batch_head *batch, const struct batch_seq
 	return -1;
 }
 
-enum { TRIES = 200 }; /* some us: whoever is here counts one batch */
+enum { TRIES = 200 }; /* some us, in which the other thread has counted its batch */
 
 static bool contexts_enter(void)
 {
@@ -264,7 +267,7 @@ static bool contexts_enter(void)
 	return false;
 }
 
-static uint32_t results_read;
+static uint32_t results_read; /* calls of contexts_results_read() */
 
 void contexts_results_read(void)
 {
@@ -287,7 +290,7 @@ void contexts_count(struct phase_tokens *t, const void *code, struct batch_seque
 	batch_take_outputs(&meant, &contexts.last);
 	const void *memory = memory_of(vocabulary_of(code), t->context);
 	if (c->memory != memory) {
-		/* that of a context that is gone may be another's now */
+		/* a freed context may have had its memory at this address */
 		for (struct context *of = contexts.of; of < contexts.of + CONTEXTS; of++)
 			of->memory = of->memory == memory ? NULL : of->memory;
 		c->memory = memory;
@@ -318,7 +321,7 @@ void contexts_count(struct phase_tokens *t, const void *code, struct batch_seque
 	t->refuted = tokens.refuted;
 	t->number = c->number;
 	t->drafter = tokens.checked ? drafter_of(&meant, sequences, c) : -1;
-	/* Its model is noted once for each session, and when another may be at its address. */
+	/* Note its model once per session, and when another context may be at its address. */
 	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 	uint32_t made = __atomic_load_n(&contexts_made, __ATOMIC_RELAXED);
 	bool untold = c->told != session || c->told_made != made;

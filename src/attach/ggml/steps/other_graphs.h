@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs that a program of llama.cpp's computes outside of llama_decode(): to train a model, to
- * evaluate one that is trained, to encode an image or a sound; and those that train in programs
- * without llama.cpp. Each is a step and has a brick around its nodes. Any thread.
+ * Graphs that a program of llama.cpp computes outside of llama_decode(): to train a model, to evaluate
+ * a model in training, or to encode an image or a sound; and graphs that train in programs without
+ * llama.cpp. Each is a step and has a brick around its nodes. Any thread.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "attach/ggml/engine/ggml_engine.h"
 
 enum other_graph {
-	OTHER_NONE, /* it belongs to the step before */
+	OTHER_NONE, /* no such graph */
 	OTHER_TRAINING,
 	OTHER_EVALUATION,
 	OTHER_IMAGE,
@@ -19,13 +19,16 @@ enum other_graph {
 	OTHER_KINDS,
 };
 
-/* *positions: how many it takes in, as far as its last result, or that of its loss, tells. */
+/*
+ * Tell the kind of a graph. *positions: its tokens or patches, from the shape of its loss or of its
+ * last result; 0: not known.
+ */
 enum other_graph other_graph_kind(
 	const struct engine *engine, const void *graph, uint32_t *positions);
 
 /*
- * Does the graph end by changing weights, with a gradient, or with a loss or how many were right?
- * Cheap, for each graph of engines without steps.
+ * Is the graph's last node an optimizer step, a gradient, a loss, or the count of right results? Looks
+ * at the last node only, as it is called for each graph of engines without steps.
  */
 bool other_graph_trains(const struct engine *engine, const void *graph);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Phases and steps (phases.h). The stack grows as the thread's own does: an entry whose frame is
- * not above the frame of a new one has been left behind.
+ * Phases and steps (phases.h). The thread's own stack grows down, so frames on the stack of phases
+ * fall. An entry whose frame is not above a new phase's frame was left behind.
  */
 #include "attach/ggml/steps/phases.h"
 
@@ -23,21 +23,22 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { MAX_DEPTH = 24 };
+enum { MAX_DEPTH = 24 }; /* deeper phases are not recorded */
 
 struct open_phase {
-	const char *frame;
+	const char *frame; /* of the hook that began it */
 	brick_span span;
 	uint16_t brick;
-	uint8_t is_step, is_owner;
-	const struct brick_launch_owner *before;
+	uint8_t is_step;
+	uint8_t is_owner;			 /* it has set a launch owner */
+	const struct brick_launch_owner *before; /* to be restored; if is_owner */
 };
 
 struct phase_thread {
-	uint32_t depth;
-	uint32_t steps;
-	uint32_t muted;
-	struct open_phase *open; /* MAX_DEPTH; NULL: not yet */
+	uint32_t depth;		 /* entries of `open` */
+	uint32_t steps;		 /* steps among them */
+	uint32_t muted;		 /* 1: nothing is recorded */
+	struct open_phase *open; /* [MAX_DEPTH]; NULL: the thread has begun no phase yet */
 };
 
 static __thread struct phase_thread phase_thread __attribute__((tls_model("initial-exec")));
@@ -132,7 +133,7 @@ static void close_left_behind(struct phase_thread *p, const char *frame)
 		phases_close_top(p);
 }
 
-/* Ready to record on this thread, at the right depth; 0 when recording is off. */
+/* Prepares the thread and closes phases left behind. 0: nothing is to be recorded. */
 static int phases_enter(struct phase_scope *scope, const char *frame)
 {
 	struct node_thread *t = &node_thread;
@@ -155,7 +156,7 @@ static int phases_enter(struct phase_scope *scope, const char *frame)
 	return 1;
 }
 
-/* The first half of the hook is over; keep how long it took. */
+/* The first half of the hook is over: keep its cost until phase_end(). */
 static void entered(struct phase_scope *scope)
 {
 	if (BRICK_UNLIKELY(scope->timed))
@@ -168,9 +169,9 @@ void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame)
 }
 
 /*
- * A device's copies belong to the phase that asks for them. What a scheduler asks for between its
- * backends' graphs are copies from one to the other; but where nobody can see these graphs begin,
- * it may be anything.
+ * A device's copies belong to the phase that asks for them. Launches of a scheduler between its
+ * backends' graphs are copies from one backend to another. But if the begin of these graphs cannot be
+ * seen, such a launch may be anything, and counts as the graph's.
  */
 static void own_copies(struct open_phase *open)
 {
@@ -261,7 +262,7 @@ void phase_forget(void)
 	phase_thread.depth = phase_thread.steps = phase_thread.muted = 0;
 }
 
-static uint32_t has_own_steps; /* llama_decode() or its kin has been called */
+static uint32_t has_own_steps; /* 1: step_begin() was called in a session */
 
 /* Once per session and method; before the step, not in its time. */
 static void phases_note_method(const char *method, const void *code)
@@ -283,7 +284,7 @@ static void phases_note_method(const char *method, const void *code)
 			(uintptr_t)code);
 }
 
-/* Within the step, so that it is the step's. *counter: its brick + 1. */
+/* Record a counter, inside of its step. *counter: 1 + its brick, kept by the caller; 0 at first. */
 static void set_counter(uint32_t *counter, const char *name, double value)
 {
 	uint32_t id = __atomic_load_n(counter, __ATOMIC_RELAXED);
@@ -309,17 +310,17 @@ void step_refuted(int32_t context, uint32_t drafts)
 }
 
 /*
- * What steps read from disks: of the first of a process, and on as long as they read any. Pages of
- * a model that are not in memory are read ahead by the megabyte, so faults say little about them.
+ * The bytes that steps read from disks: counted until STEPS_LOOKED_AT steps in a row have read none.
+ * Page faults tell little of these bytes, as the kernel reads a model's pages ahead by the megabyte.
  */
 enum { STEPS_LOOKED_AT = 8 };
-static uint32_t to_look_at = STEPS_LOOKED_AT;
+static uint32_t to_look_at = STEPS_LOOKED_AT; /* further steps without reading to be counted */
 struct reading {
 	uint64_t bytes, kernel_ns;
 };
 static __thread struct reading before_step __attribute__((tls_model("initial-exec")));
 
-/* Of the whole process since it began. */
+/* Of the whole process since its begin. ru_inblock counts blocks of 512 bytes. */
 static struct reading reading_now(void)
 {
 	const uint64_t block_bytes = 512;
@@ -346,7 +347,7 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 	phase_step_begin(scope, tokens, frame);
 	if (!scope->depth)
 		return;
-	/* What most programs have none of is not recorded as 0. */
+	/* These counters are 0 in most programs, so 0 is not recorded. */
 	static uint32_t repeats, switches, checks, drafters;
 	if (repeated >= 0)
 		set_counter(&repeats, BRICK_REPEATED_NAME, repeated);
@@ -364,7 +365,7 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 
 void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int32_t status)
 {
-	/* llama_decode(): 1 and -1 before anything was evaluated; 2: aborted; less: failed */
+	/* llama_decode() returns 1 or -1 before it evaluates; 2: aborted; less than -1: failed. */
 	int began = status == 2 || status < -1;
 	static uint32_t ends[2], readings[2];
 	bool is_counted = scope->depth && brick_enabled();

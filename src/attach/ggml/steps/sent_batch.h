@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a graph of llama.cpp's evaluates where the process has no llama_decode(), as in ggml's RPC
- * server: the batch follows from the graph itself. ggml sends tensors with their names, so the
- * first norm has a row for each token, inp_pos holds their positions and out_ids those whose logits
- * are wanted. Each thread for itself.
+ * Reads the batch of a llama.cpp graph from the graph itself, for processes without llama_decode()
+ * such as ggml's RPC server. ggml sends tensors with their names: the first norm has a row per token,
+ * inp_pos holds the tokens' positions, and out_ids the tokens whose logits are wanted. Owner thread:
+ * state is per thread.
  */
 #pragma once
 
@@ -13,15 +13,15 @@
 struct phase_tokens;
 
 enum sent_batch {
-	SENT_UNKNOWN, /* no graph of llama.cpp's, or not enough of one */
-	SENT_BATCH,   /* a batch begins with it */
-	SENT_PART,    /* a later part of the batch before */
+	SENT_UNKNOWN, /* no graph of llama.cpp's, or too small a part of such a graph */
+	SENT_BATCH,   /* the graph is the first part of a batch, or all of it */
+	SENT_PART,    /* the graph is a later part of the last batch */
 };
 
 /*
- * *tokens of a batch. is_readable: its data lies in this process's memory, and is there. Else, and
- * where a server has the first layers only, a batch of several tokens is a prompt; out_ids of as
- * many tokens as there can be drafts says otherwise.
+ * Set *tokens for SENT_BATCH. is_readable: the inputs' data is in this process's memory already.
+ * Otherwise, or if a server has the first layers only, a batch of several tokens counts as a prompt,
+ * unless out_ids has as many tokens as there can be drafts.
  */
 enum sent_batch sent_batch_read(const struct engine *engine, const void *graph, bool is_readable,
 	struct phase_tokens *tokens);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a recording is told of sequences (brick/abi/lane.h): which tokens of theirs a step
- * evaluates, and hashes of blocks of them, by which a prompt that comes again is known. Any thread
- * that holds what it passes.
+ * Records of sequences (brick/abi/lane.h): the tokens that a step evaluates of each, and hashes of
+ * blocks of tokens, by which a repeated prompt is recognised. Any thread; the caller guards its
+ * arguments.
  */
 #pragma once
 
@@ -10,24 +10,24 @@
 #include "attach/ggml/steps/batch.h"
 #include "brick/abi/lane.h"
 
-/* The blocks that a context's sequences are in; all 0: none. */
+/* The unfinished block of each sequence of a context. Zero it for a new context. */
 struct sequence_blocks {
 	struct {
-		uint64_t hash;
-		int32_t end; /* behind its last token so far; 0: it is in none */
+		uint64_t hash; /* of the block's tokens so far, salted */
+		int32_t end;   /* position behind its last token so far; 0: no block is open */
 	} of[BATCH_SEQUENCES];
 };
 
-/* A model as records have it, by its number; negative: not known. */
+/* The model's number in a record, from a context's number; negative: not known. */
 static inline uint16_t sequences_model(int32_t number)
 {
 	return number >= 0 && number < BRICK_SEQUENCE_NO_MODEL ? (uint16_t)number
 							       : BRICK_SEQUENCE_NO_MODEL;
 }
 
-/* The batch is going to be evaluated: tell of the blocks that are full with it. */
+/* Before a batch is evaluated: record the blocks that it fills. past: for batch_position(). */
 void sequences_tell_blocks(struct sequence_blocks *blocks, const struct batch_head *batch,
 	const struct batch_past *past, uint16_t model);
 
-/* Within its step: what it evaluates. model: BRICK_SEQUENCE_NO_MODEL if that is not known. */
+/* Inside of a step: record its tokens by sequence. is_prompt: 1 if all of them are a prompt. */
 void sequences_tell_step(const struct batch_sequences *sequences, uint16_t model, int is_prompt);

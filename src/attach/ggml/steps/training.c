@@ -16,12 +16,14 @@
 enum { FORWARD, BACKWARD, OPTIMIZER, KINDS };
 
 struct training {
-	const void *first[KINDS]; /* node of each; NULL: there is none */
-	const char *frame;	  /* just below that of the part's hook; NULL: between parts */
+	const void *first[KINDS]; /* first node of each kind; NULL: none (always of FORWARD) */
+	const char *frame;	  /* one byte below the frame of the part's hook; NULL: between parts */
 	struct phase_scope scope;
-	uint8_t is_on, is_open;
-	uint8_t kind, open; /* of the last node; of the phase that is open */
-	uint8_t before;	    /* of the last node in front of the part */
+	uint8_t is_on;	 /* a graph that trains is being computed */
+	uint8_t is_open; /* `scope` is a phase */
+	uint8_t kind;	 /* of the last node */
+	uint8_t open;	 /* kind of the open phase */
+	uint8_t before;	 /* kind of the last node before the part */
 };
 
 /* NULL: this thread has not trained. */

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * whisper.cpp, whose tensors have no names and whose own functions for steps are hidden in most
- * builds: both follow from its graphs. A sound that is encoded is one step (convolutions, encoder,
- * keys and values for the decoder), from where its first graph gets its memory to where its last
- * one is computed; each graph of the decoder is one. The tensors of these graphs get the names that
- * the model's file has for them. Each thread for itself.
+ * Steps and names of whisper.cpp, found from its graphs: its tensors have no names, and most builds
+ * hide its functions for steps. Encoding a sound is one step (convolutions, encoder, keys and values
+ * for the decoder), from the allocation of its first graph to the end of its last graph. Each graph
+ * of the decoder is a step. Tensors get the names that the model's file has for them. Owner thread.
  */
 #pragma once
 
 #include <stdint.h>
 #include "attach/ggml/steps/phases.h"
 
-/* A scheduler was made: what it allocates first is never computed. */
+/* A scheduler was made: the first graph that it allocates is never computed. */
 void whisper_scheduler_made(const void *scheduler);
 
 /*
- * A graph is going to get its memory; called by code at `caller`. Does nothing where that is no
- * whisper.cpp. `frame` of the hook, engine_code: an address in ggml.
+ * A graph is about to get its memory. caller: an address in the calling code; nothing happens unless
+ * it is whisper.cpp's. engine_code: an address in ggml. frame: of the hook.
  */
 void whisper_alloc_begin(const void *scheduler, const void *graph, const void *caller,
 	uintptr_t engine_code, const void *frame);
 
-/* The brick around that graph's nodes: GraphCompute if it is not whisper's. */
+/* The brick around the graph's nodes: GraphCompute if the graph is not whisper.cpp's. */
 uint16_t whisper_graph_brick(const void *graph);
 
-/* It was computed: the step may be over. */
+/* The graph was computed: end its step if it was the last graph. */
 void whisper_computed(const void *graph);
