@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of bounded size that is read without a lock: from keys to values, neither of them 0. An
- * entry stays, or is put in anew with another value. Header only. Reading: any thread; putting in:
- * one at a time.
+ * A hash table of fixed size that is read without a lock. Keys and values are not 0. Entries are never
+ * removed; their values may change. At most 3/4 of the entries are used, so a search always ends.
+ * Header only. Reading: any thread; writing: one thread at a time.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ struct fixed_map_entry {
 
 struct fixed_map {
 	struct fixed_map_entry *entries;
-	uint32_t mask; /* entries - 1: a power of two */
-	uint32_t count;
+	uint32_t mask;	/* number of entries, a power of two, less 1 */
+	uint32_t count; /* used entries */
 };
 
 #define FIXED_MAP(array)                                         \
@@ -25,7 +25,7 @@ struct fixed_map {
 		(array), sizeof(array) / sizeof(*(array)) - 1, 0 \
 	}
 
-/* 0: it is not in there. */
+/* The value; 0: the key is not there. */
 static inline uint64_t fixed_map_get(const struct fixed_map *map, uint64_t key)
 {
 	for (uint64_t i = hash_u64(key);; i++) {
@@ -36,7 +36,7 @@ static inline uint64_t fixed_map_get(const struct fixed_map *map, uint64_t key)
 	}
 }
 
-/* False: there is no room. */
+/* Add a key, or change its value. False: there is no room for a new key. */
 static inline bool fixed_map_put(struct fixed_map *map, uint64_t key, uint64_t value)
 {
 	uint64_t i = hash_u64(key);

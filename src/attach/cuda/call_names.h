@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the CUDA calls to look at, and finds the stream in their parameters, by the call's name:
- * so no table of ids has to be kept per version. Any thread.
+ * Tells by the name of a CUDA call what kind it is, and where its parameters have its stream; so no
+ * table of ids is needed per version. Any thread.
  */
 #pragma once
 
@@ -10,15 +10,15 @@
 #include "attach/cuda/cuda_abi.h"
 
 enum call_kind {
-	CALL_NONE,
-	CALL_KERNEL,
+	CALL_NONE,   /* of no interest */
+	CALL_KERNEL, /* from here to CALL_COPY: calls that launch (call_launches()) */
 	CALL_GRAPH,
-	CALL_COPY, /* the last of those that launch */
+	CALL_COPY,
 	CALL_WAIT_STREAM,
 	CALL_WAIT_CONTEXT,
 	CALL_WAIT_EVENT,
-	CALL_EVENT,	  /* records one */
-	CALL_AFTER_EVENT, /* a stream waits for one */
+	CALL_EVENT,	  /* records an event */
+	CALL_AFTER_EVENT, /* a stream waits for an event */
 	CALL_CAPTURE,
 	CALL_CAPTURE_END,
 	CALL_STREAM_GOES,
@@ -27,27 +27,28 @@ enum call_kind {
 	CALL_CONTEXT_GOES,
 	CALL_PRIMARY_GOES, /* a device's own context, perhaps */
 	CALL_INSTANTIATE,  /* makes an executable graph */
-	CALL_UPDATE,	   /* makes one do the work of another graph */
-	CALL_NODE_SWITCH,  /* switches a node of one on or off */
+	CALL_UPDATE,	   /* makes an executable graph do another graph's work */
+	CALL_NODE_SWITCH,  /* switches a node of an executable graph on or off */
 };
 
 /* The place of a call's stream. */
 enum call_place {
 	STREAM_IN_PARAMETERS, /* at `offset` */
-	STREAM_IN_CONFIG,     /* of the attributes that a launch points to */
-	STREAM_DEFAULT,	      /* there is none: the default stream */
-	STREAM_UNKNOWN,
+	STREAM_IN_CONFIG,     /* in the launch's configuration, which the parameters point to */
+	STREAM_DEFAULT,	      /* the call has no stream: the default stream */
+	STREAM_UNKNOWN,	      /* not known for this call */
 };
 
 struct call_shape {
-	uint8_t kind, place;
-	uint8_t offset;	    /* in the parameters */
+	uint8_t kind;	    /* enum call_kind */
+	uint8_t place;	    /* enum call_place */
+	uint8_t offset;	    /* of the stream in the parameters, in bytes */
 	bool is_per_thread; /* its default stream is the thread's own */
 };
 
 struct call_shape call_shape_of_driver(const char *name);
 
-/* Parameters of these are not looked at: the driver's call inside tells. */
+/* `place` is not set: the stream is read from the driver's call inside. */
 struct call_shape call_shape_of_runtime(const char *name);
 
 static inline int call_launches(const struct call_shape *shape)
@@ -56,15 +57,19 @@ static inline int call_launches(const struct call_shape *shape)
 }
 
 /*
- * The handle that stands for a stream: NULL is the default one, and the calling thread's own stream
- * has a handle that no other thread's ever has. is_per_thread: NULL means the latter.
+ * The handle by which a stream is known here. For the calling thread's own default stream it is a
+ * handle that no other thread's stream has; for the other default stream NULL. is_per_thread: a NULL
+ * stream means the thread's own.
  */
 cuda_handle call_handle(cuda_handle stream, bool is_per_thread);
 
-/* The stream that a call names, NULL for the default one. 0: it is not known. */
+/* Find the stream that a call names; NULL: the default stream. 1, or 0: not known. */
 int call_stream(const struct call_shape *shape, const void *parameters, cuda_handle *stream);
 
-/* X(name, offset): copies and fills, that name a stream; cupti_abi_check.c knows them from CUDA. */
+/*
+ * X(name, offset): copies and fills that name a stream. Offsets are CUDA's: cupti_abi_check.c compares
+ * them with the headers.
+ */
 #define CALL_COPIES_IN_STREAMS(X)   \
 	X(cuMemcpyAsync, 24)        \
 	X(cuMemcpyPeerAsync, 40)    \
@@ -82,7 +87,7 @@ int call_stream(const struct call_shape *shape, const void *parameters, cuda_han
 	X(cuMemsetD2D8Async, 40)    \
 	X(cuMemsetD2D16Async, 40)   \
 	X(cuMemsetD2D32Async, 40)
-/* Those that came with CUDA 13. */
+/* Copies that came with CUDA 13. */
 #define CALL_BATCHES_IN_STREAMS(X)   \
 	X(cuMemcpyBatchAsync_v2, 56) \
 	X(cuMemcpy3DBatchAsync_v2, 24)

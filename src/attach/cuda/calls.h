@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUPTI's callbacks: around the driver's calls that launch, copy, wait and load, and about modules
- * and graphs. They run on the program's threads, inside of its calls.
+ * Handles CUPTI's callbacks: around the driver's calls that launch, copy, wait and load, and about
+ * modules and graphs. They run on the program's threads, inside of its calls.
  */
 #pragma once
 
 #include <stdint.h>
 
-/* For cuptiSubscribe(). */
+/* The callback for cuptiSubscribe(). */
 void calls_callback(void *own, uint32_t domain, uint32_t id, const void *data);
 
-/* Have the driver's calls reported. Returns a result of CUPTI's, CUPTI_FINE when they are. */
+/* Enable callbacks for the driver's calls. Returns enum cupti_result. */
 int calls_enable(void);
 
-/* Also those of the runtime's interface, for versions of CUPTI that tie records to them only. */
+/* Enable callbacks for the runtime's calls, too: some versions of CUPTI tie records only to these. */
 void calls_enable_runtime(void);
 
-/* Also have CUPTI keep records of launch calls, for versions that give no ids without them. */
+/* Have CUPTI record launch calls, too: some versions give no correlation ids otherwise. */
 void calls_enable_records(void);
 
-/* Stops: calls after it do nothing. */
+/* Later callbacks do nothing. */
 void calls_stop(void);

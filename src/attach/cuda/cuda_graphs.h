@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUDA graphs: the brick that was open when a node was made, so that its kernel has a parent at
- * every replay; the number of records that one launch of a graph brings; and the order of nodes. An
- * update makes an executable graph's nodes do the work of another graph's nodes, in the order in
- * which these were made, and CUPTI does not say which. Any thread; calls from CUPTI on the thread
- * where they happen.
+ * What is known of CUDA graphs: the brick that was open when a node was made, which is the parent of
+ * its kernel at every replay; the number of records of one launch of a graph; and the order of nodes.
+ * The order is needed for updates: an update makes an executable graph's nodes do the work of another
+ * graph's nodes, in the order of their creation, and CUPTI does not tell the pairs. Any thread; calls
+ * from CUPTI on the thread where they happen.
  */
 #pragma once
 
@@ -18,40 +18,39 @@
 /* Nodes. */
 
 /*
- * A node was made while this brick and layer were open (BRICK_NONE: none); work: the owner whose
- * work it tells, or NULL.
+ * A node was made while this brick and layer were open (BRICK_NONE: none). work: the owner whose work
+ * the node's kernel records, or NULL.
  */
 void nodes_created(
 	uint64_t node, uint32_t brick, int32_t layer, const struct brick_launch_owner *work);
 
-/* A copy of it, as graphs are copied when they are instantiated. */
+/* A node is a copy of another: instantiating a graph copies its nodes. */
 void nodes_cloned(uint64_t node, uint64_t original);
 
 /*
- * Destroys a node, which is forgotten some rounds later: records of its last replays are still to
- * come.
+ * A node was destroyed. It is forgotten some rounds later, because records of its last replays may
+ * still come. nodes_next_round(): a round is over.
  */
 void nodes_destroyed(uint64_t node);
 void nodes_next_round(void);
 
 /*
- * A node was copied on this thread. Kernels of a graph that lies in another one come back under
- * numbers that were told of no node: that of the outermost executable graph, and places behind all
- * of its own nodes. Nobody tells which is which. So they have a parent only where all nodes of the
- * graphs inside have the same.
+ * A node was copied on this thread. Records of a graph inside of another graph have node numbers that
+ * CUPTI announces for no node: behind all nodes of the outermost executable graph. So these kernels
+ * have a parent only if all nodes of the inner graphs have the same parent.
  */
 void nested_copied(uint64_t node, uint64_t original, uint32_t type);
 void nested_exec_created(void); /* from the nodes copied since the last one */
 void nested_forget(void);	/* the work of executable graphs has changed */
 
-/* Brick and layer of a node; 0 when it is not known. */
+/* Find a node's brick, layer and work. 1, or 0: not known. */
 int nodes_find(
 	uint64_t node, uint32_t *brick, int32_t *layer, const struct brick_launch_owner **work);
 
 /* Nodes for which there was no room. */
 uint64_t nodes_lost(void);
 
-/* An executable graph, one launch of which brings so many records; 0: not known. */
+/* Set the number of records of one launch of an executable graph; 0: not known. */
 void nodes_exec(cuda_handle exec, uint32_t records);
 void nodes_exec_gone(cuda_handle exec);
 uint32_t nodes_exec_records(cuda_handle exec);
@@ -61,24 +60,24 @@ uint32_t nodes_exec_records(cuda_handle exec);
 void graph_places_created(cuda_handle graph, uint64_t node);
 void graph_places_cloned(cuda_handle exec, uint64_t node, uint64_t original);
 
-/* Names the executable graph of those copies: CUPTI names it only when they are all there. */
+/* Set the final handle of the executable graph `copies`: CUPTI tells it after all copies are made. */
 void graph_places_exec(cuda_handle exec, cuda_handle copies);
 
-/* The graph goes, or loses a node: its order is not known any more. */
+/* The graph is destroyed, or loses a node: its order is unknown from now on. */
 void graph_places_forget(cuda_handle graph);
 
-/* The executable graph's nodes now do what the graph's do: they get their brick and layer. */
+/* An update: the executable graph's nodes get the bricks and layers of the graph's nodes. */
 void graph_places_updated(cuda_handle exec, cuda_handle graph);
 
 /* Calls from CUPTI. */
 
-/* A launch of a graph brings one record, not one per node. Before the first graph. */
+/* A graph's launch brings one record, not one per node. Call it before the first graph. */
 void graph_calls_are_whole(void);
 
 /*
- * launch: that of the call in which it happens, or NULL if that call launches nothing; work: its
- * kernel tells the work of this owner. Returns 1 if a node was made: then the call has been
- * captured instead.
+ * Handle a callback about a graph. launch: of the call around it, or NULL if that call launches
+ * nothing; work: the owner whose work the call's kernel records. Returns 1 if a node was made, so the
+ * call was captured rather than run.
  */
 int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
 	const struct brick_launch *launch, const struct brick_launch_owner *work);
@@ -87,8 +86,8 @@ int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
 void graph_calls_instantiated(bool has_failed);
 
 /*
- * An update is over. has_info: the parameters tell why, if it was refused: then the program has to
- * instantiate anew, or to launch without a graph.
+ * An update is over. has_info: the parameters tell why a refused update failed. After a refusal the
+ * program has to instantiate anew, or to launch without a graph.
  */
 void graph_calls_updated(const struct cuda_graph_update *update, bool has_info, bool has_failed);
 

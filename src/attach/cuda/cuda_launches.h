@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that launched something, by CUPTI's correlation id, from the call until its records have
- * come. The launching thread writes an entry, whoever handles records reads it: it is complete
- * before its state says so. Any thread, except where it says "consumer".
+ * The table of calls that launched something, by CUPTI's correlation id, from the call until its
+ * records have come. The launching thread writes an entry, and publishes it by its state; the
+ * consumer of records (cuda_records.h) reads it. Any thread, unless a comment says "consumer".
  */
 #pragma once
 
@@ -11,24 +11,24 @@
 #include "brick/attach.h"
 #include "brick/queue.h"
 
-/* The records that come of a call's launches: how many (0: not known), and whether they must. */
+/* The records that a call's launches will bring. */
 struct launch_records {
-	uint32_t count;
-	uint32_t certain;		       /* one that does not come was lost */
-	uint32_t numbers;		       /* that the launch has, in a row */
-	const struct brick_launch_owner *work; /* that its first tells of; NULL: of none */
+	uint32_t count;	  /* 0: not known */
+	uint32_t certain; /* 1: a record that does not come was lost */
+	uint32_t numbers; /* command numbers in a row that the call has reserved */
+	const struct brick_launch_owner *work; /* of the first command; NULL: none */
 };
 
 /* A call has begun. */
 void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 	const struct launch_records *records);
 
-/* Ends a call; records will come. */
+/* A call has ended, and its records will come. */
 void launches_end(uint32_t correlation, const struct brick_launch *launch);
 
 /*
- * A call inside of another launched for it: CUPTI gives the records either id. A record for one is
- * a record for the other.
+ * A call inside of another call launched for it. CUPTI gives the records one of the two ids, so a
+ * record with either id counts for both.
  */
 void launches_join(uint32_t outer, uint32_t inner);
 
@@ -42,31 +42,32 @@ void launches_in_stream(uint32_t correlation, cuda_handle stream);
 /* Forgets a call that launched nothing: it failed, or was captured into a graph. */
 void launches_forget(uint32_t correlation);
 
-/* Its records are passed over: somebody else tells of them, or nothing was recorded at the call. */
+/* Why a call's records are ignored: another library records them, or no session was on. */
 enum launches_why { LAUNCHES_DISOWNED, LAUNCHES_IGNORED };
 void launches_pass_over(uint32_t correlation, enum launches_why why);
 int launches_are_passed_over(uint32_t correlation, enum launches_why why);
 
-/* Consumer: one of its records has come. */
+/* Consumer: a record of the call has come. */
 void launches_seen(uint32_t correlation);
 
 /*
- * Consumer: the launch for one more command, and the owner whose work it tells; further commands of
- * the same call get the next numbers, then any, and tell no work. 0 when the call is not known.
+ * Consumer: get the launch of one more command of a call, and the owner whose work it records. The
+ * first command has the work; further commands get the next of the call's numbers, and have none. 0:
+ * the call is not known.
  */
 int launches_take(
 	uint32_t correlation, struct brick_launch *launch, const struct brick_launch_owner **work);
 
 /*
- * Consumer: nothing that is still to come was launched before this tick; UINT64_MAX when nothing
- * is. Calls that ended before give_up are no longer waited for.
+ * Consumer: a tick before which no call was launched whose records are still missing; UINT64_MAX: no
+ * records are missing. Calls that ended before give_up are not waited for.
  */
 uint64_t launches_pending_since(uint64_t give_up);
 
 /*
- * Consumer, once a round, behind a flush: the give_up for launches_pending_since(). Launches that
- * ended `patience` ago are given up, but not before so many flushes went by without their record: a
- * process that stood still has asked for nothing meanwhile.
+ * Consumer, once a round, after a flush: the give_up for launches_pending_since(). Calls that ended
+ * more than `patience` ticks ago are given up, but only after PATIENT_ROUNDS flushes without their
+ * records: a process that was stopped has flushed nothing meanwhile.
  */
 enum { PATIENT_ROUNDS = 10 };
 uint64_t launches_patience_ends(uint64_t now, uint64_t patience);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts about streams beside their launches: which of them the program times itself, and which
- * commands theirs come after. A stream is named by its handle, the default one by its context's.
- * Any thread.
+ * Facts about streams: which streams the program times itself, and which commands of other streams a
+ * command comes after. A stream is known by its handle, a default stream by its context's handle. Any
+ * thread.
  */
 #pragma once
 
@@ -10,12 +10,12 @@
 #include "attach/cuda/cuda_abi.h"
 
 /*
- * Streams that the program times itself, through the library inside of it: what it launches there
- * is not to be told twice.
+ * Does the program time this stream itself, through its own libbrick? Then its commands are not
+ * recorded here.
  */
 int excluded_has(cuda_handle stream);
 
-/* The stream goes, or the context and with it all of its streams. */
+/* A stream is destroyed, or a context with all its streams. */
 void excluded_forget(cuda_handle gone);
 
 /*
@@ -27,7 +27,7 @@ void excluded_forget(cuda_handle gone);
 
 enum { MAX_EVENTS_AFTER = 8 }; /* commands that one comes after */
 
-/* The event stands for the stream's commands so far: `last`, 0: none. */
+/* The event was recorded in the stream, after the command `last`; 0: after none. */
 void events_recorded(cuda_handle context, cuda_handle event, cuda_handle stream, uint64_t last);
 
 /* The next command of the stream comes after the event's commands. */
@@ -36,7 +36,7 @@ void events_waited(cuda_handle context, cuda_handle stream, cuda_handle event);
 /* The call with this correlation id launched that command. */
 void events_launched(cuda_handle stream, uint32_t correlation);
 
-/* Numbers of the commands that those of the call come after; returns how many. */
+/* Get the numbers of the commands that the call's commands come after; returns how many. */
 uint32_t events_after(uint32_t correlation, uint64_t numbers[MAX_EVENTS_AFTER]);
 
 /* The newest command that the event stands for; 0: not known. */
@@ -48,8 +48,8 @@ void events_forget_stream(cuda_handle stream);
 void events_forget_context(cuda_handle context);
 
 /*
- * The stream is being captured into a graph, and with it whatever waits for an event of it: until
- * the end of that, nothing that is recorded or waited for happens.
+ * The stream is being captured into a graph, as are the streams that wait for its events. Until the
+ * capture ends, events_recorded() and events_waited() on them mean nothing.
  */
 void events_capture(cuda_handle context, cuda_handle stream);
 void events_capture_end(cuda_handle stream);

@@ -9,8 +9,8 @@
 #include "attach/cuda/cuda_abi.h"
 
 struct cupti {
-	char path[PATH_MAX];
-	void *subscriber;
+	char path[PATH_MAX]; /* of the library */
+	void *subscriber;    /* NULL: none */
 	int (*version)(uint32_t *version);
 	int (*result_string)(int result, const char **text);
 	int (*subscribe)(void **subscriber, cupti_callback_fn callback, void *own);
@@ -24,7 +24,7 @@ struct cupti {
 	int (*dropped)(cuda_handle context, uint32_t stream, size_t *count);
 	int (*flush_all)(uint32_t flags);
 	int (*timestamp)(uint64_t *ns);
-	/* NULL where the library is older than they are */
+	/* NULL if the library is too old for the function */
 	int (*set_attribute)(uint32_t attribute, size_t *bytes, void *value);
 	int (*graph_node_id)(cuda_handle node, uint64_t *id);
 	int (*enable_driver_call)(uint32_t id, uint8_t enable);
@@ -35,8 +35,8 @@ struct cupti {
 extern struct cupti cupti;
 
 /*
- * Find and open a library; called again, the next one. 0; -ENOENT: there is none (more), -ELIBACC:
- * it lacks functions; `why`.
+ * Find and open a CUPTI library; each further call tries the next. 0; or an error with its text in
+ * `why`: -ENOENT: no (further) library, -ELIBACC: it lacks functions.
  */
 int cupti_open(char *why, size_t bytes);
 
@@ -44,7 +44,7 @@ int cupti_open(char *why, size_t bytes);
 const char *cupti_text(int result);
 
 /*
- * The version of the CUDA headers that cuda_abi.h was held against when this was built: "12.4";
- * NULL: there were none.
+ * The version of the CUDA headers ("12.4") that cuda_abi.h was compared with when Brick was built;
+ * NULL: there were no headers.
  */
 const char *abi_check_headers(void);

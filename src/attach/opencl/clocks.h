@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clocks of devices, placed on the host's. A device that can be asked for its time is asked between
- * two readings of the host's; of others the time at which they say a command was queued lies
- * between the readings around the call that queued it. A single reading can be poor: the thread
- * that took it may have been off the CPU. So finished commands are held back until two readings
- * bear each other out, or no better one comes (clocks_are_known()). Any thread.
+ * Correlates the clocks of OpenCL devices with the host's. If a device has a timer, it is read between
+ * two readings of the host's clock. Otherwise a command's queued time lies between two readings
+ * around the call that queued it. A single reading can be poor, as the thread may have been off the
+ * CPU. So finished commands are held back until two readings agree, or none better comes
+ * (clocks_are_known()). Any thread.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct clock;
 /* The clock of a device; NULL when there is no memory for it. */
 struct clock *clocks_of(cl_device_id device);
 
-/* A command was queued at `queued` (of the device) between two times of the host. */
+/* A command was queued at `queued`, device's ns, between two times of the host. */
 void clocks_queued(struct clock *clock, uint64_t before_ns, uint64_t queued, uint64_t after_ns);
 
 /*
@@ -26,16 +26,16 @@ void clocks_queued(struct clock *clock, uint64_t before_ns, uint64_t queued, uin
  */
 bool clocks_are_known(struct clock *clock, bool is_full);
 
-/* No more readings will come, of any clock: the present ones must do from now on. */
+/* No clock will get further readings: clocks_are_known() is true from now on. */
 void clocks_decide_all(void);
 
-/* Read those that have not been read for a while. */
+/* Read the clocks that are due. */
 void clocks_refresh(void);
 
-/* Device time on the host's clock; 0 when nothing is known. residual_ns: how far off it may be. */
+/* Convert a device's time to the host's; 0: no reading yet. *residual_ns: the greatest error. */
 uint64_t clocks_host_ns(struct clock *clock, uint64_t device_ns, uint64_t *residual_ns);
 
-/* Keeps the largest error of recorded times, for the note. */
+/* Count the error of a recorded time, for the note. */
 void clocks_placed(struct clock *clock, uint64_t residual_ns);
 
 /* Tell the recording how exact the clocks were. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command on its way from the program's call to the ring of its queue. Where nothing is recorded,
- * or the call comes from inside of another hooked call, a command is empty and the call passes
- * through. Any thread.
+ * A command from the program's call up to the ring of its queue. If nothing is recorded, or the call
+ * comes from inside of another hooked call, the command is empty, and the call passes through. Any
+ * thread; a command by its own.
  */
 #pragma once
 
@@ -28,17 +28,17 @@ struct command_what {
 };
 
 struct command {
-	struct queue *queue;   /* NULL: it is not recorded */
-	struct queue *untimed; /* it is only counted on this one */
+	struct queue *queue;   /* NULL: the command is not recorded */
+	struct queue *untimed; /* on which it is only counted; NULL: none */
 	struct brick_launch launch;
-	cl_event *event; /* the event that the driver gets */
+	cl_event *event; /* to be passed to the driver: the program's, or &own */
 	cl_event own;
-	uint64_t before_ns, after_ns;
-	uint64_t cost_ticks; /* of our part, while it is timed; 0: it is not */
-	uint64_t part_ticks; /* when the present part began */
-	uint64_t wait_ticks; /* when a blocking call began, 0: it is none */
-	uint64_t ahead;	     /* commands that had been enqueued before that */
-	int entered;
+	uint64_t before_ns, after_ns; /* host's times around the call */
+	uint64_t cost_ticks; /* of the hook so far if it is timed; 0: it is not */
+	uint64_t part_ticks; /* when the hook's present part began */
+	uint64_t wait_ticks; /* when a blocking call began; 0: not blocking */
+	uint64_t ahead;	     /* commands that were enqueued before a blocking call */
+	int entered;	     /* result of command_enter() */
 };
 
 /* Before the call. event: the program's, or NULL. */
@@ -46,26 +46,25 @@ void command_begin(
 	struct command *command, cl_command_queue queue, cl_event *event, cl_bool is_blocking);
 
 /*
- * True if a call failed in a way that our event may have caused: make it once more, as the program
- * did.
+ * True if the call failed in a way that our event may have caused. The hook then repeats the call
+ * with the program's arguments.
  */
 bool command_was_too_much(struct command *command, cl_int status);
 
-/* After the call: is there anything to tell about? */
+/* After the call: is the command to be recorded? Only then call command_end(). */
 bool command_is_recorded(struct command *command, cl_int status);
 
-/* Then this. count, list: events that it waits for. */
+/* Add the command to its queue's ring. count, list: the events that it waits for. */
 void command_end(struct command *command, const struct command_what *what, cl_uint count,
 	const cl_event *list);
 
 /*
- * A call that waits: remember when it began, and say that this thread has waited until those
- * commands were done (none: not known which).
+ * Around a call that waits: begin returns its ticks, and end records the thread's wait for these
+ * commands (none: not known which).
  */
 uint64_t command_wait_begin(void);
 void command_wait_end(uint64_t begin_ticks, const struct brick__waits *waits);
 
-/* Around a call of the driver's that records nothing: what it calls on the way is not the
- * program's. */
+/* Around a call of the driver's: calls that the driver makes inside are not the program's. */
 int command_enter(void);
 void command_leave(int entered);

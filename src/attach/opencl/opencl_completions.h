@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fetching the times of commands that are done and recording them, on a thread of our own that
- * looks a few dozen times a second while there is something to look for. The program's threads do
- * it only when a queue's ring is full, where the mode of the recording wants it, and at exit. Any
- * thread.
+ * Records finished commands with their times, on a thread of Brick's that polls some dozens of times
+ * a second while commands are pending. The program's threads record only when a queue's ring is full,
+ * when the recording's mode asks for it, and at exit. Any thread.
  */
 #pragma once
 
 #include "attach/opencl/opencl_queue.h"
 
-/* There is a queue to look after: from now on the thread runs, and the exit is watched. */
+/* Start the thread, and watch the program's exit, when the first queue is made. */
 void completions_start(void);
 
-/* Look soon. */
+/* Have the thread poll soon. */
 void completions_wake(void);
 
 /* A command was added to this queue's ring. */
@@ -22,7 +21,7 @@ void completions_pushed(struct queue *queue);
 int completions_make_room(struct queue *queue);
 
 /*
- * Wait until all commands of the queue are done, and record them; gives up when nothing moves for a
- * while. The wait is a sample of its thread.
+ * Wait until all commands of the queue are done, and record them; gives up if none finishes for a
+ * while. The wait is recorded as a sample of the calling thread.
  */
 void completions_synchronise(struct queue *queue);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program or library as its file has it, read by libelf: its sections, the functions that its
- * symbol tables or its debug file name, and whether calls of them go through the dynamic linker.
- * Addresses are the file's own. The file is untrusted. Read-only once open: any thread.
+ * The file of a program or library, read by libelf: its sections, the functions that its symbol
+ * tables or its debug file name, and whether calls of these go through the dynamic linker. Addresses
+ * are the file's own. The file is untrusted. Read-only once open: any thread. Pointers are valid
+ * until image_close().
  */
 #pragma once
 
@@ -15,11 +16,11 @@
 struct image_function {
 	const char *name;
 	uint64_t address, bytes;
-	uint8_t is_exported; /* others, and preloaded ones, can come in its place */
-	uint8_t is_reached;  /* this object refers to it through the dynamic linker */
+	uint8_t is_exported; /* 1: a preloaded definition can replace it */
+	uint8_t is_reached;  /* 1: this object refers to it through the dynamic linker */
 };
 
-/* A section that is there when the program runs. */
+/* A section that is mapped when the program runs. */
 struct image_part {
 	const char *name;
 	uint64_t address, bytes;
@@ -30,16 +31,16 @@ struct image_part {
 struct image {
 	struct Elf *elf;
 	int fd;
-	struct Elf *debug; /* its debug file, NULL: none was needed, or found */
+	struct Elf *debug; /* its debug file; NULL: none was needed, or found */
 	int debug_fd;
-	bool has_symbols; /* a .symtab, in it or in its debug file */
-	bool has_dynamic; /* a .dynsym */
-	char build_id[DEBUG_FILE_ID_BYTES];
+	bool has_symbols; /* it or its debug file has a .symtab */
+	bool has_dynamic; /* it has a .dynsym */
+	char build_id[DEBUG_FILE_ID_BYTES]; /* in hexadecimal; "": none */
 	ARRAY(struct image_part) parts;		/* by address */
 	ARRAY(struct image_function) functions; /* by address, then by name */
-	ARRAY(uint64_t) pointers;		/* that the dynamic linker will write somewhere */
-	ARRAY(const char *) imports;		/* that it will look for in other objects */
-	struct hash_index names;		/* of functions */
+	ARRAY(uint64_t) pointers;		/* addresses that relocations write into data */
+	ARRAY(const char *) imports;		/* symbols that other objects must define */
+	struct hash_index names;		/* of `functions` */
 };
 
 /*
@@ -62,7 +63,7 @@ const struct image_function *image_find(
  */
 size_t image_name_length(const char *name);
 
-/* True if it exports a function of that name; if it reaches one through the dynamic linker. */
+/* True if a function of that name is_exported; is_reached. */
 bool image_exports(const struct image *image, const char *name);
 bool image_reaches(const struct image *image, const char *name);
 
@@ -75,5 +76,5 @@ const struct image_part *image_part_at(const struct image *image, uint64_t addre
 /* True if all of these bytes will be mapped to be executed, whatever sections say. */
 bool image_is_executed(const struct image *image, uint64_t address, uint64_t bytes);
 
-/* Those bytes and how many follow in the same part; NULL if they are in none. */
+/* The bytes at `address`; *available: how many there are up to the part's end. NULL: in no part. */
 const uint8_t *image_bytes(const struct image *image, uint64_t address, uint64_t *available);

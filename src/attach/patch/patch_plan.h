@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans how a jump can replace the first instructions of a function. It refuses unless all of the
- * following holds. Every byte of the function belongs to an instruction that is understood. The
- * displaced instructions do the same elsewhere. Nothing leads between them or, from inside of the
- * function, to its beginning. No address between them is kept anywhere. If callers keep values in
- * registers over the call, beyond what any function preserves, the hook can keep them, too.
- * Addresses are the file's. Any thread.
+ * Plans how a jump can replace the first instructions of a function. A plan is refused unless all of
+ * the following holds. Every byte of the function belongs to an instruction that is understood. The
+ * displaced instructions do the same elsewhere. No jump leads between them or, from inside of the
+ * function, to its beginning. No data holds an address between them. If callers keep values in
+ * registers that functions need not preserve, the hook can keep these, too. Addresses are the file's.
+ * Call plan_function(), plan_surroundings(), plan_callers() in this order. Any thread.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 #include "attach/patch/image.h"
 
 enum {
-	PLAN_ENTRY_BYTES = 320, /* trampoline memory of one function */
-	PLAN_MAX_DISPLACED = 24,
+	PLAN_ENTRY_BYTES = 320,	 /* trampoline memory of one function */
+	PLAN_MAX_DISPLACED = 24, /* bytes; a plan that needs more is refused */
 };
 
 /* A place in code that calls a function, or jumps to it. */
@@ -27,24 +27,24 @@ struct plan_lead {
 
 struct plan {
 	uint64_t entry, bytes; /* the function */
-	uint64_t site;	       /* where the jump goes: behind the mark of where calls may arrive */
-	uint8_t displaced;     /* bytes of whole instructions from there */
-	uint8_t instructions;  /* these are */
-	uint8_t goes_on;       /* behind them, rather than elsewhere in any case */
-	uint8_t is_quiet; /* it calls nobody outside: callers may know which registers it changes */
-	uint64_t kept;	  /* then: registers that it leaves alone, and somebody relies on that */
-	const char *refused;	       /* why not, a constant; NULL: it can be done */
+	uint64_t site;	      /* address of the jump: behind a landing mark (insn.is_landing) */
+	uint8_t displaced;    /* bytes of the whole instructions that the jump replaces */
+	uint8_t instructions; /* how many these are */
+	uint8_t goes_on;      /* 1: they may go on behind themselves; 0: they always lead elsewhere */
+	uint8_t is_quiet; /* 1: it calls no other function, so callers may know its registers */
+	uint64_t kept;	  /* if is_quiet: registers that it does not change and callers rely on */
+	const char *refused;	       /* why it cannot be patched, a constant; NULL: it can be */
 	ARRAY(struct plan_lead) leads; /* found by plan_surroundings() */
 };
 
-/* Plans by the function alone. */
+/* Plan by the function alone. Sets plan->refused rather than returning an error. */
 void plan_function(
 	struct plan *plan, const struct image *image, const struct image_function *function);
 
-/* Checks several plans by the rest of the object; one look at all of its code and data. */
+/* Check several plans by the object's other code and data, in one pass. 0, or -ENOMEM. */
 int plan_surroundings(struct plan *const *plans, size_t count, const struct image *image);
 
-/* Checks a plan by those who call the function; after plan_surroundings(). */
+/* Check a plan by the function's callers. */
 void plan_callers(struct plan *plan, const struct image *image);
 
 void plan_fini(struct plan *plan);
@@ -56,9 +56,9 @@ static inline bool plan_is_inside(const struct plan *plan, uint64_t address)
 }
 
 struct plan_thunk {
-	uint64_t slot; /* where the hook's address is; see struct insn_thunk */
-	int64_t tell;
-	int keeping; /* insn_thunk_keeping(), as it must be where callers rely on registers */
+	uint64_t slot; /* address of the word with the hook's address */
+	int64_t tell;  /* as insn_thunk.tell */
+	int keeping;   /* 1: insn_thunk_keeping(), because callers rely on registers */
 };
 
 /*

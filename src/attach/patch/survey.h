@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells from the file of a program or library alone how hooks can stand in front of some of its
- * functions. One thread.
+ * Tells by the file of a program or library alone how each of some functions can be hooked. One
+ * thread.
  */
 #pragma once
 
@@ -12,11 +12,11 @@
 #include "attach/patch/patch_plan.h"
 
 enum survey_way {
-	SURVEY_ABSENT,	/* it does not define it */
-	SURVEY_LINKED,	/* through the dynamic linker: a preloaded definition comes first */
-	SURVEY_PATCHED, /* by a jump in its place */
-	SURVEY_REFUSED, /* not: plan.refused */
-	SURVEY_SPARED,	/* it could be, but there is no use for it here */
+	SURVEY_ABSENT,	/* the file does not define the function */
+	SURVEY_LINKED,	/* by the dynamic linker: a preloaded definition comes first */
+	SURVEY_PATCHED, /* by a jump in the function */
+	SURVEY_REFUSED, /* not at all; plan.refused tells why */
+	SURVEY_SPARED,	/* it could be patched, but its hook has no use here */
 };
 
 struct survey_entry {
@@ -30,13 +30,14 @@ struct survey {
 	struct image image;
 	struct survey_entry *entries; /* one for each name, in the order given */
 	size_t count;
-	size_t defined, patched, refused; /* how many are */
-	bool has_sign;
+	size_t defined, patched, refused; /* numbers of entries */
+	bool has_sign;			  /* the file defines a function with is_sign */
 };
 
 /*
- * As image_open(), or -ENOMEM; -ENOSYS: Brick was built without Zydis; on success
- * survey_close() it. Names are borrowed. is_forced: nothing is left to the dynamic linker.
+ * 0 (then survey_close() it), an error of image_open(), -ENOMEM, or -ENOSYS: Brick was built without
+ * Zydis. names must stay valid until survey_close(). is_forced: patch also what the dynamic linker
+ * would reach.
  */
 int survey_open(struct survey *survey, const char *path, const struct patch_name *names,
 	size_t count, bool is_forced);

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What torch.compile does before it runs: each compilation is a brick that says which one it is
- * ("0/1": the second of the first function, a recompilation), and each graph break another, without
- * length, that says where and why. Operators that run meanwhile are a part of the compilation.
+ * torch.compile's compilations as bricks. A brick names its compilation ("0/1" is the second of the
+ * first function, a recompilation). A graph break is a brick without length that tells where and why.
+ * Operators that run during a compilation are a part of it. State: owner thread.
  */
 #pragma once
 
 #include <stdbool.h>
 #include "attach/torch/torch_thread.h"
 
+/* Number of the compilation that is open in the process; 0: none. Atomic. */
 extern unsigned torch_compile_open __attribute__((visibility("hidden")));
 
-/* Looks for TorchDynamo, until it is found. With the GIL held. */
+/* Look for TorchDynamo until it is found. With the GIL held. */
 void torch_compile_look(void);
 
-/* An operator begins: TorchDynamo's first one has us look for it. With the GIL or not. */
+/* An operator begins; an operator of TorchDynamo's starts the search. With or without the GIL. */
 void torch_compile_see(const char *operation);
 
+/* Close this thread's compilation, which has ended. */
 void torch_compile_leave(struct torch_thread *t);
 
 /* True while this thread compiles. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is handed to and called of PyTorch's observers (ATen/record_function.h), by C++'s rules. */
+/*
+ * The binary interface of PyTorch's observers (ATen/record_function.h), by C++'s calling rules. The
+ * order of members is PyTorch's.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -17,9 +20,9 @@ enum torch_scope_kind {
 };
 
 /*
- * RecordFunctionCallback, and room for scopes that a version may add: what takes it by value reads
- * as much of it as it knows. Behind the scopes stand switches, which are off: whether inputs are
- * told, outputs, and numbers of executions.
+ * RecordFunctionCallback, with room for scopes that a version may add: a callee that takes it by value
+ * reads as much of it as its version has. Behind the version's scopes stand its switches for inputs,
+ * outputs and ids, which are off (0).
  */
 struct torch_callback {
 	torch_start_fn start;
@@ -29,9 +32,9 @@ struct torch_callback {
 };
 _Static_assert(sizeof(struct torch_callback) == 64, "a multiple of 8, passed in memory");
 
-enum { TORCH_FUNCTION_BYTES = 4096 }; /* a RecordFunction has some 200 */
+enum { TORCH_FUNCTION_BYTES = 4096 }; /* room for a RecordFunction, which has some 200 bytes */
 
-/* Of a RecordFunction and of callbacks of the calling thread alone. */
+/* Functions for a RecordFunction, and for callbacks on the calling thread only. */
 struct torch_interface {
 	void (*construct)(void *function, uint8_t scope);
 	void (*destruct)(void *function);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules of Python by name. The interpreter's way into torch.nn.Module.__call__ passes by us, so
- * that operators know the path and class of the module that runs them.
+ * Finds the path and class of the Python module that runs an operator: the interpreter's call of
+ * torch.nn.Module.__call__ leads through a function of ours.
  */
 #pragma once
 
 #include <stdbool.h>
 
 enum torch_modules_state {
-	TORCH_MODULES_UNSEEN, /* not yet looked for, or torch.nn was not there */
-	TORCH_MODULES_ASKED,  /* Python will call us */
-	TORCH_MODULES_SETTLED /* seen from now on, or never */
+	TORCH_MODULES_UNSEEN, /* not looked for yet, or torch.nn was not loaded */
+	TORCH_MODULES_ASKED,  /* a pending call of Python's will put the function in place */
+	TORCH_MODULES_SETTLED /* the function is in place, or cannot be */
 };
 
 extern int torch_modules_state __attribute__((visibility("hidden")));
 
-/* Have Python's main thread put the function in place, at its next safe point. */
+/* Ask Python's main thread to put the function in place, at its next safe point. */
 void torch_modules_ask(void);
 
 /* Any thread, with or without the GIL, as often as operators run. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of Python's stable interface that modules are seen by, found by name in the
- * program: it brings its own Python, or has none. Looked up once; to be called with the GIL held
- * unless said otherwise.
+ * The functions of Python's stable interface that are used here, found by name in the program, which
+ * may have no Python. Looked up once. Call them with the GIL held unless a comment says otherwise.
  */
 #pragma once
 
@@ -68,16 +67,16 @@ struct python {
 	python_object *(*frame_code)(python_object *frame);
 };
 
-/* Hidden; whole once python_find() was true. */
+/* Complete once python_find() has returned true. */
 extern struct python py;
 
 /* True if the process has a Python whose functions are all there. Without the GIL. */
 bool python_find(void);
 
-/* An attribute, a new reference; NULL, and no exception is left, if there is none. */
+/* An attribute (a new reference). NULL: there is none; no exception is left. */
 python_object *python_attribute(python_object *object, const char *name);
 
-/* True if it is of this very type. */
+/* True if its type is exactly this type, not a subtype. */
 bool python_is(python_object *object, const python_object *type);
 
 /* The name of an object's class; empty if it has none. */
@@ -89,7 +88,7 @@ void python_class(python_object *object, char *text, size_t bytes);
  */
 python_object *python_ask(python_object *object, const char *method);
 
-/* Of an int; -1 for anything else, NULL too. */
+/* The value of an int; -1 for anything else, and for NULL. */
 long long python_number(python_object *object);
 
 /* Drop a reference; NULL is legal. */

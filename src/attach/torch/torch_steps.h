@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps. Without gradients, one call of an outermost module is a step. In training, a step begins
- * with such a call and ends with the optimizer's step; Forward, Backward and OptimizerStep lie in
- * it. Each thread for itself.
+ * Steps of PyTorch. Without gradients, one call of an outermost module is a step. In training, a step
+ * begins with such a call and ends with the optimizer's step; inside are Forward, Backward and
+ * OptimizerStep. Owner thread.
  */
 #pragma once
 
@@ -12,12 +12,13 @@
 /* Facts about a call of an outermost module. */
 struct torch_call {
 	const void *module;
-	bool is_training; /* gradients are recorded and somebody means to use them */
-	bool is_decode;	  /* new tokens are made, or drafted ones checked */
-	uint64_t tokens;  /* without padding; 0: it takes none, or it is not known */
-	uint64_t padding; /* tokens that are masked */
+	bool is_training; /* gradients are recorded, and the program seems to use them */
+	bool is_decode;	  /* the call makes new tokens, or checks drafted tokens */
+	uint64_t tokens;  /* without padding; 0: none, or not known */
+	uint64_t padding; /* masked tokens */
 };
 
+/* The open bricks of a call; 0: none. */
 struct torch_forward {
 	brick_span step, span;
 };
@@ -25,7 +26,7 @@ struct torch_forward {
 struct torch_forward torch_forward_begin(struct torch_thread *t, const struct torch_call *call);
 void torch_forward_end(const struct torch_forward *forward);
 
-/* The optimizer is done. */
+/* The optimizer's step is over, and with it the training step. */
 void torch_optimizer_end(struct torch_thread *t);
 
 /* True if this process has computed gradients. */

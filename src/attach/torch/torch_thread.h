@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a thread that runs PyTorch: its open operators, scopes, modules and step. The
- * owner's thread only.
+ * The state of a thread that runs PyTorch: its open operators, scopes, modules and step. Owner thread.
+ * Static TLS of preloaded libraries is short, so large members are on the heap (struct torch_more).
  */
 #pragma once
 
@@ -13,12 +13,13 @@
 #include "brick/export.h"
 #include "brick/probe.h"
 
-/* A place in a model, as long as the process lives. */
+/* A place in a model; never freed. */
 struct torch_module {
 	const char *path;  /* "layers.3.self_attn.q_proj"; "" is the outermost one */
 	const char *class; /* "Linear" */
 };
 
+/* Lengths of the arrays below; deeper nesting is not recorded. */
 enum { TORCH_CONTAINERS = 16, TORCH_SCOPES = 16, TORCH_NESTING = 64, TORCH_NUMBERS = 1 << 14 };
 
 /* Kinds of operators, as observers treat them. */
@@ -29,20 +30,20 @@ enum torch_kind {
 };
 
 /*
- * An operator of a module, by both addresses, and what its executions of a step did, in their
- * order: most steps do what the one before did, and PyTorch need not tell inputs each time.
+ * An operator of a module, known by both addresses, with the work of its executions in a step, in
+ * their order. Most steps repeat the step before, so PyTorch need not tell inputs each time.
  */
 enum { TORCH_WORKS = 4 };
 
 struct torch_known {
 	const struct torch_module *module;
-	const char *name; /* of PyTorch; compared by its letters, too */
+	const char *name; /* PyTorch's text; compared by address, then by letters */
 	const struct named_site *site;
 	uint8_t kind; /* enum torch_kind */
 	uint8_t work; /* torch_work_kind() */
-	uint8_t executed;
-	uint32_t step; /* that `executed` counts for */
-	struct torch_work works[TORCH_WORKS];
+	uint8_t executed; /* executions so far in `step` */
+	uint32_t step;	  /* torch_more.steps */
+	struct torch_work works[TORCH_WORKS]; /* by execution in a step */
 };
 
 /* The rest of a thread's state, elsewhere. */
@@ -56,11 +57,11 @@ struct torch_more {
 	struct torch_asked {
 		uint64_t tokens;
 		uint32_t kind, steps;
-	} asked; /* the last step whose operators told inputs, and how many came behind it */
+	} asked; /* the last step whose operators told inputs; `steps`: steps since then */
 	struct torch_length {
 		const void *module;
 		long long rows, length;
-	} length; /* of the last input of an outermost module without a cache */
+	} length; /* of the last input of an outermost module; for models without a cache */
 	struct torch_numbers {
 		int64_t number;
 		const struct torch_module *module;
@@ -68,38 +69,38 @@ struct torch_more {
 	uint64_t number_count; /* ever */
 };
 
-/* Static TLS of libraries that are preloaded is short: what is large is elsewhere. */
 struct torch_thread {
-	uint32_t session; /* all below belongs to it */
-	uint32_t depth;	  /* operators that are open, each in the one before */
-	uint32_t leaf;	  /* depth of the one that is a brick; 0: none */
+	uint32_t session; /* of all members below; 0: none */
+	uint32_t depth;	  /* nested operators that are open */
+	uint32_t leaf;	  /* depth of the open operator that is a brick; 0: none */
 	uint32_t container_count, scope_count;
 	brick_span leaf_span;
 	const struct named_site *leaf_site;
 	struct torch_container {
 		uint32_t depth;
 		brick_span span;
-	} * containers; /* TORCH_CONTAINERS: operators that run others which are bricks */
+	} * containers; /* [TORCH_CONTAINERS]: open operators of kind TORCH_CONTAINER */
 	struct torch_scope {
-		const void *function; /* its end is known by this */
+		const void *function; /* RecordFunction, by which its end is recognised */
 		brick_span span;
 		bool ends_step;
-	} * scopes; /* TORCH_SCOPES */
+	} * scopes; /* [TORCH_SCOPES] */
 
-	const struct torch_module *module; /* the innermost, or no_module */
+	const struct torch_module *module; /* the innermost; &torch_no_module: none */
 	uint32_t module_depth;
 	const char *backward; /* frame of the outermost backward(); NULL: none */
 	brick_span step;      /* of training; 0: none is open */
-	bool saw_backward;    /* since it began */
+	bool saw_backward;    /* since the step began */
 	struct step_parts parts;
 	struct torch_known *known;
 	struct torch_more *more;
-	void **calling; /* TORCH_NESTING: modules being called, the outermost first */
+	void **calling; /* [TORCH_NESTING]: modules being called, the outermost first */
 };
 
 /*
- * Autograd numbers what a thread does forward, and a node of backward() has the number of what made
- * it: a module owns the numbers from its place's first until another one's.
+ * Autograd numbers the operators that a thread runs forward, and a node of backward() has the number of
+ * its operator. A module owns the numbers from its first number up to another module's first. Set:
+ * the current module owns the numbers from `number` on. Get: the module of a number.
  */
 void torch_forward_number(struct torch_thread *t, int64_t number);
 const struct torch_module *torch_module_of_number(const struct torch_thread *t, int64_t number);
@@ -112,7 +113,7 @@ extern __thread struct torch_thread torch_thread
 
 struct torch_thread *torch_thread_prepare(void);
 
-/* The calling thread's, belonging to the session that records; NULL while none does. */
+/* The calling thread's state for the session that records; NULL: no session, or no memory. */
 static inline struct torch_thread *torch_thread_get(void)
 {
 	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
@@ -122,5 +123,8 @@ static inline struct torch_thread *torch_thread_get(void)
 	return torch_thread_prepare();
 }
 
-/* An operator or scope in the innermost module; its site is NULL without memory. Until the next. */
+/*
+ * Find an operator or scope in the innermost module. Its site is NULL without memory. Valid until the
+ * next call on this thread.
+ */
 struct torch_known *torch_know(struct torch_thread *t, const char *name);

@@ -25,8 +25,8 @@ struct torch_work {
 	uint64_t bytes, flops; /* both 0: not known */
 };
 
-/* Which formula an operator has, by its name; 0: none. */
+/* The number of an operator's formula, by its name; 0: none. For torch_work_of() only. */
 uint8_t torch_work_kind(const char *name);
 
-/* At the start of an observed function that is told its inputs. */
+/* Compute the work at the start of an observed function that is told its inputs. */
 struct torch_work torch_work_of(uint8_t kind, const void *function);
