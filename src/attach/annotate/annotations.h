@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program's own annotations: texts in domains. The rules (attach/rules/annotations.rules) make each
- * text a brick, layer, site or step. A text that no rule knows becomes a brick of its own name, in
- * which numbers are '#': "epoch 1" and "epoch 2" are one brick. Rules see a text once; later lookups
- * take no lock and no memory. Annotations are never freed. If there is no room for one, its `bytes`
- * is 0, and it lies in one of a few places of the thread, which are used in turn. Any thread.
+ * A program's own annotations: texts in domains. The rules (attach/rules/annotations.rules) make
+ * each text a brick, layer, site or step. A text that no rule knows becomes a brick of its own
+ * name, in which numbers are '#': "epoch 1" and "epoch 2" are one brick. Rules see a text once;
+ * later lookups take no lock and no memory. Annotations are never freed. If there is no room for
+ * one, its `bytes` is 0, and it lies in one of a few places of the thread, which are used in turn.
+ * Any thread.
  */
 #pragma once
 
@@ -13,7 +14,7 @@
 #include <stdint.h>
 
 struct annotation_domain {
-	char name[48]; /* "" for annotations outside of domains */
+	char name[48];	 /* "" for annotations outside of domains */
 	uint32_t number; /* in the table of domains */
 	bool crosses;	 /* a range outlived the range around it: ranges lie in no stack */
 };
@@ -27,8 +28,8 @@ struct annotation {
 	bool is_step;
 	uint8_t phase;		 /* of a step: enum brick_phase */
 	uint32_t prompt, output; /* its tokens; both 0: not known */
-	uint32_t bytes; /* of the name; 0: there was no room for it, see above */
-	char text[];	/* the name */
+	uint32_t bytes;		 /* of the name; 0: there was no room for it, see above */
+	char text[];		 /* the name */
 };
 
 /* Find or make the domain of a name; the first domain if there are too many. Never freed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hash table of fixed size that is read without a lock. Keys and values are not 0. Entries are never
- * removed; their values may change. At most 3/4 of the entries are used, so a search always ends.
- * Header only. Reading: any thread; writing: one thread at a time.
+ * A hash table of fixed size that is read without a lock. Keys and values are not 0. Entries are
+ * never removed; their values may change. At most 3/4 of the entries are used, so a search always
+ * ends. Header only. Reading: any thread; writing: one thread at a time.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranges that a program opens and closes, as bricks. Pushed ranges are on a stack per thread, and nest
- * within each domain. Started ranges have numbers, may end on any thread and in any order, and go to
- * the lane "Asynchronous". errno is kept. Any thread; a stack by its own thread.
+ * Ranges that a program opens and closes, as bricks. Pushed ranges are on a stack per thread, and
+ * nest within each domain. Started ranges have numbers, may end on any thread and in any order, and
+ * go to the lane "Asynchronous". errno is kept. Any thread; a stack by its own thread.
  */
 #pragma once
 
@@ -33,12 +33,13 @@ void ranges_took(const struct annotation *annotation, uint64_t begin, uint64_t e
 void ranges_mark(const struct annotation *annotation);
 void ranges_value(const struct annotation *annotation, double value);
 
-/* Name a thread by its kernel id. Another thread than the caller has the name from its next range on. */
+/* Name a thread by its kernel id. Another thread than the caller has the name from its next range
+ * on. */
 void ranges_name_thread(uint32_t tid, const char *name);
 
 /*
  * At the program's end, write the notes "LISTENER.ranges" and "LISTENER.names" on annotations that
- * could not be recorded as given. Call it once in a process; a forked child does not tell its parent's
- * counts. listener must stay valid.
+ * could not be recorded as given. Call it once in a process; a forked child does not tell its
+ * parent's counts. listener must stay valid.
  */
 void ranges_tell_at_exit(const char *listener);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The correlation of a device's clock with the host's. Each reading of the device's clock lies between
- * two readings of the host's clock, which bound its error. The owner locks it.
+ * The correlation of a device's clock with the host's. Each reading of the device's clock lies
+ * between two readings of the host's clock, which bound its error. The owner locks it.
  */
 #pragma once
 

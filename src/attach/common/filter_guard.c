@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that forbid system calls to themselves (seccomp): libbrick is told before the filter is
- * there, while it may still make ready what it will need. Programs call prctl(), or syscall() as
- * libseccomp does. A filter that is set in another way is not seen. The same calls take the CPU's
- * counter from a thread, with which recording ends. Calls go on with all registers
- * as they came, since syscall() may be a clone() that returns on another stack.
+ * Hooks of prctl() and syscall(), for programs that filter their own system calls (seccomp).
+ * libbrick is told before the filter is set, so that it can still prepare. A filter that is set in
+ * another way is not seen. prctl() may also take the CPU's counter from a thread (PR_SET_TSC),
+ * which ends the recording. Calls go on with all registers unchanged, as syscall() may be a clone()
+ * that returns on another stack.
  */
 #include "attach/common/filter_guard.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The CPU time of one of Brick's own threads inside of the program, as notes "helper.cpu": each has
- * the thread's whole time so far in the session. The thread reads its own CPU clock after its work. A
- * note is written when the time has grown by half: if the program is killed before the next note, at
- * most a third of the time is missing. Header only; the thread itself, but for helper_cpu_end().
+ * the thread's whole time so far in the session. The thread reads its own CPU clock after its work.
+ * A note is written when the time has grown by half: if the program is killed before the next note,
+ * at most a third of the time is missing. Header only; the thread itself, but for helper_cpu_end().
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A key is looked for in all of its places, as none is ever moved. */
+/* The table of newest_numbers.h. A key has PLACES_OF_ONE possible places, and is never moved. */
 #include "attach/common/newest_numbers.h"
 
 #include "base/hash.h"
@@ -8,8 +8,7 @@
 enum { PLACES_OF_ONE = 8 };
 
 /*
- * The key's own place, else that of its places with the oldest command; an empty one counts as the
- * oldest.
+ * The key's own place, else its possible place with the lowest number; a free place has number 0.
  */
 static struct newest_number *newest_place_of(struct newest_numbers *n, uint64_t of, uint64_t part)
 {

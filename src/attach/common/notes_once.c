@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Remembers written notes by hashes of key and value. */
+/* The notes of this session, by hashes of key and value (notes_once.h). */
 #include "attach/common/notes_once.h"
 
 #include <pthread.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notes in the recording that hooks may write again and again: each note is recorded once per session.
- * A new session, after a fork for instance, gets the notes again. Any thread; errno is kept.
+ * Notes in the recording that hooks may write again and again: each note is recorded once per
+ * session. A new session, after a fork for instance, gets the notes again. Any thread; errno is
+ * kept.
  */
 #pragma once
 

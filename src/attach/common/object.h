@@ -24,8 +24,8 @@ struct object_list {
 int objects_list(struct object_list *list);
 
 /*
- * A definition of a symbol other than `ours` in any loaded object, including objects that were loaded
- * RTLD_LOCAL, which RTLD_NEXT does not search. NULL: there is none. errno is kept.
+ * A definition of a symbol other than `ours` in any loaded object, including objects that were
+ * loaded RTLD_LOCAL, which RTLD_NEXT does not search. NULL: there is none. errno is kept.
  */
 void *object_symbol(const char *name, const void *ours);
 

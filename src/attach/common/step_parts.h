@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For engines whose steps are calls of a model. If a program calls several models in turn (embedding,
- * layers, head), a token takes several steps. Only the program knows which steps make one token, so
- * a note warns. Header only; owner thread.
+ * For engines whose steps are calls of a model. If a program calls several models in turn
+ * (embedding, layers, head), a token takes several steps. Only the program knows which steps make
+ * one token, so a note warns. Header only; owner thread.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Upper bounds for the ends of a queue's commands, from the program's own waits for them. The newest
- * WAIT_ENDS waits are kept. Zeroed it is empty. The owner locks it.
+ * Upper bounds for the ends of a queue's commands, from the program's own waits for them. The
+ * newest WAIT_ENDS waits are kept. Zeroed it is empty. The owner locks it.
  */
 #pragma once
 

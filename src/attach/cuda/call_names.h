@@ -58,8 +58,8 @@ static inline int call_launches(const struct call_shape *shape)
 
 /*
  * The handle by which a stream is known here. For the calling thread's own default stream it is a
- * handle that no other thread's stream has; for the other default stream NULL. is_per_thread: a NULL
- * stream means the thread's own.
+ * handle that no other thread's stream has; for the other default stream NULL. is_per_thread: a
+ * NULL stream means the thread's own.
  */
 cuda_handle call_handle(cuda_handle stream, bool is_per_thread);
 
@@ -67,8 +67,8 @@ cuda_handle call_handle(cuda_handle stream, bool is_per_thread);
 int call_stream(const struct call_shape *shape, const void *parameters, cuda_handle *stream);
 
 /*
- * X(name, offset): copies and fills that name a stream. Offsets are CUDA's: cupti_abi_check.c compares
- * them with the headers.
+ * X(name, offset): copies and fills that name a stream. Offsets are CUDA's: cupti_abi_check.c
+ * compares them with the headers.
  */
 #define CALL_COPIES_IN_STREAMS(X)   \
 	X(cuMemcpyAsync, 24)        \

@@ -13,7 +13,8 @@ void calls_callback(void *own, uint32_t domain, uint32_t id, const void *data);
 /* Enable callbacks for the driver's calls. Returns enum cupti_result. */
 int calls_enable(void);
 
-/* Enable callbacks for the runtime's calls, too: some versions of CUPTI tie records only to these. */
+/* Enable callbacks for the runtime's calls, too: some versions of CUPTI tie records only to these.
+ */
 void calls_enable_runtime(void);
 
 /* Have CUPTI record launch calls, too: some versions give no correlation ids otherwise. */

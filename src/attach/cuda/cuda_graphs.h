@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of CUDA graphs: the brick that was open when a node was made, which is the parent of
- * its kernel at every replay; the number of records of one launch of a graph; and the order of nodes.
- * The order is needed for updates: an update makes an executable graph's nodes do the work of another
- * graph's nodes, in the order of their creation, and CUPTI does not tell the pairs. Any thread; calls
- * from CUPTI on the thread where they happen.
+ * What is known of CUDA graphs: the brick that was open when a node was made, which is the parent
+ * of its kernel at every replay; the number of records of one launch of a graph; and the order of
+ * nodes. The order is needed for updates: an update makes an executable graph's nodes do the work
+ * of another graph's nodes, in the order of their creation, and CUPTI does not tell the pairs. Any
+ * thread; calls from CUPTI on the thread where they happen.
  */
 #pragma once
 
@@ -18,8 +18,8 @@
 /* Nodes. */
 
 /*
- * A node was made while this brick and layer were open (BRICK_NONE: none). work: the owner whose work
- * the node's kernel records, or NULL.
+ * A node was made while this brick and layer were open (BRICK_NONE: none). work: the owner whose
+ * work the node's kernel records, or NULL.
  */
 void nodes_created(
 	uint64_t node, uint32_t brick, int32_t layer, const struct brick_launch_owner *work);
@@ -35,9 +35,9 @@ void nodes_destroyed(uint64_t node);
 void nodes_next_round(void);
 
 /*
- * A node was copied on this thread. Records of a graph inside of another graph have node numbers that
- * CUPTI announces for no node: behind all nodes of the outermost executable graph. So these kernels
- * have a parent only if all nodes of the inner graphs have the same parent.
+ * A node was copied on this thread. Records of a graph inside of another graph have node numbers
+ * that CUPTI announces for no node: behind all nodes of the outermost executable graph. So these
+ * kernels have a parent only if all nodes of the inner graphs have the same parent.
  */
 void nested_copied(uint64_t node, uint64_t original, uint32_t type);
 void nested_exec_created(void); /* from the nodes copied since the last one */
@@ -60,7 +60,8 @@ uint32_t nodes_exec_records(cuda_handle exec);
 void graph_places_created(cuda_handle graph, uint64_t node);
 void graph_places_cloned(cuda_handle exec, uint64_t node, uint64_t original);
 
-/* Set the final handle of the executable graph `copies`: CUPTI tells it after all copies are made. */
+/* Set the final handle of the executable graph `copies`: CUPTI tells it after all copies are made.
+ */
 void graph_places_exec(cuda_handle exec, cuda_handle copies);
 
 /* The graph is destroyed, or loses a node: its order is unknown from now on. */
@@ -76,8 +77,8 @@ void graph_calls_are_whole(void);
 
 /*
  * Handle a callback about a graph. launch: of the call around it, or NULL if that call launches
- * nothing; work: the owner whose work the call's kernel records. Returns 1 if a node was made, so the
- * call was captured rather than run.
+ * nothing; work: the owner whose work the call's kernel records. Returns 1 if a node was made, so
+ * the call was captured rather than run.
  */
 int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
 	const struct brick_launch *launch, const struct brick_launch_owner *work);

@@ -1,21 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of launches.h. CUPTI counts correlation ids up, so the id's low bits are the place: an
- * entry is overwritten when as many younger calls are under way as the table holds.
+ * The table of cuda_launches.h. CUPTI counts correlation ids up, so the id's low bits are the
+ * place. An entry is overwritten by the call whose id is PLACES higher.
  */
 #include "attach/cuda/cuda_launches.h"
 
 #include <stddef.h>
 #include "base/hash.h"
 
-enum { PLACES = 1 << 18, LOOK_BACK = 4096, STREAMS = 1 << 10 };
+enum {
+	PLACES = 1 << 18, /* a power of two */
+	LOOK_BACK = 4096,
+	STREAMS = 1 << 10, /* places of `uncounted` */
+};
 
-enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN, PASSED_OVER /* and why, added to it */ };
+enum state {
+	FREE,	     /* no call */
+	OPEN,	     /* the call has begun */
+	MADE,	     /* the call has ended, and records are missing */
+	GIVEN_UP,    /* its records are not waited for any more */
+	SEEN,	     /* its records have come */
+	PASSED_OVER, /* + enum launches_why */
+};
 
 struct entry {
 	uint32_t correlation, state; /* both atomic */
 	uint32_t records, seen;	     /* records: how many will come; seen: how many have come */
-	uint32_t taken;		     /* its own number has been given away */
+	uint32_t taken;		     /* commands for which launches_take() was called */
 	uint32_t certain;	     /* see launch_records */
 	uint32_t twin;		     /* id of the other one of two joined calls; 0: none */
 	uint32_t former;	     /* id of a call that is over when this one's records come */

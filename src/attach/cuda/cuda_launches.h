@@ -52,15 +52,15 @@ void launches_seen(uint32_t correlation);
 
 /*
  * Consumer: get the launch of one more command of a call, and the owner whose work it records. The
- * first command has the work; further commands get the next of the call's numbers, and have none. 0:
- * the call is not known.
+ * first command has the work; further commands get the next of the call's numbers, and have none.
+ * 0: the call is not known.
  */
 int launches_take(
 	uint32_t correlation, struct brick_launch *launch, const struct brick_launch_owner **work);
 
 /*
- * Consumer: a tick before which no call was launched whose records are still missing; UINT64_MAX: no
- * records are missing. Calls that ended before give_up are not waited for.
+ * Consumer: a tick before which no call was launched whose records are still missing; UINT64_MAX:
+ * no records are missing. Calls that ended before give_up are not waited for.
  */
 uint64_t launches_pending_since(uint64_t give_up);
 

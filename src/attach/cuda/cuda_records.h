@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handles CUPTI's records: the buffers that it fills, the queue of each stream, and the commands that
- * are held back until they are in order. One thread at a time handles records, under a lock in this
- * file; other files call this thread the consumer.
+ * Handles CUPTI's records: the buffers that it fills, the queue of each stream, and the commands
+ * that are held back until they are in order. One thread at a time handles records, under a lock in
+ * this file; other files call this thread the consumer.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 int records_prepare(void);
 
 /*
- * CUPTI's callbacks, on any thread: give it a cleared buffer (*buffer is NULL if all are in use), and
- * take a full one back.
+ * CUPTI's callbacks, on any thread: give it a cleared buffer (*buffer is NULL if all are in use),
+ * and take a full one back.
  */
 void records_request(uint8_t **buffer, size_t *bytes, size_t *most_records);
 void records_complete(
@@ -25,7 +25,7 @@ void records_thread_is_ours(void);
 /* Record commands that need not wait any longer. last: all of them, and count the missing ones. */
 void records_flush(int last);
 
-/* True if records lacked a correlation id of a known call. */
+/* True, once, if more than half of the first records had no correlation id of a known call. */
 int records_lack_correlation(void);
 
 /* Describes the results at the end, for the recording's notes. */
@@ -38,7 +38,8 @@ uint64_t records_devices(void);
 
 /*
  * Have CUPTI take its times from CLOCK_MONOTONIC; call it before CUPTI records anything. 0: this
- * version cannot; its clock (on Linux CLOCK_REALTIME, which may jump) is then correlated by readings.
+ * version cannot; its clock (on Linux CLOCK_REALTIME, which may jump) is then correlated by
+ * readings.
  */
 int records_clock_offer(void);
 int records_clock_is_own(void);

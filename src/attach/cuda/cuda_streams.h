@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts about streams: which streams the program times itself, and which commands of other streams a
- * command comes after. A stream is known by its handle, a default stream by its context's handle. Any
- * thread.
+ * Facts about streams: which streams the program times itself, and which commands of other streams
+ * a command comes after. A stream is known by its handle, a default stream by its context's handle.
+ * Any thread.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The GPU code that the program has loaded: the hash of the module that defines a kernel, and the text
- * of modules that were loaded as PTX. Any thread.
+ * The GPU code that the program has loaded: the hash of the module that defines a kernel, and the
+ * text of modules that were loaded as PTX. Any thread.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The meaning of NVTX's handles and numbers. Without another tool a handle is our own address; with
- * one it is that tool's. Programs that are not traced may pass anything, so no handle is trusted:
- * strings are looked up, and domains lie in one array. Any thread.
+ * Tables of NVTX's handles and numbers. Without another tool a handle is the address of our object;
+ * with another tool it is that tool's. A program may pass anything as a handle, so no handle is
+ * dereferenced before it is found in a table. Any thread.
  */
 #pragma once
 
@@ -10,24 +10,24 @@
 #include <stdint.h>
 #include "attach/annotate/annotations.h"
 
-/* Another tool is in the process; set before the first call of the program comes. */
+/* Does another tool take the calls, too? Set before the program's first call. */
 extern bool nvtx_is_chained;
 
-/* The domain of a handle. NULL, and any handle that nobody registered: the domain "". */
+/* The domain of a handle; for NULL and unknown handles the domain "". */
 struct annotation_domain *nvtx_domain_of(const void *handle);
 void nvtx_domain_keep(const void *handle, const struct annotation_domain *domain);
 
-/* NULL: nobody registered it. */
+/* The annotation of a registered string; NULL: an unknown handle. */
 const struct annotation *nvtx_string_of(const void *handle);
 void nvtx_string_keep(const void *handle, const struct annotation *annotation);
 
-/* Our category for a domain's own number of one. */
+/* Our category for a domain's own category number. */
 uint32_t nvtx_category_of(const struct annotation_domain *domain, uint32_t number);
 void nvtx_category_keep(const struct annotation_domain *domain, uint32_t number, uint32_t category);
 
 /*
- * The number that the program gets for a range (attach/annotate/ranges.h), and its end; theirs: the
- * other tool's number, 0: it has none.
+ * started: the number that the program gets for a range. ours: of ranges_start(); theirs: the other
+ * tool's number, 0: none. ended: end the range with the program's number.
  */
 uint64_t nvtx_range_started(uint64_t theirs, uint64_t ours);
 void nvtx_range_ended(uint64_t number);

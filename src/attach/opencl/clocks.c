@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A device whose timer turns out to be another clock than that of its events (the time a command
- * was queued at would lie outside of the call) is taken to have none.
+ * Clocks of OpenCL devices (clocks.h). If a device's timer is another clock than that of its
+ * events, queued times lie outside of their calls; the timer is then not used.
  */
 #include "attach/opencl/clocks.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Correlates the clocks of OpenCL devices with the host's. If a device has a timer, it is read between
- * two readings of the host's clock. Otherwise a command's queued time lies between two readings
- * around the call that queued it. A single reading can be poor, as the thread may have been off the
- * CPU. So finished commands are held back until two readings agree, or none better comes
- * (clocks_are_known()). Any thread.
+ * Correlates the clocks of OpenCL devices with the host's. If a device has a timer, it is read
+ * between two readings of the host's clock. Otherwise a command's queued time lies between two
+ * readings around the call that queued it. A single reading can be poor, as the thread may have
+ * been off the CPU. So finished commands are held back until two readings agree, or none better
+ * comes (clocks_are_known()). Any thread.
  */
 #pragma once
 

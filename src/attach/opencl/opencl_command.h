@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command from the program's call up to the ring of its queue. If nothing is recorded, or the call
- * comes from inside of another hooked call, the command is empty, and the call passes through. Any
- * thread; a command by its own.
+ * A command from the program's call up to the ring of its queue. If nothing is recorded, or the
+ * call comes from inside of another hooked call, the command is empty, and the call passes through.
+ * Any thread; a command by its own.
  */
 #pragma once
 
@@ -34,11 +34,11 @@ struct command {
 	cl_event *event; /* to be passed to the driver: the program's, or &own */
 	cl_event own;
 	uint64_t before_ns, after_ns; /* host's times around the call */
-	uint64_t cost_ticks; /* of the hook so far if it is timed; 0: it is not */
-	uint64_t part_ticks; /* when the hook's present part began */
-	uint64_t wait_ticks; /* when a blocking call began; 0: not blocking */
-	uint64_t ahead;	     /* commands that were enqueued before a blocking call */
-	int entered;	     /* result of command_enter() */
+	uint64_t cost_ticks;	      /* of the hook so far if it is timed; 0: it is not */
+	uint64_t part_ticks;	      /* when the hook's present part began */
+	uint64_t wait_ticks;	      /* when a blocking call began; 0: not blocking */
+	uint64_t ahead;		      /* commands that were enqueued before a blocking call */
+	int entered;		      /* result of command_enter() */
 };
 
 /* Before the call. event: the program's, or NULL. */

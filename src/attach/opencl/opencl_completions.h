@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records finished commands with their times, on a thread of Brick's that polls some dozens of times
- * a second while commands are pending. The program's threads record only when a queue's ring is full,
- * when the recording's mode asks for it, and at exit. Any thread.
+ * Records finished commands with their times, on a thread of Brick's that polls some dozens of
+ * times a second while commands are pending. The program's threads record only when a queue's ring
+ * is full, when the recording's mode asks for it, and at exit. Any thread.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of the OpenCL library that the program uses, behind our hooks: found once, when
- * the program first calls one of them or asks dlsym() for one. A second library of OpenCL in the
- * same process is left alone. Any thread.
+ * The functions of the OpenCL library that the program uses, behind the hooks. They are found once,
+ * at the program's first call or dlsym() of such a function. A second OpenCL library in the process
+ * is left alone. Any thread.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <CL/cl_ext.h>
 
 /* clang-format off */
-/* Functions that we stand in front of. */
+/* Functions with hooks. A new function here needs its hook. */
 #define DRIVER_HOOKED(X) \
 	X(clCloneKernel) X(clCreateCommandQueue) X(clCreateCommandQueueWithProperties) \
 	X(clCreateKernel) X(clCreateKernelsInProgram) X(clCreateProgramWithSource) \
@@ -33,7 +33,7 @@
 	X(clRetainCommandQueue) X(clSetCommandQueueProperty) X(clSetKernelArg) \
 	X(clWaitForEvents)
 
-/* Functions that we only call. */
+/* Functions that are only called. */
 #define DRIVER_CALLED(X) \
 	X(clFlush) X(clGetDeviceAndHostTimer) X(clGetDeviceInfo) X(clGetEventInfo) \
 	X(clGetImageInfo) X(clGetKernelInfo) X(clGetKernelWorkGroupInfo) X(clGetPlatformIDs) \
@@ -48,20 +48,21 @@ struct driver {
 #undef DRIVER_FIELD
 };
 
-/* NULL until it has been found; complete from then on. */
+/* The functions; NULL: not found yet. */
 const struct driver *driver_get(void);
 
-/* Find it for a call that came from this address; all NULL where there is none. */
+/* The functions, found for a call from this address if need be; if there is no library, all are
+ * NULL. */
 const struct driver *driver_find(const void *return_address);
 
 /* For the hooks: OpenCL's header has declared them already. Nobody here calls them. */
 #define HOOK __attribute__((visibility("default")))
 #define DRIVER() driver_find(__builtin_return_address(0))
 
-/* Looks for it through the handle of a library that may lead to it, unless it has been found. */
+/* Look for the functions by the handle of a library, unless they are found. */
 void driver_offer(void *handle);
 
-/* The driver's own function of that name; NULL: it has none, or is not known. */
+/* The library's own function of that name; NULL: it has none, or no library is known. */
 void *driver_function(const char *name);
 
 /* Does an address lie in this library? */
@@ -70,15 +71,15 @@ bool driver_is_ours(const void *address);
 /* Address of the C library's dlsym(). */
 void *driver_real_symbol(void);
 
-/* dlsym() as it is without us. Calls count as made from here. */
+/* The C library's dlsym(). RTLD_NEXT counts from this library. */
 void *driver_symbol(void *handle, const char *name);
 
 /* Notes for the recording, each fact once per session. */
 
-/* A queue of this device was created: note library, platform and device. Its name goes to name. */
+/* Note the library, platform and device of a new queue. name: set to the device's name. */
 void notes_device(cl_device_id device, char *name, size_t bytes);
 
-/* Notes how a device's times were put on the host's clock, and how exactly. */
+/* Note how a device's clock was correlated with the host's, and the greatest error. */
 void notes_clock(cl_device_id device, int by_timer, uint32_t anchors, uint64_t residual_ns);
 
 /* Notes something that could not be done. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's kernels: their names, the source they were built from, and the shapes they were
- * launched in, each of which is a kernel of the recording. Any thread.
+ * The program's kernels: names, source, and launch shapes. Each shape of a kernel is a kernel of
+ * the recording. Any thread.
  */
 #pragma once
 
@@ -9,17 +9,17 @@
 #include <stdint.h>
 #include <CL/cl.h>
 
-/* A program was made from these strings: its source goes to the recording. */
+/* Record the source of a program. Arguments: those of clCreateProgramWithSource(). */
 void kernels_program(
 	cl_program program, cl_uint count, const char *const *strings, const size_t *lengths);
 
-/* A kernel was created: whatever was known of its handle is old. */
+/* A kernel was created: former facts about its handle do not hold. */
 void kernels_created(cl_kernel kernel);
 
 /* An argument of a kernel may have changed the local memory that it uses. */
 void kernels_local_changed(cl_kernel kernel);
 
-/* Index of a launch (brick_kernel_register), 0 when out of memory. local may be NULL. */
+/* The index of a launch's kernel (brick_kernel_register()); 0: no memory. local may be NULL. */
 uint32_t kernels_launch(cl_kernel kernel, cl_device_id device, cl_uint dimensions,
 	const size_t *global, const size_t *local);
 

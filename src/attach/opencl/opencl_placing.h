@@ -8,12 +8,12 @@
 #include "attach/opencl/opencl_queue.h"
 
 /*
- * Is this command done, the index-th of its queue? 1: and its times are filled in; 0: not yet; -1:
- * it has none.
+ * Is this command done, the index-th of its queue? 1: yes, and its times are set; 0: not yet; -1:
+ * it has no times.
  */
 int placing_poll(struct queue *queue, struct pending *pending, uint64_t index);
 
-/* Record one whose times are known, or count it as not timed. */
+/* Record a command whose times are known; refuse: count a command as not timed. */
 void placing_record(struct queue *queue, const struct pending *pending);
 void placing_refuse(struct queue *queue);
 

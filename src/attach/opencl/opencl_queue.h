@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's command queues: the properties that it asked for and ours, and a ring of commands that
- * are not recorded yet. A queue's memory is never freed, only reused for another queue, so that a
- * pointer stays readable. Any thread; lock order: `taking`, then `lock`.
+ * The program's command queues: the properties that it asked for and ours, and a ring of commands
+ * that are not recorded yet. A queue's memory is never freed, only reused for another queue, so
+ * that a pointer stays readable. Any thread; lock order: `taking`, then `lock`.
  */
 #pragma once
 
@@ -14,9 +14,10 @@
 #include "brick/queue.h"
 
 enum {
-	QUEUE_PROPERTIES = 32,	   /* values in a list of properties, its final 0 included */
-	QUEUE_MAX_PENDING = 65536, /* pending commands of a queue, each with an event that is held */
-	PENDING_AFTER = 4,	   /* dependencies of a command without memory of their own */
+	QUEUE_PROPERTIES = 32, /* values in a list of properties, its final 0 included */
+	QUEUE_MAX_PENDING =
+		65536,	   /* pending commands of a queue, each with an event that is held */
+	PENDING_AFTER = 4, /* dependencies of a command without memory of their own */
 };
 
 enum pending_state {
@@ -56,8 +57,8 @@ struct queue {
 	bool is_timed;	  /* the driver times its commands (CL_QUEUE_PROFILING_ENABLE) */
 	int asked_timing; /* the program itself has asked for that */
 	int in_order;
-	int last_layer;	    /* layer that the last command was launched from */
-	void *excluded_for; /* NULL, or who times it: a device of the program's own libbrick */
+	int last_layer;		 /* layer that the last command was launched from */
+	void *excluded_for;	 /* NULL, or who times it: a device of the program's own libbrick */
 	uint32_t references;	 /* of the program */
 	uint32_t property_count; /* of `properties`; 0: it was created without a list */
 	cl_queue_properties properties[QUEUE_PROPERTIES];
@@ -73,7 +74,7 @@ struct queue {
 	uint64_t head, tail;	    /* commands enqueued and recorded so far */
 	uint32_t timed;		    /* pending commands in PENDING_TIMED */
 	struct wait_ends wait_ends; /* the first command is number 0 */
-	uint64_t stuck_tail;   /* 1 + tail at which a full ring did not move; 0: none */
+	uint64_t stuck_tail;	    /* 1 + tail at which a full ring did not move; 0: none */
 	uint64_t unmoved_tail; /* 1 + tail at which completions_synchronise() gave up; 0: none */
 };
 
@@ -95,7 +96,7 @@ struct queue *queue_find(cl_command_queue handle);
 void queue_retained(cl_command_queue handle);
 void queue_releasing(cl_command_queue handle);
 
-/* Add a command to the ring. 0: the queue owns its event now; or -ENOSPC. */
+/* Add a command to the ring. 0: the queue owns its event now; -ENOSPC: full; or -ENOMEM. */
 int queue_push(struct queue *queue, const struct pending *pending);
 
 /* Commands that are not recorded yet, and those of them that are not known to be done; roughly. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the symbol table (.symtab) of a program or library: in the file itself, or, if that was
- * stripped, in its separate debug file (distributions, `objcopy --add-gnu-debuglink`). It looks where
- * debuggers do, on this machine only. Files are untrusted. Any thread.
+ * stripped, in its separate debug file (distributions, `objcopy --add-gnu-debuglink`). It looks
+ * where debuggers do, on this machine only. Files are untrusted. Any thread.
  */
 #pragma once
 

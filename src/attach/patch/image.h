@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file of a program or library, read by libelf: its sections, the functions that its symbol
- * tables or its debug file name, and whether calls of these go through the dynamic linker. Addresses
- * are the file's own. The file is untrusted. Read-only once open: any thread. Pointers are valid
- * until image_close().
+ * tables or its debug file name, and whether calls of these go through the dynamic linker.
+ * Addresses are the file's own. The file is untrusted. Read-only once open: any thread. Pointers
+ * are valid until image_close().
  */
 #pragma once
 
@@ -33,9 +33,9 @@ struct image {
 	int fd;
 	struct Elf *debug; /* its debug file; NULL: none was needed, or found */
 	int debug_fd;
-	bool has_symbols; /* it or its debug file has a .symtab */
-	bool has_dynamic; /* it has a .dynsym */
-	char build_id[DEBUG_FILE_ID_BYTES]; /* in hexadecimal; "": none */
+	bool has_symbols;			/* it or its debug file has a .symtab */
+	bool has_dynamic;			/* it has a .dynsym */
+	char build_id[DEBUG_FILE_ID_BYTES];	/* in hexadecimal; "": none */
 	ARRAY(struct image_part) parts;		/* by address */
 	ARRAY(struct image_function) functions; /* by address, then by name */
 	ARRAY(uint64_t) pointers;		/* addresses that relocations write into data */

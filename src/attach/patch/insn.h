@@ -23,8 +23,9 @@ enum insn_flow {
 
 struct insn {
 	uint8_t length;
-	uint8_t flow;		/* enum insn_flow */
-	uint8_t is_landing;	/* 1: marks where indirect calls may arrive (endbr64, bti); never moved */
+	uint8_t flow;	    /* enum insn_flow */
+	uint8_t is_landing; /* 1: marks where indirect calls may arrive (endbr64, bti); never moved
+			     */
 	uint8_t has_reference;	/* 1: it computes `reference` from its own address */
 	uint64_t target;	/* of a jump, a branch or a call */
 	uint64_t reference;	/* 0: none, or known at run time only */
@@ -44,7 +45,8 @@ extern const uint8_t insn_jump_bytes;
 extern const uint64_t insn_reach;
 
 /*
- * All registers that a call may change, as insn_registers() numbers them; 0: it knows none on this CPU.
+ * All registers that a call may change, as insn_registers() numbers them; 0: it knows none on this
+ * CPU.
  */
 extern const uint64_t insn_changeable;
 
@@ -58,8 +60,8 @@ size_t insn_decode(struct insn *insn, const uint8_t *bytes, size_t available, ui
 size_t insn_registers(struct insn *insn, const uint8_t *bytes, size_t available, uint64_t address);
 
 /*
- * Write code that does at `to` what the instruction does at `address`. Its length; 0: there is none,
- * as for a call, whose return address would differ.
+ * Write code that does at `to` what the instruction does at `address`. Its length; 0: there is
+ * none, as for a call, whose return address would differ.
  */
 size_t insn_move(uint8_t out[INSN_MOVED_BYTES], const uint8_t *bytes, size_t available,
 	uint64_t address, uint64_t to);
@@ -80,9 +82,9 @@ struct insn_thunk {
 size_t insn_thunk(uint8_t out[INSN_THUNK_BYTES], uint64_t from, const struct insn_thunk *thunk);
 
 /*
- * Write a thunk that calls the hook and returns, changes none of these registers, and needs no aligned
- * stack. The hook gets the function's first five arguments, and as the sixth the call's return
- * address. Not for functions with arguments on the stack. Its length; 0: not possible.
+ * Write a thunk that calls the hook and returns, changes none of these registers, and needs no
+ * aligned stack. The hook gets the function's first five arguments, and as the sixth the call's
+ * return address. Not for functions with arguments on the stack. Its length; 0: not possible.
  */
 size_t insn_thunk_keeping(
 	uint8_t out[INSN_THUNK_BYTES], uint64_t from, uint64_t slot, uint64_t registers);
@@ -91,8 +93,8 @@ size_t insn_thunk_keeping(
 bool insn_can_keep(uint64_t registers);
 
 /*
- * Do the bytes look like a jump or a call by 32-bit distance? 1, *target and *is_call; 0: they do not.
- * For searches through code whose instruction boundaries are unknown. At least 8 bytes must
- * be readable.
+ * Do the bytes look like a jump or a call by 32-bit distance? 1, *target and *is_call; 0: they do
+ * not. For searches through code whose instruction boundaries are unknown. At least 8 bytes must be
+ * readable.
  */
 int insn_looks_like_branch(const uint8_t *bytes, uint64_t address, uint64_t *target, int *is_call);

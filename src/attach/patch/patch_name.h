@@ -16,7 +16,7 @@ struct patch_name {
 	bool is_replaced; /* not hooked if a function stands in */
 	bool can_keep;	  /* there is a hook for callers that rely on more registers than any
 			     function preserves (patch_wish.hook_from) */
-	bool is_sign; /* an object that defines no sign is another library, and is left alone */
+	bool is_sign;	  /* an object that defines no sign is another library, and is left alone */
 	/* hooked only if this returns 1 for a function that the object defines; NULL: always */
 	int (*is_wanted_with)(const char *function);
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans how a jump can replace the first instructions of a function. A plan is refused unless all of
- * the following holds. Every byte of the function belongs to an instruction that is understood. The
- * displaced instructions do the same elsewhere. No jump leads between them or, from inside of the
- * function, to its beginning. No data holds an address between them. If callers keep values in
- * registers that functions need not preserve, the hook can keep these, too. Addresses are the file's.
- * Call plan_function(), plan_surroundings(), plan_callers() in this order. Any thread.
+ * Plans how a jump can replace the first instructions of a function. A plan is refused unless all
+ * of the following holds. Every byte of the function belongs to an instruction that is understood.
+ * The displaced instructions do the same elsewhere. No jump leads between them or, from inside of
+ * the function, to its beginning. No data holds an address between them. If callers keep values in
+ * registers that functions need not preserve, the hook can keep these, too. Addresses are the
+ * file's. Call plan_function(), plan_surroundings(), plan_callers() in this order. Any thread.
  */
 #pragma once
 
@@ -27,10 +27,10 @@ struct plan_lead {
 
 struct plan {
 	uint64_t entry, bytes; /* the function */
-	uint64_t site;	      /* address of the jump: behind a landing mark (insn.is_landing) */
-	uint8_t displaced;    /* bytes of the whole instructions that the jump replaces */
-	uint8_t instructions; /* how many these are */
-	uint8_t goes_on;      /* 1: they may go on behind themselves; 0: they always lead elsewhere */
+	uint64_t site;	       /* address of the jump: behind a landing mark (insn.is_landing) */
+	uint8_t displaced;     /* bytes of the whole instructions that the jump replaces */
+	uint8_t instructions;  /* how many these are */
+	uint8_t goes_on;  /* 1: they may go on behind themselves; 0: they always lead elsewhere */
 	uint8_t is_quiet; /* 1: it calls no other function, so callers may know its registers */
 	uint64_t kept;	  /* if is_quiet: registers that it does not change and callers rely on */
 	const char *refused;	       /* why it cannot be patched, a constant; NULL: it can be */

@@ -35,9 +35,9 @@ struct survey {
 };
 
 /*
- * 0 (then survey_close() it), an error of image_open(), -ENOMEM, or -ENOSYS: Brick was built without
- * Zydis. names must stay valid until survey_close(). is_forced: patch also what the dynamic linker
- * would reach.
+ * 0 (then survey_close() it), an error of image_open(), -ENOMEM, or -ENOSYS: Brick was built
+ * without Zydis. names must stay valid until survey_close(). is_forced: patch also what the dynamic
+ * linker would reach.
  */
 int survey_open(struct survey *survey, const char *path, const struct patch_name *names,
 	size_t count, bool is_forced);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The symbols of ggml and llama.cpp that Brick hooks, in one table. The hooks are made from it
- * (attach/ggml/), the way to time nodes is chosen by it, and `brick doctor` tells by it what a set of
- * libraries offers. To hook another function, add a row; a TYPED or WORDS row also needs its hook.
+ * (attach/ggml/), the way to time nodes is chosen by it, and `brick doctor` tells by it what a set
+ * of libraries offers. To hook another function, add a row; a TYPED or WORDS row also needs its
+ * hook.
  *
  * A row: kind, id, symbol, library, use, need, phase, gives.
  *   kind     how the hook is written. By hand: TYPED with the engine's own prototype, WORDS with
@@ -195,7 +196,7 @@ enum ggml_way {
 
 /*
  * The best way by the symbols that were found (reached[id] is 1). cpu_only: all backends compute on
- * the CPU; if not, a callback would make the others wait. digests: the recorder wants digests, which
- * need ggml_barrier(), so ggml_compute_forward() cannot stand in.
+ * the CPU; if not, a callback would make the others wait. digests: the recorder wants digests,
+ * which need ggml_barrier(), so ggml_compute_forward() cannot stand in.
  */
 enum ggml_way ggml_way_of(const char reached[GGML_SYMBOL_COUNT], bool cpu_only, bool digests);

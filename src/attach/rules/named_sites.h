@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table from an engine's names of operations to sites: one for the process, so that equal names
- * have one site on all threads. For a new name the rules are applied (rule_sets.h). Entries are never
- * freed or moved. Any thread; a lookup takes a lock, so callers keep the result.
+ * have one site on all threads. For a new name the rules are applied (rule_sets.h). Entries are
+ * never freed or moved. Any thread; a lookup takes a lock, so callers keep the result.
  */
 #pragma once
 

@@ -3,8 +3,8 @@
  * The rules in force in a profiled program: the user's file if BRICK_RULES names one, then, unless
  * that file has "defaults-off", the attacher's own rules, which are compiled in. If the user's file
  * is missing or faulty, the attacher's own rules are used, and the description says so; the command
- * line refuses such a file before it starts the program. One thread loads; then nothing changes: any
- * thread.
+ * line refuses such a file before it starts the program. One thread loads; then nothing changes:
+ * any thread.
  */
 #pragma once
 
@@ -26,7 +26,8 @@ struct rule_outcome {
 	uint32_t flags; /* BRICK_SITE_UNKNOWN_OPERATION when no rule knew the node */
 };
 
-/* Find a node's brick. A node that no rule knows gets a brick named after its operation, in Other. */
+/* Find a node's brick. A node that no rule knows gets a brick named after its operation, in Other.
+ */
 void rule_sets_apply(
 	const struct rule_sets *sets, const struct rules_node *node, struct rule_outcome *outcome);
 

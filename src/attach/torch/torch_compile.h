@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * torch.compile's compilations as bricks. A brick names its compilation ("0/1" is the second of the
- * first function, a recompilation). A graph break is a brick without length that tells where and why.
- * Operators that run during a compilation are a part of it. State: owner thread.
+ * first function, a recompilation). A graph break is a brick without length that tells where and
+ * why. Operators that run during a compilation are a part of it. State: owner thread.
  */
 #pragma once
 

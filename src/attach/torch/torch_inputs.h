@@ -36,8 +36,8 @@ void torch_inputs_start(uint64_t plain, uint64_t told);
 void torch_inputs_ask(bool wanted);
 
 /*
- * For an observed function, at its start: the number of inputs; 0: none are told. The functions below
- * take such a function, and an index of an input.
+ * For an observed function, at its start: the number of inputs; 0: none are told. The functions
+ * below take such a function, and an index of an input.
  */
 size_t torch_inputs_count(const void *function);
 

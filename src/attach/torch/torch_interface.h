@@ -20,9 +20,9 @@ enum torch_scope_kind {
 };
 
 /*
- * RecordFunctionCallback, with room for scopes that a version may add: a callee that takes it by value
- * reads as much of it as its version has. Behind the version's scopes stand its switches for inputs,
- * outputs and ids, which are off (0).
+ * RecordFunctionCallback, with room for scopes that a version may add: a callee that takes it by
+ * value reads as much of it as its version has. Behind the version's scopes stand its switches for
+ * inputs, outputs and ids, which are off (0).
  */
 struct torch_callback {
 	torch_start_fn start;

@@ -12,7 +12,8 @@ bool torch_library_known(void);
 /* The version of a libtorch_cpu.so ("1.13", "2.5.1+cpu"); "": unknown. */
 void torch_library_version(const char *path, char *version, size_t bytes);
 
-/* Find a function of libtorch_cpu.so. function: address of a pointer to it, set to NULL if absent. */
+/* Find a function of libtorch_cpu.so. function: address of a pointer to it, set to NULL if absent.
+ */
 void torch_library_symbol(const char *name, void *function);
 
 /* The same for a function that `ours` stands in front of, in any loaded object. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of Python's stable interface that are used here, found by name in the program, which
- * may have no Python. Looked up once. Call them with the GIL held unless a comment says otherwise.
+ * The functions of Python's stable interface that are used here, found by name in the program,
+ * which may have no Python. Looked up once. Call them with the GIL held unless a comment says
+ * otherwise.
  */
 #pragma once
 

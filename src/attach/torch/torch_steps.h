@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps of PyTorch. Without gradients, one call of an outermost module is a step. In training, a step
- * begins with such a call and ends with the optimizer's step; inside are Forward, Backward and
+ * Steps of PyTorch. Without gradients, one call of an outermost module is a step. In training, a
+ * step begins with such a call and ends with the optimizer's step; inside are Forward, Backward and
  * OptimizerStep. Owner thread.
  */
 #pragma once

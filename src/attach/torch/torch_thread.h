@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a thread that runs PyTorch: its open operators, scopes, modules and step. Owner thread.
- * Static TLS of preloaded libraries is short, so large members are on the heap (struct torch_more).
+ * The state of a thread that runs PyTorch: its open operators, scopes, modules and step. Owner
+ * thread. Static TLS of preloaded libraries is short, so large members are on the heap (struct
+ * torch_more).
  */
 #pragma once
 
@@ -39,10 +40,10 @@ struct torch_known {
 	const struct torch_module *module;
 	const char *name; /* PyTorch's text; compared by address, then by letters */
 	const struct named_site *site;
-	uint8_t kind; /* enum torch_kind */
-	uint8_t work; /* torch_work_kind() */
-	uint8_t executed; /* executions so far in `step` */
-	uint32_t step;	  /* torch_more.steps */
+	uint8_t kind;			      /* enum torch_kind */
+	uint8_t work;			      /* torch_work_kind() */
+	uint8_t executed;		      /* executions so far in `step` */
+	uint32_t step;			      /* torch_more.steps */
 	struct torch_work works[TORCH_WORKS]; /* by execution in a step */
 };
 
@@ -98,9 +99,9 @@ struct torch_thread {
 };
 
 /*
- * Autograd numbers the operators that a thread runs forward, and a node of backward() has the number of
- * its operator. A module owns the numbers from its first number up to another module's first. Set:
- * the current module owns the numbers from `number` on. Get: the module of a number.
+ * Autograd numbers the operators that a thread runs forward, and a node of backward() has the
+ * number of its operator. A module owns the numbers from its first number up to another module's
+ * first. Set: the current module owns the numbers from `number` on. Get: the module of a number.
  */
 void torch_forward_number(struct torch_thread *t, int64_t number);
 const struct torch_module *torch_module_of_number(const struct torch_thread *t, int64_t number);
@@ -124,7 +125,7 @@ static inline struct torch_thread *torch_thread_get(void)
 }
 
 /*
- * Find an operator or scope in the innermost module. Its site is NULL without memory. Valid until the
- * next call on this thread.
+ * Find an operator or scope in the innermost module. Its site is NULL without memory. Valid until
+ * the next call on this thread.
  */
 struct torch_known *torch_know(struct torch_thread *t, const char *name);

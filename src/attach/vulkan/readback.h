@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots: a command buffer of ours, a fence, and memory that the host can read, to bring timestamps
- * back in. Under the device's lock.
+ * Slots for reading timestamps back: each has a command buffer, a fence, and memory that the host
+ * can read. Free slots are kept in vulkan_device.slots. The caller holds the device's lock.
  */
 #pragma once
 
@@ -15,12 +15,13 @@ struct vulkan_slot {
 	VkFence fence;
 	VkBuffer buffer;
 	VkDeviceMemory memory;
-	uint32_t capacity; /* timestamps */
-	const uint64_t *results;
+	uint32_t capacity;	 /* of `results` */
+	const uint64_t *results; /* timestamps, mapped; valid once slot_is_done() returns 1 */
 };
 
 /*
- * Gets a slot with room for so many timestamps, with its command buffer begun; NULL: there is none.
+ * Get a slot with room for `count` timestamps, its command buffer begun. NULL: no memory, or the
+ * driver failed. Give it back by slot_give_back().
  */
 struct vulkan_slot *slot_take(struct vulkan_device *device, uint32_t family, uint32_t count);
 
@@ -30,10 +31,11 @@ void slot_copy(struct vulkan_slot *slot, VkQueryPool pool, uint32_t count, uint3
 /* End the command buffer and submit it. */
 VkResult slot_submit(struct vulkan_slot *slot, VkQueue queue);
 
-/* 1: its results are there; 0: not yet; negative: the device failed. */
+/* 1: the results are there; 0: not yet; negative: the device failed. */
 int slot_is_done(const struct vulkan_slot *slot);
 
-/* Wait for them, at most so long; time in which the process stood still hardly counts. */
+/* Wait for the results, at most so many seconds; time in which the process was stopped hardly
+ * counts. */
 void slot_wait(const struct vulkan_slot *slot, unsigned seconds);
 
 /* Gives a slot back. It must be done, or never have been submitted. */

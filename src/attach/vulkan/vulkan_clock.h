@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placing a device's clock on the host's. Under the device's lock. */
+/* Correlates a device's clock with the host's. The caller holds the device's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,20 +8,20 @@
 /* May the device be asked for its clock? Not if BRICK_VULKAN_CALIBRATION is "off". */
 bool clock_may_calibrate(void);
 
-/* Read it beside the host's, where that is due: before times are converted. */
+/* Read both clocks if that is due, and the device allows it. Call it before times are converted. */
 void clock_correlate(struct vulkan_device *device);
 
 /*
- * The same by submissions of ours, for devices that cannot be asked. Called where the program
- * itself submits to that queue, which has nothing in it that we know of; may take 0.1 s once.
+ * The same by submissions of ours, for devices whose clock cannot be read. Call it when the program
+ * submits to that queue, and no submission that we know of is in it. May take 0.1 s once.
  */
 void clock_correlate_by(struct vulkan_device *device, struct vulkan_queue *queue);
 
-/* Take home a reading that was late. */
+/* Take the result of a submission of ours that was late. */
 void clock_take(struct vulkan_device *device);
 
 /* True if no time can be converted yet, but soon: the first reading is on its way. */
 bool clock_is_awaited(const struct vulkan_device *device);
 
-/* The device is idle, or lost. */
+/* Free what the clock has; the device must be idle, or lost. */
 void clock_close(struct vulkan_device *device);

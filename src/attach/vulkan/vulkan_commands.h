@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands in command buffers: each dispatch, copy or render pass has two timestamps in a query
- * pool of ours. A command buffer is used by one thread at a time, as Vulkan asks; query pools are
- * counted, so that one whose results are still to be read outlives its command buffer.
+ * Timed commands in command buffers: each dispatch, copy or render pass gets two timestamps in a
+ * query pool of ours. One thread at a time uses a command buffer, as Vulkan requires. Query pools
+ * count their users, so that a pool outlives its command buffer until its results are read.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 #include "base/array.h"
 #include "brick/attach.h"
 
-enum { CHUNK_QUERIES = 128 };
+enum { CHUNK_QUERIES = 128 }; /* of a query pool */
 
-/* A query pool. */
+/* A query pool, freed by the last chunk_release(). */
 struct vulkan_chunk {
 	struct vulkan_device *device;
 	VkQueryPool pool;
@@ -21,7 +21,7 @@ struct vulkan_chunk {
 	uint32_t refs; /* atomic */
 };
 
-/* A dispatch that is named after the owner of its work, which is looked up when it is done. */
+/* A dispatch whose kernel is named after the owner of its work, looked up when it is done. */
 struct step_code {
 	const struct brick_launch_owner *owner; /* NULL: the step's kernel is known */
 	uint64_t code;
@@ -30,16 +30,16 @@ struct step_code {
 
 /* One timed command: queries `first` and `first` + 1 of a chunk. */
 struct vulkan_step {
-	uint32_t chunk, first;
-	uint32_t kernel;
-	uint32_t brick; /* BRICK_NONE: none was open when it was recorded */
+	uint32_t chunk, first; /* chunk: index in vulkan_commands.chunks */
+	uint32_t kernel;       /* if code.owner is NULL */
+	uint32_t brick;	       /* BRICK_NONE: none was open when it was recorded */
 	int32_t layer;
 	uint64_t bytes;
-	const struct brick_launch_owner *work; /* it tells of all of its owner's; NULL: another */
+	const struct brick_launch_owner *work; /* the owner whose work it records; NULL: none */
 	struct step_code code;
 };
 
-/* A part of a recording, as its program calls it. */
+/* The program's name of a part of a command buffer (VK_EXT_debug_utils). */
 struct vulkan_label {
 	char text[64];
 };
@@ -49,15 +49,16 @@ struct vulkan_commands {
 	VkCommandBuffer handle;
 	VkCommandPool pool;
 	uint32_t family;
-	bool is_secondary, is_inside; /* a render pass goes on through all of it */
-	VkPipeline pipeline;	      /* bound for compute */
+	bool is_secondary;
+	bool is_inside;	     /* it is recorded inside of a render pass */
+	VkPipeline pipeline; /* bound for compute */
 	ARRAY(struct vulkan_chunk *) chunks;
 	ARRAY(struct vulkan_step) steps;
-	ARRAY(VkCommandBuffer) executed;   /* secondary ones */
-	ARRAY(struct vulkan_label) labels; /* that are open, the innermost last */
+	ARRAY(VkCommandBuffer) executed;   /* secondary command buffers */
+	ARRAY(struct vulkan_label) labels; /* open labels, the innermost last */
 	uint32_t untimed;		   /* commands that could not be timed */
-	int open;			   /* a step has begun: its second timestamp is due */
-	uint64_t begin_ticks;		   /* that beginning it took (commands_cost()) */
+	int open;			   /* 1: a step has begun, and needs its second timestamp */
+	uint64_t begin_ticks;		   /* cost of beginning that step (commands_cost()) */
 	int excluded;			   /* the program's own libbrick times these commands */
 };
 
@@ -66,12 +67,12 @@ struct vulkan_commands *commands_find(VkCommandBuffer handle);
 void chunk_hold(struct vulkan_chunk *chunk);
 void chunk_release(struct vulkan_chunk *chunk);
 
-/* The kernel of a step that is done. */
+/* The kernel of a finished step; see struct step_code. */
 uint32_t step_kernel(const struct vulkan_step *step);
 
-/* The device goes: so does all that was recorded for it. */
+/* The device is about to be destroyed: free the commands of all its command buffers. */
 void commands_device_end(struct vulkan_device *device);
 
-/* The layer's part of a call of the program's, since that many ticks; for the estimate of
+/* Count the layer's cost in a call of the program's, since begin_ticks; for the estimate of
  * distortion. */
 void commands_cost(uint64_t begin_ticks);

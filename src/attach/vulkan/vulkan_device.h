@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instances and devices with the functions of whatever lies below the layer. They are found by the
- * dispatch pointer that every dispatchable handle begins with. Any thread; what a device's lock
- * protects says so.
+ * Instances and devices, with the functions of the next layer or the driver. They are found by the
+ * dispatch pointer with which every dispatchable handle begins. Any thread; members under a
+ * device's lock are marked.
  */
 #pragma once
 
@@ -42,7 +42,7 @@
 	X(SetDebugUtilsObjectNameEXT) X(CmdBeginDebugUtilsLabelEXT) \
 	X(CmdEndDebugUtilsLabelEXT)
 
-/* Functions that it only calls. */
+/* Functions that the layer only calls. */
 #define CALLED_FUNCTIONS(X) \
 	X(DestroyDevice) X(CreateFence) X(EndCommandBuffer) \
 	X(CmdWriteTimestamp) X(CmdResetQueryPool) X(CmdCopyQueryPoolResults) \
@@ -75,11 +75,11 @@ struct vulkan_instance {
 	PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT time_domains; /* or NULL */
 };
 
-enum { VULKAN_FAMILIES = 16 };
+enum { VULKAN_FAMILIES = 16 }; /* further queue families are not recorded */
 
 struct vulkan_family {
-	uint64_t mask;	    /* of the bits that timestamps have; 0: none can be written */
-	bool can_copy;	    /* query results into a buffer */
+	uint64_t mask;	    /* the valid bits of timestamps; 0: it writes none */
+	bool can_copy;	    /* it can copy query results into a buffer */
 	VkCommandPool pool; /* ours, for reading back; under the device's lock */
 };
 
@@ -94,17 +94,17 @@ struct vulkan_queue {
 	struct vulkan_submission *first, **last; /* in flight, oldest first */
 	uint64_t number;			 /* of the newest command */
 	struct {
-		uint64_t device_ns, host_ns; /* by the device's clock, and where that was placed */
-	} last_end;			     /* of the recorded commands */
+		uint64_t device_ns, host_ns;
+	} last_end; /* end of the last recorded command, by both clocks */
 	struct wait_ends wait_ends;
 };
 
-/* A timestamp of ours on its way, to read the clock by. */
+/* A submission of ours that writes a timestamp, to read the device's clock. */
 struct vulkan_stamp {
-	struct vulkan_slot *slot; /* NULL: none is */
+	struct vulkan_slot *slot; /* NULL: none is in flight */
 	struct vulkan_queue *queue;
 	VkQueryPool query;
-	uint64_t before_ns;
+	uint64_t before_ns; /* host's time before it was submitted */
 };
 
 struct vulkan_device {
@@ -115,14 +115,14 @@ struct vulkan_device {
 	struct vulkan_instance *instance;
 	char name[64];
 	uint64_t gpu;	      /* the physical device */
-	uint32_t memory_type; /* host-visible and coherent */
+	uint32_t memory_type; /* index of a host-visible and coherent type */
 	struct vulkan_family families[VULKAN_FAMILIES];
 	uint32_t family_count;
 	bool has_calibration;
-	pid_t process; /* that made it: a forked one has nothing of the driver's */
+	pid_t process; /* that made it; a forked process must not call the driver */
 
-	pthread_mutex_t lock;	      /* for all that follows */
-	struct wrapped_ticks counter; /* with the fewest bits that any family has */
+	pthread_mutex_t lock;	      /* protects the members below */
+	struct wrapped_ticks counter; /* with the fewest valid bits of any family */
 	struct vulkan_queue *queues;
 	struct vulkan_slot *slots; /* free ones */
 	struct device_clock clock;
@@ -139,7 +139,9 @@ struct vulkan_queue *queue_find(struct vulkan_device *device, VkQueue handle);
 struct vulkan_device *vulkan_device_of(const void *handle);
 struct vulkan_instance *vulkan_instance_of(const void *handle);
 
-/* Take an instance or device over, or -ENOMEM; and give it back. */
+/*
+ * Add an instance or device to the tables: 0, or -ENOMEM. take: remove it; the caller frees it.
+ */
 int vulkan_instance_add(struct vulkan_instance *instance);
 struct vulkan_instance *vulkan_instance_take(VkInstance handle);
 int vulkan_device_add(struct vulkan_device *device);
@@ -149,9 +151,7 @@ void vulkan_devices_each(void (*visit)(void *device));
 /* Handles that are no pointers, as keys. */
 #define VULKAN_KEY(handle) ((uint64_t)(handle))
 
-/*
- * A map from handles to what the layer knows of them: looking up takes a read lock.
- */
+/* A map from handles to the layer's objects. Any thread: looking up takes a read lock. */
 struct map {
 	pthread_rwlock_t lock;
 	struct hashmap entries;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queues as programs use them: handed out, submitted to, waited for; and what becomes of them when
- * their device goes. Any thread.
+ * The hooks of queues (getting a queue, submitting, waiting), and the end of a device's queues. Any
+ * thread.
  */
 #pragma once
 
@@ -9,8 +9,9 @@
 
 void queues_device_begin(struct vulkan_device *device);
 
-/* The device is idle from here on: the last submissions are recorded, all else is freed. */
+/* The device is about to be destroyed: wait until it is idle, record its submissions, free the
+ * rest. */
 void queues_device_end(struct vulkan_device *device);
 
-/* The process ends, the device does not: commands that end within a second are recorded. */
+/* The process ends with the device still there: record commands that end within a second. */
 void queues_device_exit(struct vulkan_device *device);

@@ -13,13 +13,14 @@
 #include "attach/ggml/engine/resolve.h"
 
 /*
- * Put `hook` in place of the backend's graph_compute. async: ggml_backend_graph_compute_async(). True
- * also if the hook is there already. False: the place is unknown, or 64 backends have hooks.
+ * Put `hook` in place of the backend's graph_compute. async: ggml_backend_graph_compute_async().
+ * True also if the hook is there already. False: the place is unknown, or 64 backends have hooks.
  */
 bool backend_table_hook(void *backend, words_fn async, words_fn hook);
 
 /*
- * *compute: the graph_compute that the backend had; *async: as given. False: the backend has no hook.
+ * *compute: the graph_compute that the backend had; *async: as given. False: the backend has no
+ * hook.
  */
 bool backend_table_of(const void *backend, words_fn *compute, words_fn *async);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the place in the backend's code that walks the graph (device_graph.h). Other places ask about
- * the sources of an operation, or search the graph from its end. The first place that asks about a
- * graph's first node counts as the walker. Another place takes over if it goes on from the first node
- * through AGREEMENTS others while the walker does not ask, or if it begins when the walker is through.
- * Backends that walk twice (a dry run first, a look at the whole graph) do so in the same order
- * each time, so a former walker never takes over again. CUDA's backend gives nodes streams of their
- * own and reorders the graph for that before it walks, so the order is read when a walk begins.
+ * Finds the place in the backend's code that walks the graph (device_graph.h). Other places ask
+ * about the sources of an operation, or search the graph from its end. The first place that asks
+ * about a graph's first node counts as the walker. Another place takes over if it goes on from the
+ * first node through AGREEMENTS others while the walker does not ask, or if it begins when the
+ * walker is through. Backends that walk twice (a dry run first, a look at the whole graph) do so in
+ * the same order each time, so a former walker never takes over again. CUDA's backend gives nodes
+ * streams of their own and reorders the graph for that before it walks, so the order is read when a
+ * walk begins.
  */
 #include "attach/ggml/devices/device_graph.h"
 
@@ -89,7 +90,8 @@ void device_graph_end(void)
 	node_thread.begun += d->asked;
 }
 
-/* The node's index, searched from the node that the caller asked about last; the count: not there. */
+/* The node's index, searched from the node that the caller asked about last; the count: not there.
+ */
 static uint32_t device_graph_find(const struct device_graph *d, const void *node, uintptr_t caller)
 {
 	const struct known_graph *g = d->graph;

@@ -14,15 +14,16 @@
 struct device_graph {
 	struct known_graph *graph; /* NULL: this thread computes none on a device */
 	const void *shown;	   /* the engine's graph */
-	uint32_t at;		   /* index of the last node that was asked about; count: none yet */
-	uint32_t asked;		   /* nodes with work that the backend has asked about */
-	brick_span span;	   /* RecordCommands of that node; 0: none is open */
+	uint32_t at;	 /* index of the last node that was asked about; count: none yet */
+	uint32_t asked;	 /* nodes with work that the backend has asked about */
+	brick_span span; /* RecordCommands of that node; 0: none is open */
 	const struct brick_launch_owner *outside; /* of launches between nodes */
-	const struct brick_launch_owner *before;  /* of launches before the graph, restored after it */
+	const struct brick_launch_owner
+		*before; /* of launches before the graph, restored after it */
 
 	/*
-	 * Return addresses in the code of the backend seen last (0: none): the walker asks about the
-	 * nodes that it launches, in order; other places may ask, too (device_graph.c).
+	 * Return addresses in the code of the backend seen last (0: none): the walker asks about
+	 * the nodes that it launches, in order; other places may ask, too (device_graph.c).
 	 */
 	const void *backend;
 	uintptr_t walker;
@@ -36,8 +37,8 @@ struct device_graph {
 extern __thread struct device_graph device_graph __attribute__((tls_model("initial-exec")));
 
 /*
- * Around a backend's computing of a graph. brick: of launches that belong to no node. If the graph is
- * not known, begin does nothing; end may be called without begin.
+ * Around a backend's computing of a graph. brick: of launches that belong to no node. If the graph
+ * is not known, begin does nothing; end may be called without begin.
  */
 void device_graph_begin(
 	const struct engine *engine, const void *backend, const void *graph, uint16_t brick);

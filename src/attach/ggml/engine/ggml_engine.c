@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of ggml in this process (ggml_engine.h). One is made when code of an object first calls a
- * hook on the hot path, on whatever thread that is: without the lock, since another thread may hold
- * the loader's and wait for ours. Where two threads make the same, the first is used.
+ * Copies of ggml in this process (ggml_engine.h). An engine is made when an object first calls a
+ * hook of the hot path, on the calling thread, and without the lock: another thread may hold the
+ * dynamic linker's lock and wait for ours. If two threads make the same engine, the first is used.
  */
 #include "attach/ggml/engine/ggml_engine.h"
 
@@ -41,8 +41,8 @@ static void infer_layout(struct engine *e, const struct loaded_object *object)
 }
 
 /*
- * Anybody's functions may be called as ggml's, and their arguments be anything. Where an object has
- * next to none of those that every ggml has, and makes no tensors, it is only called through.
+ * Is the object ggml? Functions of another library may have ggml's names, with any arguments. True
+ * if the layout of tensors was found, or at least ENOUGH of the accessors that every ggml has.
  */
 static bool is_proved(const struct engine *e)
 {
@@ -54,7 +54,7 @@ static bool is_proved(const struct engine *e)
 	return e->layout_known || found >= ENOUGH;
 }
 
-/* No accessor, so nothing is read by it, and no function of it is taken for a node's. */
+/* Clear all but the functions to lead on to: nothing of an unproved engine is read. */
 static void only_call_through(struct engine *e)
 {
 	const struct engine known = *e;
@@ -70,7 +70,7 @@ static void only_call_through(struct engine *e)
 		.operation_class = known.operation_class};
 }
 
-/* Same object, same functions: an engine of an earlier generation that is still there. */
+/* Under the lock: a published engine of the same object with the same functions; NULL: none. */
 static struct engine *find_former(const struct engine *like)
 {
 	struct engine *e = engines;
@@ -85,7 +85,7 @@ static struct engine *find_former(const struct engine *like)
 	return e;
 }
 
-/* Without its layout, and known to nobody. */
+/* A new engine, without its layout, not published. NULL: no memory, or in no object. */
 static struct engine *engine_create(uintptr_t address)
 {
 	struct {
@@ -106,7 +106,10 @@ static struct engine *engine_create(uintptr_t address)
 	RESOLVE(e->fused_forward, object, ggml_symbols[GGML_FUSED_FORWARD].name, 1);
 	RESOLVE(e->compute_forward, object, ggml_symbols[GGML_COMPUTE_FORWARD].name, 1);
 	RESOLVE(e->barrier, object, ggml_symbols[GGML_BARRIER].name, 1);
-	/* Where it was patched that was decided; reached by the dynamic linker, both are hooked. */
+	/*
+	 * If compute_forward() is patched, the patch has decided that it stands in. If it is
+	 * reached by the dynamic linker, it stands in only without extra_forward().
+	 */
 	e->stands_in = e->compute_forward &&
 		       (!e->extra_forward || patched_home((uintptr_t)e->compute_forward) !=
 						     (uintptr_t)e->compute_forward);
@@ -128,7 +131,7 @@ static struct engine *engine_create(uintptr_t address)
 	return e;
 }
 
-/* The same engine as known before, from now on of this generation; NULL: there is none. */
+/* The published engine like this, set to this generation; NULL: there is none. */
 static struct engine *renew(const struct engine *like, uint32_t generation)
 {
 	HOLD(&engine_lock);

@@ -15,8 +15,8 @@
 
 /*
  * The head of ggml_compute_params since June 2024. Earlier versions have a word before it: the task
- * (prepare, compute or finish the node). Only read through a pointer. ith: the thread's index in its
- * team; nth: the team's threads.
+ * (prepare, compute or finish the node). Only read through a pointer. ith: the thread's index in
+ * its team; nth: the team's threads.
  */
 struct compute_params {
 	int ith, nth;
@@ -28,7 +28,8 @@ typedef void (*fused_forward_fn)(const struct compute_params *params, void *norm
 typedef void (*barrier_fn)(void *pool);
 typedef _Bool (*is_empty_fn)(const void *tensor);
 
-/* A graph by value, from ggml_graph_view(). Its size must be at least that of any engine's graph. */
+/* A graph by value, from ggml_graph_view(). Its size must be at least that of any engine's graph.
+ */
 struct graph_view {
 	uint64_t words[128];
 };
@@ -88,7 +89,8 @@ struct engine {
 
 	struct tensor_layout layout;
 	bool layout_known;
-	bool is_proved; /* it is ggml; else only the functions that hooks stand in front of are set */
+	bool is_proved; /* it is ggml; else only the functions that hooks stand in front of are set
+			 */
 	const char *layout_refused; /* the field that was not found; NULL if layout_known */
 	struct barrier_profile *profile;
 	uint8_t *operation_class; /* [OPERATION_CLASSES], enum operation_class; relaxed atomics */

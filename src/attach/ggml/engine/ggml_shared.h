@@ -8,17 +8,18 @@
 #include <stdint.h>
 
 struct attach_shared {
-	uint32_t resolve_generation; /* grows when objects were unloaded: functions are resolved anew */
+	uint32_t resolve_generation; /* grows when objects were unloaded: functions are resolved
+					anew */
 	uint32_t graph_generation;   /* grows when a graph may have been built anew */
 	uint32_t graph_serial;	     /* grows with every graph that is computed */
 	uint32_t method;	     /* enum method (method.h) */
 	/* ggml_is_empty() of the first engine; NULL: no engine has it. See slots.h. */
 	_Bool (*is_empty)(const void *tensor);
 	struct attach_caller {
-		uintptr_t low;	/* first address of the object */
-		uintptr_t bytes; /* 0: no object yet; 1: the hook is watched, so none matches */
-		uint32_t generation;  /* the resolve_generation in which this was found */
-	} empty[2]; /* callers of is_empty: the engine, and one other object */
+		uintptr_t low;	     /* first address of the object */
+		uintptr_t bytes;     /* 0: no object yet; 1: the hook is watched, so none matches */
+		uint32_t generation; /* the resolve_generation in which this was found */
+	} empty[2];		     /* callers of is_empty: the engine, and one other object */
 } __attribute__((aligned(64)));
 
 extern struct attach_shared attach_shared;

@@ -14,7 +14,8 @@
 enum {
 	TENSOR_DIMS = 4,
 	TENSOR_SOURCES = 10, /* most that are read; engines have as many or fewer */
-	TENSOR_OPERANDS = 2, /* the first sources, which an operation works on, such as its weight */
+	TENSOR_OPERANDS =
+		2, /* the first sources, which an operation works on, such as its weight */
 	TENSOR_NAME_BYTES = 64,
 	TENSOR_TYPE_F32 = 0, /* types: the numbers of the GGUF format, so all versions agree */
 	TENSOR_TYPE_F16 = 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dynamic linker's functions and tables (loader.h). Whoever calls dlopen() or dlclose() by name
- * in this library comes back to our own hooks (hooks_process.c).
+ * The dynamic linker's functions and tables (loader.h). Code of this library must use these
+ * functions: dlopen() and dlclose() by name are our own hooks (hooks_process.c).
  */
 #include "attach/ggml/engine/loader.h"
 

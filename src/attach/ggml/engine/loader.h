@@ -21,7 +21,7 @@ int loader_close(void *handle);
 struct loader_tables {
 	const ElfW(Sym) * symbols;
 	const char *strings;
-	const uint32_t *hash; /* DT_GNU_HASH */
+	const uint32_t *hash;		   /* DT_GNU_HASH */
 	const ElfW(Rela) * relocations[2]; /* DT_JMPREL, DT_RELA */
 	size_t bytes[2];		   /* of either */
 };

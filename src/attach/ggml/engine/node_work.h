@@ -31,11 +31,11 @@
  *   VIEW RESHAPE ..    0         0                                    0
  *   anything else      n         not known                            not known
  *
- * For a query and a position that the mask keeps apart, FLASH_ATTN_EXT computes nothing; while a text
- * is short, most of k and v is the cache's padding. Shapes do not show this: work_count() marks such
- * counts as upper bounds (BRICK_SITE_AT_MOST), and work_seen() makes them exact for a mask that has
- * been read. In attention without FLASH_ATTN_EXT, MUL_MAT and SOFT_MAX compute the padding and the
- * masked positions, too, so these count as work.
+ * For a query and a position that the mask keeps apart, FLASH_ATTN_EXT computes nothing; while a
+ * text is short, most of k and v is the cache's padding. Shapes do not show this: work_count()
+ * marks such counts as upper bounds (BRICK_SITE_AT_MOST), and work_seen() makes them exact for a
+ * mask that has been read. In attention without FLASH_ATTN_EXT, MUL_MAT and SOFT_MAX compute the
+ * padding and the masked positions, too, so these count as work.
  *
  * A count that overflows 64 bits is not known either. Pure functions: any thread.
  */
@@ -83,8 +83,8 @@ struct work_masked {
 bool work_mask_of(struct work_masked *masked, const struct work_node *node);
 
 /*
- * Set counts->bytes and counts->flops by the results of mask_count(): pairs of a query and a position
- * that it sees, and columns that any query sees, both in all planes. 0, or -EOVERFLOW.
+ * Set counts->bytes and counts->flops by the results of mask_count(): pairs of a query and a
+ * position that it sees, and columns that any query sees, both in all planes. 0, or -EOVERFLOW.
  */
 int work_seen(const struct work_masked *masked, uint64_t pairs, uint64_t columns,
 	struct work_counts *counts);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Patched objects (patched.h). Entries of the list are only ever added, and marked when their
- * object is gone, so that looking an address up takes no lock. Patching an object forgets whatever
- * was resolved before, or a hook would call itself.
+ * Patched objects (patched.h). Entries of the list are only added, and marked when their object is
+ * unloaded, so that looking an address up takes no lock. Patching an object starts a new generation
+ * (ggml_shared.h): functions resolved before may lead to a hook now, which would call itself.
  *
  * Most objects of most programs have nothing to do with ggml, so an object is judged cheaply first:
  * by its dynamic symbols and relocations, as the dynamic linker has them in memory; and if it
@@ -242,7 +242,7 @@ static void patch(const struct candidate *c, const struct patch_wish *wishes, bo
 		.low = object->low,
 		.bytes = object->bytes,
 		.bias = c->bias,
-		.is_live = is_live && object->path[0]}; /* the program itself is looked at first */
+		.is_live = is_live && object->path[0]}; /* the program itself is patched first */
 	struct patched_object *o = calloc(1, sizeof(*o));
 	size_t count;
 
@@ -291,7 +291,7 @@ static int patched_look_at(struct dl_phdr_info *info, size_t bytes, void *argume
 	return 0;
 }
 
-/* 0: nothing was loaded since the last look. */
+/* False: nothing was loaded since the last look. */
 static bool begin_look(struct look *look)
 {
 	unsigned long long loads = object_changes().loads;
@@ -305,7 +305,7 @@ static bool begin_look(struct look *look)
 	return true;
 }
 
-/* Another thread may have considered the same meanwhile. */
+/* Patch the candidates that no other thread has handled meanwhile. */
 static void end_look(const struct look *look, const struct patch_wish *wishes,
 	const struct patcher *loaded, bool is_live)
 {
@@ -342,7 +342,7 @@ void patched_look(const struct patch_wish *wishes, bool is_live)
 	array_fini(&look.candidates);
 }
 
-/* False: the list is older than what was seen since, which would be taken for gone. */
+/* False: the list is older than the last look, whose new objects would seem unloaded. */
 static bool forget_by(const struct object_list *now, unsigned long long loads)
 {
 	size_t kept = 0;

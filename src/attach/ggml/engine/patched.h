@@ -2,8 +2,8 @@
 /*
  * Objects that contain ggml and call it without the dynamic linker: static programs, addons that
  * export nothing, libraries that bind within themselves. Their functions are patched to lead to the
- * hooks (src/attach/patch/patch.h) before they can be called: when Brick is loaded, and in dlopen().
- * libbrick-patch.so is loaded only if there is such an object. Any thread.
+ * hooks (src/attach/patch/patch.h) before they can be called: when Brick is loaded, and in
+ * dlopen(). libbrick-patch.so is loaded only if there is such an object. Any thread.
  */
 #pragma once
 
@@ -15,16 +15,16 @@
 #include "attach/rules/ggml_symbols.h"
 
 /*
- * A patched function sets this to its inner code and leads to its hook, whose resolve() takes it and
- * sets NULL. The caller's address does not tell enough: a function that a hook called may have jumped
- * to the patched function.
+ * A patched function sets this to its inner code and leads to its hook, whose resolve() takes it
+ * and sets NULL. The caller's address does not tell enough: a function that a hook called may have
+ * jumped to the patched function.
  */
 extern __thread void *patched_told __attribute__((tls_model("initial-exec")));
 
 /*
  * Patch the objects that were loaded since the last call. wishes: [GGML_SYMBOL_COUNT], or NULL to
- * patch nothing in these objects, ever. is_live: other threads may be executing them; then functions
- * that cannot be patched under other threads stay as they are.
+ * patch nothing in these objects, ever. is_live: other threads may be executing them; then
+ * functions that cannot be patched under other threads stay as they are.
  */
 void patched_look(const struct patch_wish *wishes, bool is_live);
 
@@ -32,8 +32,8 @@ void patched_look(const struct patch_wish *wishes, bool is_live);
 void patched_forget(void);
 
 /*
- * The code to call for a function by its name, in an object with patched functions. NULL: the object
- * has none, or no such function.
+ * The code to call for a function by its name, in an object with patched functions. NULL: the
+ * object has none, or no such function.
  */
 void *patched_function(const struct loaded_object *object, const char *name);
 

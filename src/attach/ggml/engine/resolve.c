@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the function that a hook stands in front of (resolve.h). Ways are only ever added, under
- * the lock, and published whole; after an unload they are looked up anew and come back to life when
- * nothing about them has changed. Every function leaves errno, and dlerror()'s state, clean.
+ * Finding the function that a hook stands in front of (resolve.h). Ways are only added, under the
+ * lock, and published complete. After an unload functions are looked up anew; a way whose function
+ * is unchanged gets the new generation. Every function keeps errno, and clears dlerror()'s state.
  */
 #include "attach/ggml/engine/resolve.h"
 
@@ -17,11 +17,11 @@
 pthread_mutex_t resolve_mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long long unloads_seen;
 
-enum { FIRST_WAYS = 128 };
+enum { FIRST_WAYS = 128 }; /* ways with static memory; more than most processes have */
 
 const struct resolve_way *resolve_ways[GGML_SYMBOL_COUNT];
 
-/* 1: objects were unloaded since the last look. */
+/* True: objects were unloaded since the last call. */
 static bool look_for_unloads(void)
 {
 	unsigned long long now = object_changes().unloads;
@@ -72,9 +72,8 @@ static void *resolve_look_up(void *handle, const char *name)
 }
 
 /*
- * A definition that is not ours. If we hook the symbol, it must stand behind our hook: the
- * definition that everybody finds first is in front, another interposer that has called us and must
- * not be called back.
+ * A definition that is not ours. hooked: nor the process's first definition. That one is in front
+ * of our hook: another interposer, which has called the hook and must not be called back.
  */
 static void *look_in(void *handle, const char *name, bool hooked)
 {
@@ -111,7 +110,7 @@ void *resolve_from(const struct loaded_object *object, const char *name, bool ho
 	return patched_inner(function);
 }
 
-/* The last resort: whatever object has it. */
+/* The last resort: a definition in any loaded object. */
 static void *look_everywhere(const char *name)
 {
 	struct object_list list = {0}; /* the dynamic linker may not be called while it iterates */
@@ -136,8 +135,8 @@ static void resolve_add_way(
 	enum ggml_symbol_id symbol, const struct loaded_object *object, void *function)
 {
 	/*
-	 * Between two steps ways leave the caches, so the first ones, and most processes have no
-	 * more, lie one behind the other in the order in which a step uses them.
+	 * Ways leave the caches between two steps. So the first ways lie in one array, in the order
+	 * in which a step uses them.
 	 */
 	static struct resolve_way first[FIRST_WAYS] __attribute__((aligned(64)));
 	static uint32_t count;

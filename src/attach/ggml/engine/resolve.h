@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the function that a hook stands in front of: the function that the caller would have reached
- * without Brick. RTLD_NEXT does not find libraries that were loaded RTLD_LOCAL, so the search begins
- * at the object that the call came from. A process may have several copies of an engine, unload
- * them, and load others at the same addresses: a result holds for calls from one range of addresses
- * in one generation. Any thread.
+ * Finds the function that a hook stands in front of: the function that the caller would have
+ * reached without Brick. RTLD_NEXT does not find libraries that were loaded RTLD_LOCAL, so the
+ * search begins at the object that the call came from. A process may have several copies of an
+ * engine, unload them, and load others at the same addresses: a result holds for calls from one
+ * range of addresses in one generation. Any thread.
  */
 #pragma once
 
@@ -38,8 +38,8 @@ struct resolve_way {
 extern const struct resolve_way *resolve_ways[GGML_SYMBOL_COUNT];
 
 /*
- * Call it after objects may have been unloaded. If any was, attach_shared.resolve_generation grows, and
- * patched code of unloaded objects is forgotten.
+ * Call it after objects may have been unloaded. If any was, attach_shared.resolve_generation grows,
+ * and patched code of unloaded objects is forgotten.
  */
 void resolve_after_unload(void);
 
@@ -73,9 +73,9 @@ static inline void *resolve(enum ggml_symbol_id symbol, const void *return_addre
 bool resolve_object(uintptr_t address, struct loaded_object *object);
 
 /*
- * The definition of a symbol that code in that object would reach without Brick. hooked: Brick hooks
- * this symbol, so a definition in front of the hook (another interposer, which has called the hook)
- * is not taken. NULL: not there.
+ * The definition of a symbol that code in that object would reach without Brick. hooked: Brick
+ * hooks this symbol, so a definition in front of the hook (another interposer, which has called the
+ * hook) is not taken. NULL: not there.
  */
 void *resolve_from(const struct loaded_object *object, const char *name, bool hooked);
 

@@ -2,8 +2,8 @@
 /*
  * Layers of graphs whose nodes have no names: equal blocks in a row. Blocks count as layers if four
  * conditions hold. There are at least three. Each has weights that no other block has (a network
- * unrolled over time has the same weights in each). Each reads a result of the block before it (heads
- * and experts do not). Together they have half of the graph's products with weights.
+ * unrolled over time has the same weights in each). Each reads a result of the block before it
+ * (heads and experts do not). Together they have half of the graph's products with weights.
  *
  * If weights have names that say a layer, as those from a file do, blocks are numbered by these,
  * provided that each block has one number and no two have the same. Any thread.

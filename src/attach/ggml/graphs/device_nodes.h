@@ -24,8 +24,8 @@ int device_nodes_ready(struct known_graph *graph);
 
 /*
  * The backend took the nodes [index, after) at once. The owner of the first gets their operations'
- * names and the sum of their work, less the bytes that one node hands to another, as these do not go
- * through memory. After device_nodes_ready().
+ * names and the sum of their work, less the bytes that one node hands to another, as these do not
+ * go through memory. After device_nodes_ready().
  */
 void device_nodes_taken(struct known_graph *graph, uint32_t index, uint32_t after);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of known graphs (known_graphs.h); the graph that was met last is in front. Graphs without
- * users are freed from the end when all have too many nodes together. A thread between two graphs
- * may still point to a freed graph, but does not use it: attach_shared.graph_serial grows before any
- * graph is freed, and the thread then looks for its graph anew.
+ * The list of known graphs (known_graphs.h); the graph that was met last is in front. Graphs
+ * without users are freed from the end when all have too many nodes together. A thread between two
+ * graphs may still point to a freed graph, but does not use it: attach_shared.graph_serial grows
+ * before any graph is freed, and the thread then looks for its graph anew.
  */
 #include "attach/ggml/graphs/known_graphs.h"
 
@@ -141,8 +141,9 @@ struct implied {
 };
 
 /*
- * Get the only shape that this source can have, given its reader's, as the engine asserts: what ROPE
- * rotates, what MUL_MAT multiplies, and the queries of attention. False: other shapes are possible.
+ * Get the only shape that this source can have, given its reader's, as the engine asserts: what
+ * ROPE rotates, what MUL_MAT multiplies, and the queries of attention. False: other shapes are
+ * possible.
  */
 static bool imply(struct implied *to, const struct engine *e, const void *reader, uint32_t index)
 {
@@ -238,9 +239,9 @@ static struct known_node *known_graphs_append(
 
 /*
  * Fill g->nodes with all nodes, also those without work, which some engines execute like others. A
- * fused pair is an element of its own before its two nodes; is_in_order() relies on that. Nodes that
- * will be executed are linked, and their sites looked up: here, in one go and with warm caches, that
- * costs a fraction of what it would cost between the nodes.
+ * fused pair is an element of its own before its two nodes; is_in_order() relies on that. Nodes
+ * that will be executed are linked, and their sites looked up: here, in one go and with warm
+ * caches, that costs a fraction of what it would cost between the nodes.
  */
 static void read_nodes(struct known_graph *g, const struct shown_graph *s, const int16_t *layers)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Graphs that have been computed before, each with the sites of its nodes, in the order in which
- * the nodes are executed. An engine builds its graph anew for every batch that differs from the last
- * batch, out of tensors at the same addresses. If all tensors have the shapes, operations and
- * sources of a known graph, it is that graph, and no site has to be looked up. All threads that work
- * for a graph share it. Any thread; the functions of a node_thread: its owner.
+ * the nodes are executed. An engine builds its graph anew for every batch that differs from the
+ * last batch, out of tensors at the same addresses. If all tensors have the shapes, operations and
+ * sources of a known graph, it is that graph, and no site has to be looked up. All threads that
+ * work for a graph share it. Any thread; the functions of a node_thread: its owner.
  *
  * A graph's tensors lie in some thousand cache lines, and reading them is what recognising a graph
  * costs. If nothing compares the nodes again, the graph is recognised by its signature, which reads
@@ -51,8 +51,8 @@ struct known_graph *known_graph_hold(
 	const struct engine *engine, const void *graph, bool compares_nodes, bool *looked);
 
 /*
- * Read the order of a held graph's nodes again. Returns `known` if it is the same. Otherwise returns
- * the graph with the new order, which the caller holds as well as `known`. NULL: no memory.
+ * Read the order of a held graph's nodes again. Returns `known` if it is the same. Otherwise
+ * returns the graph with the new order, which the caller holds as well as `known`. NULL: no memory.
  */
 struct known_graph *known_graph_again(struct known_graph *known, const void *graph);
 
@@ -69,8 +69,8 @@ void node_sites_join(struct node_thread *t, const void *node);
 int known_graphs_have(const void *node);
 
 /*
- * Find the site of a node that was not expected, and link it behind the last node. Sets t->brick and
- * t->layer; 0: no site, so they hold alone.
+ * Find the site of a node that was not expected, and link it behind the last node. Sets t->brick
+ * and t->layer; 0: no site, so they hold alone.
  */
 uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part);
 

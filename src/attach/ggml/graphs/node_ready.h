@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prepares a thread's state (struct node_thread) for the engine that calls hooks on it, and clears it
- * when the thread ends. Owner thread.
+ * Prepares a thread's state (struct node_thread) for the engine that calls hooks on it, and clears
+ * it when the thread ends. Owner thread.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ static inline void node_thread_ready(struct node_thread *t)
 }
 
 /*
- * Set the thread's functions for hooks that are called from this address; afterwards all of them can
- * be called, never NULL. False: the caller is no proved engine, so the hook must not read its
+ * Set the thread's functions for hooks that are called from this address; afterwards all of them
+ * can be called, never NULL. False: the caller is no proved engine, so the hook must not read its
  * arguments.
  */
 bool node_thread_prepare(struct node_thread *t, uintptr_t caller);

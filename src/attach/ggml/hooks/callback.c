@@ -34,9 +34,9 @@ struct scheduler {
 	bool installed;	 /* ours is in its place */
 	bool wanted;	 /* the program has asked for the node that is being computed */
 	brick_span span; /* of that node */
-	uint32_t site;	/* of that node; 0: none */
-	uint32_t empty; /* nodes without work so far */
-	bool is_split;	/* the node being computed has no work: it measures the cost of a split */
+	uint32_t site;	 /* of that node; 0: none */
+	uint32_t empty;	 /* nodes without work so far */
+	bool is_split;	 /* the node being computed has no work: it measures the cost of a split */
 };
 
 static uint32_t callback_is_used; /* ours was installed somewhere */
@@ -71,8 +71,8 @@ void callback_scheduler_made(void *scheduler)
 }
 
 /*
- * Is this node without work to be computed alone? Never if the program has a callback: its own splits
- * cannot be told from ours.
+ * Is this node without work to be computed alone? Never if the program has a callback: its own
+ * splits cannot be told from ours.
  */
 static bool is_split(struct scheduler *s)
 {

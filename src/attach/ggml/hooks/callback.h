@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Timing nodes by the scheduler's evaluation callback, for engines whose nodes call no hook. The
- * scheduler then computes the graph node by node, so times are longer than without Brick, and fusion
- * is off. The program's own callback is kept and called as before. Any thread; each scheduler by one
- * thread at a time.
+ * scheduler then computes the graph node by node, so times are longer than without Brick, and
+ * fusion is off. The program's own callback is kept and called as before. Any thread; each
+ * scheduler by one thread at a time.
  */
 #pragma once
 
@@ -26,5 +26,6 @@ void callback_compute_end(void *scheduler);
 /* Before a scheduler computes a graph of a plain step: the program's callback is put back. */
 void callback_compute_plain(set_callback_fn set, void *scheduler);
 
-/* The CPU computes a part of a split graph by this ggml_cplan: note the most threads of any part. */
+/* The CPU computes a part of a split graph by this ggml_cplan: note the most threads of any part.
+ */
 void callback_part_computed(const void *plan);

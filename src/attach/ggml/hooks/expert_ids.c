@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Experts (expert_ids.h). The operations of a layer share one tensor of numbers, so an operation with
- * the tensor of the operation before takes one record (BRICK_EXPERT_SAME).
+ * Experts (expert_ids.h). The operations of a layer share one tensor of numbers, so an operation
+ * with the tensor of the operation before takes one record (BRICK_EXPERT_SAME).
  */
 #include "attach/ggml/hooks/expert_ids.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain steps (ggml_plain_steps.h). Calls go past the hooks of the hot path (slots.h): even one
- * that does nothing has to come from memory, behind the engine's weights. Hooks that are reached
- * all the same see it by the method, on all threads; phases are muted on the step's.
+ * Plain steps (ggml_plain_steps.h). Calls skip the hooks of the hot path (slots.h), because the
+ * code of a hook that does nothing still has to come from memory, where the engine's weights have
+ * pushed it. Hooks that are reached all the same do nothing because of METHOD_PLAIN, on all
+ * threads; phases are muted on the step's thread.
  */
 #include "attach/ggml/hooks/ggml_plain_steps.h"
 
@@ -20,8 +21,11 @@ static __thread struct {
 	bool is_open;
 } plain_steps_plain __attribute__((tls_model("initial-exec")));
 
-static uint32_t one_in, plain_steps_block = 1, plain_steps_left = 3, seed = 1;
-static bool is_skipping; /* calls go past the hooks */
+static uint32_t one_in;		       /* one step in so many is plain; 0: none */
+static uint32_t plain_steps_block = 1; /* plain steps in a row; 1: single steps at random */
+static uint32_t plain_steps_left = 3;  /* steps up to the next plain step, if single */
+static uint32_t seed = 1;
+static bool is_skipping; /* calls skip the hooks now */
 
 __attribute__((constructor)) static void plain_steps_read_environment(void)
 {
@@ -56,7 +60,7 @@ static bool is_due(void)
 		return false;
 	uint32_t next = __atomic_load_n(&seed, __ATOMIC_RELAXED) * 1664525u + 1013904223u;
 	__atomic_store_n(&seed, next, __ATOMIC_RELAXED);
-	/* with one in 5, the third to the seventh from here: no two share a neighbour */
+	/* For 5, the third to the seventh step from here: no two plain steps share a neighbour. */
 	__atomic_store_n(
 		&plain_steps_left, (one_in + 1) / 2 + (next >> 16) % one_in, __ATOMIC_RELAXED);
 	return true;
@@ -69,7 +73,7 @@ static void stop_skipping(void)
 	slots_skip_all_end();
 	is_skipping = 0;
 	if (plain_steps_block > 1)
-		graph_generation_next(); /* who has got which memory meanwhile was not seen */
+		graph_generation_next(); /* allocations of graphs were not seen meanwhile */
 }
 
 void plain_step_before(const void *frame)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hooks of graphs: where they are split and allocated, computed by a scheduler, by one backend, and
- * by the CPU's threads. All are C functions that every version since 2024 has.
+ * Hooks of graphs: splitting and allocating, and computing by a scheduler, by one backend, and by
+ * the CPU's threads. All are C functions that every version since 2024 has.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,9 +30,10 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
+/* Graphs that a scheduler computes on this thread, nested. */
 static __thread uint32_t scheduled __attribute__((tls_model("initial-exec")));
 
-/* Whatever graph gets its memory now may consist of tensors at the addresses of others. */
+/* The graph may have new tensors at old addresses, so graph_generation grows. */
 word_pair hook_SCHED_ALLOC_GRAPH(
 	word a, word b, word c, word d, word e, word f, const struct sys_call *call)
 {
@@ -50,7 +51,7 @@ word_pair hook_SCHED_ALLOC_GRAPH(
 	return result;
 }
 
-/* Only of an engine we ask more than what the program asks. */
+/* Is the code a proved engine's? Only then its other functions are called. */
 static bool hooks_graph_is_engine(uintptr_t code)
 {
 	const struct engine *e = engine_at(code);
@@ -58,7 +59,7 @@ static bool hooks_graph_is_engine(uintptr_t code)
 	return e && e->is_proved;
 }
 
-/* The library's own way to set a callback, found from where the scheduler's code is. */
+/* The engine's function that sets a scheduler's callback; NULL: not found. */
 static set_callback_fn set_callback_of(words_fn scheduler_code)
 {
 	return (set_callback_fn)resolve(GGML_SCHED_SET_CALLBACK, (const void *)scheduler_code);
@@ -85,8 +86,8 @@ static bool is_cpu(const char *backend)
 static word_pair compute_from_table(word a, word b, word c, word d, word e, word f);
 
 /*
- * Names these backends in the recording, and has those of devices call us for each graph.
- * *is_seen: all do.
+ * Note the backends, and hook the graphs of devices' backends. *is_seen: all such hooks are in
+ * place. True: all backends run on the CPU. ggml's schedulers have at most 16 backends.
  */
 static bool note_backends(void *const *backends, int count, uintptr_t scheduler_code, bool *is_seen)
 {
@@ -114,7 +115,7 @@ static bool note_backends(void *const *backends, int count, uintptr_t scheduler_
 	return cpu_only;
 }
 
-/* (backends, buffer types, number of them, ...): also a good moment to get ready for recording. */
+/* Arguments: backends, buffer types, number of backends, ... */
 word_pair hook_SCHED_NEW(
 	word a, word b, word c, word d, word e, word f, const struct sys_call *call)
 {
@@ -135,7 +136,7 @@ word_pair hook_SCHED_NEW(
 	return result;
 }
 
-/* Has the graph nodes with work? Views have none. Yes, where that cannot be told. */
+/* Has the graph nodes with work? Views have none. True also if that cannot be told. */
 static bool hooks_graph_has_work(const struct engine *e, const void *graph)
 {
 	if (!e || !e->graph_node_count || !e->graph_node || !e->op_desc)
@@ -146,19 +147,19 @@ static bool hooks_graph_has_work(const struct engine *e, const void *graph)
 	return false;
 }
 
-/* The first graph tells whether the node hooks are called at all. */
+/* Settle the method by the first graph with work: are the node hooks called at all? */
 static void judge_graph(uintptr_t code, const void *graph, bool has_callback, uint32_t seen)
 {
 	if (!method_is_chosen() && (seen || hooks_graph_has_work(engine_at(code), graph)))
 		method_graph_computed(has_callback, seen);
 }
 
-/* Graphs around this one, on this thread, that a backend was given. */
+/* Graphs that a backend computes on this thread, nested. */
 static __thread uint32_t on_backend __attribute__((tls_model("initial-exec")));
 
 /*
- * A graph that is a step where no steps are known, unless it is a part of the one before. host: its
- * inputs are in this process's memory.
+ * In engines without steps: begin a step for the graph, unless it is a part of the last graph's
+ * batch. host: its inputs are in this process's memory.
  */
 static void begin_graph_step(struct phase_scope *step, const struct engine *e, const void *graph,
 	bool host, const void *frame)
@@ -178,8 +179,8 @@ static void begin_graph_step(struct phase_scope *step, const struct engine *e, c
 }
 
 /*
- * The step that a graph is, if it is one, and the brick around its nodes. The step stands just
- * above the phase that the same hook is going to begin.
+ * Begin the graph's step if it is one, and return the brick around its nodes. The step's frame is
+ * one byte above `frame`, so that it encloses the phase that the same hook will begin.
  */
 static uint16_t hooks_graph_begin_step(
 	struct phase_scope *step, words_fn function, const void *graph, const void *frame)
@@ -188,8 +189,7 @@ static uint16_t hooks_graph_begin_step(
 	enum other_graph kind = OTHER_NONE;
 	uint32_t positions = 0;
 
-	/* Where no steps are known, only what trains, or evaluates what is trained, is told apart.
-	 */
+	/* In engines without steps, only graphs that train or evaluate have a kind. */
 	if (step_is_outside(frame) && (step_is_known() || other_graph_trains(e, graph)))
 		kind = other_graph_kind(e, graph, &positions);
 	if (kind == OTHER_NONE) {
@@ -205,7 +205,7 @@ static uint16_t hooks_graph_begin_step(
 	return other_graph_brick(kind);
 }
 
-/* Which graph a scheduler computes on this thread. */
+/* The graph that a scheduler computes on this thread; 0: none. */
 static __thread word being_scheduled __attribute__((tls_model("initial-exec")));
 
 static word_pair compute_scheduled(

@@ -57,7 +57,8 @@
 #define APART __attribute__((noinline))
 #define HOT __attribute__((section(".text.brick_hot"), aligned(64)))
 #define FROM_HOOK __attribute__((visibility("hidden"), used)) HOT
-/* Bytes of a cache line; lines of code to prefetch for the next node's begin, in runs and in teams. */
+/* Bytes of a cache line; lines of code to prefetch for the next node's begin, in runs and in teams.
+ */
 enum { LINE = 64, ALONE_LINES = 4, TEAM_LINES = 10 };
 
 static ALWAYS_INLINE uint64_t now(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Proves that a hook's arguments are compute params and a node. The hooked function may be a
- * stranger of that name, or ggml's in a version with other arguments. Memory is read only once it is
- * known to be readable. Owner thread.
+ * stranger of that name, or ggml's in a version with other arguments. Memory is read only once it
+ * is known to be readable. Owner thread.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ bool node_arguments_hold(
 bool node_arguments_look(struct node_thread *t, const void *params, const void *node, bool is_near);
 
 /*
- * Checks a call of a function whose prototype is not sure; every call is checked. Fast path: the node
- * is the expected one, and params lie on the caller's stack, within NEAR bytes of this frame.
+ * Checks a call of a function whose prototype is not sure; every call is checked. Fast path: the
+ * node is the expected one, and params lie on the caller's stack, within NEAR bytes of this frame.
  */
 static inline bool node_arguments_seem(struct node_thread *t, const void *params, const void *node)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A graph's begin, first node and end (node_graph.h). With several threads, the time up to the first
- * node is recorded as ThreadStart, and the time after the last barrier as ThreadJoin. Threads other
- * than the caller do not see the graph's end: they take it from the barrier that ends all graphs of
- * the engine, which is learnt here.
+ * A graph's begin, first node and end (node_graph.h). With several threads, the time up to the
+ * first node is recorded as ThreadStart, and the time after the last barrier as ThreadJoin. Threads
+ * other than the caller do not see the graph's end: they take it from the barrier that ends all
+ * graphs of the engine, which is learnt here.
  */
 #include "attach/ggml/hooks/node_graph.h"
 
@@ -57,8 +57,8 @@ void node_final_refuted(struct node_thread *t)
 }
 
 /*
- * Hook barriers for teams, and skip them for a thread that is alone, whose barriers do not wait. The
- * first thread of a team comes here before its first barrier, so none is missed.
+ * Hook barriers for teams, and skip them for a thread that is alone, whose barriers do not wait.
+ * The first thread of a team comes here before its first barrier, so none is missed.
  */
 static void expect_barriers(const struct node_thread *t)
 {

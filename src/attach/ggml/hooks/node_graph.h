@@ -16,9 +16,9 @@
 void node_graph_enter(struct node_thread *t, const void *node, int threads, uint32_t serial);
 
 /*
- * Look up and hold a graph that the thread is about to compute; t->graph is NULL if it is not known.
- * The caller releases t->graph. reads_masks: the thread itself will execute nodes, so the masks are
- * read now; the caller then calls masks_end().
+ * Look up and hold a graph that the thread is about to compute; t->graph is NULL if it is not
+ * known. The caller releases t->graph. reads_masks: the thread itself will execute nodes, so the
+ * masks are read now; the caller then calls masks_end().
  */
 void node_graph_hold(struct node_thread *t, const void *graph, bool reads_masks);
 

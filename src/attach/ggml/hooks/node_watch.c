@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watchers (node_watch.h). A node's NVTX range ends at its barrier, or where the next node begins. */
+/* Watchers (node_watch.h). A node's NVTX range ends at its barrier, or where the next node begins.
+ */
 #include "attach/ggml/hooks/node_watch.h"
 
 #include <stdbool.h>

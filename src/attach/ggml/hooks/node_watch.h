@@ -9,7 +9,8 @@
 
 #include "attach/ggml/nodes/node_thread.h"
 
-/* 1: there are watchers. Set when the library is loaded, or by node_watch_training(); never cleared. */
+/* 1: there are watchers. Set when the library is loaded, or by node_watch_training(); never
+ * cleared. */
 extern uint32_t nodes_watched;
 
 /* From now on training_node() hears of each node. */

@@ -38,8 +38,8 @@ static pthread_mutex_t digests_graphs = PTHREAD_MUTEX_INITIALIZER;
 static __thread uint32_t digests_depth __attribute__((tls_model("initial-exec")));
 
 /*
- * A hash table of caches: the tensors that no node has as its result. Under digests_graphs. An entry
- * with `cache` NULL is free.
+ * A hash table of caches: the tensors that no node has as its result. Under digests_graphs. An
+ * entry with `cache` NULL is free.
  */
 static struct alias {
 	const void *cache, *written; /* `written`: the node whose result was written last */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Digests of the results of nodes (brick/digest.h). The recorder asks for them in BRICK_CAPTURE by
- * the word "digest" (nodes whose operation the rules know) or "digest-all". The mode is settled when
- * the library is loaded, because all threads of a team must agree on it: between two nodes the team
- * meets at a barrier, its first thread digests, and the team meets again. Graphs are computed one at
- * a time meanwhile. The time for this is recorded as brick Digest. Nodes take longer than without
- * digests, as results have been read again and threads have slept. Any thread.
+ * the word "digest" (nodes whose operation the rules know) or "digest-all". The mode is settled
+ * when the library is loaded, because all threads of a team must agree on it: between two nodes the
+ * team meets at a barrier, its first thread digests, and the team meets again. Graphs are computed
+ * one at a time meanwhile. The time for this is recorded as brick Digest. Nodes take longer than
+ * without digests, as results have been read again and threads have slept. Any thread.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A graph that was computed before, with its nodes and their sites (known_graphs.h), and the word by
- * which a node is compared with a remembered node. Shared by all threads that work for the graph:
- * after its creation only `site`, `next`, `plan`, `launched` and the members under the lock change,
- * `site`, `next` and `plan` by atomics.
+ * A graph that was computed before, with its nodes and their sites (known_graphs.h), and the word
+ * by which a node is compared with a remembered node. Shared by all threads that work for the
+ * graph: after its creation only `site`, `next`, `plan`, `launched` and the members under the lock
+ * change, `site`, `next` and `plan` by atomics.
  */
 #pragma once
 
@@ -16,7 +16,8 @@
 struct known_node {
 	const void *node; /* of a fused pair: the RMS_NORM */
 	uint64_t shape;	  /* node_shape(), which the hot path compares; 0: unknown layout */
-	uint32_t site[2]; /* of the first thread, and of the others (site_table_find()); 0: none yet */
+	uint32_t site[2]; /* of the first thread, and of the others (site_table_find()); 0: none yet
+			   */
 	uint32_t next;	  /* index of the node that came next the last time */
 	uint16_t brick;	  /* valid once a site was looked up */
 	int16_t layer;	  /* -1: none. Before a site was looked up: the layer if no name says it */
@@ -74,9 +75,9 @@ struct known_graph {
 	uint8_t is_ambiguous;	     /* another graph has its outline and details, or they failed */
 	uint8_t is_matched_quickly;  /* it was recognised by outline and details the last time */
 	uint32_t count;		     /* of nodes[], without the last */
-	uint32_t users;	     /* threads that hold it; while there are any, it is not forgotten */
-	struct masks *masks; /* NULL: no mask that can be read */
-	struct node_plan *plan;	      /* the newest; NULL: no thread has computed it alone yet */
+	uint32_t users;		/* threads that hold it; while there are any, it is not forgotten */
+	struct masks *masks;	/* NULL: no mask that can be read */
+	struct node_plan *plan; /* the newest; NULL: no thread has computed it alone yet */
 	struct device_node *launched; /* [count]; NULL: no device has computed it yet */
 
 	/*

@@ -13,7 +13,8 @@
 #include "base/thread.h"
 
 enum {
-	MAX_MASKS = 8,	/* different masks in a graph; nodes with further masks keep their site's work */
+	MAX_MASKS =
+		8, /* different masks in a graph; nodes with further masks keep their site's work */
 	MAX_WORKS = 64, /* works per call of brick_record_timings_work() */
 };
 

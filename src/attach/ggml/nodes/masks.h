@@ -32,8 +32,8 @@ struct masks *masks_find(
 void masks_begin(const struct engine *engine, const struct masks *masks);
 void masks_end(void);
 
-enum { MASKS_MAX_WORKS = 256 }; /* a graph with more nodes with masks has no runs (node_run.h) */
-#define MASKS_NOWHERE UINT32_MAX  /* the place of a node that a plan does not have */
+enum { MASKS_MAX_WORKS = 256 };	 /* a graph with more nodes with masks has no runs (node_run.h) */
+#define MASKS_NOWHERE UINT32_MAX /* the place of a node that a plan does not have */
 
 /* Nodes with masks (0 for NULL), and one of them by its index in order. */
 uint32_t masks_count(const struct masks *masks);

@@ -275,7 +275,8 @@ void notes_graph(const struct engine *e, const void *graph, uint32_t started, ui
 	if (!remember_graph(key))
 		return;
 	int hollow, empty = count_empty(e, graph, nodes, &hollow), seen = (int)(started + fused);
-	int expected = seen > nodes - empty ? nodes : nodes - empty; /* older ggml executes no-ops, too */
+	int expected =
+		seen > nodes - empty ? nodes : nodes - empty; /* older ggml executes no-ops, too */
 	if (hollow > expected - seen) /* some nodes without elements were executed all the same */
 		hollow = expected - seen;
 	/*

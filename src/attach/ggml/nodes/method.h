@@ -61,8 +61,8 @@ void method_graph_computed(bool has_callback, uint32_t seen);
 bool capture_wants(const char *word);
 
 /*
- * Write the notes about the engine, unless the session has them. engine: NULL, or not proved: nothing
- * happens. *told: the caller's; the last session that was told (0 at first).
+ * Write the notes about the engine, unless the session has them. engine: NULL, or not proved:
+ * nothing happens. *told: the caller's; the last session that was told (0 at first).
  */
 void notes_engine(const struct engine *engine, uint32_t *told);
 
@@ -70,8 +70,8 @@ void notes_engine(const struct engine *engine, uint32_t *told);
 void notes_library(const char *key, uintptr_t address);
 
 /*
- * A graph was computed: note its nodes, and warn if few were executed. started: nodes that hooks saw;
- * fused: fused pairs among them, which stand for two nodes each.
+ * A graph was computed: note its nodes, and warn if few were executed. started: nodes that hooks
+ * saw; fused: fused pairs among them, which stand for two nodes each.
  */
 void notes_graph(const struct engine *engine, const void *graph, uint32_t started, uint32_t fused);
 

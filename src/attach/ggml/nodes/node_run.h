@@ -25,11 +25,12 @@ struct node_plan {
 	uint32_t is_stale;	      /* 1: a thread has seen another order */
 	uint32_t is_taken; /* 1: a thread's run writes `events`, so no other thread has a run */
 	uint32_t *known;   /* [count]: index of each node in known_graph.nodes, ascending */
-	uint32_t *masked;  /* per node with a mask (masks_node()): its place here, or MASKS_NOWHERE */
+	uint32_t
+		*masked; /* per node with a mask (masks_node()): its place here, or MASKS_NOWHERE */
 
 	/*
-	 * NODE_RUN_BEFORE events, one per node, and a last one with NODE_KEY_NONE, at which each run
-	 * ends. `mark`: node_key() of the node.
+	 * NODE_RUN_BEFORE events, one per node, and a last one with NODE_KEY_NONE, at which each
+	 * run ends. `mark`: node_key() of the node.
 	 */
 	struct brick__series_timing events[];
 };
@@ -62,8 +63,8 @@ void node_plans_free(struct node_plan *newest);
 void node_run_arm(struct node_thread *t);
 
 /*
- * Record the run's nodes that are not recorded yet. The node being executed counts as ended at `end`
- * (ticks). The run goes on.
+ * Record the run's nodes that are not recorded yet. The node being executed counts as ended at
+ * `end` (ticks). The run goes on.
  */
 void node_run_flush(struct node_thread *t, uint64_t end);
 
@@ -71,8 +72,8 @@ void node_run_flush(struct node_thread *t, uint64_t end);
 void node_run_leave(struct node_thread *t);
 
 /*
- * Handle a node that node_run_begin() has refused. 1: only the epoch was new, and the node has begun
- * in the run. 0: the node was not expected; the run is over, and the caller begins the node.
+ * Handle a node that node_run_begin() has refused. 1: only the epoch was new, and the node has
+ * begun in the run. 0: the node was not expected; the run is over, and the caller begins the node.
  */
 int node_run_refused(struct node_thread *t, const void *node, int fused);
 

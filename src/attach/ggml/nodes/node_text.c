@@ -21,7 +21,8 @@ enum { MAX_GIVEN = 1 << 16 }; /* further tensors get no names */
 
 struct given {
 	const void *tensor;
-	char own[16]; /* the first bytes of its name in the engine; not terminated if all are used */
+	char own[16]; /* the first bytes of its name in the engine; not terminated if all are used
+		       */
 	char name[GIVEN_NAME_BYTES];
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A copy of what the engine's memory says of a node: names, operations, shapes and types of the node
- * and its sources. If the tensor layout is unknown, accessors give operation, name and number of
- * elements only. For tensors that the engine has only numbered ("leaf_12", "node_7") this file keeps
- * given names; they are never written to the engine's memory. Any thread.
+ * A copy of what the engine's memory says of a node: names, operations, shapes and types of the
+ * node and its sources. If the tensor layout is unknown, accessors give operation, name and number
+ * of elements only. For tensors that the engine has only numbered ("leaf_12", "node_7") this file
+ * keeps given names; they are never written to the engine's memory. Any thread.
  */
 #pragma once
 
@@ -26,8 +26,8 @@ void given_name_set(const void *tensor, const char *own, const char *given);
 bool given_names_any(void);
 
 /*
- * The name given to a tensor, or NULL. The caller holds given_names_mutex, and the text is valid until
- * it unlocks.
+ * The name given to a tensor, or NULL. The caller holds given_names_mutex, and the text is valid
+ * until it unlocks.
  */
 const char *given_name_of(const void *tensor, const char *own);
 
@@ -66,7 +66,8 @@ struct node_text {
 	 */
 	const char *results;
 	uint64_t elements; /* of the result; 0 if has_shapes */
-	bool has_shapes;   /* false: the layout is unknown, and only `self` and `elements` are filled */
+	bool has_shapes; /* false: the layout is unknown, and only `self` and `elements` are filled
+			  */
 };
 
 /* mul: the second node of a fused pair, or NULL. The engine may not change the nodes meanwhile. */

@@ -38,12 +38,13 @@ struct node_cost {
 void node_cost_init(struct node_cost *cost, uint32_t seed);
 
 /*
- * Draw the distance to the next timed call: 33 to 95 calls, the timed call included. The caller puts
- * it into node_thread.hook_left.
+ * Draw the distance to the next timed call: 33 to 95 calls, the timed call included. The caller
+ * puts it into node_thread.hook_left.
  */
 uint32_t node_cost_draw(struct node_cost *cost);
 
-/* Report a timed call. A call of more than 30 us was interrupted, so the next report replaces it. */
+/* Report a timed call. A call of more than 30 us was interrupted, so the next report replaces it.
+ */
 void node_cost_report(struct node_cost *cost, uint64_t ticks);
 
 /* Add calls that were all timed, with their ticks together. */
@@ -51,15 +52,16 @@ void node_cost_add(struct node_cost *cost, uint32_t calls, uint64_t ticks);
 
 enum node_mode {
 	NODE_MODE_OFF = 0, /* nodes of this graph are not recorded, or none has begun yet */
-	NODE_MODE_ALONE,   /* one thread computes the graph: barriers do not wait, runs are possible */
+	NODE_MODE_ALONE,   /* one thread computes the graph: barriers do not wait, runs are possible
+			    */
 	NODE_MODE_TEAM,	   /* several threads do, or something else forbids runs */
 };
 
 struct node_thread {
 	/* A node of a run touches these members only (node_run.h). */
 	struct brick__series_timing *run; /* of the expected node; NODE_RUN_NONE: no run goes on */
-	uint32_t run_epoch; /* upper half of the clock for all times since run_from */
-	uint32_t fused;	    /* nodes of this graph so far that are fused pairs */
+	uint32_t run_epoch;		  /* upper half of the clock for all times since run_from */
+	uint32_t fused;			  /* nodes of this graph so far that are fused pairs */
 	extra_forward_fn extra_forward;
 	fused_forward_fn fused_forward;
 	struct shape_offsets shape_at;
@@ -80,20 +82,20 @@ struct node_thread {
 	uint8_t ready;		     /* 1 after node_thread_init() */
 	uint8_t is_cold;	     /* the last node began later than slow_begin */
 	uint8_t marked;		     /* an event has a mark, or the open node has a cost */
-	uint8_t is_whole;	 /* the nodes come by the hook of ggml_compute_forward() */
+	uint8_t is_whole;	     /* the nodes come by the hook of ggml_compute_forward() */
 	uint8_t on_device;	 /* 1: the thread computes a graph on a device (device_graph.h) */
 	uintptr_t final_barrier; /* return address of the barrier that ends graphs; 0: unknown */
 
 	/* The node being executed outside of a run; the times are ticks. */
 	uint64_t begin;
-	uint64_t end;		/* when it entered its last barrier, or left
-				   ggml_compute_forward(); 0: neither yet */
-	uint64_t wait;		/* in the last barrier */
-	uint64_t inner;		/* in all barriers before the last, so inside of the node */
-	uintptr_t last_barrier; /* return address of the last barrier; 0: none */
-	uint32_t site;		/* 0: no site, see `brick` and `layer` */
-	uint32_t cost;		/* ticks of its hook if that call was timed, else 0 */
-	uint32_t barrier_cost;	/* 1 + ticks so far of the barrier's hook if timed, else 0 */
+	uint64_t end;		     /* when it entered its last barrier, or left
+					ggml_compute_forward(); 0: neither yet */
+	uint64_t wait;		     /* in the last barrier */
+	uint64_t inner;		     /* in all barriers before the last, so inside of the node */
+	uintptr_t last_barrier;	     /* return address of the last barrier; 0: none */
+	uint32_t site;		     /* 0: no site, see `brick` and `layer` */
+	uint32_t cost;		     /* ticks of its hook if that call was timed, else 0 */
+	uint32_t barrier_cost;	     /* 1 + ticks so far of the barrier's hook if timed, else 0 */
 	struct brick_timing *events; /* finished nodes; `mark`: `cost` of the node */
 	uint32_t event_count, event_capacity;
 
@@ -107,15 +109,15 @@ struct node_thread {
 	/* Not every node touches the members below. */
 	struct node_plan *plan;		       /* of the run; NULL: no run goes on */
 	struct brick__series_timing *run_from; /* the run's first event that is not recorded yet */
-	uint64_t run_base;	   /* ticks; when the node before run_from ended */
-	uint64_t graph_entered;	   /* ticks; 0 once the graph's first node has begun */
-	uint64_t begun;		   /* nodes of all former graphs */
+	uint64_t run_base;		       /* ticks; when the node before run_from ended */
+	uint64_t graph_entered;		       /* ticks; 0 once the graph's first node has begun */
+	uint64_t begun;			       /* nodes of all former graphs */
 	struct known_graph *graph; /* that `nodes` belongs to; NULL: no graph is known */
 	struct node_cost hook_cost;
-	const void *whole; /* the last node that ggml_compute_forward() was called for */
-	uint32_t session;  /* whose notes name the engine already; 0: none */
-	uint16_t brick;	   /* of the open node, if site is 0 */
-	int16_t layer;	   /* likewise; -1: none */
+	const void *whole;	     /* the last node that ggml_compute_forward() was called for */
+	uint32_t session;	     /* whose notes name the engine already; 0: none */
+	uint16_t brick;		     /* of the open node, if site is 0 */
+	int16_t layer;		     /* likewise; -1: none */
 	const struct engine *engine; /* that low and bytes belong to; NULL: none */
 } __attribute__((aligned(64)));
 

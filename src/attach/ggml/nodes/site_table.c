@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules in force, and the process's table of sites (site_table.h), by the hash of a node's text.
- * The rules' verdicts are a second table, by the hash of the names only: nodes that differ in shape
- * share one. Entries are never removed. If the registry has no room for more sites, new nodes are
- * still recorded by brick and layer, and counted in the ledger.
+ * The rules in force, and the process's table of sites (site_table.h), by the hash of a node's
+ * text. The rules' verdicts are a second table, by the hash of the names only: nodes that differ in
+ * shape share one. Entries are never removed. If the registry has no room for more sites, new nodes
+ * are still recorded by brick and layer, and counted in the ledger.
  */
 #include "attach/ggml/nodes/site_table.h"
 

@@ -2,9 +2,9 @@
 /*
  * Slots that skip hooks (slots.h). Slots are only written inside of dl_iterate_phdr(), under the
  * dynamic linker's lock, so that the object written to is not being unloaded. slots_mutex is taken
- * within that lock and never around it. A slot that was not called through yet gets the function, as
- * the dynamic linker would set it without Brick. A slot in read-only memory is read-only again after
- * each write; but the slots of plain steps, which are written twice a step, stay writable.
+ * within that lock and never around it. A slot that was not called through yet gets the function,
+ * as the dynamic linker would set it without Brick. A slot in read-only memory is read-only again
+ * after each write; but the slots of plain steps, which are written twice a step, stay writable.
  */
 #include "attach/ggml/nodes/slots.h"
 
@@ -293,8 +293,8 @@ static int unseal_in(struct dl_phdr_info *info, size_t bytes, void *argument)
 }
 
 /*
- * Fill slots_all, anew whenever objects were loaded or unloaded. The functions are looked up outside
- * of dl_iterate_phdr(), as dlsym() takes the dynamic linker's locks in another order.
+ * Fill slots_all, anew whenever objects were loaded or unloaded. The functions are looked up
+ * outside of dl_iterate_phdr(), as dlsym() takes the dynamic linker's locks in another order.
  */
 static void slots_find_all(void)
 {

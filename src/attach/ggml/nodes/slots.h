@@ -19,8 +19,8 @@
 void slots_init(uintptr_t is_empty_hook, uintptr_t barrier_hook);
 
 /*
- * Skip the hook for calls of ggml_barrier() from the object that begins at `low`, unless barriers are
- * watched.
+ * Skip the hook for calls of ggml_barrier() from the object that begins at `low`, unless barriers
+ * are watched.
  */
 void slots_skip_barrier(uintptr_t low, barrier_fn function);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches (batch.h). Recent prompts are kept in two rings, of batches and of their tokens: what
- * comes in pushes the oldest out, and a batch counts only where it was kept whole.
+ * Batches (batch.h). Recent prompts are kept in two rings, one of batches and one of their tokens.
+ * A batch is compared only while all of its tokens are still in the ring.
  */
 #include "attach/ggml/steps/batch.h"
 
@@ -47,8 +47,8 @@ static int32_t batch_behind(int64_t position)
 }
 
 /*
- * How many drafts were taken out, as the sequence goes on before its end; 0 if more than drafts
- * were.
+ * How many drafts were removed, as the sequence goes on before its end; 0 if more tokens than the
+ * checked drafts were removed.
  */
 static uint32_t refuted_behind(const struct sequence_past *past, int32_t goes_on)
 {
@@ -219,14 +219,14 @@ bool batch_is_drafted_by(const struct batch_head *batch, const struct batch_sequ
 }
 
 enum {
-	PROMPTS = 64,
-	TOKENS = 1 << 16, /* of all of them */
-	MIN_TOKENS = 8,	  /* what is shorter are drafts, or the tokens of several sequences */
+	PROMPTS = 64,	  /* batches that are remembered */
+	TOKENS = 1 << 16, /* of all of them together */
+	MIN_TOKENS = 8,	  /* shorter batches are drafts, or tokens of several sequences */
 };
 
 struct prompt {
-	uint64_t first; /* where its tokens begin, counted from the first ever */
-	int32_t count, position;
+	uint64_t first;		 /* number of its first token, counted over all batches */
+	int32_t count, position; /* tokens; position of the first, -1: not known */
 	const void *context;
 };
 

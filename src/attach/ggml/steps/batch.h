@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The head of struct llama_batch: llama.cpp's layout, the same in all versions seen. Pointers may be
- * NULL. Arrays have n_tokens elements. */
+/* The head of struct llama_batch: llama.cpp's layout, the same in all versions seen. Pointers may
+ * be NULL. Arrays have n_tokens elements. */
 struct batch_head {
 	int32_t n_tokens;
 	const int32_t *tokens;
@@ -31,7 +31,8 @@ enum {
  * sequences, and the others are not cleared.
  */
 struct batch_sequences {
-	uint64_t seen[BATCH_SEQUENCES / 64]; /* bit i % 64 of word i / 64: sequence i is in the batch */
+	uint64_t seen[BATCH_SEQUENCES /
+		      64]; /* bit i % 64 of word i / 64: sequence i is in the batch */
 	struct batch_sequence {
 		uint32_t tokens;      /* of this sequence only */
 		uint32_t outputs;     /* tokens among them whose logits are wanted */
@@ -56,7 +57,8 @@ static inline int32_t batch_next_sequence(const struct batch_sequences *s, int32
 
 struct batch_tokens {
 	uint32_t prompt, output;
-	uint32_t checked; /* outputs that are drafts, accepted if the engine chooses the same token */
+	uint32_t checked; /* outputs that are drafts, accepted if the engine chooses the same token
+			   */
 	uint32_t refuted; /* drafts of earlier batches that were not accepted, as this batch goes on
 			     before their end; without the drafts that batch_removed() returned */
 };
@@ -67,7 +69,8 @@ struct batch_past {
 		int32_t prompt_end;	      /* position behind the last token of its prompt */
 		int32_t end;		      /* position behind its last token */
 		int32_t moved_from, moved_by; /* arguments of the last batch_moved(); by 0: none */
-		int16_t unfinished; /* 1: its prompt goes on: no logits were wanted, or it was cut */
+		int16_t unfinished; /* 1: its prompt goes on: no logits were wanted, or it was cut
+				     */
 		int16_t scored;	    /* 1: its last batch was of a prompt and wanted all logits */
 		int32_t lone_token; /* the token of its last batch if that had one; else -1 */
 		int32_t checked;    /* drafts that its last batch checked */
@@ -83,8 +86,8 @@ void batch_moved(struct batch_past *past, int32_t sequence, int32_t from, int32_
 
 /*
  * The sequence lost its tokens at positions [from, to), or from `from` on if `to` is negative.
- * Returns how many drafts of its last batch are among them; 0 if it lost more. If it lost more tokens
- * than there can be drafts, a prompt comes next.
+ * Returns how many drafts of its last batch are among them; 0 if it lost more. If it lost more
+ * tokens than there can be drafts, a prompt comes next.
  */
 uint32_t batch_removed(struct batch_past *past, int32_t sequence, int32_t from, int32_t to);
 
@@ -97,8 +100,8 @@ struct batch_last {
 
 /*
  * A draft model evaluates its target's batch again, but without `outputs`. If this batch names no
- * outputs and is the last batch again, it gets last->outputs, valid until the next call. If it names
- * outputs, it becomes the last.
+ * outputs and is the last batch again, it gets last->outputs, valid until the next call. If it
+ * names outputs, it becomes the last.
  */
 void batch_take_outputs(struct batch_head *batch, struct batch_last *last);
 
@@ -108,10 +111,10 @@ void batch_take_outputs(struct batch_head *batch, struct batch_last *last);
  *  - Several tokens are outputs (drafts that are checked) if the logits of all are wanted and the
  *    sequence did not begin with them; otherwise they are a prompt.
  *  - A token of several sequences belongs to a prompt.
- * `past` (NULL: none) is used and updated. By it, tokens belong to a known prompt if they continue the
- * prompt or lie within it, as its last token does, alone or before a few drafts. A batch that wants
- * all logits of a prompt scores a text: a batch after it belongs to that prompt, too, if it has more
- * tokens than there can be drafts.
+ * `past` (NULL: none) is used and updated. By it, tokens belong to a known prompt if they continue
+ * the prompt or lie within it, as its last token does, alone or before a few drafts. A batch that
+ * wants all logits of a prompt scores a text: a batch after it belongs to that prompt, too, if it
+ * has more tokens than there can be drafts.
  */
 struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past);
 
@@ -121,7 +124,8 @@ struct batch_tokens batch_count_sequences(
 
 /*
  * Are a sequence's tokens outputs, by the batch alone? Yes if the logits of all are wanted, as for
- * drafts that are checked, unless several tokens begin the sequence. A known prompt may say otherwise.
+ * drafts that are checked, unless several tokens begin the sequence. A known prompt may say
+ * otherwise.
  */
 static inline bool batch_is_output(uint32_t tokens, uint32_t outputs, int32_t first)
 {
@@ -143,9 +147,10 @@ bool batch_is_drafted_by(const struct batch_head *batch, const struct batch_sequ
 	const struct batch_past *past);
 
 /*
- * Remembers the batch, and returns with how many of its first tokens an earlier batch of this context
- * began, at the same positions: the mark of a server that lost its cache, or of a program that begins
- * its conversation anew with every turn. -1: not known, because the batch has fewer than 8 tokens or
- * more than 65536, it has no array of tokens, or another thread is in this function.
+ * Remembers the batch, and returns with how many of its first tokens an earlier batch of this
+ * context began, at the same positions: the mark of a server that lost its cache, or of a program
+ * that begins its conversation anew with every turn. -1: not known, because the batch has fewer
+ * than 8 tokens or more than 65536, it has no array of tokens, or another thread is in this
+ * function.
  */
 int32_t prompt_memory_repeated(const void *context, const struct batch_head *batch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last 16 contexts that were used (contexts.h), under one lock. If another thread holds it, or a
- * context comes back after 16 others, its batch is judged by itself. The engine is asked for its
+ * The last 16 contexts that were used (contexts.h), under one lock. If another thread holds it, or
+ * a context comes back after 16 others, its batch is judged by itself. The engine is asked for its
  * special tokens only when a batch of one or two plain tokens comes: asking takes some ns.
  */
 #include "attach/ggml/steps/contexts.h"
@@ -198,11 +198,11 @@ enum {
 };
 
 struct context {
-	const void *context; /* NULL: a free entry */
-	const void *memory;  /* llama_get_memory(); NULL: not known */
-	int32_t number;	     /* of contexts so far, from 0 */
+	const void *context;	  /* NULL: a free entry */
+	const void *memory;	  /* llama_get_memory(); NULL: not known */
+	int32_t number;		  /* of contexts so far, from 0 */
 	uint32_t told, told_made; /* brick__on and contexts_made when its model was noted */
-	int32_t lone; /* 1 + sequence of its last batch if that was one token; else 0 */
+	int32_t lone;		  /* 1 + sequence of its last batch if that was one token; else 0 */
 	struct batch_past past;
 	uint32_t prompt_read; /* 1 + results_read when its last batch came, if that was a prompt of
 				 several tokens; else 0 */
@@ -236,7 +236,8 @@ static struct context *context_of(const void *context)
 	return c;
 }
 
-/* The sequence of a lone token, if the batch before was a lone token of another sequence; else -1. */
+/* The sequence of a lone token, if the batch before was a lone token of another sequence; else -1.
+ */
 static int32_t switched_to(struct context *c, const struct batch_head *batch)
 {
 	bool is_lone = batch->n_tokens == 1 && batch->sequences && batch->sequence_counts &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contexts with which a program evaluates batches, each with the past of its sequences: the kind
- * of a batch's tokens follows from the batches before, and from the other contexts if one of them
- * made the drafts that it checks. Any thread; if another thread is here, a call is skipped, or counts
- * the batch by itself.
+ * The contexts with which a program evaluates batches, each with the past of its sequences: the
+ * kind of a batch's tokens follows from the batches before, and from the other contexts if one of
+ * them made the drafts that it checks. Any thread; if another thread is here, a call is skipped, or
+ * counts the batch by itself.
  */
 #pragma once
 
@@ -13,29 +13,29 @@
 #include "attach/ggml/steps/phases.h"
 
 /*
- * Is this a function of llama.cpp? If not, it is a stranger of that name, and the hook must not read
- * its arguments.
+ * Is this a function of llama.cpp? If not, it is a stranger of that name, and the hook must not
+ * read its arguments.
  */
 bool contexts_are_of(const void *code);
 
 /*
  * Count tokens->batch, and set the other members of *tokens; once per batch, as it updates the
- * context's past. code: the function that evaluates the batch. *sequences: filled, and pointed to by
- * tokens->sequences.
+ * context's past. code: the function that evaluates the batch. *sequences: filled, and pointed to
+ * by tokens->sequences.
  */
 void contexts_count(
 	struct phase_tokens *tokens, const void *code, struct batch_sequences *sequences);
 
 /*
- * Record an event of a sequence, and update the past (batch_moved(), batch_removed()). of: the context,
- * or its memory (llama_get_memory()); an unknown address is ignored. Sets event->model.
+ * Record an event of a sequence, and update the past (batch_moved(), batch_removed()). of: the
+ * context, or its memory (llama_get_memory()); an unknown address is ignored. Sets event->model.
  */
 struct brick_sequence_record;
 void contexts_sequence(const void *of, struct brick_sequence_record *event);
 
 /*
- * Record that a token was sampled from the results of the last batch's token at this index; a negative
- * index counts from the end.
+ * Record that a token was sampled from the results of the last batch's token at this index; a
+ * negative index counts from the end.
  */
 void contexts_sampled(const void *context, int32_t index);
 

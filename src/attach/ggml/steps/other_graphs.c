@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a graph is for (other_graphs.h). Only training computes a loss, and only training by
- * gradients goes back from it. The encoders of llama.cpp's multimodal programs have names of their
- * own for weights: v.blk.0.attn_q.weight, a.conv1d.1.weight. What makes sounds (a.gen.) encodes
- * nothing.
+ * The kind of a graph (other_graphs.h). A graph with a loss evaluates, and a graph with gradients
+ * or an optimizer's step trains. The encoders of llama.cpp's multimodal programs have their own
+ * names of weights: v.blk.0.attn_q.weight, a.conv1d.1.weight. Weights that generate sounds (a.gen.)
+ * are none of these.
  */
 #include "attach/ggml/steps/other_graphs.h"
 
@@ -12,7 +12,7 @@
 #include "attach/ggml/steps/phases.h"
 #include "brick/brick.h"
 
-/* Of all images of a batch. */
+/* The rows of a tensor, over all its outer dimensions (images of a batch); 0: too many. */
 static uint32_t other_graphs_rows_of(const struct engine *e, const void *tensor)
 {
 	const int64_t *ne = tensor_ne(&e->layout, tensor);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs that a program of llama.cpp computes outside of llama_decode(): to train a model, to evaluate
- * a model in training, or to encode an image or a sound; and graphs that train in programs without
- * llama.cpp. Each is a step and has a brick around its nodes. Any thread.
+ * Graphs that a program of llama.cpp computes outside of llama_decode(): to train a model, to
+ * evaluate a model in training, or to encode an image or a sound; and graphs that train in programs
+ * without llama.cpp. Each is a step and has a brick around its nodes. Any thread.
  */
 #pragma once
 
@@ -27,8 +27,8 @@ enum other_graph other_graph_kind(
 	const struct engine *engine, const void *graph, uint32_t *positions);
 
 /*
- * Is the graph's last node an optimizer step, a gradient, a loss, or the count of right results? Looks
- * at the last node only, as it is called for each graph of engines without steps.
+ * Is the graph's last node an optimizer step, a gradient, a loss, or the count of right results?
+ * Looks at the last node only, as it is called for each graph of engines without steps.
  */
 bool other_graph_trains(const struct engine *engine, const void *graph);
 

@@ -170,8 +170,8 @@ void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame)
 
 /*
  * A device's copies belong to the phase that asks for them. Launches of a scheduler between its
- * backends' graphs are copies from one backend to another. But if the begin of these graphs cannot be
- * seen, such a launch may be anything, and counts as the graph's.
+ * backends' graphs are copies from one backend to another. But if the begin of these graphs cannot
+ * be seen, such a launch may be anything, and counts as the graph's.
  */
 static void own_copies(struct open_phase *open)
 {
@@ -310,8 +310,9 @@ void step_refuted(int32_t context, uint32_t drafts)
 }
 
 /*
- * The bytes that steps read from disks: counted until STEPS_LOOKED_AT steps in a row have read none.
- * Page faults tell little of these bytes, as the kernel reads a model's pages ahead by the megabyte.
+ * The bytes that steps read from disks: counted until STEPS_LOOKED_AT steps in a row have read
+ * none. Page faults tell little of these bytes, as the kernel reads a model's pages ahead by the
+ * megabyte.
  */
 enum { STEPS_LOOKED_AT = 8 };
 static uint32_t to_look_at = STEPS_LOOKED_AT; /* further steps without reading to be counted */

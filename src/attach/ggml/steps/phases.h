@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps, and phases: the engine's work around its nodes, as bricks of category Engine. Calls of
- * llama_decode() and llama_encode() are steps; in engines without these, every graph that is computed
- * on its own is a step. Phases form a stack per thread, beside the library's own; a phase directly
- * inside of a phase with the same brick is folded into it. If a function is left by an exception or
- * longjmp(), the next phase on its thread closes the function's phases, as their frames are gone. A
- * new phase also goes into phases_register_bricks(). Owner thread.
+ * llama_decode() and llama_encode() are steps; in engines without these, every graph that is
+ * computed on its own is a step. Phases form a stack per thread, beside the library's own; a phase
+ * directly inside of a phase with the same brick is folded into it. If a function is left by an
+ * exception or longjmp(), the next phase on its thread closes the function's phases, as their
+ * frames are gone. A new phase also goes into phases_register_bricks(). Owner thread.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ enum phase {
 	PHASE_BACKWARD,
 	PHASE_OPTIMIZER,
 	PHASE_THREAD_START, /* from the call for a graph to its first node, with several threads */
-	PHASE_THREAD_JOIN,     /* from its last barrier to the return */
+	PHASE_THREAD_JOIN,  /* from its last barrier to the return */
 	PHASE_RECORD_COMMANDS, /* a device's backend records or launches a node's kernels */
 	PHASE_SPLIT_COPY,      /* one backend's results are copied to another backend */
 	PHASE_INPUT_COPY,
@@ -43,7 +43,7 @@ enum phase {
 
 /* A phase, on the stack of the hook that began it, for phase_end(). */
 struct phase_scope {
-	uint32_t depth; /* of the thread's stack with this phase on it; 0: nothing to end */
+	uint32_t depth;	     /* of the thread's stack with this phase on it; 0: nothing to end */
 	uint64_t hook_ticks; /* cost of phase_begin(), if timed */
 	uint8_t timed;	     /* 1: this hook's cost is measured */
 };
@@ -52,14 +52,15 @@ struct phase_scope {
 uint16_t phase_brick(enum phase phase);
 
 /*
- * Registers `count` names as bricks around graphs. For NULL, or without room for a name, the brick is
- * that of PHASE_GRAPH_COMPUTE.
+ * Registers `count` names as bricks around graphs. For NULL, or without room for a name, the brick
+ * is that of PHASE_GRAPH_COMPUTE.
  */
 void phase_graph_bricks(uint16_t *bricks, const char *const *names, int count);
 
 /*
- * Begin a phase on this thread; every phase_begin() needs a phase_end(), also if it recorded nothing.
- * frame: an address in the hook's frame; it must be below the frames of all phases around it.
+ * Begin a phase on this thread; every phase_begin() needs a phase_end(), also if it recorded
+ * nothing. frame: an address in the hook's frame; it must be below the frames of all phases around
+ * it.
  */
 void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame);
 void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *frame);
@@ -95,8 +96,8 @@ void phase_forget(void);
 
 /*
  * Begin a step, unless a step is open on this thread; then step_end() does nothing. For the notes:
- * method, a constant that tells how the step was noticed, and code, the function of llama.cpp that is
- * the step, or NULL.
+ * method, a constant that tells how the step was noticed, and code, the function of llama.cpp that
+ * is the step, or NULL.
  */
 void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, const char *method,
 	const void *code, const void *frame);
@@ -108,8 +109,8 @@ void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int3
 void step_refuted(int32_t context, uint32_t drafts);
 
 /*
- * Begin a step for a graph, unless step_is_known() or a step is open. tokens: NULL if not known. End it
- * with phase_end().
+ * Begin a step for a graph, unless step_is_known() or a step is open. tokens: NULL if not known.
+ * End it with phase_end().
  */
 void step_begin_graph(
 	struct phase_scope *scope, const struct phase_tokens *tokens, const void *frame);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches by their graphs (sent_batch.h). Sequences are not known: tokens at positions that follow
- * each other count as one's. A client may have some nodes computed elsewhere, and then sends what
- * it has between them as graphs of their own: a batch begins anew where the layers do.
+ * Batches by their graphs (sent_batch.h). Graphs do not tell sequences: tokens at consecutive
+ * positions count as one sequence. If a client has some nodes computed elsewhere, it sends the
+ * nodes between them as graphs of their own; a new batch begins when the layers start again.
  */
 #include "attach/ggml/steps/sent_batch.h"
 
@@ -14,31 +14,32 @@
 #include "base/thread.h"
 
 enum {
-	MAX_TOKENS = 1 << 20,
-	READ_TOKENS = 4096, /* the most whose positions are looked at */
-	UNFINISHED = 8,
+	MAX_TOKENS = 1 << 20, /* a greater number is no batch */
+	READ_TOKENS = 4096,   /* most positions that are read */
+	UNFINISHED = 8,	      /* prompts that are remembered */
 	UNKNOWN = -1,
 };
 
 struct sent_graph {
 	const struct engine *e;
 	const void *graph;
-	const void *positions, *outputs; /* tensors; NULL: there is none */
-	int32_t tokens, wanted;		 /* wanted: how many logits; UNKNOWN */
-	int32_t first_layer, last_layer; /* UNKNOWN: it has no weights of any */
-	bool has_cache;
-	const char *name; /* of its first node */
+	const void *positions, *outputs; /* tensors inp_pos and out_ids; NULL: none */
+	int32_t tokens;			 /* or UNKNOWN */
+	int32_t wanted;			 /* tokens whose logits are wanted, or UNKNOWN */
+	int32_t first_layer, last_layer; /* of its weights; UNKNOWN: none has a layer */
+	bool has_cache;			 /* it reads a tensor of the KV cache */
+	const char *name;		 /* of its first node */
 };
 
-/* Of the batch before. Static TLS of libraries that are preloaded is short. */
+/* The thread's last batch; on the heap, as static TLS of preloaded libraries is short. */
 struct sent {
 	char name[TENSOR_NAME_BYTES]; /* of the first node of its first graph; "": there was none */
 	int32_t layer, tokens;
-	bool is_whole; /* nothing of it follows */
-	/* where prompts go on, + 1, whose last token's logits nobody wanted yet; overwritten in
-	 * turn */
+	bool is_whole; /* no part of it follows */
+	/* 1 + position at which an unfinished prompt goes on: no logits were wanted of it; 0: none
+	 */
 	int64_t unfinished[UNFINISHED];
-	uint32_t next;
+	uint32_t next; /* place in `unfinished` that is overwritten next */
 };
 static __thread struct sent *sent __attribute__((tls_model("initial-exec")));
 static struct thread_exit sent_batch_exit_of_thread;
@@ -59,7 +60,7 @@ static const char *sent_batch_name_of(const struct engine *e, const void *tensor
 	return tensor_field(tensor, e->layout.name);
 }
 
-/* Digits behind "blk."; UNKNOWN: it is no block's. */
+/* The number behind "blk."; UNKNOWN: the name has none. */
 static int32_t sent_batch_layer_of(const char *name)
 {
 	int32_t layer = 0;
@@ -76,7 +77,7 @@ static int32_t sent_batch_small(int64_t n)
 	return n >= 0 && n <= MAX_TOKENS ? (int32_t)n : UNKNOWN;
 }
 
-/* What the graph's nodes and the leaves that they read tell. */
+/* Fill *g from the graph's nodes and the leaves that they read. */
 static void look_through(struct sent_graph *g)
 {
 	const struct engine *e = g->e;
@@ -109,7 +110,7 @@ static void look_through(struct sent_graph *g)
 		g->wanted = sent_batch_small(tensor_ne(&e->layout, g->outputs)[0]);
 }
 
-/* Its numbers, as many as `wanted`; NULL: they cannot be read. */
+/* The tensor's numbers, at least `wanted`; NULL: they cannot be read. */
 static const int32_t *sent_batch_numbers_of(
 	const struct engine *e, const void *tensor, int32_t wanted)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the batch of a llama.cpp graph from the graph itself, for processes without llama_decode()
- * such as ggml's RPC server. ggml sends tensors with their names: the first norm has a row per token,
- * inp_pos holds the tokens' positions, and out_ids the tokens whose logits are wanted. Owner thread:
- * state is per thread.
+ * such as ggml's RPC server. ggml sends tensors with their names: the first norm has a row per
+ * token, inp_pos holds the tokens' positions, and out_ids the tokens whose logits are wanted. Owner
+ * thread: state is per thread.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ enum sent_batch {
 
 /*
  * Set *tokens for SENT_BATCH. is_readable: the inputs' data is in this process's memory already.
- * Otherwise, or if a server has the first layers only, a batch of several tokens counts as a prompt,
- * unless out_ids has as many tokens as there can be drafts.
+ * Otherwise, or if a server has the first layers only, a batch of several tokens counts as a
+ * prompt, unless out_ids has as many tokens as there can be drafts.
  */
 enum sent_batch sent_batch_read(const struct engine *engine, const void *graph, bool is_readable,
 	struct phase_tokens *tokens);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records about sequences. A block is BRICK_SEQUENCE_BLOCK_TOKENS tokens that begin at a multiple
- * of that number. Its hash holds its tokens alone, so that a sequence may lose its end and go on.
- * It is salted, so that nobody can find out from a recording whether a certain text was a prompt.
+ * Records of sequences (sequences.h). A block is BRICK_SEQUENCE_BLOCK_TOKENS tokens that begin at a
+ * multiple of that number. Its hash covers its own tokens only, so a sequence may lose its end and
+ * go on. The hash is salted, so a recording does not tell whether a certain text was a prompt.
  */
 #include "attach/ggml/steps/sequences.h"
 
@@ -37,6 +37,7 @@ static struct brick_sequence_record *sequences_add(
 	return r;
 }
 
+/* The process's salt, never 0. */
 static uint64_t salt(void)
 {
 	static uint64_t chosen;

@@ -17,7 +17,7 @@ enum { FORWARD, BACKWARD, OPTIMIZER, KINDS };
 
 struct training {
 	const void *first[KINDS]; /* first node of each kind; NULL: none (always of FORWARD) */
-	const char *frame;	  /* one byte below the frame of the part's hook; NULL: between parts */
+	const char *frame; /* one byte below the frame of the part's hook; NULL: between parts */
 	struct phase_scope scope;
 	uint8_t is_on;	 /* a graph that trains is being computed */
 	uint8_t is_open; /* `scope` is a phase */

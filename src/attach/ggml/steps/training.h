@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The phases of a training step: Forward, Backward and OptimizerStep, the bricks of PyTorch's steps.
- * Each lies around its nodes, on the thread that calls for the graph or gives its nodes to a device.
- * If a scheduler has split the graph, each part has its own phases. A part whose nodes are not seen
- * has none. Owner thread.
+ * The phases of a training step: Forward, Backward and OptimizerStep, the bricks of PyTorch's
+ * steps. Each lies around its nodes, on the thread that calls for the graph or gives its nodes to a
+ * device. If a scheduler has split the graph, each part has its own phases. A part whose nodes are
+ * not seen has none. Owner thread.
  */
 #pragma once
 

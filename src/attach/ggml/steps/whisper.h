@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps and names of whisper.cpp, found from its graphs: its tensors have no names, and most builds
- * hide its functions for steps. Encoding a sound is one step (convolutions, encoder, keys and values
- * for the decoder), from the allocation of its first graph to the end of its last graph. Each graph
- * of the decoder is a step. Tensors get the names that the model's file has for them. Owner thread.
+ * hide its functions for steps. Encoding a sound is one step (convolutions, encoder, keys and
+ * values for the decoder), from the allocation of its first graph to the end of its last graph.
+ * Each graph of the decoder is a step. Tensors get the names that the model's file has for them.
+ * Owner thread.
  */
 #pragma once
 
@@ -14,8 +15,8 @@
 void whisper_scheduler_made(const void *scheduler);
 
 /*
- * A graph is about to get its memory. caller: an address in the calling code; nothing happens unless
- * it is whisper.cpp's. engine_code: an address in ggml. frame: of the hook.
+ * A graph is about to get its memory. caller: an address in the calling code; nothing happens
+ * unless it is whisper.cpp's. engine_code: an address in ggml. frame: of the hook.
  */
 void whisper_alloc_begin(const void *scheduler, const void *graph, const void *caller,
 	uintptr_t engine_code, const void *frame);
