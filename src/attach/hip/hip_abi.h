@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of rocprofiler-sdk that we use, written down from the facts in its headers
- * (registration.h, fwd.h, callback_tracing.h, context.h of 0.5.0, ROCm 6.3, and of 1.x, ROCm 7):
- * layouts, values, prototypes. Handles are structures of one uint64_t there, which are passed like
- * one. Ids of kinds and operations are asked for by name.
+ * The part of rocprofiler-sdk's interface that Brick uses, written down from the facts in its
+ * headers (registration.h, fwd.h, callback_tracing.h, context.h of 0.5.0, ROCm 6.3, and of 1.x,
+ * ROCm 7): layouts, values, prototypes. Handles are structures of one uint64_t there, which are
+ * passed like one. Ids of kinds and operations are asked for by name.
  */
 #pragma once
 

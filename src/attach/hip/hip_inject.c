@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ROCm's runtimes have rocprofiler-sdk load the libraries that ROCP_TOOL_LIBRARIES names, and it
- * calls rocprofiler_configure() in each. Callbacks come on the thread that launches, and on one of
- * ROCm's when the device is done. Commands are done in any order, and recorded in the order of
- * their queue's launches.
+ * Brick's tool for rocprofiler-sdk, which ROCm's runtimes have load the libraries of
+ * ROCP_TOOL_LIBRARIES. It calls rocprofiler_configure() in each. Callbacks come on the launching
+ * thread, and on a thread of ROCm's when the device is done. Commands finish in any order, and are
+ * recorded in the order of their queue's launches.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,7 +37,7 @@ static const char *const kind_names[TRACED] = {
 static struct hip_functions sdk;
 static uint32_t sdk_version;
 static uint64_t context;
-static int32_t hip_kinds[TRACED]; /* 0: it has none of that name */
+static int32_t hip_kinds[TRACED]; /* the SDK's ids of kinds; 0: this version lacks the kind */
 static int32_t hip_waits[MAX_WAITS];
 static size_t wait_count;
 
@@ -58,7 +58,7 @@ struct command {
 	const struct brick_launch_owner *work;
 	uint32_t kernel; /* set for a copy; a dispatch's is known at its end */
 	uint64_t bytes, flops, begin_ns, end_ns;
-	int refs; /* held by its callbacks to come and by its queue */
+	int refs; /* of its queue, and of its callbacks to come */
 	bool is_done, is_given_up;
 };
 
@@ -70,9 +70,10 @@ struct queue {
 
 static pthread_mutex_t hip_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hashmap hip_queues;   /* hash of its ids -> struct queue */
-static struct hashmap kernel_names; /* id -> name, for ever */
+static struct hashmap kernel_names; /* id -> name; never freed */
 static struct hashmap newest_of;    /* stream + 1 -> number of the command launched last */
-static __thread uint64_t stream_now __attribute__((tls_model("initial-exec"))); /* + 1 */
+/* 1 + stream of this thread's next commands; 0: not told. */
+static __thread uint64_t stream_now __attribute__((tls_model("initial-exec")));
 static struct device_clock clock_line;
 static uint64_t hip_newest, hip_lost;
 
@@ -81,7 +82,7 @@ static bool ask_clock(void *unused, uint64_t *ns)
 	return sdk.get_timestamp(ns) == HIP_FINE;
 }
 
-/* Sets the stream of this thread's next commands (+ 1; 0: not told). Returns the former one. */
+/* Set stream_now. Returns its former value. */
 static uint64_t set_stream(uint64_t stream)
 {
 	uint64_t former = stream_now;
@@ -90,7 +91,7 @@ static uint64_t set_stream(uint64_t stream)
 	return former;
 }
 
-/* The number of the newest command of that stream, or else of all; 0: there is none. */
+/* The number of the newest command of this thread's stream, or else of all; 0: there is none. */
 static uint64_t newest_command(void)
 {
 	HOLD(&hip_lock);
@@ -107,7 +108,8 @@ static void name_kernel(const struct hip_symbol_data *symbol)
 
 	memcpy(name, symbol->name, length);
 	name[length] = '\0';
-	if (length > 3 && !strcmp(name + length - 3, ".kd")) /* of the descriptor */
+	if (length > 3 &&
+		!strcmp(name + length - 3, ".kd")) /* the suffix of the kernel's descriptor */
 		name[length - 3] = '\0';
 	char *readable = demangle(name);
 	char *kept = readable ? readable : strdup(name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of ITT's interface to collectors that we use, on 64-bit Linux: written down from its
- * published interface. Every object that has ITT inside has a static part of its own, with its own
- * lists. Constant data; any thread.
+ * The part of ITT's interface to collectors that Brick uses, on 64-bit Linux, written down from the
+ * published interface. The order of members is ITT's. Every object that contains ITT has its own
+ * static part with its own lists. Constant data; any thread.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define ITT_MAGIC "\xED\xAB\xAB\xEC\x0D\xEE\xDA\x30"
 enum { ITT_BUILD_OLDEST = 20111111 }; /* before, an entry of the list had four members */
 
-/* One function of the program's: to be set to ours, or to null_function. */
+/* A function pointer of the program's, to be set to our function, or to null_function. */
 struct itt_function {
 	const char *name; /* "__itt_task_begin"; NULL ends the list */
 	void **pointer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libbrick-itt.so: ITT loads it at the first call of each object that has ITT inside, as `brick
- * record` sets INTEL_LIBITTNOTIFY64, and hands it that object's list of functions.
+ * libbrick-itt.so: as `brick record` sets INTEL_LIBITTNOTIFY64, ITT loads it at the first call of
+ * each object that contains ITT, and gives it the object's list of functions.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -50,12 +50,12 @@ static const struct annotation *itt_said(struct itt_domain *domain, struct itt_s
 	if (known && known->domain == where)
 		return known;
 	known = annotation_find(where, string ? string->text : NULL, BRICK_CATEGORY_OTHER);
-	if (string && known->bytes) /* it stays */
+	if (string && known->bytes) /* the annotation is never freed */
 		__atomic_store_n(&string->extra2, (void *)(uintptr_t)known, __ATOMIC_RELAXED);
 	return known;
 }
 
-/* Objects that the program has us make: one for each name. */
+/* Domains and strings that the program asks for: one object for each name, never freed. */
 
 static struct fixed_map_entry itt_domain_entries[1 << 9], itt_string_entries[1 << 13],
 	counter_entries[1 << 10], function_entries[1 << 10];
@@ -203,7 +203,7 @@ static void open_id(uint64_t key, const struct annotation *annotation)
 	uint64_t before = hashmap_take(&open_ids, key);
 	hashmap_set(&open_ids, key, number);
 	pthread_mutex_unlock(&itt_lock);
-	if (before != HASHMAP_NONE) /* begun twice: the first one ends here */
+	if (before != HASHMAP_NONE) /* begun twice: the first range ends here */
 		ranges_end(before);
 }
 
@@ -285,7 +285,7 @@ static void marker(struct itt_domain *domain, struct itt_id id, struct itt_strin
 
 struct series {
 	const struct annotation *annotation;
-	int64_t value; /* of a counter that goes up and down */
+	int64_t value; /* of a counter that is incremented and decremented */
 };
 
 static double itt_number_of(int type, const void *value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of NCCL's interface for profilers that we use, versions 4 (from NCCL 2.27.3 on), 5
+ * The part of NCCL's interface for profilers that Brick uses, versions 4 (from NCCL 2.27.3 on), 5
  * (2.28.3) and 6, written down from the facts in its headers. An event's description has the same
  * places in all three, but for its type: version 4 fills one byte of that, and leaves those behind
  * it as they were.

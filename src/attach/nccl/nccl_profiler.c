@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libbrick-nccl.so: NCCL loads it as its profiler, as `brick record` sets NCCL_PROFILER_PLUGIN, and
- * takes the newest of its tables that it knows. Nothing is asked for, and so nothing costs
- * anything, where no session records.
+ * takes the table of the newest version that it knows. If no session records, no events are asked
+ * for, so that it costs nothing.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -30,21 +30,23 @@
 /* NCCL's description of an operation that begins. */
 struct nccl_operation {
 	const char *function;
-	const char *algorithm, *protocol; /* NULL: there is none */
+	const char *algorithm, *protocol; /* NULL: none */
 	const char *type;		  /* of an element */
-	uint64_t count;
-	uint32_t channels; /* how many its kernel will tell of */
+	uint64_t count;			  /* elements */
+	uint32_t channels;		  /* of its kernel, each with events of its own */
 };
 
+/* Operations under way at most; channels of an operation at most (bits of `open`); places of kinds.
+ */
 enum { OPERATIONS = 1024, CHANNELS = 64, KINDS = 64 };
 
 struct operation {
-	uint32_t generation; /* how often the place was taken, from 1 on */
+	uint32_t generation; /* how often the place was used; part of its handles */
 	bool is_used;
 	uint32_t brick;
 	uint64_t elements, bytes;
-	uint32_t channels, begun, ended;
-	bool is_timed; /* all channels so far said when they began and ended */
+	uint32_t channels, begun, ended; /* channels in all, begun, and ended */
+	bool is_timed; /* all channels so far had begin and end by the GPU's clock */
 	uint64_t begin_ns, end_ns;
 	uint64_t open; /* bits of channels that have begun and not ended */
 };
@@ -65,7 +67,7 @@ static pthread_mutex_t nccl_lock = PTHREAD_MUTEX_INITIALIZER;
 
 LOCK_OVER_FORKS(nccl_lock)
 
-/* A handle: generation, channel, place + 1. */
+/* A handle: generation (32 bits), channel (16), 1 + place (16). */
 static uint64_t nccl_handle_of(const struct operation *o, uint8_t channel)
 {
 	return (uint64_t)o->generation << 32 | (uint64_t)channel << 16 |

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way into ONNX Runtime. Programs ask OrtGetApiBase() for a table of functions, which only
- * grows: three of its entries are replaced in place (Run, RunWithBinding, ReleaseSession), others
- * are called. Each Run is a step. Kernels are hooked at the first such question, before there are
- * sessions.
+ * Hooks in ONNX Runtime. Programs call OrtGetApiBase() for a table of functions, whose entries keep
+ * their places in all versions. Three entries are replaced in place (Run, RunWithBinding,
+ * ReleaseSession), others are called. Each Run is a step. Kernels are hooked at the first call of
+ * OrtGetApiBase(), before there are sessions.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,10 +29,10 @@
 #include "lib/sys/environment.h"
 
 /*
- * Kernels are objects of C++ whose Compute() executes one node. It is replaced in all their
+ * Kernels are C++ objects whose Compute() executes one node. Compute() is replaced in all their
  * vtables, so that each execution is a brick. An OpKernel begins with the pointer to its vtable and
- * one to its OpKernelInfo, which the C interface takes for the node's name. The operator is the
- * kernel's class. Compute() returns a Status by a hidden pointer in front of its arguments.
+ * the pointer to its OpKernelInfo, from which the C interface gets the node's name. The kernel's
+ * class is the operator. Compute() returns a Status by a hidden pointer in front of its arguments.
  */
 
 /* KernelInfo_GetNodeName and ReleaseStatus of the library's table. */
@@ -41,12 +41,15 @@ struct onnx_names {
 	void (*release)(void *status);
 };
 
-/* Places in the vtable of classes derived from OpKernel: two destructors come first. */
-enum { COMPUTE = 2, TABLES = 1 << 13, NAME_BYTES = 256 };
+enum {
+	COMPUTE = 2,	  /* index in an OpKernel's vtable: two destructors come first */
+	TABLES = 1 << 13, /* places for vtables, a power of two */
+	NAME_BYTES = 256,
+};
 
 typedef void *(*compute_fn)(void *status, const void *kernel, void *context);
 
-/* The vtables' former contents: filled before anybody calls, then constant. */
+/* Former Compute() functions by vtable: filled before a kernel runs, then constant. */
 
 static struct table {
 	const void *vtable;
@@ -54,8 +57,9 @@ static struct table {
 	const struct onnx_names *names;
 } onnx_tables[TABLES];
 static uint32_t table_count;
-static const struct onnx_names *adding;
+static const struct onnx_names *adding; /* of the library whose vtables are being added */
 
+/* The vtable's entry, or a free entry for it. */
 static struct table *table_of(const void *vtable)
 {
 	uint64_t mixed = ((uintptr_t)vtable >> 3) * HASH_GOLDEN;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules by name (torch_modules.h). Python calls us back on its main thread between two
- * instructions (Py_AddPendingCall), so that neither its path nor its environment has anything of
- * ours in it. A module's path is found when it is first called inside of another one, and forgotten
- * when the module dies. The tables are used with the GIL held.
+ * Modules by name (torch_modules.h). Py_AddPendingCall() has Python call us on its main thread
+ * between two instructions, so nothing of ours is needed in Python's path or environment. A
+ * module's path is found when it is first called inside of another module, and forgotten when the
+ * module dies. The tables are used with the GIL held.
  */
 #include "attach/torch/torch_modules.h"
 
@@ -66,7 +66,7 @@ static const struct torch_module *torch_modules_place_of(const char *path, const
 
 struct known_module {
 	python_object *module;		  /* NULL: free */
-	const struct torch_module *place; /* NULL: it died */
+	const struct torch_module *place; /* NULL: the module died */
 	python_object *weak;
 };
 
@@ -85,7 +85,7 @@ static struct known_module *torch_modules_slot_of(
 	}
 }
 
-/* Room for one more; those that died make room. */
+/* Make room for another module; entries of dead modules are removed. */
 static bool reserve_known(void)
 {
 	uint32_t live = 0;
@@ -190,7 +190,7 @@ static bool torch_modules_search(python_object *module, const python_object *wan
  * ---- calls ----
  */
 
-/* A module that was not seen before: below the one that calls it, or below the outermost one. */
+/* The place of a new module: below the module that calls it, or below the outermost module. */
 static const struct torch_module *torch_modules_find_place(
 	struct torch_thread *t, python_object *module)
 {

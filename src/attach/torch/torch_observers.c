@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The observers (torch_observers.h). The outermost operator is a brick; those inside of it are a
- * part of it. It is open meanwhile: oneDNN tells of its primitives by ITT. An operator that is a
- * function of the program's own (torch.autograd.Function) runs others, which are bricks: it holds
- * them.
+ * The observers (torch_observers.h). The outermost operator is a brick, and operators inside of it
+ * are a part of it. The brick is open meanwhile, because oneDNN records its primitives inside (by
+ * ITT). A function of the program's own (torch.autograd.Function) is a container: a brick around
+ * the bricks of the operators that it runs.
  *
  * PyTorch's interface is C++: RecordFunctionCallback is passed by value, in memory, as it has more
  * than 16 bytes. A callback at the begin returns a std::unique_ptr, by a hidden pointer to it; NULL
@@ -49,7 +49,8 @@ static void open_container(struct torch_thread *t, const struct named_site *site
 			t->depth, brick_begin_layer(site->brick, site->layer)};
 }
 
-/* By its inputs if they are told, else what the same execution of the step before did. */
+/* The operator's work by its inputs if these are told, else that of the same execution a step
+ * before. */
 static struct torch_work work_here(
 	struct torch_thread *t, struct torch_known *known, const void *function)
 {
@@ -96,7 +97,7 @@ static void **operator_start(void **result, const void *function)
 	return result;
 }
 
-/* A node of autograd is in the place of what made it, if that was on this thread. */
+/* A node of autograd is in the module of its forward operator, if that ran on this thread. */
 static void **node_start(void **result, const void *function)
 {
 	struct torch_thread *t = torch_thread_get();
@@ -228,7 +229,7 @@ struct function_name {
 
 struct proof {
 	struct torch_interface is;
-	/* up to 2.6; newer ones have the other */
+	/* PyTorch up to 2.6 has this function, newer versions the other */
 	void (*before_letters)(void *function, const char *name, int64_t number);
 	void (*before_name)(void *function, struct function_name name, int64_t number);
 	const char *failed;   /* NULL: it holds */
@@ -323,7 +324,7 @@ static void *prove(void *argument)
 	return NULL;
 }
 
-/* A function that is needed; its name is left in `why` where it is missing. */
+/* Find a function that is needed; if it is missing, `why` gets its name. */
 static bool need(const char *name, void *function, char *why, size_t bytes)
 {
 	void *found;
