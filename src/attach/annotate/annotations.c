@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table with open addressing holds what is known, by the hash of domain and name; entries are
- * complete before they are published. It is bounded: when it is full, texts that are new ask the
- * rules each time, and those that differ in numbers alone share an entry (a family).
+ * Annotations (annotations.h) in a table with open addressing, by the hash of domain and name;
+ * entries are complete before they are published. The table is bounded. When it is full, the rules
+ * are applied to a new text each time, and texts that differ in numbers only share an entry (a
+ * family).
  */
 #include "attach/annotate/annotations.h"
 

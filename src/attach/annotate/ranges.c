@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bricks of a thread must nest, ranges of two domains need not. When one ends across another's, the
- * other is cut in two there, and from then on that domain's ranges lie in no stack.
+ * Ranges (ranges.h). A thread's bricks must nest, but ranges of two domains need not. If a range
+ * ends while a range of another domain inside of it is open, the inner range is cut in two, and
+ * from then on ranges of the inner range's domain are recorded as asynchronous, outside of the
+ * stack.
  */
 #include "attach/annotate/ranges.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call inside of another that launches, as the runtime's are built on the driver's, belongs to
- * the outer one. The program's errno is kept.
+ * CUPTI's callbacks (calls.h). A call inside of a call that launches belongs to the outer call: the
+ * runtime's calls make the driver's calls. The program's errno is kept.
  */
 #include "attach/cuda/calls.h"
 

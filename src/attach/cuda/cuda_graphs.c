@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes get the brick that was open when they were made; their copies in an executable graph
- * inherit it. Copies may be announced as made and as copied, in either order: while a graph is
- * being instantiated only what is copied counts. Nodes that are gone are swept out when there are
- * twice as many as after the last sweep, so that memory follows what lives.
+ * CUDA graphs (cuda_graphs.h). A node gets the brick that was open when it was made; its copies in
+ * an executable graph inherit it. CUPTI may announce a copy both as made and as copied, in either
+ * order, so during an instantiation only the announcement as copied counts. Destroyed nodes are
+ * removed when there are twice as many nodes as after the last removal.
  */
 #include "attach/cuda/cuda_graphs.h"
 

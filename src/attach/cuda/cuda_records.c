@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record that never got its times is not given any: it is counted as dropped. Records arrive in
- * any order, and a queue's commands must be recorded in the order of their begins: they are held
- * back until none can come any more that began earlier.
+ * CUPTI's records (cuda_records.h). A record without times is counted as dropped. Records arrive in
+ * any order, but a queue's commands must be recorded in the order of their begin. So a command is
+ * held back until no command that began earlier can come.
  */
 #include "attach/cuda/cuda_records.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our part of a call lies inside of the other tool's, so that a range's brick does not hold what
- * that tool does.
+ * NVTX's calls (nvtx_calls.h). At a range's begin the other tool is called before our part, and at
+ * its end after it, so that the range's brick does not include that tool's time.
  */
 #include "attach/nvtx/nvtx_calls.h"
 

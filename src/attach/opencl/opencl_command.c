@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * While a thread is inside of a hooked call, other calls that the driver makes on the way pass
- * through.
+ * Commands (opencl_command.h). While a thread is inside of a hooked call, hooked calls that the
+ * driver itself makes pass through.
  */
 #include "attach/opencl/opencl_command.h"
 

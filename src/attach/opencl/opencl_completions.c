@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands must be recorded in the order of their begin. In an in-order queue that is the order of
- * the ring. In an out-of-order queue one that is done is held back while one is outstanding that
- * may have begun earlier; none can have begun before it was enqueued, nor before the driver last
- * said that it had not: that is asked of all where many are held back, as those that a program
- * enqueued long ago hold back everything. The thread takes no signals and lives as long as the
- * process; while no queue has commands outstanding it sleeps.
+ * Recording finished commands (opencl_completions.h). A queue's commands must be recorded in the
+ * order of their begin. In an in-order queue that is the order of the ring. In an out-of-order
+ * queue a finished command is held back while an unfinished command may have begun earlier. A
+ * command cannot have begun before it was enqueued, nor before the driver last said that it had not
+ * begun. If many commands are held back, the driver is asked about all unfinished commands, as old
+ * ones hold back all others. The thread takes no signals and lives as long as the process; it
+ * sleeps while no queue has pending commands.
  */
 #include "attach/opencl/opencl_completions.h"
 

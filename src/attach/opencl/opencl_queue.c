@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of queues only grows, since programs have few; `table` guards
- * its changes, finding takes none. A released queue stays in the list until its handle comes back
- * for a new one, so that questions about its events are still answered as the program expects.
+ * The list of queues (opencl_queue.h). It only grows, since programs have few queues; changes take
+ * opencl_queue_table, lookups take no lock. A released queue stays in the list until a new queue
+ * gets its handle, so that questions about its events are still answered as the program expects.
  */
 #include "attach/opencl/opencl_queue.h"
 

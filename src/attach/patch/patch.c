@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Patching a loaded object (patch.h). Each function is held against its file before anything is
- * written, and what was written is read back, decoded and held against the plan; a jump that is not
- * as it should be is taken back.
+ * Patching a loaded object (patch.h). Each function is compared with its file before anything is
+ * written. Written code is read back, decoded and compared with the plan; if it differs, the jump
+ * is removed.
  */
 #include "attach/patch/patch.h"
 

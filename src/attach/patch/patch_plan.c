@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans (patch_plan.h), in three looks. By the function alone: one pass over its instructions, from
- * the first to the last; what it refers to is also tried as a table of jumps.
+ * Plans (patch_plan.h), in three passes.
  *
- * By the rest of the object: all of its code is searched, byte by byte, for what would be a jump
- * between displaced instructions, and all of its data for an address of such a place. Too much may
- * be found, never too little. Jumps of 8 bits are looked for in neighbours, instruction by
- * instruction: hand-written assembly has them (memcpy's variants in the C library); what a compiler
- * splits off a function lies too far away for one.
+ * The function alone: its instructions, from the first to the last. Data that it refers to is also
+ * tried as a table of jumps.
  *
- * By those who call the function: a compiler that sees both may keep values over the call in
- * registers that any function is free to change, if this one does not (GCC's -fipa-ra); a hook in
- * front of it would change them. Only of a function that calls nobody outside can that be known.
- * The code behind each call of such a function is followed until every register that the function
- * leaves alone has been written: registers that are read before that are kept.
+ * The rest of the object: all code is searched, byte by byte, for jumps between displaced
+ * instructions, and all data for addresses between them. The search may find too much, never too
+ * little. Jumps with 8-bit distance are searched for in neighbouring functions only, instruction by
+ * instruction: hand-written assembly has them (memcpy's variants in the C library), while a part
+ * that a compiler splits off a function lies too far away for such a jump.
+ *
+ * The callers: a compiler that sees caller and function may keep values over the call in registers
+ * that functions may change, if this function does not change them (GCC's -fipa-ra). A hook would
+ * change them. A compiler can know that only of a function that calls no function outside. The code
+ * behind each call of such a function is followed until every register that the function does not
+ * change has been written; a register that is read before that is kept.
  */
 #include "attach/patch/patch_plan.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing code (patch_text.h). The kernel writes it for us, through /proc/self/mem, into pages that
- * stay as they are. Where it does not, the page is writable, but not executable, for a moment. A
- * live page is exchanged for one with the same bytes that has a second, writable mapping.
+ * Writing code (patch_text.h). The kernel writes it through /proc/self/mem, and the page's
+ * protection does not change. If the kernel refuses, the page is writable, but not executable, for
+ * a moment. A live page is instead replaced by a page with the same bytes that has a second,
+ * writable mapping.
  */
 #include "attach/patch/patch_text.h"
 

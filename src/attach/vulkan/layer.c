@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layer's door: the loader asks it for functions, and it stands in front of some of them.
- * Instances are passed on as they are; devices get timestamps that can be compared with the host's
- * clock, where the driver has them. Whatever cannot be had, the program's calls go through.
+ * The layer's entry points: the loader asks the layer for functions, some of which are hooks.
+ * Instances are created unchanged; devices are created with calibrated timestamps if the driver has
+ * them. If anything is missing, the program's calls still go through.
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver is asked for nothing while the program waits for its own call, but for one small
- * submission behind each of the program's: a copy of the timestamps, into memory of that submission
- * alone, which is recorded when its fence says so. So results can come as late as they like, and a
- * command buffer may be submitted or recorded again meanwhile, without any landing on another
- * submission.
+ * Queues (vulkan_queues.h). Behind each of the program's submissions the layer submits one small
+ * copy of the timestamps, into memory of that submission alone, and asks the driver for nothing
+ * else during the call. The commands are recorded when the copy's fence is signalled. So results
+ * may come late, and a command buffer may be submitted or recorded again meanwhile, without mixing
+ * up submissions.
  */
 #include "attach/vulkan/vulkan_queues.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finding the fields of struct ggml_tensor (layout.h). All tensors are made in a zeroed buffer of
- * ours without data, so nothing is computed or kept by the library. Searches look at the bytes of a
- * tensor only: an object header lies before each, so its length is less than the overhead given.
+ * ours and without data, so the library computes and keeps nothing. Searches look at the bytes of
+ * one tensor only: a tensor is shorter than ggml_tensor_overhead(), which includes an object
+ * header.
  */
 #include "attach/ggml/engine/layout.h"
 

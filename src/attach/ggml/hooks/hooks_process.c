@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hooks of what the process itself does. ggml opens and closes its backends, and programs open
- * the libraries that have ggml inside. After a library was closed, another may lie at its address:
- * what was found there is forgotten before anybody can use it. After a library was opened it may
- * have to be patched before anybody calls it; a name without a path is left to the dynamic linker,
- * which would search along our paths in place of the caller's. A fork holds all locks, and the
- * child forgets what was the parent's.
+ * Hooks of dlopen(), dlclose() and fork(). ggml opens and closes its backends, and programs open
+ * libraries that contain ggml. After dlclose() another library may lie at the same address, so
+ * functions found there are forgotten before a hook can use them. After dlopen() the library may
+ * have to be patched before the program calls it. A name without a path is left to the dynamic
+ * linker: if we opened it, the search would use our paths, not the caller's. A fork holds all
+ * locks, and the child forgets the parent's state.
  */
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * This file hooks the functions that open a step, and those that are a phase of one. A step opens
- * at the outermost call of llama_decode(), llama_encode() or the member function behind them. A
- * program that looks the C function up by itself gets past its hook, so the member function is
- * hooked as well. The rows of src/attach/rules/ggml_symbols.h make the hooks that only put a phase
- * around a call. If calls with the same phase nest, only the outermost is recorded. The last
- * hooks here are of calls that change what a context holds of sequences.
+ * Hooks of steps, of their phases, and of changes of a context's sequences. A step is the outermost
+ * call of llama_decode(), llama_encode() or the member functions behind them. The member functions
+ * are hooked, too, because a program that looks up the C function by itself bypasses that hook.
+ * Hooks that only put a phase around a call are made from the rows of
+ * src/attach/rules/ggml_symbols.h. If calls with the same phase nest, only the outermost is
+ * recorded.
  */
 #include <stdbool.h>
 #include "attach/ggml/hooks/ggml_hooks.h"
