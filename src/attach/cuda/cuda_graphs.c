@@ -20,9 +20,11 @@
 
 /* Nodes. */
 
-enum { FIRST_SWEEP = 1 << 12, MAX_NODES = 3 << 19 };
-/* So many deliveries a node is kept after it is gone: its records may still come. */
-enum { KEPT_ROUNDS = 50 };
+enum {
+	FIRST_SWEEP = 1 << 12, /* nodes at the first removal of destroyed nodes */
+	MAX_NODES = 3 << 19,   /* further nodes are counted by nodes_lost() */
+	KEPT_ROUNDS = 50,      /* for which a destroyed node is kept: its records may still come */
+};
 
 static pthread_mutex_t cuda_graphs_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hashmap nodes; /* id -> cuda_graphs_value_of() */

@@ -28,14 +28,15 @@
 #include "lib/device/queue_lane.h"
 
 enum {
-	BUFFER_BYTES = 1 << 18, /* delivered when it is full, or at a flush when all is complete */
-	READY_BUFFERS = 16,
-	MAX_BUFFERS = 256, /* when all are out CUPTI drops records, and counts them */
-	MAX_STREAMS = 768, /* further ones share a queue */
+	BUFFER_BYTES =
+		1 << 18,    /* of a buffer, which CUPTI returns when it is full, or at a flush */
+	READY_BUFFERS = 16, /* made in advance */
+	MAX_BUFFERS = 256,  /* if all are in use, CUPTI drops records, and counts them */
+	MAX_STREAMS = 768,  /* further streams share a queue */
 	MAX_HELD = 1 << 16,
-	PATIENCE_S = 2, /* a call that ended so long ago and has no record yet is not waited for */
-	FIRST_RECORDS = 16,	  /* by which it is decided whether ids are missing: at least, */
-	MAX_FIRST_RECORDS = 1000, /* and at most */
+	PATIENCE_S = 2,		  /* after a call's end, for which its records are waited for */
+	FIRST_RECORDS = 16,	  /* least records for records_lack_correlation() */
+	MAX_FIRST_RECORDS = 1000, /* after which it returns false */
 };
 
 /*

@@ -16,11 +16,12 @@
 #include "lib/device/correlation_residual.h"
 
 enum {
-	REFRESH_NS = 200000000, /* far apart: the error of a reading must not bend the rate */
-	CHOICE_NS = 50000000,	/* the narrowest reading in such a time is chosen */
-	HOLD_NS = 500000000,	/* commands wait at most so long for their clock */
-	PATIENCE_NS = 1000000,	/* a queued time may lie so far outside of its call */
-	MAX_DOUBTS = 4,		/* so many doubts refute a timer, so many trusts confirm it */
+	REFRESH_NS =
+		200000000, /* between readings: far apart, so that an error hardly bends the rate */
+	CHOICE_NS = 50000000,  /* time span of which the narrowest reading is used */
+	HOLD_NS = 500000000,   /* longest time that commands are held back for their clock */
+	PATIENCE_NS = 1000000, /* that a queued time may lie outside of its call */
+	MAX_DOUBTS = 4,	       /* doubts that refute a timer, or trusts that confirm it */
 };
 
 enum method { METHOD_QUEUED = 0, METHOD_TIMER = 1 };
@@ -29,10 +30,10 @@ struct clock {
 	struct clock *next;
 	cl_device_id device;
 	enum method method;
-	uint32_t doubts, trusts;
+	uint32_t doubts, trusts; /* commands queued outside, inside of their call by the timer */
 	struct device_clock line;
 	uint64_t newest_ns;	   /* when the newest command was queued */
-	struct brick_reading best; /* METHOD_QUEUED: the narrowest since the last anchor */
+	struct brick_reading best; /* METHOD_QUEUED: narrowest reading since the last one used */
 	bool has_best;
 	bool is_decided;   /* commands are placed */
 	uint64_t first_ns; /* when the first command was seen done */

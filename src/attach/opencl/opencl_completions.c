@@ -30,14 +30,14 @@ enum {
 	WINDOW = 512,
 	MAX_ROUNDS = 64,
 	MANY_HELD = WINDOW / 2,
-	ROOM_NAP_NS = 100000,
-	ROOM_MAX_NAPS = 200, /* naps without a free place */
-	SYNC_NAP_NS = 10000,
+	ROOM_NAP_NS = 100000,	      /* between looks for a free place in a full ring */
+	ROOM_MAX_NAPS = 200,	      /* naps without a free place */
+	SYNC_NAP_NS = 10000,	      /* between looks in completions_synchronise() */
 	SYNC_PATIENCE_NS = 100000000, /* without any progress */
-	INTERVAL_NS = 20000000,
-	IDLE_ROUNDS = 50, /* rounds with nothing outstanding before the thread sleeps */
-	WAKE_AT = 1024,	  /* wakes the thread at so many outstanding commands of a queue */
-	MAX_LEAVING = 8,  /* queues */
+	INTERVAL_NS = 20000000,	      /* of the thread's rounds */
+	IDLE_ROUNDS = 50,	      /* rounds with nothing outstanding before the thread sleeps */
+	WAKE_AT = 1024,	 /* wakes the thread at so many outstanding commands of a queue */
+	MAX_LEAVING = 8, /* queues */
 	STACK_BYTES = 1 << 19,
 	EXIT_LOCK_S = 2,
 	EXIT_NAP_NS = 200000,
@@ -50,8 +50,8 @@ enum {
 struct window {
 	struct pending *items, **sorted;
 	uint32_t capacity, count;
-	uint64_t first;	   /* the place of items[0] in the ring */
-	uint64_t bound_ns; /* no command that is not done has begun before */
+	uint64_t first;	   /* index of items[0] in the queue */
+	uint64_t bound_ns; /* host's time before which no unfinished command has begun */
 };
 
 /* The holder of `taking` may use it. The thread has one; others do without. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reading comes from the driver, or from a timestamp that is written between two readings of the
- * host's clock. The queue may hold what we do not know of, and that may wait for what the program
- * does next: so a timestamp is looked for only shortly. One that comes later is taken if there is
- * no other, with the wide interval that it has.
+ * Clocks of devices (vulkan_clock.h). A reading comes from the driver, or from a timestamp that is
+ * submitted between two readings of the host's clock. The queue may hold submissions that we do not
+ * know of, which may wait for the program's next call; so a timestamp is only waited for shortly. A
+ * later timestamp is used if there is no other reading, with its wide interval.
  */
 #include "attach/vulkan/vulkan_clock.h"
 
@@ -16,10 +16,10 @@
 #include "lib/sys/environment.h"
 
 enum {
-	READINGS = 5,
-	MAX_AGE_NS = 500000000,
-	FIRST_NS = 100000000, /* patience with the first timestamp, */
-	SOON_NS = 200000,     /* and with later ones */
+	READINGS = 5,		/* at a time */
+	MAX_AGE_NS = 500000000, /* of a reading, after which the next is due */
+	FIRST_NS = 100000000,	/* longest wait for the first timestamp */
+	SOON_NS = 200000,	/* longest wait for a later timestamp */
 };
 
 bool clock_may_calibrate(void)
