@@ -40,8 +40,8 @@ static inline uint64_t node_source(const struct shape_offsets *at, const void *n
 /*
  * A word from a node's shape, type, operation and first two sources, and whether it stands for a
  * fused pair (bit 63). A cheap hash: it only has to tell the few nodes apart that come to be at one
- * address. Without overlap up to there, ne[0] has bits 0 to 19, ne[1] bits 20 to 36, ne[2] bits 37
- * to 50, ne[3] the rest.
+ * address. ne[0] begins at bit 0, ne[1] at bit 20, ne[2] at bit 37, ne[3] at bit 51, so that common
+ * extents do not overlap.
  */
 static inline __attribute__((always_inline)) uint64_t node_shape(
 	const struct shape_offsets *at, const void *node, int fused)

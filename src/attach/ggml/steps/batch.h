@@ -23,7 +23,7 @@ struct batch_head {
 
 enum {
 	BATCH_SEQUENCES = 512,	 /* ids from here on are not counted */
-	BATCH_MOST_CHECKED = 17, /* a token and 16 drafts, a former default of llama.cpp */
+	BATCH_MOST_CHECKED = 17, /* a token and 16 drafts, a default of llama.cpp */
 };
 
 /*
