@@ -12,17 +12,17 @@
  *   fields at the end: initialise them with their macro (struct brick_stats s = BRICK_STATS_INIT)
  *   or set `size`. -EINVAL: it was not set; -E2BIG: the program sets fields that this library does
  *   not know. `reserved` fields are 0.
- * - Other structs never change: values (struct brick_clock, brick_digest, brick_sample, ...), and
- *   what a begin hands to its end (struct brick_launch, brick_counted, brick_tile).
+ * - Structs without `size` never change: values (struct brick_clock, brick_digest, brick_sample,
+ *   ...), and what a begin hands to its end (struct brick_launch, brick_counted, brick_tile).
  * - Ids of bricks, categories, sites, kernels are uint32_t; functions that make or find one return
  *   it as an int, or a negative code. A layer is an int, -1 outside of blocks, at most 32767.
  * - Functions return 0 or more, or -errno or a code of error.h. The hot path returns
  *   nothing: it drops and counts.
  * - Pairs: init/fini (your storage), create/destroy, open/close, begin/end (work that is timed),
  *   start/stop (sessions, timers). Functions that end something accept NULL.
- * - A pointer that is NULL gives -EINVAL, or nothing is done, where that costs nothing: sized
- *   structs, devices, timers, queues, handles, recordings and names. brick_record_sample(),
- * launches, tiles, tensors and the graph's calls take none: they do not look.
+ * - A NULL pointer gives -EINVAL, or the call does nothing: for sized structs, devices, timers,
+ *   queues, handles, recordings and names. brick_record_sample(), launches, tiles, tensors and the
+ *   graph's calls do not check: NULL is undefined there.
  */
 #ifndef BRICK_BRICK_H
 #define BRICK_BRICK_H

@@ -19,23 +19,23 @@ enum brick_clock_source {
 	BRICK_CLOCK_CNTVCT = 2,	   /* AArch64 virtual counter */
 };
 
-/* A linear map from ticks to ns: ns = base_ns + (ticks - base_ticks) * mult / 2^shift. */
+/* A linear map from ticks to ns: ns = base_ns + (ticks - base_ticks) * mult / 2^shift. Frozen. */
 struct brick_clock {
 	uint32_t source; /* enum brick_clock_source */
 	uint32_t shift;
-	uint64_t mult;
-	uint64_t base_ticks;
-	uint64_t base_ns;     /* CLOCK_MONOTONIC */
+	uint64_t mult;	      /* 0: there is no clock in here */
+	uint64_t base_ticks;  /* a reading of the counter ... */
+	uint64_t base_ns;     /* ... and CLOCK_MONOTONIC at the same moment */
 	uint64_t frequency;   /* ticks per second, as calibrated */
 	uint32_t residual_ns; /* largest |predicted - measured| seen when checked against the OS */
-	uint32_t step_ticks;  /* the difference of successive readings: a shorter time is not
-				 resolved */
+	uint32_t step_ticks;  /* mean difference of two readings in a row: a shorter time is not
+				 resolved; 0: not known */
 };
 
-/* Name of a source: "tsc", "cntvct" or "monotonic". */
+/* Name of an enum brick_clock_source: "tsc", "cntvct" or "monotonic". Static text. */
 BRICK_API const char *brick_clock_source_name(uint32_t source);
 
-/* The process's clock, chosen and calibrated on first use (takes about 2 ms once). */
+/* The process's clock, chosen and calibrated on first use (about 2 ms, once). Never NULL. */
 BRICK_API const struct brick_clock *brick_clock_get(void);
 
 /* Why the TSC or CNTVCT was not used; "" when it is. */
@@ -47,7 +47,7 @@ BRICK_API uint64_t brick_ticks(void);
 __extension__ typedef __int128 brick__int128;
 __extension__ typedef unsigned __int128 brick__uint128;
 
-/* Ticks since *clock's base to CLOCK_MONOTONIC ns; the conversion itself adds less than 1 ns. */
+/* Converts a time in ticks to ns of CLOCK_MONOTONIC; the conversion is off by less than 1 ns. */
 static inline uint64_t brick_clock_ns(const struct brick_clock *clock, uint64_t ticks)
 {
 	int64_t delta = (int64_t)(ticks - clock->base_ticks);
@@ -56,7 +56,7 @@ static inline uint64_t brick_clock_ns(const struct brick_clock *clock, uint64_t 
 				   clock->shift);
 }
 
-/* Length in ticks to ns. */
+/* Converts a length in ticks to ns, rounded down. */
 static inline uint64_t brick_clock_duration_ns(const struct brick_clock *clock, uint64_t ticks)
 {
 	return (uint64_t)(((brick__uint128)ticks * clock->mult) >> clock->shift);

@@ -31,12 +31,12 @@ enum brick_counter_kind {
 };
 
 enum {
-	BRICK_COUNTERS_HARDWARE = 7, /* bits 1 << kind */
-	BRICK_COUNTERS_SOFTWARE = 56,
+	BRICK_COUNTERS_HARDWARE = 7,  /* bits 1 << kind: cycles, instructions, cache misses */
+	BRICK_COUNTERS_SOFTWARE = 56, /* the other kinds */
 	BRICK_COUNTERS_ALL = 63,
 };
 
-/* "cycles", "page-faults", ...; NULL: no such kind. */
+/* Name of a kind: "cycles", "page-faults", ...; static text. NULL: there is no such kind. */
 BRICK_API const char *brick_counters_name(uint32_t kind);
 
 /*
@@ -45,7 +45,10 @@ BRICK_API const char *brick_counters_name(uint32_t kind);
  */
 BRICK_API int brick_counters_parse(const char *list);
 
-/* Returns 0 if this thread may count `kind` now, else -errno, with the reason as a sentence. */
+/*
+ * Returns 0 if this thread may count `kind` now, else -errno, with the reason as a sentence of at
+ * most `bytes` bytes.
+ */
 BRICK_API int brick_counters_available(uint32_t kind, char *reason, size_t bytes);
 
 /* Counters of the thread that opened them, which alone may read and close them. */
@@ -54,34 +57,35 @@ struct brick_counters;
 /* The counts of a set since it was opened. */
 struct brick_counter_values {
 	size_t size;	/* sizeof(struct brick_counter_values) */
-	uint32_t valid; /* bits of the kinds whose value is exact */
+	uint32_t valid; /* bits (1 << kind) of the kinds whose value is exact */
 	/* bits of the kinds that did not count all the time: their value is a lower bound */
 	uint32_t shared;
-	uint32_t direct;   /* bits of those that were read without a system call */
-	uint32_t reserved; /* 0 */
-	uint64_t value[BRICK_COUNTER_KINDS];
+	uint32_t direct;		     /* bits of those that were read without a system call */
+	uint32_t reserved;		     /* 0 */
+	uint64_t value[BRICK_COUNTER_KINDS]; /* by kind; 0 with both bits clear: not counted */
 };
 
 #define BRICK_COUNTER_VALUES_INIT BRICK_SIZED(struct brick_counter_values)
 
 /*
- * Open those of `wanted` (bits) that can be had. Returns their bits, at least one; -errno of the
- * last one that could not be opened when there is none. -ENOMEM. -EINVAL: wanted is 0 or unknown.
+ * Opens the counters of `wanted` (bits) that can be had; they count from now on. Returns their
+ * bits, at least one. If none could be opened: -errno of the last one. -ENOMEM. -EINVAL: `wanted`
+ * is 0 or has unknown bits.
  */
 BRICK_API int brick_counters_open(struct brick_counters **out, uint32_t wanted);
 
-/* Read the counts until now. -EINVAL: size. */
+/* Reads the counts since the counters were opened. 0, or -EINVAL: size. Owner's thread. */
 BRICK_API int brick_counters_read(
 	struct brick_counters *counters, struct brick_counter_values *values);
 
-/* NULL is legal. */
+/* Closes and frees the counters. NULL is legal. Owner's thread. */
 BRICK_API void brick_counters_close(struct brick_counters *counters);
 
-/* A brick whose cycles, instructions and cache misses are counted, too; from begin to end. */
+/* What brick_counted_begin() hands to brick_counted_end(). */
 struct brick_counted {
-	brick_span span;
+	brick_span span; /* 0: nothing was begun */
 	uint32_t brick;
-	struct brick_counter_values begin;
+	struct brick_counter_values begin; /* the counts at the begin */
 };
 
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Digests of tensors: sums of a brick's result, so that two runs can be compared later, on another
- * machine or another backend, without keeping the numbers. A digest is linear in the values: two of
- * them give the length of the difference of two tensors, with a relative standard deviation of its
- * square of sqrt(2 / BRICK_DIGEST_BUCKETS), about 9 %.
+ * Digests of tensors: sums over a brick's result, so that two runs can be compared later, on
+ * another machine or backend, without keeping the numbers. A digest is linear in the values. So two
+ * digests give the length of the difference of their tensors; the relative standard deviation of
+ * its square is sqrt(2 / BRICK_DIGEST_BUCKETS), about 9 %.
  *
  * Elements are counted in logical order (ne[0] innermost), whatever the strides are, so that a
  * transposed tensor has the digest of its contents and not of its memory. Any thread.
@@ -26,9 +26,9 @@ enum brick_dtype {
 };
 
 enum {
-	BRICK_DIGEST_BUCKETS = 256,
-	BRICK_DIGEST_FNV_VALUES = 64, /* fnv64 sees that many values only */
-	BRICK_DIGEST_INPUTS = 4,
+	BRICK_DIGEST_BUCKETS = 256,   /* of the sketch */
+	BRICK_DIGEST_FNV_VALUES = 64, /* fnv64 is of the first so many values */
+	BRICK_DIGEST_INPUTS = 4,      /* inputs of a result that are kept */
 };
 
 /* Types of a result's inputs that limit how exact it can be. */
@@ -39,12 +39,12 @@ enum brick_tensor_flags {
 
 /* A tensor, as a digest is made of it. */
 struct brick_tensor {
-	size_t size; /* sizeof(struct brick_tensor) */
-	const void *data;
+	size_t size;	   /* sizeof(struct brick_tensor) */
+	const void *data;  /* on the host; only read, and only during the call */
 	uint32_t dtype;	   /* enum brick_dtype */
 	uint32_t flags;	   /* enum brick_tensor_flags */
-	uint64_t ne[4];	   /* elements per dimension, innermost first; 1 for those it has not */
-	uint64_t nb[4];	   /* bytes from one to the next in each dimension; all 0: without gaps */
+	uint64_t ne[4];	   /* elements per dimension, innermost first; 1: it lacks this dimension */
+	uint64_t nb[4];	   /* stride in bytes of each dimension; all 0: there are no gaps */
 	const char *label; /* the engine's name of the tensor, or NULL; 63 bytes are kept */
 
 	/*
@@ -58,15 +58,15 @@ struct brick_tensor {
 #define BRICK_TENSOR_INIT BRICK_SIZED(struct brick_tensor)
 
 /*
- * NaN and infinite values are counted, and are 0 in everything but `nonfinite` and `fnv64`. -0.0
- * is 0.0 in everything but `fnv64`. 2160 bytes.
+ * The digest of a tensor. NaN and infinite values are counted; the sums take them as 0, except for
+ * `nonfinite` and `fnv64`. -0.0 counts as 0.0 except in `fnv64`. 2160 bytes; frozen.
  */
 struct brick_digest {
-	uint32_t dtype;
-	uint32_t flags; /* of the tensor */
-	uint64_t ne[4];
+	uint32_t dtype; /* enum brick_dtype, as the tensor's */
+	uint32_t flags; /* enum brick_tensor_flags, as the tensor's */
+	uint64_t ne[4]; /* as the tensor's */
 	uint64_t nan_count, plus_infinite_count, minus_infinite_count;
-	uint64_t nonfinite; /* sum over these of a hash of index and kind: where they are */
+	uint64_t nonfinite; /* sum of hash(index, kind) over NaN and infinite values: their places */
 	double min, max;    /* 0 when no value is finite */
 	double sum, square_sum;
 	uint64_t fnv64; /* FNV-1a 64 over the first 64 values as little-endian f32 */
@@ -74,8 +74,8 @@ struct brick_digest {
 };
 
 /*
- * The digest of a tensor. BRICK_EUNSUPPORTED: its type has none. BRICK_ERANGE: more than 2^48
- * elements. -EINVAL: no data, size or flags. -E2BIG: fields that are not known are set.
+ * Computes the digest of a tensor. BRICK_EUNSUPPORTED: its type has no digest. BRICK_ERANGE: more
+ * than 2^48 elements. -EINVAL: no data, size or flags. -E2BIG: fields that are not known are set.
  */
 BRICK_API int brick_digest_compute(struct brick_digest *out, const struct brick_tensor *tensor);
 
@@ -90,9 +90,9 @@ BRICK_API double brick_digest_distance_squared(
 	const struct brick_digest *x, const struct brick_digest *y);
 
 /*
- * Estimate of |x - y| / |x|, and how far it may be off: one standard deviation, relative. 0 when
- * the digests are equal; infinite when x is 0 and y is not, or when NaN or infinite values are not
- * the same in both.
+ * Estimate of |x - y| / |x|; BRICK_DIGEST_DEVIATION is its relative standard deviation. 0: the
+ * digests are equal. Infinite: x is 0 and y is not, or x and y have NaN or infinite values in
+ * different places.
  */
 BRICK_API double brick_digest_error(const struct brick_digest *x, const struct brick_digest *y);
 #define BRICK_DIGEST_DEVIATION 0.0442 /* sqrt(2 / BRICK_DIGEST_BUCKETS) / 2 */
@@ -112,15 +112,16 @@ BRICK_API int brick_digests_wanted(void);
 BRICK_API void brick_digests_set(int on);
 
 /*
- * Record the digest of a brick's result, which must not change meanwhile. Its key is the step that
- * this thread is in, layer, brick and label; the time it takes is recorded as brick "Digest". Waits
- * for the consumer when it is behind, for five seconds at most; then the digest is dropped and
- * counted. -ENOENT: not wanted. BRICK_EUNSUPPORTED (counted), BRICK_ERANGE, -EINVAL: as above.
- * BRICK_EFULL: dropped.
+ * Records the digest of a brick's result, which must not change meanwhile. The digest's key is this
+ * thread's step, the layer, the brick and the label. The time of the call is recorded as brick
+ * "Digest". If the ring of digests is full, the call waits for the consumer, for five seconds at
+ * most; then the digest is dropped and counted (BRICK_EFULL). -ENOENT: not wanted
+ * (brick_digests_wanted()). Other errors as of brick_digest_compute(); BRICK_EUNSUPPORTED is
+ * counted.
  */
 BRICK_API int brick_digest(uint32_t brick, int layer, const struct brick_tensor *tensor);
 
-/* The same at a site (registry.h), whose brick, layer, operation and label it has. */
+/* As brick_digest() with brick, layer, operation and label of a site (registry.h). */
 BRICK_API int brick_digest_site(uint32_t site, const struct brick_tensor *tensor);
 
 BRICK_END_DECLS

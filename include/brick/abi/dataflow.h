@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nodes whose results each node works on (`brick record --graph`): one text per kind of graph,
- * kept in the recording's code area under the path BRICK_DATAFLOW_PATH. A line per pair: operation
- * and name of the node that produces, then of the one that consumes, with tabs between; those are
- * the operation and label of their sites. Nodes that compute nothing (views) are looked through.
+ * Which node's result each node works on (`brick record --graph`). The recording's code area holds
+ * one text for each kind of graph, under the path BRICK_DATAFLOW_PATH. A line is one pair of nodes:
+ * operation and name of the producer, then operation and name of the consumer, parted by tabs.
+ * They equal `operation` and `label` of the nodes' sites. A view computes nothing: the line names
+ * the node that computed the view's contents. Frozen: recordings hold such texts.
  */
 #ifndef BRICK_ABI_DATAFLOW_H
 #define BRICK_ABI_DATAFLOW_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frozen layout of a lane, where one thread or device queue records in a session (session.h): its
- * open bricks, a statistics entry per brick, histograms, and a ring of records. Written by its
- * owner only, except `tail`, `turn` and `drained`, which belong to the one consumer. Rows of bricks
- * that it has not used are holes of the file: brick_lane_has_rows().
+ * open bricks, a statistics entry per brick, histograms, and a ring of records. Only the owner
+ * writes to a lane, with these exceptions: `tail`, `turn` and `drained` are the one consumer's;
+ * owner and consumer both raise `backed`; brick_reset() sets `counted_from` and clears statistics
+ * under the session lock. Statistics rows of bricks that the lane has not used may be holes of the
+ * file: ask brick_lane_has_rows() before a row is touched. Times are ticks of the session's clock.
  */
 #ifndef BRICK_ABI_LANE_H
 #define BRICK_ABI_LANE_H
@@ -14,17 +16,17 @@
 #include "brick/recorded.h"
 
 /*
- * Ids of bricks that a process may have. Each lane has rows for the first ones from its begin on;
- * it gets those of the others in groups, when the first of a group is used on it.
+ * Sizes of a lane's tables. A lane has rows for the first BRICK_FIRST_ROWS bricks from its begin
+ * on. It gets the other rows in groups, when a brick of the group is first used on it.
  */
 enum {
-	BRICK_MAX_BRICKS = 16384,
+	BRICK_MAX_BRICKS = 16384, /* ids of bricks that a process may have */
 	BRICK_FIRST_ROWS = 1024,
-	BRICK_ROW_GROUP = 64,
-	BRICK_MAX_DEPTH = 128,
+	BRICK_ROW_GROUP = 64,  /* rows that a lane gets at a time; a bit of row_groups */
+	BRICK_MAX_DEPTH = 128, /* bricks that may be open on a lane at a time */
 };
 
-/* Histograms stand in blocks: uint32_t[BRICK_FIRST_ROWS][BRICK_HISTOGRAM_BUCKETS]. */
+/* A block of histograms is uint32_t[BRICK_FIRST_ROWS][BRICK_HISTOGRAM_BUCKETS]. */
 enum {
 	BRICK_HISTOGRAM_BLOCKS = BRICK_MAX_BRICKS / BRICK_FIRST_ROWS,
 	BRICK_HISTOGRAM_ROW_BYTES = BRICK_HISTOGRAM_BUCKETS * 4,
@@ -35,16 +37,17 @@ enum {
  * One record of a ring, 32 bytes. Records stand in the order of their begin times within a lane,
  * and nest: a brick that ended without any other brick inside is one SAMPLE; one that holds others
  * is an OPEN before them and a CLOSE after them. A long leaf (>= 2^32 ticks) is OPEN + CLOSE too.
- * Commands of a queue with BRICK_QUEUE_OUT_OF_ORDER may overlap, and stand in no order: each with
- * all that it holds and that is said of it.
+ * Commands of a queue with BRICK_QUEUE_OUT_OF_ORDER may overlap and stand in no order; each stands
+ * together with the commands inside of it and with the records about it. The session's version
+ * covers these numbers: a new kind also goes into src/lib/writer/lane_rules.c.
  */
 enum brick_record_kind {
 	BRICK_RECORD_NONE = 0,
 	BRICK_RECORD_SAMPLE = 1, /* begin, ticks, wait; elements, or site + inner with FLAG_SITE */
 	BRICK_RECORD_OPEN = 2,	/* begin; for a step: elements = tokens, see brick_mixed_tokens() */
 	BRICK_RECORD_CLOSE = 3, /* begin = the END time; wait, elements/site as in SAMPLE */
-	BRICK_RECORD_WORK = 4,	/* bytes in `begin`, FLOPs in `elements`, of the record before */
-	BRICK_RECORD_WAIT = 5,	/* a wait of its own: begin, elements = ticks (64 bits) */
+	BRICK_RECORD_WORK = 4,	/* of the record before: begin = bytes moved, elements = FLOPs */
+	BRICK_RECORD_WAIT = 5,	/* a wait of its own: begin; elements = its ticks (64 bits) */
 	BRICK_RECORD_THREAD = 6,    /* the lane has a new owner: begin = when, elements = tid; 0:
 				       none, its thread ended inside of the bricks that are open */
 	BRICK_RECORD_INSTANT = 7,   /* begin; brick names it */
@@ -60,7 +63,7 @@ enum brick_record_kind {
 	BRICK_RECORD_LAUNCH = 11, /* begin, ticks = of the host's launch call; wait = its lane + 1
 				     (0: not known); brick = index of its kernel; elements = the
 				     command's number: unique in the process, never 0 */
-	BRICK_RECORD_TIMES = 12,  /* begin = queued, elements = submitted; 0: not known */
+	BRICK_RECORD_TIMES = 12,  /* begin = when queued, elements = when submitted; 0: not known */
 	BRICK_RECORD_AFTER = 13,  /* elements = number of a command that had to end first: of a
 				     command (wait list, event), or of a thread's synchronisation */
 	BRICK_RECORD_FLOW = 14,	  /* on a thread: the call launched command `elements`, and the
@@ -68,11 +71,11 @@ enum brick_record_kind {
 	BRICK_RECORD_TILE = 15,	  /* begin = row << 32 | column; elements = enum brick_tile_level */
 
 	BRICK_RECORD_SAMPLES = 16, /* up to three samples of sites: struct brick_samples */
-	BRICK_RECORD_NAME =
-		17, /* what its thread, which leaves now, is called: brick_name_read() */
-	BRICK_RECORD_WORK_AHEAD = 18, /* as WORK, of some of the 64 samples that SAMPLES have from
-					 here on: those whose bits are set, in `ticks` of the
-					 first 32 and in `wait` of the others */
+	BRICK_RECORD_NAME = 17,	   /* a part of the name of the thread that leaves the lane now:
+				      brick_name_read(); a part with a NUL is the last */
+	BRICK_RECORD_WORK_AHEAD = 18, /* as WORK, of samples in the SAMPLES that follow: bit i is set
+					 if it is of the i-th next sample; bits 0 to 31 in `ticks`,
+					 32 to 63 in `wait` */
 	BRICK_RECORD_SEQUENCE = 19,   /* struct brick_sequence_record */
 	BRICK_RECORD_EXPERT = 20,     /* struct brick_expert_record */
 };
@@ -80,10 +83,10 @@ enum brick_record_kind {
 /* Flags of a record, or'ed. */
 enum brick_record_flags {
 	BRICK_FLAG_SITE = 1,	 /* `site` and `inner` are valid, else `elements` */
-	BRICK_FLAG_CLAMPED = 2,	 /* an end before its begin was set to the begin */
-	BRICK_FLAG_UNWOUND = 4,	 /* closed because something outside of it was closed */
+	BRICK_FLAG_CLAMPED = 2,	 /* its end lay before its begin, and was set to the begin */
+	BRICK_FLAG_UNWOUND = 4,	 /* it had no end of its own: the end of an outer brick closed it */
 	BRICK_FLAG_ELEMENTS = 8, /* `elements` was given by the program */
-	/* of a SAMPLE of a thread: in no statistics yet; whoever drains it counts it */
+	/* of a thread's SAMPLE: its owner did not count it, and the consumer must */
 	BRICK_FLAG_UNCOUNTED = 16,
 };
 
@@ -93,16 +96,16 @@ static inline uint64_t brick_mixed_tokens(uint32_t prompt, uint32_t output)
 	return (uint64_t)output << 32 | prompt;
 }
 
-/* A record of a ring. */
+/* A record of a ring. `kind` says what the other members mean: see enum brick_record_kind. */
 struct brick_record {
 	uint64_t begin; /* ticks */
 	uint32_t ticks; /* length */
 	uint32_t wait;	/* ticks of waiting (barrier) that follow the end; saturates */
 	uint8_t kind;	/* enum brick_record_kind */
 	uint8_t source; /* enum brick_source */
-	uint16_t brick;
-	int16_t layer;
-	uint16_t flags;
+	uint16_t brick; /* id */
+	int16_t layer;	/* -1: outside of blocks */
+	uint16_t flags; /* enum brick_record_flags; of a NAME: the place of its part */
 	__extension__ union {
 		uint64_t elements;
 		struct {
@@ -118,17 +121,17 @@ struct brick_record {
  * before. A record after it that describes a SAMPLE describes the last of them.
  */
 struct brick_samples {
-	uint64_t begin; /* of the first */
-	uint32_t ticks[2];
-	uint8_t kind, source;
-	uint16_t site[3]; /* 0, but for the first: no further one */
-	uint32_t last_ticks;
-	uint16_t gap[2]; /* from the end of one to the begin of the next */
+	uint64_t begin;	      /* of the first sample */
+	uint32_t ticks[2];    /* lengths of the first and second */
+	uint8_t kind, source; /* in the place that they have in struct brick_record */
+	uint16_t site[3];     /* of each; site[1] or site[2] 0: that sample does not exist */
+	uint32_t last_ticks;  /* length of the third */
+	uint16_t gap[2];      /* ticks from the end of one to the begin of the next */
 };
 
 /*
- * The SAMPLEs that it stands for, in order; returns how many. Their brick is 0 and their layer -1:
- * their sites know.
+ * Writes the SAMPLEs that `from` stands for, in their order; returns their number, 1 to 3. `brick`
+ * becomes 0 and `layer` -1: the caller takes both from the site.
  */
 static inline uint32_t brick_samples_read(
 	const struct brick_samples *from, struct brick_record to[3])
@@ -155,23 +158,25 @@ static inline uint32_t brick_samples_read(
 }
 
 /*
- * A record of a ring about a sequence of a model. TOKENS stand within their step, all others also
- * between steps; a step's tokens without a sequence have none. Ids of sequences are unique in their
- * model, numbers of models in their process.
+ * A record of a ring about a sequence of a model. A record with the event TOKENS stands within its
+ * step; other events also stand between steps. Tokens that belong to no sequence have no such
+ * record. Ids of sequences are unique in their model, numbers of models in their process.
  */
 struct brick_sequence_record {
-	uint64_t begin; /* ticks */
-	int32_t sequence;
-	uint32_t tokens; /* of TOKENS; of others: `other` */
-	uint8_t kind, event;
-	uint16_t model;
-	uint32_t prompt; /* of `tokens`: those that the prompt has, the others are outputs or drafts
-			  */
+	uint64_t begin;	  /* ticks: when it was written */
+	int32_t sequence; /* BRICK_SEQUENCE_ALL: all of the model */
+	uint32_t tokens;  /* of TOKENS: how many; of other events: what the event calls `other` */
+	uint8_t kind;	  /* BRICK_RECORD_SEQUENCE */
+	uint8_t event;	  /* enum brick_sequence_event */
+	uint16_t model;	  /* BRICK_SEQUENCE_NO_MODEL: not known */
+	uint32_t prompt;  /* of TOKENS: how many of them the prompt has; the rest are outputs or
+			     drafts */
 	__extension__ union {
-		uint64_t number;
+		uint64_t number; /* where brick_sequence_has_number(event) */
 		struct {
-			int32_t position; /* the first */
-			int32_t end;	  /* of TOKENS: how many of them results are wanted of */
+			int32_t position; /* the first; -1: not known, or from the begin on */
+			int32_t end;	  /* of TOKENS: of how many of them results are wanted; else
+					     the first position behind the range, -1: no end */
 		};
 	};
 };
@@ -182,10 +187,11 @@ struct brick_sequence_record {
  */
 struct brick_expert_record {
 	uint64_t begin; /* ticks */
-	int32_t expert; /* from 0 */
-	uint32_t tokens;
-	uint8_t kind, reserved;
-	uint16_t experts; /* that the operation can choose from */
+	int32_t expert; /* from 0; BRICK_EXPERT_SAME: the same ones as for the operation before */
+	uint32_t tokens; /* rows that are multiplied */
+	uint8_t kind;	 /* BRICK_RECORD_EXPERT */
+	uint8_t reserved;
+	uint16_t experts; /* from how many the operation chooses; `expert` is below that */
 	uint32_t reserved2;
 	uint64_t bytes; /* of the weights of one expert */
 };
@@ -193,7 +199,7 @@ struct brick_expert_record {
 /* Bytes of a name with its NUL, and of the part of it in one NAME. */
 enum { BRICK_NAME_BYTES = 64, BRICK_NAME_PART = 16 };
 
-/* The part of a name that begins there becomes a NAME's. */
+/* Puts the part of `name` from byte `at` on into a NAME. `name` has BRICK_NAME_BYTES bytes. */
 static inline void brick_name_write(struct brick_record *to, const char *name, uint16_t at)
 {
 	to->flags = at;
@@ -202,7 +208,10 @@ static inline void brick_name_write(struct brick_record *to, const char *name, u
 	memcpy(&to->elements, name + at + 8, 8);
 }
 
-/* The first part replaces the former name. Control characters become '?'. */
+/*
+ * Takes the part of a name out of a NAME. The first part clears the former name. Control characters
+ * become '?'. A NAME whose place makes no sense changes nothing.
+ */
 static inline void brick_name_read(const struct brick_record *from, char name[BRICK_NAME_BYTES])
 {
 	if (from->flags > BRICK_NAME_BYTES - BRICK_NAME_PART)
@@ -219,30 +228,33 @@ static inline void brick_name_read(const struct brick_record *from, char name[BR
 }
 
 /*
- * Statistics of one brick on one lane, by the lane's owner; ticks. With what of its SAMPLEs is
- * drained (struct brick_drained) or still in the ring, they are exact, whatever is lost. 128 bytes.
+ * Statistics of one brick on one lane, by the lane's owner; ticks. SAMPLEs with
+ * BRICK_FLAG_UNCOUNTED are not in here: their counts are in struct brick_drained once they are
+ * drained, and in the ring before. All three together are exact, whatever records were lost. A new
+ * member goes into the sums of src/lib/probe/stats.c, too. 128 bytes.
  */
 struct brick_stat {
 	uint64_t count;
 	uint64_t total;	   /* time with at least one execution open on this lane (recursion once) */
 	uint64_t self;	   /* less the time of nested bricks and waits */
 	uint64_t min, max; /* of single executions; min is UINT64_MAX while count is 0 */
-	uint64_t elements;
-	uint64_t bytes;
+	uint64_t elements; /* produced */
+	uint64_t bytes;	   /* read and written; where `bytes_out` is given: read */
 	uint64_t flops;
 	uint64_t wait;	 /* waiting inside of and right after its executions */
 	uint64_t nested; /* length of executions inside of another of the same brick; sum = total +
 			    nested */
-	uint64_t bytes_out; /* bytes written, where given apart; then `bytes` are those read */
-	/* of brick_counted_begin(): executions that were counted, and what they counted */
-	uint64_t counted, cycles, instructions, cache_misses;
-	uint64_t surplus; /* of `total`, over what was reported: a part of a tick, owner's scale */
+	uint64_t bytes_out; /* bytes written, where they were given apart (brick_end_traffic()) */
+	uint64_t counted;   /* executions that brick_counted_begin() and _end() counted ... */
+	uint64_t cycles, instructions, cache_misses; /* ... and the sums of their counts */
+	uint64_t surplus; /* part of a tick by which `total` exceeds the ns that were reported; in ns
+			     x 2^shift of the owner's clock */
 };
 
 /*
- * Statistics of those executions of a brick whose SAMPLEs had BRICK_FLAG_UNCOUNTED, by the
- * consumer. All else in their entry is by the owner. A SAMPLE has nothing inside of it, so that its
- * self time is its length. 64 bytes.
+ * Statistics of those executions of a brick whose SAMPLEs had BRICK_FLAG_UNCOUNTED, written by the
+ * consumer. The owner adds bytes, FLOPs and a site's elements of these executions to struct
+ * brick_stat. A SAMPLE has nothing inside of it, so that its self time is its length. 64 bytes.
  */
 struct brick_leaf_stat {
 	uint64_t count;
@@ -253,14 +265,15 @@ struct brick_leaf_stat {
 };
 
 /*
- * The consumer's counts, of all records before the lane's `tail`. `turn` is odd while it counts; a
- * reader must find the same even number before and after. If the consumer was killed within a turn,
- * the number stays odd, and up to one batch of its records may be counted twice.
+ * The consumer's counts, of all records before the lane's `tail`. The lane's `turn` is odd while
+ * the consumer counts; a reader must find the same even number before and after it copies. If the
+ * consumer was killed within a turn, the number stays odd, and up to one batch of records may be
+ * counted twice.
  */
 struct brick_drained {
-	uint32_t depth; /* OPENs without a CLOSE so far: `open` */
+	uint32_t depth; /* OPENs without a CLOSE before `tail` */
 	uint32_t reserved;
-	uint16_t open[BRICK_MAX_DEPTH];
+	uint16_t open[BRICK_MAX_DEPTH]; /* their bricks, the outermost first */
 	struct brick_leaf_stat stats[BRICK_MAX_BRICKS];
 };
 
@@ -269,27 +282,28 @@ struct brick_drained {
  * are 0 while no brick is open here.
  */
 struct brick_frame {
-	uint64_t begin;
-	uint64_t child; /* ticks of nested bricks so far; valid from its OPEN on */
-	uint8_t kind;
-	uint8_t source;
+	uint64_t begin; /* ticks */
+	uint64_t child; /* ticks of nested bricks and waits so far; valid once it is OPENED */
+	uint8_t kind;	/* BRICK_RECORD_SAMPLE; 0: no brick is open here */
+	uint8_t source; /* enum brick_source */
 	uint16_t brick;
 	int16_t layer;
-	uint16_t flags;	 /* enum brick_frame_flags */
-	uint64_t tokens; /* of a step, as in its record; of a wait: a command; else undefined */
+	uint16_t flags; /* enum brick_frame_flags; BRICK_FLAG_UNCOUNTED: the fast half began it */
+	uint64_t tokens; /* with FRAME_STEP as in its record; with FRAME_WAITED a command's number;
+			    else undefined */
 };
 
 /* Flags of a frame, or'ed. */
 enum brick_frame_flags {
-	BRICK_FRAME_OPENED = 0x100,  /* its OPEN record is in the ring */
+	BRICK_FRAME_OPENED = 0x100,  /* its OPEN was written, or dropped: it holds others */
 	BRICK_FRAME_DROPPED = 0x200, /* its OPEN record was dropped: its CLOSE must be, too */
 	BRICK_FRAME_STEP = 0x400,    /* `tokens` is valid */
 	BRICK_FRAME_COUNTED = 0x800, /* a step that counters are read around */
-	BRICK_FRAME_WAITED = 0x1000, /* a wait: for the command whose number `tokens` is */
-	BRICK_FRAME_UNSEEN = 0x2000, /* it, or one that it lies in, is DROPPED */
+	BRICK_FRAME_WAITED = 0x1000, /* a wait for the command whose number `tokens` is */
+	BRICK_FRAME_UNSEEN = 0x2000, /* it or a frame outside of it is DROPPED */
 };
 
-/* The OPEN of a frame. */
+/* Returns the OPEN record of a frame. */
 static inline struct brick_record brick_frame_open(const struct brick_frame *frame)
 {
 	struct brick_record r;
@@ -312,8 +326,8 @@ enum brick_lane_state {
 };
 
 /*
- * Blocks of histograms behind the first one stand at the end of the file, wherever that was when
- * they were first used. `address` is of use to their process alone.
+ * Where a lane's histograms are. The first block lies in the lane; each further one stands where
+ * the file ended when the block was first used. `address` is of use to the owner's process alone.
  */
 struct brick_lane_histograms {
 	uint64_t rows[BRICK_MAX_BRICKS / 64];	  /* bit per brick: it has memory behind it */
@@ -321,45 +335,50 @@ struct brick_lane_histograms {
 	uint64_t address[BRICK_HISTOGRAM_BLOCKS]; /* where row 0 would be, in its process */
 };
 
-/* One thread or queue. The three first cache-line groups have one writer each. */
+/*
+ * One thread or queue. The first three groups, parted by padding to 64 bytes, have one writer each:
+ * a new member must not move another one, nor bring two writers into a cache line.
+ */
 struct brick_lane {
 	/* owner, hot */
 	uint64_t head;		/* records ever written; the next goes to ring[head % capacity] */
-	uint64_t limit;		/* head may not pass this without a look at tail */
-	uint32_t depth;		/* frames that are OPENED; brick_lane_open() */
-	uint32_t default_layer; /* layer + 1 given to samples that name none (int16 + 1) */
+	uint64_t limit;		/* head may not pass this without a look at tail and backed */
+	uint32_t depth;		/* frames that are OPENED; see brick_lane_open() */
+	uint32_t default_layer; /* 1 + the layer of bricks that name none; 0: outside of blocks */
 	uint64_t pad0[5];
 
 	/* consumer */
-	uint64_t tail; /* records ever consumed */
-	uint64_t turn; /* of struct brick_drained */
+	uint64_t tail; /* records ever consumed; at most head */
+	uint64_t turn; /* odd while `drained` changes: see struct brick_drained */
 	uint64_t pad1[6];
 
 	/* owner, cold */
 	uint32_t state;			 /* enum brick_lane_state */
 	uint32_t kind;			 /* enum brick_lane_kind */
 	uint64_t tid;			 /* of the thread, or number of the queue */
-	uint64_t owners;		 /* threads that have used this lane, one after the other */
+	uint64_t owners;		 /* threads or queues that have used this lane so far */
 	uint64_t start_ticks, end_ticks; /* of the present or last owner; end 0 while it lives */
-	uint64_t live_ticks;		 /* of all former owners together */
+	uint64_t live_ticks;		 /* lifetimes of all former owners together */
 	char name[BRICK_NAME_BYTES];
 	struct brick_ledger ledger;
 
-	/* what the hooks cost, sampled in place: one call in every `hook_period` is timed whole */
-	uint64_t hook_calls, hook_timed, hook_ticks, reserved0;
+	uint64_t hook_calls; /* calls of an attached library's hooks (brick_hook_cost()) */
+	uint64_t hook_timed; /* calls among them that were timed whole ... */
+	uint64_t hook_ticks; /* ... and how long these took together */
+	uint64_t reserved0;
 
-	uint64_t capacity;	   /* of the ring, in records; a power of two */
+	uint64_t capacity;	   /* of the ring, in records; a power of two; 0: it has no ring */
 	uint64_t histogram_offset; /* from the lane: the first block, by the owner */
 	uint64_t ring_offset;	   /* from the lane: struct brick_record[capacity] */
 	uint64_t row_groups[4];	   /* bit per group of bricks: it has rows in statistics */
-	uint64_t row_refusals;	   /* refusals since it last got rows */
-	uint64_t backed;	   /* records of the ring that have memory; the head stays below;
-				    * its owner or its consumer adds some */
-	uint64_t back_refusals;	   /* refusals since it last got some */
+	uint64_t row_refusals;	   /* requests for rows that failed since it last got some */
+	uint64_t backed;	   /* records of the ring that have memory, at most capacity; below
+				      capacity head stays below it; owner and consumer raise it */
+	uint64_t back_refusals;	   /* requests for this memory that failed since it last got some */
 	uint64_t reserved1[9];
 	char backend[16];      /* of a queue: name of its backend */
 	uint64_t queue_flags;  /* BRICK_QUEUE_*; brick_queue_gpu() */
-	uint64_t counted_from; /* records before it are in no statistics: they were reset */
+	uint64_t counted_from; /* brick_reset(): records before this one are in no statistics */
 	uint64_t pad2[3];
 
 	struct brick_frame thread; /* around all others; only `child` is used */
@@ -377,8 +396,10 @@ static inline uint32_t brick_queue_gpu(uint64_t queue_flags)
 	return (uint32_t)(queue_flags >> 32);
 }
 
-/* True if a lane has rows for the brick in `stats` and `drained`. Without rows it counted no such
- * brick. */
+/*
+ * Returns 1 if a lane has rows for the brick in `stats` and `drained`, else 0: then the lane has
+ * counted no execution of it, and its rows must not be touched.
+ */
 static inline int brick_lane_has_rows(const struct brick_lane *lane, uint32_t brick)
 {
 	uint32_t group = brick / BRICK_ROW_GROUP;
@@ -403,7 +424,7 @@ static inline uint32_t brick_lane_rows_left(uint32_t brick, uint32_t end)
 	return (next < end ? next : end) - brick;
 }
 
-/* The open brick without others inside, whose OPEN is not in the ring; NULL: there is none. */
+/* Returns the innermost open brick if it is not OPENED, else NULL. Owner of the lane. */
 static inline struct brick_frame *brick_lane_leaf(struct brick_lane *lane)
 {
 	struct brick_frame *frame = &lane->frames[lane->depth];
@@ -411,7 +432,7 @@ static inline struct brick_frame *brick_lane_leaf(struct brick_lane *lane)
 	return lane->depth < BRICK_MAX_DEPTH && frame->kind ? frame : NULL;
 }
 
-/* Returns how many bricks are open: frames[0], ... */
+/* Returns the number of open bricks: they are frames[0] and the ones behind it. */
 static inline uint32_t brick_lane_open(const struct brick_lane *lane)
 {
 	return lane->depth + (lane->depth < BRICK_MAX_DEPTH && lane->frames[lane->depth].kind);

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bricks that are the profiler's own work, recorded like the program's so that it stands in nobody
- * else's time; what a recording cost counts them whole. Frozen: recordings hold these names.
+ * Names of bricks that are the profiler's own work. It is recorded like the program's, so that its
+ * time is part of no other brick's; reports count all of it as the recording's cost. Frozen:
+ * recordings hold these names.
  */
 #ifndef BRICK_ABI_OVERHEAD_H
 #define BRICK_ABI_OVERHEAD_H
 
-/* A graph that the engine built anew is recognised, or its nodes are looked up. */
+/* Recognises a graph that the engine built anew, or looks up its nodes. */
 #define BRICK_LOOKUP_NAME "ProfilerLookup"
 
-/* A thread gets memory to record into, which is new to the process: at its first hook. */
+/* Gives a thread its memory to record into, at the thread's first hook. */
 #define BRICK_READY_NAME "ProfilerReady"
 
-/* A node without work that the evaluation callback had computed by itself, to see what that takes.
+/*
+ * A node without work, which the evaluation callback has computed by itself: its time shows what
+ * computing a node by itself takes.
  */
 #define BRICK_SPLIT_NAME "ProfilerSplit"
 
-/* All of a step that was not taken apart, so that others can be held against it. */
+/* A whole step that was not taken apart. Reports compare the other steps with it. */
 #define BRICK_PLAIN_NAME "PlainStep"
 
 #endif
