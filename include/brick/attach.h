@@ -118,7 +118,8 @@ BRICK_API const struct brick_launch_owner *brick_launch_owner_set(
  */
 BRICK_API const struct brick_launch_owner *brick_launch_work(void);
 
-/* Returns the owner of a launch on this thread now; NULL: none, or a brick that computes is open. */
+/* Returns the owner of a launch on this thread now; NULL: none, or a brick that computes is open.
+ */
 BRICK_API const struct brick_launch_owner *brick_launch_owner(void);
 
 BRICK_END_DECLS

@@ -60,8 +60,8 @@ struct brick_counter_values {
 	uint32_t valid; /* bits (1 << kind) of the kinds whose value is exact */
 	/* bits of the kinds that did not count all the time: their value is a lower bound */
 	uint32_t shared;
-	uint32_t direct;		     /* bits of those that were read without a system call */
-	uint32_t reserved;		     /* 0 */
+	uint32_t direct;   /* bits of those that were read without a system call */
+	uint32_t reserved; /* 0 */
 	uint64_t value[BRICK_COUNTER_KINDS]; /* by kind; 0 with both bits clear: not counted */
 };
 

@@ -66,8 +66,9 @@ struct brick_digest {
 	uint32_t flags; /* enum brick_tensor_flags, as the tensor's */
 	uint64_t ne[4]; /* as the tensor's */
 	uint64_t nan_count, plus_infinite_count, minus_infinite_count;
-	uint64_t nonfinite; /* sum of hash(index, kind) over NaN and infinite values: their places */
-	double min, max;    /* 0 when no value is finite */
+	uint64_t
+		nonfinite; /* sum of hash(index, kind) over NaN and infinite values: their places */
+	double min, max;   /* 0 when no value is finite */
 	double sum, square_sum;
 	uint64_t fnv64; /* FNV-1a 64 over the first 64 values as little-endian f32 */
 	double sketch[BRICK_DIGEST_BUCKETS]; /* CountSketch: sums of +- the values */

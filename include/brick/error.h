@@ -30,7 +30,7 @@ enum brick_error {
 #undef BRICK_X
 };
 
-/* Text for a code returned by any Brick function; never NULL; static storage. */
+/* Text for a code that any Brick function returned, also for -errno. Never NULL; static text. */
 BRICK_API const char *brick_strerror(int code);
 
 BRICK_END_DECLS

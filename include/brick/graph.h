@@ -24,7 +24,7 @@ BRICK_BEGIN_DECLS
 
 struct brick_graph;
 
-/* Kinds of nodes. */
+/* Kinds of nodes. A new kind also gets a name in brick__node_kinds (src/lib/graph/graph_text.c). */
 enum brick_node_kind {
 	BRICK_NODE_LAYER = 0,
 	BRICK_NODE_BRICK = 1,
@@ -39,7 +39,8 @@ enum brick_node_kind {
 enum brick_edge_kind {
 	BRICK_EDGE_CALLS = 0,
 	BRICK_EDGE_CONTAINS = 1,
-	BRICK_EDGE_LAUNCHES = 2, /* on the lane of `from`: inside of it; on another: see below */
+	BRICK_EDGE_LAUNCHES = 2, /* `to` on the lane of `from`: inside of it; on another lane:
+				    asynchronous, see brick_graph_add() */
 	BRICK_EDGE_SEQUENCE = 3,
 	BRICK_EDGE_DEPENDS_ON = 4, /* `to` depends on `from` */
 	BRICK_EDGE_TRANSFER = 5,   /* data goes from `from` to `to` */
@@ -62,19 +63,19 @@ enum brick_node_flags {
 	BRICK_NODE_HAS_BYTES = 8,
 	BRICK_NODE_HAS_INTENSITY = 16,
 	BRICK_NODE_HAS_TFLOPS = 32,
-	BRICK_NODE_HAS_LAYER = 64, /* a layer always has its own */
-	BRICK_NODE_MARKED = 128,   /* stands out in pictures: on a critical path, for instance */
+	BRICK_NODE_HAS_LAYER = 64, /* a node of kind LAYER always has one */
+	BRICK_NODE_MARKED = 128,   /* pictures highlight it: as on a critical path */
 };
 
-enum { BRICK_GRAPH_NAME_BYTES = 4096 };
+enum { BRICK_GRAPH_NAME_BYTES = 4096 }; /* of a name, label or path: a longer one is refused */
 
 /* Details of a kernel. */
 struct brick_graph_kernel {
 	uint64_t code;		    /* from brick_graph_code_add(), or 0 */
 	uint32_t grid[3], block[3]; /* all 0: not known */
-	uint64_t shared_bytes;
-	double intensity; /* FLOP per byte */
-	double tflops;	  /* achieved */
+	uint64_t shared_bytes;	    /* shared memory of a block */
+	double intensity;	    /* FLOP per byte, with BRICK_NODE_HAS_INTENSITY */
+	double tflops;		    /* achieved, with BRICK_NODE_HAS_TFLOPS */
 };
 
 /* Details of a transfer. */
@@ -91,8 +92,9 @@ struct brick_graph_function {
 
 /* Details of a task. */
 struct brick_graph_task {
-	uint64_t polls, yields;
-	uint64_t poll_ns; /* spent in polls, all together */
+	uint64_t polls;	  /* how often it was polled; 0: not known */
+	uint64_t yields;  /* how often it gave up its turn */
+	uint64_t poll_ns; /* spent in all polls together */
 };
 
 /* A node, as it is added and as it is read. */
@@ -102,14 +104,14 @@ struct brick_graph_node {
 	uint32_t flags;	   /* enum brick_node_flags */
 	const char *name;  /* copied; of a layer: NULL gives "Layer N" */
 	const char *label; /* tells it from others of its name, or NULL; copied */
-	uint64_t begin_ns;
-	uint64_t time_ns;
-	uint64_t wait_ns; /* of its time: waiting for the nodes that its precedence edges come from
-			   */
+	uint64_t begin_ns; /* with BRICK_NODE_HAS_BEGIN */
+	uint64_t time_ns;  /* with BRICK_NODE_HAS_TIME */
+	uint64_t wait_ns;  /* part of time_ns: waiting for the nodes that must end before it */
 	uint64_t elements;
 	uint64_t bytes;
 	uint32_t lane; /* thread or queue; the nodes of one lane run one after the other */
 	int32_t layer;
+	/* by kind; kinds without a member here leave it all 0 */
 	union {
 		struct brick_graph_kernel kernel;
 		struct brick_graph_transfer transfer;
@@ -126,15 +128,15 @@ struct brick_graph_edge {
 	size_t size;	   /* sizeof(struct brick_graph_edge) */
 	uint32_t from, to; /* nodes */
 	uint32_t kind;	   /* enum brick_edge_kind */
-	double weight;	   /* yours: a count, bytes, ns; analysis does not look at it */
+	double weight;	   /* the caller's own: a count, bytes, ns; no analysis looks at it */
 };
 
 #define BRICK_GRAPH_EDGE_INIT BRICK_SIZED(struct brick_graph_edge)
 
-/* -ENOMEM. */
+/* Makes an empty graph. 0 or -ENOMEM. */
 BRICK_API int brick_graph_create(struct brick_graph **out);
 
-/* NULL is legal. */
+/* Frees a graph, with all that it has handed out. NULL is legal. */
 BRICK_API void brick_graph_destroy(struct brick_graph *graph);
 
 /* Forget everything, lanes, scopes and code included: the graph is as it was when it was created.
@@ -142,11 +144,12 @@ BRICK_API void brick_graph_destroy(struct brick_graph *graph);
 BRICK_API void brick_graph_clear(struct brick_graph *graph);
 
 /*
- * Add a node; returns its id: 0, 1, 2, ... Inside of a scope it is linked by itself: held by the
- * scope (LAUNCHES for a kernel, CALLS for a function in a function, else CONTAINS), and in SEQUENCE
- * with the node before it in the same scope and lane. A kernel or transfer on another lane than its
- * scope's is asynchronous: LAUNCHES lets it begin after its scope has begun, its time is no part of
- * its scope's, and it is in SEQUENCE with the asynchronous one before it on its lane.
+ * Add a node; returns its id: 0, 1, 2, ... While a scope is open the call also adds edges: the
+ * scope holds the node (LAUNCHES for a kernel, CALLS for a function in a function, else CONTAINS),
+ * and the node is in SEQUENCE with the node before it in the same scope and lane. A kernel or
+ * transfer on another lane than its scope's is asynchronous: it begins after its scope has begun
+ * (LAUNCHES), its time is no part of its scope's, and it is in SEQUENCE with the asynchronous node
+ * before it on its lane.
  * -EINVAL: size, kind, name, or a number that is not finite. -E2BIG: fields that are not known.
  * BRICK_EFULL: 2^31 - 1 nodes. -ENOMEM.
  */
@@ -162,7 +165,7 @@ BRICK_API int brick_graph_time_set(
 	struct brick_graph *graph, uint32_t node, uint64_t begin_ns, uint64_t time_ns);
 BRICK_API int brick_graph_mark(struct brick_graph *graph, uint32_t node);
 
-/* Name a lane. -EINVAL: bad name. -ENOMEM. Its name, or NULL if it has none. */
+/* Name a lane: 0, -EINVAL: bad name, or -ENOMEM. Get its name: NULL if it has none. */
 BRICK_API int brick_graph_lane_name_set(struct brick_graph *graph, uint32_t lane, const char *name);
 BRICK_API const char *brick_graph_lane_name(const struct brick_graph *graph, uint32_t lane);
 
@@ -242,13 +245,13 @@ BRICK_API int brick_graph_is_balanced(const struct brick_graph *graph);
 BRICK_API size_t brick_graph_node_count(const struct brick_graph *graph);
 BRICK_API size_t brick_graph_edge_count(const struct brick_graph *graph);
 
-/* -ENOENT: no such node or edge; *out is untouched. -EINVAL: size. */
+/* Get a node or edge. 0. -ENOENT: there is none of that id; *out is untouched. -EINVAL: size. */
 BRICK_API int brick_graph_node_get(
 	const struct brick_graph *graph, uint32_t id, struct brick_graph_node *out);
 BRICK_API int brick_graph_edge_get(
 	const struct brick_graph *graph, uint32_t id, struct brick_graph_edge *out);
 
-/* The first node with that name, and the next one with the name of a node; -ENOENT: there is none.
+/* Returns the first node of that name, and the next one that is named as `node` is; -ENOENT: none.
  */
 BRICK_API int brick_graph_find(const struct brick_graph *graph, const char *name);
 BRICK_API int brick_graph_find_next(const struct brick_graph *graph, uint32_t node);
@@ -261,10 +264,11 @@ BRICK_API int brick_graph_in(struct brick_graph *graph, uint32_t node, const uin
 BRICK_API int brick_graph_of_kind(
 	const struct brick_graph *graph, int kind, const uint32_t **nodes);
 
-/* The kernel with the longest known time, the first of equal ones. BRICK_ENOTRECORDED: none has. */
+/* Returns the kernel with the longest known time, the first of equal ones. BRICK_ENOTRECORDED: no
+ * kernel has a known time. */
 BRICK_API int brick_graph_slowest_kernel(const struct brick_graph *graph);
 
-/* 1 / polls: 1 for a task that was done when it was first asked; negative when not known. */
+/* Returns 1 / polls: 1 for a task that was done at its first poll; negative: not known. */
 BRICK_API double brick_graph_task_efficiency(const struct brick_graph_node *node);
 
 /* Source of kernels, by the FNV-1a hash of its text. Strings are copied. */
@@ -281,7 +285,7 @@ struct brick_graph_code {
  */
 BRICK_API int brick_graph_code_add(struct brick_graph *graph, struct brick_graph_code *code);
 
-/* -ENOENT: no such source. */
+/* Get a source by its hash. 0. -ENOENT: no such source. -EINVAL: size. */
 BRICK_API int brick_graph_code_get(
 	const struct brick_graph *graph, uint64_t hash, struct brick_graph_code *out);
 

@@ -7,9 +7,9 @@
  *
  * A node's own time is its time less its waits and less the longest chain of nodes that it holds,
  * so that nothing counts twice: a brick of 200 us around a kernel of 180 us is 200 us long, not
- * 380. It comes first, then what the node holds, in the order of the precedence edges. The first
- * holding edge that enters a node decides which node holds it; others are for reading. A node
- * without a known time takes as long as what it holds.
+ * 380. The own time comes first; the nodes that it holds follow, in the order of the precedence
+ * edges. The first holding edge that enters a node decides which node holds it; analysis ignores
+ * further holding edges. A node without a known time takes as long as the nodes that it holds.
  */
 #ifndef BRICK_GRAPH_PATH_H
 #define BRICK_GRAPH_PATH_H
@@ -23,9 +23,10 @@
 BRICK_BEGIN_DECLS
 
 /*
- * The nodes of one cycle, in its order, when there is one: each is followed by what an edge leads
- * to (or, where a node precedes what is inside of it, by what holds it), the last by the first.
- * Returns their number, 0 when there is no cycle. -ENOMEM.
+ * Finds the nodes of one cycle, in its order. An edge leads from each node to the next, and from
+ * the last to the first; where a node precedes what is inside of it, the next is its holder.
+ * *nodes is the graph's, valid until it changes. Returns the number of nodes; 0: there is no
+ * cycle. -ENOMEM.
  */
 BRICK_API int brick_graph_cycle(struct brick_graph *graph, const uint32_t **nodes);
 
@@ -39,7 +40,7 @@ struct brick_graph_path {
 
 #define BRICK_GRAPH_PATH_INIT BRICK_SIZED(struct brick_graph_path)
 
-/* The longest chain. Among equally long ones it is always the same. BRICK_ECYCLE. -ENOMEM. */
+/* Finds the longest chain, always the same one of equally long ones. BRICK_ECYCLE. -ENOMEM. */
 BRICK_API int brick_graph_critical_path(struct brick_graph *graph, struct brick_graph_path *out);
 
 /*
@@ -51,22 +52,22 @@ BRICK_API int brick_graph_path_print(struct brick_graph *graph, size_t rows, FIL
 /* The times of a node if everything runs as early as it can, and how much later it could begin. */
 struct brick_graph_times {
 	size_t size;		   /* sizeof(struct brick_graph_times) */
-	uint64_t begin_ns, end_ns; /* from the start of the graph; end: with all that it holds */
-	uint64_t own_ns;
-	uint64_t slack_ns; /* by how much it could be longer or later without making the graph
-			      longer */
+	uint64_t begin_ns, end_ns; /* from the graph's start; end: of it and all that it holds */
+	uint64_t own_ns;	   /* its own time */
+	uint64_t slack_ns; /* how much longer or later it could be with the graph's length as it is
+			    */
 };
 
 #define BRICK_GRAPH_TIMES_INIT BRICK_SIZED(struct brick_graph_times)
 
-/* -ENOENT: no such node. BRICK_ECYCLE. -ENOMEM. */
+/* Get the times of a node. 0. -ENOENT: no such node. BRICK_ECYCLE. -ENOMEM. */
 BRICK_API int brick_graph_times_get(
 	struct brick_graph *graph, uint32_t node, struct brick_graph_times *out);
 
 /*
- * Length of the critical path if all nodes of that name took `factor` of their time (0 to 1e6),
- * with the kernels, transfers, functions and tasks in them, but not bricks and layers in them.
- * -ENOENT: no such name. -EINVAL: factor. BRICK_ECYCLE. -ENOMEM.
+ * Computes how long the critical path were if all nodes of that name took `factor` (0 to 1e6) times
+ * as long, with the kernels, transfers, functions and tasks in them, but without the bricks and
+ * layers in them. -ENOENT: no such name. -EINVAL: factor. BRICK_ECYCLE. -ENOMEM.
  */
 BRICK_API int brick_graph_what_if(
 	struct brick_graph *graph, const char *name, double factor, uint64_t *length_ns);
@@ -76,20 +77,21 @@ struct brick_graph_opportunity {
 	size_t size; /* sizeof(struct brick_graph_opportunity) */
 	const char *name;
 	uint64_t on_path_ns; /* own time of its nodes on the critical path */
-	uint64_t less_ns;    /* length of the critical path if it took 10 % less */
-	uint64_t nothing_ns; /* ... if it took no time at all */
+	uint64_t less_ns;    /* length of the critical path if the brick took 10 % less */
+	uint64_t nothing_ns; /* length of the critical path if the brick took no time at all */
 };
 
 #define BRICK_GRAPH_OPPORTUNITY_INIT BRICK_SIZED(struct brick_graph_opportunity)
 
 /*
- * The `capacity` names whose 10 % buy most, best first. Tried are those with most time on the path,
- * up to 8 for each that is asked for. Returns how many were found. BRICK_ECYCLE. -ENOMEM.
+ * Finds the `capacity` names with the smallest less_ns, the best first. Only the names with most
+ * time on the path are tried, up to 8 for each one asked for. Returns the number of names in *out.
+ * BRICK_ECYCLE. -ENOMEM.
  */
 BRICK_API int brick_graph_opportunities(
 	struct brick_graph *graph, struct brick_graph_opportunity *out, size_t capacity);
 
-/* Data that went somewhere and, as many bytes, came back: transfers of this graph. */
+/* Two transfers of which the second brings as many bytes back as the first took away. */
 struct brick_graph_ping_pong {
 	size_t size;	      /* sizeof(struct brick_graph_ping_pong) */
 	uint32_t there, back; /* nodes; `back` is the later one */
@@ -100,9 +102,9 @@ struct brick_graph_ping_pong {
 #define BRICK_GRAPH_PING_PONG_INIT BRICK_SIZED(struct brick_graph_ping_pong)
 
 /*
- * Pairs of transfers with exchanged source and target and equal bytes, each transfer in at most
- * one, paired with the nearest before it; by `back`. Writes at most `capacity`; returns how many
- * there are. -ENOMEM.
+ * Finds pairs of transfers with exchanged source and target and equal bytes. A transfer is in at
+ * most one pair, with the nearest one before it. Writes at most `capacity` pairs, in rising order
+ * of `back`; returns how many there are. -ENOMEM.
  */
 BRICK_API int brick_graph_ping_pongs(
 	struct brick_graph *graph, struct brick_graph_ping_pong *out, size_t capacity);
@@ -114,15 +116,15 @@ struct brick_graph_summary {
 	size_t by_node_kind[BRICK_NODE_KINDS], by_edge_kind[BRICK_EDGE_KINDS];
 	size_t without_time;	  /* kernels and transfers whose time is not known */
 	uint64_t length_ns;	  /* of the critical path */
-	uint64_t work_ns;	  /* own times of all nodes */
-	double parallelism;	  /* work / length; negative when there is no length */
+	uint64_t work_ns;	  /* sum of the own times of all nodes */
+	double parallelism;	  /* work_ns / length_ns; negative: length_ns is 0 */
 	uint64_t ping_pong_bytes; /* both ways */
 	size_t ping_pongs;
 };
 
 #define BRICK_GRAPH_SUMMARY_INIT BRICK_SIZED(struct brick_graph_summary)
 
-/* BRICK_ECYCLE. -ENOMEM. */
+/* Fills *out. 0. BRICK_ECYCLE. -ENOMEM. */
 BRICK_API int brick_graph_summarize(struct brick_graph *graph, struct brick_graph_summary *out);
 
 /*

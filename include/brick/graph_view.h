@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An execution graph as a tree to walk, and to look at a part of: nodes open and close, one is
- * selected, and what fits into so many lines around it is written as text. Knows no terminal. The
- * first holding edge that enters a node decides which node holds it; other edges are not shown. A
- * view and its graph are used by one thread at a time; the graph must outlive the view and stay as
- * it is: after a change of its nodes or edges all calls but destroy return BRICK_ESTATE.
+ * An execution graph as a tree to walk, and a view of a part of it: nodes open and close, one node
+ * is selected, and the lines around that node are written as text. Knows no terminal. The first
+ * holding edge that enters a node decides which node holds it; other edges are not shown. A view
+ * and its graph are used by one thread at a time. The graph must outlive the view; after a change
+ * of its nodes or edges all calls but destroy return BRICK_ESTATE.
  */
 #ifndef BRICK_GRAPH_VIEW_H
 #define BRICK_GRAPH_VIEW_H
@@ -27,44 +27,48 @@ BRICK_API int brick_graph_walk(struct brick_graph *graph, brick_graph_walk_fn vi
 
 struct brick_graph_view;
 
-/* All nodes are closed, the first is selected. BRICK_ECYCLE. -ENOMEM. */
+/* Makes a view in which all nodes are closed and the first is selected. BRICK_ECYCLE. -ENOMEM. */
 BRICK_API int brick_graph_view_create(struct brick_graph_view **out, struct brick_graph *graph);
 
-/* NULL is legal. */
+/* Frees a view. NULL is legal. */
 BRICK_API void brick_graph_view_destroy(struct brick_graph_view *view);
 
 /*
- * Open or close a node; or all of them. Closing the holder of the selected node selects it.
- * -ENOENT.
+ * Open (1) or close (0) a node, or all of them. Closing a node that holds the selected node selects
+ * the closed one. 0. -ENOENT: no such node.
  */
 BRICK_API int brick_graph_view_open(struct brick_graph_view *view, uint32_t node, int open);
 BRICK_API int brick_graph_view_open_all(struct brick_graph_view *view, int open);
 
-/* 1 or 0. -ENOENT. */
+/* Returns 1 if the node is open, else 0. -ENOENT: no such node. */
 BRICK_API int brick_graph_view_is_open(const struct brick_graph_view *view, uint32_t node);
 
-/* Select a node, and open its holders. -ENOENT. */
+/* Select a node, and open the nodes that hold it. 0. -ENOENT: no such node. */
 BRICK_API int brick_graph_view_select(struct brick_graph_view *view, uint32_t node);
 
-/* Select the row so many below (or above) the selected one, or the last there is; returns it. */
+/*
+ * Select the node that is `rows` rows below (negative: above) the selected one, or the last one in
+ * that direction; returns it.
+ */
 BRICK_API int brick_graph_view_move(struct brick_graph_view *view, int rows);
 
 /*
- * Select the next node whose name or label holds the text, from the one behind the selected on and
- * around the end, open or not; returns it. -ENOENT: none does.
+ * Select the next node whose name or label contains the text, in open and closed nodes; the search
+ * begins behind the selected node and goes on at the first. Returns the node. -ENOENT: no node
+ * contains the text.
  */
 BRICK_API int brick_graph_view_search(struct brick_graph_view *view, const char *text);
 
-/* The selected node; -ENOENT in a graph without nodes. */
+/* Returns the selected node; -ENOENT: the graph has no nodes. */
 BRICK_API int brick_graph_view_selected(const struct brick_graph_view *view);
 
-/* Rows there would be if there were room for all. */
+/* Returns how many rows the view has as it is open now. */
 BRICK_API int brick_graph_view_rows(const struct brick_graph_view *view);
 
 /*
- * Write at most `rows` lines of at most `columns` characters (0: as long as they are), scrolled no
- * further than needed to show the selected node, which is marked by '>'. Lines are UTF-8 and safe
- * for a terminal. Returns how many there were. -EINVAL: rows 0. -ENOMEM; what write returned.
+ * Write at most `rows` lines of at most `columns` characters (0: whole lines). The view scrolls no
+ * further than it must to show the selected node, which '>' marks. Lines are UTF-8 and safe for a
+ * terminal. Returns the number of lines. -EINVAL: rows is 0. -ENOMEM. Else the error of write.
  */
 BRICK_API int brick_graph_view_write(struct brick_graph_view *view, size_t columns, size_t rows,
 	brick_graph_write_fn write, void *context);

@@ -8,11 +8,14 @@
 
 #include "brick/abi/thread.h"
 
-/* Begin a brick on this thread, in the thread's present layer, with its begin in the registers. */
+/*
+ * Begins a brick on this thread, in the thread's present layer. The result keeps the brick's begin
+ * and word, so that the end need not load them.
+ */
 BRICK__ALWAYS struct brick_local brick_local_begin(uint32_t brick)
 {
 	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
-	struct brick_local local = {0, 0, UINT64_MAX}; /* no frame has that word */
+	struct brick_local local = {0, 0, UINT64_MAX}; /* no frame has this word: the end is slow */
 
 	if (BRICK_LIKELY(!on))
 		return local;
@@ -30,7 +33,7 @@ BRICK__ALWAYS struct brick_local brick_local_begin(uint32_t brick)
 	return local;
 }
 
-/* End it. */
+/* Ends what brick_local_begin() began. */
 BRICK__ALWAYS void brick_local_end(struct brick_local local)
 {
 	if (BRICK_LIKELY(!local.span))

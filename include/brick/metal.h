@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metal, beyond what device.h offers to all. Metal times whole command buffers, so a brick there is
- * a command buffer: say which one a command queue's next brick is before it begins, and commit it
- * after it has ended. Queues are id<MTLCommandQueue>, buffers id<MTLCommandBuffer>.
+ * What the backend "metal" needs beyond device.h. Metal times whole command buffers, so one brick
+ * is one command buffer: give the buffer to the queue before its brick begins, and commit the
+ * buffer after the brick has ended. Queues are id<MTLCommandQueue>, buffers id<MTLCommandBuffer>.
  *
  *   brick_metal_use(brick_device_backend(device), queue, buffer);
  *   span = brick_device_begin(device, queue, BRICK_RMS_NORM, layer); encode; brick_device_end(...);
@@ -20,8 +20,8 @@
 BRICK_BEGIN_DECLS
 
 /*
- * Bricks that begin in this queue belong to this buffer from now on; NULL: to none. The buffer is
- * not retained until a brick is begun. BRICK_EFULL: more than 64 queues. Any thread.
+ * Sets the buffer that bricks in this queue belong to from now on; NULL: none. The buffer is not
+ * retained until a brick is begun. BRICK_EFULL: more than 64 queues. Any thread.
  */
 BRICK_API int brick_metal_use(
 	struct brick_backend_device *device, void *queue, void *command_buffer);

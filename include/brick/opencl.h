@@ -16,21 +16,23 @@ BRICK_BEGIN_DECLS
 /* Ways to find the time of a brick; native[2] is one of them, as a (void *). */
 enum brick_opencl_way {
 	/*
-	 * A marker before and one behind: from the end of all that was enqueued before to the end
-	 * of the brick, so that a queue that waits for the host counts. In-order queues only.
+	 * The backend enqueues a marker before the brick and one behind it. The time is from the
+	 * end of all earlier commands to the end of the brick: where the queue has nothing to do
+	 * and waits for the host, that wait counts. In-order queues only.
 	 */
 	BRICK_OPENCL_MARKERS = 0,
 	/*
-	 * The program's own events, given with brick_opencl_event(): from the start of the first to
-	 * the end of the last one. Nothing is put into the queue.
+	 * The program hands in its own events by brick_opencl_event(). The time is from the start
+	 * of the first event's command to the end of the last one's. Nothing is put into the queue.
 	 */
 	BRICK_OPENCL_EVENTS = 1,
 };
 
 /*
- * A command of the bricks that are open on this queue, between brick_device_begin() and _end(): its
- * cl_event, which is retained and not taken over. Commands come in the order of the queue. Any
- * thread. -ENOENT: no brick is open there; BRICK_EUNSUPPORTED: built without OpenCL.
+ * Hands in the cl_event of a command that belongs to the bricks open on this queue: between
+ * brick_device_begin() and _end(), in the queue's order. The event is retained; the caller keeps
+ * its own reference. Any thread. -ENOENT: no brick is open there. BRICK_EUNSUPPORTED: Brick was
+ * built without OpenCL.
  */
 BRICK_API int brick_opencl_event(void *queue, void *event);
 

@@ -18,8 +18,10 @@
 
 BRICK_BEGIN_DECLS
 
-/* An open brick: session and depth on its thread; 0 when nothing was begun (off, or nested too
- * deep). */
+/*
+ * An open brick, valid on its thread until its end; it holds session, lane and depth. 0: nothing
+ * was begun (recording is off, or bricks are nested too deep). All ends accept 0.
+ */
 typedef uint32_t brick_span;
 
 /* 0 while no session records. Read it through brick_enabled(). */
@@ -58,12 +60,14 @@ static inline int brick_enabled(void)
 }
 
 /*
- * A span whose begin is kept in the caller's registers, too: for a brick that begins and ends in
- * one function. Without BRICK_INLINE it is as brick_begin() and brick_end().
+ * A span with copies of what the end needs, in the caller's registers: for a brick that begins and
+ * ends in one function. Without BRICK_INLINE brick_local_*() do what brick_begin() and brick_end()
+ * do.
  */
 struct brick_local {
-	brick_span span;
-	uint64_t begin, word; /* as the fast half stored them */
+	brick_span span; /* 0: nothing was begun */
+	uint64_t begin;	 /* ticks, as in the frame; 0 if the fast half did not begin it */
+	uint64_t word;	 /* the frame's 8 bytes from `kind` on; UINT64_MAX: not the fast half's */
 };
 
 #ifdef BRICK__INLINE
@@ -90,27 +94,27 @@ static inline struct brick_local brick_local_begin(uint32_t brick)
 	return local;
 }
 
-/* End it. */
+/* Ends what brick_local_begin() began. */
 static inline void brick_local_end(struct brick_local local)
 {
 	brick_end(local.span);
 }
 #endif
 
-/* The same in a given layer; -1 is outside of blocks. */
+/* Begin a brick on this thread in a given layer; -1: outside of blocks. */
 static inline brick_span brick_begin_layer(uint32_t brick, int layer)
 {
 	return BRICK_UNLIKELY(brick_enabled()) ? brick__begin_layer(brick, layer) : 0;
 }
 
-/* End it, and say how many elements it produced. */
+/* End a brick, and say how many elements it produced. */
 static inline void brick_end_elements(brick_span span, uint64_t elements)
 {
 	if (BRICK_UNLIKELY(span))
 		brick__end_elements(span, elements);
 }
 
-/* End it, and say the elements, the bytes it moved and the floating-point operations it did. */
+/* End a brick with the elements it produced, the bytes it moved, its floating-point operations. */
 static inline void brick_end_work(
 	brick_span span, uint64_t elements, uint64_t bytes, uint64_t flops)
 {
@@ -118,7 +122,7 @@ static inline void brick_end_work(
 		brick__end_work(span, elements, bytes, flops);
 }
 
-/* The same with the bytes that it read and those that it wrote apart, as a (de)compressor would. */
+/* As brick_end_work(), with bytes read and bytes written apart, as a (de)compressor would. */
 static inline void brick_end_traffic(
 	brick_span span, uint64_t elements, uint64_t bytes_in, uint64_t bytes_out, uint64_t flops)
 {
@@ -152,14 +156,14 @@ static inline brick_span brick_lap_work(
 		       : 0;
 }
 
-/* The same, and say of the brick that ends what brick_end_site() says. */
+/* As brick_lap(), and say of the brick that ends what brick_end_site() says. */
 static inline brick_span brick_lap_site(brick_span span, uint32_t site, uint32_t next)
 {
 	return BRICK_UNLIKELY(span || brick_enabled()) ? brick__lap_site(span, site, next) : 0;
 }
 
 /*
- * End it, and say how many elements it produced (0: not known). Returns how long it took, in ns; 0:
+ * End a brick, and say how many elements it produced (0: not known). Returns its length in ns; 0:
  * nothing was measured.
  */
 BRICK_API uint64_t brick_end_ns(brick_span span, uint64_t elements);
@@ -168,8 +172,8 @@ BRICK_API uint64_t brick_end_ns(brick_span span, uint64_t elements);
 BRICK_API uint64_t brick_elapsed_ns(brick_span span);
 
 /*
- * Layer of the bricks that this thread begins from now on without naming one; -1 for none. Returns
- * the layer until now, -1 also while nothing records.
+ * Sets the layer of the bricks that this thread begins from now on without naming one; -1: outside
+ * of blocks. Returns the layer until now; -1 also while nothing records.
  */
 BRICK_API int brick_layer_set(int layer);
 
@@ -187,17 +191,20 @@ BRICK_API brick_span brick_step_begin_mixed(uint32_t prompt_tokens, uint32_t out
 
 /* One execution that was timed elsewhere, in ticks of brick_ticks(). For engines' interposers. */
 struct brick_sample {
-	uint64_t begin, end; /* ticks */
+	uint64_t begin, end; /* ticks; an end before the begin is clamped and counted */
 	uint64_t wait;	     /* ticks of waiting right after the end */
 	uint64_t inner;	     /* ticks of waiting between begin and end */
-	uint32_t site;	     /* 0: brick, layer and elements below are used instead */
-	uint32_t brick;
-	int32_t layer;
-	uint32_t source; /* enum brick_source */
-	uint64_t elements;
+	uint32_t site;	     /* its index; 0: brick, layer and elements below are used instead */
+	uint32_t brick;	     /* without a site */
+	int32_t layer;	     /* without a site; -1: outside of blocks */
+	uint32_t source;     /* enum brick_source */
+	uint64_t elements;   /* without a site: produced; 0: not known */
 };
 
-/* Record it, below whatever this thread has open. Samples of a thread must come in begin order. */
+/*
+ * Record a sample inside of whatever this thread has open. Samples of a thread must come in begin
+ * order. NULL is not checked for.
+ */
 BRICK_API void brick_record_sample(const struct brick_sample *sample);
 
 /*
@@ -208,46 +215,47 @@ BRICK_API void brick_record_sample(const struct brick_sample *sample);
 BRICK_API void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64_t bytes);
 
 /*
- * Work that lies in no thread's stack: begun here and ended elsewhere, or beside others that begin
- * and end in any order. It goes to the lane "Asynchronous", beside those of queues: there each
- * execution has its own whole length. No self time of a thread is less because of it, and its own
- * self time is its length. Each costs some 200 ns and two locks at its end.
+ * Asynchronous work: it begins on one thread and may end on another, or overlaps other such work.
+ * It is recorded on the lane "Asynchronous", beside the queues' lanes, where each execution has its
+ * own whole length. It takes no self time from a thread's bricks, and its self time is its length.
+ * Each execution costs some 200 ns and two locks at its end.
  */
 struct brick_async {
 	uint64_t begin; /* ticks */
 	uint32_t brick;
 	int32_t layer;
-	uint32_t session; /* 0: nothing was begun */
+	uint32_t session; /* serial number of the session that records it; 0: nothing was begun */
 };
 
-/* Begin it, on any thread. Its session is 0 where nothing records. */
+/* Begin asynchronous work, on any thread. The result's `session` is 0 where nothing records. */
 BRICK_API struct brick_async brick_async_begin(uint32_t brick);
 
 /*
- * End it, on any thread, once, and say how many elements it produced (0: not known). Returns how
- * long it took, in ns; 0: nothing was measured.
+ * End asynchronous work once, on any thread, and say how many elements it produced (0: not known).
+ * Returns its length in ns; 0: nothing was measured.
  */
 BRICK_API uint64_t brick_async_end(const struct brick_async *async, uint64_t elements);
 
 /*
- * The same under a name that is known only now. It becomes an execution of the brick `name`, which
- * is registered in `category` unless there is one; NULL: the brick that was begun. `track` names
- * the lane that shows it: NULL is "Asynchronous", and so is any beyond the first 64 names.
+ * As brick_async_end(), under a name that is known only now: the work becomes an execution of the
+ * brick `name`, which is registered in `category` if it does not exist. name NULL: the brick that
+ * was begun. `track` names the lane; NULL, or a name beyond the first 64: "Asynchronous".
  */
 BRICK_API uint64_t brick_async_end_as(const struct brick_async *async, const char *name,
 	uint32_t category, const char *track, uint64_t elements);
 
 /*
- * The same for work that was not begun: from `begin` (brick_ticks()) until now. -ENOENT: nothing
- * records. -EINVAL: no such brick, or begun in the future. BRICK_EFULL, -ENOMEM: no lane.
+ * Record asynchronous work without brick_async_begin(): from `begin` (brick_ticks()) until now.
+ * -ENOENT: nothing records. -EINVAL: no such brick, or `begin` lies in the future. BRICK_EFULL,
+ * -ENOMEM: no lane.
  */
 BRICK_API int brick_record_deferred(uint32_t brick, uint64_t begin, uint64_t elements);
 
-/* A point in time, and a value over time, both named by a registered brick. */
+/* Record a point in time (now), or the value of a counter from now on; a brick gives the name. */
 BRICK_API void brick_instant(uint32_t brick);
 BRICK_API void brick_counter(uint32_t brick, double value);
 
-/* Name of this thread in reports; at most 63 bytes are kept. */
+/* Name this thread for reports; at most 63 bytes are kept. */
 BRICK_API void brick_thread_name(const char *name);
 
 BRICK_END_DECLS

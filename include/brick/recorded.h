@@ -48,7 +48,11 @@ enum brick_kernel_kind {
 	BRICK_KERNEL_OTHER = 5, /* barriers, markers, maps */
 };
 
-/* Events of a sequence: a step evaluates some of its tokens, or it changes. */
+/*
+ * Events of a sequence ("it" below). `other`, `number` and positions are members of struct
+ * brick_sequence_record: `other` is its `tokens`. A new event goes in front of
+ * BRICK_SEQUENCE_EVENTS.
+ */
 enum brick_sequence_event {
 	BRICK_SEQUENCE_TOKENS = 0,  /* the step that is open evaluates some of its tokens */
 	BRICK_SEQUENCE_REMOVED = 1, /* it lost the positions [position, end) */
@@ -66,9 +70,9 @@ enum brick_sequence_event {
 };
 
 enum {
-	BRICK_SEQUENCE_ALL = -1,	  /* as a sequence; as a position: not known, or no end */
-	BRICK_SEQUENCE_NO_MODEL = 0xffff, /* it could not be told */
-	BRICK_SEQUENCE_BLOCK_TOKENS = 16,
+	BRICK_SEQUENCE_ALL = -1,	  /* in place of a sequence: all of the model */
+	BRICK_SEQUENCE_NO_MODEL = 0xffff, /* in place of a model: not known which */
+	BRICK_SEQUENCE_BLOCK_TOKENS = 16, /* tokens of a BRICK_SEQUENCE_BLOCK */
 };
 
 /* Returns 1 if a record of that event has a number, in the place of positions. */
@@ -77,7 +81,8 @@ static inline int brick_sequence_has_number(uint32_t event)
 	return event >= BRICK_SEQUENCE_BLOCK && event <= BRICK_SEQUENCE_ARRIVED;
 }
 
-enum { BRICK_EXPERT_SAME = -1 }; /* as an expert: all of the operation before have the same */
+/* In place of an expert: the operation chose the same experts as the operation before. */
+enum { BRICK_EXPERT_SAME = -1 };
 
 /* Losses by kind, on one lane or in the process as a whole. */
 struct brick_ledger {
@@ -92,9 +97,9 @@ struct brick_ledger {
 };
 
 /*
- * Log-linear histogram of durations in ticks: values below 64 have a bucket each; above, every
- * octave is cut into 64 equal buckets, so that the middle of a bucket is within 0.8 % of all that
- * it holds. Values of 2^44 ticks and more (1.9 hours at 2.6 GHz) share the last bucket.
+ * Log-linear histogram of durations in ticks. Values below 64 have a bucket each. Above, every
+ * octave is cut into 64 equal buckets, so that all values of a bucket are within 0.8 % of its
+ * middle. Values of 2^44 ticks and more (1.9 hours at 2.6 GHz) share the last bucket.
  */
 enum {
 	BRICK_HISTOGRAM_SUB_BITS = 6,

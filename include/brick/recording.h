@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording, read (libbrick-report): its bricks, sites, lanes and steps as arrays that stay where
- * they are until it is closed. Times are ns on the recorded machine's clock. A recording may be
- * read by any thread; open and close it from one.
+ * Reading a recording (libbrick-report): its bricks, sites, lanes and steps, as arrays that are
+ * valid until the recording is closed. Times are ns on the recorded machine's clock. Any thread may
+ * read an open recording; close it when no thread reads it any more.
  *
  *	struct brick_recording *recording;
  *	char why[256];
@@ -21,9 +21,9 @@ BRICK_BEGIN_DECLS
 struct brick_recording;
 
 /*
- * Read a file. On an error `why`, unless it is NULL, gets a sentence with the offset where the file
- * is wrong. -errno: it cannot be read. BRICK_EFORMAT: not a recording. BRICK_EVERSION: of another
- * version. -ENOMEM.
+ * Reads a file; the caller closes *out. On an error `why`, unless it is NULL, gets a sentence with
+ * the offset where the file is wrong. -errno: the file cannot be read. BRICK_EFORMAT: it is no
+ * recording. BRICK_EVERSION: an incompatible version wrote it. -ENOMEM.
  */
 BRICK_API int brick_recording_open(
 	struct brick_recording **out, const char *path, char *why, size_t why_bytes);
@@ -40,7 +40,7 @@ enum brick_recording_part {
 	BRICK_RECORDING_PARTS,
 };
 
-/* Returns their number; 0 for an unknown part. */
+/* Returns the number of elements of a part; 0 for an unknown part. */
 BRICK_API size_t brick_recording_count(
 	const struct brick_recording *recording, enum brick_recording_part part);
 
@@ -59,8 +59,8 @@ struct brick_recorded_site {
 	int32_t layer;	/* -1: outside of blocks */
 	uint32_t flags; /* enum brick_site_flags: which of the counts are known */
 	uint32_t reserved;
-	uint64_t elements, bytes, flops;
-	const char *operation, *label; /* the engine's names; NULL: not known */
+	uint64_t elements, bytes, flops; /* of one execution; 0 with the flag clear: not known */
+	const char *operation, *label;	 /* the engine's names; NULL: not known */
 };
 
 #define BRICK_RECORDED_SITE_INIT BRICK_SIZED(struct brick_recorded_site)
@@ -68,12 +68,12 @@ struct brick_recorded_site {
 /* One execution. 32 bytes; frozen. */
 struct brick_recorded_sample {
 	uint64_t begin_ns, end_ns;
-	uint32_t site;
-	uint32_t wait_ns;  /* right after the end; at most UINT32_MAX */
-	uint32_t inner_ns; /* of waiting inside; at most UINT32_MAX */
+	uint32_t site;	   /* index of its site */
+	uint32_t wait_ns;  /* waiting right after the end; at most UINT32_MAX */
+	uint32_t inner_ns; /* waiting between begin and end; at most UINT32_MAX */
 	uint8_t depth;	   /* 0: outermost on its lane */
 	uint8_t source;	   /* enum brick_source: how its times were obtained */
-	uint8_t flags;	   /* 1: it never ended; 2: an outer end ended it; 4: a time was moved */
+	uint8_t flags; /* bits. 1: it never ended; 2: an outer end ended it; 4: a time was moved */
 	uint8_t reserved;
 };
 
@@ -81,8 +81,8 @@ struct brick_recorded_sample {
 struct brick_recorded_lane {
 	size_t size; /* sizeof(struct brick_recorded_lane) */
 	uint32_t pid;
-	uint32_t kind; /* enum brick_lane_kind */
-	uint64_t tid;
+	uint32_t kind;				     /* enum brick_lane_kind */
+	uint64_t tid;				     /* of the thread, or the queue's number */
 	const char *name;			     /* NULL: it has none */
 	const struct brick_recorded_sample *samples; /* by begin, a parent before what it holds */
 	size_t sample_count;
@@ -101,7 +101,10 @@ struct brick_recorded_step {
 
 #define BRICK_RECORDED_STEP_INIT BRICK_SIZED(struct brick_recorded_step)
 
-/* The i-th of each, into *out. -EINVAL: size. BRICK_ERANGE: there are fewer. */
+/*
+ * Store element i, from 0 on, of each part in *out, whose `size` the caller has set. 0. -EINVAL:
+ * size. BRICK_ERANGE: the part has no such element.
+ */
 BRICK_API int brick_recording_brick(
 	const struct brick_recording *recording, size_t i, struct brick_recorded_brick *out);
 BRICK_API int brick_recording_site(

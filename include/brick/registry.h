@@ -139,7 +139,8 @@ enum brick_site_flags {
 	BRICK_SITE_HAS_ELEMENTS = 1,
 	BRICK_SITE_HAS_BYTES = 2,
 	BRICK_SITE_HAS_FLOPS = 4,
-	BRICK_SITE_UNKNOWN_OPERATION = 8, /* no rule knew it: recorded under its own name */
+	BRICK_SITE_UNKNOWN_OPERATION = 8, /* no rule maps its operation to a brick: the brick has
+					     the operation's name */
 	BRICK_SITE_PART = 16, /* one thread's part of executions whose work is counted on another */
 	BRICK_SITE_AT_MOST = 32, /* bytes and FLOPs of a whole of which some is left out (masks) */
 };
@@ -151,14 +152,16 @@ enum brick_site_flags {
  */
 BRICK_API int brick_register(const char *name, uint32_t category);
 
-/* Register a category; returns its id, or that of the one that has the name. Errors as above (64).
+/*
+ * Register a category; returns its id, or the id of the category that already has the name. name: 1
+ * to 47 bytes. -EINVAL: bad name. BRICK_EFULL: 64 categories, with those that are built in.
  */
 BRICK_API int brick_category_register(const char *name);
 
 /*
- * Register a site; returns its index (>= 1). Equal sites get equal indices only if the caller keeps
- * them: every call makes a new one. -EINVAL: no such brick, layer or flags; size or reserved.
- * -E2BIG: fields that are not known are set. BRICK_EFULL: 65535 sites. -ENOMEM.
+ * Register a site; returns its index (>= 1). Every call makes a new site, also for an equal
+ * description: keep the index. -EINVAL: no such brick, layer or flags; size or reserved. -E2BIG:
+ * fields that are not known are set. BRICK_EFULL: 65535 sites. -ENOMEM.
  */
 BRICK_API int brick_site_register(const struct brick_site *site);
 

@@ -18,19 +18,20 @@ BRICK_BEGIN_DECLS
 /* The tokens of one sequence that a step evaluates. */
 struct brick_step_sequence {
 	size_t size;		/* sizeof(struct brick_step_sequence) */
-	uint32_t model;		/* below 65535 */
-	uint32_t sequence;	/* in its model; below 2^31 */
-	uint32_t prompt_tokens; /* of the prompt */
-	uint32_t output_tokens; /* that new ones are made from */
-	uint32_t results;	/* of how many of these tokens results are wanted */
-	int32_t position;	/* of the first of them in the sequence; -1: not known */
+	uint32_t model;		/* the program's number; below 65535 */
+	uint32_t sequence;	/* the program's number in the model; below 2^31 */
+	uint32_t prompt_tokens; /* tokens of the prompt */
+	uint32_t output_tokens; /* tokens from which new ones are made */
+	uint32_t results;	/* tokens of both kinds whose results are wanted; below 2^31 */
+	int32_t position;	/* of the first of these tokens in the sequence; -1: not known */
 };
 
 #define BRICK_STEP_SEQUENCE_INIT BRICK_SIZED(struct brick_step_sequence)
 
 /*
- * Say it of the step that is open on this thread, once for each sequence in its batch. -ENOENT:
- * nothing records. -EINVAL: a number that is too large, or no tokens. A full ring drops it.
+ * Says which tokens of one sequence the step evaluates that is open on this thread. Call it once
+ * for each sequence in the step's batch. 0, also if the ring had no room (counted as dropped).
+ * -ENOENT: nothing records. -EINVAL: size, a number that is too large, or no tokens.
  */
 BRICK_API int brick_step_sequence(const struct brick_step_sequence *sequence);
 
@@ -44,10 +45,10 @@ struct brick_request {
 
 #define BRICK_REQUEST_INIT BRICK_SIZED(struct brick_request)
 
-/* The sequence's next tokens are the request's. Errors as of brick_step_sequence(). */
+/* Begins a request: the sequence's next tokens are its. Errors as of brick_step_sequence(). */
 BRICK_API int brick_request_begin(const struct brick_request *request);
 
-/* The sequence's request is over. */
+/* Ends the sequence's request. Errors as of brick_step_sequence(). */
 BRICK_API int brick_request_end(uint32_t model, uint32_t sequence);
 
 BRICK_END_DECLS

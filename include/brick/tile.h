@@ -33,7 +33,7 @@ enum brick_tile_levels {
 /* enum brick_tile_levels that are recorded. Read it through brick_tiles_enabled(). */
 BRICK_API extern uint32_t brick__tiles_on;
 
-/* An open tile. 12 bytes; nothing is allocated. */
+/* An open tile, which brick_tile_begin() returns. 12 bytes; nothing is allocated. */
 struct brick_tile {
 	brick_span span; /* 0: nothing was begun */
 	uint32_t row, column;
@@ -57,7 +57,7 @@ BRICK_API struct brick_tile brick__tile_begin(
 BRICK_API void brick__tile_end(
 	const struct brick_tile *tile, uint64_t elements, uint64_t bytes, uint64_t flops);
 
-/* Begin the tile at that row and column of its level's grid. */
+/* Begin the tile at `row` and `column` of its level's grid. */
 static inline struct brick_tile brick_tile_begin(
 	enum brick_tile_level level, uint32_t row, uint32_t column)
 {
@@ -67,7 +67,7 @@ static inline struct brick_tile brick_tile_begin(
 	return none;
 }
 
-/* End it, with the elements that it produced, the bytes that it moved, its FLOPs; 0: not known. */
+/* End a tile, with the elements it produced, the bytes it moved, its FLOPs; 0: not known. */
 static inline void brick_tile_end(
 	const struct brick_tile *tile, uint64_t elements, uint64_t bytes, uint64_t flops)
 {
@@ -75,7 +75,7 @@ static inline void brick_tile_end(
 		brick__tile_end(tile, elements, bytes, flops);
 }
 
-/* Statistics of a level in the running session; errors as of brick_stats_get(). */
+/* Get the statistics of a level in the running session; errors as of brick_stats_get(). */
 BRICK_API int brick_tile_stats_get(enum brick_tile_level level, struct brick_stats *out);
 
 BRICK_END_DECLS

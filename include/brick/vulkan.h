@@ -14,21 +14,23 @@
 
 BRICK_BEGIN_DECLS
 
-/* The `queue` of brick_device_begin(), which refuses it (-EINVAL) when size or reserved are wrong.
- * Outlives the device. One thread at a time. */
+/*
+ * The `queue` of brick_device_begin(). A wrong size or reserved is -EINVAL. It must outlive the
+ * device. One thread at a time.
+ */
 struct brick_vulkan_queue {
 	size_t size;	   /* sizeof(struct brick_vulkan_queue) */
 	void *queue;	   /* VkQueue */
 	void *commands;	   /* VkCommandBuffer that is being recorded, outside of render passes */
-	uint32_t family;   /* of the queue and of the command buffers */
+	uint32_t family;   /* index of the queue family of queue and command buffers */
 	uint32_t reserved; /* 0 */
 	/*
-	 * Submit what was recorded and set `commands` to a buffer that is being recorded: what the
-	 * modes immediate and per-layer need to synchronise. 0, or a negative code. NULL: these
-	 * modes are refused (-ENOTSUP).
+	 * Submits the commands that were recorded, and sets `commands` to a buffer that is being
+	 * recorded. The modes immediate and per-layer call it to synchronise. 0, or a negative
+	 * code. NULL: these modes are refused (-ENOTSUP).
 	 */
 	int (*submit)(struct brick_vulkan_queue *queue);
-	void *user;
+	void *user; /* the program's own; not looked at */
 };
 
 #define BRICK_VULKAN_QUEUE_INIT BRICK_SIZED(struct brick_vulkan_queue)

@@ -89,8 +89,8 @@ struct brick_backend {
 	int (*synchronise)(struct brick_backend_device *device, void *queue);
 
 	/*
-	 * Reads the device's clock between two readings of CLOCK_MONOTONIC. -ENOTSUP: the device has
-	 * no clock. -EAGAIN: the clock cannot be read just now.
+	 * Reads the device's clock between two readings of CLOCK_MONOTONIC. -ENOTSUP: the device
+	 * has no clock. -EAGAIN: the clock cannot be read just now.
 	 */
 	int (*correlate)(struct brick_backend_device *device, struct brick_reading *reading);
 

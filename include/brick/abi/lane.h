@@ -70,12 +70,12 @@ enum brick_record_kind {
 				     `ticks` ones whose numbers follow */
 	BRICK_RECORD_TILE = 15,	  /* begin = row << 32 | column; elements = enum brick_tile_level */
 
-	BRICK_RECORD_SAMPLES = 16, /* up to three samples of sites: struct brick_samples */
-	BRICK_RECORD_NAME = 17,	   /* a part of the name of the thread that leaves the lane now:
-				      brick_name_read(); a part with a NUL is the last */
-	BRICK_RECORD_WORK_AHEAD = 18, /* as WORK, of samples in the SAMPLES that follow: bit i is set
-					 if it is of the i-th next sample; bits 0 to 31 in `ticks`,
-					 32 to 63 in `wait` */
+	BRICK_RECORD_SAMPLES = 16,    /* up to three samples of sites: struct brick_samples */
+	BRICK_RECORD_NAME = 17,	      /* a part of the name of the thread that leaves the lane now:
+					 brick_name_read(); a part with a NUL is the last */
+	BRICK_RECORD_WORK_AHEAD = 18, /* as WORK, of samples in the SAMPLES that follow: bit i is
+					 set if it is of the i-th next sample; bits 0 to 31 in
+					 `ticks`, 32 to 63 in `wait` */
 	BRICK_RECORD_SEQUENCE = 19,   /* struct brick_sequence_record */
 	BRICK_RECORD_EXPERT = 20,     /* struct brick_expert_record */
 };
@@ -186,8 +186,8 @@ struct brick_sequence_record {
  * rows with this expert's weights. Those of one operation have the same `begin`.
  */
 struct brick_expert_record {
-	uint64_t begin; /* ticks */
-	int32_t expert; /* from 0; BRICK_EXPERT_SAME: the same ones as for the operation before */
+	uint64_t begin;	 /* ticks */
+	int32_t expert;	 /* from 0; BRICK_EXPERT_SAME: the same ones as for the operation before */
 	uint32_t tokens; /* rows that are multiplied */
 	uint8_t kind;	 /* BRICK_RECORD_EXPERT */
 	uint8_t reserved;
@@ -247,8 +247,8 @@ struct brick_stat {
 	uint64_t bytes_out; /* bytes written, where they were given apart (brick_end_traffic()) */
 	uint64_t counted;   /* executions that brick_counted_begin() and _end() counted ... */
 	uint64_t cycles, instructions, cache_misses; /* ... and the sums of their counts */
-	uint64_t surplus; /* part of a tick by which `total` exceeds the ns that were reported; in ns
-			     x 2^shift of the owner's clock */
+	uint64_t surplus; /* part of a tick by which `total` exceeds the ns that were reported; in
+			     ns x 2^shift of the owner's clock */
 };
 
 /*
@@ -288,7 +288,7 @@ struct brick_frame {
 	uint8_t source; /* enum brick_source */
 	uint16_t brick;
 	int16_t layer;
-	uint16_t flags; /* enum brick_frame_flags; BRICK_FLAG_UNCOUNTED: the fast half began it */
+	uint16_t flags;	 /* enum brick_frame_flags; BRICK_FLAG_UNCOUNTED: the fast half began it */
 	uint64_t tokens; /* with FRAME_STEP as in its record; with FRAME_WAITED a command's number;
 			    else undefined */
 };

@@ -57,10 +57,10 @@ struct brick_session_refusals {
 	uint32_t pid;	  /* of the process that was refused last */
 	int32_t error;	  /* why that process was refused: -errno */
 	uint32_t reserved;
-	uint64_t processes;		      /* that were refused */
-	uint64_t records;		      /* that threads without a session would have written */
-	uint32_t told[BRICK_REFUSALS_TOLD];   /* their pids; the n-th is at n % BRICK_REFUSALS_TOLD */
-	char name[BRICK_REFUSALS_NAME_BYTES]; /* of the program that was refused last */
+	uint64_t processes;		    /* that were refused */
+	uint64_t records;		    /* that threads without a session would have written */
+	uint32_t told[BRICK_REFUSALS_TOLD]; /* their pids; the n-th is at n % BRICK_REFUSALS_TOLD */
+	char name[BRICK_REFUSALS_NAME_BYTES];	     /* of the program that was refused last */
 	char static_name[BRICK_REFUSALS_NAME_BYTES]; /* of the last statically linked program */
 
 	/*
@@ -112,12 +112,12 @@ struct brick_session_kernel {
 	uint64_t code; /* FNV-1a 64 of its source or module (in the code area), 0: not known */
 	uint64_t shared_bytes; /* lower 32 bits: shared memory in all; upper 32 bits: 1 + the bytes
 				  that the launch asked for, 0: not known how many */
-	uint32_t grid[3];	    /* work groups or blocks; without `block`: work items */
-	uint32_t block[3];	    /* work items in each group; 0: not known */
-	uint32_t kind;		    /* enum brick_kernel_kind */
-	uint32_t registers;	    /* per work item, 0: not known */
-	char backend[16];	    /* "cuda", ... */
-	char name[192];		    /* cut at a whole UTF-8 character */
+	uint32_t grid[3];      /* work groups or blocks; without `block`: work items */
+	uint32_t block[3];     /* work items in each group; 0: not known */
+	uint32_t kind;	       /* enum brick_kernel_kind */
+	uint32_t registers;    /* per work item, 0: not known */
+	char backend[16];      /* "cuda", ... */
+	char name[192];	       /* cut at a whole UTF-8 character */
 };
 
 /*
