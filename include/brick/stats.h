@@ -40,7 +40,7 @@ struct brick_stats {
 
 /*
  * Get the statistics of one brick on threads. BRICK_ENOTRECORDED: it never ran there; *out is as it
- * was. -ENOENT: no session. -EINVAL: no such brick, or size.
+ * was. -ENOENT: no session. -EINVAL: no such brick, or size. -ENOMEM.
  */
 BRICK_API int brick_stats_get(uint32_t brick, struct brick_stats *out);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In place of a backend whose headers were missing when Brick was built: a table whose probe says
- * so, and whose other functions are never reached. Included by one file of each such backend.
+ * A table for a backend whose headers were missing when Brick was built. Its probe() fails with the
+ * reason; the host then calls none of its other functions. Included by one file of each such
+ * backend. A new member of struct brick_backend that is not optional goes into the table here, too.
  */
 #pragma once
 
@@ -41,7 +42,7 @@ static void absent_close(struct brick_backend_device *device)
 {
 }
 
-/* Defines the table `symbol` of a backend, and its probe. */
+/* Defines the table `symbol` of a backend, and its probe. `why`: a literal without '%'. */
 #define BRICK_BACKEND_ABSENT(symbol, its_name, its_source, why) \
 	static int absent_probe(char *reason, size_t bytes)     \
 	{                                                       \

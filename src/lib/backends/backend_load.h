@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Backends: whether a table can be used, and those that are built in. */
+/* Backends: the check of a table, and the built-in tables, which backend_load.c lists. */
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +8,10 @@
 /* Every table has at least these fields; tables of older backends end here. */
 #define BRICK__BACKEND_MIN_BYTES offsetof(struct brick_backend, claim)
 
-/* 0, or BRICK_EVERSION or -EINVAL with a sentence. */
+/*
+ * Checks whether a table can be used. 0; BRICK_EVERSION or -EINVAL, with a sentence of at most
+ * `bytes` bytes in `reason`.
+ */
 int brick__backend_check(const struct brick_backend *backend, char *reason, size_t bytes);
 
 extern const struct brick_backend brick__backend_null;

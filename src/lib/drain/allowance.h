@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process may have of the machine: CPUs that its threads may run on, and what its control
- * groups (cgroups(7)) give it of CPU time and memory. Any thread.
+ * How much of the machine a process may use: the CPUs that its threads may run on, and the CPU time
+ * and memory that its control groups (cgroups(7)) give it. Any thread.
  */
 #pragma once
 
@@ -11,21 +11,22 @@
 
 /* 0: no limit, or nothing is known of it. */
 struct allowance {
-	uint32_t cpus;		 /* that any of its threads may run on */
-	uint64_t quota_permille; /* of a CPU: how much of all CPUs together its groups may use */
-	uint64_t memory_bytes;	 /* with what it has of the page cache */
-	uint64_t throttled_ns;	 /* by the quota so far, in ns of CPU time */
+	uint32_t cpus; /* that any of its threads may run on */
+	uint64_t
+		quota_permille; /* CPU time of its groups, in 1/1000 of one CPU: 2500 is 2.5 CPUs */
+	uint64_t memory_bytes;	/* of its groups; the page cache counts */
+	uint64_t throttled_ns;	/* time that the quota has kept its groups waiting so far */
 };
 
-/* 0 or -errno: there is no such process. pid 0: this one. */
+/* Fills *out for a process; pid 0: this one. 0, or -ESRCH: there is no such process. */
 int allowance_of(struct allowance *out, pid_t pid);
 
 /*
- * What control groups say. The paths are /proc/PID/cgroup and where control groups are mounted. The
- * group itself or one above it may have a limit: the least counts.
+ * Adds the limits of control groups to *out. groups: the path of /proc/PID/cgroup; mount: the path
+ * where control groups are mounted. The group and all above it may have limits: the least counts.
  */
 void allowance_of_groups(struct allowance *out, const char *groups, const char *mount);
 
-/* Into the account of a recording; throttled_ns: as it was when recording began. */
+/* Writes the allowance into a recording's account; throttled_ns: its value when recording began. */
 void allowance_tell(
 	const struct allowance *allowance, uint64_t throttled_ns, struct machine_use *out);

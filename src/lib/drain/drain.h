@@ -2,9 +2,9 @@
 /*
  * The consumer of one session (include/brick/abi/session.h): moves records out of its rings, keeps
  * the drained histograms, and emits all that the session holds into a writer
- * (src/lib/writer/sink.h). The session file is another process's and never trusted: layouts are
- * checked once, against the size of the file, and kept in private memory; everything else is copied
- * before it is looked at.
+ * (src/lib/writer/sink.h). The session file is another process's and never trusted: map_session.c
+ * checks layouts once, against the size of the file, and keeps them in private memory; everything
+ * else is copied before it is looked at.
  *
  * Two sides, each used by one thread at a time, which may be two different threads: the
  * *consuming* side moves records from rings into memory of the caller and is cheap; the *emitting*
@@ -23,16 +23,17 @@
 struct drain;
 
 /*
- * Open the session in fd, which stays the caller's and must stay open. guard may be NULL for a file
- * that nobody else can shrink. BRICK_EFORMAT, BRICK_EVERSION, BRICK_ETRUNCATED: no usable session;
- * *why (static text) then says what is wrong with it. -errno.
+ * Opens the session in fd, which stays the caller's and must stay open until drain_close(). guard
+ * may be NULL for a file that nobody else can shrink. BRICK_EFORMAT, BRICK_EVERSION,
+ * BRICK_ETRUNCATED: no usable session. BRICK_EUNSUPPORTED: its process reads another clock than
+ * this one. -errno. After an error *why (static text) says what is wrong.
  */
 int drain_open(struct drain **out, int fd, const struct drain_guard *guard, const char **why);
 
 /*
- * The same for one who only looks, beside the consumer: all mappings are read-only and fd may be,
- * too. Records are looked at with drain_peek(), not consumed. What a view holds can be emitted
- * again and again, into one writer after the other, with drain_rewind() in between.
+ * As drain_open(), for a reader beside the consumer (a view): all mappings are read-only, and fd
+ * may be, too. Read records with drain_peek(); drain_consume() is not for views. A view's contents
+ * can be emitted again and again, into one writer after the other, with drain_rewind() in between.
  */
 int drain_open_view(struct drain **out, int fd, const struct drain_guard *guard, const char **why);
 
@@ -42,91 +43,97 @@ void drain_close(struct drain *d);
 /* The header as it was when the session was opened; texts in it are ended and clean. */
 const struct brick_session_header *drain_header(const struct drain *d);
 
-/*
- * What a recording or run of this session alone says of itself, in memory that *title and the
- * session keep.
- */
+/* Memory for the texts of drain_title(). */
 struct drain_title {
-	char cpu[128];
-	const char *command[256 + 1];
+	char cpu[128];		      /* model name; "": not known */
+	const char *command[256 + 1]; /* argv, ended by NULL; the texts are the session's */
 };
+
+/*
+ * Returns the options of a recording at `path` of this session alone. They point into *title,
+ * `path` and the session.
+ */
 struct trace_writer_options drain_title(
 	const struct drain *d, struct drain_title *title, const char *path);
 
 /* The present time in the session's ticks. */
 uint64_t drain_ticks(const struct drain *d);
 
-/* enum brick_session_state, and when the session ended, as its process says now. */
+/* Returns enum brick_session_state; *end_ticks: when the session ended. As its process says now. */
 uint32_t drain_state(const struct drain *d, uint64_t *end_ticks);
 
 /*
- * What went wrong with the session since it was opened, as static text; NULL: nothing. Known in
- * full after drain_finish().
+ * Returns the first thing that went wrong with the session since it was opened, as static text;
+ * NULL: nothing. Known in full after drain_finish(). Either side.
  */
 const char *drain_fault(const struct drain *d);
 
 /* Consuming. */
 
-/* Look for lanes that joined; returns how many there are. */
+/* Maps lanes that have joined; returns how many lanes there are. They are numbered from 0 on. */
 uint32_t drain_lanes(struct drain *d);
 
-/* The last look found no memory for a lane; the next one tries again. */
+/* True: the last drain_lanes() had no memory for a lane; the next call tries again. */
 bool drain_lane_is_missing(const struct drain *d);
 
-/* Records that wait in a lane's ring, its capacity (0: it has no ring), and all ever written. */
+/* The state of a lane's ring, in records. */
 struct drain_level {
-	uint64_t waiting, capacity, written;
+	uint64_t waiting;  /* written and not consumed; of a view: in the ring */
+	uint64_t capacity; /* 0: the lane has no ring, or is unusable */
+	uint64_t written;  /* ever */
 };
 struct drain_level drain_level(struct drain *d, uint32_t lane);
 
-/* Move up to `capacity` records out of the ring; returns how many. */
+/* Moves up to `capacity` records out of a lane's ring into `out`; returns how many. */
 size_t drain_consume(struct drain *d, uint32_t lane, struct brick_record *out, size_t capacity);
 
 /*
- * Copy the newest `capacity` records of a lane, or as many as there are, consumed or not; returns
- * how many. None of them was being overwritten while it was copied, and none is older than the last
- * brick_reset(). *first: number of the first one, counted from the lane's first since then. `out`
- * holds `capacity` records.
+ * Copies the newest `capacity` records of a lane into `out`, or as many as there are, consumed or
+ * not; returns how many. None of them was being overwritten while it was copied, and none is older
+ * than the last brick_reset(). *first: number of the first one, counted from the lane's first
+ * record after the last brick_reset().
  */
 size_t drain_peek(
 	struct drain *d, uint32_t lane, struct brick_record *out, size_t capacity, uint64_t *first);
 
 /*
- * Read what the scheduler counts, at most so often. For where the kernel does not report switches.
+ * Reads the scheduler's counts of all live threads with a lane, unless the last such reading is
+ * younger than interval_ms. For machines where the kernel does not report switches.
  */
 void drain_watch_threads(struct drain *d, uint32_t interval_ms);
 
-/* Add what drain_watch_threads() has found so far. */
+/* Adds the sums of drain_watch_threads() so far to *account. */
 void drain_threads_account(const struct drain *d, struct off_cpu_account *account);
 
-/* Emitting; errors are the writer's and stay with it, or -ENOMEM. */
+/* Emitting. These calls return 0, -ENOMEM or the writer's error, which stays with the writer. */
 
-/* Records that were consumed, in order. */
+/* Emits records of a lane, in the order in which they were consumed. */
 int drain_emit(struct drain *d, struct trace_writer *writer, uint32_t lane,
 	const struct brick_record *records, size_t count);
 
 /*
- * When threads of the process were off their CPUs, in the order of the ends. Those of threads
- * without a lane are kept for a while: its records may say later that they own one. 0, -ENOMEM, or
- * the writer's error.
+ * Emits the times in which threads of the process were off their CPUs, in the order of their ends.
+ * Intervals of threads without a lane are kept for a while: later records may say that these
+ * threads own a lane.
  */
 int drain_emit_off_cpu(struct drain *d, struct trace_writer *writer,
 	const struct sink_off_cpu *intervals, size_t count);
 
-/* Digests that wait, in per cent of their ring (at least 1 if there is any); either side. */
+/* Returns how full the ring of digests is, in per cent; at least 1 if any waits. Either side. */
 uint32_t drain_digest_level(struct drain *d);
 
-/* Digests that wait, with their process and tables. */
+/* Emits the digests that wait, with their process and tables before them. */
 int drain_emit_digests(struct drain *d, struct trace_writer *writer);
 
-/* Of a view: emit the sources of kernels, too. A view that is shown again and again needs none. */
+/* Views only: has the sources of kernels emitted, too, which a view leaves out otherwise. */
 void drain_view_code(struct drain *drain);
 
-/* Forget what was emitted, for another sink. Of a view only. */
+/* Views only: forgets what was emitted, so that all is emitted anew, into another writer. */
 void drain_rewind(struct drain *d);
 
+/* How a session ended. */
 enum drain_end {
-	DRAIN_END_CLOSED,   /* cleanly */
+	DRAIN_END_CLOSED,   /* its process closed it */
 	DRAIN_END_DEAD,	    /* its process died */
 	DRAIN_END_EXEC,	    /* its process became another program */
 	DRAIN_END_OUTLIVED, /* its process was still running when recording ended */
@@ -134,13 +141,13 @@ enum drain_end {
 };
 
 /*
- * The session is over and all that was consumed has been emitted: statistics, histograms, notes,
- * open bricks, end. Nothing may be emitted of it afterwards.
+ * Emits the end of the session: statistics, histograms, notes, open bricks. All that was consumed
+ * must have been emitted before; nothing of the session may be emitted afterwards.
  */
 int drain_finish(
 	struct drain *d, struct trace_writer *writer, enum drain_end end, uint64_t end_ticks);
 
-/* What has been emitted so far. dropped and threads are known after drain_finish() only. */
+/* Counts what has been emitted so far. dropped and threads are known after drain_finish() only. */
 struct drain_counts drain_counts(const struct drain *d);
 
 /* The notes as they were emitted by drain_finish(), ended by NUL; "" before. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The drained histograms: the consumer enters the duration of every record that it emits, its
- * producer those of records that it dropped, so that both together are exact. Emitting side.
+ * The drained histograms: the consumer enters the duration of every record that it emits. The
+ * record's owner has entered the durations of dropped records into its lane's histograms: both
+ * together are exact. Emitting side.
  */
 #pragma once
 
@@ -9,23 +10,29 @@
 #include "lib/writer/sink.h"
 
 struct drain_counts {
-	uint64_t records, samples, steps, dropped, threads;
+	uint64_t records, samples, steps; /* emitted */
+	uint64_t dropped;		  /* records, by the ledgers */
+	uint64_t threads;
 	uint64_t refused;      /* records of threads that could have no lane */
-	uint64_t off_cpu_lost; /* times off a CPU of threads that record */
+	uint64_t off_cpu_lost; /* intervals off a CPU that were lost, of threads that record */
 };
 
 struct drain_histograms {
-	uint32_t *rows[BRICK_MAX_BRICKS]; /* of the session, or private; NULL: none yet */
-	bool is_private[BRICK_MAX_BRICKS];
-	char *blocks[BRICK_HISTOGRAM_BLOCKS]; /* mapped for them, behind the first one */
+	uint32_t *rows[BRICK_MAX_BRICKS];     /* in the session, or private; NULL: none yet */
+	bool is_private[BRICK_MAX_BRICKS];    /* the row is memory of this process: to be freed */
+	char *blocks[BRICK_HISTOGRAM_BLOCKS]; /* mapped blocks, from [1] on; NULL: not mapped */
 };
 
-/* Enter all that records of a lane say, and count them; `bricks` are known. */
+/*
+ * Enters the durations of a lane's records, and adds the records to *counts. `bricks`: how many ids
+ * are known; records of others are left out.
+ */
 void drain_histograms_enter(struct drain_histograms *histograms, struct drain_map *map,
 	struct drain_lane *lane, uint32_t bricks, const struct brick_record *records, size_t count,
 	struct drain_counts *counts);
 
-/* Emit those of the whole process: drained ones and those that the lanes kept. */
+/* Emits each brick's histogram: the sum of its drained row and of the lanes' rows. 0, -ENOMEM, or
+ * the writer's error. */
 int drain_histograms_emit(const struct drain_histograms *histograms, struct drain_map *map,
 	uint32_t bricks, struct trace_writer *writer, int process);
 

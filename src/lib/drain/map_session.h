@@ -11,9 +11,9 @@
 #include "lib/drain/expand.h"
 
 /*
- * Who maps files that others can shrink must survive SIGBUS. `add` is told of every mapping, and
- * sets *page_lost when it had to replace a page. It returns 0 when it cannot watch one more
- * mapping, which is then not used.
+ * Whoever maps files that others can shrink must survive SIGBUS. A guard hears of every mapping:
+ * its handler of SIGBUS replaces a lost page and sets the mapping's *page_lost to 1. `add` returns
+ * 0 if it cannot watch one more mapping, which is then not used. Call `remove` before unmapping.
  */
 struct drain_guard {
 	int (*add)(const void *address, size_t bytes, uint32_t *page_lost);
@@ -22,53 +22,57 @@ struct drain_guard {
 
 /* An open brick, as the histograms need it. */
 struct drain_frame {
-	uint64_t begin;
+	uint64_t begin; /* ticks */
 	uint16_t brick;
 };
 
-/* A lane of the writer that holds records of a lane. */
+/* A lane of the writer that holds records of one of the session's lanes. */
 struct drain_sink_lane {
-	int number;
-	uint64_t end; /* ticks: taken up to there; UINT64_MAX: its command is open */
+	int number;   /* in the writer */
+	uint64_t end; /* ticks: the end of its last command; UINT64_MAX: a command is open */
 };
 
-/* The sink's lanes for the records of one lane. */
+/*
+ * The writer's lanes for one lane of the session: one, or several where commands of an out-of-order
+ * queue overlap.
+ */
 struct drain_lane_sinks {
-	struct drain_sink_lane *items; /* an ARRAY */
+	struct drain_sink_lane *items; /* with count and capacity an ARRAY */
 	size_t count, capacity;
-	size_t to;	   /* where records go that say more of the one before them */
-	uint32_t depth;	   /* of the command that is open there */
-	bool overlaps;	   /* its commands may */
-	uint64_t left_out; /* commands without a lane: counted as dropped */
+	size_t to;	/* index of the item that got the last record: args of it go there, too */
+	uint32_t depth; /* OPENs without a CLOSE in that item */
+	bool overlaps;	/* commands of this lane may overlap */
+	uint64_t left_out; /* commands for which there was no item: counted as dropped */
 };
 
 struct drain_lane {
-	/* set once by the consuming side, when the lane joins */
+	/* set once by the consuming side, when the lane joins: checked copies */
 	struct brick_lane *shared; /* NULL: unusable */
-	uint64_t offset, bytes;	   /* in the file */
-	uint64_t capacity, ring_offset, histogram_offset;
+	uint64_t offset, bytes;	   /* of its mapping in the file */
+	uint64_t capacity;	   /* records of the ring; 0: none, or it made no sense later on */
+	uint64_t ring_offset, histogram_offset; /* from `shared` on */
 	/* consuming */
-	uint64_t tail;
-	uint64_t seen;	     /* of a view: records before this were copied */
-	uint32_t open_depth; /* as in struct brick_drained */
-	uint16_t open[BRICK_MAX_DEPTH];
+	uint64_t tail;			/* records ever consumed; shared->tail is not trusted */
+	uint64_t seen;			/* of a view: records before this were copied */
+	uint32_t open_depth;		/* private copy of brick_drained.depth */
+	uint16_t open[BRICK_MAX_DEPTH]; /* private copy of brick_drained.open */
 	/* emitting */
-	struct drain_lane_sinks in_sink; /* none: not emitted yet */
+	struct drain_lane_sinks in_sink; /* count 0: not emitted yet */
 	struct drain_ahead ahead;
-	uint64_t last_ticks; /* up to there it has told of bricks */
-	uint32_t depth;
-	struct drain_frame frames[BRICK_MAX_DEPTH];
+	uint64_t last_ticks; /* the latest time in the records emitted so far */
+	uint32_t depth;	     /* OPENs without a CLOSE in the records emitted so far */
+	struct drain_frame frames[BRICK_MAX_DEPTH]; /* [depth] of them */
 };
 
 struct drain_map {
-	int fd;
+	int fd;	      /* the caller's; use drain_map_fd() */
 	dev_t device; /* of the file that fd was opened for */
 	ino_t inode;
-	bool view;	    /* only looked at: mapped read-only, and nothing is consumed */
-	bool view_has_code; /* its sources are emitted, too */
-	const struct drain_guard *guard;
-	uint32_t page_lost; /* by the guard: a page was gone and has been replaced */
-	const char *fault;  /* set once, by either side */
+	bool view;			 /* mapped read-only, and nothing is consumed */
+	bool view_has_code;		 /* of a view: sources of kernels are emitted, too */
+	const struct drain_guard *guard; /* NULL: nobody can shrink the file */
+	uint32_t page_lost;		 /* 1: the guard had to replace a page */
+	const char *fault;		 /* static text, set once by either side; NULL: none */
 
 	struct brick_session_header *shared;
 	uint64_t shared_bytes;
@@ -77,10 +81,10 @@ struct drain_map {
 	/* consuming */
 	uint32_t lane_count;
 	struct drain_lane *lanes[BRICK_MAX_LANES]; /* entries are complete before lane_count */
-	bool lane_is_missing; /* for lack of memory; the next look tries again */
+	bool lane_is_missing; /* the last look had no memory for a lane; the next tries again */
 
 	/* emitting */
-	uint64_t bad_entries; /* of tables: had to be corrected */
+	uint64_t bad_entries; /* entries of tables and areas that were corrected or left out */
 };
 
 /*
@@ -94,36 +98,42 @@ int drain_map_open(struct drain_map *map, int fd, bool view, const struct drain_
 	const char **why);
 void drain_map_close(struct drain_map *map);
 
-/* More than half of the session's file system is full. */
+/* True if more than half of the session's file system is full. */
 bool drain_map_is_scarce(const struct drain_map *map);
 
-/* Look for lanes that joined; returns how many there are. */
+/* Maps lanes that have joined; returns how many lanes there are. */
 uint32_t drain_map_lanes(struct drain_map *map);
 
-/* A block of histograms behind the tables, mapped; NULL: it is not to be had. NULL is legal. */
+/*
+ * Maps a block of histograms at an offset behind the tables; NULL: the offset makes no sense, or
+ * the block cannot be mapped. Close it with drain_map_block_close(), which accepts NULL.
+ */
 void *drain_map_block(struct drain_map *map, uint64_t offset);
 void drain_map_block_close(struct drain_map *map, void *block);
 
-/* The first fault counts; static text. */
+/* Sets what is wrong with the session, a static text, unless it is set already. Either side. */
 void drain_map_fault_set(struct drain_map *map, const char *text);
 const char *drain_map_fault(const struct drain_map *map);
 bool drain_map_page_lost(const struct drain_map *map);
 
-/* A count in shared memory that only grows, up to `max`; where it does not, `have`. */
+/*
+ * Reads a count in shared memory that may only grow, up to `max`. If it is below `have` or above
+ * `max`, that is a fault of the session, and the result is `have`.
+ */
 uint32_t drain_map_count(
 	struct drain_map *map, const uint32_t *shared, uint32_t have, uint32_t max);
 
-/* The address of an offset that was checked when the session was opened. */
+/* Returns the address of an offset below shared_bytes, which the caller has from `header`. */
 static inline const void *drain_map_at(const struct drain_map *map, uint64_t offset)
 {
 	return (const char *)map->shared + offset;
 }
 
 /*
- * A text copied out of the session: ends it in its field of `bytes`, and replaces what is no
- * printable UTF-8 by '?'.
+ * Ends a text, copied out of the session, in its field of `bytes` bytes, and replaces control
+ * characters and what is no UTF-8 by '?'.
  */
 void drain_clean_text(char *text, size_t bytes);
 
-/* The same for lines, whose newlines stay. */
+/* As drain_clean_text(), for lines that end with NUL: newlines stay. */
 void drain_clean_lines(char *text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who else used the machine's CPUs while something was recorded, by the accounts of the machine
- * (/proc/stat) and of every process (/proc/PID/stat) at the beginning and at the end. An object
- * belongs to one thread; the rest is for any thread.
+ * Which other processes used the machine's CPUs while something was recorded. The accounts of the
+ * machine (/proc/stat) and of every process (/proc/PID/stat) are read at the beginning and at the
+ * end. An object is used by one thread at a time.
  */
 #pragma once
 
@@ -11,13 +11,14 @@
 
 struct neighbours;
 
-/* Note where all accounts stand. -ENOENT: there is no /proc/stat, -ENOMEM. */
+/* Notes where all accounts stand now. 0. -ENOENT: there is no /proc/stat. -ENOMEM. */
 int neighbours_create(struct neighbours **out);
 
 /*
- * What was used since then. A process is another when neither it nor one that started it is `tree`,
- * nor it is this one; one that began and ended in between shows only in busy_ns. *own_ns, unless
- * NULL: CPU time of those that are not others and still there. 0 or -errno.
+ * Fills *out with the CPU time used since neighbours_create(). The process `tree`, its descendants
+ * and this process are our own; all others are neighbours. A neighbour that began and ended in
+ * between shows only in busy_ns. *own_ns, unless NULL: CPU time of our own processes that still
+ * run. 0 or -errno.
  */
 int neighbours_use(
 	const struct neighbours *n, uint32_t tree, struct machine_use *out, uint64_t *own_ns);
@@ -25,4 +26,5 @@ int neighbours_use(
 /* NULL is legal. */
 void neighbours_destroy(struct neighbours *n);
 
+/* Returns the number of CPUs that are online, at least 1. */
 uint32_t drain_cpus_online(void);

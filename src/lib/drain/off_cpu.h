@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When the recorded threads did not run. A recorder pairs each time that a thread left its CPU with
- * the next time that it got one. Each interval then goes to the lane that the thread owned then;
- * those of threads without a lane go to none. One thread at a time.
+ * the next time that it got one. Each such interval then goes to the lane that the thread owned at
+ * the time; intervals of threads without a lane go nowhere. One thread at a time.
  */
 #pragma once
 
@@ -38,42 +38,45 @@ int off_cpu_create_own(struct off_cpu_recorder **out);
 /* The calling thread, from now on. Errors as those of brick__switches_join(). */
 int off_cpu_join(struct off_cpu_recorder *r);
 
-/* The calling thread will be followed no more; its intervals so far are still handed out. */
+/* Stops following the calling thread; its intervals so far are still handed out. */
 void off_cpu_leave(struct off_cpu_recorder *r);
 
-/* Does the kernel allow it? 0 or an error as above. */
+/* Tries to follow the calling thread, once. 0: the kernel allows it; else the error of the try. */
 int off_cpu_available(void);
 
 typedef void (*off_cpu_fn)(void *context, const struct off_cpu *interval);
 
-/* A record may become visible a little after its time; then it is handed out later. */
+/* off_cpu_read() leaves out this last time before now_ns: the kernel's records may come late. */
 enum { OFF_CPU_VISIBLE_NS = 100000 };
 
-/* Hand out the intervals that have ended by now, in the order of their ends. 0 or -ENOMEM. */
+/*
+ * Hands out the intervals that ended before now_ns - OFF_CPU_VISIBLE_NS, in the order of their
+ * ends. 0 or -ENOMEM.
+ */
 int off_cpu_read(struct off_cpu_recorder *r, uint64_t now_ns, off_cpu_fn take, void *context);
 
-/* Missing switches: intervals may be missing, or two may have become one. */
+/* Returns how many switches were lost: intervals may be missing, or two may have become one. */
 uint64_t off_cpu_lost(const struct off_cpu_recorder *r);
 
 /* How full the kernel's rings are, 0 to 100. */
 unsigned off_cpu_fill(const struct off_cpu_recorder *r);
 
 /*
- * For another process: readable when there are many switches, until off_cpu_seen() is called. -1:
- * it is stopped.
+ * Returns a descriptor, which stays r's: poll(2) finds it readable when many switches wait, until
+ * off_cpu_seen() is called. Only of another process. -1: the recorder is stopped.
  */
 int off_cpu_wait_fd(const struct off_cpu_recorder *r);
 
-/* Switches so far, whether they were read, are to be read, or were lost. */
+/* Returns the number of switches so far: those read, those that wait, and those lost. */
 uint64_t off_cpu_seen(const struct off_cpu_recorder *r);
 
-/* Record no more, at no cost to anybody; unread switches are gone. */
+/* Stops recording, so that it costs no thread anything; unread switches are gone. */
 void off_cpu_stop(struct off_cpu_recorder *r);
 
 /*
- * Record again: these processes, with what they start from now on. A thread that is off its CPU now
- * is known from the next time that it gets one. Errors are those of brick__switches_add(), and
- * -ESRCH: all have ended, and nothing is recorded.
+ * Records again: these processes, and what they start from now on. Of a thread that is off its CPU
+ * now, this interval is not known. 0. Errors are those of brick__switches_add(); -ESRCH: all
+ * processes have ended, and nothing is recorded.
  */
 int off_cpu_resume(struct off_cpu_recorder *r, const pid_t *pids, size_t count);
 
@@ -87,17 +90,21 @@ struct drain_off_cpu {
 	struct hashmap owner_of;	    /* index of the session's lane -> tid */
 	struct hashmap forgotten;	    /* tid -> intervals that did not fit into `waiting` */
 	ARRAY(struct sink_off_cpu) waiting; /* of threads without a lane so far */
-	uint64_t lost;			    /* of threads that got a lane: were forgotten */
+	uint64_t lost; /* intervals that were forgotten of threads that later got a lane */
 };
 
-/* Records that were emitted may say who owns their lane. 0 or -ENOMEM. */
+/* Takes from records of a lane, as they are emitted, which thread owns the lane. 0 or -ENOMEM. */
 int drain_off_cpu_learn(struct drain_off_cpu *o, const struct brick_clock *clock, uint32_t lane,
 	const struct brick_record *records, size_t count);
 
-/* Keep intervals until drain_off_cpu_emit(). 0 or -ENOMEM. */
+/* Keeps intervals until drain_off_cpu_emit(); the oldest are forgotten if there are too many. 0 or
+ * -ENOMEM. */
 int drain_off_cpu_add(struct drain_off_cpu *o, const struct sink_off_cpu *intervals, size_t count);
 
-/* Emit those whose threads own a lane. numbers: in the writer, by the session's lane. */
+/*
+ * Emits the intervals whose threads own a lane, and keeps the others. number(context, lane) returns
+ * the writer's number of the session's lane. 0, or the writer's error.
+ */
 int drain_off_cpu_emit(struct drain_off_cpu *o, struct trace_writer *writer,
 	int (*number)(void *context, uint32_t lane), void *context);
 

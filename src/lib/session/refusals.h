@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adding to what processes without a session have said (struct brick_session_refusals). Many
- * processes do so at a time: the counts are exact, and the rest is of one that was refused lately.
- * Header only; no lock, no system call.
+ * Adding to the recorder's page of refusals (struct brick_session_refusals). Many processes do so
+ * at a time: the counts are exact; pid, error and name may be those of different processes that
+ * were refused lately. Header only; no lock, no system call.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ static inline void refusals_name(char *to, const char *program)
 	to[BRICK_REFUSALS_NAME_BYTES - 1] = '\0';
 }
 
-/* One process more: why (-errno), its number, and its program's name or path. */
+/* Counts one more process: why (-errno), its id, and its program's name or path (NULL: ""). */
 static inline void refusals_add(
 	struct brick_session_refusals *to, int error, uint32_t pid, const char *program)
 {
@@ -30,7 +30,7 @@ static inline void refusals_add(
 	refusals_name(to->name, program);
 }
 
-/* The one that was added last has come to be recorded after all. */
+/* Takes one process off the count, since it is recorded after all. */
 static inline void refusals_take_back(struct brick_session_refusals *from)
 {
 	__atomic_sub_fetch(&from->processes, 1, __ATOMIC_RELAXED);

@@ -28,12 +28,20 @@
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
-enum { MIN_RING_RECORDS = 1024, WHOLE_RINGS = 64, LEAST_SHARE = 4 };
-enum { FIRST_RECORDS = 2048, MORE_RECORDS = 8192 }; /* of a thread's ring get memory at a time */
+enum {
+	MIN_RING_RECORDS = 1024,
+	WHOLE_RINGS = 64,     /* lanes, after which the size of new rings is halved */
+	LEAST_SHARE = 4,      /* how often it is halved at most: down to a sixteenth */
+	FIRST_RECORDS = 2048, /* of a ring that grows: with memory at first (64 KiB) ... */
+	MORE_RECORDS = 8192,  /* ... and beyond what its thread asks for later */
+};
 #define SLOW __attribute__((noinline, cold))
 #define BLOCK_BYTES brick__page_round(BRICK_HISTOGRAM_BLOCK_BYTES)
 
-/* Where row 0 of all would be: rows are found by one sum, whatever their block. */
+/*
+ * Where row 0 of all blocks would be if this block's place were all of theirs: so that one sum
+ * finds a row, whatever its block is.
+ */
 static uint64_t block_address(const void *block, uint32_t index)
 {
 	return (uint64_t)(uintptr_t)block - (uint64_t)index * BRICK_HISTOGRAM_BLOCK_BYTES;
@@ -96,7 +104,7 @@ void brick__thread_aim(struct brick__thread *self)
 		     (uint64_t)(fast ? BRICK_FLAG_UNCOUNTED : 0) << 48;
 }
 
-/* Rows of statistics from a brick on. */
+/* Makes `count` rows of statistics from brick `first` on valid. They must have memory. */
 static void init_rows(struct brick_lane *lane, uint32_t first, uint32_t count)
 {
 	for (uint32_t i = first; i < first + count; i++)
@@ -106,7 +114,7 @@ static void init_rows(struct brick_lane *lane, uint32_t first, uint32_t count)
 			&lane->row_groups[i / 64], UINT64_C(1) << i % 64, __ATOMIC_RELEASE);
 }
 
-/* Under the session lock: they get memory. `offset`: of the lane in the file. */
+/* Under the session lock: gives rows memory. `offset`: of the lane in the file. */
 static int reserve_rows(struct brick_session *s, uint64_t offset, uint32_t first, uint32_t count)
 {
 	int error = brick__shared_reserve(&s->file,
@@ -136,8 +144,8 @@ static uint32_t ring_records(const struct brick_session *s, enum brick_lane_kind
 }
 
 /*
- * Behind all that there are. Nobody hears of it before it is given out. backed: so many records get
- * memory at once.
+ * Makes a spare lane at the end of the file. No reader sees it before give_out(). backed: records
+ * of its ring that get memory at once.
  */
 static struct brick_lane *make_lane(
 	struct brick_session *s, enum brick_lane_kind kind, uint32_t records, uint32_t backed)
@@ -178,7 +186,7 @@ static struct brick_lane *make_lane(
 	return lane;
 }
 
-/* The first of the spare ones. */
+/* Puts the first spare lane into the lane table, and returns it. */
 static struct brick_lane *give_out(struct brick_session *s)
 {
 	uint32_t index = s->header->lane_count;
@@ -293,7 +301,7 @@ static struct brick_session *session_of_lane(const struct brick_lane *lane, uint
 	return NULL;
 }
 
-/* Under the session lock: the ring's records up to this one get memory, and are in it. */
+/* Under the session lock: gives the ring memory up to record `records`, and touches it. */
 static int session_lanes_back_ring(struct brick_session *s, uint32_t index, uint64_t records)
 {
 	const struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
@@ -327,7 +335,8 @@ void brick__lane_back(struct brick_lane *lane, uint64_t records)
 		lane->back_refusals = 0;
 }
 
-/* Under the session lock, where there are addresses for it. */
+/* Under the session lock: maps a further block of a lane's histograms. -ENOMEM: no addresses left.
+ */
 static int make_block(struct brick_session *s, uint32_t lane_number, uint32_t block)
 {
 	struct brick__lane_entry *entry = &s->lanes[lane_number];
@@ -371,7 +380,7 @@ static SLOW int back_row(struct brick_lane *lane, uint32_t brick)
 			       BRICK_HISTOGRAM_ROW_BYTES);
 }
 
-/* Of the first block without a look where it is: that would wait for what the brick is. */
+/* The first block's place is not looked up: that load would have to wait for the brick's id. */
 static inline uint32_t *session_lanes_row_of(const struct brick_lane *lane, uint32_t brick)
 {
 	uint64_t row = (uint64_t)brick * BRICK_HISTOGRAM_ROW_BYTES;
@@ -624,9 +633,10 @@ void brick__thread_abandon(void)
 		brick__thread_forget(&p->thread);
 }
 
+/* Lanes; and the part of a usual ring that each of them has. */
 enum { LEAST_SPARE = 8, MOST_SPARE = 32, SPARE_PART = 4 };
 
-/* Two for each CPU, with smaller rings than if each were asked for. */
+/* Makes two spare lanes for each CPU, from 8 to 32; returns how many there are. */
 static uint32_t make_spare_lanes(struct brick_session *s)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -648,7 +658,7 @@ static uint32_t make_spare_lanes(struct brick_session *s)
 	return s->spare_lanes;
 }
 
-/* And sites, which engines register whenever a batch has another shape. */
+/* Gives memory to further sites: engines register some whenever a batch has another shape. */
 static void reserve_sites(struct brick_session *s)
 {
 	enum { AHEAD = 4096 };

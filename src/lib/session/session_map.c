@@ -38,11 +38,10 @@ __thread struct brick__thread brick__thread __attribute__((tls_model("initial-ex
 
 static uint32_t last_serial;
 
-/* Empty in a child. */
+/* Lies in a page of brick__sys_page_of_process(): all members are 0 in a new child. */
 struct here {
-	uint32_t on;
-	uint32_t
-		is_known; /* to this process: it has made the session, or left that of its parent */
+	uint32_t on;	   /* as brick__on */
+	uint32_t is_known; /* 0: this is a child, whose fork has not been noticed yet */
 };
 
 const uint32_t *brick__on_here = &brick__on;
@@ -50,11 +49,12 @@ const uint32_t *brick__on_here = &brick__on;
 static struct here *session_map_here; /* NULL: the kernel has no such pages (before Linux 4.14) */
 static void (*session_map_fork_noticed)(void);
 static pthread_mutex_t session_map_lock = PTHREAD_MUTEX_INITIALIZER;
-static int (*start_wanted)(void);
-static struct brick_session_refusals *refusals; /* of all processes: numbers are only added to */
+static int (*start_wanted)(void);		/* by brick__session_starter() */
+static struct brick_session_refusals *refusals; /* shared by all processes: only add to it */
 static uint32_t process_id;
-static __thread bool has_lock __attribute__((tls_model("initial-exec")));
-static bool has_said; /* that this process has no session */
+static __thread bool has_lock
+	__attribute__((tls_model("initial-exec"))); /* holds or waits for it */
+static bool has_said; /* it told the recorder that this process has no session */
 
 uint32_t brick__serial_next(void)
 {
@@ -136,7 +136,7 @@ void brick__fork_known(void)
 		session_map_here->is_known = 1;
 }
 
-/* No other thread is here to do the same. */
+/* The child of a clone() has one thread, so that no other thread does this at the same time. */
 void brick__fork_notice(void)
 {
 	if (BRICK_LIKELY(!session_map_here || session_map_here->is_known))
@@ -206,7 +206,7 @@ enum brick_mode brick_mode_get(void)
 
 /* The file. */
 
-/* Offsets of the tables behind the header; returns the bytes of all. */
+/* Sets the offsets of the tables behind the header; returns the end of the last one. */
 static uint64_t lay_out(struct brick_session_header *h)
 {
 	uint64_t at = BRICK_SESSION_LANES_OFFSET;
@@ -469,7 +469,7 @@ int brick_zero_copy_get(void)
 	return length < 0 ? length : !strcmp(value, "yes");
 }
 
-/* What could not be recorded. */
+/* Refusals. */
 
 void brick__refusals_open(void)
 {

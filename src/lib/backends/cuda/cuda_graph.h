@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pairs that were captured into a graph. Tickets at capture count from 1 up; each launch gives the
- * pairs other ones, under which they complete. Any thread.
+ * Begin/end pairs that were captured into a CUDA graph. At capture pairs have the tickets 1, 2, ...
+ * in the order of their begins. Each launch gives its pairs new tickets, under which they complete.
+ * Any thread.
  */
 #pragma once
 
@@ -10,17 +11,20 @@
 
 struct cuda_graph;
 
-/* From now on pairs may be begun in streams that are being captured. */
+/* Allows pairs to be begun in streams that are being captured, from now on. */
 void cuda_graph_allow(struct brick_backend_device *device);
 
-/* begin() of the table, but only in a stream that is being captured: else BRICK_ESTATE. */
+/* As begin() of the table. BRICK_ESTATE: the stream is not being captured. */
 int cuda_graph_pair_begin(struct brick_backend_device *device, void *queue, uint64_t ticket);
 
-/* The pairs that were captured since the last call. -ENOENT: none; -ENOMEM. */
+/* Takes the pairs that were captured since the last call. 0. -ENOENT: there are none. -ENOMEM. */
 int cuda_graph_take(struct cuda_graph **out, struct brick_backend_device *device);
 
-/* tickets[i] is the one for the pair captured with ticket i + 1. Errors as in brick/cuda.h. */
+/*
+ * Launches the graph. The pair that was captured with ticket i + 1 completes under tickets[i].
+ * Errors as of brick_cuda_graph_launch().
+ */
 int cuda_graph_launch(struct cuda_graph *graph, void *exec, void *stream, const uint64_t *tickets);
 
-/* Replays in flight still complete. NULL is legal. */
+/* Frees the captured pairs. Replays in flight still complete. NULL is legal. */
 void cuda_graph_destroy(struct cuda_graph *graph);
