@@ -75,8 +75,8 @@ void off_cpu_stop(struct off_cpu_recorder *r);
 
 /*
  * Records again: these processes, and what they start from now on. Of a thread that is off its CPU
- * now, this interval is not known. 0. Errors are those of brick__switches_add(); -ESRCH: all
- * processes have ended, and nothing is recorded.
+ * now, this interval is not known. 0. -EALREADY: it records. Errors of brick__switches_add();
+ * -ESRCH: all processes have ended, and nothing is recorded.
  */
 int off_cpu_resume(struct off_cpu_recorder *r, const pid_t *pids, size_t count);
 

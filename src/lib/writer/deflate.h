@@ -2,9 +2,9 @@
 /*
  * Compressing a chunk of trace packets (zlib format, RFC 1950 and 1951) for a few nanoseconds a
  * packet. Whoever lays a packet into the chunk knows which earlier packet it most likely repeats,
- * and where in it the timestamp stands that does not repeat; so nothing is searched, and little
- * memory is touched besides the chunk. Packets without such knowledge are searched through a small
- * hash. Owner thread.
+ * and where in it the timestamp ends, which does not repeat. So there is no search, and little
+ * memory is touched besides the chunk. For packets without such knowledge matches are searched
+ * through a small hash. One thread at a time.
  */
 #pragma once
 
@@ -16,21 +16,24 @@ struct deflater;
 
 enum { DEFLATE_WINDOW = 32768 }; /* packets further back are of no use */
 
-/* "No earlier packet is known to be alike"; "all of it is equal, as the caller knows". */
+/* As `like` or `other`: no earlier packet is known to be alike. */
 #define DEFLATE_UNKNOWN UINT32_MAX
+/* As `other`: the caller knows that all of the repeating part equals the bytes at `like`. */
 #define DEFLATE_SAME (UINT32_MAX - 1)
 
-/*
- * Where a packet ends, where its repeating part begins, and how far back similar bytes stand; more
- * than DEFLATE_WINDOW: nowhere.
- */
+/* A packet, as deflate_add() got it. */
 struct deflate_packet {
-	uint32_t end, rest, like, other;
+	uint32_t end;	/* byte of the chunk behind the packet */
+	uint32_t rest;	/* byte of the chunk at which its repeating part begins */
+	uint32_t like;	/* how many bytes back the bytes stand that it resembles ... */
+	uint32_t other; /* ... and where it does not, these; beyond DEFLATE_WINDOW: nowhere */
 };
 
-/* Packets that have not been looked at yet, for deflate_add(). */
+/* Packets that have not been looked at yet. The first member of struct deflater, for deflate_add().
+ */
 struct deflate_queue {
-	uint32_t end, count;
+	uint32_t end; /* of the last packet */
+	uint32_t count;
 	struct deflate_packet packets[128];
 };
 
@@ -38,10 +41,11 @@ struct deflate_queue {
 struct deflater *deflate_create(size_t chunk_bytes);
 void deflate_destroy(struct deflater *d);
 
-/* The next chunk begins; its bytes will stand at data. */
+/* Begins the next chunk. Its bytes will stand at `data`, which must stay until deflate_finish(). */
 void deflate_start(struct deflater *d, const uint8_t *data);
 
-/* The queue is full. */
+/* Looks at the packets in the queue, and empties it. deflate_add() calls it when the queue is full.
+ */
 void deflate_run(struct deflater *d);
 
 /*
@@ -60,5 +64,5 @@ static inline void deflate_add(
 		deflate_run(d);
 }
 
-/* Append the compressed chunk to *out; its `failed` says whether there was memory. */
+/* Appends the compressed chunk to *out; out->failed: there was no memory. */
 void deflate_finish(struct deflater *d, struct pb_buffer *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The GPUs of a trace, for Perfetto's `gpu` table: from what processes note of theirs
- * (lib/device/gpus.h). One that several processes or backends use is there once, if their drivers
- * tell that it is the same. One thread at a time.
+ * The GPUs of a trace, for Perfetto's `gpu` table, from the notes of the processes that use them
+ * (lib/device/gpus.h). A GPU that several processes or backends use is listed once, if their
+ * drivers tell that it is the same one. One thread at a time.
  */
 #pragma once
 
@@ -11,7 +11,8 @@
 #include "base/array.h"
 #include "lib/writer/packets.h"
 
-/* What a packet of Perfetto's says of a GPU: X(field's number, name of the note). */
+/* The texts of Perfetto's packet about a GPU: X(the field's number, the note's and member's name).
+ */
 #define GPU_TEXTS(X)                      \
 	X(GPU_NAME, name)                 \
 	X(GPU_VENDOR, vendor)             \
@@ -21,8 +22,9 @@
 
 /* As one process knows it. */
 struct gpu_entry {
-	uint32_t process, number; /* its own, brick_queue_gpu(); 0: the GPU is not known */
-	uint32_t index;		  /* in the trace; GPU_UNUSED: nothing has run on it yet */
+	uint32_t process; /* number in the trace */
+	uint32_t number;  /* the process's own: brick_queue_gpu(); 0: the GPU is not known */
+	uint32_t index;	  /* in the trace; GPU_UNUSED: nothing has run on it yet */
 	char backend[16];
 	char uuid[33]; /* hexadecimal */
 #define X(field, text) char text[192];
@@ -33,18 +35,21 @@ struct gpu_entry {
 
 struct gpu_list {
 	ARRAY(struct gpu_entry) entries;
-	uint32_t used; /* indexes so far */
+	uint32_t used; /* indexes that were given out: 0 to used - 1 */
 };
 
 void gpu_list_fini(struct gpu_list *list);
 
-/* A process's notes, whole: lines "gpu.NUMBER...=VALUE" count. 0, or the error of the packets. */
+/* Takes the lines "gpu.NUMBER...=VALUE" from all notes of a process. 0, or the packets' error. */
 int gpu_list_notes(struct gpu_list *list, struct packets *packets, uint32_t process,
 	const char *notes, size_t bytes);
 
-/* Where something runs now: its index in the trace, which then says what is known of it. */
+/*
+ * Returns the index in the trace of a process's GPU on which something runs now. At the first call
+ * for a GPU the list is written to the trace.
+ */
 uint32_t gpu_list_use(
 	struct gpu_list *list, struct packets *packets, uint32_t process, uint32_t number);
 
-/* What the GPU's compiler calls what it runs; "": not known. */
+/* Returns the name of the GPU's architecture, as its compiler has it; "": not known. */
 const char *gpu_list_architecture(const struct gpu_list *list, uint32_t index);

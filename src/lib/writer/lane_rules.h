@@ -9,10 +9,10 @@
 #include "lib/writer/writer_lane.h"
 
 /*
- * Records in ring order; count: not 0. A record of which the next call may say more is held back
- * until then. 0, or the error of the packets.
+ * Takes records in ring order; count is not 0. The last record is held back if records about it may
+ * follow in the next call. 0, or the error of the packets.
  */
 int lane_rules_take(struct writer_lane *lane, const struct brick_record *records, size_t count);
 
-/* Hand over what is held back. */
+/* Hands over the record that is held back, if there is one. 0, or the error of the packets. */
 int lane_rules_release(struct writer_lane *lane);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a consumer of sessions hands to the writer of a recording (src/lib/writer/writer.h); whoever
- * drains sessions (drain/) knows no more of it. The caller hands in other processes' memory, so the
- * writer trusts no count, index or text. It copies what it keeps. One thread at a time.
+ * The calls by which a consumer of sessions hands data to the writer of a recording
+ * (src/lib/writer/writer.h); drain/ uses these calls only. The data comes from other processes, so
+ * the writer trusts no count, index or text. It copies what it keeps. One thread at a time.
  *
- * All calls return 0 (or a number, where that is said), or a negative code. After the first error a
- * writer does nothing, and every call returns that error.
+ * All calls return 0 (or a number, where that is said), or a negative code. -EINVAL: there is no
+ * such process or lane. After the first error a writer does nothing, and every call returns that
+ * error.
  */
 #pragma once
 
@@ -22,12 +23,12 @@
  * reader keeps it as trace/lengths.h says.
  */
 struct ticks_histogram {
-	uint64_t of_ticks[BRICK_HISTOGRAM_BUCKETS];
+	uint64_t of_ticks[BRICK_HISTOGRAM_BUCKETS]; /* executions, by bucket */
 };
 
 struct trace_writer;
 
-/* A session's tables at this moment. */
+/* A session's tables at this moment; index 0 of sites and kernels is unused. */
 struct sink_tables {
 	const struct brick_session_brick *bricks;
 	uint32_t brick_count;
@@ -69,12 +70,13 @@ struct sink_off_cpu {
 	uint32_t preempted; /* it could have run; else it waited for something */
 };
 
-/* The map from ticks to CLOCK_MONOTONIC ns of all records that follow. */
+/* Sets the map from ticks to CLOCK_MONOTONIC ns for all records that follow. */
 int sink_clock(struct trace_writer *w, const struct brick_clock *clock);
-/* As it was said; mult 0: it was not yet. */
+
+/* Returns the clock of sink_clock(); mult 0: there is none yet. */
 const struct brick_clock *sink_clock_get(const struct trace_writer *w);
 
-/* A process joins; returns its number (>= 0). header: its session's. */
+/* Adds a process; returns its number (>= 0). header: of its session. */
 int sink_process(struct trace_writer *w, const struct brick_session_header *header);
 
 /*
@@ -92,7 +94,7 @@ int sink_tables(struct trace_writer *w, int process, const struct sink_tables *t
 
 int sink_code(struct trace_writer *w, const struct sink_code *code);
 
-/* A thread or queue of a process joins; returns its number (>= 0), unique in the recording. */
+/* Adds the lane of a thread or queue; returns its number (>= 0), unique in the recording. */
 int sink_lane(struct trace_writer *w, int process, const struct brick_lane *lane);
 
 /*
@@ -129,7 +131,7 @@ int sink_digest(struct trace_writer *w, int process, const struct brick_session_
 /* Later calls replace earlier ones. */
 int sink_account(struct trace_writer *w, const struct sink_account *account);
 
-/* The session ended: it was closed (1), or its process died (0). Open frames stay open. */
+/* Ends a session: it was closed (1), or its process died (0). Open frames stay open. */
 int sink_process_end(struct trace_writer *w, int process, uint64_t end_ticks, int closed);
 
 /* Makes all that was handed in visible to readers of the recording. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a writer is handed: tables, of which it has its own copy, because their memory is another
- * process's; and what records mean. One thread at a time.
+ * The writer's own copies of a process's tables, whose memory is another process's; and the meaning
+ * of records. One thread at a time.
  */
 #pragma once
 
@@ -17,7 +17,8 @@ struct tables {
 	uint32_t brick_capacity, category_capacity, site_capacity, kernel_capacity;
 };
 
-/* Copy what is new. 0 or -ENOMEM. */
+/* Copies the entries that are new. A table that has become shorter changes nothing. 0 or -ENOMEM.
+ */
 int tables_add(struct tables *tables, const struct sink_tables *now);
 void tables_fini(struct tables *tables);
 
@@ -27,14 +28,16 @@ void tables_fini(struct tables *tables);
  */
 size_t tables_text(char *to, size_t capacity, const char *from, size_t from_bytes);
 
-/* What the records right behind a SAMPLE or CLOSE say of it. kind 0: nothing of that kind. */
-enum { RECORD_LINKS = 16 };
+enum { RECORD_LINKS = 16 }; /* as BRICK__WAIT_LINKS (lib/probe/waits.h) */
+
+/* What the records right behind a SAMPLE or CLOSE say of it. */
 struct record_args {
-	struct brick_record work, launch, times, tile;
-	uint32_t records; /* how many there were */
+	struct brick_record work, launch, times, tile; /* kind 0: there was none of that kind */
+	uint32_t records;			       /* how many there were in all */
 	uint32_t flow_count, dependency_count;
-	uint64_t flows[RECORD_LINKS], dependencies[RECORD_LINKS];
-	uint32_t further[RECORD_LINKS]; /* flows: so many numbers follow */
+	uint64_t flows[RECORD_LINKS];	     /* numbers of commands that it launched */
+	uint64_t dependencies[RECORD_LINKS]; /* numbers of commands that it waited for */
+	uint32_t further[RECORD_LINKS];	     /* flows[i] and as many numbers behind it */
 };
 
 /* Records that say more of the SAMPLE or CLOSE before them. */
@@ -47,10 +50,10 @@ static inline bool record_is_arg(const struct brick_record *r)
 	return r->kind < 32 && kinds >> r->kind & 1;
 }
 
-/* Whether an EXPERT is possible. */
+/* Reads an EXPERT into *expert. False: its numbers make no sense. */
 bool record_expert(const struct brick_record *r, struct brick_expert_record *expert);
 
-/* A SEQUENCE, without what its event has no use for. */
+/* Returns a SEQUENCE with the members that its event does not use set to 0 or -1. */
 struct brick_sequence_record record_sequence(const struct brick_record *r);
 
 static inline bool record_is_step(const struct brick_record *r)
@@ -58,17 +61,19 @@ static inline bool record_is_step(const struct brick_record *r)
 	return brick_is_step(r->brick);
 }
 
+/* Returns all tokens of a step's OPEN. */
 static inline uint64_t record_tokens(const struct brick_record *r)
 {
 	return r->brick == BRICK_MIXED ? (r->elements >> 32) + (uint32_t)r->elements : r->elements;
 }
 
+/* Returns the tokens that make new ones, of a mixed step's OPEN; 0 of another step's. */
 static inline uint64_t record_output_tokens(const struct brick_record *r)
 {
 	return r->brick == BRICK_MIXED ? r->elements >> 32 : 0;
 }
 
-/* Index of what was launched; 0: not known. */
+/* Returns the index of the kernel that the args name; 0: not known. */
 static inline uint32_t record_kernel(const struct tables *tables, const struct record_args *args)
 {
 	return args->launch.kind && args->launch.brick < tables->kernel_count ? args->launch.brick

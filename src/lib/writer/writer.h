@@ -30,19 +30,22 @@ struct trace_writer_options {
 	void *output_context;
 };
 
-/* What part_file_open() says of PATH, or -ENOMEM; *out untouched. */
+/*
+ * Makes a writer, whose path and texts are used during the call only. 0. After an error (as of
+ * part_file_open(), or -ENOMEM) *out is untouched.
+ */
 int trace_writer_create(struct trace_writer **out, const struct trace_writer_options *options);
 
 /* Whole packets that the caller made, of a sequence of its own; 128 KiB at most. */
 int trace_writer_packets(struct trace_writer *w, const void *packets, size_t bytes);
 
-/* Bytes written, and begin/end pairs in them. */
+/* Gets the bytes written so far, and the begin/end pairs in them. */
 void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t *pairs);
 
-/* Complete the file, give it its final name, free w. On error PATH.part is left, as below. */
+/* Completes the file, gives it its final name, and frees w. After an error PATH.part is left. */
 int trace_writer_finish(struct trace_writer *w);
 
-/* Who flushes may be scheduled as he likes: what waits for the disk is scheduled as the caller. */
+/* Starts the thread that waits for the disk, scheduled as the caller: part_file_sync_prepare(). */
 void trace_writer_sync_prepare(struct trace_writer *w);
 
 /* Give up: leave what was written until now as PATH.part, or remove it. Free w; NULL is legal. */

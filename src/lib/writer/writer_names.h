@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must be said before a packet may refer to it. Names of bricks, categories, sources and
- * kernels are said once in each lane's sequence, sites once in the trace. One thread at a time.
+ * Names and sites, which must be written ("said") before a packet may refer to them by a number.
+ * Names of bricks, categories, sources and kernels are said once in each lane's sequence, sites
+ * once in the trace. One thread at a time.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "lib/writer/trace_records.h"
 
 enum {
-	WRITER_LAYERS = 128, /* of which numbers of sites tell */
+	WRITER_LAYERS = 128, /* layers with site numbers of their own */
 	WRITER_PLACES = BRICK_MAX_SITES / WRITER_LAYERS,
 	WRITER_ARROWS = 1 << 15, /* numbers of commands that have an arrow to who waited for them */
 };
@@ -51,31 +52,33 @@ struct writer_process {
 	int ended;
 };
 
-/* What a lane's sequence has said already. */
+/* What a lane's sequence has said already. A new kind of name gets a set of bits here. */
 struct lane_names {
 	struct packets *packets;
 	const struct writer_process *process;
-	uint32_t sequence;
-	uint32_t sources, events;
-	uint32_t gpu; /* of a queue: its index in the trace */
+	uint32_t sequence; /* the lane's, in the trace */
+	uint32_t sources;  /* bit per enum brick_source */
+	uint32_t events;   /* bit per enum format_event_name */
+	uint32_t gpu;	   /* of a queue: its index in the trace */
 	bool has_arg_names;
-	uint64_t bricks[BRICK_MAX_BRICKS / 64];
-	uint64_t categories;
-	uint64_t values[BRICK_MAX_BRICKS / 64]; /* bricks, as values */
-	uint64_t kernels[BRICK_MAX_KERNELS / 64];
+	uint64_t bricks[BRICK_MAX_BRICKS / 64];	  /* bit per brick, as a name of slices */
+	uint64_t categories;			  /* bit per category */
+	uint64_t values[BRICK_MAX_BRICKS / 64];	  /* bit per brick, as a value of annotations */
+	uint64_t kernels[BRICK_MAX_KERNELS / 64]; /* bit per kernel */
 };
 
-/* An entry of interned data. */
+/* Adds an entry of interned data: number iid stands for the text in that field. */
 void names_entry(struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text, size_t size);
 
-/* Say it, if the sequence has not said it yet. 0, or the error of the packets. */
+/* Say a name, if the sequence has not said it yet. 0, or the error of the packets. */
 int names_brick(struct lane_names *names, uint32_t brick); /* and its category */
 int names_source(struct lane_names *names, uint32_t source);
 int names_event(struct lane_names *names, uint32_t name); /* enum format_event_name */
 int names_brick_value(struct lane_names *names, uint32_t brick);
 int names_kernel(struct lane_names *names, uint32_t kernel);
 
-/* Say what all sites of the process are that the trace does not know yet. */
+/* Says all sites of the process that the trace does not know yet. 0, or the error of the packets.
+ */
 int names_sites(struct writer_process *process);
 
 static inline uint64_t writer_duration_ns(const struct writer_process *process, uint64_t ticks)
