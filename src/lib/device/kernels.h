@@ -4,8 +4,11 @@
 
 #include "lib/session/session_map.h"
 
-/* Both tables into a new session, under the session lock. */
+/* Under the session lock: copies both tables into a new session. */
 void brick__kernels_publish(struct brick_session *session);
 
-/* The brick of a kernel that was launched outside of every brick; BRICK_NONE: no entry is left. */
+/*
+ * Returns the brick, named after the kernel, for launches of a kernel outside of all bricks;
+ * BRICK_NONE: no id is left.
+ */
 uint32_t brick__kernel_brick(uint32_t kernel);

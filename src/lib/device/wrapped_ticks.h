@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ticks of a device's counter that has less than 64 bits and wraps: with 36 bits and 52 ns after
- * an hour. The host's clock tells how often it has wrapped. One thread at a time.
+ * Ticks of a device's counter that has less than 64 bits and wraps: 36 bits of 52 ns wrap after an
+ * hour. The host's clock tells how often the counter has wrapped. One thread at a time.
  */
 #pragma once
 
 #include <stdint.h>
 
 struct wrapped_ticks {
-	uint64_t mask; /* of the bits that there are */
-	double period_ns;
-	uint64_t ticks, host_ns; /* all bits, and when; host_ns 0: not read yet */
+	uint64_t mask;	  /* the counter's bits; UINT64_MAX: it never wraps */
+	double period_ns; /* of a tick */
+	uint64_t ticks;	  /* all 64 bits of the last wrapped_ticks_read() ... */
+	uint64_t host_ns; /* ... and its time; 0: there was none */
 };
 
 /*
- * All bits of a reading that was taken at about that time of the host, less than half a round
- * off.
+ * Returns all 64 bits of a reading. host_ns: a time of the host that is less than half of the
+ * counter's range away from the reading.
  */
 static inline uint64_t wrapped_ticks_whole(
 	struct wrapped_ticks *w, uint64_t ticks, uint64_t host_ns)
@@ -32,7 +33,7 @@ static inline uint64_t wrapped_ticks_whole(
 	return ahead <= w->mask / 2 ? expected + ahead : expected - (w->mask + 1 - ahead);
 }
 
-/* The same for a reading that later ones are compared with. */
+/* As wrapped_ticks_whole(), and keeps the reading, with which later ones are compared. */
 static inline uint64_t wrapped_ticks_read(struct wrapped_ticks *w, uint64_t ticks, uint64_t host_ns)
 {
 	w->ticks = wrapped_ticks_whole(w, ticks, host_ns);
@@ -40,7 +41,7 @@ static inline uint64_t wrapped_ticks_read(struct wrapped_ticks *w, uint64_t tick
 	return w->ticks;
 }
 
-/* All bits, in ns. */
+/* Converts all 64 bits to ns of the device. */
 static inline uint64_t wrapped_ticks_ns(const struct wrapped_ticks *w, uint64_t whole)
 {
 	return w->period_ns == 1 ? whole : (uint64_t)((long double)whole * w->period_ns);

@@ -5,10 +5,10 @@
 #include <stdint.h>
 #include "brick/counters.h"
 
-/* As brick_counters_read(); `size` is not set. */
+/* As brick_counters_read(), but values->size becomes 0. Owner's thread. */
 void brick__counters_read(
 	const struct brick_counters *counters, struct brick_counter_values *values);
 
-/* The same by system calls, of another thread too. */
+/* As brick__counters_read(), by system calls only: any thread may call it. */
 void brick__counters_read_any(
 	const struct brick_counters *counters, struct brick_counter_values *values);

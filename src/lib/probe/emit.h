@@ -11,12 +11,15 @@
 #include <stdint.h>
 #include "brick/export.h"
 
-/* The thread's brick at that depth begins. Owner of the thread. */
+/* Begins the range of the thread's brick at that depth, from 0 on. Only on that thread. */
 void brick__emit_begin(uint32_t depth, uint32_t brick, int32_t layer);
 
-/* It ends, with all that is open inside of it. Owner of the thread. */
+/* Ends the ranges of the brick at that depth and of all inside of it. Only on that thread. */
 void brick__emit_end(uint32_t depth);
 
-/* What is no brick yet: a range of that text on this thread. False: nobody listens. */
+/*
+ * Begin and end a range of a text on this thread, for what is no brick yet. False: nobody listens,
+ * and pop must not be called.
+ */
 BRICK_API bool brick__emit_push(const char *text);
 BRICK_API void brick__emit_pop(void);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statistics of SAMPLEs that their producer did not count (BRICK_FLAG_UNCOUNTED): who drains the
- * records counts them, and who only looks adds those that are drained to those in the ring. Nothing
- * in a lane is trusted here, as it may be another process's. The entries have one owner.
+ * Statistics of SAMPLEs that their producer did not count (BRICK_FLAG_UNCOUNTED). The consumer
+ * counts them when it drains them; a reader adds the drained counts and those of the records in the
+ * ring. Nothing in a lane is trusted here, as it may be another process's. One thread at a time for
+ * each set of entries.
  */
 #pragma once
 
@@ -17,6 +18,7 @@ struct leaf_stats {
 	struct brick_leaf_stat stats[BRICK_MAX_BRICKS];
 };
 
+/* Counts one SAMPLE. nests: it lies in another execution of the same brick. */
 static inline void leaf_count(
 	struct brick_leaf_stat *stat, const struct brick_record *r, bool nests)
 {
@@ -41,8 +43,8 @@ static inline bool leaf_is_open(const uint16_t *open, uint32_t depth, uint32_t b
 }
 
 /*
- * Count records in their order, those of the first `bricks` ones. `depth` and `open`: of what they
- * lie in.
+ * Counts records in their order; ids from `bricks` on are left out. *depth and open: the OPENs
+ * without a CLOSE before these records, and then behind them.
  */
 static inline void leaf_count_all(struct brick_leaf_stat *stats, uint32_t bricks, uint32_t *depth,
 	uint16_t *open, const struct brick_record *records, size_t count)
@@ -67,12 +69,13 @@ static inline void leaf_count_all(struct brick_leaf_stat *stats, uint32_t bricks
 }
 
 /*
- * All of a lane, drained or not, while its owner and its consumer go on: entries of the first
- * `bricks` ones. ring, capacity: the lane's, which were checked. False: a turn of the consumer did
- * not end (it was killed?), so that a batch may be counted twice or not at all.
+ * Fills the entries below `bricks` with the counts of all of a lane's records, drained or not,
+ * while its owner and its consumer go on. ring, capacity: the lane's, checked by the caller. False:
+ * a turn of the consumer did not end (it may have been killed), so that a batch may be counted
+ * twice or not at all.
  */
 bool brick__leaf_stats_read(const struct brick_lane *lane, const struct brick_record *ring,
 	uint64_t capacity, uint32_t bricks, struct leaf_stats *out);
 
-/* Into the statistics of the same brick. */
+/* Adds an entry to the statistics of the same brick. */
 void brick__leaf_stat_add(struct brick_stat *to, const struct brick_leaf_stat *leaf);

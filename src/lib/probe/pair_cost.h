@@ -5,10 +5,11 @@
 #include "brick/abi/session.h"
 
 /*
- * Writes the cost of a begin/end pair into the header: with warm caches, after data went through
- * them, and with none of its lines in a cache. Under the session lock.
+ * Measures a begin/end pair and writes its costs (pair_...) into the header: with warm caches,
+ * after data went through them, and with none of its lines in a cache. Under the session lock.
  */
 void brick__pair_cost_measure(struct brick_session_header *header);
 
-/* The recorder's: measures what does not depend on the process, so that none must do so. */
+/* In the recorder: measures the costs that do not depend on the process, so that no process need.
+ */
 void brick__pair_cost_share(struct brick_session_refusals *page);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all recording into the thread's own ring has in common: space in it, statistics, and open
- * bricks, which must be in the ring before what they hold. probe.c records begins and ends,
- * sample.c samples and instants. Ordinary records leave room for the CLOSE of every open brick.
+ * The common part of all recording into the thread's own ring: space, statistics, and open bricks.
+ * Invariants: an open brick's OPEN is in the ring before what the brick holds; records other than
+ * CLOSEs leave CLOSE_RESERVE places free, so that the CLOSE of every open brick finds room, with
+ * its WORK. probe.c records begins and ends, sample.c samples and instants. Owner of the lane.
  */
 #pragma once
 
@@ -17,7 +18,10 @@ enum { CLOSE_RESERVE = 2 * BRICK_MAX_DEPTH };
 
 /* Space. */
 
-/* Look at the consumer's place again: has it made room for `count` records that are no CLOSE? */
+/*
+ * Reads the consumer's tail again, asks for memory for the ring if need be, and sets `limit`.
+ * Returns 1 if there is room for `count` records that are no CLOSE.
+ */
 SLOW int brick__ring_look(struct brick_lane *lane, uint64_t count);
 
 static inline int ring_has(struct brick_lane *lane, uint64_t count)
@@ -36,8 +40,8 @@ static inline void ring_publish(struct brick_lane *lane, uint64_t count)
 }
 
 /*
- * No record was written. Its length goes into the lane's histogram, as the consumer will not
- * enter it.
+ * Call it for an execution without a record: counts it as dropped (unless the lane has no ring),
+ * and enters its length into the lane's histogram, as the consumer will not.
  */
 SLOW void brick__ring_drop(struct brick_lane *lane, uint32_t brick, uint64_t ticks);
 
@@ -48,7 +52,7 @@ static inline bool lane_is_current(const struct brick__thread *self)
 	return self->serial == brick__serial_here();
 }
 
-/* Give this thread its lane; NULL: there is none to be had. */
+/* Gives this thread its lane; NULL: there is none to be had, and the record counts as refused. */
 SLOW struct brick__thread *brick__thread_begin(void);
 
 static inline struct brick__thread *thread_here(void)
@@ -67,10 +71,11 @@ BRICK_API int brick__async_record(
 
 /* Open bricks. */
 
-/* The OPEN of a brick that holds others now, into the ring. There must be one without it. */
+/* Writes the OPEN of the innermost open brick, which holds others now. It must not be OPENED yet.
+ */
 SLOW void brick__ring_open(struct brick__thread *self);
 
-/* Behind the CLOSE of a frame with BRICK_FRAME_WAITED: what it waited for. */
+/* Writes which command a frame with BRICK_FRAME_WAITED waited for, behind the frame's CLOSE. */
 SLOW void brick__ring_waited(
 	struct brick__thread *self, const struct brick_frame *frame, uint64_t end);
 
@@ -83,7 +88,8 @@ static inline void open_parents(struct brick__thread *self)
 
 /* Statistics. */
 
-/* Is an outer frame of the same brick? Then its time is being counted already. */
+/* True if one of the frames below `depth` is of the same brick: its total counts this time already.
+ */
 static inline bool is_recursive(const struct brick_lane *lane, uint32_t depth, uint32_t brick)
 {
 	for (uint32_t i = 0; i < depth; i++)
@@ -92,7 +98,7 @@ static inline bool is_recursive(const struct brick_lane *lane, uint32_t depth, u
 	return false;
 }
 
-/* One more execution in the statistics; `self_ticks` is the length less what was nested in it. */
+/* Counts one execution; self_ticks: its length less the time of what was nested in it. */
 static inline void count_one(
 	struct brick_stat *stat, uint64_t ticks, uint64_t self_ticks, int recursive)
 {
