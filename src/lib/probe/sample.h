@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples and ends, followed by records about them. */
+/* Samples and ends with records about them right behind, for launches and waits. */
 #pragma once
 
 #include "brick/probe.h"
 
 /*
- * As brick__end_at(), and as brick_record_sample(); followed by a record about it, which is
- * dropped with it. `about` may be NULL; a sample may have several.
+ * As brick__end_at(), and as brick_record_sample(), with records about the execution right behind
+ * its record; if that is dropped, so are these. close: one record, or NULL. sample: `count`
+ * records.
  */
 void brick__close_with(brick_span span, uint64_t now, const struct brick_record *about);
 void brick__sample_with(

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is counted around steps, for sessions and forks. All of it is off until somebody asks for
+ * Counters around steps (step.c), for sessions and forks. They are off until somebody asks for
  * counters.
  */
 #pragma once
 
-/* A session begins: the environment may ask for counters (BRICK_COUNTERS, BRICK_OFF_CPU). */
+/* Call it when a session begins: switches on what BRICK_COUNTERS and BRICK_OFF_CPU ask for. */
 void brick__counters_start(void);
 
 /*
@@ -14,7 +14,7 @@ void brick__counters_start(void);
  */
 void brick__step_cpu_use(void);
 
-/* Around a fork; what the child inherits is the parent's. */
+/* Hold counting still over a fork; abandon: in the child, whose counters are the parent's. */
 void brick__counters_lock(void);
 void brick__counters_unlock(void);
 void brick__counters_abandon(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles, for the rest of the library. */
+/* The part of tile.c that sessions call. */
 #pragma once
 
-/* A session starts: the recorder may ask for tiles (BRICK_TILES). */
+/* Call it when a session starts: switches on the levels that BRICK_TILES names. */
 void brick__tiles_start(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of several queues that one wait was for. The calling thread's own. */
+/* The commands, on several queues, that one wait of a thread was for. Used by that thread only. */
 #pragma once
 
 #include <stdint.h>
@@ -7,8 +7,9 @@
 
 enum { BRICK__WAIT_LINKS = 16 }; /* as many as a recording keeps (src/lib/writer/trace_records.h) */
 
+/* All 0: no command. */
 struct brick__waits {
-	uint64_t numbers[BRICK__WAIT_LINKS];
+	uint64_t numbers[BRICK__WAIT_LINKS]; /* [count] of commands, each once, in no order */
 	uint32_t count;
 };
 
@@ -29,10 +30,11 @@ static inline void brick__waits_add(struct brick__waits *w, uint64_t number)
 }
 
 /*
- * Where the thread's recording stands. The same twice: it has recorded nothing in between, and no
- * brick has begun or ended. 0: it records nothing.
+ * Returns a number for the state of the thread's recording. If two calls return the same number,
+ * the thread has recorded nothing in between, and none of its bricks began or ended. 0: it records
+ * nothing.
  */
 BRICK_API uint64_t brick__recording_place(void);
 
-/* As brick_record_wait(), for all of them. */
+/* As brick_record_wait(), for all commands of *waits. */
 BRICK_API void brick__record_waits(uint64_t begin, uint64_t end, const struct brick__waits *waits);

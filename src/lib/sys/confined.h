@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program may forbid itself system calls (seccomp), and be killed by the first that it has not
- * foreseen. From then on nothing in src/lib/sys/ makes one but those of the C library's own threads
- * and memory: what would need one is refused with -EPERM, or not known. A program may also have
- * come behind a filter: then it is so from its start. Any thread.
+ * A program may forbid itself system calls (seccomp); the kernel then kills it at the first call
+ * that it has not allowed. Such a process is confined: nothing in src/lib/sys/ makes a system call
+ * any more, apart from the C library's own for threads and memory. A function that would need one
+ * returns -EPERM or "not known": check brick__sys_is_confined() before each new system call. A
+ * process that inherits a filter is confined from its start. Any thread.
  */
 #pragma once
 
@@ -13,6 +14,7 @@
 #include "base/file.h"
 #include "brick/export.h"
 
+/* 1: the process is confined. brick__confine() sets it (lib/session/session_lanes.h). */
 BRICK_API extern uint32_t brick__confined;
 
 static inline bool brick__sys_is_confined(void)
@@ -21,8 +23,8 @@ static inline bool brick__sys_is_confined(void)
 }
 
 /*
- * How many filters this process has; before Linux 5.9 only whether it has any, as a number above 0.
- * By calls that the dynamic linker has made before.
+ * Returns how many seccomp filters this process has; before Linux 5.9 the mode, which is above 0 if
+ * there is any. It makes only system calls that the dynamic linker has made before.
  */
 static inline uint32_t brick__sys_filters(void)
 {

@@ -7,7 +7,7 @@
 #pragma once
 
 /*
- * From here on the calling thread has its own table, with nothing open but `kept`, under its
- * number. -errno: it goes on with the program's (before Linux 5.9, or forbidden).
+ * Gives the calling thread its own table, with nothing open but `kept`, under the same number. 0.
+ * -errno: the thread goes on with the program's table (before Linux 5.9, or forbidden).
  */
 int brick__descriptors_leave(int kept);

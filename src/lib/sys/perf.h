@@ -9,15 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An open event of one thread. */
 struct brick__perf {
-	int fd;
-	uint64_t id; /* the event's: a program may close the descriptor, and use its number */
+	int fd;	     /* -1: not open */
+	uint64_t id; /* of the event: the program may close fd, and get its number for a file */
 	void *page;  /* the kernel shares it; NULL: there is none */
 };
 
 struct brick__perf_reading {
-	uint64_t value;
-	uint64_t enabled_ns, running_ns; /* equal unless the counter was shared */
+	uint64_t value;			 /* ns of the task clock, else a count */
+	uint64_t enabled_ns, running_ns; /* equal unless other events shared the counter */
 };
 
 /* A test may put its own functions in place of the kernel and the CPU. */

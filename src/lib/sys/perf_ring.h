@@ -15,7 +15,7 @@ struct perf_ring {
 	size_t map_bytes;
 };
 
-/* A ring of so many pages, a power of two, for that event. 0 or -errno. */
+/* Maps a ring of `pages` pages, a power of two, for the event fd. 0 or -errno. */
 int perf_ring_map(struct perf_ring *ring, int fd, size_t pages);
 void perf_ring_unmap(const struct perf_ring *ring);
 
@@ -27,11 +27,11 @@ typedef int (*perf_record_fn)(void *context, const struct perf_ring *ring, uint6
 	const struct perf_event_header *header);
 
 /*
- * Hand out all records, and leave them to the kernel, which overwrites them. How many it had no
- * room for is added to *lost instead. 0, or the last error of `take`.
+ * Hands out all records; the kernel may overwrite them when the call returns. Adds to *lost the
+ * records for which the kernel had no room. 0, or the last error of `take`.
  */
 int perf_ring_read(
 	const struct perf_ring *ring, uint64_t *lost, perf_record_fn take, void *context);
 
-/* Bytes of the ring that may lie around its end. */
+/* Copies `bytes` bytes from position `at` of the ring, also around the ring's end. */
 void perf_ring_copy(const struct perf_ring *ring, uint64_t at, void *to, size_t bytes);

@@ -15,27 +15,28 @@
 #include <stdint.h>
 
 struct brick__shared {
-	int fd;		 /* that is kept open; -1: none, it is opened by its path */
-	bool is_private; /* it lies in a recorder's directory */
-	uint64_t device, inode;
-	uint64_t ready_from, ready_to; /* what has memory ahead of its use */
-	char path[512];		       /* "": it has no name */
+	int fd;			/* kept open; -1: the file is opened by its path for each use */
+	bool is_private;	/* it lies in a recorder's directory */
+	uint64_t device, inode; /* of the file: fd is checked against them before each use */
+	uint64_t ready_from, ready_to; /* bytes [from, to) that have memory ahead of their use */
+	char path[512];		       /* "": it has no name, and is lost with fd */
 };
 
-/* All 0 but this: there is no file. */
+/* The value of a struct without a file. */
 #define BRICK__SHARED_NONE \
 	{                  \
 		.fd = -1   \
 	}
 
-/* A new file in a directory, or without a name (directory NULL). is_private: in a recorder's. */
+/* Makes a file in a directory, or without a name (directory NULL). is_private: a recorder's one. */
 int brick__shared_create(
 	struct brick__shared *out, const char *directory, const char *name, bool is_private);
 
-/* Give it another name in its directory. */
+/* Gives the file another name in its directory. */
 int brick__shared_rename(struct brick__shared *file, const char *name);
 
-/* At least `bytes` bytes of length; never shrinks. -ESTALE: the file is not ours any more. */
+/* Makes the file at least `bytes` bytes long; it never shrinks. -ESTALE: it is not ours any more.
+ */
 int brick__shared_extend(struct brick__shared *file, uint64_t bytes);
 
 /* Make sure that a range has memory behind it, so that touching it cannot fail. */
@@ -44,13 +45,14 @@ int brick__shared_reserve(struct brick__shared *file, uint64_t offset, uint64_t 
 /* Map a range for reading and writing; NULL with *error. */
 void *brick__shared_map(struct brick__shared *file, uint64_t offset, uint64_t bytes, int *error);
 
-/* Have it open from now on, for a consumer that wants a descriptor: that, or -errno. */
+/* Keeps the file open from now on, and returns its descriptor, which stays the file's; or -errno.
+ */
 int brick__shared_keep(struct brick__shared *file);
 
-/* Another descriptor of it, the caller's to close; or -errno. */
+/* Returns another descriptor of the file, which the caller closes; or -errno. */
 int brick__shared_open(struct brick__shared *file);
 
-/* Close what is open of it, if it is ours. The name stays. */
+/* Closes the descriptor that is kept open, if it is still the file's. The name stays. */
 void brick__shared_close(struct brick__shared *file);
 
 /* Remove the name, if it is this file's. */

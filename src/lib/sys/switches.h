@@ -14,8 +14,8 @@
 struct brick__switch {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t pid, tid;
-	uint8_t out;	   /* it left */
-	uint8_t preempted; /* ... though it could have gone on; else it waits for something */
+	uint8_t out;	   /* 1: it left its CPU; 0: it got one */
+	uint8_t preempted; /* of `out`. 1: it could have gone on; 0: it waits for something */
 };
 
 struct brick__switches;
@@ -34,7 +34,7 @@ int brick__switches_follow(struct brick__switches **out, pid_t pid);
  */
 int brick__switches_add(struct brick__switches *s, pid_t tid);
 
-/* Of this process's threads that join; none so far. -ENOMEM. */
+/* Makes an object that follows no thread yet: threads of this process may join. 0 or -ENOMEM. */
 int brick__switches_create(struct brick__switches **out);
 
 /*
@@ -44,7 +44,8 @@ int brick__switches_create(struct brick__switches **out);
  */
 int brick__switches_join(struct brick__switches *s);
 
-/* The calling thread will be followed no more; its ring is read once more and goes. */
+/* Stops following the calling thread; its ring is unmapped after the next brick__switches_read().
+ */
 void brick__switches_leave(struct brick__switches *s);
 
 typedef void (*brick__switch_fn)(void *context, const struct brick__switch *s);
@@ -56,16 +57,19 @@ typedef void (*brick__switch_fn)(void *context, const struct brick__switch *s);
 int brick__switches_read(
 	struct brick__switches *s, uint64_t until_ns, brick__switch_fn take, void *context);
 
-/* Records that the kernel, or we, had no room for. */
+/* Returns how many records were lost, because the kernel or this process had no room for them. */
 uint64_t brick__switches_lost(const struct brick__switches *s);
 
-/* The share of its rings that is full, 0 to 100: of the fullest. */
+/* Returns how full the fullest ring is, in per cent. */
 unsigned brick__switches_fill(const struct brick__switches *s);
 
-/* Of other processes: readable when a ring has many records, until they are counted. -1: none. */
+/*
+ * Returns a descriptor, which stays s's: poll(2) finds it readable when a ring has many records,
+ * until brick__switches_waiting() counts them. Only of other processes. -1: there is none.
+ */
 int brick__switches_wait_fd(const struct brick__switches *s);
 
-/* Records that were not handed out yet, in the rings and read. */
+/* Returns how many records were not handed out yet, in the rings and behind them. */
 uint64_t brick__switches_waiting(const struct brick__switches *s);
 
 /* NULL is legal. No thread is followed any more, at no cost to any. */
