@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens a session and maps its lanes. Only this file reads offsets and sizes from the untrusted
- * session: it copies each to private memory, checks it against the file's present size, and never
- * reads it again. The header and the tables are one mapping, and each lane is one of its own. A new
- * lane therefore moves no mapping that the emitting side may be reading.
+ * Opens a session and maps its lanes. Offsets and sizes in the untrusted session are copied to
+ * private memory, checked here against the file's present size, and not read again. The header and
+ * the tables are one mapping, and each lane is one of its own. A new lane therefore moves no
+ * mapping that the emitting side may be reading. A new table also goes into tables_end().
  */
 #include "lib/drain/map_session.h"
 

@@ -140,7 +140,7 @@ static int ensure(void)
 	return error;
 }
 
-static int is_held; /* by who looks at it from inside of the process */
+static int is_held; /* brick__session_hold(); under the session lock */
 
 void brick__session_hold(int held)
 {
@@ -288,14 +288,14 @@ int brick__session_view(struct brick__session_output *output)
 	return brick__shared_open(&s->file);
 }
 
-/* Does it end with the process, whatever the program says? */
+/* True for a session that the program must not stop: it is held, or a recorder's. */
 static bool is_others(const struct brick_session *s)
 {
 	return s == &brick__session &&
 	       (is_held || (s->external && brick__environment("BRICK_SESSION_DIR")));
 }
 
-/* is_forgotten: nobody asks for its answers any more. */
+/* is_forgotten: the session is being destroyed, and nobody asks for its answers any more. */
 static int stop_here(bool is_forgotten)
 {
 	struct brick_session *s = brick__session_here();
@@ -425,7 +425,8 @@ int brick__session_make(struct brick_session **out, const struct brick_session_o
 	return error;
 }
 
-/* Under the session lock: it is not in the list any more. A child has forgotten its parent's. */
+/* Under the session lock: takes a session off the list. A child's list has no sessions of the
+ * parent. */
 static void unlist(const struct brick_session *s)
 {
 	struct brick_session **link = &brick__session.next;

@@ -4,7 +4,10 @@
 
 #include "lib/graph/graph_core.h"
 
-/* The first holding edge into each node: [nodes], or BRICK__NONE. NULL: no memory. Caller frees. */
+/*
+ * Returns an array [nodes] with the first holding edge that enters each node, or BRICK__NONE. The
+ * caller frees it. NULL: no memory.
+ */
 uint32_t *brick__graph_holders(const struct brick_graph *graph);
 
 /* What holds what, each node below the first that holds it; children in the order of their ids. */
@@ -14,13 +17,13 @@ struct brick__forest {
 	uint32_t root;		   /* the first */
 };
 
-/* BRICK_ECYCLE: something is inside of itself. -ENOMEM. *forest is then empty. */
+/* 0. BRICK_ECYCLE: a node is inside of itself. -ENOMEM. After an error *forest is empty. */
 int brick__forest_init(struct brick__forest *forest, const struct brick_graph *graph);
 void brick__forest_fini(struct brick__forest *forest);
 
 /*
- * Next node of a walk through the forest, children before siblings. *depth: of that node, 0 for
- * roots; the caller hands in the present one and its depth, at first BRICK__NONE. BRICK__NONE:
- * done.
+ * Returns the next node of a walk through the forest, children before siblings; BRICK__NONE: the
+ * walk is over. node: the present one, BRICK__NONE at first. *depth: the present node's, which
+ * becomes the next node's; 0 for roots.
  */
 uint32_t brick__forest_next(const struct brick__forest *forest, uint32_t node, uint32_t *depth);

@@ -11,8 +11,8 @@
 struct brick__sink {
 	brick_graph_write_fn write;
 	void *context;
-	int error;
-	size_t used;
+	int error;   /* the first one; 0: none. After it nothing is written any more. */
+	size_t used; /* bytes in buffer */
 	char buffer[1 << 14];
 };
 
@@ -28,11 +28,11 @@ int brick__flush(struct brick__sink *sink);
 /* A string of JSON with its quotes, all ASCII. NULL gives null. */
 void brick__put_json(struct brick__sink *sink, const char *text);
 
-/* How a format writes what it cannot take as it is. */
+/* How a format writes characters that it cannot take as they are. */
 struct brick__escape {
-	const char *special;	    /* characters of ASCII */
-	const char *const *instead; /* one for each of them */
-	const char *hidden;	    /* before the hexadecimal digits of other bytes */
+	const char *special;	    /* such characters, all ASCII */
+	const char *const *instead; /* [i]: the text for special[i] */
+	const char *hidden;	    /* stands before the two digits of a hidden byte */
 };
 
 /* Text for people: what would move a terminal, hide, or is no UTF-8 becomes \x1b. */

@@ -13,17 +13,17 @@ struct brick__name {
 	uint32_t first, last; /* nodes of that name, or BRICK__NONE */
 };
 
-/* Zeroed: empty. */
+/* All 0: no names. */
 struct brick__names {
 	ARRAY(struct brick__name) entries;
 	struct hash_index index;
 	struct brick__chunk *chunks; /* newest first */
 };
 
-/* The number of a text, a new one if need be. -ENOMEM. */
+/* Gets the number of a text, which is copied if it is new. 0 or -ENOMEM. */
 int brick__names_add(struct brick__names *names, const char *text, uint32_t *number);
 
-/* BRICK__NONE: it is not there. */
+/* Returns the number of a text; BRICK__NONE: it is not there. */
 uint32_t brick__names_find(const struct brick__names *names, const char *text);
 
 void brick__names_fini(struct brick__names *names);

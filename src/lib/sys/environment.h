@@ -8,10 +8,10 @@
 #include "brick/export.h"
 
 /*
- * The value of a variable; NULL: it was not set, or the process has more rights than its user (a
- * set-user-ID program), who must not tell it what to write and load.
+ * Returns the value of a variable; NULL: it was not set, or the process has more rights than its
+ * user (a set-user-ID program). Such a user must not tell the process what to write and load.
  */
 BRICK_API const char *brick__environment(const char *name);
 
-/* Copy it anew, for tests; no other thread may read it meanwhile. */
+/* Copies the environment anew, for tests; no other thread may read the copy meanwhile. */
 void brick__environment_read(void);

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * One function, into a pointer to it: NULL, and false, where it is not there. The program's own
- * dlerror() tells nothing of it.
+ * Stores the address of a function in *pointer, a pointer to functions. False: the library has no
+ * such function, and *pointer is NULL. The program's own dlerror() tells nothing of it.
  */
 static inline bool sys_function_find(void *library, const char *name, void *pointer)
 {
@@ -22,7 +22,10 @@ static inline bool sys_function_find(void *library, const char *name, void *poin
 	return function != NULL;
 }
 
-/* The function of that name that the program would have without us, looked up once. Any thread. */
+/*
+ * Returns the function that the program would call under that name without us; NULL: there is none.
+ * *known keeps it, NULL at first. Any thread.
+ */
 static inline void *sys_function_next(void **known, const char *name)
 {
 	void *function = __atomic_load_n(known, __ATOMIC_RELAXED);
@@ -34,14 +37,14 @@ static inline void *sys_function_next(void **known, const char *name)
 	return function;
 }
 
-/* Several, into a struct of pointers. */
+/* A function that sys_functions_find() stores in a struct of pointers. */
 struct sys_function {
 	const char *name;
-	size_t offset;
-	int optional;
+	size_t offset; /* of its pointer in the struct */
+	int optional;  /* 1: the library may lack it; its pointer is then NULL */
 };
 
-/* For a table of them: a member of struct `type`, which without the function is NULL. */
+/* Entries of a table of struct sys_function, for a member of struct `type`. */
 #define SYS_NEEDED(type, member, name)                 \
 	{                                              \
 		name, offsetof(struct type, member), 0 \
@@ -51,7 +54,8 @@ struct sys_function {
 		name, offsetof(struct type, member), 1 \
 	}
 
-/* NULL, or the name of the first needed one that is not there. */
+/* Stores the functions of a list in *to. Returns NULL, or the name of a needed one that is missing.
+ */
 static inline const char *sys_functions_find(
 	void *library, const struct sys_function *list, size_t count, void *to)
 {

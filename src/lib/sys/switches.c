@@ -25,16 +25,13 @@
 #include "lib/sys/perf_ring.h"
 #include "lib/sys/sys.h"
 
-/*
- * 256 KiB for each CPU: 10000 switches, within perf_event_mlock_kb (516) for a plain user. 64 KiB
- * for each thread of our own, 4 KiB for those that this leaves no memory for.
- */
 enum {
-	WAKE_BYTES = 24 << 10,
-	RING_PAGES = 64,
-	THREAD_PAGES = 16,
-	MIN_PAGES = 1,
-	RECORD_BYTES = 24,
+	WAKE_BYTES = 24 << 10, /* records that wait before the descriptor becomes readable */
+	RING_PAGES = 64,       /* of another process, for each CPU: 256 KiB, some 10000 switches; a
+				  plain user may lock 516 KiB for each (perf_event_mlock_kb) */
+	THREAD_PAGES = 16,     /* of a thread of our own: 64 KiB */
+	MIN_PAGES = 1,	       /* of a thread for which that is too much memory */
+	RECORD_BYTES = 24,     /* of a switch: struct switch_record */
 	MAX_EVENTS = 4096
 };
 

@@ -10,10 +10,10 @@
 #include "base/clock_ns.h"
 #include "brick/export.h"
 
-/* 1 when brick__counter() is invariant and calibrated, and so is what brick__now() reads. */
+/* 1: brick__counter() is invariant and calibrated, and brick__now() reads it; 0: the OS clock. */
 extern uint32_t brick__counter_used __attribute__((visibility("hidden")));
 
-/* Of a reading. */
+/* Both halves of a reading of the counter. */
 struct brick__halves {
 	uint32_t low, high;
 };
