@@ -16,8 +16,17 @@
 #include "lib/sys/ticks.h"
 #include "lib/session/session_lanes.h"
 
-enum { BATCHES = 48, PAIRS = 64, RING = 4096, STREAMED = 14, STREAM_BYTES = 2 << 20 };
-enum { COLD = 40, TABLE_LINES = 2, CODE_BYTES = 512, STACK_BYTES = 256 };
+enum {
+	BATCHES = 48,
+	PAIRS = 64,    /* in a batch */
+	RING = 4096,   /* records of the lane; more than all pairs write */
+	STREAMED = 14, /* pairs behind a stream, of each kind */
+	STREAM_BYTES = 2 << 20,
+	COLD = 40,	   /* pairs with nothing in a cache */
+	TABLE_LINES = 2,   /* of page tables, for each page */
+	CODE_BYTES = 512,  /* flushed from the address of begin on, and of end */
+	STACK_BYTES = 256, /* of the stack that are flushed */
+};
 
 /* Called through pointers, as a program calls them. */
 static struct {
@@ -27,7 +36,10 @@ static struct {
 
 /* Measured once in a process, as it takes 5 ms, or once by its recorder; ticks. */
 static struct {
-	uint64_t overlapped, streamed, stream, cold;
+	uint64_t overlapped; /* behind a stream; the CPU may overlap a part of the pair */
+	uint64_t streamed;   /* behind a stream, with nothing overlapped */
+	uint64_t stream;     /* the stream itself; 0: not measured yet */
+	uint64_t cold;	     /* with nothing in a cache; 0: not known */
 } pair_cost_once;
 
 /* The value that `percent` of the values do not exceed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lane of a recording: its sequence of packets, and what that has said so far. One thread at a
- * time.
+ * A lane of a recording: its sequence of packets, and the state of that sequence. lane_rules.c
+ * checks records and calls the functions here with those that keep the rules. One thread at a time.
  */
 #pragma once
 
@@ -17,22 +17,22 @@ struct packet_template {
 	uint8_t bytes[TEMPLATE_BYTES];
 	uint16_t length; /* of bytes; 0: not made yet */
 	uint16_t brick;
-	uint16_t sibling; /* of a site: as in struct site_numbers */
-	packet_place last;
+	uint16_t sibling;  /* of a site: as in struct site_numbers */
+	packet_place last; /* of the last packet made from it; 0: none */
 };
 
 /* Templates for slices without a site. */
 struct template_table {
 	ARRAY(struct packet_template) entries;
-	struct hashmap by_brick; /* and layer: their positions */
+	struct hashmap by_brick; /* brick and layer -> position in entries */
 };
 
-/* What lane_rules.c knows of the records so far. */
+/* The state of lane_rules.c, from the records so far. */
 struct lane_rules {
-	uint64_t *bad;	     /* where records that break the rules are counted */
-	uint64_t last_ticks; /* no record may be earlier */
-	uint32_t depth;
-	uint16_t open[BRICK_MAX_DEPTH]; /* bricks */
+	uint64_t *bad;			/* counts the records that break the rules */
+	uint64_t last_ticks;		/* a record with an earlier time breaks the rules */
+	uint32_t depth;			/* frames that are open */
+	uint16_t open[BRICK_MAX_DEPTH]; /* [depth]: their bricks */
 	bool ended;		  /* the last record ended a slice, of which more may still come */
 	struct brick_record held; /* of which the next records may say more; kind 0: none */
 	struct record_args args;  /* about it, so far */
@@ -44,7 +44,7 @@ struct writer_lane {
 	uint32_t number, process_number, sequence;
 	uint32_t kind;
 	uint64_t tid, uuid, start_ticks;
-	uint64_t track_tid;	    /* the thread that its track is of */
+	uint64_t track_tid;	    /* the thread whose track the lane's slices are on */
 	ARRAY(uint64_t) former;	    /* earlier threads: each has a track */
 	char name[64], backend[16]; /* name: of that thread, "" while not known */
 	uint64_t queue_flags;
@@ -79,7 +79,7 @@ struct writer_lane *writer_lane_create(struct writer_process *process, uint32_t 
 	uint32_t number, const struct brick_lane *state, uint64_t *bad);
 void writer_lane_destroy(struct writer_lane *lane);
 
-/* All of these return 0, or the error of the packets. */
+/* All calls from here on return 0, or the error of the packets. */
 int writer_lane_off_cpu(
 	struct writer_lane *lane, const struct sink_off_cpu *intervals, size_t count);
 int writer_lane_name(struct writer_lane *lane, const char *name);
@@ -92,13 +92,13 @@ int writer_lane_start(struct writer_lane *lane, const struct brick_record *first
 int writer_lane_sample(
 	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args);
 int writer_lane_open(struct writer_lane *lane, const struct brick_record *r);
-/* of the innermost frame */
+/* r: the CLOSE of the innermost frame */
 int writer_lane_close(
 	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args);
 int writer_lane_wait(struct writer_lane *lane, const struct brick_record *r);
-/* THREAD, NAME, DROP, INSTANT, REPORTED, COUNTER, SEQUENCE, EXPERT */
+/* r: THREAD, NAME, DROP, INSTANT, REPORTED, COUNTER, SEQUENCE or EXPERT */
 int writer_lane_instant(struct writer_lane *lane, const struct brick_record *r);
-/* args of the slice that ended last, which was handed over before they came */
+/* args: about the slice that ended last, which was handed over before these records came */
 int writer_lane_late(struct writer_lane *lane, const struct record_args *args);
 
 /* Why frames end without their CLOSE. */
@@ -106,5 +106,5 @@ enum lane_unwind {
 	LANE_UNWOUND, /* something outside of them was closed */
 	LANE_OPEN,    /* their thread is gone */
 };
-/* The innermost frames end. */
+/* Ends the innermost `frames` frames. */
 int writer_lane_unwind(struct writer_lane *lane, uint32_t frames, enum lane_unwind why);
