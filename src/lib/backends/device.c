@@ -33,7 +33,7 @@ enum {
 	DEFAULT_PAIRS = 4096,
 	MIN_PAIRS = 2,
 	MAX_PAIRS = 1 << 20,
-	MAX_JOINED = 8, /* sessions that use a device in turns */
+	MAX_JOINED = 8, /* sessions that use a device in turns; of more, one gets the notes again */
 	READINGS_AT_OPEN = 16,
 	READINGS = 4,
 	CORRELATE_NS = 50000000,  /* between readings of the device's clock */
@@ -55,13 +55,13 @@ enum pair_state {
 
 struct pair {
 	uint32_t generation;  /* upper half of its ticket: differs from use to use */
-	uint32_t next;	      /* in its queue's order, or of the free ones */
+	uint32_t next;	      /* the next span of its queue, or the next free pair; NO_PAIR: none */
 	uint8_t state;	      /* enum pair_state */
 	uint8_t depth;	      /* spans open on its queue when it began */
 	uint8_t is_immediate; /* the thread waits for it */
 	uint8_t reserved;
-	int error; /* of a failed one */
-	struct device_queue *queue;
+	int error;		      /* of a failed one */
+	struct device_queue *queue;   /* of a span; NULL: the pair is a timer's */
 	struct brick_timer *timer;    /* of a timer's pair; NULL: its timer no longer wants it */
 	struct brick_command command; /* times as they came, until it is recorded */
 };
@@ -70,12 +70,12 @@ struct device_queue {
 	struct device_queue *next;
 	void *native;
 	struct brick_queue *queue;
-	uint32_t first, last; /* spans that are not recorded yet */
-	uint32_t depth;
-	uint32_t open[SPAN_DEPTH];
+	uint32_t first, last;	   /* spans that are not recorded yet */
+	uint32_t depth;		   /* spans that are open */
+	uint32_t open[SPAN_DEPTH]; /* [depth] of them, the outermost first */
 	/*
-	 * the outermost span that was placed last: its begin on both clocks, its end on the host's,
-	 * and its largest error
+	 * Of the outermost span that was placed last: begin on the device's and on the host's
+	 * clock, end on the host's, and how far these may be off.
 	 */
 	uint64_t device_ns, host_ns, end_ns, residual_ns;
 };
@@ -98,13 +98,14 @@ struct brick_device {
 	void (*claim)(struct brick_backend_device *device, void *queue); /* or NULL */
 	int has_mode; /* mode was set by brick_device_mode_set() */
 	uint32_t mode;
-	uint32_t serial; /* the session whose mode that is, and which has the notes */
+	uint32_t serial; /* of the session in which the device was used last; joined[0] */
 	struct {
 		uint32_t serial;
 		uint64_t noted_ns; /* residual that is in its notes */
 	} joined[MAX_JOINED];	   /* sessions that have the notes, that one first */
 
-	uint32_t pair_count, in_use, free;
+	uint32_t pair_count, in_use; /* pairs in all, and those that are not free */
+	uint32_t free;		     /* the first free pair; NO_PAIR: there is none */
 	struct pair *pairs;
 	const struct brick_command **commands; /* of what is recorded together */
 	uint8_t *depths;
@@ -112,15 +113,15 @@ struct brick_device {
 	uint32_t queue_count;
 	struct brick_timer *timers;
 
-	uint64_t lost;	   /* pairs that the backend lost without saying which */
-	uint64_t strays;   /* completions of no pair */
-	uint32_t recorded; /* by the current drain */
-	uint32_t drained_in_use;
-	int error; /* the last error of a call of the backend; reported once */
+	uint64_t lost;		 /* pairs that the backend lost without saying which */
+	uint64_t strays;	 /* completions of no pair */
+	uint32_t recorded;	 /* by the current drain */
+	uint32_t drained_in_use; /* in_use after the last drain */
+	int error;		 /* the last error of a call of the backend; reported once */
 
 	struct brick_correlation correlation;
 	uint32_t clock_failures;
-	uint64_t correlated_ns; /* when */
+	uint64_t correlated_ns; /* when the device's clock was read last; CLOCK_MONOTONIC */
 	uint64_t placed_ns;	/* the greatest residual that times were placed with */
 
 	struct {

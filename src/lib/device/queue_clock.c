@@ -21,7 +21,7 @@ enum {
 
 static pthread_mutex_t queue_clock_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Its "device" is CLOCK_MONOTONIC, its "host" the ticks. */
+/* A correlation whose "device" times are CLOCK_MONOTONIC, and whose "host" times are ticks. */
 static struct brick_correlation queue_clock_line;
 
 void brick__queue_clock_lock(void)
@@ -48,7 +48,7 @@ static void add_base(const struct brick_clock *clock, const struct clock_pair *n
 	queue_clock_add_pair(clock->base_ticks, clock->base_ns, now->width + 2 * off);
 }
 
-/* A last reading that is recent, and another one for the line. */
+/* Under the lock: makes sure that the line has two anchors, and that the last one is recent. */
 static void queue_clock_refresh(const struct brick_clock *clock)
 {
 	uint64_t longest = clock->frequency / READINGS_PER_SECOND;

@@ -21,12 +21,12 @@
 #include "lib/session/registry_tables.h"
 #include "lib/sys/usdt.h"
 
-enum { NOBODY = UINT32_MAX }; /* its session is gone: the next that registers it has it */
+enum { NOBODY = UINT32_MAX }; /* as an owner: its session is gone, and another may take the brick */
 
-/* Bricks, and whose they are: 0: the process's, all sessions find it. */
+/* A chunk of the table of bricks. */
 struct bricks {
 	struct brick_session_brick entries[BRICK_FIRST_ROWS];
-	uint32_t owners[BRICK_FIRST_ROWS];
+	uint32_t owners[BRICK_FIRST_ROWS]; /* struct brick_session.owner; 0: all sessions find it */
 };
 
 static struct bricks first_bricks = {.entries = {
@@ -184,7 +184,7 @@ static int registry_reserve(
 	return brick__shared_reserve(&s->file, offset + first * 4096, (end - first) * 4096);
 }
 
-/* Those that it does not have. It has memory for the first ones. */
+/* Copies the bricks that the session lacks. Its first BRICK_FIRST_ROWS entries have memory. */
 static int publish_bricks(struct brick_session *s)
 {
 	struct brick_session_brick *to = brick__at(s, s->header->brick_offset);
@@ -231,7 +231,7 @@ void brick__registry_publish(struct brick_session *s)
 		publish_sites(s, 1);
 }
 
-/* The calling thread's session could not be given it. */
+/* Counts an entry that the calling thread's session did not get. */
 static void count_full(void)
 {
 	const struct brick_session *s = brick__session_here();
@@ -263,7 +263,8 @@ int brick_category_register(const char *name)
 	return id;
 }
 
-/* Under the lock: one that nobody has any more. */
+/* Under both locks: returns a brick of that name and category that is nobody's; BRICK_EFULL: none.
+ */
 static int registry_find_left(const char *name, uint32_t category)
 {
 	for (uint32_t at = registry_hash_of(name), id; (id = next_of_name(name, &at)); at++)

@@ -21,23 +21,26 @@
 enum { DEFAULT_EVENTS = 4096, MAX_EVENTS = 1 << 20, MAX_QUEUES = 16, READINGS = 4 };
 enum { CORRELATE_NS = 50000000 };
 
-struct item { /* a brick of the graph */
+/* A brick of the graph. */
+struct item {
 	uint16_t brick;
 	int16_t layer;
 	uint64_t elements, bytes, flops;
 };
 
+/* A brick of one replay in flight. Its ticket is its index + 1. */
 struct slot {
-	uint32_t next; /* free one + 1 */
-	uint32_t item;
+	uint32_t next; /* of a free slot: index + 1 of the next free one; 0: none */
+	uint32_t item; /* index in items */
 	struct brick_queue *queue;
 	struct brick_launch launch;
 };
 
+/* A brick whose times have come back. */
 struct done {
-	uint64_t begin_ns, end_ns;
+	uint64_t begin_ns, end_ns; /* on the device's clock */
 	uint32_t slot;
-	int error;
+	int error; /* 0; else it has no times */
 };
 
 struct brick_cuda_graph {
