@@ -20,17 +20,19 @@
 #include "format/format.h"
 #include "format/machine_use.h"
 
-/* How long a thread ran and queued, as the scheduler counts it. */
+/* How long a thread has run and queued since it began, as the scheduler counts it. */
 struct thread_reading {
 	uint32_t tid; /* 0: none yet */
-	uint64_t ns, ran_ns, queued_ns;
+	uint64_t ns;  /* when it was read; CLOCK_MONOTONIC */
+	uint64_t ran_ns, queued_ns;
 };
 
 struct drain {
 	struct drain_map map;
-	/* consuming: what threads ran, between readings of each */
-	ARRAY(struct thread_reading) readings; /* by lane, the last ones */
-	uint64_t readings_ns, watched_ns, ran_ns, queued_ns;
+	/* consuming */
+	ARRAY(struct thread_reading) readings;	/* by lane, the last ones */
+	uint64_t readings_ns;			/* when they were read; 0: not yet */
+	uint64_t watched_ns, ran_ns, queued_ns; /* sums over all threads, between two readings */
 	/* emitting */
 	int process; /* in the writer; -1: not emitted yet */
 	struct drain_counts counts;
@@ -40,8 +42,8 @@ struct drain {
 	struct drain_notes notes;
 	struct drain_off_cpu off_cpu;
 	struct drain_histograms histograms;
-	struct brick_lane scratch; /* a lane as the writer gets it */
-	struct leaf_stats leaves;  /* of it */
+	struct brick_lane scratch; /* copy of a lane, completed for the writer */
+	struct leaf_stats leaves;  /* of the lane in scratch */
 };
 
 static int open_session(

@@ -40,9 +40,9 @@ struct cpus {
 };
 
 struct neighbours {
-	struct cpus cpus;
-	struct hashmap ticks; /* pid -> of CPU time */
-	long per_second;
+	struct cpus cpus;     /* at the beginning */
+	struct hashmap ticks; /* pid -> ticks of CPU time at the beginning */
+	long per_second;      /* ticks */
 };
 
 struct process {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The embedded consumer: a thread of the profiled process that drains the process's own session
- * into a recording. start and stop from one thread at a time.
+ * The embedded consumer: a thread of the profiled process that drains a session of this process
+ * into a recording. Each session with an output has one. lib/session/consumer.h says how it is
+ * called.
  */
 #pragma once
 
