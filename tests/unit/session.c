@@ -379,6 +379,13 @@ static void pause_and_resume(void **state)
 	brick_resume();
 	brick_end(brick_begin(BRICK_RMS_NORM));
 	assert_int_equal(count_of(BRICK_RMS_NORM), 2);
+	brick_pause();
+	assert_int_equal(brick_mode_set(BRICK_MODE_NONE), 0);
+	brick_resume(); /* it ends the pause, and the mode still records nothing */
+	assert_false(brick_enabled());
+	assert_int_equal(brick_mode_set(BRICK_MODE_DEFERRED), 0);
+	brick_end(brick_begin(BRICK_RMS_NORM));
+	assert_int_equal(count_of(BRICK_RMS_NORM), 3);
 	assert_int_equal(brick_session_stop(), 0);
 }
 

@@ -332,10 +332,11 @@ void brick_resume(void)
 {
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	struct brick_session *s = brick__session_here();
-	if (s->header && s->header->mode != BRICK_MODE_NONE && !brick__clock_is_frozen()) {
-		s->header->paused = 0;
+	if (!s->header || brick__clock_is_frozen())
+		return;
+	s->header->paused = 0;
+	if (s->header->mode != BRICK_MODE_NONE)
 		brick__switch_set(s, true);
-	}
 }
 
 int brick_session_graph_set(int is_on)

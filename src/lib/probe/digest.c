@@ -556,5 +556,7 @@ int brick_digest_site(uint32_t site, const struct brick_tensor *tensor)
 	const struct brick_session_site *s = brick__site(site);
 	if (!s)
 		return -EINVAL;
-	return record_timed(s->brick, s->layer, site, tensor, NULL);
+	struct brick_tensor t = BRICK_TENSOR_INIT;
+	int error = sized_read(&t, sizeof(t), tensor);
+	return error ? error : record_timed(s->brick, s->layer, site, &t, NULL);
 }

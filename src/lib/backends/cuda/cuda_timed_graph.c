@@ -88,7 +88,9 @@ static int timed_graph_record(struct brick_cuda_graph *g, const struct done *don
 		.elements = item->elements,
 		.bytes = item->bytes,
 		.flops = item->flops,
-		.residual_ns = (uint32_t)g->correlation.residual_ns,
+		.residual_ns = g->correlation.residual_ns > UINT32_MAX
+				       ? UINT32_MAX
+				       : (uint32_t)g->correlation.residual_ns,
 	};
 
 	if (!slot->launch.number || !slot->queue)
