@@ -3,7 +3,7 @@
  * The course of a recording: program.c starts the program, watch.c finds and drains its sessions,
  * encoder.c writes their records. Once the program has started, no failure of ours ends it: it runs
  * on unrecorded, and its exit code is returned. A failure before the start prevents the start,
- * unless --keep-going is given. Messages name FILE.part, because nobody would look for it.
+ * unless --keep-going is given. Messages name FILE.part, because users look for FILE only.
  *
  * A new member of struct recorder that owns something goes into recorder_discard(), too.
  */
@@ -491,7 +491,7 @@ static void recorder_finish(struct recorder *r)
 /* Record the started program to its end. */
 static void recorder_record(struct recorder *r)
 {
-	/* if it fails, the next recorder removes a directory that a killed one left */
+	/* it removes the directory if the recorder is killed; without it the next recorder does */
 	keeper_start(&r->keeper, r->dir.path);
 	int error = encoder_create(&r->encoder, r->writer, watch_session_done, r->watch);
 

@@ -134,7 +134,7 @@ static bool is_of_phase(const struct scope *scope, uint32_t step)
 	       (step != RUN_NONE && (int)scope->run->steps[step].phase == scope->phase);
 }
 
-static bool is_asked_for(const struct scope *scope, uint32_t lane, uint32_t sample)
+static bool is_measured(const struct scope *scope, uint32_t lane, uint32_t sample)
 {
 	uint32_t site = scope->run->lanes[lane].samples[sample].site;
 	return !scope->run->sites[site].left_out &&
@@ -158,7 +158,7 @@ static void take_samples(struct queue_times *t, const struct scope *scope, size_
 			if (!s->depth)
 				queue_times_add_span(all, s->begin_ns, s->end_ns);
 			run_lane_passed(l, i);
-			if (!is_asked_for(scope, lane, i))
+			if (!is_measured(scope, lane, i))
 				continue;
 			q->sources |= 1u << (s->source & 31);
 			q->commands++;
@@ -266,7 +266,7 @@ static void measure_delays(
 			const struct run_command *c = &run->commands[i];
 			uint64_t begin_ns = run->lanes[lane].samples[c->sample].begin_ns;
 			run_lane_passed(&run->lanes[lane], c->sample);
-			if (!is_asked_for(scope, lane, c->sample))
+			if (!is_measured(scope, lane, c->sample))
 				continue;
 			if (c->launch_ns)
 				d->launch[d->launches++] =

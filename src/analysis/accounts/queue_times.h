@@ -25,9 +25,9 @@ struct queue_time {
 	uint64_t commands; /* measured samples, nested ones too; by statistics: executions */
 	uint64_t busy_ns;  /* with at least one measured command running */
 	/*
-	 * With no command running, not even of another phase, while a step of the process ran. If
-	 * no such step ran: between the first and the last measured command, with none of these
-	 * running. ANALYSIS_UNKNOWN: the run has statistics only.
+	 * Time inside of the chosen steps in which no command of the queue ran, measured or not.
+	 * Without such steps: the gaps between the first and the last measured command.
+	 * ANALYSIS_UNKNOWN: the run has statistics only.
 	 */
 	uint64_t idle_ns;
 	uint64_t wall_ns;  /* busy_ns + idle_ns; ANALYSIS_UNKNOWN as idle_ns */
@@ -46,6 +46,7 @@ struct queue_times {
 /*
  * phase: an enum step_phase, to measure commands that its steps launched and idle time in its
  * steps; below 0: all steps and commands. Commands that the selection left out are not measured.
+ * A run with statistics only has no phases: its commands and busy_ns are of all.
  * Without queues, *times has only of_lane. -ENOMEM; *times is then empty.
  */
 int queue_times_init(struct queue_times *times, const struct run *run,

@@ -7,6 +7,7 @@
  * clickhouse/tables.sql has the tables. A new column also needs clickhouse_add_columns() and a
  * higher VERSION; a new table also ALL_TABLES and the list in make_tables().
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -610,7 +611,8 @@ static int clickhouse_push(struct history_store *store)
 			(unsigned long long)spool_pause(&c->spool));
 	rc = spool_lock(&c->spool);
 	if (rc < 0)
-		return history_fail(store, rc, "%s: another process is sending", store->where);
+		return history_fail(store, rc, "%s: %s", store->where,
+			rc == -EAGAIN ? "another process is sending" : strerror(-rc));
 	while (more && rc == 0)
 		rc = push_some(store, &c->spool, &more);
 	spool_note_try(&c->spool, rc == 0);

@@ -2,6 +2,7 @@
 /* A query is the body of a POST; rows come as lines of JSON. */
 #include "analysis/history/clickhouse_ask.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 enum {
 	CONNECT_MS = 2000,
-	TOTAL_MS = 60000,  /* of a whole request, where history_open.patience_ms is 0 */
+	TOTAL_MS = 60000,  /* of a whole request, where clickhouse.patience_ms is 0 */
 	ERROR_BYTES = 300, /* most of the server's message in ours */
 };
 

@@ -5,6 +5,7 @@
  */
 #include "analysis/history/history_run.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

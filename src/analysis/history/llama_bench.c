@@ -5,6 +5,7 @@
  */
 #include "analysis/history/llama_bench.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -96,7 +97,7 @@ static int llama_bench_add_facts(struct history_run *run, const json_t *test)
 	json_object_foreach((json_t *)test, key, value)
 	{
 		const char *text = json_string_value(value);
-		if (json_is_array(value) || json_is_object(value) || rc < 0)
+		if (json_is_array(value) || json_is_object(value) || json_is_null(value) || rc < 0)
 			continue;
 		snprintf(number, sizeof(number), "%.9g", json_number_value(value));
 		rc = history_run_fact(run, key,
@@ -118,9 +119,9 @@ static int llama_bench_add_part(struct history_run *run, const json_t *test)
 
 	if (!part)
 		return -ENOMEM;
-	part->count = generated > 0 ? (uint64_t)generated : 1;
-	part->tokens = part->typical_tokens = (uint64_t)(prompt + generated);
-	part->total_ns = part->typical_ns = (uint64_t)typical_ns(test);
+	part->count = generated > 0 ? number_of_double(generated) : 1;
+	part->tokens = part->typical_tokens = number_of_double(prompt + generated);
+	part->total_ns = part->typical_ns = number_of_double(typical_ns(test));
 	return 0;
 }
 
@@ -161,7 +162,7 @@ static int take_test(struct reading *r, const json_t *test)
 		rc = llama_bench_add_facts(&run, test);
 	run.start_ns = llama_bench_start_of(test);
 	run.wall_ns = number_of_double(llama_bench_number_of(test, "avg_ns"));
-	history_run_identify(&run, (uint64_t)typical_ns(test));
+	history_run_identify(&run, number_of_double(typical_ns(test)));
 	if (rc == 0)
 		rc = history_run_describe(&run);
 	if (rc == 0)

@@ -11,6 +11,7 @@
 #include "analysis/history/spool.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,7 @@ static size_t count_runs(const struct spool *s)
 
 int spool_add(struct spool *s, const struct history_run *run)
 {
-	if (!s->count++) /* other processes add, too: count anew after each spool_take() */
+	if (!s->count++) /* spool_take() sets it to 0, because other processes add runs, too */
 		s->count += count_runs(s);
 	if (s->count > SPOOL_RUNS_MAX)
 		return -ENOSPC;
@@ -101,9 +102,10 @@ int spool_lock(struct spool *s)
 		return -errno;
 	if (flock(s->lock, LOCK_EX | LOCK_NB) == 0)
 		return 0;
+	int rc = errno == EWOULDBLOCK ? -EAGAIN : -errno;
 	close(s->lock);
 	s->lock = -1;
-	return -EAGAIN;
+	return rc;
 }
 
 /* The text of a file; the caller frees. NULL: not there, not readable, or no memory. */
@@ -271,7 +273,7 @@ void spool_note_try(struct spool *s, bool good)
 	}
 	read_pause(s, &next, &pause);
 	pause = pause < SPOOL_PAUSE_MIN_S	? SPOOL_PAUSE_MIN_S
-		: 2 * pause < SPOOL_PAUSE_MAX_S ? 2 * pause
+		: pause < SPOOL_PAUSE_MAX_S / 2 ? 2 * pause
 						: SPOOL_PAUSE_MAX_S;
 	snprintf(text, sizeof(text), "%lld %lld\n", (long long)time(NULL) + pause, pause);
 	spool_replace(s, "pause", "", text);

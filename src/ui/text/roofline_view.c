@@ -21,7 +21,10 @@ static bool roofline_shows(const struct roofline_view *view, const struct roofli
 	return view->phase == ROOFLINE_ALL_PHASES || (int)row->phase == view->phase;
 }
 
-/* The roof of a row, "L3" or "AVX2 f32"; the caller frees. NULL: it has none. */
+/*
+ * The roof of a row, "L3" or "AVX2 f32"; the caller frees. NULL: it has none. Decides as
+ * roofline.c did, because the row's bound may be "latency", which tells neither.
+ */
 static char *roof_text(const struct roofline_row *row)
 {
 	if (row->distance < 0)
@@ -92,7 +95,7 @@ static void roofline_view_print_origin(const struct printer *p)
 			roofline_doubt(p->view->roofline->doubt));
 }
 
-/* True if a row is placed under the ceilings of so many threads. */
+/* True if a row has its roof from the ceilings of `threads` threads. */
 static bool roofline_view_is_used(const struct printer *p, uint32_t threads)
 {
 	const struct roofline *r = p->view->roofline;
@@ -327,7 +330,7 @@ static void print_oddities(const struct printer *p)
 				"left out with their time",
 				(unsigned long long)row->silent, row->name, phase_text(row));
 	}
-	/* above its ceiling and in doubt as a whole were told before */
+	/* lines above have told rows above their ceiling, and doubt in all ceilings */
 	for (size_t i = 0; i < REASONS; i++)
 		if (!(no_roof[i].flag & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH)) &&
 			!(r->doubt && no_roof[i].flag == ROOFLINE_DOUBTED))
