@@ -68,7 +68,7 @@ static int read_password(struct history_store *store, char **out)
 		int error = errno ? errno : ENODATA;
 		free(*out);
 		*out = NULL;
-		return history_fail(store, -error, "%s (BRICK_DB_PASSWORD_FILE): %s", path,
+		return history_fail(store, -EACCES, "%s (BRICK_DB_PASSWORD_FILE): %s", path,
 			error == ENODATA ? "no password is in it" : strerror(error));
 	}
 	(*out)[strcspn(*out, "\r\n")] = '\0';
