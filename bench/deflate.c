@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "bench/trace_demo.h"
 #include "format/perfetto.h"
-#include "trace/pb_read.h"
+#include "base/pb_read.h"
 
 enum { ROUNDS = 5, MAX_CHUNKS = 1 << 20, CHUNK_BYTES = 1 << 20 };
 

@@ -11,99 +11,58 @@
 #include "brick/error.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
-#include "base/pb_wire.h"
+#include "base/pb_read.h"
 #include "base/utf8.h"
 #include "import/import.h"
-
-struct xplane_bytes {
-	const unsigned char *at, *end;
-};
-
-/* A field of a message: a number, or bytes. */
-struct xplane_field {
-	uint32_t number;
-	uint64_t value;
-	struct xplane_bytes bytes;
-};
 
 struct xplane {
 	struct imported *im;
 	struct import_error *error;
-	const unsigned char *text;
+	const uint8_t *text;
 	/* of the plane at hand */
 	struct hashmap names, stats; /* by id: offset of the text's field */
-	ARRAY(struct xplane_bytes) texts;
+	ARRAY(struct pb_reader) texts;
 	uint32_t device;
 	bool is_device, is_host;
 };
 
-static bool xplane_varint(struct xplane_bytes *from, uint64_t *value)
+/* As pb_next(), and a field of another kind has the value 0 or no bytes. Negative: damaged. */
+static int xplane_next(struct xplane *x, struct pb_reader *from, struct pb_field *field)
 {
-	*value = 0;
-	for (unsigned shift = 0; shift < 64 && from->at < from->end; shift += 7) {
-		unsigned char byte = *from->at++;
-		*value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return true;
-	}
-	return false;
-}
+	const uint8_t *begin = from->at;
 
-/* Reads the next field. 1; 0: the end; negative: the message is damaged. */
-static int xplane_next(struct xplane *x, struct xplane_bytes *from, struct xplane_field *field)
-{
-	const unsigned char *begin = from->at;
-	uint64_t tag, length = 0;
-
-	if (from->at == from->end)
-		return 0;
-	*field = (struct xplane_field){0};
-	bool good = xplane_varint(from, &tag);
-	enum pb_wire wire = (enum pb_wire)(tag & 7);
-	field->number = (uint32_t)(tag >> 3);
-	if (good && wire == PB_VARINT) {
-		good = xplane_varint(from, &field->value);
-	} else if (good) {
-		good = wire == PB_LENGTH    ? xplane_varint(from, &length)
-		       : wire == PB_FIXED64 ? (length = 8, true)
-		       : wire == PB_FIXED32 ? (length = 4, true)
-					    : false;
-		good = good && length <= (uint64_t)(from->end - from->at);
-		if (good) {
-			field->bytes = (struct xplane_bytes){from->at, from->at + length};
-			from->at += length;
-		}
-	}
-	if (good)
-		return 1;
+	*field = (struct pb_field){0};
+	int more = pb_next(from, field);
+	if (more >= 0)
+		return more;
 	snprintf(x->error->text, sizeof(x->error->text),
 		"byte %zu: a field of the XSpace is damaged, or the file is cut off",
 		(size_t)(begin - x->text));
 	return BRICK_EFORMAT;
 }
 
-static void xplane_copy(char *to, size_t size, struct xplane_bytes bytes)
+static void xplane_copy(char *to, size_t size, struct pb_reader bytes)
 {
-	size_t length = (size_t)(bytes.end - bytes.at);
+	size_t length = pb_size(bytes);
 
 	snprintf(
 		to, size, "%.*s", (int)(length < size ? length : size - 1), (const char *)bytes.at);
 }
 
 /* An entry of a table: its key, and the name in it. */
-static int xplane_entry(struct xplane *x, struct xplane_bytes entry, struct hashmap *table)
+static int xplane_entry(struct xplane *x, struct pb_reader entry, struct hashmap *table)
 {
-	struct xplane_field field, inner;
-	struct xplane_bytes name = {x->text, x->text};
+	struct pb_field field, inner;
+	struct pb_reader name = {x->text, x->text};
 	uint64_t key = 0;
 	int more;
 
 	while ((more = xplane_next(x, &entry, &field)) > 0) {
 		key = field.number == 1 ? field.value : key;
-		if (field.number != 2 || !field.bytes.at)
+		if (field.number != 2 || !field.in.at)
 			continue;
-		while ((more = xplane_next(x, &field.bytes, &inner)) > 0)
-			name = inner.number == 2 && inner.bytes.at ? inner.bytes : name;
+		while ((more = xplane_next(x, &field.in, &inner)) > 0)
+			name = inner.number == 2 && inner.in.at ? inner.in : name;
 		if (more < 0)
 			return more;
 	}
@@ -113,16 +72,16 @@ static int xplane_entry(struct xplane *x, struct xplane_bytes entry, struct hash
 											  : 0;
 }
 
-static struct xplane_bytes xplane_text(
+static struct pb_reader xplane_text(
 	const struct xplane *x, const struct hashmap *table, uint64_t id)
 {
 	uint64_t at = hashmap_get(table, id);
 
-	return at == HASHMAP_NONE ? (struct xplane_bytes){x->text, x->text} : x->texts.items[at];
+	return at == HASHMAP_NONE ? (struct pb_reader){x->text, x->text} : x->texts.items[at];
 }
 
 /* " grid:1280,1,1 block:256,1,1 ..." */
-static void xplane_launch(struct brick_session_kernel *kernel, struct xplane_bytes details)
+static void xplane_launch(struct brick_session_kernel *kernel, struct pb_reader details)
 {
 	char text[256];
 	const char *grid, *block;
@@ -163,12 +122,11 @@ static int xplane_add(struct xplane *x, struct imported_event *e, const char *na
 	return imported_add(x->im, e);
 }
 
-static int xplane_event(
-	struct xplane *x, struct xplane_bytes event, uint64_t line_ns, uint32_t track)
+static int xplane_event(struct xplane *x, struct pb_reader event, uint64_t line_ns, uint32_t track)
 {
 	struct imported_event e = {.track = track, .is_command = x->is_device};
 	struct brick_session_kernel kernel;
-	struct xplane_field field, stat;
+	struct pb_field field, stat;
 	uint64_t name = 0, offset_ps = 0, length_ps = 0;
 	char text[1024];
 	int more;
@@ -181,10 +139,10 @@ static int xplane_event(
 			offset_ps = field.value;
 		else if (field.number == 3)
 			length_ps = field.value;
-		if (field.number != 4 || !field.bytes.at)
+		if (field.number != 4 || !field.in.at)
 			continue;
 		uint64_t id = 0, value = 0, reference = 0;
-		while ((more = xplane_next(x, &field.bytes, &stat)) > 0) {
+		while ((more = xplane_next(x, &field.in, &stat)) > 0) {
 			id = stat.number == 1 ? stat.value : id;
 			value = stat.number == 3 || stat.number == 4 ? stat.value : value;
 			reference = stat.number == 7 ? stat.value : reference;
@@ -211,10 +169,10 @@ static int xplane_event(
 }
 
 /* Streams of a GPU, and operations of a TPU; threads of the host. */
-static int xplane_line(struct xplane *x, struct xplane_bytes line)
+static int xplane_line(struct xplane *x, struct pb_reader line)
 {
-	struct xplane_bytes again = line;
-	struct xplane_field field;
+	struct pb_reader again = line;
+	struct pb_field field;
 	uint64_t id = 0, ns = 0, events = 0;
 	char name[64] = "";
 	int more;
@@ -223,8 +181,8 @@ static int xplane_line(struct xplane *x, struct xplane_bytes line)
 		id = field.number == 1 ? field.value : id;
 		ns = field.number == 3 ? field.value : ns;
 		events += field.number == 4;
-		if (field.number == 2 && field.bytes.at)
-			xplane_copy(name, sizeof(name), field.bytes);
+		if (field.number == 2 && field.in.at)
+			xplane_copy(name, sizeof(name), field.in);
 	}
 	if (more < 0)
 		return more;
@@ -240,8 +198,8 @@ static int xplane_line(struct xplane *x, struct xplane_bytes line)
 	if (track < 0 || (x->is_host && imported_say_thread(x->im, 0, id, name)))
 		return -ENOMEM;
 	while ((more = xplane_next(x, &line, &field)) > 0) {
-		int error = field.number == 4 && field.bytes.at
-				    ? xplane_event(x, field.bytes, ns, (uint32_t)track)
+		int error = field.number == 4 && field.in.at
+				    ? xplane_event(x, field.in, ns, (uint32_t)track)
 				    : 0;
 		if (error)
 			return error;
@@ -250,10 +208,10 @@ static int xplane_line(struct xplane *x, struct xplane_bytes line)
 }
 
 /* Reads tables before lines, because they come behind the lines that need them. */
-static int xplane_plane(struct xplane *x, struct xplane_bytes plane)
+static int xplane_plane(struct xplane *x, struct pb_reader plane)
 {
-	struct xplane_bytes again = plane;
-	struct xplane_field field;
+	struct pb_reader again = plane;
+	struct pb_field field;
 	char name[64] = "";
 	int more, error = 0;
 
@@ -264,11 +222,11 @@ static int xplane_plane(struct xplane *x, struct xplane_bytes plane)
 	while (!error && (more = xplane_next(x, &again, &field)) != 0) {
 		if (more < 0)
 			return more;
-		if (field.number == 2 && field.bytes.at)
-			xplane_copy(name, sizeof(name), field.bytes);
-		if ((field.number == 4 || field.number == 5) && field.bytes.at)
+		if (field.number == 2 && field.in.at)
+			xplane_copy(name, sizeof(name), field.in);
+		if ((field.number == 4 || field.number == 5) && field.in.at)
 			error = xplane_entry(
-				x, field.bytes, field.number == 4 ? &x->names : &x->stats);
+				x, field.in, field.number == 4 ? &x->names : &x->stats);
 	}
 	x->is_device = !strncmp(name, "/device:GPU:", 12) || !strncmp(name, "/device:TPU:", 12);
 	x->is_host = !strcmp(name, "/host:CPU");
@@ -276,24 +234,24 @@ static int xplane_plane(struct xplane *x, struct xplane_bytes plane)
 	while (!error && (more = xplane_next(x, &plane, &field)) != 0) {
 		if (more < 0)
 			return more;
-		if (field.number == 3 && field.bytes.at)
-			error = xplane_line(x, field.bytes);
+		if (field.number == 3 && field.in.at)
+			error = xplane_line(x, field.in);
 	}
 	return error;
 }
 
 int import_xplane(struct imported *im, const char *text, size_t bytes, struct import_error *error)
 {
-	struct xplane x = {.im = im, .error = error, .text = (const unsigned char *)text};
-	struct xplane_bytes space = {x.text, x.text + bytes};
-	struct xplane_field field;
+	struct xplane x = {.im = im, .error = error, .text = (const uint8_t *)text};
+	struct pb_reader space = {x.text, x.text + bytes};
+	struct pb_field field;
 	int more, result = 0;
 
 	im->tool = "XLA's XSpace";
 	while (!result && (more = xplane_next(&x, &space, &field)) != 0)
-		result = more < 0			       ? more
-			 : field.number == 1 && field.bytes.at ? xplane_plane(&x, field.bytes)
-							       : 0;
+		result = more < 0			    ? more
+			 : field.number == 1 && field.in.at ? xplane_plane(&x, field.in)
+							    : 0;
 	hashmap_fini(&x.names);
 	hashmap_fini(&x.stats);
 	array_fini(&x.texts);

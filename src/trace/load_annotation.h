@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/members.h"
-#include "trace/pb_read.h"
+#include "base/pb_read.h"
 
 struct load_annotation {
 	struct pb_reader name;	 /* empty in lists */

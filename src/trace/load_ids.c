@@ -10,7 +10,7 @@
 #include <string.h>
 #include "format/format.h"
 #include "trace/load_json.h"
-#include "trace/pb_read.h"
+#include "base/pb_read.h"
 #include "trace/run.h"
 
 /* Keeps the first text that comes; false: not enough memory. */

@@ -12,7 +12,7 @@
 #include "base/array.h"
 #include "base/hashmap.h"
 #include "trace/build.h"
-#include "trace/pb_read.h"
+#include "base/pb_read.h"
 
 enum load_value_kind {
 	LOAD_VALUE_SITE,

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
-#include "trace/pb_read.h"
+#include "base/pb_read.h"
 #include "trace/run.h"
 
 bool load_json_site(struct pb_reader text, struct run_site *site);

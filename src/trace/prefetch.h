@@ -8,7 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
-#include "trace/pb_read.h"
+#include "base/pb_read.h"
 
 struct prefetch;
 struct prefetch *prefetch_create(void);	   /* NULL: no memory */

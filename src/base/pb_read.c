@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The slow half of reading varints: more than two bytes, or near the end of a message. */
-#include "trace/pb_read.h"
+#include "base/pb_read.h"
 
 const uint8_t *pb_varint_long(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
