@@ -11,7 +11,6 @@
 #include "base/fnv.h"
 #include "base/hash.h"
 #include "base/scope.h"
-#include "base/utf8.h"
 #include "import/json_events.h"
 
 #define BIAS (1ull << 62) /* ns, added to all times: those in a file may be negative */
@@ -145,16 +144,13 @@ static int chrome_kernel_of(struct imported *im, const char *name, const json_t 
 {
 	struct brick_session_kernel kernel;
 
-	memset(&kernel, 0, sizeof(kernel));
+	imported_kernel_init(&kernel, chrome_kind_of(name, args), "gpu", name);
 	sizes(args, "grid", "grid", kernel.grid);
 	sizes(args, "block", "block", kernel.block);
-	kernel.kind = chrome_kind_of(name, args);
 	kernel.registers = small_of(args, "registers per thread");
 	kernel.shared_bytes = small_of(args, "shared memory");
 	if (!kernel.shared_bytes)
 		kernel.shared_bytes = small_of(args, "shared");
-	utf8_field(kernel.backend, sizeof(kernel.backend), "gpu");
-	imported_fit(kernel.name, sizeof(kernel.name), name);
 	return imported_kernel(im, &kernel);
 }
 

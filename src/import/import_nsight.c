@@ -174,14 +174,6 @@ static int command(struct nsight *n, sqlite3_stmt *row, const struct brick_sessi
 	return imported_add(n->im, &e);
 }
 
-static void kernel_named(struct brick_session_kernel *kernel, uint32_t kind, const char *name)
-{
-	memset(kernel, 0, sizeof(*kernel));
-	kernel->kind = kind;
-	utf8_field(kernel->backend, sizeof(kernel->backend), "gpu");
-	imported_fit(kernel->name, sizeof(kernel->name), name);
-}
-
 /* Shared memory as a kernel's record has it: all, and the part that the launch asked for. */
 static uint64_t shared_of(sqlite3_stmt *row, int own, int dynamic)
 {
@@ -197,7 +189,7 @@ static int nsight_take_kernel(struct nsight *n, sqlite3_stmt *row)
 	struct brick_session_kernel kernel;
 	const char *called = name(n, row, 6);
 
-	kernel_named(&kernel, BRICK_KERNEL_COMPUTE, called);
+	imported_kernel_init(&kernel, BRICK_KERNEL_COMPUTE, "gpu", called);
 	for (int i = 0; i < 3; i++) {
 		kernel.grid[i] = nsight_small(row, 7 + i);
 		kernel.block[i] = nsight_small(row, 10 + i);
@@ -218,10 +210,10 @@ static int take_copy(struct nsight *n, sqlite3_stmt *row)
 	struct brick_session_kernel kernel;
 	sqlite3_int64 kind = sqlite3_column_int64(row, 7), bytes = sqlite3_column_int64(row, 6);
 
-	kernel_named(&kernel, BRICK_KERNEL_OTHER, "Memcpy");
+	imported_kernel_init(&kernel, BRICK_KERNEL_OTHER, "gpu", "Memcpy");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i].number == kind)
-			kernel_named(&kernel, kinds[i].kind, kinds[i].name);
+			imported_kernel_init(&kernel, kinds[i].kind, "gpu", kinds[i].name);
 	return command(n, row, &kernel, kernel.name, bytes > 0 ? (uint64_t)bytes : 0);
 }
 
@@ -230,7 +222,7 @@ static int take_fill(struct nsight *n, sqlite3_stmt *row)
 	struct brick_session_kernel kernel;
 	sqlite3_int64 bytes = sqlite3_column_int64(row, 6);
 
-	kernel_named(&kernel, BRICK_KERNEL_FILL, "Memset");
+	imported_kernel_init(&kernel, BRICK_KERNEL_FILL, "gpu", "Memset");
 	return command(n, row, &kernel, kernel.name, bytes > 0 ? (uint64_t)bytes : 0);
 }
 

@@ -11,7 +11,6 @@
 #include "brick/error.h"
 #include "base/hash.h"
 #include "base/scope.h"
-#include "base/utf8.h"
 #include "import/json_events.h"
 
 /* One event of either form; a text is "" and a number 0 if the form does not have it. */
@@ -42,8 +41,7 @@ static int rocprof_add(struct imported *im, const struct rocprof_event *r)
 	}
 	if (r->is_command) {
 		struct brick_session_kernel k;
-		memset(&k, 0, sizeof(k));
-		k.kind = r->kind;
+		imported_kernel_init(&k, r->kind, "gpu", text.name);
 		k.registers = r->registers;
 		k.shared_bytes = r->shared_bytes;
 		memcpy(k.grid, r->grid, sizeof(k.grid));
@@ -51,8 +49,6 @@ static int rocprof_add(struct imported *im, const struct rocprof_event *r)
 		for (int i = 0; i < 3; i++) /* work items there, groups here */
 			k.grid[i] =
 				k.block[i] ? (k.grid[i] + k.block[i] - 1) / k.block[i] : k.grid[i];
-		utf8_field(k.backend, sizeof(k.backend), "gpu");
-		imported_fit(k.name, sizeof(k.name), text.name);
 		kernel = imported_kernel(im, &k);
 	}
 	if (name < 0 || track < 0 || kernel < 0)

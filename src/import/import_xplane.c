@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "base/hashmap.h"
 #include "base/pb_read.h"
-#include "base/utf8.h"
 #include "import/import.h"
 
 struct xplane {
@@ -97,8 +96,9 @@ static void xplane_launch(struct brick_session_kernel *kernel, struct pb_reader 
 	}
 }
 
-static int xplane_add(struct xplane *x, struct imported_event *e, const char *name,
-	struct brick_session_kernel *kernel)
+/* details: the launch of a command, as the file tells it. */
+static int xplane_add(
+	struct xplane *x, struct imported_event *e, const char *name, struct pb_reader details)
 {
 	int said = imported_name(
 		x->im, &(struct import_text){e->is_command ? IMPORT_KERNEL : IMPORT_ANNOTATION, "",
@@ -106,14 +106,15 @@ static int xplane_add(struct xplane *x, struct imported_event *e, const char *na
 	int number = 0;
 
 	if (e->is_command) {
-		kernel->kind = strncasecmp(name, "memcpy", 6) != 0 ? BRICK_KERNEL_COMPUTE
-			       : strcasestr(name, "H2D")	   ? BRICK_KERNEL_H2D
-			       : strcasestr(name, "D2H")	   ? BRICK_KERNEL_D2H
-			       : strcasestr(name, "D2D")	   ? BRICK_KERNEL_D2D
-								   : BRICK_KERNEL_OTHER;
-		utf8_field(kernel->backend, sizeof(kernel->backend), "gpu");
-		imported_fit(kernel->name, sizeof(kernel->name), name);
-		number = imported_kernel(x->im, kernel);
+		struct brick_session_kernel kernel;
+		uint32_t kind = strncasecmp(name, "memcpy", 6) != 0 ? BRICK_KERNEL_COMPUTE
+				: strcasestr(name, "H2D")	    ? BRICK_KERNEL_H2D
+				: strcasestr(name, "D2H")	    ? BRICK_KERNEL_D2H
+				: strcasestr(name, "D2D")	    ? BRICK_KERNEL_D2D
+								    : BRICK_KERNEL_OTHER;
+		imported_kernel_init(&kernel, kind, "gpu", name);
+		xplane_launch(&kernel, details);
+		number = imported_kernel(x->im, &kernel);
 	}
 	if (said < 0 || number < 0)
 		return -ENOMEM;
@@ -125,13 +126,12 @@ static int xplane_add(struct xplane *x, struct imported_event *e, const char *na
 static int xplane_event(struct xplane *x, struct pb_reader event, uint64_t line_ns, uint32_t track)
 {
 	struct imported_event e = {.track = track, .is_command = x->is_device};
-	struct brick_session_kernel kernel;
+	struct pb_reader details = {x->text, x->text};
 	struct pb_field field, stat;
 	uint64_t name = 0, offset_ps = 0, length_ps = 0;
 	char text[1024];
 	int more;
 
-	memset(&kernel, 0, sizeof(kernel));
 	while ((more = xplane_next(x, &event, &field)) > 0) {
 		if (field.number == 1)
 			name = field.value;
@@ -153,7 +153,7 @@ static int xplane_event(struct xplane *x, struct pb_reader event, uint64_t line_
 		if (!strcmp(text, "correlation_id") && value)
 			e.link = hash_u64(value) | 1;
 		else if (!strcmp(text, "kernel_details"))
-			xplane_launch(&kernel, xplane_text(x, &x->stats, reference));
+			details = xplane_text(x, &x->stats, reference);
 	}
 	if (more < 0)
 		return more;
@@ -165,7 +165,7 @@ static int xplane_event(struct xplane *x, struct pb_reader event, uint64_t line_
 		return 0;
 	}
 	xplane_copy(text, sizeof(text), xplane_text(x, &x->names, name));
-	return xplane_add(x, &e, text, &kernel);
+	return xplane_add(x, &e, text, details);
 }
 
 /* Streams of a GPU, and operations of a TPU; threads of the host. */

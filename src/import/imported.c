@@ -166,14 +166,20 @@ int imported_asynchronous(struct imported *im, uint32_t pid)
 					       .name = "Asynchronous"});
 }
 
+void imported_kernel_init(
+	struct brick_session_kernel *kernel, uint32_t kind, const char *backend, const char *name)
+{
+	memset(kernel, 0, sizeof(*kernel));
+	kernel->kind = kind;
+	utf8_field(kernel->backend, sizeof(kernel->backend), backend);
+	imported_fit(kernel->name, sizeof(kernel->name), name);
+}
+
 int imported_host_kernel(struct imported *im, const char *name)
 {
 	struct brick_session_kernel kernel;
 
-	memset(&kernel, 0, sizeof(kernel));
-	kernel.kind = BRICK_KERNEL_OTHER;
-	utf8_field(kernel.backend, sizeof(kernel.backend), BRICK_HOST_BACKEND);
-	imported_fit(kernel.name, sizeof(kernel.name), name);
+	imported_kernel_init(&kernel, BRICK_KERNEL_OTHER, BRICK_HOST_BACKEND, name);
 	return imported_kernel(im, &kernel);
 }
 

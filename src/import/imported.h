@@ -167,6 +167,9 @@ int imported_asynchronous(struct imported *imported, uint32_t pid);
 /* A kernel for spans that run on the host. As imported_kernel(). */
 int imported_host_kernel(struct imported *imported, const char *name);
 int imported_name(struct imported *imported, const struct import_text *text);
+/* Clears the kernel, and sets its kind (enum brick_kernel_kind), backend and name. */
+void imported_kernel_init(
+	struct brick_session_kernel *kernel, uint32_t kind, const char *backend, const char *name);
 /* All bytes of the kernel count, so unused ones must be 0. Index 0: there was no room. */
 int imported_kernel(struct imported *imported, const struct brick_session_kernel *kernel);
 
