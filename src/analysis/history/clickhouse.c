@@ -616,8 +616,7 @@ static int clickhouse_push(struct history_store *store)
 	while (more && rc == 0)
 		rc = push_some(store, &c->spool, &more);
 	spool_note_try(&c->spool, rc == 0);
-	close(c->spool.lock);
-	c->spool.lock = -1;
+	spool_unlock(&c->spool);
 	return rc;
 }
 

@@ -103,9 +103,14 @@ int spool_lock(struct spool *s)
 	if (flock(s->lock, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	int rc = errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	spool_unlock(s);
+	return rc;
+}
+
+void spool_unlock(struct spool *s)
+{
 	close(s->lock);
 	s->lock = -1;
-	return rc;
 }
 
 /* The text of a file; the caller frees. NULL: not there, not readable, or no memory. */

@@ -44,10 +44,11 @@ void spool_close(struct spool *spool);
 int spool_add(struct spool *spool, const struct history_run *run);
 
 /*
- * Takes the lock without waiting; spool_close(), or closing spool->lock, gives it back. -EAGAIN:
- * another process is sending. -ENOMEM, -errno.
+ * Takes the lock without waiting; spool_close() gives it back, too. -EAGAIN: another process is
+ * sending. -ENOMEM, -errno.
  */
 int spool_lock(struct spool *spool);
+void spool_unlock(struct spool *spool);
 
 struct spool_batch {
 	ARRAY(struct history_run) runs; /* to be sent */
