@@ -192,10 +192,7 @@ static void *onnx_compute(void *status, const void *kernel, void *context)
 		return t->compute(status, kernel, context);
 	brick_span span = brick_begin_from(site->brick, site->layer, BRICK_SOURCE_TSC);
 	status = t->compute(status, kernel, context);
-	if (site->site)
-		brick_end_site(span, site->site);
-	else
-		brick_end(span);
+	named_site_end(site, span);
 	return status;
 }
 

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 #include "attach/rules/rule_sets.h"
+#include "brick/brick.h"
 
 struct named_site {
 	uint32_t site; /* 0: no room for another site; brick and layer hold all the same */
@@ -21,6 +22,15 @@ struct named_site {
  * provider that executes the operation; rules see it as the name of the source. NULL: no memory.
  */
 const struct named_site *named_site_find(const char *operation, const char *name, const char *kind);
+
+/* End an execution of the site's brick: of the site, if there was room for it. */
+static inline void named_site_end(const struct named_site *site, brick_span span)
+{
+	if (site->site)
+		brick_end_site(span, site->site);
+	else
+		brick_end(span);
+}
 
 /* The rules in force, and errors in the user's file, in words for the recording's notes. */
 const char *named_sites_rules(void);

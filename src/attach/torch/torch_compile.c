@@ -21,12 +21,9 @@ static ptrdiff_t breaks_seen;
 static void record_point(const char *operation, const char *label)
 {
 	const struct named_site *site = named_site_find(operation, label, "");
-	brick_span span = site ? brick_begin_layer(site->brick, -1) : 0;
 
-	if (site && site->site)
-		brick_end_site(span, site->site);
-	else
-		brick_end(span);
+	if (site)
+		named_site_end(site, brick_begin_layer(site->brick, -1));
 }
 
 /* The file, its line and why: of the program's innermost line, and the reason's first one. */
@@ -118,10 +115,8 @@ static python_object *compilation_ends(
 void torch_compile_leave(struct torch_thread *t)
 {
 	t->more->compiling = 0;
-	if (t->more->compilation && t->more->compilation->site)
-		brick_end_site(t->more->compile_span, t->more->compilation->site);
-	else
-		brick_end(t->more->compile_span);
+	if (t->more->compilation)
+		named_site_end(t->more->compilation, t->more->compile_span);
 }
 
 static void append_to(python_object *handler, const char *list, struct python_method *method)
