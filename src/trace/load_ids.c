@@ -21,13 +21,6 @@ static bool load_ids_keep_text(char **to, struct pb_reader text)
 	return *to;
 }
 
-static void load_ids_set_count(
-	struct run_site *site, uint64_t *member, uint32_t flag, uint64_t count)
-{
-	*member = count;
-	site->flags |= flag;
-}
-
 static bool set_site_fact(struct run_site *site, const struct pb_field *f)
 {
 	bool is_text = f->number == FORMAT_SITE_OPERATION || f->number == FORMAT_SITE_TENSOR;
@@ -43,13 +36,13 @@ static bool set_site_fact(struct run_site *site, const struct pb_field *f)
 	case FORMAT_SITE_TENSOR:
 		return load_ids_keep_text(&site->label, f->in);
 	case FORMAT_SITE_ELEMENTS:
-		load_ids_set_count(site, &site->elements, BRICK_SITE_HAS_ELEMENTS, f->value);
+		load_site_count(site, &site->elements, BRICK_SITE_HAS_ELEMENTS, f->value);
 		break;
 	case FORMAT_SITE_BYTES:
-		load_ids_set_count(site, &site->bytes, BRICK_SITE_HAS_BYTES, f->value);
+		load_site_count(site, &site->bytes, BRICK_SITE_HAS_BYTES, f->value);
 		break;
 	case FORMAT_SITE_FLOPS:
-		load_ids_set_count(site, &site->flops, BRICK_SITE_HAS_FLOPS, f->value);
+		load_site_count(site, &site->flops, BRICK_SITE_HAS_FLOPS, f->value);
 		break;
 	case FORMAT_SITE_UNKNOWN:
 		site->flags |= BRICK_SITE_UNKNOWN_OPERATION;

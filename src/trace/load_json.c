@@ -168,13 +168,6 @@ static bool load_json_read_object(struct json *j, member_fn member, void *to)
 	return good && load_json_skip(j, '}');
 }
 
-static void load_json_set_count(
-	struct run_site *site, uint64_t *member, uint32_t flag, uint64_t count)
-{
-	*member = count;
-	site->flags |= flag;
-}
-
 static void load_json_set_site_member(void *to, const char *key, struct json_value *value)
 {
 	struct run_site *site = to;
@@ -186,11 +179,11 @@ static void load_json_set_site_member(void *to, const char *key, struct json_val
 	else if (!strcmp(key, "tensor"))
 		load_json_take(&site->label, value);
 	else if (!strcmp(key, "elements"))
-		load_json_set_count(site, &site->elements, BRICK_SITE_HAS_ELEMENTS, value->count);
+		load_site_count(site, &site->elements, BRICK_SITE_HAS_ELEMENTS, value->count);
 	else if (!strcmp(key, "bytes"))
-		load_json_set_count(site, &site->bytes, BRICK_SITE_HAS_BYTES, value->count);
+		load_site_count(site, &site->bytes, BRICK_SITE_HAS_BYTES, value->count);
 	else if (!strcmp(key, "flops"))
-		load_json_set_count(site, &site->flops, BRICK_SITE_HAS_FLOPS, value->count);
+		load_site_count(site, &site->flops, BRICK_SITE_HAS_FLOPS, value->count);
 	else if (!strcmp(key, "unknown") && value->is_true)
 		site->flags |= BRICK_SITE_UNKNOWN_OPERATION;
 	else if (!strcmp(key, "at_most") && value->is_true)

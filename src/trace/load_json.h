@@ -9,5 +9,13 @@
 #include "base/pb_read.h"
 #include "trace/run.h"
 
+/* Sets one of the site's counts, and the flag (BRICK_SITE_HAS_*) that it is known. */
+static inline void load_site_count(
+	struct run_site *site, uint64_t *count, uint32_t flag, uint64_t value)
+{
+	*count = value;
+	site->flags |= flag;
+}
+
 bool load_json_site(struct pb_reader text, struct run_site *site);
 bool load_json_kernel(struct pb_reader text, struct run_kernel *kernel);
