@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """No file in a directory that all may write to has a name that anybody can foretell. No test in Python takes the time,
 though it may wait until a time: no test asserts on elapsed time. Lengths of files and functions are
-shown, not judged: the longest of each, and medians; static names, too (tests/statics.py judges these). Universal Ctags measures functions of C.
+shown, not judged: the longest of each, and medians. Universal Ctags measures functions of C. tests/statics.py counts
+static functions.
 
   tests/measures.py [TREE]     checks the tree (default: the one that this file is in)
 """
@@ -16,14 +17,13 @@ import subprocess
 import sys
 
 import layers
-import statics
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHOWN = 10
 C = (".c", ".h", ".cc")
 SOURCES = C + (".py", ".sh", ".js", ".css")
-# what a program says of code that it made is perf's own convention
 ELAPSED = re.compile(r"\b(?:monotonic|perf_counter|time)(?:_ns)?\(\) - ")
+# what a program says of code that it made is perf's own convention
 FORETOLD = re.compile(r"/(?:tmp|var/tmp|dev/shm)/(?!\S*X{6}|perf-(?:PID|70|%u|%d)\.map)[\w.%{$-]+")
 
 
@@ -81,7 +81,6 @@ def report(tree):
     show("files of C outside of tests", [(text_of(tree, path).count("\n"), path, "") for path in files if path.endswith(C)])
     if has_ctags():
         show("functions of C outside of tests", list(functions_of_c(tree, files)))
-    statics.report(tree)
     show("functions of Python", list(functions_of_python(tree, files)))
 
 

@@ -13,6 +13,7 @@
 #include "brick/error.h"
 #include "brick/queue.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/scope.h"
 #include "base/utf8.h"
 
@@ -524,12 +525,8 @@ static int link_launches(struct imported *im)
 	return 0;
 }
 
-static int imported_write_compare_ends(const void *one, const void *other)
-{
-	const struct command_end *a = one, *b = other;
-
-	return a->ns != b->ns ? (a->ns < b->ns ? -1 : 1) : a->number < b->number ? -1 : 1;
-}
+COMPARATOR(imported_write_compare_ends, struct command_end,
+	ORDER(x->ns, y->ns) ?: ORDER(x->number, y->number))
 
 /* Commands of one launch get numbers in a row. */
 static int imported_write_number_commands(struct layout *l)
@@ -574,20 +571,13 @@ static void imported_write_waits(struct layout *l)
 {
 	for (size_t i = 0; i < l->im->events.count; i++) {
 		struct imported_event *e = &l->im->events.items[i];
-		size_t low = 0, high = l->ends.count;
 		const struct import_launch *launch = imported_write_launch_of(l->im, e->link);
 		if (e->is_command || e->is_open || (launch && launch->command) ||
 			l->im->names.items[e->name].brick != BRICK_SYNCHRONIZE)
 			continue;
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-			if (l->ends.items[middle].ns <= e->end)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		if (low && l->ends.items[low - 1].ns > e->begin)
-			e->number = l->ends.items[low - 1].number;
+		size_t ended = BISECT(k, 0, l->ends.count, l->ends.items[k].ns <= e->end);
+		if (ended && l->ends.items[ended - 1].ns > e->begin)
+			e->number = l->ends.items[ended - 1].number;
 	}
 }
 
@@ -692,7 +682,6 @@ static int imported_write_all(struct layout *l, struct imported_event **events)
 
 	if (!error)
 		error = link_launches(im);
-
 	if (!error)
 		error = imported_write_number_commands(l);
 	imported_write_waits(l);

@@ -48,8 +48,7 @@ struct patch_object;
 /*
  * Patch all functions that can be patched. 0; *out is NULL, and nothing was done, if the object
  * defines none of the signs (patch_name.is_sign), or the dynamic linker reaches all functions. On
- * an error
- * (-errno or BRICK_E*) nothing was done, too.
+ * an error (-errno or BRICK_E*) nothing was done, too.
  */
 BRICK_API int brick_patch_open(struct patch_object **out, const struct patch_place *place,
 	const struct patch_wish *wishes, size_t count);

@@ -56,8 +56,7 @@ static void record_break(python_object *reason)
 
 static void record_breaks(void)
 {
-	python_object *utils =
-		py.Dict_GetItemString(py.Import_GetModuleDict(), "torch._dynamo.utils");
+	python_object *utils = python_imported("torch._dynamo.utils");
 	python_object *reasons = utils ? python_attribute(utils, "graph_break_reasons") : NULL;
 	ptrdiff_t count = reasons ? py.List_Size(reasons) : 0;
 
@@ -137,9 +136,7 @@ void torch_compile_look(void)
 	static struct python_method ends = {
 		"compilation_ends", compilation_ends, PYTHON_VARARGS, NULL};
 	static bool is_found;
-	python_object *module = is_found ? NULL
-					 : py.Dict_GetItemString(py.Import_GetModuleDict(),
-						   "torch._dynamo.callback");
+	python_object *module = is_found ? NULL : python_imported("torch._dynamo.callback");
 	python_object *handler = module ? python_attribute(module, "callback_handler") : NULL;
 
 	if (!handler) /* 2.2 and older have none */

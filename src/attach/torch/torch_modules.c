@@ -228,40 +228,17 @@ static const struct torch_module *place_of_call(struct torch_thread *t, python_o
 	return torch_modules_find_place(t, module);
 }
 
-static bool is_true(python_object *object, const char *name)
-{
-	python_object *value = object ? python_attribute(object, name) : NULL;
-	bool result = value && py.Object_IsTrue(value) == 1;
-
-	python_drop(value);
-	return result;
-}
-
-static python_object *imported(const char *name)
-{
-	return py.Dict_GetItemString(py.Import_GetModuleDict(), name);
-}
-
-static bool records_gradients(void)
-{
-	python_object *value = python_ask(imported("torch"), "is_grad_enabled");
-	bool result = value && py.Object_IsTrue(value) == 1;
-
-	python_drop(value);
-	return result;
-}
-
 /* An optimizer marks the step() of its class when it is made. */
 static bool has_optimizer(void)
 {
 	static bool seen;
-	python_object *module = seen ? NULL : imported("torch.optim.optimizer");
+	python_object *module = seen ? NULL : python_imported("torch.optim.optimizer");
 	python_object *class = module ? python_attribute(module, "Optimizer") : NULL;
 	python_object *list = python_ask(class, "__subclasses__");
 
 	for (ptrdiff_t i = 0; list && !seen && i < py.List_Size(list); i++) {
 		python_object *step = python_attribute(py.List_GetItem(list, i), "step");
-		seen = is_true(step, "hooked");
+		seen = step && python_true(python_attribute(step, "hooked"));
 		python_drop(step);
 	}
 	python_drop(list);
@@ -275,8 +252,9 @@ static struct torch_forward begin_outermost(
 	struct torch_call call = {.module = module};
 
 	torch_compile_look();
-	call.is_training = is_true(module, "training") &&
-			   (torch_saw_backward() || has_optimizer()) && records_gradients();
+	call.is_training = python_true(python_attribute(module, "training")) &&
+			   (torch_saw_backward() || has_optimizer()) &&
+			   python_true(python_ask(python_imported("torch"), "is_grad_enabled"));
 	torch_tokens_count(t, arguments, &call);
 	return torch_forward_begin(t, &call);
 }
@@ -350,7 +328,7 @@ static bool replace_way(python_object *function, python_object *other)
 /* Python's main thread, the GIL held. torch.nn may be on its way in: then we are asked again. */
 static int at_safe_point(void *unused)
 {
-	python_object *module = imported("torch.nn.modules.module");
+	python_object *module = python_imported("torch.nn.modules.module");
 	int state = TORCH_MODULES_UNSEEN;
 
 	(void)unused;

@@ -121,11 +121,9 @@ static void operator_end(const void *function, void *context)
 	if (!t || !t->depth)
 		return;
 	if (t->leaf == t->depth) {
-		if (t->leaf_site->site && (t->more->leaf_work.bytes | t->more->leaf_work.flops))
+		if (t->leaf_site->site)
 			brick_end_site_work(t->leaf_span, t->leaf_site->site,
 				t->more->leaf_work.bytes, t->more->leaf_work.flops);
-		else if (t->leaf_site->site)
-			brick_end_site(t->leaf_span, t->leaf_site->site);
 		else
 			brick_end(t->leaf_span);
 		t->leaf = 0;

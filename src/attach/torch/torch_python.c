@@ -83,6 +83,19 @@ python_object *python_ask(python_object *object, const char *method)
 	return answer;
 }
 
+bool python_true(python_object *value)
+{
+	bool result = value && py.Object_IsTrue(value) == 1;
+
+	python_drop(value);
+	return result;
+}
+
+python_object *python_imported(const char *name)
+{
+	return py.Dict_GetItemString(py.Import_GetModuleDict(), name);
+}
+
 long long python_number(python_object *object)
 {
 	long long number =

@@ -89,6 +89,12 @@ void python_class(python_object *object, char *text, size_t bytes);
  */
 python_object *python_ask(python_object *object, const char *method);
 
+/* True if the value is true; drops it. NULL is false. */
+bool python_true(python_object *value);
+
+/* A module that was imported (borrowed). NULL: it was not. */
+python_object *python_imported(const char *name);
+
 /* The value of an int; -1 for anything else, and for NULL. */
 long long python_number(python_object *object);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/scope.h"
 #include "base/thread.h"
 #include "brick/attach.h"
@@ -142,16 +143,8 @@ const struct torch_module *torch_module_of_number(const struct torch_thread *t, 
 {
 	uint64_t first =
 		t->more->number_count > TORCH_NUMBERS ? t->more->number_count - TORCH_NUMBERS : 0;
-	uint64_t end = t->more->number_count;
+	uint64_t behind = BISECT(i, first, t->more->number_count,
+		t->more->numbers[i % TORCH_NUMBERS].number <= number);
 
-	if (!end || t->more->numbers[first % TORCH_NUMBERS].number > number)
-		return NULL;
-	while (end - first > 1) {
-		uint64_t middle = first + (end - first) / 2;
-		if (t->more->numbers[middle % TORCH_NUMBERS].number <= number)
-			first = middle;
-		else
-			end = middle;
-	}
-	return t->more->numbers[first % TORCH_NUMBERS].module;
+	return behind > first ? t->more->numbers[(behind - 1) % TORCH_NUMBERS].module : NULL;
 }

@@ -28,15 +28,6 @@ static python_object *argument_named(const struct torch_arguments *a, const char
 	return NULL;
 }
 
-static bool answers_true(python_object *object, const char *method)
-{
-	python_object *answer = python_ask(object, method);
-	bool is_true = answer && py.Object_IsTrue(answer) == 1;
-
-	python_drop(answer);
-	return is_true;
-}
-
 /* False if it is no tensor, or of other dimensions. */
 static bool read_shape(python_object *tensor, struct shape *shape)
 {
@@ -67,8 +58,8 @@ static uint64_t masked(python_object *mask, const struct shape *tokens)
 	device = python_attribute(mask, "device");
 	kind = device ? python_attribute(device, "type") : NULL;
 	const char *letters = kind ? py.Unicode_AsUTF8(kind) : NULL;
-	if (letters && !strcmp(letters, "cpu") && answers_true(mask, "is_contiguous") &&
-		!answers_true(mask, "is_floating_point")) {
+	if (letters && !strcmp(letters, "cpu") && python_true(python_ask(mask, "is_contiguous")) &&
+		!python_true(python_ask(mask, "is_floating_point"))) {
 		bytes = python_ask(mask, "element_size");
 		address = python_ask(mask, "data_ptr");
 	}
@@ -134,7 +125,8 @@ void torch_tokens_count(
 		input = arguments->values[0];
 	if (!cache || cache == py.none)
 		cache = argument_named(arguments, "cache");
-	if (!input || !read_shape(input, &shape) || answers_true(input, "is_floating_point"))
+	if (!input || !read_shape(input, &shape) ||
+		python_true(python_ask(input, "is_floating_point")))
 		return;
 	call->tokens = (uint64_t)(shape.rows * shape.length);
 	if (call->is_training)

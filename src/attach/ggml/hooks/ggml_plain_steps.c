@@ -19,7 +19,7 @@ static __thread struct {
 	const char *frame;  /* of the hook of the step that is plain now; NULL: none is */
 	enum method method; /* of the other steps */
 	bool is_open;
-} plain_steps_plain __attribute__((tls_model("initial-exec")));
+} plain_step __attribute__((tls_model("initial-exec")));
 
 static uint32_t one_in;		       /* one step in so many is plain; 0: none */
 static uint32_t plain_steps_block = 1; /* plain steps in a row; 1: single steps at random */
@@ -93,8 +93,8 @@ void plain_step_before(const void *frame)
 	if (!is_skipping && slots_skip_all_begin())
 		return;
 	is_skipping = 1;
-	plain_steps_plain.frame = frame;
-	plain_steps_plain.method = method;
+	plain_step.frame = frame;
+	plain_step.method = method;
 	switch_method(method, METHOD_PLAIN);
 	/* What threads know of their last graph does not hold for the next. */
 	__atomic_add_fetch(&attach_shared.graph_serial, 1, __ATOMIC_SEQ_CST);
@@ -102,35 +102,34 @@ void plain_step_before(const void *frame)
 
 void plain_step_begin(const struct phase_scope *step, const void *frame)
 {
-	if (BRICK_LIKELY(plain_steps_plain.frame != frame) || !step->depth)
+	if (BRICK_LIKELY(plain_step.frame != frame) || !step->depth)
 		return;
-	phase_begin(&plain_steps_plain.scope, PHASE_PLAIN, plain_steps_plain.frame - 1);
+	phase_begin(&plain_step.scope, PHASE_PLAIN, plain_step.frame - 1);
 	phase_mute(true);
-	plain_steps_plain.is_open = 1;
+	plain_step.is_open = 1;
 }
 
 /* The stack grows down: a frame above ours, or ours, is of a hook that ours has left or leaves. */
 static bool plain_steps_is_over(const void *frame)
 {
-	return BRICK_UNLIKELY(plain_steps_plain.frame != NULL) &&
-	       plain_steps_plain.frame <= (const char *)frame;
+	return BRICK_UNLIKELY(plain_step.frame != NULL) && plain_step.frame <= (const char *)frame;
 }
 
 void plain_step_end(const void *frame)
 {
-	if (!plain_steps_is_over(frame) || !plain_steps_plain.is_open)
+	if (!plain_steps_is_over(frame) || !plain_step.is_open)
 		return;
-	plain_steps_plain.is_open = 0;
+	plain_step.is_open = 0;
 	phase_mute(false);
-	phase_end(&plain_steps_plain.scope);
+	phase_end(&plain_step.scope);
 }
 
 void plain_step_after(const void *frame)
 {
 	if (!plain_steps_is_over(frame))
 		return;
-	plain_steps_plain.frame = NULL;
-	switch_method(METHOD_PLAIN, plain_steps_plain.method);
+	plain_step.frame = NULL;
+	switch_method(METHOD_PLAIN, plain_step.method);
 	if (plain_steps_block == 1)
 		stop_skipping();
 }
