@@ -65,10 +65,10 @@ def on_terminal(*args, rows=50, columns=80, **changes):
     return out.decode().replace("\r\n", "\n")
 
 
-def recording(name="run.pftrace", *args):
+def recording(name="run.pftrace", *args, **env):
     """A recording of the engine in miniature."""
     path = os.path.join(TMP, name)
-    subprocess.run([RECORDER, path, *args], check=True, timeout=60)
+    subprocess.run([RECORDER, path, *args], check=True, timeout=60, env={**os.environ, **env})
     return path
 
 

@@ -212,22 +212,8 @@ def raised(path):
                (f"Brick{memory} reached it" in text, f"Brick{f32} reached it" in text), (memory > 6, f32 > 8))
 
 
-def undisturbed(good):
-    """A recording whose threads nobody kept from their CPUs: that would be a reason, too. None: it is too busy here."""
-    for attempt in range(8):
-        path = recording(f"why{attempt}.pftrace")
-        rows = brick_json("roofline", "--json", "--ceilings", good, path)["bricks"]
-        if not any({"off-cpu", "crowded"} & set(row["flags"]) for row in rows):
-            return path
-    return None
-
-
-def report_says_why(good):
+def report_says_why(path):
     """The report's own words for what has no roof: one reason, several, or nothing to say."""
-    path = undisturbed(good)
-    if not path:
-        print("the machine is too busy: nothing was asked of the report's reasons")
-        return
     run = brick_json("report", "--json", path)["run"]
     env = {"XDG_CACHE_HOME": os.path.join(TMP, "told"), "HOME": TMP}
     name = "-".join(re.sub("[^A-Za-z0-9.]+", "-", run[part]).strip("-") for part in ("host", "cpu"))
@@ -284,10 +270,10 @@ def complaints(path, good):
 
 
 def main():
-    path = recording()
+    path = recording(NO_OFF_CPU="")  # else a busy machine would be a reason for no roof
     good = placed(path)
     raised(path)
-    report_says_why(good)
+    report_says_why(path)
     odd_names(good)
     complaints(path, good)
     kept_ceilings()

@@ -4,6 +4,8 @@
  * steps of spinning bricks in layers, waits, a second thread, sampling, and time in no brick.
  *
  *   program-cli_recording OUTPUT [NAME]   NAME: also a brick, a tensor and a note called so
+ *
+ * With NO_OFF_CPU in the environment nobody counts what other programs take from its threads.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -116,6 +118,7 @@ int main(int argc, char **argv)
 	struct worker worker = {0, 0};
 	pthread_t thread;
 	options.output = argv[1];
+	options.off_cpu = getenv("NO_OFF_CPU") ? BRICK_OFF_CPU_OFF : BRICK_OFF_CPU_ON;
 	if (argc > 2)
 		odd_brick = brick_register(argv[2], BRICK_CATEGORY_FFN);
 	register_sites(argc > 2 ? argv[2] : NULL);
