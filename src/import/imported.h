@@ -105,6 +105,7 @@ struct import_launch {
 	uint64_t ticks;	  /* its length, ns */
 	uint32_t lane;	  /* in its process, + 1; 0: the call was not met yet */
 	uint32_t process; /* index in `processes` */
+	uint32_t track;	  /* its thread's: index in `tracks` */
 	/*
 	 * The innermost event around the call, and the one further out that a rule knows, if any.
 	 */
@@ -137,7 +138,8 @@ struct imported {
 	bool queues_are_threads; /* the file calls queues by the numbers of threads */
 	const char *tool;	 /* the tool that wrote the file; not owned */
 	const char *steps; /* pattern of the names of steps, not owned; NULL: only rules tell */
-	bool is_one_step;  /* no step is known: the whole recording becomes one step */
+	/* The recording's note on steps that the file does not name; "": it names them. */
+	char about_steps[128];
 	ARRAY(struct imported_device) devices;
 	char host[64];
 	ARRAY(char *) command;	/* words of the program's command, and NULL; empty: not known */

@@ -16,6 +16,7 @@
 #include "base/order.h"
 #include "base/scope.h"
 #include "base/utf8.h"
+#include "import/imported_steps.h"
 
 enum {
 	BASE_NS = 1000000000, /* time at which the recording begins: in records 0 means not known */
@@ -505,7 +506,8 @@ static int link_launches(struct imported *im)
 			continue;
 		struct import_launch launch = {.begin = e->begin,
 			.ticks = e->is_open ? 0 : e->end - e->begin,
-			.process = (uint32_t)im->tracks.items[e->track].process};
+			.process = (uint32_t)im->tracks.items[e->track].process,
+			.track = e->track};
 		if (array_push(&im->launched, launch) ||
 			hashmap_set(&im->launches, e->link, im->launched.count - 1))
 			return -ENOMEM;
@@ -642,8 +644,7 @@ static int imported_write_end_process(struct layout *l, size_t i)
 	char notes[2048];
 	int bytes = snprintf(notes, sizeof(notes),
 		"engine=%s, imported\nimported=%llu events of the file were left out\n%s", im->tool,
-		(unsigned long long)(im->left_out + im->crowded),
-		im->is_one_step ? "steps.none=the file has none: all of it is one step\n" : "");
+		(unsigned long long)(im->left_out + im->crowded), im->about_steps);
 	for (size_t k = 0; k < im->devices.count && bytes + 128 < (int)sizeof(notes); k++) {
 		const struct imported_device *d = &im->devices.items[k];
 		bool has_queue = false;
@@ -681,8 +682,6 @@ static int imported_write_all(struct layout *l, struct imported_event **events)
 	int error = apply_names(im);
 
 	if (!error)
-		error = link_launches(im);
-	if (!error)
 		error = imported_write_number_commands(l);
 	imported_write_waits(l);
 	for (size_t i = 0; i < im->processes.count && !error; i++)
@@ -710,55 +709,6 @@ static void imported_write_measure(struct layout *l)
 	}
 }
 
-/*
- * A file without a step is answered as a whole: all of it is a step of the thread that launched
- * most commands, or else was in most events. -ENOMEM.
- */
-static int imported_write_one_step(struct layout *l)
-{
-	struct imported *im = l->im;
-	SCOPED uint64_t *weights = calloc(im->tracks.count + 1, sizeof(*weights));
-	size_t most = 0;
-
-	if (!weights)
-		return -ENOMEM;
-	if (im->queues_are_threads) /* a recording of ours, which is as it was */
-		return 0;
-	for (size_t i = 0; i < im->events.count; i++) {
-		const struct imported_event *e = &im->events.items[i];
-		if (brick_is_step(im->names.items[e->name].brick))
-			return 0;
-		if (!e->is_command)
-			weights[e->track] += e->link ? im->events.count : 1;
-	}
-	for (size_t t = 0; t < im->tracks.count; t++)
-		most = weights[t] > weights[most] ? t : most;
-	int name = imported_name(
-		im, &(struct import_text){IMPORT_BRICK, "Step", "Prefill", .layer = -1});
-	if (name < 0 || !weights[most])
-		return name < 0 ? name : 0;
-	im->is_one_step = true;
-	/* what never ended ends with the step, which would not be answered if it had no end */
-	for (size_t i = 0; i < im->events.count; i++) {
-		struct imported_event *e = &im->events.items[i];
-		if (e->track != most || !e->is_open)
-			continue;
-		e->end = l->last;
-		e->is_open = false;
-		l->has_open[im->tracks.items[most].process] = true;
-	}
-	/* in front, so that it holds events that are as long */
-	const struct imported_event step = {
-		.begin = l->first, .end = l->last, .track = (uint32_t)most, .name = (uint32_t)name};
-	int error = imported_add(im, &step);
-	if (!error) {
-		memmove(im->events.items + 1, im->events.items,
-			(im->events.count - 1) * sizeof(step));
-		im->events.items[0] = step;
-	}
-	return error;
-}
-
 int imported_write(struct imported *im, struct trace_writer_options *options)
 {
 	const struct brick_clock clock = {.source = BRICK_CLOCK_MONOTONIC,
@@ -776,7 +726,9 @@ int imported_write(struct imported *im, struct trace_writer_options *options)
 	imported_write_measure(&l);
 	l.lane_counts = calloc(im->processes.count, sizeof(*l.lane_counts));
 	l.has_open = calloc(im->processes.count, sizeof(*l.has_open));
-	int error = l.lane_counts && l.has_open ? imported_write_one_step(&l) : -ENOMEM;
+	int error = l.lane_counts && l.has_open ? link_launches(im) : -ENOMEM;
+	if (!error)
+		error = imported_steps_add(im, l.first, l.last, l.has_open);
 	SCOPED struct imported_event **events = malloc(im->events.count * sizeof(*events));
 	if (!error && !events)
 		error = -ENOMEM;

@@ -173,6 +173,49 @@ def without_steps():
     expect("a pattern of names that are steps", steps(run), [("prefill", 0, 60000)] * 20)
 
 
+def model(steps, layers, named=True, ends=True, gap=500):
+    """Launches of a model: per step an embedding, layers of eight kernels, and a head; nothing says where a step begins."""
+    events, at, link = [], 1000, 0
+
+    def kernel(name):
+        nonlocal at, link
+        link += 1
+        events.extend([span("aten::toy", "cpu_op", at, 9)] + launched(name, at + 30, 8, link, at + 2))
+        at += 10
+    for _ in range(steps):
+        for name in ("embed_kernel", "position_kernel") if ends else ():
+            kernel(name)
+        for layer in range(layers):
+            begin = at
+            for i in range(8):
+                kernel(f"layer_kernel_{i}")
+            if named:
+                events.append(span(f"nn.Module: ToyDecoderLayer_{layer}", "user_annotation", begin - 1, at - begin))
+        for name in ("norm_kernel", "head_kernel", "sample_kernel") if ends else ():
+            kernel(name)
+        at += gap
+    return kineto(events)
+
+
+def detected():
+    """What repeats is a step, if nothing else says what steps are. Layers repeat, too, and are none."""
+    run = imported("repeats.json", model(5, 3))
+    expect("steps", len(run["steps"]), 5)
+    expect("from the first launch of one to that of the next", [s[2] for s in steps(run)][:4], [790000] * 4)
+    for command in ("report", "explain", "tree", "path"):
+        said = b" ".join(brick(command, run["path"])[0].split())
+        expect_true(f"{command}: {said}", b"detected, because 5 sequences of about 29 commands repeat, 100 % alike" in said)
+    hidden = imported("hidden.json", kineto([e for e in training(lambda step: "ProfilerStep") if e["name"] != "ProfilerStep"]))
+    expect("steps whose annotations are hidden", len(hidden["steps"]), 3)
+    for name, text in (("one step of many layers", model(1, 40)), ("without names", model(1, 40, named=False)),
+                       ("a part of a step", model(1, 40, ends=False)), ("two steps", model(2, 3))):
+        expect(name, [len(imported("alone.json", text)["steps"]), "steps.none" in [n["key"] for n in run_notes("alone.json")]], [1, True])
+
+
+def run_notes(name):
+    return brick_json("export", "--format", "json", place(name + ".pftrace"))["notes"]
+
+
 def asynchronous():
     def point(phase, number, ts):
         return {"ph": phase, "cat": "request", "id": str(number), "name": "request", "pid": 1, "tid": 1, "ts": ts}
@@ -365,6 +408,7 @@ def main():
     engine_steps()
     crossing()
     without_steps()
+    detected()
     asynchronous()
     names()
     nsight_exports()

@@ -123,7 +123,7 @@ void diff_origin_init(struct diff_origin *origin, const struct run *run)
 		.command = provenance_command(run),
 		.start_unix_ns = run->start_unix_ns,
 		.steps = run->step_count};
-	origin->is_one_step = provenance_one_step(run);
+	origin->is_one_step = run_note_find(run, "steps.none");
 	diff_add_text(origin, "command", origin->command);
 	add_machine(origin, run);
 	diff_add_notes(origin, run);

@@ -963,8 +963,8 @@ void explain_text(
 	for (int p = STEP_PHASES; p-- > 0;)
 		if (facts->phases[p].summary)
 			explain_view_print_phase(facts, p, terminal);
-	if (provenance_one_step(facts->run))
-		tell("steps", "%s", provenance_one_step(facts->run));
+	if (provenance_steps(facts->run))
+		tell("steps", "%s", provenance_steps(facts->run));
 	losses_of_run(&losses, facts->run, 0);
 	if (losses_any(&losses))
 		tell("trust", "the recording is not whole: see the ledger of 'brick report'");

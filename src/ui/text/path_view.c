@@ -57,8 +57,8 @@ static void path_view_print_heading(const struct printer *p)
 		say(p, label, "%llu step%s: %s token%s in %s, %s tokens/s",
 			(unsigned long long)s->steps, plural_s(s->steps), tokens,
 			plural_s(s->tokens), took, rate);
-	if (provenance_one_step(p->view->run))
-		say(p, "Steps", "%s", provenance_one_step(p->view->run));
+	if (provenance_steps(p->view->run))
+		say(p, "Steps", "%s", provenance_steps(p->view->run));
 }
 
 static const struct table_column path_view_columns[] = {{"BRICK", 1, 0}, {"CATEGORY", 1, 6},

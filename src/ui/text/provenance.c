@@ -133,7 +133,9 @@ char *provenance_engine(const struct run *run)
 					      : "nothing attached");
 }
 
-const char *provenance_one_step(const struct run *run)
+const char *provenance_steps(const struct run *run)
 {
-	return run_note_find(run, "steps.none");
+	const char *detected = run_note_find(run, "steps.detected");
+
+	return detected ? detected : run_note_find(run, "steps.none");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The origin of a recording, in words. The caller frees all results but that of
- * provenance_one_step(). Any thread.
+ * provenance_steps(). Any thread.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ char *provenance_provider(const struct run *run);
 char *provenance_engine(const struct run *run);
 
 /*
- * "the file has none: ...", of the steps, if the whole file counts as one step; else NULL. The run
- * owns the text.
+ * How steps were found in a file that names none: "detected, because ...", or "the file has none:
+ * all of it is one step". NULL: the file names them. The run owns the text.
  */
-const char *provenance_one_step(const struct run *run);
+const char *provenance_steps(const struct run *run);

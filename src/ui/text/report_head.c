@@ -335,8 +335,8 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 	const char *parts = run_note_find(report->run, "steps.parts");
 	if (parts)
 		report_head_add(head, "Steps", text_copy(parts));
-	if (provenance_one_step(report->run))
-		report_head_add(head, "Steps", text_copy(provenance_one_step(report->run)));
+	if (provenance_steps(report->run))
+		report_head_add(head, "Steps", text_copy(provenance_steps(report->run)));
 	if (whole)
 		report_head_add_phase(head, report, STEP_WARM_UP, whole);
 	add_beginning(head, report, &workload);

@@ -191,7 +191,7 @@ static char *tree_view_heading(const struct tree_view *view, const struct call_t
 	SCOPED char *which =
 		tree->steps > 1 ? tree_view_steps_text(view, tree) : one_step_text(view, tree);
 	SCOPED char *after = part_text(after_ns, "after compute");
-	const char *none = provenance_one_step(view->run);
+	const char *none = provenance_steps(view->run);
 	return text_format("%s: %s, %s%s%s%s", safe, which, time, after, none ? "; steps: " : "",
 		none ? none : "");
 }
