@@ -36,6 +36,7 @@ enum { BATCH_TOKENS = 4096, SEQUENCES = 16, MAX_THREADS = 64 };
 // All numbers, so that one table serves the command line.
 struct options {
 	const char *libs, *model;
+	const char *lora; // an adapter
 	uint64_t prompt, predict, repeat, threads, batch, ubatch, flash, type_k, type_v, seqs;
 	uint64_t apart;	   // sequences: each in a batch of its own
 	uint64_t all;	   // logits: of all tokens of a prompt
@@ -56,13 +57,18 @@ struct options {
 	uint64_t spin;	   // another thread of the program computes all the time
 	uint64_t save;	   // the whole state is saved after each step
 	uint64_t watch;	   // a callback wants to see each node, as one for debugging does
-	uint64_t anew;	   // all tokens are evaluated again for each new one
+	uint64_t anew;	   // so many tokens, all tokens are evaluated again
 	uint64_t seldom;   // so many steps lie between two pauses
 	uint64_t sync;	   // a log is written and synced after each step
 	uint64_t pipe_us;  // a pipe takes what is said of a step, whose reader sleeps so long
 	uint64_t softmax;  // the program computes all probabilities, so often a step
-	uint64_t evict_each; // so many steps, the model's pages leave memory
-	uint64_t embed;	     // embeddings are wanted
+	uint64_t evict_each;	// so many steps, the model's pages leave memory
+	uint64_t embed;		// embeddings are wanted
+	uint64_t batch_threads; // of the evaluation of prompts; 0: as many as of others
+	uint64_t plain_weights; // they are not repacked
+	uint64_t drafts;	// tokens that are evaluated beside each and then rejected
+	uint64_t shift;		// the oldest token leaves the context before each step
+	uint64_t twin;		// another thread decodes, too, and one lock serves both
 };
 
 struct batch {
@@ -95,10 +101,16 @@ struct program {
 	float *(*logits)(void *context, int32_t at);
 	int32_t (*vocab_size)(const void *vocab);
 	void (*set_embeddings)(void *context, bool wanted);
+	void (*seq_add)(void *memory, int32_t sequence, int32_t from, int32_t to, int32_t shift);
+	void *(*lora_init)(void *model, const char *path);
+	int32_t (*set_loras)(void *context, void **adapters, size_t n, float *scales);
 	int log, pipe, read_from; // where the program says what it does
 	const void *vocab;
 	void *context, *sampler, *pool;
+	void *model;
 	int32_t position[SEQUENCES], last[SEQUENCES];
+	int32_t made[BATCH_TOKENS]; // the tokens behind the prompt of the only sequence
+	bool is_twin;
 	uint64_t conversation; // the repetition, if each has its own prompt
 	struct batch batch;
 	uint64_t prefill_ns, prefill_tokens, decode_ns, decode_tokens;
@@ -161,6 +173,9 @@ static void look_up_all(struct program *p)
 	LOOK_UP(p->logits, "llama_get_logits_ith");
 	LOOK_UP(p->vocab_size, "llama_vocab_n_tokens");
 	LOOK_UP(p->set_embeddings, "llama_set_embeddings");
+	LOOK_UP(p->seq_add, "llama_memory_seq_add");
+	LOOK_UP(p->lora_init, "llama_adapter_lora_init");
+	LOOK_UP(p->set_loras, "llama_set_adapters_lora");
 }
 
 static bool watch_node(void *node, bool asks, void *data)
@@ -169,14 +184,14 @@ static bool watch_node(void *node, bool asks, void *data)
 	return true;
 }
 
-static void make_context(struct program *p, void *model)
+static void make_context(struct program *p)
 {
 	// llama_context_params of the version that examples/demo/engine.sh installs
 	enum { WORD_SEQUENCES = 3, WORD_WATCH = 22, WORD_TYPE_K = 26, WORD_TYPE_V = 27 };
 	bool (*watch)(void *node, bool asks, void *data) = watch_node;
 	const struct options *o = &p->o;
 	struct llama_params params = p->abi.context_default_params();
-	uint64_t each = o->prompt + o->predict * (1 + o->mixed) + 8;
+	uint64_t each = o->prompt + o->predict * (1 + o->mixed) + o->drafts + 8;
 	char why[256];
 
 	if (llama_abi_set_context(&params, (uint32_t)(each * (o->seqs + (o->mixed > 0))),
@@ -191,10 +206,17 @@ static void make_context(struct program *p, void *model)
 	params.words[WORD_TYPE_V] = (uint32_t)o->type_v;
 	if (o->watch)
 		memcpy(&params.words[WORD_WATCH], &watch, sizeof(watch));
-	p->context = p->abi.init_from_model(model, params);
+	p->context = p->abi.init_from_model(p->model, params);
 	if (!p->context)
 		die("no context");
-	p->abi.set_n_threads(p->context, (int32_t)o->threads, (int32_t)o->threads);
+	p->abi.set_n_threads(p->context, (int32_t)o->threads,
+		(int32_t)(o->batch_threads ? o->batch_threads : o->threads));
+	if (o->lora) {
+		void *adapter = p->lora_init(p->model, o->lora);
+		float whole = 1;
+		if (!adapter || p->set_loras(p->context, &adapter, 1, &whole))
+			die("no adapter");
+	}
 }
 
 static void make_sampler(struct program *p)
@@ -221,7 +243,7 @@ static void make_sampler(struct program *p)
 
 static void open_engine(struct program *p)
 {
-	enum { WORD_LOAD = 6 };
+	enum { WORD_LOAD = 6, WORD_REPACK = 18, REPACK = 0x10000 };
 	char why[4096];
 
 	if (llama_abi_open(&p->abi, p->o.libs, why, sizeof(why)))
@@ -232,11 +254,16 @@ static void open_engine(struct program *p)
 		die("unknown version: no place for layers of a device");
 	if (p->o.load)
 		params.words[WORD_LOAD] = (uint32_t)p->o.load - 1;
-	void *model = p->abi.model_load_from_file(p->o.model, params);
-	if (!model)
+	if (p->o.plain_weights) {
+		if ((params.words[WORD_REPACK] & 0xffffff) != REPACK)
+			die("unknown version: no place for repacked weights");
+		params.words[WORD_REPACK] &= ~(uint32_t)REPACK;
+	}
+	p->model = p->abi.model_load_from_file(p->o.model, params);
+	if (!p->model)
 		die("cannot load the model");
-	p->vocab = p->abi.model_get_vocab(model);
-	make_context(p, model);
+	p->vocab = p->abi.model_get_vocab(p->model);
+	make_context(p);
 	if (p->o.embed)
 		p->set_embeddings(p->context, true);
 	if (!p->o.no_pool) {
@@ -249,17 +276,23 @@ static void open_engine(struct program *p)
 	make_sampler(p);
 }
 
+struct batch_memory {
+	int32_t counts[BATCH_TOKENS], sequences[BATCH_TOKENS], *lists[BATCH_TOKENS];
+	int32_t tokens[BATCH_TOKENS], positions[BATCH_TOKENS];
+	int8_t logits[BATCH_TOKENS];
+};
+
 static void make_batch(struct batch *b)
 {
-	static int32_t counts[BATCH_TOKENS], sequences[BATCH_TOKENS], *lists[BATCH_TOKENS];
-	static int32_t tokens[BATCH_TOKENS], positions[BATCH_TOKENS];
-	static int8_t logits[BATCH_TOKENS];
+	struct batch_memory *m = calloc(1, sizeof(*m));
 
+	if (!m)
+		die("no memory");
 	for (size_t i = 0; i < BATCH_TOKENS; i++) {
-		counts[i] = 1;
-		lists[i] = &sequences[i];
+		m->counts[i] = 1;
+		m->lists[i] = &m->sequences[i];
 	}
-	*b = (struct batch){0, tokens, NULL, positions, counts, lists, logits};
+	*b = (struct batch){0, m->tokens, NULL, m->positions, m->counts, m->lists, m->logits};
 }
 
 static void add(struct program *p, int32_t sequence, int32_t token, bool logits)
@@ -519,11 +552,27 @@ static void decode_together(struct program *p)
 	p->batch.n_tokens = 0;
 	for (uint64_t s = 0; s < p->o.seqs; s++)
 		add(p, (int32_t)s, p->last[s], true);
+	for (uint64_t i = 0; i < p->o.drafts; i++)
+		add(p, 0, prompt_token(p, 0, p->decode_tokens + i), true);
 	if (p->o.mixed)
 		add_stranger(p);
 	evaluate(p);
 	for (uint64_t s = 0; s < p->o.seqs; s++)
 		sample(p, (int32_t)s, (int32_t)s);
+	if (p->o.drafts) {
+		p->position[0] -= (int32_t)p->o.drafts;
+		p->seq_rm(p->abi.get_memory(p->context), 0, p->position[0], -1);
+	}
+}
+
+// As chats do that are longer than their context: the second token goes, and all behind it move.
+static void shift_context(struct program *p)
+{
+	void *memory = p->abi.get_memory(p->context);
+
+	p->seq_rm(memory, 0, 1, 2);
+	p->seq_add(memory, 0, 2, -1, -1);
+	p->position[0]--;
 }
 
 static void decode_apart(struct program *p)
@@ -547,19 +596,40 @@ static void start_over(struct program *p)
 // As a program does that keeps the text and not the cache.
 static void decode_anew(struct program *p)
 {
-	static int32_t made[BATCH_TOKENS];
 	int32_t length = p->position[0];
 
-	made[length - (int32_t)p->o.prompt] = p->last[0];
 	start_over(p);
 	p->batch.n_tokens = 0;
 	for (int32_t i = 0; i <= length; i++)
 		add(p, 0,
 			i < (int32_t)p->o.prompt ? prompt_token(p, 0, (uint64_t)i)
-						 : made[i - (int32_t)p->o.prompt],
+						 : p->made[i - (int32_t)p->o.prompt],
 			i == length);
 	evaluate(p);
 	sample(p, 0, length);
+}
+
+// Two threads that decode have one lock; they get it in turns, as from a fair lock.
+static pthread_mutex_t engine_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t engine_free = PTHREAD_COND_INITIALIZER;
+static bool is_taken, is_twins_turn, is_alone = true;
+
+static void take_turn(const struct program *p)
+{
+	pthread_mutex_lock(&engine_lock);
+	while (is_taken || (!is_alone && is_twins_turn != p->is_twin))
+		pthread_cond_wait(&engine_free, &engine_lock);
+	is_taken = true;
+	pthread_mutex_unlock(&engine_lock);
+}
+
+static void give_turn(const struct program *p)
+{
+	pthread_mutex_lock(&engine_lock);
+	is_taken = false;
+	is_twins_turn = !p->is_twin;
+	pthread_cond_broadcast(&engine_free);
+	pthread_mutex_unlock(&engine_lock);
 }
 
 static void generate(struct program *p)
@@ -570,13 +640,21 @@ static void generate(struct program *p)
 	uint64_t begin = monotonic_ns();
 	for (uint64_t i = 0; i < p->o.predict; i++) {
 		between(p);
+		if (p->o.twin)
+			take_turn(p);
+		if (p->o.shift)
+			shift_context(p);
 		if (p->o.anew)
+			p->made[p->position[0] - (int32_t)p->o.prompt] = p->last[0];
+		if (p->o.anew && i % p->o.anew == 0)
 			decode_anew(p);
 		else if (p->o.apart)
 			decode_apart(p);
 		else
 			decode_together(p);
 		p->decode_tokens += p->o.seqs;
+		if (p->o.twin)
+			give_turn(p);
 	}
 	p->decode_ns += monotonic_ns() - begin;
 }
@@ -642,9 +720,44 @@ static void slow_down(const struct program *p)
 		name, required_argument, NULL, (int)offsetof(struct options, field) \
 	}
 
+// The other thread needs no turns any more.
+static void leave_turns(void)
+{
+	pthread_mutex_lock(&engine_lock);
+	is_alone = true;
+	pthread_cond_broadcast(&engine_free);
+	pthread_mutex_unlock(&engine_lock);
+}
+
+static void *decode_too(void *twin)
+{
+	generate(twin);
+	leave_turns();
+	return NULL;
+}
+
+static pthread_t start_twin(const struct program *p)
+{
+	struct program *twin = malloc(sizeof(*twin));
+	pthread_t thread;
+
+	if (!twin)
+		die("no memory");
+	*twin = *p;
+	twin->is_twin = true;
+	make_batch(&twin->batch);
+	make_context(twin);
+	make_sampler(twin);
+	is_alone = false;
+	if (pthread_create(&thread, NULL, decode_too, twin))
+		die("no thread");
+	return thread;
+}
+
 static const struct option table[] = {
 	NUMBER("libs", libs),
 	NUMBER("model", model),
+	NUMBER("lora", lora),
 	NUMBER("prompt", prompt),
 	NUMBER("predict", predict),
 	NUMBER("repeat", repeat),
@@ -680,6 +793,11 @@ static const struct option table[] = {
 	NUMBER("softmax", softmax),
 	NUMBER("evict-each", evict_each),
 	NUMBER("embed", embed),
+	NUMBER("batch-threads", batch_threads),
+	NUMBER("plain-weights", plain_weights),
+	NUMBER("drafts", drafts),
+	NUMBER("shift", shift),
+	NUMBER("twin", twin),
 	{0},
 };
 
@@ -691,7 +809,7 @@ static void parse(struct options *o, int argc, char **argv)
 		char *field = (char *)o + table[at].val;
 		if (c == '?')
 			exit(2);
-		if (table[at].val <= (int)offsetof(struct options, model))
+		if (table[at].val <= (int)offsetof(struct options, lora))
 			memcpy(field, &optarg, sizeof(optarg));
 		else if (number_u64(optarg, 0, 1000000000, (uint64_t *)(void *)field))
 			die(optarg);
@@ -727,10 +845,14 @@ int main(int argc, char **argv)
 	if (p.o.evict)
 		evict_model(&p, true);
 	warm_up(&p);
+	pthread_t twin = p.o.twin ? start_twin(&p) : 0;
 	for (uint64_t i = 0; i < p.o.repeat; i++) {
 		p.conversation = p.o.fresh ? i : 0;
 		generate(&p);
 	}
+	leave_turns();
+	if (p.o.twin)
+		pthread_join(twin, NULL);
 	if (p.evictions)
 		evict_model(&p, false);
 	printf("{\"prefill_ns\": %llu, \"prefill_tokens\": %llu, \"decode_ns\": %llu, "
