@@ -13,6 +13,10 @@ build/causes/results.jsonl; `--table` prints the newest answer of each case as a
 `bench/causes/run.py --all --minutes 30` runs all of them, planted and clean in turns, and prints the table. Where the time
 was not enough, or it was interrupted, the same command goes on with what is missing; `--anew` begins again.
 
+`bench/causes/run.py --generate N --seed S [--held-out]` draws N cases out of the primitives that bench/causes/HELDOUT.md
+lists, runs them and judges the answers; `--named` does the same with the causes that issue texts named. What is known
+stays known: the same command goes on where it was stopped, and with `--again` it makes again what was disturbed.
+
 Needs brick-model, causes-planted and the engine of examples/demo/engine.sh; a control group, where a case wants one.
 """
 import argparse
@@ -21,6 +25,7 @@ import json
 import os
 import platform
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -28,6 +33,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import generate  # noqa: E402
+import generated  # noqa: E402
 from cases import CASES, CLEAN  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get("BRICK_BUILD", "build"))
@@ -72,12 +79,31 @@ def engine(name):
         return libs
     place = os.path.join(PLACE, name)
     os.makedirs(place, exist_ok=True)
+    if name == "debug":
+        debug_engine(os.path.join(place, "libggml-cpu-haswell.so"))
     for path in glob.glob(os.path.join(libs, "*")):
         base = os.path.basename(path)
         if (not base.startswith("libggml-cpu-") or base == f"libggml-cpu-{name}.so") and not os.path.lexists(
                 os.path.join(place, base)):
             os.symlink(path, os.path.join(place, base))
     return place
+
+
+def debug_engine(path):
+    """The library of operations, built without optimisation from the source that comes with the engine."""
+    source = os.path.join(BUILD, "demo", "engine-static", "source")
+    if os.path.exists(path):
+        return
+    if not os.path.isdir(source):
+        raise Skipped("no source of the engine (examples/demo/engine-static.sh)")
+    build = os.path.join(PLACE, "debug-build")
+    no = [f"-D{name}=OFF" for name in ("GGML_NATIVE", "GGML_OPENMP", "GGML_LLAMAFILE", "LLAMA_CURL", "LLAMA_BUILD_TESTS",
+                                       "LLAMA_BUILD_TOOLS", "LLAMA_BUILD_EXAMPLES", "LLAMA_BUILD_SERVER", "LLAMA_BUILD_COMMON")]
+    yes = [f"-D{name}=ON" for name in ("BUILD_SHARED_LIBS", "GGML_BACKEND_DL", "GGML_AVX2", "GGML_FMA", "GGML_F16C")]
+    for command in (["cmake", "-S", source, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", *no, *yes],
+                    ["ninja", "-C", build, "ggml-cpu"]):
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    shutil.copy(os.path.join(build, "bin", "libggml-cpu.so"), path)
 
 
 class Group:
@@ -409,6 +435,10 @@ def main():
     parse.add_argument("--anew", action="store_true")
     parse.add_argument("--table", action="store_true")
     parse.add_argument("--list", action="store_true")
+    parse.add_argument("--generate", type=int, metavar="N")
+    parse.add_argument("--held-out", action="store_true")
+    parse.add_argument("--named", action="store_true")
+    parse.add_argument("--again", action="store_true")
     parse.add_argument("cases", nargs="*")
     options = parse.parse_args()
     known = CLEAN if options.clean else CASES
@@ -420,9 +450,15 @@ def main():
         table()
     elif options.all:
         run_all(options)
+    elif options.generate or options.named:
+        drawn = generate.named() if options.named else [
+            generate.draw(options.seed, i, options.held_out) for i in range(options.generate)]
+        wanted = [case for case in drawn if not options.cases or case["name"] in options.cases]
+        generated.run_all(generated.Bench(BUILD, PLACE, engine), wanted, max(3, options.rounds), options.again)
     else:
         for name in options.cases or known:
             run_one(name, options.clean, options)
 
 
-main()
+if __name__ == "__main__":
+    main()
