@@ -241,9 +241,7 @@ def run(bench, case, rounds):
         middle = statistics.median_low(row[k] for row in times)
         sides[k].judged = f"{path}-{k % len(sides)}-{[row[k] for row in times].index(middle)}.pftrace"
     explained = ask(bench, "explain", sides[-1].judged)
-    result = verdict.judge(case["faults"], verdict.truths(times), explained)
-    also = of_model(case, sides[-1])
-    result["false"] = [rule for rule in result["false"] if rule.split(":")[0] not in also]
+    result = verdict.judge(case["faults"], verdict.truths(times), explained, of_model(case, sides[-1]))
     clean = ask(bench, "explain", sides[0].judged)
     result["false_clean"] = verdict.false_findings(clean["findings"], (), of_model(case, sides[0]))
     result["overdrawn"] += verdict.overdrawn(clean["phases"], clean["findings"])
@@ -294,7 +292,7 @@ def table(results):
     print(f"\nThe true cause came first in {of('first')}; its cost was within 30 % in {of('near')}, both in {of('both')}; it was named "
           f"in {of('named')}.\nFalse findings: {of('false_clean')} clean runs, {of('false_planted')} faulty ones. Costs above their "
           f"phase: {of('overdrawn')}.\nNot judged: {total['disturbed']} cases that others disturbed, {total['unsure']} faults whose "
-          "rounds differed by more than a fifth.")
+          "rounds differed too much.")
 
 
 def run_all(bench, cases, rounds, again):

@@ -454,7 +454,7 @@ def main():
         drawn = generate.named() if options.named else [
             generate.draw(options.seed, i, options.held_out) for i in range(options.generate)]
         wanted = [case for case in drawn if not options.cases or case["name"] in options.cases]
-        generated.run_all(generated.Bench(BUILD, PLACE, engine), wanted, max(3, options.rounds), options.again)
+        generated.run_all(generated.Bench(BUILD, PLACE, engine), wanted, max(4, options.rounds), options.again)
     else:
         for name in options.cases or known:
             run_one(name, options.clean, options)

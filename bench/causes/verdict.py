@@ -8,7 +8,7 @@ import statistics
 
 NEAR = 0.3  # of the true cost
 WORTH = 0.02  # of its phase: less is no finding
-UNSURE = 0.2  # of the true cost, by which rounds differ: such a case says nothing
+UNSURE = 0.15  # of the true cost, by which rounds lie around it: such a case says nothing
 EXCESS = ("excess",)  # rules that say a row and no cause begin with this
 ROW_WORDS = {"gap": ("between steps", "between two steps"), "wait": ("BarrierWait", "barrier", "wait"),
              "preempted": ("preempted",), "unattributed": ("unattributed", "in no brick")}
@@ -50,14 +50,14 @@ def claimed(findings, fault):
 
 def truths(rounds):
     """rounds: for each, what a token took without faults, with the first, with both. The cost of each fault: median over
-    the rounds, and by how much of itself the middle half of the rounds differs."""
+    the rounds, and the share of itself by which the middle half of the rounds lies around it."""
     answer = []
     for i in range(1, len(rounds[0])):
         costs = sorted(one[i] - one[i - 1] for one in rounds)
         cost = statistics.median(costs)
         quarter = len(costs) // 4
         middle = costs[quarter:len(costs) - quarter]
-        answer.append((cost, (middle[-1] - middle[0]) / abs(cost) if cost else float("inf")))
+        answer.append((cost, (middle[-1] - middle[0]) / 2 / abs(cost) if cost else float("inf")))
     return answer
 
 
@@ -67,8 +67,9 @@ def overdrawn(phases, findings):
         f["cost_ns"] for f in findings if f["phase"] == phase["phase"] and f["overlaps"] is None)))
 
 
-def judge(faults, costs, explained):
-    """costs: of truths(). A line of the result for each fault, and what is wrong beside them."""
+def judge(faults, costs, explained, also=()):
+    """costs: of truths(). also: rules that say something true of the run. A line of the result for each fault, and what is
+    wrong beside them."""
     found = costing(explained["findings"])
     order = sorted(range(len(faults)), key=lambda i: -costs[i][0])
     lines = []
@@ -82,12 +83,12 @@ def judge(faults, costs, explained):
                       "near": said is not None and abs(said - cost) <= NEAR * abs(cost),
                       "named": any(names(f, fault) for f in found)})
     return {"faults": lines, "overdrawn": overdrawn(explained["phases"], explained["findings"]),
-            "false": false_findings(found, faults)}
+            "false": false_findings(found, faults, also)}
 
 
 def false_findings(findings, faults=(), also=()):
     """Rules, with the row where one is said, of findings that are worth it and have no cause."""
-    true = set(also).union(*(fault["also"] for fault in faults)) if faults else set(also)
+    true = set(also).union(*(fault["also"] for fault in faults)) - {rule for f in faults for rule in f.get("never", ())}
     return sorted({f["rule"] + (":" + f["row"] if f.get("row") else "") for f in costing(findings)
                    if f["share"] >= WORTH and f["rule"] not in true and not any(hits(f, fault) for fault in faults)})
 
