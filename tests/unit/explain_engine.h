@@ -46,6 +46,10 @@ struct wrong {
 	uint32_t sequences;    /* single tokens of so many in turn */
 	uint32_t prompt;       /* tokens of a prompt, each evaluated by itself */
 	uint64_t elements;     /* of DownProjection's result, which makes it a product */
+	uint32_t held;	       /* of each fourth step, in DownProjection */
+	uint32_t adapter;      /* in LoraProjection, twice */
+	uint32_t moved;	       /* in rotating the whole cache */
+	uint32_t pale;	       /* of a small product of UpProjection */
 	bool one_brick;	       /* behind which the worker waits */
 	bool mixed, software, old_library;
 	bool own_callback; /* Brick's, which watches nodes */
@@ -218,6 +222,26 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 	}
 	if (w->vocabulary)
 		take(e, engine_site(e, BRICK_LM_HEAD), w->vocabulary, 1);
+	for (int k = 0; k < 2 && w->adapter; k++)
+		take(e,
+			builder_site(&e->run, builder_brick(&e->run, "LoraProjection", "Other"), 0,
+				"MUL_MAT", "lora_a"),
+			w->adapter / 2, 1);
+	if (w->moved) {
+		uint32_t prepare = take(e, named_site(e, "KvCachePrepare", "Engine"), 0, 1);
+		uint32_t compute = take(e, engine_site(e, BRICK_GRAPH_COMPUTE), 0, 2);
+		take(e, engine_site(e, BRICK_ROPE_EMBEDDING), w->moved, 3);
+		lane->samples[prepare].end_ns = lane->samples[compute].end_ns = e->now;
+	}
+	if (w->pale) {
+		uint32_t up = builder_site(&e->run, builder_known(&e->run, BRICK_UP_PROJECTION), 0,
+			"MUL_MAT", "ffn_up");
+		e->run.sites[up].flags = BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS;
+		e->run.sites[up].bytes = w->bytes / 100;
+		e->run.sites[up].flops = w->flops / 100;
+		e->run.sites[up].elements = w->elements / 10;
+		take(e, up, w->pale, 1);
+	}
 	if (w->mixed && i % 2)
 		e->now += 600 * US;
 	for (uint32_t k = 0; k < 12 && w->saved; k++)
@@ -241,7 +265,8 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 	if (w->gap_off)
 		off_cpu(e, e->now, w->gap_off, 1);
 	e->now += w->gap * US;
-	take(e, w->device ? named_site(e, "GraphCompute", "Engine") : down, STEP_US / 2, 1);
+	take(e, w->device ? named_site(e, "GraphCompute", "Engine") : down,
+		STEP_US / 2 + (i % 4 == 1) * w->held, 1);
 	if (w->wait)
 		let_worker_wait(e, w->one_brick ? down : engine_site(e, shared[i % 3]), STEP_US / 2,
 			w->wait, w->crowd);

@@ -12,24 +12,7 @@
 #include <cmocka.h>
 #include "ui/text/explain_view.h"
 #include "tests/unit/explain_engine.h"
-
-#define FIGURE(best)                                            \
-	{                                                       \
-		(best), (best)*0.95, (best)*0.9, 7, (best)*0.95 \
-	}
-
-static struct ceilings_level levels[] = {{"memory", 0, 1}};
-static struct ceilings_compute compute[] = {{"wide", "f32", 1, FIGURE(100.0)}};
-static struct ceilings_bandwidth bandwidth[] = {
-	{"memory", "read", "wide", 1, 1 << 28, FIGURE(40.0)},
-};
-static const struct ceilings machine = {.cpus = 2,
-	.levels = levels,
-	.level_count = 1,
-	.compute = compute,
-	.compute_count = 1,
-	.bandwidth = bandwidth,
-	.bandwidth_count = 1};
+#include "tests/unit/explain_machine.h"
 
 static struct explain_engine engine;
 static struct explain_facts facts;

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/explain/product_due.h"
 #include "analysis/statistics/percentile.h"
 #include "analysis/statistics/unknown.h"
 #include "analysis/accounts/workload.h"
@@ -35,12 +36,21 @@ static int list_steps(struct explain_facts *f)
 	return 0;
 }
 
+/* True if a frame lies in a graph that prepares the cache. */
+static bool facts_is_of_cache(
+	const struct explain_facts *f, const struct walk_frame *frame, unsigned depth)
+{
+	for (unsigned i = 1; i < depth && f->cache_brick != RUN_NONE; i++)
+		if (frame[-(int)i].brick == f->cache_brick)
+			return true;
+	return false;
+}
+
 /* Adds a frame's time on the CPU in an evaluated step, or for it. */
 static void facts_add_frame(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct explain_facts *f = context;
 
-	(void)depth;
 	if (frame->step == RUN_NONE || frame->scope == WALK_UNFINISHED ||
 		!step_index_is_evaluated(&f->index, f->run, frame->step))
 		return;
@@ -62,6 +72,14 @@ static void facts_add_frame(void *context, const struct walk_frame *frame, unsig
 	if (!drives) {
 		phase->beside_ns[lane] += ns;
 		return;
+	}
+	if (f->cache_brick != RUN_NONE && facts_is_of_cache(f, frame, depth)) {
+		bool is_graph = f->run->bricks[frame->brick].well_known == BRICK_GRAPH_COMPUTE;
+		phase->bricks[frame->brick].cache_ns += ns;
+		phase->cache_graphs += is_graph;
+		if (is_graph)
+			phase->cache_ns += frame->length_ns - frame->all_off.preempted_ns -
+					   frame->all_off.blocked_ns;
 	}
 	phase->sites[frame->sample->site].count++;
 	phase->sites[frame->sample->site].ns += ns;
@@ -98,6 +116,7 @@ static int facts_walk_all(struct explain_facts *f)
 	struct walk walk;
 	int rc;
 
+	f->cache_brick = run_brick_find(f->run, EXPLAIN_CACHE_PREPARE);
 	walk_init(&walk, f->run, &f->index);
 	/* nobody waits for a warm-up */
 	for (int p = 0; p < STEP_WARM_UP; p++)
@@ -107,6 +126,8 @@ static int facts_walk_all(struct explain_facts *f)
 	rc = breakdown_create_in(&f->breakdown, &walk);
 	if (!rc)
 		rc = roofline_create_in(&f->roofline, &walk, f->ceilings);
+	if (!rc)
+		rc = repeats_create_in(&f->repeats, &walk);
 	walk_join(&walk, &frames, f);
 	return rc ? rc : walk_run(&walk);
 }
@@ -127,7 +148,7 @@ static void find_team(const struct explain_facts *f, struct explain_phase *phase
 	phase->team++;
 	for (size_t i = 0; i < f->run->brick_count; i++) {
 		const struct explain_brick *b = &phase->bricks[i];
-		if (b->worker_ns > b->driver_ns / 100)
+		if (explain_is_shared(b))
 			phase->team_ns += b->driver_ns + b->worker_ns;
 		else
 			phase->serial_ns += b->driver_ns;
@@ -135,8 +156,7 @@ static void find_team(const struct explain_facts *f, struct explain_phase *phase
 	phase->serial_ns += phase->summary->rests.unattributed_ns;
 }
 
-/* Products with weights, not those of attention, whose sides are both activations. */
-static bool facts_is_weight_product(const struct run *run, const struct run_site *site)
+bool explain_is_weight_product(const struct run *run, const struct run_site *site)
 {
 	int known = run->bricks[site->brick].well_known;
 
@@ -175,25 +195,33 @@ static double left_by_roof(const struct roofline_row *row, double bytes_ratio)
  * A product of K x N weights with `batch` columns does 2 K N batch FLOPs and makes N batch
  * elements. It moves the weights, K batch activations and N batch results.
  */
-static void facts_add_product(struct explain_phase *phase, const struct run_site *site,
-	const struct explain_site *sum, const struct roofline_row *row)
+bool explain_weights_of(struct explain_weights *out, const struct run_site *site, double batch)
+{
+	double columns = batch > 1 ? batch : 1;
+
+	out->rows = (double)site->elements / columns;
+	out->width = (double)site->flops / (2 * (double)site->elements);
+	out->bytes = (double)site->bytes - 4 * columns * (out->width + out->rows);
+	out->bits = 8 * out->bytes / (out->width * out->rows);
+	return out->bytes > 0 && out->bits >= 1 && out->bits <= 40;
+}
+
+static void facts_add_product(const struct explain_facts *f, struct explain_phase *phase,
+	const struct run_site *site, const struct explain_site *sum, const struct roofline_row *row)
 {
 	enum { WIDE = 15, SINGLE = 30 };
 	const double q8_bits = 8.5;
 	struct explain_products *out = &phase->products;
-	double columns = phase->batch > 1 ? phase->batch : 1;
-	double rows = (double)site->elements / columns;
-	double width = (double)site->flops / (2 * (double)site->elements);
-	double bytes = (double)site->bytes - 4 * columns * (width + rows);
-	double bits = 8 * bytes / (width * rows);
+	struct explain_weights weights;
 
 	out->ns += sum->ns;
 	out->bytes += site->bytes * sum->count;
-	if (bytes <= 0 || bits < 1 || bits > 40)
-		return; /* a batch of another size than most: cannot be told apart */
+	if (!explain_weights_of(&weights, site, phase->batch))
+		return;
 	double times = (double)sum->count / (double)phase->evaluations;
-	out->weights += (uint64_t)(width * rows * times);
-	out->weight_bytes += (uint64_t)(bytes * times);
+	double bits = weights.bits;
+	out->weights += (uint64_t)(weights.width * weights.rows * times);
+	out->weight_bytes += (uint64_t)(weights.bytes * times);
 	*(bits < WIDE		? &out->narrow_ns
 		: bits < SINGLE ? &out->half_ns
 				: &out->single_ns) += sum->ns;
@@ -201,18 +229,24 @@ static void facts_add_product(struct explain_phase *phase, const struct run_site
 		return;
 	const double read =
 		0.75; /* without a roof: a part of a product reads nothing from memory */
-	double fewer = bytes * (1 - q8_bits / bits);
+	double fewer = weights.bytes * (1 - q8_bits / bits);
 	double left = left_by_roof(row, 1 - fewer / (double)site->bytes);
+	/* the part of its time that is not in excess of what it should take: reading is in that */
+	double due = product_due_part(f->roofline, row);
 	out->wide_bits += bits * (double)sum->ns;
 	out->roof_ns += left >= 0 ? sum->ns : 0;
-	out->saved_ns += (double)sum->ns * (left >= 0 ? 1 - left : read * (1 - q8_bits / bits));
+	out->saved_ns +=
+		due * (double)sum->ns * (left >= 0 ? 1 - left : read * (1 - q8_bits / bits));
 }
 
 static void find_products(const struct explain_facts *f, struct explain_phase *phase, int p)
 {
+	uint32_t adapter = run_brick_find(f->run, EXPLAIN_ADAPTER); /* has a type of its own */
+
 	for (size_t i = 0; i < f->run->site_count && phase->evaluations; i++)
-		if (phase->sites[i].count && facts_is_weight_product(f->run, &f->run->sites[i]))
-			facts_add_product(phase, &f->run->sites[i], &phase->sites[i],
+		if (phase->sites[i].count && f->run->sites[i].brick != adapter &&
+			explain_is_weight_product(f->run, &f->run->sites[i]))
+			facts_add_product(f, phase, &f->run->sites[i], &phase->sites[i],
 				f->ceilings ? roofline_find(f->roofline, f->run->sites[i].brick,
 						      (enum roofline_phase)p, false)
 					    : NULL);
@@ -345,6 +379,7 @@ void explain_facts_fini(struct explain_facts *f)
 {
 	path_destroy(f->path);
 	roofline_destroy(f->roofline);
+	repeats_destroy(f->repeats);
 	breakdown_destroy(f->breakdown);
 	for (int p = 0; p < STEP_PHASES; p++) {
 		summary_destroy(f->phases[p].summary);

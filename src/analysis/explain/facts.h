@@ -9,6 +9,7 @@
 #include "analysis/accounts/breakdown.h"
 #include "analysis/path/path.h"
 #include "analysis/accounts/presence.h"
+#include "analysis/explain/repeats.h"
 #include "analysis/roofline/roofline.h"
 #include "analysis/accounts/summary.h"
 #include "trace/run.h"
@@ -19,7 +20,18 @@
  */
 struct explain_brick {
 	uint64_t driver_ns, worker_ns;
+	uint64_t cache_ns; /* of driver_ns: in graphs that prepare the cache */
 };
+
+/* The brick of an adapter's products (LoRA), and the one in which an engine prepares its cache. */
+#define EXPLAIN_ADAPTER "LoraProjection"
+#define EXPLAIN_CACHE_PREPARE "KvCachePrepare"
+
+/* True if a team shares the brick. */
+static inline bool explain_is_shared(const struct explain_brick *brick)
+{
+	return brick->worker_ns > brick->driver_ns / 100;
+}
 
 /* Executions at a site in a phase, on threads that run steps; their time on the CPU. */
 struct explain_site {
@@ -63,6 +75,8 @@ struct explain_phase {
 	uint64_t *beside_ns;		 /* [lane_count] of work_ns: beside another thread's step */
 	uint64_t *wait_ns;		 /* [lane_count] */
 	struct explain_between between;
+	/* graphs that evaluate no token but prepare the cache, and their time on the CPU */
+	uint64_t cache_graphs, cache_ns;
 	struct explain_products products;
 	size_t team;	    /* threads that shared its work, the engine's own among them */
 	uint64_t team_ns;   /* on the CPU, of bricks that they shared */
@@ -75,11 +89,13 @@ struct explain_facts {
 	struct step_index index;
 	struct breakdown *breakdown;
 	struct roofline *roofline;
+	struct repeats *repeats;
 	struct path *path; /* NULL: there is none */
 	struct presence presence;
 	struct explain_phase phases[STEP_PHASES];
 	uint64_t *scratch;    /* [step_count] */
 	uint32_t frame_lane;  /* while the walk runs */
+	uint32_t cache_brick; /* EXPLAIN_CACHE_PREPARE; RUN_NONE: the run has none */
 	uint64_t model_bytes; /* of the weights that a step reads; 0: not known */
 	uint64_t context;     /* tokens: an upper bound of the longest context */
 };
@@ -104,6 +120,21 @@ uint64_t explain_on_cpu_ns(const struct explain_phase *phase, const char *name);
  */
 uint64_t explain_brick_ns(
 	const struct explain_facts *facts, const struct explain_phase *phase, int well_known);
+
+/* The weights of a product with activations, of K x N numbers. */
+struct explain_weights {
+	double rows, width; /* N and K */
+	double bytes, bits; /* of all weights, and of a weight */
+};
+
+/* True for a product with weights; false for products of attention, both sides of which are
+ * activations. */
+bool explain_is_weight_product(const struct run *run, const struct run_site *site);
+/*
+ * Computes them from the counts of such a product with `batch` columns. False: the counts are those
+ * of another batch, which cannot be told.
+ */
+bool explain_weights_of(struct explain_weights *out, const struct run_site *site, double batch);
 
 /* The time of `owner`, an enum schedule_owner, on the critical path of a phase; 0: none. */
 uint64_t explain_owner_ns(

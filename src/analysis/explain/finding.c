@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "analysis/statistics/unknown.h"
+#include "base/number.h"
 #include "base/order.h"
+#include "brick/brick.h"
 
 enum {
 	MIN_PART = 50,	  /* a finding costs at least 1/50 of its phase */
@@ -34,7 +36,10 @@ enum part {
 	SLOWEST = 1 << 15, /* ... and that some others do */
 	PAUSES = 1 << 16,  /* between steps */
 	WORK = 1 << 17,	   /* of the program, between steps */
-	ALL = (1 << 18) - 1,
+	HELD_UP = 1 << 18, /* executions and waits that took longer than their neighbours */
+	ADAPTER = 1 << 19,
+	CACHE = 1 << 20, /* rewriting it as a whole */
+	ALL = (1 << 21) - 1,
 	STEPS = ALL & ~(PAUSES | WORK),
 	COMPUTE = WEIGHTS | ATTENTION | LOGITS | REST,
 };
@@ -56,6 +61,11 @@ static const struct {
 
 _Static_assert(FINDING_RULES <= 64, "a rule is a bit of `replaces`");
 
+static bool finding_is_excess(const struct finding *finding)
+{
+	return finding->rule >= FINDING_excess_repeats;
+}
+
 /* A rule that finds something at no cost says what limits the phase: that always matters. */
 static bool finding_matters(const struct explain_facts *facts, const struct finding *finding)
 {
@@ -73,6 +83,20 @@ COMPARATOR(by_rank, struct finding,
 	ORDER(rank_ns(y), rank_ns(x)) ?: ORDER(x->phase, y->phase)
 					      ?: ORDER(x->rule, y->rule))
 
+/* Takes the costs of findings [first, count) that are names for an excess out of it. */
+static void finding_name_excess(struct findings *findings, size_t first, struct finding *excess)
+{
+	static const uint64_t names_of[FINDING_RULES] = {
+		[FINDING_excess_repeats] = EXPLAIN_NAMES_OF_REPEATS,
+		[FINDING_excess_work] = EXPLAIN_NAMES_OF_WORK,
+		[FINDING_excess_machine] = EXPLAIN_NAMES_OF_MACHINE,
+	};
+
+	for (size_t i = first; i < findings->count; i++)
+		if (names_of[excess->rule] >> findings->list[i].rule & 1)
+			excess->cost_ns = number_minus(excess->cost_ns, findings->list[i].cost_ns);
+}
+
 /* Asks all rules about a phase, and drops findings that another one states better. */
 static void find_in(struct findings *findings, const struct explain_facts *facts, int phase)
 {
@@ -83,7 +107,14 @@ static void find_in(struct findings *findings, const struct explain_facts *facts
 		struct finding *f = &findings->list[findings->count];
 		*f = (struct finding){
 			.rule = (enum finding_rule)rule, .phase = (enum step_phase)phase};
-		if (!finding_rules[rule].find(facts, f->phase, f) || !finding_matters(facts, f))
+		if (!finding_rules[rule].find(facts, f->phase, f))
+			continue;
+		if (f->cost_ns && finding_is_excess(f)) {
+			finding_name_excess(findings, first, f);
+			if (!f->cost_ns)
+				continue;
+		}
+		if (!finding_matters(facts, f))
 			continue;
 		findings->count++;
 		replaced |= finding_rules[rule].replaces;
@@ -105,6 +136,18 @@ int findings_init(struct findings *findings, const struct explain_facts *facts)
 			find_in(findings, facts, phase);
 	if (findings->count)
 		qsort(findings->list, findings->count, sizeof(*findings->list), by_rank);
+	uint64_t claimed_ns[STEP_PHASES] = {0};
+	size_t kept = 0;
+	for (size_t i = 0; i < findings->count; i++) {
+		struct finding *f = &findings->list[i];
+		uint64_t room_ns = facts->phases[f->phase].elapsed_ns - claimed_ns[f->phase];
+		if (f->cost_ns && !room_ns)
+			continue;
+		f->cost_ns = number_min(f->cost_ns, room_ns);
+		claimed_ns[f->phase] += f->cost_ns;
+		findings->list[kept++] = *f;
+	}
+	findings->count = kept;
 	for (size_t i = 0; i < findings->count; i++) {
 		/* only the first of the findings that save time of the same parts is added up */
 		struct finding *f = &findings->list[i];
@@ -157,4 +200,47 @@ double finding_cost_per_token_ns(const struct explain_facts *facts, const struct
 	uint64_t tokens = explain_tokens(facts, finding->phase);
 
 	return known_ratio(finding->cost_ns, tokens);
+}
+
+const char *finding_row(const struct explain_facts *facts, const struct finding *finding)
+{
+	const union finding_evidence *of = &finding->of;
+
+	switch (finding->rule) {
+	case FINDING_cpu_quota:
+	case FINDING_preempted_by_others:
+	case FINDING_preempted:
+		return "preempted";
+	case FINDING_cold_pages:
+	case FINDING_memory_limit:
+		return "blocked";
+	case FINDING_blocked:
+		return of->blocked->name;
+	case FINDING_slow_thread:
+	case FINDING_barrier_waits:
+		return "wait";
+	case FINDING_host_pauses:
+	case FINDING_host_works:
+		return "gap";
+	case FINDING_unattributed:
+		return "unattributed";
+	case FINDING_sampling:
+		return brick_name(BRICK_SAMPLING);
+	case FINDING_vocabulary:
+	case FINDING_all_logits:
+		return brick_name(BRICK_LM_HEAD);
+	case FINDING_adapter:
+		return EXPLAIN_ADAPTER;
+	case FINDING_cache_moved:
+		return of->cache_moved.most->name;
+	case FINDING_ran_on_cpu:
+		return of->ran_on_cpu.most->name;
+	case FINDING_excess_repeats:
+	case FINDING_excess_work:
+	case FINDING_excess_machine:
+		return of->excess.brick == RUN_NONE ? "wait"
+						    : facts->run->bricks[of->excess.brick].name;
+	default:
+		return NULL;
+	}
 }

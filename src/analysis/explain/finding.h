@@ -2,16 +2,18 @@
 /*
  * Finds causes of lost time in a recording, each with its cost and the numbers that are its
  * evidence. A rule looks at the facts of one phase and finds something or nothing; a cost is a
- * measured time, or follows from measured times. A finding costs at least a fiftieth of its phase,
- * or exactly 0: then it says what limits the phase, and no advice saves time. Warm-ups have no
- * findings. src/ui/text/explain_view.c makes sentences of findings. One thread at a time.
+ * measured time, or follows from measured times. The last rules find an excess over what is
+ * expected (expectation.h), less the costs of findings that are names for it. A finding costs at
+ * least a fiftieth of its phase, or exactly 0: then it says what limits the phase, and no advice
+ * saves time. The costs of all findings of a phase never add up to more than the phase. Warm-ups
+ * have no findings. src/ui/text/explain_view.c makes sentences of findings. One thread at a time.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "analysis/explain/facts.h"
+#include "analysis/explain/expectation.h"
 
 /*
  * The rules: name, id, kind, the parts of the time that its advice saves (enum part in finding.c),
@@ -68,7 +70,25 @@
 	X(first_step, "slow-first-step", LOSS, FIRST, 0)                                           \
 	X(slow_steps, "slow-steps", LOSS, SLOWEST, 0)                                              \
 	X(at_memory_roof, "at-memory-roof", LOSS, NONE, 0)                                         \
-	X(unattributed, "in-no-brick", LOSS, NO_BRICK, 0)
+	X(unattributed, "in-no-brick", LOSS, NO_BRICK, 0)                                          \
+	X(adapter, "adapter-apart", LOSS, ADAPTER, 0)                                              \
+	X(cache_moved, "cache-moved", LOSS, CACHE, R(small_ubatch))                                \
+	X(fewer_threads, "fewer-threads", LOSS, COMPUTE, 0)                                        \
+	X(excess_repeats, "excess", LOSS, HELD_UP, 0)                                              \
+	X(excess_work, "excess", LOSS, WEIGHTS, 0)                                                 \
+	X(excess_machine, "excess", LOSS, WEIGHTS | LOGITS, R(excess_work))
+
+/*
+ * The rules whose findings are names for an excess of each source of expectations: they explain the
+ * same time, so their costs are taken out of the excess.
+ */
+#define EXPLAIN_NAMES_OF_REPEATS                                                      \
+	(EXPLAIN_NAMES_OF_ALL | R(slow_thread) | R(barrier_waits) | R(threads_anew) | \
+		EXPLAIN_OF_SLOW)
+#define EXPLAIN_NAMES_OF_WORK (EXPLAIN_NAMES_OF_ALL | R(adapter) | R(vocabulary))
+#define EXPLAIN_NAMES_OF_MACHINE (EXPLAIN_NAMES_OF_ALL | R(lesser_build))
+#define EXPLAIN_NAMES_OF_ALL \
+	(R(affinity) | R(oversubscribed) | R(steal) | R(memory_limit) | R(cold_pages))
 
 /* Rules for effects that a lack of CPUs has, too. */
 #define EXPLAIN_OF_CROWDS                                                                         \
@@ -189,6 +209,18 @@ union finding_evidence {
 		uint64_t copies;
 	} state_copied;
 	struct {
+		uint64_t executions;
+		double flops_share; /* of the FLOPs of all products; negative: not known */
+	} adapter;
+	struct {
+		const struct summary_row *most; /* the brick that moves it */
+		uint64_t graphs, most_ns;
+	} cache_moved;
+	struct {
+		size_t threads, others; /* of this phase, and of the one with the largest team */
+		enum step_phase phase;	/* that one */
+	} fewer_threads;
+	struct {
 		const char *library, *better; /* builds, as the engine names them: "haswell" */
 		uint64_t products_ns;	      /* of products with weights, and of attention */
 	} lesser_build;
@@ -200,7 +232,8 @@ union finding_evidence {
 		double share;	 /* of the phase's wall time, of all rows at the roof */
 		double distance; /* of these rows from their roof, 0 to 1 */
 		size_t rows;
-	} roof; /* of at_memory_roof */
+	} roof;		      /* of at_memory_roof */
+	struct excess excess; /* of excess_repeats, excess_work and excess_machine */
 };
 
 struct finding {
@@ -249,6 +282,13 @@ void findings_fini(struct findings *findings);
 const char *finding_rule_id(enum finding_rule rule);
 enum finding_kind finding_rule_kind(enum finding_rule rule);
 const char *finding_certainty_name(enum finding_certainty certainty);
+
+/*
+ * The row of a report whose time the finding is about: a brick's name, "gap" (between steps),
+ * "wait" (barriers), "preempted", "blocked" or "unattributed"; NULL: no single row. Borrowed from
+ * the facts.
+ */
+const char *finding_row(const struct explain_facts *facts, const struct finding *finding);
 
 /* The tokens over which a phase's costs are spread; of mixed steps only their output tokens. */
 uint64_t explain_tokens(const struct explain_facts *facts, enum step_phase phase);

@@ -232,3 +232,50 @@ bool rule_unattributed(const struct explain_facts *f, enum step_phase p, struct 
 	out->cost_ns = phase->summary->rests.unattributed_ns;
 	return finding_costs(out, phase->wall_ns, 10);
 }
+
+/* An adapter that is kept apart from the weights has products of its own. */
+bool rule_adapter(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	uint32_t brick = run_brick_find(f->run, EXPLAIN_ADAPTER);
+	double all = 0, own = 0;
+
+	if (brick == RUN_NONE)
+		return false;
+	for (size_t i = 0; i < f->run->site_count; i++) {
+		const struct run_site *site = &f->run->sites[i];
+		bool is_own = site->brick == brick;
+		double flops = (double)site->flops * (double)phase->sites[i].count;
+		if (explain_is_weight_product(f->run, site)) {
+			all += flops;
+			own += is_own ? flops : 0;
+		}
+		out->of.adapter.executions += is_own ? phase->sites[i].count : 0;
+	}
+	out->of.adapter.flops_share = all > 0 ? own / all : -1;
+	out->cost_ns = explain_on_cpu_ns(phase, EXPLAIN_ADAPTER);
+	return finding_costs(out, phase->wall_ns, 20);
+}
+
+/*
+ * The engine moves or rotates what is in its cache, as a whole, before it evaluates: a K-shift
+ * where positions were changed, or defragmentation.
+ */
+bool rule_cache_moved(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	for (uint32_t i = 0; i < f->run->brick_count; i++) {
+		uint64_t ns = phase->bricks[i].cache_ns;
+		const struct summary_row *row = ns > out->of.cache_moved.most_ns
+							? explain_row(phase, f->run->bricks[i].name)
+							: NULL;
+		if (!row)
+			continue;
+		out->of.cache_moved.most = row;
+		out->of.cache_moved.most_ns = ns;
+	}
+	out->of.cache_moved.graphs = phase->cache_graphs;
+	out->cost_ns = phase->cache_ns;
+	return out->of.cache_moved.most && finding_costs(out, phase->wall_ns, 20);
+}

@@ -424,3 +424,33 @@ bool rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct
 	out->of.barrier_waits.most = waited_for(phase->summary);
 	return finding_costs(out, phase->wall_ns, 20);
 }
+
+/*
+ * A phase that fewer threads ran than another one, though there are CPUs for all. With that team,
+ * the bricks that it shares in the other phase would take less.
+ */
+bool rule_fewer_threads(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	size_t most = phase->team;
+
+	for (int other = 0; other < STEP_WARM_UP; other++)
+		if (f->phases[other].summary && f->phases[other].team > most &&
+			f->phases[other].team_ns) {
+			most = f->phases[other].team;
+			out->of.fewer_threads.phase = (enum step_phase)other;
+		}
+	if (most == phase->team || most > run_usable_cpus(f->run) || phase->queue)
+		return false;
+	out->of.fewer_threads.threads = phase->team;
+	out->of.fewer_threads.others = most;
+	out->certainty = FINDING_LIKELY;
+	double shared_ns = 0;
+	for (size_t i = 0; i < f->run->brick_count; i++) {
+		const struct explain_brick *b = &phase->bricks[i];
+		if (explain_is_shared(&f->phases[out->of.fewer_threads.phase].bricks[i]))
+			shared_ns += (double)(b->driver_ns + b->worker_ns);
+	}
+	out->cost_ns = number_of_double(shared_ns * (1 / (double)phase->team - 1 / (double)most));
+	return finding_costs(out, phase->wall_ns, 20);
+}

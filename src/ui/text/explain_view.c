@@ -10,6 +10,7 @@
 
 #include "analysis/cost/losses.h"
 #include "base/number.h"
+#include "base/path_name.h"
 #include "ui/text/json_out.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report_presence.h"
@@ -707,6 +708,127 @@ WORDS(unattributed)
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
 
+WORDS(adapter)
+{
+	char flops[UNITS_BYTES], share[UNITS_BYTES];
+
+	fill(what, EXPLAIN_ADAPTER " takes %s of the time%s%s%s",
+		units_percent(share, explain_share(finding->cost_ns, phase->wall_ns)),
+		finding->of.adapter.flops_share >= 0 ? " for " : "",
+		finding->of.adapter.flops_share >= 0
+			? units_percent(flops, finding->of.adapter.flops_share)
+			: "",
+		finding->of.adapter.flops_share >= 0 ? " of the products' FLOPs" : "");
+	fill(evidence,
+		"%llu small operations of an adapter (LoRA) in %llu steps, beside each product "
+		"that it changes",
+		(unsigned long long)finding->of.adapter.executions,
+		(unsigned long long)phase->steps);
+	fill(advice, "merge the adapter into the weights (llama-export-lora), or use one of a "
+		     "lower rank or with fewer targets");
+	fill(show, "brick report --phase %s", step_phase_name(finding->phase));
+	(void)f;
+}
+
+WORDS(cache_moved)
+{
+	char most[UNITS_BYTES];
+
+	fill(what, "the whole cache is rewritten in %llu of %llu steps",
+		(unsigned long long)finding->of.cache_moved.graphs,
+		(unsigned long long)phase->steps);
+	fill(evidence,
+		"%llu graphs that evaluate no token but prepare the cache (a K-shift of a full "
+		"context, or defragmentation), %s of it in " NAME,
+		(unsigned long long)finding->of.cache_moved.graphs,
+		units_time(most, finding->of.cache_moved.most_ns),
+		finding->of.cache_moved.most->name);
+	fill(advice, "drop many tokens at once when the context is full (half of it), and not one "
+		     "for each new token; or a larger context");
+	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
+	(void)f;
+}
+
+WORDS(fewer_threads)
+{
+	fill(what, "%s runs on %zu thread%s, %s on %zu", step_phase_name(finding->phase),
+		finding->of.fewer_threads.threads, plural_s(finding->of.fewer_threads.threads),
+		step_phase_name(finding->of.fewer_threads.phase), finding->of.fewer_threads.others);
+	fill(evidence,
+		"%u CPUs can be used; the cost is by the time that bricks were on the CPU which "
+		"%zu threads share in %s",
+		run_usable_cpus(f->run), finding->of.fewer_threads.others,
+		step_phase_name(finding->of.fewer_threads.phase));
+	fill(advice, "%s %zu (llama_context_params.%s)",
+		finding->phase == STEP_DECODE ? "-t" : "-tb", finding->of.fewer_threads.others,
+		finding->phase == STEP_DECODE ? "n_threads" : "n_threads_batch");
+	fill(show, "brick report --by thread --phase %s", step_phase_name(finding->phase));
+	(void)phase;
+}
+
+/* The brick that most of an excess is in. */
+static const char *excess_brick(const struct explain_facts *f, const struct finding *finding)
+{
+	uint32_t brick = finding->of.excess.brick;
+
+	return brick == RUN_NONE ? brick_name(BRICK_BARRIER_WAIT) : f->run->bricks[brick].name;
+}
+
+WORDS(excess_repeats)
+{
+	const struct excess *e = &finding->of.excess;
+	char all[UNITS_BYTES], part[UNITS_BYTES];
+
+	fill(what, "%s are held up at times, most in " NAME,
+		e->brick == RUN_NONE ? "waits for other threads" : "bricks",
+		excess_brick(f, finding));
+	fill(evidence,
+		"%llu of %llu executions, in %llu bricks, took half as long again as the same work "
+		"next to them, or longer, by %s in all, %s of it in " NAME
+		"; their threads kept their CPUs meanwhile",
+		(unsigned long long)e->count, (unsigned long long)e->of_count,
+		(unsigned long long)e->rows, units_time(all, e->ns), units_time(part, e->brick_ns),
+		excess_brick(f, finding));
+	fill(advice, "look for signal handlers, page faults and interrupts (brick record --sample, "
+		     "perf trace -F all)");
+	fill(show, "brick report --columns share,avg,p50,p95,max");
+	(void)phase;
+}
+
+WORDS(excess_work)
+{
+	const struct excess *e = &finding->of.excess;
+	char share[UNITS_BYTES], work[UNITS_BYTES], rate[UNITS_BYTES], other[UNITS_BYTES];
+	const char *unit = e->is_flops ? "GFLOP/s" : "GB/s";
+
+	fill(what, NAME " takes %s of the time for %s of the %s", excess_brick(f, finding),
+		units_percent(share, e->time_share), units_percent(work, e->work_share),
+		e->is_flops ? "FLOPs" : "bytes");
+	fill(evidence, "its products go at %s %s, the others of the phase at %s",
+		units_number(rate, e->rate), unit, units_number(other, e->expected_rate));
+	fill(advice, "look at its shapes and types (brick tree), and whether it is needed");
+	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
+	(void)phase;
+}
+
+WORDS(excess_machine)
+{
+	const struct excess *e = &finding->of.excess;
+	const char *library = run_note_find(f->run, "ggml.library");
+	char took[UNITS_BYTES], ns[UNITS_BYTES], rate[UNITS_BYTES], other[UNITS_BYTES];
+
+	fill(what, NAME " computes at %s GFLOP/s, and this CPU can do %s", excess_brick(f, finding),
+		units_number(rate, e->rate), units_number(other, e->expected_rate));
+	fill(evidence,
+		"%s of the %s in %llu bricks with weights of %.1f bits; half of what 'brick "
+		"ceilings' measured is expected%s" NAME,
+		units_time(ns, e->ns), units_time(took, e->took_ns), (unsigned long long)e->rows,
+		e->bits, library ? "; their code is " : "", library ? path_name(library) : "");
+	fill(advice, "look at how the engine was built (optimisation, CPU features)");
+	fill(show, "brick roofline");
+	(void)phase;
+}
+
 /* The tokens of a phase; 0: it has no steps. */
 static uint64_t explain_view_tokens_of(const struct explain_facts *f, int p)
 {
@@ -1019,6 +1141,21 @@ static json_t *other_json(const struct explain_facts *facts, const struct findin
 	return object;
 }
 
+/* Bounds are of the whole excess; the finding's cost lacks the costs of findings that name it. */
+static json_t *expectation_json(const struct explain_facts *facts, const struct finding *finding)
+{
+	const struct excess *e = &finding->of.excess;
+	uint64_t tokens = explain_tokens(facts, finding->phase);
+	json_t *object = json_object();
+
+	json_put(object, "source", json_text(expectation_source_name(e->source)));
+	json_put(object, "took_ns", json_number(e->took_ns));
+	json_put(object, "excess_per_token_ns", json_rate(known_ratio(e->ns, tokens)));
+	json_put(object, "low_per_token_ns", json_rate(known_ratio(e->low_ns, tokens)));
+	json_put(object, "high_per_token_ns", json_rate(known_ratio(e->high_ns, tokens)));
+	return object;
+}
+
 static json_t *finding_json(const struct explain_facts *facts, const struct finding *finding)
 {
 	const struct explain_phase *phase = &facts->phases[finding->phase];
@@ -1029,10 +1166,14 @@ static json_t *finding_json(const struct explain_facts *facts, const struct find
 	json_put(object, "rule", json_text(finding_rule_id(finding->rule)));
 	json_put(object, "phase", json_text(step_phase_name(finding->phase)));
 	json_put(object, "what", json_text(words.what));
+	json_put(object, "row",
+		finding_row(facts, finding) ? json_text(finding_row(facts, finding)) : json_null());
 	json_put(object, "cost_ns", json_number(finding->cost_ns));
 	json_put(object, "cost_per_token_ns", json_rate(finding_cost_per_token_ns(facts, finding)));
 	json_put(object, "share", json_rate(explain_share(finding->cost_ns, phase->elapsed_ns)));
 	json_put(object, "certainty", json_text(finding_certainty_name(finding->certainty)));
+	if (finding->rule >= FINDING_excess_repeats)
+		json_put(object, "expectation", expectation_json(facts, finding));
 	json_put(object, "evidence", json_text(words.evidence));
 	json_put(object, "try", json_text(words.advice));
 	json_put(object, "expected_per_token_ns",

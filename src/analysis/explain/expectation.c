@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looks for the excess of each source. Noise of a phase is what the machine's other programs may
+ * have done to it without taking its CPUs: a twentieth, and more where others were there.
+ */
+#include "analysis/explain/expectation.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/explain/product_due.h"
+#include "base/number.h"
+#include "base/order.h"
+#include "brick/brick.h"
+
+const char *expectation_source_name(enum expectation_source source)
+{
+	static const char *const names[] = {"repeats", "work", "machine"};
+
+	return names[source];
+}
+
+/* The least excess that is none of the phase's noise. */
+static uint64_t noise_ns(const struct explain_facts *f, const struct explain_phase *phase)
+{
+	const double least = 0.06, caches = 0.3;
+	double others = caches * f->presence.others + f->presence.interrupts + f->presence.steal;
+
+	return number_of_double((least + (others > 0 ? others : 0)) * (double)phase->wall_ns);
+}
+
+/*
+ * Executions that took longer than their neighbours, and waits. Where times off the CPU are not
+ * known, a thread may have been preempted, and nothing is said.
+ */
+static bool find_repeats(struct excess *out, const struct explain_facts *f, enum step_phase p)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	uint64_t waits_ns = 0, long_waits = 0;
+
+	if (!phase->summary->knows_off)
+		return false;
+	out->brick = RUN_NONE;
+	for (uint32_t b = 0; b < f->run->brick_count; b++) {
+		const struct repeats_sums *sums = repeats_of(f->repeats, p, b);
+		waits_ns += sums->long_waits_ns;
+		long_waits += sums->long_waits;
+		out->of_count += sums->count;
+		out->count += sums->held_up;
+		out->ns += sums->held_up_ns;
+		out->low_ns += sums->least_ns;
+		out->high_ns += sums->most_ns;
+		out->took_ns += sums->own_ns + sums->waits_ns;
+		out->rows += sums->held_up != 0;
+		if (sums->held_up_ns > out->brick_ns) {
+			out->brick_ns = sums->held_up_ns;
+			out->brick = b;
+		}
+	}
+	if (waits_ns > out->ns) {
+		out->brick_ns = waits_ns;
+		out->brick = RUN_NONE;
+	}
+	out->ns += waits_ns;
+	out->low_ns += waits_ns;
+	out->high_ns += waits_ns;
+	out->count += long_waits;
+	return out->ns > noise_ns(f, phase);
+}
+
+/* A brick's products with weights in a phase. */
+struct brick_products {
+	uint32_t brick;
+	double ns, work, pace; /* pace: ns for a unit of work */
+	double bytes, flops;
+};
+
+COMPARATOR(by_pace, struct brick_products, ORDER(x->pace, y->pace))
+
+/* Fills in products[brick_count], the quickest first; returns how many. */
+static size_t find_paces(struct brick_products *products, const struct explain_facts *f,
+	const struct explain_phase *phase, bool is_flops)
+{
+	size_t count = 0;
+
+	for (uint32_t b = 0; b < f->run->brick_count; b++) {
+		struct brick_products *sum = &products[count];
+		*sum = (struct brick_products){.brick = b};
+		for (size_t i = 0; i < f->run->site_count; i++) {
+			const struct run_site *site = &f->run->sites[i];
+			if (site->brick != b || !phase->sites[i].count ||
+				!explain_is_weight_product(f->run, site))
+				continue;
+			sum->ns += (double)phase->sites[i].ns;
+			sum->bytes += (double)site->bytes * (double)phase->sites[i].count;
+			sum->flops += (double)site->flops * (double)phase->sites[i].count;
+		}
+		sum->work = is_flops ? sum->flops : sum->bytes;
+		sum->pace = sum->work > 0 ? sum->ns / sum->work : 0;
+		count += sum->work > 0 && sum->ns > 0;
+	}
+	qsort(products, count, sizeof(*products), by_pace);
+	return count;
+}
+
+/*
+ * Bricks whose products take three times as long as their work takes at the pace of half of all
+ * work. One token's products wait for memory, those of many tokens compute.
+ */
+static bool find_slow_bricks(struct excess *out, const struct explain_facts *f, enum step_phase p)
+{
+	enum { MANY = 8, SLOWER = 3 };
+	const struct explain_phase *phase = &f->phases[p];
+	struct brick_products *products = calloc(f->run->brick_count + 1, sizeof(*products));
+	double all = 0, sum = 0, pace = 0;
+
+	if (!products)
+		return false;
+	out->is_flops = phase->batch > MANY;
+	size_t count = find_paces(products, f, phase, out->is_flops);
+	for (size_t i = 0; i < count; i++)
+		all += products[i].work;
+	for (size_t i = 0; i < count && 2 * sum < all; i++) {
+		sum += products[i].work;
+		pace = products[i].pace;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct brick_products *b = &products[i];
+		uint64_t ns = number_of_double(b->ns - b->work * pace);
+		/* a prompt needs logits of its last token only, so LmHead reads all for one */
+		bool is_head = f->run->bricks[b->brick].well_known == BRICK_LM_HEAD;
+		if (b->ns < SLOWER * b->work * pace || (is_head && out->is_flops))
+			continue;
+		out->ns += ns;
+		out->low_ns += number_of_double(b->ns - SLOWER * b->work * pace);
+		out->high_ns += number_of_double(b->ns - b->work * products[0].pace);
+		out->took_ns += number_of_double(b->ns);
+		out->rows++;
+		if (ns <= out->brick_ns)
+			continue;
+		out->brick = b->brick;
+		out->brick_ns = ns;
+		out->rate = 1 / b->pace;
+		out->expected_rate = 1 / pace;
+		out->work_share = b->work / all;
+		out->time_share = b->ns / (double)phase->wall_ns;
+	}
+	free(products);
+	return out->ns > phase->wall_ns / 10;
+}
+
+/* Bits of a weight that a brick's products in the phase have in common; 0: none. */
+static double brick_bits(
+	const struct explain_facts *f, const struct explain_phase *phase, uint32_t brick)
+{
+	double bits = 0;
+
+	for (size_t i = 0; i < f->run->site_count; i++) {
+		const struct run_site *site = &f->run->sites[i];
+		struct explain_weights weights;
+		if (site->brick != brick || !phase->sites[i].count)
+			continue;
+		if (!explain_is_weight_product(f->run, site) ||
+			!explain_weights_of(&weights, site, phase->batch) ||
+			(bits > 0 && fabs(weights.bits - bits) > 0.5))
+			return 0;
+		bits = weights.bits;
+	}
+	return bits;
+}
+
+/* Products with weights that are slower than this machine was seen to be. */
+static bool find_machine(struct excess *out, const struct explain_facts *f, enum step_phase p)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	bool is_crowded = phase->team > 1 && run_usable_cpus(f->run) < phase->team;
+
+	for (size_t i = 0; i < f->roofline->row_count && !is_crowded; i++) {
+		const struct roofline_row *row = &f->roofline->rows[i];
+		double bits = (int)row->phase == (int)p ? brick_bits(f, phase, row->brick) : 0;
+		double part = bits > 0 ? product_due_part(f->roofline, row) : 1;
+		struct product_due due;
+		if (part >= 1 || !product_due_find(&due, f->roofline, row))
+			continue;
+		double took_ns = (double)phase->bricks[row->brick].driver_ns;
+		uint64_t ns = number_of_double(took_ns * (1 - part));
+		out->took_ns += number_of_double(took_ns);
+		out->ns += ns;
+		out->low_ns += number_of_double(
+			took_ns * (1 - row->flops_per_ns / (due.least * due.roof)));
+		out->high_ns += number_of_double(took_ns * (1 - row->flops_per_ns / due.roof));
+		out->rows++;
+		if (ns <= out->brick_ns)
+			continue;
+		out->brick_ns = ns;
+		out->brick = row->brick;
+		out->rate = row->flops_per_ns;
+		out->expected_rate = due.usual * due.roof;
+		out->bits = bits;
+	}
+	return out->ns > noise_ns(f, phase);
+}
+
+bool expectation_excess(struct excess *out, const struct explain_facts *f, enum step_phase phase,
+	enum expectation_source source)
+{
+	static bool (*const find[])(struct excess * out, const struct explain_facts *f,
+		enum step_phase phase) = {find_repeats, find_slow_bricks, find_machine};
+
+	*out = (struct excess){.source = source, .brick = RUN_NONE};
+	return find[source](out, f, phase);
+}

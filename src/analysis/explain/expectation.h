@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the rows of a phase should take, and how much longer they took: their excess, whatever its
+ * cause. Each source of expectations finds at most one excess in a phase, and none that noise could
+ * have made. Sources:
+ *
+ *   repeats  the same work nearby in the run (repeats.h): executions and waits that took longer
+ *   work     bytes (FLOPs where many tokens share them) that products with weights move, at the
+ *            pace of the phase's other products
+ *   machine  the roofs of products with weights, by the machine's ceilings
+ *
+ * No nanosecond is in two excesses. One thread at a time.
+ */
+#pragma once
+
+#include "analysis/explain/facts.h"
+
+enum expectation_source {
+	EXPECTATION_REPEATS,
+	EXPECTATION_WORK,
+	EXPECTATION_MACHINE,
+	EXPECTATION_SOURCES,
+};
+
+struct excess {
+	enum expectation_source source;
+	uint32_t brick;		    /* with most of it; RUN_NONE: waits have most of it */
+	uint64_t took_ns;	    /* the rows that have an excess, in the phase */
+	uint64_t ns;		    /* the excess of all these rows */
+	uint64_t brick_ns;	    /* the part of `brick`, or of the waits */
+	uint64_t low_ns, high_ns;   /* bounds of ns: another expectation that would do, too */
+	uint64_t rows;		    /* bricks that have an excess */
+	uint64_t of_count, count;   /* repeats: executions, and those that took longer */
+	double rate, expected_rate; /* of `brick`; work: bytes or FLOPs, machine: FLOPs per ns */
+	/* work: the brick's share of the products' work, and of the phase's time */
+	double work_share, time_share;
+	double bits;   /* machine: of a weight; 0: not known */
+	bool is_seen;  /* machine: the rate was seen; false: follows from ceilings */
+	bool is_flops; /* work: of FLOPs; false: of bytes */
+};
+
+/* False: no excess of that source stands out of the phase's noise. */
+bool expectation_excess(struct excess *out, const struct explain_facts *facts,
+	enum step_phase phase, enum expectation_source source);
+
+/* "repeats", "work", "machine". */
+const char *expectation_source_name(enum expectation_source source);
