@@ -77,6 +77,8 @@ static void phases_are_of_the_steps_that_train(void **state)
 	builder_sample(&f.run, f.lane, f.forward, 100, 400, 1);
 	builder_sample(&f.run, f.lane, f.backward, 450, 950, 1);
 	builder_sample(&f.run, f.lane, f.forward, 500, 600, 2); /* once more, for its gradients */
+	builder_sample(&f.run, f.lane, engine_site(&f.run, "Recomputation"), 620, 650, 2);
+	builder_sample(&f.run, f.lane, engine_site(&f.run, "ClipGradients"), 960, 980, 1);
 	builder_sample(&f.run, f.lane, f.optimizer, 1000, 1090, 1);
 	begin_step(&f, 2000, 2300, 32); /* evaluates */
 	builder_sample(&f.run, f.lane, f.forward, 2000, 2300, 1);
@@ -91,6 +93,8 @@ static void phases_are_of_the_steps_that_train(void **state)
 	assert_int_equal(f.times.phase_ns[TRAINING_FORWARD], 300 + 200);
 	assert_int_equal(f.times.phase_ns[TRAINING_BACKWARD], 500 + 300);
 	assert_int_equal(f.times.phase_ns[TRAINING_OPTIMIZER], 90);
+	assert_int_equal(f.times.recomputed_ns, 30);
+	assert_int_equal(f.times.clipping_ns, 20);
 	run_fini(&f.run);
 }
 

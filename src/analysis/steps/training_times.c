@@ -16,8 +16,15 @@ uint32_t training_brick(const struct run *run, enum training_phase phase)
 	return run_brick_find(run, names[phase]);
 }
 
+/* On a thread: phases, and what lies between or within them. */
+enum training_part { CLIPPING = TRAINING_PHASES, RECOMPUTATION, TRAINING_PARTS };
+
+struct phase_times {
+	uint64_t ns[TRAINING_PARTS];
+};
+
 /* A forward pass that a backward pass repeats is a part of it. */
-static void training_add_samples(uint64_t ns[TRAINING_PHASES], const struct run *run,
+static void training_add_samples(struct phase_times *times, const struct run *run,
 	const uint32_t *bricks, const struct run_step *step)
 {
 	const struct run_lane *lane = &run->lanes[step->lane];
@@ -26,12 +33,15 @@ static void training_add_samples(uint64_t ns[TRAINING_PHASES], const struct run 
 	for (size_t i = run_sample_from(lane, step->begin_ns);
 		i < lane->sample_count && lane->samples[i].begin_ns < step->end_ns; i++) {
 		const struct run_sample *sample = &lane->samples[i];
+		uint64_t ns = sample->end_ns - sample->begin_ns;
 		int k = 0;
-		while (k < TRAINING_PHASES && run->sites[sample->site].brick != bricks[k])
+		while (k < TRAINING_PARTS && run->sites[sample->site].brick != bricks[k])
 			k++;
-		if (k == TRAINING_PHASES || sample->begin_ns < end_ns)
+		if (k == RECOMPUTATION)
+			times->ns[k] += ns;
+		if (k >= RECOMPUTATION || sample->begin_ns < end_ns)
 			continue;
-		ns[k] += sample->end_ns - sample->begin_ns;
+		times->ns[k] += ns;
 		end_ns = sample->end_ns;
 	}
 }
@@ -89,10 +99,6 @@ int training_phases_of_commands(
 	return 0;
 }
 
-struct phase_times {
-	uint64_t ns[TRAINING_PHASES];
-};
-
 static bool trains(const struct phase_times *times)
 {
 	return times->ns[TRAINING_BACKWARD] || times->ns[TRAINING_OPTIMIZER];
@@ -134,6 +140,8 @@ static void training_add_step(struct training_times *times, const struct run_ste
 		times->phase_ns[k] += on_thread->ns[k];
 		times->device_ns[k] += trains_there ? on_device->ns[k] : 0;
 	}
+	times->clipping_ns += on_thread->ns[CLIPPING];
+	times->recomputed_ns += on_thread->ns[RECOMPUTATION];
 }
 
 int training_times_of_run(
@@ -141,7 +149,8 @@ int training_times_of_run(
 {
 	static const struct phase_times none;
 	struct phase_times *on_device;
-	uint32_t bricks[TRAINING_PHASES];
+	uint32_t bricks[TRAINING_PARTS] = {[CLIPPING] = run_brick_find(run, "ClipGradients"),
+		[RECOMPUTATION] = run_brick_find(run, "Recomputation")};
 
 	*times = (struct training_times){0};
 	int status = device_times(&on_device, run, index);
@@ -154,7 +163,7 @@ int training_times_of_run(
 		if (!index->finished[i])
 			continue;
 		if (on_threads)
-			training_add_samples(on_thread.ns, run, bricks, &run->steps[i]);
+			training_add_samples(&on_thread, run, bricks, &run->steps[i]);
 		training_add_step(
 			times, &run->steps[i], &on_thread, on_device ? &on_device[i] : &none);
 	}

@@ -24,6 +24,9 @@ struct training_times {
 	uint64_t total_ns;		     /* from begins to ends of these steps */
 	uint64_t phase_ns[TRAINING_PHASES];  /* on threads */
 	uint64_t device_ns[TRAINING_PHASES]; /* on devices; all 0: no device computed them */
+	uint64_t clipping_ns;		     /* clipping of gradients, on threads */
+	uint64_t recomputed_ns; /* forward passes that backward passes repeat, which are a part of
+				   them */
 };
 
 /* The brick that lies around a phase on a thread; RUN_NONE: the run has none. */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include "attach/common/notes_once.h"
 #include "attach/torch/torch_compile.h"
+#include "attach/torch/torch_phases.h"
 #include "attach/torch/torch_python.h"
 #include "attach/torch/torch_steps.h"
 #include "attach/torch/torch_thread.h"
@@ -223,25 +224,32 @@ static const struct torch_module *place_of_call(struct torch_thread *t, python_o
 		known_capacity ? torch_modules_slot_of(torch_modules_known, known_capacity, module)
 			       : NULL;
 
-	if (t->module_depth && slot && slot->module && slot->place)
+	if ((t->module_depth || t->backward) && slot && slot->module && slot->place)
 		return slot->place;
 	return torch_modules_find_place(t, module);
 }
 
-/* An optimizer marks the step() of its class when it is made. */
+/* An optimizer marks the step() of its class when it is made. AdamW is a class below Adam. */
+static bool is_optimizer_made(python_object *class, uint32_t depth)
+{
+	python_object *step = python_attribute(class, "step");
+	python_object *list = depth < SEARCH_DEPTH ? python_ask(class, "__subclasses__") : NULL;
+	bool is_made = step && python_true(python_attribute(step, "hooked"));
+
+	for (ptrdiff_t i = 0; list && !is_made && i < py.List_Size(list); i++)
+		is_made = is_optimizer_made(py.List_GetItem(list, i), depth + 1);
+	python_drop(list);
+	python_drop(step);
+	return is_made;
+}
+
 static bool has_optimizer(void)
 {
 	static bool seen;
 	python_object *module = seen ? NULL : python_imported("torch.optim.optimizer");
 	python_object *class = module ? python_attribute(module, "Optimizer") : NULL;
-	python_object *list = python_ask(class, "__subclasses__");
 
-	for (ptrdiff_t i = 0; list && !seen && i < py.List_Size(list); i++) {
-		python_object *step = python_attribute(py.List_GetItem(list, i), "step");
-		seen = step && python_true(python_attribute(step, "hooked"));
-		python_drop(step);
-	}
-	python_drop(list);
+	seen = seen || (class && is_optimizer_made(class, 0));
 	python_drop(class);
 	return seen;
 }
@@ -255,6 +263,8 @@ static struct torch_forward begin_outermost(
 	call.is_training = python_true(python_attribute(module, "training")) &&
 			   (torch_saw_backward() || has_optimizer()) &&
 			   python_true(python_ask(python_imported("torch"), "is_grad_enabled"));
+	if (call.is_training)
+		torch_phases_look(next_call);
 	torch_tokens_count(t, arguments, &call);
 	return torch_forward_begin(t, &call);
 }
@@ -274,13 +284,17 @@ static python_object *call_module(python_object *function, python_object *const 
 	t->module = place_of_call(t, module);
 	if (depth < TORCH_NESTING)
 		t->calling[depth] = module;
-	if (!depth && !t->leaf && !t->backward && !torch_compiles(t))
+	struct torch_recomputed recomputed = {0};
+	if (!depth && t->backward)
+		torch_recomputation_begin(t, &recomputed);
+	else if (!depth && !t->leaf && !torch_compiles(t))
 		forward = begin_outermost(
 			t, module, &(struct torch_arguments){arguments + 1, given - 1, names});
 	t->module_depth = depth + 1;
 	python_object *result = next_call(function, arguments, count, names);
 	t->module_depth = depth;
 	t->module = outer;
+	torch_recomputation_end(t, &recomputed);
 	torch_forward_end(&forward);
 	return result;
 }
@@ -292,37 +306,17 @@ static python_object *call_module(python_object *function, python_object *const 
  * member of the function, at the place that its type says.
  */
 
-/* Where it is; NULL: this is none of Python's functions, or they are laid out in another way. */
-static python_vectorcall *torch_modules_way_of(python_object *function)
-{
-	enum { TYPE_BYTES = 32, TYPE_OFFSET = 56 }; /* tp_basicsize, tp_vectorcall_offset */
-	const char *type = (const char *)py.function_type;
-	ptrdiff_t bytes, offset;
-
-	memcpy(&bytes, type + TYPE_BYTES, sizeof(bytes));
-	memcpy(&offset, type + TYPE_OFFSET, sizeof(offset));
-	if (!function || !python_is(function, py.function_type) || offset < 16 || offset % 8 ||
-		bytes > 1024 || offset > bytes - (ptrdiff_t)sizeof(python_vectorcall))
-		return NULL;
-	return (python_vectorcall *)((char *)function + offset);
-}
-
 /* False unless `other`, which nobody has touched, runs in the same way: by a function of a program
  * or library. */
 static bool replace_way(python_object *function, python_object *other)
 {
-	python_vectorcall *way = torch_modules_way_of(function),
-			  *plain = torch_modules_way_of(other);
+	python_vectorcall *way = python_way(function), *plain = python_way(other);
 	Dl_info info;
 
 	if (!way || !plain || *way != *plain || !dladdr(*(void **)way, &info))
 		return false;
 	next_call = *way;
-	if (py.set_vectorcall)
-		py.set_vectorcall(function, call_module);
-	else
-		*way = call_module;
-	return *way == call_module;
+	return python_lead(function, next_call, call_module);
 }
 
 /* Python's main thread, the GIL held. torch.nn may be on its way in: then we are asked again. */

@@ -111,3 +111,32 @@ void python_drop(python_object *object)
 	if (object)
 		py._DecRef(object);
 }
+
+/* Python 3.12 and newer have a function to set it; before, it is a member of the function, at the
+ * place that its type says. */
+python_vectorcall *python_way(python_object *function)
+{
+	enum { TYPE_BYTES = 32, TYPE_OFFSET = 56 }; /* tp_basicsize, tp_vectorcall_offset */
+	const char *type = (const char *)py.function_type;
+	ptrdiff_t bytes, offset;
+
+	memcpy(&bytes, type + TYPE_BYTES, sizeof(bytes));
+	memcpy(&offset, type + TYPE_OFFSET, sizeof(offset));
+	if (!function || !python_is(function, py.function_type) || offset < 16 || offset % 8 ||
+		bytes > 1024 || offset > bytes - (ptrdiff_t)sizeof(python_vectorcall))
+		return NULL;
+	return (python_vectorcall *)((char *)function + offset);
+}
+
+bool python_lead(python_object *function, python_vectorcall plain, python_vectorcall call)
+{
+	python_vectorcall *way = python_way(function);
+
+	if (!way || *way != plain)
+		return false;
+	if (py.set_vectorcall)
+		py.set_vectorcall(function, call);
+	else
+		*way = call;
+	return *way == call;
+}

@@ -100,3 +100,13 @@ long long python_number(python_object *object);
 
 /* Drop a reference; NULL is legal. */
 void python_drop(python_object *object);
+
+/*
+ * Where a function keeps the interpreter's way to run it. NULL: this is none of Python's functions,
+ * or they are laid out in another way.
+ */
+python_vectorcall *python_way(python_object *function);
+
+/* Have the interpreter run a function by `call`, if it runs by `plain` so far. False: nothing
+ * changed. */
+bool python_lead(python_object *function, python_vectorcall plain, python_vectorcall call);

@@ -13,15 +13,15 @@
 
 static bool saw_backward, saw_optimizer; /* ever */
 
-static int engine_brick(int *brick, const char *name)
+uint32_t torch_engine_brick(int *brick, const char *name)
 {
 	int known = __atomic_load_n(brick, __ATOMIC_RELAXED);
 
 	if (known > 0)
-		return known;
+		return (uint32_t)known;
 	known = brick_register(name, BRICK_CATEGORY_ENGINE);
 	__atomic_store_n(brick, known, __ATOMIC_RELAXED);
-	return known > 0 ? known : BRICK_GRAPH_COMPUTE;
+	return known > 0 ? (uint32_t)known : BRICK_GRAPH_COMPUTE;
 }
 
 bool torch_saw_backward(void)
@@ -37,12 +37,12 @@ static void end_training_step(struct torch_thread *t)
 
 /*
  * A training step is open when an outermost module is called: another forward of the same step
- * (gradients are accumulated, or there are several models), or the next step of a program that
- * updates its weights without an optimizer.
+ * (gradients are accumulated, or there are several models), or the next step: of a program that
+ * updates its weights without an optimizer, or that has fewer optimizers than in the step before.
  */
 static bool torch_steps_is_over(const struct torch_thread *t, const struct torch_call *call)
 {
-	return !call->is_training ||
+	return !call->is_training || t->more->updates ||
 	       (t->saw_backward && !__atomic_load_n(&saw_optimizer, __ATOMIC_RELAXED));
 }
 
@@ -68,7 +68,7 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 	ask_for_inputs(t, call);
 	if (call->padding)
 		brick_counter(
-			(uint32_t)engine_brick(&padding, "padding tokens"), (double)call->padding);
+			torch_engine_brick(&padding, "padding tokens"), (double)call->padding);
 	if (!call->is_training)
 		step_parts_see(&t->parts, call->module, call->tokens);
 	if (t->step && torch_steps_is_over(t, call))
@@ -79,11 +79,13 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 		if (call->is_training) {
 			t->step = step;
 			t->saw_backward = false;
+			t->more->updates_before = t->more->updates;
+			t->more->updates = 0;
 		} else {
 			forward.step = step;
 		}
 	}
-	forward.span = brick_begin((uint32_t)engine_brick(&brick, "Forward"));
+	forward.span = brick_begin(torch_engine_brick(&brick, "Forward"));
 	return forward;
 }
 
@@ -95,10 +97,38 @@ void torch_forward_end(const struct torch_forward *forward)
 		torch_inputs_ask(true);
 }
 
+void torch_recomputation_begin(struct torch_thread *t, struct torch_recomputed *outer)
+{
+	static int brick;
+
+	*outer = (struct torch_recomputed){
+		.backward = t->backward,
+		.leaf = t->leaf,
+		.leaf_site = t->leaf_site,
+		.leaf_span = t->leaf_span,
+		.leaf_work = t->more->leaf_work,
+		.span = brick_begin(torch_engine_brick(&brick, "Recomputation")),
+	};
+	t->leaf = 0;
+	t->backward = NULL;
+}
+
+void torch_recomputation_end(struct torch_thread *t, const struct torch_recomputed *outer)
+{
+	if (!outer->span)
+		return;
+	brick_end(outer->span);
+	t->backward = outer->backward;
+	t->leaf = outer->leaf;
+	t->leaf_site = outer->leaf_site;
+	t->leaf_span = outer->leaf_span;
+	t->more->leaf_work = outer->leaf_work;
+}
+
 void torch_optimizer_end(struct torch_thread *t)
 {
 	__atomic_store_n(&saw_optimizer, true, __ATOMIC_RELAXED);
-	if (t->step && !t->module_depth)
+	if (++t->more->updates >= t->more->updates_before && t->step && !t->module_depth)
 		end_training_step(t);
 }
 
@@ -145,7 +175,7 @@ BRICK_API void *EXECUTE(void *result, void *engine, const void *roots, const voi
 	__atomic_store_n(&saw_backward, true, __ATOMIC_RELAXED);
 	t->backward = frame;
 	t->saw_backward = true;
-	brick_span span = brick_begin((uint32_t)engine_brick(&brick, "Backward"));
+	brick_span span = brick_begin(torch_engine_brick(&brick, "Backward"));
 	errno = saved;
 	result = next(result, engine, roots, inputs, keep, create, accumulate, outputs);
 	saved = errno;

@@ -26,8 +26,29 @@ struct torch_forward {
 struct torch_forward torch_forward_begin(struct torch_thread *t, const struct torch_call *call);
 void torch_forward_end(const struct torch_forward *forward);
 
-/* The optimizer's step is over, and with it the training step. */
+/*
+ * An optimizer's step is over, and with it the training step, unless the step before had steps of
+ * more optimizers.
+ */
 void torch_optimizer_end(struct torch_thread *t);
+
+/* The brick of a phase, of category Engine; *brick, 0 at first, keeps it. */
+uint32_t torch_engine_brick(int *brick, const char *name);
 
 /* True if this process has computed gradients. */
 bool torch_saw_backward(void);
+
+/* The operator that was open when a backward pass called a module, which computes its forward pass
+ * again. */
+struct torch_recomputed {
+	brick_span span; /* 0: none is open */
+	const char *backward;
+	uint32_t leaf;
+	const struct named_site *leaf_site;
+	brick_span leaf_span;
+	struct torch_work leaf_work;
+};
+
+/* Checkpointing: operators of the module are bricks of their own, inside of Recomputation. */
+void torch_recomputation_begin(struct torch_thread *t, struct torch_recomputed *outer);
+void torch_recomputation_end(struct torch_thread *t, const struct torch_recomputed *outer);

@@ -54,7 +54,9 @@ struct torch_more {
 	unsigned compiling; /* number of the compilation that is open here; 0: none */
 	brick_span compile_span;
 	const struct named_site *compilation;
-	uint32_t steps; /* begun, of any kind */
+	uint32_t steps;			  /* begun, of any kind */
+	uint32_t updates, updates_before; /* optimizers' steps: since a step of training began, and
+					     in the one before */
 	struct torch_asked {
 		uint64_t tokens;
 		uint32_t kind, steps;

@@ -268,6 +268,12 @@ static void add_training(struct report_head *head, const struct report *report)
 			report_head_share_of(times->phase_ns, TRAINING_BACKWARD, total_ns)),
 		units_percent(optimizer,
 			report_head_share_of(times->phase_ns, TRAINING_OPTIMIZER, total_ns)));
+	if (times->recomputed_ns)
+		text_append(&text, " ", "(backward recomputed forward passes for %s)",
+			units_percent(backward, (double)times->recomputed_ns / total_ns));
+	if (times->clipping_ns)
+		text_append(&text, ", ", "clipping %s",
+			units_percent(forward, (double)times->clipping_ns / total_ns));
 	add_training_device(&text, times->device_ns);
 	report_head_add(head, "Training", text);
 }

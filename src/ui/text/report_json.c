@@ -221,7 +221,7 @@ static json_t *training_json(const struct training_times *times)
 	if (!times->count)
 		return json_null();
 	json_t *object = json_object(), *device = json_null();
-	json_put_numbers(object, times, count, tokens, total_ns);
+	json_put_numbers(object, times, count, tokens, total_ns, clipping_ns, recomputed_ns);
 	report_json_put_phases(object, times->phase_ns);
 	if (on_device[TRAINING_FORWARD] || on_device[TRAINING_BACKWARD] ||
 		on_device[TRAINING_OPTIMIZER])
