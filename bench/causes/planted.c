@@ -133,13 +133,15 @@ static void *library_of(const char *libs)
 	if (glob(pattern, 0, NULL, &found))
 		die("no libllama there");
 	void *library = dlopen(found.gl_pathv[0], RTLD_NOW | RTLD_NOLOAD);
+	if (!library)
+		die("libllama was not opened");
 	globfree(&found);
 	return library;
 }
 
 static void *look_up(void *library, const char *name)
 {
-	void *found = library ? dlsym(library, name) : NULL;
+	void *found = dlsym(library, name);
 
 	if (!found)
 		die(name);
@@ -158,7 +160,6 @@ static void look_up_all(struct program *p)
 
 	LOOK_UP(p->decode, "llama_decode");
 	LOOK_UP(p->set_warmup, "llama_set_warmup");
-	LOOK_UP(p->seq_rm, "llama_memory_seq_rm");
 	LOOK_UP(p->state_size, "llama_state_get_size");
 	LOOK_UP(p->state_get, "llama_state_get_data");
 	LOOK_UP(p->chain_init, "llama_sampler_chain_init");
@@ -173,9 +174,11 @@ static void look_up_all(struct program *p)
 	LOOK_UP(p->logits, "llama_get_logits_ith");
 	LOOK_UP(p->vocab_size, "llama_vocab_n_tokens");
 	LOOK_UP(p->set_embeddings, "llama_set_embeddings");
-	LOOK_UP(p->seq_add, "llama_memory_seq_add");
 	LOOK_UP(p->lora_init, "llama_adapter_lora_init");
 	LOOK_UP(p->set_loras, "llama_set_adapters_lora");
+	library = RTLD_DEFAULT; // as a linked program calls them: a recorder may stand before them
+	LOOK_UP(p->seq_rm, "llama_memory_seq_rm");
+	LOOK_UP(p->seq_add, "llama_memory_seq_add");
 }
 
 static bool watch_node(void *node, bool asks, void *data)
