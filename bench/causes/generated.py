@@ -18,6 +18,7 @@ import verdict
 QUIET = 0.03  # of a clean run, by which others may preempt it
 TRIES = 3
 PREEMPTING = {"affinity", "priority", "quota"}
+HOG = [sys.executable, "-c", "while True: pass"]
 DENORMAL = 1e-39  # what weights of norms are multiplied by
 
 
@@ -72,6 +73,8 @@ class Side:
         self.bench, self.case, self.faults = bench, case, case["faults"][:n]
         self.prefix, self.env, self.hogs, self.stop = [], {}, [], None
         self.cpus = list(case["cpus"])
+        if case.get("beside"):
+            self.hogs.append((HOG, 0))
         name, libs, isa, options = "", "cpu", "auto", {}
         for fault in case["faults"]:
             options |= fault.get("clean", {})
@@ -96,7 +99,7 @@ class Side:
                 self.cpus = [1]
             elif primitive == "priority":
                 self.prefix += ["nice", "-n", str(fault["nice"])]
-                self.hogs.append(([sys.executable, "-c", "while True: pass"], 1))
+                self.hogs.append((HOG, 1))
             elif primitive == "memory":
                 self.hogs.append(([sys.executable, "-c", "a = bytearray(256 << 20)\nwhile True: a[:128 << 20] = a[128 << 20:]"], 0))
             elif primitive == "quota":
@@ -208,12 +211,12 @@ def recorded(bench, side, path, may_preempt):
     return best[0], best[1]
 
 
-def of_model(case, side):
+def of_model(bench, case, recording):
     """What is true of the model, whatever was planted."""
     also = {"large-weights"} if case["shape"]["type"] in ("f16", "f32") else set()
     also |= {"large-vocabulary"} if case["shape"]["vocab"] > 4096 else set()
     also |= {"long-context"} if case["prompt"] > 600 else set()
-    shares = ask(side.bench, "report", side.judged)["presence"]
+    shares = ask(bench, "report", recording)["presence"]
     if (shares["others"] or 0) > 0.02:  # what is said of others is no false finding where others are
         also |= {"preempted-by-others", "preempted", "slow-steps"}
     return also | ({"steal"} if (shares["steal"] or 0) > 0.05 else set())
@@ -228,27 +231,33 @@ def run(bench, case, rounds):
     os.remove(path + "-probe")
     for side in sides:
         side.inject(token_ns)
-    times, shares = [], []
+    times, shares, recordings = [], [], []
     for i in range(rounds):
         row = [0.0] * len(sides)
         for k in range(len(sides)) if i % 2 else reversed(range(len(sides))):
-            may = any(f["primitive"] in PREEMPTING for f in sides[k].faults)
+            may = case.get("beside") or any(f["primitive"] in PREEMPTING for f in sides[k].faults)
             answer, share = recorded(bench, sides[k], f"{path}-{k}-{i}.pftrace", may)
             row[k] = sides[k].time_of(answer, phase)
             shares.append(share)
         times.append(row)
     for k in (0, -1):  # the recording in the middle is judged
         middle = statistics.median_low(row[k] for row in times)
-        sides[k].judged = f"{path}-{k % len(sides)}-{[row[k] for row in times].index(middle)}.pftrace"
-    explained = ask(bench, "explain", sides[-1].judged)
-    result = verdict.judge(case["faults"], verdict.truths(times), explained, of_model(case, sides[-1]))
-    clean = ask(bench, "explain", sides[0].judged)
-    result["false_clean"] = verdict.false_findings(clean["findings"], (), of_model(case, sides[0]))
-    result["overdrawn"] += verdict.overdrawn(clean["phases"], clean["findings"])
-    result |= {"case": case, "times_ns": times, "disturbed": max(shares) > 2 * QUIET, "preempted": max(shares),
-               "found": [[f["rule"], f.get("row"), f["phase"], f["cost_per_token_ns"], f["share"]]
-                         for f in verdict.costing(explained["findings"])],
-               "recording": sides[-1].judged, "at": time.strftime("%Y-%m-%d %H:%M:%S")}
+        recordings.append(f"{path}-{k % len(sides)}-{[row[k] for row in times].index(middle)}.pftrace")
+    result = {"case": case, "times_ns": times, "disturbed": max(shares) > 2 * QUIET, "preempted": max(shares),
+              "recordings": recordings, "at": time.strftime("%Y-%m-%d %H:%M:%S")}
+    return judge(bench, result)
+
+
+def judge(bench, result):
+    """What is said of the recordings, now."""
+    case, (clean, faulty) = result["case"], result["recordings"]
+    explained = ask(bench, "explain", faulty)
+    result |= verdict.judge(case["faults"], verdict.truths(result["times_ns"]), explained, of_model(bench, case, faulty))
+    result["found"] = [[f["rule"], f.get("row"), f["phase"], f["cost_per_token_ns"], f["share"]]
+                       for f in verdict.costing(explained["findings"])]
+    explained = ask(bench, "explain", clean)
+    result["false_clean"] = verdict.false_findings(explained["findings"], (), of_model(bench, case, clean))
+    result["overdrawn"] += verdict.overdrawn(explained["phases"], explained["findings"])
     return result
 
 
@@ -295,15 +304,21 @@ def table(results):
           "rounds differed too much.")
 
 
-def run_all(bench, cases, rounds, again):
-    """again: what was disturbed or unsure is made again."""
+def run_all(bench, cases, rounds, again, anew):
+    """again: what was disturbed or unsure is made again. anew: nothing is run; recordings that are there are judged anew."""
     bench.ceilings()
     before, results = done_before(bench), []
     print(HEAD, flush=True)
     for case in cases:
         result = before.get(case["name"])
+        if result and result["case"] != case:  # another generator drew it
+            result = None
         doubtful = result and (result["disturbed"] or any(line["unsure"] for line in result["faults"]))
-        if not result or (again and doubtful):
+        if anew:
+            if not result or not all(map(os.path.exists, result["recordings"])):
+                continue
+            result = judge(bench, result)
+        elif not result or (again and doubtful):
             try:
                 result = run(bench, case, rounds)
             except (RuntimeError, subprocess.SubprocessError) as why:

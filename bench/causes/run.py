@@ -14,8 +14,9 @@ build/causes/results.jsonl; `--table` prints the newest answer of each case as a
 was not enough, or it was interrupted, the same command goes on with what is missing; `--anew` begins again.
 
 `bench/causes/run.py --generate N --seed S [--held-out]` draws N cases out of the primitives that bench/causes/HELDOUT.md
-lists, runs them and judges the answers; `--named` does the same with the causes that issue texts named. What is known
-stays known: the same command goes on where it was stopped, and with `--again` it makes again what was disturbed.
+lists, runs them and judges the answers; `--named` does the same with the causes that issue texts named; `--beside` runs both sides beside a competitor. What is known
+stays known: the same command goes on where it was stopped, with `--again` it makes again what was disturbed, and with
+`--judge` it runs nothing and judges what is said of the recordings now.
 
 Needs brick-model, causes-planted and the engine of examples/demo/engine.sh; a control group, where a case wants one.
 """
@@ -438,7 +439,9 @@ def main():
     parse.add_argument("--generate", type=int, metavar="N")
     parse.add_argument("--held-out", action="store_true")
     parse.add_argument("--named", action="store_true")
+    parse.add_argument("--beside", action="store_true")
     parse.add_argument("--again", action="store_true")
+    parse.add_argument("--judge", action="store_true")
     parse.add_argument("cases", nargs="*")
     options = parse.parse_args()
     known = CLEAN if options.clean else CASES
@@ -453,8 +456,11 @@ def main():
     elif options.generate or options.named:
         drawn = generate.named() if options.named else [
             generate.draw(options.seed, i, options.held_out) for i in range(options.generate)]
+        if options.beside:
+            drawn = [case | {"name": case["name"] + "-beside", "beside": True} for case in drawn]
         wanted = [case for case in drawn if not options.cases or case["name"] in options.cases]
-        generated.run_all(generated.Bench(BUILD, PLACE, engine), wanted, max(4, options.rounds), options.again)
+        generated.run_all(generated.Bench(BUILD, PLACE, engine), wanted, max(4, options.rounds), options.again,
+                          options.judge)
     else:
         for name in options.cases or known:
             run_one(name, options.clean, options)
