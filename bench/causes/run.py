@@ -14,9 +14,10 @@ build/causes/results.jsonl; `--table` prints the newest answer of each case as a
 was not enough, or it was interrupted, the same command goes on with what is missing; `--anew` begins again.
 
 `bench/causes/run.py --generate N --seed S [--held-out]` draws N cases out of the primitives that bench/causes/HELDOUT.md
-lists, runs them and judges the answers; `--named` does the same with the causes that issue texts named; `--beside` runs both sides beside a competitor. What is known
-stays known: the same command goes on where it was stopped, with `--again` it makes again what was disturbed, and with
-`--judge` it runs nothing and judges what is said of the recordings now.
+lists, runs them and judges the answers; `--named` does the same with the causes that issue texts named, and `--beside`
+runs both sides beside a competitor. What is known stays known: the same command goes on where it was stopped, with
+`--again` it makes again what was disturbed, and with `--judge` it runs nothing and judges what is said of the recordings
+now.
 
 Needs brick-model, causes-planted and the engine of examples/demo/engine.sh; a control group, where a case wants one.
 """
