@@ -172,6 +172,7 @@ static bool load_own_on_lane(struct load_ids *l, struct pb_reader event)
 	set_text(l, event, "name", &lane->name);
 	set_text(l, event, "backend", &lane->backend);
 	lane->queue_flags = (uint32_t)load_uint(event, "queue_flags", 0);
+	lane->gpu = (uint32_t)load_uint(event, "gpu", 0);
 	s->lane->start_ticks = load_uint(event, "start_ticks", 0);
 	return load_own_off_cpu_sequence(l, s->lane, load_uint(event, "off_cpu_sequence", 0));
 }

@@ -125,6 +125,8 @@ struct run_lane {
 	size_t off_cpu_count;
 	char *backend;	      /* of a queue; NULL: not known */
 	uint32_t queue_flags; /* BRICK_QUEUE_* */
+	uint32_t gpu; /* of a queue: number of its GPU, which notes "gpu.NUMBER" describe; 0: not
+			 known */
 };
 
 /* A kernel with one shape, or a kind of transfer. Merged over processes. */

@@ -792,6 +792,7 @@ int sink_lane(struct trace_writer *w, int number, const struct brick_lane *state
 	if (lane->kind != BRICK_LANE_THREAD) {
 		event_text(w, "backend", lane->backend, sizeof(lane->backend));
 		event_uint(w, "queue_flags", (uint32_t)lane->queue_flags);
+		event_uint(w, "gpu", brick_queue_gpu(lane->queue_flags));
 	}
 	if (lane->kind == BRICK_LANE_THREAD)
 		event_uint(w, "off_cpu_sequence", FORMAT_OFF_CPU_SEQUENCE + lane->number);
