@@ -409,6 +409,18 @@ static int arrow(struct chrome *c, const struct json_event *event, uint64_t ns, 
 	return array_push(&c->arrows, a);
 }
 
+/* PyTorch tells of each allocation how much is allocated then; type 0 is the host's memory. */
+static int chrome_allocated(struct chrome *c, const json_t *args)
+{
+	uint64_t type = 0, bytes = 0;
+
+	c->im->left_out++;
+	if (!chrome_whole_of(args, "Device Type", &type) || !type ||
+		!chrome_whole_of(args, "Total Allocated", &bytes))
+		return 0;
+	return imported_say_allocated(c->im, small_of(args, "Device Id"), bytes);
+}
+
 static int take_event(void *context, const struct json_event *event)
 {
 	struct chrome *c = context;
@@ -419,6 +431,8 @@ static int take_event(void *context, const struct json_event *event)
 		return json_event_fail(event, "an event must have a phase (\"ph\")");
 	if (phase[0] == 'M')
 		return say_name(c, event->members);
+	if (phase[0] == 'i' && !strcmp(chrome_text_of(event->members, "name"), "[memory]"))
+		return chrome_allocated(c, json_object_get(event->members, "args"));
 	if (!strchr("XBEsfbeSF", phase[0])) {
 		c->im->left_out += phase[0] != 't';
 		return 0;
@@ -448,10 +462,11 @@ static int take_member(void *context, const char *key, const json_t *value)
 		const json_t *device;
 		json_array_foreach((json_t *)value, k, device)
 		{
-			uint64_t processors = 0;
+			uint64_t processors = 0, bytes = 0;
 			chrome_whole_of(device, "numSms", &processors);
+			chrome_whole_of(device, "totalGlobalMem", &bytes);
 			if (imported_say_device(c->im, small_of(device, "id"),
-				    chrome_text_of(device, "name"), processors))
+				    chrome_text_of(device, "name"), processors, bytes))
 				return -ENOMEM;
 		}
 	}

@@ -266,7 +266,10 @@ static int take_call(struct nsight *n, sqlite3_stmt *row)
 
 static int take_device(struct nsight *n, sqlite3_stmt *row)
 {
-	return imported_say_device(n->im, nsight_small(row, 0), nsight_text(n, row, 1), 0);
+	sqlite3_int64 bytes = sqlite3_column_int64(row, 2);
+
+	return imported_say_device(n->im, nsight_small(row, 0), nsight_text(n, row, 1), 0,
+		bytes > 0 ? (uint64_t)bytes : 0);
 }
 
 /* Domains belong to a process; one that is created again keeps its first name. */
@@ -398,7 +401,12 @@ static int nsight_read_tables(struct nsight *n)
 			"SELECT start, end, globalTid, coalesce(text, textId), domainId FROM "
 			"NVTX_EVENTS WHERE eventType IN (59, 60)",
 			take_range},
-		{"TARGET_INFO_GPU", "SELECT id, name FROM TARGET_INFO_GPU", take_device},
+		/* where the table has no such column, it is that of the second one */
+		{"TARGET_INFO_GPU",
+			"SELECT id, name, (SELECT totalMemory FROM TARGET_INFO_GPU AS own WHERE "
+			"own.rowid = gpu.rowid) FROM TARGET_INFO_GPU AS gpu CROSS JOIN (SELECT 0 "
+			"AS totalMemory)",
+			take_device},
 		{"ThreadNames", "SELECT nameId, globalTid FROM ThreadNames", nsight_take_name},
 	};
 	size_t found = 0;

@@ -200,8 +200,8 @@ int import_rocprof_json(struct imported *im, const json_t *tools)
 		{
 			const char *name = rocprof_text(agent, "product_name");
 			if (rocprof_whole(agent, "type") == 2 &&
-				imported_say_device(
-					im, gpus++, *name ? name : rocprof_text(agent, "name"), 0))
+				imported_say_device(im, gpus++,
+					*name ? name : rocprof_text(agent, "name"), 0, 0))
 				return -ENOMEM;
 		}
 		for (size_t k = 0; k < sizeof(tables) / sizeof(tables[0]); k++)

@@ -511,17 +511,40 @@ int imported_say_thread(struct imported *im, uint32_t pid, uint64_t tid, const c
 	return *name ? imported_say(im, (struct imported_said){.pid = pid, .tid = tid}, name) : 0;
 }
 
-int imported_say_device(struct imported *im, uint32_t number, const char *name, uint64_t processors)
+/* The device of that number, made if there is none; NULL: no memory. */
+static struct imported_device *imported_device_of(struct imported *im, uint32_t number)
 {
-	struct imported_device device = {.device = number};
+	for (size_t i = 0; i < im->devices.count; i++)
+		if (im->devices.items[i].device == number)
+			return &im->devices.items[i];
+	return array_push(&im->devices, (struct imported_device){.device = number})
+		       ? NULL
+		       : &im->devices.items[im->devices.count - 1];
+}
 
-	if (!*name)
-		return 0;
-	utf8_field(device.name, sizeof(device.name) - 32, name);
-	if (processors)
-		snprintf(device.name + strlen(device.name), 32, ", %llu SMs",
+int imported_say_device(struct imported *im, uint32_t number, const char *name, uint64_t processors,
+	uint64_t memory_bytes)
+{
+	struct imported_device *device = imported_device_of(im, number);
+
+	if (!device)
+		return -ENOMEM;
+	utf8_field(device->name, sizeof(device->name) - 32, name);
+	if (*name && processors)
+		snprintf(device->name + strlen(device->name), 32, ", %llu SMs",
 			(unsigned long long)processors);
-	return array_push(&im->devices, device);
+	device->memory_bytes = memory_bytes;
+	return 0;
+}
+
+int imported_say_allocated(struct imported *im, uint32_t number, uint64_t bytes)
+{
+	struct imported_device *device = imported_device_of(im, number);
+
+	if (!device)
+		return -ENOMEM;
+	device->peak_bytes = bytes > device->peak_bytes ? bytes : device->peak_bytes;
+	return 0;
 }
 
 int imported_command_add(struct imported *im, const char *word)

@@ -73,10 +73,12 @@ struct imported_event {
 	bool has_brick; /* `name` is the command's brick, whatever launched the command */
 };
 
-/* The name of a device: "Example GPU 9000, 10 SMs". */
+/* What the file says of a device. */
 struct imported_device {
 	uint32_t device;
-	char name[80];
+	char name[80];	       /* "Example GPU 9000, 10 SMs" */
+	uint64_t memory_bytes; /* that it has; 0: not known */
+	uint64_t peak_bytes;   /* the most that the program had allocated; 0: not known */
 };
 
 /* The name of a process or a thread. The file may have no events of it. */
@@ -177,9 +179,11 @@ int imported_kernel(struct imported *imported, const struct brick_session_kernel
 
 /* 0 or -ENOMEM. The event is copied. */
 int imported_add(struct imported *imported, const struct imported_event *event);
-/* 0 or -ENOMEM. processors: 0: not known. */
-int imported_say_device(
-	struct imported *imported, uint32_t device, const char *name, uint64_t processors);
+/* 0 or -ENOMEM. processors and memory_bytes: 0: not known. */
+int imported_say_device(struct imported *imported, uint32_t device, const char *name,
+	uint64_t processors, uint64_t memory_bytes);
+/* The program has so many bytes of a device allocated now. 0 or -ENOMEM. */
+int imported_say_allocated(struct imported *imported, uint32_t device, uint64_t bytes);
 /* The copy of `site` that is in the layer; `site` itself if there is no room for a copy. */
 uint32_t imported_site_in_layer(struct imported *imported, uint32_t site, int16_t layer);
 /* Copies a name to `size` bytes. One that is too long keeps both ends, and a hash of it all

@@ -445,7 +445,9 @@ static void write_lane(struct layout *l, struct layout_lane *lane, size_t furthe
 	}
 	if (t->is_queue)
 		strcpy(state->backend, t->is_asynchronous ? BRICK_HOST_BACKEND : "gpu");
-	state->queue_flags = t->is_asynchronous ? BRICK_QUEUE_OUT_OF_ORDER : 0;
+	state->queue_flags = t->is_asynchronous ? BRICK_QUEUE_OUT_OF_ORDER
+			     : t->is_queue	? (uint64_t)(t->device + 1) << 32
+						: 0;
 	for (uint32_t i = 0; i < l->im->brick_count; i++)
 		if (!state->stats[i].count)
 			state->stats[i].min = UINT64_MAX;
@@ -641,20 +643,31 @@ static int imported_write_process(struct layout *l, size_t i)
 static int imported_write_end_process(struct layout *l, size_t i)
 {
 	const struct imported *im = l->im;
-	char notes[2048];
+	char notes[BRICK_NOTES_BYTES];
 	int bytes = snprintf(notes, sizeof(notes),
 		"engine=%s, imported\nimported=%llu events of the file were left out\n%s", im->tool,
 		(unsigned long long)(im->left_out + im->crowded), im->about_steps);
-	for (size_t k = 0; k < im->devices.count && bytes + 128 < (int)sizeof(notes); k++) {
+	for (size_t k = 0; k < im->devices.count && bytes + 512 < (int)sizeof(notes); k++) {
 		const struct imported_device *d = &im->devices.items[k];
+		uint32_t gpu = d->device + 1;
 		bool has_queue = false;
 		for (size_t t = 0; t < im->tracks.count; t++)
 			has_queue = has_queue || (im->tracks.items[t].is_queue &&
 							 im->tracks.items[t].device == d->device &&
 							 im->tracks.items[t].process == i);
-		if (has_queue)
+		if (!has_queue)
+			continue;
+		if (*d->name)
 			bytes += snprintf(notes + bytes, sizeof(notes) - (size_t)bytes,
-				"cuda.device=%u %s\n", d->device, d->name);
+				"cuda.device=%u %s\ngpu.%u.name=%s\n", d->device, d->name, gpu,
+				d->name);
+		if (d->memory_bytes)
+			bytes += snprintf(notes + bytes, sizeof(notes) - (size_t)bytes,
+				"gpu.%u.memory=%llu\n", gpu, (unsigned long long)d->memory_bytes);
+		if (d->peak_bytes)
+			bytes += snprintf(notes + bytes, sizeof(notes) - (size_t)bytes,
+				"gpu.%u.memory_peak=%llu\n", gpu,
+				(unsigned long long)d->peak_bytes);
 	}
 	int error = sink_notes(l->writer, (int)i, notes, (size_t)bytes);
 
