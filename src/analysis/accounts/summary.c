@@ -174,6 +174,7 @@ static void summary_fill_row(
 	row->kernel = RUN_NONE;
 	fill_off(row, sums, knows_off);
 	row->device_count = row->device_ns = row->device_step_ns = ANALYSIS_UNKNOWN;
+	row->exposed_ns = ANALYSIS_UNKNOWN;
 	row->sources = sums->sources;
 	row->count = sums->count;
 	row->total_ns = sums->total_ns;
@@ -378,8 +379,12 @@ static int rows_of_bricks(struct rows *rows, const struct summary *s)
 		fill_lengths(row, basis, lengths_of(sums, basis), histogram_of_brick(s, b));
 		if (devices->bricks) {
 			fill_device(row, &devices->bricks[b], sums);
-			if (devices->lanes[b] != RUN_NONE)
-				row->backend = run->lanes[devices->lanes[b]].backend;
+			uint32_t lane = devices->lanes[b];
+			if (lane != RUN_NONE)
+				row->backend = run->lanes[lane].backend;
+			if (row->device_ns != ANALYSIS_UNKNOWN && lane != RUN_NONE &&
+				s->gpus.list && s->gpus.spans.of_lane[lane] != RUN_NONE)
+				row->exposed_ns = s->gpus.exposed_ns[b];
 		}
 		fill_rates(row,
 			work_of_brick(s->accounts->work, b, work_phase_asked(s), row->on_device));
@@ -599,14 +604,23 @@ static int summary_compare_rows(const void *a, const void *b)
 {
 	const struct summary_row *x = a, *y = b;
 	/* ANALYSIS_UNKNOWN + 1 is 0, so unknown times come last */
-	return ORDER(taken_ns(y), taken_ns(x)) ?: ORDER(y->self_ns, x->self_ns)
+	return ORDER(taken_ns(y), taken_ns(x))
+		?: ORDER(y->self_ns, x->self_ns)
 		?: ORDER(y->device_ns + 1, x->device_ns + 1) ?: strcmp(x->name, y->name);
 }
 
-static void sort_rows(struct rows *rows)
+/* Where GPUs worked, by their time; then as other rows. */
+static int summary_compare_on_gpus(const void *a, const void *b)
+{
+	const struct summary_row *x = a, *y = b;
+	return ORDER(y->device_step_ns + 1, x->device_step_ns + 1) ?: summary_compare_rows(a, b);
+}
+
+static void sort_rows(struct rows *rows, const struct summary *s)
 {
 	if (rows->count > 1)
-		qsort(rows->list, rows->count, sizeof(*rows->list), summary_compare_rows);
+		qsort(rows->list, rows->count, sizeof(*rows->list),
+			s->gpus.spans.count ? summary_compare_on_gpus : summary_compare_rows);
 }
 
 static int copy_rows(struct rows *rows, const struct rows *from)
@@ -629,7 +643,7 @@ static int make_rows(struct rows *rows, struct rows *categories, const struct su
 	int rc = rows_of_categories(categories, s);
 	if (rc < 0)
 		return rc;
-	sort_rows(categories);
+	sort_rows(categories, s);
 	if (s->by == SUMMARY_BY_CATEGORY)
 		rc = copy_rows(rows, categories);
 	else if (s->by == SUMMARY_BY_BRICK)
@@ -641,7 +655,7 @@ static int make_rows(struct rows *rows, struct rows *categories, const struct su
 	if (s->by == SUMMARY_BY_STEP && !summary_knows_off(s))
 		read_step_cpu(rows, s);
 	if (s->by != SUMMARY_BY_LAYER && s->by != SUMMARY_BY_PHASE && s->by != SUMMARY_BY_STEP)
-		sort_rows(rows);
+		sort_rows(rows, s);
 	return 0;
 }
 
@@ -701,6 +715,8 @@ static int summary_init(struct summary *s, struct walk *walk)
 {
 	struct summary_accounts *a = s->accounts = calloc(1, sizeof(*a));
 	int rc = a ? queue_times_init(&s->queues, s->run, walk->index, s->only) : -ENOMEM;
+	if (rc == 0)
+		rc = gpu_times_init(&s->gpus, s->run, walk->index, s->only);
 	if (rc == 0)
 		rc = row_groups_init(&a->groups, s->run, walk->index, s->by, &s->queues);
 	if (rc == 0)
@@ -794,6 +810,7 @@ void summary_destroy(struct summary *s)
 	destroy_rows(s->categories, s->category_count);
 	step_times_fini(&s->steps);
 	queue_times_fini(&s->queues);
+	gpu_times_fini(&s->gpus);
 	free(s);
 }
 

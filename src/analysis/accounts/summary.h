@@ -28,6 +28,7 @@
 #include "analysis/accounts/row_sums.h"
 #include "analysis/statistics/unknown.h"
 #include "analysis/accounts/wait_causes.h"
+#include "analysis/devices/gpu_times.h"
 #include "analysis/steps/step_times.h"
 #include "trace/run.h"
 
@@ -81,6 +82,7 @@ struct summary_row {
 	uint64_t device_ns;	 /* with a command running, summed over lanes of queues */
 	uint64_t device_step_ns; /* part of device_ns that steps launched; all in runs without steps
 				  */
+	uint64_t exposed_ns;	 /* of a brick: see gpu_times.exposed_ns */
 };
 
 /* True if times off the CPU are known, but not of all executions, because samples were dropped. */
@@ -118,6 +120,7 @@ struct summary {
 	const struct summary_pairs *pairs, *hooked;
 	const uint64_t *traced;
 	struct queue_times queues;
+	struct gpu_times gpus;	    /* of the phase */
 	uint64_t device_ns;	    /* sum over all commands, without nested ones */
 	uint64_t device_covered_ns; /* part of device_ns: commands that carry a brick */
 	uint64_t device_wait_ns;    /* part of wall_ns: threads waited for devices (Synchronize) */
