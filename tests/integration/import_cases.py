@@ -102,7 +102,9 @@ def profiler_steps():
 
     said = brick("report", run["path"])[0]
     expect_true("the device", b"Example GPU 9000, 10 SMs" in said)
-    expect_true("columns and what they mean", b"DEVICE  COUNT" in said and b"DEVICE is time" in said and b"/TOKEN" not in said)
+    expect_true("columns and what they mean", b"DEVICE  EXPOSED  SHARE" in said and b"DEVICE is time" in said
+                and b"EXPOSED is the part" in said and b"/TOKEN" not in said)
+    expect_true("its memory", b"8.59GB of memory" in said)
     # a call that waits is a wait for the last command that ended in it
     waits = [run["lanes"][w[0]]["samples"][w[1]] for w in run["waits"]]
     expect("waits", [run["bricks"][run["sites"][s[2]]["brick"]]["name"] for s in waits], ["Synchronize"] * 3)
@@ -214,6 +216,39 @@ def detected():
 
 def run_notes(name):
     return brick_json("export", "--format", "json", place(name + ".pftrace"))["notes"]
+
+
+def why_idle():
+    """Each ns of a GPU's idle time has a cause: the host that does something else, a launch that takes its time, or a replay."""
+    events = [span("ProfilerStep#1", "user_annotation", 1000, 2000),
+              *launched("toy_a", 1020, 80, 1, 1000),
+              span("aten::mm", "cpu_op", 1110, 50), *launched("toy_b", 1170, 30, 2, 1150),
+              span("cudaMalloc", "cuda_runtime", 1210, 40), *launched("toy_c", 1262, 38, 3, 1250),
+              span("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "user_annotation", 1310, 90),
+              *launched("toy_d", 1410, 90, 4, 1400, "cudaGraphLaunch"), *launched("toy_e", 1505, 95, 4),
+              *launched("toy_f", 1700, 10, 5)]
+    for i, bytes_ in enumerate((1 << 30, 3 << 30, 2 << 30)):
+        events.append({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 100, "tid": 100, "ts": 1000 + i,
+                       "args": {"Device Type": 1, "Device Id": 0, "Total Allocated": bytes_, "Bytes": 1}})
+    # another stream copies beneath the last kernel but one, and beyond it
+    events.append({"ph": "X", "name": "Memcpy HtoD (Pageable -> Device)", "cat": "gpu_memcpy", "pid": 0, "tid": 8, "ts": 1580, "dur": 60,
+                   "args": {"device": 0, "stream": 8, "correlation": 4, "bytes": 1000}})
+    run = imported("idle.json", kineto(events))
+    report = brick_json("report", "--json", run["path"])
+    gpu, = report["device"]["gpus"]
+    expect("busy", (gpu["wall_ns"], gpu["busy_ns"], gpu["idle_ns"]), (690000, 383000, 307000))
+    expect("exposed", (gpu["compute_ns"], gpu["exposed_transfer_ns"], gpu["exposed_collective_ns"]), (343000, 40000, 0))
+    expect("memory", (gpu["memory_bytes"], gpu["memory_peak_bytes"]), (8 << 30, 3 << 30))
+    idle = {cause: part["time_ns"] for cause, part in gpu["idle"].items()}
+    expect("why", idle, {"between-operators": 30000, "operator": 40000, "allocation": 40000, "data-loader": 90000, "launch": 42000,
+                         "replay": 5000, "unknown": 60000})
+    expect("all of it", sum(idle.values()), gpu["idle_ns"])
+    expect("by what", gpu["idle"]["allocation"]["brick"], "cudaMalloc")
+    copy = next(row for row in report["bricks"] if row["name"] == "DeviceCopy")
+    expect("what is hidden", (copy["device_ns"], copy["exposed_ns"]), (60000, 40000))
+    said = b" ".join(brick("report", run["path"])[0].split())
+    expect_true(f"in words: {said}", b"GPU busy 55.5% of 690\xc2\xb5s (5.8% only transfers), idle 307\xc2\xb5s; at most 3.22GB allocated of "
+                b"8.59GB; idle because: 29.3% the data loader (most in DataLoading)" in said)
 
 
 def asynchronous():
@@ -409,6 +444,7 @@ def main():
     crossing()
     without_steps()
     detected()
+    why_idle()
     asynchronous()
     names()
     nsight_exports()

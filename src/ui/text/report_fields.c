@@ -137,6 +137,13 @@ static void get_device_share(
 		value->ratio = -1; /* they overlapped, by how much is not known */
 }
 
+static void get_exposed(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	if (row->exposed_ns != ANALYSIS_UNKNOWN && row->device_ns)
+		value->ratio = (double)row->exposed_ns / (double)row->device_ns;
+}
+
 static void get_device_each(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
@@ -445,6 +452,12 @@ const struct report_field report_fields[] = {
 		.rows = STEPS, .get = get_step_span},
 	{"phase", "PHASE", "The phase of the row's steps; none: all phases together.", REPORT_TEXT,
 		.get = get_phase, .flags = REPORT_OF_REST},
+	{"exposed_ns", "EXPOSED TIME",
+		"The part of DEVICE in which no command of another row computed on the same GPU.",
+		REPORT_TIME, .rows = BRICKS, ROW(exposed_ns)},
+	{"exposed", "EXPOSED",
+		"EXPOSED TIME as a part of DEVICE: what the work of other rows does not hide.",
+		REPORT_SHARE, .rows = BRICKS, .get = get_exposed},
 };
 
 const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);
@@ -496,6 +509,7 @@ static const struct place report_fields_places[] = {
 	{TEXT, "cpu_ns", 13, ON_DEVICES},
 	{TEXT, "off_ns", 2, ON_DEVICES},
 	{TEXT, "device_ns", 2, ON_DEVICES},
+	{TEXT, "exposed_ns", 5, 0},
 	{TEXT, "total_ns", 5, 0},
 	{TEXT, "wait_ns", 6, 0},
 	{TEXT, "count", 2, 0},
@@ -529,9 +543,10 @@ static const struct place report_fields_places[] = {
 	{REPORT_IN_SCREEN, "step_tokens", 1, 0},
 	{REPORT_IN_SCREEN, "outcome", 1, 0},
 	{REPORT_IN_SCREEN, "step_ns", 0, 0},
+	{REPORT_IN_SCREEN, "device_token_ns", 1, ON_DEVICES},
+	{REPORT_IN_SCREEN, "exposed", 5, 0},
 	{REPORT_IN_SCREEN, "share", 0, 0},
 	{REPORT_IN_SCREEN, "token_ns", 1, ON_DEVICES},
-	{REPORT_IN_SCREEN, "device_token_ns", 1, ON_DEVICES},
 	{REPORT_IN_SCREEN, "total_ns", 2, NOT_ON_DEVICES},
 	{REPORT_IN_SCREEN, "count", 3, 0},
 	{REPORT_IN_SCREEN, "each_ns", 2, ON_DEVICES},

@@ -12,6 +12,7 @@
 #include "analysis/statistics/unknown.h"
 #include "analysis/accounts/workload.h"
 #include "trace/owners.h"
+#include "ui/text/gpu_text.h"
 #include "ui/text/provenance.h"
 #include "ui/text/text.h"
 
@@ -317,6 +318,42 @@ static void add_beginning(
 			text_format("%s from the program's start to its first step", start));
 }
 
+enum { GPUS_SHOWN = 2, GPUS_WHOLE = 16 }; /* so many have lines of their own */
+
+/* A line for each GPU that worked: how busy it was, and why it was idle. */
+static void report_head_add_gpus(struct report_head *head, const struct report *report, bool whole)
+{
+	const struct gpu_times *times = &report->summary->gpus;
+	size_t shown = 0, worked = 0;
+
+	for (size_t i = 0; i < times->spans.count; i++)
+		worked += times->list[i].wall_ns != 0;
+	for (size_t i = 0; i < times->spans.count; i++) {
+		const struct gpu *gpu = &times->spans.list[i];
+		const struct gpu_time *time = &times->list[i];
+		char *text = gpu_busy_text(report->run, gpu, time);
+		SCOPED char *why = gpu_idle_text(report->run, time),
+			    *name = gpu_label(report->run, gpu);
+		if (!text || shown == (size_t)(whole ? GPUS_WHOLE : GPUS_SHOWN)) {
+			free(text);
+			continue;
+		}
+		if (why)
+			text_append(&text, "; ", "idle because: %s", why);
+		if (++shown == GPUS_SHOWN && !whole && worked > shown)
+			text_append(&text, "; ", "%zu more GPUs: --json", worked - shown);
+		if (worked == 1) {
+			report_head_add(head, "GPU", text);
+			continue;
+		}
+		report_head_add(head, "GPU",
+			gpu->number && gpu_name(report->run, gpu)
+				? text_format("%u, %s: %s", gpu->number - 1, name, text)
+				: text_format("%s: %s", name, text));
+		free(text);
+	}
+}
+
 void report_head_init(struct report_head *head, const struct report *report, bool whole)
 {
 	struct workload workload;
@@ -327,6 +364,7 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 	const char *wrong = run_note_find(report->run, "graph.wrong");
 	if (wrong)
 		report_head_add(head, "Graph", text_copy(wrong));
+	report_head_add_gpus(head, report, whole);
 	if (!report_has_steps(report)) {
 		if (report->summary->row_count)
 			report_head_add(head, "Steps",

@@ -14,6 +14,7 @@
 #include "analysis/accounts/workload.h"
 #include "trace/owners.h"
 #include "ui/text/csv_out.h"
+#include "ui/text/gpu_text.h"
 #include "ui/text/trust_text.h"
 #include "ui/text/json_out.h"
 #include "ui/text/provenance.h"
@@ -392,6 +393,56 @@ static json_t *waits_json(const struct report *report)
 	return array;
 }
 
+/* Idle time by cause, with the host's brick that has most of it. */
+static json_t *report_json_idle(const struct run *run, const struct gpu_time *time)
+{
+	json_t *object = json_object();
+
+	for (int cause = 0; cause < GPU_IDLE_CAUSES; cause++) {
+		if (!time->idle_of_ns[cause])
+			continue;
+		uint32_t most = time->most[cause];
+		json_t *part = json_object();
+		json_put(part, "time_ns", json_number(time->idle_of_ns[cause]));
+		json_put(part, "brick",
+			most == RUN_NONE ? json_null() : json_text(run->bricks[most].name));
+		json_put(part, "brick_ns",
+			most == RUN_NONE ? json_null() : json_number(time->most_ns[cause]));
+		json_put(object, gpu_idle_name((enum gpu_idle_cause)cause), part);
+	}
+	return object;
+}
+
+static json_t *report_json_gpus(const struct report *report)
+{
+	const struct gpu_times *times = &report->summary->gpus;
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < times->spans.count; i++) {
+		const struct gpu *gpu = &times->spans.list[i];
+		const struct gpu_time *time = &times->list[i];
+		json_t *object = json_object();
+		SCOPED char *label = gpu_label(report->run, gpu);
+		json_put(object, "name", json_text(label));
+		json_put(object, "pid", json_number(report->run->processes[gpu->process].pid));
+		json_put(object, "number", gpu->number ? json_number(gpu->number) : json_null());
+		json_put(object, "backend", json_text(gpu->backend));
+		json_put_numbers(object, gpu, queues);
+		json_put(
+			object, "memory_bytes", json_number(gpu_bytes(report->run, gpu, "memory")));
+		json_put(object, "memory_peak_bytes",
+			json_number(gpu_bytes(report->run, gpu, "memory_peak")));
+		json_put_numbers(object, time, commands, wall_ns, busy_ns, idle_ns);
+		json_put(object, "compute_ns", json_number(time->alone_ns[GPU_COMPUTE]));
+		json_put(object, "exposed_collective_ns",
+			json_number(time->alone_ns[GPU_COLLECTIVE]));
+		json_put(object, "exposed_transfer_ns", json_number(time->alone_ns[GPU_TRANSFER]));
+		json_put(object, "idle", report_json_idle(report->run, time));
+		json_add(array, object);
+	}
+	return array;
+}
+
 /* null: the run has no queues. */
 static json_t *device_json(const struct report *report)
 {
@@ -415,6 +466,7 @@ static json_t *device_json(const struct report *report)
 	json_put(object, "wait_ns", json_number(summary->device_wait_ns));
 	json_put(object, "waits", waits_json(report));
 	json_put(object, "queues", array);
+	json_put(object, "gpus", report_json_gpus(report));
 	return object;
 }
 

@@ -375,6 +375,7 @@ struct screen {
 		const struct report *report;
 		const char *title;
 		struct rows rows;
+		struct summary_row *ordered; /* owned; NULL: the rows are the summary's */
 	} tables[TABLES_MAX];
 	size_t count;
 };
@@ -382,7 +383,7 @@ struct screen {
 static void add_table(struct screen *screen, const struct report *report, const char *title)
 {
 	screen->tables[screen->count++] =
-		(struct screen_table){report, title, report_text_rows_of(report)};
+		(struct screen_table){report, title, report_text_rows_of(report), NULL};
 }
 
 static bool report_text_is_chosen(const struct report *report)
@@ -459,18 +460,32 @@ static double least_of_table(const struct screen_table *table)
 	return sum < IDLES ? LEAST_SHARE * sum : LEAST_SHARE;
 }
 
-/* Rows are ordered by time, so those left out are the last, except those of devices. */
+/*
+ * Rows that are shown come first, and keep their order: rows of GPUs are ordered by the device's
+ * time, behind which a row of much time of the host may stand.
+ */
 static void leave_out_small(struct screen_table *table, double least)
 {
 	struct rows *rows = &table->rows;
+	size_t small = 0;
 
 	if (report_text_is_chosen(table->report))
 		return;
-	rows->shown = rows->count ? 1 : 0;
-	while (rows->shown < rows->count &&
-		report_text_share_of(table->report->summary, &rows->list[rows->shown]) > least)
-		rows->shown++;
-	if (rows->count - rows->shown == 1) /* it takes a line in any case */
+	SCOPED struct summary_row *last = text_room(rows->count + 1, sizeof(*last));
+	struct summary_row *ordered = text_room(rows->count + 1, sizeof(*ordered));
+	if (!last || !ordered) {
+		free(ordered);
+		return;
+	}
+	rows->shown = 0;
+	for (size_t i = 0; i < rows->count; i++)
+		if (!i || report_text_share_of(table->report->summary, &rows->list[i]) > least)
+			ordered[rows->shown++] = rows->list[i];
+		else
+			last[small++] = rows->list[i];
+	memcpy(ordered + rows->shown, last, small * sizeof(*last));
+	rows->list = table->ordered = ordered;
+	if (small == 1) /* it takes a line in any case */
 		rows->shown++;
 }
 
@@ -528,6 +543,14 @@ static bool has_device_time(const struct summary *summary)
 	return false;
 }
 
+static bool has_exposed_time(const struct summary *summary)
+{
+	for (size_t i = 0; i < summary->row_count; i++)
+		if (summary->rows[i].exposed_ns != ANALYSIS_UNKNOWN)
+			return true;
+	return false;
+}
+
 /* Rows of devices add nothing to the threads' time; the caller frees. */
 static char *meanings_of_all(const struct report *report)
 {
@@ -539,6 +562,9 @@ static char *meanings_of_all(const struct report *report)
 				? "A row with the same /TOKEN and DEVICE/TOKEN ran on a device "
 				  "only, while the thread did something else."
 				: "DEVICE is time in which commands ran that the row launched.");
+	if (text && has_exposed_time(report->summary))
+		text_append(&text, " ", "%s",
+			"EXPOSED is the part of it in which no other row computed on the GPU.");
 	return text;
 }
 
@@ -668,6 +694,8 @@ void report_text_for(const struct report *report, FILE *out, FILE *shown_on)
 	else
 		report_text_print_nothing(report, &terminal);
 	print_foot(&screen, means);
+	for (size_t t = 0; t < screen.count; t++)
+		free(screen.tables[t].ordered);
 	if (has_trust && !is_limited)
 		print_trust(&screen, trust, false);
 	if (report->run->step_count &&
