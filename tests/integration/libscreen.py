@@ -10,14 +10,14 @@ REST = ("preempted", "blocked", "left out", "unattributed")
 def shares(lines, at):
     """Of a table's rows, and their names."""
     edge = lines[at].index("SHARE") + len("SHARE")
-    device = lines[at].find("/TOKEN") + 6, lines[at].find("DEVICE/TOKEN") + 12
+    device = lines[at].rfind("/TOKEN") + 6, lines[at].find("DEVICE/TOKEN") + 12
     for line in lines[at + 1:]:
         value = line[:edge].split()[-1:]
         if not value or not re.fullmatch(r"[<>]?[\d.]+%|-", value[0]):
             return
         if "DEVICE/TOKEN" in lines[at] and line[:device[0]].split()[-1] == line[:device[1]].split()[-1] != "-":
             continue  # it ran on a device only, beside the threads
-        yield line[:edge - len(value[0])].strip(), float(value[0].strip("<>%")) if value[0] not in ("<0.1%", "-") else 0
+        yield re.split("  +", line)[0], float(value[0].strip("<>%")) if value[0] not in ("<0.1%", "-") else 0
 
 
 def check_screen(path, phases=("Decode", "Prefill")):

@@ -225,7 +225,7 @@ def text_rows(what, lines, at, part, first):
     """Rows of a table of text from its title on."""
     rows = {row["name"]: row for row in part["bricks"] + part["rests"]}
     title = lines[at]
-    ends = {name: title.index(name) + len(name) for name in ("SHARE", "/TOKEN") if name in title}
+    ends = {name: title.rindex(name) + len(name) for name in ("SHARE", "/TOKEN") if name in title}
     hits = 0
     for line in lines[at + 1:]:
         name = next((n for n in sorted(rows, key=len, reverse=True) if line.startswith(n + " ")), None)
