@@ -4,7 +4,7 @@ and number give the same case. Nothing is run here. bench/causes/HELDOUT.md says
 
 A fault's `part` is the share of a clean token that it should cost; `rows` are the rows of a report where its time goes
 (bricks, or gap, wait, preempted, unattributed), `rules` the ids of `brick explain` that name it, `also` ids that say
-something true beside it, and `never` ids that would be false here, even if the model alone would excuse them.
+something true beside it, and `never` ids that may save no more here than a clean token takes.
 """
 import random
 

@@ -252,7 +252,8 @@ def judge(bench, result):
     """What is said of the recordings, now."""
     case, (clean, faulty) = result["case"], result["recordings"]
     explained = ask(bench, "explain", faulty)
-    result |= verdict.judge(case["faults"], verdict.truths(result["times_ns"]), explained, of_model(bench, case, faulty))
+    clean_ns = statistics.median(row[0] for row in result["times_ns"])
+    result |= verdict.judge(case["faults"], verdict.truths(result["times_ns"]), explained, of_model(bench, case, faulty), clean_ns)
     result["found"] = [[f["rule"], f.get("row"), f["phase"], f["cost_per_token_ns"], f["share"]]
                        for f in verdict.costing(explained["findings"])]
     explained = ask(bench, "explain", clean)

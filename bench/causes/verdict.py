@@ -67,9 +67,9 @@ def overdrawn(phases, findings):
         f["cost_ns"] for f in findings if f["phase"] == phase["phase"] and f["overlaps"] is None)))
 
 
-def judge(faults, costs, explained, also=()):
-    """costs: of truths(). also: rules that say something true of the run. A line of the result for each fault, and what is
-    wrong beside them."""
+def judge(faults, costs, explained, also=(), clean_ns=0):
+    """costs: of truths(). also: rules that say something true of the run. clean_ns: what a token took without faults. A
+    line of the result for each fault, and what is wrong beside them."""
     found = costing(explained["findings"])
     order = sorted(range(len(faults)), key=lambda i: -costs[i][0])
     lines = []
@@ -83,14 +83,17 @@ def judge(faults, costs, explained, also=()):
                       "near": said is not None and abs(said - cost) <= NEAR * abs(cost),
                       "named": any(names(f, fault) for f in found)})
     return {"faults": lines, "overdrawn": overdrawn(explained["phases"], explained["findings"]),
-            "false": false_findings(found, faults, also)}
+            "false": false_findings(found, faults, also, clean_ns)}
 
 
-def false_findings(findings, faults=(), also=()):
-    """Rules, with the row where one is said, of findings that are worth it and have no cause."""
-    true = set(also).union(*(fault["also"] for fault in faults)) - {rule for f in faults for rule in f.get("never", ())}
+def false_findings(findings, faults=(), also=(), clean_ns=0):
+    """Rules, with the row where one is said, of findings that are worth it and have no cause. Nobody saves more of a clean
+    token than it takes."""
+    true = set(also).union(*(fault["also"] for fault in faults))
+    never = {rule for fault in faults for rule in fault.get("never", ())}
     return sorted({f["rule"] + (":" + f["row"] if f.get("row") else "") for f in costing(findings)
-                   if f["share"] >= WORTH and f["rule"] not in true and not any(hits(f, fault) for fault in faults)})
+                   if f["share"] >= WORTH and not (f["rule"] in true and not (
+                       f["rule"] in never and f["cost_per_token_ns"] > clean_ns)) and not any(hits(f, fault) for fault in faults)})
 
 
 def totals(results):

@@ -68,8 +68,8 @@ def verdicts():
     quota = generate.fault("priority", {"preempted"}, {"preempted-by-others"})
     right = finding("excess", 290, "UpProjection")
 
-    def of(faults, costs, *findings, also=()):
-        return verdict.judge(faults, costs, answer(*findings), also)
+    def of(faults, costs, *findings, also=(), clean_ns=0):
+        return verdict.judge(faults, costs, answer(*findings), also, clean_ns)
 
     line = of([spin], [(300, 0)], right)["faults"][0]
     expect([line[key] for key in ("place", "first", "near", "named", "unsure", "claimed_ns")], [1, True, True, False, False, 290], "right")
@@ -86,7 +86,9 @@ def verdicts():
     expect(of([spin], [(300, 0)], right, finding("kv-type", 10, share=0.01))["false"], [], "less than a fiftieth is no finding")
     never = {**spin, "never": ["large-weights"]}
     expect(of([never], [(300, 0)], right, finding("large-weights", 100), also={"large-weights"})["false"], ["large-weights"],
-           "what would be true of another run")
+           "more than a clean token takes")
+    expect(of([never], [(300, 0)], right, finding("large-weights", 100), also={"large-weights"}, clean_ns=150)["false"], [],
+           "less than a clean token takes")
     # a rule that names the cause of a brick has to say the brick
     sleep = generate.fault("sleep", {"RmsNorm"}, {"blocked"}, part=1, place="RmsNorm", layer=None, times=6)
     there = finding("blocked", 300, what="bricks slept, most in RmsNorm")
