@@ -92,10 +92,14 @@ def in_order_of_cause(path):
 
 
 def shapes(path):
-    """Global and local sizes, local memory and source of the kernels."""
+    """Global and local sizes, local memory as the driver tells it, and source of the kernels."""
+    code, said, err = record(path, [PROGRAM])
+    equal(code, 0, err)
+    local = int(re.search(r"scale: (\d+) bytes of local memory", said)[1])
     code, out, _ = run([BRICK, "tree", path])
     equal(code, 0, "tree")
-    for text in "scale  <<<(16,1,1),(64,1,1)>>> smem=256B", "spin  <<<(512,1,1)>>>":
+    scale = "scale  <<<(16,1,1),(64,1,1)>>> " + (f"smem={local}B" if local else "code=")
+    for text in scale, "spin  <<<(512,1,1)>>>":
         check(text in out, "not in the tree:", text, "\n", out)
     check(b"get_local_id" in unpacked(path), "the source is not in the recording")
 

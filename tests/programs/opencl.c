@@ -123,6 +123,16 @@ static void describe_queue(const struct lane *l)
 	printf("\n");
 }
 
+/* PoCL 6 knows of no local memory that an argument asks for. */
+static void describe_kernel(const struct lane *l)
+{
+	cl_ulong bytes = 0;
+
+	want("local memory", cl.clGetKernelWorkGroupInfo(l->scale, device, CL_KERNEL_LOCAL_MEM_SIZE,
+				     sizeof bytes, &bytes, NULL));
+	printf("scale: %lu bytes of local memory\n", (unsigned long)bytes);
+}
+
 static void launch(struct lane *l, cl_kernel kernel, const char *name, size_t global, size_t local)
 {
 	want(name, cl.clEnqueueNDRangeKernel(l->queue, kernel, 1, NULL, &global,
@@ -384,6 +394,8 @@ int main(int argc, char **argv)
 		if (!option.times && !option.early) {
 			printf("sum %.6g\n", lanes[i].sum);
 			describe_queue(&lanes[i]);
+			if (!option.no_finish)
+				describe_kernel(&lanes[i]);
 		}
 		if (option.wrong)
 			wrong(&lanes[i]);

@@ -25,6 +25,7 @@
 	X(clGetCommandQueueInfo)              \
 	X(clGetDeviceIDs)                     \
 	X(clGetEventProfilingInfo)            \
+	X(clGetKernelWorkGroupInfo)           \
 	X(clGetPlatformIDs)                   \
 	X(clReleaseCommandQueue)              \
 	X(clReleaseContext)                   \
