@@ -68,17 +68,29 @@ static void record_breaks(void)
 	python_drop(reasons);
 }
 
+/* As "1/2": the frame, and how often it was compiled before. NULL: not known. */
+static python_object *compilation_id(void)
+{
+	python_object *guards = python_imported("torch._guards");
+	python_object *class = guards ? python_attribute(guards, "CompileContext") : NULL;
+	python_object *id = python_ask(class, "current_compile_id");
+	python_object *text = python_ask(id, "__str__");
+
+	python_drop(id);
+	python_drop(class);
+	return text;
+}
+
 static python_object *compilation_begins(
 	python_object *self, python_object *arguments, python_object *named)
 {
 	static unsigned serial;
 	struct torch_thread *t = torch_thread_get();
-	python_object *told = py.Tuple_Size(arguments) > 0 ? py.Tuple_GetItem(arguments, 0) : NULL;
-	python_object *id = told ? python_attribute(told, "compile_id") : NULL;
+	python_object *id = compilation_id();
 	const char *letters = id ? py.Unicode_AsUTF8(id) : NULL;
 	const char *slash = letters ? strchr(letters, '/') : NULL;
 
-	(void)self, (void)named;
+	(void)self, (void)arguments, (void)named;
 	if (t && !t->leaf && !t->more->compiling) {
 		t->more->compilation =
 			named_site_find(slash && slash[1] != '0' ? "Recompilation" : "Compilation",
