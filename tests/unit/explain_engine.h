@@ -49,9 +49,11 @@ struct wrong {
 	uint32_t held;	       /* of each fourth step, in DownProjection */
 	uint32_t adapter;      /* in LoraProjection, twice */
 	uint32_t moved;	       /* in rotating the whole cache */
+	uint32_t anew;	       /* until a thread that begins in the step computes */
 	uint32_t pale;	       /* of a small product of UpProjection */
 	bool one_brick;	       /* behind which the worker waits */
 	bool mixed, software, old_library;
+	bool silent;	   /* with `mixed`: a single token without logits, and no prompt */
 	bool own_callback; /* Brick's, which watches nodes */
 };
 
@@ -201,7 +203,7 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 	uint32_t number = builder_step(&e->run, e->thread, 1);
 	if (w->mixed && i % 2) {
 		e->run.steps[number].phase = BRICK_PHASE_MIXED;
-		e->run.steps[number].tokens = 17;
+		e->run.steps[number].tokens = w->silent ? 2 : 17;
 		e->run.steps[number].output_tokens = 1;
 	}
 	if (w->sequences)
@@ -222,6 +224,12 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 	}
 	if (w->vocabulary)
 		take(e, engine_site(e, BRICK_LM_HEAD), w->vocabulary, 1);
+	if (w->anew) {
+		BUILDER_GROW(e->run.points, e->run.point_count);
+		e->run.points[e->run.point_count++] = (struct run_point){
+			e->now, e->thread, RUN_POINT_THREAD, RUN_NONE, 0, 100 + i};
+		take(e, named_site(e, "ThreadStart", "Engine"), w->anew, 1);
+	}
 	for (int k = 0; k < 2 && w->adapter; k++)
 		take(e,
 			builder_site(&e->run, builder_brick(&e->run, "LoraProjection", "Other"), 0,

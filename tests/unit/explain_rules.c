@@ -217,6 +217,11 @@ static void threads(void **state)
 	never(&(struct wrong){.wait = 300, .one_brick = true}, "slow-thread");
 	never(&(struct wrong){.wait = 300}, "barrier-waits");
 	never(&(struct wrong){.wait = 30}, "slow-thread");
+	first(&(struct wrong){.anew = 300}, "threads-made-anew", 300 * EXPLAIN_STEPS);
+	never(&(struct wrong){.anew = 20}, "threads-made-anew");
+	/* a device's driver has threads of its own; a single step's pool is made once */
+	never(&(struct wrong){.anew = 300, .device = 990}, "threads-made-anew");
+	never(&(struct wrong){.anew = 300, .steps = 1}, "threads-made-anew");
 }
 
 static void devices(void **state)
@@ -267,6 +272,7 @@ static void tokens(void **state)
 	first(&(struct wrong){.work = 500}, "host-works", 510 * (EXPLAIN_STEPS - 1));
 	never(&(struct wrong){.work = 500}, "host-pauses");
 	first(&(struct wrong){.mixed = true}, "prefill-in-decode", 0);
+	never(&(struct wrong){.mixed = true, .silent = true}, "prefill-in-decode");
 	first(&(struct wrong){.logits = 30000}, "all-logits", 0);
 	never(&(struct wrong){.prompt = 1}, "all-logits");
 	first(&(struct wrong){.prompt = 1}, "small-ubatch", 0);

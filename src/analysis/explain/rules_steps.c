@@ -96,6 +96,9 @@ bool rule_mixed(const struct explain_facts *f, enum step_phase p, struct finding
 	out->of.mixed.prompt_tokens = times->tokens - times->output_tokens;
 	out->of.mixed.steps = phase->steps;
 	out->certainty = FINDING_LIKELY;
+	/* single tokens whose logits nobody wants go on with no prompt */
+	if (out->of.mixed.prompt_tokens < 2 * phase->steps)
+		return false;
 	if (!alone_ns && explain_batching(&model, f, p))
 		alone_ns = number_of_double(model.fixed_ns + model.token_ns *
 								     (double)times->output_tokens /

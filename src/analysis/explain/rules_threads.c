@@ -222,10 +222,14 @@ static uint64_t unpreempted_ns(const struct summary_row *row)
 	return row ? row->wall_ns + row->wall_off.blocked_ns : 0;
 }
 
-/* An engine without a pool of threads makes new ones for each step. */
+/*
+ * An engine without a pool of threads makes new ones for each step. A device's driver makes its own
+ * threads, and so does a pool in its first step.
+ */
 bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
+	bool is_repeated = phase->steps > 1 || f->phases[STEP_DECODE].steps > 1;
 	const struct summary_row *start = explain_row(phase, "ThreadStart");
 	const struct summary_row *join = explain_row(phase, "ThreadJoin");
 
@@ -253,7 +257,7 @@ bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct 
 	if (out->cost_ns > phase->wall_ns)
 		out->cost_ns = phase->wall_ns;
 	out->certainty = FINDING_LIKELY;
-	return 2 * out->of.threads_anew.made >= phase->steps &&
+	return is_repeated && !phase->queue && 2 * out->of.threads_anew.made >= phase->steps &&
 	       finding_costs(out, phase->wall_ns, 20);
 }
 
