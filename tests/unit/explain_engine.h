@@ -37,6 +37,7 @@ struct wrong {
 	uint32_t pause, work;  /* between steps: the thread sleeps, or it computes */
 	uint32_t faults;       /* in all */
 	uint32_t disk;	       /* of the kernel, to read as much as a model from a disk */
+	uint32_t touched;      /* of the kernel, for page faults */
 	uint32_t throttled;    /* of each step */
 	uint32_t cast;	       /* of a cache of f32 */
 	uint32_t logits;       /* copied for each of a prompt's 64 tokens */
@@ -146,6 +147,12 @@ static void count_disk(struct explain_engine *e, const struct wrong *w)
 {
 	count_as(e, BRICK_DISK_NAME, 1 << 20);
 	count_as(e, BRICK_KERNEL_TIME_NAME, w->disk * (double)US);
+}
+
+static void count_faults(struct explain_engine *e, const struct wrong *w)
+{
+	count_as(e, BRICK_FAULTS_NAME, 1000);
+	count_as(e, BRICK_KERNEL_TIME_NAME, w->touched * (double)US);
 }
 
 static void add_prompt(struct explain_engine *e, uint32_t repeated)
@@ -285,6 +292,8 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 	lane->samples[at].end_ns = e->run.steps[number].end_ns = e->now;
 	if (w->disk && i % 2 == 0)
 		count_disk(e, w);
+	if (w->touched && (i > 20 || w->touched > 100))
+		count_faults(e, w);
 	take(e, engine_site(e, BRICK_SAMPLING), w->sampling ? w->sampling : 5, 0);
 	if (w->pause)
 		off_cpu(e, e->now, w->pause, 0);

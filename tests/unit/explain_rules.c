@@ -211,6 +211,9 @@ static void threads(void **state)
 	const struct wrong large = {
 		.disk = 200, .elements = 40000, .flops = 800000000, .bytes = 1600200000};
 	never(&large, "cold-pages");
+	first(&(struct wrong){.touched = 300}, "page-faults", 300 * EXPLAIN_STEPS);
+	/* fewer than half of the steps */
+	never(&(struct wrong){.touched = 100}, "page-faults");
 	/* one thread never waits, and the other does: without it nothing would be quicker */
 	first(&(struct wrong){.wait = 300}, "slow-thread", 300 * EXPLAIN_STEPS);
 	/* it has more of one brick's work, and is not slow */

@@ -32,11 +32,13 @@
  */
 #define BRICK_SEQUENCE_NAME "SequenceSwitched"
 /*
- * The bytes that the process read from a disk during a step, and the CPU time in ns that the kernel
- * took meanwhile. They follow each step that read any bytes. After eight steps in a row without any
- * the hooks stop measuring.
+ * The bytes that the process read from a disk during a step, its page faults, and the CPU time in
+ * ns that the kernel took for it meanwhile. KernelTime and the one or two others that are not small
+ * follow each step that read any bytes, or had 32 page faults. After eight steps in a row without
+ * the hooks measure each eighth step only, until there is another.
  */
 #define BRICK_DISK_NAME "BytesFromDisk"
+#define BRICK_FAULTS_NAME "PageFaults"
 #define BRICK_KERNEL_TIME_NAME "KernelTime"
 
 #endif

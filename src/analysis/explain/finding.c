@@ -39,7 +39,8 @@ enum part {
 	HELD_UP = 1 << 18, /* executions and waits that took longer than their neighbours */
 	ADAPTER = 1 << 19,
 	CACHE = 1 << 20, /* rewriting it as a whole */
-	ALL = (1 << 21) - 1,
+	FAULTS = 1 << 21,
+	ALL = (1 << 22) - 1,
 	STEPS = ALL & ~(PAUSES | WORK),
 	COMPUTE = WEIGHTS | ATTENTION | LOGITS | REST,
 };

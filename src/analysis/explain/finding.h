@@ -34,9 +34,10 @@
 	X(preempted, "preempted", LOSS, PREEMPTED, R(barrier_waits))                               \
 	X(steal, "steal", LOSS, ALL, R(slow_steps))                                                \
 	X(memory_limit, "memory-limit", LOSS, PREEMPTED | BLOCKED | COMPUTE,                       \
-		R(cold_pages) | R(blocked) | R(preempted_by_others) | R(preempted) |               \
-			EXPLAIN_OF_SLOW)                                                           \
-	X(cold_pages, "cold-pages", LOSS, BLOCKED | COMPUTE, R(blocked) | EXPLAIN_OF_SLOW)         \
+		R(cold_pages) | R(page_faults) | R(blocked) | R(preempted_by_others) |             \
+			R(preempted) | EXPLAIN_OF_SLOW)                                            \
+	X(cold_pages, "cold-pages", LOSS, BLOCKED | COMPUTE,                                       \
+		R(page_faults) | R(blocked) | EXPLAIN_OF_SLOW)                                     \
 	X(blocked, "blocked", LOSS, BLOCKED, 0)                                                    \
 	X(threads_anew, "threads-made-anew", LOSS, THREADS,                                        \
 		R(preempted) | R(barrier_waits) | R(slow_thread) | R(blocked) | EXPLAIN_OF_SLOW)   \
@@ -73,6 +74,7 @@
 	X(unattributed, "in-no-brick", LOSS, NO_BRICK, 0)                                          \
 	X(adapter, "adapter-apart", LOSS, ADAPTER, 0)                                              \
 	X(cache_moved, "cache-moved", LOSS, CACHE, R(small_ubatch))                                \
+	X(page_faults, "page-faults", LOSS, FAULTS, 0)                                             \
 	X(fewer_threads, "fewer-threads", LOSS, COMPUTE, 0)                                        \
 	X(excess_repeats, "excess", LOSS, HELD_UP, 0)                                              \
 	X(excess_work, "excess", LOSS, WEIGHTS, 0)                                                 \
@@ -87,8 +89,9 @@
 		EXPLAIN_OF_SLOW)
 #define EXPLAIN_NAMES_OF_WORK (EXPLAIN_NAMES_OF_ALL | R(adapter) | R(vocabulary))
 #define EXPLAIN_NAMES_OF_MACHINE (EXPLAIN_NAMES_OF_ALL | R(lesser_build))
-#define EXPLAIN_NAMES_OF_ALL \
-	(R(affinity) | R(oversubscribed) | R(steal) | R(memory_limit) | R(cold_pages))
+#define EXPLAIN_NAMES_OF_ALL                                                             \
+	(R(page_faults) | R(affinity) | R(oversubscribed) | R(steal) | R(memory_limit) | \
+		R(cold_pages))
 
 /* Rules for effects that a lack of CPUs has, too. */
 #define EXPLAIN_OF_CROWDS                                                                         \
@@ -128,6 +131,10 @@ union finding_evidence {
 		uint64_t slept_ns;  /* threads waited for the disk */
 		uint64_t kernel_ns; /* the kernel worked for the pages */
 	} cold_pages;		    /* and of memory_limit */
+	struct {
+		uint64_t faults, steps; /* in so many steps */
+		uint64_t kernel_ns;	/* of all threads */
+	} page_faults;
 	struct {
 		size_t threads;
 		uint64_t waited_ns;		/* by all threads together */

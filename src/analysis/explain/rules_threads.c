@@ -142,7 +142,19 @@ bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct findi
 	return out->cost_ns && out->of.blocked;
 }
 
-/* Sums a counter over the phase's steps; it stands in a step or right after it. */
+/* The step of a counter's value, which stands in it or right after it; RUN_NONE: another counter.
+ */
+static uint32_t rules_threads_step_of(
+	const struct explain_facts *f, const struct run_point *point, uint32_t counter)
+{
+	if (point->kind != RUN_POINT_COUNTER || point->brick != counter)
+		return RUN_NONE;
+	const struct run_step *step = counters_step_of(f->run, &f->index, point);
+	return step ? (uint32_t)(step - f->run->steps)
+		    : step_index_at(&f->index, f->run, point->lane, point->ns);
+}
+
+/* Sums a counter over the phase's steps. */
 static uint64_t rules_threads_counted(
 	const struct explain_facts *f, enum step_phase p, const char *name)
 {
@@ -150,14 +162,9 @@ static uint64_t rules_threads_counted(
 	double sum = 0;
 
 	for (size_t i = 0; i < f->run->point_count && counter != RUN_NONE; i++) {
-		const struct run_point *point = &f->run->points[i];
-		if (point->kind != RUN_POINT_COUNTER || point->brick != counter)
-			continue;
-		const struct run_step *step = counters_step_of(f->run, &f->index, point);
-		uint32_t at = step ? (uint32_t)(step - f->run->steps)
-				   : step_index_at(&f->index, f->run, point->lane, point->ns);
-		if (at != RUN_NONE && step_phase_of(&f->run->steps[at]) == p)
-			sum += point->value;
+		uint32_t step = rules_threads_step_of(f, &f->run->points[i], counter);
+		if (step != RUN_NONE && step_phase_of(&f->run->steps[step]) == p)
+			sum += f->run->points[i].value;
 	}
 	return number_of_double(sum);
 }
@@ -191,6 +198,45 @@ bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct fi
 	if (out->cost_ns > phase->wall_ns)
 		out->cost_ns = phase->wall_ns;
 	return out->cost_ns != 0;
+}
+
+/* Steps of the phase that have a value of the counter. */
+static uint64_t rules_threads_steps_with(
+	const struct explain_facts *f, enum step_phase p, const char *name)
+{
+	uint32_t counter = run_brick_find(f->run, name), last = RUN_NONE;
+	uint64_t steps = 0;
+
+	for (size_t i = 0; i < f->run->point_count && counter != RUN_NONE; i++) {
+		const struct run_point *point = &f->run->points[i];
+		uint32_t step = rules_threads_step_of(f, point, counter);
+		steps += step != RUN_NONE && step != last &&
+			 step_phase_of(&f->run->steps[step]) == p;
+		last = step != RUN_NONE ? step : last;
+	}
+	return steps;
+}
+
+/*
+ * Pages that a step touched are gone in the next one: the program or its allocator gives memory
+ * back, and gets it anew. The first steps touch all pages once, which is no finding. The kernel's
+ * time is that of all threads, which fault at the same time.
+ */
+bool rule_page_faults(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	enum { FEW_STEPS = 4 };
+	const struct explain_phase *phase = &f->phases[p];
+	uint64_t steps = rules_threads_steps_with(f, p, BRICK_FAULTS_NAME);
+
+	if (phase->steps < FEW_STEPS || 2 * steps < phase->steps)
+		return false;
+	out->of.page_faults.faults = rules_threads_counted(f, p, BRICK_FAULTS_NAME);
+	out->of.page_faults.kernel_ns = rules_threads_counted(f, p, BRICK_KERNEL_TIME_NAME);
+	out->of.page_faults.steps = steps;
+	out->certainty = FINDING_LIKELY;
+	out->cost_ns = number_min(
+		out->of.page_faults.kernel_ns / (phase->team ? phase->team : 1), phase->wall_ns);
+	return finding_costs(out, phase->wall_ns, 20);
 }
 
 /*

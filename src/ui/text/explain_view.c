@@ -749,6 +749,23 @@ WORDS(cache_moved)
 	(void)f;
 }
 
+WORDS(page_faults)
+{
+	char kernel[UNITS_BYTES];
+
+	fill(what, "each step takes page faults for memory that earlier steps had");
+	fill(evidence,
+		"%llu page faults in %llu of %llu steps, for which the kernel worked %s on all "
+		"threads together",
+		(unsigned long long)finding->of.page_faults.faults,
+		(unsigned long long)finding->of.page_faults.steps, (unsigned long long)phase->steps,
+		units_time(kernel, finding->of.page_faults.kernel_ns));
+	fill(advice, "find out who gives pages back between steps (perf trace -F all; madvise, "
+		     "munmap, free of large blocks), and keep buffers (--mlock)");
+	fill(show, "brick report --phase %s", step_phase_name(finding->phase));
+	(void)f;
+}
+
 WORDS(fewer_threads)
 {
 	fill(what, "%s runs on %zu thread%s, %s on %zu", step_phase_name(finding->phase),

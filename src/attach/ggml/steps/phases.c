@@ -22,6 +22,7 @@
 #include "brick/abi/step_counters.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
+#include "lib/sys/confined.h"
 
 enum { MAX_DEPTH = 24 }; /* deeper phases are not recorded */
 
@@ -310,14 +311,17 @@ void step_refuted(int32_t context, uint32_t drafts)
 }
 
 /*
- * The bytes that steps read from disks: counted until STEPS_LOOKED_AT steps in a row have read
- * none. Page faults tell little of these bytes, as the kernel reads a model's pages ahead by the
- * megabyte.
+ * The bytes that steps read from disks, and their page faults. Each step is looked at until
+ * STEPS_LOOKED_AT in a row had nothing to tell, and then each eighth, as a look takes a
+ * microsecond. Page faults tell little of these bytes, as the kernel reads a model's pages ahead by
+ * the megabyte.
  */
-enum { STEPS_LOOKED_AT = 8 };
-static uint32_t to_look_at = STEPS_LOOKED_AT; /* further steps without reading to be counted */
+enum { STEPS_LOOKED_AT = 8, MANY_FAULTS = 32 };
+static uint32_t to_look_at = STEPS_LOOKED_AT; /* further steps in a row to be looked at */
+static uint32_t steps_passed;		      /* without a look */
 struct reading {
-	uint64_t bytes, kernel_ns;
+	bool is_valid;
+	uint64_t bytes, faults, kernel_ns;
 };
 static __thread struct reading before_step __attribute__((tls_model("initial-exec")));
 
@@ -327,10 +331,20 @@ static struct reading reading_now(void)
 	const uint64_t block_bytes = 512;
 	struct rusage r = {0};
 
+	if (brick__sys_is_confined())
+		return (struct reading){0};
 	getrusage(RUSAGE_SELF, &r);
-	return (struct reading){.bytes = (uint64_t)r.ru_inblock * block_bytes,
+	return (struct reading){.is_valid = true,
+		.bytes = (uint64_t)r.ru_inblock * block_bytes,
+		.faults = (uint64_t)r.ru_minflt + (uint64_t)r.ru_majflt,
 		.kernel_ns = (uint64_t)r.ru_stime.tv_sec * 1000000000u +
 			     (uint64_t)r.ru_stime.tv_usec * 1000u};
+}
+
+static bool step_is_looked_at(void)
+{
+	return BRICK_UNLIKELY(__atomic_load_n(&to_look_at, __ATOMIC_RELAXED)) ||
+	       !(__atomic_fetch_add(&steps_passed, 1, __ATOMIC_RELAXED) % STEPS_LOOKED_AT);
 }
 
 void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, const char *method,
@@ -343,8 +357,7 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 	phases_note_method(method, code);
 	int32_t repeated =
 		tokens->batch ? prompt_memory_repeated(tokens->context, tokens->batch) : -1;
-	if (BRICK_UNLIKELY(__atomic_load_n(&to_look_at, __ATOMIC_RELAXED)))
-		before_step = reading_now();
+	before_step = step_is_looked_at() ? reading_now() : (struct reading){0};
 	phase_step_begin(scope, tokens, frame);
 	if (!scope->depth)
 		return;
@@ -368,29 +381,34 @@ void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int3
 {
 	/* llama_decode() returns 1 or -1 before it evaluates; 2: aborted; less than -1: failed. */
 	int began = status == 2 || status < -1;
-	static uint32_t ends[2], readings[2];
+	static uint32_t ends[2], readings[3];
 	bool is_counted = scope->depth && brick_enabled();
 
 	if (status && is_counted)
 		set_counter(&ends[began], began ? BRICK_ABORTED_NAME : BRICK_REFUSED_NAME,
 			(double)tokens->prompt + tokens->output);
 	phase_end(scope);
-	uint32_t left = __atomic_load_n(&to_look_at, __ATOMIC_RELAXED);
-	if (BRICK_LIKELY(!left) || !is_counted)
+	if (BRICK_LIKELY(!before_step.is_valid) || !is_counted)
 		return;
 	/*
 	 * After the step: where a time slice is used up, the kernel takes the CPU away at a system
 	 * call, and the step would be the longer for ours.
 	 */
-	const struct reading now = reading_now();
-	if (now.bytes == before_step.bytes) {
-		__atomic_store_n(&to_look_at, left - 1, __ATOMIC_RELAXED);
+	const struct reading now = reading_now(), before = before_step;
+	before_step.is_valid = false;
+	bool reads = now.bytes != before.bytes, faults = now.faults - before.faults >= MANY_FAULTS;
+	if (!now.is_valid || !(reads || faults)) {
+		uint32_t left = __atomic_load_n(&to_look_at, __ATOMIC_RELAXED);
+		__atomic_store_n(&to_look_at, left ? left - 1 : 0, __ATOMIC_RELAXED);
 		return;
 	}
 	__atomic_store_n(&to_look_at, STEPS_LOOKED_AT, __ATOMIC_RELAXED);
-	set_counter(&readings[0], BRICK_DISK_NAME, (double)(now.bytes - before_step.bytes));
-	set_counter(&readings[1], BRICK_KERNEL_TIME_NAME,
-		(double)(now.kernel_ns - before_step.kernel_ns));
+	if (reads)
+		set_counter(&readings[0], BRICK_DISK_NAME, (double)(now.bytes - before.bytes));
+	if (faults)
+		set_counter(&readings[1], BRICK_FAULTS_NAME, (double)(now.faults - before.faults));
+	set_counter(
+		&readings[2], BRICK_KERNEL_TIME_NAME, (double)(now.kernel_ns - before.kernel_ns));
 }
 
 void step_begin_graph(
