@@ -43,7 +43,8 @@ static int run_explain(int argc, char **argv)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	(options.json ? explain_json : explain_text)(&facts, &findings, options.top, stdout);
 	if (ceilings)
-		ceilings_learn(ceilings, where, facts.roofline);
+		ceilings_learn(
+			ceilings, where, facts.roofline, expectation_learn(ceilings, &facts));
 	return CLI_DONE;
 }
 

@@ -82,7 +82,7 @@ static int run_roofline(int argc, char **argv)
 	else
 		roofline_text(&view, stdout);
 	if (!options.ceilings)
-		ceilings_learn(ceilings, where, roofline);
+		ceilings_learn(ceilings, where, roofline, 0);
 	roofline_destroy(roofline);
 	return CLI_DONE;
 }

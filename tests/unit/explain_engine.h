@@ -50,6 +50,7 @@ struct wrong {
 	uint32_t held;	       /* of each fourth step, in DownProjection */
 	uint32_t adapter;      /* in LoraProjection, twice */
 	uint32_t moved;	       /* in rotating the whole cache */
+	uint32_t longer;       /* in DownProjection */
 	uint32_t anew;	       /* until a thread that begins in the step computes */
 	uint32_t pale;	       /* of a small product of UpProjection */
 	bool one_brick;	       /* behind which the worker waits */
@@ -281,7 +282,7 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 		off_cpu(e, e->now, w->gap_off, 1);
 	e->now += w->gap * US;
 	take(e, w->device ? named_site(e, "GraphCompute", "Engine") : down,
-		STEP_US / 2 + (i % 4 == 1) * w->held, 1);
+		STEP_US / 2 + w->longer + (i % 4 == 1) * w->held, 1);
 	if (w->wait)
 		let_worker_wait(e, w->one_brick ? down : engine_site(e, shared[i % 3]), STEP_US / 2,
 			w->wait, w->crowd);

@@ -120,6 +120,35 @@ static void products_are_slower_than_the_machine(void **state)
 	never(&(struct wrong){.elements = 4000, .flops = 8000000, .bytes = 10020000}, "excess");
 }
 
+/* The same products took a third of the time in another recording of the machine. */
+static void products_are_slower_than_they_were(void **state)
+{
+	struct wrong products = {.elements = 4000, .flops = 8000000, .bytes = 16020000};
+	struct ceilings kept = machine;
+
+	(void)state;
+	ask_with(&products, &kept);
+	assert_null(find("excess"));
+	assert_int_equal(expectation_learn(&kept, &facts), 1);
+	assert_int_equal(expectation_learn(&kept, &facts), 0);
+	forget();
+	assert_int_equal(kept.product_count, 1);
+	products.longer = 1000;
+	ask_with(&products, &kept);
+	const struct finding *found = find("excess");
+	assert_non_null(found);
+	assert_ptr_equal(found->of.excess.seen, kept.products);
+	assert_in_range(found->cost_ns, 999 * EXPLAIN_STEPS * US, 1001 * EXPLAIN_STEPS * US);
+	assert_int_equal(expectation_learn(&kept, &facts), 0);
+	forget();
+	/* another kind of product may be slower */
+	products.bytes = 8020000;
+	ask_with(&products, &kept);
+	assert_null(find("excess"));
+	forget();
+	free(kept.products);
+}
+
 static void known_causes_are_names(void **state)
 {
 	struct wrong slow = {.elements = 1000, .flops = 2000000, .bytes = 1008000};
@@ -192,6 +221,7 @@ int main(void)
 		cmocka_unit_test(executions_are_held_up),
 		cmocka_unit_test(products_are_slower_than_others),
 		cmocka_unit_test(products_are_slower_than_the_machine),
+		cmocka_unit_test(products_are_slower_than_they_were),
 		cmocka_unit_test(known_causes_are_names),
 		cmocka_unit_test(costs_add_up),
 	};

@@ -150,12 +150,11 @@ static bool find_slow_bricks(struct excess *out, const struct explain_facts *f, 
 	return out->ns > phase->wall_ns / 10;
 }
 
-/* Bits of a weight that a brick's products in the phase have in common; 0: none. */
-static double brick_bits(
-	const struct explain_facts *f, const struct explain_phase *phase, uint32_t brick)
+/* Finds what a brick's products in the phase have in common. False: they differ, or are none. */
+static bool brick_kind(struct product_kind *kind, const struct explain_facts *f,
+	const struct explain_phase *phase, uint32_t brick)
 {
-	double bits = 0;
-
+	*kind = (struct product_kind){.columns = phase->batch};
 	for (size_t i = 0; i < f->run->site_count; i++) {
 		const struct run_site *site = &f->run->sites[i];
 		struct explain_weights weights;
@@ -163,11 +162,12 @@ static double brick_bits(
 			continue;
 		if (!explain_is_weight_product(f->run, site) ||
 			!explain_weights_of(&weights, site, phase->batch) ||
-			(bits > 0 && fabs(weights.bits - bits) > 0.5))
-			return 0;
-		bits = weights.bits;
+			(kind->bits > 0 && fabs(weights.bits - kind->bits) > 0.5))
+			return false;
+		kind->bits = weights.bits;
+		kind->weight_bytes = fmax(kind->weight_bytes, weights.bytes);
 	}
-	return bits;
+	return kind->bits > 0;
 }
 
 /* Products with weights that are slower than this machine was seen to be. */
@@ -178,28 +178,50 @@ static bool find_machine(struct excess *out, const struct explain_facts *f, enum
 
 	for (size_t i = 0; i < f->roofline->row_count && !is_crowded; i++) {
 		const struct roofline_row *row = &f->roofline->rows[i];
-		double bits = (int)row->phase == (int)p ? brick_bits(f, phase, row->brick) : 0;
-		double part = bits > 0 ? product_due_part(f->roofline, row) : 1;
+		struct product_kind kind;
 		struct product_due due;
-		if (part >= 1 || !product_due_find(&due, f->roofline, row))
+		if ((int)row->phase != (int)p || !brick_kind(&kind, f, phase, row->brick) ||
+			!product_due_find(&due, f->roofline, row, &kind) ||
+			row->flops_per_ns >= product_due_least(&due))
 			continue;
 		double took_ns = (double)phase->bricks[row->brick].driver_ns;
-		uint64_t ns = number_of_double(took_ns * (1 - part));
+		double usual = product_due_usual(&due);
+		uint64_t ns = number_of_double(took_ns * (1 - row->flops_per_ns / usual));
 		out->took_ns += number_of_double(took_ns);
 		out->ns += ns;
 		out->low_ns += number_of_double(
-			took_ns * (1 - row->flops_per_ns / (due.least * due.roof)));
-		out->high_ns += number_of_double(took_ns * (1 - row->flops_per_ns / due.roof));
+			took_ns * (1 - row->flops_per_ns / product_due_least(&due)));
+		out->high_ns +=
+			number_of_double(took_ns * (1 - row->flops_per_ns / fmax(due.roof, usual)));
 		out->rows++;
 		if (ns <= out->brick_ns)
 			continue;
 		out->brick_ns = ns;
 		out->brick = row->brick;
 		out->rate = row->flops_per_ns;
-		out->expected_rate = due.usual * due.roof;
-		out->bits = bits;
+		out->expected_rate = usual;
+		out->bits = kind.bits;
+		out->seen = due.seen;
 	}
 	return out->ns > noise_ns(f, phase);
+}
+
+int expectation_learn(struct ceilings *kept, const struct explain_facts *f)
+{
+	int any = 0;
+
+	for (size_t i = 0; i < f->roofline->row_count; i++) {
+		const struct roofline_row *row = &f->roofline->rows[i];
+		struct product_kind kind;
+		bool is_step = (int)row->phase < STEP_WARM_UP && f->phases[row->phase].summary;
+		if (!is_step || !brick_kind(&kind, f, &f->phases[row->phase], row->brick))
+			continue;
+		int rc = product_due_learn(kept, f->roofline, row, &kind);
+		if (rc < 0)
+			return rc;
+		any |= rc;
+	}
+	return any;
 }
 
 bool expectation_excess(struct excess *out, const struct explain_facts *f, enum step_phase phase,

@@ -7,7 +7,8 @@
  *   repeats  the same work nearby in the run (repeats.h): executions and waits that took longer
  *   work     bytes (FLOPs where many tokens share them) that products with weights move, at the
  *            pace of the phase's other products
- *   machine  the roofs of products with weights, by the machine's ceilings
+ *   machine  the best rate of such products with weights that the machine was seen to reach, or
+ *            a part of their roof by its ceilings
  *
  * No nanosecond is in two excesses. One thread at a time.
  */
@@ -34,14 +35,22 @@ struct excess {
 	double rate, expected_rate; /* of `brick`; work: bytes or FLOPs, machine: FLOPs per ns */
 	/* work: the brick's share of the products' work, and of the phase's time */
 	double work_share, time_share;
-	double bits;   /* machine: of a weight; 0: not known */
-	bool is_seen;  /* machine: the rate was seen; false: follows from ceilings */
+	double bits; /* machine: of a weight; 0: not known */
+	/* machine: where the expected rate was seen, in the ceilings; NULL: it follows from them */
+	const struct ceilings_reached *seen;
 	bool is_flops; /* work: of FLOPs; false: of bytes */
 };
 
 /* False: no excess of that source stands out of the phase's noise. */
 bool expectation_excess(struct excess *out, const struct explain_facts *facts,
 	enum step_phase phase, enum expectation_source source);
+
+/*
+ * Adds the rates of the run's products with weights to the best that were seen on its machine.
+ * Findings borrow from the ceilings: call it after the last use of them. 1: something was added; 0:
+ * nothing; or -ENOMEM.
+ */
+int expectation_learn(struct ceilings *kept, const struct explain_facts *facts);
 
 /* "repeats", "work", "machine". */
 const char *expectation_source_name(enum expectation_source source);

@@ -232,7 +232,7 @@ static void facts_add_product(const struct explain_facts *f, struct explain_phas
 	double fewer = weights.bytes * (1 - q8_bits / bits);
 	double left = left_by_roof(row, 1 - fewer / (double)site->bytes);
 	/* the part of its time that is not in excess of what it should take: reading is in that */
-	double due = product_due_part(f->roofline, row);
+	double due = product_due_part(f->roofline, row, NULL);
 	out->wide_bits += bits * (double)sum->ns;
 	out->roof_ns += left >= 0 ? sum->ns : 0;
 	out->saved_ns +=

@@ -169,30 +169,53 @@ double ceilings_peak_at(const struct ceilings *c, const struct ceilings_compute 
 	return rate;
 }
 
-int ceilings_reach(struct ceilings *c, const struct ceilings_reached *reached, bool *added)
+static struct ceilings_reached *ceilings_reached_of(
+	struct ceilings_reached *rows, size_t count, const char *level, uint32_t threads)
 {
-	struct ceilings_reached *same = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].threads == threads && !strcmp(rows[i].level, level))
+			return &rows[i];
+	return NULL;
+}
+
+static int ceilings_reach_in(struct ceilings_reached **rows, size_t *count,
+	const struct ceilings_reached *reached, bool *added)
+{
+	struct ceilings_reached *same =
+		ceilings_reached_of(*rows, *count, reached->level, reached->threads);
 
 	*added = false;
-	for (size_t i = 0; i < c->reached_count && !same; i++)
-		if (c->reached[i].threads == reached->threads &&
-			!strcmp(c->reached[i].level, reached->level))
-			same = &c->reached[i];
 	/* files keep six digits */
 	if (same && same->rate.best * (1 + 1e-5) >= reached->rate.best)
 		return 0;
 	if (!same) {
-		if (c->reached_count >= CEILINGS_ROWS)
+		if (*count >= CEILINGS_ROWS)
 			return 0;
-		same = realloc(c->reached, (c->reached_count + 1) * sizeof(*same));
+		same = realloc(*rows, (*count + 1) * sizeof(*same));
 		if (!same)
 			return -ENOMEM;
-		c->reached = same;
-		same += c->reached_count++;
+		*rows = same;
+		same += (*count)++;
 	}
 	*same = *reached;
 	*added = true;
 	return 0;
+}
+
+int ceilings_reach(struct ceilings *c, const struct ceilings_reached *reached, bool *added)
+{
+	return ceilings_reach_in(&c->reached, &c->reached_count, reached, added);
+}
+
+int ceilings_reach_product(struct ceilings *c, const struct ceilings_reached *product, bool *added)
+{
+	return ceilings_reach_in(&c->products, &c->product_count, product, added);
+}
+
+const struct ceilings_reached *ceilings_product_of(
+	const struct ceilings *c, const char *kind, uint32_t threads)
+{
+	return ceilings_reached_of(c->products, c->product_count, kind, threads);
 }
 
 const struct ceilings_latency *ceilings_latency_of(
@@ -227,6 +250,7 @@ static void destroy_tables(struct ceilings *c)
 	free(c->latency);
 	free(c->usable);
 	free(c->reached);
+	free(c->products);
 	free(c->missing);
 }
 
@@ -345,6 +369,9 @@ static int keep_tables(struct ceilings *to, const struct ceilings *from)
 	keep_rows((void **)&to->rows, &to->rows##_count, from->rows, from->rows##_count, &rows)
 	int rc = KEEP(compute) ?: KEEP(bandwidth) ?: KEEP(latency) ?: KEEP(reached);
 #undef KEEP
+	rc = rc ? rc
+		: keep_rows((void **)&to->products, &to->product_count, from->products,
+			  from->product_count, &reached);
 	return rc ? rc : ceilings_find_levels(to);
 }
 

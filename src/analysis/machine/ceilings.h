@@ -102,6 +102,12 @@ struct ceilings {
 	struct ceilings_reached
 		*reached; /* at most one for each level or type and number of threads */
 	size_t reached_count;
+	/*
+	 * The best products with weights that recordings had, at most one for each kind and number
+	 * of threads: `level` is the kind (type, columns, size, level of memory), bytes 0
+	 */
+	struct ceilings_reached *products;
+	size_t product_count;
 	struct ceilings_missing *missing;
 	size_t missing_count;
 	struct ceilings_device *devices;
@@ -213,6 +219,13 @@ bool ceilings_is_wide(const struct ceilings_figure *figure);
  * threads. *added: it was. 0 or -ENOMEM.
  */
 int ceilings_reach(struct ceilings *ceilings, const struct ceilings_reached *reached, bool *added);
+/* The same for the rate of a product with weights. */
+int ceilings_reach_product(
+	struct ceilings *ceilings, const struct ceilings_reached *product, bool *added);
+
+/* The best rate of a kind of product for so many threads; NULL: none was seen. */
+const struct ceilings_reached *ceilings_product_of(
+	const struct ceilings *ceilings, const char *kind, uint32_t threads);
 
 /* The device of that name, of that backend if there are several; NULL: it was not measured. */
 const struct ceilings_device *ceilings_device_of(

@@ -94,7 +94,7 @@ static const struct field missing_fields[] = {
 static const struct field device_fields[] = {
 	{TEXT(struct ceilings_device, backend)}, {TEXT(struct ceilings_device, name)}, {0}};
 
-enum { TABLES_OF_A_DEVICE = 5, TABLES = 8 };
+enum { TABLES_OF_A_DEVICE = 5, TABLES = 9 };
 
 static const struct table ceilings_file_tables[TABLES] = {
 	{"levels", level_fields, ROWS(ceilings_level, levels, level_count)},
@@ -104,6 +104,8 @@ static const struct table ceilings_file_tables[TABLES] = {
 	{"latency_ns", latency_fields, ROWS(ceilings_latency, latency, latency_count)},
 	{"usable", usable_fields, ROWS(ceilings_usable, usable, usable_count), .is_optional = 1},
 	{"reached", reached_fields, ROWS(ceilings_reached, reached, reached_count),
+		.is_optional = 1},
+	{"products", reached_fields, ROWS(ceilings_reached, products, product_count),
 		.is_optional = 1},
 	{"missing", missing_fields, ROWS(ceilings_missing, missing, missing_count)},
 	{"devices", device_fields, ROWS(ceilings_device, devices, device_count), .is_optional = 1,

@@ -48,10 +48,12 @@ struct ceilings *ceilings_kept(const char *host, const char *cpu, char **where)
 	return ceilings;
 }
 
-void ceilings_learn(struct ceilings *kept, const char *where, const struct roofline *roofline)
+void ceilings_learn(
+	struct ceilings *kept, const char *where, const struct roofline *roofline, int learned)
 {
-	int rc = roofline_learn(kept, roofline);
+	int rc = learned < 0 ? learned : roofline_learn(kept, roofline);
 
+	rc = rc < 0 ? rc : rc | learned;
 	if (rc > 0)
 		rc = ceilings_write(kept, where);
 	if (rc < 0)

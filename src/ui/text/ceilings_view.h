@@ -16,4 +16,6 @@ void ceilings_print(const struct ceilings *ceilings, const char *where, FILE *ou
 struct ceilings *ceilings_kept(const char *host, const char *cpu, char **where);
 
 /* Raises kept ceilings to rates that a run of that machine reached. Says on stderr if it cannot. */
-void ceilings_learn(struct ceilings *kept, const char *where, const struct roofline *roofline);
+/* learned: 1 if `kept` has learned more already, 0 if not, or an error of that. */
+void ceilings_learn(
+	struct ceilings *kept, const char *where, const struct roofline *roofline, int learned);

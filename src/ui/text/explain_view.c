@@ -834,13 +834,16 @@ WORDS(excess_machine)
 	const char *library = run_note_find(f->run, "ggml.library");
 	char took[UNITS_BYTES], ns[UNITS_BYTES], rate[UNITS_BYTES], other[UNITS_BYTES];
 
-	fill(what, NAME " computes at %s GFLOP/s, and this CPU can do %s", excess_brick(f, finding),
-		units_number(rate, e->rate), units_number(other, e->expected_rate));
-	fill(evidence,
-		"%s of the %s in %llu bricks with weights of %.1f bits; half of what 'brick "
-		"ceilings' measured is expected%s" NAME,
+	fill(what, NAME " computes at %s GFLOP/s, and this CPU %s %s", excess_brick(f, finding),
+		units_number(rate, e->rate), e->seen ? "was seen at" : "should do",
+		units_number(other, e->expected_rate));
+	fill(evidence, "%s of the %s in %llu bricks with weights of %.1f bits; %s%.60s%s%.60s",
 		units_time(ns, e->ns), units_time(took, e->took_ns), (unsigned long long)e->rows,
-		e->bits, library ? "; their code is " : "", library ? path_name(library) : "");
+		e->bits,
+		e->seen ? "the other rate is from "
+			: "the other rate is a part of the roof by 'brick ceilings'",
+		e->seen ? path_name(e->seen->recording) : "", library ? "; their code is " : "",
+		library ? path_name(library) : "");
 	fill(advice, "look at how the engine was built (optimisation, CPU features)");
 	fill(show, "brick roofline");
 	(void)phase;
