@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""verify.py BRICK FILE...: imports files of Kineto (also packed) and Nsight Systems, and counts independently: the number of commands of
-devices, their summed time, the busy time of each queue, and the commands whose launch is known. All must equal those of the recording.
-Beside them: steps, layers, the part of the devices' time in rows that a rule named, and the first finding of explain."""
+"""verify.py BRICK FILE...: imports files of Kineto (also packed), Nsight Systems and rocprofv3 (kernel_trace.csv), and counts independently:
+the number of commands of devices, their summed time, the busy time of each queue, and the commands whose launch is known. All must equal
+those of the recording. So must, for each GPU, its time from the first to the last command of steps, busy, idle, and with only transfers or
+collectives running; the causes of its idle time must add up to it. Beside them: steps, layers, the part of the devices' time in rows that
+a rule named, and the first finding of explain."""
 import collections
+import csv
 import decimal
 import gzip
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +19,7 @@ import tempfile
 
 COMMANDS = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
 LEFT_OUT = {"Trace", "gpu_user_annotation", "overhead", "cuda_sync"}
+COLLECTIVE = re.compile(r"^(nccl|rccl)|cross_device_reduce|allreduce_|AllReduceKernel")
 OWN_NAME = ("Other", "Python", "Module")  # categories of bricks that may have no rule
 
 
@@ -34,7 +39,7 @@ def busy(spans):
 def of_kineto(path):
     with (gzip.open if path.endswith(".gz") else open)(path) as file:
         events = json.load(file, parse_float=str, parse_int=str)
-    commands, calls = [], set()
+    commands, calls = [], {}
     for event in events["traceEvents"] if isinstance(events, dict) else events:
         args = event.get("args") or {}
         if event.get("ph") != "X":
@@ -42,24 +47,63 @@ def of_kineto(path):
         if event.get("cat", "").lower() in COMMANDS:
             queue = (args.get("device", event["pid"]), args.get("stream", event["tid"]))
             begin = ns(event["ts"])
-            commands.append((queue, begin, begin + ns(event["dur"]), args.get("correlation")))
+            work = "transfer" if event["cat"] != "kernel" else "collective" if COLLECTIVE.search(event["name"]) else "compute"
+            commands.append((queue, begin, begin + ns(event["dur"]), args.get("correlation"), work))
         elif args.get("correlation", "0") != "0" and event.get("cat") not in LEFT_OUT:
-            calls.add(args["correlation"])
+            calls.setdefault(args["correlation"], ns(event["ts"]))
     return commands, calls
 
 
 def of_nsight(path):
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    commands, calls = [], set()
+    commands, calls = [], {}
+    texts = dict(db.execute("SELECT id, value FROM StringIds")) if "StringIds" in tables else {}
     for table in ("KERNEL", "MEMCPY", "MEMSET"):
-        if "CUPTI_ACTIVITY_KIND_" + table in tables:
-            commands += [((device, stream), begin, end, (process >> 24 & 0xffffff, link)) for begin, end, device, stream, link, process in
-                         db.execute(f"SELECT start, end, deviceId, streamId, correlationId, globalPid FROM CUPTI_ACTIVITY_KIND_{table}")]
+        if "CUPTI_ACTIVITY_KIND_" + table not in tables:
+            continue
+        name = "demangledName" if table == "KERNEL" else "NULL"
+        for begin, end, device, stream, link, process, text in db.execute(
+                f"SELECT start, end, deviceId, streamId, correlationId, globalPid, {name} FROM CUPTI_ACTIVITY_KIND_{table}"):
+            work = "transfer" if table != "KERNEL" else "collective" if COLLECTIVE.search(str(texts.get(text, text))) else "compute"
+            process = process >> 24 & 0xffffff
+            commands.append(((process, device, stream), begin, end, (process, link), work))
     if "CUPTI_ACTIVITY_KIND_RUNTIME" in tables:
-        calls = {(thread >> 24 & 0xffffff, link)
-                 for thread, link in db.execute("SELECT globalTid, correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME")}
+        for begin, thread, link in db.execute("SELECT start, globalTid, correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME ORDER BY rowid"):
+            calls.setdefault((thread >> 24 & 0xffffff, link), begin)
     return commands, calls
+
+
+def of_rocprof(path):
+    with open(path, newline="") as file:
+        return [((row["Agent_Id"], row["Queue_Id"]), int(row["Start_Timestamp"]), int(row["End_Timestamp"]), None, "compute")
+                for row in csv.DictReader(file)], {}
+
+
+def of_gpus(commands, calls, run):
+    """Of each GPU (wall, busy, idle, only collectives, only transfers): its commands of steps say from when to when."""
+    first = min((c[1] for c in commands), default=0)
+    begin = min((s[0] for lane in run["lanes"] if lane["kind"] == "queue" and lane["backend"] != "host" for s in lane["samples"]), default=0)
+    steps = [(s["begin_ns"] - begin + first, s["end_ns"] - begin + first, run["processes"][run["lanes"][s["lane"]]["process"]]["pid"])
+             for s in run["steps"]]
+    gpus, found = collections.defaultdict(list), []
+    for command in commands:
+        gpus[command[0][:-1]].append(command)
+    for key, own in gpus.items():
+        spans = [c for c in own if any(a <= calls.get(c[3], c[1]) < b and (len(key) == 1 or key[0] == pid) for a, b, pid in steps)] or own
+        low, high = min(c[1] for c in spans), max(c[2] for c in spans)
+
+        def until(*works):
+            return busy([(max(c[1], low), min(c[2], high)) for c in own if c[4] in works and c[2] > low and c[1] < high])
+        both, everything = until("compute", "collective"), until("compute", "collective", "transfer")
+        found.append((high - low, everything, high - low - everything, both - until("compute"), everything - both))
+    return sorted(found)
+
+
+def of_report(report):
+    gpus = report["device"]["gpus"] if report["device"] else []
+    wrong = [g["name"] for g in gpus if sum(part["time_ns"] for part in g["idle"].values()) != g["idle_ns"]]
+    return wrong, sorted((g["wall_ns"], g["busy_ns"], g["idle_ns"], g["exposed_collective_ns"], g["exposed_transfer_ns"]) for g in gpus)
 
 
 def of_recording(run):
@@ -85,22 +129,26 @@ def named_share(run):
 
 def main():
     brick, bad = sys.argv[1], 0
-    print("file\tequal\tcommands\tdevice ns\tlaunched\tthreads\tsteps\tlayers\tnamed\tfirst finding")
+    print("file\tequal\tcommands\tdevice ns\tlaunched\tbusy\tidle\tthreads\tsteps\tlayers\tnamed\tfirst finding")
     for path in sys.argv[2:]:
         with tempfile.TemporaryDirectory() as folder:
             recording = os.path.join(folder, "run.pftrace")
             subprocess.run([brick, "import", "-o", recording, path], check=True, stderr=subprocess.DEVNULL)
             run = json.loads(subprocess.run([brick, "export", "--format", "json", recording], check=True, capture_output=True).stdout)
+            report = json.loads(subprocess.run([brick, "report", "--json", recording], check=True, capture_output=True).stdout)
             said = subprocess.run([brick, "explain", recording], capture_output=True, text=True).stdout
-        commands, calls = (of_nsight if path.endswith(".sqlite") else of_kineto)(path)
+        commands, calls = (of_nsight if path.endswith(".sqlite") else of_rocprof if path.endswith(".csv") else of_kineto)(path)
         queues = collections.defaultdict(list)
-        for queue, begin, end, _ in commands:
+        for queue, begin, end, *_ in commands:
             queues[queue].append((begin, end))
         want = (len(commands), sum(c[2] - c[1] for c in commands), sorted(map(busy, queues.values())), sum(c[3] in calls for c in commands))
         got = of_recording(run)
+        wrong, gpus = of_report(report)
+        want, got = (*want, of_gpus(commands, calls, run), []), (*got, gpus, wrong)
         bad += got != want
         finding = next((line[2:] for line in said.splitlines() if line.startswith("1 ")), "none")
-        print(os.path.basename(path), "yes" if got == want else f"NO: {want[:2]}", got[0], got[1], got[3],
+        print(os.path.basename(path), "yes" if got == want else f"NO: {got} is {want}", got[0], got[1], got[3],
+              sum(g[1] for g in gpus), sum(g[2] for g in gpus),
               sum(lane["kind"] == "thread" for lane in run["lanes"]), len(run["steps"]),
               len({s["layer"] for s in run["sites"] if s["layer"] >= 0}), f"{named_share(run):.1%}", finding, sep="\t")
     sys.exit(bad > 0)
