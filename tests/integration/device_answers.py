@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 
+import libgpus
 import libprotoc
 import libtrace
 from libwire import one
@@ -278,6 +279,7 @@ def main():
     in_graph(path)
     in_path(path)
     exported(path, commands)
+    expect("GPUs", len(libgpus.check_gpus(path)), 1)
 
 
 main()

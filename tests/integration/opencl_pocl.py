@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 
+from libgpus import check_gpus
 from librecord import BRICK, BUILD, Scratch, check, same as equal, start
 from libopencl import (PROGRAM, ROUNDING_NS, causal, commands, counted, losses, need_device, notes,
                        queues_come_and_go, record, report, run, same, unpacked)
@@ -81,6 +82,7 @@ def same_times(path):
     overlaps(rows)
     equal([row["bytes"] for row in rows if row["kernel"] == "ReadBuffer"], [4096], "bytes read")
     equal(losses(path), {}, "losses")
+    equal(len(check_gpus(path)), 1, "GPUs")
 
 
 def in_order_of_cause(path):

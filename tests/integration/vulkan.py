@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 from libcli import BUILD, TMP, brick, brick_json, environment, expect, expect_true, fail
+from libgpus import check_gpus
 
 WORK = os.path.join(BUILD, "bin", "program-vulkan_work")
 BLOCKED = os.path.join(BUILD, "bin", "program-vulkan_blocked")
@@ -95,6 +96,7 @@ def itself(**changes):
         if residual < 1000000:  # else the clock could not be read well: dispatches may swap places
             break
     check_causes(path)
+    expect("GPUs", len(check_gpus(path)), 1)
     check_times(path, own_times(times), 3 * residual + 10)  # and what is lost in rounding to ticks
     rows = {row["name"]: row for row in report["kernels"]}
     kernel = next(row for name, row in rows.items() if name.startswith("main"))

@@ -384,7 +384,10 @@ static int rows_of_bricks(struct rows *rows, const struct summary *s)
 				row->backend = run->lanes[lane].backend;
 			if (row->device_ns != ANALYSIS_UNKNOWN && lane != RUN_NONE &&
 				s->gpus.list && s->gpus.spans.of_lane[lane] != RUN_NONE)
-				row->exposed_ns = s->gpus.exposed_ns[b];
+				/* device_ns is the queue's own count, which rounds otherwise */
+				row->exposed_ns = s->gpus.exposed_ns[b] < row->device_ns
+							  ? s->gpus.exposed_ns[b]
+							  : row->device_ns;
 		}
 		fill_rates(row,
 			work_of_brick(s->accounts->work, b, work_phase_asked(s), row->on_device));
