@@ -104,6 +104,7 @@ struct brick_counted_stats {
 	size_t size;	  /* sizeof(struct brick_counted_stats) */
 	uint64_t counted; /* executions */
 	uint64_t cycles, instructions, cache_misses;
+	uint64_t cycles_min, cycles_max; /* of single executions; 0 while `counted` is 0 */
 };
 
 #define BRICK_COUNTED_STATS_INIT BRICK_SIZED(struct brick_counted_stats)

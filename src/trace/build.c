@@ -131,11 +131,11 @@ static size_t bricks_for(uint32_t brick)
 	return brick + brick / 2 + 32;
 }
 
-struct brick_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t brick)
+struct build_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t brick)
 {
 	if (brick >= lane->stat_capacity) {
 		size_t count = bricks_for(brick);
-		struct brick_stat *stats = realloc(lane->stats, count * sizeof(*stats));
+		struct build_stat *stats = realloc(lane->stats, count * sizeof(*stats));
 		if (!stats)
 			return build_no_memory(b), NULL;
 		memset(stats + lane->stat_capacity, 0,

@@ -36,6 +36,12 @@ struct build_slice {
 	bool step; /* it is a step of the engine */
 };
 
+/* A brick's statistics as its lane counted them. */
+struct build_stat {
+	struct brick_stat own;
+	uint64_t cycles_min, cycles_max; /* of single executions; valid if own.counted is not 0 */
+};
+
 /*
  * A lane until its samples become the run's. Its statistics and *_ticks are in ticks, because the
  * clocks are not known before build_finish(); all other times are in ns.
@@ -56,7 +62,7 @@ struct build_lane {
 	size_t last_command;		 /* index + 1 in run->commands; 0: none yet */
 
 	size_t off_cpu_capacity;
-	struct brick_stat *stats; /* [stat_capacity] by the run's brick; NULL: none yet */
+	struct build_stat *stats; /* [stat_capacity] by the run's brick; NULL: none yet */
 	size_t stat_capacity;
 	uint64_t start_ticks, end_ticks, hook_ticks;
 };
@@ -135,7 +141,7 @@ struct build_lane *build_lane(struct build *b, uint32_t process);
 /* Replaces the process's notes by those of the text, which consists of "key=value" lines. */
 bool build_notes(struct build *b, uint32_t process, const char *text, size_t bytes);
 /* The lane's statistics of a brick, valid until the next call for the lane. */
-struct brick_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t brick);
+struct build_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t brick);
 /* Makes the process's histogram of a brick empty; valid until the next call for the process. */
 struct ticks_lengths **build_histogram(
 	struct build *b, struct build_process *process, uint32_t brick);

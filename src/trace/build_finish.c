@@ -66,8 +66,9 @@ static uint64_t lane_end(const struct build *b, uint32_t i)
 	return end > state->last_ns ? end : state->last_ns;
 }
 
-static struct run_stat stat_in_ns(const struct brick_clock *clock, const struct brick_stat *stat)
+static struct run_stat stat_in_ns(const struct brick_clock *clock, const struct build_stat *from)
 {
+	const struct brick_stat *stat = &from->own;
 	struct run_stat in_ns = {
 		.total_ns = length_ns(clock, stat->total),
 		.nested_ns = length_ns(clock, stat->nested),
@@ -78,6 +79,7 @@ static struct run_stat stat_in_ns(const struct brick_clock *clock, const struct 
 	};
 	members_copy(&in_ns, stat, count, elements, bytes, bytes_out, flops, counted, cycles,
 		instructions, cache_misses);
+	members_copy(&in_ns, from, cycles_min, cycles_max);
 	return in_ns;
 }
 
@@ -110,7 +112,7 @@ static void finish_lane(struct build *b, uint32_t i)
 		return;
 	}
 	for (size_t k = 0; k < count; k++)
-		if (k < state->stat_capacity && state->stats[k].count)
+		if (k < state->stat_capacity && state->stats[k].own.count)
 			lane->stats[k] = stat_in_ns(clock, &state->stats[k]);
 		else
 			lane->stats[k].min_ns = UINT64_MAX;

@@ -337,17 +337,21 @@ static bool read_stat(struct load_ids *l, struct build_lane *lane, struct pb_rea
 {
 	struct load_annotation a;
 	uint32_t brick = named_brick(l, dict, ANNOTATION_DICT);
-	struct brick_stat *stat = brick == RUN_NONE ? NULL : build_stat(l->build, lane, brick);
+	struct build_stat *stat = brick == RUN_NONE ? NULL : build_stat(l->build, lane, brick);
 
 	if (!stat)
 		return false;
-	*stat = (struct brick_stat){0};
+	*stat = (struct build_stat){0};
 	while (load_next(&dict, ANNOTATION_DICT, &a) > 0) {
 #define FORMAT_X(field)            \
 	if (pb_is(a.name, #field)) \
-		stat->field = a.value;
+		stat->own.field = a.value;
 		FORMAT_STAT_FIELDS(FORMAT_X)
 #undef FORMAT_X
+		if (pb_is(a.name, "cycles_min"))
+			stat->cycles_min = a.value;
+		if (pb_is(a.name, "cycles_max"))
+			stat->cycles_max = a.value;
 	}
 	return true;
 }

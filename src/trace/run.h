@@ -104,6 +104,7 @@ struct run_stat {
 	uint64_t min_ns, max_ns; /* min_ns is UINT64_MAX while count is 0 */
 	uint64_t elements, bytes, bytes_out, flops;
 	uint64_t counted, cycles, instructions, cache_misses;
+	uint64_t cycles_min, cycles_max; /* of single counted executions */
 };
 
 struct run_lane {

@@ -145,6 +145,7 @@ static void bricks_are_counted(void **state)
 	for (int i = 0; i < 2; i++) {
 		brick_counted_begin(&inner, BRICK_RMS_NORM, 3);
 		brick_counted_end(&inner, 5, 6, 7);
+		ticking = 100 + 100 * !i; /* the second takes twice as many */
 	}
 	brick_counted_end(&outer, 0, 0, 0);
 	page.time_running = 400; /* shared from now on: timed, but not counted */
@@ -152,7 +153,9 @@ static void bricks_are_counted(void **state)
 	brick_counted_end(&inner, 5, 6, 7);
 	assert_int_equal(brick_counted_stats_get(BRICK_RMS_NORM, &stats), 0);
 	assert_int_equal(stats.counted, 2);
-	assert_int_equal(stats.cycles, 600);
+	assert_int_equal(stats.cycles, 900);
+	assert_int_equal(stats.cycles_min, 300);
+	assert_int_equal(stats.cycles_max, 600);
 	assert_int_equal(brick_session_stop(), 0);
 	assert_int_equal(brick_counted_stats_get(BRICK_RMS_NORM, &stats), -ENOENT);
 	brick_counted_begin(&inner, BRICK_RMS_NORM, 3); /* off */
@@ -162,14 +165,17 @@ static void bricks_are_counted(void **state)
 		 gate = run_brick_find(run, "GateProjection");
 	struct counters_brick sum = counters_of_brick(run, norm);
 	assert_int_equal(sum.counted, 2);
-	assert_int_equal(sum.cycles, 600);
-	assert_int_equal(sum.instructions, 600);
-	assert_int_equal(sum.cache_misses, 600);
+	assert_int_equal(sum.cycles, 900);
+	assert_int_equal(sum.cycles_min, 300);
+	assert_int_equal(sum.cycles_max, 600);
+	assert_int_equal(sum.instructions, 900);
+	assert_int_equal(sum.cache_misses, 900);
 	assert_int_equal(run->lanes[0].stats[norm].count, 3);
 	assert_int_equal(run->lanes[0].stats[norm].bytes, 18);
 	sum = counters_of_brick(run, gate);
 	assert_int_equal(sum.counted, 1);
-	assert_int_equal(sum.cycles, 1500); /* its own ends, and four readings inside */
+	assert_int_equal(sum.cycles, 2100); /* its own ends, and four readings inside */
+	assert_true(sum.cycles_min == 2100 && sum.cycles_max == 2100);
 	assert_int_equal(counters_of_brick(run, RUN_NONE).counted, 0);
 	run_destroy(run);
 	unlink(path);

@@ -252,16 +252,19 @@ struct brick_stat {
 };
 
 /*
- * Statistics of those executions of a brick whose SAMPLEs had BRICK_FLAG_UNCOUNTED, written by the
- * consumer. The owner adds bytes, FLOPs and a site's elements of these executions to struct
- * brick_stat. A SAMPLE has nothing inside of it, so that its self time is its length. 64 bytes.
+ * Statistics of those executions of a brick whose SAMPLEs had BRICK_FLAG_UNCOUNTED. The consumer
+ * writes all but the cycles. The owner adds bytes, FLOPs and a site's elements of these executions
+ * to struct brick_stat. A SAMPLE has nothing inside of it, so that its self time is its length. 64
+ * bytes.
  */
 struct brick_leaf_stat {
 	uint64_t count;
 	uint64_t total, nested; /* as in struct brick_stat; the self time is their sum */
 	uint64_t min, max;	/* 0 while count is 0 */
 	uint64_t elements;
-	uint64_t reserved[2];
+	/* the least and most cycles of executions that are in `counted` of struct brick_stat,
+	   written by the lane's owner; valid while `counted` is not 0 */
+	uint64_t cycles_min, cycles_max;
 };
 
 /*

@@ -89,8 +89,12 @@ struct counters_brick counters_of_brick(const struct run *run, uint32_t brick)
 	for (size_t i = 0; i < run->lane_count && brick < run->brick_count; i++) {
 		const struct run_stat *stat =
 			run->lanes[i].stats ? &run->lanes[i].stats[brick] : NULL;
-		if (!stat)
+		if (!stat || !stat->counted)
 			continue;
+		if (!sum.counted || stat->cycles_min < sum.cycles_min)
+			sum.cycles_min = stat->cycles_min;
+		if (stat->cycles_max > sum.cycles_max)
+			sum.cycles_max = stat->cycles_max;
 		members_add(&sum, stat, counted, cycles, instructions, cache_misses);
 	}
 	return sum;

@@ -46,6 +46,7 @@ int counters_any(const struct counters *counters);
 struct counters_brick {
 	uint64_t counted; /* executions; 0: none, or the file has no statistics */
 	uint64_t cycles, instructions, cache_misses;
+	uint64_t cycles_min, cycles_max; /* of single executions */
 };
 
 struct counters_brick counters_of_brick(const struct run *run, uint32_t brick);

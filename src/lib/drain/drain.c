@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/clock_ns.h"
 #include "base/file.h"
+#include "base/members.h"
 #include "brick/queue.h"
 #include "lib/drain/drain_areas.h"
 #include "lib/drain/expand.h"
@@ -377,8 +378,12 @@ static void copy_stats(
 		if (!brick_lane_has_rows(from, i))
 			memset(&to->stats[i], 0, n * sizeof(*to->stats));
 		else
-			for (uint32_t k = i; k < i + n; k++)
+			for (uint32_t k = i; k < i + n; k++) {
 				copy_stat(&to->stats[k], &from->stats[k], careful);
+				if (to->stats[k].counted)
+					members_copy(&to->drained.stats[k], &from->drained.stats[k],
+						cycles_min, cycles_max);
+			}
 	}
 }
 

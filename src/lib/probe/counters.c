@@ -243,11 +243,19 @@ void brick_counted_begin(struct brick_counted *counted, uint32_t brick, int laye
 		brick__counters_read(counters_here.counters, &counted->begin);
 }
 
-static void counters_add(struct brick_stat *stat, const struct brick_counter_values *begin,
-	const struct brick_counter_values *end)
+static void counters_add(struct brick_lane *lane, uint32_t brick,
+	const struct brick_counter_values *begin, const struct brick_counter_values *end)
 {
+	struct brick_stat *stat = &lane->stats[brick];
+	struct brick_leaf_stat *range = &lane->drained.stats[brick];
+	uint64_t cycles = end->value[BRICK_COUNTER_CYCLES] - begin->value[BRICK_COUNTER_CYCLES];
+
+	if (!stat->counted || cycles < range->cycles_min)
+		range->cycles_min = cycles;
+	if (!stat->counted || cycles > range->cycles_max)
+		range->cycles_max = cycles;
 	stat->counted++;
-	stat->cycles += end->value[BRICK_COUNTER_CYCLES] - begin->value[BRICK_COUNTER_CYCLES];
+	stat->cycles += cycles;
 	stat->instructions +=
 		end->value[BRICK_COUNTER_INSTRUCTIONS] - begin->value[BRICK_COUNTER_INSTRUCTIONS];
 	stat->cache_misses +=
@@ -269,7 +277,7 @@ void brick_counted_end(
 		end.valid == counters_here.opened && self->lane &&
 		self->tag == (counted->span & ~0xffu) &&
 		brick_lane_has_rows(self->lane, counted->brick))
-		counters_add(&self->lane->stats[counted->brick], &counted->begin, &end);
+		counters_add(self->lane, counted->brick, &counted->begin, &end);
 }
 
 int brick_counted_stats_get(uint32_t brick, struct brick_counted_stats *out)
@@ -285,8 +293,13 @@ int brick_counted_stats_get(uint32_t brick, struct brick_counted_stats *out)
 		error = 0;
 	for (uint32_t i = 0; !error && i < s->header->lane_count; i++) {
 		const struct brick_stat *stat = &s->lanes[i].lane->stats[brick];
-		if (!brick_lane_has_rows(s->lanes[i].lane, brick))
+		if (!brick_lane_has_rows(s->lanes[i].lane, brick) || !stat->counted)
 			continue;
+		const struct brick_leaf_stat *range = &s->lanes[i].lane->drained.stats[brick];
+		if (!sum.counted || range->cycles_min < sum.cycles_min)
+			sum.cycles_min = range->cycles_min;
+		if (range->cycles_max > sum.cycles_max)
+			sum.cycles_max = range->cycles_max;
 		sum.counted += stat->counted;
 		sum.cycles += stat->cycles;
 		sum.instructions += stat->instructions;

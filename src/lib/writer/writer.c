@@ -489,6 +489,8 @@ int sink_lane_stats(struct trace_writer *w, int number, const struct brick_lane 
 		event_uint(w, #field, stat.field);
 			FORMAT_STAT_FIELDS(FORMAT_X)
 #undef FORMAT_X
+			if (stat.counted)
+				event_uints(w, &state->drained.stats[next], cycles_min, cycles_max);
 			event_end_nested(w, dict);
 		}
 		event_end_nested(w, list);

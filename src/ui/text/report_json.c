@@ -549,7 +549,8 @@ static json_t *counters_json(const struct run *run)
 			continue;
 		json_t *object = json_object();
 		json_put(object, "name", json_text(run->bricks[b].name));
-		json_put_numbers(object, &sum, counted, cycles, instructions, cache_misses);
+		json_put_numbers(object, &sum, counted, cycles, cycles_min, cycles_max,
+			instructions, cache_misses);
 		json_put(object, "instructions_per_cycle",
 			json_rate(sum.cycles && sum.instructions
 					  ? (double)sum.instructions / (double)sum.cycles

@@ -279,6 +279,7 @@ static void print_counted_bricks(const struct run *run, const struct terminal *t
 	for (uint32_t b = 0; b < run->brick_count; b++) {
 		struct counters_brick sum = counters_of_brick(run, b);
 		char cycles[UNITS_BYTES], instructions[UNITS_BYTES], misses[UNITS_BYTES];
+		char least[UNITS_BYTES], most[UNITS_BYTES];
 		if (!sum.counted)
 			continue;
 		SCOPED char *rate = sum.cycles && sum.instructions
@@ -286,8 +287,10 @@ static void print_counted_bricks(const struct run *run, const struct terminal *t
 						      (double)sum.instructions / (double)sum.cycles)
 					    : text_copy("");
 		paragraph(terminal, LABEL, title,
-			"%s: %s cycles, %s instructions, %s cache-misses in %llu executions%s",
+			"%s: %s cycles (%s to %s each), %s instructions, %s cache-misses in "
+			"%llu executions%s",
 			run->bricks[b].name, units_count(cycles, sum.cycles),
+			units_count(least, sum.cycles_min), units_count(most, sum.cycles_max),
 			units_count(instructions, sum.instructions),
 			units_count(misses, sum.cache_misses), (unsigned long long)sum.counted,
 			rate);
