@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include "base/clock_ns.h"
 #include "base/file.h"
+#include "brick/cpu.h"
 #include "brick/error.h"
 #include "lib/drain/drain_pace.h"
 #include "lib/drain/allowance.h"
@@ -190,6 +191,7 @@ static bool recorder_prepare(struct recorder *r)
 		.command = (const char *const *)r->options->command,
 		.host = host,
 		.cpu = cpu[0] ? cpu : NULL,
+		.isa = brick_cpu_isa(),
 		.compress = r->options->compress,
 	};
 	int error = trace_writer_create(&r->writer, &options);

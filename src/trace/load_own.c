@@ -99,6 +99,7 @@ static bool on_run(struct load_ids *l, struct pb_reader event)
 	run->start_ns = load_uint(event, "start_ns", 0);
 	set_text(l, event, "host", &run->host);
 	set_text(l, event, "cpu", &run->cpu);
+	set_text(l, event, "isa", &run->isa);
 	set_text(l, event, "version", &run->version);
 	load_own_list_of(l, event, "command", &run->command);
 	return true;

@@ -107,7 +107,7 @@ void run_fini(struct run *run)
 	for (size_t i = 0; i < run->thread_name_count; i++)
 		free(run->thread_names[i].name);
 	members_free(run, digests, steps, sequence_events, experts, points, thread_names, path,
-		selected, host, cpu, version);
+		selected, host, cpu, isa, version);
 	run_list_free(run->command);
 	memset(run, 0, sizeof(*run));
 }

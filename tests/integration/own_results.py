@@ -78,6 +78,12 @@ def without_output():
         expect("count, " + when, counts(report)["LmHead"][0], STEPS * LAYERS)
         expect("no records, no graph, " + when, read(when, "graph"), "-4005\n")
         expect_true("a text, " + when, "LmHead" in read(when, "txt"))
+        # the CPU's backend is its vector instructions: in the head of the text, and in JSON
+        run_facts = report["run"]
+        expect_true("instructions, " + when, run_facts["isa"] in
+                    ("avx512", "avx2", "sse4.2", "sse2", "sve", "neon", "scalar"))
+        expect_true("backend in the head, " + when,
+                    run_facts["cpu"] is None or f"({run_facts['isa']})" in " ".join(read(when, "txt").split("\n\n")[0].split()))
 
 
 def in_memory():

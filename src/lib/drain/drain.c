@@ -11,6 +11,7 @@
 #include "base/clock_ns.h"
 #include "base/file.h"
 #include "base/members.h"
+#include "brick/cpu.h"
 #include "brick/queue.h"
 #include "lib/drain/drain_areas.h"
 #include "lib/drain/expand.h"
@@ -112,6 +113,7 @@ struct trace_writer_options drain_title(
 		.command = title->command,
 		.host = h->host,
 		.cpu = title->cpu[0] ? title->cpu : NULL,
+		.isa = brick_cpu_isa(),
 	};
 }
 

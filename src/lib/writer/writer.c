@@ -269,6 +269,8 @@ static int writer_write_run(struct trace_writer *w, const struct trace_writer_op
 		event_text(w, "host", options->host, strlen(options->host));
 	if (options->cpu)
 		event_text(w, "cpu", options->cpu, strlen(options->cpu));
+	if (options->isa)
+		event_text(w, "isa", options->isa, strlen(options->isa));
 	size_t list = event_array(w, "command");
 	for (const char *const *word = options->command; word && *word; word++)
 		event_text(w, NULL, *word, strlen(*word));

@@ -23,6 +23,7 @@ struct trace_writer_options {
 	const char *const *command; /* argv of the recorded command, NULL-terminated, or NULL */
 	const char *host;
 	const char *cpu; /* model name of the CPU, or NULL */
+	const char *isa; /* its vector instructions, brick_cpu_isa(), or NULL */
 	int compress;	 /* 0: plain packets */
 	/* Takes the bytes instead of a file; returns 0 or a negative code. NULL: there is a file.
 	 */

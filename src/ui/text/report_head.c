@@ -91,6 +91,8 @@ static char *machine_text(const struct run *run)
 	}
 	if (run->cpu || !text || !run_note_find(run, "imported"))
 		text_append(&text, " on ", "%s", run->cpu ? run->cpu : "an unknown CPU");
+	if (run->cpu && run->isa)
+		text_append(&text, " ", "(%s)", run->isa);
 	if (run->cpus)
 		text_append(&text, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
 	if (run_usable_cpus(run) < run->cpus)

@@ -150,7 +150,7 @@ static json_t *report_json_run(const struct run *run)
 	json_put(object, "start", json_text(start));
 	json_put(object, "wall_ns",
 		json_number(run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0));
-	json_put_texts(object, run, host, cpu);
+	json_put_texts(object, run, host, cpu, isa);
 	json_put(object, "cpus", run->cpus ? json_number(run->cpus) : json_null());
 	json_put(
 		object, "usable_cpus", run->cpus ? json_number(run_usable_cpus(run)) : json_null());

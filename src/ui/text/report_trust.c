@@ -135,6 +135,8 @@ static void report_trust_print_machine(const struct printer *p)
 	const struct run *run = p->report->run;
 	char residual[UNITS_BYTES];
 	SCOPED char *cpu = text_copy(run->cpu ? run->cpu : "unknown CPU");
+	if (run->cpu && run->isa)
+		text_append(&cpu, " ", "(%s)", run->isa);
 	if (run->cpus)
 		text_append(&cpu, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
 	if (run_usable_cpus(run) < run->cpus)
