@@ -62,7 +62,7 @@ struct brick_report_options {
  * format, size, by or columns. -E2BIG: fields that are not known are set. -ENOENT: no session ran.
  * -ENOMEM. BRICK_EFORMAT and others: the recording cannot be read. -EIO: `out` took not all of the
  * text. BRICK_ENOTRECORDED: the text was written, but the session keeps statistics only, which tell
- * no layers, phases and steps.
+ * no layers and no single steps.
  */
 BRICK_API int brick_report_write(
 	FILE *out, enum brick_report_format format, const struct brick_report_options *options);

@@ -562,6 +562,26 @@ static int rows_of_groups(struct rows *rows, const struct summary *s)
 	return 0;
 }
 
+/* Statistics tell the steps of a phase and their time, not which bricks ran in them. */
+static int rows_of_counted_phases(struct rows *rows, const struct summary *s)
+{
+	rows->list = calloc(STEP_PHASES + 1, sizeof(*rows->list));
+	for (uint32_t p = 0; rows->list && p < STEP_PHASES; p++) {
+		const struct summary_sums sums = {.wall_ns = s->steps.phases[p].total_ns};
+		struct summary_row *row =
+			s->steps.phases[p].count
+				? summary_add_row(rows, row_group_label(&s->accounts->groups, p), p)
+				: NULL;
+		if (!row && s->steps.phases[p].count)
+			return -ENOMEM;
+		if (!row)
+			continue;
+		summary_fill_row(row, s->wall_ns, &sums, false);
+		fill_rates(row, NULL);
+	}
+	return rows->list ? 0 : -ENOMEM;
+}
+
 static struct summary_row *summary_row_of(const struct rows *rows, uint32_t id)
 {
 	size_t n = BISECT(i, 0, rows->count, rows->list[i].id < id);
@@ -651,6 +671,8 @@ static int make_rows(struct rows *rows, struct rows *categories, const struct su
 		rc = copy_rows(rows, categories);
 	else if (s->by == SUMMARY_BY_BRICK)
 		rc = rows_of_bricks(rows, s);
+	else if (s->by == SUMMARY_BY_PHASE && s->run->has_statistics_only)
+		rc = rows_of_counted_phases(rows, s);
 	else
 		rc = rows_of_groups(rows, s);
 	if (rc < 0)
@@ -679,7 +701,9 @@ static void summary_take_totals(struct summary *s)
 	}
 	s->coverage = s->wall_ns ? 1 - (double)s->rests.unattributed_ns / (double)s->wall_ns : -1;
 	s->row_rests = s->rests;
-	if (s->run->step_count && row_groups_exist(&a->groups) && !s->run->has_statistics_only)
+	/* of statistics only, rows by phase have the whole time of their steps */
+	if (s->run->has_statistics_only ? s->by == SUMMARY_BY_PHASE
+					: s->run->step_count && row_groups_exist(&a->groups))
 		s->row_rests = threads->group_rests;
 	for (size_t i = 0; i < s->run->lane_count; i++)
 		has_stats |= s->run->lanes[i].stats != NULL;

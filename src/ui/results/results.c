@@ -196,8 +196,7 @@ static int results_make_answer(struct answer *answer, FILE *shown_on,
 		if (options->rows && options->rows < report->shown)
 			report->shown = options->rows;
 	}
-	bool is_place = options->by == BRICK_REPORT_BY_LAYER ||
-			options->by == BRICK_REPORT_BY_PHASE || options->by == BRICK_REPORT_BY_STEP;
+	bool is_place = options->by == BRICK_REPORT_BY_LAYER || options->by == BRICK_REPORT_BY_STEP;
 	if (!error)
 		error = make_text(answer, format, &apart.all, shown_on);
 	return !error && run->has_statistics_only && is_place ? BRICK_ENOTRECORDED : error;

@@ -324,7 +324,7 @@ static void report_text_print_nothing(const struct report *report, const struct 
 		paragraph(terminal, 0, "", "Nothing was recorded so far.");
 	else if (report->run->has_statistics_only)
 		paragraph(terminal, 0, "",
-			"The session keeps statistics only, which tell no layers, phases and "
+			"The session keeps statistics only, which tell no layers and no single "
 			"steps. "
 			"With ring_records, an output or brick_session_graph_set() it keeps "
 			"executions, too.");
