@@ -152,6 +152,25 @@ struct brick_graph_distance {
 BRICK_API int brick_graph_roofline(struct brick_graph *graph, double peak, double bandwidth,
 	struct brick_graph_distance *out, size_t capacity);
 
+/* What a maker says that a processor can do at most; unlike ceilings, nothing measured it. */
+struct brick_peak {
+	size_t size;		/* sizeof(struct brick_peak) */
+	double flops;		/* of a GPU, in FLOP/s with 32 bits, without tensor cores; else 0 */
+	double bandwidth;	/* of a GPU's memory, in bytes/s; else 0 */
+	double flops_per_cycle; /* of a CPU's core with 32 bits; else 0 */
+};
+
+#define BRICK_PEAK_INIT BRICK_SIZED(struct brick_peak)
+
+/*
+ * Get the nominal peak of a GPU by the name that its driver gives it, such as "NVIDIA GeForce RTX
+ * 4090", or of a core by its vector instructions, as brick_cpu_isa() names them. Sources: the
+ * makers' data sheets, with the boost clock and dense operations; for cores Intel's and Arm's
+ * optimization guides, with two units for multiply-add. -ENOENT: the name is not in the table.
+ * -EINVAL: size.
+ */
+BRICK_API int brick_peak_nominal(const char *name, struct brick_peak *out);
+
 BRICK_END_DECLS
 
 #endif

@@ -78,6 +78,7 @@ CHECKS = {
     "critical_path()`": ("path.length_ns == 200000 && path.count", "path.length_ns == 200000 && !path.nodes.is_empty()"),
     "compute_slack()": ("times.slack_ns == 0 && times.own_ns == 180000", "times.slack_ns == 0 && times.own_ns == 180000"),
     "roofline_distance": ("count == 1 && kernels[0].node == 2", "count == 1"),
+    "nominal peaks": ("error == 0 && peak.bandwidth == 1008e9", "peak.bandwidth == 1008e9"),
     "detect_ping_pong()": ("count == 0", "count == 0"),
     "graph_clear()": ("brick_graph_node_count(graph) == 0", "graph.node_count() == 0"),
     "elapsed_ms()": ("error == 0 && ms > 0", "ms > 0.0"),

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "brick/cpu.h"
 #include "brick/error.h"
 #include "tests/unit/graph_kit.h"
 
@@ -247,6 +248,23 @@ static void distances_from_a_roof(void **state)
 	assert_int_equal(brick_graph_roofline(g, 1, NAN, d, 4), -EINVAL);
 }
 
+/* A driver's name of a GPU is known whole; one with more behind it is another GPU. */
+static void peaks_of_makers(void **state)
+{
+	struct brick_peak peak = BRICK_PEAK_INIT, unset = {0};
+
+	(void)state;
+	assert_int_equal(brick_peak_nominal("NVIDIA GeForce RTX 4090", &peak), 0);
+	assert_true(peak.flops == 82.6e12 && peak.bandwidth == 1008e9 && !peak.flops_per_cycle);
+	assert_int_equal(brick_peak_nominal("NVIDIA GeForce RTX 4090 Laptop GPU", &peak), -ENOENT);
+	assert_int_equal(brick_peak_nominal("GRTX 4090", &peak), -ENOENT);
+	assert_int_equal(brick_peak_nominal(NULL, &peak), -ENOENT);
+	assert_int_equal(brick_peak_nominal("Tesla T4", &unset), -EINVAL);
+	assert_int_equal(brick_peak_nominal("avx2", &peak), 0);
+	assert_true(!peak.flops && peak.flops_per_cycle == 32);
+	assert_int_equal(brick_peak_nominal(brick_cpu_isa(), &peak), 0);
+}
+
 static void text_to_a_stream(void **state)
 {
 	struct brick_graph *g = *state;
@@ -290,6 +308,7 @@ int main(void)
 		GRAPH_TEST(f134_opportunities),
 		GRAPH_TEST(f135_summary),
 		GRAPH_TEST(cycles_are_named),
+		GRAPH_TEST(peaks_of_makers),
 		GRAPH_TEST(distances_from_a_roof),
 		GRAPH_TEST(text_to_a_stream),
 		cmocka_unit_test(deep_chains_need_no_stack),

@@ -293,6 +293,10 @@ mod with_report {
         struct GraphDistance {
             node: u32, distance: f64,
         }
+        /// `struct brick_peak`
+        struct Peak {
+            flops: f64, bandwidth: f64, flops_per_cycle: f64,
+        }
         /// `struct brick_graph_ping_pong`
         struct GraphPingPong {
             there: u32, back: u32, bytes: u64, time_ns: u64,
@@ -409,6 +413,7 @@ mod with_report {
             format: c_int,
             options: *const ReportOptions,
         ) -> c_int;
+        pub fn brick_peak_nominal(name: *const c_char, out: *mut Peak) -> c_int;
         pub fn brick_roofline_distance(
             achieved: f64,
             peak: f64,

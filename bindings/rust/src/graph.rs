@@ -544,3 +544,24 @@ fn copied(nodes: *const u32, count: usize) -> Vec<u32> {
 pub fn roofline_distance(achieved: f64, peak: f64, intensity: f64, bandwidth: f64) -> f64 {
     unsafe { ffi::brick_roofline_distance(achieved, peak, intensity, bandwidth) }
 }
+
+/// What a maker says that a processor can do at most; nothing measured it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Peak {
+    /// Of a GPU, in FLOP/s with 32 bits; else 0.
+    pub flops: f64,
+    /// Of a GPU's memory, in bytes/s; else 0.
+    pub bandwidth: f64,
+    /// Of a CPU's core with 32 bits; else 0.
+    pub flops_per_cycle: f64,
+}
+
+/// The nominal peak of a GPU by its driver's name ("NVIDIA GeForce RTX 4090"), or of a core by
+/// [`cpu_isa`](crate::cpu_isa). `Error(-ENOENT)`: it is not in the table.
+pub fn nominal_peak(name: &str) -> Result<Peak, Error> {
+    let name = c_text(name)?;
+    let mut out = ffi::Peak::sized();
+    done(unsafe { ffi::brick_peak_nominal(name.as_ptr(), &mut out) })?;
+    let ffi::Peak { flops, bandwidth, flops_per_cycle, .. } = out;
+    Ok(Peak { flops, bandwidth, flops_per_cycle })
+}
