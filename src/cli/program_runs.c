@@ -83,7 +83,7 @@ char **program_recorder(char *const *command, const char *recording)
 
 char *program_fault(const char *line, int exit_code, const char *output)
 {
-	SCOPED char *tail = launch_tail(output, TAIL_LINES);
+	SCOPED char *tail = launch_tail(output, TAIL_LINES) ?: xstrdup("");
 
 	return exit_code == 127 || exit_code == 126
 		       ? xasprintf("%s: cannot be run (exit code %d)", line, exit_code)
@@ -98,7 +98,7 @@ bool program_recorded(struct history_run *entry, const char *recording, bool is_
 	SCOPED_TO(run_destroy) struct run *loaded = NULL;
 
 	if (run_load(&loaded, recording, &error) < 0 || !loaded->step_count) {
-		SCOPED char *tail = launch_tail(output, TAIL_LINES);
+		SCOPED char *tail = launch_tail(output, TAIL_LINES) ?: xstrdup("");
 		*fault = xasprintf(
 			"%s; 'bench --plain' compares what cannot be recorded. Last lines: %s",
 			loaded ? "the recording has no steps: there are no tokens in it"

@@ -82,6 +82,8 @@ def shares_add_up(path):
         report = brick_json("report", "--json", "--by", by, path)
         total = sum(row["share"] for row in report[array] + report["rests"])
         expect_true(f"shares by {by} add up to {total}", abs(total - 1) < 1e-6)
+        total = sum(row["share"] for row in report["categories"] + report["category_rests"])
+        expect_true(f"categories by {by} add up to {total}", abs(total - 1) < 1e-6)
         for row in report[array]:
             check(row, ROW, f"{by} {row['name']}")
         expect_true(f"only {array}", [k for k in names.values() if k in report and

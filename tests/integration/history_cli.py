@@ -232,6 +232,12 @@ def check_import():
         file.write(f"ATTACH '{target}' AS e; CREATE TABLE e.test (n_prompt);")
     ask("history", "import", evil, code=3)
     expect_true("SQL opens no files", not os.path.exists(target))
+    for what, line in (("rows double", "INSERT INTO test SELECT * FROM test;\n" * 40),
+                       ("rows multiply", f"SELECT * FROM {', '.join('test ' + c for c in 'abcdefghijkl')};\n")):
+        with open(evil, "w", encoding="utf-8") as file:
+            file.write("CREATE TABLE test (n_prompt);\n" + "INSERT INTO test VALUES (1);\n" * 10 + line)
+        err = brick("history", "import", evil, code=3, BRICK_DB=DB)[1].decode()
+        expect_true(f"{what}, within bounds: {err}", f"{evil}: line " in err)
     with open(evil, "w", encoding="utf-8") as file:
         file.write('{"not": "a test"}\n')
     ask("history", "import", evil, code=3)

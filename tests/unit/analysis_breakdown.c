@@ -185,25 +185,33 @@ static void buckets(void **state)
 		assert_int_equal(breakdown_edge_ns(breakdown_bucket(1ull << power)), 1ull << power);
 }
 
-static void deep_layers_share_a_row(void **state)
+static void check_last_layer(int layer, bool is_rest)
 {
 	struct scene s;
 	struct step_index index;
 	struct breakdown *b;
-	(void)state;
 	scene_init(&s);
 	uint32_t brick = builder_known(&s.run, BRICK_RMS_NORM);
-	uint32_t far = builder_site(&s.run, brick, 30000, NULL, NULL);
+	uint32_t far = builder_site(&s.run, brick, (int16_t)layer, NULL, NULL);
 	builder_sample(&s.run, s.lane, s.decode, 100, 200, 0);
 	builder_step(&s.run, s.lane, 1);
 	builder_sample(&s.run, s.lane, far, 110, 150, 1);
 	assert_int_equal(step_index_init(&index, &s.run), 0);
 	assert_int_equal(breakdown_create(&b, &s.run, &index), 0);
 	assert_int_equal(b->layer_count, BREAKDOWN_LAYERS + 1);
+	assert_int_equal(b->last_is_rest, is_rest);
 	assert_int_equal(b->layers[breakdown_cell(b, STEP_DECODE, BREAKDOWN_LAYERS, brick)], 40);
 	breakdown_destroy(b);
 	step_index_fini(&index);
 	run_fini(&s.run);
+}
+
+static void deep_layers_share_a_row(void **state)
+{
+	(void)state;
+	check_last_layer(BREAKDOWN_LAYERS - 1, false);
+	check_last_layer(BREAKDOWN_LAYERS, true);
+	check_last_layer(30000, true);
 }
 
 int main(void)

@@ -16,6 +16,7 @@ struct planted {
 	uint64_t tail_ns;	 /* the longest that something else takes now and then */
 	uint64_t interrupted_ns; /* what one step in 20 takes longer */
 	uint32_t cpus;		 /* for two threads; 0: not known */
+	size_t prompts;		 /* steps of prefill, none of which was left whole */
 };
 
 static uint64_t noise(uint64_t below)
@@ -52,6 +53,13 @@ static uint32_t build(struct run *run, const struct planted *p)
 			builder_sample(run, worker, node, at + 10, at + ns - 10, 0);
 		at += ns + 1000;
 	}
+	uint32_t prefill = builder_site(run, builder_known(run, BRICK_PREFILL), -1, NULL, NULL);
+	for (size_t i = 0; i < p->prompts; i++, at += 1001000) {
+		builder_sample(run, lane, prefill, at, at + 1000000, 0);
+		builder_step(run, lane, 1);
+		builder_sample(run, lane, node, at + 10, at + 1000000 - 10, 1);
+		builder_sample(run, worker, node, at + 10, at + 1000000 - 10, 0);
+	}
 	give_stats(run, lane);
 	run->cpus = p->cpus;
 	run->processes[0].pair_cost_ns = 20;
@@ -79,7 +87,8 @@ static struct distortion measure(const struct planted *p)
 /* 20 us of 1.02 ms, in four steps of five. */
 static void test_planted(void **state)
 {
-	struct distortion d = measure(&(struct planted){20000, 1000, 10000, STEPS, 0, 0, 0});
+	struct distortion d = measure(&(struct planted){
+		.cost_ns = 20000, .growth_ns = 1000, .noise_ns = 10000, .steps = STEPS});
 	(void)state;
 	assert_true(d.is_measured);
 	assert_true(d.low < d.share && d.share < d.high);
@@ -90,7 +99,8 @@ static void test_planted(void **state)
 
 static void test_none(void **state)
 {
-	struct distortion d = measure(&(struct planted){0, 1000, 10000, STEPS, 0, 0, 0});
+	struct distortion d =
+		measure(&(struct planted){.growth_ns = 1000, .noise_ns = 10000, .steps = STEPS});
 	(void)state;
 	assert_true(d.is_measured);
 	assert_true(d.low == 0 && d.share < 0.002 && d.high < 0.004);
@@ -98,7 +108,7 @@ static void test_none(void **state)
 
 static void test_long_tail(void **state)
 {
-	struct distortion d = measure(&(struct planted){0, 0, 0, 10 * STEPS, 4000000, 0, 0});
+	struct distortion d = measure(&(struct planted){.steps = 10 * STEPS, .tail_ns = 4000000});
 	(void)state;
 	assert_true(d.is_measured);
 	assert_true(d.low == 0 && d.share < 0.02);
@@ -116,6 +126,14 @@ static void test_shorter(void **state)
 		.cost_ns = cost_ns, .noise_ns = 10000, .steps = STEPS, .cpus = 1});
 	assert_true(d.is_measured && d.low < -0.014 && d.low > -0.022);
 	assert_true(d.share == 0 && d.high == 0);
+	/* with a phase whose cost is estimated: its interval has the turns' noise, which is said */
+	d = measure(&(struct planted){.cost_ns = 20000,
+		.noise_ns = 10000,
+		.steps = STEPS,
+		.cpus = 1,
+		.prompts = 3 * EACH});
+	assert_true(d.is_measured && d.turns == 2 && d.noise > 0);
+	assert_true(says(&d, "took turns"));
 }
 
 /* What happens to a few steps, 40 ms once in 20, costs nothing: 20 us stay 20 us, of 3 ms each. */
@@ -130,7 +148,7 @@ static void test_interrupted(void **state)
 
 static void test_few(void **state)
 {
-	struct distortion d = measure(&(struct planted){20000, 0, 0, EACH * 5, 0, 0, 0});
+	struct distortion d = measure(&(struct planted){.cost_ns = 20000, .steps = EACH * 5});
 	(void)state;
 	assert_false(d.is_measured);
 	assert_true(says(&d, "timed in place"));

@@ -93,12 +93,24 @@ static void a_worse_measurement_changes_nothing(void **state)
 
 	(void)state;
 	good->most_threads = 2;
+	good->devices = calloc(1, sizeof(*good->devices));
+	good->device_count = 1;
+	strcpy(good->devices[0].name, "GPU");
+	good->devices[0].can.bandwidth = calloc(1, sizeof(*good->bandwidth));
+	good->devices[0].can.bandwidth_count = 1;
+	good->devices[0].can.bandwidth[0] = good->bandwidth[0];
 	assert_int_equal(ceilings_keep_best(loaded, good), 0);
 	assert_int_equal(loaded->bandwidth_count, rows); /* the same working sets */
 	assert_true(ceilings_bandwidth_at(loaded, 2, 512ull * MIB, &figure) == 30);
 	assert_false(ceilings_is_wide(figure));
 	assert_int_equal(ceilings_usable_bytes(loaded, 2, 1), 16 * MIB);
 	assert_int_equal(loaded->most_threads, 2);
+	/* a device that was not measured again stays */
+	assert_int_equal(loaded->device_count, 1);
+	assert_string_equal(loaded->devices[0].name, "GPU");
+	assert_int_equal(loaded->devices[0].can.bandwidth_count, 1);
+	assert_int_equal(ceilings_keep_best(loaded, good), 0);
+	assert_int_equal(loaded->device_count, 1);
 	/* of memory beyond what the good one has measured, the other one says something */
 	assert_true(ceilings_bandwidth_at(loaded, 1, 2048ull * MIB, &figure) == 7.5);
 	ceilings_destroy(good);

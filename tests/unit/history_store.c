@@ -78,7 +78,7 @@ static void make_run(struct history_run *run, unsigned n)
 	history_run_fact(run, "llama.model",
 		n % 4 ? "layers 7, bytes 24, type llama 22M Q8_0, name demo"
 		      : "layers 7, bytes 46, type llama 22M F16, name demo");
-	history_run_fact(run, "llama.context", "tokens 512, batch 64, threads 2, batch threads 4");
+	history_run_fact(run, "llama.context", "tokens 512, batch threads 4, batch 64, threads 2");
 	history_run_fact(run, "prompt tokens", "64");
 	assert_int_equal(history_run_describe(run), 0);
 	history_run_label(run, n % 2 ? "odd" : "even");
@@ -252,6 +252,13 @@ static void workloads_are_apart(void **state)
 	assert_string_equal(run.workload,
 		"one, demo, llama 22M Q8_0, bytes 24, threads 2, batch threads 4, context 512, "
 		"batch 64, prompt 64");
+	/* bytes that are no UTF-8 become a character that JSON holds, in all texts */
+	history_text_set(&run.command, "run \xff\xc3");
+	history_run_fact(&run, "latin\xe9", "1");
+	char *line = history_run_line(&run);
+	assert_non_null(line);
+	assert_non_null(strstr(line, "run \\uFFFD\\uFFFD"));
+	free(line);
 	/* of an older Brick, or a program that says nothing */
 	history_text_set(&run.command, "/x/y/engine -m /z/m.gguf  --out=/x/o /");
 	history_text_set(&run.facts.items[1].key, "other");
@@ -439,6 +446,8 @@ static void histograms(void **state)
 	assert_int_equal(history_histogram_percentile(&h, 10), 10);
 	assert_true(history_histogram_percentile(&h, 99) >= 96);
 	char *text = history_histogram_text(&h);
+	assert_int_equal(history_histogram_parse(&other, "17:0"), -EINVAL); /* an empty bucket */
+	assert_int_equal(history_histogram_count(&other), 0);
 	assert_int_equal(history_histogram_parse(&other, text), 0);
 	assert_int_equal(history_histogram_merge(&other, &h), 0);
 	assert_int_equal(history_histogram_count(&other), 200);

@@ -179,7 +179,8 @@ int breakdown_create_in(struct breakdown **out, struct walk *walk)
 	for (size_t i = 0; i < run->site_count; i++)
 		if (run->sites[i].layer > last)
 			last = run->sites[i].layer;
-	b->layer_count = (last > BREAKDOWN_LAYERS ? BREAKDOWN_LAYERS : (uint32_t)last + 1) + 1;
+	b->last_is_rest = last >= BREAKDOWN_LAYERS;
+	b->layer_count = (b->last_is_rest ? BREAKDOWN_LAYERS : (uint32_t)last + 1) + 1;
 	b->wait_brick = (uint32_t)run->brick_count;
 	b->wait_category = run_category_find(run, brick_category_name(BRICK_CATEGORY_WAIT));
 	if (b->wait_category == RUN_NONE)

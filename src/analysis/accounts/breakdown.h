@@ -21,8 +21,8 @@
 #include "trace/run.h"
 
 enum {
-	/* last layer that has a row of its own; with higher layers, all from 511 on share a row */
-	BREAKDOWN_LAYERS = 512,
+	BREAKDOWN_LAYERS =
+		512,	    /* rows of layers; where there are more, the last row has the rest */
 	BREAKDOWN_FINE = 4, /* buckets of a run's histogram in one bucket of a breakdown */
 	BREAKDOWN_BUCKETS = BRICK_HISTOGRAM_BUCKETS / BREAKDOWN_FINE,
 	BREAKDOWN_PHASES = STEP_PHASES + 1, /* the last: in no step */
@@ -43,6 +43,7 @@ struct breakdown {
 	uint32_t brick_count; /* the run's bricks, then waits (for runs without BarrierWait) */
 	uint32_t wait_brick, wait_category; /* where waits of samples count */
 	uint32_t layer_count;		    /* rows: layer + 1; row 0 is outside of layers */
+	bool last_is_rest;		    /* the last row has more than one layer */
 	uint64_t *steps;		    /* [step_count][category_count], ns of wall time */
 	uint64_t *layers; /* [BREAKDOWN_PHASES][layer_count][brick_count], ns of wall time */
 	uint64_t *counts; /* cells as in layers: executions on all threads, and waits */

@@ -386,6 +386,10 @@ static bool join_phases(struct distortion *d, const struct summary *summary)
 		all.low += weight * part.low;
 		all.high += weight * part.high;
 		all.is_measured |= part.is_measured;
+		if (part.turns && part.noise >= all.noise) {
+			all.turns = part.turns;
+			all.noise = part.noise;
+		}
 		all.phases[phase] =
 			part.is_measured ? DISTORTION_BY_PLAIN_STEPS : DISTORTION_BY_COSTS;
 		all.plain_steps[phase] = part.plain_steps[phase];

@@ -440,14 +440,16 @@ static uint64_t profiler_ns(const struct explain_facts *f, uint32_t step)
 {
 	const struct run_step *s = &f->run->steps[step];
 	const struct run_lane *lane = &f->run->lanes[s->lane];
-	uint64_t ns = 0;
+	uint64_t ns = 0, counted_to = 0; /* what lies in a counted sample counts once */
 
 	for (size_t i = run_sample_from(lane, s->begin_ns); i < lane->sample_count; i++) {
 		const struct run_sample *sample = &lane->samples[i];
 		if (sample->begin_ns >= s->end_ns)
 			break;
-		if (f->index.kinds[f->run->sites[sample->site].brick] != BRICK_KIND_OVERHEAD)
+		if (f->index.kinds[f->run->sites[sample->site].brick] != BRICK_KIND_OVERHEAD ||
+			sample->begin_ns < counted_to)
 			continue;
+		counted_to = sample->end_ns;
 		struct run_off_times off =
 			run_off_cpu_between(lane, sample->begin_ns, sample->end_ns);
 		ns += sample->end_ns - sample->begin_ns - off.preempted_ns - off.blocked_ns;

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/scope.h"
+#include "base/utf8.h"
 
 enum { TEXTS = 10 }; /* members of a run that are texts */
 
@@ -27,9 +28,26 @@ static void texts_of(struct history_run *run, char **texts[TEXTS])
 	memcpy(texts, all, sizeof(all));
 }
 
+/* A copy whose bytes that are no UTF-8 became U+FFFD: JSON holds no others. NULL: no memory. */
+static char *history_run_copy(const char *text)
+{
+	static const char other[] = "\xef\xbf\xbd";
+	size_t left = strlen(text);
+	char *copy = malloc(3 * left + 1), *to = copy;
+
+	for (size_t n; copy && left; text += n, left -= n) {
+		n = utf8_character(text, left);
+		to = mempcpy(to, n ? text : other, n ? n : strlen(other));
+		n = n ? n : 1;
+	}
+	if (copy)
+		*to = '\0';
+	return copy;
+}
+
 int history_text_set(char **text, const char *value)
 {
-	char *copy = strdup(value ? value : "");
+	char *copy = history_run_copy(value ? value : "");
 
 	if (!copy)
 		return -ENOMEM;
@@ -84,8 +102,10 @@ void history_run_fini(struct history_run *run)
 struct history_part *history_run_part(
 	struct history_run *run, const char *phase, const char *kind, const char *name)
 {
-	struct history_part part = {
-		.phase = strdup(phase), .kind = strdup(kind), .name = strdup(name), .united = 1};
+	struct history_part part = {.phase = history_run_copy(phase),
+		.kind = history_run_copy(kind),
+		.name = history_run_copy(name),
+		.united = 1};
 
 	if (!part.phase || !part.kind || !part.name || array_push(&run->parts, part)) {
 		part_fini(&part);
@@ -96,7 +116,7 @@ struct history_part *history_run_part(
 
 int history_run_fact(struct history_run *run, const char *key, const char *value)
 {
-	struct history_fact fact = {strdup(key), strdup(value)};
+	struct history_fact fact = {history_run_copy(key), history_run_copy(value)};
 
 	if (fact.key && fact.value && !array_push(&run->facts, fact))
 		return 0;
@@ -107,10 +127,10 @@ int history_run_fact(struct history_run *run, const char *key, const char *value
 
 int history_run_label(struct history_run *run, const char *label)
 {
-	char *copy = strdup(label);
+	char *copy = history_run_copy(label);
 
 	for (size_t i = 0; i < run->labels.count && copy; i++)
-		if (!strcmp(run->labels.items[i], label)) {
+		if (!strcmp(run->labels.items[i], copy)) {
 			free(copy);
 			return 0;
 		}

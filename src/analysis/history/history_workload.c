@@ -50,9 +50,11 @@ static const char *word_of(const char *note, const char *word, char out[TEXT])
 	*out = '\0';
 	for (const char *at = note, *end; at; at = end ? end + 2 : NULL) {
 		end = strstr(at, ", ");
-		if (strncmp(at, word, length) || at[length] != ' ')
-			continue;
 		const char *value = at + length + 1;
+		/* "batch threads 4" is no "batch" */
+		if (strncmp(at, word, length) || at[length] != ' ' ||
+			!strncmp(value, "threads ", 8))
+			continue;
 		size_t bytes = end ? (size_t)(end - value) : strlen(value);
 		snprintf(out, TEXT, "%.*s", (int)bytes, value);
 		break;

@@ -99,7 +99,7 @@ int history_histogram_parse(struct history_histogram *h, const char *text)
 		uint64_t index, count;
 		if (number_leading_u64(text, &index, &text) || *text++ != ':' ||
 			number_leading_u64(text, &count, &text) || index >= HISTORY_BUCKETS ||
-			(*text && *text++ != ' '))
+			!count || (*text && *text++ != ' '))
 			return -EINVAL;
 		rc = history_histogram_add(h, (uint32_t)index, count);
 	}

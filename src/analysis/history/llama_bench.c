@@ -192,6 +192,14 @@ static int llama_bench_read_lines(struct reading *r, const char *path, const cha
 	return rc;
 }
 
+/* Other than 0: interrupt. */
+static int end_round(void *left)
+{
+	size_t *rounds = left;
+
+	return !*rounds || !--*rounds;
+}
+
 /* Allows only what llama-bench's SQL needs: no files, no other functions. */
 static int authorize(void *context, int action, const char *a, const char *b, const char *database,
 	const char *trigger)
@@ -207,6 +215,23 @@ static int authorize(void *context, int action, const char *a, const char *b, co
 	default:
 		return SQLITE_DENY;
 	}
+}
+
+/*
+ * Bounds the memory and the instructions of SQLite's machine by a multiple of what a file of that
+ * size needs: INSERT from SELECT doubles a table with each line.
+ */
+static void limit_sql(sqlite3 *db, size_t text_bytes, size_t *rounds)
+{
+	enum { PAGE_BYTES = 4096, PAGES_LEAST = 256, ROUND = 1 << 20 };
+	size_t pages = text_bytes / PAGE_BYTES;
+	char sql[64];
+
+	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, FILE_BYTES_MAX);
+	snprintf(sql, sizeof(sql), "PRAGMA max_page_count = %zu", PAGES_LEAST + 4 * pages);
+	sqlite3_exec(db, sql, NULL, NULL, NULL);
+	*rounds = 16 + pages;
+	sqlite3_progress_handler(db, ROUND, end_round, rounds);
 }
 
 static json_t *llama_bench_row_json(sqlite3_stmt *s)
@@ -261,10 +286,11 @@ static int read_sql(struct reading *r, const char *path, const char *text)
 	const char *at = text + strspn(text, " \t\r\n");
 	sqlite3 *db = NULL;
 	sqlite3_stmt *s = NULL;
+	size_t rounds;
 	int rc = 1;
 
 	if (sqlite3_open(":memory:", &db) == SQLITE_OK) {
-		sqlite3_limit(db, SQLITE_LIMIT_LENGTH, FILE_BYTES_MAX);
+		limit_sql(db, strlen(text), &rounds);
 		sqlite3_set_authorizer(db, authorize, NULL);
 		if (run_sql(db, &at) != SQLITE_OK)
 			rc = llama_bench_fail_at(r, path, text, at, sqlite3_errmsg(db));

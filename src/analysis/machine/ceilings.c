@@ -375,15 +375,32 @@ static int keep_tables(struct ceilings *to, const struct ceilings *from)
 	return rc ? rc : ceilings_find_levels(to);
 }
 
+static int keep_device(struct ceilings *to, const struct ceilings_device *from)
+{
+	size_t at = 0;
+
+	while (at < to->device_count && (strcmp(from->backend, to->devices[at].backend) ||
+						strcmp(from->name, to->devices[at].name)))
+		at++;
+	if (at == to->device_count) { /* it was not measured this time */
+		struct ceilings_device *devices = realloc(to->devices, (at + 1) * sizeof(*devices));
+		if (!devices)
+			return -ENOMEM;
+		to->devices = devices;
+		memset(&devices[at], 0, sizeof(devices[at]));
+		memcpy(devices[at].backend, from->backend, sizeof(from->backend));
+		memcpy(devices[at].name, from->name, sizeof(from->name));
+		to->device_count++;
+	}
+	return keep_tables(&to->devices[at].can, &from->can);
+}
+
 int ceilings_keep_best(struct ceilings *to, const struct ceilings *from)
 {
 	int rc = keep_tables(to, from);
 
 	for (size_t i = 0; i < from->device_count && !rc; i++)
-		for (size_t k = 0; k < to->device_count && !rc; k++)
-			if (!strcmp(from->devices[i].backend, to->devices[k].backend) &&
-				!strcmp(from->devices[i].name, to->devices[k].name))
-				rc = keep_tables(&to->devices[k].can, &from->devices[i].can);
+		rc = keep_device(to, &from->devices[i]);
 	to->quick = to->quick && from->quick;
 	if (from->most_threads > to->most_threads)
 		to->most_threads = from->most_threads;

@@ -660,12 +660,6 @@ static struct key run_graph_key_of(const struct run_site *site)
 	return (struct key){operation, label, strlen(operation), strlen(label)};
 }
 
-/* First flow whose consumer is not below the key. */
-static size_t lower_bound(const struct flows *flows, const struct key *key)
-{
-	return BISECT(i, 0, flows->list.count, compare_keys(&flows->list.items[i].to, key) < 0);
-}
-
 /* The last execution on this thread of any site with a key. */
 struct producer {
 	struct key key;
@@ -705,7 +699,9 @@ static void link_data_of_sample(struct builder *b, const struct flows *flows, st
 {
 	const struct key key = run_graph_key_of(site);
 
-	for (size_t i = lower_bound(flows, &key);
+	size_t first =
+		BISECT(i, 0, flows->list.count, compare_keys(&flows->list.items[i].to, &key) < 0);
+	for (size_t i = first;
 		i < flows->list.count && !compare_keys(&flows->list.items[i].to, &key) && !b->error;
 		i++) {
 		const struct producer *from =

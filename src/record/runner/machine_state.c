@@ -79,8 +79,8 @@ static void read_temperature(struct machine_state *s)
 	for (unsigned i = 0; i < ZONES_MAX; i++) {
 		snprintf(path, sizeof(path), "/sys/class/thermal/thermal_zone%u/temp", i);
 		double degrees = machine_state_read_number(path);
-		if (degrees < 0)
-			break;
+		if (degrees < 0) /* this zone is missing, or cannot be read */
+			continue;
 		s->temperature = fmax(s->temperature, degrees / 1000);
 	}
 }

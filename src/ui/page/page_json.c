@@ -268,7 +268,7 @@ static json_t *layers_json(const struct page *page)
 	json_put(object, "bricks", json_number(page_bricks(page)));
 	json_put(object, "bricks_left_out",
 		json_number(page->report.summary->row_count - page_bricks(page)));
-	json_put(object, "last_is_rest", json_boolean(b->layer_count > BREAKDOWN_LAYERS));
+	json_put(object, "last_is_rest", json_boolean(b->last_is_rest));
 	for (unsigned phase = 0; phase < BREAKDOWN_PHASES; phase++) {
 		json_t *cells = json_array();
 		for (size_t i = 0; i < page_bricks(page); i++)

@@ -596,6 +596,9 @@ json_t *report_to_json(const struct report *report)
 	if (summary->by != SUMMARY_BY_CATEGORY)
 		json_put(root, summary_by_plural(summary->by), json_incref(rows));
 	json_put(root, "rests", rests_json(report));
+	/* rows of places hold waits and time off the CPU, categories do not */
+	of_categories.row_rests = summary->rests;
+	json_put(root, "category_rests", rests_json(&by_category));
 	json_put(root, "categories",
 		json_incref(summary->by == SUMMARY_BY_CATEGORY ? rows : categories));
 	json_decref(rows);

@@ -122,6 +122,10 @@ static void say_costs(char **text, const struct distortion *d)
 				: "what a split displaces in caches may cost up to three times as "
 				  "much again (--measure-distortion measures it)");
 	}
+}
+
+static void say_turns(char **text, const struct distortion *d)
+{
 	if (!d->turns)
 		return;
 	say(text, "%" PRIu32 " threads took turns on fewer CPUs", d->turns);
@@ -161,6 +165,7 @@ char *distortion_text(const struct distortion *d)
 		}
 	} else
 		say_costs(&text, d);
+	say_turns(&text, d);
 	say_switches(&text, &d->switches);
 	if (d->consumer_share >= 0)
 		say(&text, "the recorder took %.2f%% of the CPUs' time (%.0f%% was idle%s)",
