@@ -10,10 +10,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/file.h"
@@ -114,10 +116,20 @@ bool process_maps(pid_t pid, const char *session)
 	return proc_file_has(pid, "maps", '\n', session) == PROCESS_IS;
 }
 
-/* False only if the process was certainly not started under a recorder, or may not be read. */
+/*
+ * False only if the process was certainly not started under a recorder, or may not be read. One
+ * that lives and has no folder in /proc is hidden (hidepid).
+ */
 static bool may_be_recorded(pid_t pid)
 {
-	return proc_file_has(pid, "environ", '\0', "BRICK_SESSION_DIR=") != PROCESS_IS_NOT;
+	enum process_is is = proc_file_has(pid, "environ", '\0', "BRICK_SESSION_DIR=");
+	struct stat folder;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	bool is_hidden = is == PROCESS_IS_UNKNOWN && stat(path, &folder) < 0 &&
+			 (!kill(pid, 0) || errno == EPERM);
+	return is != PROCESS_IS_NOT && !is_hidden;
 }
 
 enum process_is process_is_under(pid_t pid, const char *directory)

@@ -170,10 +170,9 @@ static void end_session(struct watch *w, struct watched *s, enum drain_end end, 
 	process_release(&s->process);
 	s->ending = 1;
 	w->live--;
-	if (send_clock(w) || encoder_end(w->encoder, s->drain, end, end_ticks)) {
+	/* without memory it stays until watch_destroy(): the encoder may have records of it */
+	if (send_clock(w) || encoder_end(w->encoder, s->drain, end, end_ticks))
 		watch_count_lost(w, "out of memory for its end");
-		s->emitted = 1;
-	}
 }
 
 /*

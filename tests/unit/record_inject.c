@@ -11,11 +11,14 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -149,6 +152,48 @@ static void what_has_ended_is_unknown(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* In a /proc that shows an ordinary user none of others' processes. 0: it is not taken for ended.
+ */
+static int hidden_is_held(void)
+{
+	int held;
+
+	if (geteuid() || unshare(CLONE_NEWNS) ||
+		mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		mount("proc", "/proc", "proc", 0, "hidepid=2"))
+		return 77;
+	pid_t child = fork();
+	if (!child)
+		for (;;)
+			pause();
+	if (child < 0)
+		return 3;
+	if (setgroups(0, NULL) || setegid(65534) || seteuid(65534)) /* group 0 sees all */
+		held = 4;
+	else /* it lives, and nobody can say that it is the writer */
+		held = process_hold_writer(child, "none.session").pid ? 5 : 0;
+	if (!held && process_hold_writer(child, "none.session").pidfd != -1)
+		held = 6;
+	if (seteuid(0))
+		held = 7;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	return held;
+}
+
+static void what_is_hidden_has_not_ended(void **state)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(hidden_is_held());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip(); /* root alone mounts */
+	assert_int_equal(status, 0);
+}
+
 static void the_directory_is_private_and_vanishes(void **state)
 {
 	static const char *const names[] = {"17-x.session", ".17-x.session", "x.session",
@@ -180,6 +225,7 @@ int main(void)
 		cmocka_unit_test(commands_are_found_like_a_shell_does),
 		cmocka_unit_test(start_times_tell_processes_apart),
 		cmocka_unit_test(what_has_ended_is_unknown),
+		cmocka_unit_test(what_is_hidden_has_not_ended),
 		cmocka_unit_test(the_directory_is_private_and_vanishes),
 	};
 	close(mkstemp(path));
