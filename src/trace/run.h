@@ -329,7 +329,7 @@ struct run {
 	bool is_live;	/* read from sessions' memory (running, or as one held it at its end) */
 	char **command; /* NULL-terminated; of the recorder's command line */
 	char *host, *cpu, *isa; /* isa: vector instructions of the CPU, as brick_cpu_isa() */
-	char *version; /* of the Brick that recorded it; NULL: not known */
+	char *version;		/* of the Brick that recorded it; NULL: not known */
 	uint64_t start_ns, end_ns, start_unix_ns;
 	struct brick_clock clock; /* residual_ns: its largest error seen in the recording */
 	uint32_t cpus;		  /* online */
