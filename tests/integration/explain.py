@@ -50,6 +50,9 @@ def findings(path, phase=None):
     if not answer["off_cpu_known"]:
         print("skipped: the kernel does not say when threads are off their CPUs")
         sys.exit(77)
+    for p in answer["phases"]:
+        costs = sum(f["cost_ns"] for f in answer["findings"] if f["phase"] == p["phase"])
+        check(costs <= p["elapsed_ns"], f"findings cost {costs} of {p}")
     for see in {f["see"] for f in answer["findings"]} - {"brick roofline"}:  # which needs ceilings
         shown = subprocess.run([BRICK, *see.split()[1:], path], capture_output=True, text=True)
         check(shown.returncode == 0, f"{see}: {shown.stderr}")

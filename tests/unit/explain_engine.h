@@ -50,6 +50,7 @@ struct wrong {
 	uint32_t held;	       /* of each fourth step, in DownProjection */
 	uint32_t adapter;      /* in LoraProjection, twice */
 	uint32_t moved;	       /* in rotating the whole cache */
+	uint32_t norm;	       /* in RmsNorm, beside five other simple operations of 2 us */
 	uint32_t longer;       /* in DownProjection */
 	uint32_t anew;	       /* until a thread that begins in the step computes */
 	uint32_t pale;	       /* of a small product of UpProjection */
@@ -248,6 +249,16 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 		uint32_t compute = take(e, engine_site(e, BRICK_GRAPH_COMPUTE), 0, 2);
 		take(e, engine_site(e, BRICK_ROPE_EMBEDDING), w->moved, 3);
 		lane->samples[prepare].end_ns = lane->samples[compute].end_ns = e->now;
+	}
+	static const int simple[] = {BRICK_RMS_NORM, BRICK_ROPE_EMBEDDING, BRICK_RESIDUAL_ADD,
+		BRICK_ACTIVATION, BRICK_KV_CACHE_WRITE, BRICK_EMBEDDING};
+	for (int k = 0; k < 6 && w->norm; k++) {
+		uint32_t pass =
+			builder_site(&e->run, builder_known(&e->run, simple[k]), 0, "ADD", "a");
+		e->run.sites[pass].flags = BRICK_SITE_HAS_BYTES;
+		e->run.sites[pass].bytes = 4000;
+		e->run.sites[pass].elements = 1000;
+		take(e, pass, k ? 2 : w->norm, 1);
 	}
 	if (w->pale) {
 		uint32_t up = builder_site(&e->run, builder_known(&e->run, BRICK_UP_PROJECTION), 0,

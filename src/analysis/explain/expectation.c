@@ -16,9 +16,17 @@
 
 const char *expectation_source_name(enum expectation_source source)
 {
-	static const char *const names[] = {"repeats", "work", "machine"};
+	static const char *const names[] = {"repeats", "work", "passes", "machine"};
 
 	return names[source];
+}
+
+/* The share of all CPUs that others took. */
+static double expectation_disturbance(const struct explain_facts *f)
+{
+	double others = f->presence.others + f->presence.interrupts + f->presence.steal;
+
+	return others > 0 ? others : 0; /* unknown */
 }
 
 /* The least excess that is none of the phase's noise. */
@@ -69,39 +77,116 @@ static bool find_repeats(struct excess *out, const struct explain_facts *f, enum
 	return out->ns > noise_ns(f, phase);
 }
 
-/* A brick's products with weights in a phase. */
-struct brick_products {
+/* A brick's operations of one sort in a phase. */
+struct brick_pace {
 	uint32_t brick;
 	double ns, work, pace; /* pace: ns for a unit of work */
-	double bytes, flops;
+	double bytes, flops, count;
 };
 
-COMPARATOR(by_pace, struct brick_products, ORDER(x->pace, y->pace))
+COMPARATOR(by_pace, struct brick_pace, ORDER(x->pace, y->pace))
 
-/* Fills in products[brick_count], the quickest first; returns how many. */
-static size_t find_paces(struct brick_products *products, const struct explain_facts *f,
-	const struct explain_phase *phase, bool is_flops)
+/* True for an operation that passes over its data once, and does little with them. */
+static bool is_pass(const struct run *run, const struct run_site *site)
 {
+	static const char *const heavy[] = {"MUL_MAT", "OUT_PROD", "FLASH_ATTN", "SOFT_MAX", "SSM",
+		"CONV", "IM2COL", "POOL", "RWKV", "GATED", "SOLVE", "LIGHTNING", "ARGSORT", "TOP_K",
+		"CUMSUM", "MAP_", "CUSTOM", "OPT_STEP"};
+	(void)run;
+
+	for (size_t i = 0; site->operation && i < sizeof(heavy) / sizeof(*heavy); i++)
+		if (!strncmp(site->operation, heavy[i], strlen(heavy[i])))
+			return false;
+	return site->operation && site->bytes && site->elements && !(site->flags & BRICK_SITE_PART);
+}
+
+/*
+ * Fills in paces[brick_count] of the sites that count, the quickest first; returns how many. Time
+ * by which executions were held up has an excess of its own.
+ */
+static size_t find_paces(struct brick_pace *paces, const struct explain_facts *f, enum step_phase p,
+	bool is_flops, bool (*counts)(const struct run *run, const struct run_site *site))
+{
+	const struct explain_phase *phase = &f->phases[p];
 	size_t count = 0;
 
 	for (uint32_t b = 0; b < f->run->brick_count; b++) {
-		struct brick_products *sum = &products[count];
-		*sum = (struct brick_products){.brick = b};
+		struct brick_pace *sum = &paces[count];
+		*sum = (struct brick_pace){.brick = b};
 		for (size_t i = 0; i < f->run->site_count; i++) {
 			const struct run_site *site = &f->run->sites[i];
-			if (site->brick != b || !phase->sites[i].count ||
-				!explain_is_weight_product(f->run, site))
+			if (site->brick != b || !phase->sites[i].count || !counts(f->run, site))
 				continue;
+			sum->count += (double)phase->sites[i].count;
 			sum->ns += (double)phase->sites[i].ns;
 			sum->bytes += (double)site->bytes * (double)phase->sites[i].count;
 			sum->flops += (double)site->flops * (double)phase->sites[i].count;
 		}
+		sum->ns = fmax(0, sum->ns - (double)repeats_of(f->repeats, p, b)->held_up_ns);
 		sum->work = is_flops ? sum->flops : sum->bytes;
 		sum->pace = sum->work > 0 ? sum->ns / sum->work : 0;
 		count += sum->work > 0 && sum->ns > 0;
 	}
-	qsort(products, count, sizeof(*products), by_pace);
+	qsort(paces, count, sizeof(*paces), by_pace);
 	return count;
+}
+
+/* The pace that half of all work reaches; *all: all work. */
+static double pace_of_half(const struct brick_pace *paces, size_t count, double *all)
+{
+	double sum = 0, pace = 0;
+
+	*all = 0;
+	for (size_t i = 0; i < count; i++)
+		*all += paces[i].work;
+	for (size_t i = 0; i < count && 2 * sum < *all; i++) {
+		sum += paces[i].work;
+		pace = paces[i].pace;
+	}
+	return pace;
+}
+
+/*
+ * Bricks of simple operations that take four times as long as their bytes at the pace of half of
+ * the phase's, and as often as one of them is as quick as half of these bricks are. Together they
+ * are a small part of any model.
+ */
+static bool find_passes(struct excess *out, const struct explain_facts *f, enum step_phase p)
+{
+	enum { SLOWER = 4, FEW = 3 };
+	const struct explain_phase *phase = &f->phases[p];
+	struct brick_pace *paces = calloc(f->run->brick_count + 1, sizeof(*paces));
+	double *each = calloc(f->run->brick_count + 1, sizeof(*each)), all = 0;
+	size_t count = paces && each ? find_paces(paces, f, p, false, is_pass) : 0;
+
+	double pace = pace_of_half(paces, count, &all);
+	for (size_t i = 0; i < count; i++)
+		each[i] = paces[i].ns / paces[i].count;
+	if (count)
+		qsort(each, count, sizeof(*each), order_doubles);
+	for (size_t i = 0; i < count && count >= FEW; i++) {
+		const struct brick_pace *b = &paces[i];
+		double due_ns = b->count * each[(count - 1) / 2] + b->work * pace;
+		if (b->ns < SLOWER * due_ns)
+			continue;
+		uint64_t ns = number_of_double(b->ns - due_ns);
+		out->ns += ns;
+		out->low_ns += number_of_double(b->ns - SLOWER * due_ns);
+		out->high_ns += number_of_double(b->ns - b->work * paces[0].pace);
+		out->took_ns += number_of_double(b->ns);
+		out->rows++;
+		if (ns <= out->brick_ns)
+			continue;
+		out->brick = b->brick;
+		out->brick_ns = ns;
+		out->rate = b->work / b->ns;
+		out->expected_rate = b->work / due_ns;
+		out->work_share = b->work / all;
+		out->time_share = b->ns / (double)phase->wall_ns;
+	}
+	free(paces);
+	free(each);
+	return out->ns > phase->wall_ns / 10;
 }
 
 /*
@@ -112,21 +197,16 @@ static bool find_slow_bricks(struct excess *out, const struct explain_facts *f, 
 {
 	enum { MANY = 8, SLOWER = 3 };
 	const struct explain_phase *phase = &f->phases[p];
-	struct brick_products *products = calloc(f->run->brick_count + 1, sizeof(*products));
-	double all = 0, sum = 0, pace = 0;
+	struct brick_pace *products = calloc(f->run->brick_count + 1, sizeof(*products));
+	double all = 0;
 
 	if (!products)
 		return false;
 	out->is_flops = phase->batch > MANY;
-	size_t count = find_paces(products, f, phase, out->is_flops);
-	for (size_t i = 0; i < count; i++)
-		all += products[i].work;
-	for (size_t i = 0; i < count && 2 * sum < all; i++) {
-		sum += products[i].work;
-		pace = products[i].pace;
-	}
+	size_t count = find_paces(products, f, p, out->is_flops, explain_is_weight_product);
+	double pace = pace_of_half(products, count, &all);
 	for (size_t i = 0; i < count; i++) {
-		const struct brick_products *b = &products[i];
+		const struct brick_pace *b = &products[i];
 		uint64_t ns = number_of_double(b->ns - b->work * pace);
 		/* a prompt needs logits of its last token only, so LmHead reads all for one */
 		bool is_head = f->run->bricks[b->brick].well_known == BRICK_LM_HEAD;
@@ -154,7 +234,8 @@ static bool find_slow_bricks(struct excess *out, const struct explain_facts *f, 
 static bool brick_kind(struct product_kind *kind, const struct explain_facts *f,
 	const struct explain_phase *phase, uint32_t brick)
 {
-	*kind = (struct product_kind){.columns = phase->batch};
+	*kind = (struct product_kind){
+		.columns = phase->batch, .slower = 2 + 4 * expectation_disturbance(f)};
 	for (size_t i = 0; i < f->run->site_count; i++) {
 		const struct run_site *site = &f->run->sites[i];
 		struct explain_weights weights;
@@ -181,24 +262,26 @@ static bool find_machine(struct excess *out, const struct explain_facts *f, enum
 		struct product_kind kind;
 		struct product_due due;
 		if ((int)row->phase != (int)p || !brick_kind(&kind, f, phase, row->brick) ||
-			!product_due_find(&due, f->roofline, row, &kind) ||
-			row->flops_per_ns >= product_due_least(&due))
+			!product_due_find(&due, f->roofline, row, &kind))
 			continue;
-		double took_ns = (double)phase->bricks[row->brick].driver_ns;
+		/* time by which executions were held up has an excess of its own */
+		double all_ns = (double)phase->bricks[row->brick].driver_ns;
+		double took_ns = all_ns - (double)repeats_of(f->repeats, p, row->brick)->held_up_ns;
+		double rate = took_ns > 0 ? row->flops_per_ns * all_ns / took_ns : 0;
 		double usual = product_due_usual(&due);
-		uint64_t ns = number_of_double(took_ns * (1 - row->flops_per_ns / usual));
+		if (rate <= 0 || rate >= product_due_least(&due))
+			continue;
+		uint64_t ns = number_of_double(took_ns * (1 - rate / usual));
 		out->took_ns += number_of_double(took_ns);
 		out->ns += ns;
-		out->low_ns += number_of_double(
-			took_ns * (1 - row->flops_per_ns / product_due_least(&due)));
-		out->high_ns +=
-			number_of_double(took_ns * (1 - row->flops_per_ns / fmax(due.roof, usual)));
+		out->low_ns += number_of_double(took_ns * (1 - rate / product_due_least(&due)));
+		out->high_ns += number_of_double(took_ns * (1 - rate / fmax(due.roof, usual)));
 		out->rows++;
 		if (ns <= out->brick_ns)
 			continue;
 		out->brick_ns = ns;
 		out->brick = row->brick;
-		out->rate = row->flops_per_ns;
+		out->rate = rate;
 		out->expected_rate = usual;
 		out->bits = kind.bits;
 		out->seen = due.seen;
@@ -227,8 +310,9 @@ int expectation_learn(struct ceilings *kept, const struct explain_facts *f)
 bool expectation_excess(struct excess *out, const struct explain_facts *f, enum step_phase phase,
 	enum expectation_source source)
 {
-	static bool (*const find[])(struct excess * out, const struct explain_facts *f,
-		enum step_phase phase) = {find_repeats, find_slow_bricks, find_machine};
+	static bool (*const find[])(
+		struct excess * out, const struct explain_facts *f, enum step_phase phase) = {
+		find_repeats, find_slow_bricks, find_passes, find_machine};
 
 	*out = (struct excess){.source = source, .brick = RUN_NONE};
 	return find[source](out, f, phase);

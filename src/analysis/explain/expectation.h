@@ -7,6 +7,7 @@
  *   repeats  the same work nearby in the run (repeats.h): executions and waits that took longer
  *   work     bytes (FLOPs where many tokens share them) that products with weights move, at the
  *            pace of the phase's other products
+ *   passes   the same for simple operations, by the pace and the length of the phase's others
  *   machine  the best rate of such products with weights that the machine was seen to reach, or
  *            a part of their roof by its ceilings
  *
@@ -19,6 +20,7 @@
 enum expectation_source {
 	EXPECTATION_REPEATS,
 	EXPECTATION_WORK,
+	EXPECTATION_PASSES,
 	EXPECTATION_MACHINE,
 	EXPECTATION_SOURCES,
 };
@@ -52,5 +54,5 @@ bool expectation_excess(struct excess *out, const struct explain_facts *facts,
  */
 int expectation_learn(struct ceilings *kept, const struct explain_facts *facts);
 
-/* "repeats", "work", "machine". */
+/* "repeats", "work", "passes", "machine". */
 const char *expectation_source_name(enum expectation_source source);

@@ -90,6 +90,7 @@ static void finding_name_excess(struct findings *findings, size_t first, struct 
 	static const uint64_t names_of[FINDING_RULES] = {
 		[FINDING_excess_repeats] = EXPLAIN_NAMES_OF_REPEATS,
 		[FINDING_excess_work] = EXPLAIN_NAMES_OF_WORK,
+		[FINDING_excess_passes] = EXPLAIN_NAMES_OF_PASSES,
 		[FINDING_excess_machine] = EXPLAIN_NAMES_OF_MACHINE,
 	};
 
@@ -238,6 +239,7 @@ const char *finding_row(const struct explain_facts *facts, const struct finding 
 		return of->ran_on_cpu.most->name;
 	case FINDING_excess_repeats:
 	case FINDING_excess_work:
+	case FINDING_excess_passes:
 	case FINDING_excess_machine:
 		return of->excess.brick == RUN_NONE ? "wait"
 						    : facts->run->bricks[of->excess.brick].name;

@@ -78,6 +78,7 @@
 	X(fewer_threads, "fewer-threads", LOSS, COMPUTE, 0)                                        \
 	X(excess_repeats, "excess", LOSS, HELD_UP, 0)                                              \
 	X(excess_work, "excess", LOSS, WEIGHTS, 0)                                                 \
+	X(excess_passes, "excess", LOSS, REST, 0)                                                  \
 	X(excess_machine, "excess", LOSS, WEIGHTS | LOGITS, R(excess_work))
 
 /*
@@ -88,6 +89,7 @@
 	(EXPLAIN_NAMES_OF_ALL | R(slow_thread) | R(barrier_waits) | R(threads_anew) | \
 		EXPLAIN_OF_SLOW)
 #define EXPLAIN_NAMES_OF_WORK (EXPLAIN_NAMES_OF_ALL | R(adapter) | R(vocabulary))
+#define EXPLAIN_NAMES_OF_PASSES (EXPLAIN_NAMES_OF_ALL | R(cache_moved) | R(kv_type))
 #define EXPLAIN_NAMES_OF_MACHINE (EXPLAIN_NAMES_OF_ALL | R(lesser_build))
 #define EXPLAIN_NAMES_OF_ALL                                                             \
 	(R(page_faults) | R(affinity) | R(oversubscribed) | R(steal) | R(memory_limit) | \
@@ -240,7 +242,7 @@ union finding_evidence {
 		double distance; /* of these rows from their roof, 0 to 1 */
 		size_t rows;
 	} roof;		      /* of at_memory_roof */
-	struct excess excess; /* of excess_repeats, excess_work and excess_machine */
+	struct excess excess; /* of all rules excess_* */
 };
 
 struct finding {

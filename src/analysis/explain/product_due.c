@@ -57,6 +57,7 @@ bool product_due_find(struct product_due *due, const struct roofline *roofline,
 	due->least = by_memory ? 1.0 / 8 : 1.0 / 32;
 	if (due->roof > 0 && kind) {
 		product_name(name, row, kind);
+		due->slower = kind->slower;
 		due->seen = ceilings_product_of(row->can, name, row->roof_threads);
 	}
 	return due->roof > 0;

@@ -16,11 +16,14 @@ struct product_due {
 	double usual, least;
 	double roof;			     /* FLOPs per ns */
 	const struct ceilings_reached *seen; /* the best of its kind that was seen; NULL: none */
+	double slower;			     /* struct product_kind */
 };
 
 /* Kinds of products: their rates compare. */
 struct product_kind {
 	double bits, weight_bytes, columns; /* of a weight; of the largest weights; of a batch */
+	/* a rate that many times lower than a seen one is too slow; more than 2 beside others */
+	double slower;
 };
 
 /*
@@ -31,8 +34,8 @@ bool product_due_find(struct product_due *due, const struct roofline *roofline,
 	const struct roofline_row *row, const struct product_kind *kind);
 
 /*
- * The rate in FLOPs per ns that is expected, and the one below which a product is too slow: half of
- * what was seen, or by its roof.
+ * The rate in FLOPs per ns that is expected, and the one below which a product is too slow: a part
+ * of what was seen, or by its roof.
  */
 static inline double product_due_usual(const struct product_due *due)
 {
@@ -42,8 +45,9 @@ static inline double product_due_usual(const struct product_due *due)
 static inline double product_due_least(const struct product_due *due)
 {
 	double by_roof = due->least * due->roof;
+	double by_seen = due->seen ? due->seen->rate.best / due->slower : 0;
 
-	return due->seen && due->seen->rate.best / 2 > by_roof ? due->seen->rate.best / 2 : by_roof;
+	return by_seen > by_roof ? by_seen : by_roof;
 }
 
 /*

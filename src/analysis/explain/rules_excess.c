@@ -24,6 +24,11 @@ bool rule_excess_work(const struct explain_facts *f, enum step_phase p, struct f
 	return rules_excess_of(f, p, EXPECTATION_WORK, out);
 }
 
+bool rule_excess_passes(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	return rules_excess_of(f, p, EXPECTATION_PASSES, out);
+}
+
 bool rule_excess_machine(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	return rules_excess_of(f, p, EXPECTATION_MACHINE, out);

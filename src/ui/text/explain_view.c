@@ -828,6 +828,23 @@ WORDS(excess_work)
 	(void)phase;
 }
 
+WORDS(excess_passes)
+{
+	const struct excess *e = &finding->of.excess;
+	char share[UNITS_BYTES], rate[UNITS_BYTES], other[UNITS_BYTES];
+
+	fill(what, NAME " takes %s of the time, and does little", excess_brick(f, finding),
+		units_percent(share, e->time_share));
+	fill(evidence,
+		"it moves %s GB/s; as long and as quick as the phase's other simple operations, it "
+		"would move %s",
+		units_number(rate, e->rate), units_number(other, e->expected_rate));
+	fill(advice, "look at its shapes and types (brick tree), and at what its code does (brick "
+		     "record --sample)");
+	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
+	(void)phase;
+}
+
 WORDS(excess_machine)
 {
 	const struct excess *e = &finding->of.excess;
