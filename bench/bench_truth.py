@@ -40,8 +40,8 @@ def engine(folder, percent):
 
 
 def bench(folder, percent, *options, code=(0, 1)):
-    done = subprocess.run([BRICK, "bench", "-q", "--json", "--no-history", *options, "--", *engine(folder, 0), "---",
-                           *engine(folder, percent)], capture_output=True, text=True, check=False,
+    done = subprocess.run([BRICK, "bench", "-q", "--json", "--no-history", "--disturbed", *options, "--", *engine(folder, 0),
+                           "---", *engine(folder, percent)], capture_output=True, text=True, check=False,
                           env={**os.environ, "XDG_DATA_HOME": folder, "BRICK_DB": "none"})
     if done.returncode not in code:
         sys.exit(done.stderr)
@@ -50,9 +50,10 @@ def bench(folder, percent, *options, code=(0, 1)):
 
 def measure(folder, percent):
     """All runs as lines of the journal, by side and kind."""
-    _, said = bench(folder, percent, "--runs", str(RUNS))
-    path = said.split("its runs are in ")[1].split(";")[0]
-    lines = {}
+    path, lines = os.path.join(folder, "measured.bench"), {}
+    with open(path, "w", encoding="utf-8"):
+        pass  # a journal that is given is kept
+    bench(folder, percent, "--resume", path, "--runs", str(RUNS))
     with open(path, encoding="utf-8") as journal:
         for line in journal:
             run = json.loads(line)

@@ -26,7 +26,7 @@ DIFFERENT = {"slower", "faster", "only in A", "only in B"}
 
 
 def diff(a, b):
-    done = subprocess.run([BRICK, "diff", "--json", *a, "--", *b], capture_output=True, text=True)
+    done = subprocess.run([BRICK, "diff", "--disturbed", "--json", *a, "--", *b], capture_output=True, text=True)
     if done.returncode not in (0, 1):
         sys.exit(done.stderr)
     return json.loads(done.stdout)

@@ -75,8 +75,8 @@ def ask_all(place):
                  ("plot",), ("plot", "--brick", "Brick7"), ("plot", "--brick", "Brick7", "--host", "host2"), ("hosts",),
                  ("hosts", "--by", "engine"), ("hosts", "--host", "host2"), ("hosts", "--label", "main"), ("hosts", "--limit", "1000")):
         ask(place, "history", *args)
-    ask(place, "diff", "@1", "@2", codes=(0, 1))
-    ask(place, "diff", "@last", "@main", codes=(0, 1))
+    ask(place, "diff", "--disturbed", "@1", "@2", codes=(0, 1))
+    ask(place, "diff", "--disturbed", "@last", "@main", codes=(0, 1))
     ask(place, "report", "@3", codes=(3,))  # finds the run, whose recording is not there
     ask(place, "history", "label", "@2", "other")
 

@@ -2,9 +2,10 @@
 /*
  * `brick bench`: runs programs in turns, plain and recorded, until the answer is precise enough,
  * and says which is faster. Of two programs it gives the verdict that `brick diff` gives on the
- * same runs: at most 3 of 100 such answers see a difference where there is none, and one more
- * because it looks at the runs while they come. Among more, or with parameters, it names the best,
- * with intervals that hold for all pairs at once. A finished run is on the disk before the next
+ * same runs: at most 3 of 100 such answers see a difference where there is none. Among more, or
+ * with parameters, it names the best, with intervals that hold for all pairs at once. Looking at
+ * the runs while they come errs in one more of 100 answers. There is no verdict where others
+ * disturbed most runs. A finished run is on the disk before the next
  * begins.
  */
 #include <ctype.h>
@@ -45,7 +46,7 @@
 struct bench_arguments {
 	unsigned long runs, warm_up, seed;
 	double time_s, precision, threshold; /* ratios; negative: not given */
-	bool plain, recorded, floor, no_history, quiet, bisect;
+	bool plain, recorded, floor, no_history, quiet, bisect, disturbed;
 	const char *baseline, *label, *db, *value, *rate, *resume, *keep, *prepare, *output;
 	struct matrix matrix;
 	bench_form_fn form;
@@ -176,7 +177,11 @@ static bool bench_launch(struct bench *bench, const struct bench_work *work, str
 
 		machine_state_between(
 			&change, &before, &after, run->used.user_ns + run->used.system_ns);
-		m->disturbed += machine_change_disturbs(&change) != 0;
+		/* a recording may say so already */
+		if (machine_change_disturbs(&change) &&
+			!history_run_fact_find(&run->entry, HISTORY_DISTURBED))
+			xcheck(history_run_fact(&run->entry, HISTORY_DISTURBED, "yes"));
+		m->disturbed += history_run_fact_find(&run->entry, HISTORY_DISTURBED) != NULL;
 		m->steal += (change.steal - m->steal) / ++m->runs;
 		m->others += (change.others - m->others) / m->runs;
 		m->swapped += change.swapped;
@@ -201,8 +206,6 @@ static size_t side_of(const struct bench *bench, const char *letters)
 
 static void bench_journal_open(struct bench *bench)
 {
-	bench->batch =
-		xasprintf("bench-%llx-%x", (unsigned long long)time(NULL), (unsigned)getpid());
 	if (bench->arguments.resume) {
 		/* a line that a killed writer left unfinished is cut off */
 		SCOPED char *line = NULL;
@@ -239,6 +242,8 @@ static void bench_journal_open(struct bench *bench)
 			die(CLI_SYSTEM, "%s: %s", bench->journal_path, strerror(errno));
 		return;
 	}
+	if (bench->arguments.no_history)
+		return;
 	/* the journal is beside the history's file, or else in the current directory */
 	bench->journal_path = user_path(USER_DATA, "%s.bench", bench->batch);
 	if (!bench->journal_path)
@@ -427,16 +432,98 @@ static bool cmd_bench_is_pair(const struct bench *bench)
 	return bench->compared == 2 && !bench->pattern;
 }
 
-/* True if the verdict on a pair is settled, except with the probability of stop_early_alpha. */
+/* Rank of sides. */
+
+/*
+ * Collects tokens per second of recorded runs, or the values that plain runs are compared by.
+ * Returns their number.
+ */
+static size_t ranked(
+	const struct bench *bench, const struct bench_view *view, size_t side, double *out)
+{
+	size_t n = measures(bench, side, view->is_by_tokens, out);
+
+	for (size_t i = 0; i < n && view->is_by_tokens; i++)
+		out[i] = 1e9 / out[i];
+	return n;
+}
+
+static enum difference_kind ranked_kind(const struct bench *bench, const struct bench_view *view)
+{
+	return view->is_by_tokens ? DIFFERENCE_RATE
+				  : (bench->arguments.rate ? DIFFERENCE_RATE : DIFFERENCE_TIME);
+}
+
+/* The side of the best median; side_count: one has nothing to rank it by. */
+static size_t find_best(const struct bench *bench, const struct bench_view *view, double *scratch)
+{
+	double sign = ranked_kind(bench, view) == DIFFERENCE_RATE ? -1 : 1, least = INFINITY;
+	size_t best = view->side_count;
+
+	for (size_t i = 0; i < view->side_count; i++) {
+		size_t n = ranked(bench, view, i, scratch);
+		if (!n)
+			return view->side_count;
+		double median = sign * statistics_median(scratch, n);
+		if (median < least) {
+			least = median;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/*
+ * Names the best side, and fills in the distance of each other side from it. The same runs decide
+ * which side is best, so the intervals must hold for all pairs at once, but for `alpha`.
+ */
+static void cmd_bench_rank(
+	const struct bench *bench, struct bench_view *view, struct bench_side *sides, double alpha)
+{
+	const struct difference_rule rule = {.threshold = default_threshold,
+		.alpha = alpha,
+		.tests = view->side_count * (view->side_count - 1) / 2};
+	SCOPED double *a = xcalloc(2 * bench->runs.count + 1, sizeof(*a));
+	double *b = a + bench->runs.count;
+
+	view->best = view->side_count > 1 ? find_best(bench, view, a) : view->side_count;
+	for (size_t i = 0; i < view->side_count && view->best < view->side_count; i++) {
+		size_t in_a = ranked(bench, view, view->best, a), in_b = ranked(bench, view, i, b);
+		if (i != view->best)
+			xcheck(difference_of(&sides[i].against, ranked_kind(bench, view), a, in_a,
+				b, in_b, &rule));
+	}
+}
+
+/* True if the best side is known: each other side is slower than it, or the same. */
+static bool cmd_bench_is_ranked(const struct bench *bench)
+{
+	struct bench_view view = {.side_count = bench->compared};
+	SCOPED struct bench_side *sides = xcalloc(bench->compared, sizeof(*sides));
+
+	for (size_t i = 0; i < bench->compared; i++)
+		view.is_by_tokens |= bench_count(bench, i, true) > 0;
+	cmd_bench_rank(bench, &view, sides, stop_early_alpha / STOP_LOOKS);
+	for (size_t i = 0; i < bench->compared && view.best < bench->compared; i++)
+		if (i != view.best && sides[i].against.verdict != COMPARE_SLOWER &&
+			sides[i].against.verdict != COMPARE_SAME)
+			return false;
+	return view.best < bench->compared;
+}
+
+/* True if the verdict is settled, except with the probability of stop_early_alpha. */
 static bool cmd_bench_is_settled(struct bench *bench, uint64_t done)
 {
 	const struct compare_rule rule = {.threshold = cmd_bench_threshold_of(bench, 0),
 		.metric = (enum compare_metric)bench->arguments.metric,
-		.alpha = 2 * stop_early_alpha / STOP_LOOKS};
+		.alpha = 2 * stop_early_alpha / STOP_LOOKS,
+		.even_disturbed = true};
 	SCOPED_BY(sides_fini) struct sides r = {0};
 
-	if (!cmd_bench_is_pair(bench) || done < STOP_SETTLED_FROM)
+	if (bench->compared < 2 || done < STOP_SETTLED_FROM)
 		return false;
+	if (!cmd_bench_is_pair(bench))
+		return cmd_bench_is_ranked(bench);
 	compare_sides(bench, BENCH_A, BENCH_B, &rule, &r);
 	return r.compare && compare_is_settled(r.compare, rule.metric, done < STOP_SETTLED_ALL);
 }
@@ -479,9 +566,9 @@ static void foretell(const struct bench *bench, const struct stop_rule *rule, bo
 	double block_ns = made ? (double)(monotonic_ns() - bench->begin_ns) / (double)made *
 					  (double)bench->work_count
 			       : 0;
-	double least = rule->runs			      ? (double)rule->runs
-		       : is_early && cmd_bench_is_pair(bench) ? STOP_SETTLED_FROM
-							      : STOP_RUNS_MIN;
+	double least = rule->runs			 ? (double)rule->runs
+		       : is_early && bench->compared > 1 ? STOP_SETTLED_FROM
+							 : STOP_RUNS_MIN;
 	double most = rule->runs ? (double)rule->runs : STOP_RUNS_MAX;
 	char one[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
 
@@ -499,8 +586,8 @@ static void foretell(const struct bench *bench, const struct stop_rule *rule, bo
 			"bench: %.0f to %.0f blocks of %zu run%s, each about %s: about %s to %s, "
 			"until %s\n",
 			least, most, bench->work_count, plural_s(bench->work_count), one, low, high,
-			is_early && cmd_bench_is_pair(bench) ? "the verdict cannot change any more"
-							     : "the intervals are narrow enough");
+			is_early && bench->compared > 1 ? "the verdict cannot change any more"
+							: "the intervals are narrow enough");
 }
 
 static bool is_labelled(const struct bench *bench, size_t side)
@@ -612,8 +699,6 @@ static enum stop_reason bench_measure(struct bench *bench)
 }
 
 /* The answer. */
-
-enum { EXIT_NOT_KNOWN = 125 /* git bisect skips the commit */ };
 
 /* The value of plain runs of the only side. False: it has none. */
 static bool measure_alone(struct bench *bench, struct difference *d)
@@ -735,47 +820,6 @@ static void fill_side(const struct bench *bench, size_t i, struct bench_side *si
 	side->peak_bytes = n ? statistics_median(scratch, n) : NAN;
 }
 
-/* The best. */
-
-/*
- * Collects tokens per second of recorded runs, or the values that plain runs are compared by.
- * Returns their number.
- */
-static size_t ranked(
-	const struct bench *bench, const struct bench_view *view, size_t side, double *out)
-{
-	size_t n = measures(bench, side, view->is_by_tokens, out);
-
-	for (size_t i = 0; i < n && view->is_by_tokens; i++)
-		out[i] = 1e9 / out[i];
-	return n;
-}
-
-static enum difference_kind ranked_kind(const struct bench *bench, const struct bench_view *view)
-{
-	return view->is_by_tokens ? DIFFERENCE_RATE
-				  : (bench->arguments.rate ? DIFFERENCE_RATE : DIFFERENCE_TIME);
-}
-
-/* The side of the best median; side_count: one has nothing to rank it by. */
-static size_t find_best(const struct bench *bench, const struct bench_view *view, double *scratch)
-{
-	double sign = ranked_kind(bench, view) == DIFFERENCE_RATE ? -1 : 1, least = INFINITY;
-	size_t best = view->side_count;
-
-	for (size_t i = 0; i < view->side_count; i++) {
-		size_t n = ranked(bench, view, i, scratch);
-		if (!n)
-			return view->side_count;
-		double median = sign * statistics_median(scratch, n);
-		if (median < least) {
-			least = median;
-			best = i;
-		}
-	}
-	return best;
-}
-
 /* Differences in speed or memory below this share count as none. */
 static const double pareto_slack = 0.01;
 
@@ -808,34 +852,20 @@ static void mark_pareto(const struct bench_view *view, struct bench_side *sides)
 	}
 }
 
-/*
- * Names the best side, and prints the distance of each other side from it. The same runs decide
- * which side is best, so the intervals must hold for all pairs at once.
- */
-static void cmd_bench_rank(
-	const struct bench *bench, struct bench_view *view, struct bench_side *sides)
-{
-	const struct difference_rule rule = {.threshold = default_threshold,
-		.alpha = cmd_bench_alpha,
-		.tests = view->side_count * (view->side_count - 1) / 2};
-	SCOPED double *a = xcalloc(2 * bench->runs.count + 1, sizeof(*a));
-	double *b = a + bench->runs.count;
-
-	view->best = view->side_count > 1 ? find_best(bench, view, a) : view->side_count;
-	mark_pareto(view, sides);
-	for (size_t i = 0; i < view->side_count && view->best < view->side_count; i++) {
-		size_t in_a = ranked(bench, view, view->best, a), in_b = ranked(bench, view, i, b);
-		if (i != view->best)
-			xcheck(difference_of(&sides[i].against, ranked_kind(bench, view), a, in_a,
-				b, in_b, &rule));
-	}
-}
-
 static bool has_history(const struct bench_arguments *a)
 {
 	SCOPED char *where = a->db ? xstrdup(a->db) : history_default();
 
 	return where && strcmp(where, "none") != 0;
+}
+
+static size_t count_disturbed(const struct bench *bench)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < bench->runs.count; i++)
+		n += history_run_fact_find(&bench->runs.items[i].entry, HISTORY_DISTURBED) != NULL;
+	return n;
 }
 
 static void fill_view(struct bench *bench, enum stop_reason reason, struct bench_side *sides,
@@ -857,7 +887,12 @@ static void fill_view(struct bench *bench, enum stop_reason reason, struct bench
 		most = sides[i].recorded > most ? sides[i].recorded : most;
 		view->is_by_tokens |= sides[i].recorded > 0;
 	}
-	cmd_bench_rank(bench, view, sides);
+	cmd_bench_rank(bench, view, sides, cmd_bench_alpha);
+	mark_pareto(view, sides);
+	view->is_disturbed = !a->disturbed && bench->compared > 1 && !view->is_pair &&
+			     2 * count_disturbed(bench) > bench->runs.count;
+	if (view->is_disturbed)
+		view->best = view->side_count;
 	view->batch = bench->batch;
 	view->is_kept = bench->all_kept && has_history(a);
 	view->reason = stop_reason_name(reason);
@@ -908,13 +943,13 @@ static int exit_code(const struct bench *bench, const struct bench_view *view)
 {
 	bool is_gate = view->is_pair && view->diff;
 
-	if (bench->fault)
-		return EXIT_NOT_KNOWN;
+	if (bench->fault || view->is_disturbed || (is_gate && view->diff->compare->is_disturbed))
+		return CLI_NOT_KNOWN;
 	if (is_gate && difference_fails(view->diff->compare->verdict, false))
 		return CLI_GATE;
 	return bench->arguments.bisect && view->is_pair &&
 			       (!is_gate || difference_fails(view->diff->compare->verdict, true))
-		       ? EXIT_NOT_KNOWN
+		       ? CLI_NOT_KNOWN
 		       : CLI_DONE;
 }
 
@@ -941,7 +976,8 @@ static void fill_pair(
 {
 	double floor = fmax(view->floor, view->plain_floor);
 	const struct compare_rule rule = {.threshold = cmd_bench_threshold_of(bench, floor),
-		.metric = (enum compare_metric)bench->arguments.metric};
+		.metric = (enum compare_metric)bench->arguments.metric,
+		.even_disturbed = bench->arguments.disturbed};
 
 	view->threshold = rule.threshold;
 	compare_sides(bench, BENCH_A, BENCH_B, &rule, r);
@@ -962,7 +998,7 @@ static int bench_answer(struct bench *bench, enum stop_reason reason)
 	if (bench->fault)
 		warn("bench: %s", bench->fault);
 	if (!bench->runs.count && bench->arguments.form == bench_text)
-		return EXIT_NOT_KNOWN; /* the fault was printed, and there is no answer */
+		return CLI_NOT_KNOWN; /* the fault was printed, and there is no answer */
 	fill_view(bench, reason, sides, &view);
 	if (view.is_pair || view.side_count == 1)
 		fill_floor(bench, &view);
@@ -1027,7 +1063,7 @@ static const struct cli_option cmd_bench_option_table[] = {
 	{"time", "T", "measure for so long: 90, 5m, 1h", cmd_bench_set_time, OF(time_s)},
 	{"precision", "P",
 		"stop when all intervals are within +-P percent, or say that they will not be; 10 "
-		"to 60 runs (default: 1, and for two commands as soon as the verdict cannot "
+		"to 60 runs (default: 1, and for several commands as soon as the verdict cannot "
 		"change)",
 		option_percent, OF(precision)},
 	{"warmup", "N", "runs of each side that do not count (default: 1)", option_number,
@@ -1063,12 +1099,16 @@ static const struct cli_option cmd_bench_option_table[] = {
 	{"by", "WHAT", "brick (default), category or layer", option_index, OF(by),
 		.words = words_rows},
 	{"bisect", NULL, "exit code 125 also when the runs do not judge", option_flag, OF(bisect)},
+	{"disturbed", NULL,
+		"judge also where other programs disturbed more than half of a side's runs",
+		option_flag, OF(disturbed)},
 	{"seed", "N", "of the random order (default: 1)", option_number, OF(seed), .low = 0,
 		.high = UINT32_MAX},
 	{"keep", "DIR", "keep the recordings there; made if it is missing", option_text, OF(keep)},
 	{"resume", "FILE", "count the runs of a bench that was killed: its journal", option_text,
 		OF(resume)},
-	{"no-history", NULL, "do not keep the runs in the history", option_flag, OF(no_history)},
+	{"no-history", NULL, "keep the runs neither in the history nor in a journal", option_flag,
+		OF(no_history)},
 	{"db", "WHERE", "the history (default: BRICK_DB)", option_text, OF(db)},
 	{"format", "FORMAT",
 		"text (default); json: schema brick/bench/2; markdown: for a pull "
@@ -1211,6 +1251,8 @@ static int run_bench(int argc, char **argv)
 		cmd_bench_add_work(&bench, true);
 	plan_init(&bench.plan, bench.work_count, bench.arguments.seed);
 	load_baseline(&bench);
+	bench.batch =
+		xasprintf("bench-%llx-%x", (unsigned long long)time(NULL), (unsigned)getpid());
 	bench_journal_open(&bench);
 	enum stop_reason reason = bench_measure(&bench);
 	int code = bench_answer(&bench, reason);
@@ -1252,7 +1294,8 @@ const struct cli_command command_bench = {
 	.about = "Run programs in fresh processes, in turns and in random order, plain and "
 		 "recorded, until the answer is precise enough: which is faster, by which brick, "
 		 "and is that noise? With more than two commands, or with parameters, it names the "
-		 "best. Exit code 1 when B is slower than A, 125 when a program failed: fit for "
-		 "'git bisect run'. Ctrl-C ends it with the runs that are there.",
+		 "best. Exit code 1 when B is slower than A, 125 when a program failed or others "
+		 "disturbed the runs: fit for 'git bisect run'. Ctrl-C ends it with the runs that "
+		 "are there.",
 	.options = cmd_bench_option_table,
 };

@@ -23,7 +23,7 @@ struct options {
 	double threshold;
 	int by, metric;
 	unsigned long top;
-	bool all, any, json, strict;
+	bool all, any, json, strict, disturbed;
 	const char *db, *html;
 };
 
@@ -54,6 +54,9 @@ static const struct cli_option cmd_diff_option_table[] = {
 	{"strict", NULL, "exit code 1 also when the runs do not judge", option_flag, AT(strict)},
 	{"any", NULL, "exit code 1 also when only a brick, layer or kernel got slower", option_flag,
 		AT(any)},
+	{"disturbed", NULL,
+		"judge also where other programs disturbed more than half of a side's recordings",
+		option_flag, AT(disturbed)},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"top", "N", "show N rows of each phase (default: 15)", option_number, AT(top), .low = 1,
@@ -231,7 +234,8 @@ static int run_diff(int argc, char **argv)
 	struct diff_origins origins;
 	struct compare *compare;
 	const struct compare_rule rule = {.threshold = cmd_diff_threshold_of(&sides, &arguments),
-		.metric = (enum compare_metric)arguments.metric};
+		.metric = (enum compare_metric)arguments.metric,
+		.even_disturbed = arguments.disturbed};
 	if (compare_create(
 		    &compare, sides.series.items, sides.in_a, sides.in_b, &sides.names, &rule) < 0)
 		die(CLI_SYSTEM, "not enough memory to compare");
@@ -254,7 +258,9 @@ static int run_diff(int argc, char **argv)
 	}
 	if (!sides.page || strcmp(arguments.html, "-"))
 		(arguments.json ? diff_json : diff_text)(&view, stdout);
-	int rc = fails(compare, &arguments) ? CLI_GATE : CLI_DONE;
+	int rc = compare->is_disturbed	      ? CLI_NOT_KNOWN
+		 : fails(compare, &arguments) ? CLI_GATE
+					      : CLI_DONE;
 	compare_destroy(compare);
 	diff_origins_fini(&origins);
 	for (size_t i = 0; i < sides.series.count; i++)
@@ -274,7 +280,7 @@ const struct cli_command command_diff = {
 	.about = "Compare recordings, or runs of the history (@last, @3, @NAME): is B faster than "
 		 "A, which brick did it, and could that be noise? Record at least four runs of "
 		 "each side, in turns; ten are better. Exit code 1 when B is slower, with --strict "
-		 "also when the runs do not judge.",
+		 "also when the runs do not judge; 125 when other programs disturbed most runs.",
 	.options = cmd_diff_option_table,
 	.operands = words_references,
 };

@@ -9,10 +9,11 @@
 
 enum cli_exit {
 	CLI_DONE = 0,
-	CLI_GATE = 1,	/* a gate failed: regression, divergence, budget, coverage */
-	CLI_USAGE = 2,	/* wrong usage */
-	CLI_INPUT = 3,	/* bad input file */
-	CLI_SYSTEM = 4, /* the system lacks something, or writing failed */
+	CLI_GATE = 1,	     /* a gate failed: regression, divergence, budget, coverage */
+	CLI_USAGE = 2,	     /* wrong usage */
+	CLI_INPUT = 3,	     /* bad input file */
+	CLI_SYSTEM = 4,	     /* the system lacks something, or writing failed */
+	CLI_NOT_KNOWN = 125, /* nothing can be said: 'git bisect run' skips the commit */
 };
 
 /* Print "brick: MESSAGE" on stderr, and end the program with an exit code. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/accounts/presence.h"
 #include "analysis/compare/history_parts.h"
 #include "analysis/history/history_workload.h"
 #include "base/clock_ns.h"
@@ -67,6 +68,8 @@ void history_entry_init(struct history_run *entry, const struct run *run, const 
 	history_entry_text(&entry->path, whole);
 	set_engine(entry, run);
 	history_runs_add_facts(entry, run);
+	if (presence_is_disturbed(run))
+		xcheck(history_run_fact(entry, HISTORY_DISTURBED, "yes"));
 	entry->start_ns = run->start_unix_ns;
 	entry->wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
 	entry->exit_code = run->exit_code;

@@ -100,7 +100,7 @@ def check_files():
 
 def check_matrix():
     """`brick bench` of the same engine: tokens a second by the recordings, and the memory of each setting."""
-    done = subprocess.run([BRICK, "bench", "-q", "--json", "--runs", "2", "--warmup", "0", "--no-history", "--param",
+    done = subprocess.run([BRICK, "bench", "-q", "--json", "--disturbed", "--runs", "2", "--warmup", "0", "--no-history", "--param",
                            "prompt=8,64", "--", *ENGINE, "--prompt-tokens", "{prompt}"], env=environment(),
                           capture_output=True, timeout=300, check=True)
     answer = json.loads(done.stdout)

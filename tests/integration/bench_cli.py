@@ -18,7 +18,8 @@ from libcli import BRICK, BUILD, TMP, brick, environment, expect, expect_true, o
 
 DATA = os.path.join(TMP, "data")
 PLACE = {"BRICK_DB": None, "XDG_DATA_HOME": DATA}
-PRINTED = ["--plain", "--warmup", "0", "--value", "took ([0-9.]+) ms"]
+# programs print what they took, so that others on the machine change nothing
+PRINTED = ["--plain", "--warmup", "0", "--value", "took ([0-9.]+) ms", "--disturbed"]
 
 
 def program(name, base, spread=4):
@@ -59,11 +60,11 @@ def check_verdicts():
     expect("same", answer["verdict"], "same")
     expect("precise", answer["stopped"], "precise")
     expect_true("floor", answer["plain_floor"] is not None)
-    rate = ["--plain", "--runs", "12", "--rate", "took ([0-9.]+) ms"]
+    rate = ["--plain", "--runs", "12", "--rate", "took ([0-9.]+) ms", "--disturbed"]
     answer, _ = bench(*rate, "--", a, "---", slow)
     expect("of a rate more is better", answer["verdict"], "faster")
     expect_true("as it was printed", 1000 < answer["plain"]["a"] < 1060)
-    far = ["--plain", "--value", "took ([0-9.]+) ms", "--", a, "---", program("far", 200)]
+    far = ["--plain", "--value", "took ([0-9.]+) ms", "--disturbed", "--", a, "---", program("far", 200)]
     answer, err = bench(*far, code=1)
     expect("it stops when the verdict cannot change", answer["stopped"], "settled")
     expect_true(f"soon: {answer['a']}", answer["a"]["plain"] <= 6)
@@ -304,8 +305,8 @@ def check_full():
     a = program("full", 100)
     for path in journals():
         os.unlink(path)
-    done = subprocess.run([BRICK, "bench", "--json", "-q", *PRINTED, "--no-history", "--runs", "1000", "--", a],
-                          env=environment(**PLACE), capture_output=True, timeout=120, check=False,
+    done = subprocess.run([BRICK, "bench", "--json", "-q", *PRINTED, "--runs", "1000", "--", a],
+                          env=environment(**{**PLACE, "BRICK_DB": "none"}), capture_output=True, timeout=120, check=False,
                           preexec_fn=lambda: no_more_than(4096))
     expect("exit code", done.returncode, 125)
     expect_true(f"it is said: {done.stderr}", b"measuring ends here" in done.stderr)
@@ -320,19 +321,22 @@ def check_full():
 def check_kept():
     """The answer names the runs in the history if they are there."""
     a, b = program("kept-a", 100), program("kept-b", 100)
+    for path in journals():
+        os.unlink(path)
     for options, kept in (((), True), (("--no-history",), False)):
         out = subprocess.run([BRICK, "bench", "-q", *PRINTED, *options, "--runs", "2", "--", a, "---", b],
                              env=environment(**PLACE), capture_output=True, timeout=120, check=False).stdout
         expect_true(f"{options}: {out}", b"Verdict" in out)
         expect(f"kept with {options}", b"Kept as" in out, kept)
+        expect(f"no journal is left with {options}", journals(), [])
     out = subprocess.run([BRICK, "bench", "-q", *PRINTED, "--runs", "2", "--", a, "---", b],
                          env=environment(BRICK_DB="none"), capture_output=True, timeout=120, check=False).stdout
     expect_true(f"nowhere without a history: {out}", b"Verdict" in out and b"Kept as" not in out)
 
 
-def either_way(*args):
+def either_way(command, *args):
     """Whatever it says: the exit code is that of the verdict."""
-    done = subprocess.run([BRICK, *args], env=environment(**PLACE), capture_output=True, timeout=120, check=False)
+    done = subprocess.run([BRICK, command, "--disturbed", *args], env=environment(**PLACE), capture_output=True, timeout=120, check=False)
     answer = json.loads(done.stdout)
     expect("exit code", done.returncode, 1 if answer["verdict"] == "slower" else 0)
     return answer
@@ -347,13 +351,13 @@ def check_recorded():
     answer = either_way("bench", "--json", "-q", "--runs", "5", "--threshold", "5", "--", engine, own, "---", engine,
                         own, "300")
     expect("bricks are compared", answer["diff"]["phases"]["decode"]["bricks"][0]["name"], "DownProjection")
-    one_verdict(answer, "--threshold", "5")
+    one_verdict(answer, "--threshold", "5", "--disturbed")
 
 
 def one_verdict(answer, *options):
     """`diff` and its page say of the same runs what `bench` said."""
     sides, page = [f"@{answer['batch']}/{side}" for side in "ab"], os.path.join(TMP, "verdict.html")
-    code = 1 if answer["verdict"] == "slower" else 0
+    code = 125 if answer["disturbed"] else 1 if answer["verdict"] == "slower" else 0
     said = json.loads(brick("diff", "--json", *options, *sides, code=code, **PLACE)[0])
     for key in ("verdict", "metric", "mixed", "said"):
         expect(f"{key} from the history", said[key], answer[key])
@@ -364,6 +368,37 @@ def one_verdict(answer, *options):
     done = subprocess.run([BRICK, "diff", "--html", page, *options, *sides], env=environment(**PLACE), capture_output=True,
                           timeout=120, check=False)
     expect_true(f"the page's exit code: {done}", done.returncode in (code, 4))
+
+
+def check_disturbed():
+    """Beside programs that spin there is no verdict, by no command, whatever the runs took; nor is a best one named."""
+    spins = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() // 8 + 1)]
+    try:
+        run = ["--plain", "--warmup", "0", "--runs", "4"]
+        answer, _ = bench(*run, "--", "sleep", "0.3", "---", "sleep", "0.9", code=125)
+        three, _ = bench(*run, "--", "sleep", "0.3", "---", "sleep", "0.6", "---", "sleep", "0.9", code=125)
+    finally:
+        for spin in spins:
+            spin.kill()
+            spin.wait()
+    expect("no verdict", (answer["verdict"], answer["disturbed"]), ("not enough data", True))
+    expect("no best one", three["best"], None)
+    one_verdict(answer)
+    a, b = (f"@{answer['batch']}/{side}" for side in "ab")
+    said = either_way("diff", "--json", a, b)
+    expect("a user may ask for it all the same", (said["verdict"], said["disturbed"]), ("slower", False))
+
+
+def check_many_settled():
+    """Among three, too, it stops when it is known which is best."""
+    sides = [program(f"settled{i}", base) for i, base in enumerate((100, 200, 300))]
+    answer, err = bench(*PRINTED, "--warmup", "1", "--", sides[1], "---", sides[0], "---", sides[2])
+    expect("settled", (answer["stopped"], answer["best"]), ("settled", "B"))
+    expect_true(f"soon: {answer['sides']}", all(side["plain"] <= 8 for side in answer["sides"]))
+    expect_true(f"it says so first: {err}", "4 to 60 blocks of 3 runs" in err)
+    same = [program(f"alike{i}", 100, 100) for i in range(3)]
+    answer, _ = bench(*PRINTED, "--", same[0], "---", same[1], "---", same[2])
+    expect_true(f"sides that are alike are not told apart soon: {answer['stopped']}", answer["stopped"] != "settled")
 
 
 def check_floor():
@@ -378,7 +413,7 @@ def check_floor():
     said = either_way("diff", "--json", a, b)
     expect("diff knows it", said["floor"], answer["diff"]["floor"])
     expect("and nothing below matters", said["threshold"], max(0.01, answer["diff"]["floor"]))
-    one_verdict(answer)
+    one_verdict(answer, "--disturbed")
     text = brick("bench", "--plain", "--runs", "3", "--floor", "--", "true", **PLACE)[0].decode()
     expect_true(f"of one command, too: {text}", re.search(r"^Floor +plain runs of A differed by", text, re.M))
     expect_true("floors are no runs", all(run["kind"] != "floor" for run in history()))
@@ -388,6 +423,8 @@ def main():
     check_verdicts()
     check_matrix()
     check_many()
+    check_many_settled()
+    check_disturbed()
     check_ci()
     check_keep()
     check_forms()

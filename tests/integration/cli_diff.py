@@ -22,7 +22,7 @@ def record(name, *args):
 
 
 def diff(*args, code=0):
-    answer = json.loads(brick("diff", "--json", *args, code=code)[0])
+    answer = json.loads(brick("diff", "--disturbed", "--json", *args, code=code)[0])
     expect("schema", answer["schema"], "brick/diff/2")
     return answer
 
@@ -47,7 +47,7 @@ def recorded_well():
     """
     for attempt in range(6):
         a, b = in_turns()
-        done = subprocess.run([BRICK, "diff", "--json", *a, "--", *b], capture_output=True, timeout=60)
+        done = subprocess.run([BRICK, "diff", "--disturbed", "--json", *a, "--", *b], capture_output=True, timeout=60)
         answer = json.loads(done.stdout)
         decode = answer["phases"]["decode"]
         said = {decode["time"]["verdict"], named(decode["bricks"], "DownProjection")["verdict"]}
@@ -103,7 +103,7 @@ def check_few():
     expect("slower", answer["verdict"], "slower")
     expect("the brick", named(answer["phases"]["decode"]["bricks"], "DownProjection")["verdict"], "slower")
     expect("and faster", diff(long, short)["verdict"], "faster")
-    text = brick("diff", short, long, code=1)[0].decode()
+    text = brick("diff", "--disturbed", short, long, code=1)[0].decode()
     expect_true(f"the sentence is on top:\n{text}", text.startswith("Verdict") and "by decode" in text)
     expect_true(f"why:\n{text}", "DownProjection runs as often and on as much data in both" in " ".join(text.split()))
 
@@ -112,7 +112,7 @@ def check_between():
     """A program that sleeps between its steps is slower for who waits, though no step is."""
     sides = [[record(f"{kind}{i}", 0, *(["", 20000] if kind == "lazy" else [])) for i in range(4)] for kind in ("prompt", "lazy")]
     both = (*sides[0], "--", *sides[1])
-    done = subprocess.run([BRICK, "diff", "--json", *both], capture_output=True, timeout=60, check=False)
+    done = subprocess.run([BRICK, "diff", "--disturbed", "--json", *both], capture_output=True, timeout=60, check=False)
     answer = json.loads(done.stdout)
     decode, code = answer["phases"]["decode"], done.returncode
     # beside others, who sleeps is preempted less: then the steps got faster, and that is said
@@ -122,7 +122,7 @@ def check_between():
     expect_true(f"by what it sleeps: {decode['elapsed']}", decode["elapsed"]["b_ns"] > 19e6)
     expect_true(f"the steps are not: {decode['time']}", decode["time"]["b_ns"] < 10e6)
     expect("nothing lies before a prompt", answer["phases"]["prefill"]["elapsed"], None)
-    text = " ".join(brick("diff", *both, code=code)[0].decode().split())
+    text = " ".join(brick("diff", "--disturbed", *both, code=code)[0].decode().split())
     for part in ("decode: between steps the program takes", "decode, time between too"):
         expect_true(f"{part!r} in {text}", part in text)
 
@@ -144,12 +144,12 @@ def check_differences(a, b):
 
 
 def check_text(a, b):
-    text = brick("diff", *a, "--", *b, code=1)[0].decode()
+    text = brick("diff", "--disturbed", *a, "--", *b, code=1)[0].decode()
     for part in ("decode, a token", "slower", "in DownProjection", "only in B", "settings that differ: command"):
         expect_true(f"{part} in\n{text}", part in text)
     expect_true("no colours in a pipe", "\x1b" not in text)
     expect_true("bounded", len(text) < 8000)
-    shown = on_terminal("diff", a[0], a[1])
+    shown = on_terminal("diff", "--disturbed", a[0], a[1])
     expect_true("it says what one recording is", "too few" in " ".join(plain(shown).split()))
     expect_true("width", all(len(line) <= 80 for line in plain(shown).splitlines()))
 
@@ -159,7 +159,7 @@ def check_usage(a):
     brick("diff", *a[:3], code=2)
     brick("diff", "--", *a[:3], code=2)
     page = os.path.join(TMP, "behind.html")
-    brick("diff", a[0], "--", a[1], a[2], "--html", page)
+    brick("diff", "--disturbed", a[0], "--", a[1], a[2], "--html", page)
     expect_true("options may stand behind the sides", os.path.exists(page))
     brick("diff", "--top", "3", "--all", a[0], a[1], code=2)
     brick("diff", "--threshold", "-1", a[0], a[1], code=2)

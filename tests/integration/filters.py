@@ -238,8 +238,8 @@ def others(f, chosen, wanted):
 def decide(f, chosen, wanted):
     """A comparison with itself, and findings: of what was asked for only, and the parts make up the whole."""
     what = " ".join(chosen)
-    diff = brick_json("diff", "--json", "--threshold", "3", *chosen, PATH, PATH)
-    layers = brick_json("diff", "--json", "--threshold", "3", "--by", "layer", *chosen, PATH, PATH)
+    diff = brick_json("diff", "--disturbed", "--json", "--threshold", "3", *chosen, PATH, PATH)
+    layers = brick_json("diff", "--disturbed", "--json", "--threshold", "3", "--by", "layer", *chosen, PATH, PATH)
     for phase, answer in diff["phases"].items():
         expect(f"{what}: of which phase", f.kind == "phase" and phase != f.phase[1], False)
         rows = {r["name"]: r["a_ns"] for r in answer["bricks"]}
@@ -256,7 +256,7 @@ def decide(f, chosen, wanted):
 
 def of_all(count):
     """All steps are what nothing chosen is, but for the wall time of the run, which no steps have."""
-    for args in (("explain", "--json"), ("diff", "--json", PATH)):
+    for args in (("explain", "--json"), ("diff", "--disturbed", "--json", PATH)):
         chosen, whole = brick_json(*args, "--steps", f"1-{count}", PATH), brick_json(*args, PATH)
         expect(f"{args}: wall time of steps", chosen.pop("wall", None), None)
         whole.pop("wall", None)

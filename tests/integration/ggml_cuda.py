@@ -121,7 +121,7 @@ def check_widths(path):
     for columns in 60, 100, None:
         env = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | ({"COLUMNS": str(columns)} if columns else {})
         for answer in (["report"], ["report", "-v"], ["report", "--trust"], ["report", "--by", "kernel"], ["report", "--by", "queue"],
-                       ["tree"], ["tree", "--phase", "prefill"], ["explain"], ["path"], ["requests"], ["diff", path], ["scaling"]):
+                       ["tree"], ["tree", "--phase", "prefill"], ["explain"], ["path"], ["requests"], ["diff", "--disturbed", path], ["scaling"]):
             done = subprocess.run([BRICK, *answer, path], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
             wide = [line for line in done.stdout.splitlines() if len(line) > (columns or 120)]
             assert done.stdout and not wide, (columns, answer, done.stderr, wide)

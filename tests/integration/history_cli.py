@@ -120,15 +120,15 @@ def same_rows(one, other):
 def check_diff():
     a = [os.path.join(TMP, f"a{i}.pftrace") for i in range(SIDE)]
     b = [os.path.join(TMP, f"b{i}.pftrace") for i in range(SIDE)]
-    done = subprocess.run([BRICK, "diff", "--json", *a, "--", *b], capture_output=True, check=False,
+    done = subprocess.run([BRICK, "diff", "--disturbed", "--json", *a, "--", *b], capture_output=True, check=False,
                           env=environment(BRICK_DB="none"))
     of_files = json.loads(done.stdout)
-    of_history = answer("diff", "@main", "--", "@slow", code=done.returncode)
-    mixed = answer("diff", "@main", "--", *b, code=done.returncode)
+    of_history = answer("diff", "--disturbed", "@main", "--", "@slow", code=done.returncode)
+    mixed = answer("diff", "--disturbed", "@main", "--", *b, code=done.returncode)
     same_rows(of_files, of_history)
     same_rows(of_files, mixed)
     expect("differences", of_history["differences"], of_files["differences"])
-    layers = answer("diff", "--by", "layer", "@main", "@slow", code=done.returncode)["phases"]["decode"]["layers"]
+    layers = answer("diff", "--disturbed", "--by", "layer", "@main", "@slow", code=done.returncode)["phases"]["decode"]["layers"]
     expect("layer", layers[0]["name"], "layer 1")
     ask("diff", "@main", "@nobody", code=3)
 

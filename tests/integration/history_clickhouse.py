@@ -130,9 +130,9 @@ def check_questions():
                  ("hosts",), ("hosts", "--label", "slow", "--phase", "prefill")):
         check_same(*args)
     check_random_questions()
-    done = subprocess.run([BRICK, "diff", "--json", "@main", "@slow"], env=environment(**PLACE), capture_output=True,
+    done = subprocess.run([BRICK, "diff", "--disturbed", "--json", "@main", "@slow"], env=environment(**PLACE), capture_output=True,
                           check=False, timeout=120)
-    real, twin = answers("diff", "@main", "@slow", code=done.returncode)
+    real, twin = answers("diff", "--disturbed", "@main", "@slow", code=done.returncode)
     expect("diff", real["phases"], twin["phases"])
     ask("history", "label", "@1", "new")
     expect("labelled", len(answers("history", "list", "--label", "new")[0]["runs"]), 1)

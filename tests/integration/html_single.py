@@ -146,7 +146,7 @@ def compared():
             subprocess.run([COMPARED, path, *more], check=True, timeout=60)
             sides[side].append(path)
     out = os.path.join(TMP, "diff.html")
-    done = subprocess.run([BRICK, "diff", "--html", out, "--json", *sides[0], "--", *sides[1]],
+    done = subprocess.run([BRICK, "diff", "--disturbed", "--html", out, "--json", *sides[0], "--", *sides[1]],
                           capture_output=True, env=environment(), timeout=60)
     expect_true(f"diff: {done.stderr!r}", done.returncode in (0, 1))
     text = done.stdout

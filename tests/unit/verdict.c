@@ -431,9 +431,57 @@ static void early_stops(void **state)
 	assert_true(early > TRIALS / 4 * 9 / 10);
 }
 
+/* The verdict on ten runs a side, B 50 % slower, of which others disturbed some. */
+static enum compare_verdict with_disturbed(
+	size_t in_a, size_t in_b, bool even_disturbed, char **said, bool *is_disturbed)
+{
+	const struct truth t = {1.5, 1, 1.5, 0.01, true, false, false, true, false, false, 10};
+	const struct compare_rule rule = {.threshold = -1, .even_disturbed = even_disturbed};
+	struct pair p;
+
+	random_state = 5;
+	make_runs(&p, &t);
+	for (size_t i = 0; i < in_a + in_b; i++)
+		assert_int_equal(history_run_fact(&p.runs[i < in_a ? i : p.in_a + i - in_a],
+					 HISTORY_DISTURBED, "yes"),
+			0);
+	keep_and_read(&p);
+	compare_runs(&p, &rule);
+	enum compare_verdict verdict = p.compare->verdict;
+	*is_disturbed = p.compare->is_disturbed;
+	*said = verdict_text(p.compare);
+	drop_comparison(&p);
+	drop_runs(&p);
+	return verdict;
+}
+
+/* Where others disturbed most runs of a side there is no verdict, however far apart sides are. */
+static void disturbed(void **state)
+{
+	static const struct {
+		size_t in_a, in_b;
+		bool even_disturbed, is_judged;
+	} cases[] = {{0, 0, false, true}, {5, 5, false, true}, {10, 10, false, false},
+		{6, 0, false, false}, {0, 6, false, false}, {10, 10, true, true}};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		bool is_disturbed;
+		char *said;
+		enum compare_verdict verdict = with_disturbed(cases[i].in_a, cases[i].in_b,
+			cases[i].even_disturbed, &said, &is_disturbed);
+		assert_int_equal(verdict, cases[i].is_judged ? COMPARE_SLOWER : COMPARE_UNSURE);
+		assert_int_equal(is_disturbed, !cases[i].is_judged);
+		assert_int_equal(strstr(said, "no verdict") == NULL, cases[i].is_judged);
+		assert_true(cases[i].is_judged || strstr(said, "run again"));
+		free(said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(disturbed),
 		cmocka_unit_test(sentences),
 		cmocka_unit_test(one_verdict),
 		cmocka_unit_test(early_stops),

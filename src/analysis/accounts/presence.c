@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/disturbed.h"
+
 static void of_machine(struct presence *p, const struct run *run)
 {
 	const struct machine_use *use = &run->machine;
@@ -24,6 +26,14 @@ static void of_machine(struct presence *p, const struct run *run)
 	}
 	/* both come in ticks of 10 ms, so a small or negative rest means nothing */
 	p->others = others > (double)use->neighbour_ns ? others / all : p->neighbour;
+}
+
+bool presence_is_disturbed(const struct run *run)
+{
+	struct presence p = {.others = -1, .steal = -1};
+
+	of_machine(&p, run);
+	return disturbed_by(p.others, p.steal);
 }
 
 /* CPU time by the counter "cpu-time"; unknown unless each step that ended has one. */

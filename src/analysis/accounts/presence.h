@@ -30,5 +30,8 @@ struct presence {
 	double idle;   /* neither running nor ready */
 };
 
+/* True if others disturbed the recording (base/disturbed.h); false where that is not known. */
+bool presence_is_disturbed(const struct run *run);
+
 void presence_of_run(
 	struct presence *presence, const struct run *run, const struct step_index *index);

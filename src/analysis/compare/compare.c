@@ -533,6 +533,15 @@ static size_t take_recorded(
 	return n;
 }
 
+static size_t count_disturbed(const struct compare_series *series, size_t count)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += series[i].is_disturbed;
+	return n;
+}
+
 int compare_create(struct compare **out, const struct compare_series *series, size_t in_a,
 	size_t in_b, const struct compare_names *names, const struct compare_rule *rule)
 {
@@ -549,8 +558,12 @@ int compare_create(struct compare **out, const struct compare_series *series, si
 	if (rc == 0 && of_a && of_b)
 		rc = compare_blocks_init(&blocks, recorded, of_a, of_b, names->count);
 	if (rc == 0) {
-		c->runs[0] = (struct compare_runs){of_a, in_a - of_a};
-		c->runs[1] = (struct compare_runs){of_b, in_b - of_b};
+		c->runs[0] =
+			(struct compare_runs){of_a, in_a - of_a, count_disturbed(series, in_a)};
+		c->runs[1] = (struct compare_runs){
+			of_b, in_b - of_b, count_disturbed(series + in_a, in_b)};
+		c->is_disturbed = !rule->even_disturbed && (2 * c->runs[0].disturbed > in_a ||
+								   2 * c->runs[1].disturbed > in_b);
 		c->assumes = of_a && of_b ? difference_assumes(of_a, of_b)
 					  : difference_assumes(in_a, in_b);
 		c->threshold = rule->threshold >= 0 ? rule->threshold : 0.01;

@@ -61,7 +61,8 @@ struct compare_phase {
 struct compare_rule {
 	double threshold; /* smaller effects do not matter: a ratio less 1; negative: 0.01 */
 	enum compare_metric metric;
-	double alpha; /* the error of all rows together; 0: compare_family_alpha */
+	double alpha;	     /* the error of all rows together; 0: compare_family_alpha */
+	bool even_disturbed; /* judge also where most runs of a side were disturbed */
 };
 
 struct compare {
@@ -76,8 +77,15 @@ struct compare {
 	enum compare_verdict verdict;
 	const struct compare_row *by; /* the row that decided, or the metric's first; NULL: none */
 	bool is_mixed;		      /* another row of the whole goes the other way than `by` */
+	/*
+	 * Others disturbed more than half of a side's runs, and the rule does not judge such runs:
+	 * the verdict is COMPARE_UNSURE, whatever the rows say. Order and mirrored turns undo a
+	 * steady disturbance, but one that comes and goes moves even the median of a side.
+	 */
+	bool is_disturbed;
 	struct compare_runs {
 		size_t recorded, plain;
+		size_t disturbed; /* of both kinds */
 	} runs[2];
 	ARRAY(char *) names; /* of rows of renamed bricks, which no series has */
 };

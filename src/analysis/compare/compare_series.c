@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/accounts/launches.h"
+#include "analysis/accounts/presence.h"
 #include "base/array.h"
 #include "base/hash.h"
 #include "brick/registry.h"
@@ -399,6 +400,7 @@ int compare_series_init(struct compare_series *series, struct compare_names *nam
 	if (rc == 0)
 		rc = compare_series_read_run(&r);
 	series->wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
+	series->is_disturbed = presence_is_disturbed(run);
 	if (rc < 0)
 		compare_series_fini(series);
 	free(r.cells);

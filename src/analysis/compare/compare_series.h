@@ -58,12 +58,13 @@ struct compare_series {
 		 */
 		double united;
 	} phases[STEP_PHASES];
-	uint64_t ttft_ns; /* time to the first token; ANALYSIS_UNKNOWN */
-	uint64_t wall_ns; /* of the whole run; 0: not known */
-	bool is_plain;	  /* run without recording: it has no steps */
-	double printed;	  /* the number that a plain run printed; 0: none */
-	bool is_rate;	  /* of `printed`, more is better */
-	bool knows_off;	  /* columns of parts have no time off the CPU: COMPARE_OFF_CPU has it */
+	uint64_t ttft_ns;  /* time to the first token; ANALYSIS_UNKNOWN */
+	uint64_t wall_ns;  /* of the whole run; 0: not known */
+	bool is_plain;	   /* run without recording: it has no steps */
+	double printed;	   /* the number that a plain run printed; 0: none */
+	bool is_rate;	   /* of `printed`, more is better */
+	bool is_disturbed; /* others used the CPUs meanwhile */
+	bool knows_off;	   /* columns of parts have no time off the CPU: COMPARE_OFF_CPU has it */
 };
 
 /* The column of a name. Adds it if it is new; RUN_NONE: no memory. */

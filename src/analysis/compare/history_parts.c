@@ -340,14 +340,6 @@ static int history_parts_fill_series(struct compare_series *series, struct compa
 	return rc;
 }
 
-static bool prints_rate(const struct history_run *h)
-{
-	for (size_t i = 0; i < h->facts.count; i++)
-		if (!strcmp(h->facts.items[i].key, HISTORY_PRINTS))
-			return !strcmp(h->facts.items[i].value, "rate");
-	return false;
-}
-
 int history_parts_series(struct compare_series *series, struct compare_names *names,
 	const struct history_run *history, enum summary_by by)
 {
@@ -360,7 +352,9 @@ int history_parts_series(struct compare_series *series, struct compare_names *na
 	series->wall_ns = history->wall_ns;
 	series->is_plain = !strcmp(history->kind, "plain");
 	series->printed = series->is_plain ? history->value : 0;
-	series->is_rate = series->is_plain && prints_rate(history);
+	const char *prints = history_run_fact_find(history, HISTORY_PRINTS);
+	series->is_rate = series->is_plain && prints && !strcmp(prints, "rate");
+	series->is_disturbed = history_run_fact_find(history, HISTORY_DISTURBED) != NULL;
 	rc = history_parts_fill_series(series, names, history, by);
 	if (rc < 0)
 		compare_series_fini(series);

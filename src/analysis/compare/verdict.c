@@ -82,9 +82,10 @@ static const struct compare_row *deciding(const struct compare *c, enum compare_
 void compare_judge(struct compare *c, enum compare_metric metric)
 {
 	c->by = deciding(c, metric_of(c, metric));
-	c->verdict = c->by ? c->by->difference.verdict : COMPARE_UNSURE;
+	c->verdict = c->by && !c->is_disturbed ? c->by->difference.verdict : COMPARE_UNSURE;
 	c->is_mixed = false;
-	for (size_t i = 0; i < COMPARE_PLACES && c->by && difference_differs(&c->by->difference);
+	for (size_t i = 0; i < COMPARE_PLACES && c->verdict != COMPARE_UNSURE &&
+			   difference_differs(&c->by->difference);
 		i++) {
 		const struct compare_row *row = verdict_row_at(c, i);
 		c->is_mixed |= row && difference_differs(&row->difference) &&

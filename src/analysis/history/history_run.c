@@ -125,6 +125,14 @@ int history_run_fact(struct history_run *run, const char *key, const char *value
 	return -ENOMEM;
 }
 
+const char *history_run_fact_find(const struct history_run *run, const char *key)
+{
+	for (size_t i = 0; i < run->facts.count; i++)
+		if (!strcmp(run->facts.items[i].key, key))
+			return run->facts.items[i].value;
+	return NULL;
+}
+
 int history_run_label(struct history_run *run, const char *label)
 {
 	char *copy = history_run_copy(label);

@@ -24,6 +24,8 @@ enum { HISTORY_ID_BYTES = 17 }; /* 16 hexadecimal digits */
  * better).
  */
 #define HISTORY_PRINTS "prints"
+/* The key of a fact of runs that others disturbed (base/disturbed.h); its value is "yes". */
+#define HISTORY_DISTURBED "disturbed"
 
 /*
  * A part of a run's time in one phase. Typical steps are those by which runs are compared
@@ -91,6 +93,8 @@ struct history_part *history_run_part(
 	struct history_run *run, const char *phase, const char *kind, const char *name);
 /* Adds copies of both texts. -ENOMEM. */
 int history_run_fact(struct history_run *run, const char *key, const char *value);
+/* The value of the first fact with that key; NULL: there is none. Valid until a fact is added. */
+const char *history_run_fact_find(const struct history_run *run, const char *key);
 /* Adds a copy of a label that the run does not have yet. -ENOMEM. */
 int history_run_label(struct history_run *run, const char *label);
 

@@ -30,15 +30,6 @@ void history_command_strip(char *command)
 	*to = '\0';
 }
 
-/* The value of the first fact with this key; NULL: none. */
-static const char *fact(const struct history_run *run, const char *key)
-{
-	for (size_t i = 0; i < run->facts.count; i++)
-		if (!strcmp(run->facts.items[i].key, key))
-			return run->facts.items[i].value;
-	return NULL;
-}
-
 /*
  * Copies the value of a word in a note, up to the next ", ". "": the note is NULL or lacks the
  * word.
@@ -88,8 +79,9 @@ static void add_word(struct list *list, const char *note, const char *word, cons
 /* "demo, llama 22M Q8_0"; of llama-bench "llama 7B Q4_0, m.gguf". */
 static void put_model(struct list *list, const struct history_run *run)
 {
-	const char *note = fact(run, "llama.model") ?: fact(run, "model");
-	const char *file = fact(run, "model_filename");
+	const char *note =
+		history_run_fact_find(run, "llama.model") ?: history_run_fact_find(run, "model");
+	const char *file = history_run_fact_find(run, "model_filename");
 	const char *slash = file ? strrchr(file, '/') : NULL;
 	char name[TEXT], type[TEXT];
 
@@ -97,27 +89,29 @@ static void put_model(struct list *list, const struct history_run *run)
 	word_of(note, "type", type);
 	history_workload_add(list, "", *name || *type ? name : note, "");
 	history_workload_add(list, "", type, "");
-	history_workload_add(list, "", fact(run, "model_type"), "");
+	history_workload_add(list, "", history_run_fact_find(run, "model_type"), "");
 	history_workload_add(list, "", slash ? slash + 1 : file, "");
 }
 
 static void put_recorded(struct list *list, const struct history_run *run)
 {
-	const char *model = fact(run, "llama.model") ?: fact(run, "model");
-	const char *context = fact(run, "llama.context") ?: fact(run, "context");
+	const char *model =
+		history_run_fact_find(run, "llama.model") ?: history_run_fact_find(run, "model");
+	const char *context = history_run_fact_find(run, "llama.context")
+				      ?: history_run_fact_find(run, "context");
 	char threads[TEXT];
 
 	add_word(list, model, "bytes", "bytes ");
 	if (*word_of(context, "threads", threads))
 		history_workload_add(list, "threads ", threads, "");
 	else
-		history_workload_add(list, "threads ", fact(run, "threads"), "");
+		history_workload_add(list, "threads ", history_run_fact_find(run, "threads"), "");
 	add_word(list, context, "batch threads", "batch threads ");
 	add_word(list, context, "tokens", "context ");
 	add_word(list, context, "batch", "batch ");
 	add_word(list, context, "ubatch", "ubatch ");
 	add_word(list, context, "sequences", "sequences ");
-	history_workload_add(list, "prompt ", fact(run, "prompt tokens"), "");
+	history_workload_add(list, "prompt ", history_run_fact_find(run, "prompt tokens"), "");
 	for (size_t i = 0; i < run->facts.count; i++)
 		if (!strcmp(run->facts.items[i].key, "backend"))
 			history_workload_add(list, "", run->facts.items[i].value, "");
@@ -133,7 +127,7 @@ static void put_imported(struct list *list, const struct history_run *run)
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
 		char title[24];
 		snprintf(title, sizeof(title), "%s ", columns[i]);
-		history_workload_add(list, title, fact(run, columns[i]), "");
+		history_workload_add(list, title, history_run_fact_find(run, columns[i]), "");
 	}
 }
 

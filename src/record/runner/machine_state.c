@@ -8,13 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/disturbed.h"
 #include "base/file.h"
 #include "base/scope.h"
 
 enum { CPUS_MAX = 1024, ZONES_MAX = 64, DOUBTS = 4 };
 
-/* Larger parts of the CPUs' time are more than noise. */
-static const double steal_max = 0.02, others_max = 0.05;
 static const double load_max = 0.3; /* processes per CPU */
 
 static double machine_state_read_number(const char *path)
@@ -122,7 +121,7 @@ void machine_state_between(struct machine_change *change, const struct machine_s
 
 int machine_change_disturbs(const struct machine_change *change)
 {
-	return change->steal > steal_max || change->others > others_max || change->swapped > 0;
+	return disturbed_by(change->others, change->steal) || change->swapped > 0;
 }
 
 int machine_state_doubt(const struct machine_state *s, unsigned i, char *out, unsigned bytes)

@@ -287,10 +287,16 @@ static char *best_text(const struct bench_view *v)
 		others ? others : "");
 }
 
+static const char disturbed_text[] =
+	"not named: other programs disturbed more than half of the runs; run again on a quiet "
+	"machine (--disturbed names it all the same)";
+
 static void bench_view_print_best(const struct printer *p)
 {
 	const struct bench_view *v = p->view;
 
+	if (v->is_disturbed)
+		say_in(p, STYLE_WARN, "Best", "%s", disturbed_text);
 	if (v->best == v->side_count)
 		return;
 	SCOPED char *text = best_text(v);
@@ -467,9 +473,10 @@ static char *headline(const struct bench_view *v)
 
 	if (v->fault)
 		return text_format("ended early: %s", v->fault);
-	return v->is_pair ? pair_text(v)
-	       : best	  ? text_format("best: %s", best)
-			  : text_copy(v->sides[0].command);
+	return v->is_pair	 ? pair_text(v)
+	       : best		 ? text_format("best: %s", best)
+	       : v->is_disturbed ? text_format("best: %s", disturbed_text)
+				 : text_copy(v->sides[0].command);
 }
 
 void bench_markdown(const struct bench_view *v, FILE *out)

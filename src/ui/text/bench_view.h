@@ -44,6 +44,7 @@ struct bench_view {
 	const struct bench_side *sides;
 	size_t side_count;
 	size_t best;	     /* side; side_count: there is one side, or none is known */
+	bool is_disturbed;   /* no best is named, because others disturbed most runs */
 	bool is_pair;	     /* two sides: B is compared with A */
 	const char *pattern; /* the command with its parameters in braces; NULL: it has none */
 	const char *batch;   /* names these runs in the history */

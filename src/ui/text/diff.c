@@ -14,6 +14,7 @@
 
 #include "analysis/accounts/summary.h"
 #include "analysis/cost/losses.h"
+#include "analysis/history/history_run.h"
 #include "base/array.h"
 #include "base/number.h"
 #include "brick/session.h"
@@ -582,7 +583,7 @@ static char *other_work(const struct compare_row *row)
 static char *other_settings(const struct diff_origins *o)
 {
 	static const char *const no_settings[] = {
-		"output tokens", "prompt tokens", "records lost", NULL};
+		"output tokens", "prompt tokens", "records lost", HISTORY_DISTURBED, NULL};
 	char *text = NULL;
 
 	for (size_t i = 0; i < o->differences.count; i++) {
@@ -676,7 +677,7 @@ static void print_between(const struct printer *p, int phase)
 	if (lies_between(p->view->compare, phase, &in_a, &in_b))
 		say(p, "Why",
 			"%s: between steps the program takes %s a token in A, %s in B; brick "
-			"explain says what it does there",
+			"explain says of each how much of that it sleeps",
 			step_phase_name(phase), units_time(a, number_of_double(in_a)),
 			units_time(b, number_of_double(in_b)));
 }
@@ -691,7 +692,7 @@ static void diff_print_verdict(const struct printer *p)
 	bool differs = false;
 
 	say_in(p, verdict_style(c), "Verdict", "%s", verdict);
-	if (c->verdict == COMPARE_UNSURE)
+	if (c->verdict == COMPARE_UNSURE && !c->is_disturbed)
 		say(p, "",
 			c->assumes ? "Record 4 a side, in turns."
 				   : "Record more, in turns, on a machine that does nothing "
@@ -859,6 +860,7 @@ void verdict_json(json_t *json, const struct compare *c)
 	json_put(json, "verdict", json_text(compare_verdict_name(c->verdict)));
 	json_put(json, "metric", json_text(by));
 	json_put(json, "mixed", json_boolean(c->is_mixed));
+	json_put(json, "disturbed", json_boolean(c->is_disturbed));
 	json_put(json, "said", json_text(said));
 }
 

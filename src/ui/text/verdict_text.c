@@ -118,6 +118,12 @@ char *verdict_text(const struct compare *c)
 
 	if (!d)
 		return text_copy("not enough data: what is asked for is not known of A and B");
+	if (c->is_disturbed)
+		return text_format("no verdict: other programs disturbed %zu of %zu runs of A and "
+				   "%zu of %zu of B; by %s they show %s; run again on a quiet "
+				   "machine (--disturbed judges these all the same)",
+			c->runs[0].disturbed, c->runs[0].recorded + c->runs[0].plain,
+			c->runs[1].disturbed, c->runs[1].recorded + c->runs[1].plain, name, said);
 	if (difference_differs(d))
 		return judged_text(c, name);
 	if (d->verdict == COMPARE_SAME)
