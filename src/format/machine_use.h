@@ -11,11 +11,11 @@
 
 /* Times are CPU time of all CPUs together. All 0: not known. */
 struct machine_use {
-	uint64_t busy_ns;	/* CPUs ran a process, any of the machine */
-	uint64_t steal_ns;	/* CPUs could have, but the host of this virtual machine had them */
-	uint64_t idle_ns;	/* CPUs did nothing, or waited for disks */
-	uint64_t neighbour_ns;	/* part of busy_ns of the other process that used most; 0: none */
-	char neighbour[64];	/* its name and number, "cc1 (1234)" */
+	uint64_t busy_ns;      /* CPUs ran a process, any of the machine */
+	uint64_t steal_ns;     /* CPUs could have, but the host of this virtual machine had them */
+	uint64_t idle_ns;      /* CPUs did nothing, or waited for disks */
+	uint64_t neighbour_ns; /* part of busy_ns of the other process that used most; 0: none */
+	char neighbour[64]; /* its name and number, "cc1 (1234)"; "[kswapd0] (66)": the kernel's */
 	uint64_t interrupt_ns;	/* part of busy_ns in which the kernel served devices */
 	uint32_t interrupt_cpu; /* number of the CPU that serving devices took most of */
 	/* Time of that CPU: for devices, and all of it; both 0: not known. */

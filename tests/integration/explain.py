@@ -86,7 +86,7 @@ def two_threads_on_one_cpu(path):
         first(found, "affinity", "preempted-by-others")  # so they are there
         return
     first(found, "affinity")
-    check("-t 1" in found[0]["or"]["try"], f"{found[0]}")
+    check(found[0]["or"]["try"] == "--threads 1", f"{found[0]}")
     check("2 threads" in found[0]["evidence"], f"{found[0]}")
 
 

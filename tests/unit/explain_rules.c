@@ -158,7 +158,7 @@ static void other_ways(void **state)
 
 	ask(&crowd);
 	words_of(&findings.list[0]);
-	assert_string_equal(words.other, "run -t 1");
+	assert_string_equal(words.other, "1 thread");
 	uint64_t ns = finding_with_threads_ns(
 		&facts.phases[STEP_DECODE], EXPLAIN_STEPS, words.other_threads);
 	assert_in_range(ns / US, 799, 830); /* with the time between steps; it takes 1000 */

@@ -45,6 +45,8 @@ struct neighbours {
 	long per_second;      /* ticks */
 };
 
+enum { THREAD_OF_KERNEL = 0x00200000 }; /* PF_KTHREAD, of the kernel */
+
 struct process {
 	uint32_t pid, parent;
 	uint64_t ticks;
@@ -99,22 +101,26 @@ static void neighbours_subtract(struct cpus *now, const struct cpus *then)
 	}
 }
 
+/* Reads a process; the names of the kernel's own threads are in brackets, as ps(1) has them. */
 static int read_process(const char *number, struct process *p)
 {
 	char path[64], text[1024];
 	unsigned long long user = 0, kernel = 0;
+	unsigned flags = 0;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/stat", number);
 	file_begin(path, text, sizeof(text));
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
 	if (!open || !close || close < open)
 		return -ENOENT;
-	snprintf(p->name, sizeof(p->name), "%.*s", (int)(close - open - 1), open + 1);
 	p->pid = (uint32_t)atol(number);
-	/* 3 state, 4 ppid, 5 to 13, 14 utime, 15 stime */
-	if (sscanf(close + 1, " %*c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &p->parent,
-		    &user, &kernel) != 3)
+	/* 3 state, 4 ppid, 5 to 8, 9 flags, 10 to 13, 14 utime, 15 stime */
+	if (sscanf(close + 1, " %*c %u %*d %*d %*d %*d %u %*u %*u %*u %*u %llu %llu", &p->parent,
+		    &flags, &user, &kernel) != 4)
 		return -ENOENT;
+	bool is_kernel = flags & THREAD_OF_KERNEL;
+	snprintf(p->name, sizeof(p->name), "%s%.*s%s", is_kernel ? "[" : "",
+		(int)(close - open - 1), open + 1, is_kernel ? "]" : "");
 	p->ticks = user + kernel;
 	return 0;
 }

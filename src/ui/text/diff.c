@@ -676,8 +676,9 @@ static void print_between(const struct printer *p, int phase)
 
 	if (lies_between(p->view->compare, phase, &in_a, &in_b))
 		say(p, "Why",
-			"%s: between steps the program takes %s a token in A, %s in B; brick "
-			"explain says of each how much of that it sleeps",
+			"%s: between steps the program takes %s a token in A, %s in B; which "
+			"functions "
+			"run there shows brick record --sample, then brick report --by function",
 			step_phase_name(phase), units_time(a, number_of_double(in_a)),
 			units_time(b, number_of_double(in_b)));
 }

@@ -12,6 +12,7 @@
 #include "base/number.h"
 #include "base/path_name.h"
 #include "ui/text/json_out.h"
+#include "ui/text/program_options.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report_presence.h"
 #include "ui/text/terminal.h"
@@ -30,13 +31,15 @@ enum { LABEL = 11 };
 /* The most bytes of a brick's name that are shown. */
 #define NAME "%.47s"
 
-/* Whose options are known. */
-static bool is_llama(const struct explain_facts *f)
+/* How the recorded program's user sets something: a text that lives as long as the block. */
+#define OPTION(setting, number) \
+	program_option((char[PROGRAM_OPTION_BYTES]){0}, f->run, PROGRAM_##setting, number)
+
+static const char *threads_option(
+	char out[PROGRAM_OPTION_BYTES], const struct explain_facts *f, int phase, size_t number)
 {
-	for (size_t i = 0; i < f->run->note_count; i++)
-		if (!strncmp(f->run->notes[i].key, "llama.", strlen("llama.")))
-			return true;
-	return false;
+	return program_option(out, f->run,
+		phase == STEP_PREFILL ? PROGRAM_BATCH_THREADS : PROGRAM_THREADS, number);
 }
 
 static void say_crowd(
@@ -71,15 +74,22 @@ WORDS(affinity)
 {
 	uint32_t online = finding->of.crowd.online;
 	size_t threads = finding->of.crowd.threads;
+	const char *word = program_mask_word(f->run);
 
 	say_crowd(w, f, finding);
 	fill(evidence,
-		"%zu threads of the program took part, and its mask leaves it %u of the machine's "
-		"%u CPUs; the cost is what it took longer than on %zu of them",
+		"%zu threads of the program took part, and their masks of CPUs leave them %u of "
+		"the machine's %u; the cost is what it took longer than on %zu of them",
 		threads, finding->of.crowd.cpus, online, threads < online ? threads : online);
-	fill(advice, "let it run on %zu CPUs (taskset, the cgroup's cpuset)",
-		threads < online ? threads : online);
-	fill(other, "run -t %u", finding->of.crowd.cpus);
+	size_t wanted = threads < online ? threads : online;
+	if (word)
+		fill(advice, "take %s out of the command, or let it name %zu CPUs", word, wanted);
+	else
+		fill(advice,
+			"let it have %zu CPUs: by the mask of its own threads (%s), by the "
+			"cgroup's cpuset, or by the shell that started it",
+			wanted, OPTION(CPUS, 0));
+	fill(other, "%s", OPTION(THREADS, finding->of.crowd.cpus));
 	w->other_threads = finding->of.crowd.cpus;
 	say_others(w, f);
 }
@@ -87,7 +97,8 @@ WORDS(affinity)
 WORDS(oversubscribed)
 {
 	say_crowd(w, f, finding);
-	fill(advice, "run -t %u", finding->of.crowd.cpus);
+	char option[PROGRAM_OPTION_BYTES];
+	fill(advice, "%s", threads_option(option, f, finding->phase, finding->of.crowd.cpus));
 	say_others(w, f);
 }
 
@@ -111,7 +122,7 @@ WORDS(cpu_quota)
 		units_time(held, f->run->machine.throttled_ns));
 	fill(advice, "raise the quota (cpu.max, docker --cpus, a pod's limit)");
 	w->other_threads = permille >= 2000 ? (uint32_t)(permille / 1000) : 1;
-	fill(other, "run %u thread%s", w->other_threads, plural_s(w->other_threads));
+	fill(other, "%s", OPTION(THREADS, w->other_threads));
 	fill(show, "brick path");
 	(void)phase;
 }
@@ -126,22 +137,38 @@ WORDS(preempted_by_others)
 		"the kernel switched to others on the critical path; other programs used %s of "
 		"all CPUs%s",
 		units_percent(others, f->presence.others), neighbour ? neighbour : "");
-	fill(advice,
-		"stop the other programs, or keep them off these CPUs (taskset, nice, cpusets)");
+	/* names of the kernel's own threads are in brackets, and nobody can stop these */
+	if (f->run->machine.neighbour[0] == '[')
+		fill(advice, "see what keeps the kernel busy (vmstat 1: memory that is reclaimed, "
+			     "disks, network), and stop the program that asks for it");
+	else if (f->run->machine.neighbour_ns)
+		fill(advice, "stop %s, or keep it off these CPUs (taskset -p, renice, cpusets)",
+			f->run->machine.neighbour);
+	else
+		fill(advice, "stop the other programs (see top), or keep them off these CPUs "
+			     "(taskset, nice, cpusets)");
 }
 
 WORDS(preempted)
 {
-	char busy[UNITS_BYTES];
+	char busy[UNITS_BYTES], others[UNITS_BYTES];
+	uint32_t fewer = (uint32_t)phase->team - 1, cpus = run_usable_cpus(f->run);
 
 	say_preempted(w);
 	fill(evidence,
-		"the kernel switched to others on the critical path; of %u CPUs %s was in use, and "
-		"no other program used enough to explain it: other threads of this one did, or "
-		"short-lived processes",
-		f->run->cpus, units_percent(busy, f->presence.busy));
+		"the kernel gave their CPUs to other threads; %s of the time of all CPUs was in "
+		"use, and other programs had only %s of it, so these were mostly threads of this "
+		"program or of its children",
+		units_percent(busy, f->presence.busy), units_percent(others, f->presence.others));
 	fill(advice,
-		"see what runs beside it (brick report --by thread, top -H), and leave it a CPU");
+		"find its other busy threads (brick report --by thread; top -H -p PID for threads "
+		"that Brick does not see), and give them CPUs of their own");
+	if (fewer && cpus && phase->team >= cpus) {
+		char option[PROGRAM_OPTION_BYTES];
+		fill(other, "%s, which leaves a CPU to them",
+			threads_option(option, f, finding->phase, fewer));
+		w->other_threads = fewer;
+	}
 }
 
 WORDS(steal)
@@ -151,7 +178,9 @@ WORDS(steal)
 	fill(what, "the host of this virtual machine took CPU time");
 	fill(evidence, "%s of all CPUs' time was stolen, by the kernel's account",
 		units_percent(steal, f->presence.steal));
-	fill(advice, "a host that is less busy, or CPUs of one's own there");
+	fill(advice,
+		"rent CPUs that no other guest shares (dedicated, pinned), or move to a host that "
+		"is less busy");
 	fill(show, "brick report");
 	(void)phase, (void)finding;
 }
@@ -176,7 +205,7 @@ WORDS(memory_limit)
 		units_bytes(model, f->model_bytes),
 		(unsigned long long)f->run->machine.major_faults);
 	fill(advice, "raise the limit (memory.max, docker --memory)");
-	fill(other, "take a smaller quantisation");
+	fill(other, "a smaller type of the weights (llama-quantize)");
 }
 
 WORDS(cold_pages)
@@ -193,8 +222,7 @@ WORDS(cold_pages)
 		(unsigned long long)finding->of.cold_pages.faults,
 		units_time(slept, finding->of.cold_pages.slept_ns),
 		units_time(kernel, finding->of.cold_pages.kernel_ns));
-	fill(advice, "read the model before it is used (%scat model >/dev/null)",
-		is_llama(f) ? "--no-mmap, --mlock, --warmup, " : "");
+	fill(advice, "have the model in memory before it is used: %s", OPTION(LOAD, 0));
 }
 
 WORDS(blocked)
@@ -207,9 +235,8 @@ WORDS(blocked)
 		"the kernel says that the thread blocked, %s on all threads in " NAME
 		"; no wait that Brick knows explains it",
 		units_time(ns, most->blocked_ns), most->name);
-	fill(advice,
-		"look for locks and sleeps there (perf trace -s), and whether it was stopped (^Z, "
-		"a debugger)");
+	fill(advice, "see which call it sleeps in (perf trace -s -p PID, or 'bt' in gdb -p PID): a "
+		     "lock, a sleep, a file; or it was stopped (^Z, a debugger)");
 }
 
 WORDS(threads_anew)
@@ -219,13 +246,18 @@ WORDS(threads_anew)
 
 	fill(what, "threads are made anew for each step");
 	fill(evidence,
-		"%llu threads began in %llu steps: %s until they computed, %s until they ended%s%s",
-		(unsigned long long)finding->of.threads_anew.made, (unsigned long long)phase->steps,
-		units_time(start, finding->of.threads_anew.start_ns),
+		"%llu thread%s began in %llu step%s: %s until they computed, %s until they "
+		"ended%s%s",
+		(unsigned long long)finding->of.threads_anew.made,
+		plural_s(finding->of.threads_anew.made), (unsigned long long)phase->steps,
+		plural_s(phase->steps), units_time(start, finding->of.threads_anew.start_ns),
 		units_time(end, finding->of.threads_anew.join_ns),
 		off_ns ? ", others preempted for " : "", off_ns ? units_time(off, off_ns) : "");
-	fill(advice, "attach a pool of threads (llama_attach_threadpool)");
-	fill(other, "run -t 1");
+	fill(advice,
+		"keep threads from step to step: %s; or an engine built with OpenMP "
+		"(GGML_OPENMP=ON), which keeps them",
+		OPTION(POOL, 0));
+	fill(other, "%s", OPTION(THREADS, 1));
 	w->other_threads = 1;
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
@@ -242,8 +274,9 @@ WORDS(slow_thread)
 		units_time(least, finding->of.slow_thread.waited_ns),
 		units_time(most, finding->of.slow_thread.others_ns));
 	fill(advice,
-		"see what else its CPU has to do (interrupts, signals, a slower core, a sibling "
-		"of another thread's), and keep the team off it (--cpu-mask)");
+		"see what else its CPU has to do (/proc/interrupts; lscpu -e: a slower core, a "
+		"sibling of another), and keep the team off it: %s",
+		OPTION(CPUS, 0));
 	fill(show, "brick report --by thread");
 	(void)phase;
 }
@@ -261,7 +294,8 @@ WORDS(barrier_waits)
 		finding->of.barrier_waits.threads,
 		units_time(all, finding->of.barrier_waits.waited_ns),
 		units_time(behind, most->wait_ns), most->name, fewer);
-	fill(advice, "run -t %zu", fewer);
+	char option[PROGRAM_OPTION_BYTES];
+	fill(advice, "%s", threads_option(option, f, finding->phase, fewer));
 	fill(show, "brick report --by thread");
 }
 
@@ -275,9 +309,9 @@ WORDS(software_device)
 		"for the "
 		"CPU needs no such device (what that takes is not known from here)",
 		units_time(busy, finding->of.software_device.busy_ns));
-	fill(advice, "run on the CPU (-ngl 0, --device none), or install the driver of a GPU");
+	fill(advice, "%s, or install the driver of a GPU", OPTION(CPU_ONLY, 0));
 	fill(show, "brick report --by queue");
-	(void)f, (void)phase;
+	(void)phase;
 }
 
 static void say_between(struct finding_words *w, const struct explain_phase *phase,
@@ -298,16 +332,15 @@ static void say_between(struct finding_words *w, const struct explain_phase *pha
 WORDS(host_pauses)
 {
 	say_between(w, phase, finding, "waits");
-	fill(advice, "see what the thread that evaluates waits for (perf trace -s, gdb): another "
-		     "thread, a client, a pipe, a lock, a timer");
+	fill(advice, "see which call the thread that evaluates waits in (perf trace -s -p PID, "
+		     "gdb -p PID): for a client, another thread, a pipe, a lock, a timer");
 }
 
 WORDS(host_works)
 {
 	say_between(w, phase, finding, "does other work");
-	fill(advice,
-		"see what its thread does there (perf record), and do it on another thread while "
-		"the next step runs");
+	fill(advice, "see which functions run there (brick record --sample, then brick report --by "
+		     "function), and run them on another thread while the next step is evaluated");
 }
 
 WORDS(ran_on_cpu)
@@ -321,8 +354,8 @@ WORDS(ran_on_cpu)
 		", none of them launched anything; the device was busy %s",
 		(unsigned long long)finding->of.ran_on_cpu.executions,
 		units_time(ns, most->wall_ns), most->name, units_time(busy, phase->queue->busy_ns));
-	fill(advice, "offload those layers too (-ngl), or use a type that the device's backend has "
-		     "a kernel for");
+	fill(advice, "%s, or weights in a type that the device's backend has a kernel for",
+		OPTION(GPU, 0));
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
 
@@ -338,8 +371,8 @@ WORDS(copies)
 		units_time(back, finding->of.copies.out_ns),
 		(unsigned long long)finding->of.copies.transfers,
 		units_bytes(size, finding->of.copies.bytes));
-	fill(advice, "keep whole blocks on one device (-ngl, --override-tensor), and logits of the "
-		     "last token only");
+	fill(advice, "keep whole layers on one device (%s), and %s", OPTION(GPU, 0),
+		OPTION(LAST_LOGITS, 0));
 	fill(show, "brick report --by queue");
 }
 
@@ -357,8 +390,8 @@ WORDS(device_setup)
 	fill(evidence, "%llu launches of it took 1ms or more, the longest %s",
 		(unsigned long long)finding->of.device_setup.executions,
 		units_time(longest, finding->of.device_setup.longest_ns));
-	fill(advice, "evaluate once before you serve or measure (llama.cpp: --warmup); this comes "
-		     "once in each process");
+	fill(advice, "warm up before you serve or measure: %s; this comes once in each process",
+		OPTION(WARM_UP, 0));
 	show_step(w, f, phase->list[0]);
 }
 
@@ -374,12 +407,17 @@ WORDS(launch_bound)
 		(unsigned long long)(q->commands / phase->steps),
 		units_time(mean, q->busy_ns / q->commands),
 		record_ns ? units_time(host, record_ns) : "an unknown time");
-	fill(advice,
-		"launch less: graphs (%s), %slarger "
-		"batches; or give the host's thread a faster core of its own",
-		run_note_find(f->run, "imported") ? "CUDA graphs, torch.compile"
-						  : "GGML_CUDA_GRAPHS",
-		run_note_find(f->run, "imported") ? "" : "flash attention (-fa), ");
+	const char *backend = f->run->lanes[q->lane].backend;
+	bool is_cuda = backend && !strcmp(backend, "cuda");
+	if (run_note_find(f->run, "imported"))
+		fill(advice, "launch less: CUDA graphs (torch.compile(mode=\"reduce-overhead\")), "
+			     "larger batches; or give the host's thread a faster core of its own");
+	else
+		fill(advice,
+			"launch less: %s%s, larger batches; or give the host's thread a "
+			"faster core of its own",
+			is_cuda ? "CUDA graphs (no GGML_CUDA_DISABLE_GRAPHS), " : "",
+			OPTION(FLASH, 0));
 	fill(show, "brick report --by queue");
 }
 
@@ -392,8 +430,7 @@ WORDS(prompt_repeated)
 		(unsigned long long)finding->of.prompt_repeated.tokens,
 		(unsigned long long)finding->of.prompt_repeated.steps,
 		(unsigned long long)phase->steps);
-	fill(advice, "keep the KV cache of what prompts share (cache_prompt, --cache-reuse, one "
-		     "slot per conversation)");
+	fill(advice, "keep the cache of what prompts share: %s", OPTION(REUSE, 0));
 	fill(show, "brick report --by phase");
 }
 
@@ -406,7 +443,14 @@ WORDS(sampling)
 	fill(evidence, "%llu calls of %s each, on the thread that evaluates",
 		(unsigned long long)calls, units_time(ns, finding->cost_ns / calls));
 	fill(advice,
-		"sort less: a small top-k first in the chain, no grammar where none is needed");
+		"see which sampler takes it (brick record --sample, then brick report --by "
+		"function --brick %s); each that sees the whole vocabulary before a top-k "
+		"costs",
+		brick_name(BRICK_SAMPLING));
+	for (char *const *word = f->run->command; word && *word; word++)
+		if (!strcmp(*word, "--grammar") || !strcmp(*word, "--grammar-file") ||
+			!strcmp(*word, "--json-schema") || !strcmp(*word, "-j"))
+			fill(other, "sample without %s, if its form need not be kept", *word);
 	fill(show, "brick report --phase %s", step_phase_name(finding->phase));
 }
 
@@ -420,9 +464,11 @@ WORDS(mixed)
 		(unsigned long long)finding->of.mixed.output_tokens,
 		(unsigned long long)finding->of.mixed.prompt_tokens);
 	fill(advice, "evaluate prompts on an instance of their own");
-	fill(other, "smaller chunks of prompts beside decoding (-ub, -b)");
+	/* half of the prompt's tokens that go with a batch now */
+	fill(other, "%s: smaller parts of prompts beside decoding",
+		OPTION(BATCH, (finding->of.mixed.prompt_tokens / finding->of.mixed.steps + 1) / 2));
 	fill(show, "brick report --by phase");
-	(void)f, (void)phase;
+	(void)phase;
 }
 
 WORDS(all_logits)
@@ -434,10 +480,9 @@ WORDS(all_logits)
 		"LmHead computes %.0f rows an evaluation, and %s go into copying them; one row is "
 		"needed to go on",
 		finding->of.all_logits.rows, units_time(copy, finding->of.all_logits.copy_ns));
-	fill(advice, "ask for the last token's logits only (llama_batch.logits, no --perplexity or "
-		     "logprobs of the prompt)");
+	fill(advice, "%s", OPTION(LAST_LOGITS, 0));
 	fill(show, "brick report --phase prefill");
-	(void)f, (void)phase;
+	(void)phase;
 }
 
 static void say_batches(struct finding_words *w, const struct finding *finding)
@@ -459,24 +504,25 @@ WORDS(small_ubatch)
 {
 	fill(what, "prompts are cut into small pieces by the engine (ubatch)");
 	say_batches(w, finding);
-	fill(advice, "-ub 512");
-	(void)f, (void)phase;
+	fill(advice, "%s", OPTION(UBATCH, 512));
+	(void)phase;
 }
 
 WORDS(small_batches)
 {
 	fill(what, "the program hands prompts over in small pieces");
 	say_batches(w, finding);
-	fill(advice, "-b 512, or fuller batches (n_batch)");
-	(void)f, (void)phase;
+	fill(advice, "%s", OPTION(BATCH, 512));
+	(void)phase;
 }
 
 WORDS(sequences_apart)
 {
 	fill(what, "%.0f sequences are decoded one after another", finding->of.batches.sequences);
 	say_batches(w, finding);
-	fill(advice, "decode them in one batch (-np, --cont-batching)");
-	(void)f, (void)phase;
+	fill(advice, "decode them in one batch: %s",
+		OPTION(PARALLEL, (uint64_t)finding->of.batches.sequences));
+	(void)phase;
 }
 
 WORDS(lesser_build)
@@ -510,9 +556,9 @@ WORDS(kv_type)
 		"%s of attention over the cache, whose values take %.2f bytes; over f16 it took "
 		"less wherever it was tried on a CPU",
 		units_time(ns, finding->of.attention.attention_ns), finding->of.attention.bytes);
-	fill(advice, "-ctk f16 -ctv f16");
+	fill(advice, "%s", OPTION(CACHE_F16, 0));
 	fill(show, "brick report --by category");
-	(void)f, (void)phase;
+	(void)phase;
 }
 
 WORDS(no_flash_attention)
@@ -524,9 +570,9 @@ WORDS(no_flash_attention)
 		"%s in scores, softmax and sums by themselves; where both were tried on a CPU, "
 		"flash attention took half",
 		units_time(ns, finding->of.attention.attention_ns));
-	fill(advice, "-fa on");
+	fill(advice, "%s", OPTION(FLASH, 0));
 	fill(show, "brick report --by category --phase prefill");
-	(void)f, (void)phase;
+	(void)phase;
 }
 
 WORDS(long_context)
@@ -536,7 +582,9 @@ WORDS(long_context)
 	fill(what, "attention goes over a long context");
 	fill(evidence, "%s of attention over the cache, without its products with weights",
 		units_time(ns, finding->of.attention.attention_ns));
-	fill(advice, "keep less in the context: a shorter prompt, context shift, sliding windows");
+	fill(advice,
+		"keep less in the context: a shorter prompt, or drop its oldest half when it is "
+		"full; or a model with a sliding window");
 	fill(show, "brick report --by category --phase decode");
 	(void)f, (void)phase;
 }
@@ -552,7 +600,9 @@ WORDS(context_growth)
 		units_time(from, finding->of.context_growth.first_ns),
 		(unsigned long long)phase->steps,
 		units_time(to, finding->of.context_growth.last_ns));
-	fill(advice, "keep less in the context: a shorter prompt, context shift, sliding windows");
+	fill(advice,
+		"keep less in the context: a shorter prompt, or drop its oldest half when it is "
+		"full; or a model with a sliding window");
 	fill(show, "brick report --by category --phase decode");
 }
 
@@ -565,8 +615,8 @@ WORDS(vocabulary)
 		units_time(ns, finding->of.vocabulary.ns),
 		units_time(copy, finding->of.vocabulary.copy_ns));
 	fill(advice,
-		"a smaller type of the output matrix (--output-tensor-type), a smaller vocabulary, "
-		"or speculative decoding");
+		"a smaller type of the output matrix (llama-quantize --output-tensor-type q4_K), "
+		"or speculative decoding, which shares it between tokens");
 	fill(show, "brick report --phase decode");
 	(void)f, (void)phase;
 }
@@ -621,10 +671,7 @@ WORDS(first_step)
 		units_time(took, finding->of.first_step.took_ns),
 		units_time(usual, finding->of.first_step.median_ns), finding->of.first_step.more,
 		units_time(more, finding->of.first_step.more_ns));
-	fill(advice,
-		"warm up before you serve: pages of the model that are not in memory yet, kernels "
-		"that are compiled, buffers that are allocated%s",
-		is_llama(f) ? " (--no-mmap, --mlock, --warmup)" : "");
+	fill(advice, "warm up before you serve: %s", OPTION(WARM_UP, 0));
 	show_step(w, f, finding->of.first_step.step);
 }
 
@@ -638,8 +685,23 @@ WORDS(slow_steps)
 		units_time(median, finding->of.slow_steps.median_ns),
 		units_time(took, finding->of.slow_steps.took_ns), finding->of.slow_steps.more,
 		units_time(more, finding->of.slow_steps.more_ns));
-	fill(advice, "look into that step, and at the bricks that it has more of");
+	fill(advice,
+		"look into that step: see below what " NAME " did there, and 'brick report "
+		"--trust' whether others had the CPUs",
+		finding->of.slow_steps.more);
 	show_step(w, f, finding->of.slow_steps.step);
+}
+
+/*
+ * True if the engine keeps graphs: llama.cpp does since August 2025. Its ggml says its version
+ * since then, too, and counts from 0.9.
+ */
+static bool reuses_graphs(const struct run *run)
+{
+	const char *version = run_note_find(run, "ggml.version");
+	int major = 0, minor = 0;
+
+	return version && sscanf(version, "%d.%d", &major, &minor) == 2 && (major || minor >= 9);
 }
 
 WORDS(graph_rebuilt)
@@ -652,8 +714,12 @@ WORDS(graph_rebuilt)
 		units_time(alloc, finding->of.graph_rebuilt.alloc_ns),
 		units_time(plan, finding->of.graph_rebuilt.plan_ns),
 		(unsigned long long)phase->steps);
-	fill(advice, "a newer engine that reuses graphs (llama.cpp since August 2025), batches of "
-		     "one shape");
+	if (reuses_graphs(f->run))
+		fill(advice, "batches of one shape: this engine keeps a graph as long as tokens, "
+			     "sequences and outputs of a batch stay as many, and "
+			     "LLAMA_GRAPH_REUSE_DISABLE is not set");
+	else
+		fill(advice, "a newer engine that keeps graphs (llama.cpp since August 2025)");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
 
@@ -693,8 +759,8 @@ WORDS(at_memory_roof)
 	fill(evidence, "%zu bricks, %s of the phase; " NAME " reads %s GB/s from %s",
 		finding->of.roof.rows, units_percent(share, finding->of.roof.share), row->name,
 		units_number(gbs, row->bytes_per_ns), row->level);
-	fill(advice,
-		"smaller weights or a larger batch, which shares them; no faster kernel helps");
+	fill(advice, "a smaller type of the weights (llama-quantize), or more sequences in a "
+		     "batch, which share them; no faster kernel helps");
 	fill(show, "brick roofline");
 	(void)f, (void)phase;
 }
@@ -703,8 +769,9 @@ WORDS(unattributed)
 {
 	fill(what, "much of the steps is in no brick");
 	fill(evidence, "time of the engine's thread within steps that nothing names");
-	fill(advice, "see how Brick is attached (brick doctor), or give the code between bricks "
-		     "bricks of its own; perf record shows where it is");
+	fill(advice, "see which functions run there (brick record --sample, then brick report "
+		     "--by function), and whether Brick is attached to all of the engine (brick "
+		     "doctor -- CMD)");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
 
