@@ -859,7 +859,7 @@ static bool has_history(const struct bench_arguments *a)
 	return where && strcmp(where, "none") != 0;
 }
 
-static size_t count_disturbed(const struct bench *bench)
+static size_t cmd_bench_disturbed(const struct bench *bench)
 {
 	size_t n = 0;
 
@@ -890,7 +890,7 @@ static void fill_view(struct bench *bench, enum stop_reason reason, struct bench
 	cmd_bench_rank(bench, view, sides, cmd_bench_alpha);
 	mark_pareto(view, sides);
 	view->is_disturbed = !a->disturbed && bench->compared > 1 && !view->is_pair &&
-			     2 * count_disturbed(bench) > bench->runs.count;
+			     2 * cmd_bench_disturbed(bench) > bench->runs.count;
 	if (view->is_disturbed)
 		view->best = view->side_count;
 	view->batch = bench->batch;

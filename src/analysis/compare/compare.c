@@ -533,7 +533,7 @@ static size_t take_recorded(
 	return n;
 }
 
-static size_t count_disturbed(const struct compare_series *series, size_t count)
+static size_t compare_disturbed(const struct compare_series *series, size_t count)
 {
 	size_t n = 0;
 
@@ -559,9 +559,9 @@ int compare_create(struct compare **out, const struct compare_series *series, si
 		rc = compare_blocks_init(&blocks, recorded, of_a, of_b, names->count);
 	if (rc == 0) {
 		c->runs[0] =
-			(struct compare_runs){of_a, in_a - of_a, count_disturbed(series, in_a)};
+			(struct compare_runs){of_a, in_a - of_a, compare_disturbed(series, in_a)};
 		c->runs[1] = (struct compare_runs){
-			of_b, in_b - of_b, count_disturbed(series + in_a, in_b)};
+			of_b, in_b - of_b, compare_disturbed(series + in_a, in_b)};
 		c->is_disturbed = !rule->even_disturbed && (2 * c->runs[0].disturbed > in_a ||
 								   2 * c->runs[1].disturbed > in_b);
 		c->assumes = of_a && of_b ? difference_assumes(of_a, of_b)

@@ -843,9 +843,9 @@ WORDS(fewer_threads)
 		"%zu threads share in %s",
 		run_usable_cpus(f->run), finding->of.fewer_threads.others,
 		step_phase_name(finding->of.fewer_threads.phase));
-	fill(advice, "%s %zu (llama_context_params.%s)",
-		finding->phase == STEP_DECODE ? "-t" : "-tb", finding->of.fewer_threads.others,
-		finding->phase == STEP_DECODE ? "n_threads" : "n_threads_batch");
+	char option[PROGRAM_OPTION_BYTES];
+	fill(advice, "%s",
+		threads_option(option, f, finding->phase, finding->of.fewer_threads.others));
 	fill(show, "brick report --by thread --phase %s", step_phase_name(finding->phase));
 	(void)phase;
 }

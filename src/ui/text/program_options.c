@@ -18,7 +18,7 @@ static const struct program {
 	const char *name;    /* the beginning of an executable's name; "": none is needed */
 	const char *library; /* the key of a note that must be there; NULL: none */
 	const char *options[PROGRAM_SETTINGS];
-} programs[] = {
+} program_table[] = {
 	{"llama-bench", NULL,
 		{[PROGRAM_THREADS] = "-t {}",
 			[PROGRAM_BATCH_THREADS] = "-t {}",
@@ -196,7 +196,7 @@ static bool program_fits(const struct run *run, const struct program *p)
 const char *program_option(char out[PROGRAM_OPTION_BYTES], const struct run *run,
 	enum program_setting setting, uint64_t number)
 {
-	const struct program *p = programs;
+	const struct program *p = program_table;
 	size_t length = 0;
 
 	/* the last row has every setting, and fits always */
@@ -218,9 +218,9 @@ const char *program_option(char out[PROGRAM_OPTION_BYTES], const struct run *run
 
 bool program_has_option(const struct run *run, enum program_setting setting)
 {
-	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++)
-		if (program_is_own(run, &programs[i]))
-			return programs[i].options[setting] != NULL;
+	for (size_t i = 0; i < sizeof(program_table) / sizeof(*program_table); i++)
+		if (program_is_own(run, &program_table[i]))
+			return program_table[i].options[setting] != NULL;
 	return false;
 }
 
