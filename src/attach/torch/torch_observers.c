@@ -49,11 +49,15 @@ static void open_container(struct torch_thread *t, const struct named_site *site
 			t->depth, brick_begin_layer(site->brick, site->layer)};
 }
 
-/* The operator's work by its inputs if these are told, else that of the same execution a step
- * before. */
+/*
+ * The operator's work by its inputs if these are told, else that of the same execution a step
+ * before. An operator that is new in a step that is told no inputs has the next step told.
+ */
 static struct torch_work work_here(
 	struct torch_thread *t, struct torch_known *known, const void *function)
 {
+	if (!known->step && !torch_inputs_count(function))
+		t->more->asked.kind = 0;
 	if (known->step != t->more->steps) {
 		known->step = t->more->steps;
 		known->executed = 0;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include "attach/torch/torch_inputs.h"
 #include "attach/torch/torch_library.h"
+#include "base/hash.h"
 #include "brick/brick.h"
 
 static bool saw_backward, saw_optimizer; /* ever */
@@ -33,6 +34,7 @@ static void end_training_step(struct torch_thread *t)
 {
 	brick_end(t->step);
 	t->step = 0;
+	torch_inputs_ask(true);
 }
 
 /*
@@ -46,15 +48,17 @@ static bool torch_steps_is_over(const struct torch_thread *t, const struct torch
 	       (t->saw_backward && !__atomic_load_n(&saw_optimizer, __ATOMIC_RELAXED));
 }
 
-/* Steps of other shapes, and now and then one whose shapes grow by a token each time. */
+/* Steps of other shapes or models, and now and then one whose shapes grow by a token each time. */
 static void ask_for_inputs(struct torch_thread *t, const struct torch_call *call)
 {
 	enum { EVERY = 16 };
 	uint32_t kind = 1 + call->is_training + 2u * call->is_decode;
+	uint64_t module = 1ull << ((uintptr_t)call->module / 16 * HASH_GOLDEN >> 58);
 
 	t->more->steps++;
-	bool wanted = t->more->asked.kind != kind || t->more->asked.tokens != call->tokens ||
-		      ++t->more->asked.steps >= EVERY;
+	bool wanted = !(t->more->asked_modules & module) || t->more->asked.kind != kind ||
+		      t->more->asked.tokens != call->tokens || ++t->more->asked.steps >= EVERY;
+	t->more->asked_modules |= module;
 	if (wanted)
 		t->more->asked = (struct torch_asked){call->tokens, kind, 0};
 	torch_inputs_ask(wanted);

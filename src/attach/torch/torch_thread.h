@@ -61,6 +61,7 @@ struct torch_more {
 		uint64_t tokens;
 		uint32_t kind, steps;
 	} asked; /* the last step whose operators told inputs; `steps`: steps since then */
+	uint64_t asked_modules; /* outermost modules whose steps were asked: a bit each, by hash */
 	struct torch_length {
 		const void *module;
 		long long rows, length;

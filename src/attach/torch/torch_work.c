@@ -193,7 +193,22 @@ static bool torch_work_joined(const void *function, uint64_t factor, struct torc
 	return work->bytes != 0;
 }
 
-/* Names behind "aten::", with blanks between them. */
+/* A collective: the bytes that the rank gives to it, which are the input `at` or the list of
+ * tensors there. */
+static bool torch_work_collective(const void *function, uint64_t at, struct torch_work *work)
+{
+	struct torch_tensor t;
+
+	if (torch_inputs_tensor(function, at, &t))
+		work->bytes = size_of(&t);
+	else
+		for (size_t i = 0; i < torch_inputs_list(function, at); i++)
+			if (torch_inputs_tensor_in(function, at, i, &t))
+				work->bytes += size_of(&t);
+	return work->bytes != 0;
+}
+
+/* Names behind "aten::", "c10d::" or "_c10d_functional::", with blanks between them. */
 static const struct formula {
 	const char *names;
 	work_fn count;
@@ -217,6 +232,12 @@ static const struct formula {
 	{"copy_ fill_ zero_", written, 0},
 	{"clone", torch_work_per_element, 0},
 	{"cat stack", torch_work_joined, 0},
+	{"allreduce_ allreduce_coalesced_ broadcast_ reduce_ send recv_ all_reduce all_reduce_ "
+	 "broadcast "
+	 "all_gather_into_tensor reduce_scatter_tensor all_to_all_single",
+		torch_work_collective, 0},
+	{"allgather_ _allgather_base_ _reduce_scatter_base_ alltoall_ alltoall_base_ gather_",
+		torch_work_collective, 1},
 };
 
 enum { FORMULAS = sizeof(formulas) / sizeof(*formulas) };
@@ -235,11 +256,13 @@ static bool torch_work_is_among(const char *name, const char *names)
 
 uint8_t torch_work_kind(const char *name)
 {
-	if (strncmp(name, "aten::", 6))
-		return 0;
-	for (uint8_t i = 1; i < FORMULAS; i++)
-		if (torch_work_is_among(name + 6, formulas[i].names))
-			return i;
+	static const char *const spaces[] = {"aten::", "c10d::", "_c10d_functional::"};
+
+	for (size_t k = 0; k < sizeof(spaces) / sizeof(*spaces); k++)
+		for (uint8_t i = 1; !strncmp(name, spaces[k], strlen(spaces[k])) && i < FORMULAS;
+			i++)
+			if (torch_work_is_among(name + strlen(spaces[k]), formulas[i].names))
+				return i;
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/statistics/unknown.h"
+#include "analysis/steps/rank_waits.h"
 #include "analysis/accounts/workload.h"
 #include "trace/owners.h"
 #include "ui/text/gpu_text.h"
@@ -281,6 +282,43 @@ static void add_training(struct report_head *head, const struct report *report)
 	report_head_add(head, "Training", text);
 }
 
+/* The two ranks that made others wait longest, and why they came late. */
+static void add_ranks(struct report_head *head, const struct run *run)
+{
+	SCOPED_BY(rank_waits_fini) struct rank_waits waits = {0};
+	char waited[UNITS_BYTES], longer[UNITS_BYTES];
+	uint64_t below = UINT64_MAX;
+
+	if (text_fail(rank_waits_of_run(&waits, run)) || !waits.count)
+		return;
+	char *text = text_format("%u of %d, %llu collective%s", waits.count,
+		(int)run->processes[waits.rows[0].process].world,
+		report_head_ull(waits.collectives), plural_s(waits.collectives));
+	for (int shown = 0; shown < 2; shown++) {
+		const struct rank_waits_row *row = NULL;
+		for (uint32_t i = 0; i < waits.count; i++)
+			if (waits.rows[i].caused_ns && waits.rows[i].caused_ns < below &&
+				(!row || waits.rows[i].caused_ns > row->caused_ns))
+				row = &waits.rows[i];
+		if (!row)
+			break;
+		below = row->caused_ns;
+		text_append(&text, shown ? "; " : ": ",
+			"rank %d was last at %llu, others waited %s",
+			(int)run->processes[row->process].rank, report_head_ull(row->last),
+			units_time(waited, row->caused_ns));
+		if (row->longer_ns)
+			text_append(&text, " ", "as it %s %s longer%s%s",
+				row->was_preempted ? "did not run" : "took",
+				units_time(longer, row->longer_ns),
+				row->was_preempted ? "" : " in ",
+				row->was_preempted	 ? ""
+				: row->brick == RUN_NONE ? "no brick"
+							 : run->bricks[row->brick].name);
+	}
+	report_head_add(head, "Ranks", text);
+}
+
 /* Speculative decoding. */
 static void add_drafts(struct report_head *head, const struct report *report)
 {
@@ -377,6 +415,7 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 	report_head_add_phase(head, report, STEP_DECODE, whole);
 	report_head_add_phase(head, report, STEP_MIXED, whole);
 	add_training(head, report);
+	add_ranks(head, report->run);
 	add_drafts(head, report);
 	const char *parts = run_note_find(report->run, "steps.parts");
 	if (parts)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analysis/accounts/workload.h"
+#include "analysis/steps/rank_waits.h"
 #include "trace/owners.h"
 #include "ui/text/csv_out.h"
 #include "ui/text/gpu_text.h"
@@ -255,6 +256,29 @@ static json_t *report_json_coverage(const struct report *report)
 	json_put(object, "of", json_text(report->run->step_count ? "steps" : "threads"));
 	json_put_numbers(object, summary, samples, executions, unknown_operations);
 	return object;
+}
+
+/* Null: no ranks that have the same collectives. */
+static json_t *report_json_ranks(const struct run *run)
+{
+	SCOPED_BY(rank_waits_fini) struct rank_waits waits = {0};
+	if (text_fail(rank_waits_of_run(&waits, run)) || !waits.count)
+		return json_null();
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < waits.count; i++) {
+		const struct rank_waits_row *row = &waits.rows[i];
+		const struct run_process *process = &run->processes[row->process];
+		json_t *object = json_object();
+		json_put_numbers(object, process, rank, world, pid);
+		json_put_numbers(object, row, collectives, bytes, exposed_ns, waited_ns, last,
+			caused_ns, longer_ns);
+		json_put(object, "longer_in",
+			row->brick == RUN_NONE ? json_null()
+					       : json_text(run->bricks[row->brick].name));
+		json_put(object, "was_preempted", json_boolean(row->was_preempted));
+		json_add(list, object);
+	}
+	return list;
 }
 
 static json_t *interval_json(const struct distortion *distortion)
@@ -595,6 +619,7 @@ json_t *report_to_json(const struct report *report)
 	/* Rows by category are there already, and may be sorted. */
 	if (summary->by != SUMMARY_BY_CATEGORY)
 		json_put(root, summary_by_plural(summary->by), json_incref(rows));
+	json_put(root, "ranks", report_json_ranks(report->run));
 	json_put(root, "rests", rests_json(report));
 	/* rows of places hold waits and time off the CPU, categories do not */
 	of_categories.row_rests = summary->rests;
