@@ -63,15 +63,21 @@ enum brick_sequence_event {
 	BRICK_SEQUENCE_FREED = 6,   /* its model is gone, with all sequences */
 	BRICK_SEQUENCE_BLOCK = 7, /* `number` is a hash of the tokens of a block, `other` its end */
 	BRICK_SEQUENCE_BEGIN = 8, /* the program says that request `number` begins in it */
-	BRICK_SEQUENCE_ARRIVED = 9,  /* ... and that it waited since `number` (ticks) */
-	BRICK_SEQUENCE_END = 10,     /* the program says that its request ended */
-	BRICK_SEQUENCE_SAMPLED = 11, /* its next token was chosen just now */
+	BRICK_SEQUENCE_ARRIVED = 9, /* ... and that it waited since `number` (ticks) */
+	BRICK_SEQUENCE_END = 10,    /* the program says that its request ended, and, if > 0, that it
+				       made `position` tokens */
+	BRICK_SEQUENCE_SAMPLED = 11,   /* its next token was chosen just now */
+	BRICK_SEQUENCE_PREEMPTED = 12, /* it lost its tokens for want of memory, and its request
+					  goes on: they are evaluated again */
 	BRICK_SEQUENCE_EVENTS,
 };
 
 enum {
 	BRICK_SEQUENCE_ALL = -1,	  /* in place of a sequence: all of the model */
 	BRICK_SEQUENCE_NO_MODEL = 0xffff, /* in place of a model: not known which */
+	/* from this number on a model is the recording's: several processes tell of its sequences
+	 */
+	BRICK_SEQUENCE_SHARED = 0x8000,
 	BRICK_SEQUENCE_BLOCK_TOKENS = 16, /* tokens of a BRICK_SEQUENCE_BLOCK */
 };
 

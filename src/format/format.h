@@ -208,7 +208,7 @@ enum { FORMAT_QUEUE_IID = FORMAT_N_KERNEL_END };
 #define FORMAT_SEQUENCES                                                                           \
 	"Sequence", "SequenceRemoved", "SequenceCopied", "SequenceKept", "SequenceMoved",          \
 		"SequenceLoaded", "ModelFreed", "SequenceBlock", "RequestBegin", "RequestArrived", \
-		"RequestEnd", "TokenSampled"
+		"RequestEnd", "TokenSampled", "SequencePreempted"
 #define FORMAT_EXPERT "Expert"
 #define FORMAT_CATEGORY "brick"				     /* of Brick's own instants */
 enum { FORMAT_OWN_CATEGORY_IID = BRICK_MAX_CATEGORIES + 1 }; /* others: category + 1 */

@@ -149,6 +149,64 @@ static void every_end_is_told_apart(void **state)
 	requests_destroy(q);
 }
 
+/* The core of an engine is a process without steps; its worker runs ahead by a step. */
+static void processes_tell_of_one_request(void **state)
+{
+	(void)state;
+	uint32_t core = builder_lane(&run, builder_process(&run, 8), 8);
+	enum { MODEL = BRICK_SEQUENCE_SHARED };
+	struct run_sequence_event *e = event(BRICK_SEQUENCE_BEGIN, 5);
+	e->lane = core;
+	e->model = MODEL;
+	prompt(5, 4, 3);
+	decode(5, 7);
+	decode(5, 8);
+	now += 1;
+	e = event(BRICK_SEQUENCE_END, 5);
+	e->lane = core;
+	e->model = MODEL;
+	e->position = 2;
+	decode(5, 9); /* it was on its way */
+	for (size_t i = 0; i < run.sequence_event_count; i++)
+		run.sequence_events[i].model = MODEL;
+	struct requests *q = requests(1);
+	const struct request *r = q->list;
+	assert_int_equal(r->process, 0);
+	assert_int_equal(r->reused, 3);
+	assert_int_equal(r->reuse, REQUEST_REUSE_PREFIX);
+	assert_int_equal(r->prompt_tokens, 4);
+	assert_int_equal(r->output_tokens, 2);
+	assert_int_equal(r->refuted, 2);
+	assert_int_equal(r->gap_count, 1);
+	assert_int_equal(r->end, REQUEST_TOLD);
+	requests_destroy(q);
+}
+
+static void a_full_cache_takes_tokens_out(void **state)
+{
+	(void)state;
+	event(BRICK_SEQUENCE_BEGIN, 0);
+	prompt(0, 8, 0);
+	for (int32_t i = 8; i < 12; i++)
+		decode(0, i);
+	event(BRICK_SEQUENCE_PREEMPTED, 0);
+	prompt(1, 50, 0);
+	step(1300, BRICK_PHASE_PREFILL);
+	part(0, 7, 7, 0, 0);
+	step(700, BRICK_PHASE_MIXED);
+	part(0, 6, 5, 7, 1);
+	struct requests *q = requests(2);
+	const struct request *r = q->list;
+	assert_int_equal(r->output_tokens, 6);
+	assert_int_equal(r->prompt_tokens, 8 + 12);
+	assert_int_equal(r->again, 12);
+	assert_int_equal(r->lost, REQUEST_LOST_EVICTED);
+	assert_int_equal(r->gap_count, 5);
+	assert_int_equal(q->gaps[r->gap_first + 3].cause, GAP_USUAL);
+	assert_int_equal(q->gaps[r->gap_first + 4].cause, GAP_EVICTED);
+	requests_destroy(q);
+}
+
 static void a_token_is_there_when_it_was_chosen(void **state)
 {
 	(void)state;
@@ -635,6 +693,8 @@ int main(void)
 		TEST(a_request_is_a_life),
 		TEST(every_end_is_told_apart),
 		TEST(a_prompt_of_one_token),
+		TEST(processes_tell_of_one_request),
+		TEST(a_full_cache_takes_tokens_out),
 		TEST(a_token_is_there_when_it_was_chosen),
 		TEST(what_was_there_before),
 		TEST(refuted_drafts_end_nothing),

@@ -302,6 +302,8 @@ static enum gap_cause gaps_cause_of(const struct finder *f, const struct request
 	for (int k = 1; k < GAP_PARTS; k++)
 		if (excess_of(f, gap, usual, k) > excess_of(f, gap, usual, worst))
 			worst = k;
+	if (gap->is_evicted)
+		return GAP_EVICTED;
 	if (worst == GAP_PART_BLOCKED && f->has_faults && gap->faults > 4 * usual->faults + 16)
 		return GAP_COLD_PAGES;
 	if (worst != GAP_PART_STEP)
@@ -365,12 +367,14 @@ static void find_gaps(struct finder *f, uint32_t own)
 	struct requests *q = f->q;
 	struct request *r = &q->list[own];
 	uint64_t last_ns = 0;
+	bool is_evicted = false;
 
 	r->gap_first = (uint32_t)q->gap_count;
 	for (uint32_t i = 0; i < r->part_count; i++) {
 		const struct request_part *part = &q->parts[r->part_first + i];
 		const struct run_step *step = &f->run->steps[part->step];
 		uint32_t outputs = part->tokens - part->prompt;
+		is_evicted |= part->is_resumed;
 		if ((!outputs && !part->results) || part->is_undone)
 			continue;
 		uint64_t came_ns = part->sampled_ns ? part->sampled_ns : step->end_ns;
@@ -379,9 +383,11 @@ static void find_gaps(struct finder *f, uint32_t own)
 			*gap = (struct request_gap){.begin_ns = last_ns,
 				.end_ns = came_ns,
 				.step = part->step,
-				.tokens = outputs ? outputs - part->refuted : 1};
+				.tokens = outputs ? outputs - part->refuted : 1,
+				.is_evicted = is_evicted};
 			read_gap(f, gap, own);
 		}
+		is_evicted = false;
 		last_ns = came_ns > last_ns ? came_ns : last_ns;
 	}
 	r->gap_count = (uint32_t)(q->gap_count - r->gap_first);

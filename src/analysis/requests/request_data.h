@@ -28,6 +28,7 @@ enum gap_cause {
 	GAP_SAMPLING,	    /* sampling between the steps */
 	GAP_IDLE,	    /* between the steps the thread waited: for a client, a lock, a timer */
 	GAP_HOST,	    /* between the steps the program did something else */
+	GAP_EVICTED,	    /* the cache was full: the request lost its tokens for others' */
 	GAP_STEP,	    /* the step itself took longer, and none of these explains it */
 	GAP_CAUSES,
 };
@@ -60,6 +61,7 @@ struct request_gap {
 	uint32_t other;
 	uint32_t other_prompt; /* tokens of other requests' prompts, in the step and before it */
 	uint64_t faults;       /* page faults in the step; 0 if they were not counted */
+	bool is_evicted; /* the request lost its tokens in it, and they were evaluated again */
 };
 
 /* A gap is long above so many times the request's median gap. */
@@ -90,6 +92,7 @@ enum request_reuse {
 	REQUEST_REUSE_COPIED, /* copied from another sequence */
 	REQUEST_REUSE_LOADED, /* loaded with a saved state */
 	REQUEST_REUSE_BEFORE, /* from before the recording of the sequence began, or a fork */
+	REQUEST_REUSE_PREFIX, /* the engine keeps prompts' begins for all sequences */
 	REQUEST_REUSES,
 };
 
@@ -104,6 +107,7 @@ enum request_lost {
 	REQUEST_LOST_REPLACED,	/* a saved state came in their place */
 	REQUEST_LOST_CHECKPOINT, /* they were there, and were evaluated anew all the same: what the
 				    model keeps could not be taken back to that position */
+	REQUEST_LOST_EVICTED,	 /* the engine took their memory while the request ran */
 	REQUEST_LOST_REASONS,
 };
 
@@ -122,8 +126,9 @@ struct request_part {
 	 * goes back to before all drafts, and evaluates the drafts that held again, with the token
 	 * that was chosen behind them.
 	 */
-	bool is_undone; /* the model went back to before this part: no token came of it */
-	bool is_again;	/* this part evaluates tokens of an undone part again */
+	bool is_undone;	 /* the model went back to before this part: no token came of it */
+	bool is_again;	 /* this part evaluates tokens of an undone part again */
+	bool is_resumed; /* the request had lost its tokens before this part */
 };
 
 struct request {
@@ -141,6 +146,7 @@ struct request {
 	uint64_t prompt_tokens; /* of its prompt that were evaluated */
 	uint64_t output_tokens; /* one for each result behind the prompt that held */
 	uint64_t refuted;	/* drafts that did not hold */
+	uint64_t told_output;	/* tokens that the program says it made; 0: it does not say */
 	uint32_t reused;	/* tokens of its prompt that its sequence had already */
 	enum request_reuse reuse;
 	uint32_t shifts, shifted; /* of its context, and the tokens that were lost by these */

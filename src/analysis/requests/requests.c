@@ -34,6 +34,9 @@ struct life {
 	int32_t sequence;
 	uint32_t request;   /* RUN_NONE: none */
 	bool is_over;	    /* its request has ended: the next tokens are another's */
+	bool is_told;	    /* ... and the program said how many tokens it made */
+	bool is_evicted;    /* its tokens went, and its request goes on */
+	int64_t lost_end;   /* position behind the last token that went so; 0: none did */
 	bool gave_results;  /* its last part had results, and was the end of a prompt */
 	int64_t end;	    /* position behind its last token; -1: not known */
 	uint32_t last_part; /* index + 1; 0: none */
@@ -82,6 +85,12 @@ static int requests_fail(struct maker *m)
 static uint64_t requests_key_of(uint32_t process, uint32_t model, int32_t sequence)
 {
 	return hash_add(hash_add((uint64_t)process << 32 | model, 1), (uint32_t)sequence);
+}
+
+/* Sequences of a shared model have no process of their own. */
+static uint32_t requests_owner_of(uint32_t process, uint32_t model)
+{
+	return model >= BRICK_SEQUENCE_SHARED ? RUN_NONE : process;
 }
 
 static struct life *life_at(struct maker *m, uint32_t process, uint32_t model, int32_t sequence)
@@ -267,10 +276,20 @@ static void on_life(struct maker *m, struct life *life, const struct run_sequenc
 		life->request = RUN_NONE;
 		break;
 	case BRICK_SEQUENCE_END:
+		life->is_told = e->position > 0 && life->request != RUN_NONE && !life->is_over;
+		if (life->is_told)
+			m->list.items[life->request].told_output = (uint64_t)e->position;
 		end_request(m, life, REQUEST_TOLD, 0);
+		break;
+	case BRICK_SEQUENCE_PREEMPTED:
+		life->is_evicted = life->request != RUN_NONE && !life->is_over;
+		if (life->lost_end < life->end)
+			life->lost_end = life->end;
+		life->end = 0;
 		break;
 	case BRICK_SEQUENCE_BEGIN:
 		end_request(m, life, REQUEST_RESTARTED, 0);
+		life->is_told = life->is_evicted = false;
 		life->has_number = true;
 		life->number = e->number;
 		break;
@@ -378,8 +397,13 @@ static void take_blocks(
 static bool requests_begins(
 	const struct maker *m, const struct life *life, const struct run_sequence_event *e)
 {
-	if (life->request == RUN_NONE || life->is_over)
+	if (life->request == RUN_NONE)
 		return true;
+	/* an engine that runs ahead evaluates a token behind the last one: it is thrown away */
+	if (life->is_over)
+		return !life->is_told || e->prompt;
+	if (life->is_evicted)
+		return false;
 	const struct request *r = &m->list.items[life->request];
 	return (e->position == 0 && life->last_part) ||
 	       (e->prompt && (r->output_tokens > 1 || life->gave_results) && !life->shifts);
@@ -398,9 +422,10 @@ static void requests_take_over(struct maker *m, struct life *life, uint32_t requ
 static void begin_request(
 	struct maker *m, struct life *life, const struct run_sequence_event *e, uint64_t ns)
 {
+	bool is_shared = life->model >= BRICK_SEQUENCE_SHARED;
 	uint32_t number = (uint32_t)m->list.count;
 	int64_t from = e->position;
-	struct request r = {.process = life->process,
+	struct request r = {.process = m->run->lanes[e->lane].process,
 		.model = life->model,
 		.sequence = life->sequence,
 		.has_number = life->has_number,
@@ -415,6 +440,7 @@ static void begin_request(
 		end_request(m, life, from > 0 ? REQUEST_FOLLOWED : REQUEST_RESTARTED, 0);
 	if (r.reused)
 		r.reuse = life->reuse		      ? life->reuse
+			  : is_shared		      ? REQUEST_REUSE_PREFIX
 			  : life->request != RUN_NONE ? REQUEST_REUSE_OWN
 						      : REQUEST_REUSE_BEFORE;
 	for (int i = 0; i < REQUEST_LOST_REASONS; i++)
@@ -424,6 +450,8 @@ static void begin_request(
 		requests_fail(m);
 	life->request = number;
 	life->is_over = life->gave_results = life->has_number = false;
+	life->is_told = life->is_evicted = false;
+	life->lost_end = 0;
 	life->number = life->arrived_ns = 0;
 	life->reuse = REQUEST_REUSE_NONE;
 	life->last_part = 0;
@@ -474,12 +502,21 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 		.results = (uint32_t)e->end,
 		.position = e->position,
 		.shifts = shifts,
-		.is_again = is_again};
+		.is_again = is_again,
+		.is_resumed = life->is_evicted};
 	if (array_push(&m->parts, part)) {
 		requests_fail(m);
 		return;
 	}
 	life->last_part = (uint32_t)m->parts.count;
+	life->is_evicted = false;
+	if (prompt && e->position >= 0 && e->position < life->lost_end) {
+		int64_t lost = life->lost_end - e->position;
+		uint32_t some = lost < prompt ? (uint32_t)lost : prompt;
+		*again_of(m, life->request, REQUEST_LOST_EVICTED) += some;
+		r->again += some;
+		r->lost = REQUEST_LOST_EVICTED;
+	}
 	take_blocks(m, life, life_number, &part);
 	uint32_t outputs = e->tokens - prompt;
 	life->gave_results = prompt && part.results && part.results < e->tokens;
@@ -503,7 +540,8 @@ static void find_drafting(struct maker *m)
 {
 	for (size_t i = 0; i < m->run->step_count && !m->error; i++) {
 		const struct run_step *s = &m->run->steps[i];
-		uint64_t key = requests_key_of(m->run->lanes[s->lane].process, s->model, 0);
+		uint64_t key = requests_key_of(
+			requests_owner_of(m->run->lanes[s->lane].process, s->model), s->model, 0);
 		if (s->is_draft && hashmap_set(&m->drafting, key, 1))
 			requests_fail(m);
 	}
@@ -511,7 +549,7 @@ static void find_drafting(struct maker *m)
 
 static void on_event(struct maker *m, const struct run_sequence_event *e)
 {
-	uint32_t process = m->run->lanes[e->lane].process;
+	uint32_t process = requests_owner_of(m->run->lanes[e->lane].process, e->model);
 
 	m->order++;
 	m->now_ns = e->ns;
@@ -546,6 +584,24 @@ static void on_event(struct maker *m, const struct run_sequence_event *e)
 COMPARATOR(
 	by_request, struct request_part, ORDER(x->request, y->request) ?: ORDER(x->step, y->step))
 
+/* What the program did not make of the last parts was thrown away. */
+static void requests_believe(struct requests *q, struct request *r)
+{
+	uint64_t made = r->output_tokens;
+
+	for (uint32_t i = 0; i < r->part_count; i++)
+		made -= q->parts[r->part_first + i].refuted;
+	for (uint32_t i = r->part_count; r->told_output && made > r->told_output && i--;) {
+		struct request_part *part = &q->parts[r->part_first + i];
+		uint32_t some = part->tokens - part->prompt - part->refuted;
+		if (some > made - r->told_output)
+			some = (uint32_t)(made - r->told_output);
+		part->refuted += some;
+		part->is_undone = part->refuted == part->tokens;
+		made -= some;
+	}
+}
+
 /* Parts by request and by step. */
 static int order_parts(struct requests *q)
 {
@@ -560,9 +616,16 @@ static int order_parts(struct requests *q)
 	for (size_t i = 0; i < q->part_count; i++) {
 		const struct request_part *part = &q->parts[i];
 		struct request *r = &q->list[part->request];
-		uint64_t less = part->is_undone ? part->tokens : part->refuted;
 		if (!r->part_count++)
 			r->part_first = (uint32_t)i;
+	}
+	for (size_t i = 0; i < q->count; i++)
+		if (q->list[i].told_output)
+			requests_believe(q, &q->list[i]);
+	for (size_t i = 0; i < q->part_count; i++) {
+		const struct request_part *part = &q->parts[i];
+		struct request *r = &q->list[part->request];
+		uint64_t less = part->is_undone ? part->tokens : part->refuted;
 		r->refuted += part->refuted;
 		r->output_tokens -= less < r->output_tokens ? less : r->output_tokens;
 		q->step_first[part->step + 2]++;

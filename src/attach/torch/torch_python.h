@@ -18,7 +18,7 @@ struct python_method {
 	int flags;
 	const char *doc;
 };
-enum { PYTHON_VARARGS = 1 };
+enum { PYTHON_VARARGS = 1, PYTHON_KEYWORDS = 2 };
 
 /*
  * vectorcallfunc: positional arguments come first, and a flag in the highest bit of their number;
@@ -35,21 +35,29 @@ typedef python_object *(*python_vectorcall)(python_object *function,
 	X(_IncRef, void, (python_object *))                                                    \
 	X(CFunction_NewEx, python_object *,                                                    \
 		(struct python_method *, python_object *, python_object *))                    \
+	X(Dict_GetItem, python_object *, (python_object *, python_object *))	/* borrowed */ \
 	X(Dict_GetItemString, python_object *, (python_object *, const char *)) /* borrowed */ \
 	X(Dict_Next, int, (python_object *, ptrdiff_t *, python_object **, python_object **))  \
 	X(Err_Clear, void, (void))                                                             \
 	X(Import_GetModuleDict, python_object *, (void)) /* borrowed */                        \
+	X(InstanceMethod_New, python_object *, (python_object *))                              \
+	X(Iter_Next, python_object *, (python_object *))                                       \
 	X(List_Append, int, (python_object *, python_object *))                                \
 	X(List_GetItem, python_object *, (python_object *, ptrdiff_t)) /* borrowed */          \
 	X(List_Size, ptrdiff_t, (python_object *))                                             \
 	X(Long_AsLongLong, long long, (python_object *))                                       \
 	X(Long_AsVoidPtr, void *, (python_object *))                                           \
 	X(Long_FromVoidPtr, python_object *, (void *))                                         \
+	X(Object_Call, python_object *, (python_object *, python_object *, python_object *))   \
 	X(Object_CallObject, python_object *, (python_object *, python_object *))              \
 	X(Object_GetAttrString, python_object *, (python_object *, const char *))              \
+	X(Object_GetIter, python_object *, (python_object *))                                  \
 	X(Object_IsInstance, int, (python_object *, python_object *))                          \
 	X(Object_IsTrue, int, (python_object *))                                               \
+	X(Object_SetAttrString, int, (python_object *, const char *, python_object *))         \
+	X(Object_Size, ptrdiff_t, (python_object *))                                           \
 	X(Object_Type, python_object *, (python_object *))                                     \
+	X(Sequence_Contains, int, (python_object *, python_object *))                          \
 	X(Tuple_GetItem, python_object *, (python_object *, ptrdiff_t)) /* borrowed */         \
 	X(Tuple_Size, ptrdiff_t, (python_object *))                                            \
 	X(Unicode_AsUTF8, const char *, (python_object *))                                     \

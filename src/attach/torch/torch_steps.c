@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include "attach/torch/torch_inputs.h"
 #include "attach/torch/torch_library.h"
+#include "attach/torch/torch_serve.h"
 #include "base/hash.h"
 #include "brick/brick.h"
 
@@ -54,13 +55,14 @@ static void ask_for_inputs(struct torch_thread *t, const struct torch_call *call
 	enum { EVERY = 16 };
 	uint32_t kind = 1 + call->is_training + 2u * call->is_decode;
 	uint64_t module = 1ull << ((uintptr_t)call->module / 16 * HASH_GOLDEN >> 58);
+	uint64_t tokens = t->more->serve_step ? t->more->serve_tokens : call->tokens;
 
 	t->more->steps++;
 	bool wanted = !(t->more->asked_modules & module) || t->more->asked.kind != kind ||
-		      t->more->asked.tokens != call->tokens || ++t->more->asked.steps >= EVERY;
+		      t->more->asked.tokens != tokens || ++t->more->asked.steps >= EVERY;
 	t->more->asked_modules |= module;
 	if (wanted)
-		t->more->asked = (struct torch_asked){call->tokens, kind, 0};
+		t->more->asked = (struct torch_asked){tokens, kind, 0};
 	torch_inputs_ask(wanted);
 }
 
@@ -73,11 +75,14 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 	if (call->padding)
 		brick_counter(
 			torch_engine_brick(&padding, "padding tokens"), (double)call->padding);
-	if (!call->is_training)
+	if (!call->is_training && !torch_serve_says_steps(t))
 		step_parts_see(&t->parts, call->module, call->tokens);
 	if (t->step && torch_steps_is_over(t, call))
 		end_training_step(t);
-	if (!t->step) {
+	if (torch_serve_says_steps(t)) {
+		if (!t->more->serve_step)
+			forward.step = brick_step_begin(BRICK_PHASE_WARM_UP, call->tokens);
+	} else if (!t->step) {
 		brick_span step = brick_step_begin(
 			call->is_decode ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, call->tokens);
 		if (call->is_training) {

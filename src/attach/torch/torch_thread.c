@@ -72,6 +72,7 @@ struct torch_thread *torch_thread_prepare(void)
 	t->depth = t->leaf = t->container_count = t->scope_count = 0;
 	t->backward = NULL;
 	t->more->compiling = 0;
+	t->more->serve_step = 0;
 	t->step = 0;
 	if (!t->module)
 		t->module = &torch_no_module;

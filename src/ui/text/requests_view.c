@@ -46,6 +46,7 @@ static const char *const reuse_names[REQUEST_REUSES] = {
 	[REQUEST_REUSE_COPIED] = "copied",
 	[REQUEST_REUSE_LOADED] = "loaded",
 	[REQUEST_REUSE_BEFORE] = "before",
+	[REQUEST_REUSE_PREFIX] = "prefix-cache",
 };
 
 static const char *const lost_names[REQUEST_LOST_REASONS] = {
@@ -56,6 +57,7 @@ static const char *const lost_names[REQUEST_LOST_REASONS] = {
 	[REQUEST_LOST_SHIFTED] = "context-shift",
 	[REQUEST_LOST_REPLACED] = "state-loaded",
 	[REQUEST_LOST_CHECKPOINT] = "checkpoint-missing",
+	[REQUEST_LOST_EVICTED] = "kv-full",
 };
 
 static const char *const cause_names[GAP_CAUSES] = {
@@ -75,6 +77,7 @@ static const char *const cause_names[GAP_CAUSES] = {
 	[GAP_SAMPLING] = "sampling",
 	[GAP_IDLE] = "waiting",
 	[GAP_HOST] = "host",
+	[GAP_EVICTED] = "kv-full",
 	[GAP_STEP] = "step",
 };
 
@@ -291,6 +294,9 @@ static char *cause_text(const struct requests_view *view, const struct request_g
 	case GAP_AGAIN:
 		return text_copy(
 			"tokens of its own were evaluated again: they were no longer there");
+	case GAP_EVICTED:
+		return text_copy(
+			"the cache was full: its tokens were taken out, and evaluated again");
 	case GAP_SHIFT:
 		return text_copy("its context was full and was shifted");
 	case GAP_STATE:
@@ -426,6 +432,8 @@ static char *lost_text(const struct requests *q, const struct request *r)
 		return text_copy("the context had been shifted");
 	case REQUEST_LOST_REPLACED:
 		return text_copy("a saved state or a copy had come in their place");
+	case REQUEST_LOST_EVICTED:
+		return text_copy("the cache was full, and they were taken out");
 	default:
 		return text_copy(
 			"all of it was removed for the same prompt: there was no checkpoint to go "

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hooks (torch_hooks.h). Python executes a module's source in SourceFileLoader.exec_module(): that
+ * is the first function that is hooked, and behind it modules of the tables are looked for.
+ */
+#include "attach/torch/torch_hooks.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "attach/common/notes_once.h"
+#include "attach/rules/named_sites.h"
+#include "attach/torch/torch_serve.h"
+#include "attach/torch/torch_thread.h"
+#include "base/scope.h"
+
+python_object *torch_hook_argument(
+	python_object *arguments, python_object *named, ptrdiff_t place, const char *name)
+{
+	if (place < py.Tuple_Size(arguments))
+		return py.Tuple_GetItem(arguments, place);
+	return named ? py.Dict_GetItemString(named, name) : NULL;
+}
+
+python_object *torch_hook_span(
+	struct torch_hook *hook, python_object *arguments, python_object *named)
+{
+	struct torch_thread *t = torch_thread_get();
+	const struct named_site *site = NULL;
+	brick_span span = 0;
+
+	if (t && !t->leaf) {
+		if (!hook->site)
+			hook->site = named_site_find(hook->operation, hook->function, hook->class);
+		site = hook->site;
+	}
+	if (site)
+		span = brick_begin_layer(site->brick, -1);
+	python_object *result = py.Object_Call(hook->original, arguments, named);
+	if (site)
+		named_site_end(site, span);
+	return result;
+}
+
+static python_object *torch_hooks_enter(
+	python_object *self, python_object *arguments, python_object *named)
+{
+	struct torch_hook *hook = py.Long_AsVoidPtr(self);
+
+	return hook->call(hook, arguments, named);
+}
+
+/* True if the function's first arguments have these names. What decorates it is looked through. */
+static bool torch_hooks_takes(python_object *function, const char *arguments)
+{
+	python_object *at = function, *next;
+	bool takes = true;
+
+	py._IncRef(at);
+	while ((next = python_attribute(at, "__wrapped__"))) {
+		python_drop(at);
+		at = next;
+	}
+	python_object *code = python_attribute(at, "__code__");
+	python_object *names = code ? python_attribute(code, "co_varnames") : NULL;
+	ptrdiff_t count = names ? py.Tuple_Size(names) : 0, i = 0;
+	for (const char *name = arguments; *name && takes; i++) {
+		size_t length = strcspn(name, " ");
+		const char *is = i < count ? py.Unicode_AsUTF8(py.Tuple_GetItem(names, i)) : NULL;
+		takes = is && strlen(is) == length && !strncmp(is, name, length);
+		name += length + (name[length] == ' ');
+	}
+	py.Err_Clear();
+	python_drop(names);
+	python_drop(code);
+	python_drop(at);
+	return takes;
+}
+
+static void torch_hooks_refuse(const struct torch_hook *hook, const char *why)
+{
+	char key[96];
+
+	snprintf(key, sizeof(key), "python.refused.%.60s", hook->function);
+	note_once(key, "%s.%s.%s is not seen: %s", hook->module, hook->class, hook->function, why);
+}
+
+static void torch_hooks_set(struct torch_hook *hook, python_object *module)
+{
+	python_object *class = python_attribute(module, hook->class);
+	python_object *function = class ? python_attribute(class, hook->function) : NULL;
+
+	if (!class)
+		return; /* its module is still being executed */
+	hook->is_settled = true;
+	hook->method = (struct python_method){
+		hook->function, torch_hooks_enter, PYTHON_VARARGS | PYTHON_KEYWORDS, NULL};
+	python_object *number = py.Long_FromVoidPtr(hook);
+	python_object *call = number ? py.CFunction_NewEx(&hook->method, number, NULL) : NULL;
+	python_object *method = call ? py.InstanceMethod_New(call) : NULL;
+	if (!function)
+		torch_hooks_refuse(hook, "its class has no such function");
+	else if (!torch_hooks_takes(function, hook->arguments))
+		torch_hooks_refuse(hook, "it takes other arguments");
+	else if (method) {
+		hook->original = function;
+		py._IncRef(function);
+		if (py.Object_SetAttrString(class, hook->function, method))
+			hook->original = NULL;
+	}
+	py.Err_Clear();
+	python_drop(method);
+	python_drop(call);
+	python_drop(number);
+	python_drop(function);
+	python_drop(class);
+}
+
+/* Set hooks of modules that have been imported: `name`, or any if it is NULL. */
+static void torch_hooks_look(const char *name)
+{
+	for (struct torch_hook *hook = torch_serve_hooks; hook->module; hook++) {
+		if (hook->is_settled || (name && strcmp(name, hook->module) != 0))
+			continue;
+		python_object *module = python_imported(hook->module);
+		if (module)
+			torch_hooks_set(hook, module);
+	}
+}
+
+static python_object *torch_hooks_execute(
+	struct torch_hook *hook, python_object *arguments, python_object *named)
+{
+	python_object *result = py.Object_Call(hook->original, arguments, named);
+	python_object *module = result ? torch_hook_argument(arguments, named, 1, "module") : NULL;
+	python_object *name = module ? python_attribute(module, "__name__") : NULL;
+	const char *letters = name ? py.Unicode_AsUTF8(name) : NULL;
+
+	if (letters)
+		torch_hooks_look(letters);
+	if (result)
+		py.Err_Clear();
+	python_drop(name);
+	return result;
+}
+
+/* Python's main thread, the GIL held. */
+static int torch_hooks_begin(void *unused)
+{
+	static struct torch_hook executes = {.module = "_frozen_importlib_external",
+		.class = "SourceFileLoader",
+		.function = "exec_module",
+		.arguments = "self module",
+		.call = torch_hooks_execute};
+	python_object *module = python_imported(executes.module);
+
+	(void)unused;
+	if (module && !executes.is_settled)
+		torch_hooks_set(&executes, module);
+	torch_hooks_look(NULL);
+	return 0;
+}
+
+void torch_hooks_watch(void)
+{
+	KEEP_ERRNO();
+
+	if (python_find() && py._IsInitialized())
+		py._AddPendingCall(torch_hooks_begin, NULL);
+}

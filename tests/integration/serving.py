@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server with vLLM's interfaces (tests/programs/serve_double.py) is recorded as an engine of requests: its steps, their
+tokens, and each request's prompt, cached and output tokens are those that it counts itself, in one process and in two, with
+prompts in chunks, cached begins, a full cache and drafts. A scheduler that says something else is refused, and why."""
+import json
+import os
+import subprocess
+import sys
+
+from librecord import *
+
+SOURCE = os.environ["BRICK_SOURCE"]
+PROGRAMS = os.path.join(SOURCE, "tests", "programs")
+JOBS = [[0, 40, 5], [100, 20, 9], [300, 70, 3], [0, 24, 6]]
+
+
+def run(*command, **variables):
+    return subprocess.run(command, capture_output=True, text=True, timeout=250, env={**os.environ, **variables})
+
+
+def record(scratch, name, **variables):
+    path = scratch.file(f"{name}.pftrace")
+    variables = {"JOBS": json.dumps(JOBS), "TORCH": scratch.file("lib/libtorch_cpu.so"), **variables}
+    program = (sys.executable, scratch.file("double/serve.py"))
+    plain = run(*program, **variables)
+    same(plain.returncode, 0, plain.stderr)
+    done = run(BRICK, "record", "-o", path, "--", *program, **variables)
+    same((done.returncode, done.stdout), (0, plain.stdout), done.stderr)
+    return path, json.loads(done.stdout), done.stderr
+
+
+def counts(scratch, name, **variables):
+    path, said, log = record(scratch, name, **variables)
+    steps = json.loads(run(BRICK, "export", "--format", "json", path).stdout)["steps"]
+    requests = json.loads(run(BRICK, "requests", "--json", path).stdout)["requests"]
+    same(len(steps), said["steps"], f"{name}: steps")
+    same(len(requests), len(JOBS), f"{name}: requests")
+    same(sum(r["prompt_tokens"] + r["cache"]["reused_tokens"] - r["cache"]["evaluated_again_tokens"] for r in requests), said["prompt"], f"{name}: prompts")
+    same(sum(r["cache"]["reused_tokens"] for r in requests), said["cached"], f"{name}: cached")
+    same(sorted(r["output_tokens"] for r in requests), sorted(job[2] for job in JOBS), f"{name}: outputs")
+    same(sum(r["output_tokens"] for r in requests), said["output"], f"{name}: outputs in all")
+    same({r["end"] for r in requests}, {"ended"}, f"{name}: ends")
+    check(all(r["queue_ns"] is not None for r in requests), f"{name}: waits", requests)
+    check("vLLM's worker 0" in log and "vLLM's engine core" in log, log)
+    same({r["cache"]["reason"] for r in requests} - {None}, {"kv-full"} if said["preempted"] else set(), f"{name}: again")
+    return said, requests, steps
+
+
+with Scratch() as scratch:
+    for name in "lib", "double":
+        os.makedirs(scratch.file(name))
+    same(run(sys.executable, os.path.join(PROGRAMS, "serve_double.py"), scratch.file("double")).returncode, 0, "the double")
+    if run("cc", "-DFAULT=0", "-shared", "-fPIC", "-o", scratch.file("lib/libtorch_cpu.so"),
+           os.path.join(PROGRAMS, "torch_fake.c")).returncode:
+        print("skipped: there is no compiler")
+        sys.exit(77)
+    said, _, steps = counts(scratch, "two")
+    check(said["cached"] > 0 and any(s["phase"] == "mixed" for s in steps), said, steps)
+    counts(scratch, "one", ENGINE="one")
+    said, _, _ = counts(scratch, "full", ROOM="80")
+    check(said["preempted"] > 0, said)
+    counts(scratch, "drafts", DRAFTS="1")
+    for fault, why in ("total", "the requests of a step have other tokens than the step"), \
+            ("members", "its scheduler's output has other members"):
+        path, said, _ = record(scratch, fault, FAULT=fault)
+        notes = " ".join(run(BRICK, "report", "--trust", path).stdout.split())
+        check(why in notes, notes)
+        same(run(BRICK, "requests", path).returncode, 3, "requests of a server that is refused")

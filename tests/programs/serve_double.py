@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server with the interfaces of vLLM's that Brick hooks, for integration/serving.py: an engine core and a worker, in two
+processes or in one (ENGINE=one). The core gives each step a budget of tokens and has room for so many tokens in its cache:
+it cuts prompts into chunks, finds begins of prompts that it has, takes out a request if the cache is full, and runs a step
+ahead if it is asked (AHEAD=1). Drafts of two tokens are checked (DRAFTS=1), of which one holds. It prints what it counts.
+
+The files of the double are written into a folder, so that they are imported as a package's are. argv: the folder, and the
+fault: what its scheduler says otherwise."""
+import os
+import sys
+import textwrap
+
+SCHEDULER = '''
+class NewRequestData:
+    def __init__(self, request):
+        self.req_id, self.prompt_token_ids = request.request_id, request.prompt
+        self.num_computed_tokens = request.num_computed_tokens
+
+
+class Cached:
+    def __init__(self):
+        self.req_ids, self.num_computed_tokens, self.num_output_tokens, self.resumed_req_ids = [], [], [], set()
+
+
+class SchedulerOutput:
+    def __init__(self):
+        self.scheduled_new_reqs, self.scheduled_cached_reqs, self.num_scheduled_tokens = [], Cached(), {}
+        self.total_num_scheduled_tokens, self.finished_req_ids = 0, set()
+
+
+class Request:
+    def __init__(self, request_id, prompt, tokens):
+        self.request_id, self.prompt, self.tokens = request_id, prompt, tokens
+        self.num_computed_tokens, self.num_output_tokens, self.seen = 0, 0, False
+
+
+class Scheduler:
+    parallel_config = None
+
+    def __init__(self, budget, room, ahead, drafts, fault):
+        self.waiting, self.running, self.finished, self.prefixes = [], [], set(), set()
+        self.budget, self.room, self.ahead, self.drafts, self.fault = budget, room, ahead, drafts, fault
+        self.counts = {"prompt": 0, "cached": 0, "output": 0, "preempted": 0}
+
+    def add_request(self, request):
+        self.waiting.append(request)
+
+    def _used(self):
+        return sum(request.num_computed_tokens for request in self.running)
+
+    def _preempt_request(self, request):
+        self.running.remove(request)
+        request.num_computed_tokens, request.back = 0, True
+        self.waiting.insert(0, request)
+        self.counts["preempted"] += 1
+
+    def _take(self, output, request, tokens):
+        output.num_scheduled_tokens[request.request_id] = tokens
+        cached = output.scheduled_cached_reqs
+        if not request.seen:
+            output.scheduled_new_reqs.append(NewRequestData(request))
+        else:
+            cached.req_ids.append(request.request_id)
+            cached.num_computed_tokens.append(request.num_computed_tokens)
+            cached.num_output_tokens.append(request.num_output_tokens)
+            if getattr(request, "back", False):
+                cached.resumed_req_ids.add(request.request_id)
+        request.seen, request.back = True, False
+        request.before, request.num_computed_tokens = request.num_computed_tokens, request.num_computed_tokens + tokens
+
+    def schedule(self):
+        output, left = SchedulerOutput(), self.budget
+        output.finished_req_ids, self.finished = self.finished, set()
+        for request in list(self.running):
+            known = len(request.prompt) + request.num_output_tokens
+            tokens = min(left, max(known - request.num_computed_tokens, 1))
+            if request.num_computed_tokens >= len(request.prompt) and self.drafts:
+                tokens += 2
+            if request not in self.running:
+                continue
+            while self._used() + tokens > self.room and len(self.running) > 1:
+                self._preempt_request(self.running[-1])
+            if request in self.running and tokens > 0:
+                self._take(output, request, tokens)
+                left -= tokens
+        while self.waiting and left > 0 and not self.counts_preempted_now(output):
+            request = self.waiting[0]
+            if not request.seen and tuple(request.prompt[:16]) in self.prefixes and len(request.prompt) > 16:
+                request.num_computed_tokens = 16
+            tokens = min(left, len(request.prompt) + request.num_output_tokens - request.num_computed_tokens)
+            if self._used() + request.num_computed_tokens + tokens > self.room and self.running:
+                break
+            self.running.append(self.waiting.pop(0))
+            self.counts["cached"] += 0 if request.seen else request.num_computed_tokens
+            self._take(output, request, tokens)
+            left -= tokens
+        output.total_num_scheduled_tokens = sum(output.num_scheduled_tokens.values()) + (self.fault == "total")
+        if self.fault == "members":
+            output.num_scheduled_tokens = list(output.num_scheduled_tokens.items())
+        return output
+
+    def counts_preempted_now(self, output):
+        return any(request.seen and getattr(request, "back", False) for request in self.waiting[:1]) and bool(output.num_scheduled_tokens)
+
+    def update_from_output(self, scheduler_output, model_runner_output):
+        for request in list(self.running):
+            if request.request_id not in scheduler_output.num_scheduled_tokens:
+                continue
+            if request.num_computed_tokens < len(request.prompt) + request.num_output_tokens:
+                continue
+            if request.num_output_tokens == 0 and request.before < len(request.prompt):
+                self.counts["prompt"] += len(request.prompt)
+                self.prefixes.add(tuple(request.prompt[:16]))
+            made = 1
+            if self.drafts and request.num_computed_tokens - request.before == 3 and request.before >= len(request.prompt):
+                made, request.num_computed_tokens = 2, request.num_computed_tokens - 1
+            made = min(made, request.tokens - request.num_output_tokens)
+            request.num_output_tokens += made
+            self.counts["output"] += made
+            if request.num_output_tokens >= request.tokens:
+                self.running.remove(request)
+                self._free_request(request)
+
+    def _free_request(self, request, delay_free_blocks=False):
+        self.finished.add(request.request_id)
+'''
+
+WORKER = '''
+import functools
+import time
+
+
+def decorated(function):
+    @functools.wraps(function)
+    def context(*arguments, **named):
+        return function(*arguments, **named)
+    return context
+
+
+class Worker:
+    rank, parallel_config = 0, None
+
+    def warm_up(self):
+        return self.model()
+
+    model = staticmethod(lambda: None)
+
+    @decorated
+    def execute_model(self, scheduler_output):
+        self.model()
+        return None
+
+    @decorated
+    def sample_tokens(self, grammar_output):
+        return [1]
+'''
+
+MAIN = '''
+import ctypes
+import json
+import multiprocessing
+import os
+import sys
+
+ctypes.CDLL(os.environ["TORCH"])
+
+
+def work(pipe):
+    from vllm.v1.worker.gpu_worker import Worker
+    worker = Worker()
+    while (got := pipe.recv()) is not None:
+        worker.execute_model(got)
+        pipe.send(worker.sample_tokens(grammar_output=None))
+
+
+def main():
+    from vllm.v1.core.sched.scheduler import Request, Scheduler
+    if os.environ.get("ENGINE") == "one":
+        from vllm.v1.worker.gpu_worker import Worker
+        worker = Worker()
+        run = lambda output: (worker.execute_model(scheduler_output=output), worker.sample_tokens(None))[1]
+        stop = lambda: None
+    else:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=work, args=(theirs,))
+        process.start()
+
+        def run(output):
+            ours.send(output)
+            return ours.recv()
+
+        def stop():
+            ours.send(None)
+            process.join()
+    scheduler = Scheduler(32, int(os.environ.get("ROOM", 10000)), os.environ.get("AHEAD"), os.environ.get("DRAFTS"),
+                          os.environ.get("FAULT"))
+    jobs = json.loads(os.environ["JOBS"])
+    for i, (first, prompt, tokens) in enumerate(jobs):
+        scheduler.add_request(Request(f"cmpl-{i}", list(range(first, first + prompt)), tokens))
+    steps = 0
+    while scheduler.waiting or scheduler.running or scheduler.finished:
+        output = scheduler.schedule()
+        steps += bool(output.num_scheduled_tokens)
+        scheduler.update_from_output(output, run(output))
+    stop()
+    print(json.dumps({"steps": steps, **scheduler.counts}))
+
+
+if __name__ == "__main__":
+    main()
+'''
+
+
+def put(root, path, text):
+    path = os.path.join(root, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(textwrap.dedent(text).lstrip())
+
+
+root = sys.argv[1]
+for name in "vllm", "vllm/v1", "vllm/v1/core", "vllm/v1/core/sched", "vllm/v1/worker":
+    put(root, f"{name}/__init__.py", "")
+put(root, "vllm/v1/core/sched/scheduler.py", SCHEDULER)
+put(root, "vllm/v1/worker/gpu_worker.py", WORKER)
+put(root, "serve.py", MAIN)
