@@ -96,7 +96,7 @@ class Scheduler:
             left -= tokens
         output.total_num_scheduled_tokens = sum(output.num_scheduled_tokens.values()) + (self.fault == "total")
         if self.fault == "members":
-            output.num_scheduled_tokens = list(output.num_scheduled_tokens.items())
+            output.scheduled_new_reqs = tuple(output.scheduled_new_reqs)
         return output
 
     def counts_preempted_now(self, output):

@@ -402,7 +402,7 @@ static bool requests_begins(
 	/* an engine that runs ahead evaluates a token behind the last one: it is thrown away */
 	if (life->is_over)
 		return !life->is_told || e->prompt;
-	if (life->is_evicted)
+	if (life->is_evicted || (e->position > 0 && e->position < life->lost_end))
 		return false;
 	const struct request *r = &m->list.items[life->request];
 	return (e->position == 0 && life->last_part) ||

@@ -9,9 +9,10 @@
 #include <string.h>
 #include "attach/common/notes_once.h"
 #include "attach/rules/named_sites.h"
-#include "attach/torch/torch_serve.h"
 #include "attach/torch/torch_thread.h"
 #include "base/scope.h"
+
+static struct torch_hook *torch_hooks_table;
 
 python_object *torch_hook_argument(
 	python_object *arguments, python_object *named, ptrdiff_t place, const char *name)
@@ -118,7 +119,7 @@ static void torch_hooks_set(struct torch_hook *hook, python_object *module)
 /* Set hooks of modules that have been imported: `name`, or any if it is NULL. */
 static void torch_hooks_look(const char *name)
 {
-	for (struct torch_hook *hook = torch_serve_hooks; hook->module; hook++) {
+	for (struct torch_hook *hook = torch_hooks_table; hook->module; hook++) {
 		if (hook->is_settled || (name && strcmp(name, hook->module) != 0))
 			continue;
 		python_object *module = python_imported(hook->module);
@@ -160,10 +161,11 @@ static int torch_hooks_begin(void *unused)
 	return 0;
 }
 
-void torch_hooks_watch(void)
+void torch_hooks_watch(struct torch_hook *table)
 {
 	KEEP_ERRNO();
 
+	torch_hooks_table = table;
 	if (python_find() && py._IsInitialized())
 		py._AddPendingCall(torch_hooks_begin, NULL);
 }

@@ -37,7 +37,7 @@ python_object *torch_hook_argument(
 	python_object *arguments, python_object *named, ptrdiff_t place, const char *name);
 
 /*
- * A program has loaded PyTorch: watch what its Python imports from now on. Any thread, without the
- * GIL.
+ * A program has loaded PyTorch: watch what its Python imports from now on, for hooks of a table
+ * that ends with one without a module. Once. Any thread, without the GIL.
  */
-void torch_hooks_watch(void);
+void torch_hooks_watch(struct torch_hook *table);

@@ -10,9 +10,9 @@
 #include "attach/common/notes_once.h"
 #include "attach/common/object.h"
 #include "attach/rules/named_sites.h"
-#include "attach/torch/torch_hooks.h"
 #include "attach/torch/torch_library.h"
 #include "attach/torch/torch_observers.h"
+#include "attach/torch/torch_serve.h"
 #include "base/scope.h"
 #include "brick/abi/attacher.h"
 #include "brick/attach.h"
@@ -57,7 +57,7 @@ static void torch_loader_look_at(const char *path)
 		note_once("attach", "operators of PyTorch");
 		note_once("torch.rules", "%s", named_sites_rules());
 		torch_observed_set();
-		torch_hooks_watch();
+		torch_hooks_watch(torch_serve_hooks);
 	} else {
 		note_once("torch.refused", "PyTorch %s is not recorded: %s",
 			*version ? version : "of an unknown version", why);
