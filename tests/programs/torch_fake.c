@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { WELL, OTHER_SCOPES, NEVER, MISNAMED, ELSEWHERE, OWNING };
 
@@ -20,6 +21,14 @@ struct function {
 	uint8_t scope;
 	const char *name;
 	void *context;
+	bool asked[3]; /* by its observer: for inputs, outputs, ids */
+	const void *inputs;
+	size_t input_count;
+};
+
+struct inputs {
+	const void *values;
+	size_t count;
 };
 
 static struct callback observer;
@@ -75,6 +84,8 @@ void remove_callback(uint64_t handle)
 void construct(struct function *function, uint8_t scope)
 {
 	*function = (struct function){.scope = scope};
+	if (is_observed(function))
+		memcpy(function->asked, observer.switches, sizeof(function->asked));
 }
 
 void before(struct function *function, const char *name, int64_t number)
@@ -83,6 +94,40 @@ void before(struct function *function, const char *name, int64_t number)
 	function->name = name;
 	if (is_observed(function))
 		observer.start(&function->context, told_of(function));
+}
+
+/* Its strings are those of C++ before 2011: the number of letters stands in front of them. */
+void run(struct function *function, const char *const *schema, uint16_t key, uint64_t keys,
+	struct inputs inputs)
+	SYMBOL("_ZN3c1010Dispatcher17runRecordFunctionERN2at14RecordFunctionESt17reference_"
+	       "wrapperIKNS_14FunctionSchemaEENS_11DispatchKeyENS_14DispatchKeySetENS_8ArrayRefIKNS"
+	       "_6IValueEEE");
+
+void run(struct function *function, const char *const *schema, uint16_t key, uint64_t keys,
+	struct inputs inputs)
+{
+	size_t letters;
+
+	(void)key, (void)keys;
+	memcpy(&letters, *schema - 3 * sizeof(letters), sizeof(letters));
+	function->inputs = inputs.values;
+	function->input_count = inputs.count;
+	function->name = letters ? *schema : "";
+	if (is_observed(function))
+		observer.start(&function->context, told_of(function));
+}
+
+void enable(uint64_t handle) SYMBOL("_ZN2at16reenableCallbackEm");
+void disable(uint64_t handle) SYMBOL("_ZN2at15disableCallbackEm");
+
+void enable(uint64_t handle)
+{
+	(void)handle;
+}
+
+void disable(uint64_t handle)
+{
+	(void)handle;
 }
 
 void destruct(struct function *function)

@@ -111,7 +111,16 @@ typedef void (*run_fn)(
 
 static bool find_inputs(const struct torch_interface *p, uint64_t *function)
 {
-	static const char schema[TORCH_FUNCTION_BYTES]; /* its name is empty */
+	/*
+	 * A schema begins with its name, which is empty here. PyPI's wheels up to 2.5 have C++'s
+	 * older strings: a pointer to letters, with their number, room and owners in front. Newer
+	 * strings are a pointer and the number.
+	 */
+	static const struct {
+		int64_t letters, room, owners;
+		char text[8];
+	} name = {0, 0, -1, ""};
+	static const void *const schema[TORCH_FUNCTION_BYTES / sizeof(void *)] = {name.text};
 	const struct ivalue values[3] = {{{0}, 0, 0}};
 	struct torch_callback callback = {trial_start, trial_end, 1.0, {true}};
 	uint32_t found = 0;
