@@ -31,6 +31,7 @@ engines: models
 	@examples/demo/onnxruntime.sh transformers-4.3.2 >/dev/null
 	@bench/engines.py --markdown
 	@bench/engines.py --markdown --others
+	@bench/serving.py
 
 fuzz: deps
 	@tests/fuzz/run.sh $(or $(SECONDS_PER_TARGET),600)
