@@ -952,7 +952,8 @@ static void add_go(struct doctor *doctor, const char *path)
 	image_close(&image);
 	if (is_go)
 		doctor_add(doctor, GROUP, "go", is_static ? DOCTOR_NO : DOCTOR_LIMITED,
-			"what it starts is recorded as well: look at that",
+			"what it starts is recorded as well: look at that (of what cannot be, "
+			"32-bit programs start with a line of their linker for each library)",
 			"%s is a program in Go%s", path,
 			is_static ? ", without libraries in C: nothing of it is attached to"
 				  : ": libraries in C that it calls are attached to, its own "

@@ -114,6 +114,16 @@ def static_parents():
             run = record(scratch.file("static.pftrace"), *before, parent, kid)
             same((run.returncode, run.stdout, own_lines(run.stderr)), (0, b"ok\n", b""),
                  f"a sanitized child of a static program {before}")
+        grep = shutil.which("grep")
+        for before in [], [shutil.which("sh"), "-c", 'exec "$@"', "sh"]:
+            run = record(scratch.file("static.pftrace"), parent, *before, grep, "-q", "libbrick-ggml", "/proc/self/maps")
+            same((run.returncode, own_lines(run.stderr)), (0, b""), f"children of a static program have our libraries {before}")
+        if not shutil.which("musl-gcc") or subprocess.run(["musl-gcc", "-w", "-o", kid, code], capture_output=True).returncode:
+            print("cannot be built here: a program of musl")
+            return
+        for before in [], [shutil.which("sh"), "-c", 'exec "$@"', "sh"]:
+            run = record(scratch.file("static.pftrace"), parent, *before, kid)
+            same((run.returncode, run.stdout, own_lines(run.stderr)), (0, b"ok\n", b""), f"musl's child of a static program {before}")
 
 
 def places():

@@ -159,11 +159,15 @@ static int libraries_missing(const char *list)
 	int found = 1;
 
 	for (; *list && found >= 0; list = next_entry(list)) {
+		static const char through[] = BRICK__THROUGH_LIB;
 		char path[PATH_BYTES];
-		if (!exec_guard_is_ours(list) || entry_length(list) >= sizeof(path))
+		size_t skipped =
+			strncmp(list, through, sizeof(through) - 1) ? 0 : sizeof(through) - 1;
+		size_t length = entry_length(list) - skipped;
+		if (!exec_guard_is_ours(list) || length >= sizeof(path))
 			continue;
-		memcpy(path, list, entry_length(list));
-		path[entry_length(list)] = '\0';
+		memcpy(path, list + skipped, length);
+		path[length] = '\0';
 		found = access(path, R_OK) ? -ELIBACC : 0;
 	}
 	return found;

@@ -22,5 +22,11 @@ enum brick__executable {
  */
 #define BRICK__SANITIZED_OPTION "verify_asan_link_order=0"
 
+/*
+ * Before a library's absolute path in LD_PRELOAD: the same path to a dynamic linker of glibc, which
+ * replaces $LIB (ld.so(8)), and no file to musl's. There are more ".." than folders.
+ */
+#define BRICK__THROUGH_LIB "/usr/$LIB/../../../../../../../.."
+
 /* A script is what its interpreter is. */
 BRICK_API enum brick__executable brick__executable_examine(const char *path);

@@ -235,6 +235,43 @@ static int allow_sanitizer(struct environment *env, const char *program, const c
 		theirs ? ":" : "", theirs ? theirs : "");
 }
 
+/* True if the dynamic linker finds a file behind BRICK__THROUGH_LIB: the C library's own. */
+static bool lib_token_leads_on(void)
+{
+	char path[sizeof(BRICK__THROUGH_LIB) + PATH_MAX];
+	Dl_info libc;
+
+	if (!dladdr((void *)(uintptr_t)strlen, &libc) || libc.dli_fname[0] != '/')
+		return false;
+	snprintf(path, sizeof(path), BRICK__THROUGH_LIB "%s", libc.dli_fname);
+	void *found = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+	if (found)
+		dlclose(found);
+	return found;
+}
+
+/*
+ * A static program starts its children by itself, with the list as it is. musl would not start with
+ * our libraries: it knows no tokens, and takes no notice of files that do not exist.
+ */
+static int lead_through_lib(char **list)
+{
+	char *other = NULL, *rest = *list;
+	int error = 0;
+
+	if (!lib_token_leads_on())
+		return 0;
+	for (char *entry; (entry = strsep(&rest, ":")) && !error;) {
+		SCOPED char *longer = NULL;
+		error = asprintf(&longer, BRICK__THROUGH_LIB "%s", entry) < 0
+				? -ENOMEM
+				: add_to_list(&other, longer);
+	}
+	free(*list);
+	*list = other;
+	return error;
+}
+
 static int preload(
 	struct environment *env, const char *command, char **list, enum inject_obstacle *obstacle)
 {
@@ -249,8 +286,11 @@ static int preload(
 	/* the dynamic linker would only complain on the program's stderr, or not start it */
 	if (*obstacle == INJECT_FOREIGN || *obstacle == INJECT_OTHER_LIBC)
 		return 0;
-	error = environment_add(env, "LD_PRELOAD=%s%s%s", *list, theirs && *theirs ? ":" : "",
-		theirs ? theirs : "");
+	if (*obstacle == INJECT_STATIC)
+		error = lead_through_lib(list);
+	if (!error)
+		error = environment_add(env, "LD_PRELOAD=%s%s%s", *list,
+			theirs && *theirs ? ":" : "", theirs ? theirs : "");
 	return error ? error : allow_sanitizer(env, program, theirs);
 }
 
