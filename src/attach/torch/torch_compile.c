@@ -8,6 +8,7 @@
 #include "attach/torch/torch_compile.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "attach/rules/named_sites.h"
 #include "attach/torch/torch_python.h"
@@ -81,6 +82,55 @@ static python_object *compilation_id(void)
 	return text;
 }
 
+/*
+ * TorchDynamo keeps for each function which guards failed, "0/0: tensor 'x' size mismatch ..." with
+ * the compilation whose guard it was. The label of a recompilation has the guard of the compilation
+ * before it, else of the last one that was looked at.
+ */
+static const char *reason_in(python_object *failures, const char *function, int before)
+{
+	size_t length = strlen(function);
+	const char *found = NULL;
+
+	for (ptrdiff_t i = py.List_Size(failures); i-- > 0;) {
+		python_object *item = py.List_GetItem(failures, i);
+		const char *text = item ? py.Unicode_AsUTF8(item) : NULL;
+		const char *behind = text ? strstr(text, ": ") : NULL;
+		if (!behind || strncmp(text, function, length) != 0)
+			continue;
+		if (!found)
+			found = behind + 2;
+		if (atoi(text + length) == before)
+			return behind + 2;
+	}
+	return found;
+}
+
+static void find_reason(struct torch_thread *t)
+{
+	char *id = t->more->compile_id, *slash = strchr(id, '/');
+	python_object *utils =
+		slash && slash[1] != '0' ? python_imported("torch._dynamo.utils") : NULL;
+	python_object *all = utils ? python_attribute(utils, "guard_failures") : NULL;
+	python_object *code, *failures;
+	const char *reason = NULL;
+	ptrdiff_t at = 0;
+	char function[sizeof(t->more->compile_id)], label[REASON_BYTES + 80];
+
+	snprintf(function, sizeof(function), "%.*s/", slash ? (int)(slash - id) : 0, id);
+	while (all && !reason && py.Object_IsInstance(all, py.dict_type) == 1 &&
+		py.Dict_Next(all, &at, &code, &failures))
+		reason = py.List_Size(failures) > 0
+				 ? reason_in(failures, function, atoi(slash + 1) - 1)
+				 : NULL;
+	if (reason) {
+		snprintf(label, sizeof(label), "%s: %.*s", id, (int)strcspn(reason, "\n"), reason);
+		t->more->compilation = named_site_find("Recompilation", label, "");
+	}
+	py.Err_Clear();
+	python_drop(all);
+}
+
 static python_object *compilation_begins(
 	python_object *self, python_object *arguments, python_object *named)
 {
@@ -92,6 +142,8 @@ static python_object *compilation_begins(
 
 	(void)self, (void)arguments, (void)named;
 	if (t && !t->leaf && !t->more->compiling) {
+		snprintf(t->more->compile_id, sizeof(t->more->compile_id), "%s",
+			letters ? letters : "");
 		t->more->compilation =
 			named_site_find(slash && slash[1] != '0' ? "Recompilation" : "Compilation",
 				letters ? letters : "", "");
@@ -115,8 +167,10 @@ static python_object *compilation_ends(
 	(void)self, (void)arguments, (void)named;
 	__atomic_store_n(&torch_compile_open, 0, __ATOMIC_RELAXED);
 	if (t) {
-		if (t->more->compiling)
+		if (t->more->compiling) {
+			find_reason(t);
 			torch_compile_leave(t);
+		}
 		record_breaks();
 	}
 	py._IncRef(py.none);

@@ -54,6 +54,7 @@ struct torch_more {
 	unsigned compiling; /* number of the compilation that is open here; 0: none */
 	brick_span compile_span;
 	const struct named_site *compilation;
+	char compile_id[16];		  /* "0/1": the second compilation of the first function */
 	uint32_t steps;			  /* begun, of any kind */
 	uint32_t updates, updates_before; /* optimizers' steps: since a step of training began, and
 					     in the one before */
