@@ -16,7 +16,7 @@ import gguf
 import verdict
 
 QUIET = 0.03  # of a clean run, by which others may preempt it
-TRIES = 3
+TRIES = 5
 PREEMPTING = {"affinity", "priority", "quota"}
 HOG = [sys.executable, "-c", "while True: pass"]
 DENORMAL = 1e-39  # what weights of norms are multiplied by
@@ -216,6 +216,7 @@ def of_model(bench, case, recording):
     also = {"large-weights"} if case["shape"]["type"] in ("f16", "f32") else set()
     also |= {"large-vocabulary"} if case["shape"]["vocab"] > 4096 else set()
     also |= {"long-context"} if case["prompt"] > 600 else set()
+    also |= {"small-batches", "small-ubatch"} if case["batch"] < case["prompt"] else set()
     shares = ask(bench, "report", recording)["presence"]
     if (shares["others"] or 0) > 0.02:  # what is said of others is no false finding where others are
         also |= {"preempted-by-others", "preempted", "slow-steps"}
