@@ -51,7 +51,7 @@ def in_brick(r, case, primitive):
         place, layer, times = "step", None, 1
     rows = {"gap"} if place == "step" else {place}
     rules = {"sleep": {"blocked"}, "lock": {"blocked"}, "disk": {"blocked", "cold-pages"},
-             "imbalance": {"slow-thread", "barrier-waits"}, "growth": {"context-growth"}}.get(primitive, set())
+             "imbalance": {"slow-thread", "barrier-waits"}, "growth": {"context-growth"}, "fault": {"page-faults"}}.get(primitive, set())
     if place == "step":
         rules = {"spin": {"host-works"}, "sleep": {"host-pauses"}}[primitive]
     also = set(SLOW)
