@@ -120,6 +120,24 @@ static void products_are_slower_than_the_machine(void **state)
 	never(&(struct wrong){.elements = 4000, .flops = 8000000, .bytes = 10020000}, "excess");
 }
 
+/* A program that embeds Brick states bytes and FLOPs of its products, and no operation. */
+static void products_need_no_operation(void **state)
+{
+	const struct wrong slow = {.elements = 400, .flops = 800000, .bytes = 1605600};
+
+	(void)state;
+	make_engine(&engine, &slow);
+	for (size_t i = 0; i < engine.run.site_count; i++)
+		engine.run.sites[i].operation = NULL;
+	assert_int_equal(explain_facts_init(&facts, &engine.run, &machine), 0);
+	assert_int_equal(findings_init(&findings, &facts), 0);
+	const struct finding *found = find("excess");
+	assert_non_null(found);
+	assert_string_equal(finding_row(&facts, found), "DownProjection");
+	assert_in_range(found->cost_ns, 415 * EXPLAIN_STEPS * US, 425 * EXPLAIN_STEPS * US);
+	forget();
+}
+
 /* 4000 bytes in 300 us; five others of the size take 2 us. Twice that time is due: for the bytes,
  * and for the execution. */
 static void simple_operations_are_slow(void **state)
@@ -236,6 +254,7 @@ int main(void)
 		cmocka_unit_test(executions_are_held_up),
 		cmocka_unit_test(products_are_slower_than_others),
 		cmocka_unit_test(products_are_slower_than_the_machine),
+		cmocka_unit_test(products_need_no_operation),
 		cmocka_unit_test(simple_operations_are_slow),
 		cmocka_unit_test(products_are_slower_than_they_were),
 		cmocka_unit_test(known_causes_are_names),

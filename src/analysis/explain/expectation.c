@@ -230,6 +230,24 @@ static bool find_slow_bricks(struct excess *out, const struct explain_facts *f, 
 	return out->ns > phase->wall_ns / 10;
 }
 
+/*
+ * True also for a projection whose work the program states itself: such a site has no operation.
+ */
+static bool expectation_is_product(const struct run *run, const struct run_site *site)
+{
+	switch (run->bricks[site->brick].well_known) {
+	case BRICK_QKV_PROJECTION:
+	case BRICK_OUTPUT_PROJECTION:
+	case BRICK_GATE_PROJECTION:
+	case BRICK_UP_PROJECTION:
+	case BRICK_DOWN_PROJECTION:
+	case BRICK_LM_HEAD:
+		if (!site->operation && site->elements && site->flops && site->bytes)
+			return true;
+	}
+	return explain_is_weight_product(run, site);
+}
+
 /* Finds what a brick's products in the phase have in common. False: they differ, or are none. */
 static bool brick_kind(struct product_kind *kind, const struct explain_facts *f,
 	const struct explain_phase *phase, uint32_t brick)
@@ -241,7 +259,7 @@ static bool brick_kind(struct product_kind *kind, const struct explain_facts *f,
 		struct explain_weights weights;
 		if (site->brick != brick || !phase->sites[i].count)
 			continue;
-		if (!explain_is_weight_product(f->run, site) ||
+		if (!expectation_is_product(f->run, site) ||
 			!explain_weights_of(&weights, site, phase->batch) ||
 			(kind->bits > 0 && fabs(weights.bits - kind->bits) > 0.5))
 			return false;
