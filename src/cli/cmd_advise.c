@@ -247,6 +247,22 @@ static char *cmd_advise_record(
 	return fault;
 }
 
+/* Prints what a run of a setting gave, as soon as the base was run, too. */
+static void cmd_advise_tell(const struct advising *a, size_t setting)
+{
+	struct advise_view view = {.goal = (enum advise_phase)a->arguments.goal};
+	SCOPED size_t *at = cmd_advise_place_of(&a->arguments.matrix, setting);
+	SCOPED char *text = matrix_text(&a->arguments.matrix, setting);
+	struct advise_answer answer;
+
+	xcheck(advise_ask(a->model, at, &answer));
+	for (int phase = 0; phase < ADVISE_PHASES; phase++)
+		view.tokens[phase] = advise_tokens(a->model, (enum advise_phase)phase);
+	SCOPED char *said = advise_said(&view, &answer);
+	fprintf(stderr, "%sadvise: run %zu, %s%s%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
+		a->runs, text, said ? ": " : "", said ? said : "");
+}
+
 /* Runs each of the settings the given number of times, in turns. */
 static void run_settings(struct advising *a, const size_t *settings, size_t count)
 {
@@ -290,6 +306,8 @@ static void run_settings(struct advising *a, const size_t *settings, size_t coun
 				history_runs_keep(a->arguments.db, &entry);
 			xcheck(advise_add(a->model, at, &entry));
 			history_run_fini(&entry);
+			if (!a->arguments.quiet)
+				cmd_advise_tell(a, setting);
 		}
 		if (!a->arguments.keep)
 			unlink(recording);
@@ -442,7 +460,8 @@ static void cmd_advise_print(
 		.repeated = a->repeated,
 		.disturbed = a->disturbed,
 		.elapsed_s = (double)(monotonic_ns() - a->begin_ns) / 1e9,
-		.faults = a->faults};
+		.faults = a->faults,
+		.is_interrupted = program_interrupted != 0};
 	for (size_t i = 0; i < a->settings; i++) {
 		double ns = goal_ns(a, &rows[i]);
 		ranked[i] = (struct ranked){isnan(ns) ? INFINITY : ns, i};
@@ -498,16 +517,21 @@ static int advise_command(struct advising *a, char **words)
 	run_settings(a, settings, a->measured);
 	rows = xcalloc(a->settings, sizeof(*rows));
 	cmd_advise_ask(a, rows, true);
-	if (program_interrupted)
+	if (program_interrupted) {
+		a->measured = 0;
+		for (size_t i = 0; i < a->settings; i++)
+			a->measured += rows[i].answer.runs > 0;
+		if (goal_ns(a, &rows[0]) > 0)
+			cmd_advise_print(a, rows, 0, true);
 		return EXIT_SIGNAL + program_interrupted;
+	}
 	if (a->is_failed[0] || !(goal_ns(a, &rows[0]) > 0)) {
 		warn("advise: %s", a->faults ? a->faults : "nothing of that is in its recordings");
 		return EXIT_FAILED;
 	}
 	cmd_advise_check(a, rows);
 	cmd_advise_ask(a, rows, false);
-	if (!program_interrupted)
-		cmd_advise_print(a, rows, 0, true);
+	cmd_advise_print(a, rows, 0, true);
 	return program_interrupted ? EXIT_SIGNAL + program_interrupted : CLI_DONE;
 }
 
@@ -706,7 +730,9 @@ const struct cli_command command_advise = {
 	.about = "Record a program with a few of its settings, predict all combinations of them, "
 		 "run the best ones, and say which to use: threads, ubatch, flash attention, KV "
 		 "type, layers on a GPU, as far as the command has these options, and what --param "
-		 "names. Given recordings, predict the combinations of their settings without "
+		 "names. It prints runs as they end; Ctrl-C ends it with an answer from the runs "
+		 "that are "
+		 "there. Given recordings, predict the combinations of their settings without "
 		 "running anything.",
 	.options = cmd_advise_option_table,
 };

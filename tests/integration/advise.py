@@ -131,6 +131,25 @@ def check_interrupted():
     expect("nothing is left", left, [])
 
 
+def check_stopped():
+    """Each run is told when it ends; a signal ends it with the answer of the runs that are there."""
+    process = subprocess.Popen([BRICK, "advise", "--json", "--no-history", "--runs", "1000", "--param", "prompt=8,64", "--",
+                                *ENGINE, "--prompt-tokens", "{prompt}"], env=environment(), text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    told = []
+    for line in process.stderr:
+        told.append(line)
+        if any("prompt=8: " in line and "tokens/s" in line for line in told):
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    expect(f"the signal's code: {told} {err}", process.returncode, 128 + signal.SIGINT)
+    answer = json.loads(out)
+    rows = rows_of(answer)
+    expect("it says so", (answer["interrupted"], answer["base"]), (True, "prompt=8"))
+    expect_true(f"the choice was run: {answer}", rows[answer["advice"]]["answer"]["runs"] >= 1)
+
+
 def check_usage():
     for wrong in ([], ["--"], ["--", "true"], ["--param", "x=1,2", "--", *ENGINE, "--threads", "1"],
                   ["--for", "nothing", "--", *ENGINE], ["--param", "x=1", "a.pftrace"]):
@@ -148,6 +167,7 @@ def main():
     check_files()
     check_matrix()
     check_interrupted()
+    check_stopped()
     brick("advise", "--help")
 
 

@@ -14,6 +14,7 @@
 #include "analysis/statistics/unknown.h"
 #include "analysis/requests/interference.h"
 #include "analysis/requests/speculation.h"
+#include "analysis/requests/users_wait.h"
 #include "brick/error.h"
 #include "tests/unit/run_builder.h"
 
@@ -117,6 +118,46 @@ static void a_request_is_a_life(void **state)
 	assert_int_equal(r->end, REQUEST_OPEN);
 	assert_int_equal(request_queue_ns(r), ANALYSIS_UNKNOWN);
 	requests_destroy(q);
+}
+
+/* Two sequences in turns: a step takes 1010 ns, and each user waits for two; alone it is a step. */
+static void users_wait_for_each_other(void **state)
+{
+	struct users_wait users;
+	(void)state;
+
+	prompt(0, 4, 0);
+	decode(0, 4);
+	assert_int_equal(users_wait_of(&users, &run), 0);
+	prompt(1, 4, 0);
+	for (int i = 0; i < 4; i++) {
+		decode(0, 5 + i);
+		decode(1, 4 + i);
+	}
+	assert_int_equal(users_wait_of(&users, &run), 1);
+	assert_int_equal(users.requests, 2);
+	assert_int_equal(users.at_once, 2);
+	assert_int_equal(users.tokens, 5 + 4);
+	/* of the first: a step alone, the other's prompt, and eight steps, less the last one */
+	assert_int_equal(users.token_ns, (1010 + 410 + 7 * 1010 + 8 * 1010) / 9);
+	struct requests *q = requests(2);
+	assert_int_equal(users.token_ns,
+		(5 * request_token_ns(q, q->list) + 4 * request_token_ns(q, q->list + 1)) / 9);
+	requests_destroy(q);
+}
+
+/* A request that comes after another has ended waits for nobody. */
+static void users_in_a_row_are_alone(void **state)
+{
+	struct users_wait users;
+	(void)state;
+
+	for (int i = 0; i < 2; i++) {
+		prompt(i, 4, 0);
+		decode(i, 4);
+		decode(i, 5);
+	}
+	assert_int_equal(users_wait_of(&users, &run), 0);
 }
 
 static void every_end_is_told_apart(void **state)
@@ -691,6 +732,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_request_is_a_life),
+		TEST(users_wait_for_each_other),
+		TEST(users_in_a_row_are_alone),
 		TEST(every_end_is_told_apart),
 		TEST(a_prompt_of_one_token),
 		TEST(processes_tell_of_one_request),

@@ -175,6 +175,38 @@ static void other_ways(void **state)
 	forget();
 }
 
+/* Drafts that do not hold cost what checking them took; those that hold spare whole evaluations. */
+static void drafts(void **state)
+{
+	const struct wrong nothing = {0};
+	(void)state;
+
+	for (int held = 0; held <= 4; held += 4) {
+		make_engine(&engine, &nothing);
+		for (size_t i = 0; i < engine.run.step_count; i++) {
+			struct run_step *step = &engine.run.steps[i];
+			if (step->phase != BRICK_PHASE_DECODE)
+				continue;
+			step->checked = 4;
+			step->drafts = (uint64_t)(4 - held);
+			step->tokens += (uint64_t)held;
+		}
+		assert_int_equal(explain_facts_init(&facts, &engine.run, NULL), 0);
+		assert_int_equal(findings_init(&findings, &facts), 0);
+		const struct finding *found = find("drafts-rejected");
+		assert_int_equal(found != NULL, held == 0);
+		if (found) {
+			assert_int_equal(found->of.drafts.checked, 4 * EXPLAIN_STEPS);
+			assert_int_equal(found->of.drafts.held, 0);
+			assert_in_range(
+				found->cost_ns, EXPLAIN_STEPS * 200 * US, EXPLAIN_STEPS * 700 * US);
+			words_of(found);
+			assert_non_null(strstr(words.what, "160 of 160 are rejected"));
+		}
+		forget();
+	}
+}
+
 static void threads(void **state)
 {
 	(void)state;
@@ -463,6 +495,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_wrong),
+		cmocka_unit_test(drafts),
 		cmocka_unit_test(threads),
 		cmocka_unit_test(other_ways),
 		cmocka_unit_test(devices),

@@ -53,6 +53,7 @@
 	X(sampling, "slow-sampling", LOSS, SAMPLING, 0)                                            \
 	X(prompt_repeated, "prompt-repeated", LOSS, STEPS, 0)                                      \
 	X(mixed, "prefill-in-decode", LOSS, STEPS, 0)                                              \
+	X(drafts, "drafts-rejected", LOSS, COMPUTE, 0)                                             \
 	X(all_logits, "all-logits", LOSS, LOGITS | COPIES, R(vocabulary))                          \
 	X(small_batches, "small-batches", LOSS, COMPUTE | GRAPHS, R(graph_rebuilt))                \
 	X(small_ubatch, "small-ubatch", LOSS, COMPUTE | GRAPHS, R(graph_rebuilt))                  \
@@ -182,6 +183,12 @@ union finding_evidence {
 	struct {
 		uint64_t prompt_tokens, output_tokens, steps;
 	} mixed;
+	struct {
+		uint64_t checked, held;
+		uint64_t draft_ns;   /* of the model that drafts */
+		uint64_t refuted_ns; /* of checking drafts that did not hold */
+		uint64_t saved_ns;   /* by drafts that held */
+	} drafts;
 	struct {
 		double rows; /* of logits, in each evaluation */
 		uint64_t copy_ns;

@@ -108,6 +108,36 @@ bool rule_mixed(const struct explain_facts *f, enum step_phase p, struct finding
 	return out->cost_ns != 0;
 }
 
+/*
+ * Drafts that cost more than they save. Each draft that holds spares an evaluation's fixed time;
+ * each that does not costs a token's time, beside the time of the model that drafts.
+ */
+bool rule_drafts(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	const struct step_phase_times *times = &phase->summary->steps.phases[p];
+	struct explain_batching model;
+
+	if (!times->refuted || !explain_batching(&model, f, p))
+		return false;
+	/* the model has its tokens without drafts that did not hold, which were evaluated, too */
+	double batch = phase->batch + (double)times->refuted / (double)phase->evaluations;
+	double share = model.token_ns / (model.token_ns + model.fixed_ns);
+	double one_ns = model.evaluation_ns / (1 - share + share * batch);
+	out->of.drafts.checked = times->checked;
+	out->of.drafts.held = times->checked - times->refuted;
+	out->of.drafts.draft_ns = times->draft_ns;
+	out->of.drafts.refuted_ns = number_of_double((double)times->refuted * share * one_ns);
+	out->of.drafts.saved_ns =
+		number_of_double((double)out->of.drafts.held * (1 - share) * one_ns);
+	uint64_t lost_ns = out->of.drafts.draft_ns + out->of.drafts.refuted_ns;
+	out->cost_ns = lost_ns > out->of.drafts.saved_ns ? lost_ns - out->of.drafts.saved_ns : 0;
+	if (out->cost_ns > phase->wall_ns)
+		out->cost_ns = phase->wall_ns;
+	out->certainty = FINDING_LIKELY;
+	return out->cost_ns != 0;
+}
+
 /* Rows of logits of an evaluation in this phase, in units of a row in decoding. */
 static double logit_rows(const struct explain_facts *f, const struct explain_phase *phase)
 {

@@ -137,6 +137,10 @@ static void advise_view_print_head(const struct printer *p)
 			"other processes used the CPUs during %zu of these runs, also when they "
 			"were repeated: do not trust what follows",
 			v->disturbed);
+	if (v->is_interrupted)
+		say_in(p, STYLE_WARN, "Stopped",
+			"by a signal: the advice is the best of the settings that were run so far, "
+			"and other rows are predictions from these");
 	if (v->faults)
 		say(p, "Left out", "%s", v->faults);
 }
@@ -147,6 +151,14 @@ static const char *goal_text(const struct advise_view *v)
 	       : v->goal == ADVISE_PREFILL ? "tokens/s of prefill"
 	       : v->goal == ADVISE_DECODE  ? "tokens/s of decode"
 					   : "tokens/s of mixed steps";
+}
+
+char *advise_said(const struct advise_view *v, const struct advise_answer *answer)
+{
+	double rate = advise_view_rate_of(v, answer, v->goal).ns;
+	char value[UNITS_BYTES];
+
+	return rate > 0 ? text_format("%s %s", units_number(value, rate), goal_text(v)) : NULL;
 }
 
 static void print_advice(const struct printer *p)
@@ -208,6 +220,7 @@ void advise_json(const struct advise_view *v, FILE *out)
 	json_put(root, "advice", json_text(v->rows[v->best].setting));
 	json_put(root, "base", json_text(v->rows[v->base].setting));
 	json_put(root, "checked", json_boolean(v->is_checked));
+	json_put(root, "interrupted", json_boolean(v->is_interrupted));
 	json_put_numbers(root, v, measured, runs, repeated, disturbed);
 	json_put_signed(root, v, elapsed_s);
 	json_put_texts(root, v, faults);

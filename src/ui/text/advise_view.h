@@ -30,8 +30,13 @@ struct advise_view {
 	size_t repeated;	      /* runs that were repeated, because others used the CPUs */
 	size_t disturbed;	      /* runs that were kept though others used the CPUs */
 	double elapsed_s;
-	const char *faults; /* settings that failed, a line each; NULL: none */
+	const char *faults;  /* settings that failed, a line each; NULL: none */
+	bool is_interrupted; /* a signal ended the runs: the choice is among settings that were run
+			      */
 };
+
+/* A setting's rate of the view's goal, "212 tokens/s of decode"; NULL: not known. */
+char *advise_said(const struct advise_view *view, const struct advise_answer *answer);
 
 void advise_text(const struct advise_view *view, FILE *out);
 void advise_json(const struct advise_view *view, FILE *out); /* schema brick/advise/1 */

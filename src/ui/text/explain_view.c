@@ -17,6 +17,7 @@
 #include "ui/text/report_presence.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
+#include "ui/text/users_text.h"
 #include "analysis/walk/step_index.h"
 
 enum { LABEL = 11 };
@@ -468,6 +469,27 @@ WORDS(mixed)
 	fill(other, "%s: smaller parts of prompts beside decoding",
 		OPTION(BATCH, (finding->of.mixed.prompt_tokens / finding->of.mixed.steps + 1) / 2));
 	fill(show, "brick report --by phase");
+	(void)phase;
+}
+
+WORDS(drafts)
+{
+	char drafting[UNITS_BYTES], checking[UNITS_BYTES], saved[UNITS_BYTES];
+	uint64_t rejected = finding->of.drafts.checked - finding->of.drafts.held;
+
+	fill(what, "drafts cost more than they save: %llu of %llu are rejected",
+		(unsigned long long)rejected, (unsigned long long)finding->of.drafts.checked);
+	fill(evidence,
+		"drafting took %s, and checking the rejected ones about %s; those that held saved "
+		"about %s, which the time of a batch says",
+		units_time(drafting, finding->of.drafts.draft_ns),
+		units_time(checking, finding->of.drafts.refuted_ns),
+		units_time(saved, finding->of.drafts.saved_ns));
+	fill(advice, "%s, or a model that drafts better", OPTION(NO_DRAFT, 0));
+	if (finding->of.drafts.held)
+		fill(other, "shorter drafts: %s; 'brick requests' models each length",
+			OPTION(DRAFT, 2));
+	fill(show, "brick requests");
 	(void)phase;
 }
 
@@ -1189,6 +1211,9 @@ void explain_text(
 	for (int p = STEP_PHASES; p-- > 0;)
 		if (facts->phases[p].summary)
 			explain_view_print_phase(facts, p, terminal);
+	SCOPED char *users = users_text(facts->run);
+	if (users)
+		tell("users", "%s", users);
 	if (provenance_steps(facts->run))
 		tell("steps", "%s", provenance_steps(facts->run));
 	losses_of_run(&losses, facts->run, 0);
@@ -1304,6 +1329,7 @@ json_t *explain_to_json(
 			json_add(phases, explain_view_phase_json(
 						 &facts->phases[p], p, findings->explained_ns[p]));
 	json_put(root, "phases", phases);
+	json_put(root, "users", users_json(facts->run));
 	for (size_t i = 0; i < shown; i++)
 		json_add(list, finding_json(facts, &findings->list[i]));
 	json_put(root, "findings", list);

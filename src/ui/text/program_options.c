@@ -49,7 +49,8 @@ static const struct program {
 			[PROGRAM_REUSE] =
 				"\"cache_prompt\": true in requests, --cache-reuse 256, and -np as "
 				"many as conversations",
-			[PROGRAM_DRAFT] = "--draft-max {}, or --draft-p-min 0.9"}},
+			[PROGRAM_DRAFT] = "--draft-max {}",
+			[PROGRAM_NO_DRAFT] = "no -md (--model-draft)"}},
 	{"brick-llama", NULL,
 		{[PROGRAM_THREADS] = "--threads {}",
 			[PROGRAM_BATCH_THREADS] = "--threads {}",
@@ -79,7 +80,8 @@ static const struct program {
 			[PROGRAM_CPU_ONLY] = "--device none",
 			[PROGRAM_PARALLEL] = "-np {}",
 			[PROGRAM_REUSE] = "--prompt-cache FILE",
-			[PROGRAM_DRAFT] = "--draft-max {}, or --draft-p-min 0.9"}},
+			[PROGRAM_DRAFT] = "--draft-max {}",
+			[PROGRAM_NO_DRAFT] = "no -md (--model-draft)"}},
 	{"node", "llama.library",
 		{[PROGRAM_THREADS] = "createContext({threads: {}})",
 			[PROGRAM_BATCH_THREADS] = "createContext({threads: {}})",
@@ -93,7 +95,8 @@ static const struct program {
 			[PROGRAM_GPU] = "loadModel({gpuLayers: \"max\"})",
 			[PROGRAM_CPU_ONLY] = "getLlama({gpu: false})",
 			[PROGRAM_PARALLEL] = "createContext({sequences: {}})",
-			[PROGRAM_REUSE] = "one LlamaContextSequence kept for each conversation"}},
+			[PROGRAM_REUSE] = "one LlamaContextSequence kept for each conversation",
+			[PROGRAM_NO_DRAFT] = "getSequence() without tokenPredictor"}},
 	{"python", "llama.library",
 		{[PROGRAM_THREADS] = "Llama(n_threads={})",
 			[PROGRAM_BATCH_THREADS] = "Llama(n_threads_batch={})",
@@ -105,7 +108,8 @@ static const struct program {
 			[PROGRAM_GPU] = "Llama(n_gpu_layers=-1)",
 			[PROGRAM_CPU_ONLY] = "Llama(n_gpu_layers=0)",
 			[PROGRAM_LAST_LOGITS] = "Llama(logits_all=False)",
-			[PROGRAM_REUSE] = "Llama.set_cache(LlamaRAMCache())"}},
+			[PROGRAM_REUSE] = "Llama.set_cache(LlamaRAMCache())",
+			[PROGRAM_NO_DRAFT] = "Llama(draft_model=None)"}},
 	{"", "torch.version",
 		{[PROGRAM_THREADS] = "torch.set_num_threads({}), or OMP_NUM_THREADS={}",
 			[PROGRAM_BATCH_THREADS] =
@@ -121,7 +125,8 @@ static const struct program {
 			[PROGRAM_PARALLEL] = "generate() of {} prompts in one padded batch",
 			[PROGRAM_LAST_LOGITS] = "logits_to_keep=1 in forward()",
 			[PROGRAM_REUSE] = "past_key_values of an earlier call",
-			[PROGRAM_DRAFT] = "generation_config.num_assistant_tokens = {}"}},
+			[PROGRAM_DRAFT] = "generation_config.num_assistant_tokens = {}",
+			[PROGRAM_NO_DRAFT] = "generate() without assistant_model"}},
 	/* the libraries' own calls */
 	{"", "whisper.library",
 		{[PROGRAM_THREADS] = "whisper_full_params.n_threads = {}",
@@ -167,7 +172,8 @@ static const struct program {
 			[PROGRAM_LAST_LOGITS] = "logits of the last token only",
 			[PROGRAM_REUSE] = "keep the KV cache of what prompts share",
 			[PROGRAM_POOL] = "threads that stay from step to step",
-			[PROGRAM_DRAFT] = "drafts of {} tokens"}},
+			[PROGRAM_DRAFT] = "drafts of {} tokens",
+			[PROGRAM_NO_DRAFT] = "decode without drafts"}},
 };
 
 static bool program_is_called(const struct run *run, const char *name)

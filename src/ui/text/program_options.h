@@ -27,6 +27,7 @@ enum program_setting {
 	PROGRAM_REUSE,	       /* keep the cache of prompts that begin alike */
 	PROGRAM_POOL,	       /* keep threads from step to step */
 	PROGRAM_DRAFT,	       /* how many tokens a draft has */
+	PROGRAM_NO_DRAFT,      /* decode without drafts */
 	PROGRAM_SETTINGS,
 };
 

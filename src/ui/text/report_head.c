@@ -16,6 +16,7 @@
 #include "ui/text/gpu_text.h"
 #include "ui/text/provenance.h"
 #include "ui/text/text.h"
+#include "ui/text/users_text.h"
 
 static unsigned long long report_head_ull(uint64_t value)
 {
@@ -414,6 +415,9 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 	report_head_add_phase(head, report, STEP_PREFILL, whole);
 	report_head_add_phase(head, report, STEP_DECODE, whole);
 	report_head_add_phase(head, report, STEP_MIXED, whole);
+	char *users = users_text(report->run);
+	if (users)
+		report_head_add(head, "Users", users);
 	add_training(head, report);
 	add_ranks(head, report->run);
 	add_drafts(head, report);

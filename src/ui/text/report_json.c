@@ -23,6 +23,7 @@
 #include "ui/text/report_fields.h"
 #include "ui/text/report_presence.h"
 #include "ui/text/text.h"
+#include "ui/text/users_text.h"
 
 static const char *report_json_type_name(enum report_type type)
 {
@@ -241,6 +242,7 @@ static json_t *report_json_steps(const struct report *report)
 	json_put(object, "warm_up", report_json_phase(report, STEP_WARM_UP));
 	json_put(object, "training", training_json(&report->training));
 	json_put(object, "drafts", drafts_json(report));
+	json_put(object, "users", users_json(report->run));
 	json_put(object, "ttft_ns", json_number(report->summary->steps.ttft_ns));
 	return object;
 }

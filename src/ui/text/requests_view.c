@@ -17,6 +17,7 @@
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
 #include "ui/text/trust_text.h"
+#include "ui/text/users_text.h"
 
 static const char *const requests_view_end_names[REQUEST_ENDS] = {
 	[REQUEST_OPEN] = "open",
@@ -261,6 +262,9 @@ static void requests_view_print_head(
 		name ? name : "", name ? ", " : "", q->count, plural_s(q->count),
 		units_count(of_prompt, prompt), plural_s(prompt), units_count(of_reuse, reused),
 		units_count(of_output, output), steps ? steps : "");
+	SCOPED char *users = users_text(view->run);
+	if (users)
+		paragraph(terminal, 0, "", "Of users at once: %s", users);
 	if (q->unknown_steps)
 		paragraph(terminal, 0, "",
 			"Left out: %" PRIu64 " part%s of steps of no known model.",
@@ -665,6 +669,7 @@ json_t *requests_to_json(const struct requests_view *view)
 		json_add(list, request_json(view, ranked[i].request));
 	json_put(o, "requests", list);
 	json_put(o, "interference", interference_json(view->interference));
+	json_put(o, "users", users_json(view->run));
 	json_put(o, "speculation", speculation_to_json(view->run, view->speculations));
 	json_put(o, "dropped_records", json_number(losses_dropped(view->run)));
 	json_put(o, "unknown_parts", json_number(view->requests->unknown_steps));
