@@ -139,10 +139,11 @@ WORDS(preempted_by_others)
 		"all CPUs%s",
 		units_percent(others, f->presence.others), neighbour ? neighbour : "");
 	/* names of the kernel's own threads are in brackets, and nobody can stop these */
-	if (f->run->machine.neighbour[0] == '[')
+	bool is_most = 2 * f->presence.neighbour >= f->presence.others;
+	if (is_most && f->run->machine.neighbour[0] == '[')
 		fill(advice, "see what keeps the kernel busy (vmstat 1: memory that is reclaimed, "
 			     "disks, network), and stop the program that asks for it");
-	else if (f->run->machine.neighbour_ns)
+	else if (is_most && f->run->machine.neighbour_ns)
 		fill(advice, "stop %s, or keep it off these CPUs (taskset -p, renice, cpusets)",
 			f->run->machine.neighbour);
 	else
