@@ -161,7 +161,8 @@ class Program:
             self.elements("aten::" + name.lower(), name + "Functor")
         for i in range(self.alloc):
             s.call("cudaMalloc", 120)
-            s.call("cudaFree", 80)
+            with s.range("cudaFree", "cuda_runtime"):  # it waits for the device
+                s.now = max(s.now, max(s.free.values())) + s.about(80)
         if self.streams:
             until = s.free[COMPUTE]
             for i, stream in enumerate((13, 14)):

@@ -214,11 +214,53 @@ static int node_name(struct chrome *c, const char *name, const char *operator)
 			.naming = IMPORT_NODE, .operation = operator, .name = path, .layer = -1});
 }
 
+/* "[512,4096] [4096,1024] bf16": shapes of an operator's tensors, and the first one's type. */
+static void chrome_shapes(const json_t *args, char *to, size_t size)
+{
+	static const char *const types[][2] = {{"c10::BFloat16", "bf16"}, {"c10::Half", "f16"},
+		{"float", "f32"}, {"double", "f64"}, {"long int", "i64"}, {"long", "i64"},
+		{"int", "i32"}, {"c10::Float8_e4m3fn", "f8"}, {"unsigned char", "u8"},
+		{"bool", "bool"}};
+	const json_t *shapes = json_object_get(args, "Input Dims"), *shape;
+	const json_t *of = json_object_get(args, "Input type");
+	const char *type = NULL;
+	size_t i, n = 0;
+
+	*to = '\0';
+	json_array_foreach((json_t *)shapes, i, shape)
+	{
+		size_t d, begin = n;
+		const json_t *dimension;
+		if (!json_array_size(shape) || !json_is_number(json_array_get(shape, 0)))
+			continue;
+		json_array_foreach((json_t *)shape, d, dimension)
+		{
+			if (n < size)
+				n += (size_t)snprintf(to + n, size - n, "%s%.0f",
+					d	? ","
+					: begin ? " ["
+						: "[",
+					json_number_value(dimension));
+		}
+		if (n < size)
+			n += (size_t)snprintf(to + n, size - n, "]");
+		type = type ? type : json_string_value(json_array_get(of, i));
+		if (n + 8 > size) { /* no half of a shape, and room for the type */
+			to[n = begin] = '\0';
+			break;
+		}
+	}
+	for (i = 0; n && type && i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(type, types[i][0]))
+			snprintf(to + n, size - n, " %s", types[i][1]);
+}
+
 static int chrome_name_of(
 	struct chrome *c, const char *name, const char *category, const json_t *args)
 {
 	static const char *const operators[] = {"cpu_op", "Operator", "cpu_instant_event", NULL};
 	struct import_text text = {IMPORT_ANNOTATION, "", name, .layer = -1};
+	char shapes[64];
 
 	if (c->is_own) {
 		bool is_queued = is_command(c, category, args);
@@ -232,9 +274,11 @@ static int chrome_name_of(
 		return chrome_own_name(c, "Prefill", "Step", NULL);
 	if (is_command(c, category, args))
 		text.naming = IMPORT_KERNEL;
-	else if (is_one_of(category, operators))
+	else if (is_one_of(category, operators)) {
 		text.naming = IMPORT_OPERATOR;
-	else if (!strcmp(category, "python_function"))
+		chrome_shapes(args, shapes, sizeof(shapes));
+		text.label = *shapes ? shapes : NULL;
+	} else if (!strcmp(category, "python_function"))
 		text.naming = IMPORT_PYTHON;
 	return imported_name(c->im, &text);
 }

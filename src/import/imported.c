@@ -424,6 +424,10 @@ static int make_name(struct imported *im, const struct import_text *text)
 		is_step = brick_is_step(name.brick);
 	} else {
 		is_step = imported_judge(im, text, &name, label);
+		if (text->naming == IMPORT_OPERATOR)
+			operation = text->name;
+		if (text->naming == IMPORT_OPERATOR && text->label)
+			snprintf(label, sizeof(label), "%s", text->label);
 	}
 	if (!is_step && im->sites.count < BRICK_MAX_SITES) {
 		site.brick = name.brick;

@@ -53,7 +53,8 @@ enum import_naming {
 struct import_text {
 	enum import_naming naming;
 	const char *operation, *name; /* operation "": none */
-	/* The rest is of IMPORT_BRICK; 0 with others. */
+	/* The rest is of IMPORT_BRICK, `label` of IMPORT_OPERATOR, too: its shapes; 0 with others.
+	 */
 	int layer;
 	uint32_t flags;
 	uint64_t elements, bytes, flops;

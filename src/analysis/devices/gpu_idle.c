@@ -78,7 +78,7 @@ static uint8_t gpu_idle_of_site(const struct gpu_idle *g, const struct run_site 
 	static const char *const loading[] = {
 		"DataLoading", "enumerate(DataLoader)", "dataloader.py", "_utils/fetch.py", NULL};
 	static const char *const compiling[] = {"convert_frame.py", "triton/compiler/compiler.py",
-		"codecache.py", "cuModuleLoad", "cuLibraryLoad", "hipModuleLoad",
+		"codecache.py", "dynamo_timed", "cuModuleLoad", "cuLibraryLoad", "hipModuleLoad",
 		"GraphInstantiate", "cuLinkComplete", "nvrtcCompile", "hiprtcCompile",
 		"BuildProgram", NULL};
 	static const char *const allocating[] = {"cudaMalloc", "cudaFree", "cudaHostAlloc",

@@ -345,6 +345,19 @@ static void facts_find_context(struct explain_facts *f)
 		f->context = workload.context;
 }
 
+static int facts_find_gpus(struct explain_facts *f)
+{
+	const struct gpu_times *times[STEP_PHASES];
+	uint64_t tokens[STEP_PHASES], steps[STEP_PHASES];
+
+	for (int p = 0; p < STEP_PHASES; p++) {
+		times[p] = f->phases[p].summary ? &f->phases[p].summary->gpus : NULL;
+		tokens[p] = f->phases[p].tokens;
+		steps[p] = f->phases[p].steps;
+	}
+	return explain_gpus_find(f->gpus, f->run, &f->index, times, tokens, steps);
+}
+
 int explain_facts_init(
 	struct explain_facts *f, const struct run *run, const struct ceilings *ceilings)
 {
@@ -372,7 +385,10 @@ int explain_facts_init(
 		if (f->phases[p].products.weight_bytes > f->model_bytes)
 			f->model_bytes = f->phases[p].products.weight_bytes;
 	}
-	return 0;
+	rc = facts_find_gpus(f);
+	if (rc)
+		explain_facts_fini(f);
+	return rc;
 }
 
 void explain_facts_fini(struct explain_facts *f)

@@ -9,6 +9,7 @@
 #include "analysis/accounts/breakdown.h"
 #include "analysis/path/path.h"
 #include "analysis/accounts/presence.h"
+#include "analysis/explain/gpu_facts.h"
 #include "analysis/explain/repeats.h"
 #include "analysis/roofline/roofline.h"
 #include "analysis/accounts/summary.h"
@@ -93,6 +94,7 @@ struct explain_facts {
 	struct path *path; /* NULL: there is none */
 	struct presence presence;
 	struct explain_phase phases[STEP_PHASES];
+	struct explain_gpu gpus[STEP_PHASES];
 	uint64_t *scratch;    /* [step_count] */
 	uint32_t frame_lane;  /* while the walk runs */
 	uint32_t cache_brick; /* EXPLAIN_CACHE_PREPARE; RUN_NONE: the run has none */

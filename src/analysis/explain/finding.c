@@ -40,7 +40,8 @@ enum part {
 	ADAPTER = 1 << 19,
 	CACHE = 1 << 20, /* rewriting it as a whole */
 	FAULTS = 1 << 21,
-	ALL = (1 << 22) - 1,
+	EXCHANGE = 1 << 22, /* of data with other devices, or between queues */
+	ALL = (1 << 23) - 1,
 	STEPS = ALL & ~(PAUSES | WORK),
 	COMPUTE = WEIGHTS | ATTENTION | LOGITS | REST,
 };

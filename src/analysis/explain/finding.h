@@ -47,6 +47,23 @@
 	X(ran_on_cpu, "ran-on-cpu", LOSS, COMPUTE, 0)                                              \
 	X(copies, "copies-between-backends", LOSS, COPIES, 0)                                      \
 	X(device_setup, "device-setup", LOSS, LAUNCHES, R(first_step))                             \
+	X(exposed_communication, "exposed-communication", LOSS, EXCHANGE, 0)                       \
+	X(pageable_copies, "pageable-copies", LOSS, COPIES, 0)                                     \
+	X(copies_exposed, "copies-not-overlapped", LOSS, COPIES, 0)                                \
+	X(data_loader, "data-loader", LOSS, DEVICE | WORK, R(host_works) | EXPLAIN_OF_SLOW)        \
+	X(compilation, "compilation-in-steps", LOSS, DEVICE | GRAPHS,                              \
+		R(device_setup) | EXPLAIN_OF_SLOW)                                                 \
+	X(allocation, "allocation-in-steps", LOSS, DEVICE, 0)                                      \
+	X(hidden_sync, "hidden-sync", LOSS, DEVICE, 0)                                             \
+	X(graphs_unused, "graphs-unused", LOSS, DEVICE | NO_BRICK, R(launch_bound))                \
+	X(kernels_apart, "kernels-not-fused", LOSS, REST, 0)                                       \
+	X(attention_apart, "attention-not-fused", LOSS, ATTENTION, 0)                              \
+	X(products_single, "products-in-f32", LOSS, WEIGHTS, 0)                                    \
+	X(optimizer_apart, "optimizer-not-fused", LOSS, REST | DEVICE,                             \
+		R(graphs_unused) | R(launch_bound))                                                \
+	X(padding, "padding", LOSS, WEIGHTS, 0)                                                    \
+	X(streams_unbalanced, "streams-unbalanced", LOSS, EXCHANGE, 0)                             \
+	X(tensor_copies, "tensor-copies", LOSS, REST, 0)                                           \
 	X(launch_bound, "launch-bound", LOSS, DEVICE | NO_BRICK, 0)                                \
 	X(host_pauses, "host-pauses", LOSS, PAUSES, 0)                                             \
 	X(host_works, "host-works", LOSS, WORK, 0)                                                 \
@@ -293,6 +310,12 @@ struct findings {
 /* -ENOMEM; *findings is then empty. */
 int findings_init(struct findings *findings, const struct explain_facts *facts);
 void findings_fini(struct findings *findings);
+
+/*
+ * The time in which a GPU waited because the host launched its commands too slowly, and nothing
+ * else held the host up; 0: less than a tenth of the time.
+ */
+uint64_t explain_late_ns(const struct explain_gpu *gpu);
 
 /* The id of a rule: "cpu-quota". */
 const char *finding_rule_id(enum finding_rule rule);

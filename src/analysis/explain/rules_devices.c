@@ -221,12 +221,16 @@ bool rule_launch_bound(const struct explain_facts *f, enum step_phase p, struct 
 
 	if (!q || !q->commands || !phase->steps)
 		return false;
+	out->certainty = FINDING_LIKELY;
+	if (run_note_find(f->run, "imported")) {
+		out->cost_ns = f->gpus[p].gpu ? explain_late_ns(&f->gpus[p]) : 0;
+		return out->cost_ns != 0;
+	}
 	uint64_t other_ns = otherwise_busy_ns(f, phase);
 	uint64_t idle_ns = q->idle_ns > other_ns ? q->idle_ns - other_ns : 0;
 	if (idle_ns < q->wall_ns / 4)
 		return false;
 	out->cost_ns = idle_ns;
-	out->certainty = FINDING_LIKELY;
 	out->of.launch_bound.record_ns = explain_on_cpu_ns(phase, "RecordCommands");
 	return true;
 }

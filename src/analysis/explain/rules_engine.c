@@ -230,6 +230,9 @@ bool rule_unattributed(const struct explain_facts *f, enum step_phase p, struct 
 	const struct explain_phase *phase = &f->phases[p];
 
 	out->cost_ns = phase->summary->rests.unattributed_ns;
+	/* in other tools' files of a GPU, what the host does beside operators is in no event */
+	if (f->gpus[p].commands && run_note_find(f->run, "imported"))
+		return false;
 	return finding_costs(out, phase->wall_ns, 10);
 }
 

@@ -423,6 +423,256 @@ WORDS(launch_bound)
 	fill(show, "brick report --by queue");
 }
 
+/* "12 a step" */
+static unsigned long long explain_view_per_step(const struct explain_gpu *gpu, uint64_t count)
+{
+	return (unsigned long long)(gpu->steps ? (count + gpu->steps / 2) / gpu->steps : count);
+}
+
+WORDS(exposed_communication)
+{
+	char alone[UNITS_BYTES];
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
+
+	fill(what, "the GPU communicates, and computes nothing meanwhile");
+	fill(evidence, "of its time, %s is of collectives alone, or of waiting for them",
+		units_percent(alone, explain_share(finding->cost_ns, gpu->time->wall_ns)));
+	fill(advice, "begin collectives earlier, in smaller buckets, while the backward pass still "
+		     "computes (DDP's bucket_cap_mb, FSDP's prefetch)");
+	fill(other, "send less: bf16 gradients, accumulation over several batches");
+	fill(show, "brick report --by kernel");
+	(void)phase;
+}
+
+static void say_copies(struct finding_words *w, const struct explain_gpu *gpu,
+	const struct explain_commands *copies, uint64_t bytes)
+{
+	char size[UNITS_BYTES], each[UNITS_BYTES];
+
+	fill(evidence,
+		"%llu copies a step, of %s each, take %s in which nothing computes; most are of %s",
+		explain_view_per_step(gpu, copies->count),
+		units_bytes(size, copies->count ? bytes / copies->count : 0),
+		units_time(each, copies->count ? copies->ns / copies->count : 0),
+		copies->most ? copies->most : "the program itself");
+	fill(show, "brick report --by kernel");
+}
+
+WORDS(pageable_copies)
+{
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
+
+	fill(what, "copies between host and GPU are of pageable memory");
+	say_copies(w, gpu, &gpu->pageable, gpu->pageable_bytes);
+	fill(advice, "pin the memory (pin_memory=True), and copy with non_blocking=True");
+	(void)phase;
+}
+
+WORDS(copies_exposed)
+{
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
+
+	fill(what, "the GPU computes nothing while it copies");
+	say_copies(w, gpu, &gpu->pinned, gpu->pinned_bytes);
+	fill(advice, "copy the next batch on a stream of its own while this one is computed");
+	(void)phase;
+}
+
+/* The host's brick in which most of a cause's idle time lies. */
+static const char *explain_view_idle_most(
+	const struct explain_facts *f, const struct finding *finding, enum gpu_idle_cause cause)
+{
+	uint32_t brick = f->gpus[finding->phase].time->most[cause];
+
+	return brick == RUN_NONE ? "no brick" : f->run->bricks[brick].name;
+}
+
+static void say_idle(struct finding_words *w, const struct explain_facts *f,
+	const struct finding *finding, enum gpu_idle_cause cause)
+{
+	char part[UNITS_BYTES];
+
+	fill(evidence, "the GPU is idle %s of its time meanwhile, most of it in " NAME,
+		units_percent(part,
+			explain_share(finding->cost_ns, f->gpus[finding->phase].time->wall_ns)),
+		explain_view_idle_most(f, finding, cause));
+	fill(show, "brick tree");
+}
+
+WORDS(data_loader)
+{
+	fill(what, "the GPU waits for the data loader");
+	say_idle(w, f, finding, GPU_IDLE_LOADER);
+	fill(advice,
+		"more workers (num_workers), prefetching (prefetch_factor), data that is decoded "
+		"beforehand");
+	(void)phase;
+}
+
+WORDS(compilation)
+{
+	fill(what, "the GPU waits while code is compiled or loaded");
+	say_idle(w, f, finding, GPU_IDLE_COMPILATION);
+	fill(advice, "run all shapes before (warm-up), mark sizes that change as dynamic; "
+		     "TORCH_LOGS=recompiles says why it compiles again");
+	(void)phase;
+}
+
+WORDS(allocation)
+{
+	fill(what, "memory of the GPU is allocated and freed in steps");
+	say_idle(w, f, finding, GPU_IDLE_ALLOCATION);
+	fill(advice, "keep it: no empty_cache() in steps, the caching allocator's "
+		     "expandable_segments, buffers that are made once");
+	(void)phase;
+}
+
+WORDS(hidden_sync)
+{
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
+	char waited[UNITS_BYTES];
+
+	fill(what, "operators make the host wait for the GPU");
+	fill(evidence,
+		"%llu waits a step inside of operators, most in %s: the host waits %s in all, and "
+		"then the "
+		"GPU for the host",
+		explain_view_per_step(gpu, gpu->syncs.count), gpu->syncs.most,
+		units_time(waited, gpu->syncs.ns));
+	fill(advice, "keep values on the GPU, or ask for them once, later: no .item(), .cpu(), "
+		     "nonzero() or if on a tensor in a step");
+	fill(show, "brick tree");
+	(void)phase;
+}
+
+WORDS(graphs_unused)
+{
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
+	char mean[UNITS_BYTES];
+
+	fill(what, "the GPU waits for launches of the same kernels in each step");
+	fill(evidence,
+		"%llu commands a step, of %s each, by %llu calls; %llu of %llu steps have the same "
+		"commands "
+		"as the step before",
+		explain_view_per_step(gpu, gpu->commands),
+		units_time(mean, gpu->command_ns / gpu->commands),
+		explain_view_per_step(gpu, gpu->calls), (unsigned long long)gpu->same_steps,
+		(unsigned long long)gpu->steps - 1);
+	fill(advice, "record them once as a CUDA graph (torch.cuda.graph, "
+		     "torch.compile(mode=\"reduce-overhead\"))");
+	fill(show, "brick report --by queue");
+	(void)phase;
+}
+
+WORDS(kernels_apart)
+{
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
+
+	fill(what, "small kernels run one after another that could be one");
+	fill(evidence,
+		"%llu kernels of elements a step follow one another, in %llu rows of three and "
+		"more; the cost "
+		"is all but one of each row; most are of %s",
+		explain_view_per_step(gpu, gpu->chain_kernels),
+		explain_view_per_step(gpu, gpu->chains.count), gpu->chains.most);
+	fill(advice, "let torch.compile fuse them, or call a fused operator");
+	fill(show, "brick report --by kernel");
+	(void)phase;
+}
+
+WORDS(attention_apart)
+{
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
+	char each[UNITS_BYTES];
+
+	fill(what, "attention is computed in several kernels");
+	fill(evidence,
+		"%llu times a step a softmax stands between two products of attention, and takes "
+		"%s with what "
+		"is beside it",
+		explain_view_per_step(gpu, gpu->softmax.count),
+		units_time(each, gpu->softmax.ns / gpu->softmax.count));
+	fill(advice, "call scaled_dot_product_attention (attn_implementation=\"sdpa\" or "
+		     "\"flash_attention_2\")");
+	fill(show, "brick report --by kernel");
+	(void)phase;
+}
+
+WORDS(products_single)
+{
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
+	char part[UNITS_BYTES];
+
+	fill(what, "products are computed in f32, without tensor cores");
+	fill(evidence, "%s of the GPU's time is of such kernels, as %.64s; the cost is half of it",
+		units_percent(part, explain_share(gpu->single.ns, gpu->time->wall_ns)),
+		gpu->single.most);
+	fill(advice, "allow TF32 (torch.set_float32_matmul_precision(\"high\")), or use bf16 "
+		     "(autocast)");
+	fill(show, "brick report --by kernel");
+	(void)phase;
+}
+
+WORDS(optimizer_apart)
+{
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
+	char took[UNITS_BYTES];
+
+	fill(what, "the optimizer launches many small kernels");
+	fill(evidence, "%llu commands a step, which take %s",
+		explain_view_per_step(gpu, gpu->optimizer.count),
+		units_time(took, gpu->optimizer_wall_ns / gpu->steps));
+	fill(advice, "make the optimizer with fused=True, or foreach=True");
+	fill(show, "brick report --by kernel");
+	(void)phase;
+}
+
+WORDS(padding)
+{
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
+
+	fill(what, "products are computed for rows that are no tokens");
+	fill(evidence, "products have %.0f rows, and a step has %.0f tokens", gpu->padding_rows,
+		phase->steps ? (double)phase->tokens / (double)phase->steps : 0);
+	fill(advice,
+		"pad to the next size only: more sizes of graphs, batches of similar lengths, or "
+		"sequences packed into one");
+	fill(show, "brick report --by site");
+}
+
+WORDS(streams_unbalanced)
+{
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
+
+	fill(what, "streams that run side by side have uneven work");
+	fill(evidence,
+		"%llu times a step, several queues begin together, and one works on after the "
+		"others have "
+		"ended; the cost is what even shares would save",
+		explain_view_per_step(gpu, gpu->unbalanced.count));
+	fill(advice, "share the work out by its length, or put what is short into one stream");
+	fill(show, "brick report --by queue");
+	(void)phase;
+}
+
+WORDS(tensor_copies)
+{
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
+	char part[UNITS_BYTES];
+
+	fill(what, "the GPU moves tensors from one place to another");
+	fill(evidence, "%llu copies a step within the GPU take %s of its time, most of them %.64s",
+		explain_view_per_step(gpu, gpu->moves.count),
+		units_percent(part, explain_share(gpu->moves.ns, gpu->time->wall_ns)),
+		gpu->moves.most);
+	fill(advice,
+		"avoid contiguous(), cat() and changes of layout or type in steps; keep one layout "
+		"(channels_last) and type");
+	fill(show, "brick report --by kernel");
+	(void)phase;
+}
+
 WORDS(prompt_repeated)
 {
 	fill(what, "prompts are evaluated that had been evaluated before");
