@@ -24,6 +24,12 @@ static const struct explain_gpu *gpu_of(const struct explain_facts *f, enum step
 	return gpu->gpu && gpu->commands && gpu->time->wall_ns ? gpu : NULL;
 }
 
+/* Engines of our own recordings have rules of their own: launch-bound, copies-between-backends. */
+static const struct explain_gpu *gpu_imported(const struct explain_facts *f, enum step_phase p)
+{
+	return run_note_find(f->run, "imported") ? gpu_of(f, p) : NULL;
+}
+
 static bool rules_gpus_find(struct finding *out, uint64_t cost_ns, enum finding_certainty certainty)
 {
 	out->cost_ns = cost_ns;
@@ -50,14 +56,14 @@ bool rule_exposed_communication(
 
 bool rule_pageable_copies(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	const struct explain_gpu *gpu = gpu_of(f, p);
+	const struct explain_gpu *gpu = gpu_imported(f, p);
 
 	return gpu && rules_gpus_find(out, gpu->pageable.ns, FINDING_MEASURED);
 }
 
 bool rule_copies_exposed(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	const struct explain_gpu *gpu = gpu_of(f, p);
+	const struct explain_gpu *gpu = gpu_imported(f, p);
 
 	return gpu && rules_gpus_find(out, gpu->pinned.ns, FINDING_MEASURED);
 }
@@ -97,7 +103,7 @@ uint64_t explain_late_ns(const struct explain_gpu *gpu)
  * once. */
 bool rule_graphs_unused(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	const struct explain_gpu *gpu = gpu_of(f, p);
+	const struct explain_gpu *gpu = gpu_imported(f, p);
 
 	return gpu && gpu->steps >= FEWEST_STEPS &&
 	       gpu->same_steps * 10 >= (gpu->steps - 1) * SAME_TENTHS &&

@@ -99,7 +99,9 @@ bool rule_mixed(const struct explain_facts *f, enum step_phase p, struct finding
 	/* single tokens whose logits nobody wants go on with no prompt */
 	if (out->of.mixed.prompt_tokens < 2 * phase->steps)
 		return false;
-	if (!alone_ns && explain_batching(&model, f, p))
+	/* what is a rule for CPUs tells nothing of a GPU: there only batches of two sizes do */
+	if (!alone_ns && explain_batching(&model, f, p) &&
+		(model.is_measured || !f->gpus[p].commands))
 		alone_ns = number_of_double(model.fixed_ns + model.token_ns *
 								     (double)times->output_tokens /
 								     (double)phase->steps);

@@ -397,18 +397,47 @@ WORDS(device_setup)
 	show_step(w, f, phase->list[0]);
 }
 
+/* The number in a step, rounded. */
+static unsigned long long explain_view_per_step(const struct explain_gpu *gpu, uint64_t count)
+{
+	return (unsigned long long)(gpu->steps ? (count + gpu->steps / 2) / gpu->steps : count);
+}
+
+/* Where the host was while a GPU waited for it. */
+static void say_late(struct finding_words *w, const struct explain_gpu *gpu)
+{
+	char mean[UNITS_BYTES], between[UNITS_BYTES], work[UNITS_BYTES], launch[UNITS_BYTES];
+	const uint64_t *idle_ns = gpu->time->idle_of_ns;
+	uint64_t wall_ns = gpu->time->wall_ns;
+
+	fill(evidence,
+		"%llu commands a step, of %s each; of its time the GPU waits %s for the host "
+		"between "
+		"operators, %s for operators' own work, and %s for launches",
+		explain_view_per_step(gpu, gpu->commands),
+		units_time(mean, gpu->command_ns / gpu->commands),
+		units_percent(between, explain_share(idle_ns[GPU_IDLE_BETWEEN], wall_ns)),
+		units_percent(work, explain_share(idle_ns[GPU_IDLE_WORK], wall_ns)),
+		units_percent(launch, explain_share(idle_ns[GPU_IDLE_LAUNCH], wall_ns)));
+}
+
 WORDS(launch_bound)
 {
 	const struct queue_time *q = phase->queue;
 	uint64_t record_ns = finding->of.launch_bound.record_ns;
 	char mean[UNITS_BYTES], host[UNITS_BYTES];
+	const struct explain_gpu *gpu = &f->gpus[finding->phase];
 
 	fill(what, "the device waits for the host");
-	fill(evidence,
-		"%llu commands a step, of %s each; the host spent %s in recording and launching",
-		(unsigned long long)(q->commands / phase->steps),
-		units_time(mean, q->busy_ns / q->commands),
-		record_ns ? units_time(host, record_ns) : "an unknown time");
+	if (gpu->commands && run_note_find(f->run, "imported"))
+		say_late(w, gpu);
+	else
+		fill(evidence,
+			"%llu commands a step, of %s each; the host spent %s in recording and "
+			"launching",
+			(unsigned long long)(q->commands / phase->steps),
+			units_time(mean, q->busy_ns / q->commands),
+			record_ns ? units_time(host, record_ns) : "an unknown time");
 	const char *backend = f->run->lanes[q->lane].backend;
 	bool is_cuda = backend && !strcmp(backend, "cuda");
 	if (run_note_find(f->run, "imported"))
@@ -421,12 +450,6 @@ WORDS(launch_bound)
 			is_cuda ? "CUDA graphs (no GGML_CUDA_DISABLE_GRAPHS), " : "",
 			OPTION(FLASH, 0));
 	fill(show, "brick report --by queue");
-}
-
-/* "12 a step" */
-static unsigned long long explain_view_per_step(const struct explain_gpu *gpu, uint64_t count)
-{
-	return (unsigned long long)(gpu->steps ? (count + gpu->steps / 2) / gpu->steps : count);
 }
 
 WORDS(exposed_communication)
@@ -478,24 +501,17 @@ WORDS(copies_exposed)
 	(void)phase;
 }
 
-/* The host's brick in which most of a cause's idle time lies. */
-static const char *explain_view_idle_most(
-	const struct explain_facts *f, const struct finding *finding, enum gpu_idle_cause cause)
-{
-	uint32_t brick = f->gpus[finding->phase].time->most[cause];
-
-	return brick == RUN_NONE ? "no brick" : f->run->bricks[brick].name;
-}
-
 static void say_idle(struct finding_words *w, const struct explain_facts *f,
 	const struct finding *finding, enum gpu_idle_cause cause)
 {
 	char part[UNITS_BYTES];
+	uint32_t brick = f->gpus[finding->phase].time->most[cause];
 
-	fill(evidence, "the GPU is idle %s of its time meanwhile, most of it in " NAME,
+	fill(evidence, "the GPU is idle %s of its time meanwhile%s" NAME,
 		units_percent(part,
 			explain_share(finding->cost_ns, f->gpus[finding->phase].time->wall_ns)),
-		explain_view_idle_most(f, finding, cause));
+		brick == RUN_NONE ? "" : ", most of it in ",
+		brick == RUN_NONE ? "" : f->run->bricks[brick].name);
 	fill(show, "brick tree");
 }
 
@@ -608,8 +624,12 @@ WORDS(products_single)
 	fill(evidence, "%s of the GPU's time is of such kernels, as %.64s; the cost is half of it",
 		units_percent(part, explain_share(gpu->single.ns, gpu->time->wall_ns)),
 		gpu->single.most);
-	fill(advice, "allow TF32 (torch.set_float32_matmul_precision(\"high\")), or use bf16 "
-		     "(autocast)");
+	/* Volta and Turing have tensor cores for f16 alone */
+	bool is_old = strstr(gpu->single.most, "volta") || strstr(gpu->single.most, "turing");
+	fill(advice, "%s",
+		is_old ? "use f16 (autocast)"
+		       : "allow TF32 (torch.set_float32_matmul_precision(\"high\")), or use "
+			 "bf16 (autocast)");
 	fill(show, "brick report --by kernel");
 	(void)phase;
 }
@@ -1042,9 +1062,15 @@ WORDS(unattributed)
 {
 	fill(what, "much of the steps is in no brick");
 	fill(evidence, "time of the engine's thread within steps that nothing names");
-	fill(advice, "see which functions run there (brick record --sample, then brick report "
-		     "--by function), and whether Brick is attached to all of the engine (brick "
-		     "doctor -- CMD)");
+	if (run_note_find(f->run, "imported"))
+		fill(advice,
+			"let the profiler record Python's frames, too (with_stack=True), or put "
+			"ranges around the code (record_function, NVTX)");
+	else
+		fill(advice,
+			"see which functions run there (brick record --sample, then brick report "
+			"--by function), and whether Brick is attached to all of the engine "
+			"(brick doctor -- CMD)");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
 
