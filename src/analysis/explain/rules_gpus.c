@@ -105,7 +105,8 @@ bool rule_graphs_unused(const struct explain_facts *f, enum step_phase p, struct
 {
 	const struct explain_gpu *gpu = gpu_imported(f, p);
 
-	return gpu && gpu->steps >= FEWEST_STEPS &&
+	/* engines of our own recordings have advice of their own: launch-bound */
+	return gpu && run_note_find(f->run, "imported") && gpu->steps >= FEWEST_STEPS &&
 	       gpu->same_steps * 10 >= (gpu->steps - 1) * SAME_TENTHS &&
 	       gpu->calls * 10 >= gpu->commands * 8 &&
 	       rules_gpus_find(out, explain_late_ns(gpu), FINDING_LIKELY);
