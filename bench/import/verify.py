@@ -117,7 +117,7 @@ def of_recording(run):
 
 def named_share(run):
     """A brick without a rule has the name of a kernel or of an event."""
-    own = {k["name"] for k in run["kernels"]} | {s["label"] for s in run["sites"]}
+    own = {k["name"] for k in run["kernels"]} | {s[key] for s in run["sites"] for key in ("label", "op") if s.get(key)}
     named = total = 0
     for lane in run["lanes"]:
         for s in lane["samples"] if lane["kind"] == "queue" else ():

@@ -7,12 +7,14 @@
 
 #include <string.h>
 
+#include "analysis/compare/compare_operators.h"
 #include "analysis/compare/history_parts.h"
 #include "cli/command.h"
 #include "cli/history_runs.h"
 #include "cli/options.h"
 #include "ui/page/page_diff.h"
 #include "ui/page/page_json.h"
+#include "ui/text/operators_view.h"
 #include "cli/selection_options.h"
 #include "cli/die.h"
 #include "cli/input.h"
@@ -31,10 +33,11 @@ struct sides {
 	ARRAY(struct diff_origin) origins;
 	ARRAY(struct compare_series) series; /* parallel to origins */
 	struct compare_names names;
-	size_t in_a, in_b;	/* the number of operands; later of the runs that they name */
-	bool from_history;	/* at least one run is from the history */
-	struct page_diff *page; /* NULL: no page is to be written */
-	double floor;		/* a ratio: smaller effects are noise; 0: not known */
+	size_t in_a, in_b; /* the number of operands; later of the runs that they name */
+	bool from_history; /* at least one run is from the history */
+	struct operators operators[2]; /* of the first recording of each side */
+	struct page_diff *page;	       /* NULL: no page is to be written */
+	double floor;		       /* a ratio: smaller effects are noise; 0: not known */
 	uint64_t floor_ns;
 };
 
@@ -106,6 +109,9 @@ static void read_recording(
 	diff_origin_init(&sides->origins.items[at], run);
 	if (compare_series_init(&sides->series.items[at], &sides->names, run,
 		    (enum summary_by)arguments->by) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", path);
+	if (!sides->operators[side].bricks.count &&
+		operators_init(&sides->operators[side], run) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", path);
 	if (selection_is_any(&arguments->selection))
 		sides->series.items[at].wall_ns = 0; /* unknown for a part of a run */
@@ -239,8 +245,16 @@ static int run_diff(int argc, char **argv)
 	if (compare_create(
 		    &compare, sides.series.items, sides.in_a, sides.in_b, &sides.names, &rule) < 0)
 		die(CLI_SYSTEM, "not enough memory to compare");
+	struct operator_changes changes;
+	if (operator_changes_init(&changes, &sides.operators[0], &sides.operators[1]) < 0)
+		die(CLI_SYSTEM, "not enough memory to compare");
+	bool has_operators = sides.operators[0].bricks.count && sides.operators[1].bricks.count;
+	if (!has_common(compare) && has_operators)
+		operators_text(&changes, arguments.all ? 0 : arguments.top, stdout);
 	if (!has_common(compare))
-		die(CLI_INPUT, "the recordings have no phase in common: nothing was compared");
+		die(has_operators ? CLI_DONE : CLI_INPUT,
+			"the recordings have no phase in common: %s",
+			has_operators ? "only operators were compared" : "nothing was compared");
 	if (!compare->by && rule.metric == COMPARE_BY_DEFAULT)
 		die(CLI_INPUT, "nothing that decides is known of both sides");
 	if (!compare->by)
@@ -248,7 +262,7 @@ static int run_diff(int argc, char **argv)
 			compare_metric_name(rule.metric));
 	diff_origins_init(&origins, sides.origins.items, sides.in_a, sides.in_b);
 	const struct diff_view view = {compare, &origins, (enum summary_by)arguments.by,
-		arguments.top, arguments.all, sides.floor};
+		arguments.top, arguments.all, sides.floor, has_operators ? &changes : NULL};
 	if (sides.page) {
 		struct output *output = output_open(arguments.html, sides.origins.items[0].path);
 		if (page_diff_write(sides.page, &view, sides.series.items, output_stream(output)) <
@@ -261,6 +275,9 @@ static int run_diff(int argc, char **argv)
 	int rc = compare->is_disturbed	      ? CLI_NOT_KNOWN
 		 : fails(compare, &arguments) ? CLI_GATE
 					      : CLI_DONE;
+	operator_changes_fini(&changes);
+	for (int side = 0; side < 2; side++)
+		operators_fini(&sides.operators[side]);
 	compare_destroy(compare);
 	diff_origins_fini(&origins);
 	for (size_t i = 0; i < sides.series.count; i++)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/devices/gpu_askers.h"
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/number.h"
@@ -17,7 +18,6 @@
 #include "base/scope.h"
 
 enum {
-	DEPTH = UINT8_MAX + 1,	 /* of samples on a thread: run_sample.depth */
 	LEAST_COPY_BYTES = 4096, /* smaller copies are values that somebody waits for */
 	BLOCKING_NS = 20000,	 /* a call that copies takes less if it does not wait */
 	CHAIN = 3,		 /* kernels of elements in a row that a fusion would join */
@@ -27,12 +27,6 @@ enum {
 
 struct interval {
 	uint64_t begin_ns, end_ns;
-};
-
-/* What the host was in when it launched. */
-struct gpu_asker {
-	uint32_t site; /* of the innermost operator around; RUN_NONE: none */
-	bool in_optimizer;
 };
 
 struct gpu_queue_state {
@@ -51,7 +45,7 @@ struct gpu_finder {
 	const struct step_index *index;
 	const struct gpu *gpu;
 	const uint64_t *tokens, *steps;
-	struct gpu_asker **askers; /* [lane_count][sample_count]: of threads; NULL: a queue's */
+	struct gpu_askers askers;
 	ARRAY(struct interval) computing;
 	struct gpu_queue_state *queues; /* [lane_count] */
 	uint64_t *step_hashes;		/* [step_count]: of the names of a step's kernels */
@@ -76,48 +70,6 @@ static void gpu_count(struct explain_commands *c, uint64_t ns, const char *who)
 		c->most = who;
 		c->most_ns = ns;
 	}
-}
-
-static const char *gpu_site_name(const struct run *run, uint32_t site)
-{
-	return site == RUN_NONE		    ? NULL
-	       : run->sites[site].operation ? run->sites[site].operation
-					    : run->bricks[run->sites[site].brick].name;
-}
-
-/* Bricks that are no operators: they hold these, or are the calls themselves. */
-static bool gpu_is_operator(const struct gpu_finder *f, uint32_t site)
-{
-	uint32_t brick = f->run->sites[site].brick;
-	const char *category = f->run->categories[f->run->bricks[brick].category].name;
-
-	return f->index->kinds[brick] != BRICK_KIND_STEP &&
-	       f->index->kinds[brick] != BRICK_KIND_WAIT && strcmp(category, "Python") &&
-	       strcmp(category, "Module") && gpu_site_name(f->run, site) &&
-	       strstr(gpu_site_name(f->run, site), "::");
-}
-
-static int gpu_find_askers(struct gpu_finder *f, uint32_t lane)
-{
-	const struct run_lane *l = &f->run->lanes[lane];
-	struct gpu_asker open[DEPTH];
-
-	f->askers[lane] = malloc((l->sample_count + 1) * sizeof(**f->askers));
-	if (!f->askers[lane])
-		return -ENOMEM;
-	for (size_t i = 0; i < l->sample_count; i++) {
-		const struct run_sample *s = &l->samples[i];
-		struct gpu_asker around =
-			s->depth ? open[s->depth - 1] : (struct gpu_asker){RUN_NONE, false};
-		f->askers[lane][i] = around;
-		if (gpu_is_operator(f, s->site))
-			around.site = s->site;
-		const char *name = f->run->bricks[f->run->sites[s->site].brick].name;
-		around.in_optimizer = around.in_optimizer || !strcmp(name, "OptimizerStep");
-		open[s->depth] = around;
-		run_lane_passed(l, i);
-	}
-	return 0;
 }
 
 /* The part of a time in which something computed. */
@@ -170,7 +122,7 @@ static void gpu_take_wait(struct gpu_finder *f, uint32_t lane, const struct run_
 	uint64_t idle_ns = 0, until_ns = f->until_ns[next - 1];
 	if (next < f->gpu->span_count && until_ns <= s->end_ns)
 		idle_ns = f->gpu->spans[next].begin_ns - until_ns;
-	gpu_count(&facts->syncs, s->end_ns - s->begin_ns, gpu_site_name(f->run, asker->site));
+	gpu_count(&facts->syncs, s->end_ns - s->begin_ns, gpu_asker_name(f->run, asker->site));
 	facts->sync_idle_ns += number_min(idle_ns, s->end_ns - s->begin_ns);
 }
 
@@ -178,10 +130,10 @@ static void gpu_find_waits(struct gpu_finder *f)
 {
 	for (uint32_t lane = 0; lane < f->run->lane_count; lane++) {
 		const struct run_lane *l = &f->run->lanes[lane];
-		for (size_t i = 0; f->askers[lane] && i < l->sample_count; i++)
+		for (size_t i = 0; f->askers.of_lane[lane] && i < l->sample_count; i++)
 			if (f->index->kinds[f->run->sites[l->samples[i].site].brick] ==
 				BRICK_KIND_WAIT)
-				gpu_take_wait(f, lane, &l->samples[i], &f->askers[lane][i]);
+				gpu_take_wait(f, lane, &l->samples[i], &f->askers.of_lane[lane][i]);
 	}
 }
 
@@ -289,17 +241,16 @@ static void gpu_take_transfer(struct gpu_finder *f, struct explain_gpu *facts,
 	uint64_t ns = s->end_ns - s->begin_ns;
 	ns -= number_min(ns, gpu_computing_ns(f, s->begin_ns, s->end_ns));
 	if (strcasestr(k->name, "pageable")) {
-		gpu_count(&facts->pageable, ns, gpu_site_name(f->run, asker->site));
+		gpu_count(&facts->pageable, ns, gpu_asker_name(f->run, asker->site));
 		facts->pageable_bytes += c->bytes;
 	} else {
-		gpu_count(&facts->pinned, ns, gpu_site_name(f->run, asker->site));
+		gpu_count(&facts->pinned, ns, gpu_asker_name(f->run, asker->site));
 		facts->pinned_bytes += c->bytes;
 	}
 }
 
 static void gpu_take_span(struct gpu_finder *f, const struct gpu_span *s)
 {
-	static const struct gpu_asker nobody = {RUN_NONE, false};
 	const struct run *run = f->run;
 	const struct run_command *c = s->command == RUN_NONE ? NULL : &run->commands[s->command];
 	struct gpu_queue_state *q = &f->queues[s->lane];
@@ -313,10 +264,8 @@ static void gpu_take_span(struct gpu_finder *f, const struct gpu_span *s)
 	uint32_t phase = (uint32_t)step_phase_of(&run->steps[step]);
 	struct explain_gpu *facts = &f->facts[phase];
 	const struct run_kernel *k = &run->kernels[c->kernel];
-	const struct gpu_asker *asker = c->launch_lane == RUN_NONE || !f->askers[c->launch_lane]
-						? &nobody
-						: &f->askers[c->launch_lane][c->launch_sample];
-	const char *operator= gpu_site_name(run, asker->site);
+	const struct gpu_asker asked = gpu_asker_of(&f->askers, c), *asker = &asked;
+	const char *operator= gpu_asker_name(run, asker->site);
 
 	facts->commands++;
 	facts->command_ns += ns;
@@ -451,10 +400,9 @@ static int gpu_find_unbalanced(struct gpu_finder *f)
 
 static int gpu_find_all(struct gpu_finder *f)
 {
-	for (uint32_t lane = 0; lane < f->run->lane_count; lane++)
-		if (f->run->lanes[lane].kind == BRICK_LANE_THREAD && gpu_find_askers(f, lane))
-			return -ENOMEM;
-	int rc = gpu_find_computing(f);
+	int rc = gpu_askers_init(&f->askers, f->run, f->index);
+	if (!rc)
+		rc = gpu_find_computing(f);
 	if (rc)
 		return rc;
 	gpu_find_waits(f);
@@ -486,17 +434,13 @@ int explain_gpus_find(struct explain_gpu facts[STEP_PHASES], const struct run *r
 	}
 	if (!f.gpu)
 		return 0;
-	f.askers = calloc(run->lane_count + 1, sizeof(*f.askers));
 	f.queues = calloc(run->lane_count + 1, sizeof(*f.queues));
 	f.step_hashes = calloc(run->step_count + 1, sizeof(*f.step_hashes));
 	f.step_commands = calloc(run->step_count + 1, sizeof(*f.step_commands));
 	f.optimizers = calloc(run->step_count + 1, sizeof(*f.optimizers));
-	int rc = f.askers && f.queues && f.step_hashes && f.step_commands && f.optimizers
-			 ? gpu_find_all(&f)
-			 : -ENOMEM;
-	for (size_t lane = 0; f.askers && lane < run->lane_count; lane++)
-		free(f.askers[lane]);
-	free(f.askers);
+	int rc = f.queues && f.step_hashes && f.step_commands && f.optimizers ? gpu_find_all(&f)
+									      : -ENOMEM;
+	gpu_askers_fini(&f.askers);
 	free(f.queues);
 	free(f.step_hashes);
 	free(f.step_commands);

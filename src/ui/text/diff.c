@@ -20,6 +20,7 @@
 #include "brick/session.h"
 #include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
+#include "ui/text/operators_view.h"
 #include "ui/text/provenance.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
@@ -733,6 +734,8 @@ void diff_text(const struct diff_view *view, FILE *out)
 	print_unit(&p);
 	fputc('\n', out);
 	diff_measures(view, out);
+	if (view->operators)
+		operators_text(view->operators, view->all ? 0 : view->top, out);
 }
 
 /* JSON. */
@@ -891,6 +894,8 @@ json_t *diff_to_json(const struct diff_view *view)
 		if (c->phases[phase].is_known)
 			json_put(phases, step_phase_name(phase), diff_phase_json(view, phase));
 	json_put(root, "phases", phases);
+	if (view->operators)
+		json_put(root, "operators", operators_to_json(view->operators));
 	return root;
 }
 

@@ -13,6 +13,7 @@
 #include "analysis/compare/compare.h"
 #include "analysis/history/history_run.h"
 #include "base/array.h"
+#include "analysis/compare/compare_operators.h"
 #include "trace/run.h"
 #include "ui/text/text.h"
 
@@ -60,6 +61,7 @@ struct diff_view {
 	unsigned long top; /* rows to show of each phase */
 	bool all;	   /* all rows */
 	double floor;	   /* how much identical runs differed, a ratio less 1; 0: not known */
+	const struct operator_changes *operators; /* on GPUs; NULL: not compared */
 };
 
 void diff_text(const struct diff_view *view, FILE *out);
