@@ -981,8 +981,8 @@ static void fill_pair(
 
 	view->threshold = rule.threshold;
 	compare_sides(bench, BENCH_A, BENCH_B, &rule, r);
-	*diff = (struct diff_view){
-		r->compare, &r->origins, (enum summary_by)bench->arguments.by, 15, false, floor};
+	*diff = (struct diff_view){r->compare, &r->origins, (enum summary_by)bench->arguments.by,
+		15, false, floor, NULL};
 	view->diff = r->compare && r->compare->row_count ? diff : NULL;
 }
 
