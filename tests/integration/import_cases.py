@@ -270,7 +270,7 @@ def names():
     known = {"aten::cudnn_convolution": "Convolution", "aten::miopen_convolution": "Convolution",
              "aten::cudnn_batch_norm": "BatchNorm", "aten::cudnn_batch_norm_backward": "BatchNorm",
              "aten::_flash_attention_forward": "FlashAttention", "flash_attn::_flash_attn_forward": "FlashAttention",
-             "aten::_foreach_add_": "OptimizerStep", "aten::threshold_backward": "Activation", "aten::clamp_min": "Elementwise",
+             "aten::_foreach_add_": "Elementwise", "aten::_fused_adamw_": "OptimizerStep", "aten::threshold_backward": "Activation", "aten::clamp_min": "Elementwise",
              "nccl:all_reduce": "AllReduce", "nccl:all_to_all": "AllToAll", "nccl:_all_gather_base": "AllGather"}
     events = []
     for i, name in enumerate(known):
