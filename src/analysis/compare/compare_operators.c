@@ -13,7 +13,7 @@
 #include "base/order.h"
 #include "base/scope.h"
 
-static const double least = 0.02; /* smaller differences are none */
+static const double operator_least = 0.02; /* smaller differences are none */
 
 static const char *const change_names[] = {
 	[OPERATOR_ADDED] = "added",
@@ -215,7 +215,7 @@ static const struct operator_use *operator_own_use(
 
 static bool operator_differs(double one, double other)
 {
-	return fabs(one - other) > least * fmax(one, other);
+	return fabs(one - other) > operator_least * fmax(one, other);
 }
 
 static struct operator_change operator_change_of(

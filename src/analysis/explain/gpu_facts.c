@@ -62,7 +62,7 @@ static bool gpu_has(const char *text, const char *const *words)
 	return false;
 }
 
-static void gpu_count(struct explain_commands *c, uint64_t ns, const char *who)
+static void gpu_take_command(struct explain_commands *c, uint64_t ns, const char *who)
 {
 	c->count++;
 	c->ns += ns;
@@ -122,7 +122,8 @@ static void gpu_take_wait(struct gpu_finder *f, uint32_t lane, const struct run_
 	uint64_t idle_ns = 0, until_ns = f->until_ns[next - 1];
 	if (next < f->gpu->span_count && until_ns <= s->end_ns)
 		idle_ns = f->gpu->spans[next].begin_ns - until_ns;
-	gpu_count(&facts->syncs, s->end_ns - s->begin_ns, gpu_asker_name(f->run, asker->site));
+	gpu_take_command(
+		&facts->syncs, s->end_ns - s->begin_ns, gpu_asker_name(f->run, asker->site));
 	facts->sync_idle_ns += number_min(idle_ns, s->end_ns - s->begin_ns);
 }
 
@@ -151,7 +152,8 @@ static void gpu_end_chain(struct gpu_finder *f, struct gpu_queue_state *q)
 	if (q->chain >= CHAIN) {
 		struct explain_gpu *facts = &f->facts[q->chain_phase];
 		facts->chain_kernels += q->chain;
-		gpu_count(&facts->chains, q->chain_ns - q->chain_ns / q->chain, q->chain_name);
+		gpu_take_command(
+			&facts->chains, q->chain_ns - q->chain_ns / q->chain, q->chain_name);
 	}
 	q->chain = q->chain_ns = 0;
 }
@@ -163,7 +165,7 @@ static void gpu_take_attention(struct explain_gpu *facts, struct gpu_queue_state
 	if (gpu_has(kernel, product_words)) {
 		bool is_attention = gpu_has(operator, attention_products);
 		if (is_attention && q->has_softmax && q->after_product)
-			gpu_count(&facts->softmax, q->between_ns, operator);
+			gpu_take_command(&facts->softmax, q->between_ns, operator);
 		*q = (struct gpu_queue_state){.chain = q->chain,
 			.chain_ns = q->chain_ns,
 			.chain_phase = q->chain_phase,
@@ -241,10 +243,10 @@ static void gpu_take_transfer(struct gpu_finder *f, struct explain_gpu *facts,
 	uint64_t ns = s->end_ns - s->begin_ns;
 	ns -= number_min(ns, gpu_computing_ns(f, s->begin_ns, s->end_ns));
 	if (strcasestr(k->name, "pageable")) {
-		gpu_count(&facts->pageable, ns, gpu_asker_name(f->run, asker->site));
+		gpu_take_command(&facts->pageable, ns, gpu_asker_name(f->run, asker->site));
 		facts->pageable_bytes += c->bytes;
 	} else {
-		gpu_count(&facts->pinned, ns, gpu_asker_name(f->run, asker->site));
+		gpu_take_command(&facts->pinned, ns, gpu_asker_name(f->run, asker->site));
 		facts->pinned_bytes += c->bytes;
 	}
 }
@@ -275,14 +277,14 @@ static void gpu_take_span(struct gpu_finder *f, const struct gpu_span *s)
 		struct interval *o = &f->optimizers[step];
 		o->begin_ns = o->end_ns ? o->begin_ns : s->begin_ns;
 		o->end_ns = s->end_ns > o->end_ns ? s->end_ns : o->end_ns;
-		gpu_count(&facts->optimizer, ns, k->name);
+		gpu_take_command(&facts->optimizer, ns, k->name);
 		gpu_end_chain(f, q);
 		return;
 	}
 	if (s->work == GPU_TRANSFER)
 		gpu_take_transfer(f, facts, s, c, asker);
 	if (gpu_has(k->name, move_words))
-		gpu_count(&facts->moves, ns, operator? operator: k->name);
+		gpu_take_command(&facts->moves, ns, operator? operator: k->name);
 	if (s->work == GPU_COMPUTE && gpu_has(k->name, elements_words)) {
 		if (q->chain && q->chain_phase != phase)
 			gpu_end_chain(f, q);
@@ -296,7 +298,7 @@ static void gpu_take_span(struct gpu_finder *f, const struct gpu_span *s)
 	if (s->work != GPU_COMPUTE)
 		return;
 	if (gpu_has(k->name, single_words) && !gpu_has(k->name, tensor_core_words))
-		gpu_count(&facts->single, ns, k->name);
+		gpu_take_command(&facts->single, ns, k->name);
 	if (asker->site != RUN_NONE)
 		gpu_take_padding(f, facts, phase, &run->sites[asker->site], ns);
 	gpu_take_attention(facts, q, k->name, operator, ns);
@@ -380,7 +382,7 @@ static int gpu_find_unbalanced(struct gpu_finder *f)
 		bool is_cut = s && !is_side;
 		if (queues > 1 && !is_cut && phase < STEP_PHASES && sum_ns > length_ns &&
 			second_ns - region.begin_ns <= length_ns / 10 + BLOCKING_NS)
-			gpu_count(&f->facts[phase].unbalanced,
+			gpu_take_command(&f->facts[phase].unbalanced,
 				length_ns - number_min(length_ns, sum_ns / queues), NULL);
 		lanes = sum_ns = second_ns = 0;
 		region = (struct interval){0};
