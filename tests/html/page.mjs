@@ -7,9 +7,10 @@
 // Ends with 1 and a sentence when something is not as it should be.
 import { check, json, open, run, same, text, valueOf } from "./browser.mjs";
 
+const RESTS = ["unattributed", "preempted", "blocked", "left out"]; // on a busy machine, too
 const columnOf = (page, section, key) => page.$$eval(`#${section} tbody tr[data-row]`, (rows, k) =>
-	rows.filter(row => row.dataset.row !== "unattributed")
-		.map(row => row.querySelector(`[data-column="${k}"]`).dataset.value ?? null), key);
+	rows.filter(row => !k[1].includes(row.dataset.row))
+		.map(row => row.querySelector(`[data-column="${k[0]}"]`).dataset.value ?? null), [key, RESTS]);
 
 async function tableEquals(page, report, what) {
 	const names = await columnOf(page, "bricks", "name");
@@ -28,7 +29,7 @@ async function tableEquals(page, report, what) {
 
 async function structure(page) {
 	same("one h1", await page.locator("h1").count(), 1);
-	for (const id of ["summary", "bricks", "lengths", "steps", "step", "layers", "roofline", "path", "threads"]) {
+	for (const id of ["summary", "bricks", "lengths", "steps", "step", "layers", "roofline", "path", "flame", "threads"]) {
 		check(`section ${id}`, await page.locator(`section#${id} h2`).count() === 1);
 		check(`link to ${id}`, await page.locator(`nav[aria-label="Sections"] a[href="#${id}"]`).count() === 1);
 	}
@@ -171,6 +172,22 @@ async function stepsChart(page, report) {
 	if (slow_count) check("and counted", (await page.locator("#steps").innerText()).includes(`${slow_count} step`));
 	const used = await slider.locator("path[data-category]").evaluateAll(paths => paths.map(path => path.dataset.category));
 	check("stacked by category", used.includes("Attention") && used.includes("FFN") && used.includes("unattributed"), used);
+}
+
+// The whole flame graph is the sum of its stacks, and a click makes a frame as wide as the picture.
+async function flame(page) {
+	const { flame: { names, nodes } } = json("data.json");
+	const folded = text("folded.txt").trim().split("\n").map(line => Number(line.slice(line.lastIndexOf(" ") + 1)));
+	same("all of brick flame", nodes.time_ns[0], folded.reduce((sum, ns) => sum + ns, 0));
+	const tree = page.locator("#flame [role=tree]");
+	const wide = node => node.locator("rect").evaluate(rect => rect.getBBox().width);
+	const brick = nodes.kind.findIndex((_, i) => names[nodes.name[i]] === "QkvProjection");
+	const box = tree.locator(`[data-node="${brick}"]`);
+	const before = await wide(box), whole = await wide(tree.locator('[data-node="0"]'));
+	await box.click();
+	check("a frame zooms", before < whole && await wide(box) >= whole - 1, [before, whole]);
+	await page.locator("#flame nav button").first().click();
+	check("and back", Math.abs(await wide(box) - before) < 1);
 }
 
 async function icicle(page) {
@@ -385,7 +402,7 @@ await run(async () => {
 	const page = await open("run.html");
 	await structure(page);
 	await page.locator("label[for=columns-all]").click();
-	for (const part of [headEquals, summaryEquals, decodeFirst, sorting, filtering, phases, stepsChart, icicle,
+	for (const part of [headEquals, summaryEquals, decodeFirst, sorting, filtering, phases, stepsChart, icicle, flame,
 		heatMap, lengthsChart, rooflineChart, criticalPath, themes, onPaper])
 		await part(page, report);
 	await page.finish();

@@ -36,6 +36,7 @@ def main():
         keep(f"{phase}.json", "report", "--json", "--phase", phase, path)
     keep("layers.json", "report", "--json", "--by", "layer", path)
     keep("path.json", "path", "--json", path)
+    keep("folded.txt", "flame", "--format", "folded", path)
     keep("explain.json", "explain", "--json", path)
     with open(os.path.join(TMP, "screen.txt"), "wb") as file:
         file.write(brick("report", path, COLUMNS="10000")[0])

@@ -13,6 +13,7 @@
 
 #include "analysis/accounts/call_tree.h"
 #include "analysis/accounts/launches.h"
+#include "analysis/accounts/stacks.h"
 #include "analysis/path/path.h"
 #include "analysis/walk/step_index.h"
 #include "base/order.h"
@@ -37,6 +38,7 @@ enum {
 	ROWS_MAX = 120,
 	SPANS_MAX = 1200,
 	SLOW_MAX = 50,
+	FLAME_NODES_MAX = 4000,
 	NODES_MAX = 40000,
 	HOPS_MAX = 4000,
 	SLICES_MAX = 30000,
@@ -505,6 +507,24 @@ static json_t *trees_json(const struct page *page, bool whole)
 	return object;
 }
 
+/* The tree of `brick flame`; null: it has too many nodes for a page. NULL: not enough memory. */
+static json_t *flame_json(const struct page *page)
+{
+	struct call_tree *stacks;
+	json_t *object = json_null();
+
+	if (stacks_create(&stacks, page->run, &page->index, false) < 0)
+		return NULL;
+	if (stacks->count <= FLAME_NODES_MAX) {
+		struct page_names names = page_names_begin();
+		object = json_object();
+		json_put(object, "nodes", nodes_json(stacks, &names, true));
+		json_put(object, "names", page_names_end(&names));
+	}
+	call_tree_destroy(stacks);
+	return object;
+}
+
 int page_step_json(json_t **out, const struct page *page, uint64_t number)
 {
 	const struct run *run = page->run;
@@ -958,6 +978,8 @@ int page_json(json_t **out, const struct page *page, enum page_use use)
 	json_put(root, "trees", trees_json(page, whole));
 	json_put(root, "timeline", timeline_json(page, whole));
 	json_put(root, "path", path_json(page));
+	/* it takes a walk of its own */
+	json_put(root, "flame", whole ? flame_json(page) : json_null());
 	json_put(root, "roofline", roofline_to_json(&roofline));
 	json_put(root, "tiles", tiles_json(page));
 	json_put(root, "scaling", page->scaling ? scaling_main_to_json(&scaling) : json_null());

@@ -81,6 +81,8 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 			name[0] = (char)(name[0] - 'a' + 'A');
 		return name;
 	}
+	if (tree->lane == RUN_NONE) /* stacks.h */
+		return text_copy("all threads and queues");
 	return tree_rows_lane_name(&run->lanes[tree->lane]);
 }
 

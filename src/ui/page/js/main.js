@@ -8,6 +8,7 @@ import { choice } from "./figure.js";
 import { compare } from "./compare.js";
 import { context } from "./context.js";
 import { comparison } from "./comparison.js";
+import { flame } from "./flame.js";
 import { inside, notable } from "./inside.js";
 import { layers } from "./layers.js";
 import { durations } from "./durations.js";
@@ -136,7 +137,7 @@ class Page {
 					.map(([key, label]) => [key, label, !this.hasPhase(key)]), ["all", "All steps", false]],
 				this.state.phase, phase => this.pickPhase(phase)),
 			h("span", { class: "hint" }, "for all below")),
-			bricks(this), durations(this), steps(this), timeline(this), slots(this), inside(this), compare(this), context(this), scaling(this), layers(this), roofline(this), path(this), tiles(this),
+			bricks(this), durations(this), steps(this), timeline(this), slots(this), inside(this), compare(this), context(this), scaling(this), layers(this), roofline(this), path(this), flame(this), tiles(this),
 			places(this, "kernels", "Kernels", "What was launched on devices."),
 			places(this, "queues", "Queues", "Device queues and what ran on them."),
 			places(this, "threads", "Threads", "The thread that runs the steps stands for their wall time; what others do is alongside."),
