@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "ui/text/explain_view.h"
 #include "tests/unit/explain_engine.h"
 #include "tests/unit/explain_machine.h"
 
@@ -209,6 +210,51 @@ static uint32_t below(uint32_t limit)
 	return (uint32_t)rand() % limit;
 }
 
+static void add_stack(uint64_t ns, uint32_t call)
+{
+	struct run *run = &engine.run;
+
+	BUILDER_GROW(run->stacks, run->stack_count);
+	run->stacks[run->stack_count++] =
+		(struct run_stack){.ns = ns, .call = call, .lane = engine.thread};
+}
+
+/* Stacks name the function that holds executions up, which is not the one that computes. */
+static void stacks_say_where(void **state)
+{
+	static const struct run_function functions[] = {
+		{"dot", "/lib/libggml.so"}, {"handler", "/lib/other.so"}};
+	const struct wrong held = {.held = 400};
+	struct finding_words words;
+	int down = 0;
+
+	(void)state;
+	make_engine(&engine, &held);
+	struct run *run = &engine.run;
+	for (uint32_t i = 0; i < 2; i++) {
+		BUILDER_GROW(run->functions, run->function_count);
+		run->functions[run->function_count++] = (struct run_function){
+			builder_copy(functions[i].name), builder_copy(functions[i].object)};
+		BUILDER_GROW(run->calls, run->call_count);
+		run->calls[run->call_count++] = (struct run_call){RUN_NONE, i};
+	}
+	for (size_t i = 0; i < run->lanes[engine.thread].sample_count; i++) {
+		const struct run_sample *s = &run->lanes[engine.thread].samples[i];
+		uint32_t brick = run->sites[s->site].brick;
+		if (run->bricks[brick].well_known != BRICK_DOWN_PROJECTION)
+			continue;
+		add_stack(s->begin_ns + 10 * US, 0);
+		if (down++ % 4 == 1)
+			add_stack(s->end_ns - 10 * US, 1);
+	}
+	assert_int_equal(explain_facts_init(&facts, run, &machine), 0);
+	assert_int_equal(findings_init(&findings, &facts), 0);
+	finding_words(&words, &facts, find("excess"));
+	assert_non_null(
+		strstr(words.evidence, "; 20.0% of 50 stacks there were in handler (other.so)"));
+	forget();
+}
+
 /* Whatever is wrong, and however much of it: the costs of a phase's findings fit into it. */
 static void costs_add_up(void **state)
 {
@@ -258,6 +304,7 @@ int main(void)
 		cmocka_unit_test(simple_operations_are_slow),
 		cmocka_unit_test(products_are_slower_than_they_were),
 		cmocka_unit_test(known_causes_are_names),
+		cmocka_unit_test(stacks_say_where),
 		cmocka_unit_test(costs_add_up),
 	};
 

@@ -373,6 +373,8 @@ int explain_facts_init(
 		rc = facts_walk_all(f);
 	if (!rc)
 		rc = find_path(f);
+	if (!rc && run->stack_count)
+		rc = functions_measure(&f->functions, run);
 	if (rc) {
 		explain_facts_fini(f);
 		return rc;
@@ -393,6 +395,7 @@ int explain_facts_init(
 
 void explain_facts_fini(struct explain_facts *f)
 {
+	functions_fini(&f->functions);
 	path_destroy(f->path);
 	roofline_destroy(f->roofline);
 	repeats_destroy(f->repeats);
@@ -528,6 +531,45 @@ bool explain_batching(
 	out->fixed_ns = one * (1 - share);
 	out->token_ns = one * share;
 	return true;
+}
+
+/* The file of a function; functions of unknown files are in one. */
+static const char *facts_object(const struct run_function *function)
+{
+	return function->object ? function->object : "";
+}
+
+bool explain_function_of(struct explain_function *out, const struct explain_facts *f,
+	uint32_t brick, bool is_foreign)
+{
+	enum { FEW = 8 };
+	const struct functions *all = &f->functions;
+	const struct run_function *usual = NULL;
+
+	*out = (struct explain_function){0};
+	for (int pass = 0; pass <= is_foreign; pass++) {
+		out->stacks = out->all = 0;
+		out->function = NULL;
+		for (size_t i = 0; i < all->count; i++) {
+			const struct function_row *row = &all->rows[i];
+			const struct run_function *function = &f->run->functions[row->function];
+			uint64_t stacks = 0;
+			for (uint32_t k = 0; k < row->place_count; k++) {
+				const struct function_place *place = &all->places[row->place + k];
+				bool is_any =
+					brick == EXPLAIN_ANY_BRICK && place->brick != RUN_NONE;
+				stacks += is_any || place->brick == brick ? place->stacks : 0;
+			}
+			out->all += stacks;
+			if (stacks <= out->stacks ||
+				(usual && !strcmp(facts_object(function), facts_object(usual))))
+				continue;
+			out->stacks = stacks;
+			out->function = function;
+		}
+		usual = out->function;
+	}
+	return out->function && out->all >= FEW;
 }
 
 uint64_t explain_owner_ns(

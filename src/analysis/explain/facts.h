@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include "analysis/accounts/breakdown.h"
+#include "analysis/accounts/function_accounts.h"
 #include "analysis/path/path.h"
 #include "analysis/accounts/presence.h"
 #include "analysis/explain/gpu_facts.h"
@@ -93,6 +94,7 @@ struct explain_facts {
 	struct repeats *repeats;
 	struct path *path; /* NULL: there is none */
 	struct presence presence;
+	struct functions functions; /* in stacks; without rows if none were taken */
 	struct explain_phase phases[STEP_PHASES];
 	struct explain_gpu gpus[STEP_PHASES];
 	uint64_t *scratch;    /* [step_count] */
@@ -167,6 +169,20 @@ uint64_t explain_step_ns(const struct explain_phase *phase, uint32_t step);
  */
 uint64_t explain_median_ns(const struct explain_facts *facts, const struct explain_phase *phase,
 	uint64_t first, uint64_t end);
+
+/* The function in which most of a brick's stacks were, of the `all` that were taken there. */
+struct explain_function {
+	const struct run_function *function;
+	uint64_t stacks, all;
+};
+
+#define EXPLAIN_ANY_BRICK (RUN_NONE - 1)
+/*
+ * brick: RUN_NONE for time in no brick. is_foreign: of functions of other files than the one with
+ * most stacks, as a handler's are. False: there are fewer than 8 stacks, or no such function.
+ */
+bool explain_function_of(struct explain_function *out, const struct explain_facts *facts,
+	uint32_t brick, bool is_foreign);
 
 /* Part of a whole; 0 of nothing. */
 static inline double explain_share(uint64_t part, uint64_t whole)

@@ -316,6 +316,26 @@ WORDS(software_device)
 	(void)phase;
 }
 
+/* Adds the function in which the stacks of a brick were, if stacks were taken. */
+static void say_function(
+	struct finding_words *w, const struct explain_facts *f, uint32_t brick, bool is_foreign)
+{
+	struct explain_function found;
+	size_t length = strlen(w->evidence);
+	char part[UNITS_BYTES];
+
+	if (!explain_function_of(&found, f, brick, is_foreign))
+		return;
+	SCOPED char *name = function_name(found.function);
+	snprintf(w->evidence + length, sizeof(w->evidence) - length,
+		"; %s of %llu stacks there were in %.60s%s%.40s%s",
+		units_percent(part, explain_share(found.stacks, found.all)),
+		(unsigned long long)found.all, name ? name : "?",
+		found.function->object ? " (" : "",
+		found.function->object ? path_name(found.function->object) : "",
+		found.function->object ? ")" : "");
+}
+
 static void say_between(struct finding_words *w, const struct explain_phase *phase,
 	const struct finding *finding, const char *how)
 {
@@ -341,6 +361,7 @@ WORDS(host_pauses)
 WORDS(host_works)
 {
 	say_between(w, phase, finding, "does other work");
+	say_function(w, f, RUN_NONE, false);
 	fill(advice, "see which functions run there (brick record --sample, then brick report --by "
 		     "function), and run them on another thread while the next step is evaluated");
 }
@@ -1168,12 +1189,14 @@ WORDS(excess_repeats)
 	fill(evidence,
 		"%llu of %llu executions, in %llu bricks, took half as long again as the same work "
 		"next to them, or longer, by %s in all, %s of it in " NAME
-		"; their threads kept their CPUs meanwhile",
+		", while their threads kept their CPUs",
 		(unsigned long long)e->count, (unsigned long long)e->of_count,
 		(unsigned long long)e->rows, units_time(all, e->ns), units_time(part, e->brick_ns),
 		excess_brick(f, finding));
 	fill(advice, "look for signal handlers, page faults and interrupts (brick record --sample, "
 		     "perf trace -F all)");
+	/* they lie anywhere, and so does the code that holds them up */
+	say_function(w, f, EXPLAIN_ANY_BRICK, true);
 	fill(show, "brick report --columns share,avg,p50,p95,max");
 	(void)phase;
 }
@@ -1189,6 +1212,7 @@ WORDS(excess_work)
 		e->is_flops ? "FLOPs" : "bytes");
 	fill(evidence, "its products go at %s %s, the others of the phase at %s",
 		units_number(rate, e->rate), unit, units_number(other, e->expected_rate));
+	say_function(w, f, e->brick, false);
 	fill(advice, "look at its shapes and types (brick tree), and whether it is needed");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 	(void)phase;
@@ -1205,6 +1229,7 @@ WORDS(excess_passes)
 		"it moves %s GB/s; as long and as quick as the phase's other simple operations, it "
 		"would move %s",
 		units_number(rate, e->rate), units_number(other, e->expected_rate));
+	say_function(w, f, e->brick, false);
 	fill(advice, "look at its shapes and types (brick tree), and at what its code does (brick "
 		     "record --sample)");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
@@ -1227,6 +1252,7 @@ WORDS(excess_machine)
 			: "the other rate is a part of the roof by 'brick ceilings'",
 		e->seen ? path_name(e->seen->recording) : "", library ? "; their code is " : "",
 		library ? path_name(library) : "");
+	say_function(w, f, e->brick, false);
 	fill(advice, "look at how the engine was built (optimisation, CPU features)");
 	fill(show, "brick roofline");
 	(void)phase;
