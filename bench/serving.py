@@ -35,7 +35,7 @@ LlamaForCausalLM(LlamaConfig(vocab_size=512, hidden_size=128, intermediate_size=
 # NAME: options of the server, and (words, first word, tokens to make) of requests that come at once, then of later ones
 SERVERS = {
     "chunks, cache, queue": (["--max-num-batched-tokens", "64", "--max-num-seqs", "3", "--num-gpu-blocks-override", "7"],
-                             [(300, 0, 100), (200, 1, 90), (120, 2, 150), (40, 3, 20)], [(300, 0, 6), (10, 5, 4)]),
+                             [(300, 0, 100), (200, 1, 90), (120, 2, 150), (40, 3, 20)], [(300, 0, 6), (300, 0, 5), (10, 5, 4)]),
     "drafts": (["--speculative-config", '{"method":"ngram","num_speculative_tokens":2,"prompt_lookup_max":3}'],
                [(60, 0, 40), (30, 1, 30)], []),
 }
