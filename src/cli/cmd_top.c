@@ -11,9 +11,11 @@
 
 #include "analysis/statistics/unknown.h"
 #include "brick/error.h"
+#include "brick/graph_view.h"
 #include "cli/command.h"
 #include "cli/history_runs.h"
 #include "cli/die.h"
+#include "cli/graph_file.h"
 #include "cli/input.h"
 #include "ui/text/report.h"
 #include "cli/selection_options.h"
@@ -220,6 +222,36 @@ static int cmd_top_judge(struct session *s)
 	return failed ? CLI_GATE : CLI_DONE;
 }
 
+static int cmd_top_put(void *out, const char *data, size_t bytes)
+{
+	fwrite(data, 1, bytes, out);
+	return 0;
+}
+
+/* The tree of a graph that a program saved itself, on the screen or as text. */
+static int cmd_top_graph(const struct top_options *options)
+{
+	struct brick_graph *graph = graph_file_load(options->operand);
+	SCOPED char *title = text_safe(options->operand);
+	struct brick_graph_view *view;
+	int rc = brick_graph_view_create(&view, graph);
+
+	if (rc == BRICK_ECYCLE)
+		die(CLI_INPUT, "%s: its edges lead in a circle", options->operand);
+	if (rc < 0)
+		die(CLI_SYSTEM, "%s: %s", options->operand, brick_strerror(rc));
+	if (options->expand)
+		brick_graph_view_open_all(view, 1);
+	if (options->dump_width)
+		brick_graph_view_write(view, (size_t)options->dump_width,
+			(size_t)options->dump_height, cmd_top_put, stdout);
+	else
+		screen_run_graph(view, title);
+	brick_graph_view_destroy(view);
+	brick_graph_destroy(graph);
+	return CLI_DONE;
+}
+
 static int run_top(int argc, char **argv)
 {
 	struct top_options options;
@@ -230,6 +262,12 @@ static int run_top(int argc, char **argv)
 	const char *obstacle = headless ? NULL : screen_obstacle();
 	if (obstacle)
 		die(CLI_SYSTEM, "top: %s", obstacle);
+	if (options.operand && graph_file_is(options.operand)) {
+		if (options.headless)
+			die_usage("top", "%s is a graph: it goes without --headless",
+				options.operand);
+		return cmd_top_graph(&options);
+	}
 	if (options.budget) /* before anything is started */
 		input_budget(&session.budget, options.budget);
 	cmd_top_open_source(&session.source, &options);
@@ -267,8 +305,9 @@ const struct cli_command command_top = {
 	.flags = CLI_READS,
 	.usage = "[OPTIONS] PID\n[OPTIONS] FILE\n[OPTIONS] -- CMD [ARGS...]",
 	.about = "Look at a process while it runs (recorded by 'brick record', or with libbrick "
-		 "inside), or at a recording; or run CMD, record it and look at it: view 0 has its "
-		 "output.",
+		 "inside), at a recording, or at the tree of a graph that a program saved as JSON; "
+		 "or "
+		 "run CMD, record it and look at it: view 0 has its output.",
 	.notes = "Press ? for the keys.",
 	.options = cmd_top_option_table,
 };

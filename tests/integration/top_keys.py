@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """brick top driven as a person would, in tmux: every view and every key, at 80x24 and 200x50, with
 and without colours and UTF-8, through resizes, on terminals that are none."""
+import os
 import re
 import time
 
-from libcli import BRICK, brick, expect, expect_true, fail
+from libcli import BRICK, TMP, brick, expect, expect_true, fail
 from libtop import Tmux, VIEWS, dump, golden_recording
 
 TITLES = ["Bricks", "Categories", "Layers", "Threads", "Queues", "Tree", "Path", "Losses"]
@@ -238,6 +239,24 @@ def terminals(path):
             expect(f"TERM={term}", t.exit_code(), 0)
 
 
+def graph(path):
+    """The tree of an execution graph that was saved as JSON."""
+    saved = os.path.join(TMP, "graph.json")
+    with open(saved, "wb") as file:
+        file.write(brick("graph", "--format", "json", path)[0])
+    expect_true("closed at first", "QkvProjection" not in dump(saved))
+    expect_true("a whole tree as text", "QkvProjection" in dump("--expand", saved, size="80x900"))
+    with Tmux(BRICK, "top", saved) as t:
+        t.wait("graph.json", "q quits")
+        t.keys("/", "Q", "k", "v", "Enter")  # opens what holds it
+        t.wait(r"(?m)^>.*QkvProjection")
+        t.keys("Home", "Left")
+        t.wait("q quits", gone="QkvProjection")
+        t.keys("Enter", "Down")
+        t.keys("q")
+        expect("exit code", t.exit_code(), 0)
+
+
 def main():
     if b"no terminal view" in brick("top", "/dev/null", code=4)[1]:
         print("skipped: this build has no terminal view")
@@ -250,6 +269,7 @@ def main():
     tree(path)
     others(path)
     terminals(path)
+    graph(path)
 
 
 main()

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "brick/graph_view.h"
 #include "ui/top/top.h"
 
 struct screen_calls {
@@ -16,6 +17,12 @@ struct screen_calls {
 
 /* Why there can be no screen, and how to get one; NULL: there can be one. */
 const char *screen_obstacle(void);
+
+/*
+ * Shows an execution graph as a tree, and follows keys: arrows and page keys move, Enter and Space
+ * open or close, '/' searches and 'n' goes on, 'q' quits. title: safe text. Returns as below.
+ */
+int screen_run_graph(struct brick_graph_view *view, const char *title);
 
 /* Shows `top` and follows keys. Returns 0 when the user quits, or the number of a signal. */
 int screen_run(struct top *top, const struct screen_calls *calls);

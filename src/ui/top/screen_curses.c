@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <term.h>
 #include <time.h>
 #include <unistd.h>
@@ -178,15 +179,19 @@ static int loop(struct top *top, const struct screen_calls *calls)
 	return ended_by;
 }
 
-int screen_run(struct top *top, const struct screen_calls *calls)
+enum { SIGNALS = 3 };
+static const int curses_signals[SIGNALS] = {SIGTERM, SIGHUP, SIGINT};
+static struct sigaction curses_old[SIGNALS];
+
+/* False: there is no screen. screen_obstacle() has looked before. */
+static bool curses_begin(void)
 {
-	struct sigaction action = {.sa_handler = curses_on_end}, old[3];
-	static const int signals[] = {SIGTERM, SIGHUP, SIGINT};
+	struct sigaction action = {.sa_handler = curses_on_end};
 	sigemptyset(&action.sa_mask);
-	for (int i = 0; i < 3; i++)
-		sigaction(signals[i], &action, &old[i]);
+	for (int i = 0; i < SIGNALS; i++)
+		sigaction(curses_signals[i], &action, &curses_old[i]);
 	if (!newterm(NULL, stdout, stdin))
-		return 0; /* screen_obstacle() has looked before */
+		return false;
 	atexit(put_back);
 	set_escdelay(25);
 	raw();
@@ -195,9 +200,140 @@ int screen_run(struct top *top, const struct screen_calls *calls)
 	keypad(stdscr, TRUE);
 	curs_set(0);
 	init_colours();
-	int ended = loop(top, calls);
+	return true;
+}
+
+static void curses_end(void)
+{
 	endwin();
-	for (int i = 0; i < 3; i++)
-		sigaction(signals[i], &old[i], NULL);
+	for (int i = 0; i < SIGNALS; i++)
+		sigaction(curses_signals[i], &curses_old[i], NULL);
+}
+
+/* A graph's tree. */
+
+struct graph_screen {
+	struct brick_graph_view *view;
+	const char *title;
+	char wanted[64]; /* the text that is searched for */
+	bool is_typed;	 /* keys go into `wanted` */
+};
+
+static int graph_screen_put(void *context, const char *data, size_t bytes)
+{
+	addnstr(data, (int)bytes);
+	return 0;
+}
+
+static void graph_screen_show(const struct graph_screen *s)
+{
+	erase();
+	attrset(A_BOLD);
+	mvaddnstr(0, 0, s->title, COLS);
+	attrset(A_NORMAL);
+	move(1, 0);
+	if (LINES > 2)
+		brick_graph_view_write(
+			s->view, (size_t)COLS, (size_t)LINES - 2, graph_screen_put, NULL);
+	move(LINES - 1, 0);
+	if (s->is_typed)
+		printw("/%s", s->wanted);
+	else
+		addnstr("Enter opens and closes, / finds, n goes on, q quits", COLS - 1);
+	refresh();
+}
+
+static void graph_screen_type(struct graph_screen *s, int key)
+{
+	size_t length = strlen(s->wanted);
+
+	if (key == TOP_KEY_ENTER || key == 27)
+		s->is_typed = false;
+	else if (key == TOP_KEY_BACKSPACE)
+		s->wanted[length ? length - 1 : 0] = '\0';
+	else if (key >= ' ' && key < 256 && length + 1 < sizeof(s->wanted))
+		s->wanted[length] = (char)key;
+	if (key == TOP_KEY_ENTER && *s->wanted)
+		brick_graph_view_search(s->view, s->wanted);
+}
+
+static void graph_screen_follow(struct graph_screen *s, int key)
+{
+	uint32_t node = (uint32_t)brick_graph_view_selected(s->view);
+
+	switch (key) {
+	case TOP_KEY_UP:
+	case 'k':
+		brick_graph_view_move(s->view, -1);
+		break;
+	case TOP_KEY_DOWN:
+	case 'j':
+		brick_graph_view_move(s->view, 1);
+		break;
+	case TOP_KEY_PAGE_UP:
+		brick_graph_view_move(s->view, -LINES);
+		break;
+	case TOP_KEY_PAGE_DOWN:
+		brick_graph_view_move(s->view, LINES);
+		break;
+	case TOP_KEY_HOME:
+	case 'g':
+		brick_graph_view_move(s->view, -brick_graph_view_rows(s->view));
+		break;
+	case TOP_KEY_END:
+	case 'G':
+		brick_graph_view_move(s->view, brick_graph_view_rows(s->view));
+		break;
+	case TOP_KEY_ENTER:
+	case ' ':
+		brick_graph_view_open(s->view, node, !brick_graph_view_is_open(s->view, node));
+		break;
+	case TOP_KEY_RIGHT:
+	case TOP_KEY_LEFT:
+		brick_graph_view_open(s->view, node, key == TOP_KEY_RIGHT);
+		break;
+	case '/':
+		s->is_typed = true;
+		memset(s->wanted, 0, sizeof(s->wanted));
+		break;
+	case 'n':
+		if (*s->wanted)
+			brick_graph_view_search(s->view, s->wanted);
+		break;
+	default:
+		break;
+	}
+}
+
+int screen_run_graph(struct brick_graph_view *view, const char *title)
+{
+	struct graph_screen s = {.view = view, .title = title};
+	bool is_over = !curses_begin();
+
+	while (!ended_by && !is_over) {
+		graph_screen_show(&s);
+		timeout(1000); /* a signal may come just before */
+		int raw_key = getch(), key = raw_key == ERR ? TOP_KEY_NONE : curses_key_of(raw_key);
+		if (raw_key == ERR && !isatty(0))
+			ended_by = SIGHUP;
+		else if (raw_key == CTRL_Z)
+			suspend();
+		else if (s.is_typed && raw_key != CTRL_C)
+			graph_screen_type(&s, key);
+		else if (key == 'q')
+			is_over = true;
+		else
+			graph_screen_follow(&s, key);
+	}
+	curses_end();
+	return ended_by;
+}
+
+int screen_run(struct top *top, const struct screen_calls *calls)
+{
+	if (!curses_begin())
+		return 0;
+	int ended = loop(top, calls);
+	curses_end();
 	return ended;
 }
