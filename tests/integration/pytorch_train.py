@@ -14,7 +14,7 @@ from librecord import *
 SOURCE = os.environ["BRICK_SOURCE"]
 WORK = os.path.join(SOURCE, "tests", "programs", "torch_train.py")
 STEPS, LAYERS = 3, 2
-WAYS = ["plain", "checkpointed", "reentrant", "accumulated", "mixed", "two", "evaluated"]
+WAYS = ["accumulated", "plain", "checkpointed", "reentrant", "mixed", "two", "evaluated"]
 
 
 def run(*command):

@@ -260,8 +260,9 @@ static struct torch_forward begin_outermost(
 	struct torch_call call = {.module = module};
 
 	torch_compile_look();
-	call.is_training = python_true(python_attribute(module, "training")) &&
-			   (torch_saw_backward() || has_optimizer()) &&
+	bool is_in_training = python_true(python_attribute(module, "training"));
+	call.has_optimizer = is_in_training && has_optimizer();
+	call.is_training = is_in_training && (torch_saw_backward() || call.has_optimizer) &&
 			   python_true(python_ask(python_imported("torch"), "is_grad_enabled"));
 	if (call.is_training)
 		torch_phases_look(next_call);

@@ -46,7 +46,8 @@ static void end_training_step(struct torch_thread *t)
 static bool torch_steps_is_over(const struct torch_thread *t, const struct torch_call *call)
 {
 	return !call->is_training || t->more->updates ||
-	       (t->saw_backward && !__atomic_load_n(&saw_optimizer, __ATOMIC_RELAXED));
+	       (t->saw_backward && !call->has_optimizer &&
+		       !__atomic_load_n(&saw_optimizer, __ATOMIC_RELAXED));
 }
 
 /* Steps of other shapes or models, and now and then one whose shapes grow by a token each time. */

@@ -12,10 +12,11 @@
 /* Facts about a call of an outermost module. */
 struct torch_call {
 	const void *module;
-	bool is_training; /* gradients are recorded, and the program seems to use them */
-	bool is_decode;	  /* the call makes new tokens, or checks drafted tokens */
-	uint64_t tokens;  /* without padding; 0: none, or not known */
-	uint64_t padding; /* masked tokens */
+	bool is_training;   /* gradients are recorded, and the program seems to use them */
+	bool has_optimizer; /* the program has made an optimizer */
+	bool is_decode;	    /* the call makes new tokens, or checks drafted tokens */
+	uint64_t tokens;    /* without padding; 0: none, or not known */
+	uint64_t padding;   /* masked tokens */
 };
 
 /* The open bricks of a call; 0: none. */
