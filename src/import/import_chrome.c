@@ -255,6 +255,53 @@ static void chrome_shapes(const json_t *args, char *to, size_t size)
 			snprintf(to + n, size - n, " %s", types[i][1]);
 }
 
+/*
+ * A collective, as PyTorch tells it beside NCCL's kernel: its kind, its group, and the bytes of its
+ * message as nccl-tests count them, the larger one of what a rank gives and what it gets.
+ */
+static int chrome_collective(struct chrome *c, const json_t *args, struct imported_event *e)
+{
+	static const struct {
+		const char *word, *brick;
+	} kinds[] = {{"allreduce", "AllReduce"}, {"all_reduce", "AllReduce"},
+		{"allgather", "AllGather"}, {"all_gather", "AllGather"},
+		{"reduce_scatter", "ReduceScatter"}, {"broadcast", "Broadcast"},
+		{"all_to_all", "AllToAll"}, {"alltoall", "AllToAll"}, {"send", "Send"},
+		{"recv", "Receive"}, {"reduce", "Reduce"}, {"", "Collective"}};
+	static const struct {
+		const char *type;
+		uint64_t bytes;
+	} types[] = {{"Double", 8}, {"Long", 8}, {"ComplexFloat", 8}, {"ComplexDouble", 16},
+		{"Float8", 1}, {"Float", 4}, {"Int", 4}, {"Half", 2}, {"BFloat16", 2}, {"Short", 2},
+		{"Byte", 1}, {"Char", 1}, {"Bool", 1}};
+	const char *name = chrome_text_of(args, "Collective name"),
+		   *type = chrome_text_of(args, "dtype"),
+		   *group = chrome_text_of(args, "Process Group Description");
+	if (!*group || !strcmp(group, "undefined"))
+		group = chrome_text_of(args, "Process Group Name");
+	uint64_t in = 0, out = 0, ranks = 0;
+	char label[64] = "";
+	size_t kind = 0;
+
+	while (!strstr(name, kinds[kind].word))
+		kind++;
+	chrome_whole_of(args, "In msg nelems", &in);
+	chrome_whole_of(args, "Out msg nelems", &out);
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && !e->bytes; i++)
+		if (!strncmp(type, types[i].type, strlen(types[i].type)) &&
+			(in > out ? in : out) < UINT64_MAX / 16)
+			e->bytes = (in > out ? in : out) * types[i].bytes;
+	if (chrome_whole_of(args, "Group size", &ranks) && ranks && ranks < UINT32_MAX)
+		snprintf(label, sizeof(label), "%llu ranks%s%.40s", (unsigned long long)ranks,
+			*group ? " of " : "", *group ? group : "");
+	return imported_name(c->im, &(struct import_text){.naming = IMPORT_BRICK,
+					    .operation = "Communication",
+					    .name = kinds[kind].brick,
+					    .layer = -1,
+					    .site_operation = name,
+					    .label = label});
+}
+
 static int chrome_name_of(
 	struct chrome *c, const char *name, const char *category, const json_t *args)
 {
@@ -299,7 +346,11 @@ static int chrome_describe(
 	uint64_t stream = 0;
 
 	e->is_command = is_command(c, category, args);
-	int said = chrome_name_of(c, *name ? name : "(unnamed)", category, args), track, kernel = 0;
+	bool is_collective =
+		e->is_command && !c->is_own && *chrome_text_of(args, "Collective name");
+	int said = is_collective ? chrome_collective(c, args, e)
+				 : chrome_name_of(c, *name ? name : "(unnamed)", category, args);
+	int track, kernel = 0;
 	if (said < 0)
 		return said;
 	if (e->is_command) {
@@ -310,8 +361,8 @@ static int chrome_describe(
 								    : chrome_pid_of(members);
 		track = imported_queue(c->im, chrome_pid_of(members), c->is_own, device, stream);
 		kernel = chrome_kernel_of(c->im, name, args);
-		e->has_brick = c->is_own;
-		if (!c->is_own)
+		e->has_brick = c->is_own || is_collective;
+		if (!c->is_own && !is_collective)
 			chrome_whole_of(args, "bytes", &e->bytes);
 	} else {
 		track = imported_thread(c->im, chrome_pid_of(members), chrome_tid_of(members));

@@ -251,6 +251,29 @@ def why_idle():
                 b"8.59GB; idle because: 29.3% the data loader (most in DataLoading)" in said)
 
 
+def collectives():
+    """Kind, group, size and bandwidth of collectives, what hides them, and what waits for them."""
+    def collective(name, elements, ts, dur, link, kernel="ncclDevKernel_Generic", into=None):
+        call, event = launched(kernel, ts, dur, link, ts - 50)
+        event["tid"] = event["args"]["stream"] = 8
+        event["args"].update({"Collective name": name, "In msg nelems": elements, "Out msg nelems": into or elements, "dtype": "BFloat16",
+                              "Group size": 4, "Process Group Description": "toy_group"})
+        return [call, event]
+    events = [span("ProfilerStep#1", "user_annotation", 0, 1000), span("aten::mm", "cpu_op", 95, 30), *launched("toy_gemm", 120, 80, 1, 100),
+              *collective("allreduce", 5000, 160, 100, 2), span("aten::silu", "cpu_op", 195, 30), *launched("toy_silu", 262, 20, 3, 200),
+              *collective("_allgather_base", 1000, 400, 8, 4, into=4000)]
+    found = {c["name"]: c for c in brick_json("report", "--json", imported("collectives.json", kineto(events))["path"])["device"]["collectives"]}
+    reduce, gather = found["AllReduce"], found["AllGather"]
+    expect("group", (reduce["group"], reduce["ranks"]), ("4 ranks of toy_group", 4))
+    expect("bytes", (reduce["bytes"], gather["bytes"]), (10000, 8000))
+    expect("time", (reduce["time_ns"], reduce["exposed_ns"], reduce["hidden_ns"]), (100000, 60000, 40000))
+    expect("bandwidths", [round(c[key]) for c in (reduce, gather) for key in ("bytes_per_s", "bus_bytes_per_s")],
+           [100000000, 150000000, 1000000000, 750000000])
+    expect("who waited", (reduce["waiter"], reduce["waiter_ns"], gather["waiter"]), ("Activation", 60000, None))
+    said = b" ".join(brick("report", place("collectives.json.pftrace"))[0].split())
+    expect_true(f"in words: {said}", b"AllReduce, 4 ranks of toy_group: 1 of 100\xc2\xb5s, 10.0kB each, 0.10 GB/s (bus 0.15); 60.0% exposed" in said)
+
+
 def asynchronous():
     def point(phase, number, ts):
         return {"ph": phase, "cat": "request", "id": str(number), "name": "request", "pid": 1, "tid": 1, "ts": ts}
@@ -445,6 +468,7 @@ def main():
     without_steps()
     detected()
     why_idle()
+    collectives()
     asynchronous()
     names()
     nsight_exports()

@@ -745,6 +745,9 @@ static int summary_init(struct summary *s, struct walk *walk)
 	if (rc == 0)
 		rc = gpu_times_init(&s->gpus, s->run, walk->index, s->only);
 	if (rc == 0)
+		rc = collectives_init(
+			&s->collectives, s->run, walk->index, &s->gpus.spans, s->only);
+	if (rc == 0)
 		rc = row_groups_init(&a->groups, s->run, walk->index, s->by, &s->queues);
 	if (rc == 0)
 		rc = step_times_init(&s->steps, walk);
@@ -838,6 +841,7 @@ void summary_destroy(struct summary *s)
 	step_times_fini(&s->steps);
 	queue_times_fini(&s->queues);
 	gpu_times_fini(&s->gpus);
+	collectives_fini(&s->collectives);
 	free(s);
 }
 

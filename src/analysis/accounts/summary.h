@@ -28,6 +28,7 @@
 #include "analysis/accounts/row_sums.h"
 #include "analysis/statistics/unknown.h"
 #include "analysis/accounts/wait_causes.h"
+#include "analysis/devices/collectives.h"
 #include "analysis/devices/gpu_times.h"
 #include "analysis/steps/step_times.h"
 #include "trace/run.h"
@@ -120,10 +121,11 @@ struct summary {
 	const struct summary_pairs *pairs, *hooked;
 	const uint64_t *traced;
 	struct queue_times queues;
-	struct gpu_times gpus;	    /* of the phase */
-	uint64_t device_ns;	    /* sum over all commands, without nested ones */
-	uint64_t device_covered_ns; /* part of device_ns: commands that carry a brick */
-	uint64_t device_wait_ns;    /* part of wall_ns: threads waited for devices (Synchronize) */
+	struct gpu_times gpus;		/* of the phase */
+	struct collectives collectives; /* of the phase */
+	uint64_t device_ns;		/* sum over all commands, without nested ones */
+	uint64_t device_covered_ns;	/* part of device_ns: commands that carry a brick */
+	uint64_t device_wait_ns; /* part of wall_ns: threads waited for devices (Synchronize) */
 	struct wait_causes wait_causes; /* causes of device_wait_ns; borrowed from `accounts` */
 	struct summary_accounts
 		*accounts; /* sums that the rows are made of; private to summary.c */

@@ -64,6 +64,7 @@ static void gpu_spans_take_lane(struct gpu *gpu, const struct run *run, uint32_t
 			.end_ns = sample->end_ns,
 			.lane = lane,
 			.brick = brick,
+			.site = sample->site,
 			.command = has ? (uint32_t)c : RUN_NONE,
 			.work = gpu_spans_work_of(
 				run, brick, has ? run->commands[c].kernel : RUN_NONE)};

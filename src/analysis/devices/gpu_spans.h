@@ -18,9 +18,10 @@ enum gpu_work { GPU_COMPUTE, GPU_TRANSFER, GPU_COLLECTIVE, GPU_WORKS };
 /* An outermost execution on a queue. */
 struct gpu_span {
 	uint64_t begin_ns, end_ns;
-	uint32_t lane, brick;
+	uint32_t lane, brick, site;
 	uint32_t command; /* index in run->commands; RUN_NONE: not recorded */
 	uint32_t work;	  /* enum gpu_work */
+	uint32_t reserved;
 };
 
 struct gpu {

@@ -109,3 +109,31 @@ char *gpu_idle_text(const struct run *run, const struct gpu_time *time)
 	}
 	return text;
 }
+
+char *collective_text(const struct run *run, const struct collective *c, uint64_t steps)
+{
+	char time[UNITS_BYTES], bytes[UNITS_BYTES], share[UNITS_BYTES], number[UNITS_BYTES],
+		bus[UNITS_BYTES];
+	char *text = text_copy(run->bricks[c->brick].name);
+
+	if (c->group)
+		text_append(&text, ", ", "%s", c->group);
+	text_append(&text, ": ", "%s", units_count(number, c->count));
+	if (steps > 1)
+		text_append(&text, " ", "(%s a step)",
+			units_number(number, (double)c->count / (double)steps));
+	text_append(&text, " of ", "%s", units_time(time, c->time_ns / c->count));
+	if (c->bytes)
+		text_append(&text, ", ", "%s each, %s GB/s",
+			units_bytes(bytes, c->bytes / c->count),
+			units_number(number, c->bytes_per_s / 1e9));
+	if (c->bus_bytes_per_s >= 0)
+		text_append(&text, " ", "(bus %s)", units_number(bus, c->bus_bytes_per_s / 1e9));
+	text_append(&text, "; ", "%s exposed",
+		units_percent(share, known_ratio(c->exposed_ns, c->time_ns)));
+	if (steps)
+		text_append(&text, ", ", "%s a step", units_time(time, c->exposed_ns / steps));
+	if (c->waiter != RUN_NONE)
+		text_append(&text, ", ", "most before %s", run->bricks[c->waiter].name);
+	return text;
+}

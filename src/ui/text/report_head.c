@@ -395,6 +395,23 @@ static void report_head_add_gpus(struct report_head *head, const struct report *
 	}
 }
 
+enum { COLLECTIVES_SHOWN = 2, COLLECTIVES_WHOLE = 6 };
+
+static void report_head_add_collectives(
+	struct report_head *head, const struct report *report, bool whole)
+{
+	const struct summary *summary = report->summary;
+	size_t most = whole ? COLLECTIVES_WHOLE : COLLECTIVES_SHOWN;
+	uint64_t steps = 0;
+
+	for (int i = 0; i < STEP_PHASES; i++)
+		if (summary->only == SUMMARY_ALL_PHASES || summary->only == i)
+			steps += summary->steps.phases[i].count;
+	for (size_t i = 0; i < summary->collectives.count && i < most; i++)
+		report_head_add(head, i ? "" : "Collectives",
+			collective_text(report->run, &summary->collectives.list[i], steps));
+}
+
 void report_head_init(struct report_head *head, const struct report *report, bool whole)
 {
 	struct workload workload;
@@ -406,6 +423,7 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 	if (wrong)
 		report_head_add(head, "Graph", text_copy(wrong));
 	report_head_add_gpus(head, report, whole);
+	report_head_add_collectives(head, report, whole);
 	if (!report_has_steps(report)) {
 		if (report->summary->row_count)
 			report_head_add(head, "Steps",

@@ -469,6 +469,30 @@ static json_t *report_json_gpus(const struct report *report)
 	return array;
 }
 
+static json_t *report_json_collectives(const struct report *report)
+{
+	const struct collectives *all = &report->summary->collectives;
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct collective *c = &all->list[i];
+		json_t *object = json_object();
+		json_put(object, "name", json_text(report->run->bricks[c->brick].name));
+		json_put(object, "group", json_text(c->group));
+		json_put(object, "ranks", c->ranks ? json_number(c->ranks) : json_null());
+		json_put_numbers(object, c, count, time_ns, exposed_ns);
+		json_put(object, "hidden_ns", json_number(c->time_ns - c->exposed_ns));
+		json_put(object, "bytes", c->bytes ? json_number(c->bytes) : json_null());
+		json_put_rates(object, c, bytes_per_s, bus_bytes_per_s);
+		json_put(object, "waiter",
+			c->waiter == RUN_NONE ? json_null()
+					      : json_text(report->run->bricks[c->waiter].name));
+		json_put_numbers(object, c, waiter_ns);
+		json_add(array, object);
+	}
+	return array;
+}
+
 /* null: the run has no queues. */
 static json_t *device_json(const struct report *report)
 {
@@ -493,6 +517,7 @@ static json_t *device_json(const struct report *report)
 	json_put(object, "waits", waits_json(report));
 	json_put(object, "queues", array);
 	json_put(object, "gpus", report_json_gpus(report));
+	json_put(object, "collectives", report_json_collectives(report));
 	return object;
 }
 
