@@ -10,11 +10,12 @@
 #include "cli/die.h"
 #include "cli/options.h"
 #include "import/import.h"
+#include "import/import_capture.h"
 #include "lib/writer/part_file.h"
 #include "base/scope.h"
 
 struct options {
-	const char *output, *step;
+	const char *output, *step, *capture;
 };
 
 static const struct cli_option cmd_import_option_table[] = {
@@ -22,6 +23,11 @@ static const struct cli_option cmd_import_option_table[] = {
 		AT(output), .letter = 'o'},
 	{"step", "PATTERN", "events of these names are the steps (rules' pattern: * ? #)",
 		option_text, AT(step)},
+	{"capture", "PATH",
+		"name the kernels of graphs' replays by this trace of their capture, or all in "
+		"this "
+		"folder",
+		option_text, AT(capture)},
 	OPTION_HELP,
 };
 
@@ -63,10 +69,21 @@ static int run_import(int argc, char **argv)
 	int rc = import_read(im, path, &why);
 	if (rc < 0)
 		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", path, why.text);
+	struct import_capture_counts captured = {0};
+	if (options.capture && (rc = import_capture(im, options.capture, &captured, &why)) < 0)
+		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", options.capture, why.text);
 	cmd_import_write_recording(im, path, options.output);
 	fprintf(stderr, "brick: %s: %llu event%s of %s on %u thread%s and %u queue%s, in %s\n",
 		path, (unsigned long long)im->slices, plural_s(im->slices), im->tool, im->threads,
 		plural_s(im->threads), im->queues, plural_s(im->queues), options.output);
+	if (options.capture)
+		fprintf(stderr,
+			"brick: %s: %llu of %llu replays of graphs are named by the %llu captures "
+			"in "
+			"%s\n",
+			path, (unsigned long long)captured.named,
+			(unsigned long long)captured.replays, (unsigned long long)captured.captures,
+			options.capture);
 	if (im->left_out + im->crowded)
 		fprintf(stderr,
 			"brick: %s: %llu events have no place in a recording and were left out\n",

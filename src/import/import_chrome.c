@@ -366,6 +366,8 @@ static int chrome_describe(
 			chrome_whole_of(args, "bytes", &e->bytes);
 	} else {
 		track = imported_thread(c->im, chrome_pid_of(members), chrome_tid_of(members));
+		if (c->im->is_capture && *chrome_text_of(args, "kernel"))
+			kernel = chrome_kernel_of(c->im, chrome_text_of(args, "kernel"), args);
 	}
 	if (c->is_own)
 		chrome_whole_of(args, "elements", &e->tokens); /* of a step */

@@ -68,8 +68,9 @@ struct imported_event {
 	uint64_t number;     /* of a command, from 1; of a wait: the command that it waited for */
 	uint64_t link; /* any number that a command and the call that launched it share; 0: none */
 	uint32_t track, name; /* indices, as imported_thread() and imported_name() return them */
-	uint32_t kernel;      /* of a command: index in `kernels`; 0: none, or there was no room */
-	bool is_open;	      /* the file does not say when it ended */
+	uint32_t kernel; /* of a command, or of its call in a capture: index in `kernels`; 0: none,
+			    or there was no room */
+	bool is_open;	 /* the file does not say when it ended */
 	bool is_command;
 	bool has_brick; /* `name` is the command's brick, whatever launched the command */
 };
@@ -138,6 +139,7 @@ struct imported {
 	struct hash_index_slot brick_slots[2 * BRICK_MAX_BRICKS];
 	ARRAY(struct brick_session_site) sites;
 
+	bool is_capture;	 /* calls that launch keep their kernel (imported_event.kernel) */
 	bool queues_are_threads; /* the file calls queues by the numbers of threads */
 	const char *tool;	 /* the tool that wrote the file; not owned */
 	const char *steps; /* pattern of the names of steps, not owned; NULL: only rules tell */

@@ -274,6 +274,48 @@ def collectives():
     expect_true(f"in words: {said}", b"AllReduce, 4 ranks of toy_group: 1 of 100\xc2\xb5s, 10.0kB each, 0.10 GB/s (bus 0.15); 60.0% exposed" in said)
 
 
+def captured():
+    """Kernels of a replay have the operator, module and layer that the trace of its capture tells."""
+    def pieces(kernels, at, link, told):
+        return [launched(kernel, 0, 0, link + i, at + 20 + 20 * i)[0] | {"args": {"correlation": link + i} | ({"kernel": kernel} if told else {})}
+                for i, kernel in enumerate(kernels)]
+
+    def capture(told):
+        events = []
+        for layer in range(2):
+            at = 1000 * layer
+            events += [span("cudaStreamBeginCapture", "cuda_runtime", at, 5, correlation=at + 1),
+                       span(f"nn.Module: ToyDecoderLayer_{layer}", "python_function", at + 10, 900),
+                       span("aten::mm", "cpu_op", at + 15, 20), span("aten::silu", "cpu_op", at + 38, 15),
+                       *pieces(("toy_gemm", "toy_act"), at, at + 2, told),
+                       span("cudaStreamEndCapture", "cuda_runtime", at + 950, 5, correlation=at + 9)]
+        # a graph of other kernels belongs to no replay
+        events += [span("cudaStreamBeginCapture", "cuda_runtime", 3000, 5, correlation=3001),
+                   *pieces(("toy_other", "toy_act", "toy_act"), 3000, 3002, told),
+                   span("cudaStreamEndCapture", "cuda_runtime", 3950, 5, correlation=3009)]
+        return kineto(events)
+    replays = []
+    for i in range(5):
+        at, names_ = 1000 * i, ("toy_gemm", "toy_act") if i < 4 else ("toy_unknown", "toy_act", "toy_act", "toy_act")
+        replays += [span("cudaGraphLaunch", "cuda_runtime", at, 10, correlation=i + 1)]
+        replays += [launched(name, at + 100 + 60 * k, 50, i + 1)[0] for k, name in enumerate(names_)]
+    for told in (True, False):
+        folder = place(f"captures-{told}")
+        os.makedirs(folder, exist_ok=True)
+        with gzip.open(os.path.join(folder, "rank0.json.gz"), "wt") as file:
+            file.write(capture(told))
+        run = imported(f"replays-{told}.json", kineto(replays), "--capture", folder)
+        expect_true(run["said"], "4 of 5 replays of graphs are named by the 3 captures" in run["said"])
+        expect("operators and layers", [s[1:3] for s in samples(run, "queue")][:8], [("MatrixProduct", 0), ("Activation", 0),
+                                                                                     ("MatrixProduct", 1), ("Activation", 1)] * 2)
+        expect("of the last", [s[1] for s in samples(run, "queue")][8:], ["toy_unknown", "toy_act", "toy_act", "toy_act"])
+        lane = next(lane for lane in run["lanes"] if lane["kind"] == "queue")
+        sites = [run["sites"][s[2]] for s in lane["samples"][:2]]
+        expect("operator and module", [(s["operation"], s["label"]) for s in sites], [("aten::mm", "ToyDecoderLayer_0"), ("aten::silu", "ToyDecoderLayer_0")])
+    _, err = brick("import", "--capture", place("nowhere"), "-o", place("no.pftrace"), place("replays-True.json"), code=3)
+    expect_true(f"{err}", b"nowhere: No such file" in err)
+
+
 def asynchronous():
     def point(phase, number, ts):
         return {"ph": phase, "cat": "request", "id": str(number), "name": "request", "pid": 1, "tid": 1, "ts": ts}
@@ -469,6 +511,7 @@ def main():
     detected()
     why_idle()
     collectives()
+    captured()
     asynchronous()
     names()
     nsight_exports()
