@@ -50,9 +50,14 @@ static const char *capture_brick(const struct imported *im, const struct importe
 	return im->bricks[im->names.items[e->name].brick].name;
 }
 
+/* What the file calls it: of operators, the label has their shapes. */
 static const char *capture_label(const struct imported *im, const struct imported_name *name)
 {
-	return name->site ? im->sites.items[name->site].label : im->bricks[name->brick].name;
+	const struct brick_session_site *site = &im->sites.items[name->site];
+
+	return !name->site	  ? im->bricks[name->brick].name
+	       : *site->operation ? site->operation
+				  : site->label;
 }
 
 /* Adds a launch that was captured below the open events, the innermost last. */

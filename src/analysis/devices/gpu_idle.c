@@ -91,7 +91,7 @@ static uint8_t gpu_idle_of_site(const struct gpu_idle *g, const struct run_site 
 		"LaunchKernel", "LaunchCooperative", "GraphLaunch", "EnqueueNDRange", NULL};
 	const struct run_brick *brick = &g->run->bricks[site->brick];
 	const char *category = g->run->categories[brick->category].name;
-	const char *const names[] = {brick->name, site->label};
+	const char *const names[] = {brick->name, site->operation, site->label};
 
 	switch (g->index->kinds[site->brick]) {
 	case BRICK_KIND_WAIT:
@@ -103,7 +103,7 @@ static uint8_t gpu_idle_of_site(const struct gpu_idle *g, const struct run_site 
 	}
 	if (!strcmp(brick->name, "Compilation") || !strcmp(brick->name, "Recompilation"))
 		return GPU_IDLE_COMPILATION;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		if (gpu_idle_has_word(names[i], loading))
 			return GPU_IDLE_LOADER;
 		if (gpu_idle_has_word(names[i], compiling))
