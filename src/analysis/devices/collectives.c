@@ -90,7 +90,8 @@ static bool collectives_is_asked(
 }
 
 /* The first command after that place that computes and begins at `ns` or later; NULL: none. */
-static const struct gpu_span *collectives_next(const struct gpu *gpu, size_t place, uint64_t ns)
+static const struct gpu_span *collectives_next_span(
+	const struct gpu *gpu, size_t place, uint64_t ns)
 {
 	for (; place < gpu->span_count; place++)
 		if (gpu->spans[place].work == GPU_COMPUTE && gpu->spans[place].begin_ns >= ns)
@@ -188,7 +189,7 @@ int collectives_init(struct collectives *c, const struct run *run, const struct 
 			one->bytes += bytes;
 			one->sized_ns += bytes ? length_ns : 0;
 			const struct gpu_span *next =
-				free_ns < s->end_ns ? collectives_next(gpu, i + 1, s->end_ns)
+				free_ns < s->end_ns ? collectives_next_span(gpu, i + 1, s->end_ns)
 						    : NULL;
 			if (next)
 				rc = array_push(&waits, (struct waiting){(uint32_t)(one - c->list),
