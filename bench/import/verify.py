@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""verify.py BRICK FILE...: imports files of Kineto (also packed), Nsight Systems and rocprofv3 (kernel_trace.csv), and counts independently:
+"""verify.py BRICK [--table] FILE...: imports files of Kineto (also packed), Nsight Systems and rocprofv3 (kernel_trace.csv), and counts independently:
 the number of commands of devices, their summed time, the busy time of each queue, and the commands whose launch is known. All must equal
 those of the recording. So must, for each GPU, its time from the first to the last command of steps, busy, idle, and with only transfers or
 collectives running; the causes of its idle time must add up to it. Beside them: steps, layers, the part of the devices' time in rows that
@@ -128,9 +128,15 @@ def named_share(run):
 
 
 def main():
-    brick, bad = sys.argv[1], 0
-    print("file\tequal\tcommands\tdevice ns\tlaunched\tbusy\tidle\tthreads\tsteps\tlayers\tnamed\tfirst finding")
-    for path in sys.argv[2:]:
+    brick, bad, shares = sys.argv[1], 0, []
+    is_table = "--table" in sys.argv
+
+    def row(*cells):
+        print("| " + " | ".join(map(str, cells)) + " |" if is_table else "\t".join(map(str, cells)), flush=True)
+    row("file", "equal", "commands", "device ns", "launched", "busy", "idle", "threads", "steps", "layers", "named", "first finding")
+    if is_table:
+        print("|---|---|" + "--:|" * 9 + "---|")
+    for path in (a for a in sys.argv[2:] if a != "--table"):
         with tempfile.TemporaryDirectory() as folder:
             recording = os.path.join(folder, "run.pftrace")
             subprocess.run([brick, "import", "-o", recording, path], check=True, stderr=subprocess.DEVNULL)
@@ -147,10 +153,15 @@ def main():
         want, got = (*want, of_gpus(commands, calls, run), []), (*got, gpus, wrong)
         bad += got != want
         finding = next((line[2:] for line in said.splitlines() if line.startswith("1 ")), "none")
-        print(os.path.basename(path), "yes" if got == want else f"NO: {got} is {want}", got[0], got[1], got[3],
-              sum(g[1] for g in gpus), sum(g[2] for g in gpus),
-              sum(lane["kind"] == "thread" for lane in run["lanes"]), len(run["steps"]),
-              len({s["layer"] for s in run["sites"] if s["layer"] >= 0}), f"{named_share(run):.1%}", finding, sep="\t")
+        origin = next((n["key"] for n in run["notes"] if n["key"] in ("steps.none", "steps.detected")), None)
+        steps = {"steps.none": "none", "steps.detected": f"{len(run['steps'])} detected"}.get(origin, len(run["steps"]))
+        shares.append(named_share(run))
+        row(os.path.basename(path), "yes" if got == want else f"NO: {got} is {want}", got[0], got[1], got[3],
+            sum(g[1] for g in gpus), sum(g[2] for g in gpus),
+            sum(lane["kind"] == "thread" for lane in run["lanes"]), steps,
+            len({s["layer"] for s in run["sites"] if s["layer"] >= 0}), f"{shares[-1]:.1%}", finding.split("  ", 1)[-1])
+    if shares:
+        print(f"\nnamed by rules: {sorted(shares)[len(shares) // 2]:.1%} in the median, {min(shares):.1%} at least")
     sys.exit(bad > 0)
 
 

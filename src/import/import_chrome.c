@@ -518,6 +518,16 @@ static int chrome_allocated(struct chrome *c, const json_t *args)
 	return imported_say_allocated(c->im, small_of(args, "Device Id"), bytes);
 }
 
+/* Arrows of Kineto, from calls to commands and from forward to backward: correlations tell these.
+ */
+static bool chrome_skips(void *context, const char *category)
+{
+	const struct chrome *c = context;
+
+	return !c->is_own &&
+	       (!strncmp(category, "\"ac2g\"", 6) || !strncmp(category, "\"fwdbwd\"", 8));
+}
+
 static int take_event(void *context, const struct json_event *event)
 {
 	struct chrome *c = context;
@@ -644,7 +654,7 @@ static void find_start(struct chrome *c)
 int import_chrome(
 	struct imported *im, const struct import_source *source, struct import_error *error)
 {
-	static const struct json_events_target target = {take_event, take_member};
+	static const struct json_events_target target = {chrome_skips, take_event, take_member};
 	struct chrome c = {.im = im};
 
 	im->tool = "a Chrome trace";

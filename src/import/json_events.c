@@ -143,6 +143,8 @@ static int skip_value(struct json_scan *s, struct json_event *event)
 					event->ts = s->at;
 				else if (key_is(begin, bytes, "dur"))
 					event->dur = s->at;
+				else if (key_is(begin, bytes, "cat"))
+					event->category = s->at;
 			}
 		} else if (*s->at == '{' || *s->at == '[') {
 			s->at++;
@@ -172,7 +174,7 @@ static int json_events_skip_whole(struct json_scan *s, struct json_event *event,
 	for (;;) {
 		*begin = s->at;
 		if (event)
-			event->ts = event->dur = NULL;
+			event->ts = event->dur = event->category = NULL;
 		int error = skip_value(s, event);
 		if (s->at < s->end || !s->source)
 			return error;
@@ -207,6 +209,8 @@ static int json_events_read_event(struct json_scan *s)
 
 	if (error)
 		return error;
+	if (event.category && s->target->skips && s->target->skips(s->context, event.category))
+		return 0;
 	event.offset = (size_t)(begin - s->text);
 	event.members = json_events_read_value(s, begin, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL);
 	if (!event.members)

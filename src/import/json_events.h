@@ -12,8 +12,9 @@
 
 /* One event, valid during the callback. */
 struct json_event {
-	json_t *members;      /* an object; its numbers are doubles */
-	const char *ts, *dur; /* where these values begin in the text; NULL: there is none */
+	json_t *members; /* an object; its numbers are doubles */
+	/* where these values begin in the text, a text with its quotes; NULL: there is none */
+	const char *ts, *dur, *category;
 	const struct json_scan *scan;
 	size_t offset; /* of the event in the text that the scan holds; for json_event_fail() */
 };
@@ -23,6 +24,9 @@ struct json_event {
  * reference.
  */
 struct json_events_target {
+	/* True: an event of this category (a text in quotes) is not wanted, nor parsed. NULL: all
+	 * are. */
+	bool (*skips)(void *context, const char *category);
 	/* Returns 0 or a negative code. */
 	int (*event)(void *context, const struct json_event *event);
 	/*

@@ -77,7 +77,9 @@ def there_and_back(path):
     expect("commands and their launches", kernels(back), kernels(run))
     for command in ("report", "tree", "flame"):
         expect_true(command, brick(command, place("back.pftrace"))[0])
-    brick("diff", path, place("back.pftrace"))
+    # 125: others took the CPUs of this machine while it recorded
+    done = subprocess.run([BRICK, "diff", path, place("back.pftrace")], capture_output=True, env=environment())
+    expect_true(f"diff: {done}", done.returncode in (0, 125))
 
 
 def start_up():
