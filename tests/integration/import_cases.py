@@ -274,6 +274,29 @@ def collectives():
     expect_true(f"in words: {said}", b"AllReduce, 4 ranks of toy_group: 1 of 100\xc2\xb5s, 10.0kB each, 0.10 GB/s (bus 0.15); 60.0% exposed" in said)
 
 
+def hidden_waits():
+    """Waits that nobody asked for are named by who needed a value, memory or a copy."""
+    def copy(name, ts, dur, link):
+        return {"ph": "X", "name": name, "cat": "gpu_memcpy", "pid": 0, "tid": 7, "ts": ts, "dur": dur,
+                "args": {"device": 0, "stream": 7, "correlation": link, "bytes": 4}}
+    events = [span("aten::item", "cpu_op", 100, 200), span("aten::_local_scalar_dense", "cpu_op", 105, 190),
+              *launched("toy_gemm", 50, 150, 1, 20), span("cudaMemcpyAsync", "cuda_runtime", 110, 10, correlation=2),
+              copy("Memcpy DtoH (Device -> Pinned)", 205, 5, 2), span("cudaStreamSynchronize", "cuda_runtime", 125, 100, correlation=3),
+              # the program asked for this one
+              *launched("toy_silu", 340, 60, 4, 320), span("cudaDeviceSynchronize", "cuda_runtime", 350, 100, correlation=5),
+              # a GPU that works is waited for by cudaFree; without work it is not
+              *launched("toy_act", 480, 70, 6, 460), span("cudaFree", "cuda_runtime", 470, 100), span("cudaFree", "cuda_runtime", 600, 100)]
+    events += [span("aten::to", "cpu_op", 800, 100), span("cudaMemcpyAsync", "cuda_runtime", 810, 80, correlation=7),
+               copy("Memcpy DtoH (Device -> Pageable)", 820, 60, 7)]
+    run = imported("hidden.json", kineto(events))
+    found = brick_json("report", "--json", run["path"])["device"]["hidden_waits"]
+    expect("who waited", [(w["asker"], w["call"], w["count"], w["time_ns"], w["commands"]) for w in found],
+           [("aten::item", "Synchronize", 1, 100000, 2), ("cudaFree", "cudaFree", 1, 100000, 1), ("aten::to", "cudaMemcpyAsync", 1, 80000, 1)])
+    expect("for which kernels", [w["kernel"] for w in found], ["Memcpy DtoH (Device -> Pinned)", "toy_act", "Memcpy DtoH (Device -> Pageable)"])
+    said = b" ".join(brick("report", "--trust", run["path"])[0].split())
+    expect_true(f"in words: {said}", b"Hidden waits aten::item 1 times, 100\xc2\xb5s, for 2 commands" in said)
+
+
 def captured():
     """Kernels of a replay have the operator, module and layer that the trace of its capture tells."""
     def pieces(kernels, at, link, told):
@@ -512,6 +535,7 @@ def main():
     why_idle()
     collectives()
     captured()
+    hidden_waits()
     asynchronous()
     names()
     nsight_exports()

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analysis/accounts/workload.h"
+#include "analysis/devices/hidden_waits.h"
 #include "analysis/steps/rank_waits.h"
 #include "trace/owners.h"
 #include "ui/text/csv_out.h"
@@ -493,6 +494,23 @@ static json_t *report_json_collectives(const struct report *report)
 	return array;
 }
 
+/* Waits that nobody asked for, in all of the run. */
+static json_t *report_json_hidden_waits(const struct report *report)
+{
+	SCOPED_BY(hidden_waits_fini) struct hidden_waits waits;
+	json_t *array = json_array();
+
+	text_fail(hidden_waits_init(&waits, report->run, &report->summary->gpus.spans));
+	for (size_t i = 0; i < waits.count; i++) {
+		const struct hidden_wait *w = &waits.list[i];
+		json_t *object = json_object();
+		json_put_texts(object, w, asker, call, kernel);
+		json_put_numbers(object, w, count, time_ns, commands);
+		json_add(array, object);
+	}
+	return array;
+}
+
 /* null: the run has no queues. */
 static json_t *device_json(const struct report *report)
 {
@@ -518,6 +536,7 @@ static json_t *device_json(const struct report *report)
 	json_put(object, "queues", array);
 	json_put(object, "gpus", report_json_gpus(report));
 	json_put(object, "collectives", report_json_collectives(report));
+	json_put(object, "hidden_waits", report_json_hidden_waits(report));
 	return object;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/devices/hidden_waits.h"
 #include "analysis/statistics/unknown.h"
 #include "base/number.h"
 #include "record/inject/attachers.h"
@@ -221,6 +222,28 @@ static char *causes_text(const struct report *report)
 	return text;
 }
 
+enum { HIDDEN_SHOWN = 4 };
+
+/* Waits that nobody asked for: who needed a value, or memory, or a copy. */
+static void report_trust_print_hidden(const struct printer *p)
+{
+	SCOPED_BY(hidden_waits_fini) struct hidden_waits waits;
+	char time[UNITS_BYTES];
+	char *text = NULL;
+
+	text_fail(hidden_waits_init(&waits, p->report->run, &p->report->summary->gpus.spans));
+	for (size_t i = 0; i < waits.count && i < HIDDEN_SHOWN; i++) {
+		const struct hidden_wait *w = &waits.list[i];
+		text_append(&text, "; ", "%s %llu times, %s, for %llu commands%s%s", w->asker,
+			(unsigned long long)w->count, units_time(time, w->time_ns),
+			(unsigned long long)w->commands, w->kernel ? ", at last " : "",
+			w->kernel ? w->kernel : "");
+	}
+	if (text)
+		say(p, "Hidden waits", "%s", text);
+	free(text);
+}
+
 /* Prints how much of the devices' work has a name, and what threads waited for. */
 static void report_trust_print_devices(const struct printer *p)
 {
@@ -231,6 +254,7 @@ static void report_trust_print_devices(const struct printer *p)
 		say(p, "Devices", "%s of %s of commands is of bricks",
 			units_percent(share, summary_device_coverage(summary)),
 			units_time(busy, summary->device_ns));
+	report_trust_print_hidden(p);
 	if (!summary->device_wait_ns || !summary->wait_causes.count || !summary->wall_ns)
 		return;
 	SCOPED char *causes = causes_text(p->report);
