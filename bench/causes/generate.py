@@ -94,7 +94,7 @@ def make_fault(r, case, primitive):
         return fault(primitive, {"preempted", "unattributed"}, {"cpu-quota", "preempted", "stopped"}, SLOW | {"blocked"},
                      on_ms=r.randrange(4, 12), off_ms=r.randrange(4, 20))
     if primitive == "reuse":
-        case["predict"] = r.randrange(40, 60)
+        case["predict"], case["batch"] = r.randrange(40, 60), 512  # all tokens are evaluated in one batch
         return fault(primitive, PRODUCTS + ATTENTION, {"prompt-repeated"}, SLOW | {"long-context"}, phase="all", each=r.randrange(5, 12))
     if primitive == "type":
         case["shape"]["type"] = r.choice(("q8_0", "q4_0") if case["program"] == "llama" else ("q8_0",))

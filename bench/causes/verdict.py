@@ -91,9 +91,12 @@ def false_findings(findings, faults=(), also=(), clean_ns=0):
     token than it takes."""
     true = set(also).union(*(fault["also"] for fault in faults))
     never = {rule for fault in faults for rule in fault.get("never", ())}
+
+    def is_true(f):
+        return f["rule"] in true and not (f["rule"] in never and f["cost_per_token_ns"] > clean_ns)
     return sorted({f["rule"] + (":" + f["row"] if f.get("row") else "") for f in costing(findings)
-                   if f["share"] >= WORTH and not (f["rule"] in true and not (
-                       f["rule"] in never and f["cost_per_token_ns"] > clean_ns)) and not any(hits(f, fault) for fault in faults)})
+                   if f["share"] >= WORTH and not is_true(f)
+                   and not any(hits(f, fault) or names(f, fault) for fault in faults)})
 
 
 def totals(results):

@@ -94,6 +94,8 @@ def verdicts():
     there = finding("blocked", 300, what="bricks slept, most in RmsNorm")
     expect(of([sleep], [(300, 0)], there)["faults"][0]["named"], True, "a name with the brick")
     expect(of([sleep], [(300, 0)], finding("blocked", 300, what="most in LmHead"))["faults"][0]["place"], None, "a name without")
+    answered = of([sleep], [(300, 0)], finding("blocked", 300, what="no brick is named"))
+    expect([answered["faults"][0]["place"], answered["false"]], [None, []], "a right name without its brick is no false finding")
     # several rows of one cause add up, those that overlap do not
     build = generate.fault("build", generate.PRODUCTS, {"lesser-cpu-build"}, engine="scalar")
     rows = [finding("excess", 150, "UpProjection"), finding("excess", 140, "DownProjection"), finding("excess", 99, "LmHead", overlaps=1)]
