@@ -1147,8 +1147,8 @@ WORDS(page_faults)
 		(unsigned long long)finding->of.page_faults.faults,
 		(unsigned long long)finding->of.page_faults.steps, (unsigned long long)phase->steps,
 		units_time(kernel, finding->of.page_faults.kernel_ns));
-	fill(advice, "find out who gives pages back between steps (perf trace -F all; madvise, "
-		     "munmap, free of large blocks), and keep buffers (--mlock)");
+	fill(advice, "find the call that gives pages back between steps (perf trace -F all: "
+		     "madvise, munmap, free of large blocks), and keep these buffers");
 	fill(show, "brick report --phase %s", step_phase_name(finding->phase));
 	(void)f;
 }
@@ -1193,8 +1193,8 @@ WORDS(excess_repeats)
 		(unsigned long long)e->count, (unsigned long long)e->of_count,
 		(unsigned long long)e->rows, units_time(all, e->ns), units_time(part, e->brick_ns),
 		excess_brick(f, finding));
-	fill(advice, "look for signal handlers, page faults and interrupts (brick record --sample, "
-		     "perf trace -F all)");
+	fill(advice, "see whether signal handlers, page faults or interrupts do that: perf trace "
+		     "-F all -p PID, /proc/interrupts, brick record --sample");
 	/* they lie anywhere, and so does the code that holds them up */
 	say_function(w, f, EXPLAIN_ANY_BRICK, true);
 	fill(show, "brick report --columns share,avg,p50,p95,max");
@@ -1213,7 +1213,8 @@ WORDS(excess_work)
 	fill(evidence, "its products go at %s %s, the others of the phase at %s",
 		units_number(rate, e->rate), unit, units_number(other, e->expected_rate));
 	say_function(w, f, e->brick, false);
-	fill(advice, "look at its shapes and types (brick tree), and whether it is needed");
+	fill(advice, "see its shapes and types (brick tree, below) and its functions (brick record "
+		     "--sample): a slower type, a slow path, or work that is not needed");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 	(void)phase;
 }
@@ -1230,8 +1231,8 @@ WORDS(excess_passes)
 		"would move %s",
 		units_number(rate, e->rate), units_number(other, e->expected_rate));
 	say_function(w, f, e->brick, false);
-	fill(advice, "look at its shapes and types (brick tree), and at what its code does (brick "
-		     "record --sample)");
+	fill(advice, "see its shapes and types (brick tree, below), and which of its functions "
+		     "take the time (brick record --sample, then brick report --by function)");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 	(void)phase;
 }
@@ -1253,7 +1254,10 @@ WORDS(excess_machine)
 		e->seen ? path_name(e->seen->recording) : "", library ? "; their code is " : "",
 		library ? path_name(library) : "");
 	say_function(w, f, e->brick, false);
-	fill(advice, "look at how the engine was built (optimisation, CPU features)");
+	fill(advice, "%s",
+		library ? "build the engine with optimisation and for this CPU "
+			  "(-DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON), or install such a build"
+			: "install a build of the engine that is optimised for this CPU");
 	fill(show, "brick roofline");
 	(void)phase;
 }
