@@ -23,8 +23,8 @@ RECORDERS = ("cli", "compare", "device", "random", "serving")
 COMMANDS = (("report",), ("report", "--by", "layer"), ("report", "--by", "step", "--json"), ("report", "--csv"),
             ("report", "--by", "queue"), ("report", "--html", "-"), ("explain",), ("explain", "--json"), ("tree",),
             ("tree", "--json"), ("path",), ("path", "--json"), ("roofline",), ("roofline", "--json"), ("scaling",),
-            ("requests",), ("experts",), ("tiles",), ("flame", "-o", "-"), ("diff", "RECORDING"),
-            ("diff", "--json", "RECORDING"), ("export", "--format", "chrome", "-o", "-"))
+            ("requests",), ("experts",), ("tiles",), ("flame", "-o", "-"), ("diff", "--disturbed", "RECORDING"),
+            ("diff", "--disturbed", "--json", "RECORDING"), ("export", "--format", "chrome", "-o", "-"))
 NUMBERS = [0, 1, 2, 3, 127, 128, 1023, 1024, 65535, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 52, 1 << 62, (1 << 63) - 1,
            1 << 63, (1 << 64) - 1, (1 << 64) - 1000]
 DOUBLES = [struct.unpack("<Q", struct.pack("<d", d))[0] for d in (0.0, -1.0, 1e-300, 1e300, float("inf"), float("nan"))]

@@ -86,6 +86,6 @@ PATH = recording()
 subprocess.run([os.path.join(BUILD, "bin", "program-demo_recording"), BIG, "100000", "2"], check=True,
                timeout=60)
 on_terminal(PATH, ("report", "-"), rb"/dev/stdin")
-on_terminal(BIG, ("diff", BIG, "/dev/stdin"), rb"2 recordings")
+on_terminal(BIG, ("diff", "--disturbed", BIG, "/dev/stdin"), rb"2 recordings")
 writing()
 elsewhere(PATH)
