@@ -375,9 +375,10 @@ struct torch_hook torch_serve_hooks[] = {
 		.arguments = "self new_token_ids",
 		.call = torch_hook_span,
 		.operation = "detokenize"},
-	{.module = "transformers.tokenization_utils_base",
-		.class = "PreTrainedTokenizerBase",
-		.function = "__call__",
+	/* no public function: programs may ask Python for its signature */
+	{.module = "transformers.tokenization_utils_tokenizers",
+		.class = "TokenizersBackend",
+		.function = "_encode_plus",
 		.arguments = "self text",
 		.call = torch_hook_span,
 		.operation = "tokenize"},
