@@ -29,13 +29,21 @@ static double expectation_disturbance(const struct explain_facts *f)
 	return others > 0 ? others : 0; /* unknown */
 }
 
+/* The phase's time on the CPU and in waits: no brick takes time that its thread was preempted. */
+static uint64_t running_ns(const struct explain_phase *phase)
+{
+	const struct summary_rests *rests = &phase->summary->rests;
+
+	return number_minus(phase->wall_ns, rests->preempted_ns + rests->blocked_ns);
+}
+
 /* The least excess that is none of the phase's noise. */
 static uint64_t noise_ns(const struct explain_facts *f, const struct explain_phase *phase)
 {
 	const double least = 0.06, caches = 0.3;
 	double others = caches * f->presence.others + f->presence.interrupts + f->presence.steal;
 
-	return number_of_double((least + (others > 0 ? others : 0)) * (double)phase->wall_ns);
+	return number_of_double((least + (others > 0 ? others : 0)) * (double)running_ns(phase));
 }
 
 /*
@@ -186,7 +194,7 @@ static bool find_passes(struct excess *out, const struct explain_facts *f, enum 
 	}
 	free(paces);
 	free(each);
-	return out->ns > phase->wall_ns / 10;
+	return out->ns > running_ns(phase) / 10;
 }
 
 /*
@@ -227,7 +235,7 @@ static bool find_slow_bricks(struct excess *out, const struct explain_facts *f, 
 		out->time_share = b->ns / (double)phase->wall_ns;
 	}
 	free(products);
-	return out->ns > phase->wall_ns / 10;
+	return out->ns > running_ns(phase) / 10;
 }
 
 /*
