@@ -124,7 +124,7 @@ def sorting(path):
             t.keys("s")
             if "In the order" in t.wait("Sorted by|order of the report"):
                 break
-        expect("as the report", first(), "DownProjection")
+        expect("as the report", first(), "QkvProjection")
         t.keys("6", "s")
         t.wait("an order of its own")
 

@@ -18,6 +18,12 @@ enum { MAX_QUEUES = 6 };
 
 /* Columns that are fields of a report. */
 
+/* Key of the column that the report sorts its rows by. */
+static const char *view_lists_order(const struct report *report)
+{
+	return report->summary->gpus.spans.count ? "device_ns" : "share";
+}
+
 static bool has_bar(const struct report_field *field)
 {
 	return !strcmp(field->key, "share");
@@ -25,9 +31,10 @@ static bool has_bar(const struct report_field *field)
 
 /*
  * Begins a grid with these columns, and a bar behind the share. `first` is the title of the names.
+ * order: key of the column that the rows were sorted by.
  */
-static void field_grid_init(
-	struct grid *grid, const struct report_columns *columns, const char *first)
+static void field_grid_init(struct grid *grid, const struct report_columns *columns,
+	const char *first, const char *order)
 {
 	enum { RANK_OF_BAR = 1 };
 	grid_init(grid, NULL, 0);
@@ -35,10 +42,10 @@ static void field_grid_init(
 		const struct report_field *field = columns->fields[i];
 		grid_column_add(grid, i ? field->title : first,
 			field->type == REPORT_TEXT ? GRID_TEXT : GRID_NUMBER, columns->ranks[i]);
-		if (!has_bar(field))
-			continue;
-		grid->order = (int)grid->column_count - 1;
-		grid_column_add(grid, "", GRID_BAR, RANK_OF_BAR);
+		if (!strcmp(field->key, order))
+			grid->order = (int)grid->column_count - 1;
+		if (has_bar(field))
+			grid_column_add(grid, "", GRID_BAR, RANK_OF_BAR);
 	}
 }
 
@@ -146,7 +153,7 @@ static void fill_bricks(struct grid *grid, struct top *top, struct grid_place *p
 	const struct summary *summary = top->picture->report.summary;
 	struct report_columns columns;
 	report_columns_default(&columns, REPORT_IN_TOP, SUMMARY_BY_BRICK);
-	field_grid_init(grid, &columns, "BRICK");
+	field_grid_init(grid, &columns, "BRICK", view_lists_order(&top->picture->report));
 	if (top->baseline) {
 		grid_column_add(grid, "BASE", GRID_NUMBER, 0);
 		grid_column_add(grid, "CHANGE", GRID_NUMBER, 0);
@@ -256,7 +263,7 @@ static void category_make(struct grid *grid, struct top *top)
 	const struct report *report = &top->picture->report;
 	struct report_columns columns;
 	report_columns_default(&columns, REPORT_IN_TOP, SUMMARY_BY_CATEGORY);
-	field_grid_init(grid, &columns, "CATEGORY");
+	field_grid_init(grid, &columns, "CATEGORY", view_lists_order(report));
 	for (size_t i = 0; i < report->summary->category_count; i++)
 		field_grid_add(grid, &columns, report, &report->summary->categories[i], 0);
 	grid_arrange(grid, top_place(top));
@@ -329,7 +336,7 @@ static void queue_make(struct grid *grid, struct top *top)
 	const struct summary *summary = picture_kernels(top->picture);
 	struct report_columns columns;
 	report_columns_default(&columns, REPORT_IN_TOP, SUMMARY_BY_KERNEL);
-	field_grid_init(grid, &columns, "KERNEL");
+	field_grid_init(grid, &columns, "KERNEL", "share");
 	for (size_t i = 0; i < summary->row_count; i++)
 		field_grid_add(grid, &columns, &top->picture->kernels, &summary->rows[i], 0);
 	grid_arrange(grid, top_place(top));
