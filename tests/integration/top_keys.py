@@ -132,7 +132,7 @@ def sorting(path):
 def narrow(path):
     """At 80x24: whole tabs, all keys, help that fits; sorting begins with a column that is there."""
     with Tmux(BRICK, "top", path) as t:
-        screen = t.wait("DownProjection", "SHARE▼").splitlines()
+        screen = t.wait("DownProjection", "DEVICE▼").splitlines()
         expect("tabs", re.sub(r"[\d\[\]]", " ", screen[4]).split(), TITLES)
         expect_true(f"all keys: {screen[-1]}", screen[-1].endswith("q quit"))
         t.keys("s")
