@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""hta.py BRICK FILE...: HolisticTraceAnalysis (pip install HolisticTraceAnalysis==0.5.0) beside Brick on Kineto's files: the time of the GPU,
+"""hta.py BRICK FILE...: HolisticTraceAnalysis (0.5.0, of PyPI) beside Brick on Kineto's files: the time of the GPU,
 idle, computing, communicating or copying alone, and the part of communication that computing hides. HTA cuts times to whole us."""
 import json
 import logging
