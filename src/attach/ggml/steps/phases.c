@@ -320,8 +320,9 @@ enum { STEPS_LOOKED_AT = 8, MANY_FAULTS = 32 };
 static uint32_t to_look_at = STEPS_LOOKED_AT; /* further steps in a row to be looked at */
 static uint32_t steps_passed;		      /* without a look */
 struct reading {
+	uint64_t bytes, kernel_ns;
+	uint32_t faults; /* may wrap; all of this is static TLS, of which there is little */
 	bool is_valid;
-	uint64_t bytes, faults, kernel_ns;
 };
 static __thread struct reading before_step __attribute__((tls_model("initial-exec")));
 
@@ -336,7 +337,7 @@ static struct reading reading_now(void)
 	getrusage(RUSAGE_SELF, &r);
 	return (struct reading){.is_valid = true,
 		.bytes = (uint64_t)r.ru_inblock * block_bytes,
-		.faults = (uint64_t)r.ru_minflt + (uint64_t)r.ru_majflt,
+		.faults = (uint32_t)r.ru_minflt + (uint32_t)r.ru_majflt,
 		.kernel_ns = (uint64_t)r.ru_stime.tv_sec * 1000000000u +
 			     (uint64_t)r.ru_stime.tv_usec * 1000u};
 }
