@@ -97,14 +97,18 @@ class Tmux:
         return self.tmux("capture-pane", "-p", *(["-e"] if colours else []))
 
     def wait(self, *words, gone=None, seconds=20):
-        """Until all words are on the screen; returns it."""
-        until = time.monotonic() + seconds
+        """Until all words are on the screen, and it was drawn to its end: the next look shows the same, or the
+        twentieth, where a program goes on. Returns it."""
+        until, before, looks = time.monotonic() + seconds, None, 0
         while True:
             screen = self.screen()
             if all(re.search(w, screen) for w in words) and not (gone and re.search(gone, screen)):
-                return screen
-            if time.monotonic() > until:
+                looks += 1
+                if screen == before or looks == 20:
+                    return screen
+            elif time.monotonic() > until:
                 fail(f"waited for {words} (and {gone} to go), but there is\n{screen}")
+            before = screen
             time.sleep(0.05)
 
     def resize(self, columns, lines):

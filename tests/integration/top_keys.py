@@ -36,9 +36,13 @@ def selected(tmux):
 
 def same_as_dump(tmux, path, view, size):
     """The screen is what --dump says it is."""
-    wanted = dump("--view", view, path, size=f"{size[0]}x{size[1]}")
-    got = "\n".join(line.rstrip() for line in tmux.screen().splitlines())
-    expect(f"screen of {view} at {size}", got.strip("\n"), wanted.strip("\n"))
+    wanted = dump("--view", view, path, size=f"{size[0]}x{size[1]}").strip("\n")
+    for _ in range(100):
+        got = "\n".join(line.rstrip() for line in tmux.screen().splitlines()).strip("\n")
+        if got == wanted:
+            return
+        time.sleep(0.05)
+    expect(f"screen of {view} at {size}", got, wanted)
 
 
 def every_view(path):
@@ -66,7 +70,7 @@ def every_view(path):
 
 def moving(path):
     with Tmux(BRICK, "top", path) as t:
-        t.wait("DownProjection")
+        t.wait("DownProjection", "unattributed", "q quit")
         names = [line.split()[0] for line in t.screen().splitlines()[6:-1] if line.strip()][:-1]
         for keys, row in ((["j"], 1), (["Down"], 2), (["k"], 1), (["Up"], 0), (["Up"], 0),
                           (["G"], len(names) - 1), (["j"], len(names) - 1), (["g"], 0),
@@ -132,7 +136,7 @@ def sorting(path):
 def narrow(path):
     """At 80x24: whole tabs, all keys, help that fits; sorting begins with a column that is there."""
     with Tmux(BRICK, "top", path) as t:
-        screen = t.wait("DownProjection", "DEVICE▼").splitlines()
+        screen = t.wait("DownProjection", "DEVICE▼", "q quit").splitlines()
         expect("tabs", re.sub(r"[\d\[\]]", " ", screen[4]).split(), TITLES)
         expect_true(f"all keys: {screen[-1]}", screen[-1].endswith("q quit"))
         t.keys("s")
