@@ -154,8 +154,9 @@ static void simple_operations_are_slow(void **state)
 	never(&(struct wrong){.norm = 15}, "excess");
 }
 
-/* The same products took a third of the time in another recording of the machine. */
-static void products_are_slower_than_they_were(void **state)
+/* The rate is kept, but products that wait for memory are not compared with those of another run.
+ */
+static void rates_are_kept(void **state)
 {
 	struct wrong products = {.elements = 4000, .flops = 8000000, .bytes = 16020000};
 	struct ceilings kept = machine;
@@ -169,16 +170,8 @@ static void products_are_slower_than_they_were(void **state)
 	assert_int_equal(kept.product_count, 1);
 	products.longer = 1000;
 	ask_with(&products, &kept);
-	const struct finding *found = find("excess");
-	assert_non_null(found);
-	assert_ptr_equal(found->of.excess.seen, kept.products);
-	assert_in_range(found->cost_ns, 999 * EXPLAIN_STEPS * US, 1001 * EXPLAIN_STEPS * US);
-	assert_int_equal(expectation_learn(&kept, &facts), 0);
-	forget();
-	/* another kind of product may be slower */
-	products.bytes = 8020000;
-	ask_with(&products, &kept);
 	assert_null(find("excess"));
+	assert_int_equal(expectation_learn(&kept, &facts), 0);
 	forget();
 	free(kept.products);
 }
@@ -302,7 +295,7 @@ int main(void)
 		cmocka_unit_test(products_are_slower_than_the_machine),
 		cmocka_unit_test(products_need_no_operation),
 		cmocka_unit_test(simple_operations_are_slow),
-		cmocka_unit_test(products_are_slower_than_they_were),
+		cmocka_unit_test(rates_are_kept),
 		cmocka_unit_test(known_causes_are_names),
 		cmocka_unit_test(stacks_say_where),
 		cmocka_unit_test(costs_add_up),

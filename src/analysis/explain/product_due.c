@@ -55,7 +55,8 @@ bool product_due_find(struct product_due *due, const struct roofline *roofline,
 	bool by_memory = due->roof < row->peak_per_ns;
 	due->usual = by_memory ? 1.0 / 2 : 1.0 / 6;
 	due->least = by_memory ? 1.0 / 8 : 1.0 / 32;
-	if (due->roof > 0 && kind) {
+	/* what memory gives depends on all that a step reads, of which another model reads less */
+	if (due->roof > 0 && kind && !by_memory) {
 		product_name(name, row, kind);
 		due->slower = kind->slower;
 		due->seen = ceilings_product_of(row->can, name, row->roof_threads);
