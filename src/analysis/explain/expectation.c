@@ -155,6 +155,30 @@ static double pace_of_half(const struct brick_pace *paces, size_t count, double 
 }
 
 /*
+ * Adds a brick that should have taken due_ns, and at most most_ns. best: the pace of the quickest.
+ * all, wall_ns: the work of all such bricks, the phase's time.
+ */
+static void excess_add_brick(struct excess *out, const struct brick_pace *b, double due_ns,
+	double most_ns, double best, double all, uint64_t wall_ns)
+{
+	uint64_t ns = number_of_double(b->ns - due_ns);
+
+	out->ns += ns;
+	out->low_ns += number_of_double(b->ns - most_ns);
+	out->high_ns += number_of_double(b->ns - b->work * best);
+	out->took_ns += number_of_double(b->ns);
+	out->rows++;
+	if (ns <= out->brick_ns)
+		return;
+	out->brick = b->brick;
+	out->brick_ns = ns;
+	out->rate = b->work / b->ns;
+	out->expected_rate = b->work / due_ns;
+	out->work_share = b->work / all;
+	out->time_share = b->ns / (double)wall_ns;
+}
+
+/*
  * Bricks of simple operations that take four times as long as their bytes at the pace of half of
  * the phase's, and as often as one of them is as quick as half of these bricks are. Together they
  * are a small part of any model.
@@ -177,20 +201,8 @@ static bool find_passes(struct excess *out, const struct explain_facts *f, enum 
 		double due_ns = b->count * each[(count - 1) / 2] + b->work * pace;
 		if (b->ns < SLOWER * due_ns)
 			continue;
-		uint64_t ns = number_of_double(b->ns - due_ns);
-		out->ns += ns;
-		out->low_ns += number_of_double(b->ns - SLOWER * due_ns);
-		out->high_ns += number_of_double(b->ns - b->work * paces[0].pace);
-		out->took_ns += number_of_double(b->ns);
-		out->rows++;
-		if (ns <= out->brick_ns)
-			continue;
-		out->brick = b->brick;
-		out->brick_ns = ns;
-		out->rate = b->work / b->ns;
-		out->expected_rate = b->work / due_ns;
-		out->work_share = b->work / all;
-		out->time_share = b->ns / (double)phase->wall_ns;
+		excess_add_brick(
+			out, b, due_ns, SLOWER * due_ns, paces[0].pace, all, phase->wall_ns);
 	}
 	free(paces);
 	free(each);
@@ -215,24 +227,13 @@ static bool find_slow_bricks(struct excess *out, const struct explain_facts *f, 
 	double pace = pace_of_half(products, count, &all);
 	for (size_t i = 0; i < count; i++) {
 		const struct brick_pace *b = &products[i];
-		uint64_t ns = number_of_double(b->ns - b->work * pace);
+		double due_ns = b->work * pace;
 		/* a prompt needs logits of its last token only, so LmHead reads all for one */
 		bool is_head = f->run->bricks[b->brick].well_known == BRICK_LM_HEAD;
-		if (b->ns < SLOWER * b->work * pace || (is_head && out->is_flops))
+		if (b->ns < SLOWER * due_ns || (is_head && out->is_flops))
 			continue;
-		out->ns += ns;
-		out->low_ns += number_of_double(b->ns - SLOWER * b->work * pace);
-		out->high_ns += number_of_double(b->ns - b->work * products[0].pace);
-		out->took_ns += number_of_double(b->ns);
-		out->rows++;
-		if (ns <= out->brick_ns)
-			continue;
-		out->brick = b->brick;
-		out->brick_ns = ns;
-		out->rate = 1 / b->pace;
-		out->expected_rate = 1 / pace;
-		out->work_share = b->work / all;
-		out->time_share = b->ns / (double)phase->wall_ns;
+		excess_add_brick(
+			out, b, due_ns, SLOWER * due_ns, products[0].pace, all, phase->wall_ns);
 	}
 	free(products);
 	return out->ns > running_ns(phase) / 10;
