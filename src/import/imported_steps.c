@@ -131,7 +131,7 @@ static int repeats_lay(struct repeats *r, const size_t *marks, size_t count, siz
 	return 0;
 }
 
-/* Whether the steps that were laid are such. Sets the percentage to which neighbours are alike. */
+/* True if the steps are alike. Sets the percentage to which neighbours are alike. */
 static bool repeats_hold(struct repeats *r, size_t median, int32_t *balance, size_t *scratch)
 {
 	size_t count = r->steps.count, foreign = 0;

@@ -37,7 +37,7 @@ static uint64_t running_ns(const struct explain_phase *phase)
 	return number_minus(phase->wall_ns, rests->preempted_ns + rests->blocked_ns);
 }
 
-/* The least excess that is none of the phase's noise. */
+/* An excess up to this may be noise of the phase. */
 static uint64_t noise_ns(const struct explain_facts *f, const struct explain_phase *phase)
 {
 	const double least = 0.06, caches = 0.3;

@@ -22,7 +22,7 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-/* A request that the worker has been told of. */
+/* A request that the engine has given to the worker. */
 union served {
 	struct {
 		uint32_t prompt; /* tokens of its prompt */
@@ -266,7 +266,8 @@ static void torch_serve_begin_step(
 	}
 	torch_serve_forget(output);
 	py.Err_Clear();
-	if (!is_refused && !torch_serve_batch.count) /* only told of requests that are over */
+	if (!is_refused &&
+		!torch_serve_batch.count) /* the engine only said which requests are over */
 		return;
 	t->more->serve_step = brick_step_begin_mixed((uint32_t)prompt, (uint32_t)outputs);
 	t->more->serve_tokens = prompt + outputs;
