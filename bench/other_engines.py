@@ -2,6 +2,7 @@
 """Programs of other kinds for bench/engines.py --others: addons of other makers and years, static builds, training,
 RPC, programs on OpenCL and Vulkan, and programs in which nothing can be recorded, which must run as ever."""
 import os
+import subprocess
 
 from engines import ADDONS, DEMO, MODEL, NODE, PROGRAMS, PROMPT, SMALL, SOURCE, Program
 
@@ -273,6 +274,12 @@ def torch_programs():
     needs = ("/usr/lib/python3/dist-packages/torch",)
     yield python("PyTorch 1.13, a transformer", TORCH, "{n}", lengths=(100, 5), needs=needs)
     yield python("PyTorch 1.13, training", TORCH_TRAINING, "{n}", lengths=(20, 2), needs=needs)
+    # of virtual environments with others, as PyPI's builds for CUDA, which also run on a CPU
+    for interpreter in filter(None, os.environ.get("BRICK_TORCHES", "").split(":")):
+        version = "import sys, torch; print(torch.__version__ + ', Python %d.%d' % sys.version_info[:2])"
+        what = "PyTorch " + subprocess.run([interpreter, "-c", version], capture_output=True, text=True, check=True).stdout.strip()
+        yield Program(what + ", a transformer", [interpreter, "-c", TORCH, "{n}"], lengths=(100, 5))
+        yield Program(what + ", training", [interpreter, "-c", TORCH_TRAINING, "{n}"], lengths=(20, 2))
 
 
 def without_attacher():

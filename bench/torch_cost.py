@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to watch a PyTorch decoder: nothing, Brick, torch.profiler, and torch.profiler with stacks, in turns in one
-run, so that all see the same machine. Prints the least CPU time of a token of each and its ratio to nothing, the time from
-the end of the work to a file that can be read, and the bytes of that file for each operator.
+"""What it costs to watch a PyTorch decoder: nothing, Brick, Brick with functions (--sample), torch.profiler, and
+torch.profiler with stacks, in turns in one run, so that all see the same machine. Prints the least CPU time of a token
+of each and its ratio to nothing, the time from the end of the work to a file that can be read, and the bytes of that
+file for each operator.
 
 usage: torch_cost.py [--rounds N] [--python PATH]      PATH: an interpreter with PyTorch; PyPI's 2.13 without it"""
 import argparse
@@ -72,15 +73,16 @@ options.add_argument("--python", default=None)
 options = options.parse_args()
 python = options.python or subprocess.run([os.path.join(ROOT, "examples", "demo", "torch.sh"), "torch-2.13.0"],
                                           capture_output=True, text=True, check=True).stdout.strip()
-MODES = "nothing", "brick", "profiler", "profiler with stacks"
+MODES = "nothing", "brick", "brick --sample", "profiler", "profiler with stacks"
 with tempfile.TemporaryDirectory() as scratch:
     for width, tokens in (256, 300), (1024, 100):
         least, said, answers = {}, {}, set()
         for _ in range(options.rounds):
             for mode in MODES:
-                path = os.path.join(scratch, "run.pftrace" if mode == "brick" else "trace.json")
+                is_ours = mode.startswith("brick")
+                path = os.path.join(scratch, "run.pftrace" if is_ours else "trace.json")
                 program = [python, "-c", PROGRAM, str(width), str(tokens), mode, path]
-                command = [BRICK, "record", "-o", path, "--", *program] if mode == "brick" else program
+                command = [BRICK, "record", *mode.split()[1:], "-o", path, "--", *program] if is_ours else program
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 over = time.time()
                 answer = json.loads(done.stdout)
@@ -89,7 +91,7 @@ with tempfile.TemporaryDirectory() as scratch:
                 least[mode] = min(least.get(mode, median), median)
                 if mode == "nothing":
                     continue
-                if mode == "brick":
+                if is_ours:
                     report = subprocess.run([BRICK, "export", "--format", "csv", path], capture_output=True, text=True, check=True)
                     operators, ready = report.stdout.count("aten::"), over - answer["end"]
                 else:

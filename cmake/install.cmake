@@ -51,7 +51,7 @@ install(FILES ${CMAKE_BINARY_DIR}/completion/zsh RENAME _brick
 install(FILES ${CMAKE_BINARY_DIR}/completion/fish RENAME brick.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(DIRECTORY src/attach/rules/ DESTINATION ${CMAKE_INSTALL_DATADIR}/brick/rules FILES_MATCHING PATTERN "*.rules")
-install(DIRECTORY packaging/grafana DESTINATION ${CMAKE_INSTALL_DATADIR}/brick)
+install(DIRECTORY packaging/grafana packaging/prometheus DESTINATION ${CMAKE_INSTALL_DATADIR}/brick)
 install(EXPORT brickTargets NAMESPACE brick:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick
   COMPONENT dev)
 configure_package_config_file(cmake/brickConfig.cmake.in ${CMAKE_BINARY_DIR}/brickConfig.cmake

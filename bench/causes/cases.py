@@ -118,6 +118,12 @@ def memory_limit_below_the_model(r):
     return Plan(usual(r, load=2, predict=r.randrange(20, 30)), memory=r.uniform(0.5, 0.7), model="f16")
 
 
+# it copies more and more, which takes time beside the memory
+@case("memory-growth", also={"state-copied", "host-works", "page-faults", "first-touch"})
+def states_that_are_kept(r):
+    return Plan(usual(r, predict=r.randrange(160, 240)), {"keep": r.randrange(2, 5)}, model="f16")
+
+
 @case("large-weights", also={"at-memory-roof"})
 def weights_of_f32(r):
     return Plan(usual(r), planted_model="f32")

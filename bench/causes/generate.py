@@ -8,10 +8,12 @@ something true beside it, and `never` ids that may save no more here than a clea
 """
 import random
 
-SEEN = ("sleep", "spin", "signal", "affinity", "priority", "option", "build", "drafts", "lora", "shift", "denormal")
-HELD_OUT = ("lock", "growth", "fault", "quota", "imbalance", "reuse", "type", "copy", "disk", "memory")
-CROWDS = ("affinity", "priority", "quota", "memory")
-IN_BRICK = ("sleep", "spin", "lock", "growth", "fault", "copy", "disk", "imbalance")  # by bench/causes/shim.c
+SEEN = ("sleep", "spin", "signal", "affinity", "priority", "option", "build", "drafts", "lora", "shift", "denormal", "lock",
+        "fault", "quota")
+HELD_OUT = ("growth", "imbalance", "reuse", "type", "copy", "disk", "calls", "seldom", "thrash", "spawn", "pipe")
+CROWDS = ("affinity", "priority", "quota")
+IN_BRICK = ("sleep", "spin", "lock", "growth", "fault", "copy", "disk", "imbalance", "calls", "seldom", "thrash", "spawn",
+            "pipe")  # by bench/causes/shim.c
 
 # Where the shim gets in, and how often a token passes: for each layer, and once more.
 PLACES = {
@@ -22,7 +24,8 @@ PLACES = {
 PRODUCTS = ("QkvProjection", "OutputProjection", "GateProjection", "UpProjection", "DownProjection", "LmHead")
 ATTENTION = ("FlashAttention", "AttentionScore", "AttentionSoftmax", "AttentionOutput")
 TENSORS = {"ffn_down": ("DownProjection",), "ffn_up": ("UpProjection",), "output.": ("LmHead",)}
-KIB_NS = {"fault": 1500, "copy": 150, "disk": 1000}  # what a KiB takes, roughly: the truth is measured
+# What a unit of the shim takes, roughly: the truth is measured.
+UNIT_NS = {"fault": 1500, "copy": 150, "disk": 1000, "thrash": 100, "spawn": 30000, "pipe": 10000}
 SLOW = {"slow-steps", "slow-first-step"}
 
 
@@ -51,7 +54,8 @@ def in_brick(r, case, primitive):
         place, layer, times = "step", None, 1
     rows = {"gap"} if place == "step" else {place}
     rules = {"sleep": {"blocked"}, "lock": {"blocked"}, "disk": {"blocked", "cold-pages"},
-             "imbalance": {"slow-thread", "barrier-waits"}, "growth": {"context-growth"}, "fault": {"page-faults"}}.get(primitive, set())
+             "imbalance": {"slow-thread", "barrier-waits"}, "growth": {"context-growth"}, "fault": {"page-faults"},
+             "spawn": {"threads-made-anew", "blocked"}, "pipe": {"blocked"}}.get(primitive, set())
     if place == "step":
         rules = {"spin": {"host-works"}, "sleep": {"host-pauses"}}[primitive]
     also = set(SLOW)
@@ -59,7 +63,9 @@ def in_brick(r, case, primitive):
         rows |= {"wait"}
     if case["threads"] > 1:
         also |= {"barrier-waits"}
-    return fault(primitive, rows, rules, also, part=r.uniform(0.3, 2), place=place, layer=layer, times=times)
+        rules = rules | ({"blocked"} if primitive == "fault" else set())  # one lock serves a process's address space
+    more = {"each": r.randrange(15, 40)} if primitive == "seldom" else {}
+    return fault(primitive, rows, rules, also, part=r.uniform(0.3, 2), place=place, layer=layer, times=times, **more)
 
 
 def make_fault(r, case, primitive):
@@ -91,7 +97,7 @@ def make_fault(r, case, primitive):
         case["shape"]["type"], case["predict"], case["prompt"] = "f32", r.randrange(20, 30), r.randrange(8, 16)
         return fault(primitive, PRODUCTS + ATTENTION + ("RmsNorm", "Activation"), {"denormals"}, never=["large-weights"])
     if primitive == "quota":
-        return fault(primitive, {"preempted", "unattributed"}, {"cpu-quota", "preempted", "stopped"}, SLOW | {"blocked"},
+        return fault(primitive, {"preempted", "blocked", "unattributed"}, {"cpu-quota", "preempted", "blocked"}, SLOW,
                      on_ms=r.randrange(4, 12), off_ms=r.randrange(4, 20))
     if primitive == "reuse":
         case["predict"], case["batch"] = r.randrange(40, 60), 512  # all tokens are evaluated in one batch
@@ -100,10 +106,7 @@ def make_fault(r, case, primitive):
         case["shape"]["type"] = r.choice(("q8_0", "q4_0") if case["program"] == "llama" else ("q8_0",))
         tensor = r.choice(sorted(TENSORS))
         return fault(primitive, TENSORS[tensor], {"large-weights", "large-vocabulary"}, tensor=tensor)
-    assert primitive == "memory"
-    case["shape"] |= {"type": r.choice(("f16", "f32")), "layers": 6, "embd": 768, "ff": 2304}
-    case["cpus"] = [1]
-    return fault(primitive, PRODUCTS, {"memory-shared"}, {"large-weights", "at-memory-roof", "preempted-by-others", "preempted"})
+    raise ValueError(primitive)
 
 
 def option(r, case):
@@ -126,7 +129,7 @@ def option(r, case):
 PROGRAMS = {"signal": ("llama", "decoder"), "affinity": ("llama",), "priority": ("llama", "decoder"), "option": ("llama",),
             "build": ("llama", "decoder"), "drafts": ("llama",), "lora": ("llama",), "shift": ("llama",),
             "denormal": ("llama", "decoder"), "quota": ("llama", "decoder"), "reuse": ("llama",), "type": ("llama", "decoder"),
-            "memory": ("llama", "decoder"), "imbalance": ("decoder",)}
+            "imbalance": ("decoder",)}
 
 
 def draw(seed, index, held_out=False):
@@ -147,7 +150,7 @@ def draw(seed, index, held_out=False):
         if {"gap"} == set(case["faults"][0]["rows"]) == set(case["faults"][1]["rows"]) or case["faults"][0].get(
                 "place") == case["faults"][1].get("place"):
             case["faults"].pop()  # nobody could tell them apart
-    if first in ("affinity", "priority", "memory"):
+    if first in ("affinity", "priority"):
         case["threads"] = 2 if first == "affinity" else 1
     return case
 
@@ -156,9 +159,9 @@ def amount(fault_of, token_ns):
     """Of a fault for the shim, whose clean token takes this long."""
     ns = fault_of["part"] * token_ns / fault_of["times"]
     kind = fault_of["primitive"]
-    if kind in KIB_NS:
-        return max(4, round(ns / KIB_NS[kind]))
-    return max(1, round(ns / 1000))
+    if kind in UNIT_NS:
+        return max(4 if UNIT_NS[kind] < 10000 else 1, round(ns / UNIT_NS[kind]))
+    return max(1, round(fault_of.get("each", 1) * ns / 1000))
 
 
 def shim(faults, token_ns, predict):
@@ -172,7 +175,9 @@ def shim(faults, token_ns, predict):
                 much = max(1, round(2 * one["part"] * token_ns / one["times"] / (predict * one["times"])))
             if kind == "imbalance":
                 kind, who = "spin", "workers"
-            words.append(f"{kind}:{where}:{much}:1:{who}")
+            if kind == "seldom":
+                kind = "spin"
+            words.append(f"{kind}:{where}:{much}:{one.get('each', 1)}:{who}")
         elif one["primitive"] == "signal":
             words.append(f"signal:step:{max(5, round(one['part'] * one['period_us']))}:{one['period_us']}")
     return ",".join(words)

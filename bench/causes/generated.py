@@ -17,6 +17,7 @@ import verdict
 
 QUIET = 0.03  # of a clean run, by which others may preempt it
 TRIES = 5
+EARLIER = 3  # runs without a fault, before all others
 PREEMPTING = {"affinity", "priority", "quota"}
 HOG = [sys.executable, "-c", "while True: pass"]
 DENORMAL = 1e-39  # what weights of norms are multiplied by
@@ -34,7 +35,7 @@ class Bench:
         self.big = os.path.join(self.place, "big")  # what a fault reads from
         os.makedirs(self.place, exist_ok=True)
         os.environ["XDG_CACHE_HOME"] = os.path.join(place, "cache")
-        os.environ["BRICK_DB"] = "none"
+        os.environ["BRICK_DB"] = os.path.join(place, "history.db")
         if not os.path.exists(self.big):
             with open(self.big, "wb") as file:
                 file.write(os.urandom(64 << 20))
@@ -100,11 +101,9 @@ class Side:
             elif primitive == "priority":
                 self.prefix += ["nice", "-n", str(fault["nice"])]
                 self.hogs.append((HOG, 1))
-            elif primitive == "memory":
-                self.hogs.append(([sys.executable, "-c", "a = bytearray(256 << 20)\nwhile True: a[:128 << 20] = a[128 << 20:]"], 0))
             elif primitive == "quota":
                 self.stop = fault["on_ms"] / 1000, fault["off_ms"] / 1000
-        model = bench.model(case["shape"], name)
+        self.model = model = bench.model(case["shape"], name)
         if case["program"] == "decoder":
             self.command = [bench.decoder, "--model", model, "--prompt-tokens", str(case["prompt"]), "--predict", str(case["predict"]),
                             "--threads", str(case["threads"]), "--isa", isa, "--timing"]
@@ -125,11 +124,16 @@ class Side:
 
     def run(self, path):
         """What the program says of itself."""
+        with open(self.model, "rb") as file:  # a kernel that reclaims pages may have taken it
+            while file.read(1 << 20):
+                pass
         prefix = (["taskset", "-c", ",".join(map(str, self.cpus))] if self.cpus else []) + self.prefix
         hogs = [subprocess.Popen(command, preexec_fn=lambda cpu=cpu: os.sched_setaffinity(0, {cpu})) for command, cpu in self.hogs]
         stopper = self.stop and Stopper(self.command[0], *self.stop)
         try:
-            done = subprocess.run([self.bench.brick, "record", "-q", "--no-history", "-o", path, "--", *prefix, *self.command],
+            # what a user has: a history of runs in which nothing was wrong
+            history = ["--no-history"] if self.faults else []
+            done = subprocess.run([self.bench.brick, "record", "-q", *history, "-o", path, "--", *prefix, *self.command],
                                   capture_output=True, text=True, check=False, env=os.environ | self.env, timeout=120)
         finally:
             if stopper:
@@ -220,14 +224,15 @@ def of_model(bench, case, recording):
     shares = ask(bench, "report", recording)["presence"]
     if (shares["others"] or 0) > 0.02:  # what is said of others is no false finding where others are
         also |= {"preempted-by-others", "preempted", "slow-steps"}
-    return also | ({"steal"} if (shares["steal"] or 0) > 0.05 else set())
+    return also | ({"steal"} if (shares["steal"] or 0) > 0.049 else set())
 
 
 def run(bench, case, rounds):
     sides = [Side(bench, case, n) for n in range(len(case["faults"]) + 1)]
     path = os.path.join(bench.place, case["name"])
     phase = case["faults"][0]["phase"]
-    answer = sides[0].run(path + "-probe")
+    for _ in range(EARLIER):
+        answer = sides[0].run(path + "-probe")
     token_ns = sides[0].time_of(answer, "decode")
     os.remove(path + "-probe")
     for side in sides:
@@ -241,25 +246,27 @@ def run(bench, case, rounds):
             row[k] = sides[k].time_of(answer, phase)
             shares.append(share)
         times.append(row)
-    for k in (0, -1):  # the recording in the middle is judged
-        middle = statistics.median_low(row[k] for row in times)
-        recordings.append(f"{path}-{k % len(sides)}-{[row[k] for row in times].index(middle)}.pftrace")
+    last = len(sides) - 1  # of the faulty recordings, the one in the middle is judged, and every clean one
+    middle = statistics.median_low(row[last] for row in times)
     result = {"case": case, "times_ns": times, "disturbed": max(shares) > 2 * QUIET, "preempted": max(shares),
-              "recordings": recordings, "at": time.strftime("%Y-%m-%d %H:%M:%S")}
+              "recordings": [f"{path}-{last}-{[row[last] for row in times].index(middle)}.pftrace"] + [
+                  f"{path}-0-{i}.pftrace" for i in range(rounds)], "at": time.strftime("%Y-%m-%d %H:%M:%S")}
     return judge(bench, result)
 
 
 def judge(bench, result):
     """What is said of the recordings, now."""
-    case, (clean, faulty) = result["case"], result["recordings"]
+    case, (faulty, *clean) = result["case"], result["recordings"]
     explained = ask(bench, "explain", faulty)
     clean_ns = statistics.median(row[0] for row in result["times_ns"])
     result |= verdict.judge(case["faults"], verdict.truths(result["times_ns"]), explained, of_model(bench, case, faulty), clean_ns)
     result["found"] = [[f["rule"], f.get("row"), f["phase"], f["cost_per_token_ns"], f["share"]]
                        for f in verdict.costing(explained["findings"])]
-    explained = ask(bench, "explain", clean)
-    result["false_clean"] = verdict.false_findings(explained["findings"], (), of_model(bench, case, clean))
-    result["overdrawn"] += verdict.overdrawn(explained["phases"], explained["findings"])
+    result["false_clean"] = []
+    for recording in clean:
+        explained = ask(bench, "explain", recording)
+        result["false_clean"].append(verdict.false_findings(explained["findings"], (), of_model(bench, case, recording)))
+        result["overdrawn"] += verdict.overdrawn(explained["phases"], explained["findings"])
     return result
 
 
@@ -306,12 +313,16 @@ def table(results):
           "rounds differed too much.")
 
 
-def run_all(bench, cases, rounds, again, anew):
-    """again: what was disturbed or unsure is made again. anew: nothing is run; recordings that are there are judged anew."""
+def run_all(bench, cases, rounds, again, anew, until=float("inf")):
+    """again: what was disturbed or unsure is made again. anew: nothing is run; recordings that are there are judged anew.
+    until: when no case begins any more, by time.monotonic()."""
     bench.ceilings()
     before, results = done_before(bench), []
     print(HEAD, flush=True)
     for case in cases:
+        if time.monotonic() > until:
+            print(f"{len(cases) - cases.index(case)} cases were not reached: the same command goes on.", flush=True)
+            break
         result = before.get(case["name"])
         if result and result["case"] != case:  # another generator drew it
             result = None

@@ -56,6 +56,7 @@ struct options {
 	uint64_t lock_us;  // another thread holds a lock for so long, which each step takes before
 	uint64_t spin;	   // another thread of the program computes all the time
 	uint64_t save;	   // the whole state is saved after each step
+	uint64_t keep;	   // so many steps, the sequence's state is saved, and never freed
 	uint64_t watch;	   // a callback wants to see each node, as one for debugging does
 	uint64_t anew;	   // so many tokens, all tokens are evaluated again
 	uint64_t seldom;   // so many steps lie between two pauses
@@ -89,6 +90,8 @@ struct program {
 	bool (*seq_rm)(void *memory, int32_t sequence, int32_t from, int32_t to);
 	size_t (*state_size)(void *context);
 	size_t (*state_get)(void *context, uint8_t *to, size_t bytes);
+	size_t (*seq_size)(void *context, int32_t sequence);
+	size_t (*seq_get)(void *context, uint8_t *to, size_t bytes, int32_t sequence);
 	void *(*chain_init)(uint64_t params);
 	void (*chain_add)(void *chain, void *sampler);
 	void *(*top_p)(float p, size_t keep);
@@ -162,6 +165,8 @@ static void look_up_all(struct program *p)
 	LOOK_UP(p->set_warmup, "llama_set_warmup");
 	LOOK_UP(p->state_size, "llama_state_get_size");
 	LOOK_UP(p->state_get, "llama_state_get_data");
+	LOOK_UP(p->seq_size, "llama_state_seq_get_size");
+	LOOK_UP(p->seq_get, "llama_state_seq_get_data");
 	LOOK_UP(p->chain_init, "llama_sampler_chain_init");
 	LOOK_UP(p->chain_add, "llama_sampler_chain_add");
 	LOOK_UP(p->top_p, "llama_sampler_init_top_p");
@@ -455,6 +460,15 @@ static void save_state(struct program *p)
 		die("no state");
 }
 
+static void keep_state(struct program *p)
+{
+	size_t bytes = p->seq_size(p->context, 0);
+	uint8_t *state = malloc(bytes);
+
+	if (!state || !p->seq_get(p->context, state, bytes, 0))
+		die("no state");
+}
+
 // Resident bytes of the file's part of an address space.
 static uint64_t resident_bytes(unsigned long begin, unsigned long end)
 {
@@ -503,6 +517,8 @@ static void between(struct program *p)
 		take_lock();
 	if (p->o.save)
 		save_state(p);
+	if (p->o.keep && p->decode_tokens % p->o.keep == 0)
+		keep_state(p);
 	if (p->o.pause_us && (!p->o.seldom || p->decode_tokens % p->o.seldom == p->o.seldom / 2))
 		usleep((useconds_t)p->o.pause_us);
 	work_on_text(p->o.text_us);
@@ -788,6 +804,7 @@ static const struct option table[] = {
 	NUMBER("lock-us", lock_us),
 	NUMBER("spin", spin),
 	NUMBER("save", save),
+	NUMBER("keep", keep),
 	NUMBER("watch", watch),
 	NUMBER("anew", anew),
 	NUMBER("pause-each", seldom),

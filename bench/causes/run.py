@@ -19,6 +19,9 @@ runs both sides beside a competitor. What is known stays known: the same command
 `--again` it makes again what was disturbed, and with `--judge` it runs nothing and judges what is said of the recordings
 now.
 
+`bench/causes/run.py --judgement 40 --seed S --minutes 20` is all of that: N seen causes, N held out, the named ones, and
+findings of all clean runs, each set with its tables.
+
 Needs brick-model, causes-planted and the engine of examples/demo/engine.sh; a control group, where a case wants one.
 """
 import argparse
@@ -42,6 +45,8 @@ from cases import CASES, CLEAN  # noqa: E402
 BUILD = os.path.abspath(os.environ.get("BRICK_BUILD", "build"))
 PLACE = os.path.join(BUILD, "causes")
 BRICK, PLANTED, MODEL = (os.path.join(BUILD, "bin", name) for name in ("brick", "causes-planted", "brick-model"))
+# Rules of other things than time: they stand behind all costs, and are found or not.
+WITHOUT_TIME = {"memory-growth", "load-by-reads", "load-by-faults", "far-memory", "threads-over-nodes", "slow-cores"}
 RESULTS = os.path.join(PLACE, "results.jsonl")
 PASS = os.path.join(PLACE, "pass")
 ICD = f"/usr/share/vulkan/icd.d/lvp_icd.{platform.machine()}.json"
@@ -54,7 +59,7 @@ SHAPES = {  # of models, and their type
 TRIES = 4  # of a run beside which others took CPU time
 
 
-class Skipped(Exception):
+class Skipped(RuntimeError):
     pass
 
 
@@ -287,7 +292,7 @@ def of_model(name, long):
 
 
 def costs_something(finding):
-    return finding["cost_ns"] > 0
+    return finding["cost_ns"] > 0 or finding["rule"] in WITHOUT_TIME
 
 
 def judge(name, seed, rounds):
@@ -305,9 +310,12 @@ def judge(name, seed, rounds):
     said = [f for f in found if costs_something(f)]
     places = [i for i, f in enumerate(said) if f["rule"] in truth]
     place = places[0] + 1 if places else 0
+    if truth <= WITHOUT_TIME:
+        place, cost = bool(places) + 0, 0
     # the same cause may stand in two phases: what it is said to cost in the one that is looked at
     of_phase = [f for f in said if f["rule"] in truth and f["phase"] in phases]
     claimed = (of_phase or [said[place - 1]])[0]["cost_ns" if "total" in phase else "cost_per_token_ns"] if place else None
+    claimed = 0 if truth <= WITHOUT_TIME else claimed
     return {"case": name, "truth": sorted(truth), "phase": phase, "clean_ns": statistics.median(times[0]),
             "planted_ns": statistics.median(times[1]), "cost_ns": cost, "place": place, "claimed_ns": claimed,
             "found": [[f["rule"], f["phase"], f["cost_per_token_ns"]] for f in said],
@@ -426,6 +434,18 @@ def run_all(options):
     print(f"\nAll of {len(order)}, since {since}.")
 
 
+def judgement(options):
+    """Seen causes, those held out, and those that issue texts named; each set has its share of the time."""
+    n, began = options.judgement, time.monotonic()
+    sets = [("Seen", [generate.draw(options.seed, i) for i in range(n)], 0.45),
+            ("Held out", [generate.draw(options.seed, i, True) for i in range(n)], 0.9),
+            ("Named by issue texts", generate.named(), 1)]
+    for title, cases, share in sets:
+        print(f"\n{title} (seed {options.seed}):\n")
+        generated.run_all(generated.Bench(BUILD, PLACE, engine), cases, max(4, options.rounds), options.again, options.judge,
+                          began + 60 * share * options.minutes)
+
+
 def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("--seed", type=int, default=1)
@@ -440,6 +460,7 @@ def main():
     parse.add_argument("--generate", type=int, metavar="N")
     parse.add_argument("--held-out", action="store_true")
     parse.add_argument("--named", action="store_true")
+    parse.add_argument("--judgement", type=int, metavar="N")
     parse.add_argument("--beside", action="store_true")
     parse.add_argument("--again", action="store_true")
     parse.add_argument("--judge", action="store_true")
@@ -454,6 +475,8 @@ def main():
         table()
     elif options.all:
         run_all(options)
+    elif options.judgement:
+        judgement(options)
     elif options.generate or options.named:
         drawn = generate.named() if options.named else [
             generate.draw(options.seed, i, options.held_out) for i in range(options.generate)]

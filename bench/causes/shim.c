@@ -13,6 +13,10 @@
 //   fault  KiB that are mapped, touched page by page and unmapped
 //   copy   KiB that are copied
 //   disk   KiB that are read from CAUSES_FILE, which leaves memory before
+//   calls  microseconds of CPU time, in short system calls
+//   thrash KiB that are read at random places of 64 MiB
+//   spawn  threads that are made, and joined
+//   pipe   round trips through pipes to another thread
 //   signal microseconds of CPU time for each signal; one comes all EACH microseconds
 //
 // PLACE is a brick's name, with "@N" for layer N alone; "step" is before each step of a program
@@ -153,6 +157,72 @@ static void read_file(size_t bytes)
 			die("the file is too short");
 }
 
+static void call(uint64_t ns)
+{
+	uint64_t end = thread_cpu_ns() + ns;
+
+	while (thread_cpu_ns() < end)
+		syscall(SYS_getppid);
+}
+
+static void thrash(size_t bytes)
+{
+	enum { ALL = 64 << 20, LINE = 64 };
+	static _Thread_local char *memory;
+	static _Thread_local uint64_t at;
+
+	if (!memory) {
+		memory = malloc(ALL);
+		if (!memory)
+			die("no memory");
+		memset(memory, 1, ALL);
+	}
+	for (size_t i = 0; i < bytes; i += LINE) {
+		at = at * 6364136223846793005 + 1442695040888963407;
+		((volatile char *)memory)[at >> 38]++;
+	}
+}
+
+static void *nothing(void *data)
+{
+	return data;
+}
+
+static void spawn(uint64_t threads)
+{
+	for (uint64_t i = 0; i < threads; i++) {
+		pthread_t thread;
+		if (pthread_create(&thread, NULL, nothing, NULL))
+			die("no thread");
+		pthread_join(thread, NULL);
+	}
+}
+
+static void *echo(void *data)
+{
+	const int *ends = data;
+	char byte;
+
+	while (read(ends[0], &byte, 1) == 1 && write(ends[3], &byte, 1) == 1)
+		;
+	return NULL;
+}
+
+static void round_trips(uint64_t count)
+{
+	static _Thread_local int ends[4]; // there: 0 and 1; back: 2 and 3
+	static _Thread_local bool begun;
+	pthread_t thread;
+	char byte = 0;
+
+	if (!begun && (pipe(ends) || pipe(ends + 2) || pthread_create(&thread, NULL, echo, ends)))
+		die("no pipe");
+	begun = true;
+	for (uint64_t i = 0; i < count; i++)
+		if (write(ends[1], &byte, 1) != 1 || read(ends[2], &byte, 1) != 1)
+			die("nobody answers");
+}
+
 static void commit(const struct fault *f, uint64_t times)
 {
 	int saved = errno;
@@ -171,6 +241,14 @@ static void commit(const struct fault *f, uint64_t times)
 		copy(f->amount * KIB);
 	else if (!strcmp(f->kind, "disk"))
 		read_file(f->amount * KIB);
+	else if (!strcmp(f->kind, "calls"))
+		call(f->amount * 1000);
+	else if (!strcmp(f->kind, "thrash"))
+		thrash(f->amount * KIB);
+	else if (!strcmp(f->kind, "spawn"))
+		spawn(f->amount);
+	else if (!strcmp(f->kind, "pipe"))
+		round_trips(f->amount);
 	errno = saved;
 }
 
@@ -255,18 +333,24 @@ static void *of_base(const char *name)
 
 #define OF_BASE(type, name) ((type)(uintptr_t)of_base(name))
 
-// The caller is an operation, and neither the scheduler nor the builder of graphs.
+// The caller is an operation, and neither the scheduler nor the builder of graphs. The loader is
+// asked once for each caller: it has a lock, for which the threads would wait.
 static bool is_operation(void *caller)
 {
-	static _Thread_local void *low; // the library of operations, once it was seen
+	enum { PLACES = 256 };
+	static _Thread_local struct {
+		void *caller;
+		bool is_operation;
+	} known[PLACES];
+	size_t place = ((uintptr_t)caller >> 2) % PLACES;
 	Dl_info info;
 
-	if (!dladdr(caller, &info) || (low && info.dli_fbase != low))
-		return false;
-	if (!low && !strstr(info.dli_fname, "libggml-cpu"))
-		return false;
-	low = info.dli_fbase;
-	return true;
+	if (known[place].caller != caller) {
+		known[place].caller = caller;
+		known[place].is_operation =
+			dladdr(caller, &info) && strstr(info.dli_fname, "libggml-cpu");
+	}
+	return known[place].is_operation;
 }
 
 static const char *name_of(const void *tensor)

@@ -109,6 +109,6 @@ def totals(results):
     return {"first": share("first"), "near": share("near"), "named": share("named"),
             "both": [sum(line["first"] and line["near"] for line in lines), len(lines)],
             "false_planted": [sum(bool(r["false"]) for r in sure), len(sure)],
-            "false_clean": [sum(bool(r["false_clean"]) for r in sure), len(sure)],
+            "false_clean": [sum(bool(f) for r in sure for f in r["false_clean"]), sum(len(r["false_clean"]) for r in sure)],
             "overdrawn": [sum(bool(r["overdrawn"]) for r in sure), len(sure)],
             "unsure": sum(line["unsure"] for r in sure for line in r["faults"]), "disturbed": len(results) - len(sure)}

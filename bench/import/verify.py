@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""verify.py BRICK [--table] FILE...: imports files of Kineto (also packed), Nsight Systems and rocprofv3 (kernel_trace.csv), and counts independently:
+"""verify.py BRICK [--table] FILE...: imports files of Kineto (also packed), Nsight Systems, XLA and rocprofv3 (kernel_trace.csv), and counts independently:
 the number of commands of devices, their summed time, the busy time of each queue, and the commands whose launch is known. All must equal
 those of the recording. So must, for each GPU, its time from the first to the last command of steps, busy, idle, and with only transfers or
 collectives running; the causes of its idle time must add up to it. Beside them: steps, layers, the part of the devices' time in rows that
@@ -80,6 +80,65 @@ def of_rocprof(path):
                 for row in csv.DictReader(file)], {}
 
 
+def fields(data):
+    """(number, int or bytes) of a protobuf."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(data):
+        key = varint()
+        kind = key & 7
+        value = varint() if kind == 0 else None
+        if kind:
+            length = {1: 8, 5: 4}.get(kind) or varint()
+            value = data[at:at + length]
+            at += length
+        yield key >> 3, value
+
+
+def of_xplane(path):
+    """Streams of GPUs, and the first event of the host with each correlation."""
+    with open(path, "rb") as file:
+        planes = [list(fields(plane)) for number, plane in fields(file.read()) if number == 1]
+    commands, calls = [], {}
+    for plane in planes:
+        title = next((v.decode() for n, v in plane if n == 2), "")
+        device = re.match(r"/device:[GT]PU:(\d+)", title)
+        if not device and title != "/host:CPU":
+            continue
+        tables = {4: {}, 5: {}}
+        for number, entry in plane:
+            if number in tables:
+                entry = dict(fields(entry))
+                tables[number][entry.get(1, 0)] = dict(fields(entry.get(2, b""))).get(2, b"").decode()
+        for line in (list(fields(v)) for n, v in plane if n == 3):
+            name, start = (next((v for n, v in line if n == k), d) for k, d in ((2, b""), (3, 0)))
+            stream = re.match(r"Stream #(\d+)", name.decode())
+            if device and not stream and name != b"XLA Ops":
+                continue
+            for event in (list(fields(v)) for n, v in line if n == 4):
+                kernel, offset, length = (next((v for n, v in event if n == k), 0) for k in (1, 2, 3))
+                begin, end = start + offset // 1000, start + (offset + length) // 1000
+                stats = {tables[5].get(st.get(1)): st.get(3, st.get(4)) for st in (dict(fields(v)) for n, v in event if n == 4)}
+                link, text = stats.get("correlation_id"), tables[4].get(kernel, "")
+                work = "transfer" if text.lower().startswith(("memcpy", "memset")) else "collective" if COLLECTIVE.search(text) else "compute"
+                if device:
+                    queue = (int(device[1]), stream[1] if stream else dict(line).get(1))
+                    commands.append((queue, begin, end, link or None, work))
+                elif link and length:
+                    calls[link] = min(begin, calls.get(link, begin))
+    return commands, calls
+
+
 def of_gpus(commands, calls, run):
     """Of each GPU (wall, busy, idle, only collectives, only transfers): its commands of steps say from when to when."""
     first = min((c[1] for c in commands), default=0)
@@ -143,7 +202,8 @@ def main():
             run = json.loads(subprocess.run([brick, "export", "--format", "json", recording], check=True, capture_output=True).stdout)
             report = json.loads(subprocess.run([brick, "report", "--json", recording], check=True, capture_output=True).stdout)
             said = subprocess.run([brick, "explain", recording], capture_output=True, text=True).stdout
-        commands, calls = (of_nsight if path.endswith(".sqlite") else of_rocprof if path.endswith(".csv") else of_kineto)(path)
+        readers = {"sqlite": of_nsight, "csv": of_rocprof, "pb": of_xplane}
+        commands, calls = readers.get(path.rsplit(".", 1)[-1], of_kineto)(path)
         queues = collections.defaultdict(list)
         for queue, begin, end, *_ in commands:
             queues[queue].append((begin, end))
@@ -159,7 +219,7 @@ def main():
         row(os.path.basename(path), "yes" if got == want else f"NO: {got} is {want}", got[0], got[1], got[3],
             sum(g[1] for g in gpus), sum(g[2] for g in gpus),
             sum(lane["kind"] == "thread" for lane in run["lanes"]), steps,
-            len({s["layer"] for s in run["sites"] if s["layer"] >= 0}), f"{shares[-1]:.1%}", finding.split("  ", 1)[-1])
+            len({s["layer"] for s in run["sites"] if s["layer"] >= 0}), f"{shares[-1]:.1%}", finding.split("  ", 1)[-1].strip())
     if shares:
         print(f"\nnamed by rules: {sorted(shares)[len(shares) // 2]:.1%} in the median, {min(shares):.1%} at least")
     sys.exit(bad > 0)

@@ -100,7 +100,10 @@ for_testing()
 	# PyTorch: 145 MB to download, 630 MB of disk; what needs it is skipped without.
 	/usr/bin/python3 -c "import torch" 2>/dev/null || optional="$optional python3-torch"
 	# The bindings: Python's own packages, Rust and its crate of spans. Parts of their tests are skipped without.
-	/usr/bin/python3 -c "import pandas, pip, wheel" 2>/dev/null || optional="$optional python3-pandas python3-pip python3-wheel"
+	/usr/bin/python3 -c "import setuptools.build_meta, wheel, pandas, pip" 2>/dev/null || optional="$optional python3-pandas python3-pip python3-setuptools python3-wheel"
+	# Programs with messages between ranks: two libraries, each with a compiler of its own.
+	command -v mpicc.openmpi >/dev/null || optional="$optional openmpi-bin libopenmpi-dev"
+	command -v mpicc.mpich >/dev/null || optional="$optional mpich libmpich-dev"
 	# Reads OTLP by its published schema.
 	/usr/bin/python3 -c "import google.protobuf" 2>/dev/null || optional="$optional python3-protobuf"
 	command -v cargo >/dev/null || optional="$optional cargo"
@@ -122,7 +125,7 @@ for_testing()
 for_engines()
 {
 	for name in hashcat ffmpeg leela-zero stockfish octave lammps john fasttext espeak-ng glmark2-x11 \
-		r-base-core openmpi-bin tesseract-ocr tesseract-ocr-eng python3-opencv python3-pyopencl \
+		r-base-core tesseract-ocr tesseract-ocr-eng python3-opencv python3-pyopencl \
 		python3-onnx python3-sklearn python3-xgboost python3-numba libopenblas-dev; do
 		dpkg -s "$name" >/dev/null 2>&1 || optional="$optional $name"
 	done

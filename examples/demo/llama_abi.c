@@ -120,12 +120,14 @@ static int load_backends(struct llama_abi *abi, const char *dir, char *why, size
 	return 0;
 }
 
+bool llama_abi_logs;
+
 static void log_errors(int level, const char *text, void *arg)
 {
 	enum { LEVEL_ERROR = 4 };
 
 	(void)arg;
-	if (level == LEVEL_ERROR)
+	if (level == LEVEL_ERROR || llama_abi_logs)
 		fputs(text, stderr);
 }
 

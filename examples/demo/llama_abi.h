@@ -74,6 +74,8 @@ enum llama_flash {
 	LLAMA_FLASH_ON = 1,
 };
 
+extern bool llama_abi_logs; // all that the engine says goes to stderr, not its errors alone
+
 // Opens the libraries in `dir` and fills `abi`. 0, or -1 with a line in `why`.
 int llama_abi_open(struct llama_abi *abi, const char *dir, char *why, size_t why_size);
 

@@ -253,6 +253,7 @@ static const char usage[] =
 	"  --flash on|off|auto  flash attention (auto)\n"
 	"  --cache-type TYPE    of keys and values: f16, q8_0 (as the engine has it)\n"
 	"  --repeat R           do it all R times (1)\n"
+	"  --log                all that the engine says on stderr\n"
 	"  --timing             a line of JSON for each repetition on stderr\n"
 	"  --help               show this\n";
 
@@ -306,6 +307,7 @@ static const struct option options[] = {
 	{"flash", required_argument, NULL, 'f'},
 	{"cache-type", required_argument, NULL, 'c'},
 	{"repeat", required_argument, NULL, 'r'},
+	{"log", no_argument, NULL, 'l'},
 	{"timing", no_argument, NULL, 'T'},
 	{"help", no_argument, NULL, 'h'},
 	{0},
@@ -339,6 +341,9 @@ static void parse_option(struct arguments *a, int option, const char *name)
 		break;
 	case 'g':
 		a->n_gpu_layers = parse_layers(optarg);
+		break;
+	case 'l':
+		llama_abi_logs = true;
 		break;
 	case 'T':
 		a->timing = true;

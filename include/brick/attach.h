@@ -20,6 +20,20 @@ BRICK_BEGIN_DECLS
  */
 BRICK_API int brick_thread_ready(void);
 
+/*
+ * Follows the recorder if `brick on` or `brick off` has switched recording: a load and a branch. A
+ * step begins with it (brick_step_begin()); an attacher that begins none while recording is off
+ * calls it where a step would begin, outside of all bricks.
+ */
+BRICK_API void brick_recorder_heed(void);
+
+/*
+ * How many steps in a row the recorder wants with their bricks (upper 16 bits), and how many after
+ * them as one piece each (lower 16 bits), on average, so that recording costs no more than its user
+ * allows. 0: it has not measured yet, or there is no recorder. Any thread; costs one load.
+ */
+BRICK_API uint32_t brick_recorder_step_blocks(void);
+
 struct brick_sequence_record;
 
 /*
@@ -32,11 +46,28 @@ BRICK_API int brick_record_sequences(const struct brick_sequence_record *records
 struct brick_expert_record;
 
 /*
- * Writes `count` records about the experts of the operation whose sample comes next; `kind` of
- * *records is not looked at. True: all were written. False: none was, since nothing records or the
- * ring had no room (counted as dropped).
+ * Writes `count` records about the experts of the operation whose sample comes next;
+ * `begin` and `kind` of *records are not looked at. True: all were written. False: none was, since
+ * nothing records or the ring had no room (counted as dropped).
  */
 BRICK_API bool brick_record_experts(const struct brick_expert_record *records, uint32_t count);
+
+struct brick_memory_record;
+
+/*
+ * Writes `count` records about memory (brick/abi/lane.h) at the present time; `begin` and `kind` of
+ * *records are not looked at. True: all were written. False: none was, as above.
+ */
+BRICK_API bool brick_record_memory(const struct brick_memory_record *records, uint32_t count);
+
+struct brick_message_record;
+
+/*
+ * Writes `count` records about messages (brick/abi/lane.h) right behind the brick of the call,
+ * which has just ended; `begin` and `kind` of *records are not looked at. True: all were written.
+ * False: none was, as above.
+ */
+BRICK_API bool brick_record_messages(const struct brick_message_record *records, uint32_t count);
 
 /* As brick_begin_layer(), for times that are not two readings around the work: enum brick_source.
  */

@@ -232,7 +232,7 @@ BRICK_API struct brick_async brick_async_begin(uint32_t brick);
 
 /*
  * End asynchronous work once, on any thread, and say how many elements it produced (0: not known).
- * Returns its length in ns; 0: nothing was measured.
+ * Returns its length in ns; 0: nothing was measured, or less than the clock tells apart.
  */
 BRICK_API uint64_t brick_async_end(const struct brick_async *async, uint64_t elements);
 

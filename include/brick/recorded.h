@@ -27,6 +27,7 @@ enum brick_phase {
 	BRICK_PHASE_DECODE = 1,	 /* makes new tokens, or checks drafted ones */
 	BRICK_PHASE_MIXED = 2,	 /* both in one batch: begun by brick_step_begin_mixed() */
 	BRICK_PHASE_WARM_UP = 3, /* neither: what it evaluates is thrown away, and in no rate */
+	BRICK_PHASE_OTHER = 4,	 /* none of these, or not known: a step of training, of a solver */
 };
 
 /* Kinds of lanes. */
@@ -89,6 +90,38 @@ static inline int brick_sequence_has_number(uint32_t event)
 
 /* In place of an expert: the operation chose the same experts as the operation before. */
 enum { BRICK_EXPERT_SAME = -1 };
+
+/* Kinds of memory that an allocator gave. */
+enum brick_memory_kind {
+	BRICK_MEMORY_ALL = 0, /* all kinds together */
+	BRICK_MEMORY_WEIGHTS = 1,
+	BRICK_MEMORY_GRADIENTS = 2,   /* results of a backward pass */
+	BRICK_MEMORY_OPTIMIZER = 3,   /* an optimizer's state */
+	BRICK_MEMORY_ACTIVATIONS = 4, /* results of a forward pass */
+	BRICK_MEMORY_CACHE = 5,	      /* keys and values of earlier tokens */
+	BRICK_MEMORY_WORKSPACE = 6,   /* freed by the operator that asked for it */
+	BRICK_MEMORY_OTHER = 7,
+	BRICK_MEMORY_SYSTEM = 8,     /* not the allocator's: what the system says of the process */
+	BRICK_MEMORY_COMPUTE = 9,    /* an engine's results of operations, until the next graph */
+	BRICK_MEMORY_OUTPUTS = 10,   /* what the program reads of an engine */
+	BRICK_MEMORY_STATES = 11,    /* the program's: saved states of sequences, a prompt cache */
+	BRICK_MEMORY_ANONYMOUS = 12, /* the system's count without pages of files */
+	BRICK_MEMORY_KINDS,
+};
+
+/* What a call did with a message between ranks. */
+enum brick_message_event {
+	BRICK_MESSAGE_SENT = 0,	      /* it was sent from the call's begin on */
+	BRICK_MESSAGE_RECEIVED = 1,   /* it was there at the call's end */
+	BRICK_MESSAGE_COLLECTIVE = 2, /* the rank came to a collective when the call began */
+	/* as RECEIVED; but a receive from any sender was open, so it may be another message's end
+	 */
+	BRICK_MESSAGE_RECEIVED_ANY = 3,
+	BRICK_MESSAGE_EVENTS,
+};
+
+/* In place of a peer: a collective has no root. */
+enum { BRICK_MESSAGE_NO_PEER = -1 };
 
 /* Losses by kind, on one lane or in the process as a whole. */
 struct brick_ledger {

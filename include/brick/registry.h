@@ -70,7 +70,8 @@ BRICK_BEGIN_DECLS
 	X(42, BATCH_PREPARE, "BatchPrepare", ENGINE, "")        \
 	X(43, UBATCH_PROCESS, "UbatchProcess", ENGINE, "")      \
 	X(44, KV_CACHE_PREPARE, "KvCachePrepare", ENGINE, "")   \
-	X(45, GRAPH_PLAN, "GraphPlan", ENGINE, "")
+	X(45, GRAPH_PLAN, "GraphPlan", ENGINE, "")              \
+	X(46, OTHER_STEP, "OtherStep", STEP, "")
 
 /*
  * Ids of the bricks that Brick knows by itself: the identifier of a row above behind BRICK_.
@@ -88,7 +89,7 @@ enum brick_id {
 #define BRICK_X(id, identifier, name, category, aliases) BRICK_##identifier = id,
 	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
 #undef BRICK_X
-		BRICK_FIRST_DYNAMIC = 46, /* the first id that brick_register() hands out */
+		BRICK_FIRST_DYNAMIC = 47, /* the first id that brick_register() hands out */
 };
 
 enum { BRICK_WELL_KNOWN_COUNT = 23 };
@@ -97,7 +98,7 @@ enum { BRICK_WELL_KNOWN_COUNT = 23 };
 static inline int brick_is_step(uint32_t id)
 {
 	return id == BRICK_PREFILL || id == BRICK_DECODE || id == BRICK_MIXED ||
-	       id == BRICK_WARM_UP;
+	       id == BRICK_WARM_UP || id == BRICK_OTHER_STEP;
 }
 
 #define BRICK_NONE 0xffffffffu /* in place of an id: no brick */

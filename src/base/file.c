@@ -13,38 +13,73 @@
 #include <unistd.h>
 #include "base/descriptor.h"
 
-size_t file_begin(const char *path, char *out, size_t bytes)
+/* Reads up to `bytes` bytes from an offset on, and adds a NUL behind; returns how many they were.
+ */
+static size_t file_read_at(int fd, char *out, size_t bytes, uint64_t offset)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st = {0};
-	ssize_t got = fd < 0 || fstat(fd, &st) ? 0 : 1;
+	ssize_t got = 1;
 	size_t n = 0;
 
-	while (got > 0 && n < bytes - 1) {
-		got = pread(fd, out + n, bytes - 1 - n, (off_t)n);
+	while (got > 0 && n < bytes) {
+		got = pread(fd, out + n, bytes - n, (off_t)(offset + n));
 		n += got > 0 ? (size_t)got : 0;
 		got = got < 0 && errno == EINTR ? 1 : got;
 	}
-	descriptor_close(fd, &st);
 	out[n] = '\0';
 	return n;
 }
 
-void file_field(const char *path, const char *key, char *out, size_t bytes)
+size_t file_begin(const char *path, char *out, size_t bytes)
 {
-	char text[4096], *rest = text;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st = {0};
+	bool is_open = fd >= 0 && !fstat(fd, &st);
+	size_t n = file_read_at(fd, out, is_open ? bytes - 1 : 0, 0);
+
+	descriptor_close(fd, &st);
+	return n;
+}
+
+static bool file_line_has(const char *line, const char *key, char *out, size_t bytes)
+{
 	size_t length = strlen(key);
 
-	file_begin(path, text, sizeof(text));
-	for (char *line; (line = strsep(&rest, "\n"));) {
-		const char *colon = line;
-		if (!strncmp(line, key, length))
-			colon += length + strspn(line + length, " \t");
-		if (colon == line || *colon != ':')
-			continue;
-		snprintf(out, bytes, "%s", colon + 1 + strspn(colon + 1, " \t"));
-		return;
+	if (strncmp(line, key, length) != 0)
+		return false;
+	line += length + strspn(line + length, " \t");
+	if (*line != ':')
+		return false;
+	snprintf(out, bytes, "%s", line + 1 + strspn(line + 1, " \t"));
+	return true;
+}
+
+/* A process's status has all its groups in one line, which may be longer than the text. */
+void file_field(const char *path, const char *key, char *out, size_t bytes)
+{
+	char text[4096];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st = {0};
+	bool is_over = fd < 0 || fstat(fd, &st), is_middle = false; /* of a line */
+	uint64_t offset = 0;
+
+	while (!is_over) {
+		size_t n = file_read_at(fd, text, sizeof(text) - 1, offset);
+		char *line = text, *end;
+		is_over = n < sizeof(text) - 1;
+		/* a line that begins in the text's middle, and is not whole, is read again */
+		while (line < text + n && ((end = strchr(line, '\n')) || line == text || is_over)) {
+			if (end)
+				*end = '\0';
+			if (!is_middle && file_line_has(line, key, out, bytes)) {
+				is_over = true;
+				break;
+			}
+			is_middle = !end;
+			line = end ? end + 1 : text + n;
+		}
+		offset += (uint64_t)(line - text);
 	}
+	descriptor_close(fd, &st);
 }
 
 void file_link(const char *path, char *out, size_t bytes)

@@ -13,8 +13,8 @@
 size_t file_begin(const char *path, char *out, size_t bytes);
 
 /*
- * Copies the text after "key:" in a line of the file's first 4 kB. If there is no such line, out
- * stays as it is.
+ * Copies the text after "key:" in the first such line, as far as it stands in the line's first 4
+ * kB. If there is no such line, out stays as it is.
  */
 void file_field(const char *path, const char *key, char *out, size_t bytes);
 

@@ -286,9 +286,9 @@ static double cmd_bench_token_ns(const struct bench_run *run, const char *phase)
 /* The number that a run is compared by: a plain run's value, a recorded run's time of a token. */
 static double bench_measure_of(const struct bench_run *run)
 {
-	static const char *const phases[] = {"decode", "prefill", "mixed"};
+	static const char *const phases[] = {"decode", "prefill", "mixed", "other"};
 
-	for (size_t i = 0; i < 3 && run->is_recorded; i++) {
+	for (size_t i = 0; i < sizeof(phases) / sizeof(*phases) && run->is_recorded; i++) {
 		double ns = cmd_bench_token_ns(run, phases[i]);
 		if (ns > 0)
 			return ns;
@@ -1088,7 +1088,8 @@ static const struct cli_option cmd_bench_option_table[] = {
 	{"threshold", "PERCENT", "smaller differences do not matter (default: 1, or the floor)",
 		option_percent, OF(threshold)},
 	{"metric", "WHAT",
-		"decide by decode, prefill, mixed (tokens/s), wall, printed or first-token "
+		"decide by decode, prefill, mixed (tokens/s), other (steps/s), wall, printed or "
+		"first-token "
 		"(default: "
 		"what is printed, else the first that differs of decode, wall, prefill, ...)",
 		option_index, OF(metric), .words = words_metrics},

@@ -3,7 +3,8 @@
  * `brick bisect`: finds the first slower build in a list of builds or commits, and the slower
  * brick. The first and the last build are recorded in turns until the brick that differs is known.
  * Then each build in the middle runs in turns with the first one: it is bad if that brick is slower
- * by more than half of the difference between the ends. Builds that fail are passed over.
+ * by more than half of the difference between the ends, of which the interval's low end counts:
+ * chance may have made the ends differ more. Builds that fail are passed over.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -247,8 +248,11 @@ static void cmd_bisect_note(struct bisect *b, struct bisect_step step)
 	xpush(&b->steps, step);
 }
 
-/* Measures both ends. False: one of them failed. *found: the last is slower than the first. */
-static bool compare_ends(struct bisect *b, double *effect, bool *found)
+/*
+ * Measures both ends. False: one of them failed. *found: the last is slower than the first.
+ * *least: by so much of the first, or more.
+ */
+static bool compare_ends(struct bisect *b, double *least, bool *found)
 {
 	struct build *last = &b->builds.items[b->builds.count - 1];
 	SCOPED_BY(pair_fini) struct pair p = {.a = &b->builds.items[0], .b = last};
@@ -267,9 +271,11 @@ static bool compare_ends(struct bisect *b, double *effect, bool *found)
 		for (b->phase = STEP_PHASES - 1; b->phase && !judged_row(b, p.compare);)
 			b->phase--;
 	const struct compare_row *row = judged_row(b, p.compare);
-	if (row)
+	if (row) {
 		step.difference = row->difference;
-	*effect = step.difference.effect;
+		step.is_doubtful = !*found && bisection_is_doubtful(&step.difference);
+	}
+	*least = step.difference.low > 0 ? step.difference.low : step.difference.effect;
 	cmd_bisect_note(b, step);
 	return true;
 }
@@ -280,8 +286,8 @@ static void cmd_bisect_judge(
 {
 	struct build *build = &b->builds.items[at], *first = &b->builds.items[0];
 	SCOPED_BY(pair_fini) struct pair p = {.a = first, .b = build, .from = first->runs.count};
-	struct bisect_step step = {
-		.build = build->name, .difference = {.threshold = threshold, .effect = NAN}};
+	struct bisect_step step = {.build = build->name,
+		.difference = {.threshold = threshold, .effect = NAN, .low = NAN, .high = NAN}};
 	const struct compare_row *row = NULL;
 	bool is_last = false;
 
@@ -292,7 +298,7 @@ static void cmd_bisect_judge(
 		compare_pair(&p, threshold);
 		row = judged_row(b, p.compare);
 		step.difference = row ? row->difference : step.difference;
-		is_last |= step.difference.verdict != COMPARE_UNSURE;
+		is_last |= !bisection_is_doubtful(&step.difference);
 	}
 	step.runs = build->runs.count;
 	if (!row || isnan(step.difference.effect)) {
@@ -300,9 +306,8 @@ static void cmd_bisect_judge(
 		step.fault = b->fault ? b->fault : xstrdup("has nothing of that name");
 		b->fault = NULL;
 	} else {
-		step.is_doubtful = step.difference.verdict == COMPARE_UNSURE;
-		step.is_bad = step.is_doubtful ? step.difference.effect > threshold
-					       : step.difference.verdict == COMPARE_SLOWER;
+		step.is_doubtful = bisection_is_doubtful(&step.difference);
+		step.is_bad = step.difference.effect > threshold;
 		bisection_note(search, at, step.is_bad);
 	}
 	cmd_bisect_note(b, step);
@@ -346,16 +351,16 @@ static int search_builds(struct bisect *b)
 {
 	struct bisection search = {0, b->builds.count - 1, b->is_skipped};
 	bool found;
-	double effect;
+	double least;
 
-	if (!compare_ends(b, &effect, &found)) {
+	if (!compare_ends(b, &least, &found)) {
 		if (!program_interrupted)
 			warn("bisect: %s", b->fault);
 		return EXIT_NOT_KNOWN;
 	}
 	for (long at;
 		found && !program_interrupted && (at = bisection_next(&search)) != BISECTION_END;)
-		cmd_bisect_judge(b, &search, (size_t)at, expm1(log1p(effect) / 2));
+		cmd_bisect_judge(b, &search, (size_t)at, expm1(log1p(least) / 2));
 	if (program_interrupted)
 		return EXIT_NOT_KNOWN;
 	cmd_bisect_show(b, &search, found);

@@ -50,7 +50,8 @@ static const struct cli_option cmd_diff_option_table[] = {
 		"by on this machine)",
 		option_percent, AT(threshold)},
 	{"metric", "WHAT",
-		"decide by decode, prefill, mixed (tokens/s), wall, printed or first-token "
+		"decide by decode, prefill, mixed (tokens/s), other (steps/s), wall, printed or "
+		"first-token "
 		"(default: "
 		"what is printed, else the first that differs of decode, wall, prefill, ...)",
 		option_index, AT(metric), .words = words_metrics},

@@ -990,6 +990,9 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 			!may->version && a->versions ? " only)" : "", a->recorded, may->why);
 		check->attaches = a->title;
 	}
+	if (f.static_mpi)
+		doctor_add(doctor, GROUP, "mpi", DOCTOR_ABSENT, "link it with a shared MPI",
+			"%s " FORESIGHT_STATIC_MPI, f.static_mpi);
 	if (f.has_libbrick)
 		doctor_add(doctor, GROUP, "libbrick", DOCTOR_OK, NULL,
 			"the program has it inside, and records itself");

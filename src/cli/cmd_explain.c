@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
+#include "cli/history_runs.h"
 #include "cli/options.h"
 #include "cli/selection_options.h"
 #include "ui/text/explain_view.h"
@@ -25,6 +26,18 @@ static const struct cli_option cmd_explain_option_table[] = {
 	OPTION_HELP,
 };
 
+/* Compares the whole recording with earlier ones of its workload, if there is a history. */
+static void cmd_explain_find_usual(struct usual_times *usual, const struct run *run)
+{
+	SCOPED_BY(history_run_fini) struct history_run now = {0};
+	struct history_runs earlier = {0};
+
+	history_entry_init(&now, run, run->path);
+	history_runs_earlier(&earlier, &now);
+	xcheck(usual_times_init(usual, run, &now, earlier.list.items, earlier.list.count));
+	history_runs_fini(&earlier);
+}
+
 static int run_explain(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT};
@@ -37,9 +50,14 @@ static int run_explain(int argc, char **argv)
 		die(CLI_INPUT, "%s: holds no steps: there are no tokens to explain", run->path);
 	SCOPED_TO(ceilings_destroy)
 	struct ceilings *ceilings = ceilings_kept(run->host, run->cpu, &where);
+	SCOPED_BY(usual_times_fini) struct usual_times usual = {0};
 	SCOPED_BY(explain_facts_fini) struct explain_facts facts;
 	SCOPED_BY(findings_fini) struct findings findings;
-	if (explain_facts_init(&facts, run, ceilings) < 0 || findings_init(&findings, &facts) < 0)
+	if (!selection_is_any(&options.selection))
+		cmd_explain_find_usual(&usual, run);
+	int rc = explain_facts_init(&facts, run, ceilings);
+	facts.usual = &usual;
+	if (rc < 0 || findings_init(&findings, &facts) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	(options.json ? explain_json : explain_text)(&facts, &findings, options.top, stdout);
 	if (ceilings)

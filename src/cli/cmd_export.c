@@ -221,6 +221,28 @@ static void write_commands(const struct run *run, FILE *out)
 	fputs("]", out);
 }
 
+static void write_messages(const struct run *run, FILE *out)
+{
+	static const char *const events[] = {[BRICK_MESSAGE_SENT] = "sent",
+		[BRICK_MESSAGE_RECEIVED] = "received",
+		[BRICK_MESSAGE_COLLECTIVE] = "collective"};
+
+	fputs(",\n\"message_fields\": [\"event\", \"lane\", \"sample\", \"peer\", \"tag\", "
+	      "\"communicator\", \"number\", \"bytes\"],\n\"messages\": [",
+		out);
+	for (size_t i = 0; i < run->message_count; i++) {
+		const struct run_message *m = &run->messages[i];
+		separate(out, i);
+		fprintf(out, "[\"%s\",%u,%lld,%d,%d,%u,%u,%llu]",
+			m->event < sizeof(events) / sizeof(*events) && events[m->event]
+				? events[m->event]
+				: "",
+			m->lane, or_minus(m->sample), m->peer, m->tag, m->communicator, m->number,
+			cmd_export_ull(m->bytes));
+	}
+	fputs("]", out);
+}
+
 /*
  * All of a run as one JSON object, schema brick/export/1: tables of bricks and sites, and lanes
  * whose samples are arrays of numbers in the order of "sample_fields". -ENOMEM; write errors stay
@@ -239,6 +261,7 @@ static int export_json(const struct run *run, FILE *out)
 	write_lanes(run, out);
 	write_rows(run, out, "kernels", run->kernel_count, cmd_export_kernel_of);
 	write_commands(run, out);
+	write_messages(run, out);
 	write_rows(run, out, "code", run->code_count, cmd_export_code_of);
 	fputs("}\n", out);
 	return 0;

@@ -42,7 +42,7 @@ static const struct cli_option cmd_graph_option_table[] = {
 		"stacks with their own times in ns, for flame graphs",
 		option_index, AT(format), .words = cmd_graph_words_format},
 	{"step", "WHICH",
-		"only one step: decode or prefill, the step that took the median time; slowest; or "
+		"only one step: a phase, for its step that took the median time; slowest; or "
 		"a number, counted from 1 in the order in which they began",
 		option_text, AT(step), .words = words_step},
 	{"output", "OUT", "write to this file (default: standard output)", option_text, AT(output),

@@ -4,7 +4,6 @@
  * over runs; compares machines, or versions of the engine; imports what other programs measured.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "base/order.h"
 #include "cli/command.h"
 #include "cli/die.h"
+#include "cli/history_groups.h"
 #include "cli/history_runs.h"
 #include "cli/input.h"
 #include "cli/options.h"
@@ -364,64 +364,6 @@ static int history_show(const struct history_arguments *a)
 	return CLI_DONE;
 }
 
-/* Only runs of one workload are put side by side. */
-
-/* Keeps the runs with the workload of the newest run, and leaves the others out. */
-struct choice {
-	struct trend_workload chosen; /* texts NULL: there is no run at all */
-	ARRAY(struct trend_workload) left_out;
-};
-
-static int cmd_history_take_workload(void *context, const struct history_workload *w)
-{
-	struct choice *choice = context;
-	const struct trend_workload copy = {
-		xstrdup(w->workload), xstrdup(w->host), xstrdup(w->cpu), w->runs};
-
-	if (choice->chosen.workload)
-		return array_push(&choice->left_out, copy);
-	choice->chosen = copy;
-	return 0;
-}
-
-static void workload_fini(struct trend_workload *w)
-{
-	free(w->workload);
-	free(w->host);
-	free(w->cpu);
-}
-
-static void choice_fini(struct choice *choice)
-{
-	workload_fini(&choice->chosen);
-	for (size_t i = 0; i < choice->left_out.count; i++)
-		workload_fini(&choice->left_out.items[i]);
-	array_fini(&choice->left_out);
-}
-
-/* For comparisons of machines: runs of another workload are left out, but not other machines'. */
-static void cmd_history_choose(struct choice *choice, struct history_store *store,
-	struct history_filter *filter, bool any_machine)
-{
-	size_t kept = 0;
-
-	filter->kind = filter->kind ? filter->kind : HISTORY_TIMED;
-	history_runs_check(
-		store, history_store_workloads(store, filter, cmd_history_take_workload, choice));
-	struct trend_workload *chosen = &choice->chosen, *list = choice->left_out.items;
-	filter->workload = chosen->workload;
-	if (!any_machine) {
-		filter->host = chosen->host;
-		filter->cpu = chosen->cpu;
-	}
-	for (size_t i = 0; i < choice->left_out.count; i++)
-		if (any_machine && !strcmp(list[i].workload, chosen->workload))
-			workload_fini(&list[i]);
-		else
-			list[kept++] = list[i];
-	choice->left_out.count = kept;
-}
-
 /* Plot. */
 
 static int cmd_history_take_point(void *context, const struct history_point *point)
@@ -485,13 +427,13 @@ static int history_plot(const struct history_arguments *a)
 	struct history_store *store = history_runs_open(a->db, false);
 	struct history_filter filter = history_filter_of(a);
 	struct history_part part = cmd_history_part_of(a);
-	SCOPED_BY(choice_fini) struct choice choice = {0};
+	SCOPED_BY(history_choice_fini) struct history_choice choice = {0};
 	SCOPED char *what = *part.name ? xasprintf("%s, %s", part.name, part.phase)
 				       : xasprintf("%s, whole token", part.phase);
 	struct trend trend = {.what = what};
 
 	struct progress *progress = progress_start("history", NULL, 0);
-	cmd_history_choose(&choice, store, &filter, false);
+	history_choose(&choice, store, &filter, false);
 	trend.workload = &choice.chosen;
 	trend.left_out = choice.left_out.items;
 	trend.left_out_count = choice.left_out.count;
@@ -524,180 +466,28 @@ static int history_plot(const struct history_arguments *a)
 
 /* Hosts. */
 
-/* The time per token of a part in one group. */
-struct cell {
-	size_t group;
-	char *name;
-	double ns;
-};
-
-struct group {
-	char *name;
-	uint64_t runs, p99_ns;
-	double ns;	   /* a token */
-	double effect;	   /* against the median of all groups; a ratio less 1 */
-	const char *brick; /* the brick that adds most to the effect; NULL: none is slower */
-	double points;	   /* its part of the median token */
-};
-
-struct hosts {
-	struct choice choice;
-	ARRAY(struct group) groups;
-	ARRAY(struct cell) cells;
-	struct history_histogram all; /* steps of all groups */
-	double median_ns;
-};
-
-static int cmd_history_take_group(void *context, const struct history_group *g)
-{
-	struct hosts *h = context;
-	const struct history_part *p = g->part;
-	double ns = p->typical_tokens ? (double)p->typical_ns / (double)p->typical_tokens : NAN;
-	size_t last = h->groups.count - 1;
-
-	if (!h->groups.count || strcmp(h->groups.items[last].name, g->group)) {
-		if (array_push(&h->groups, (struct group){.name = xstrdup(g->group), .ns = NAN}))
-			return -ENOMEM;
-		last = h->groups.count - 1;
-	}
-	if (!strcmp(p->kind, "step")) {
-		h->groups.items[last].runs = g->runs;
-		h->groups.items[last].ns = ns;
-		h->groups.items[last].p99_ns = history_histogram_percentile(&p->histogram, 99);
-		return history_histogram_merge(&h->all, &p->histogram);
-	}
-	if (strcmp(p->kind, "brick"))
-		return 0;
-	return array_push(&h->cells, (struct cell){last, xstrdup(p->name), ns});
-}
-
-COMPARATOR(compare_cells, struct cell, strcmp(x->name, y->name) ?: ORDER(x->group, y->group))
-
-static int compare_groups(const void *a, const void *b)
-{
-	const struct group *x = a, *y = b;
-	double a_ns = isnan(x->ns) ? -1 : x->ns, b_ns = isnan(y->ns) ? -1 : y->ns;
-
-	return ORDER(b_ns, a_ns) ?: strcmp(x->name, y->name);
-}
-
-static void cmd_history_compute(struct hosts *h)
-{
-	SCOPED double *scratch = xcalloc(h->groups.count + h->cells.count + 1, sizeof(*scratch));
-	size_t known = 0;
-
-	for (size_t i = 0; i < h->groups.count; i++)
-		if (!isnan(h->groups.items[i].ns))
-			scratch[known++] = h->groups.items[i].ns;
-	h->median_ns = known ? statistics_median(scratch, known) : NAN;
-	array_sort(&h->cells, compare_cells);
-	for (size_t i = 0, end; i < h->cells.count; i = end) {
-		for (end = i; end < h->cells.count &&
-			      !strcmp(h->cells.items[end].name, h->cells.items[i].name);
-			end++)
-			;
-		const struct cell *cells = h->cells.items + i;
-		size_t count = end - i;
-		for (size_t k = 0; k < count; k++)
-			scratch[k] = cells[k].ns;
-		double median = statistics_median(scratch, count);
-		for (size_t k = 0; k < count; k++) {
-			struct group *g = &h->groups.items[cells[k].group];
-			double points = (cells[k].ns - median) / h->median_ns;
-			if (points > g->points) {
-				g->points = points;
-				g->brick = cells[k].name;
-			}
-		}
-	}
-	for (size_t i = 0; i < h->groups.count; i++)
-		h->groups.items[i].effect = h->groups.items[i].ns / h->median_ns - 1;
-	array_sort(&h->groups, compare_groups);
-}
-
-static void hosts_json(const struct hosts *h, bool by_engine)
-{
-	json_t *root = json_object(), *rows = json_array();
-	uint64_t p99 = history_histogram_percentile(&h->all, 99);
-
-	for (size_t i = 0; i < h->groups.count; i++) {
-		const struct group *g = &h->groups.items[i];
-		json_t *row = json_object();
-		json_put(row, "name", json_text(g->name));
-		json_put(row, "runs", json_number(g->runs));
-		json_put(row, "ns_per_token", json_rate(g->ns));
-		json_put(row, "effect", isfinite(g->effect) ? json_real(g->effect) : json_null());
-		json_put(row, "p99_ns", g->p99_ns ? json_number(g->p99_ns) : json_null());
-		json_put(row, "brick", json_text(g->brick));
-		json_put(row, "points", json_real(g->points));
-		json_add(rows, row);
-	}
-	json_put(root, "schema", json_text("brick/history-hosts/1"));
-	json_put(root, "p99_ns", p99 ? json_number(p99) : json_null());
-	json_put(root, "steps", json_number(history_histogram_count(&h->all)));
-	json_put(root, by_engine ? "engines" : "hosts", rows);
-	trend_workloads_json(
-		root, &h->choice.chosen, h->choice.left_out.items, h->choice.left_out.count);
-	json_print(root, stdout);
-}
-
-static void hosts_text(const struct hosts *h, bool by_engine)
-{
-	const struct table_column columns[] = {{by_engine ? "ENGINE" : "HOST", 1, 0},
-		{"RUNS", 0, 1}, {"/TOKEN", 0, 0}, {"EFFECT", 0, 0}, {"P99", 0, 2}, {"BRICK", 1, 0},
-		{"POINTS", 0, 1}};
-	SCOPED_TO(table_destroy) struct table *table = table_create(columns, 7);
-	uint64_t p99 = history_histogram_percentile(&h->all, 99);
-	char text[UNITS_BYTES], count[UNITS_BYTES];
-	struct terminal terminal;
-
-	terminal_init(&terminal, stdout);
-	for (size_t i = 0; i < h->groups.count; i++) {
-		const struct group *g = &h->groups.items[i];
-		const struct difference d = {.effect = g->effect};
-		char effect[DIFFERENCE_BYTES];
-		table_row(table, STYLE_PLAIN);
-		table_cell(table, *g->name ? g->name : "(not known)");
-		table_count(table, g->runs);
-		table_time(table, isnan(g->ns) ? ANALYSIS_UNKNOWN : (uint64_t)g->ns);
-		table_cell(table, difference_size(effect, &d));
-		table_time(table, g->p99_ns ? g->p99_ns : ANALYSIS_UNKNOWN);
-		table_cell(table, g->brick ? g->brick : "-");
-		table_format(table, g->brick ? "%+.1f" : "-", 100 * g->points);
-	}
-	table_print(table, &terminal);
-	trend_workloads_text(
-		&terminal, &h->choice.chosen, h->choice.left_out.items, h->choice.left_out.count);
-	printf("EFFECT, POINTS: against the median of %zu; p99 of %s steps: %s\n", h->groups.count,
-		units_count(count, history_histogram_count(&h->all)),
-		p99 ? units_time(text, p99) : "-");
-}
-
 static int history_hosts(const struct history_arguments *a)
 {
 	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(a->db, false);
 	struct history_filter filter = history_filter_of(a);
-	struct hosts h = {0};
+	SCOPED_BY(history_groups_fini) struct history_groups groups = {0};
 
 	struct progress *progress = progress_start("history", NULL, 0);
-	cmd_history_choose(&h.choice, store, &filter, !a->by_engine);
-	int rc = history_store_groups(store, &filter, a->by_engine, step_phase_name(a->phase),
-		cmd_history_take_group, &h);
+	history_choose(&groups.choice, store, &filter, !a->by_engine);
+	int rc = history_store_groups(store, &filter,
+		a->by_engine ? HISTORY_BY_ENGINE : HISTORY_BY_HOST, step_phase_name(a->phase),
+		history_groups_take, &groups);
 	progress_end(progress);
 	history_runs_check(store, rc);
-	if (!h.groups.count)
+	if (!groups.list.count)
 		die(CLI_INPUT, "history: no run has %s steps", step_phase_name(a->phase));
-	cmd_history_compute(&h);
-	(a->json ? hosts_json : hosts_text)(&h, a->by_engine);
-	for (size_t i = 0; i < h.groups.count; i++)
-		free(h.groups.items[i].name);
-	for (size_t i = 0; i < h.cells.count; i++)
-		free(h.cells.items[i].name);
-	array_fini(&h.groups);
-	array_fini(&h.cells);
-	history_histogram_fini(&h.all);
-	choice_fini(&h.choice);
+	history_groups_compute(&groups);
+	if (a->json)
+		history_groups_json(
+			&groups, "brick/history-hosts/1", a->by_engine ? "engines" : "hosts");
+	else
+		history_groups_text(&groups, a->by_engine ? "ENGINE" : "HOST", "RUNS", 0);
 	return CLI_DONE;
 }
 
@@ -742,7 +532,7 @@ static int history_import(const struct history_arguments *a)
 /* The command. */
 
 static WORDS(cmd_history_words_by, "host", "engine");
-static WORDS(words_kind, "recorded", "plain", "imported", "floor");
+static WORDS(words_kind, "recorded", "plain", "imported", "floor", HISTORY_WINDOW);
 
 static void cmd_history_set_by(const struct option_use *use, const char *text)
 {
@@ -765,7 +555,7 @@ static const struct cli_option cmd_history_option_table[] = {
 	{"label", "NAME", "only runs with that label", option_text, OF(label),
 		.words = words_labels},
 	{"host", "NAME", "only runs on that machine", option_text, OF(host)},
-	{"kind", "KIND", "only recorded, plain, imported or floor", set_kind, OF(kind),
+	{"kind", "KIND", "only recorded, plain, imported, floor or window", set_kind, OF(kind),
 		.words = words_kind},
 	{"model", "TEXT", "only runs of a model with that text in its name or type", option_text,
 		OF(model)},
@@ -776,8 +566,8 @@ static const struct cli_option cmd_history_option_table[] = {
 	{"remove", NULL, "label: take the label away", option_flag, OF(remove)},
 	{"older-than", "DAYS", "rm: all runs that began longer ago than that", option_number,
 		OF(older_than), .low = 1, .high = 100000},
-	{"phase", "PHASE", "plot, hosts: prefill, decode (default), mixed or warm-up", option_index,
-		OF(phase), .words = words_phases},
+	{"phase", "PHASE", "plot, hosts: prefill, decode (default), mixed, warm-up or other",
+		option_index, OF(phase), .words = words_phases},
 	{"brick", "NAME", "plot: this brick (default: the whole token)", option_text, OF(brick)},
 	{"layer", "N", "plot: this layer", option_text, OF(layer)},
 	{"kernel", "NAME", "plot: this kernel of a device", option_text, OF(kernel)},

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/die.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "import/import.h"
 #include "import/import_capture.h"
 #include "lib/writer/part_file.h"
@@ -16,6 +17,7 @@
 
 struct options {
 	const char *output, *step, *capture;
+	bool quiet;
 };
 
 static const struct cli_option cmd_import_option_table[] = {
@@ -28,14 +30,25 @@ static const struct cli_option cmd_import_option_table[] = {
 		"this "
 		"folder",
 		option_text, AT(capture)},
+	{"quiet", NULL, "no progress", option_flag, AT(quiet), .letter = 'q'},
 	OPTION_HELP,
 };
 
-static void cmd_import_write_recording(struct imported *im, const char *from, const char *to)
+/* For the thread that shows the progress. */
+static const struct imported *cmd_import_imported;
+
+static uint64_t cmd_import_done(void)
+{
+	return cmd_import_imported->parts_done;
+}
+
+static void cmd_import_write_recording(
+	struct imported *im, const char *from, const char *to, struct progress *progress)
 {
 	struct trace_writer_options options = {.path = to, .compress = 1};
 	char why[512];
 	int rc = imported_write(im, &options);
+	progress_end(progress);
 	if (rc == BRICK_ENOTRECORDED)
 		die(CLI_INPUT, "%s: there is no event with a length in it", from);
 	if (rc == -ENOMEM)
@@ -66,13 +79,21 @@ static int run_import(int argc, char **argv)
 	if (imported_init(im))
 		die(CLI_SYSTEM, "not enough memory");
 	im->steps = options.step;
-	int rc = import_read(im, path, &why);
-	if (rc < 0)
-		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", path, why.text);
+	cmd_import_imported = im;
+	struct progress *progress =
+		options.quiet ? NULL : progress_start("import", cmd_import_done, IMPORT_PARTS);
 	struct import_capture_counts captured = {0};
-	if (options.capture && (rc = import_capture(im, options.capture, &captured, &why)) < 0)
-		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", options.capture, why.text);
-	cmd_import_write_recording(im, path, options.output);
+	const char *from = path;
+	int rc = import_read(im, path, &why);
+	if (rc >= 0 && options.capture) {
+		from = options.capture;
+		rc = import_capture(im, from, &captured, &why);
+	}
+	if (rc < 0) {
+		progress_end(progress);
+		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", from, why.text);
+	}
+	cmd_import_write_recording(im, path, options.output, progress);
 	fprintf(stderr, "brick: %s: %llu event%s of %s on %u thread%s and %u queue%s, in %s\n",
 		path, (unsigned long long)im->slices, plural_s(im->slices), im->tool, im->threads,
 		plural_s(im->threads), im->queues, plural_s(im->queues), options.output);

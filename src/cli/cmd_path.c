@@ -24,8 +24,8 @@ struct options {
 
 static const struct cli_option cmd_path_option_table[] = {
 	{"step", "WHICH",
-		"only one step, with the longest parts of its path: decode or prefill, the step "
-		"that took the median time; slowest; or a number, counted from 1",
+		"only one step, with the longest parts of its path: a phase, for its step that "
+		"took the median time; slowest; or a number, counted from 1",
 		option_text, AT(step), .words = words_step},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 
 #include "attach/rules/rules.h"
+#include "base/file.h"
+#include "base/number.h"
 #include "brick/counters.h"
 #include "brick/error.h"
 #include "brick/session.h"
@@ -22,9 +24,12 @@
 #include "cli/history_runs.h"
 #include "cli/options.h"
 #include "cli/program_files.h"
+#include "cli/record_push.h"
+#include "lib/sys/launcher.h"
 #include "record/recorder.h"
 #include "record/stack_sampler.h"
 #include "trace/load.h"
+#include "ui/text/exemplar_text.h"
 #include "ui/text/report_presence.h"
 #include "ui/text/text.h"
 
@@ -35,11 +40,22 @@ struct record_arguments {
 	int off;	/* --mode none */
 	int has_method; /* --attach METHOD */
 	int no_history;
+	int has_push;
+	bool has_keep, has_slow, has_slow_limit;
 	const char *db, *label; /* NULL: not given */
+	const char *at_start;	/* an option that only a program's start can heed; NULL: none */
+	char **process_command; /* with a process: its argv */
+	char *rank_output;	/* the recording of one of a launcher's ranks; NULL: no launcher */
 };
+
+static struct record_push cmd_record_push; /* its thread may run until the process ends */
 
 /* The command line. */
 
+#define KEEP_BYTES 200000000ull /* without --keep SIZE */
+#define KEEP_BYTES_LEAST 16e6
+#define KEEP_NS_LEAST 10e9
+enum { SLOW_PER_HOUR = 6 };
 enum { DEFAULT_INTERVAL_MS = 1000, MAX_INTERVAL_MS = 60000, MAX_RING_RECORDS = 1 << 26 };
 
 static void add_variable(struct record_arguments *a, const char *name, const char *value)
@@ -103,6 +119,7 @@ static void set_sample(const struct option_use *use, const char *text)
 
 static void set_nvtx(const struct option_use *use, const char *text)
 {
+	((struct record_arguments *)use->to)->at_start = "--nvtx";
 	add_variable(use->to, "BRICK_EMIT", "nvtx");
 }
 
@@ -114,6 +131,119 @@ static void set_ring(const struct option_use *use, const char *text)
 	option_number(&(struct option_use){use->command, use->option, &records}, text);
 	snprintf(value, sizeof(value), "%lu", records);
 	add_variable(use->to, "BRICK_RING_RECORDS", value);
+}
+
+static void set_pid(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+	unsigned long pid;
+
+	option_number(&(struct option_use){use->command, use->option, &pid}, text);
+	a->options.pid = (pid_t)pid;
+}
+
+static void cmd_record_set_duration(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+	size_t length = strlen(text);
+	SCOPED char *number = xstrdup(text);
+
+	if (length > 1 && text[length - 1] == 's')
+		number[length - 1] = '\0';
+	a->options.duration_ns = (uint64_t)(option_double(use, number, 0.01, 1e6,
+						    "a number of seconds from 0.01 on, as in 10s") *
+					    1e9);
+}
+
+/* --keep: bytes or a time, each with a unit. */
+static void set_keep(const struct option_use *use, const char *text)
+{
+	static const struct {
+		const char *unit;
+		double scale;
+		bool is_time;
+	} units[] = {{"MB", 1e6, false}, {"GB", 1e9, false}, {"TB", 1e12, false}, {"s", 1e9, true},
+		{"min", 60e9, true}, {"h", 3600e9, true}, {"d", 86400e9, true}};
+	struct record_arguments *a = use->to;
+	size_t length = strspn(text, "0123456789.");
+	char number[32] = "";
+	double value;
+
+	if (length < sizeof(number))
+		memcpy(number, text, length);
+	a->has_keep = true;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		double low = (units[i].is_time ? KEEP_NS_LEAST : KEEP_BYTES_LEAST) / units[i].scale;
+		if (strcmp(text + length, units[i].unit) ||
+			number_double(number, low, 1e18 / units[i].scale, &value))
+			continue;
+		*(units[i].is_time ? &a->options.keep_ns : &a->options.keep_bytes) =
+			(uint64_t)(value * units[i].scale);
+		return;
+	}
+	die_usage("record",
+		"record: --keep %s: must be a size of at least 16MB, or a time of at "
+		"least 10s (units: MB, GB, TB; s, min, h, d)",
+		text);
+}
+
+/* --slow: a time with its unit, or p99; of one phase, or of all but the warm-up. */
+static void set_slow(const struct option_use *use, const char *text)
+{
+	static const char *const phases[SLOW_PHASES] = {[BRICK_PHASE_PREFILL] = "prefill",
+		[BRICK_PHASE_DECODE] = "decode",
+		[BRICK_PHASE_MIXED] = "mixed",
+		[BRICK_PHASE_WARM_UP] = "warm-up",
+		[BRICK_PHASE_OTHER] = "other"};
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	struct record_arguments *a = use->to;
+	const char *equals = strchr(text, '='), *when = equals ? equals + 1 : text;
+	size_t length = strspn(when, "0123456789.");
+	struct slow_limit limit = {.is_tail = !strcmp(when, "p99")};
+	char number[32] = "";
+	bool is_known = false;
+	double value;
+
+	if (length < sizeof(number))
+		memcpy(number, when, length);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(when + length, units[i].unit) &&
+			!number_double(number, 1e3 / units[i].ns, 1e15 / units[i].ns, &value))
+			limit.ns = (uint64_t)(value * units[i].ns);
+	bool is_request = !strncmp(text, "request=", 8) && limit.ns;
+	if (is_request)
+		a->options.slow_request_ns = limit.ns;
+	for (int i = 0; i < SLOW_PHASES; i++) {
+		if (equals ? strlen(phases[i]) != (size_t)(equals - text) ||
+					strncmp(phases[i], text, (size_t)(equals - text))
+			   : i == BRICK_PHASE_WARM_UP)
+			continue;
+		is_known = true;
+		if (limit.is_tail)
+			a->options.slow[i].is_tail = true;
+		else
+			a->options.slow[i].ns = limit.ns;
+	}
+	a->has_slow = true;
+	if ((!is_known && !is_request) || (!limit.ns && !limit.is_tail))
+		die_usage("record",
+			"record: --slow %s: must be p99, or a time from 1us on (units: us, ms, s); "
+			"for one phase: decode=50ms (prefill, decode, mixed, warm-up, other); for "
+			"requests: request=2s",
+			text);
+}
+
+static void set_slow_limit(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+	unsigned long count;
+
+	option_number(&(struct option_use){use->command, use->option, &count}, text);
+	a->options.slow_per_hour = (unsigned)count;
+	a->has_slow_limit = true;
 }
 
 static void cmd_record_set_interval(const struct option_use *use, const char *text)
@@ -209,6 +339,25 @@ static void set_plain_steps(const struct option_use *use, const char *text)
 	add_variable(a, "BRICK_PLAIN_STEPS", "5");
 }
 
+/* --max-cost: a part of the time, in per cent. */
+static void set_max_cost(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+	size_t length = strlen(text);
+	char number[32] = "";
+	double percent;
+
+	if (length && length < sizeof(number) && text[length - 1] == '%')
+		memcpy(number, text, length - 1);
+	if (number_double(number, 0.01, 100, &percent))
+		die_usage("record",
+			"record: --max-cost %s: must be a share of the program's time, from 0.01%% "
+			"to 100%%, as in 0.5%%",
+			text);
+	a->options.max_cost = percent / 100;
+	add_variable(a, "BRICK_PLAIN_STEPS", "limit");
+}
+
 /* enum off_cpu_when */
 static WORDS(words_off_cpu, "off", "on", "auto");
 
@@ -226,8 +375,13 @@ static void set_0(const struct option_use *use, const char *text)
 
 static const struct cli_option cmd_record_option_table[] = {
 	{"output", "FILE",
-		"the recording (default: run.pftrace); the one before is kept as FILE.old",
+		"the recording (default: run.pftrace), of a launcher's rank run.RANK.pftrace, or "
+		"%r in FILE; the one before is kept as FILE.old",
 		option_text, .at = OF(options.output), .letter = 'o'},
+	{"pid", "PID", "record this process, which runs already, instead of a CMD", set_pid,
+		.at = 0, .low = 1, .high = INT_MAX, .letter = 'p'},
+	{"duration", "S", "with --pid: leave the process S seconds after it was entered",
+		cmd_record_set_duration, .at = 0},
 	{"mode", "MODE",
 		"when to synchronise with devices: deferred (default), per-layer, immediate; none "
 		"records nothing",
@@ -257,6 +411,10 @@ static const struct cli_option cmd_record_option_table[] = {
 	{"measure-distortion", NULL,
 		"run one step in five without hooks, to measure what recording costs",
 		set_plain_steps, .at = 0},
+	{"max-cost", "SHARE",
+		"take bricks of so many steps of llama.cpp only that recording costs at most this "
+		"share of their time, as in 0.5%",
+		set_max_cost, .at = 0},
 	{"ring", "N", "records that a thread can be ahead of the recorder (default: 262144)",
 		set_ring, .low = 1, .high = MAX_RING_RECORDS},
 	{"interval", "MS", "drain at least this often (default: 1000)", cmd_record_set_interval,
@@ -264,15 +422,105 @@ static const struct cli_option cmd_record_option_table[] = {
 	{"no-compress", NULL, "write plain packets", set_0, .at = OF(options.compress)},
 	{"keep-going", NULL, "run CMD even where it cannot be recorded", set_1,
 		.at = OF(options.keep_going)},
+	{"idle", NULL, "record nothing until 'brick on' switches it on", set_1,
+		.at = OF(options.idle)},
+	{"always", NULL, "for programs without an end: keep the newest only, in a ring of files",
+		set_1, .at = OF(options.always)},
+	{"keep", "AMOUNT",
+		"how much --always keeps: a size (default: 200MB), or a time, such as 10min; or "
+		"each",
+		set_keep, .at = 0},
+	{"slow", "WHEN",
+		"with --always: keep the seconds around steps that take longer than a time, such "
+		"as decode=50ms, or than the p99 of their phase, or around requests that take "
+		"longer, as request=2s, in files of their own",
+		set_slow, .at = 0},
+	{"slow-limit", "N", "write at most N of these files in an hour (default: 6)",
+		set_slow_limit, .at = 0, .low = 1, .high = 3600},
 	{"wait", NULL, "wait for all recorded processes, not only for CMD", set_1,
 		.at = OF(options.wait)},
 	{"no-history", NULL, "do not keep its summary in the history", set_1, .at = OF(no_history)},
+	{"push", NULL, "send its windows, with --always file by file, as 'brick push' does", set_1,
+		.at = OF(has_push)},
 	{"db", "WHERE", "the history to keep it in (default: BRICK_DB)", option_text, .at = OF(db)},
 	{"label", "NAME", "give it this label in the history: diff @NAME", option_text,
 		.at = OF(label)},
 	{"quiet", NULL, "no summary", set_1, .at = OF(quiet), .letter = 'q'},
 	OPTION_HELP,
 };
+
+/* The argv of the process; without the right to read it, its number. */
+static char **command_of_process(pid_t pid)
+{
+	char path[64];
+	char *text = NULL;
+	size_t bytes = 0, count = 1;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	if (file_read(&text, &bytes, path, 4 << 20) || !bytes) {
+		free(text);
+		text = xasprintf("process %d", (int)pid);
+		bytes = strlen(text) + 1;
+	}
+	for (size_t i = 0; i < bytes; i++)
+		count += !text[i];
+	char **argv = xcalloc(count + 1, sizeof(*argv));
+	size_t n = 0;
+	for (const char *at = text; at < text + bytes && n < count; at += strlen(at) + 1)
+		argv[n++] = xstrdup(at);
+	free(text);
+	return argv;
+}
+
+/*
+ * Each rank that a launcher starts writes a recording of its own: %r in the name is its rank, which
+ * else stands before the ending: run.3.pftrace.
+ */
+static void record_name_rank(struct record_arguments *a)
+{
+	const struct launcher launcher = brick__launcher();
+	const char *name = a->options.output, *slash = strrchr(name, '/');
+	const char *at = strstr(name, "%r"), *ending = strrchr(slash ? slash + 1 : name, '.');
+
+	if (at && !launcher.name)
+		die_usage("record",
+			"record: --output %s: %%r is the rank, and no launcher (mpirun, srun, "
+			"torchrun) started this process",
+			name);
+	if (at)
+		a->rank_output =
+			xasprintf("%.*s%d%s", (int)(at - name), name, (int)launcher.rank, at + 2);
+	else if (launcher.world < 2)
+		return;
+	else if (ending && ending > (slash ? slash + 1 : name))
+		a->rank_output = xasprintf(
+			"%.*s.%d%s", (int)(ending - name), name, (int)launcher.rank, ending);
+	else
+		a->rank_output = xasprintf("%s.%d", name, (int)launcher.rank);
+	a->options.output = a->rank_output;
+}
+
+static void record_process_only(struct record_arguments *a)
+{
+	const struct recorder_options *o = &a->options;
+	const char *wrong = a->measures_distortion ? "--measure-distortion"
+			    : a->digest		   ? "--digest"
+			    : a->has_method	   ? "--attach"
+			    : !o->inject	   ? "--attach none"
+			    : o->stacks_hz	   ? "--sample"
+			    : o->max_cost > 0	   ? "--max-cost"
+			    : o->wait		   ? "--wait"
+			    : o->keep_going	   ? "--keep-going"
+						   : a->at_start;
+
+	if (wrong)
+		die_usage("record",
+			"record: %s: is for a program from its start on, and does not go with "
+			"--pid",
+			wrong);
+	a->options.off_cpu = OFF_CPU_NEVER;
+	a->process_command = command_of_process(o->pid);
+}
 
 static void record_parse(
 	struct record_arguments *a, const struct cli_command *command, int argc, char **argv)
@@ -283,13 +531,48 @@ static void record_parse(
 					       .compress = 1,
 					       .inject = 1,
 					       .off_cpu = OFF_CPU_IF_CHEAP,
+					       .keep_bytes = KEEP_BYTES,
 					       .warn = warn,
+					       .system_root = getenv("BRICK_SYSTEM_ROOT") ?: "",
 				       }};
 	options_parse(command, a, argc, argv);
-	if (optind >= argc)
+	if (a->options.pid && optind < argc)
+		die_usage("record", "record: --pid and %s: a process or a command, please",
+			argv[optind]);
+	if (!a->options.pid && a->options.duration_ns)
+		die_usage("record", "record: --duration: goes with --pid");
+	if (!a->options.pid && optind >= argc)
 		die_usage("record", "record: which command?");
+	if (a->options.pid)
+		record_process_only(a);
 	if (!*a->options.output)
 		die_usage("record", "record: --output: the name is empty");
+	record_name_rank(a);
+	if (a->options.idle && a->options.stacks_hz)
+		die_usage("record", "record: --idle records nothing at first, and --sample cannot "
+				    "begin later");
+	if (a->has_keep && !a->options.always)
+		die_usage("record", "record: --keep says how much --always keeps");
+	if (a->options.always && a->options.stacks_hz)
+		die_usage("record", "record: --always begins new files, and --sample names "
+				    "functions once");
+	if (a->has_slow && !a->options.always)
+		die_usage("record", "record: --slow: goes with --always; any other recording has "
+				    "all steps");
+	if (a->has_slow_limit && !a->has_slow)
+		die_usage("record", "record: --slow-limit: how many files of --slow?");
+	if (a->has_slow && !a->has_slow_limit)
+		a->options.slow_per_hour = SLOW_PER_HOUR;
+	a->no_history |= a->options.always; /* a part of a run is no run */
+	cmd_record_push.db = a->db;
+	if (a->has_push && a->options.always) {
+		a->options.file_ended = record_push_file;
+		a->options.file_context = &cmd_record_push;
+	}
+	if (a->options.max_cost > 0 && (a->measures_distortion || a->digest))
+		die_usage("record",
+			"record: --max-cost leaves steps whole, as many as it needs: not with %s",
+			a->digest ? "--digest" : "--measure-distortion");
 	if (a->measures_distortion && a->digest)
 		die_usage("record", "record: --measure-distortion leaves nodes out, and --digest "
 				    "wants them all");
@@ -303,13 +586,17 @@ static void record_parse(
 		list[strlen(list) - 1] = '\0';
 		add_variable(a, "BRICK_CAPTURE", list);
 	}
-	a->options.command = argv + optind;
+	a->options.command = a->options.pid ? a->process_command : argv + optind;
 }
 
 /* Parse the command line, or end the program. */
 static void record_arguments_fini(struct record_arguments *a)
 {
 	environment_fini(&a->options.environment);
+	for (char **word = a->process_command; word && *word; word++)
+		free(*word);
+	free(a->process_command);
+	free(a->rank_output);
 }
 
 /* The summary. */
@@ -411,6 +698,10 @@ static bool tell_foreseen(const struct program_files *files, const char *title, 
 		if (told)
 			warn("nothing was attached: %s: %s; %s", files->paths.items[i],
 				f.ggml[i].missing, f.ggml[i].advice);
+	}
+	if (f.static_mpi) {
+		warn("nothing was attached: %s " FORESIGHT_STATIC_MPI, f.static_mpi);
+		told = true;
 	}
 	for (size_t i = 0; i < f.may.count; i++) {
 		const struct foreseen *may = &f.may.items[i];
@@ -630,6 +921,69 @@ static void print_missing_captures(
 	}
 }
 
+/* Larger recordings (some three million samples) are not read again after the program's end: nobody
+ * asked for that, so it must not take much time or memory. */
+enum { BYTES_MAX = 8 << 20 };
+
+/* The newest files of --slow are read only up to this: the recorder is to be gone soon. */
+enum { EXEMPLARS_BYTES = 2 << 20 };
+
+/* Names the files of --slow, and says what was different in them. */
+static void print_exemplars(const struct record_arguments *a, const struct recorder_result *r)
+{
+	const struct exemplars_count *count = &r->exemplars;
+	char name[PATH_MAX];
+	off_t bytes = 0;
+
+	for (unsigned i = 0; i < count->kept && exemplars_name(a->options.output, i, name); i++) {
+		struct load_error error = {0};
+		struct run *run = NULL;
+		struct stat info;
+		if (stat(name, &info)) /* the oldest go */
+			break;
+		bytes += info.st_size;
+		bool is_read = bytes <= EXEMPLARS_BYTES && run_load(&run, name, &error) == 0;
+		SCOPED char *why = is_read ? exemplar_text(run) : NULL;
+		warn("%s%s%s", name, why ? ": " : "", why ? why : "");
+		run_destroy(run);
+	}
+	if (count->left)
+		warn("%llu more slow %s no file: --slow-limit is %u an hour",
+			(unsigned long long)count->left,
+			plural(count->left, "step has", "steps have"), a->options.slow_per_hour);
+	if (count->failed)
+		warn("%llu %s of slow steps could not be written: %s",
+			(unsigned long long)count->failed, plural(count->failed, "file", "files"),
+			brick_strerror(count->error));
+}
+
+/* Says which steps have bricks, and why. */
+static void print_cost(const struct record_arguments *a, const struct recorder_result *r)
+{
+	const struct cost_limit *c = &r->cost;
+	uint64_t steps = c->with_bricks + c->without;
+	char most[UNITS_BYTES], cost[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
+
+	if (!(a->options.max_cost > 0) || !steps)
+		return;
+	units_percent(most, c->most);
+	if (!c->without)
+		warn("--max-cost %s: no step could do without its hooks: 'brick report' states "
+		     "what "
+		     "recording cost",
+			most);
+	else if (!c->blocks)
+		warn("--max-cost %s: %llu of %llu steps have bricks; the steps were too few to "
+		     "measure what these cost",
+			most, (unsigned long long)c->with_bricks, (unsigned long long)steps);
+	else
+		warn("--max-cost %s: %llu of %llu steps have bricks, which cost %s of such a step "
+		     "(%s to %s)",
+			most, (unsigned long long)c->with_bricks, (unsigned long long)steps,
+			units_percent(cost, c->cost), units_percent(low, c->low),
+			units_percent(high, c->high));
+}
+
 /* Tells on stderr how a recording went. */
 static void record_summary(const struct record_arguments *a, const struct recorder_result *r)
 {
@@ -637,6 +991,13 @@ static void record_summary(const struct record_arguments *a, const struct record
 
 	if (!r->recorded)
 		return;
+	if (a->options.pid && (!r->has_entered || !r->samples)) {
+		if (!r->refused)
+			warn("nothing was recorded: process %d computed nothing with its engine in "
+			     "that time",
+				(int)a->options.pid);
+		return;
+	}
 	print_totals(r);
 	if (!print_attached(r->notes) && !r->samples &&
 		(!r->refused_processes || *inject_obstacle_text(r->obstacle) ||
@@ -663,15 +1024,13 @@ static void record_summary(const struct record_arguments *a, const struct record
 	cmd_record_print_losses(r);
 	print_off_cpu(&r->off_cpu);
 	print_stacks(a, r);
+	print_exemplars(a, r);
+	print_cost(a, r);
 	warn("%s recorded; to see it: brick report %s", units_bytes(bytes, r->bytes),
 		a->options.output);
 }
 
 /* The history. */
-
-/* Larger recordings (some three million samples) are not summed up: the summary was not asked for,
- * so it must not take much time or memory. */
-enum { BYTES_MAX = 8 << 20 };
 
 static bool is_worth_it(const struct record_arguments *a, const struct recorder_result *r)
 {
@@ -711,7 +1070,7 @@ static void record_history(const struct record_arguments *a, const struct record
 /* Warns before recording takes several times the program's time. */
 static void warn_of_splits(const struct record_arguments *a)
 {
-	if (a->quiet || a->off || !a->options.inject || a->has_method ||
+	if (a->options.pid || a->quiet || a->off || !a->options.inject || a->has_method ||
 		!foresight_is_split(a->options.command, a->digest != 0))
 		return;
 	warn("nodes of this program can only be timed by splitting its "
@@ -743,7 +1102,8 @@ static char *cmd_record_about(void)
 		"Run CMD, record it and its children, and return its exit code (128 + "
 		"signal when a signal ended it, 127 when there is no such command). "
 		"It attaches to programs that use %s; programs with libbrick inside record "
-		"themselves.",
+		"themselves. Or record a process that runs already and uses ggml, until --duration "
+		"is over, the process ends, or you press Ctrl-C.",
 		inject_kinds(kinds));
 }
 
@@ -757,12 +1117,17 @@ static int cmd_record_run(int argc, char **argv)
 	command.notes = notes();
 	record_parse(&arguments, &command, argc, argv);
 	warn_of_splits(&arguments);
+	if (arguments.has_push)
+		record_push_start(&cmd_record_push);
 	recorder_run(&arguments.options, &result);
 	if (result.refused)
 		result.exit_code = CLI_SYSTEM;
 	if (!arguments.quiet)
 		record_summary(&arguments, &result);
 	record_history(&arguments, &result);
+	if (arguments.has_push)
+		record_push_end(
+			&cmd_record_push, result.recorded ? arguments.options.output : NULL);
 	recorder_result_fini(&result);
 	free((char *)command.about);
 	free((char *)command.notes);
@@ -774,7 +1139,7 @@ const struct cli_command command_record = {
 	.summary = "run a program and record it",
 	.run = cmd_record_run,
 	.flags = CLI_RUNS,
-	.usage = "[OPTIONS] [--] CMD [ARGS...]",
+	.usage = "[OPTIONS] [--] CMD [ARGS...]\n[OPTIONS] --pid PID",
 	.about = "Run a program and record it.",
 	.options = cmd_record_option_table,
 };

@@ -17,6 +17,7 @@
 #include "cli/die.h"
 #include "cli/input.h"
 #include "cli/selection_options.h"
+#include "cli/serve_push.h"
 #include "ui/page/page_json.h"
 #include "ui/text/text.h"
 #include "ui/serve/access.h"
@@ -33,7 +34,8 @@ enum { DEFAULT_PORT = 9477, MIN_TOKEN = 16 };
 struct options {
 	struct http_options http;
 	struct selection selection;
-	const char *otlp;
+	const char *otlp, *db;
+	bool has_push;
 };
 
 struct server {
@@ -45,9 +47,10 @@ struct server {
 	struct metrics_server counts;
 	char *metrics; /* from the last successful reading */
 	const char *otlp_url;
-	struct otlp_push *push; /* NULL: nothing is sent */
-	bool has_more;		/* requests in the present run are still to be sent */
-	bool is_over;		/* the present run does not grow any more */
+	struct otlp_push *push;	   /* NULL: nothing is sent */
+	bool has_more;		   /* requests in the present run are still to be sent */
+	bool is_over;		   /* the present run does not grow any more */
+	struct serve_push windows; /* without a thread: none are sent */
 };
 
 static void set_port(const struct option_use *use, const char *text)
@@ -74,6 +77,10 @@ static const struct cli_option cmd_serve_option_table[] = {
 		"OpenTelemetry collector, as http://localhost:4318; env: the one that "
 		"OTEL_EXPORTER_OTLP_ENDPOINT names",
 		option_text, AT(otlp)},
+	{"push", NULL, "send windows of the recording as it grows, as 'brick push' does",
+		option_flag, AT(has_push)},
+	{"db", "WHERE", "the history to which --push sends (default: as 'brick push')", option_text,
+		AT(db)},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	OPTION_HELP,
@@ -323,6 +330,37 @@ static void start_otlp(struct server *server, const struct options *options)
 	server->counts.sends_otlp = true;
 }
 
+static void start_push(struct server *server, const struct options *options)
+{
+	const char *name = serve_source_name(server->source);
+
+	if (options->db && !options->has_push)
+		die_usage("serve", "--db says where --push sends");
+	if (!options->has_push)
+		return;
+	if (selection_is_any(&options->selection))
+		die_usage("serve", "--push sends whole recordings; no part of one can be chosen");
+	if (serve_source_is_session(server->source))
+		die(CLI_INPUT, "serve: --push sends windows of a recording; %s writes none", name);
+	serve_push_start(&server->windows, options->db, name);
+	server->counts.pushes = true;
+}
+
+static void send_windows(struct server *server)
+{
+	struct http_content none = {0};
+	uint64_t before = server->counts.pushed + server->counts.push_failures;
+	const struct page *page = server->held.page;
+
+	if (!server->counts.pushes || !page)
+		return;
+	serve_push_turn(&server->windows, run_has_mark(page->run, MARK_PART));
+	server->counts.pushed = server->windows.sent;
+	server->counts.push_failures = server->windows.failures;
+	if (before != server->counts.pushed + server->counts.push_failures)
+		cmd_serve_hand_out(server, &none);
+}
+
 /* Blocked before threads are started, which inherit that: the main thread waits for them. */
 static void block_ends(sigset_t *set)
 {
@@ -365,7 +403,9 @@ static int run_serve(int argc, char **argv)
 	held_init(&server.held);
 	options.http.ask = held_ask;
 	options.http.ask_context = &server.held;
+	options.http.order = held_order;
 	block_ends(&ends);
+	start_push(&server, &options);
 	server.http = cmd_serve_start(&options.http);
 	cmd_serve_refresh(&server);
 	cmd_serve_say(&server, &options.http);
@@ -373,8 +413,10 @@ static int run_serve(int argc, char **argv)
 		http_sweep(server.http);
 		cmd_serve_refresh(&server);
 		send_otlp(&server, false);
+		send_windows(&server);
 	}
 	send_otlp(&server, true);
+	serve_push_end(&server.windows);
 	http_stop(server.http);
 	held_fini(&server.held);
 	otlp_push_destroy(server.push);

@@ -79,7 +79,7 @@ static const struct cli_option cmd_top_option_table[] = {
 		"losses, output or requests",
 		set_view, .at = OF(view), .words = words_view},
 	{"phase", "WHAT",
-		"what ran in steps of this phase: prefill, decode, mixed or warm-up; or all "
+		"what ran in steps of this phase: prefill, decode, mixed, warm-up or other; or all "
 		"together (default: decode as soon as there is any)",
 		option_phase_or_all, .at = OF(phase), .words = words_phases_or_all},
 	SELECTION_OPTIONS(OF(selection)),
@@ -160,11 +160,6 @@ static void cmd_top_open_source(struct top_source *source, const struct top_opti
 			what);
 	if (rc == BRICK_ENOTRECORDED && why)
 		die(CLI_INPUT, "%s: its session cannot be read: %s", what, why);
-	if (rc == BRICK_ENOTRECORDED)
-		die(CLI_INPUT,
-			"%s: the process is not being recorded and has no libbrick session inside; "
-			"start it with 'brick top -- CMD' or 'brick record -- CMD'",
-			what);
 	die(CLI_SYSTEM, "%s: %s", what, brick_strerror(rc));
 }
 
@@ -172,7 +167,8 @@ static void cmd_top_open_source(struct top_source *source, const struct top_opti
 static void cmd_top_check(const struct session *s, int rc)
 {
 	if (rc == BRICK_ENOTRECORDED)
-		die(CLI_INPUT, "%s: %s", s->source.path, s->source.fault);
+		die(CLI_INPUT, "%s: %s", s->source.is_recorder ? "top" : s->source.path,
+			s->source.fault);
 	if (rc < 0)
 		die(CLI_SYSTEM, "top: not enough memory");
 }
@@ -305,7 +301,8 @@ const struct cli_command command_top = {
 	.flags = CLI_READS,
 	.usage = "[OPTIONS] PID\n[OPTIONS] FILE\n[OPTIONS] -- CMD [ARGS...]",
 	.about = "Look at a process while it runs (recorded by 'brick record', or with libbrick "
-		 "inside), at a recording, or at the tree of a graph that a program saved as JSON; "
+		 "inside; else it is entered as by 'brick record -p', and left in the end), at a "
+		 "recording, or at the tree of a graph that a program saved as JSON; "
 		 "or "
 		 "run CMD, record it and look at it: view 0 has its output.",
 	.notes = "Press ? for the keys.",

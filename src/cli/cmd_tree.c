@@ -23,8 +23,8 @@ struct options {
 
 static const struct cli_option cmd_tree_option_table[] = {
 	{"step", "WHICH",
-		"decode (default) or prefill: the step that took the median time; slowest; or a "
-		"number, counted from 1 in the order in which they began",
+		"decode (default) or another phase: its step that took the median time; slowest; "
+		"or a number, counted from 1 in the order in which they began",
 		option_text, AT(step), .words = words_step},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
@@ -41,9 +41,10 @@ static uint32_t cmd_tree_choose_step(const struct tree_view *view, const char *w
 {
 	if (which)
 		return selection_step(view->run, view->index, "tree", which);
-	uint32_t step = step_times_median(view->times, view->run, view->index, STEP_DECODE);
-	if (step == RUN_NONE)
-		step = step_times_median(view->times, view->run, view->index, STEP_PREFILL);
+	static const enum step_phase wanted[] = {STEP_DECODE, STEP_PREFILL, STEP_OTHER};
+	uint32_t step = RUN_NONE;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted) && step == RUN_NONE; i++)
+		step = step_times_median(view->times, view->run, view->index, wanted[i]);
 	if (step == RUN_NONE && view->index->count)
 		step = view->index->by_lane[0];
 	if (step == RUN_NONE && view->run->step_count)
@@ -88,8 +89,6 @@ static bool is_shown_elsewhere(const struct run_lane *lane, size_t launched)
 /* Makes a tree for each phase, decode first, with the sums over its steps. */
 static size_t trees_of_phases(const struct tree_view *view, struct call_tree **trees)
 {
-	static const enum step_phase order[STEP_PHASES] = {
-		STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
 	SCOPED uint32_t *steps = xcalloc(view->run->step_count + 1, sizeof(*steps));
 	size_t trees_made = 0;
 	for (size_t p = 0; p < STEP_PHASES; p++) {
@@ -97,7 +96,7 @@ static size_t trees_of_phases(const struct tree_view *view, struct call_tree **t
 		size_t count = 0;
 		for (uint32_t i = 0; i < view->run->step_count; i++)
 			if (step_index_is_evaluated(view->index, view->run, i) &&
-				step_phase_of(&view->run->steps[i]) == order[p])
+				step_phase_of(&view->run->steps[i]) == step_phase_order[p])
 				steps[count++] = i;
 		if (!count)
 			continue;

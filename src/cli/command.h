@@ -12,6 +12,9 @@
 /* clang-format off */
 #define CLI_COMMANDS(each) \
 	each(record) \
+	each(on) \
+	each(off) \
+	each(mark) \
 	each(report) \
 	each(tree) \
 	each(graph) \
@@ -28,6 +31,8 @@
 	each(bisect) \
 	each(advise) \
 	each(history) \
+	each(push) \
+	each(fleet) \
 	each(diverge) \
 	each(top) \
 	each(serve) \

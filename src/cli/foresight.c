@@ -22,13 +22,14 @@ enum {
 };
 
 /* Indices of the texts that are searched in a file's bytes: ours, then the attachers' names. */
-enum { OF_GRAPHS, OF_CONTEXTS, OF_BACKENDS, OF_ASSERTS, OF_US, OF_ATTACHERS };
+enum { OF_GRAPHS, OF_CONTEXTS, OF_BACKENDS, OF_ASSERTS, OF_US, OF_MPI, OF_ATTACHERS };
 
 static const char *const own_texts[OF_ATTACHERS] = {[OF_GRAPHS] = "ggml_graph_compute",
 	[OF_CONTEXTS] = "ggml_init",
 	[OF_BACKENDS] = "ggml_backend",
 	[OF_ASSERTS] = "GGML_ASSERT(",
-	[OF_US] = "BRICK_SESSION_DIR"};
+	[OF_US] = "BRICK_SESSION_DIR",
+	[OF_MPI] = "PMPI_Init"};
 
 /* Find a file's code, to skip it: it contains no names, and is half of a large program. */
 static size_t foresight_code_of(const Elf64_Ehdr *header, size_t bytes, Elf64_Phdr code[MOST_PARTS])
@@ -303,6 +304,9 @@ void foresight_of(struct foresight *f, const struct program_files *files)
 	for (size_t i = 0; i < files->paths.count; i++) {
 		const char *path = files->paths.items[i];
 		held[i] = file_holds(path, set);
+		/* programs that are linked with a shared MPI name its MPI_Init */
+		if (held[i] >> OF_MPI & 1 && !foresight_is_ours(path))
+			f->static_mpi = path_name(path);
 		if (i < files->own && !files->is_process)
 			f->has_libbrick |= path_is_called(path, "libbrick.so") ||
 					   (i == 0 && held[i] >> OF_US & 1);
@@ -315,6 +319,9 @@ void foresight_of(struct foresight *f, const struct program_files *files)
 	}
 	if (files->obstacle == INJECT_FINE)
 		foresee(f, files, set, held);
+	for (size_t i = 0; i < f->may.count; i++)
+		if (!strcmp(f->may.items[i].attacher->name, "mpi"))
+			f->static_mpi = NULL;
 }
 
 void foresight_fini(struct foresight *f)

@@ -35,8 +35,13 @@ struct foresight {
 	struct program_ggml *ggml;
 	struct program_outlook outlook;
 	bool has_libbrick;	    /* the program contains libbrick, and so records itself */
+	const char *static_mpi;	    /* the program that has MPI inside; borrowed; NULL: none */
 	ARRAY(struct foreseen) may; /* attachers that may record the program */
 };
+
+/* Why a program with MPI inside is not recorded, behind its name. */
+#define FORESIGHT_STATIC_MPI \
+	"has MPI inside, not as a shared library, so its messages cannot be recorded"
 
 /* Ends the program without memory. The files must live until foresight_fini(). */
 void foresight_of(struct foresight *f, const struct program_files *files);

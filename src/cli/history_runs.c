@@ -55,13 +55,27 @@ static void history_runs_add_facts(struct history_run *entry, const struct run *
 	one.list[0] = origin;
 }
 
-void history_entry_init(struct history_run *entry, const struct run *run, const char *path)
+/* Where a recording is, or will be when it is finished. The caller frees. NULL: nowhere. */
+static char *path_of_recording(const char *path)
 {
-	uint64_t salt = run->start_ns + (run->process_count ? run->processes[0].pid : 0);
-	SCOPED char *whole = path ? realpath(path, NULL) : NULL;
+	static const char part[] = ".part";
+	SCOPED char *unfinished = xasprintf("%s%s", path, part);
+	char *whole = realpath(path, NULL) ?: realpath(unfinished, NULL);
+	size_t bytes = whole ? strlen(whole) : 0;
+
+	if (bytes >= sizeof(part) && !strcmp(whole + bytes - (sizeof(part) - 1), part))
+		whole[bytes - (sizeof(part) - 1)] = '\0';
+	return whole;
+}
+
+/* Makes an entry of what a recording is, without what it measured. */
+static void entry_origin(
+	struct history_run *entry, const char *kind, const struct run *run, const char *path)
+{
+	SCOPED char *whole = path ? path_of_recording(path) : NULL;
 
 	xcheck(history_run_init(entry));
-	history_entry_text(&entry->kind, "recorded");
+	history_entry_text(&entry->kind, kind);
 	history_entry_text(&entry->host, run->host);
 	history_entry_text(&entry->cpu, run->cpu);
 	history_entry_text(&entry->version, run->version);
@@ -73,9 +87,23 @@ void history_entry_init(struct history_run *entry, const struct run *run, const 
 	entry->start_ns = run->start_unix_ns;
 	entry->wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
 	entry->exit_code = run->exit_code;
-	xcheck(history_parts_of_run(entry, run));
-	history_run_identify(entry, salt);
 	xcheck(history_run_describe(entry));
+}
+
+void history_entry_init(struct history_run *entry, const struct run *run, const char *path)
+{
+	entry_origin(entry, "recorded", run, path);
+	xcheck(history_parts_of_run(entry, run));
+	history_run_identify(
+		entry, run->start_ns + (run->process_count ? run->processes[0].pid : 0));
+}
+
+void history_entry_window(
+	struct history_run *entry, const struct run *run, const char *path, bool has_steps)
+{
+	entry_origin(entry, HISTORY_WINDOW, run, path);
+	if (has_steps)
+		xcheck(history_parts_of_run(entry, run));
 }
 
 void history_entry_here(struct history_run *entry, const char *kind, const char *command)
@@ -105,14 +133,19 @@ static char *history_runs_place(const char *where)
 
 struct history_store *history_runs_open(const char *where, bool create)
 {
-	const struct history_open how = {.create = create, .is_eager = 1};
+	return history_runs_open_how(
+		where, &(struct history_open){.create = create, .is_eager = true});
+}
+
+struct history_store *history_runs_open_how(const char *where, const struct history_open *how)
+{
 	struct history_store *store = NULL;
 	SCOPED char *at = history_runs_place(where);
 
 	if (!at)
 		die(CLI_SYSTEM, "there is no history: BRICK_DB is 'none', or neither "
 				"XDG_DATA_HOME nor HOME is a folder of yours; --db names one");
-	int rc = history_store_open(&store, at, &how);
+	int rc = history_store_open(&store, at, how);
 	if (!store)
 		die(CLI_SYSTEM, "not enough memory");
 	history_runs_check(store, rc);
@@ -182,11 +215,14 @@ static bool history_runs_find_place(
 
 static bool find_id(struct history_runs *runs, struct history_store *store, const char *name)
 {
+	static const char *const kinds[] = {NULL, HISTORY_WINDOW, "floor"}; /* NULL: runs */
 	size_t n = strlen(name);
 
 	if (n < DIGITS_OF_AN_ID || strspn(name, "0123456789abcdef") != n)
 		return false;
-	history_runs_search(runs, store, (struct history_filter){.id = name, .limit = 2});
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !runs->list.count; i++)
+		history_runs_search(runs, store,
+			(struct history_filter){.id = name, .kind = kinds[i], .limit = 2});
 	if (runs->list.count > 1)
 		die(CLI_INPUT, "@%s: more than one run's id begins with it", name);
 	return runs->list.count > 0;
@@ -224,7 +260,8 @@ static bool history_runs_is_plain(const struct history_run *run)
 static bool history_runs_is_measured(const struct history_run *run)
 {
 	return history_run_step(run, "decode") || history_run_step(run, "prefill") ||
-	       history_run_step(run, "mixed") || (history_runs_is_plain(run) && run->wall_ns);
+	       history_run_step(run, "mixed") || history_run_step(run, "other") ||
+	       (history_runs_is_plain(run) && run->wall_ns);
 }
 
 void history_runs_keep_measured(struct history_runs *runs, size_t from, const char *name)
@@ -320,6 +357,23 @@ double history_runs_floor(const char *where, const char *host, uint64_t *measure
 	history_store_close(store);
 	*measured_ns = found.measured_ns;
 	return found.value;
+}
+
+void history_runs_earlier(struct history_runs *runs, const struct history_run *run)
+{
+	enum { PATIENCE_MS = 500, MOST = 64 };
+	const struct history_open how = {.patience_ms = PATIENCE_MS};
+	const struct history_filter filter = {.kind = "recorded",
+		.host = run->host,
+		.cpu = run->cpu,
+		.workload = run->workload,
+		.limit = MOST,
+		.whole = true};
+	SCOPED_TO(history_store_close) struct history_store *store = NULL;
+	SCOPED char *at = history_runs_place(NULL);
+
+	if (at && *run->workload && history_store_open(&store, at, &how) == 0)
+		history_store_list(store, &filter, history_runs_take, runs);
 }
 
 int history_runs_keep(const char *where, const struct history_run *run)

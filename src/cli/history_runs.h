@@ -20,6 +20,7 @@ struct history_runs {
 
 /* where: the value of --db, or NULL. create: make a store that does not exist. */
 struct history_store *history_runs_open(const char *where, bool create);
+struct history_store *history_runs_open_how(const char *where, const struct history_open *how);
 
 /* A store's callback: moves `run` to the end of a struct history_runs. 0 or -ENOMEM. */
 int history_runs_take(void *runs, struct history_run *run);
@@ -60,6 +61,12 @@ char *history_runs_recording(const char *name);
 double history_runs_floor(const char *where, const char *host, uint64_t *measured_ns);
 
 /*
+ * Adds earlier recordings of the run's workload on its machine, newest first, whole; none if there
+ * is no history. No message, and the program goes on.
+ */
+void history_runs_earlier(struct history_runs *runs, const struct history_run *run);
+
+/*
  * Add a run to the history, with a warning if that fails; never ends the program. where: as for
  * history_runs_open(). Returns 0 if the run was added, or if there is no history at all.
  */
@@ -67,6 +74,13 @@ int history_runs_keep(const char *where, const struct history_run *run);
 
 /* Make an entry of a recording. path: the file in which it stays; NULL: the file will go. */
 void history_entry_init(struct history_run *entry, const struct run *run, const char *path);
+
+/*
+ * Make an entry of a window, to which the run was narrowed; without has_steps it has no parts. The
+ * caller sets times, batch, and then the id.
+ */
+void history_entry_window(
+	struct history_run *entry, const struct run *run, const char *path, bool has_steps);
 
 /* An empty entry of this machine and moment, for numbers without a recording. */
 void history_entry_here(struct history_run *entry, const char *kind, const char *command);

@@ -61,29 +61,58 @@ void input_batch_end(void)
 	in_batch = false;
 }
 
-struct run *input_load(const char *path)
+/* fault: what is wrong, if that is not memory; NULL: the program ends then. */
+static struct run *load_by(int (*load)(struct run **, const char *, struct load_error *),
+	const char *path, char **fault)
 {
 	struct load_error error = {0};
 	struct run *run = NULL;
 	struct progress *progress = input_start_progress(path);
-	int rc = run_load(&run, path, &error);
+	int rc = load(&run, path, &error);
 	progress_end(progress);
-	if (rc < 0)
+	if (rc < 0 && rc != -ENOMEM && fault)
+		*fault = xstrdup(recording_fault(rc, &error));
+	else if (rc < 0)
 		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", path,
 			recording_fault(rc, &error));
-	if (run->path && strcmp(run->path, path))
+	if (run && run->path && strcmp(run->path, path))
 		warn("%s: not there (yet); reading %s, which is not finished", path, run->path);
 	return run;
+}
+
+struct run *input_load(const char *path)
+{
+	return load_by(run_load, path, NULL);
+}
+
+struct run *input_load_or_warn(const char *path)
+{
+	SCOPED char *fault = NULL;
+	struct run *run = load_by(run_load, path, &fault);
+	if (fault)
+		warn("%s: %s", path, fault);
+	return run;
+}
+
+struct run *input_load_totals(const char *path)
+{
+	return load_by(run_load_totals, path, NULL);
 }
 
 struct run *input_load_telling(const char *path)
 {
 	struct run *run = input_load(path);
+
+	input_tell_all_losses(run);
+	return run;
+}
+
+void input_tell_all_losses(const struct run *run)
+{
 	struct losses losses;
 
 	losses_of_run(&losses, run, 0);
 	input_tell_losses(run, &losses);
-	return run;
 }
 
 void input_tell_losses(const struct run *run, const struct losses *losses)

@@ -11,6 +11,9 @@
  * the recording is still being written, its .part file is loaded, with a message on stderr.
  */
 struct run *input_load(const char *path);
+/* As input_load(), but a file that cannot be read is NULL, with a warning. */
+struct run *input_load_or_warn(const char *path);
+struct run *input_load_totals(const char *path); /* run_load_totals() */
 
 /*
  * Between these calls, progress is shown for all files together, which are loaded one after the
@@ -21,6 +24,9 @@ void input_batch_end(void);
 
 /* As input_load(); prints losses on stderr, for answers that have no place for them. */
 struct run *input_load_telling(const char *path);
+
+/* Prints on stderr what a recording lacks. */
+void input_tell_all_losses(const struct run *run);
 
 /* Calls input_tell_unfinished(), and prints losses on stderr. */
 void input_tell_losses(const struct run *run, const struct losses *losses);

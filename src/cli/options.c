@@ -60,11 +60,11 @@ void words_phases_or_all(struct option_words *words)
 	words_phases(words);
 	words_add(words, "all");
 }
-WORDS(words_step, "decode", "prefill", "slowest");
+WORDS(words_step, "decode", "prefill", "mixed", "other", "slowest");
 WORDS(words_steps, "slowest", "slow");
 WORDS(words_rows, "brick", "category", "layer"); /* as enum summary_by begins */
-WORDS(words_metrics, "default", "printed", "decode", "wall", "prefill", "mixed",
-	"first-token"); /* as enum compare_metric */
+WORDS(words_metrics, "default", "printed", "decode", "wall", "prefill", "mixed", "first-token",
+	"other"); /* as enum compare_metric */
 
 /* Words from a recording. */
 

@@ -30,11 +30,11 @@ void progress_text(char *text, size_t bytes, const char *what, uint64_t done, ui
 	uint64_t elapsed_ns)
 {
 	char size[UNITS_BYTES];
-	if (!total && !done) {
+	if (!done) {
 		snprintf(text, bytes, "%s: waiting for %.0f s", what, (double)elapsed_ns / 1e9);
 		return;
 	}
-	if (!total || !done || done > total) {
+	if (!total || done > total) {
 		snprintf(text, bytes, "%s: %s so far", what, units_bytes(size, done));
 		return;
 	}

@@ -19,7 +19,7 @@ struct progress *progress_start(const char *what, uint64_t (*done)(void), uint64
 /* NULL is legal. */
 void progress_end(struct progress *progress);
 
-/* "run.pftrace: 43%, 5 s left"; with total 0 "run.pftrace: 120MB so far"; with neither "history:
- * waiting for 5 s". */
+/* "run.pftrace: 43%, 5 s left"; with total 0 "run.pftrace: 120MB so far"; with nothing done
+ * "history: waiting for 5 s". */
 void progress_text(char *text, size_t bytes, const char *what, uint64_t done, uint64_t total,
 	uint64_t elapsed_ns);

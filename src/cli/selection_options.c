@@ -77,7 +77,7 @@ void selection_set_time(const struct option_use *use, const char *text)
 		memcpy(number, text, length);
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(text + length, units[i].unit) &&
-			!number_double(number, 0, 1e9, &value)) {
+			!number_double(number, 0, 1e18 / units[i].ns, &value)) {
 			*(uint64_t *)use->to = number_of_double(value * units[i].ns + 0.5);
 			return;
 		}
@@ -100,7 +100,9 @@ static uint32_t selection_options_numbered(const struct run *run, const struct s
 	uint64_t wanted;
 
 	if (number_u64(text, 1, UINT32_MAX, &wanted) < 0)
-		die_usage(command, "--step %s: must be decode, prefill, slowest or a number from 1",
+		die_usage(command,
+			"--step %s: must be a phase (decode, prefill, mixed, warm-up, other), "
+			"slowest or a number from 1",
 			text);
 	if (wanted > step_numbers(run, index))
 		die(CLI_INPUT, "%s: has no step %s that ended; there are %u", run->path, text,
@@ -135,19 +137,18 @@ static uint32_t slowest(const struct run *run, const struct step_index *index)
 uint32_t selection_step(const struct run *run, const struct step_index *index, const char *command,
 	const char *which)
 {
-	bool prefill = !strcmp(which, "prefill"), decode = !strcmp(which, "decode");
+	int phase = step_phase_by_name(which);
 
 	if (!index->count)
 		die(CLI_INPUT, "%s: has no steps that ended", run->path);
 	if (!strcmp(which, "slowest"))
 		return slowest(run, index);
-	if (!prefill && !decode)
+	if (phase < 0)
 		return selection_options_numbered(run, index, command, which);
-	enum step_phase phase = prefill ? STEP_PREFILL : STEP_DECODE;
 	SCOPED_BY(step_times_fini) struct step_times times;
 	if (step_times_measure(&times, run, index) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
-	uint32_t step = step_times_median(&times, run, index, phase);
+	uint32_t step = step_times_median(&times, run, index, (enum step_phase)phase);
 	if (step == RUN_NONE)
 		die(CLI_INPUT, "%s: has no %s step that ended", run->path, which);
 	return step;

@@ -13,7 +13,7 @@
 /* Entries of a table of options; `where` is the offset of a struct selection. */
 /* clang-format off */
 #define SELECTION_PHASE(where) \
-	{"phase", "WHAT", "only steps of this phase: prefill, decode, mixed or warm-up", \
+	{"phase", "WHAT", "only steps of this phase: prefill, decode, mixed, warm-up or other", \
 		option_index, .at = (where) + offsetof(struct selection, phase), \
 		.words = words_phases}
 #define SELECTION_OPTIONS(where) \

@@ -76,7 +76,16 @@ enum {
 	X(NUMBER, "number")	   /* uint */                                                      \
 	/* of what is said of experts: */                                                          \
 	X(EXPERT, "expert")   /* int: its number, from 0; -1: those of the operation before */     \
-	X(EXPERTS, "experts") /* uint: that there are */
+	X(EXPERTS, "experts") /* uint: that there are */                                           \
+	/* of what is said of memory: */                                                           \
+	X(MEMORY, "memory")   /* uint: enum brick_memory_kind */                                   \
+	X(GPU, "gpu")	      /* uint: 1 + its number; absent: the host */                         \
+	X(LIVE, "live_bytes") /* uint */                                                           \
+	X(PEAK, "peak_bytes") /* uint */                                                           \
+	/* of a message between ranks, beside `bytes` and `number`: */                             \
+	X(PEER, "peer")			/* int: rank of the other end, or of the root */           \
+	X(TAG, "tag")			/* int */                                                  \
+	X(COMMUNICATOR, "communicator") /* uint: the same in all ranks */
 
 enum format_annotation {
 	FORMAT_A_NONE = 0,
@@ -180,8 +189,11 @@ enum format_event_name {
 	FORMAT_N_LAUNCHED, /* at the begin of its slice: what that launched */
 	FORMAT_N_SEQUENCE, /* of enum brick_sequence_event, in its order */
 	FORMAT_N_SEQUENCE_END = FORMAT_N_SEQUENCE + BRICK_SEQUENCE_EVENTS,
-	/* + 31 leaves room for sequence events. Rows that the next sample has for an expert. */
-	FORMAT_N_EXPERT = FORMAT_N_DROPPED + 31,
+	/* + 30 leaves room for sequence events */
+	FORMAT_N_MEMORY = FORMAT_N_DROPPED + 30, /* that an operator asked for */
+	FORMAT_N_EXPERT,			 /* rows that the next sample has for it */
+	FORMAT_N_MESSAGE,			 /* of enum brick_message_event, in its order */
+	FORMAT_N_MESSAGE_END = FORMAT_N_MESSAGE + BRICK_MESSAGE_EVENTS,
 	FORMAT_N_OWN_END,
 	FORMAT_N_KERNEL = 4 * FORMAT_FIRST_BRICKS, /* names of kernels, by index, from here on */
 	FORMAT_N_KERNEL_END = FORMAT_N_KERNEL + BRICK_MAX_KERNELS,
@@ -209,7 +221,9 @@ enum { FORMAT_QUEUE_IID = FORMAT_N_KERNEL_END };
 	"Sequence", "SequenceRemoved", "SequenceCopied", "SequenceKept", "SequenceMoved",          \
 		"SequenceLoaded", "ModelFreed", "SequenceBlock", "RequestBegin", "RequestArrived", \
 		"RequestEnd", "TokenSampled", "SequencePreempted"
+#define FORMAT_MEMORY "Memory"
 #define FORMAT_EXPERT "Expert"
+#define FORMAT_MESSAGES "MessageSent", "MessageReceived", "Collective", "MessageReceivedAny"
 #define FORMAT_CATEGORY "brick"				     /* of Brick's own instants */
 enum { FORMAT_OWN_CATEGORY_IID = BRICK_MAX_CATEGORIES + 1 }; /* others: category + 1 */
 
@@ -234,6 +248,9 @@ enum { FORMAT_KERNEL_KIND_COUNT = 6 };
  */
 enum { FORMAT_FLOW_BITS = 40 };
 
+/* Begins the hash that is the id of a message's flow. */
+enum { FORMAT_MESSAGE_HASH = 22 };
+
 /* Counters of a whole step, read at its end: X(name, unit). */
 #define FORMAT_STEP_COUNTERS(X)           \
 	X("cycles", UNIT_COUNT)           \
@@ -245,15 +262,20 @@ enum { FORMAT_FLOW_BITS = 40 };
 	X("counter-reading", UNIT_TIME_NS)
 
 /* Counters that attached hooks set of a step (brick/abi/step_counters.h). */
-#define FORMAT_TOKEN_COUNTERS(X)            \
-	X(BRICK_REPEATED_NAME, UNIT_COUNT)  \
-	X(BRICK_REFUSED_NAME, UNIT_COUNT)   \
-	X(BRICK_ABORTED_NAME, UNIT_COUNT)   \
-	X(BRICK_CHECKED_NAME, UNIT_COUNT)   \
-	X(BRICK_REFUTED_NAME, UNIT_COUNT)   \
-	X(BRICK_DISK_NAME, UNIT_SIZE_BYTES) \
-	X(BRICK_FAULTS_NAME, UNIT_COUNT)    \
-	X(BRICK_KERNEL_TIME_NAME, UNIT_TIME_NS)
+#define FORMAT_TOKEN_COUNTERS(X)                 \
+	X(BRICK_REPEATED_NAME, UNIT_COUNT)       \
+	X(BRICK_REFUSED_NAME, UNIT_COUNT)        \
+	X(BRICK_ABORTED_NAME, UNIT_COUNT)        \
+	X(BRICK_CHECKED_NAME, UNIT_COUNT)        \
+	X(BRICK_REFUTED_NAME, UNIT_COUNT)        \
+	X(BRICK_DISK_NAME, UNIT_SIZE_BYTES)      \
+	X(BRICK_FAULTS_NAME, UNIT_COUNT)         \
+	X(BRICK_LOAD_MINOR_NAME, UNIT_COUNT)     \
+	X(BRICK_LOAD_MAJOR_NAME, UNIT_COUNT)     \
+	X(BRICK_LOAD_DISK_NAME, UNIT_SIZE_BYTES) \
+	X(BRICK_KERNEL_TIME_NAME, UNIT_TIME_NS)  \
+	X(BRICK_OTHERS_TIME_NAME, UNIT_TIME_NS)  \
+	X(BRICK_PADDING_NAME, UNIT_COUNT)
 
 /*
  * Members of the session's structs that the run's own events hold under the same names. A new
@@ -275,6 +297,8 @@ enum { FORMAT_FLOW_BITS = 40 };
 	X(shift) X(mult) X(base_ticks) X(base_ns) X(frequency) X(residual_ns) X(step_ticks)
 
 /* Instants on the run's own track. */
+#define FORMAT_RING "brick.ring"
+enum { FORMAT_RING_DIGITS = 32 }; /* of its text */
 #define FORMAT_RUN "brick.run"
 #define FORMAT_CLOCK "brick.clock"
 #define FORMAT_PROCESS "brick.process"
@@ -285,6 +309,10 @@ enum { FORMAT_FLOW_BITS = 40 };
 #define FORMAT_NOTES "brick.notes"
 #define FORMAT_ACCOUNT "brick.account"
 #define FORMAT_DIGEST "brick.digest"
+#define FORMAT_MARK "brick.mark"
+#define FORMAT_ENERGY "brick.energy"
+#define FORMAT_FAULTS "brick.faults"
+#define FORMAT_PLACEMENT "brick.placement"
 #define FORMAT_PROCESS_END "brick.process_end"
 #define FORMAT_END "brick.end"
 

@@ -24,8 +24,10 @@ struct machine_use {
 	/* What the program may have; 0: no limit, or it is not known. */
 	uint64_t quota_permille; /* CPU time per time: 2500 is two and a half CPUs */
 	uint64_t memory_limit_bytes;
-	uint64_t system_ns;    /* part of the program's CPU time, in the kernel */
-	uint64_t major_faults; /* of the program and its children: pages came from a disk */
+	uint64_t system_ns; /* part of the program's CPU time, in the kernel */
+	/* page faults of the program and its children; major: the kernel waited for a disk */
+	uint64_t minor_faults, major_faults;
+	uint64_t peak_bytes; /* the most memory that one of these had, by the system's count */
 };
 
 /* How it is known when threads were off their CPUs. */
@@ -64,6 +66,15 @@ struct off_cpu_account {
 	uint64_t watched_ns; /* sum over threads of the time from first to last reading */
 	uint64_t ran_ns;     /* part of watched_ns on a CPU */
 	uint64_t queued_ns;  /* part of watched_ns without a CPU, though the thread could run */
+};
+
+/* How much is known of page faults, for all processes together (struct run_fault). */
+struct fault_account {
+	uint32_t is_known;    /* 1: from the kernel's records */
+	uint32_t sees_kernel; /* 1: with those inside of system calls */
+	int32_t error;	      /* why they are not known: -errno; 0: it was not asked for */
+	uint64_t lost;	      /* records that are missing; a fault has two */
+	uint64_t until_ns;    /* complete up to here; UINT64_MAX: to the end */
 };
 
 enum { STACK_REASON_BYTES = 160 };

@@ -13,6 +13,8 @@
 #include <zlib.h>
 #include "brick/error.h"
 
+enum { HEAD_BYTES = 4096 }; /* that tell the kind of a file */
+
 static int cannot_read(struct import_error *error, int why)
 {
 	snprintf(error->text, sizeof(error->text), "%s", strerror(why));
@@ -25,27 +27,41 @@ static int format_error(struct import_error *error, const char *why)
 	return BRICK_EFORMAT;
 }
 
-/* Whether the text is found in the first bytes of the file. */
+/* True if the text is found in the first bytes of the file. */
 static bool import_begins_with(const char *text, size_t bytes, const char *what)
 {
 	return memmem(text, bytes < 1024 ? bytes : 1024, what, strlen(what));
 }
 
+struct import_packed {
+	struct imported *im;
+	gzFile file;
+	uint64_t bytes; /* of the file, packed */
+};
+
 static int import_unpack(void *from, char *to, size_t bytes)
 {
-	return gzread(from, to, bytes > INT_MAX ? INT_MAX : (unsigned)bytes);
+	const struct import_packed *p = from;
+	int got = gzread(p->file, to, bytes > INT_MAX ? INT_MAX : (unsigned)bytes);
+	z_off_t at = gzoffset(p->file);
+
+	if (at > 0 && (uint64_t)at <= p->bytes)
+		p->im->parts_done = (uint32_t)(IMPORT_PARTS_READ * (uint64_t)at / p->bytes);
+	return got;
 }
 
-static int import_packed(struct imported *im, const char *path, struct import_error *error)
+/* JSON, packed by gzip or not. */
+static int import_json(
+	struct imported *im, const char *path, uint64_t bytes, struct import_error *error)
 {
-	gzFile file = gzopen(path, "rb");
+	struct import_packed packed = {im, gzopen(path, "rb"), bytes};
 
-	if (!file)
+	if (!packed.file)
 		return cannot_read(error, errno);
-	gzbuffer(file, 1 << 18);
+	gzbuffer(packed.file, 1 << 18);
 	int result = import_chrome(
-		im, &(struct import_source){.read = import_unpack, .from = file}, error);
-	gzclose(file);
+		im, &(struct import_source){.read = import_unpack, .from = &packed}, error);
+	gzclose(packed.file);
 	return result;
 }
 
@@ -88,9 +104,10 @@ static int read_mapped(struct imported *im, const char *path, const char *text, 
 	if (bytes >= 16 && !memcmp(text, "SQLite format 3", 16))
 		return import_nsight(im, path, error);
 	if (bytes >= 2 && !memcmp(text, "\x1f\x8b", 2))
-		return import_packed(im, path, error);
-	const char *end = memchr(text, '\n', bytes);
-	if (memmem(text, end ? (size_t)(end - text) : bytes, "Start_Timestamp", 15) && *text != '{')
+		return import_json(im, path, bytes, error);
+	size_t head = bytes < HEAD_BYTES ? bytes : HEAD_BYTES;
+	const char *end = memchr(text, '\n', head);
+	if (memmem(text, end ? (size_t)(end - text) : head, "Start_Timestamp", 15) && *text != '{')
 		return import_rocprof_csv(im, text, bytes, error);
 	/* field 1 of a protobuf: planes of an XSpace, or packets of a Perfetto trace */
 	if (text[0] == 0x0a && (import_begins_with(text, bytes, "/device:") ||
@@ -100,7 +117,7 @@ static int read_mapped(struct imported *im, const char *path, const char *text, 
 	const char *foreign = import_foreign(text, bytes);
 	if (foreign)
 		return format_error(error, foreign);
-	return import_chrome(im, &(struct import_source){.text = text, .bytes = bytes}, error);
+	return import_json(im, path, bytes, error);
 }
 
 int import_read(struct imported *im, const char *path, struct import_error *error)

@@ -23,13 +23,12 @@ struct import_error {
  */
 int import_read(struct imported *imported, const char *path, struct import_error *error);
 
-/* A text in memory (`text`, `bytes`), or, if `read` is not NULL, one that comes in parts. */
+/* A text that comes in parts. */
 struct import_source {
-	const char *text;
-	size_t bytes;
 	/* Returns the number of bytes read; 0: the end; -1: it cannot be read. */
 	int (*read)(void *from, char *to, size_t bytes);
-	void *from; /* for `read` */
+	void *from;    /* for `read` */
+	size_t window; /* bytes that are held at first; 0: a good number */
 };
 
 /*

@@ -2,7 +2,8 @@
 /*
  * Reads what rocprofv3 writes: JSON, or CSV with a file for each kind of event. In JSON, records
  * name kinds and operations by numbers, with tables of names beside them, and kernels by their
- * symbols. In CSV, the first line names the columns. Times are ns.
+ * symbols. Records are taken one at a time; those in front of the tables wait for these. In CSV,
+ * the first line names the columns. Times are ns.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include "brick/error.h"
 #include "base/hash.h"
 #include "base/scope.h"
-#include "import/json_events.h"
+#include "import/json_reader.h"
 
 /* One event of either form; a text is "" and a number 0 if the form does not have it. */
 struct rocprof_event {
@@ -55,7 +56,7 @@ static int rocprof_add(struct imported *im, const struct rocprof_event *r)
 		return -ENOMEM;
 	e.name = (uint32_t)name;
 	e.track = (uint32_t)track;
-	e.kernel = (uint32_t)kernel;
+	e.kernel = (uint16_t)kernel;
 	return imported_add(im, &e);
 }
 
@@ -77,141 +78,284 @@ static const char *rocprof_copy_name(uint32_t kind)
 
 /* JSON. */
 
-static uint64_t rocprof_whole(const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
+/* The tables whose records are events. */
+enum rocprof_kind {
+	ROCPROF_KERNEL,
+	ROCPROF_COPY,
+	ROCPROF_HIP,
+	ROCPROF_HSA,
+	ROCPROF_RCCL,
+	ROCPROF_MARKER
+};
+static const char *const rocprof_tables[] = {
+	"kernel_dispatch", "memory_copy", "hip_api", "hsa_api", "rccl_api", "marker_api"};
 
-	if (json_is_object(value))
-		value = json_object_get(value, "handle");
-	json_int_t whole = json_integer_value(value);
-	return whole > 0 && whole < INT64_MAX / 2 ? (uint64_t)whole : 0;
+/* A record. Its event lacks the name, the process and the device, which tables have. */
+struct rocprof_record {
+	struct rocprof_event event;
+	uint64_t kernel, kind, operation;
+	uint64_t agent, source; /* handles; of a copy: to which and from which it goes */
+	enum rocprof_kind table;
+};
+
+/* What one process wrote. */
+struct rocprof_tool {
+	struct imported *im;
+	uint32_t pid;
+	struct hashmap device_of; /* by an agent's handle: its place among the GPUs, since
+				     handles may be any numbers */
+	uint32_t gpus;
+	ARRAY(char *) symbols;	     /* names of kernels */
+	struct hashmap symbol_of;    /* by the kernel's number: index in `symbols` */
+	ARRAY(char *) operations;    /* their names */
+	struct hashmap operation_of; /* by kind and operation: index in `operations` */
+	ARRAY(struct rocprof_record) waiting;
+	bool has_pid, has_agents, has_symbols, has_operations;
+};
+
+static void rocprof_tool_fini(struct rocprof_tool *tool)
+{
+	for (size_t i = 0; i < tool->symbols.count; i++)
+		free(tool->symbols.items[i]);
+	for (size_t i = 0; i < tool->operations.count; i++)
+		free(tool->operations.items[i]);
+	array_fini(&tool->symbols);
+	array_fini(&tool->operations);
+	array_fini(&tool->waiting);
+	hashmap_fini(&tool->device_of);
+	hashmap_fini(&tool->symbol_of);
+	hashmap_fini(&tool->operation_of);
 }
 
-static const char *rocprof_text(const json_t *object, const char *key)
+static uint64_t rocprof_whole(const struct json_value *object, const char *key)
 {
-	const char *text = json_string_value(json_object_get(object, key));
+	const struct json_value *value = value_get(object, key);
+	int64_t whole = 0;
+
+	if (value && value->kind == VALUE_OBJECT)
+		value = value_get(value, "handle");
+	return value_whole(value, &whole) && whole > 0 && whole < INT64_MAX / 2 ? (uint64_t)whole
+										: 0;
+}
+
+static const char *rocprof_text(const struct json_value *object, const char *key)
+{
+	const char *text = value_string(value_get(object, key));
 
 	return text ? text : "";
 }
 
-static void rocprof_sizes(const json_t *object, const char *key, uint32_t to[3])
+static void rocprof_sizes(const struct json_value *object, const char *key, uint32_t to[3])
 {
-	const json_t *sizes = json_object_get(object, key);
+	const struct json_value *sizes = value_get(object, key);
 
 	for (int i = 0; i < 3; i++)
 		to[i] = (uint32_t)rocprof_whole(sizes, (const char *const[]){"x", "y", "z"}[i]);
 }
 
-/* The element whose member is that number; elements are usually sorted by it. */
-static const json_t *rocprof_find(const json_t *array, const char *key, uint64_t number)
+/* The device of an agent; one behind the last GPU for an agent that is not known. */
+static uint32_t rocprof_device(const struct rocprof_tool *tool, uint64_t handle)
 {
-	const json_t *at = json_array_get(array, (size_t)number);
-	size_t i;
+	uint64_t device = hashmap_get(&tool->device_of, handle);
 
-	if (at && rocprof_whole(at, key) == number)
-		return at;
-	json_array_foreach((json_t *)array, i, at)
-	{
-		if (rocprof_whole(at, key) == number)
-			return at;
+	return device == HASHMAP_NONE ? tool->gpus : (uint32_t)device;
+}
+
+static uint64_t rocprof_operation_key(uint64_t kind, uint64_t operation)
+{
+	return hash_add(hash_u64(kind), operation);
+}
+
+/* The name that a table has for the key; "": it has none. */
+static const char *rocprof_name(const struct hashmap *table, char *const *names, uint64_t key)
+{
+	uint64_t at = hashmap_get(table, key);
+
+	return at == HASHMAP_NONE ? "" : names[at];
+}
+
+static int rocprof_take_agents(struct rocprof_tool *tool, const struct json_value *agents)
+{
+	VALUES_EACH (agent, agents) {
+		uint64_t handle = rocprof_whole(agent, "id");
+		const char *name = rocprof_text(agent, "product_name");
+		if (hashmap_get(&tool->device_of, handle) == HASHMAP_NONE &&
+			hashmap_set(&tool->device_of, handle, tool->gpus))
+			return -ENOMEM;
+		if (rocprof_whole(agent, "type") == 2 &&
+			imported_say_device(tool->im, tool->gpus++,
+				*name ? name : rocprof_text(agent, "name"), 0, 0))
+			return -ENOMEM;
 	}
-	return NULL;
+	return 0;
 }
 
-/* The device of an agent: its place among the GPUs, since handles may be any numbers. */
-static uint32_t rocprof_agent(const json_t *tool, uint64_t handle)
+static int rocprof_take_operations(struct rocprof_tool *tool, const struct json_value *strings)
 {
-	const json_t *agents = json_object_get(tool, "agents"), *agent;
-	uint32_t gpus = 0;
-	size_t i;
+	uint64_t kind = 0;
 
-	json_array_foreach((json_t *)agents, i, agent)
-	{
-		if (rocprof_whole(agent, "id") == handle)
-			return gpus;
-		gpus += rocprof_whole(agent, "type") == 2;
-	}
-	return gpus;
-}
-
-/* The name of a record's operation; "": the file does not have it. */
-static const char *rocprof_operation(const json_t *tool, const json_t *record)
-{
-	const json_t *kinds = json_object_get(json_object_get(tool, "strings"), "buffer_records");
-	const json_t *kind = json_array_get(kinds, (size_t)rocprof_whole(record, "kind"));
-	const char *name = json_string_value(json_array_get(
-		json_object_get(kind, "operations"), (size_t)rocprof_whole(record, "operation")));
-
-	return name ? name : "";
-}
-
-static int rocprof_record(
-	struct imported *im, const json_t *tool, const char *table, const json_t *record)
-{
-	const json_t *info = json_object_get(record, "dispatch_info");
-	struct rocprof_event e = {.begin = rocprof_whole(record, "start_timestamp"),
-		.end = rocprof_whole(record, "end_timestamp"),
-		.thread = rocprof_whole(record, "thread_id"),
-		.correlation = rocprof_whole(json_object_get(record, "correlation_id"), "internal"),
-		.pid = (uint32_t)rocprof_whole(json_object_get(tool, "metadata"), "pid"),
-		.name = rocprof_operation(tool, record)};
-
-	if (!strcmp(table, "kernel_dispatch")) {
-		const json_t *symbol = rocprof_find(json_object_get(tool, "kernel_symbols"),
-			"kernel_id", rocprof_whole(info, "kernel_id"));
-		e.is_command = true;
-		e.name = rocprof_text(symbol, "formatted_kernel_name");
-		if (!*e.name)
-			e.name = rocprof_text(symbol, "kernel_name");
-		e.agent = rocprof_agent(tool, rocprof_whole(info, "agent_id"));
-		e.queue = rocprof_whole(info, "queue_id");
-		rocprof_sizes(info, "grid_size", e.grid);
-		rocprof_sizes(info, "workgroup_size", e.block);
-		e.shared_bytes = (uint32_t)rocprof_whole(info, "group_segment_size");
-	} else if (!strcmp(table, "memory_copy")) {
-		e.is_command = true;
-		e.kind = rocprof_copy_kind(e.name);
-		e.name = rocprof_copy_name(e.kind);
-		e.agent = rocprof_agent(tool,
-			rocprof_whole(record,
-				e.kind == BRICK_KERNEL_D2H ? "src_agent_id" : "dst_agent_id"));
-		e.bytes = rocprof_whole(record, "bytes");
-	} else {
-		e.is_call = !strcmp(table, "hip_api");
-		if (!*e.name)
-			e.name = table;
-	}
-	return rocprof_add(im, &e);
-}
-
-int import_rocprof_json(struct imported *im, const json_t *tools)
-{
-	static const char *const tables[] = {
-		"kernel_dispatch", "memory_copy", "hip_api", "hsa_api", "rccl_api", "marker_api"};
-	const json_t *tool, *record;
-	size_t t, i;
-
-	im->tool = "rocprofv3's trace";
-	json_array_foreach((json_t *)tools, t, tool)
-	{
-		const json_t *records = json_object_get(tool, "buffer_records"), *agent;
-		uint32_t gpus = 0;
-		json_array_foreach(json_object_get((json_t *)tool, "agents"), i, agent)
-		{
-			const char *name = rocprof_text(agent, "product_name");
-			if (rocprof_whole(agent, "type") == 2 &&
-				imported_say_device(im, gpus++,
-					*name ? name : rocprof_text(agent, "name"), 0, 0))
+	VALUES_EACH (records, value_get(strings, "buffer_records")) {
+		uint64_t operation = 0;
+		VALUES_EACH (name, value_get(records, "operations")) {
+			char *copy = strdup(value_string(name) ? value_string(name) : "");
+			if (!copy || array_push(&tool->operations, copy)) {
+				free(copy);
+				return -ENOMEM;
+			}
+			if (hashmap_set(&tool->operation_of,
+				    rocprof_operation_key(kind, operation++),
+				    tool->operations.count - 1))
 				return -ENOMEM;
 		}
-		for (size_t k = 0; k < sizeof(tables) / sizeof(tables[0]); k++)
-			json_array_foreach(json_object_get(records, tables[k]), i, record)
-			{
-				if (rocprof_record(im, tool, tables[k], record))
-					return -ENOMEM;
-			}
+		kind++;
 	}
-	return 1;
+	return 0;
+}
+
+static int rocprof_take_symbol(struct rocprof_tool *tool, const struct json_value *symbol)
+{
+	const char *name = rocprof_text(symbol, "formatted_kernel_name");
+	char *copy = strdup(*name ? name : rocprof_text(symbol, "kernel_name"));
+
+	if (!copy || array_push(&tool->symbols, copy)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	return hashmap_set(
+		&tool->symbol_of, rocprof_whole(symbol, "kernel_id"), tool->symbols.count - 1);
+}
+
+/* Adds an event with what the tables say. */
+static int rocprof_add_record(const struct rocprof_tool *tool, const struct rocprof_record *record)
+{
+	struct rocprof_event e = record->event;
+
+	e.pid = tool->pid;
+	e.name = rocprof_name(&tool->operation_of, tool->operations.items,
+		rocprof_operation_key(record->kind, record->operation));
+	if (record->table == ROCPROF_KERNEL) {
+		e.name = rocprof_name(&tool->symbol_of, tool->symbols.items, record->kernel);
+		e.agent = rocprof_device(tool, record->agent);
+	} else if (record->table == ROCPROF_COPY) {
+		e.kind = rocprof_copy_kind(e.name);
+		e.name = rocprof_copy_name(e.kind);
+		e.agent = rocprof_device(
+			tool, e.kind == BRICK_KERNEL_D2H ? record->source : record->agent);
+	} else if (!*e.name) {
+		e.name = rocprof_tables[record->table];
+	}
+	return rocprof_add(tool->im, &e);
+}
+
+static int rocprof_take_record(
+	struct rocprof_tool *tool, enum rocprof_kind table, const struct json_value *record)
+{
+	const struct json_value *info = value_get(record, "dispatch_info");
+	struct rocprof_record r = {.table = table,
+		.event = {.begin = rocprof_whole(record, "start_timestamp"),
+			.end = rocprof_whole(record, "end_timestamp"),
+			.thread = rocprof_whole(record, "thread_id"),
+			.correlation =
+				rocprof_whole(value_get(record, "correlation_id"), "internal"),
+			.is_command = table == ROCPROF_KERNEL || table == ROCPROF_COPY,
+			.is_call = table == ROCPROF_HIP},
+		.kind = rocprof_whole(record, "kind"),
+		.operation = rocprof_whole(record, "operation")};
+
+	if (table == ROCPROF_KERNEL) {
+		r.kernel = rocprof_whole(info, "kernel_id");
+		r.agent = rocprof_whole(info, "agent_id");
+		r.event.queue = rocprof_whole(info, "queue_id");
+		rocprof_sizes(info, "grid_size", r.event.grid);
+		rocprof_sizes(info, "workgroup_size", r.event.block);
+		r.event.shared_bytes = (uint32_t)rocprof_whole(info, "group_segment_size");
+	} else if (table == ROCPROF_COPY) {
+		r.source = rocprof_whole(record, "src_agent_id");
+		r.agent = rocprof_whole(record, "dst_agent_id");
+		r.event.bytes = rocprof_whole(record, "bytes");
+	}
+	return tool->has_pid && tool->has_agents && tool->has_symbols && tool->has_operations
+		       ? rocprof_add_record(tool, &r)
+		       : array_push(&tool->waiting, r);
+}
+
+static int rocprof_take_records(struct rocprof_tool *tool, struct json_reader *r)
+{
+	const size_t count = sizeof(rocprof_tables) / sizeof(rocprof_tables[0]);
+	const struct json_value *value;
+	struct json_walk tables, records;
+	int error = reader_enter(r, '{', &tables);
+
+	while (!error && (error = reader_next(r, &tables)) > 0) {
+		size_t table = 0;
+		while (table < count && strcmp(r->name, rocprof_tables[table]) != 0)
+			table++;
+		if (table == count) {
+			error = reader_skip(r);
+			continue;
+		}
+		error = reader_enter(r, '[', &records);
+		while (!error && (error = reader_next(r, &records)) > 0) {
+			error = reader_load(r, &value);
+			if (!error)
+				error = rocprof_take_record(tool, (enum rocprof_kind)table, value);
+		}
+	}
+	return error;
+}
+
+static int rocprof_take_tool(struct rocprof_tool *tool, struct json_reader *r)
+{
+	const struct json_value *value;
+	struct json_walk members, symbols;
+	int error = reader_enter(r, '{', &members);
+
+	while (!error && (error = reader_next(r, &members)) > 0) {
+		if (!strcmp(r->name, "buffer_records")) {
+			error = rocprof_take_records(tool, r);
+		} else if (!strcmp(r->name, "kernel_symbols")) {
+			tool->has_symbols = true;
+			error = reader_enter(r, '[', &symbols);
+			while (!error && (error = reader_next(r, &symbols)) > 0) {
+				error = reader_load(r, &value);
+				if (!error)
+					error = rocprof_take_symbol(tool, value);
+			}
+		} else if (!strcmp(r->name, "metadata")) {
+			error = reader_load(r, &value);
+			if (!error)
+				tool->pid = (uint32_t)rocprof_whole(value, "pid");
+			tool->has_pid = true;
+		} else if (!strcmp(r->name, "agents")) {
+			error = reader_load(r, &value);
+			if (!error)
+				error = rocprof_take_agents(tool, value);
+			tool->has_agents = true;
+		} else if (!strcmp(r->name, "strings")) {
+			error = reader_load(r, &value);
+			if (!error)
+				error = rocprof_take_operations(tool, value);
+			tool->has_operations = true;
+		} else {
+			error = reader_skip(r);
+		}
+	}
+	for (size_t i = 0; i < tool->waiting.count && !error; i++)
+		error = rocprof_add_record(tool, &tool->waiting.items[i]);
+	return error;
+}
+
+int import_rocprof_json(struct imported *im, struct json_reader *reader)
+{
+	struct json_walk tools;
+	int error = reader_enter(reader, '[', &tools);
+
+	im->tool = "rocprofv3's trace";
+	while (!error && (error = reader_next(reader, &tools)) > 0) {
+		SCOPED_BY(rocprof_tool_fini) struct rocprof_tool tool = {.im = im};
+		error = rocprof_take_tool(&tool, reader);
+	}
+	return error;
 }
 
 /* CSV. */

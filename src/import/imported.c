@@ -68,8 +68,9 @@ int imported_init(struct imported *im)
 void imported_fini(struct imported *im)
 {
 	for (size_t i = 0; i < im->keys.count; i++)
-		free(im->keys.items[i]);
+		free(im->keys.items[i].bytes);
 	array_fini(&im->keys);
+	array_fini(&im->key);
 	array_fini(&im->processes);
 	array_fini(&im->tracks);
 	array_fini(&im->events);
@@ -85,8 +86,8 @@ void imported_fini(struct imported *im)
 	hash_index_fini(&im->track_index);
 	hash_index_fini(&im->kernel_index);
 	hash_index_fini(&im->process_index);
-	hashmap_fini(&im->launches);
 	hashmap_fini(&im->layer_sites);
+	hashmap_fini(&im->device_of);
 	array_fini(&im->devices);
 	rules_destroy(im->annotations);
 	rules_destroy(im->operators);
@@ -185,7 +186,7 @@ int imported_host_kernel(struct imported *im, const char *name)
 
 int imported_kernel(struct imported *im, const struct brick_session_kernel *kernel)
 {
-	uint64_t hash = fnv1a_add(FNV1A_BASIS, kernel, sizeof(*kernel));
+	uint64_t hash = hash_bytes(kernel, sizeof(*kernel));
 	struct hash_probe probe = hash_probe(hash);
 
 	for (uint32_t i; (i = hash_index_next(&im->kernel_index, &probe)) != HASH_INDEX_NONE;)
@@ -323,13 +324,14 @@ static void imported_ask(const struct rules *rules, const char *operation, const
 static const uint16_t phase_bricks[] = {[BRICK_PHASE_PREFILL] = BRICK_PREFILL,
 	[BRICK_PHASE_DECODE] = BRICK_DECODE,
 	[BRICK_PHASE_MIXED] = BRICK_MIXED,
-	[BRICK_PHASE_WARM_UP] = BRICK_WARM_UP};
+	[BRICK_PHASE_WARM_UP] = BRICK_WARM_UP,
+	[BRICK_PHASE_OTHER] = BRICK_OTHER_STEP};
 
 /* A step by a rule, or by the user's pattern. */
 static bool imported_is_step(struct imported *im, const struct import_text *text, const char *label,
 	struct imported_name *to)
 {
-	struct rules_step step = {.phase = BRICK_PHASE_PREFILL};
+	struct rules_step step = {.phase = BRICK_PHASE_OTHER};
 	int number;
 
 	if (im->steps ? !rules_pattern_matches(im->steps, text->name, &number)
@@ -457,37 +459,40 @@ uint32_t imported_site_in_layer(struct imported *im, uint32_t site, int16_t laye
 	return (uint32_t)im->sites.count - 1;
 }
 
-/* The key of a text: equal keys become one name. The caller frees it; NULL: no memory. */
-static char *imported_key_of(const struct import_text *text)
+/* Makes im->key the key of a text: equal keys become one name. 0 or -ENOMEM. */
+static int imported_key_of(struct imported *im, const struct import_text *text)
 {
-	char *key = NULL;
-	int bytes = asprintf(&key,
-		"%d\x1f%s\x1f%.2048s\x1f%d\x1f%u\x1f%llu\x1f%llu\x1f%llu\x1f%s\x1f%s", text->naming,
-		text->operation, text->name, text->layer, text->flags,
-		(unsigned long long)text->elements, (unsigned long long)text->bytes,
-		(unsigned long long)text->flops, text->site_operation ? text->site_operation : "",
-		text->label ? text->label : "");
+	const uint64_t numbers[] = {text->naming, (uint64_t)text->layer, text->flags,
+		text->elements, text->bytes, text->flops};
+	const char *const texts[] = {text->operation, text->name,
+		text->site_operation ? text->site_operation : "", text->label ? text->label : ""};
 
-	return bytes < 0 ? NULL : key;
+	im->key.count = 0;
+	if (array_append(&im->key, (const char *)numbers, sizeof(numbers)))
+		return -ENOMEM;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (array_append(&im->key, texts[i], strnlen(texts[i], MAX_TEXT)) ||
+			array_push(&im->key, '\0'))
+			return -ENOMEM;
+	return 0;
 }
 
 int imported_name(struct imported *im, const struct import_text *text)
 {
-	char *key = imported_key_of(text);
-
-	if (!key)
+	if (imported_key_of(im, text))
 		return -ENOMEM;
-	uint64_t hash = fnv1a_add(FNV1A_BASIS, key, strlen(key));
+	uint64_t hash = hash_bytes(im->key.items, im->key.count);
 	struct hash_probe probe = hash_probe(hash);
 	for (uint32_t i; (i = hash_index_next(&im->name_index, &probe)) != HASH_INDEX_NONE;)
-		if (!strcmp(im->keys.items[i], key)) {
-			free(key);
+		if (im->keys.items[i].count == im->key.count &&
+			!memcmp(im->keys.items[i].bytes, im->key.items, im->key.count))
 			return (int)i;
-		}
-	if (hash_index_reserve(&im->name_index) || array_push(&im->keys, key)) {
-		free(key);
+	struct imported_key key = {malloc(im->key.count), im->key.count};
+	if (!key.bytes || hash_index_reserve(&im->name_index) || array_push(&im->keys, key)) {
+		free(key.bytes);
 		return -ENOMEM;
 	}
+	memcpy(key.bytes, im->key.items, key.count);
 	if (make_name(im, text))
 		return -ENOMEM;
 	hash_index_add(&im->name_index, hash, (uint32_t)im->names.count - 1);
@@ -496,7 +501,9 @@ int imported_name(struct imported *im, const struct import_text *text)
 
 int imported_add(struct imported *im, const struct imported_event *event)
 {
-	return array_push(&im->events, *event);
+	_Static_assert(BRICK_MAX_KERNELS <= UINT16_MAX, "a kernel's index fits into an event");
+	/* events are found by numbers of 32 bits */
+	return im->events.count < UINT32_MAX - 1 ? array_push(&im->events, *event) : -ENOMEM;
 }
 
 static int imported_say(struct imported *im, struct imported_said said, const char *name)
@@ -518,12 +525,15 @@ int imported_say_thread(struct imported *im, uint32_t pid, uint64_t tid, const c
 /* The device of that number, made if there is none; NULL: no memory. */
 static struct imported_device *imported_device_of(struct imported *im, uint32_t number)
 {
-	for (size_t i = 0; i < im->devices.count; i++)
-		if (im->devices.items[i].device == number)
-			return &im->devices.items[i];
-	return array_push(&im->devices, (struct imported_device){.device = number})
-		       ? NULL
-		       : &im->devices.items[im->devices.count - 1];
+	uint64_t at = hashmap_get(&im->device_of, number);
+
+	if (at == HASHMAP_NONE) {
+		at = im->devices.count;
+		if (array_push(&im->devices, (struct imported_device){.device = number}) ||
+			hashmap_set(&im->device_of, number, at))
+			return NULL;
+	}
+	return &im->devices.items[at];
 }
 
 int imported_say_device(struct imported *im, uint32_t number, const char *name, uint64_t processors,

@@ -18,7 +18,11 @@
 #include "brick/abi/session.h"
 #include "lib/writer/writer.h"
 
-enum { IMPORT_NO_LAYER = -1 }; /* as a layer: none, or not known */
+enum {
+	IMPORT_NO_LAYER = -1,	 /* as a layer: none, or not known */
+	IMPORT_PARTS = 1000,	 /* of the work, in about equal time */
+	IMPORT_PARTS_READ = 700, /* of these for reading; the rest is for writing */
+};
 
 struct imported_process {
 	uint32_t pid;
@@ -32,6 +36,7 @@ struct imported_track {
 	bool is_queue;
 	bool has_process;     /* the file says the process */
 	bool is_asynchronous; /* its spans are no thread's, and may overlap */
+	bool is_unseen;	      /* the host of a file that has commands only; it holds the step */
 	uint32_t device;      /* of a queue */
 	char name[BRICK_NAME_BYTES];
 };
@@ -61,18 +66,25 @@ struct import_text {
 	const char *site_operation, *label; /* NULL: not known */
 };
 
+/* A file has millions of them: 48 bytes. */
 struct imported_event {
 	uint64_t begin, end; /* ns in the file's own clock, less than 2^63 */
-	uint64_t bytes;	     /* that a command moved; 0: not known */
-	uint64_t tokens;     /* of a step, as in its record; 0: as its name says */
-	uint64_t number;     /* of a command, from 1; of a wait: the command that it waited for */
-	uint64_t link; /* any number that a command and the call that launched it share; 0: none */
+	union {
+		uint64_t bytes;	 /* that a command moved; 0: not known */
+		uint64_t tokens; /* of a step, as in its record; 0: as its name says */
+	};
+	/*
+	 * Any number that a command and the call that launched it share; 0: none. imported_write()
+	 * makes it the call's index in `launched`, + 1; 0: there is no such call.
+	 */
+	uint64_t link;
+	uint32_t number;      /* of a command, from 1; of a wait: the command that it waited for */
 	uint32_t track, name; /* indices, as imported_thread() and imported_name() return them */
-	uint32_t kernel; /* of a command, or of its call in a capture: index in `kernels`; 0: none,
-			    or there was no room */
-	bool is_open;	 /* the file does not say when it ended */
-	bool is_command;
-	bool has_brick; /* `name` is the command's brick, whatever launched the command */
+	uint16_t kernel;  /* of a command, or of its call in a capture: index in `kernels`; 0: none,
+			     or there was no room */
+	bool is_open : 1; /* the file does not say when it ended */
+	bool is_command : 1;
+	bool has_brick : 1; /* `name` is the command's brick, whatever launched the command */
 };
 
 /* What the file says of a device. */
@@ -106,16 +118,17 @@ struct imported_name {
 /* A call that launched commands; made by imported_write(). */
 struct import_launch {
 	uint64_t begin;	  /* ns in the file's clock */
-	uint64_t ticks;	  /* its length, ns */
+	uint32_t ticks;	  /* its length, ns */
 	uint32_t lane;	  /* in its process, + 1; 0: the call was not met yet */
 	uint32_t process; /* index in `processes` */
 	uint32_t track;	  /* its thread's: index in `tracks` */
 	/*
-	 * The innermost event around the call, and the one further out that a rule knows, if any.
+	 * Names, + 1, of the innermost event around the call, and of one around the call, this or
+	 * further out, that a rule knows; 0: none.
 	 */
-	struct imported_name inner, outer;
-	bool has_inner, has_outer;
-	uint64_t command; /* number of its first command */
+	uint32_t inner, outer;
+	uint32_t command, commands; /* number of its first command; how many it has */
+	int16_t layer;		    /* in which it lies; valid with `inner` */
 };
 
 struct imported {
@@ -123,11 +136,15 @@ struct imported {
 	ARRAY(struct imported_track) tracks;
 	ARRAY(struct imported_event) events;
 	ARRAY(struct imported_name) names;
-	ARRAY(char *) keys; /* by name: the text that names are found by */
+	ARRAY(struct imported_key {
+		char *bytes;
+		size_t count;
+	})
+	keys;		 /* by name: all of its text */
+	ARRAY(char) key; /* of the text that is being looked for */
 	ARRAY(struct brick_session_kernel) kernels;
 	ARRAY(struct imported_said) said;
 	struct hash_index name_index, track_index, kernel_index, process_index;
-	struct hashmap launches;    /* by link: index in `launched` */
 	struct hashmap layer_sites; /* by site and layer: index in `sites` */
 	ARRAY(struct import_launch) launched;
 	struct rules *annotations, *operators, *files;
@@ -146,7 +163,9 @@ struct imported {
 	/* The recording's note on steps that the file does not name; "": it names them. */
 	char about_steps[128];
 	ARRAY(struct imported_device) devices;
+	struct hashmap device_of; /* by its number: index in `devices` */
 	char host[64];
+	int32_t rank, world;	/* of its processes; world 0: not known */
 	ARRAY(char *) command;	/* words of the program's command, and NULL; empty: not known */
 	uint64_t begin;		/* of the recording, in the file's clock; 0: the first event's */
 	uint64_t start_unix_ns; /* 0: not known */
@@ -154,6 +173,8 @@ struct imported {
 	uint64_t unmatched;	/* ends without a begin */
 	uint64_t crowded;	/* events for which there was no lane */
 	uint64_t unnamed;	/* names for which there was no brick left */
+	/* Parts of the work that are done, of IMPORT_PARTS; any thread may read it. */
+	_Atomic uint32_t parts_done;
 	/* Counted by imported_write(): */
 	uint64_t slices, commands;
 	uint32_t threads, queues;

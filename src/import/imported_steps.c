@@ -240,11 +240,12 @@ static int steps_collect(const struct imported *im, size_t thread, struct repeat
 				    : e->track != thread || im->names.items[e->name].is_python)
 			continue;
 		if (e->is_command) {
-			uint64_t at = e->link ? hashmap_get(&im->launches, e->link) : HASHMAP_NONE;
+			const struct import_launch *launch =
+				e->link ? &im->launched.items[e->link - 1] : NULL;
 			one.track = NO_TRACK;
-			if (at != HASHMAP_NONE) {
-				one.ns = im->launched.items[at].begin;
-				one.track = im->launched.items[at].track;
+			if (launch) {
+				one.ns = launch->begin;
+				one.track = launch->track;
 			}
 		}
 		if (array_push(&r->sequence, one))
@@ -272,9 +273,8 @@ static void steps_times(const struct imported *im, const struct repeats *r, size
 	uint64_t last = end < r->sequence.count ? s[end].ns : s[end - 1].ns + 1;
 	for (size_t i = 0; i < im->events.count; i++) {
 		const struct imported_event *e = &im->events.items[i];
-		uint64_t at = e->is_command && e->link ? hashmap_get(&im->launches, e->link)
-						       : HASHMAP_NONE;
-		uint64_t ns = at == HASHMAP_NONE ? e->begin : im->launched.items[at].begin;
+		uint64_t ns =
+			e->is_command && e->link ? im->launched.items[e->link - 1].begin : e->begin;
 		/* the last step ends with its commands */
 		if ((e->is_command || e->track == thread) && !e->is_open &&
 			end == r->sequence.count && ns >= s[r->steps.items[count - 1].begin].ns &&
@@ -362,6 +362,20 @@ static int steps_detect(struct imported *im, size_t thread, uint32_t name)
 	return steps_insert(im, steps, count);
 }
 
+/* The thread that launched all commands, of which the file has no event. */
+static int steps_unseen_thread(struct imported *im)
+{
+	const struct imported_track *queue = &im->tracks.items[im->events.items[0].track];
+	int thread = imported_thread(im, im->processes.items[queue->process].pid, 0);
+
+	if (thread < 0)
+		return thread;
+	struct imported_track *host = &im->tracks.items[thread];
+	snprintf(host->name, sizeof(host->name), "host (not in the file)");
+	host->is_unseen = true;
+	return thread;
+}
+
 int imported_steps_add(struct imported *im, uint64_t first, uint64_t last, bool *has_open)
 {
 	SCOPED uint64_t *weights = calloc(im->tracks.count + 1, sizeof(*weights));
@@ -377,16 +391,25 @@ int imported_steps_add(struct imported *im, uint64_t first, uint64_t last, bool 
 		if (!e->is_command)
 			weights[e->track] += e->link ? im->events.count : 1;
 	}
+	if (!im->events.count)
+		return 0;
 	size_t thread = steps_busiest(weights, im->tracks.count);
+	if (!weights[thread]) {
+		int unseen = steps_unseen_thread(im);
+		if (unseen < 0)
+			return unseen;
+		thread = (size_t)unseen;
+	}
 	int name = imported_name(
-		im, &(struct import_text){IMPORT_BRICK, "Step", "Prefill", .layer = -1});
-	if (name < 0 || !weights[thread])
-		return name < 0 ? name : 0;
+		im, &(struct import_text){IMPORT_BRICK, "Step", "OtherStep", .layer = -1});
+	if (name < 0)
+		return name;
 	int error = steps_detect(im, thread, (uint32_t)name);
 	if (error || *im->about_steps)
 		return error;
 	snprintf(im->about_steps, sizeof(im->about_steps),
-		"steps.none=the file has none: all of it is one step\n");
+		"steps.none=the file has none: all of it is one step%s\n",
+		im->tracks.items[thread].is_unseen ? ", of a host that it does not show" : "");
 	/* what never ended ends with the step, which would not be answered if it had no end */
 	for (size_t i = 0; i < im->events.count; i++) {
 		struct imported_event *e = &im->events.items[i];

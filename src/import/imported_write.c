@@ -21,6 +21,7 @@
 enum {
 	BASE_NS = 1000000000, /* time at which the recording begins: in records 0 means not known */
 	MOST_LANES = 64,      /* of one queue's track */
+	MOST_RECORDS = 4096,  /* of a lane that are kept before they are written */
 	PYTHON_DEPTH = 104,   /* deeper frames of Python are left out: operators need room */
 	ROUNDING_NS =
 		2000, /* in files in us, a nested event may end later than its parent by this */
@@ -35,18 +36,20 @@ struct frame {
 };
 
 struct layout_lane {
-	ARRAY(struct brick_record) records;
+	ARRAY(struct brick_record) records;    /* not yet written */
 	ARRAY(struct imported_event *) pieces; /* rests of cut events, the latest begin first */
 	struct frame frames[BRICK_MAX_DEPTH];
 	uint16_t on_stack[BRICK_MAX_BRICKS]; /* open events by brick */
 	uint32_t depth;			     /* of `frames` */
 	uint32_t number;		     /* of the lane in its process, from 0 */
+	int sink;			     /* its number in the recording */
 	struct brick_lane state;
 };
 
 /* The end of a command. */
 struct command_end {
-	uint64_t ns, number;
+	uint64_t ns;
+	uint32_t number;
 };
 
 struct layout {
@@ -57,7 +60,7 @@ struct layout {
 	uint32_t *lane_counts;		    /* by process */
 	bool *has_open;			    /* by process */
 	uint64_t first, last;		    /* ns of the file */
-	uint64_t *commands_of_link;	    /* by imported.launched: how many commands it has */
+	uint64_t placed;		    /* events */
 	ARRAY(struct imported_event *) cut; /* owned: the events for the rests of cut events */
 	ARRAY(struct command_end) ends;	    /* of commands, in their order */
 	int error;
@@ -68,9 +71,36 @@ static uint64_t at(const struct layout *l, uint64_t ns)
 	return ns - l->first + BASE_NS;
 }
 
+static int imported_write_tables(struct layout *l, int process)
+{
+	const struct sink_tables tables = {.bricks = l->im->bricks,
+		.brick_count = l->im->brick_count,
+		.categories = l->im->categories,
+		.category_count = l->im->category_count,
+		.sites = l->im->sites.items,
+		.site_count = (uint32_t)l->im->sites.count,
+		.kernels = l->im->kernels.items,
+		.kernel_count = (uint32_t)l->im->kernels.count};
+
+	return sink_tables(l->writer, process, &tables);
+}
+
+/* Writes the records that a lane has, behind the names that they use. */
+static void imported_write_flush(struct layout *l, struct layout_lane *lane)
+{
+	if (!l->error)
+		l->error = imported_write_tables(l, (int)l->track->process);
+	if (!l->error)
+		l->error = sink_records(
+			l->writer, lane->sink, lane->records.items, lane->records.count);
+	lane->records.count = 0;
+}
+
 static void imported_write_put(
 	struct layout *l, struct layout_lane *lane, const struct brick_record *r)
 {
+	if (lane->records.count == MOST_RECORDS)
+		imported_write_flush(l, lane);
 	if (!l->error)
 		l->error = array_push(&lane->records, *r);
 }
@@ -80,18 +110,18 @@ static uint32_t clamp_32(uint64_t value)
 	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-static struct import_launch *imported_write_launch_of(const struct imported *im, uint64_t link)
+/* The call that launched a command, or the event itself is; NULL: none is known. */
+static struct import_launch *imported_write_launch_of(
+	const struct imported *im, const struct imported_event *e)
 {
-	uint64_t i = link ? hashmap_get(&im->launches, link) : HASHMAP_NONE;
-
-	return i == HASHMAP_NONE ? NULL : &im->launched.items[i];
+	return e->link ? &im->launched.items[e->link - 1] : NULL;
 }
 
 /* The launch of a command; NULL if it was not met in the command's process. */
 static struct import_launch *launch_of_command(
 	const struct layout *l, const struct imported_event *e)
 {
-	struct import_launch *launch = imported_write_launch_of(l->im, e->link);
+	struct import_launch *launch = imported_write_launch_of(l->im, e);
 
 	return launch && launch->process == l->im->tracks.items[e->track].process ? launch : NULL;
 }
@@ -107,17 +137,20 @@ static struct imported_name imported_write_command(
 	struct imported_name name = l->im->names.items[e->name];
 	const struct import_launch *launch = e->has_brick ? NULL : launch_of_command(l, e);
 
-	if (!launch || !launch->has_inner)
+	if (!launch || !launch->inner)
 		return name;
-	struct imported_name around = launch->inner;
+	struct imported_name around = l->im->names.items[launch->inner - 1];
+	around.layer = launch->layer;
 	if (!around.is_known || around.is_engine) {
 		if (name.is_known) {
 			name.layer = name.layer < 0 ? around.layer : name.layer;
 			name.site = 0;
 			return name;
 		}
-		if (launch->has_outer && launch->outer.is_known)
-			around = launch->outer;
+		if (launch->outer) {
+			around = l->im->names.items[launch->outer - 1];
+			around.layer = launch->layer;
+		}
 	}
 	if (around.is_python && !around.is_known && around.layer < 0) {
 		name.site = 0;
@@ -173,23 +206,30 @@ static void imported_write_open(struct layout *l, struct layout_lane *lane, stru
 	frame->is_opened = true;
 }
 
-static void write_arguments(
-	struct layout *l, struct layout_lane *lane, const struct imported_event *e)
+/* The bytes that the event moved; 0: not known. */
+static uint64_t imported_write_bytes(const struct frame *frame)
 {
-	struct import_launch *launch =
-		e->is_command ? launch_of_command(l, e) : imported_write_launch_of(l->im, e->link);
-	struct brick_record r = {.kind = BRICK_RECORD_WORK, .begin = e->bytes, .layer = -1};
+	return brick_is_step(frame->name.brick) ? 0 : frame->event->bytes;
+}
 
-	if (e->bytes)
+static void write_arguments(struct layout *l, struct layout_lane *lane, const struct frame *frame)
+{
+	const struct imported_event *e = frame->event;
+	struct import_launch *launch =
+		e->is_command ? launch_of_command(l, e) : imported_write_launch_of(l->im, e);
+	struct brick_record r = {
+		.kind = BRICK_RECORD_WORK, .begin = imported_write_bytes(frame), .layer = -1};
+
+	if (r.begin)
 		imported_write_put(l, lane, &r);
 	if (e->is_command) {
 		r = (struct brick_record){.kind = BRICK_RECORD_LAUNCH,
 			.layer = -1,
-			.brick = (uint16_t)e->kernel,
+			.brick = e->kernel,
 			.elements = e->number};
 		if (launch && launch->lane) {
 			r.begin = at(l, launch->begin);
-			r.ticks = clamp_32(launch->ticks);
+			r.ticks = launch->ticks;
 			r.wait = launch->lane;
 		}
 		imported_write_put(l, lane, &r);
@@ -198,10 +238,9 @@ static void write_arguments(
 			.kind = BRICK_RECORD_AFTER, .layer = -1, .elements = e->number};
 		imported_write_put(l, lane, &r);
 	} else if (launch && launch->command && launch->begin == e->begin) {
-		uint64_t count = l->commands_of_link[launch - l->im->launched.items];
 		r = (struct brick_record){.kind = BRICK_RECORD_FLOW,
 			.layer = -1,
-			.ticks = clamp_32(count - 1),
+			.ticks = launch->commands - 1,
 			.elements = launch->command};
 		imported_write_put(l, lane, &r);
 	}
@@ -222,7 +261,8 @@ static void imported_write_count(
 	*(--lane->on_stack[brick] ? &s->nested : &s->total) += length;
 	s->self += length - frame->child;
 	s->elements += site->flags & BRICK_SITE_HAS_ELEMENTS ? site->elements : 0;
-	s->bytes += e->bytes ? e->bytes : site->flags & BRICK_SITE_HAS_BYTES ? site->bytes : 0;
+	uint64_t bytes = imported_write_bytes(frame);
+	s->bytes += bytes ? bytes : site->flags & BRICK_SITE_HAS_BYTES ? site->bytes : 0;
 	s->flops += site->flags & BRICK_SITE_HAS_FLOPS ? site->flops : 0;
 	if (lane->depth)
 		lane->frames[lane->depth - 1].child += length;
@@ -251,7 +291,7 @@ static void end_event(struct layout *l, struct layout_lane *lane)
 		imported_write_open(l, lane, frame);
 		imported_write_put(l, lane, &r);
 	}
-	write_arguments(l, lane, e);
+	write_arguments(l, lane, frame);
 	imported_write_count(l, lane, frame);
 }
 
@@ -326,6 +366,35 @@ static void imported_write_nest(
 	imported_write_end_before(l, lane, e->begin);
 }
 
+/* Begins a lane of the track in the recording; `further`: how many the track has already. */
+static void imported_write_begin_lane(struct layout *l, struct layout_lane *lane, size_t further)
+{
+	const struct imported_track *t = l->track;
+	struct brick_lane *state = &lane->state;
+
+	lane->number = l->lane_counts[t->process]++;
+	state->state = BRICK_LANE_LIVE;
+	state->kind = t->is_queue ? BRICK_LANE_QUEUE : BRICK_LANE_THREAD;
+	state->tid = t->tid;
+	state->owners = 1;
+	state->start_ticks = BASE_NS;
+	state->end_ticks = at(l, l->last);
+	utf8_field(state->name, sizeof(state->name), t->name);
+	if (further && !t->is_asynchronous) {
+		utf8_field(state->name, sizeof(state->name) - 8, t->name);
+		size_t n = strlen(state->name);
+		snprintf(state->name + n, sizeof(state->name) - n, " (%zu)", further + 1);
+	}
+	if (t->is_queue)
+		strcpy(state->backend, t->is_asynchronous ? BRICK_HOST_BACKEND : "gpu");
+	state->queue_flags = t->is_asynchronous ? BRICK_QUEUE_OUT_OF_ORDER
+			     : t->is_queue	? (uint64_t)(t->device + 1) << 32
+						: 0;
+	lane->sink = sink_lane(l->writer, (int)t->process, state);
+	if (lane->sink < 0)
+		l->error = lane->sink;
+}
+
 static struct layout_lane *lane_for(struct layout *l, struct imported_event *e)
 {
 	for (size_t i = 0; i < l->lanes.count; i++) {
@@ -349,31 +418,31 @@ static struct layout_lane *lane_for(struct layout *l, struct imported_event *e)
 		l->error = -ENOMEM;
 		return NULL;
 	}
-	lane->number = l->lane_counts[l->track->process]++;
-	return lane;
+	imported_write_begin_lane(l, lane, l->lanes.count - 1);
+	return l->error ? NULL : lane;
 }
 
 /* If the event is a call that launches, keeps the names around it for its commands. */
 static void meet_launch(
 	struct layout *l, const struct layout_lane *lane, const struct imported_event *e)
 {
-	struct import_launch *launch = imported_write_launch_of(l->im, e->link);
+	struct import_launch *launch = imported_write_launch_of(l->im, e);
 
 	if (!launch || launch->begin != e->begin || launch->lane)
 		return;
 	launch->lane = lane->number + 1;
 	for (uint32_t i = lane->depth; i--;) {
 		const struct imported_name *name = &lane->frames[i].name;
+		uint32_t index = lane->frames[i].event->name + 1;
 		if (brick_is_step(name->brick))
 			break;
-		if (!launch->has_inner)
-			launch->inner = *name;
-		launch->has_inner = true;
+		if (!launch->inner) {
+			launch->inner = index;
+			launch->layer = name->layer;
+		}
 		if (!name->is_known)
 			continue;
-		launch->outer = *name;
-		launch->outer.layer = launch->inner.layer;
-		launch->has_outer = true;
+		launch->outer = index;
 		break;
 	}
 }
@@ -410,116 +479,112 @@ static void imported_write_place_pieces(struct layout *l, uint64_t before)
 	}
 }
 
-static int imported_write_tables(struct layout *l, int process)
+/* Ends what is open on the lane, and writes what was not yet written. */
+static void write_lane(struct layout *l, struct layout_lane *lane)
 {
-	const struct sink_tables tables = {.bricks = l->im->bricks,
-		.brick_count = l->im->brick_count,
-		.categories = l->im->categories,
-		.category_count = l->im->category_count,
-		.sites = l->im->sites.items,
-		.site_count = (uint32_t)l->im->sites.count,
-		.kernels = l->im->kernels.items,
-		.kernel_count = (uint32_t)l->im->kernels.count};
-
-	return sink_tables(l->writer, process, &tables);
-}
-
-static void write_lane(struct layout *l, struct layout_lane *lane, size_t further)
-{
-	const struct imported_track *t = l->track;
-	struct brick_lane *state = &lane->state;
-
 	while (lane->depth)
 		end_event(l, lane);
-	state->state = BRICK_LANE_LIVE;
-	state->kind = t->is_queue ? BRICK_LANE_QUEUE : BRICK_LANE_THREAD;
-	state->tid = t->tid;
-	state->owners = 1;
-	state->start_ticks = BASE_NS;
-	state->end_ticks = at(l, l->last);
-	utf8_field(state->name, sizeof(state->name), t->name);
-	if (further && !t->is_asynchronous) {
-		utf8_field(state->name, sizeof(state->name) - 8, t->name);
-		size_t n = strlen(state->name);
-		snprintf(state->name + n, sizeof(state->name) - n, " (%zu)", further + 1);
-	}
-	if (t->is_queue)
-		strcpy(state->backend, t->is_asynchronous ? BRICK_HOST_BACKEND : "gpu");
-	state->queue_flags = t->is_asynchronous ? BRICK_QUEUE_OUT_OF_ORDER
-			     : t->is_queue	? (uint64_t)(t->device + 1) << 32
-						: 0;
 	for (uint32_t i = 0; i < l->im->brick_count; i++)
-		if (!state->stats[i].count)
-			state->stats[i].min = UINT64_MAX;
-	if (l->error)
-		return;
-	int number = sink_lane(l->writer, (int)t->process, state);
-	l->error = number < 0 ? number : imported_write_tables(l, (int)t->process);
+		if (!lane->state.stats[i].count)
+			lane->state.stats[i].min = UINT64_MAX;
+	imported_write_flush(l, lane);
 	if (!l->error)
-		l->error =
-			sink_records(l->writer, number, lane->records.items, lane->records.count);
-	if (!l->error)
-		l->error = sink_lane_stats(l->writer, number, state);
+		l->error = sink_lane_stats(l->writer, lane->sink, &lane->state);
 }
 
-/* Events of one track, in order. */
-static int write_track(struct layout *l, struct imported_event *const *events, size_t count)
+/* Events of one track, in order: indices. */
+static int write_track(struct layout *l, const uint32_t *order, size_t count)
 {
-	for (size_t i = 0; i < count && !l->error; i++) {
-		imported_write_place_pieces(l, events[i]->begin);
-		imported_write_place(l, events[i]);
+	for (size_t i = 0; i < count && !l->error; i++, l->placed++) {
+		if (!(l->placed % MOST_RECORDS))
+			l->im->parts_done = (uint32_t)(IMPORT_PARTS_READ +
+						       (IMPORT_PARTS - IMPORT_PARTS_READ) *
+							       l->placed / l->im->events.count);
+		struct imported_event *e = &l->im->events.items[order[i]];
+		imported_write_place_pieces(l, e->begin);
+		imported_write_place(l, e);
 	}
 	imported_write_place_pieces(l, UINT64_MAX);
 	for (size_t i = 0; i < l->lanes.count; i++) {
 		struct layout_lane *lane = l->lanes.items[i];
-		write_lane(l, lane, i);
+		write_lane(l, lane);
 		array_fini(&lane->records);
 		array_fini(&lane->pieces);
 		free(lane);
 	}
-	*(l->track->is_queue ? &l->im->queues : &l->im->threads) += (uint32_t)l->lanes.count;
+	if (!l->track->is_unseen)
+		*(l->track->is_queue ? &l->im->queues : &l->im->threads) +=
+			(uint32_t)l->lanes.count;
 	l->lanes.count = 0;
 	return l->error;
 }
 
-/* By track; then by begin, what holds others before them, and as they stand in the file. */
-static int imported_write_compare(const void *one, const void *other)
+/* By begin, what holds others before them, and as they stand in the file. */
+static int imported_write_compare(const void *one, const void *other, void *events)
 {
-	const struct imported_event *a = *(struct imported_event *const *)one;
-	const struct imported_event *b = *(struct imported_event *const *)other;
+	const struct imported_event *a =
+		(const struct imported_event *)events + *(const uint32_t *)one;
+	const struct imported_event *b =
+		(const struct imported_event *)events + *(const uint32_t *)other;
 
-	if (a->track != b->track)
-		return a->track < b->track ? -1 : 1;
-	if (a->begin != b->begin)
-		return a->begin < b->begin ? -1 : 1;
-	if (a->end != b->end)
-		return a->end > b->end ? -1 : 1;
-	return a < b ? -1 : a > b;
+	return ORDER(a->begin, b->begin) ?: ORDER(b->end, a->end) ?: ORDER(a, b);
 }
 
 /*
- * Indexes calls by their links, and gives queues without a process that of their commands' calls.
+ * Puts the indices of all events in order, track by track. Those of a track end where `ends` of it
+ * says.
  */
+static void imported_write_order(const struct imported *im, uint32_t *order, size_t *ends)
+{
+	struct imported_event *events = im->events.items;
+	size_t begin = 0;
+
+	memset(ends, 0, im->tracks.count * sizeof(*ends));
+	for (size_t i = 0; i < im->events.count; i++)
+		ends[events[i].track]++;
+	for (size_t t = 0; t < im->tracks.count; t++) {
+		size_t count = ends[t];
+		ends[t] = begin;
+		begin += count;
+	}
+	for (size_t i = 0; i < im->events.count; i++)
+		order[ends[events[i].track]++] = (uint32_t)i;
+	begin = 0;
+	for (size_t t = 0; t < im->tracks.count; t++) {
+		bool is_sorted = true;
+		for (size_t i = begin + 1; i < ends[t] && is_sorted; i++)
+			is_sorted = imported_write_compare(&order[i - 1], &order[i], events) < 0;
+		if (!is_sorted)
+			qsort_r(order + begin, ends[t] - begin, sizeof(*order),
+				imported_write_compare, events);
+		begin = ends[t];
+	}
+}
+
+/* Links commands to their calls, and gives queues without a process that of these calls. */
 static int link_launches(struct imported *im)
 {
+	SCOPED_BY(hashmap_fini) struct hashmap calls = {0}; /* by link: index in `launched` */
+
 	for (size_t i = 0; i < im->events.count; i++) {
 		const struct imported_event *e = &im->events.items[i];
-		if (e->is_command || !e->link || imported_write_launch_of(im, e->link))
+		if (e->is_command || !e->link || hashmap_get(&calls, e->link) != HASHMAP_NONE)
 			continue;
 		struct import_launch launch = {.begin = e->begin,
-			.ticks = e->is_open ? 0 : e->end - e->begin,
+			.ticks = e->is_open ? 0 : clamp_32(e->end - e->begin),
 			.process = (uint32_t)im->tracks.items[e->track].process,
 			.track = e->track};
 		if (array_push(&im->launched, launch) ||
-			hashmap_set(&im->launches, e->link, im->launched.count - 1))
+			hashmap_set(&calls, e->link, im->launched.count - 1))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < im->events.count; i++) {
-		const struct imported_event *e = &im->events.items[i];
+		struct imported_event *e = &im->events.items[i];
 		struct imported_track *t = &im->tracks.items[e->track];
-		const struct import_launch *launch = imported_write_launch_of(im, e->link);
-		if (e->is_command && launch && !t->has_process) {
-			t->process = launch->process;
+		uint64_t call = e->link ? hashmap_get(&calls, e->link) : HASHMAP_NONE;
+		e->link = call == HASHMAP_NONE ? 0 : call + 1;
+		if (e->is_command && e->link && !t->has_process) {
+			t->process = im->launched.items[call].process;
 			t->has_process = true;
 		}
 	}
@@ -537,30 +602,26 @@ static int imported_write_number_commands(struct layout *l)
 {
 	struct imported *im = l->im;
 
-	l->commands_of_link = calloc(im->launched.count + 1, sizeof(*l->commands_of_link));
-	if (!l->commands_of_link)
-		return -ENOMEM;
 	for (size_t i = 0; i < im->events.count; i++) {
 		const struct imported_event *e = &im->events.items[i];
-		const struct import_launch *launch = e->is_command ? launch_of_command(l, e) : NULL;
+		struct import_launch *launch = e->is_command ? launch_of_command(l, e) : NULL;
 		if (launch)
-			l->commands_of_link[launch - im->launched.items]++;
+			launch->commands++;
 	}
 	im->commands = 0;
 	for (size_t i = 0; i < im->launched.count; i++) {
-		if (l->commands_of_link[i])
-			im->launched.items[i].command = im->commands + 1;
-		im->commands += l->commands_of_link[i];
-		l->commands_of_link[i] = 0;
+		struct import_launch *launch = &im->launched.items[i];
+		launch->command = launch->commands ? (uint32_t)im->commands + 1 : 0;
+		im->commands += launch->commands;
+		launch->commands = 0;
 	}
 	for (size_t i = 0; i < im->events.count; i++) {
 		struct imported_event *e = &im->events.items[i];
 		if (!e->is_command)
 			continue;
-		const struct import_launch *launch = launch_of_command(l, e);
-		e->number = launch ? launch->command +
-					     l->commands_of_link[launch - im->launched.items]++
-				   : ++im->commands;
+		struct import_launch *launch = launch_of_command(l, e);
+		e->number =
+			launch ? launch->command + launch->commands++ : (uint32_t)++im->commands;
 		if (!e->is_open && array_push(&l->ends, (struct command_end){e->end, e->number}))
 			return -ENOMEM;
 	}
@@ -575,7 +636,7 @@ static void imported_write_waits(struct layout *l)
 {
 	for (size_t i = 0; i < l->im->events.count; i++) {
 		struct imported_event *e = &l->im->events.items[i];
-		const struct import_launch *launch = imported_write_launch_of(l->im, e->link);
+		const struct import_launch *launch = imported_write_launch_of(l->im, e);
 		if (e->is_command || e->is_open || (launch && launch->command) ||
 			l->im->names.items[e->name].brick != BRICK_SYNCHRONIZE)
 			continue;
@@ -625,8 +686,8 @@ static int imported_write_process(struct layout *l, size_t i)
 		.version = BRICK_SESSION_VERSION,
 		.state = BRICK_SESSION_CLOSED,
 		.pid = p->pid,
-		.rank = -1,
-		.world = -1,
+		.rank = l->im->world ? l->im->rank : -1,
+		.world = l->im->world ? l->im->world : -1,
 		.start_ticks = BASE_NS,
 		.end_ticks = at(l, l->last),
 		.start_ns = BASE_NS,
@@ -674,22 +735,19 @@ static int imported_write_end_process(struct layout *l, size_t i)
 	return error ? error : sink_process_end(l->writer, (int)i, at(l, l->last), !l->has_open[i]);
 }
 
-static int write_tracks(struct layout *l, struct imported_event **events, bool queues)
+static int write_tracks(struct layout *l, const uint32_t *order, const size_t *ends, bool queues)
 {
-	size_t count = l->im->events.count;
+	size_t begin = 0;
 
-	for (size_t i = 0, end; i < count && !l->error; i = end) {
-		for (end = i; end < count && events[end]->track == events[i]->track;)
-			end++;
-		l->track = &l->im->tracks.items[events[i]->track];
-		if (l->track->is_queue != queues)
-			continue;
-		write_track(l, events + i, end - i);
+	for (size_t t = 0; t < l->im->tracks.count && !l->error; begin = ends[t++]) {
+		l->track = &l->im->tracks.items[t];
+		if (l->track->is_queue == queues && ends[t] > begin)
+			write_track(l, order + begin, ends[t] - begin);
 	}
 	return l->error;
 }
 
-static int imported_write_all(struct layout *l, struct imported_event **events)
+static int imported_write_all(struct layout *l, const uint32_t *order, const size_t *ends)
 {
 	struct imported *im = l->im;
 	int error = apply_names(im);
@@ -700,9 +758,9 @@ static int imported_write_all(struct layout *l, struct imported_event **events)
 	for (size_t i = 0; i < im->processes.count && !error; i++)
 		error = imported_write_process(l, i);
 	if (!error)
-		error = write_tracks(l, events, false);
+		error = write_tracks(l, order, ends, false);
 	if (!error)
-		error = write_tracks(l, events, true);
+		error = write_tracks(l, order, ends, true);
 	for (size_t i = 0; i < im->processes.count && !error; i++)
 		error = imported_write_end_process(l, i);
 	const struct sink_account account = {.end_ns = at(l, l->last), .exit_code = -1};
@@ -742,13 +800,12 @@ int imported_write(struct imported *im, struct trace_writer_options *options)
 	int error = l.lane_counts && l.has_open ? link_launches(im) : -ENOMEM;
 	if (!error)
 		error = imported_steps_add(im, l.first, l.last, l.has_open);
-	SCOPED struct imported_event **events = malloc(im->events.count * sizeof(*events));
-	if (!error && !events)
+	SCOPED uint32_t *order = malloc(im->events.count * sizeof(*order));
+	SCOPED size_t *ends = malloc(im->tracks.count * sizeof(*ends));
+	if (!error && (!order || !ends))
 		error = -ENOMEM;
-	for (size_t i = 0; i < im->events.count && !error; i++)
-		events[i] = &im->events.items[i];
 	if (!error)
-		qsort(events, im->events.count, sizeof(*events), imported_write_compare);
+		imported_write_order(im, order, ends);
 	options->start_ns = BASE_NS;
 	options->start_unix_ns = im->start_unix_ns;
 	options->command = (const char *const *)im->command.items;
@@ -758,7 +815,7 @@ int imported_write(struct imported *im, struct trace_writer_options *options)
 		l.writer = w;
 		error = sink_clock(l.writer, &clock);
 		if (!error)
-			error = imported_write_all(&l, events);
+			error = imported_write_all(&l, order, ends);
 		if (error)
 			trace_writer_abandon(w);
 		else
@@ -766,7 +823,6 @@ int imported_write(struct imported *im, struct trace_writer_options *options)
 	}
 	free(l.lane_counts);
 	free(l.has_open);
-	free(l.commands_of_link);
 	for (size_t i = 0; i < l.cut.count; i++)
 		free(l.cut.items[i]);
 	array_fini(&l.cut);

@@ -12,7 +12,9 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include "base/array.h"
 #include "base/clock_ns.h"
 #include "base/memory_left.h"
 #include "base/thread.h"
@@ -59,22 +61,141 @@ struct encoder {
 	int stopping; /* the idle thread must end */
 	int error;    /* the writer's first; 0: none */
 	/* under `work`: the right to call queue_front(), and */
-	struct trace_writer *writer; /* NULL after an error */
+	struct trace_writer *writer;	   /* NULL after an error */
+	const struct encoder_files *files; /* NULL: there is one file */
+	struct exemplars *exemplars;	   /* NULL: none are kept */
+	struct cost_limit *cost;	   /* NULL: recording may cost what it does */
+	uint32_t *cost_blocks;
+	struct drain *cost_drain;     /* whose records are emitted */
+	ARRAY(struct drain *) drains; /* of several files: the sessions that go on */
+	struct sink_account account;  /* the last one */
+	struct brick_clock clock;     /* of several files: the last one's */
 };
+
+/* Several files. */
+
+/* Knows the sessions that have emitted something. 0 or -ENOMEM. */
+static int files_know(struct encoder *e, struct drain *drain)
+{
+	for (size_t i = 0; i < e->drains.count; i++)
+		if (e->drains.items[i] == drain)
+			return 0;
+	return array_push(&e->drains, drain);
+}
+
+static void files_forget(struct encoder *e, const struct drain *drain)
+{
+	for (size_t i = 0; i < e->drains.count; i++)
+		if (e->drains.items[i] == drain) {
+			e->drains.items[i] = e->drains.items[--e->drains.count];
+			return;
+		}
+}
+
+/* End the file with all that is known now, and go on in the next one. */
+static int files_turn(struct encoder *e)
+{
+	int error = sink_account(e->writer, &e->account);
+
+	e->clock = *sink_clock_get(e->writer);
+	for (size_t i = 0; i < e->drains.count && !error; i++)
+		error = drain_part(e->drains.items[i], e->writer);
+	if (!error)
+		error = e->files->next(e->files->context, &e->writer);
+	return error || !e->clock.mult ? error : sink_clock(e->writer, &e->clock);
+}
+
+/* A message met an error of the writer. Returns 0 if the sessions go on, in a file that is due. */
+static int files_lose(struct encoder *e, const struct message *m, int error)
+{
+	if (!e->files || error == -ENOMEM)
+		return error;
+	if (m->kind == MESSAGE_END)
+		files_forget(e, m->drain);
+	else if (m->drain && files_know(e, m->drain))
+		return -ENOMEM;
+	if (e->writer) {
+		e->clock = *sink_clock_get(e->writer);
+		for (size_t i = 0; i < e->drains.count; i++)
+			drain_part(e->drains.items[i], e->writer); /* the same error again */
+	}
+	error = e->files->lose(e->files->context, error, &e->writer);
+	return error || !e->clock.mult ? error : sink_clock(e->writer, &e->clock);
+}
+
+/* After a message: is the next file due? */
+static int files_look(struct encoder *e, const struct message *m)
+{
+	uint64_t bytes, pairs;
+
+	if (m->kind == MESSAGE_END)
+		files_forget(e, m->drain);
+	else if (m->drain && files_know(e, m->drain))
+		return -ENOMEM;
+	if (m->kind == MESSAGE_FLUSH)
+		e->account = m->account;
+	trace_writer_counts(e->writer, &bytes, &pairs);
+	if (!e->account.end_ns ||
+		!e->files->is_due(e->files->context, bytes, m->kind == MESSAGE_FLUSH))
+		return 0;
+	return files_turn(e);
+}
+
+/* Before a message, or its next `count` records, is emitted. 0 or -ENOMEM. */
+static int tell_exemplars(struct encoder *e, const struct message *m, size_t count)
+{
+	struct exemplars *x = e->exemplars;
+
+	if (m->kind == MESSAGE_RECORDS)
+		return exemplars_records(x, sink_clock_get(e->writer), m->drain, m->lane,
+			m->records + m->emitted, count);
+	if (m->kind == MESSAGE_OFF_CPU)
+		exemplars_off_cpu(x, m->drain, m->off_cpu, m->count);
+	else if (m->kind == MESSAGE_MARK)
+		exemplars_mark(x, &m->mark);
+	else if (m->kind == MESSAGE_FLUSH)
+		exemplars_round(x, &m->account);
+	else if (m->kind == MESSAGE_END)
+		exemplars_forget(x, m->drain);
+	return 0;
+}
+
+/* A drain_step_fn. */
+static void encoder_on_step(void *context, const struct drain_step *step)
+{
+	struct encoder *e = context;
+
+	if (cost_limit_step(e->cost, e->cost_drain, step))
+		__atomic_store_n(e->cost_blocks, e->cost->blocks, __ATOMIC_RELAXED);
+}
+
+static void tell_cost(struct encoder *e, const struct message *m)
+{
+	if (m->kind == MESSAGE_RECORDS || m->kind == MESSAGE_END) /* which may emit some, too */
+		e->cost_drain = m->drain;
+	if (m->kind == MESSAGE_RECORDS)
+		drain_steps_watch(m->drain, encoder_on_step, e);
+}
 
 /*
  * Emit a message; of a records message only the next piece, and *finished tells if it was the last.
  */
 static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 {
-	size_t count;
-	int error;
+	size_t count =
+		m->count - m->emitted < PIECE_RECORDS ? m->count - m->emitted : PIECE_RECORDS;
+	int error = 0;
 
+	if (m->kind == MESSAGE_MARK)
+		m->mark.text = m->mark_text;
+	if (e->cost)
+		tell_cost(e, m);
+	if (e->exemplars)
+		error = tell_exemplars(e, m, count);
+	if (error)
+		return error;
 	switch (m->kind) {
 	case MESSAGE_RECORDS:
-		count = m->count - m->emitted;
-		if (count > PIECE_RECORDS)
-			count = PIECE_RECORDS;
 		error = drain_emit(m->drain, e->writer, m->lane, m->records + m->emitted, count);
 		m->emitted += count;
 		*finished = m->emitted == m->count;
@@ -82,7 +203,10 @@ static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 	case MESSAGE_CLOCK:
 		return sink_clock(e->writer, &m->clock);
 	case MESSAGE_END:
-		return drain_finish(m->drain, e->writer, m->end, m->end_ticks);
+		error = drain_finish(m->drain, e->writer, m->end, m->end_ticks);
+		if (e->cost)
+			cost_limit_forget(e->cost, m->drain);
+		return error;
 	case MESSAGE_FLUSH:
 		error = sink_account(e->writer, &m->account);
 		return error ? error : sink_flush(e->writer);
@@ -92,6 +216,12 @@ static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 		return trace_writer_packets(e->writer, m->packets, m->count);
 	case MESSAGE_DIGESTS:
 		return drain_emit_digests(m->drain, e->writer);
+	case MESSAGE_MARK:
+		return sink_mark(e->writer, &m->mark);
+	case MESSAGE_ENERGY:
+		return sink_energy(e->writer, &m->energy);
+	case MESSAGE_FAULTS:
+		return sink_faults(e->writer, m->faults, m->count);
 	}
 	return 0;
 }
@@ -102,10 +232,16 @@ static int encoder_step(struct encoder *e)
 	struct message *m = queue_front(&e->queue);
 	int finished = 1;
 
+	if (e->exemplars && exemplars_step(e->exemplars, m && m->kind == MESSAGE_END))
+		return 1;
 	if (!m)
 		return 0;
 	if (e->writer) {
 		int error = encoder_emit(e, m, &finished);
+		if (!error && finished && e->files)
+			error = files_look(e, m);
+		if (error)
+			error = files_lose(e, m, error);
 		if (error) {
 			trace_writer_leave(e->writer);
 			e->writer = NULL;
@@ -269,6 +405,25 @@ int encoder_packets(struct encoder *e, uint8_t *packets, size_t bytes)
 	return error;
 }
 
+int encoder_mark(struct encoder *e, const struct sink_mark *mark)
+{
+	struct message m = {.kind = MESSAGE_MARK, .mark = *mark};
+
+	snprintf(m.mark_text, sizeof(m.mark_text), "%s", mark->text);
+	return push_one(e, &m);
+}
+
+int encoder_energy(struct encoder *e, const struct sink_energy *reading)
+{
+	return push_one(e, &(struct message){.kind = MESSAGE_ENERGY, .energy = *reading});
+}
+
+int encoder_faults(struct encoder *e, struct sink_fault *faults, size_t count)
+{
+	return push_one(
+		e, &(struct message){.kind = MESSAGE_FAULTS, .faults = faults, .count = count});
+}
+
 int encoder_clock(struct encoder *e, const struct brick_clock *clock)
 {
 	return push_one(e, &(struct message){.kind = MESSAGE_CLOCK, .clock = *clock});
@@ -326,11 +481,33 @@ int encoder_assist(struct encoder *e)
 	return 0;
 }
 
+void encoder_files_set(struct encoder *e, const struct encoder_files *files)
+{
+	pthread_mutex_lock(&e->work);
+	e->files = files;
+	pthread_mutex_unlock(&e->work);
+}
+
 void encoder_interval_set(struct encoder *e, uint32_t interval_ms)
 {
 	uint64_t write_ns = drain_write_ns(interval_ms);
 
 	e->late_ns = write_ns < LATE_NS ? write_ns : LATE_NS;
+}
+
+void encoder_exemplars_set(struct encoder *e, struct exemplars *exemplars)
+{
+	pthread_mutex_lock(&e->work);
+	e->exemplars = exemplars;
+	pthread_mutex_unlock(&e->work);
+}
+
+void encoder_cost_set(struct encoder *e, struct cost_limit *limit, uint32_t *blocks)
+{
+	pthread_mutex_lock(&e->work);
+	e->cost = limit;
+	e->cost_blocks = blocks;
+	pthread_mutex_unlock(&e->work);
 }
 
 uint32_t encoder_turn(struct encoder *e)
@@ -373,5 +550,6 @@ void encoder_destroy(struct encoder *e)
 	sem_destroy(&e->wake);
 	pthread_mutex_destroy(&e->work);
 	queue_fini(&e->queue);
+	array_fini(&e->drains);
 	free(e);
 }

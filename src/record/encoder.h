@@ -11,10 +11,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "lib/drain/drain.h"
 #include "lib/writer/writer.h"
+#include "record/cost_limit.h"
+#include "record/exemplars.h"
 
 struct encoder;
 
@@ -24,12 +27,42 @@ struct encoder;
  */
 typedef void (*encoder_done_fn)(void *context, struct drain *drain);
 
+/*
+ * The files of a recording that has several, each after the other. The functions are called by the
+ * thread that encodes.
+ */
+struct encoder_files {
+	void *context;
+	/* True: the next file is due. between: no thread's records are ahead of another's. */
+	bool (*is_due)(void *context, uint64_t bytes, bool between);
+	/* Finishes *writer and puts the next one there. After an error there is none. */
+	int (*next)(void *context, struct trace_writer **writer);
+	/*
+	 * The file cannot be written: leaves *writer, which may be NULL, and puts one there that
+	 * keeps nothing, until is_due() and next() find that there can be a file again. After an
+	 * error there is none.
+	 */
+	int (*lose)(void *context, int error, struct trace_writer **writer);
+};
+
 /* Takes the writer until encoder_finish(). 0, or -errno: the writer stays the caller's. */
 int encoder_create(
 	struct encoder **out, struct trace_writer *writer, encoder_done_fn done, void *context);
 
+/* Goes on in further files; optional, before anything is queued. `files` outlives the encoder. */
+void encoder_files_set(struct encoder *e, const struct encoder_files *files);
+
+/* Keeps exemplars, too; optional, before anything is queued. `exemplars` outlives the encoder. */
+void encoder_exemplars_set(struct encoder *e, struct exemplars *exemplars);
+
 /*
- * The next seven functions queue work, which is done in the order of the calls. `drain` must live
+ * Has `limit` watch the steps, and writes its blocks to *blocks; optional, before anything is
+ * queued. Both outlive the encoder.
+ */
+void encoder_cost_set(struct encoder *e, struct cost_limit *limit, uint32_t *blocks);
+
+/*
+ * The next nine functions queue work, which is done in the order of the calls. `drain` must live
  * until encoder_done_fn is called with it.
  */
 
@@ -54,6 +87,15 @@ int encoder_off_cpu(
  * also on failure. 0, or -ENOMEM: the backlog is too large, or there is no memory.
  */
 int encoder_packets(struct encoder *e, uint8_t *packets, size_t bytes);
+
+/* Write a mark; its text is cut to 255 bytes. 0 or -ENOMEM. */
+int encoder_mark(struct encoder *e, const struct sink_mark *mark);
+
+/* Write a reading of a counter of energy. 0 or -ENOMEM. */
+int encoder_energy(struct encoder *e, const struct sink_energy *reading);
+
+/* Write faults as sink_faults() takes them. Takes the array, but not on failure. 0 or -ENOMEM. */
+int encoder_faults(struct encoder *e, struct sink_fault *faults, size_t count);
 
 /* Set the clock of all records that are queued later. 0 or -ENOMEM. */
 int encoder_clock(struct encoder *e, const struct brick_clock *clock);
@@ -81,7 +123,10 @@ void encoder_interval_set(struct encoder *e, uint32_t interval_ms);
 /* encoder_assist(); returns the ms until it is due again; UINT32_MAX: the queue is empty. */
 uint32_t encoder_turn(struct encoder *e);
 
-/* The writer's first error (negative), or 0. After an error, all queued work is dropped. */
+/*
+ * The writer's first error (negative), or 0. After an error, all queued work is dropped. An error
+ * of one of several files is none, unless encoder_files.lose() failed, too.
+ */
 int encoder_error(const struct encoder *e);
 
 /*

@@ -25,6 +25,7 @@ static void message_free(struct message *m)
 {
 	free(m->records);
 	free(m->off_cpu);
+	free(m->faults);
 	free(m->packets);
 	free(m);
 }
@@ -139,6 +140,7 @@ void queue_pop(struct queue *q)
 	memcpy((char *)spent + content, (char *)m + content, sizeof(*m) - content);
 	m->records = NULL;
 	m->off_cpu = NULL;
+	m->faults = NULL;
 	m->packets = NULL;
 	q->front = m;
 	spent->next = __atomic_load_n(&q->spent, __ATOMIC_RELAXED);

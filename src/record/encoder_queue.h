@@ -21,6 +21,9 @@ enum message_kind {
 	MESSAGE_DIGESTS,
 	MESSAGE_OFF_CPU,
 	MESSAGE_PACKETS,
+	MESSAGE_MARK,
+	MESSAGE_ENERGY,
+	MESSAGE_FAULTS,
 };
 
 enum { MESSAGE_RECORDS_MAX = 32768 }; /* records of one message */
@@ -29,11 +32,11 @@ struct message {
 	/* in the queue, or among the spent. First: queue_pop() copies all members after it */
 	struct message *next;
 	enum message_kind kind;
-	struct drain *drain; /* NULL: MESSAGE_CLOCK, MESSAGE_FLUSH and MESSAGE_PACKETS */
+	struct drain *drain; /* NULL: of no session */
 	union {
-		struct { /* MESSAGE_RECORDS, MESSAGE_OFF_CPU, MESSAGE_PACKETS */
+		struct { /* MESSAGE_RECORDS, MESSAGE_OFF_CPU, MESSAGE_FAULTS, MESSAGE_PACKETS */
 			uint32_t lane;
-			size_t count;	/* records, intervals, or bytes of packets */
+			size_t count;	/* records, intervals, faults, or bytes of packets */
 			size_t emitted; /* records that are in the file already */
 		};
 		struct brick_clock clock; /* MESSAGE_CLOCK */
@@ -42,9 +45,15 @@ struct message {
 			uint64_t end_ticks;
 		};
 		struct sink_account account; /* MESSAGE_FLUSH */
+		struct {		     /* MESSAGE_MARK */
+			struct sink_mark mark;
+			char mark_text[256]; /* instead of mark.text */
+		};
+		struct sink_energy energy; /* MESSAGE_ENERGY */
 	};
 	struct brick_record *records; /* [MESSAGE_RECORDS_MAX] or NULL; reused with the message */
 	struct sink_off_cpu *off_cpu; /* [count] or NULL; freed with the message */
+	struct sink_fault *faults;    /* the same */
 	uint8_t *packets;	      /* [count] or NULL; freed with the message */
 };
 

@@ -22,7 +22,8 @@ enum {
 	USUAL_DESCRIPTORS = 1024, /* the usual limit (RLIMIT_NOFILE) */
 };
 
-static void __attribute__((noreturn)) keeper_keep(int fd, const char *directory)
+static void __attribute__((noreturn))
+keeper_keep(int fd, const char *directory, keeper_fn killed, void *context)
 {
 	pid_t pid = 0, next;
 	ssize_t n;
@@ -44,6 +45,8 @@ static void __attribute__((noreturn)) keeper_keep(int fd, const char *directory)
 			nanosleep(&look, NULL);
 		kill(-pid, SIGKILL);
 	}
+	if (killed)
+		killed(context);
 	if (directory) {
 		DIR *list = opendir(directory);
 		struct dirent *entry;
@@ -56,7 +59,7 @@ static void __attribute__((noreturn)) keeper_keep(int fd, const char *directory)
 	_exit(0);
 }
 
-int keeper_start(struct keeper *keeper, const char *directory)
+int keeper_start(struct keeper *keeper, const char *directory, keeper_fn killed, void *context)
 {
 	int ends[2];
 
@@ -65,7 +68,7 @@ int keeper_start(struct keeper *keeper, const char *directory)
 	keeper->pid = fork();
 	if (!keeper->pid) {
 		close(ends[1]);
-		keeper_keep(ends[0], directory);
+		keeper_keep(ends[0], directory, killed, context);
 	}
 	int error = keeper->pid < 0 ? -errno : 0;
 	close(ends[0]);

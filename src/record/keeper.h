@@ -12,11 +12,14 @@ struct keeper {
 	int fd;	   /* our end of the pipe that the keeper reads; open if pid is not 0 */
 };
 
+/* What the keeper does first when we were killed, without any descriptor of ours. */
+typedef void (*keeper_fn)(void *context);
+
 /*
- * directory: removed with the files in it, but not its folders; NULL: nothing is removed. 0, or
- * -errno and pid is 0.
+ * killed: NULL, or called in the keeper, with the memory as it is now. directory: removed with the
+ * files in it, but not its folders; NULL: nothing is removed. 0, or -errno and pid is 0.
  */
-int keeper_start(struct keeper *keeper, const char *directory);
+int keeper_start(struct keeper *keeper, const char *directory, keeper_fn killed, void *context);
 
 /* Set the command to end: pid is also its process group. 0: the command has ended. */
 void keeper_watch(struct keeper *keeper, pid_t pid);

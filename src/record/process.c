@@ -19,28 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/file.h"
-
-unsigned long long process_start_time(pid_t pid)
-{
-	char path[64], text[1024], state;
-	long threads;
-	unsigned long long start;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (!file_begin(path, text, sizeof(text)))
-		return 0;
-	/* the name in parentheses may hold anything, parentheses too */
-	const char *at = strrchr(text, ')');
-	if (!at || sscanf(at,
-			   ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-			   "%*d %ld %*d %llu",
-			   &state, &threads, &start) != 3)
-		return 0;
-	/* a zombie; if other threads still run, only the first thread has ended */
-	if ((state == 'Z' || state == 'X') && threads <= 1)
-		return 0;
-	return start;
-}
+#include "base/process_start.h"
 
 static struct process process_hold(pid_t pid)
 {
@@ -239,15 +218,22 @@ int process_own_tids(struct hashmap *own_of, pid_t process)
 
 enum { LOOKS = 4 }; /* walks through /proc in one call, at most */
 
-/* *has_ended: set to 1 if a process ended during the walk. */
+/*
+ * Processes that are older than our own are none of ours: of these only the start is read.
+ * *has_ended: set to 1 if a process ended during the walk.
+ */
 static pid_t find_under(const char *directory, pid_t but, int *has_ended)
 {
 	DIR *all = opendir("/proc");
 	pid_t found = 0, self = getpid();
+	unsigned long long since = process_start_time(self);
 
 	for (struct dirent *entry; all && !found && (entry = readdir(all));) {
 		pid_t pid = atoi(entry->d_name); /* 0 of what is no process */
 		if (pid <= 0 || pid == self || pid == but)
+			continue;
+		unsigned long long start = process_start_time(pid);
+		if (start && start < since)
 			continue;
 		bool is_ours = process_is_under(pid, directory) == PROCESS_IS;
 		if (!process_start_time(pid))
@@ -279,4 +265,13 @@ pid_t process_find_straggler(struct process *held, const char *directory, pid_t 
 	if (found)
 		*held = process_hold(found);
 	return found;
+}
+
+uint64_t process_peak_bytes(pid_t pid)
+{
+	char path[64], kilobytes[32] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file_field(path, "VmHWM", kilobytes, sizeof(kilobytes));
+	return strtoull(kilobytes, NULL, 10) * 1024;
 }

@@ -7,11 +7,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include "base/hashmap.h"
-
-/* The start time in clock ticks since boot; 0: no such process, or a zombie. */
-unsigned long long process_start_time(pid_t pid);
 
 struct process {
 	pid_t pid;		       /* in our PID namespace; 0: unknown */
@@ -58,3 +56,6 @@ int process_own_tids(struct hashmap *own_of, pid_t process);
  * before the first call.
  */
 pid_t process_find_straggler(struct process *held, const char *directory, pid_t but);
+
+/* The most memory that a process has had so far (VmHWM), in bytes. 0: not known. */
+uint64_t process_peak_bytes(pid_t pid);

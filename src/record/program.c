@@ -213,7 +213,9 @@ bool program_has_ended(pid_t pid, struct program_end *end)
 	if (ended != pid)
 		return false;
 	end->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	end->minor_faults = (uint64_t)usage.ru_minflt;
 	end->major_faults = (uint64_t)usage.ru_majflt;
+	end->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
 	end->system_ns = program_timeval_ns(&usage.ru_stime);
 	end->cpu_ns = program_timeval_ns(&usage.ru_utime) + program_timeval_ns(&usage.ru_stime);
 	return true;

@@ -58,10 +58,11 @@ int program_start(char *const *argv, const struct environment *env, const struct
 
 /* How a program ended. */
 struct program_end {
-	int exit_code;	       /* as a shell sees it: 128 + the signal's number after a signal */
-	uint64_t cpu_ns;       /* CPU time of the program and the children that it waited for */
-	uint64_t system_ns;    /* the part of cpu_ns that was spent in the kernel */
-	uint64_t major_faults; /* of the same processes */
+	int exit_code;	    /* as a shell sees it: 128 + the signal's number after a signal */
+	uint64_t cpu_ns;    /* CPU time of the program and the children that it waited for */
+	uint64_t system_ns; /* the part of cpu_ns that was spent in the kernel */
+	uint64_t minor_faults, major_faults; /* of the same processes */
+	uint64_t peak_bytes;		     /* the most memory that one of these had (VmHWM) */
 };
 
 /*

@@ -20,9 +20,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
+#include "base/number.h"
 #include "base/file.h"
 #include "brick/cpu.h"
 #include "brick/error.h"
+#include "format/mark.h"
 #include "lib/drain/drain_pace.h"
 #include "lib/drain/allowance.h"
 #include "lib/drain/neighbours.h"
@@ -30,8 +32,14 @@
 #include "lib/writer/part_file.h"
 #include "lib/writer/writer.h"
 #include "record/encoder.h"
+#include "record/energy_meter.h"
+#include "record/fault_records.h"
+#include "record/enter/enter_tree.h"
+#include "record/exemplars.h"
+#include "record/file_ring.h"
 #include "record/keeper.h"
 #include "record/process.h"
+#include "record/placement.h"
 #include "record/program.h"
 #include "record/record_guard.h"
 #include "record/session_dir.h"
@@ -47,6 +55,10 @@ enum {
 	WHY_BYTES = 4096,
 };
 
+/* Pauses before a ring whose file failed is tried again: the first, and the most. */
+#define AGAIN_NS (10 * NS_PER_S)
+#define AGAIN_MOST_NS (600 * NS_PER_S)
+
 struct recorder {
 	const struct recorder_options *options;
 	struct recorder_result *result;
@@ -57,24 +69,47 @@ struct recorder {
 	struct drain_clock clock;
 	struct trace_writer *writer; /* the encoder uses it until encoder_finish() */
 	struct encoder *encoder;
-	struct watch *watch; /* NULL: the program runs unrecorded */
+	struct encoder_files files;  /* with the next two: options->always */
+	struct file_ring ring;	     /* with `exemplars` the encoder's while there is one */
+	int ring_error;		     /* why nothing is kept now; 0: there is a file */
+	uint64_t lost_ns, back_ns;   /* by CLOCK_MONOTONIC: when a file failed, and one began */
+	uint64_t again_ns, due_ns;   /* the pause, and when it is over */
+	struct exemplars *exemplars; /* NULL: none are kept */
+	char ring_wrong[WHY_BYTES];  /* a name in the ring that is no file of ours; "": none */
+	struct watch *watch;	     /* NULL: the program runs unrecorded */
 	struct switches switches;
-	struct stack_sampler *stacks;  /* NULL: no stacks are taken */
+	struct stack_sampler *stacks; /* NULL: no stacks are taken */
+	struct energy_meter *energy;  /* NULL: none is read */
+	struct energy_meter *gpu_energy;
+	int energy_error;	       /* why */
+	bool sees_gpus;		       /* a process uses NVIDIA's driver */
+	uint64_t gpus_at_ns;	       /* when it was looked for, by CLOCK_MONOTONIC */
+	struct fault_records *faults;  /* NULL: page faults are not known */
+	int faults_error;	       /* why */
+	struct placement *placement;   /* NULL: all CPUs are alike */
 	struct neighbours *neighbours; /* use of the CPUs by other processes; NULL: not known */
 	struct allowance allowed;      /* CPUs and limits of process allowed_pid */
 	pid_t allowed_pid;	       /* 0: no process was looked at yet */
 	uint64_t allowed_at_ns;	       /* when `allowed` was read, by CLOCK_MONOTONIC */
 	uint64_t throttled_ns;	       /* allowed.throttled_ns at the first look at allowed_pid */
 	uint64_t system_ns;	       /* see struct program_end; 0 while the program runs */
+	uint64_t minor_faults;	       /* the same */
 	uint64_t major_faults;	       /* the same */
+	uint64_t peak_bytes;	       /* the same */
 	struct unreached *unreached;   /* NULL: options->inject is 0, or no memory */
 	struct process straggler;      /* state of process_find_straggler() */
 	pid_t pid;		       /* of the program */
+	uint64_t file_start_ns;	       /* of the recording, by CLOCK_MONOTONIC */
 	uint64_t start_ns;	       /* just before the program's start, by CLOCK_MONOTONIC */
 	uint64_t start_cpu_ns;	       /* CPU time of the recorder at start_ns */
+	uint64_t file_cpu_ns;	       /* atomic: the same when a later file began; 0: the first */
 	uint64_t flushed_ns;	       /* when the file was flushed last, by CLOCK_MONOTONIC */
 	uint64_t ended_ns;	       /* by CLOCK_MONOTONIC; 0 while the program runs */
-	int interrupted;	       /* a signal came after the program's end: stop waiting */
+	uint64_t off_ns; /* when recording was switched off, until the kernel's events end, too */
+	uint64_t marks;	 /* that the recording has */
+	int interrupted; /* a signal came after the program's end: stop waiting */
+	struct enter_tree *enter; /* with options->pid: while it is in the process */
+	uint64_t entered_ns;	  /* by CLOCK_MONOTONIC; 0: not yet */
 };
 
 /* Messages for the user. */
@@ -87,8 +122,12 @@ static void say_refused(const struct recorder_options *o, const char *what, int 
 {
 	char why[WHY_BYTES];
 
-	if (what || !part_file_explain(o->output, error, why, sizeof(why)))
-		snprintf(why, sizeof(why), "%s", brick_strerror(error));
+	bool is_file = !what || error == -EEXIST; /* a name of the ring */
+	if (!is_file || !part_file_explain(what ? what : o->output, error, why, sizeof(why)))
+		snprintf(why, sizeof(why), "%s",
+			what && is_file ? "is no part of this ring of files, which does not "
+					  "replace it: remove it, or choose another name"
+					: brick_strerror(error));
 	o->warn("record: %s: %s; %s", what ? what : o->output, why,
 		o->keep_going ? "the program runs unrecorded"
 			      : "nothing was run (--keep-going runs it unrecorded)");
@@ -143,9 +182,11 @@ static int prepare_environment(struct recorder *r)
 		error = environment_add(env, "BRICK_CLOCK=monotonic");
 	if (!error && r->options->off_cpu && off_cpu_available())
 		error = environment_add(env, "BRICK_OFF_CPU=steps");
+	if (!error && r->options->stacks_hz)
+		error = environment_add(env, "BRICK_PYTHON_FRAMES=1");
 	for (size_t i = 0; i < theirs->variables.count && !error; i++)
 		error = environment_add(env, "%s", theirs->variables.items[i]);
-	if (error || !r->options->inject)
+	if (error || !r->options->inject || r->options->pid)
 		return error;
 	return inject_all(env, r->options->command[0], &r->result->obstacle);
 }
@@ -163,14 +204,183 @@ static void recorder_discard(struct recorder *r)
 	switches_fini(&r->switches);
 	stack_sampler_destroy(r->stacks);
 	r->stacks = NULL;
+	fault_records_destroy(r->faults);
+	r->faults = NULL;
+	placement_destroy(r->placement);
+	r->placement = NULL;
+	energy_meter_destroy(r->energy);
+	energy_meter_destroy(r->gpu_energy);
+	r->energy = r->gpu_energy = NULL;
 	neighbours_destroy(r->neighbours);
 	r->neighbours = NULL;
 	unreached_destroy(r->unreached);
 	r->unreached = NULL;
+	exemplars_destroy(r->exemplars);
+	r->exemplars = NULL;
 	keeper_stop(&r->keeper);
 	if (r->dir.path[0])
 		session_dir_remove(&r->dir);
 	r->dir.path[0] = '\0';
+}
+
+/* Make a file of the recording from start_ns on. A recording of one file has a ring without id. */
+static int recorder_open(void *context, const struct file_ring *ring, uint64_t start_ns,
+	struct trace_writer **writer)
+{
+	const struct recorder *r = context;
+	char host[256] = "", cpu[128] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	file_field("/proc/cpuinfo", "model name", cpu, sizeof(cpu));
+	const struct trace_writer_options options = {
+		.path = ring->path,
+		.ring = *ring->id ? ring->id : NULL,
+		.start_unix_ns = real_ns() - (monotonic_ns() - start_ns),
+		.start_ns = start_ns,
+		.recorder = (uint32_t)getpid(),
+		.command = (const char *const *)r->options->command,
+		.host = host,
+		.cpu = cpu[0] ? cpu : NULL,
+		.isa = brick_cpu_isa(),
+		.compress = r->options->compress,
+	};
+	return trace_writer_create(writer, &options);
+}
+
+/* Functions of struct encoder_files. The ring's clock does not step when the system's does. */
+
+/* A file that began after others had failed can be written. */
+static void say_back(struct recorder *r)
+{
+	r->options->warn("record: %s: goes on; %llu s before it are not kept", r->options->output,
+		(unsigned long long)((r->back_ns - r->lost_ns) / NS_PER_S));
+	r->lost_ns = 0;
+}
+
+static bool recorder_file_is_due(void *context, uint64_t bytes, bool between)
+{
+	struct recorder *r = context;
+	uint64_t now_ns = monotonic_ns();
+
+	if (r->ring_error)
+		return between && now_ns >= r->due_ns;
+	if (between && r->lost_ns && now_ns - r->back_ns >= AGAIN_NS)
+		say_back(r);
+	if (between)
+		file_ring_trim(&r->ring, bytes, now_ns);
+	return file_ring_is_due(&r->ring, bytes, now_ns, !between);
+}
+
+static int recorder_say_part(struct trace_writer *writer, uint64_t ns, enum mark_kind kind)
+{
+	return sink_mark(writer, &(struct sink_mark){.ns = ns, .kind = kind, .text = ""});
+}
+
+static int keep_nothing(void *context, const void *data, size_t bytes)
+{
+	(void)context;
+	(void)data;
+	(void)bytes;
+	return 0;
+}
+
+/* Keeps nothing for a while. 0 or -ENOMEM. */
+static int recorder_wait(struct recorder *r, int error, struct trace_writer **writer)
+{
+	uint64_t now_ns = monotonic_ns();
+	const struct trace_writer_options nowhere = {
+		.start_unix_ns = real_ns(), .start_ns = now_ns, .output = keep_nothing};
+
+	r->ring_error = error;
+	r->due_ns = now_ns + r->again_ns;
+	r->again_ns = number_min(2 * r->again_ns, AGAIN_MOST_NS);
+	return trace_writer_create(writer, &nowhere);
+}
+
+static int recorder_lose_file(void *context, int error, struct trace_writer **writer)
+{
+	struct recorder *r = context;
+	struct trace_writer *failed = *writer;
+	char why[WHY_BYTES];
+
+	*writer = NULL;
+	if (r->lost_ns) {
+		trace_writer_abandon(failed); /* there was no room yet */
+	} else {
+		trace_writer_leave(failed);
+		r->again_ns = AGAIN_NS;
+		r->lost_ns = monotonic_ns();
+		if (!part_file_explain(r->options->output, error, why, sizeof(why)))
+			snprintf(why, sizeof(why), "%s", brick_strerror(error));
+		r->options->warn("record: %s: %s; nothing is kept until there can be a file again",
+			r->options->output, why);
+	}
+	return recorder_wait(r, error, writer);
+}
+
+/* Tries a file again, behind those that are there. */
+static int recorder_try_again(struct recorder *r, uint64_t now_ns, struct trace_writer **writer)
+{
+	int error = file_ring_recover(&r->ring);
+
+	trace_writer_abandon(*writer);
+	*writer = NULL;
+	if (error > 0) {
+		if (r->options->file_ended)
+			r->options->file_ended(r->options->file_context, r->options->output);
+		error = file_ring_turn(&r->ring, now_ns);
+	}
+	if (!error)
+		error = recorder_open(r, &r->ring, now_ns, writer);
+	if (error)
+		return recorder_wait(r, error, writer);
+	r->ring.began_ns = r->back_ns = now_ns;
+	r->ring_error = 0;
+	return recorder_say_part(*writer, now_ns, MARK_PART);
+}
+
+static int recorder_next_file(void *context, struct trace_writer **writer)
+{
+	struct recorder *r = context;
+	uint64_t now_ns = monotonic_ns();
+	struct trace_writer *whole = *writer;
+
+	if (r->ring_error)
+		return recorder_try_again(r, now_ns, writer);
+	*writer = NULL;
+	int error = recorder_say_part(whole, now_ns, MARK_NEXT), end = trace_writer_finish(whole);
+	error = error ? error : end;
+	if (!error && r->lost_ns)
+		say_back(r);
+	if (!error && r->options->file_ended)
+		r->options->file_ended(r->options->file_context, r->options->output);
+	if (!error)
+		error = file_ring_turn(&r->ring, now_ns);
+	if (error)
+		return error;
+	file_ring_trim(&r->ring, 0, now_ns);
+	error = recorder_open(r, &r->ring, now_ns, writer);
+	__atomic_store_n(&r->file_cpu_ns, process_cpu_ns(), __ATOMIC_RELAXED);
+	return error ? error : recorder_say_part(*writer, now_ns, MARK_PART);
+}
+
+static int recorder_ring(struct recorder *r)
+{
+	r->files = (struct encoder_files){
+		r, recorder_file_is_due, recorder_next_file, recorder_lose_file};
+	int error =
+		file_ring_start(&r->ring, r->file_start_ns, r->ring_wrong, sizeof(r->ring_wrong));
+	if (error || !r->options->slow_per_hour)
+		return error;
+	struct exemplars_options slow = {.path = r->options->output,
+		.bytes = r->options->keep_bytes,
+		.per_hour = r->options->slow_per_hour,
+		.request_ns = r->options->slow_request_ns,
+		.open = recorder_open,
+		.context = r};
+	memcpy(slow.slow, r->options->slow, sizeof(slow.slow));
+	return exemplars_create(
+		&r->exemplars, &slow, r->file_start_ns, r->ring_wrong, sizeof(r->ring_wrong));
 }
 
 /*
@@ -180,21 +390,16 @@ static void recorder_discard(struct recorder *r)
 static bool recorder_prepare(struct recorder *r)
 {
 	const char *what = NULL;
-	char host[256] = "", cpu[128] = "";
 
-	gethostname(host, sizeof(host) - 1);
-	file_field("/proc/cpuinfo", "model name", cpu, sizeof(cpu));
-	struct trace_writer_options options = {
-		.path = r->options->output,
-		.start_unix_ns = real_ns(),
-		.start_ns = monotonic_ns(),
-		.command = (const char *const *)r->options->command,
-		.host = host,
-		.cpu = cpu[0] ? cpu : NULL,
-		.isa = brick_cpu_isa(),
-		.compress = r->options->compress,
-	};
-	int error = trace_writer_create(&r->writer, &options);
+	r->file_start_ns = monotonic_ns();
+	r->ring = (struct file_ring){.path = r->options->output,
+		.bytes = r->options->keep_bytes,
+		.keep_ns = r->options->keep_ns};
+	int error = r->options->always ? recorder_ring(r) : 0;
+	if (error == -EEXIST)
+		what = r->ring_wrong;
+	if (!error)
+		error = recorder_open(r, &r->ring, r->file_start_ns, &r->writer);
 	if (!error) {
 		what = "session directory";
 		error = session_dir_create(&r->dir);
@@ -210,8 +415,10 @@ static bool recorder_prepare(struct recorder *r)
 	}
 	if (!error)
 		error = prepare_environment(r);
-	if (!error)
+	if (!error) {
+		r->dir.refusals->off = r->options->idle != 0;
 		return true;
+	}
 	say_refused(r->options, what, error);
 	recorder_discard(r);
 	environment_fini(&r->environment);
@@ -228,11 +435,13 @@ static void handle_signals(struct recorder *r)
 	int number;
 
 	while ((event = signals_next(&r->signals, &number)) != SIGNALS_NONE) {
-		if (event == SIGNALS_FORWARD && !r->ended_ns)
+		if (event == SIGNALS_FORWARD && !r->ended_ns && !r->options->pid)
 			kill(r->pid, number);
-		if (event != SIGNALS_CHILD && r->ended_ns)
+		if (event != SIGNALS_CHILD && (r->ended_ns || r->options->pid))
 			r->interrupted = 1;
 	}
+	if (r->options->pid)
+		return;
 	if (!r->ended_ns && program_has_stopped(r->pid)) {
 		raise(SIGSTOP);
 		kill(r->pid, SIGCONT);
@@ -241,7 +450,9 @@ static void handle_signals(struct recorder *r)
 		r->result->exit_code = end.exit_code;
 		r->result->program_cpu_ns = end.cpu_ns;
 		r->system_ns = end.system_ns;
+		r->minor_faults = end.minor_faults;
 		r->major_faults = end.major_faults;
+		r->peak_bytes = end.peak_bytes;
 		r->ended_ns = monotonic_ns();
 		r->result->wall_ns = r->ended_ns - r->start_ns;
 	}
@@ -267,11 +478,74 @@ static void wait_only(struct recorder *r)
 	}
 }
 
+/* A process that runs already. */
+
+static void say_refusals(struct recorder *r)
+{
+	const char *refusal;
+
+	while ((refusal = enter_tree_refusal(r->enter)))
+		r->options->warn("record: %s", refusal);
+}
+
+/* Rings are drained while processes are left: steps in flight go on to their ends. */
+static void enter_meanwhile(void *context)
+{
+	const struct recorder *r = context;
+
+	if (!r->encoder || encoder_error(r->encoder))
+		return;
+	watch_turn(r->watch, monotonic_ns(), 0);
+	encoder_turn(r->encoder);
+}
+
+/* Gives up what it was about to do; the process runs on unrecorded. */
+static void enter_is_over(struct recorder *r)
+{
+	if (!r->ended_ns) {
+		r->ended_ns = monotonic_ns();
+		r->result->wall_ns = r->ended_ns - (r->entered_ns ? r->entered_ns : r->start_ns);
+		r->result->exit_code = 0;
+	}
+	if (!r->enter)
+		return;
+	enter_tree_end(r->enter);
+	say_refusals(r);
+	enter_tree_free(r->enter);
+	r->enter = NULL;
+}
+
+/* Returns after how many ms to look again. */
+static uint32_t enter_step(struct recorder *r, uint64_t now_ns)
+{
+	enum { ENTER_LOOK_MS = 10 };
+	uint64_t stay_ns = r->options->duration_ns;
+	enum enter_progress progress = r->enter ? enter_tree_turn(r->enter) : ENTER_ENDED;
+
+	if (progress == ENTER_IS_IN && !r->entered_ns) {
+		r->entered_ns = now_ns;
+		r->result->has_entered = true;
+	}
+	if (progress == ENTER_FAILED)
+		r->result->refused = 1;
+	uint64_t since_ns = r->entered_ns ? r->entered_ns : r->start_ns;
+	if (progress >= ENTER_FAILED || r->interrupted ||
+		(stay_ns && now_ns - since_ns >= stay_ns)) {
+		enter_is_over(r);
+		return 0;
+	}
+	uint64_t left_ms = stay_ns ? (stay_ns - (now_ns - since_ns)) / 1000000 + 1 : UINT32_MAX;
+	uint32_t look_ms = progress == ENTER_WAITS ? ENTER_LOOK_MS : 1000;
+	return left_ms < look_ms ? (uint32_t)left_ms : look_ms;
+}
+
 /* True if the program and all that recording waits for have ended. Updates result->left_behind. */
 static bool recorder_is_over(struct recorder *r, uint64_t now_ns)
 {
 	if (!r->ended_ns)
 		return false;
+	if (r->options->pid)
+		return true;
 	int left = (int)watch_live(r->watch);
 	r->result->left_behind =
 		left ? 0 : process_find_straggler(&r->straggler, r->dir.path, r->keeper.pid);
@@ -299,8 +573,12 @@ static struct sink_account recorder_account(struct recorder *r, int ended)
 		.usable_cpus = r->allowed.cpus,
 		.exit_code = r->ended_ns ? r->result->exit_code : -1,
 		.clock_residual_ns = drain_clock_check(&r->clock),
+		.energy_error = r->energy_error,
 	};
 	switches_account(&r->switches, &a.off_cpu);
+	a.faults.error = r->faults_error;
+	if (r->faults)
+		fault_records_account(r->faults, &a.faults);
 	a.stacks = r->result->stacks;
 	if (r->stacks)
 		stack_sampler_account(r->stacks, &a.stacks);
@@ -310,8 +588,82 @@ static struct sink_account recorder_account(struct recorder *r, int ended)
 		a.machine = (struct machine_use){0};
 	allowance_tell(&r->allowed, r->throttled_ns, &a.machine);
 	a.machine.system_ns = r->system_ns;
+	a.machine.minor_faults = r->minor_faults;
 	a.machine.major_faults = r->major_faults;
+	a.machine.peak_bytes = r->peak_bytes;
+	if (ended && r->options->pid)
+		a.machine.peak_bytes = process_peak_bytes(r->pid);
+	uint64_t file_cpu_ns = __atomic_load_n(&r->file_cpu_ns, __ATOMIC_RELAXED);
+	if (file_cpu_ns) { /* only the recorder's own use is known of a part of the time */
+		uint64_t now_ns = process_cpu_ns();
+		a.consumer_cpu_ns = now_ns > file_cpu_ns ? now_ns - file_cpu_ns : 0;
+		a.program_cpu_ns = 0;
+		a.machine = (struct machine_use){0};
+	}
 	return a;
+}
+
+/* Write a mark. 0 or -ENOMEM. */
+static int recorder_mark(struct recorder *r, uint64_t ns, enum mark_kind kind, const char *text)
+{
+	int error =
+		encoder_mark(r->encoder, &(struct sink_mark){.ns = ns, .kind = kind, .text = text});
+
+	r->marks += !error;
+	return error;
+}
+
+/* Switch recording on or off: each process follows at its next step. 0 or -ENOMEM. */
+static int recorder_switch(struct recorder *r, bool off)
+{
+	struct brick_session_refusals *page = r->dir.refusals;
+
+	if (!off == !page->off)
+		return 0;
+	if (r->stacks) /* the kernel would go on, and know no code that is mapped meanwhile */
+		return -EOPNOTSUPP;
+	int error = recorder_mark(r, monotonic_ns(), off ? MARK_OFF : MARK_ON, "");
+	if (error)
+		return error;
+	__atomic_store_n(&page->heeded, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->off, off, __ATOMIC_RELEASE);
+	r->off_ns = off ? monotonic_ns() : 0;
+	if (!off)
+		switches_hold(&r->switches, false);
+	return 0;
+}
+
+/* The kernel's events end when all processes have ended their last step, or after a while. */
+static void look_at_off(struct recorder *r, uint64_t now_ns)
+{
+	enum { LONG_STEP_S = 10 };
+
+	if (!r->off_ns || (__atomic_load_n(&r->dir.refusals->heeded, __ATOMIC_RELAXED) <
+					  watch_live(r->watch) &&
+				  now_ns - r->off_ns < LONG_STEP_S * 1000000000ull))
+		return;
+	r->off_ns = 0;
+	watch_switches_read(r->watch);
+	switches_hold(&r->switches, true);
+}
+
+/* A session_dir_asked_fn. */
+static int recorder_asked(
+	void *context, const struct control_request *request, struct control_answer *answer)
+{
+	struct recorder *r = context;
+	int error = request->kind == CONTROL_ON	   ? recorder_switch(r, false)
+		    : request->kind == CONTROL_OFF ? recorder_switch(r, true)
+		    : request->kind == CONTROL_MARK
+			    ? recorder_mark(r, monotonic_ns(), MARK_TEXT, request->text)
+		    : request->kind == CONTROL_ASK ? 0
+						   : -EINVAL;
+
+	answer->off = r->dir.refusals->off;
+	answer->heeded = __atomic_load_n(&r->dir.refusals->heeded, __ATOMIC_RELAXED);
+	answer->processes = watch_live(r->watch);
+	answer->marks = r->marks;
+	return error;
 }
 
 /* Read the allowance of a recorded process again: CPU masks and cgroup limits can change. */
@@ -331,6 +683,29 @@ static void look_at_allowance(struct recorder *r, uint64_t now_ns)
 	r->allowed_at_ns = now_ns;
 }
 
+static const char *recorder_root(const struct recorder *r)
+{
+	return r->options->system_root ? r->options->system_root : "";
+}
+
+/* Read the GPUs' energy once a process uses CUDA, since NVML takes long to load without that. */
+static void look_at_gpus(struct recorder *r, uint64_t now_ns)
+{
+	enum { EVERY_S = 1 };
+	char path[512];
+	pid_t pid = watch_process(r->watch);
+
+	if (r->sees_gpus || !pid || now_ns - r->gpus_at_ns < EVERY_S * 1000000000ull)
+		return;
+	r->gpus_at_ns = now_ns;
+	snprintf(path, sizeof(path), "%s/proc/driver/nvidia", recorder_root(r));
+	if (access(path, F_OK) || !process_maps(pid, "/libcuda.so"))
+		return;
+	r->sees_gpus = true;
+	if (energy_meter_start_gpus(&r->gpu_energy))
+		r->gpu_energy = NULL;
+}
+
 /* Do one round of recording; returns how many ms to sleep until the next. */
 static uint32_t recorder_turn(struct recorder *r, uint64_t now_ns)
 {
@@ -338,11 +713,24 @@ static uint32_t recorder_turn(struct recorder *r, uint64_t now_ns)
 	uint32_t next_ms = watch_turn(r->watch, now_ns, !flush_ms);
 	uint32_t encode_ms = encoder_turn(r->encoder);
 
+	if (r->options->pid && !r->ended_ns) {
+		uint32_t enter_ms = enter_step(r, now_ns);
+		next_ms = enter_ms < next_ms ? enter_ms : next_ms;
+	}
+
 	if (r->stacks) {
 		uint32_t stacks_ms = stack_sampler_turn(r->stacks, r->encoder, now_ns);
 		next_ms = stacks_ms < next_ms ? stacks_ms : next_ms;
 	}
+	if (r->energy)
+		energy_meter_turn(r->energy, r->encoder, r->dir.refusals->off);
+	if (r->gpu_energy)
+		energy_meter_turn(r->gpu_energy, r->encoder, r->dir.refusals->off);
+	if (r->placement && !r->dir.refusals->off)
+		placement_turn(r->placement, watch_process(r->watch), now_ns);
+	look_at_gpus(r, now_ns);
 	look_at_allowance(r, now_ns);
+	look_at_off(r, now_ns);
 	if (r->unreached)
 		unreached_look(r->unreached, r->dir.refusals, now_ns);
 
@@ -438,13 +826,18 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 	struct stat file;
 	int error = encoder_error(r->encoder);
 
+	if (r->ring_error) {
+		trace_writer_abandon(r->writer);
+		r->writer = NULL;
+		return r->ring_error;
+	}
 	if (!r->writer)
 		return error;
 	error = sink_account(r->writer, a);
 	if (!error)
 		error = sink_flush(r->writer);
 	trace_writer_counts(r->writer, &r->result->bytes, &pairs);
-	int old = error ? 0 : keep_former(r->options->output);
+	int old = error || r->options->always ? 0 : keep_former(r->options->output);
 	if (old)
 		r->options->warn("record: %s.old: %s; the recording before is not kept",
 			r->options->output, strerror(-old));
@@ -466,6 +859,12 @@ static void recorder_finish(struct recorder *r)
 	/* taken first: CPU time that encoding takes from here on does not slow down the program */
 	struct sink_account a = recorder_account(r, 1);
 	encoder_finish(r->encoder, &r->writer);
+	if (r->energy && r->writer)
+		energy_meter_finish(r->energy, r->writer);
+	if (r->gpu_energy && r->writer)
+		energy_meter_finish(r->gpu_energy, r->writer);
+	if (r->placement && r->writer)
+		placement_finish(r->placement, r->writer);
 	if (r->stacks && r->writer)
 		stack_sampler_finish(r->stacks, r->writer, monotonic_ns());
 	if (r->stacks)
@@ -481,8 +880,12 @@ static void recorder_finish(struct recorder *r)
 	r->result->off_cpu = a.off_cpu;
 	int error = finish_file(r, &a);
 	recorder_take_totals(r);
+	if (r->exemplars)
+		r->result->exemplars = exemplars_count(r->exemplars);
 	r->result->recorded = !error;
 	encoder_destroy(r->encoder);
+	if (!r->ended_ns && r->options->pid) /* by the control page in the directory */
+		enter_is_over(r);
 	recorder_discard(r);
 	if (!r->ended_ns)
 		wait_only(r);
@@ -494,19 +897,35 @@ static void recorder_finish(struct recorder *r)
 static void recorder_record(struct recorder *r)
 {
 	/* it removes the directory if the recorder is killed; without it the next recorder does */
-	keeper_start(&r->keeper, r->dir.path);
+	if (!r->enter)
+		keeper_start(&r->keeper, r->dir.path, NULL, NULL);
 	int error = encoder_create(&r->encoder, r->writer, watch_session_done, r->watch);
 
 	if (error) {
 		r->options->warn("record: %s; the program runs unrecorded", strerror(-error));
+		if (r->options->pid)
+			enter_is_over(r);
 		recorder_discard(r);
 		wait_only(r);
 		return;
 	}
 	encoder_interval_set(r->encoder, r->options->interval_ms);
+	if (r->options->always)
+		encoder_files_set(r->encoder, &r->files);
+	if (r->exemplars)
+		encoder_exemplars_set(r->encoder, r->exemplars);
+	cost_limit_init(&r->result->cost, r->options->max_cost);
+	if (r->options->max_cost > 0)
+		encoder_cost_set(r->encoder, &r->result->cost, &r->dir.refusals->step_blocks);
 	trace_writer_sync_prepare(r->writer);
 	watch_encoder_set(r->watch, r->encoder);
 	watch_switches_set(r->watch, &r->switches);
+	if (r->faults)
+		watch_faults_set(r->watch, r->faults);
+	r->dir.asked = recorder_asked;
+	r->dir.context = r;
+	if (r->options->idle)
+		(void)recorder_mark(r, r->file_start_ns, MARK_OFF, "");
 	record_until_over(r);
 	recorder_finish(r);
 	signals_fatal_message(NULL);
@@ -548,17 +967,74 @@ static void recorder_follow(void *context, pid_t pid)
 	adjust_own_limits();
 	if (!r->watch)
 		return;
+	r->energy_error = energy_meter_start(&r->energy, recorder_root(r));
+	if (placement_create(&r->placement, recorder_root(r)))
+		r->placement = NULL;
+	if (r->options->pid) {
+		if (neighbours_create(&r->neighbours))
+			r->neighbours = NULL;
+		return;
+	}
 	switches_follow(&r->switches, pid, (enum off_cpu_when)r->options->off_cpu);
 	if (r->options->stacks_hz)
 		take_stacks(r, pid);
+	if (r->options->idle)
+		switches_hold(&r->switches, true);
+	else if (r->options->off_cpu)
+		r->faults_error = fault_records_follow(&r->faults, pid);
 	if (neighbours_create(&r->neighbours))
 		r->neighbours = NULL;
 	if (r->options->inject)
 		(void)unreached_create(&r->unreached, pid, r->dir.path);
 }
 
+static void leave_for_killed(void *enter)
+{
+	enter_tree_abandoned(enter);
+}
+
+/* Record the running process. */
+static void recorder_attach(struct recorder *r)
+{
+	if (!recorder_prepare(r)) {
+		r->result->refused = 1;
+		return;
+	}
+	r->start_ns = monotonic_ns();
+	r->start_cpu_ns = process_cpu_ns();
+	r->pid = r->options->pid;
+	recorder_follow(r, r->pid);
+	const struct enter_recorder self = {
+		r->dir.path, &r->environment, &guard_mappings, enter_meanwhile, r};
+	int error = enter_tree_open(&r->enter, r->pid, &self);
+	if (!error) {
+		keeper_start(&r->keeper, r->dir.path, leave_for_killed, r->enter);
+		error = enter_tree_begin(r->enter);
+	}
+	environment_fini(&r->environment);
+	if (error) {
+		if (r->enter)
+			say_refusals(r);
+		else
+			r->options->warn("record: %s", strerror(-error));
+		enter_tree_free(r->enter);
+		r->enter = NULL;
+		r->result->refused = 1;
+		r->ended_ns = r->start_ns;
+		recorder_discard(r);
+		return;
+	}
+	say_refusals(r);
+	recorder_record(r);
+}
+
 static void recorder_run_until_over(struct recorder *r)
 {
+	if (r->options->pid) {
+		recorder_attach(r);
+		return;
+	}
+
 	bool is_prepared = recorder_prepare(r);
 
 	if (!is_prepared && !r->options->keep_going) {

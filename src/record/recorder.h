@@ -1,28 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One run of `brick record`: starts the program, drains the program's and its children's sessions
- * into a recording, and reports the program's exit code. Once per process, from its only thread.
+ * into a recording, and reports the program's exit code; or the same for a process that runs
+ * already, which is entered and left again. Once per process, from its only thread.
  * Descriptors 0 to 2 must be open, so that no file of ours becomes one of them.
  */
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 #include "brick/abi/session.h"
 #include "format/machine_use.h"
+#include "record/exemplars.h"
 #include "record/inject/inject.h"
 #include "record/switch_records.h"
 
 struct recorder_options {
 	const char *output;   /* the recording's path */
-	char *const *command; /* argv of the program, NULL-terminated */
+	char *const *command; /* argv of the program, NULL-terminated; with pid: of its process */
+	pid_t pid;	      /* a running process to record instead; 0: run the command */
+	uint64_t duration_ns; /* with pid: so long from its entry on; 0: until it ends, or a signal
+			       */
 	uint32_t interval_ms; /* between flushes of the file */
 	int compress;
-	int wait;			/* record until every recorded process has ended */
-	int keep_going;			/* run the program even if it cannot be recorded */
-	int inject;			/* preload the attachers' libraries */
-	int off_cpu;			/* enum off_cpu_when */
-	unsigned stacks_hz;		/* stacks per second of CPU time; 0: none */
+	int wait;	/* record until every recorded process has ended */
+	int keep_going; /* run the program even if it cannot be recorded */
+	int idle;	/* record nothing until somebody switches it on */
+	int always;	/* keep the newest of the recording only, in a ring of files */
+	uint64_t keep_bytes, keep_ns; /* always: of how much; keep_ns 0: as keep_bytes says alone */
+	/* always: gets each file that is complete before the next one begins, in another thread */
+	void (*file_ended)(void *context, const char *path);
+	void *file_context;
+	unsigned slow_per_hour; /* always: files around slow steps; 0: none are kept */
+	struct slow_limit slow[SLOW_PHASES];
+	uint64_t slow_request_ns; /* 0: no request is slow */
+	double max_cost;	  /* of the time of steps that have a plain way; 0: no limit */
+	int inject;		  /* preload the attachers' libraries */
+	int off_cpu;		  /* enum off_cpu_when */
+	unsigned stacks_hz;	  /* stacks per second of CPU time; 0: none */
 	struct environment environment; /* additional variables for the program */
+	/* in place of /, for counters of energy and places of memory; "" or NULL: the system's */
+	const char *system_root;
 	/* Prints one line for the user. Never called while the program is being recorded. */
 	void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 };
@@ -40,6 +58,8 @@ struct recorder_result {
 	const char *fault; /* static text; NULL: no session was lost */
 	char *notes; /* "key=value" lines of all processes; NULL: not recorded, or no memory */
 
+	bool has_entered; /* with pid: the process was entered */
+
 	int left_behind; /* pid of a running process without a session; 0: there is none */
 
 	/* Processes that could not create a session. refused_*: of the last. */
@@ -54,7 +74,9 @@ struct recorder_result {
 
 	struct off_cpu_account off_cpu;
 	struct stack_account stacks;
-	uint64_t program_cpu_ns;       /* see struct program_end */
+	uint64_t program_cpu_ns; /* see struct program_end */
+	struct exemplars_count exemplars;
+	struct cost_limit cost;	       /* with max_cost */
 	enum inject_obstacle obstacle; /* why no attacher could be preloaded */
 };
 

@@ -21,11 +21,12 @@
 #include <sys/statvfs.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/process_start.h"
 #include "base/time_namespace.h"
 #include "brick/clock.h"
 #include "lib/probe/pair_cost.h"
 #include "lib/session/refusals.h"
-#include "record/process.h"
+#include "record/control.h"
 
 /* Eight threads' rings. */
 #define NEEDED_BYTES (64ull << 20)
@@ -182,41 +183,78 @@ static void open_socket(struct session_dir *dir)
 	}
 }
 
-/*
- * The sender's pid in our namespace; 0: the message is not our library's; -1: there is no message.
- */
-static pid_t receive(int fd, struct brick_session_refusals *told)
+/* A message that came. */
+struct told {
+	union {
+		struct brick_session_refusals refusal;
+		struct control_request request;
+	};
+	size_t bytes;
+	struct ucred sender; /* pid is its number in our namespace */
+	struct sockaddr_un from;
+	socklen_t from_bytes;
+};
+
+/* False: there is no message. */
+static bool receive(int fd, struct told *told)
 {
 	char control[CMSG_SPACE(sizeof(struct ucred))];
-	struct iovec part = {told, sizeof(*told)};
-	struct msghdr message = {.msg_iov = &part,
+	struct iovec part = {told, offsetof(struct told, bytes)};
+	struct msghdr message = {.msg_name = &told->from,
+		.msg_namelen = sizeof(told->from),
+		.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = control,
 		.msg_controllen = sizeof(control)};
-	struct ucred sender = {0};
 
+	memset(told, 0, sizeof(*told));
+	told->sender.uid = (uid_t)-1;
 	ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
 	if (n < 0)
-		return -1;
+		return false;
+	told->bytes = (size_t)n;
+	told->from_bytes = message.msg_namelen;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS)
-			memcpy(&sender, CMSG_DATA(c), sizeof(sender));
-	return n == (ssize_t)sizeof(*told) && told->magic == BRICK_SESSION_MAGIC &&
-			       told->version == BRICK_SESSION_VERSION && told->error < 0
-		       ? sender.pid
-		       : 0;
+			memcpy(&told->sender, CMSG_DATA(c), sizeof(told->sender));
+	return true;
+}
+
+/* A process without a session; libraries of Brick 0.2 send less of the page. */
+static void hear_refusal(const struct session_dir *dir, struct told *told)
+{
+	struct brick_session_refusals *r = &told->refusal;
+
+	if (told->bytes < offsetof(struct brick_session_refusals, off) ||
+		r->magic != BRICK_SESSION_MAGIC || r->version != BRICK_SESSION_VERSION ||
+		r->error >= 0 || !told->sender.pid)
+		return;
+	r->name[sizeof(r->name) - 1] = '\0';
+	refusals_add(dir->refusals, r->error, (uint32_t)told->sender.pid, r->name);
+}
+
+static void hear_request(const struct session_dir *dir, struct told *told)
+{
+	struct control_answer answer = {.magic = CONTROL_MAGIC, .error = -EPERM};
+
+	told->request.text[CONTROL_TEXT - 1] = '\0';
+	if (told->sender.uid == geteuid() || !told->sender.uid)
+		answer.error =
+			dir->asked ? dir->asked(dir->context, &told->request, &answer) : -ENOTSUP;
+	/* a sender that does not listen gets no answer */
+	(void)!sendto(dir->told_fd, &answer, sizeof(answer), MSG_DONTWAIT | MSG_NOSIGNAL,
+		(const struct sockaddr *)&told->from, told->from_bytes);
 }
 
 void session_dir_hear(const struct session_dir *dir)
 {
-	struct brick_session_refusals told;
-	pid_t pid;
+	struct told told;
 
-	while (dir->told_fd >= 0 && (pid = receive(dir->told_fd, &told)) >= 0) {
-		if (!pid)
-			continue;
-		told.name[sizeof(told.name) - 1] = '\0';
-		refusals_add(dir->refusals, told.error, (uint32_t)pid, told.name);
+	while (dir->told_fd >= 0 && receive(dir->told_fd, &told)) {
+		if (told.bytes == sizeof(told.request) && told.request.magic == CONTROL_MAGIC)
+			hear_request(dir, &told);
+		else
+			hear_refusal(dir, &told);
 	}
 }
 

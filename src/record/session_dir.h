@@ -9,6 +9,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 #include "brick/abi/session.h"
+#include "record/control.h"
+
+/* Does what a person asks of the recorder, and fills the answer. 0 or -errno. */
+typedef int (*session_dir_asked_fn)(
+	void *context, const struct control_request *request, struct control_answer *answer);
 
 struct session_dir {
 	char path[256];
@@ -17,6 +22,8 @@ struct session_dir {
 	int told_fd; /* readable when session_dir_hear() has something to hear; -1: no socket */
 	/* shared memory: processes that cannot create a session add to it (atomically) */
 	struct brick_session_refusals *refusals;
+	session_dir_asked_fn asked; /* by session_dir_hear(); NULL: requests are refused */
+	void *context;
 };
 
 /*
@@ -28,7 +35,10 @@ int session_dir_create(struct session_dir *dir);
 /* Remove the directory with its files. Only after a session_dir_create() that succeeded. */
 void session_dir_remove(struct session_dir *dir);
 
-/* Add to the refusals the messages of processes that cannot reach the directory. Never blocks. */
+/*
+ * Add to the refusals the messages of processes that cannot reach the directory, and answer
+ * requests (record/control.h). Never blocks.
+ */
 void session_dir_hear(const struct session_dir *dir);
 
 /* Call fn for every session file. `pid` is the number in its name. 0 or -errno. */

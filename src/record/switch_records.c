@@ -411,6 +411,42 @@ static uint32_t switch_records_resume(struct switches *s, struct watched *sessio
 	return TRY_MS;
 }
 
+void switches_hold(struct switches *s, bool held)
+{
+	if (!s->recorder || s->is_held == held)
+		return;
+	s->is_held = held;
+	s->is_to_follow = !held;
+	s->was_held = true;
+	if (held && !is_stopped(s)) {
+		off_cpu_stop(s->recorder);
+		s->seen = off_cpu_seen(s->recorder);
+	}
+}
+
+/* Recording is switched on: follow processes as soon as there are any. Returns ms to the next try.
+ */
+static uint32_t switch_records_follow(struct switches *s, struct watched *sessions, uint64_t now_ns)
+{
+	int error = follow_running(s, sessions);
+
+	s->is_to_follow = error == -ESRCH;
+	if (s->is_to_follow)
+		return LOOK_MS;
+	if (error) {
+		off_cpu_destroy(s->recorder);
+		s->recorder = NULL;
+		s->error = error;
+		return IDLE_MS;
+	}
+	s->read_ns = now_ns;
+	if (is_stopped(s))
+		s->gaps[s->gap_count - 1].end_ns = now_ns;
+	switch_budget_resume(&s->budget, now_ns);
+	wait_for_many(s);
+	return TRY_MS;
+}
+
 /*
  * True if the kernel's records, which have our numbers, cannot be assigned: a session's process is
  * not known by our number, or too many threads are not.
@@ -431,7 +467,7 @@ static bool misses_one(const struct switches *s, struct watched *sessions)
 	int misses = 0;
 
 	for (struct watched *w = sessions; w; w = w->next) {
-		misses |= !w->followed && !w->ending && s->gap_count;
+		misses |= !w->followed && !w->ending && (s->gap_count || s->was_held);
 		w->followed = 1;
 	}
 	return misses;
@@ -487,11 +523,17 @@ uint32_t switches_turn(struct switches *s, struct watched *sessions, struct enco
 	if (!s->recorder)
 		return IDLE_MS;
 	learn_threads(s, sessions);
+	if (s->is_held)
+		return IDLE_MS;
+	if (s->is_to_follow)
+		return switch_records_follow(s, sessions, now_ns);
 	if (is_stopped(s))
 		return switch_records_resume(s, sessions, now_ns);
 	if (misses_one(s, sessions)) { /* the last gap goes on, up to now */
 		off_cpu_stop(s->recorder);
 		s->seen = off_cpu_seen(s->recorder);
+		if (!s->gap_count)
+			return switch_records_follow(s, sessions, now_ns);
 		s->gaps[s->gap_count - 1].end_ns = UINT64_MAX;
 		s->resume_ns = now_ns;
 		return switch_records_resume(s, sessions, now_ns);

@@ -98,6 +98,9 @@ struct switches {
 	bool has_begun;	  /* a thread has begun to record, and with it the budget */
 	struct switch_budget budget;
 	uint64_t resume_ns; /* when to try again, while the last gap is open; UINT64_MAX: never */
+	bool is_held;	    /* recording is switched off, and so are the kernel's events */
+	bool is_to_follow;  /* it is on again, and no process was found to be followed yet */
+	bool was_held;	    /* at some time: a new process's parent may not be followed */
 	uint32_t gap_count;
 	struct off_cpu_gap gaps[OFF_CPU_GAPS]; /* the last is open if its end_ns is UINT64_MAX */
 };
@@ -109,6 +112,12 @@ void switches_follow(struct switches *s, pid_t program, enum off_cpu_when when);
  * Make the caller's epoll_fd readable when many switches are due. It stays open to the last turn.
  */
 void switches_wait_with(struct switches *s, int epoll_fd);
+
+/*
+ * Recording is switched off (`held`), or on: then the kernel's events are opened for the processes
+ * that have a session at the next turns. What threads do between the two counts as nothing.
+ */
+void switches_hold(struct switches *s, bool held);
 
 /*
  * If it is due, or with `all`: read the intervals that have ended, and hand them to the encoder,

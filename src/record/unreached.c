@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
+#include "base/process_start.h"
 #include "lib/session/refusals.h"
 #include "record/process.h"
 

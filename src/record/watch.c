@@ -15,6 +15,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
+#include "record/fault_records.h"
 #include "record/switch_records.h"
 #include "record/watched_session.h"
 
@@ -34,17 +35,18 @@ struct watch {
 	struct encoder *encoder;
 	struct switches none; /* all 0, until watch_switches_set() */
 	struct switches *switches;
-	int epoll_fd;		    /* of inotify_fd, the session directory's socket and pidfds */
-	int inotify_fd;		    /* -1: there is none */
-	struct watched *sessions;   /* newest first */
-	uint32_t live;		    /* sessions that are not ending */
-	uint32_t known;		    /* all in the list */
-	bool consumed;		    /* see watch_has_consumed() */
-	int clock_sent;		    /* see send_clock() */
-	int unlisted;		    /* the directory may contain unknown sessions */
-	struct watch_totals totals; /* without notes */
-	char *notes;		    /* NULL: there are none */
-	size_t notes_bytes;	    /* without the NUL */
+	struct fault_records *faults; /* NULL: they are not recorded */
+	int epoll_fd;		      /* of inotify_fd, the session directory's socket and pidfds */
+	int inotify_fd;		      /* -1: there is none */
+	struct watched *sessions;     /* newest first */
+	uint32_t live;		      /* sessions that are not ending */
+	uint32_t known;		      /* all in the list */
+	bool consumed;		      /* see watch_has_consumed() */
+	int clock_sent;		      /* see send_clock() */
+	int unlisted;		      /* the directory may contain unknown sessions */
+	struct watch_totals totals;   /* without notes */
+	char *notes;		      /* NULL: there are none */
+	size_t notes_bytes;	      /* without the NUL */
 };
 
 static void poll_add(struct watch *w, int fd)
@@ -99,10 +101,27 @@ void watch_switches_set(struct watch *w, struct switches *s)
 	switches_wait_with(s, w->epoll_fd);
 }
 
+void watch_faults_set(struct watch *w, struct fault_records *f)
+{
+	w->faults = f;
+	poll_add(w, fault_records_fd(f));
+}
+
+static uint32_t turn_faults(struct watch *w, uint64_t now_ns)
+{
+	return w->faults ? fault_records_turn(w->faults, w->sessions, w->encoder, now_ns)
+			 : UINT32_MAX;
+}
+
 static uint32_t turn_switches(struct watch *w, uint64_t now_ns, int all)
 {
 	return switches_turn(
 		w->switches, w->sessions, w->encoder, w->options.interval_ms, now_ns, all);
+}
+
+void watch_switches_read(struct watch *w)
+{
+	turn_switches(w, monotonic_ns(), 1);
 }
 
 static void watch_count_lost(struct watch *w, const char *why)
@@ -161,6 +180,7 @@ static uint64_t consume_all(struct watch *w, struct watched *s, uint64_t now_ns)
 static void end_session(struct watch *w, struct watched *s, enum drain_end end, uint64_t end_ticks)
 {
 	turn_switches(w, monotonic_ns(), 1);
+	turn_faults(w, monotonic_ns());
 	drain_threads_account(s->drain, &w->totals.off_cpu);
 	w->totals.processes++;
 	w->totals.dead += end == DRAIN_END_DEAD;
@@ -308,8 +328,9 @@ uint32_t watch_turn(struct watch *w, uint64_t now_ns, int all)
 		if (ms < next_ms)
 			next_ms = ms;
 	}
-	uint32_t ms = turn_switches(w, now_ns, all);
-	return ms < next_ms ? ms : next_ms;
+	uint32_t ms = turn_switches(w, now_ns, all), faults_ms = turn_faults(w, now_ns);
+	next_ms = ms < next_ms ? ms : next_ms;
+	return faults_ms < next_ms ? faults_ms : next_ms;
 }
 
 uint32_t watch_live(const struct watch *w)

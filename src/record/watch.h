@@ -13,6 +13,7 @@
 #include "record/encoder.h"
 #include "record/session_dir.h"
 
+struct fault_records;
 struct switches;
 
 struct watch;
@@ -40,6 +41,12 @@ void watch_session_done(void *watch, struct drain *drain);
 
 /* Where intervals off the CPU come from; optional. `s` must outlive the watch. */
 void watch_switches_set(struct watch *w, struct switches *s);
+
+/* Before watch_turn(): page faults are to be handed to the encoder, too. */
+void watch_faults_set(struct watch *w, struct fault_records *f);
+
+/* Hand the kernel's records of switches to the encoder now, those that wait, too. */
+void watch_switches_read(struct watch *w);
 
 /*
  * Look at all sessions once. all: consume even a little. Returns the ms until the next turn is due.

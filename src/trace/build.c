@@ -100,6 +100,85 @@ static bool add_note(struct build *b, uint32_t process, const char *line, size_t
 	return true;
 }
 
+bool build_mark(struct build *b, uint64_t ns, uint32_t kind, const char *text, size_t bytes)
+{
+	struct run *run = b->run;
+
+	if ((run->mark_count && run->marks[run->mark_count - 1].ns > ns) ||
+		BUILD_GROW(b, marks, mark))
+		return false;
+	struct run_mark mark = {ns, kind, build_text(b, text, bytes)};
+	if (!mark.text)
+		return false;
+	run->marks[run->mark_count++] = mark;
+	return true;
+}
+
+bool build_energy(struct build *b, uint64_t ns, uint64_t uj, const char *source, size_t bytes)
+{
+	struct run *run = b->run;
+	uint32_t number = 0;
+
+	while (number < run->energy_source_count &&
+		(strlen(run->energy_sources[number].name) != bytes ||
+			memcmp(run->energy_sources[number].name, source, bytes)))
+		number++;
+	if (number == run->energy_source_count) {
+		if (number == BUILD_MAX_ENERGY_SOURCES ||
+			BUILD_GROW(b, energy_sources, energy_source))
+			return false;
+		char *name = build_text(b, source, bytes);
+		if (!name)
+			return false;
+		run->energy_sources[run->energy_source_count++].name = name;
+	}
+	struct run_energy_source *of = &run->energy_sources[number];
+	if (ns < of->last_ns || uj < of->last_uj || BUILD_GROW(b, energies, energy))
+		return false;
+	of->last_ns = ns;
+	of->last_uj = uj;
+	run->energies[run->energy_count++] = (struct run_energy){ns, uj, number};
+	return true;
+}
+
+bool build_fault(struct build *b, const struct run_fault *fault)
+{
+	if (fault->end_ns < fault->begin_ns || BUILD_GROW(b, faults, fault))
+		return false;
+	b->run->faults[b->run->fault_count++] = *fault;
+	return true;
+}
+
+bool build_cpu(struct build *b, const struct run_cpu *cpu)
+{
+	if (BUILD_GROW(b, placed_cpus, placed_cpu))
+		return false;
+	b->run->placed_cpus[b->run->placed_cpu_count++] = *cpu;
+	return true;
+}
+
+bool build_node(struct build *b, const struct run_node *node)
+{
+	if (BUILD_GROW(b, placed_nodes, placed_node))
+		return false;
+	b->run->placed_nodes[b->run->placed_node_count++] = *node;
+	return true;
+}
+
+bool build_thread_cpu(struct build *b, const struct run_thread_cpu *thread)
+{
+	struct run *run = b->run;
+	size_t cpu = 0;
+
+	while (cpu < run->placed_cpu_count && run->placed_cpus[cpu].cpu != thread->cpu)
+		cpu++;
+	if (cpu == run->placed_cpu_count || BUILD_GROW(b, placed_threads, placed_thread))
+		return false;
+	run->placed_threads[run->placed_thread_count] = *thread;
+	run->placed_threads[run->placed_thread_count++].cpu = (uint32_t)cpu;
+	return true;
+}
+
 bool build_notes(struct build *b, uint32_t process, const char *text, size_t bytes)
 {
 	const char *at = text, *end = text + bytes;
@@ -587,6 +666,36 @@ bool build_expert(struct build_lane *lane, const struct run_expert *expert)
 	added->lane = lane->number;
 	/* the order in the file, until build_steps_finish() has sorted and sets the step */
 	added->step = (uint32_t)run->expert_count++;
+	return true;
+}
+
+bool build_memory(struct build_lane *lane, const struct run_memory *memory)
+{
+	struct build *b = lane->build;
+	struct run *run = b->run;
+
+	if (run->memory_count >= RUN_NONE || BUILD_GROW(b, memories, memory))
+		return false;
+	struct run_memory *added = &run->memories[run->memory_count];
+	*added = *memory;
+	added->ns = lane->now;
+	added->lane = lane->number;
+	/* the order in the file, until build_steps_finish() has sorted and sets the step */
+	added->step = (uint32_t)run->memory_count++;
+	return true;
+}
+
+bool build_message(struct build_lane *lane, const struct run_message *message)
+{
+	struct build *b = lane->build;
+	struct run *run = b->run;
+
+	if (run->message_count >= RUN_NONE || BUILD_GROW(b, messages, message))
+		return false;
+	struct run_message *added = &run->messages[run->message_count++];
+	*added = *message;
+	added->lane = lane->number;
+	added->sample = lane->ended;
 	return true;
 }
 

@@ -20,6 +20,7 @@
 #include "trace/sample_store.h"
 
 enum {
+	BUILD_MAX_ENERGY_SOURCES = 256,
 	BUILD_MAX_NAMES = 1 << 16, /* bricks, or categories, of all processes together */
 	BUILD_MAX_PROCESSES = 1 << 14,
 	BUILD_MAX_LANES = 1 << 14,
@@ -93,8 +94,9 @@ struct build_link {
 /* Capacities of the run's arrays. */
 struct build_capacity {
 	size_t kernels, commands, dependencies, waits, codes, tiles, digests;
-	size_t categories, bricks, sites, processes, lanes, notes, points, thread_names, steps,
-		sequence_events, experts, stacks, stack_threads, functions;
+	size_t categories, bricks, sites, processes, lanes, notes, marks, energies, energy_sources,
+		faults, placed_cpus, placed_nodes, placed_threads, points, thread_names, steps,
+		sequence_events, experts, memories, messages, stacks, stack_threads, functions;
 };
 
 struct build {
@@ -140,6 +142,16 @@ struct build_process *build_process(struct build *b);
 struct build_lane *build_lane(struct build *b, uint32_t process);
 /* Replaces the process's notes by those of the text, which consists of "key=value" lines. */
 bool build_notes(struct build *b, uint32_t process, const char *text, size_t bytes);
+
+bool build_mark(struct build *b, uint64_t ns, uint32_t kind, const char *text, size_t bytes);
+/* False: a counter of this name had more, or was read later. */
+bool build_energy(struct build *b, uint64_t ns, uint64_t uj, const char *source, size_t bytes);
+/* A thread's fault; lanes are known later (load_stacks_finish()). */
+bool build_fault(struct build *b, const struct run_fault *fault);
+bool build_cpu(struct build *b, const struct run_cpu *cpu);
+bool build_node(struct build *b, const struct run_node *node);
+/* thread->cpu: the CPU's own number, which build_cpu() has had. */
+bool build_thread_cpu(struct build *b, const struct run_thread_cpu *thread);
 /* The lane's statistics of a brick, valid until the next call for the lane. */
 struct build_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t brick);
 /* Makes the process's histogram of a brick empty; valid until the next call for the process. */
@@ -167,8 +179,11 @@ bool build_can_begin(struct build_lane *lane);
 bool build_point(struct build_lane *lane, enum run_point_kind kind, uint32_t brick, double value);
 /* Adds a copy of the event at lane->now; build_finish() finds its step. */
 bool build_sequence_event(struct build_lane *lane, const struct run_sequence_event *event);
-/* As build_sequence_event(). */
+/* Both as build_sequence_event(). */
 bool build_expert(struct build_lane *lane, const struct run_expert *expert);
+bool build_memory(struct build_lane *lane, const struct run_memory *memory);
+/* Of the sample that ended last on the lane. */
+bool build_message(struct build_lane *lane, const struct run_message *message);
 bool build_thread_name(struct build_lane *lane, uint64_t tid, const char *name, size_t bytes);
 /* Extends the lane to lane->now, if it ended before. */
 void build_seen(struct build_lane *lane);

@@ -8,6 +8,7 @@
 
 #include "trace/build.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/members.h"
@@ -51,6 +52,22 @@ static void finish_process(struct build *b, uint32_t i)
 		process->end_ns = at_ns(clock, state->end_ticks);
 	if (process->end_ns > b->last_ns)
 		b->last_ns = process->end_ns;
+}
+
+/* Processes that no known launcher started know their ranks from MPI. */
+static void finish_ranks(struct run *run)
+{
+	for (size_t i = 0; i < run->note_count; i++) {
+		const struct run_note *note = &run->notes[i];
+		struct run_process *process = &run->processes[note->process];
+		int rank, world;
+		if (process->rank < 0 && !strcmp(note->key, "mpi.rank") &&
+			sscanf(note->value, "%9d of %9d", &rank, &world) == 2 && rank >= 0 &&
+			rank < world) {
+			process->rank = rank;
+			process->world = world;
+		}
+	}
 }
 
 /* The end of a lane's recording: its thread ended, its process ended, or the file was written. */
@@ -189,6 +206,7 @@ void build_finish(struct build *b)
 	b->last_ns = run->end_ns;
 	for (size_t i = 0; i < run->process_count; i++)
 		finish_process(b, (uint32_t)i);
+	finish_ranks(run);
 	for (size_t i = 0; i < run->lane_count; i++)
 		finish_lane(b, (uint32_t)i);
 	if (b->result)

@@ -39,6 +39,8 @@ static uint32_t build_steps_phase_of(int32_t well_known)
 		return BRICK_PHASE_MIXED;
 	case BRICK_WARM_UP:
 		return BRICK_PHASE_WARM_UP;
+	case BRICK_OTHER_STEP:
+		return BRICK_PHASE_OTHER;
 	default:
 		return BRICK_PHASE_PREFILL;
 	}
@@ -312,6 +314,20 @@ static void finish_experts(struct run *run)
 	}
 }
 
+COMPARATOR(build_steps_by_age, struct run_memory,
+	ORDER(x->ns, y->ns) ?: ORDER(x->lane, y->lane) ?: ORDER(x->step, y->step))
+
+static void finish_memory(struct run *run)
+{
+	if (run->memory_count)
+		qsort(run->memories, run->memory_count, sizeof(*run->memories), build_steps_by_age);
+	for (size_t i = 0; i < run->memory_count; i++) {
+		struct run_memory *m = &run->memories[i];
+		const struct run_step *step = step_at(run, m->lane, m->ns);
+		m->step = step ? (uint32_t)(step - run->steps) : RUN_NONE;
+	}
+}
+
 COMPARATOR(build_steps_by_time, struct run_sequence_event,
 	ORDER(x->ns, y->ns) ?: ORDER(x->lane, y->lane) ?: ORDER(x->step, y->step))
 
@@ -351,6 +367,7 @@ int build_steps_finish(struct run *run)
 		qsort(run->steps, run->step_count, sizeof(*run->steps), build_steps_by_begin);
 	finish_sequences(run);
 	finish_experts(run);
+	finish_memory(run);
 	take_outcome(run, BRICK_REFUSED_NAME, RUN_REFUSED);
 	take_outcome(run, BRICK_ABORTED_NAME, RUN_ABORTED);
 	return finish_drafts(run);

@@ -22,6 +22,7 @@
 #include "trace/load_own.h"
 #include "trace/load_stacks.h"
 #include "trace/prefetch.h"
+#include "trace/run_keep.h"
 
 struct load {
 	struct build build;
@@ -31,6 +32,7 @@ struct load {
 	struct prefetch *prefetch;
 	struct load_error *error;
 	uint64_t offset; /* in the file, of the packet being read */
+	bool has_totals; /* statistics are wanted in place of samples */
 };
 
 enum {
@@ -431,10 +433,49 @@ static int load_destroy(struct load *l, struct run **out)
 	return build_fini(&l->build, out);
 }
 
+/* Only statistics are left, as of a session that kept nothing else. */
+static void leave_statistics(struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++)
+		run_samples_drop(&run->lanes[i]);
+	run->step_count = run->command_count = run->wait_count = run->tile_count = 0;
+	run->sequence_event_count = run->expert_count = run->point_count = 0;
+	run->message_count = 0;
+	run->stack_count = 0;
+	run->open_samples = 0;
+	run->has_statistics_only = true;
+}
+
+/* Statistics of a file that is one of several are of more than its samples. */
+static void leave_part(struct load *l)
+{
+	struct run *run = l->build.run;
+	bool goes_on = run_has_mark(run, MARK_NEXT);
+
+	if (!goes_on && !run_has_mark(run, MARK_PART))
+		return;
+	run_hook_calls_scale(run);
+	run_statistics_drop(run);
+	int error = goes_on ? run_keep_whole_steps(run) : 0;
+	if (error && !l->build.result)
+		l->build.result = error;
+	if (goes_on) /* the step that the file's end has cut */
+		run->open_samples = 0;
+	run->selected = strdup("one of several files");
+	run->is_narrowed = true;
+	if (!run->selected)
+		build_no_memory(&l->build);
+}
+
 static void load_finish(struct load *l)
 {
 	if (!l->build.result)
 		build_finish(&l->build);
+	if (!l->build.result && l->has_totals) {
+		leave_statistics(l->build.run);
+	} else if (!l->build.result) {
+		leave_part(l);
+	}
 	if (!l->build.result)
 		load_stacks_finish(&l->stacks, &l->build);
 }
@@ -557,13 +598,8 @@ static int open_either(const char *path, char **name, struct load_error *error)
 	return -saved;
 }
 
-int run_load(struct run **out, const char *path, struct load_error *error)
-{
-	return run_load_within(out, path, SAMPLE_STORE_BYTES, error);
-}
-
-int run_load_within(
-	struct run **out, const char *path, size_t sample_bytes, struct load_error *error)
+static int load_path(struct run **out, const char *path, size_t sample_bytes, bool totals,
+	struct load_error *error)
 {
 	struct load l;
 	struct file file = {0};
@@ -574,9 +610,26 @@ int run_load_within(
 		return file.descriptor;
 	if (!load_create(&l, name, error)) {
 		l.build.store.budget = sample_bytes;
+		l.has_totals = totals;
 		load_file(&l, &file);
 	}
 	close(file.descriptor);
 	free(file.data);
 	return load_destroy(&l, out);
+}
+
+int run_load_within(
+	struct run **out, const char *path, size_t sample_bytes, struct load_error *error)
+{
+	return load_path(out, path, sample_bytes, false, error);
+}
+
+int run_load(struct run **out, const char *path, struct load_error *error)
+{
+	return run_load_within(out, path, SAMPLE_STORE_BYTES, error);
+}
+
+int run_load_totals(struct run **out, const char *path, struct load_error *error)
+{
+	return load_path(out, path, SAMPLE_STORE_BYTES, true, error);
 }

@@ -25,6 +25,12 @@ struct load_error {
  */
 int run_load(struct run **out, const char *path, struct load_error *error);
 
+/*
+ * As run_load(), but only the statistics: of all that was recorded before the file's end, also
+ * where the file is the newest of several, and run_load() leaves statistics out.
+ */
+int run_load_totals(struct run **out, const char *path, struct load_error *error);
+
 /* As run_load(), with `sample_bytes` in place of the 64 MB. */
 int run_load_within(
 	struct run **out, const char *path, size_t sample_bytes, struct load_error *error);

@@ -8,6 +8,7 @@
 #include "trace/load_event.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "format/format.h"
 #include "trace/load_annotation.h"
 
@@ -395,6 +396,43 @@ static bool expert_event(struct build_lane *lane, const struct event *e)
 	       expert.expert < (int32_t)expert.experts && build_expert(lane, &expert);
 }
 
+static bool memory_event(struct load_ids *l, const struct load_sequence *s, const struct event *e)
+{
+	struct run_memory memory = {.kind = uint_or(e, FORMAT_A_MEMORY),
+		.gpu = uint_or(e, FORMAT_A_GPU),
+		.site = RUN_NONE,
+		.is_of_site = HAS(e, SITE),
+		.live_bytes = HAS(e, LIVE) ? e->value[FORMAT_A_LIVE] : 0,
+		.peak_bytes = HAS(e, PEAK) ? e->value[FORMAT_A_PEAK] : 0};
+	uint32_t at = memory.is_of_site ? load_id(&l->sites, e->value[FORMAT_A_SITE]) : RUN_NONE;
+
+	if (at != RUN_NONE && l->values.items[at].kind == LOAD_VALUE_SITE) {
+		struct load_value *value = &l->values.items[at];
+		const char *name = value->site.operation;
+		/* it was never executed: weights */
+		uint32_t brick = value->index == RUN_NONE && name
+					 ? build_brick(l->build, name, strlen(name))
+					 : RUN_NONE;
+		memory.site = brick != RUN_NONE ? event_site(l, s, brick, e) : value->index;
+	}
+	return memory.kind < BRICK_MEMORY_KINDS && build_memory(s->lane, &memory);
+}
+
+static bool message_event(
+	struct build_lane *lane, enum brick_message_event kind, const struct event *e)
+{
+	bool is_any = kind == BRICK_MESSAGE_RECEIVED_ANY;
+	const struct run_message message = {.event = is_any ? BRICK_MESSAGE_RECEIVED : kind,
+		.is_uncertain = is_any,
+		.peer = int_of(e, FORMAT_A_PEER),
+		.tag = HAS(e, TAG) ? int_of(e, FORMAT_A_TAG) : 0,
+		.communicator = uint_or(e, FORMAT_A_COMMUNICATOR),
+		.number = uint_or(e, FORMAT_A_NUMBER),
+		.bytes = HAS(e, BYTES) ? e->value[FORMAT_A_BYTES] : 0};
+
+	return message.peer >= BRICK_MESSAGE_NO_PEER && build_message(lane, &message);
+}
+
 static bool own_instant(
 	struct load_ids *l, struct load_sequence *s, uint32_t name, const struct event *e)
 {
@@ -402,6 +440,10 @@ static bool own_instant(
 
 	if (name == FORMAT_N_EXPERT)
 		return expert_event(lane, e);
+	if (name == FORMAT_N_MEMORY)
+		return memory_event(l, s, e);
+	if (name >= FORMAT_N_MESSAGE && name < FORMAT_N_MESSAGE_END)
+		return message_event(lane, (enum brick_message_event)(name - FORMAT_N_MESSAGE), e);
 	if (name >= FORMAT_N_SEQUENCE_END)
 		return true; /* a newer Brick's */
 	if (name >= FORMAT_N_SEQUENCE)

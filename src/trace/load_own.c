@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include "base/members.h"
 #include "format/format.h"
+#include "format/mark.h"
 #include "trace/load_annotation.h"
 
 enum { MAX_SOURCE = 16 << 20 }; /* bytes of a program's source */
@@ -97,6 +98,7 @@ static bool on_run(struct load_ids *l, struct pb_reader event)
 		return false;
 	run->start_unix_ns = load_uint(event, "start_unix_ns", 0);
 	run->start_ns = load_uint(event, "start_ns", 0);
+	run->recorder = (uint32_t)load_uint(event, "recorder", 0);
 	set_text(l, event, "host", &run->host);
 	set_text(l, event, "cpu", &run->cpu);
 	set_text(l, event, "isa", &run->isa);
@@ -190,6 +192,93 @@ static bool on_notes(struct load_ids *l, struct pb_reader event)
 		l->build, (uint32_t)number, (const char *)text.text.at, pb_size(text.text));
 }
 
+static bool on_mark(struct load_ids *l, struct pb_reader event)
+{
+	struct load_annotation text;
+	uint64_t kind = load_uint(event, "kind", MARK_KINDS);
+
+	if (!load_find(event, EVENT_ANNOTATIONS, "text", &text) || !text.text.at)
+		text.text = pb_reader("", 0);
+	return kind < MARK_KINDS && build_mark(l->build, load_uint(event, "ns", 0), (uint32_t)kind,
+					    (const char *)text.text.at, pb_size(text.text));
+}
+
+static bool on_energy(struct load_ids *l, struct pb_reader event)
+{
+	struct load_annotation source;
+
+	return load_find(event, EVENT_ANNOTATIONS, "source", &source) && source.text.at &&
+	       build_energy(l->build, load_uint(event, "ns", 0), load_uint(event, "uj", 0),
+		       (const char *)source.text.at, pb_size(source.text));
+}
+
+static bool on_faults(struct load_ids *l, struct pb_reader event)
+{
+	struct run_fault fault = {.end_ns = load_uint(event, "ns", 0),
+		.pid = (uint32_t)load_uint(event, "pid", 0),
+		.tid = (uint32_t)load_uint(event, "tid", 0),
+		.lane = RUN_NONE};
+	struct load_annotation list, item;
+
+	if (!load_find(event, EVENT_ANNOTATIONS, "faults", &list))
+		return false;
+	while (load_next(&list.inside, ANNOTATION_ARRAY, &item) > 0) {
+		bool wraps = __builtin_add_overflow(fault.end_ns, item.value, &fault.begin_ns);
+		if (wraps || load_next(&list.inside, ANNOTATION_ARRAY, &item) <= 0)
+			return false;
+		fault.is_major = item.value & 1;
+		if (__builtin_add_overflow(fault.begin_ns, item.value >> 1, &fault.end_ns) ||
+			!build_fault(l->build, &fault))
+			return false;
+	}
+	return true;
+}
+
+/* The next three numbers of a list. False: there are not so many. */
+static bool load_own_three(struct pb_reader *list, uint64_t out[static 3])
+{
+	struct load_annotation item;
+
+	for (int i = 0; i < 3; i++) {
+		if (load_next(list, ANNOTATION_ARRAY, &item) <= 0)
+			return false;
+		out[i] = item.value;
+	}
+	return true;
+}
+
+static bool on_placement(struct load_ids *l, struct pb_reader event)
+{
+	struct load_annotation cpus, nodes, threads;
+	uint32_t pid = (uint32_t)load_uint(event, "pid", 0);
+	uint64_t of[3];
+	bool good = load_find(event, EVENT_ANNOTATIONS, "cpus", &cpus) &&
+		    load_find(event, EVENT_ANNOTATIONS, "nodes", &nodes) &&
+		    load_find(event, EVENT_ANNOTATIONS, "threads", &threads) &&
+		    !l->build->run->placed_cpu_count;
+
+	while (good && load_own_three(&cpus.inside, of))
+		good = build_cpu(l->build,
+			&(struct run_cpu){(uint32_t)of[0], (uint32_t)of[1], (uint32_t)of[2]});
+	while (good && load_own_three(&nodes.inside, of))
+		good = build_node(l->build, &(struct run_node){(uint32_t)of[0], pid, of[1], of[2]});
+	while (good && load_own_three(&threads.inside, of))
+		good = build_thread_cpu(l->build,
+			&(struct run_thread_cpu){pid, (uint32_t)of[0], (uint32_t)of[1], of[2]});
+	return good;
+}
+
+static void on_fault_account(struct pb_reader event, struct fault_account *to)
+{
+	uint64_t known = load_uint(event, "faults_known", 0);
+
+	*to = (struct fault_account){.is_known = known != 0,
+		.sees_kernel = known > 1,
+		.error = (int32_t)load_uint(event, "faults_error", 0),
+		.lost = load_uint(event, "faults_lost", 0),
+		.until_ns = load_uint(event, "faults_until_ns", UINT64_MAX)};
+}
+
 static void on_machine(struct pb_reader event, struct machine_use *use)
 {
 	struct load_annotation name;
@@ -197,7 +286,7 @@ static void on_machine(struct pb_reader event, struct machine_use *use)
 	*use = (struct machine_use){0};
 	load_uints(use, event, busy_ns, steal_ns, idle_ns, interrupt_ns, interrupt_cpu,
 		interrupt_cpu_ns, interrupt_cpu_all_ns, throttled_ns, neighbour_ns, quota_permille,
-		memory_limit_bytes, system_ns, major_faults);
+		memory_limit_bytes, system_ns, minor_faults, major_faults, peak_bytes);
 	if (load_find(event, EVENT_ANNOTATIONS, "neighbour", &name) && name.text.at)
 		snprintf(use->neighbour, sizeof(use->neighbour), "%.*s", (int)pb_size(name.text),
 			(const char *)name.text.at);
@@ -271,7 +360,9 @@ static bool on_account(struct load_ids *l, struct pb_reader event)
 	load_uints(&run->off_cpu, event, watched_ns, ran_ns, queued_ns);
 	on_gaps(event, &run->off_cpu);
 	on_stacks(event, &run->stack_account);
+	on_fault_account(event, &run->fault_account);
 	on_machine(event, &run->machine);
+	run->energy_error = (int32_t)load_uint(event, "energy_error", 0);
 	return true;
 }
 
@@ -569,6 +660,10 @@ bool load_own_event(struct load_ids *l, struct pb_reader event)
 		{FORMAT_HISTOGRAM, on_histogram},
 		{FORMAT_NOTES, on_notes},
 		{FORMAT_CODE, on_code},
+		{FORMAT_MARK, on_mark},
+		{FORMAT_ENERGY, on_energy},
+		{FORMAT_FAULTS, on_faults},
+		{FORMAT_PLACEMENT, on_placement},
 		{FORMAT_ACCOUNT, on_account},
 		{FORMAT_DIGEST, on_digest},
 		{FORMAT_PROCESS_END, load_own_on_process_end},

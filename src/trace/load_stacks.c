@@ -478,6 +478,9 @@ COMPARATOR(by_owner, struct lane_owner,
 	ORDER(x->pid, y->pid)
 		?: ORDER(x->tid, y->tid) ?: ORDER(x->ns, y->ns) ?: ORDER(x->lane, y->lane))
 COMPARATOR(by_ns, struct run_stack, ORDER(x->ns, y->ns))
+/* RUN_NONE is the largest */
+COMPARATOR(faults_by_lane, struct run_fault,
+	ORDER(x->lane, y->lane) ?: ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->tid, y->tid))
 
 typedef ARRAY(struct lane_owner) owner_list;
 
@@ -503,14 +506,13 @@ static int add_owners(owner_list *owners, const struct run *run)
 	return error;
 }
 
-static uint32_t lane_of(const owner_list *owners, const struct run *run, const struct run_stack *s)
+static uint32_t lane_of(const owner_list *owners, uint32_t pid, uint32_t tid, uint64_t ns)
 {
-	const struct run_stack_thread *t = &run->stack_threads[s->thread];
-	const struct lane_owner like = {t->tid, s->ns, t->pid, RUN_NONE};
+	const struct lane_owner like = {tid, ns, pid, RUN_NONE};
 	size_t i = BISECT(k, 0, owners->count, by_owner(&owners->items[k], &like) <= 0);
 	const struct lane_owner *found = i ? &owners->items[i - 1] : NULL;
 
-	return found && found->pid == t->pid && found->tid == t->tid ? found->lane : RUN_NONE;
+	return found && found->pid == pid && found->tid == tid ? found->lane : RUN_NONE;
 }
 
 static void set_lanes(struct build *b)
@@ -518,11 +520,21 @@ static void set_lanes(struct build *b)
 	struct run *run = b->run;
 	owner_list owners = {0};
 
+	if (!run->stack_count && !run->fault_count)
+		return;
 	if (add_owners(&owners, run))
 		build_no_memory(b);
 	array_sort(&owners, by_owner);
-	for (size_t i = 0; i < run->stack_count && !b->result; i++)
-		run->stacks[i].lane = lane_of(&owners, run, &run->stacks[i]);
+	for (size_t i = 0; i < run->stack_count && !b->result; i++) {
+		const struct run_stack_thread *t = &run->stack_threads[run->stacks[i].thread];
+		run->stacks[i].lane = lane_of(&owners, t->pid, t->tid, run->stacks[i].ns);
+	}
+	for (size_t i = 0; i < run->fault_count && !b->result; i++) {
+		struct run_fault *f = &run->faults[i];
+		f->lane = lane_of(&owners, f->pid, f->tid, f->begin_ns);
+	}
+	if (run->fault_count)
+		qsort(run->faults, run->fault_count, sizeof(*run->faults), faults_by_lane);
 	array_fini(&owners);
 }
 
@@ -531,8 +543,10 @@ void load_stacks_finish(struct load_stacks *l, struct build *b)
 	struct run *run = b->run;
 	bool is_sorted = true;
 
-	if (!run->stack_count)
+	if (!run->stack_count) {
+		set_lanes(b);
 		return;
+	}
 	for (size_t i = 1; i < run->stack_count; i++)
 		is_sorted &= run->stacks[i - 1].ns <= run->stacks[i].ns;
 	if (!is_sorted)

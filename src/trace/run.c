@@ -50,6 +50,16 @@ void run_list_free(char **list)
 	free(list);
 }
 
+void run_samples_drop(struct run_lane *lane)
+{
+	if (lane->spilled)
+		munmap(lane->samples, lane->sample_count * sizeof(*lane->samples));
+	else
+		free(lane->samples);
+	lane->samples = NULL;
+	lane->sample_count = lane->spilled = 0;
+}
+
 void run_fini(struct run *run)
 {
 	for (size_t i = 0; run->histograms && i < run->brick_count; i++)
@@ -67,7 +77,12 @@ void run_fini(struct run *run)
 		free(run->notes[i].key);
 		free(run->notes[i].value);
 	}
-	members_free(run, categories, bricks, sites, notes);
+	for (size_t i = 0; i < run->mark_count; i++)
+		free(run->marks[i].text);
+	for (size_t i = 0; i < run->energy_source_count; i++)
+		free(run->energy_sources[i].name);
+	members_free(run, categories, bricks, sites, notes, marks, energy_sources, energies, faults,
+		placed_cpus, placed_nodes, placed_threads);
 	for (size_t i = 0; i < run->process_count; i++) {
 		free(run->processes[i].host);
 		free(run->processes[i].executable);
@@ -76,11 +91,7 @@ void run_fini(struct run *run)
 	for (size_t i = 0; i < run->lane_count; i++) {
 		free(run->lanes[i].name);
 		free(run->lanes[i].backend);
-		struct run_lane *lane = &run->lanes[i];
-		if (lane->spilled)
-			munmap(lane->samples, lane->sample_count * sizeof(*lane->samples));
-		else
-			free(lane->samples);
+		run_samples_drop(&run->lanes[i]);
 		free(run->lanes[i].off_cpu);
 		free(run->lanes[i].stats);
 	}
@@ -93,7 +104,7 @@ void run_fini(struct run *run)
 	for (size_t i = 0; i < run->code_count; i++) {
 		members_free(&run->codes[i], name, path, source);
 	}
-	members_free(run, kernels, codes, commands, dependencies, waits, tiles);
+	members_free(run, left_steps, kernels, codes, commands, dependencies, waits, tiles);
 	for (size_t i = 0; i < run->function_count; i++) {
 		members_free(&run->functions[i], name, object);
 	}
@@ -106,8 +117,8 @@ void run_fini(struct run *run)
 	}
 	for (size_t i = 0; i < run->thread_name_count; i++)
 		free(run->thread_names[i].name);
-	members_free(run, digests, steps, sequence_events, experts, points, thread_names, path,
-		selected, host, cpu, isa, version);
+	members_free(run, digests, steps, sequence_events, experts, memories, messages, points,
+		thread_names, path, selected, host, cpu, isa, version);
 	run_list_free(run->command);
 	memset(run, 0, sizeof(*run));
 }
@@ -143,6 +154,54 @@ void run_release(const struct run *run)
 {
 	for (size_t i = 0; i < run->lane_count; i++)
 		run_lane_release(&run->lanes[i]);
+}
+
+bool run_was_off(const struct run *run, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t off_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < run->mark_count; i++) {
+		const struct run_mark *m = &run->marks[i];
+		if (m->kind == MARK_ON && off_ns < end_ns && m->ns > begin_ns)
+			return true;
+		if (m->kind == MARK_ON || m->kind == MARK_OFF)
+			off_ns = m->kind == MARK_OFF ? m->ns : UINT64_MAX;
+	}
+	return off_ns < end_ns;
+}
+
+void run_hook_calls_scale(struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++) {
+		struct run_lane *lane = &run->lanes[i];
+		uint64_t executions = 0;
+		for (size_t b = 0; lane->stats && b < run->brick_count; b++)
+			executions += lane->stats[b].count;
+		if (executions > lane->sample_count)
+			lane->hook_calls =
+				(uint64_t)((double)lane->hook_calls * (double)lane->sample_count /
+					   (double)executions);
+	}
+}
+
+void run_statistics_drop(struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++) {
+		free(run->lanes[i].stats);
+		run->lanes[i].stats = NULL;
+	}
+	for (size_t i = 0; run->histograms && i < run->brick_count; i++) {
+		free(run->histograms[i]);
+		run->histograms[i] = NULL;
+	}
+}
+
+bool run_has_mark(const struct run *run, enum mark_kind kind)
+{
+	for (size_t i = 0; i < run->mark_count; i++)
+		if (run->marks[i].kind == kind)
+			return true;
+	return false;
 }
 
 size_t run_sample_from(const struct run_lane *lane, uint64_t ns)

@@ -20,6 +20,7 @@
 #include "brick/recorded.h"
 #include "brick/registry.h"
 #include "format/machine_use.h"
+#include "format/mark.h"
 #include "trace/lengths.h"
 
 #define RUN_NONE UINT32_MAX
@@ -216,6 +217,37 @@ struct run_expert {
 	uint64_t bytes;
 };
 
+/*
+ * Memory of one kind that operators of a site have asked for, or the process; as
+ * brick_memory_record. It stands at the end of the step that it is about.
+ */
+struct run_memory {
+	uint64_t ns;
+	uint32_t lane;
+	uint32_t step; /* index; RUN_NONE: in no step */
+	uint32_t kind; /* enum brick_memory_kind */
+	uint32_t gpu;  /* 1 + its number; 0: the host's */
+	uint32_t site; /* RUN_NONE: the process, or a site that is not known */
+	bool is_of_site;
+	uint64_t live_bytes;
+	uint64_t peak_bytes; /* since the entry before about the same */
+};
+
+/*
+ * A message between ranks that a call sent or received, or a collective in which it took part; as
+ * brick_message_record. SENT and COLLECTIVE: the rank was there when the sample began; RECEIVED:
+ * the message was there when the sample ended.
+ */
+struct run_message {
+	uint32_t lane, sample; /* the call; sample RUN_NONE: not known */
+	uint32_t event;	       /* enum brick_message_event, never RECEIVED_ANY */
+	int32_t peer;	       /* rank; BRICK_MESSAGE_NO_PEER: none */
+	int32_t tag;
+	uint32_t communicator, number; /* number 0: not known */
+	uint32_t is_uncertain;	       /* maybe another message of the same ends: RECEIVED_ANY */
+	uint64_t bytes;
+};
+
 /* One evaluation by the engine. */
 struct run_step {
 	uint32_t lane;
@@ -233,6 +265,14 @@ struct run_step {
 	uint32_t model;	   /* number in its process; RUN_NONE: not known */
 	uint32_t reserved;
 	uint64_t begin_ns, end_ns;
+};
+
+/* A step that was recorded as one piece to limit the cost, and left out of the run. */
+struct run_left_step {
+	uint32_t lane, phase;
+	uint64_t tokens;
+	uint64_t begin_ns, end_ns;
+	uint64_t preempted_ns;
 };
 
 struct run_process {
@@ -275,6 +315,54 @@ struct run_point {
 struct run_note {
 	uint32_t process;
 	char *key, *value;
+};
+
+/* A moment of the recording as a whole. */
+struct run_mark {
+	uint64_t ns;
+	uint32_t kind; /* enum mark_kind */
+	char *text;    /* "": none */
+};
+
+/* A counter of energy, such as "rapl package-0". Several may count the same energy. */
+struct run_energy_source {
+	char *name;
+	uint64_t last_ns, last_uj; /* of its last reading */
+};
+
+/* A reading of a counter. Each counter's are in the order of time. */
+struct run_energy {
+	uint64_t ns, uj; /* since its first reading */
+	uint32_t source; /* index in run->energy_sources */
+};
+
+/*
+ * A page fault of a thread, until the kernel had served it. Sorted by lane, then by time; faults of
+ * threads without a lane are last.
+ */
+struct run_fault {
+	uint64_t begin_ns, end_ns;
+	uint32_t pid, tid;
+	uint32_t lane; /* RUN_NONE: the thread had recorded nothing by then */
+	uint32_t is_major;
+};
+
+/* A CPU: its NUMA node, and its speed, 1024 of the machine's fastest kind. */
+struct run_cpu {
+	uint32_t cpu, node, capacity;
+};
+
+/* Memory that a process had on a NUMA node: pages of files, and of its own. */
+struct run_node {
+	uint32_t node, pid;
+	uint64_t file_bytes, anonymous_bytes;
+};
+
+/* How often a thread was seen to run on a CPU. */
+struct run_thread_cpu {
+	uint32_t pid, tid;
+	uint32_t cpu; /* index in run->placed_cpus */
+	uint64_t times;
 };
 
 /* The digest of one result. In the order in which each process made them. */
@@ -322,6 +410,7 @@ struct run_stack {
 struct run {
 	char *path;
 	char *selected;	    /* the part of the recording that is here, in words; NULL: all of it */
+	bool is_narrowed;   /* so that other things are left out than steps without bricks */
 	uint32_t all_steps; /* steps that ended in the recording, if steps were left out; else 0 */
 	bool is_scattered;  /* some left-out steps lie between steps that are here */
 	/* The sessions kept statistics and no samples; samples here are of open bricks only. */
@@ -330,6 +419,7 @@ struct run {
 	char **command; /* NULL-terminated; of the recorder's command line */
 	char *host, *cpu, *isa; /* isa: vector instructions of the CPU, as brick_cpu_isa() */
 	char *version;		/* of the Brick that recorded it; NULL: not known */
+	uint32_t recorder;	/* its process; 0: not known, or none */
 	uint64_t start_ns, end_ns, start_unix_ns;
 	struct brick_clock clock; /* residual_ns: its largest error seen in the recording */
 	uint32_t cpus;		  /* online */
@@ -337,6 +427,7 @@ struct run {
 	int32_t exit_code;	  /* -1: not known */
 	uint64_t consumer_cpu_ns, program_cpu_ns;
 	struct off_cpu_account off_cpu;	    /* whether lanes' off_cpu is known at all */
+	struct fault_account fault_account; /* whether `faults` are known at all */
 	struct stack_account stack_account; /* stacks taken and lost in the whole recording */
 	struct machine_use machine;
 
@@ -352,12 +443,34 @@ struct run {
 	size_t lane_count;
 	struct run_step *steps; /* by begin time */
 	size_t step_count;
+	struct run_left_step *left_steps; /* by begin time */
+	size_t left_step_count;
 	struct run_sequence_event *sequence_events; /* by time */
 	size_t sequence_event_count;
 	struct run_expert *experts; /* by lane, then by time */
 	size_t expert_count;
+	struct run_memory *memories; /* by time */
+	size_t memory_count;
+	struct run_message *messages; /* as the file has them: in the order of a lane's calls */
+	size_t message_count;
 	struct run_note *notes;
 	size_t note_count;
+	struct run_mark *marks; /* by time */
+	size_t mark_count;
+	struct run_energy_source *energy_sources;
+	size_t energy_source_count;
+	struct run_energy *energies;
+	size_t energy_count;
+	/* where memory and threads were, on machines with several nodes or kinds of cores */
+	struct run_cpu *placed_cpus;
+	size_t placed_cpu_count;
+	struct run_node *placed_nodes;
+	size_t placed_node_count;
+	struct run_thread_cpu *placed_threads;
+	size_t placed_thread_count;
+	struct run_fault *faults;
+	size_t fault_count;
+	int32_t energy_error; /* why no energy is known: -errno; 0: it is, or nobody tried */
 	struct run_thread_name *thread_names;
 	size_t thread_name_count;
 	struct run_point *points;
@@ -401,6 +514,20 @@ struct run {
 /* Find the run's brick, or its category, by name; RUN_NONE if it has none. */
 uint32_t run_brick_find(const struct run *run, const char *name);
 uint32_t run_category_find(const struct run *run, const char *name);
+
+/* True if recording was switched off at some time between the two. */
+bool run_was_off(const struct run *run, uint64_t begin_ns, uint64_t end_ns);
+
+bool run_has_mark(const struct run *run, enum mark_kind kind);
+
+/* Scales the calls of hooks, which are of all executions, to the samples that are here. */
+void run_hook_calls_scale(struct run *run);
+
+/* Frees a lane's samples. Nothing in the run may refer to them any more. */
+void run_samples_drop(struct run_lane *lane);
+
+/* Forgets statistics of whole lanes: they do not know when and where their samples were. */
+void run_statistics_drop(struct run *run);
 
 /* CPUs that the program could run on; 0: not known. */
 static inline uint32_t run_usable_cpus(const struct run *run)

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/array.h"
+#include "base/hashmap.h"
+#include "base/scope.h"
 
 /*
  * New numbers of samples by lane, and of commands; RUN_NONE: left out. NULL: the lane's numbers
@@ -114,19 +117,119 @@ static void move_sequence_events(struct run *run, const uint32_t *steps)
 	run->sequence_event_count = count;
 }
 
-static void move_experts(struct run *run, const uint32_t *steps)
+static void move_experts(struct run *run, const uint32_t *steps, bool between)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < run->expert_count; i++) {
 		struct run_expert expert = run->experts[i];
+		bool stays = between && expert.step == RUN_NONE;
 		expert.step = expert.step == RUN_NONE ? RUN_NONE : steps[expert.step];
-		if (expert.step != RUN_NONE)
+		if (stays || expert.step != RUN_NONE)
 			run->experts[count++] = expert;
 	}
 	run->expert_count = count;
 }
 
-static int move_steps(struct run *run, const struct numbers *n)
+/* The last entry about each memory, of those that are left out. */
+struct memory_left {
+	ARRAY(struct memory_left_entry {
+		struct run_memory memory;
+		bool waits; /* no entry that is kept says the same or later */
+	})
+	list;
+	ARRAY(uint32_t) waiting; /* indices in `list`, of which some wait no more */
+	struct hashmap by_key;	 /* indices in `list` */
+};
+
+static void memory_left_fini(struct memory_left *left)
+{
+	array_fini(&left->list);
+	array_fini(&left->waiting);
+	hashmap_fini(&left->by_key);
+}
+
+static uint64_t memory_left_key(const struct run *run, const struct run_memory *m)
+{
+	return hash_add(hash_add(run->lanes[m->lane].process, m->gpu << 8 | m->kind),
+		m->is_of_site ? m->site : RUN_NONE);
+}
+
+static int memory_left_set(struct memory_left *left, uint64_t key, const struct run_memory *m)
+{
+	const struct memory_left_entry entry = {*m, false};
+	uint64_t at = hashmap_get(&left->by_key, key);
+
+	if (at == HASHMAP_NONE) {
+		at = left->list.count;
+		if (array_push(&left->list, entry) || hashmap_set(&left->by_key, key, at))
+			return -ENOMEM;
+	}
+	if (!left->list.items[at].waits && array_push(&left->waiting, (uint32_t)at))
+		return -ENOMEM;
+	left->list.items[at] = (struct memory_left_entry){*m, true};
+	return 0;
+}
+
+/* The step begins with what is known of its process's memory. Returns the new count. */
+static size_t memory_left_carry(
+	struct memory_left *left, struct run *run, uint32_t step, size_t count)
+{
+	const struct run_step *s = &run->steps[step];
+	size_t others = 0;
+
+	for (size_t i = 0; i < left->waiting.count; i++) {
+		struct memory_left_entry *entry = &left->list.items[left->waiting.items[i]];
+		if (!entry->waits)
+			continue;
+		if (run->lanes[entry->memory.lane].process != run->lanes[s->lane].process) {
+			left->waiting.items[others++] = left->waiting.items[i];
+			continue;
+		}
+		struct run_memory *m = &run->memories[count++];
+		*m = entry->memory;
+		m->ns = s->begin_ns;
+		m->lane = s->lane;
+		m->step = step;
+		m->peak_bytes = m->live_bytes;
+		entry->waits = false;
+	}
+	left->waiting.count = others;
+	return count;
+}
+
+/*
+ * What is alive after a step that is left out is said again at the begin of the next step that is
+ * kept. Entries lie in the place of those that are left out, of which there are no fewer.
+ */
+static int move_memory(struct run *run, const uint32_t *steps, bool between)
+{
+	SCOPED_BY(memory_left_fini) struct memory_left left = {0};
+	size_t count = 0, next = 0;
+
+	for (size_t i = 0; i < run->memory_count; i++) {
+		struct run_memory memory = run->memories[i];
+		for (; next < run->step_count && run->steps[next].begin_ns <= memory.ns; next++)
+			count = memory_left_carry(&left, run, (uint32_t)next, count);
+		uint64_t key = memory_left_key(run, &memory), at;
+		bool stays = between && memory.step == RUN_NONE;
+		memory.step = memory.step == RUN_NONE ? RUN_NONE : steps[memory.step];
+		if (!stays && memory.step == RUN_NONE) {
+			if (memory_left_set(&left, key, &memory))
+				return -ENOMEM;
+			continue;
+		}
+		at = hashmap_get(&left.by_key, key);
+		if (at != HASHMAP_NONE)
+			left.list.items[at].waits = false;
+		run->memories[count++] = memory;
+	}
+	for (; next < run->step_count; next++)
+		count = memory_left_carry(&left, run, (uint32_t)next, count);
+	run->memory_count = count;
+	return 0;
+}
+
+static int move_steps(struct run *run, const struct numbers *n, bool between)
 {
 	uint32_t *steps = calloc(run->step_count + 1, sizeof(*steps));
 	size_t count = 0;
@@ -142,9 +245,10 @@ static int move_steps(struct run *run, const struct numbers *n)
 	}
 	run->step_count = count;
 	move_sequence_events(run, steps);
-	move_experts(run, steps);
+	move_experts(run, steps, between);
+	int error = move_memory(run, steps, between);
 	free(steps);
-	return 0;
+	return error;
 }
 
 static void move_commands(struct run *run, const struct numbers *n)
@@ -193,6 +297,19 @@ static void move_waits(struct run *run, const struct numbers *n)
 	run->wait_count = count;
 }
 
+static void move_messages(struct run *run, const struct numbers *n)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < run->message_count; i++) {
+		struct run_message message = run->messages[i];
+		if (message.sample != RUN_NONE)
+			message.sample = run_keep_number_of(n, message.lane, message.sample);
+		if (message.sample != RUN_NONE)
+			run->messages[count++] = message;
+	}
+	run->message_count = count;
+}
+
 static void move_tiles(struct run *run, const struct numbers *n)
 {
 	size_t count = 0;
@@ -205,13 +322,13 @@ static void move_tiles(struct run *run, const struct numbers *n)
 	run->tile_count = count;
 }
 
-int run_keep(struct run *run, uint8_t *const *keep)
+int run_keep(struct run *run, uint8_t *const *keep, bool between)
 {
 	struct numbers numbers;
 	int rc = numbers_init(&numbers, run, keep);
 	if (rc < 0)
 		return rc;
-	rc = move_steps(run, &numbers);
+	rc = move_steps(run, &numbers, between);
 	if (rc < 0) {
 		numbers_fini(&numbers, run);
 		return rc;
@@ -220,9 +337,63 @@ int run_keep(struct run *run, uint8_t *const *keep)
 	move_dependencies(run, &numbers);
 	move_waits(run, &numbers);
 	move_tiles(run, &numbers);
+	move_messages(run, &numbers);
 	for (size_t lane = 0; lane < run->lane_count; lane++)
 		if (numbers.samples[lane])
 			move_samples(&run->lanes[lane], numbers.samples[lane]);
 	numbers_fini(&numbers, run);
 	return 0;
+}
+
+/* When the first step of a process began that never ended; UINT64_MAX: all have ended. */
+static uint64_t cut_of(const struct run *run, uint32_t process)
+{
+	uint64_t ns = UINT64_MAX;
+
+	for (size_t i = 0; i < run->step_count; i++)
+		if (run->steps[i].open && run->lanes[run->steps[i].lane].process == process &&
+			run->steps[i].begin_ns < ns)
+			ns = run->steps[i].begin_ns;
+	return ns;
+}
+
+int run_keep_whole_steps(struct run *run)
+{
+	SCOPED uint64_t *ends = calloc(run->lane_count + 1, sizeof(*ends));
+	SCOPED uint8_t **keep = calloc(run->lane_count + 1, sizeof(*keep));
+	bool has_cut = false;
+	int error = ends && keep ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < run->lane_count && !error; i++)
+		ends[i] = run->lanes[i].kind == BRICK_LANE_QUEUE
+				  ? UINT64_MAX
+				  : cut_of(run, run->lanes[i].process);
+	for (size_t i = 0; i < run->step_count && !error; i++) {
+		const struct run_step *s = &run->steps[i];
+		/* of a lane with a later step of its own only an open one is left out */
+		if (!s->open && s->end_ns > ends[s->lane])
+			ends[s->lane] = UINT64_MAX;
+	}
+	for (size_t i = 0; i < run->step_count && !error; i++)
+		if (run->steps[i].open && run->steps[i].begin_ns < ends[run->steps[i].lane])
+			ends[run->steps[i].lane] = run->steps[i].begin_ns;
+	for (size_t i = 0; i < run->lane_count && !error; i++) {
+		const struct run_lane *lane = &run->lanes[i];
+		size_t count = run_sample_from(lane, ends[i]);
+		if (count == lane->sample_count)
+			continue;
+		has_cut = true;
+		keep[i] = calloc(lane->sample_count, 1);
+		if (!keep[i])
+			error = -ENOMEM;
+		else
+			memset(keep[i], 1, count);
+	}
+	if (!error && has_cut)
+		error = run_edit(run);
+	if (!error && has_cut)
+		error = run_keep(run, keep, true);
+	for (size_t i = 0; keep && i < run->lane_count; i++)
+		free(keep[i]);
+	return error;
 }

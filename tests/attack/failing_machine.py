@@ -24,7 +24,7 @@ LOOKED_AT = 8  # syncs of each recording: a look is a process of its own
 
 
 def until(condition, *what):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 200
     while not condition():
         check(time.monotonic() < end, *what)
         time.sleep(0.02)

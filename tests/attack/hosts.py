@@ -73,7 +73,7 @@ def handlers():
 
 def daemons():
     """What a launcher with bricks leaves behind is waited for, and said where it is not."""
-    for ms, options in ("0", []), ("300", []), ("300", ["--wait"]), ("3000", ["--wait"]):
+    for ms, options in ("0", []), ("100", []), ("300", ["--wait"]), ("3000", ["--wait"]):
         counted("daemon", ms, bricks=2 * BRICKS, program=HOSTS, options=options)
     with Scratch() as scratch:
         run = record(scratch.file("daemon.pftrace"), HOSTS, "daemon", "10000")

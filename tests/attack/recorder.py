@@ -15,7 +15,7 @@ need(PRODUCER)
 
 
 def until(condition, *what):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not condition():
         check(time.monotonic() < end, *what)
         time.sleep(0.02)
@@ -77,17 +77,19 @@ def link_as_output(scratch):
     """A recording does not replace a symbolic link."""
     link, target = scratch.file("link.pftrace"), scratch.file("target.pftrace")
     os.symlink(target, link)
-    run = record(link, "sh", "-c", "echo ran", timeout=20)
+    run = record(link, "sh", "-c", "echo ran", timeout=120)
     same((run.returncode, run.stdout, os.path.islink(link)), (4, b"", True), "with -o LINK")
     check(b"symbolic link" in run.stderr, run.stderr)
 
 
 def full_for_a_moment(scratch):
     """Shared memory that is full when the recorder first looks at a session takes nothing away."""
-    out = scratch.file("full.pftrace")
-    script = (f"mount -t tmpfs -o size=110m tmpfs /dev/shm && {{ {BRICK} record --interval 2000 -o {out} -- {PRODUCER} "
-              "samples=1000 say=ready sleep=3000 samples=1000 & sleep 0.7; cd /dev/shm; dd if=/dev/zero of=fill bs=1M; "
-              "sleep 2; rm fill; wait $!; }")
+    out, said, held = (scratch.file(name) for name in ("full.pftrace", "said", "held"))
+    os.mkfifo(held)
+    program = f"kill -STOP $PPID; echo $PPID; exec {PRODUCER} samples=1000 say=ready copy samples=1000"
+    script = (f"mount -t tmpfs -o size=110m tmpfs /dev/shm && {{ {BRICK} record --interval 2000 -o {out} -- sh -c '{program}' "
+              f"<{held} >{said} & exec 3>{held}; until grep -q ready {said}; do sleep 0.1; done; "
+              f"cd /dev/shm; dd if=/dev/zero of=fill bs=1M; kill -CONT $(head -n 1 {said}); sleep 2; rm fill; exec 3>&-; wait $!; }}")
     before = ["unshare", "-m", "sh", "-c"]
     if os.geteuid() or subprocess.run([*before, "true"], capture_output=True).returncode:
         print("no mount namespace here: shared memory was not filled")
@@ -104,10 +106,10 @@ def foreign_part(scratch):
     for make in (lambda: os.mkfifo(part), lambda: os.symlink(other, part), lambda: os.link(other, part),
                  lambda: os.mkdir(part)):
         make()
-        run = record(out, "sh", "-c", "echo ran", timeout=20)
+        run = record(out, "sh", "-c", "echo ran", timeout=120)
         same((run.returncode, run.stdout), (4, b""), "with somebody else's file at PATH.part")
         check(part.encode() in run.stderr and b"remove it" in run.stderr, run.stderr)
-        run = record(out, "sh", "-c", "echo ran; exit 5", options=["--keep-going"], timeout=20)
+        run = record(out, "sh", "-c", "echo ran; exit 5", options=["--keep-going"], timeout=120)
         same((run.returncode, run.stdout), (5, b"ran\n"), "with --keep-going")
         os.rmdir(part) if os.path.isdir(part) else os.unlink(part)
     with open(other) as file:

@@ -15,8 +15,8 @@ cmake --build build >/dev/null
 cmake --build build-tsan --target test-session_storm >/dev/null
 cmake --build build-asan --target test-session_storm brick-cli fuzz-live fuzz-load fuzz-seeds >/dev/null
 
-BRICK_BUILD=$PWD/build
-export BRICK_BUILD
+BRICK_BUILD=$PWD/build BRICK_SOURCE=$PWD
+export BRICK_BUILD BRICK_SOURCE
 place=build/attack
 mkdir -p $place
 touch $place/passed
@@ -70,6 +70,13 @@ for i in $(seq $storms); do
 done
 for part in $(pieces "$kills" 50); do
 	piece "kills-${part%:*}" env ATTACK_ROUNDS="${part#*:}" python3 tests/attack/storm.py
+done
+for part in $(pieces "$kills" 50); do
+	piece "running-${part%:*}" env ATTACK_ROUNDS="${part#*:}" python3 tests/integration/record_running.py
+	piece "torch-${part%:*}" env ATTACK_ROUNDS="${part#*:}" python3 tests/integration/record_running_torch.py
+done
+for part in $(pieces "$kills" 50); do
+	piece "entries-${part%:*}" python3 bench/entries.py "${part#*:}"
 done
 for part in $(pieces "$sessions" 2000); do
 	piece "sessions-${part%:*}" hostile fuzz-live "${part#*:}"

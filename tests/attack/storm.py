@@ -70,7 +70,7 @@ def kill_one(scratch, chance, number):
             os.unlink(path)
         elif os.path.exists(path):
             os.unlink(path)  # killed before it had a packet
-    end = time.monotonic() + 30
+    end = time.monotonic() + 200
     while with_environment(mark):
         check(time.monotonic() < end, "processes left", with_environment(mark))
         time.sleep(0.02)

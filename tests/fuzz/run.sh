@@ -17,7 +17,7 @@ for target in $targets; do
 	mkdir -p "$place/corpus"
 	[ "$target" != fuzz-load ] || build-asan/bin/fuzz-seeds "$place/corpus"
 	[ "$target" != fuzz-ceilings ] || cp tests/fuzz/ceilings.json "$place/corpus"
-	[ "$target" != fuzz-import ] || cp tests/fuzz/import.json "$place/corpus"
+	[ "$target" != fuzz-import ] || cp tests/fuzz/import*.json "$place/corpus"
 	[ "$target" != fuzz-budget ] || cp tests/fuzz/budget.txt "$place/corpus"
 	[ "$target" != fuzz-rules ] || cp src/attach/rules/*.rules "$place/corpus"
 	echo "$target: $seconds s"

@@ -262,7 +262,7 @@ def check_killed():
     before = len(history())
     process = subprocess.Popen([BRICK, "bench", "-q", *PRINTED, "--runs", "100000", "--", a],
                                env=environment(**PLACE), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     while time.monotonic() < deadline and not (journals() and os.path.getsize(journals()[0]) > 2000):
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
@@ -284,7 +284,7 @@ def check_interrupted():
     process = subprocess.Popen([BRICK, "bench", "--json", "-q", *PRINTED, "--runs", "100000", "--", a],
                                env=environment(**PLACE), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     count = a + ".count"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     while time.monotonic() < deadline and not (os.path.exists(count) and os.path.getsize(count)
                                                and int(open(count, encoding="utf-8").read() or 0) > 5):
         time.sleep(0.05)
@@ -408,7 +408,8 @@ def check_floor():
                         engine, own)
     kept = history("--kind", "floor")
     expect("kept", [run["value"] for run in kept], [answer["diff"]["floor"]])
-    expect_true("it is a part", 0 < answer["floor"] < 5)
+    # how large it is depends on other programs: one step of a prompt is short
+    expect_true(f"it is a part of what diff has: {answer['floor']}", 0 < answer["floor"] <= answer["diff"]["floor"])
     a, b = (f"@{answer['batch']}/{side}" for side in "ab")
     said = either_way("diff", "--json", a, b)
     expect("diff knows it", said["floor"], answer["diff"]["floor"])

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """brick import: what other tools' files become, by their numbers; and that faulty ones are refused with the place."""
+import gzip
 import json
 import os
+import pty
 import random
+import re
 import resource
+import signal
 import sqlite3
 import subprocess
+import sys
+import time
 
 from libcli import BRICK, BUILD, TMP, brick, brick_json, environment, expect, expect_true, fail, recording
 
@@ -98,7 +104,7 @@ def kineto():
     run, err = imported(KINETO)
     expect_true("what was left out is said", "2 events have no place" in err)
     expect("slices", slices(run), [
-        ("thread", "main", "Prefill", -1, 0, 500250, 0),
+        ("thread", "main", "OtherStep", -1, 0, 500250, 0),
         ("thread", "main", "nn.Module: Linear_#", -1, 10001, 210001, 1),
         ("thread", "main", "MatrixProduct", -1, 20001, 120003, 2),
         ("thread", "main", "MatrixProduct", -1, 30500, 80623, 3),
@@ -140,16 +146,18 @@ def onnx():
         event("Node", where + "attn/MatMul_1_kernel_time", 471, 3, op_name="MatMul", **cpu),
         event("Node", "Frob_7_kernel_time", 480, 10, op_name="Frob", **cpu)]))
     expect("nodes", [s[2:6] for s in slices(run)], [
-        ("session_initialization", -1, 0, 300000), ("Prefill", -1, 390000, 490000),
+        ("session_initialization", -1, 0, 300000), ("OtherStep", -1, 390000, 490000),
         ("GraphCompute", -1, 391000, 489000), ("QkvProjection", 4, 392000, 432000),
         ("RmsNorm", 4, 440000, 460000), ("AttentionProduct", 4, 461000, 464000),
         ("AttentionSoftmax", 4, 465000, 469000), ("Frob", -1, 470000, 480000)])
     expect("a run is a step", [(s["phase"], s["tokens"], s["end_ns"] - s["begin_ns"]) for s in run["steps"]],
-           [("prefill", 0, 100000)])
-    for command in ("report", "tree", "path", "explain"):
-        said = brick(command, place("out.pftrace"))[0]
-        expect_true(f"{command}: tokens are not known", b" 0 tokens" not in said and b"refill" in said)
-    expect_true("and that is said", b"an unknown number of tokens" in brick("report", place("out.pftrace"))[0])
+           [("other", 0, 100000)])
+    for command, title in ("report", "Steps  "), ("path", "Steps  "), ("tree", "Step: "), ("explain", "steps  "):
+        said = brick(command, place("out.pftrace"))[0].decode()
+        expect_true(f"{command}: {title}", title in said)
+        expect_true(f"{command} says nothing of tokens or prompts", "token" not in said and "refill" not in said)
+    same = brick("diff", place("out.pftrace"), place("out.pftrace"))[0].decode()
+    expect_true("diff counts steps", "\na step\n" in same and "steps/s" in same and "a token" not in same)
     expect("what its clock is worth", brick_json("report", "--json", place("out.pftrace"))["run"]["clock"]["residual_ns"], None)
     trust = brick("report", "--trust", place("out.pftrace"))[0]
     expect_true("and that is not known", b"clock may be off is not known" in trust and b"right within" not in trust)
@@ -220,7 +228,7 @@ def shapes():
         return {"ph": "X", "name": name, "pid": 1, "tid": 2, "ts": ts, "dur": dur}
     run, _ = imported(written("cross.json", [x("a", 0, 10), x("b", 5, 10), x("c", 6, 2), x("d", 20, 1), x("d", 20, 1)]))
     lanes = [[(run["bricks"][run["sites"][s[2]]["brick"]]["name"], s[5]) for s in lane["samples"]] for lane in run["lanes"]]
-    expect("what crosses is cut", lanes, [[("Prefill", 0), ("a", 1), ("b", 1), ("c", 2), ("d", 1), ("d", 2)]])
+    expect("what crosses is cut", lanes, [[("OtherStep", 0), ("a", 1), ("b", 1), ("c", 2), ("d", 1), ("d", 2)]])
 
     run, err = imported(written("pairs.json", [
         {"ph": "E", "pid": 1, "tid": 2, "ts": 0}, {"ph": "B", "name": "a", "pid": 1, "tid": 2, "ts": 1},
@@ -237,6 +245,19 @@ def shapes():
         expect("cut behind an event", len(slices(run)), 1)
 
 
+def rocprof():
+    """Records may stand before the tables that name them, or behind."""
+    with open(os.path.join(os.path.dirname(KINETO), "import_rocprof.json"), encoding="ascii") as file:
+        trace = json.load(file)
+    tool = trace["rocprofiler-sdk-tool"][0]
+    trace["rocprofiler-sdk-tool"] = [dict(reversed(tool.items()))]
+    one, other = (imported(path)[0] for path in (os.path.join(os.path.dirname(KINETO), "import_rocprof.json"), written("tables.json", trace)))
+    for run in (one, other):
+        expect("slices", sorted(s[:6] for s in slices(run)), [("queue", "device 0 stream 0", "DeviceCopy", -1, 0, 400),
+               ("queue", "device 0 stream 1", "MatrixProduct", -1, 2500, 8500), ("thread", "", "hipLaunchKernel", -1, 500, 1500)])
+        expect("kernels", sorted(k["name"] for k in run["kernels"]), ["Memcpy HtoD", "gemm(int)"])
+
+
 def refused():
     one = '{"ph":"X","name":"a","pid":1,"tid":2,"ts":0,"dur":1}'
     for text, why in (
@@ -245,6 +266,7 @@ def refused():
             ('{"$schema":"https://www.speedscope.app/file-format-schema.json"}', "speedscope"), ("Start_Timestamp,End_Timestamp\n1,x\n", "line 2, byte 30"), ("[" + one + ",\n{\"ph\":\"X\"", "line 2, byte 64: the file ends here"),
             ('{"traceEvents":[' + one + "]", f"byte {17 + len(one)}: the file ends here"), ("{}", "no array \"traceEvents\""),
             ("[\n\n{\"ph\":\"X\",\"name\":\"a\",\"ts\":true}]", "line 3, byte 3: \"ts\" must be a number"),
+            ("[\n{\"ph\":\"M\",\"name\":\"\\n\"},\n{\"ph\":\"X\",\"name\":\"a\\n\",\"ts\":true}]", "line 3, byte 26: \"ts\""),
             ("[{\"ph\":\"X\",\"name\":tru,\"ts\":1}]", "line 1, byte"), ("[" + one + "] x", f"byte {len(one) + 3}: something follows"),
             ("[1]", "an event must be an object"), ("[]", "no event with a length"), ("[" * 9000, "too deep")):
         with open(place("bad"), "w", encoding="latin-1") as file:
@@ -288,6 +310,75 @@ def bombs():
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (500 << 20, 500 << 20)))
         expect_true(f"{name} in 500 MB: {done.returncode} {done.stderr[-300:]!r}", done.returncode == 0)
 
+    # what is faulty at its end is refused in little memory, whatever stands before
+    record = json.dumps({"thread_id": 1, "start_timestamp": 10**15, "end_timestamp": 10**15 + 5, "dispatch_info": {
+        "agent_id": {"handle": 1}, "kernel_id": 1, "grid_size": {"x": 64, "y": 1, "z": 1}, "workgroup_size": {"x": 64, "y": 1, "z": 1}}})
+    records = ",".join([record] * 45000)
+    for name, text in (
+            ("rocprof", '{"rocprofiler-sdk-tool": [{"metadata": {"pid": 1}, "agents": [], "strings": {}, "kernel_symbols": [], '
+             '"buffer_records": {"kernel_dispatch": [' + records + " x]}]}"),
+            ("unknown", '{"unknown": [' + records + " x]}"), ("events", '{"traceEvents": [' + ",".join(['{"ph": "N", "args": %s}' % record] * 45000) + "x")):
+        path = written(f"late-{name}.json", text)
+        done = subprocess.run([BRICK, "import", "-o", place("bomb.pftrace"), path], capture_output=True, env=environment(), timeout=120,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20)))
+        expect_true(f"{name} in 100 MB: {done.returncode} {done.stderr[-300:]!r}",
+                    done.returncode == 3 and f"byte {text.rindex('x')}: there must be a comma".encode() in done.stderr)
+
+
+def memory():
+    """An event takes 100 bytes of memory at most, whatever it says in the file, which may be packed."""
+    count = 400000
+    with gzip.open(place("many.json.gz"), "wt", 1) as file:
+        file.write('{"traceEvents": [')
+        for i in range(count // 4):
+            file.write(f"""{{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":{i * 10},"dur":9,"args":{{"External id":{i}}}}},
+                {{"ph":"X","cat":"cpu_op","name":"aten::add","pid":1,"tid":1,"ts":{i * 10 + 1},"dur":5,"args":{{"Ev Idx":{i}}}}},
+                {{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{i * 10 + 2},"dur":3,"args":{{"correlation":{i}}}}},
+                {{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":{i * 10 + 4},"dur":3,"args":{{"stream":7,"correlation":{i}}}}}""" + ",\n")
+        file.write('{"ph":"M"}]}')
+    # a child begins with the size of its parent, so that is a small one
+    peak = int(subprocess.run(
+        [sys.executable, "-c", "import resource, subprocess, sys\nsubprocess.run(sys.argv[1:], check=True)\n"
+         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", BRICK, "import", "-o", place("many.pftrace"), place("many.json.gz")],
+        check=True, capture_output=True, env=environment()).stdout)
+    expect_true(f"{peak} KB for {count} events", peak * 1024 < (20 << 20) + 100 * count)
+
+
+def progress():
+    """What takes longer than two seconds shows its progress on a terminal, and erases it. It is made to last by being stopped."""
+    def shown(*options):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([BRICK, "import", *options, "-o", place("many.pftrace"), place("many.json.gz")],
+                                   env=environment(), stderr=theirs)
+        os.close(theirs)
+        with open(f"/proc/{process.pid}/io", encoding="ascii") as file:  # it was not waited for, so its number is its own
+            while process.poll() is None:
+                file.seek(0)
+                if int(file.readline().split()[1]) > 1 << 20:
+                    break
+        if process.poll() is None:
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(2.1)
+            process.send_signal(signal.SIGCONT)
+        text = b""
+        try:
+            while part := os.read(ours, 4096):
+                text += part
+        except OSError:  # the end of a terminal
+            pass
+        os.close(ours)
+        expect("it is imported", process.wait(), 0)
+        return text.decode()
+
+    text = ""
+    for _ in range(10):  # it may be done before it is stopped
+        text = shown()
+        if "%" in text:
+            break
+    expect_true(f"{text!r}: a share, erased by the end", re.search(r"\rimport: \d+%, \d+ s left\x1b\[K.*\r\x1b\[Kbrick: ", text, re.S))
+    expect_true("quietly", "%" not in shown("--quiet"))
+
+
 def mutated():
     """Files that are a little wrong: a recording that loads, or an error."""
     random.seed(34)
@@ -310,7 +401,7 @@ def mutated():
         with open(place("mutated.json"), "wb") as file:
             file.write(data)
         done = subprocess.run([BRICK, "import", "-o", place("mutated.pftrace"), place("mutated.json")],
-                              capture_output=True, env=environment(), timeout=20)
+                              capture_output=True, env=environment(), timeout=120)
         if done.returncode not in (0, 3) or (done.returncode == 3 and place("mutated.json").encode() not in done.stderr):
             fail(f"mutation {i}: {done.returncode} {done.stderr!r}")
         if not done.returncode:
@@ -327,8 +418,11 @@ def main():
     onnx()
     nsight()
     shapes()
+    rocprof()
     refused()
     bombs()
+    memory()
+    progress()
     mutated()
 
 

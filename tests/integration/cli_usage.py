@@ -36,10 +36,10 @@ def wrong_usage():
         (["xyzzy"], b"no such command"),
         (["--nope"], b"--nope"),
         (["report"], b"no recording given"),
-        (["report", path, path], b"one recording"),
+        (["report", path, path], b"is named twice"),
         (["report", "--by", "layr", path], b"'layer'"),
         (["report", "--by", "colour", path], b"must be brick"),
-        (["report", "--phase", "training", path], b"prefill, decode, mixed, warm-up or all"),
+        (["report", "--phase", "training", path], b"prefill, decode, mixed, warm-up, other or all"),
         (["report", "--by"], b"needs a value"),
         (["report", "--sort", "colour", path], b"must be one of"),
         (["report", "--top", "0", path], b"whole number"),
@@ -53,7 +53,7 @@ def wrong_usage():
         (["tree", "--dept=3", path, path], b"one recording"),  # as far as it is clear what is meant
         (["roofline", "--celings=x", path], b"did you mean '--ceilings'?"),
         (["tree", "--depth", "0", path], b"whole number"),
-        (["tree", "--step", "last", path], b"decode, prefill, slowest or a number"),
+        (["tree", "--step", "last", path], b"a phase (decode, prefill, mixed, warm-up, other), slowest or a number"),
         (["diverge", "--top", "3", "--all", path, path], b"exclude each other"),
         (["graph", "-o", path, path], b"the recording itself"),
         (["export", "--format", "csv", "-o", path, path], b"the recording itself"),
@@ -127,7 +127,7 @@ def bad_files():
         good = file.read()
     cases = [
         (os.path.join(TMP, "none.pftrace"), b"no such file"),
-        (TMP, b""),
+        ("/proc/sys", b"irectory"),
         (write("empty", b""), b"the file is empty"),
         (write("text", b"this is no trace\n" * 100), b"at byte"),
         (write("zeros", bytes(4096)), b"at byte"),

@@ -75,7 +75,7 @@ def beside_a_competitor(path):
         competitor.wait()
     found = findings(path, "decode")
     first(found, "preempted-by-others")
-    check("used most, " in found[0]["evidence"], f"nobody is named: {found[0]}")
+    check(re.search(r"\(\d+\)", found[0]["evidence"]), f"nobody is named: {found[0]}")
 
 
 def two_threads_on_one_cpu(path):
@@ -111,19 +111,21 @@ def sleeping_between_steps(path):
 
 def pages_that_leave_again(path):
     """A model that leaves memory now and then is read as often, not only in the first steps."""
-    model = path + ".gguf"  # nobody else's
-    shutil.copy(g.demo("model-q8_0.gguf"), model)
-    with open(model, "rb") as file:
-        os.fsync(file.fileno())
-    out = record(path, [PLANTED, "--libs", g.libraries(), "--model", model, "--prompt", "16", "--predict", "60", "--threads", "1",
-                        "--load", "2", "--evict-each", "6"])
+    with tempfile.TemporaryDirectory(dir=g.BUILD) as folder:  # on a disk: /tmp may be memory
+        model = os.path.join(folder, "model.gguf")  # nobody else's
+        shutil.copy(g.demo("model-q8_0.gguf"), model)
+        with open(model, "rb") as file:
+            os.fsync(file.fileno())
+        out = record(path, [PLANTED, "--libs", g.libraries(), "--model", model, "--prompt", "16", "--predict", "60",
+                            "--threads", "1", "--load", "2", "--evict-each", "6"])
+        bytes_of_model = os.path.getsize(model)
     cold = [f for f in findings(path, "decode") if f["rule"] == "cold-pages"]
     check(cold, f"not found: {findings(path)}")
     read = re.search(r"(\d[\d.]*)(MB|GB) came from disk", cold[0]["evidence"])
     check(read, f"nobody counted what was read: {cold[0]}")
     # An engine that repacks weights at load time reads only the other pages again: the kernel says which came back.
     truth = json.loads(out)["came_back_bytes"]
-    check(truth > os.path.getsize(model), f"only {truth} bytes came back in ten times")
+    check(truth > bytes_of_model, f"only {truth} bytes came back in ten times")
     times = float(read[1]) * (1e6 if read[2] == "MB" else 1e9) / truth
     check(0.8 < times < 1.3, f"{times} of {truth} bytes were counted: {cold[0]}")
 

@@ -106,9 +106,9 @@ def verdicts():
     expect(of([spin], [(300, 0)], right)["overdrawn"], [], "less than the phase")
     expect(of([spin], [(300, 0)], right, finding("a", 800))["overdrawn"], ["decode"], "more than the phase")
     expect(of([spin], [(300, 0)], right, finding("a", 800, overlaps=1))["overdrawn"], [], "overlapping ones do not count")
-    result = {**of([spin], [(300, 0)], right), "false_clean": [], "disturbed": False}
+    result = {**of([spin], [(300, 0)], right), "false_clean": [[], ["blocked"]], "disturbed": False}
     total = verdict.totals([result, {**result, "disturbed": True}])
-    expect([total["first"], total["both"], total["named"], total["disturbed"]], [[1, 1], [1, 1], [0, 1], 1], "totals")
+    expect([total[key] for key in ("first", "both", "named", "false_clean", "disturbed")], [[1, 1], [1, 1], [0, 1], [1, 2], 1], "totals")
 
 
 def model_files(place):

@@ -6,15 +6,18 @@ gpt4all's llama.cpp of 2024 has no function that is called for each node, but a 
 llama.cpp of 2025 gives some nodes of attention no names. `brick doctor` says beforehand what happens, and `brick
 record` warns before it splits graphs, as it must for digests of llama.cpp of 2024, and for all of one that was stripped."""
 import collections
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 import libggml as g
 import libsession
 from libdoctor import EACH_NODE
+from librunning import Program, report
 
 ADDONS = os.path.dirname(g.demo("engine-addons", "whisper.node"))
 NODE = g.demo("engine", "node")
@@ -104,6 +107,29 @@ def whisper(*options):
     return [(step.brick, step.tokens) for step in decoder]
 
 
+def switched():
+    """`brick off` and `brick on` at any moment: a step of three graphs has all of them, or none."""
+    with tempfile.TemporaryDirectory() as place:
+        out = os.path.join(place, "run.pftrace")
+        with Program(place, [BRICK, "record", "-q", "--no-history", "-o", out, "--", NODE,
+                             os.path.join(g.SOURCE, "tests/programs/addon_whisper.cjs"), addon("whisper"),
+                             os.path.join(ADDONS, "whisper.bin"), os.path.join(ADDONS, "sound.wav"), "", "", "1000000"]) as program:
+            program.says_more(1)
+            for part in range(4):
+                for word in "off", "on":
+                    time.sleep(0.15 * part)
+                    done = g.run([BRICK, word, str(program.pid)])
+                    assert done.returncode == 0, done
+                    program.says_more(1)
+            assert g.run([BRICK, "off", str(program.pid)]).returncode == 0
+            program.says_more(2)
+            program.process.terminate()
+            program.process.wait()
+        rows = json.loads(report(out, "--json"))
+    counts = {row["name"]: row["count"] for row in rows["by_phase"]["prefill"]["bricks"]}
+    assert counts["ConvGraph"] == counts["EncoderGraph"] == counts["CrossGraph"], counts
+
+
 def check_keys_have_no_bias(session):
     """The order of the weights in the model is believed; that keys have no bias must agree with it."""
     with_bias = {s.label for s in session.sites.values() if s.operation == "ADD"}
@@ -181,6 +207,7 @@ prompt, *tokens = whisper("plain")
 assert prompt == ("Prefill", 1) and set(tokens) == {("Decode", 1)}, (prompt, tokens)
 prompt, *tokens = whisper("flash", "3")
 assert prompt == ("Prefill", 1) and tokens[0] == ("Decode", 3), (prompt, tokens)
+switched()
 sampling()
 old_engine()
 nameless_attention()

@@ -3,9 +3,11 @@
 import gzip
 import json
 import os
+import re
 import sqlite3
 
 from libcli import TMP, brick, brick_json, expect, expect_true
+from libgpus import check_gpus
 
 DEVICE = {"id": 0, "name": "Example GPU 9000", "totalGlobalMem": 8 << 30, "numSms": 10}
 
@@ -54,7 +56,7 @@ def samples(run, kind=None):
     """(lane's name, brick, layer, begin, end) of all samples, times from the first one on."""
     first = min(s[0] for lane in run["lanes"] for s in lane["samples"])
     is_one = any(note["key"] == "steps.none" for note in run["notes"])
-    return [row for row in all_samples(run, kind, first) if not (is_one and row[1] == "Prefill")]
+    return [row for row in all_samples(run, kind, first) if not (is_one and row[1] == "OtherStep")]
 
 
 def all_samples(run, kind, first):
@@ -88,7 +90,7 @@ def training(annotation):
 def profiler_steps():
     text = kineto(training(lambda step: f"ProfilerStep#{step + 1}"))
     run = imported("steps.json", text)
-    expect("steps", steps(run), [("prefill", 0, 1000000)] * 3)
+    expect("steps", steps(run), [("other", 0, 1000000)] * 3)
     for command in ("explain", "path", "tree", "report"):
         expect_true(command, brick(command, run["path"])[0])
     brick("diff", run["path"], run["path"])
@@ -147,7 +149,7 @@ def crossing():
         events.append(span("aten::mm", "cpu_op", 130 + 110 * i, 100))
         events += launched("toy_gemm", 160 + 110 * i, 60, i + 1, 140 + 110 * i)
     run = imported("frames.json", kineto(events))
-    expect("a step keeps its length", steps(run), [("prefill", 0, 1000000)])
+    expect("a step keeps its length", steps(run), [("other", 0, 1000000)])
     expect("lanes", [lane["kind"] for lane in run["lanes"]], ["thread", "thread", "queue"])
     products = [s for s in samples(run, "thread") if s[1] == "MatrixProduct"]
     expect("operators", len(products), 8)
@@ -163,7 +165,7 @@ def without_steps():
     for i in range(20):
         events += [span("aten::mm", "cpu_op", 100 * i, 60)] + launched("toy_gemm", 100 * i + 30, 40, i + 1, 100 * i + 10)
     run = imported("none.json", kineto(events))
-    expect("one step", steps(run), [("prefill", 0, 1970000)])
+    expect("one step", steps(run), [("other", 0, 1970000)])
     for command in ("explain", "report", "tree", "path"):
         said = brick(command, run["path"])[0]
         expect_true(f"{command}: {said}", b"the file has none: all of it is one step" in said)
@@ -172,7 +174,7 @@ def without_steps():
     said = brick("diff", run["path"], longer["path"])[0]
     expect_true(f"diff: {said}", b"Activation" in said and said.replace(b"\n" + b" " * 13, b" ").count(b"it has no steps: all of it is one") == 2)
     run = imported("pattern.json", kineto(events), "--step", "aten::mm")
-    expect("a pattern of names that are steps", steps(run), [("prefill", 0, 60000)] * 20)
+    expect("a pattern of names that are steps", steps(run), [("other", 0, 60000)] * 20)
 
 
 def model(steps, layers, named=True, ends=True, gap=500):
@@ -263,8 +265,13 @@ def collectives():
               *collective("allreduce", 5000, 160, 100, 2), span("aten::silu", "cpu_op", 195, 30), *launched("toy_silu", 262, 20, 3, 200),
               *collective("_allgather_base", 1000, 400, 8, 4, into=4000)]
     found = {c["name"]: c for c in brick_json("report", "--json", imported("collectives.json", kineto(events))["path"])["device"]["collectives"]}
+    check_gpus(place("collectives.json.pftrace"))
     reduce, gather = found["AllReduce"], found["AllGather"]
     expect("group", (reduce["group"], reduce["ranks"]), ("4 ranks of toy_group", 4))
+    named = collective("allreduce", 5000, 160, 100, 2)
+    named[1]["args"].update({"Process Group Description": "undefined", "Process Group Name": "3"})
+    group = brick_json("report", "--json", imported("group.json", kineto(named))["path"])["device"]["collectives"][0]["group"]
+    expect("a group whose name is a number", group, "4 ranks of group 3")
     expect("bytes", (reduce["bytes"], gather["bytes"]), (10000, 8000))
     expect("time", (reduce["time_ns"], reduce["exposed_ns"], reduce["hidden_ns"]), (100000, 60000, 40000))
     expect("bandwidths", [round(c[key]) for c in (reduce, gather) for key in ("bytes_per_s", "bus_bytes_per_s")],
@@ -479,6 +486,22 @@ def rocprof():
     run = imported("kernel_trace.csv", table)
     expect("rows", [(s[1], s[4] - s[3]) for s in samples(run, "queue")], [("MatrixProduct", 500)] * 5)
     expect("a name with quotes and commas", run["kernels"][0]["name"], 'toy_gemm<"a", int>(float*, int)')
+    # no event of a host: the file as a whole is the step
+    expect("a step", steps(run), [("other", 0, 4500)])
+    for command in (("report",), ("explain",), ("path",), ("tree",), ("diff", run["path"])):
+        said = b" ".join(brick(*command, run["path"])[0].split())
+        expect_true(f"{command}: {said}", b"MatrixProduct" in said or b"toy_gemm" in said or command == ("path",))
+        expect_true(f"{command}: {said}", b"it is one step, of a host that it does not show" in said or command[0] == "diff")
+    expect_true("all of it, of a host that the file has not", b"host (not in the file)" in brick("report", "--by", "thread", run["path"])[0])
+    expect_true("the GPU's time", b"the GPU computes or copies 55.6% of it" in b" ".join(brick("explain", run["path"])[0].split()))
+    # two GPUs that do the same by turns: a part of both is none of one
+    kernels = [{**launched("gemm_kernel", 50 * i + 450 * gpu, 50, 100 * gpu + i + 1)[0], "pid": gpu} for gpu in (0, 1) for i in range(11)]
+    for number, kernel in enumerate(kernels):
+        kernel["args"] = {**kernel["args"], "device": number // 11}
+    run = imported("turns.json", kineto(kernels))
+    said = b" ".join(brick("explain", run["path"])[0].split())
+    expect_true(f"two GPUs: {said}", b"one of 2 GPUs computes or copies 55.0% of it; MatrixProduct runs most, on one or more of them for "
+                b"100.0% of the time" in said)
 
 
 def message(*fields):
@@ -522,7 +545,64 @@ def foreign():
     expect_true(f"{err}", b"Perfetto" in err)
 
 
+def findings(run):
+    return {f["rule"]: f for f in brick_json("explain", "--json", run["path"])["findings"]}
+
+
+def words():
+    """Screens say of other tools' files only what these tell, in words that a reader of another tool knows."""
+    def steps(number, length, launches):
+        gpu = dict(DEVICE, id=number, name=f"Example GPU {number}")
+        events = [span("aten::empty", "cpu_op", 0, 5)]
+        for at in range(length, 13 * length, length):
+            events += [span(f"ProfilerStep#{at // length}", "user_annotation", at, length - 10)]
+            for i in range(launches):
+                begin = at + 10 + i * (length // launches - 10)
+                events += [span("aten::mm", "cpu_op", begin, length // launches - 40), *launched("toy_gemm", begin + 30, 5 + length // 2 // launches, at + i + 1, begin + 5)]
+        for event in events:
+            event["args"].update({"device": number} if event["cat"] == "kernel" else {})
+        return imported(f"words.{number}.json", json.dumps({"schemaVersion": 1, "deviceProperties": [gpu], "traceEvents": events}))
+    few, many = steps(1, 200, 1), steps(2, 90000, 2)
+    expect("start-up", brick_json("report", "--json", few["path"])["run"]["start_up_ns"], None)
+    expect_true("start-up", b"program's start" not in brick("report", few["path"])[0])
+    said = b" ".join(brick("diff", few["path"], many["path"], code=1)[0].split())
+    expect_true(f"GPUs: {said}", b"Differs GPU: A has Example GPU 1, B has Example GPU 2" in said)
+    expect_true(f"notes: {said}", b"cuda.device" not in said and b"gpu." not in said and b"not known)" not in said)
+    expect_true(f"its reason: {said}", b"MatrixProduct runs 2.00 times a step instead of 1.00" in said and b"a token" not in said)
+
+    expect_true("GPUs without a name are counted", b", 1 GPU\n" in brick("report", imported("nameless.json", json.dumps(
+        {"traceEvents": [span("aten::mm", "cpu_op", 0, 30), *launched("toy_gemm", 40, 100, 1, 10)]}))["path"])[0])
+
+    said = b" ".join(brick("diff", few["path"], steps(3, 260, 1)["path"])[0].split())
+    expect_true(f"what one run can show: {said}", re.search(rb"; with so few runs only a difference of about \d+( %|x) or more shows Record 4", said))
+
+    # a browser's thread has nothing to do for most of a file: that is no lost time
+    browser = [{"ph": "X", "name": "Paint", "cat": "cc", "pid": 1, "tid": 2, "ts": at, "dur": 10} for at in range(0, 10000, 1000)]
+    expect("findings of a browser", findings(imported("browser.json", json.dumps(browser))), {})
+
+    # an event without an end is one, and no word on how the program ended
+    browser.append({"ph": "B", "name": "Task", "cat": "cc", "pid": 1, "tid": 2, "ts": 500})
+    said = b" ".join(brick("report", imported("open.json", json.dumps(browser))["path"])[0].split())
+    expect_true(f"an open event: {said}", b"1 process has events without an end" in said and b"_exit()" not in said)
+
+    # a program that pauses between launches, in no event of the file
+    events = []
+    for at in range(0, 100000, 10000):
+        events += [span("aten::mm", "cpu_op", at, 30), *launched("toy_gemm", at + 40, 100, at + 1, at + 10)]
+    run = imported("pauses.json", kineto(events))
+    expect_true(f"pauses: {findings(run)}", "host-alone" in findings(run))
+    said = brick("explain", run["path"])[0]
+    expect_true(f"the cause is not known: {said}", b"the file does not say why" in said and b"let the profiler record more" in said
+                and b"another thread" not in said)
+    # many short events count together, beside a longer one
+    for at in range(0, 100000, 10000):
+        events += [span("aten::empty", "cpu_op", at + 1000, 1000)] + [span("aten::view", "cpu_op", begin, 90) for begin in range(at + 3000, at + 9000, 100)]
+    said = b" ".join(brick("explain", imported("works.json", kineto(events))["path"])[0].split())
+    expect_true(f"what the host does: {said}", b"the host is in TensorView (54" in said)
+
+
 def main():
+    words()
     packed()
     rocprof()
     xplane()

@@ -32,7 +32,7 @@ def environment(**changes):
 def brick(*args, code=0, stdin=None, cwd=None, **changes):
     """Run a command that must end with this code; (stdout, stderr) as bytes."""
     done = subprocess.run([BRICK, *args], capture_output=True, env=environment(**changes),
-                          stdin=stdin, cwd=cwd, timeout=60)
+                          stdin=stdin, cwd=cwd, timeout=200)
     if done.returncode != code:
         fail(f"brick {' '.join(map(str, args))}: exit {done.returncode}, expected {code}\n"
              f"{done.stdout[-2000:]!r}\n{done.stderr[-2000:]!r}")
@@ -51,7 +51,7 @@ def on_terminal(*args, rows=50, columns=80, **changes):
                                env=environment(**{"COLUMNS": None, **changes}))
     os.close(child)
     out = b""
-    while select.select([parent], [], [], 30)[0]:
+    while select.select([parent], [], [], 120)[0]:
         try:
             part = os.read(parent, 65536)
         except OSError:
@@ -68,8 +68,14 @@ def on_terminal(*args, rows=50, columns=80, **changes):
 def recording(name="run.pftrace", *args, **env):
     """A recording of the engine in miniature."""
     path = os.path.join(TMP, name)
-    subprocess.run([RECORDER, path, *args], check=True, timeout=60, env={**os.environ, **env})
+    subprocess.run([RECORDER, path, *args], check=True, timeout=120, env={**os.environ, **env})
     return path
+
+
+def shortest_step(path):
+    """Its number. Beside other programs it is a step that nobody preempted."""
+    rows = [row for row in brick_json("report", "--by", "step", "--json", path)["each_step"] if row["step_ns"] is not None]
+    return min(rows, key=lambda row: row["step_ns"])["name"].split()[-1]
 
 
 def columns_of(line):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUs of a report, counted again from the recording's commands."""
-from libcli import brick_json, expect, expect_true
+import csv
+
+from libcli import brick, brick_json, expect, expect_true
 
 
 def busy(spans):
@@ -19,6 +21,16 @@ def check_gpus(path):
         expect(f"causes of {gpu}", sum(part["time_ns"] for part in gpu["idle"].values()), gpu["idle_ns"])
         expect("busy and idle", gpu["busy_ns"] + gpu["idle_ns"], gpu["wall_ns"])
         expect("what it was busy with", gpu["compute_ns"] + gpu["exposed_collective_ns"] + gpu["exposed_transfer_ns"], gpu["busy_ns"])
+    table = list(csv.DictReader(brick("report", "--csv", "--by", "device", path)[0].decode().splitlines()))
+    want = []
+    for gpu in gpus:
+        busy_ns = {"compute": gpu["compute_ns"], "transfer": gpu["exposed_transfer_ns"], "collective": gpu["exposed_collective_ns"]}
+        at = (str(gpu["pid"]), "" if gpu["gpu"] is None else str(gpu["gpu"]), gpu["name"])
+        want += [(*at, "0", state, str(ns), "") for state, ns in busy_ns.items() if ns]
+        want += [(*at, "1", cause, str(part["time_ns"]), part["brick"] or "") for cause, part in gpu["idle"].items()]
+    expect("--by device as CSV", [tuple(row[key] for key in ("pid", "gpu", "name", "is_idle", "state", "time_ns", "brick")) for row in table], want)
+    expect("--by device as JSON", brick_json("report", "--json", "--by", "device", path), {"schema": "brick/gpus/1", "gpus": gpus})
+    expect_true("--by device", not gpus or b"computed" in brick("report", "--by", "device", path)[0])
     for row in report["bricks"]:
         expect_true(f"exposed: {row}", row["exposed_ns"] is None or 0 <= row["exposed_ns"] <= row["device_ns"])
     if len(gpus) != 1:

@@ -11,6 +11,8 @@ BUILD = os.environ["BRICK_BUILD"]
 BRICK = os.path.join(BUILD, "bin", "brick")
 PRODUCER = os.path.join(BUILD, "bin", "program-record_producer")
 HOSTILE = os.path.join(BUILD, "bin", "program-record_hostile")
+# Open MPI's mpirun wants a remote shell, also where all ranks are here
+os.environ.update(OMPI_MCA_plm_rsh_agent="/bin/true", PRTE_MCA_plm_ssh_agent="/bin/true")
 
 
 def varint(data, at):
@@ -168,6 +170,19 @@ class Scratch:
 
 
 RECORDERS = set()  # pids of those that this test has started
+
+
+def python_with_torch():
+    """A Python that has PyTorch 2.13. Ends the test as skipped where there is none, or no attacher for it."""
+    if not os.path.exists(os.path.join(BUILD, "lib", "libbrick-torch.so")):
+        print("skipped: Brick was built without the attacher of PyTorch")
+        sys.exit(77)
+    fetched = subprocess.run([os.path.join(os.environ["BRICK_SOURCE"], "examples", "demo", "torch.sh"), "torch-2.13.0"],
+                             capture_output=True, text=True, timeout=250, check=False)
+    if fetched.returncode:
+        print("skipped:", fetched.stderr.strip())
+        sys.exit(77)
+    return fetched.stdout.strip()
 
 
 def sessions():

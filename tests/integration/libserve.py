@@ -30,7 +30,7 @@ class Server:
                                         env=environment(**changes))
         atexit.register(self.process.kill)  # nothing stays behind when a test fails
         self.said = b""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 200
         while b"ends it" not in self.said and time.monotonic() < deadline:
             if select.select([self.process.stdout], [], [], 1)[0]:
                 part = os.read(self.process.stdout.fileno(), 65536)

@@ -85,7 +85,7 @@ class Tmux:
 
     def tmux(self, *args):
         done = subprocess.run(["tmux", "-S", self.socket, *args], capture_output=True,
-                              env=self.env, timeout=30)
+                              env=self.env, timeout=120)
         if done.returncode:
             fail(f"tmux {args}: {done.stderr!r}")
         return done.stdout.decode()
@@ -96,7 +96,7 @@ class Tmux:
     def screen(self, colours=False):
         return self.tmux("capture-pane", "-p", *(["-e"] if colours else []))
 
-    def wait(self, *words, gone=None, seconds=20):
+    def wait(self, *words, gone=None, seconds=100):
         """Until all words are on the screen, and it was drawn to its end: the next look shows the same, or the
         twentieth, where a program goes on. Returns it."""
         until, before, looks = time.monotonic() + seconds, None, 0
@@ -114,7 +114,7 @@ class Tmux:
     def resize(self, columns, lines):
         self.tmux("resize-window", "-x", str(columns), "-y", str(lines))
 
-    def exit_code(self, seconds=20):
+    def exit_code(self, seconds=100):
         until = time.monotonic() + seconds
         while not os.path.exists(self.code) or not os.path.getsize(self.code):
             if time.monotonic() > until:

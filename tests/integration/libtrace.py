@@ -20,7 +20,7 @@ NO_MERGE = 2
 OF_STEPS = {"cycles": 2, "instructions": 2, "cache-misses": 2, "task-clock": 1, "page-faults": 2,
             "context-switches": 2, "counter-reading": 1}  # count, ns
 UNITS = OF_STEPS | dict.fromkeys(("PromptTokensRepeated", "TokensRefused", "TokensAborted", "DraftTokensChecked", "DraftTokensRefuted"), 2) | {
-    "BytesFromDisk": 3, "PageFaults": 2, "KernelTime": 1}
+    "BytesFromDisk": 3, "PageFaults": 2, "KernelTime": 1, "OtherThreadsTime": 1}
 
 
 class Sequence:

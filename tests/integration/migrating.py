@@ -92,7 +92,7 @@ CHECKS = {
     "a step of": ("of(BRICK_DECODE).count == 1", "of(bricks::DECODE).count == 1"),
     "record_instant": ("brick_lookup(\"checkpoint\") > 0", "Brick::find(\"checkpoint\").is_some()"),
     "now_ns()": ("now > 0", "now > 0"),
-    "record_gpu_passes": ("error == 0", "summary()?.device_ns == 3000"),
+    "record_gpu_passes": ("error == 0", "summary()?.device_ns.abs_diff(600) < 8"),  # ticks are longer than ns
     "event_count()": ("events == 3", "events == 3"),
 }
 

@@ -40,7 +40,7 @@ def row_of(rep, name):
 
 
 def many(path, cpu):
-    truth, said, rep = record(path, cpu, ["60000"])
+    truth, said, rep = record(path, cpu, ["400000"])
     presence, row = rep["presence"], row_of(rep, "part-0")
     o.check(presence["off_cpu_gaps"], f"{truth} and it was all recorded")
     gap = presence["off_cpu_gaps"][0]

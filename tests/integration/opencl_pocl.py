@@ -160,26 +160,16 @@ def modes(path):
 def killed(path):
     """What was recorded until then is there."""
     recorder = start(path, PROGRAM, "--kernels", str(MANY), options=["-q"])
-    children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
-    program = None
-    for _ in range(600):
-        time.sleep(0.05)
-        with open(children) as file:
-            program = file.read().split()
-        if program and has_threads(program[0], 4):
-            break
-    time.sleep(1)
+    part, deadline = path + ".part", time.monotonic() + 200
+    while not os.path.exists(part) or run([BRICK, "report", part])[0] or not counted(part)[0]:
+        check(time.monotonic() < deadline and recorder.poll() is None, "no command is recorded")
+        time.sleep(0.1)
+    with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children") as file:
+        program = file.read().split()
     os.kill(int(program[0]), signal.SIGKILL)
     recorder.communicate()
     equal(recorder.returncode, 128 + signal.SIGKILL, "exit code of a program that was killed")
     check(counted(path)[0] > 0, "nothing is there of a program that was killed")
-
-
-def has_threads(pid, count):
-    try:
-        return len(os.listdir(f"/proc/{pid}/task")) >= count
-    except OSError:
-        return False
 
 
 def many(path):

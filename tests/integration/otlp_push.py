@@ -58,7 +58,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def until(what, is_so):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     while not is_so():
         expect_true(f"{what}, after a minute", time.monotonic() < deadline)
         time.sleep(0.05)

@@ -27,7 +27,7 @@ def slowly(path, errors, command=("report", "-")):
 
 def said(parent, wanted):
     """All that is said until that is."""
-    text, until = b"", time.monotonic() + 60
+    text, until = b"", time.monotonic() + 200
     while wanted not in text:
         if not select.select([parent], [], [], max(0, until - time.monotonic()))[0]:
             fail(f"nothing is said: {text!r}")

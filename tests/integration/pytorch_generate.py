@@ -6,7 +6,6 @@ import io
 import json
 import os
 import subprocess
-import sys
 
 from librecord import *
 
@@ -18,10 +17,12 @@ PROMPT, NEW, LAYERS = 10, 6, 2
 WAYS = {
     "dynamic": ([PROMPT], [1] * (NEW - 1)),
     "static": ([PROMPT], [1] * (NEW - 1)),
+    "compiled": ([PROMPT], [1] * (NEW - 1)),
     "streamed": ([PROMPT], [1] * (NEW - 1)),
     "nocache": ([PROMPT], [1] * (NEW - 1)),
     "loop": ([PROMPT], [1] * (NEW - 1)),
-    "loop-nocache": ([PROMPT], [1] * (NEW - 1)),
+    "loop-nocache": ([PROMPT, PROMPT + 1, PROMPT + 2], [1] * (NEW - 3)),
+    "sorted": ([PROMPT, PROMPT + 1, PROMPT + 1, PROMPT + 2, PROMPT + 3, PROMPT + 5], []),
     "beam": ([3 * PROMPT], [3] * (NEW - 1)),
     "padded": ([2 * PROMPT - 4], [2] * (NEW - 1)),
     "assisted": None,
@@ -58,17 +59,12 @@ def generates(scratch, python):
     check(any(brick["name"] == "padding tokens" for brick in recorded["bricks"]), "padding is not counted", recorded["bricks"])
     check("\nFirst token  after " in run(BRICK, "report", path).stdout, "no first token")
     rows = list(csv.DictReader(io.StringIO(run(BRICK, "export", "--format", "csv", path).stdout)))
+    regions = sum(row["brick"].startswith("Torch-Compiled Region") for row in rows)
+    same(regions, NEW - 1, "steps that are compiled, which have no modules")
     for layer in range(LAYERS):
         products = sum(row["brick"] == "QkvProjection" and row["layer"] == str(layer) for row in rows)
-        same(products, 3 * sum(map(len, said)), f"projections in layer {layer}")
+        same(products, 3 * (sum(map(len, said)) - regions), f"projections in layer {layer}")
 
 
-if not os.path.exists(os.path.join(BUILD, "lib", "libbrick-torch.so")):
-    print("skipped: Brick was built without the attacher of PyTorch")
-    sys.exit(77)
-fetched = run(os.path.join(SOURCE, "examples", "demo", "torch.sh"), "torch-2.13.0")
-if fetched.returncode:
-    print("skipped:", fetched.stderr.strip())
-    sys.exit(77)
 with Scratch() as scratch:
-    generates(scratch, fetched.stdout.strip())
+    generates(scratch, python_with_torch())

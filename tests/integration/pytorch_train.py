@@ -7,14 +7,13 @@ import io
 import json
 import os
 import subprocess
-import sys
 
 from librecord import *
 
 SOURCE = os.environ["BRICK_SOURCE"]
 WORK = os.path.join(SOURCE, "tests", "programs", "torch_train.py")
 STEPS, LAYERS = 3, 2
-WAYS = ["accumulated", "plain", "checkpointed", "reentrant", "mixed", "two", "evaluated"]
+WAYS = ["accumulated", "plain", "checkpointed", "reentrant", "mixed", "two", "evaluated", "closure"]
 
 
 def run(*command):
@@ -26,7 +25,7 @@ def parts_of(rows):
     steps, end = [], 0
     for row in sorted(rows, key=lambda row: (int(row["begin_ns"]), int(row["depth"]))):
         begin = int(row["begin_ns"])
-        if row["brick"] == "Prefill":
+        if row["brick"] in ("OtherStep", "Prefill"):
             steps.append([])
             end = begin + int(row["duration_ns"])
         elif begin < end:
@@ -49,6 +48,7 @@ def trains(scratch, python):
         wanted = {"accumulated": [["Forward", "Backward"] * 2 + ["OptimizerStep"]] * STEPS,
                   "two": [["Forward", "Forward", "Backward", "OptimizerStep"]]
                          + [["Forward", "Forward", "Backward", "OptimizerStep", "OptimizerStep"]] * (STEPS - 1),
+                  "closure": [["OptimizerStep", "Forward", "Backward"]] * STEPS,
                   "evaluated": ([["Forward", "Backward", "OptimizerStep"]] * STEPS + [["Forward"]]) * 2
                   }.get(way, [["Forward", "Backward"] + ["ClipGradients"] * ("clip" in str(counts)) + ["OptimizerStep"]] * STEPS)
         here, steps = steps[:len(wanted)], steps[len(wanted):]
@@ -65,18 +65,13 @@ def trains(scratch, python):
               and row["label"] != "lm_head"], [], f"{way}: nodes without a layer")
     same(steps, [], "other steps")
     # batches of each loader, and each loader's end
-    same(sum(row["brick"] == "DataLoading" for row in rows), 5 * (STEPS + 1) + 2 * STEPS + 1 + 2 * (STEPS + 1 + 2), "loading")
+    same(sum(row["brick"] == "DataLoading" for row in rows), 6 * (STEPS + 1) + 2 * STEPS + 1 + 2 * (STEPS + 1 + 2), "loading")
     report = json.loads(run(BRICK, "report", path, "--json").stdout)["steps"]["training"]
     same(report["count"], (len(WAYS) + 1) * STEPS, "steps of training")
+    parts = sum(report[key] for key in ("forward_ns", "backward_ns", "optimizer_ns", "clipping_ns"))
+    check(report["forward_ns"] > 0 and parts <= report["total_ns"], report)
     check(0 < report["recomputed_ns"] < report["backward_ns"] and report["clipping_ns"] > 0, report)
 
 
-if not os.path.exists(os.path.join(BUILD, "lib", "libbrick-torch.so")):
-    print("skipped: Brick was built without the attacher of PyTorch")
-    sys.exit(77)
-fetched = run(os.path.join(SOURCE, "examples", "demo", "torch.sh"), "torch-2.13.0")
-if fetched.returncode:
-    print("skipped:", fetched.stderr.strip())
-    sys.exit(77)
 with Scratch() as scratch:
-    trains(scratch, fetched.stdout.strip())
+    trains(scratch, python_with_torch())

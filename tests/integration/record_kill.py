@@ -16,10 +16,10 @@ def children(pid):
         return [int(word) for word in file.read().split()]
 
 
-def started(scratch, name, *actions):
+def started(scratch, name, *actions, **keywords):
     """A recording whose program has said "ready", and the pids of recorder and program."""
     out = scratch.file(name)
-    run = start(out, PRODUCER, *actions)
+    run = start(out, PRODUCER, *actions, **keywords)
     same(run.stdout.readline(), b"ready\n", "first line")
     return out, run, children(run.pid)[0]
 
@@ -28,7 +28,7 @@ def program(scratch):
     out, run, pid = started(scratch, "program.pftrace", "samples=1000", "open", "nested=3", "open",
                             "say=ready", "sleep=60000")
     os.kill(pid, signal.SIGKILL)
-    same(run.wait(timeout=20), 128 + 9, "exit code")
+    same(run.wait(timeout=120), 128 + 9, "exit code")
     stderr = run.stderr.read()
     check(b"1 process ended by _exit() or a signal" in stderr, stderr)
     trace = Trace(out)
@@ -40,7 +40,7 @@ def program(scratch):
     check(not trace.cut and trace.last("brick.end"), "the file is not whole")
 
 
-def wait_for_samples(path, count, deadline_s=20):
+def wait_for_samples(path, count, deadline_s=120):
     """Read PATH.part while it grows until it holds that many samples."""
     until = time.monotonic() + deadline_s
     trace = None
@@ -54,10 +54,11 @@ def wait_for_samples(path, count, deadline_s=20):
 
 
 def recorder(scratch):
-    out, run, pid = started(scratch, "recorder.pftrace", "samples=1000", "say=ready", "sleep=2500",
-                            "samples=2000000", "say=done")
+    out, run, pid = started(scratch, "recorder.pftrace", "samples=1000", "say=ready", "copy", "samples=2000000",
+                            "say=done", stdin=subprocess.PIPE)
     wait_for_samples(out, 1000)
     run.kill()
+    run.stdin.close()  # which the program waits for
     # the program goes on, and ends as if nothing had happened
     same((run.stdout.readline(), run.wait()), (b"done\n", -9), "after the recorder's death")
     check(not os.path.exists(out), "a file stands under the final name")
@@ -82,7 +83,7 @@ def both(scratch):
 
 def stale(scratch):
     """A living recorder's directory stays; so does what only looks like one."""
-    out, run, pid = started(scratch, "stale.pftrace", "say=ready", "sleep=1500", "samples=5")
+    out, run, pid = started(scratch, "stale.pftrace", "say=ready", "copy", "samples=5", stdin=subprocess.PIPE)
     imitation = tempfile.mkdtemp(prefix="brick-1-", suffix="-notes", dir="/dev/shm")
     os.chmod(imitation, 0o755)
     try:
@@ -90,7 +91,8 @@ def stale(scratch):
         check(os.path.isdir(imitation), "a directory that others may read was removed")
     finally:
         os.rmdir(imitation)
-    same((run.wait(timeout=20), Trace(out).begins), (0, 5), "the first recording")
+    run.stdin.close()
+    same((run.wait(timeout=120), Trace(out).begins), (0, 5), "the first recording")
 
 
 with Scratch() as scratch:

@@ -57,12 +57,17 @@ def many(out):
     balanced(trace)
 
 
+def record_beside(out, *actions, **keywords):
+    """Recorded to the recorder's end, while a daemon of it waits for the end of its stdin."""
+    run = start(out, PRODUCER, *actions, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **keywords)
+    same(run.wait(), 0, "exit code")
+    run.stdin.close()
+
+
 def daemon(out):
     """One that goes on holds the recording up for 2 s, or until its end with --wait."""
     with open(out + ".stderr", "wb") as stderr: # a pipe would stay open as long as the daemon
-        run = record(out, PRODUCER, "samples=2", "daemon", "samples=3", "sleep=6000", "samples=100",
-                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
-    same(run.returncode, 0, "exit code")
+        record_beside(out, "samples=2", "daemon", "samples=3", "copy", "samples=100", stderr=stderr)
     with open(out + ".stderr") as stderr:
         check("1 process is still running" in stderr.read(), "it is not said that one still runs")
     trace = Trace(out)
@@ -79,14 +84,12 @@ def daemon(out):
 
 def silent_daemon(out):
     """One that has recorded nothing when the program ends is waited for as well."""
-    quiet = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     with open(out + ".stderr", "wb") as stderr:
-        run = record(out, PRODUCER, "daemon", "sleep=6000", "samples=100", stderr=stderr, **quiet)
-    same(run.returncode, 0, "exit code")
+        record_beside(out, "daemon", "copy", "samples=100", stderr=stderr)
     with open(out + ".stderr") as stderr:
         check("which it left behind, goes on; --wait" in stderr.read(), "it is not said that one still runs")
     record(out, PRODUCER, "daemon", "sleep=500", "samples=100", options=["--wait"],
-           stderr=subprocess.DEVNULL, **quiet)
+           stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     same(Trace(out).counts.get("RmsNorm"), 100, "samples of one that began late, with --wait")
 
 
@@ -113,9 +116,7 @@ def inside(out):
             record(out, PRODUCER, "samples=3", "open", *actions)
         trace = Trace(own if before else out)
         same((trace.begins, sorted(trace.open.values())), (4, [1]), "begins, and what is open after " + how)
-    run = record(out, PRODUCER, "samples=3", "daemon", "open", "sleep=6000", stdin=subprocess.DEVNULL,
-                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    same(run.returncode, 0, "exit code")
+    record_beside(out, "samples=3", "daemon", "open", "copy", stderr=subprocess.DEVNULL)
     trace = Trace(out)
     same((ends(trace), trace.begins, sorted(trace.open.values())), (["closed", "outlived"], 4, [0, 1]),
          "what outlived its recording")

@@ -81,7 +81,7 @@ def preload(scratch):
     if b"ASan runtime" in run.stderr:
         return  # built so that it tolerates no preloading
     ours = [os.path.join(BUILD, "lib", name) for name in
-            ("libbrick-ggml.so", "libbrick-torch.so", "libbrick-onnxruntime.so", "libbrick-opencl.so")]
+            ("libbrick-ggml.so", "libbrick-torch.so", "libbrick-onnxruntime.so", "libbrick-opencl.so", "libbrick-mpi.so")]
     expected = ":".join([os.path.realpath(path) for path in ours if os.path.exists(path)] +
                         ["libc.so.6"])
     same(run.stdout.decode().strip(), expected, "LD_PRELOAD")
@@ -163,11 +163,12 @@ def names(scratch):
 def twice(scratch):
     """Two recorders that would write to the same file: the second one does not."""
     out = scratch.file("twice.pftrace")
-    first = start(out, PRODUCER, "samples=6", "say=ready", "sleep=1500", "samples=1")
+    first = start(out, PRODUCER, "samples=6", "say=ready", "copy", "samples=1", stdin=subprocess.PIPE)
     first.stdout.readline()
     second = record(out, PRODUCER, "samples=50", "say=ran", "exit=2")
     same((second.returncode, second.stdout), (4, b""), "the second program")
     check(b"another recording is being written there" in second.stderr, second.stderr)
+    first.stdin.close()  # which the program waits for
     same((first.wait(), Trace(out).begins), (0, 7), "the first recording")
     same(record(out, PRODUCER, "samples=9").returncode, 0, "afterwards")
     same(Trace(out).begins, 9, "samples afterwards")

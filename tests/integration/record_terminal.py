@@ -22,7 +22,7 @@ class Terminal:
         self.text = b""
 
     def expect(self, word):
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while word not in self.text:
             ready, _, _ = select.select([self.fd], [], [], max(0, until - time.monotonic()))
             check(ready, "waited for", word, "in", self.text)
@@ -79,11 +79,13 @@ def ownership(out):
 def stop(out):
     """Ctrl-Z stops recorder and program together, and a shell continues both."""
     t = Terminal("/bin/sh", "-i")
-    t.type(f"PS1=; {BRICK} record -o {out} -- {PRODUCER} samples=3 say=ready sleep=1500 say=done samples=1\n".encode())
+    t.type(f"PS1=; {BRICK} record -o {out} -- {PRODUCER} samples=3 say=ready copy say=done samples=1\n".encode())
     t.expect(b"ready\r\n")
     t.type(b"\x1a")
     t.expect(b"Stopped")
     t.type(b"fg\n")
+    t.expect(b"samples=1\r\n")  # the shell names what it continues
+    t.type(b"\x04")
     t.expect(b"done\r\n")
     t.type(b"echo code $?; exit\n")
     t.expect(b"code 0")

@@ -21,6 +21,7 @@ import urllib.parse
 import urllib.request
 
 from libcli import BUILD, TMP, brick, brick_json, expect, expect_true, fail, recording
+from libgrafana import check_schema
 from libhtml import skip
 from libserve import Server, need_server
 
@@ -286,22 +287,31 @@ def found_exemplars(port, serving):
         expect_true("step", int(labels["step"]) > 0)
 
 
+def is_served(query, values):
+    """The metrics of a query; all of them, and its labels, are served."""
+    known = {name for name, _ in values} | {
+        "brick_serve_otlp_sent_spans_total", "brick_serve_otlp_dropped_spans_total"}  # with --otlp
+    labels = {label for _, found in values for label, _ in found} | {"instance"}
+    bare = re.sub(r'"[^"]*"', '""', query)
+    found = set(re.findall(r"\b(?:brick|gen_ai)_[a-z_]+\b",
+                           re.sub(r"\{[^}]*\}|\([^()]*\) \(|, [a-z_]+\)$", "", bare)))
+    expect_true(f"{query}: metrics that are served: {found - known}", found and found <= known)
+    expect_true(f"{query}: labels that are served", set(re.findall(r'([a-z_]+)=~?""', bare)) <= labels)
+    by = {label for list in re.findall(r"\bby \(([^()]*)\)", bare) for label in list.split(", ")}
+    expect_true(f"{query}: labels to group by: {by - labels}", by <= labels)
+    return found
+
+
 def dashboard(port, values, families):
     """Each query of the Grafana dashboard is one that Prometheus takes, of metrics and labels that are served."""
     with open(os.path.join(SOURCE, "packaging", "grafana", "brick.json"), encoding="utf-8") as file:
         board = json.load(file)
-    known = {name for name, _ in values} | {
-        "brick_serve_otlp_sent_spans_total", "brick_serve_otlp_dropped_spans_total"}  # with --otlp
-    labels = {label for _, found in values for label, _ in found} | {"instance"}
     queries = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
-    queries += [v["definition"] for v in board["templating"]["list"] if "definition" in v]
+    queries += [v["query"]["query"] for v in board["templating"]["list"] if v["type"] == "query"]
+    check_schema(board)
     names = set()
     for query in queries:
-        bare = re.sub(r'"[^"]*"', '""', query)
-        found = set(re.findall(r"\b(?:brick|gen_ai)_[a-z_]+\b", re.sub(r"\{[^}]*\}|\([^()]*\) \(|, [a-z_]+\)$", "", bare)))
-        expect_true(f"{query}: metrics that are served: {found - known}", found and found <= known)
-        expect_true(f"{query}: labels that are served", set(re.findall(r'([a-z_]+)=~?""', bare)) <= labels)
-        names |= found
+        names |= is_served(query, values)
         if query.startswith("label_values"):
             continue
         plain = query.replace("$__rate_interval", "1m").replace("$instance", ".*").replace("$model", ".*")
@@ -312,10 +322,105 @@ def dashboard(port, values, families):
                                              if kind == "histogram"} <= names)
 
 
+def rising(first, then):
+    """Two days, a value in five minutes: a counter that rises by so much a minute on the first day, and then."""
+    return f"0+{5 * first}x288 {5 * first * 288}+{5 * then}x20"
+
+
+def steps_of(host, before, after):
+    """Decode steps of a host, one a second, that each take so long: on the first day, and then."""
+    series = [(f'brick_step_seconds_bucket{{instance="{host}",phase="decode",le="{edge}"}}',
+               rising(*[60 * (float(edge) >= s) for s in (before, after)])) for edge in ("0.01", "0.02", "0.04", "+Inf")]
+    return series + [(f'brick_step_seconds_sum{{instance="{host}",phase="decode"}}', rising(60 * before, 60 * after)),
+                     (f'brick_step_seconds_count{{instance="{host}",phase="decode"}}', rising(60, 60))]
+
+
+def latency(name, seconds):
+    """Requests, one a second, that each take so long."""
+    labels = 'instance="a",gen_ai_request_model="m"'
+    return [(f'{name}_bucket{{{labels},le="{edge}"}}', f"0+{300 * (float(edge) >= seconds)}x12") for edge in ("1", "8", "16", "+Inf")]
+
+
+def one_series(name, calm, fires):
+    return [(name, fires)], [(name, calm)]
+
+
+# For each alert series, a value in five minutes, with which it fires, and with which it does not.
+ALERTS = {
+    "BrickFirstTokenSlow": [latency("gen_ai_server_time_to_first_token_seconds", seconds) for seconds in (7, 0.9)],
+    "BrickQueueLong": [latency("brick_request_queue_seconds", seconds) for seconds in (15, 0.9)],
+    "BrickDecodeSlower": [steps_of("a", before, 0.03) for before in (0.009, 0.03)],
+    "BrickHostSlow": [steps_of("a", slow, slow) + steps_of("b", 0.02, 0.02) + steps_of("c", 0.02, 0.02) for slow in (0.03, 0.021)],
+    "BrickRecordsLost": one_series('brick_lost{instance="a",kind="dropped"}', "7+0x12", "0+1x12"),
+    "BrickDistorts": one_series('brick_distortion_ratio{instance="a",bound="low"}', "0.01+0x12", "0.07+0x12"),
+    "BrickReadsFail": one_series('brick_serve_read_failures_total{instance="a"}', "3+0x12", "0+1x12"),
+    "BrickSpansDropped": one_series('brick_serve_otlp_dropped_spans_total{instance="a"}', "3+0x12", "0+1x12"),
+}
+
+
+def alerts(program, values):
+    """promtool takes the rules; each asks for what is served, fires when it should, and only then."""
+    rules, promtool = os.path.join(SOURCE, "packaging", "prometheus", "brick.rules.yml"), program[:-len("prometheus")] + "promtool"
+    if not os.path.exists(promtool):
+        skip("no promtool beside prometheus")
+    done = subprocess.run([promtool, "check", "rules", rules], capture_output=True, text=True, timeout=120, check=False)
+    expect(f"promtool check rules: {done.stdout}{done.stderr}", done.returncode, 0)
+    with open(rules, encoding="utf-8") as file:
+        text = file.read()
+    found = dict(re.findall(r"- alert: (\w+)\n +expr: (?:>-\n)?(.*?)\n +(?:for|labels):", text, re.S))
+    expect("each alert is tried", set(found), set(ALERTS))
+    expect("all of them", len(found), text.count("- alert:"))
+    for query in found.values():
+        is_served(" ".join(query.split()), values)
+    tests = []
+    for name, sides in ALERTS.items():
+        for fires, series in zip((True, False), sides):
+            one = [{"series": series_name, "values": rise} for series_name, rise in series]
+            tests.append({"interval": "5m", "input_series": one, "promql_expr_test": [
+                {"expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}}) or vector(0)', "eval_time": "1500m" if "phase" in str(one)
+                 else "60m", "exp_samples": [{"labels": "{}", "value": int(fires)}]}]})
+    path = os.path.join(TMP, "alerts.json")  # which is YAML, too
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"rule_files": [os.path.realpath(rules)], "evaluation_interval": "5m", "tests": tests}, file)
+    done = subprocess.run([promtool, "test", "rules", path], capture_output=True, text=True, timeout=300, check=False)
+    expect(f"promtool test rules: {done.stdout}{done.stderr}", done.returncode, 0)
+
+
+def health(port):
+    """What Prometheus says of its targets: how they are, and why."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/targets", timeout=10) as answer:
+        return {target["labels"]["job"]: (target["health"], target["lastError"]) for target in json.load(answer)["data"]["activeTargets"]}
+
+
+def until(what, port, is_so):
+    deadline = time.monotonic() + 120
+    while not is_so(health(port)):
+        expect_true(f"{what}: {health(port)}", time.monotonic() < deadline)
+        time.sleep(0.2)
+
+
+def failures(port, server, path):
+    """A wrong token is refused; a server that is gone and comes back is down meanwhile, and its counters go on."""
+    query = f'brick_tokens_total{{job="alone",instance="127.0.0.1:{server.port}"}}'
+    until("a wrong token", port, lambda jobs: jobs["wrong"][0] == "down" and "401" in jobs["wrong"][1])
+    expect("nothing of it", ask(port, 'brick_tokens_total{job="wrong"}'), [])
+    until("the right one", port, lambda jobs: jobs["alone"][0] == "up" and ask(port, query))
+    before = sorted(value for _, value in ask(port, query))
+    server.process.kill()
+    server.process.wait()
+    until("it is gone, and its values stale", port,
+          lambda jobs: jobs["alone"][0] == "down" and "refused" in jobs["alone"][1] and not ask(port, query))
+    again = Server(path, "--token", TOKEN, "--port", server.port)
+    until("it is back", port, lambda jobs: jobs["alone"][0] == "up" and ask(port, query))
+    expect("the same again", sorted(value for _, value in ask(port, query)), before)
+    expect("no counter began anew", {value for _, value in ask(port, query.replace("brick", "resets(brick", 1) + "[1h])")}, {0})
+    again.stop()
+
+
 def scrape(program, path, serving, served, others):
     report = brick_json("report", "--json", path)
     servers = {one: Server(one, "--token", TOKEN) for one in (path, serving, *others)}
-    server, port = servers[path], free_port()
+    server, port, alone = servers[path], free_port(), Server(path, "--token", TOKEN)
     config = os.path.join(TMP, "prometheus.yml")
     with open(config, "w") as file:
         file.write(f"""global: {{scrape_interval: 1s}}
@@ -323,6 +428,12 @@ scrape_configs:
   - job_name: brick
     authorization: {{credentials: {TOKEN}}}
     static_configs: [{{targets: {json.dumps([f"127.0.0.1:{s.port}" for s in servers.values()])}}}]
+  - job_name: alone
+    authorization: {{credentials: {TOKEN}}}
+    static_configs: [{{targets: ["127.0.0.1:{alone.port}"]}}]
+  - job_name: wrong
+    authorization: {{credentials: {TOKEN}x}}
+    static_configs: [{{targets: ["127.0.0.1:{server.port}"]}}]
 """)
     log = open(os.path.join(TMP, "prometheus.log"), "w+")
     process = subprocess.Popen([program, f"--config.file={config}", "--log.level=warn",
@@ -331,7 +442,7 @@ scrape_configs:
                                 f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + 120
-        while len(ask(port, "brick_run_complete")) < len(servers) and time.monotonic() < deadline:
+        while len(ask(port, 'brick_run_complete{job="brick"}')) < len(servers) and time.monotonic() < deadline:
             if process.poll() is not None:
                 break
             time.sleep(0.2)
@@ -339,7 +450,7 @@ scrape_configs:
         log.seek(0)
         expect_true(f"Prometheus scraped it: {up} {log.read()[-2000:]}",
                     up and up[0][1] == 1 and ask(port, "brick_tokens_total"))
-        this = f'{{instance="127.0.0.1:{server.port}"}}'
+        this = f'{{job="brick",instance="127.0.0.1:{server.port}"}}'
         decode = dict((m["phase"], v) for m, v in ask(port, "brick_tokens_total" + this))["decode"]
         expect("tokens", decode, report["steps"]["decode"]["tokens"])
         bricks = {m["brick"]: v for m, v in ask(port, "brick_execution_seconds_count" + this)}
@@ -348,6 +459,7 @@ scrape_configs:
         percentiles(port, servers)
         found_exemplars(port, serving)
         dashboard(port, *served)
+        failures(port, alone, path)
         expect("labels came through", ask(port, "brick_run_info" + this)[0][0]["backend"], "CPU")
     finally:
         process.terminate()
@@ -388,6 +500,7 @@ def main():
     if not any(ODD in dict(labels).values() for _, labels in values):
         fail("the odd name is not there, or not escaped as it should be")
     program = prometheus()
+    alerts(program, served[0])
     others = {os.path.join(TMP, f"random-{seed}.pftrace"): str(seed)
               for seed in random.sample(range(1 << 31), 3)}
     for other, seed in others.items():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server with vLLM's interfaces (tests/programs/serve_double.py) is recorded as an engine of requests: its steps, their
 tokens, and each request's prompt, cached and output tokens are those that it counts itself, in one process and in two, with
-prompts in chunks, cached begins, a full cache and drafts. A scheduler that says something else is refused, and why."""
+prompts in chunks, cached begins, a full cache and drafts. Its steps count other threads' time. A scheduler that says something else is refused, and why."""
 import json
 import os
 import subprocess
@@ -60,6 +60,13 @@ with Scratch() as scratch:
     said, _, _ = counts(scratch, "full", ROOM="80")
     check(said["preempted"] > 0, said)
     counts(scratch, "drafts", DRAFTS="1")
+    # what another thread of the worker computes is counted for each step, and nothing where there is no such thread
+    for threads in "1", "":
+        path, said, _ = record(scratch, "threads" + threads, THREAD=threads)
+        events = json.loads(run(BRICK, "export", "--format", "chrome", path).stdout)["traceEvents"]
+        counted = [event for event in events if event["ph"] == "C" and event["name"] == "OtherThreadsTime"]
+        same(len(counted), said["steps"] if threads else 0, "steps with time of other threads")
+        check(all(event["args"]["value"] >= 3e6 for event in counted), counted)
     for fault, why in ("total", "the requests of a step have other tokens than the step"), \
             ("members", "its scheduler's output has other members"):
         path, said, _ = record(scratch, fault, FAULT=fault)

@@ -6,15 +6,18 @@ import json
 import os
 import re
 import signal
-import statistics
 import subprocess
+import threading
 import time
+from pathlib import Path
 
 from libcli import BRICK, BUILD, TMP, brick, brick_json, environment, expect, expect_true, fail
 from libtop import PRODUCER, Tmux, dump
 
 EMBEDDED = os.path.join(BUILD, "bin", "program-top_embedded")
 HOSTILE = os.path.join(BUILD, "bin", "program-record_hostile")
+END = os.path.join(TMP, "end")
+UNTIL = "until=" + END
 
 
 def headless(*args, code=0, interval="0.2"):
@@ -23,11 +26,43 @@ def headless(*args, code=0, interval="0.2"):
     return [json.loads(line) for line in out.decode().splitlines()]
 
 
+def headless_until(what, ready, *args, interval="0.2"):
+    """
+    It is ready by its objects so far; then a command that decodes until a file is there ends, or top is ended, and with it
+    any other command that it began. Returns all objects.
+    """
+    top = subprocess.Popen([BRICK, "top", "--headless", "--json", "-i", interval, *args], stdout=subprocess.PIPE, env=environment())
+    tops = []
+    too_late = threading.Timer(120, top.terminate)
+    too_late.start()
+    try:
+        while not (tops and ready(tops)):
+            line = top.stdout.readline()
+            expect_true(f"waited for {what}: {tops[-1:]}", line)
+            tops.append(json.loads(line))
+        ends = UNTIL in args
+        if ends:
+            Path(END).touch()
+        else:
+            top.terminate()
+        tops += map(json.loads, top.stdout)
+        expect(f"exit code after {what}", top.wait(), 143 if "--" in args and not ends else 0)
+    finally:
+        too_late.cancel()
+        top.terminate()
+        try:
+            top.wait(timeout=60)
+        finally:
+            top.kill()
+    Path(END).unlink(missing_ok=True)
+    return tops
+
+
 def count_of(top, name):
     return next((b["count"] for b in top.get("bricks", []) if b["name"] == name), 0)
 
 
-def wait_for(what, ready, seconds=20):
+def wait_for(what, ready, seconds=100):
     until = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > until:
@@ -42,18 +77,21 @@ def left_over():
     return {name for name in os.listdir(TMP) if name.startswith("brick-top-")}
 
 
+def live_of(tops):
+    return [top for top in tops if top.get("samples_of") == "window"]
+
+
 def command_headless():
+    def grown(tops):
+        counts = [count_of(top, "LmHead") for top in live_of(tops)]
+        return len(tops) >= 4 and len(counts) >= 2 and counts[-1] > counts[0]
     kept = os.path.join(TMP, "kept.pftrace")
-    tops = headless("-o", kept, "--", EMBEDDED, "ms=1500")
-    expect_true(f"several objects: {len(tops)}", len(tops) >= 4)
+    tops = headless_until("counts that grow", grown, "-o", kept, "--", EMBEDDED, UNTIL)
     for top in tops:
         expect("schema", top["schema"], "brick/top/2")
-    live = [t for t in tops if t.get("samples_of") == "window"]
-    expect_true("live ones", len(live) >= 2)
-    counts = [count_of(t, "LmHead") for t in live]
+    counts = [count_of(top, "LmHead") for top in live_of(tops)]
     expect(f"counts grow: {counts}", counts, sorted(counts))
-    expect_true(f"they do: {counts}", counts[-1] > counts[0])
-    expect_true("a rate now", any((t["now"]["decode_tokens_per_s"] or 0) > 0 for t in live))
+    expect_true("a rate now", any((top["now"]["decode_tokens_per_s"] or 0) > 0 for top in live_of(tops)))
     last, report = tops[-1], brick_json("report", "--json", kept)
     expect("the last is the recording", (last["samples_of"], last["over"]), ("recording", True))
     for key in "bricks", "steps", "coverage", "losses", "distortion":
@@ -63,17 +101,31 @@ def command_headless():
 
 def rates_with_sampling():
     """Half of a token's time is sampling: all rates say so, live and of the recording."""
-    tops = headless("--", EMBEDDED, "sample=2500", "ms=1500")
-    live = [t for t in tops if t.get("samples_of") == "window" and t["now"]["decode_tokens_per_s"]]
-    expect_true("live ones", len(live) >= 2)
-    now = statistics.median(top["now"]["decode_tokens_per_s"] / top["steps"]["decode"]["tokens_per_s"] for top in live)
-    expect_true(f"now: {now} of what the steps in view say", 0.75 < now < 1.33)
-    for top in live[1:]:
-        decode, rate = top["steps"]["decode"], top["exact"]["decode"]["tokens_per_s"]
-        expect_true(f"over the run: {rate}, by its steps {decode['tokens_per_s']}", 0.75 < rate / decode["tokens_per_s"] < 1.33)
+    def has_rates(top):
+        return top["now"]["decode_tokens_per_s"] and top["steps"]["decode"]["tokens_per_s"]
+
+    def rate(tokens, spans_ns, decode):
+        return tokens * 1e9 / spans_ns * (1 - decode["after_ns"] / decode["total_ns"])
+
+    def is_near(a, b):
+        return 0.99 < a / b < 1.01
+    tops = headless_until("rates", lambda tops: sum(map(bool, map(has_rates, live_of(tops)))) >= 4, "--", EMBEDDED,
+                          "sample=2500", UNTIL)
+    live = live_of(tops)
+    for i, top in enumerate(live):
+        if not top["steps"]["decode"]["count"]:
+            continue
+        decode, exact, now = top["steps"]["decode"], top["exact"]["decode"], top["now"]["decode_tokens_per_s"]
+        expect_true(f"sampling took its part: {decode}", decode["after_ns"] >= 2500000 * (decode["count"] - 1))
+        expect_true(f"in view: {decode}", is_near(decode["tokens_per_s"], decode["tokens"] * 1e9 / decode["total_ns"]))
+        expect_true(f"over the run: {exact} with {decode}",
+                    is_near(exact["tokens_per_s"], rate(exact["tokens"], exact["spans_ns"], decode)))
+        since = [rate(exact["tokens"] - one["tokens"], exact["spans_ns"] - one["spans_ns"], decode)
+                 for one in (before["exact"]["decode"] for before in live[:i]) if exact["spans_ns"] > one["spans_ns"]]
+        expect_true(f"now: {now}, since earlier pictures {since}", not now or not since or any(is_near(now, one) for one in since))
     last = tops[-1]["steps"]["decode"]
     sampling = next(row["self_ns"] for row in tops[-1]["bricks"] if row["name"] == "Sampling")
-    expect_true("sampling took its part", last["after_ns"] >= 0.98 * sampling and sampling >= 2500000 * last["count"])
+    expect_true("sampling took its part", last["after_ns"] >= 0.98 * sampling and sampling >= 2500000 * (last["count"] - 1))
 
 
 def exit_codes():
@@ -91,12 +143,12 @@ def exit_codes():
     for form in (["--headless", "--json"], ["--dump", "80x24"]):
         brick("top", *form, "--budget", "nowhere", "--", "touch", started, code=3)
         expect("a bad budget starts nothing", os.path.exists(started), False)
-    headless("--duration", "0.5", "--", EMBEDDED, "ms=60000", code=143)
+    headless("--duration", "0.5", "--", EMBEDDED, "ms=600000", code=143)
     expect("temporary directories", left_over(), set())
 
 
 def on_screen():
-    with Tmux(BRICK, "top", "-i", "0.2", "--", EMBEDDED, "say", "ms=60000") as t:
+    with Tmux(BRICK, "top", "-i", "0.2", "--", EMBEDDED, "say", "ms=600000") as t:
         tabs = next(line for line in t.wait("live", "LmHead", "tokens/s now").splitlines() if "Bricks" in line)
         expect("a blank between each two tabs", len(re.findall(r"(?:^| )\d\[?[A-Z][a-z]+\]?(?= |$)", tabs)), len(re.findall(r"\d", tabs)))
         t.keys("r")
@@ -134,7 +186,7 @@ def steps_of_an_engine():
     with Tmux(BRICK, "top", "-i", "0.2", "--", os.path.join(BUILD, "bin", "brick-llama"), "--libs",
               os.path.join(demo, "engine", "libs"), "--model", model, "--prompt-tokens", "8",
               "--repeat", "10000") as t:
-        t.wait(r"\blive\n", r"step p50 \S+ p99 \S+;", seconds=60)
+        t.wait(r"\blive\n", r"step p50 \S+ p99 \S+;")
         t.keys("q")
         t.wait("End it")
         t.keys("y")
@@ -164,11 +216,13 @@ class Recorded:
 
 def recorded_process():
     for way in "end", "kill":
-        r = Recorded(EMBEDDED, *(["ms=1500"] if way == "end" else ["ms=60000"]))
+        r = Recorded(EMBEDDED, UNTIL if way == "end" else "ms=600000")
         with Tmux(BRICK, "top", "-i", "0.1", str(r.pid)) as t:
             t.wait("live", "LmHead")
             if way == "kill":
                 os.kill(r.pid, signal.SIGKILL)
+            else:
+                Path(END).touch()
             screen = t.wait("(?m)ended$" if way == "end" else "(?m)died$",
                             "The process has ended" if way == "end" else "was killed, or crashed")
             expect_true(f"the last picture stays: {screen}", "LmHead" in screen)
@@ -176,65 +230,68 @@ def recorded_process():
             t.wait("The last whole (decode )?step", "GraphCompute|QkvProjection|Layer 0")
             t.keys("q")
             expect("exit code", t.exit_code(), 0)
-        r.recorder.wait(30)
-    r = Recorded(EMBEDDED, "ms=60000")
-    tops = headless("--duration", "1", str(r.pid))
-    expect_true("a recorded process", tops[-1]["state"] == "live" and count_of(tops[-1], "LmHead"))
-    expect_true("its recorder", count_of(headless("--duration", "0.5", str(r.recorder.pid))[-1],
-                                         "LmHead"))
+        r.recorder.wait(100)
+    r = Recorded(EMBEDDED, "ms=600000")
+    for what, pid in ("a recorded process", r.pid), ("its recorder", r.recorder.pid):
+        headless_until(what, lambda tops: tops[-1]["state"] == "live" and count_of(tops[-1], "LmHead"), str(pid))
     # its recorder goes: the program does not notice, and neither does the picture
     with Tmux(BRICK, "top", "-i", "0.1", str(r.pid)) as t:
         t.wait("live", "LmHead")
         r.recorder.kill()
-        r.recorder.wait(30)
+        r.recorder.wait(100)
         time.sleep(0.3)
         t.wait("live", "tokens/s now")
     os.kill(r.pid, signal.SIGKILL)
 
 
 def forks():
-    r = Recorded(EMBEDDED, "ms=300", "fork", "ms=1500")
-    time.sleep(0.6)
-    both = headless("--duration", "0.5", str(r.recorder.pid))[-1]
-    expect("processes of the recorder", both["run"]["processes"], 2)
+    r = Recorded(EMBEDDED, "ms=300", "fork", "ms=600000")
+    headless_until("both processes of the recorder", lambda tops: tops[-1]["run"]["processes"] == 2, str(r.recorder.pid))
     one = headless("--duration", "0.3", str(r.pid))[-1]
     expect("of the parent alone", one["run"]["processes"], 1)
-    r.recorder.wait(30)
+    with open(f"/proc/{r.pid}/task/{r.pid}/children") as file:
+        pids = [r.pid, *map(int, file.read().split())]
+    expect("processes", len(pids), 2)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    r.recorder.wait(100)
 
 
 def device():
     """Work of a device, while it runs."""
-    tops = headless("--", EMBEDDED, "queue", "ms=1200")
-    live = [t for t in tops if t["samples_of"] == "window"]
-    device_ns = lambda t: sum(b["device_ns"] or 0 for b in t["bricks"])
-    expect_true("time of a device", live and device_ns(live[-1]) > 0)
-    text = dump("--view", "queues", "-i", "0.8", "--", EMBEDDED, "queue", "ms=60000", code=143)
+    headless_until("time of a device",
+                   lambda tops: tops[-1].get("samples_of") == "window" and sum(b["device_ns"] or 0 for b in tops[-1]["bricks"]),
+                   "--", EMBEDDED, "queue", "ms=600000")
+    text = dump("--view", "queues", "-i", "0.8", "--", EMBEDDED, "queue", "ms=600000", code=143)
     expect_true(f"its kernels: {text}", "made_up_gemm" in text and "null: made up" in text)
-    text = dump("--view", "tree", "--expand", "-i", "0.8", "--", EMBEDDED, "queue", "ms=60000",
+    text = dump("--view", "tree", "--expand", "-i", "0.8", "--", EMBEDDED, "queue", "ms=600000",
                 code=143, size="100x50")
     expect_true(f"kernels below their bricks: {text}", "made_up_gemm" in text)
 
 
 def embedded():
     out = os.path.join(TMP, "embedded.pftrace")
-    program = subprocess.Popen([EMBEDDED, f"output={out}", "say", "ms=60000"],
+    program = subprocess.Popen([EMBEDDED, f"output={out}", "say", "ms=600000"],
                                stdout=subprocess.PIPE, env=environment())
     program.stdout.readline()
-    tops = headless("--duration", "1", str(program.pid))
-    expect_true(f"embedded: {tops[-1]['state']}", tops[-1]["state"] == "live")
-    expect_true("counts", count_of(tops[-1], "LmHead") > count_of(tops[0], "LmHead"))
-    expect_true("percentiles, from its own consumer",
-                any(b["p50_ns"] for b in tops[-1]["bricks"] if b["name"] == "LmHead"))
+    headless_until("counts that grow, percentiles from its own consumer",
+                   lambda tops: tops[-1]["state"] == "live" and count_of(tops[-1], "LmHead") > count_of(tops[0], "LmHead")
+                   and any(b["p50_ns"] for b in tops[-1]["bricks"] if b["name"] == "LmHead"), str(program.pid))
     program.kill()
     program.wait()
     # statistics only: no ring, so no tree and no shares, but exact counts
-    program = subprocess.Popen([EMBEDDED, "memory", "say", "ms=1200", "stop", "ms=60000"],
-                               stdout=subprocess.PIPE, env=environment())
+    program = subprocess.Popen([EMBEDDED, "memory", "say", "ms=300", "hold", "stop", "ms=600000"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
     program.stdout.readline()
-    tops = headless("--duration", "5", str(program.pid))
+    top = subprocess.Popen([BRICK, "top", "--headless", "--json", "-i", "0.2", str(program.pid)], stdout=subprocess.PIPE,
+                           env=environment())
+    tops = []
+    for line in top.stdout:
+        tops.append(json.loads(line))
+        if count_of(tops[-1], "LmHead") and not program.stdin.closed:
+            program.stdin.close()
+    expect("it ended its session", (top.wait(), tops[-1]["state"], tops[-1]["over"]), (0, "stopped recording", True))
     expect_true("statistics only", count_of(tops[-1], "LmHead") > 0)
-    expect("it ended its session", (tops[-1]["state"], tops[-1]["over"]),
-           ("stopped recording", True))
     program.kill()
     program.wait()
 
@@ -242,7 +299,7 @@ def embedded():
 def refusals():
     sleeper = subprocess.Popen(["sleep", "60"])
     _, err = brick("top", "--dump", "80x24", str(sleeper.pid), code=3)
-    expect_true(f"not recorded: {err}", b"not being recorded" in err and b"brick record" in err)
+    expect_true(f"cannot be entered: {err}", b"it has no ggml" in err and b"brick doctor" in err)
     sleeper.kill()
     sleeper.wait()
     _, err = brick("top", "--dump", "80x24", "999999999", code=3)

@@ -111,7 +111,7 @@ def session(what, start, with_device, attached=False):
         for view in "tree", "path", "layers", "queues", "categories", "threads":
             brick("top", "--dump", "100x30", "--view", view, str(program.pid))
     program.stdin.close()
-    expect(f"{what}: it ends", program.wait(30), 0)
+    expect(f"{what}: it ends", program.wait(100), 0)
 
 
 def main():

@@ -140,7 +140,8 @@ def validation():
 
 
 def plain_text(text):
-    """vulkaninfo's answer without what lists layers."""
+    """vulkaninfo's answer without what lists layers, and without what memory is used now."""
+    text = re.sub(rb"(?m)^\s*(usage|budget)\s*=.*$", b"", text)
     text = re.sub(rb"(?m)^Layers: count = \d+$", b"", text)
     return re.sub(rb"(?ms)^VK_LAYER_BRICK_profile.*?\n\n", b"", text)
 

@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "brick/brick.h"
 
-enum { LAYERS = 3, STEPS = 30 };
+/* The worker has no more nodes, however long other programs keep the steps from their CPU. */
+enum { LAYERS = 3, STEPS = 30, WORKER_NODES = 1000 };
 
 static uint32_t sites[LAYERS][3];
 static int odd_brick = -1;
@@ -103,10 +105,13 @@ static void *work_alongside(void *argument)
 {
 	struct worker *worker = argument;
 	brick_thread_name("worker");
-	do {
-		node(sites[0][1], 5000, 500);
+	for (int i = 0; !__atomic_load_n(&worker->stop, __ATOMIC_ACQUIRE); i++) {
+		if (i < WORKER_NODES)
+			node(sites[0][1], 5000, 500);
+		else
+			usleep(100);
 		__atomic_store_n(&worker->ready, 1, __ATOMIC_RELEASE);
-	} while (!__atomic_load_n(&worker->stop, __ATOMIC_ACQUIRE));
+	}
 	return NULL;
 }
 

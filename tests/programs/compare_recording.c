@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a recording for tests of comparisons: an engine whose bricks spin for as long as they are
- * told, so that the truth is known however busy the machine is.
+ * Writes a recording for tests of comparisons: an engine whose bricks spin for as much CPU time as
+ * they are told, so that the truth is known however busy the machine is.
  *
  *   program-compare_recording OUTPUT [PERCENT [NAME [PAUSE_US]]]
  *
@@ -9,16 +9,25 @@
  * is not empty; PAUSE_US: how long it sleeps before each token but the first
  */
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 #include "brick/brick.h"
 
 enum { LAYERS = 3, STEPS = 48, BRICKS = 3, SPIN_NS = 20000 };
 
-static void spin_until(uint64_t begin, uint64_t ns)
+static uint64_t cpu_ns(void)
 {
-	const struct brick_clock *clock = brick_clock_get();
+	struct timespec now;
 
-	while (brick_clock_duration_ns(clock, brick_ticks() - begin) < ns)
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void spin(uint64_t ns)
+{
+	uint64_t begin = cpu_ns();
+
+	while (cpu_ns() - begin < ns)
 		;
 }
 
@@ -26,7 +35,7 @@ static void work(uint32_t site, uint64_t ns)
 {
 	uint64_t begin = brick_ticks();
 
-	spin_until(begin, ns);
+	spin(ns);
 	struct brick_sample sample = {
 		.begin = begin, .end = brick_ticks(), .site = site, .source = BRICK_SOURCE_TSC};
 	brick_record_sample(&sample);
@@ -74,7 +83,7 @@ int main(int argc, char **argv)
 							      : SPIN_NS);
 		if (extra >= 0) {
 			brick_span span = brick_begin((uint32_t)extra);
-			spin_until(brick_ticks(), 2000);
+			spin(2000);
 			brick_end(span);
 		}
 		brick_end(step);

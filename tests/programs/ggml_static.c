@@ -5,8 +5,10 @@
  * main() is run_graphs() then. Run as: PROGRAM THREADS GRAPHS; prints a sum of the results.
  */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "ggml-backend.h"
 #include "ggml-cpu.h"
 #include "ggml.h"
@@ -74,6 +76,8 @@ int run_graphs(int threads, int graphs)
 	for (int i = 0; i < WIDTH * ROWS; i++)
 		in[i] = (float)(i % 17) / 17;
 	for (int g = 0; g < graphs; g++) {
+		if (setuid(getuid())) /* waits until all threads have done it */
+			return 1;
 		struct ggml_context *ctx = ggml_init(graph_params);
 		struct ggml_cgraph *graph = ggml_new_graph(ctx);
 		struct ggml_tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, WIDTH, ROWS), *y = x;
@@ -111,8 +115,19 @@ __attribute__((constructor)) static void open_another(void)
 #endif
 
 #ifndef ADDON
+static void become_another(int number)
+{
+	(void)number;
+	execlp("sleep", "sleep", "1000", (char *)NULL);
+}
+
+/* With a third argument SIGUSR1 makes it another program; with a fourth it never ends. */
 int main(int argc, char **argv)
 {
-	return argc == 3 ? run_graphs(atoi(argv[1]), atoi(argv[2])) : 2;
+	if (argc == 4)
+		signal(SIGUSR1, become_another);
+	while (argc == 5 && !run_graphs(atoi(argv[1]), atoi(argv[2])))
+		;
+	return argc >= 3 ? run_graphs(atoi(argv[1]), atoi(argv[2])) : 2;
 }
 #endif

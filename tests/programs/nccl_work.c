@@ -79,7 +79,15 @@ struct profiler {
 typedef int (*init_4)(void **, int *, const char *, uint64_t, int, int, int, void *);
 typedef int (*init_5)(void **, uint64_t, int *, const char *, int, int, int, void *);
 
-enum { COLL = 2, P2P = 4, KERNEL_CH = 64, KERNEL_CH_STOP = 22, COMMUNICATORS = 2, KINDS = 4 };
+enum {
+	COLL = 2,
+	P2P = 4,
+	KERNEL_CH = 64,
+	CE_COLL = 4096,
+	KERNEL_CH_STOP = 22,
+	COMMUNICATORS = 2,
+	KINDS = 4
+};
 
 static const struct {
 	const char *func, *datatype, *algo, *proto;
@@ -218,6 +226,14 @@ static void odd_ones(struct communicator *c)
 	hand_over(c, 1, 1);   /* never ends */
 	profiler->stopEvent(first);
 	start(c, 8, NULL, NULL, NULL, &channel); /* an event that was not asked for */
+	/* by copy engines; the first fields are those of a collective */
+	for (int i = 0; i < 3 && c->mask & CE_COLL; i++) {
+		const struct coll coll = {.seqNumber = (uint64_t)i,
+			.func = "AllGather",
+			.count = 1000,
+			.datatype = "ncclFloat32"};
+		profiler->stopEvent(start(c, CE_COLL, NULL, &coll, NULL, NULL));
+	}
 }
 
 static int run(struct communicator *c)

@@ -56,8 +56,11 @@ static int find(struct dl_phdr_info *info, size_t bytes, void *names)
 	}
 	snprintf(paths[place_count], sizeof paths[0], "%s",
 		*info->dlpi_name ? info->dlpi_name : "/proc/self/exe");
-	places[place_count] =
-		(struct patch_place){paths[place_count], low, high - low, info->dlpi_addr, 0, 1};
+	places[place_count] = (struct patch_place){.path = paths[place_count],
+		.low = low,
+		.bytes = high - low,
+		.bias = info->dlpi_addr,
+		.is_forced = true};
 	place_count++;
 	return 0;
 }

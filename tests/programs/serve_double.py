@@ -2,7 +2,8 @@
 """A server with the interfaces of vLLM's that Brick hooks, for integration/serving.py: an engine core and a worker, in two
 processes or in one (ENGINE=one). The core gives each step a budget of tokens and has room for so many tokens in its cache:
 it cuts prompts into chunks, finds begins of prompts that it has, takes out a request if the cache is full, and runs a step
-ahead if it is asked (AHEAD=1). Drafts of two tokens are checked (DRAFTS=1), of which one holds. It prints what it counts.
+ahead if it is asked (AHEAD=1). Drafts of two tokens are checked (DRAFTS=1), of which one holds. Another thread of the
+worker computes for 3 ms in each step if it is asked (THREAD=1). It prints what it counts.
 
 The files of the double are written into a folder, so that they are imported as a package's are. argv: the folder, and the
 fault: what its scheduler says otherwise."""
@@ -127,7 +128,20 @@ class Scheduler:
 
 WORKER = '''
 import functools
+import os
+import queue
+import threading
 import time
+
+asked, answered = queue.Queue(), queue.Queue()
+
+
+def compute():
+    while asked.get():
+        end = time.thread_time() + 0.003
+        while time.thread_time() < end:
+            pass
+        answered.put(True)
 
 
 def decorated(function):
@@ -145,9 +159,16 @@ class Worker:
 
     model = staticmethod(lambda: None)
 
+    def __init__(self):
+        if os.environ.get("THREAD"):
+            threading.Thread(target=compute, daemon=True).start()
+
     @decorated
     def execute_model(self, scheduler_output):
         self.model()
+        if os.environ.get("THREAD"):
+            asked.put(True)
+            answered.get()
         return None
 
     @decorated

@@ -6,7 +6,10 @@
  *   output=FILE   start a session that writes a recording
  *   memory        start one with statistics only
  *   ms=N          decode for N milliseconds
+ *   until=FILE    decode until that file is there
  *   rate=N        make N leaf bricks per second, too
+ *   slow=N        each N milliseconds the second DownProjection of a step takes 80 ms longer, and a
+ *                 line "slow" is printed
  *   sample=N      spend N microseconds on sampling after each step
  *   queue         launch commands on a queue: a made-up device, as long as their launches
  *   stop          end the session
@@ -19,6 +22,7 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +32,7 @@
 
 enum { MAX_STEPS = 100000 };
 
-static long rate, sample;
+static long rate, sample, slow_ms;
 static struct brick_queue *queue;
 static uint32_t kernel;
 
@@ -132,14 +136,20 @@ static void step(void)
 {
 	uint64_t begin_ns = own_ns();
 	brick_span span = brick_step_begin(BRICK_PHASE_DECODE, 1);
+	static uint64_t slow_ns;
+	bool is_slow = slow_ms && slow_ns && begin_ns > slow_ns;
 
+	if (slow_ms && (is_slow || !slow_ns))
+		slow_ns = begin_ns + (uint64_t)slow_ms * 1000000;
 	for (int layer = 0; layer < 2; layer++) {
 		work(BRICK_QKV_PROJECTION, layer, 300);
-		work(BRICK_DOWN_PROJECTION, layer, 500);
+		work(BRICK_DOWN_PROJECTION, layer, is_slow && layer ? 80500 : 500);
 	}
 	work(BRICK_LM_HEAD, -1, 200);
 	brick_end(span);
 	add_own(&own_step, begin_ns);
+	if (is_slow)
+		dprintf(1, "slow\n");
 	if (own_step.count <= MAX_STEPS)
 		own_steps[own_step.count - 1] = own_ns() - begin_ns;
 	uint64_t step_ns = begin_ns;
@@ -180,7 +190,8 @@ static void begin(const char *output)
 	}
 }
 
-static void decode(long ms)
+/* For so long, or until there is a file. */
+static void decode(long ms, const char *file)
 {
 	const struct brick_clock *clock = brick_clock_get();
 	uint64_t ticks = (uint64_t)ms * clock->frequency / 1000, start = brick_ticks();
@@ -189,7 +200,7 @@ static void decode(long ms)
 	if (rate && pthread_create(&thread, NULL, leaves, NULL))
 		exit(1);
 	brick_end(brick_begin(BRICK_EMBEDDING)); /* the thread's first makes its ring */
-	while (brick_ticks() - start < ticks)
+	while (file ? access(file, F_OK) < 0 : brick_ticks() - start < ticks)
 		step();
 }
 
@@ -203,9 +214,13 @@ int main(int argc, char **argv)
 		else if (!strcmp(word, "memory"))
 			begin(NULL);
 		else if (!strncmp(word, "ms=", 3))
-			decode(atol(value));
+			decode(atol(value), NULL);
+		else if (!strncmp(word, "until=", 6))
+			decode(0, value);
 		else if (!strncmp(word, "rate=", 5))
 			rate = atol(value);
+		else if (!strncmp(word, "slow=", 5))
+			slow_ms = atol(value);
 		else if (!strncmp(word, "sample=", 7))
 			sample = atol(value);
 		else if (!strcmp(word, "queue"))

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What integration/pytorch_generate.py records: transformers' generate() on a small Llama of random weights, in the ways
 that it has. It knows nothing of Brick. torch_generate.py WAY... prints for each what it computed, and the steps that it counts
-itself, at the model's own forward(): [model, sequences, tokens of each] as JSON."""
+itself, at the model's own forward(), or where its inputs are made if that is compiled: [model, sequences, tokens of each] as
+JSON."""
+import functools
 import json
 import sys
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, TextStreamer
+from transformers import CompileConfig, LlamaConfig, LlamaForCausalLM, TextStreamer
 
 PROMPT, NEW = 10, 6
 
@@ -21,13 +23,29 @@ class Counts(LlamaForCausalLM):
         return super().forward(*arguments, **named)
 
 
-def model(called, seed):
+def model(called, seed, kind=Counts):
     torch.manual_seed(seed)
-    made = Counts(LlamaConfig(vocab_size=199, hidden_size=64, intermediate_size=128, num_hidden_layers=2,
+    made = kind(LlamaConfig(vocab_size=199, hidden_size=64, intermediate_size=128, num_hidden_layers=2,
                               num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128, eos_token_id=None,
                               bos_token_id=1, pad_token_id=0)).eval()
     made.called = called
     return made
+
+
+def compiled(large):
+    """How generate() compiles the steps behind the prompt, on a CPU. Counts outside of what is compiled."""
+    prepare = large.prepare_inputs_for_generation
+
+    @functools.wraps(prepare)
+    def counted(*arguments, **named):
+        given = prepare(*arguments, **named)
+        Counts.calls.append([large.called, *given["input_ids"].shape])
+        return given
+
+    large.prepare_inputs_for_generation = counted
+    config = CompileConfig(backend="aot_eager", mode=None, fullgraph=True)
+    config._compile_all_devices = True
+    return config
 
 
 class Words:
@@ -38,12 +56,14 @@ class Words:
 
 
 def generate(way):
-    large = model("large", 1)
+    large = model("large", 1, LlamaForCausalLM if way == "compiled" else Counts)
     tokens = torch.arange(2, 2 + PROMPT).reshape(1, PROMPT)
     mask = torch.ones_like(tokens)
     options = {"max_new_tokens": NEW, "do_sample": False}
     if way == "static":
         options["cache_implementation"] = "static"
+    elif way == "compiled":
+        options.update(cache_implementation="static", compile_config=compiled(large))
     elif way == "nocache":
         options["use_cache"] = False
     elif way == "beam":
@@ -78,9 +98,17 @@ def by_hand(way):
     return tokens
 
 
+def by_length():
+    """Inputs of an encoder, the shortest first: nothing is generated."""
+    large, tokens = model("large", 1), torch.arange(2, 2 + 2 * PROMPT).reshape(1, 2 * PROMPT)
+    with torch.no_grad():
+        outs = [large(tokens[:, :PROMPT + more], use_cache=False).logits for more in (0, 1, 1, 2, 3, 5)]
+    return torch.stack([out[:, -1].argmax(-1) for out in outs])
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     for way in sys.argv[1:]:
         Counts.calls.clear()
-        out = by_hand(way) if way.startswith("loop") else generate(way)
+        out = by_hand(way) if way.startswith("loop") else by_length() if way == "sorted" else generate(way)
         print(json.dumps({"out": out.tolist(), "calls": Counts.calls}))

@@ -114,8 +114,20 @@ def evaluated(model):
                 loss_of(model, tokens, wanted)
 
 
+def closure(model):
+    """The optimizer calls what computes the loss, as LBFGS and Lightning have it."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for tokens, wanted in batches(STEPS):
+        def computes(tokens=tokens, wanted=wanted):
+            optimizer.zero_grad()
+            loss = loss_of(model, tokens, wanted)
+            loss.backward()
+            return loss
+        optimizer.step(computes)
+
+
 WAYS = {"plain": plain, "checkpointed": plain, "reentrant": plain, "accumulated": accumulated, "mixed": mixed, "two": two,
-        "evaluated": evaluated}
+        "evaluated": evaluated, "closure": closure}
 
 
 def count_calls(counts):

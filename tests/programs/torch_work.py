@@ -5,6 +5,7 @@ saw, as JSON; with `flops`, how many its own counter counted."""
 import hashlib
 import json
 import sys
+import threading
 
 import torch
 from torch import nn
@@ -175,6 +176,53 @@ def fail():
     return digest(out)
 
 
+def many(steps):
+    """One model after the other, each called once; every other dies, and another one may get its address."""
+    kept = []
+    with torch.no_grad():
+        for i in range(1, steps + 1):
+            model = nn.Sequential(nn.Linear(8, i)).eval()
+            out = model(torch.ones(2, 8))
+            kept += [model] * (i % 2)
+    return tuple(out.shape)
+
+
+def wide(steps):
+    """A thousand modules: each step is as the first."""
+    model = nn.Sequential(*[nn.Linear(4, 4) for _ in range(1000)]).eval()
+    with torch.no_grad():
+        for _ in range(steps):
+            out = model(torch.ones(1, 4))
+    return digest(out)
+
+
+def beside(steps):
+    """Another thread's model computes steps in the middle of this one's steps."""
+    turn, back = threading.Semaphore(0), threading.Semaphore(0)
+
+    def other():
+        model = nn.Sequential(nn.Linear(8, 8)).eval()
+        with torch.no_grad():
+            for _ in range(steps):
+                turn.acquire()
+                model(torch.ones(2, 8))
+                back.release()
+
+    class Middle(nn.Module):
+        def forward(self, x):
+            turn.release()
+            back.acquire()
+            return x
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with torch.no_grad():
+        for i in range(1, steps + 1):
+            out = nn.Sequential(nn.Linear(8, i), Middle(), nn.Linear(i, 8)).eval()(torch.ones(2, 8))
+    thread.join()
+    return tuple(out.shape)
+
+
 def attend(steps):
     """Attention over more and more tokens, without modules and thus without steps."""
     for i in range(1, steps + 1):
@@ -183,7 +231,7 @@ def attend(steps):
     return digest(out)
 
 
-WORKS = {"decode": decode, "attend": attend, "parts": parts, "compiled": compiled, "recompiled": recompiled, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
+WORKS = {"decode": decode, "attend": attend, "beside": beside, "many": many, "wide": wide, "parts": parts, "compiled": compiled, "recompiled": recompiled, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
 
 
 def is_operator(name):

@@ -27,7 +27,7 @@ struct fixture {
 static void open_fixture(struct fixture *f)
 {
 	static const int known[] = {BRICK_PREFILL, BRICK_DECODE, BRICK_MIXED, BRICK_WARM_UP,
-		BRICK_SAMPLING, BRICK_SYNCHRONIZE};
+		BRICK_OTHER_STEP, BRICK_SAMPLING, BRICK_SYNCHRONIZE};
 
 	memset(f, 0, sizeof(*f));
 	f->run.complete = 1;
@@ -124,6 +124,32 @@ static void warm_up_is_in_no_rate(void **state)
 	assert_int_equal(f.times.phases[STEP_PREFILL].tokens, 64);
 	assert_int_equal(f.times.phases[STEP_PREFILL].union_ns, 460);
 	assert_int_equal(f.times.phases[STEP_WARM_UP].count, 1);
+	close_fixture(&f);
+}
+
+/* A step of training takes no prompt in, nor does it make tokens; its own are counted apart. */
+static void steps_of_no_known_phase_are_apart(void **state)
+{
+	struct summary *s;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f);
+	step(&f, BRICK_OTHER_STEP, 100, 500, 64);
+	step(&f, BRICK_OTHER_STEP, 600, 800, 0);
+	step(&f, BRICK_PREFILL, 1000, 1100, 8);
+	sample(&f, BRICK_SAMPLING, 1110, 1120);
+	measure(&f);
+	assert_int_equal(f.times.phases[STEP_OTHER].count, 2);
+	assert_int_equal(f.times.phases[STEP_OTHER].tokens, 64);
+	assert_int_equal(f.times.phases[STEP_OTHER].output_tokens, 0);
+	assert_int_equal(f.times.phases[STEP_PREFILL].count, 1);
+	assert_int_equal(f.times.ttft_ns, 120);
+	assert_int_equal(step_phase_by_name("other"), STEP_OTHER);
+	assert_int_equal(step_phase_by_name("prefil"), -1);
+	assert_int_equal(summary_create(&s, &f.run, SUMMARY_BY_BRICK, STEP_OTHER), 0);
+	assert_int_equal(s->wall_ns, 600);
+	summary_destroy(s);
 	close_fixture(&f);
 }
 
@@ -232,6 +258,7 @@ int main(void)
 		cmocka_unit_test(mixed_steps_are_a_phase),
 		cmocka_unit_test(mixed_steps_have_rows),
 		cmocka_unit_test(warm_up_is_in_no_rate),
+		cmocka_unit_test(steps_of_no_known_phase_are_apart),
 		cmocka_unit_test(steps_at_once_count_once),
 		cmocka_unit_test(time_between_is_the_programs),
 		cmocka_unit_test(first_token_waits_for_devices),

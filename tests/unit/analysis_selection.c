@@ -248,10 +248,47 @@ static void what_there_is_none_of(void **state)
 	run_fini(&run);
 }
 
+static void remember(struct run *run, uint32_t kind, uint32_t step, uint64_t bytes)
+{
+	BUILDER_GROW(run->memories, run->memory_count);
+	run->memories[run->memory_count++] = (struct run_memory){.ns = 1000 * (step + 1) + 500,
+		.step = step,
+		.kind = kind,
+		.site = RUN_NONE,
+		.live_bytes = bytes,
+		.peak_bytes = 2 * bytes};
+}
+
+/* What is alive in a step was told in a step that is left out. */
+static void memory_of_earlier_steps(void **state)
+{
+	struct selection second = SELECTION_INIT;
+	struct run run;
+	(void)state;
+	build(&run);
+	remember(&run, BRICK_MEMORY_WEIGHTS, 0, 4096);
+	remember(&run, BRICK_MEMORY_ALL, 0, 5000);
+	remember(&run, BRICK_MEMORY_ALL, 1, 6000);
+	remember(&run, BRICK_MEMORY_WEIGHTS, 2, 9000);
+	second.steps[0] = (struct selection_range){2, 2};
+	second.step_ranges = 1;
+	narrow(&run, second);
+	const struct run_memory *m = run.memories;
+	assert_int_equal(run.memory_count, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(m[i].step, 0);
+	assert_true(m[0].kind == BRICK_MEMORY_WEIGHTS && m[0].live_bytes == 4096);
+	assert_true(m[0].ns == 2000 && m[0].peak_bytes == 4096); /* not the earlier step's peak */
+	assert_true(m[1].kind == BRICK_MEMORY_ALL && m[1].live_bytes == 5000);
+	assert_true(m[2].live_bytes == 6000 && m[2].peak_bytes == 12000);
+	run_fini(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_points_at_samples),
+		cmocka_unit_test(memory_of_earlier_steps),
 		cmocka_unit_test(wall_time_stays_whole),
 		cmocka_unit_test(gaps_of_what_is_left_out),
 		cmocka_unit_test(steps_that_are_left_out_are_no_gap),

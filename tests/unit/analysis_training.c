@@ -2,7 +2,7 @@
 /*
  * Steps that train: which steps do, and what their phases took; a forward pass that a backward pass
  * repeats, other threads' phases, and steps that only evaluate; what a device did of each phase,
- * whichever call submitted it.
+ * whichever call submitted it; and the program's time between two such steps.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "analysis/steps/step_times.h"
 #include "analysis/steps/training_times.h"
 #include "tests/unit/run_builder.h"
 
@@ -144,12 +145,39 @@ static void a_device_computes_phases_in_their_order(void **state)
 	run_fini(&f.run);
 }
 
+/* A program may wait for a prompt, and does not wait for its own next step of training. */
+static void the_program_works_between_steps_that_train(void **state)
+{
+	struct step_index index;
+	struct step_times times;
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f);
+	f.backward = engine_site(&f.run, "Backward");
+	for (uint64_t begin = 1000; begin <= 3000; begin += 1000) {
+		begin_step(&f, begin, begin + 600, 64);
+		builder_sample(&f.run, f.lane, f.forward, begin, begin + 300, 1);
+		builder_sample(&f.run, f.lane, f.backward, begin + 300, begin + 600, 1);
+	}
+	begin_step(&f, 9000, 9500, 64); /* evaluates */
+	builder_sample(&f.run, f.lane, f.forward, 9000, 9500, 1);
+	assert_int_equal(step_index_init(&index, &f.run), 0);
+	assert_int_equal(step_times_measure(&times, &f.run, &index), 0);
+	assert_int_equal(times.phases[STEP_PREFILL].union_ns, 3 * 600 + 500);
+	assert_int_equal(times.phases[STEP_PREFILL].wall_ns, 3 * 600 + 500 + 2 * 400);
+	step_times_fini(&times);
+	step_index_fini(&index);
+	run_fini(&f.run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_without_gradients_do_not_train),
 		cmocka_unit_test(phases_are_of_the_steps_that_train),
 		cmocka_unit_test(a_device_computes_phases_in_their_order),
+		cmocka_unit_test(the_program_works_between_steps_that_train),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

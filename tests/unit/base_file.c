@@ -49,6 +49,28 @@ static void begins_and_ends(void **state)
 	assert_null(file_end("/nowhere", 4));
 }
 
+/* A status of a process with many groups: fields stand far behind, and beside a line that is longer
+ * than any buffer; also where buffers of any length end. */
+static void finds_fields_behind_long_lines(void **state)
+{
+	static char text[30000];
+	char out[16] = "";
+
+	(void)state;
+	for (size_t blanks = 0; blanks < 9000; blanks += blanks < 4000 || blanks > 4200 ? 61 : 1) {
+		size_t n = (size_t)sprintf(text, "Uid:\t0\nGroups:\t");
+		memset(text + n, '1', blanks);
+		n += blanks;
+		n += (size_t)sprintf(
+			text + n, " x VmHWM:  7 kB\nNStgid:\t1\nVmHWM:\t   12 kB\nlast:\t1");
+		put(text, n);
+		file_field(path, "VmHWM", out, sizeof out);
+		assert_string_equal(out, "12 kB");
+		file_field(path, "last", out, sizeof out);
+		assert_string_equal(out, "1");
+	}
+}
+
 /* As /proc/cpuinfo and /proc/meminfo have them: blanks before the colon, and keys within keys. */
 static void finds_fields(void **state)
 {
@@ -178,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(begins_and_ends),
 		cmocka_unit_test(finds_fields),
+		cmocka_unit_test(finds_fields_behind_long_lines),
 		cmocka_unit_test(reads_all_or_says_why),
 		cmocka_unit_test(closes_only_what_it_opened),
 		cmocka_unit_test(holds_the_streams),

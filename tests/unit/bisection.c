@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wherever the first bad build is, it is found by halving, also around skipped ones. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,11 +63,29 @@ static void passes_over_what_is_skipped(void **state)
 		}
 }
 
+/* A build of which only zero is excluded may be bad: its interval reaches beyond the threshold. */
+static void doubts_what_reaches_across(void **state)
+{
+	static const struct {
+		double low, high;
+		bool is_doubtful;
+	} cases[] = {{0.5, 1.5, false}, {0.41, 0.6, false}, {-0.1, 0.4, false}, {-0.9, 0, false},
+		{-0.9, 0.1, false}, {0.1, 0.9, true}, {-0.1, 0.9, true}, {NAN, NAN, true}};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct difference d = {
+			.low = cases[i].low, .high = cases[i].high, .threshold = 0.4};
+		assert_int_equal(bisection_is_doubtful(&d), cases[i].is_doubtful);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_first),
 		cmocka_unit_test(passes_over_what_is_skipped),
+		cmocka_unit_test(doubts_what_reaches_across),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,8 @@ struct wrong {
 	uint32_t lookup;       /* of the first step and step 17, Brick's own */
 	uint32_t gap_off;      /* of the gap, without a CPU */
 	uint32_t slow_off;     /* of that, without a CPU */
+	uint32_t blocked_too;  /* in two other bricks of each step together */
+	uint32_t first_off;    /* of `first`, in which the thread sleeps */
 	uint32_t growth;       /* of each step more than of the one before, in attention */
 	uint32_t on_cpu;       /* beside a device */
 	uint32_t copy;	       /* between backends */
@@ -36,8 +38,11 @@ struct wrong {
 	uint32_t crowd;	       /* the worker is preempted for so long, too */
 	uint32_t pause, work;  /* between steps: the thread sleeps, or it computes */
 	uint32_t faults;       /* in all */
+	uint32_t records;      /* 1: the kernel's records have all faults ... */
+	uint32_t in_fault;     /* ... in which each step sleeps, as part of `blocked` */
 	uint32_t disk;	       /* of the kernel, to read as much as a model from a disk */
 	uint32_t touched;      /* of the kernel, for page faults */
+	bool touched_early;    /* that, in the first 24 steps, and in no later one */
 	uint32_t throttled;    /* of each step */
 	uint32_t cast;	       /* of a cache of f32 */
 	uint32_t logits;       /* copied for each of a prompt's 64 tokens */
@@ -54,8 +59,19 @@ struct wrong {
 	uint32_t longer;       /* in DownProjection */
 	uint32_t anew;	       /* until a thread that begins in the step computes */
 	uint32_t pale;	       /* of a small product of UpProjection */
+	uint32_t pale_once;    /* of the first such product, longer */
+	uint32_t first_build;  /* of the first step, in building its graph */
+	uint32_t pool;	       /* of the first step, until the worker begins */
+	uint32_t first_gap;    /* of the first step, in no brick */
+	uint32_t softmax;      /* of the prompt, in attention without flash attention */
+	uint32_t kept;	       /* bytes that each step leaves behind ... */
+	uint32_t cached;       /* ... and in a cache */
+	uint32_t kept_until;   /* the first step that leaves none; 0: all do */
 	bool one_brick;	       /* behind which the worker waits */
 	bool mixed, software, old_library;
+	bool unseen;	   /* nobody saw when threads had no CPU */
+	bool alike;	   /* the engine's thread executes more, and the worker waits as long */
+	bool own_softmax;  /* of a program that states its work and has no operations */
 	bool silent;	   /* with `mixed`: a single token without logits, and no prompt */
 	bool own_callback; /* Brick's, which watches nodes */
 };
@@ -116,7 +132,7 @@ static void start_engine(struct explain_engine *e, const struct wrong *w)
 	e->run.clock = (struct brick_clock){.mult = 1};
 	e->run.cpus = 2;
 	e->run.usable_cpus = w->usable;
-	e->run.off_cpu.source = OFF_CPU_SWITCHES;
+	e->run.off_cpu.source = w->unseen ? OFF_CPU_UNKNOWN : OFF_CPU_SWITCHES;
 	e->run.start_ns = 0;
 	e->process = builder_process(&e->run, 1);
 	e->thread = builder_lane(&e->run, e->process, 1);
@@ -187,6 +203,34 @@ static void note(struct explain_engine *e, const char *key, const char *value)
 	BUILDER_GROW(e->run.notes, e->run.note_count);
 	e->run.notes[e->run.note_count++] =
 		(struct run_note){e->process, builder_copy(key), builder_copy(value)};
+}
+
+static void remember(
+	struct explain_engine *e, uint32_t kind, uint32_t site, uint32_t step, uint64_t bytes)
+{
+	BUILDER_GROW(e->run.memories, e->run.memory_count);
+	e->run.memories[e->run.memory_count++] = (struct run_memory){.ns = e->now,
+		.lane = e->thread,
+		.step = step,
+		.kind = kind,
+		.site = site,
+		.is_of_site = site != RUN_NONE,
+		.live_bytes = bytes,
+		.peak_bytes = bytes};
+}
+
+/* Beside 4 MB that live all the time. */
+static void leave_behind(
+	struct explain_engine *e, const struct wrong *w, uint32_t i, uint32_t step, uint32_t site)
+{
+	uint64_t kept =
+		(uint64_t)w->kept * (w->kept_until && i > w->kept_until ? w->kept_until : i);
+	uint64_t cached = (uint64_t)w->cached * i;
+
+	remember(e, BRICK_MEMORY_ALL, RUN_NONE, step, (4 << 20) + kept + cached);
+	remember(e, BRICK_MEMORY_CACHE, RUN_NONE, step, cached);
+	remember(e, BRICK_MEMORY_ACTIVATIONS, site, step, kept);
+	remember(e, BRICK_MEMORY_CACHE, site, step, cached);
 }
 
 static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i)
@@ -267,7 +311,7 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 		e->run.sites[up].bytes = w->bytes / 100;
 		e->run.sites[up].flops = w->flops / 100;
 		e->run.sites[up].elements = w->elements / 10;
-		take(e, up, w->pale, 1);
+		take(e, up, w->pale + (i == 0) * w->pale_once, 1);
 	}
 	if (w->mixed && i % 2)
 		e->now += 600 * US;
@@ -279,6 +323,10 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 		take(e, named_site(e, BRICK_LOOKUP_NAME, "Engine"), w->lookup, 1);
 	if (w->build)
 		take(e, engine_site(e, BRICK_GRAPH_BUILD), w->build, 1);
+	if (w->first_build && i == 0)
+		take(e, engine_site(e, BRICK_GRAPH_BUILD), w->first_build, 1);
+	if (w->pool && i == 0)
+		take(e, engine_site(e, BRICK_BARRIER_WAIT), w->pool, 1);
 	if (w->copy)
 		take(e, named_site(e, "SplitCopy", "Engine"), w->copy, 1);
 	uint32_t launch = take(e,
@@ -287,13 +335,22 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 		attention, 1);
 	if (i == 17 && w->slow_off)
 		off_cpu(e, e->now - (w->slow_off + 1) * (uint64_t)US, w->slow_off, 1);
+	if (i == 0 && w->first_off)
+		off_cpu(e, e->now - (w->first_off + 1) * (uint64_t)US, w->first_off, 0);
 	if (w->device)
 		command(e, launch, down, w->device);
 	if (w->gap_off)
 		off_cpu(e, e->now, w->gap_off, 1);
-	e->now += w->gap * US;
+	for (int k = 0; k < 2 && w->blocked_too; k++) {
+		take(e, engine_site(e, k ? BRICK_UP_PROJECTION : BRICK_RMS_NORM),
+			w->blocked_too / 2 + 2, 1);
+		off_cpu(e, e->now - (w->blocked_too / 2 + 1) * (uint64_t)US, w->blocked_too / 2, 0);
+	}
+	e->now += (w->gap + (i == 0) * w->first_gap) * (uint64_t)US;
+	for (int k = 0; k < 5 && w->alike; k++)
+		take(e, engine_site(e, shared[1 + k % 2]), STEP_US / 10, 1);
 	take(e, w->device ? named_site(e, "GraphCompute", "Engine") : down,
-		STEP_US / 2 + w->longer + (i % 4 == 1) * w->held, 1);
+		w->alike ? STEP_US / 10 : STEP_US / 2 + w->longer + (i % 4 == 1) * w->held, 1);
 	if (w->wait)
 		let_worker_wait(e, w->one_brick ? down : engine_site(e, shared[i % 3]), STEP_US / 2,
 			w->wait, w->crowd);
@@ -301,10 +358,22 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 		off_cpu(e, e->now - (w->preempted + 1) * (uint64_t)US, w->preempted, 1);
 	if (w->blocked)
 		off_cpu(e, e->now - (w->blocked + 1) * (uint64_t)US, w->blocked, 0);
+	if (w->in_fault) {
+		uint64_t begin = e->now - (w->blocked + 1) * (uint64_t)US;
+		BUILDER_GROW(e->run.faults, e->run.fault_count);
+		e->run.faults[e->run.fault_count++] = (struct run_fault){.begin_ns = begin,
+			.end_ns = begin + w->in_fault * (uint64_t)US,
+			.pid = 1,
+			.tid = 1,
+			.lane = e->thread,
+			.is_major = 1};
+	}
+	if (w->kept || w->cached)
+		leave_behind(e, w, i, number, down);
 	lane->samples[at].end_ns = e->run.steps[number].end_ns = e->now;
 	if (w->disk && i % 2 == 0)
 		count_disk(e, w);
-	if (w->touched && (i > 20 || w->touched > 100))
+	if (w->touched && (w->touched_early ? i < 24 : i > 20 || w->touched > 100))
 		count_faults(e, w);
 	take(e, engine_site(e, BRICK_SAMPLING), w->sampling ? w->sampling : 5, 0);
 	if (w->pause)
@@ -337,6 +406,11 @@ static void add_long_prompt(struct explain_engine *e, const struct wrong *w)
 		e->run.lanes[e->thread].samples[compute].end_ns = e->now;
 	}
 	take(e, head, 20, 1);
+	if (w->softmax)
+		take(e,
+			builder_site(&e->run, builder_known(&e->run, BRICK_ATTENTION_SOFTMAX), 0,
+				w->own_softmax ? NULL : "SOFT_MAX", "kq"),
+			w->softmax, 1);
 	if (w->logits)
 		take(e, all, w->logits, 1);
 	e->run.lanes[e->thread].samples[step].end_ns = e->run.steps[number].end_ns = e->now;
@@ -350,7 +424,7 @@ static void make_engine(struct explain_engine *e, const struct wrong *w)
 		add_prompt(e, 0);
 		add_prompt(e, w->repeated);
 	}
-	if (w->logits || w->prompt)
+	if (w->logits || w->prompt || w->softmax)
 		add_long_prompt(e, w);
 	if (w->software) {
 		note(e, "backend", "vulkan llvmpipe (LLVM 19, 256 bits)");
@@ -368,6 +442,8 @@ static void make_engine(struct explain_engine *e, const struct wrong *w)
 	e->run.end_ns = e->run.processes[0].end_ns = e->now;
 	uint64_t all = 2 * e->now, others = all / 100 * w->others;
 	e->run.program_cpu_ns = e->now;
+	e->run.fault_account = (struct fault_account){
+		.is_known = w->records, .sees_kernel = w->records, .until_ns = UINT64_MAX};
 	e->run.machine = (struct machine_use){.busy_ns = e->now + others,
 		.idle_ns = all - e->now - others,
 		.neighbour_ns = others,

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "ui/text/explain_view.h"
+#include "ui/text/words.h"
 #include "tests/unit/explain_engine.h"
 #include "tests/unit/explain_machine.h"
 
@@ -134,6 +135,7 @@ static void smaller_types(const struct wrong *wide)
 	/* 16 of 16.02 MB are weights, of which 8.5 of 32 bits are left */
 	assert_true(fabs(part - 16 / 16.02 * (1 - 8.5 / 32)) < 0.001);
 	words_of(find("large-weights"));
+	assert_non_null(strstr(words.what, "weights in f32"));
 	assert_non_null(strstr(words.evidence, "by the measured roofs"));
 	forget();
 	make_engine(&engine, wide);
@@ -150,18 +152,33 @@ static void smaller_types(const struct wrong *wide)
 /* Another way has its own expectation, and is not told where it is slower everywhere. */
 static void other_ways(void **state)
 {
-	const struct wrong crowd = {
-		.preempted = 300, .others = 40, .wait = 1, .usable = 1, .crowd = 400};
+	struct wrong crowd = {.preempted = 300, .others = 40, .wait = 1, .usable = 1, .crowd = 400};
 	const struct wrong team = {.wait = 1};
 	const struct finding anew = {.rule = FINDING_threads_anew, .phase = STEP_DECODE};
 	(void)state;
 
 	ask(&crowd);
 	words_of(&findings.list[0]);
-	assert_string_equal(words.other, "1 thread");
+	/* others have 0.8 of the second CPU: one thread is what helps for certain */
+	assert_string_equal(words.advice, "run it with 1 thread");
+	assert_non_null(strstr(words.evidence, "other programs used 0.8 of the machine's CPUs"));
+	assert_int_equal(findings.list[0].of.crowd.left, 1);
+	assert_non_null(strstr(words.other, "stop the other programs, and let it have 2 CPUs"));
+	assert_in_range(words.expected_ns / US, 799, 830);
+	uint64_t two_ns = finding_with_threads_ns(
+		&facts.phases[STEP_DECODE], EXPLAIN_STEPS, words.other_threads);
+	assert_true(two_ns < words.expected_ns);
+	forget();
+	crowd.others = 0;
+	ask(&crowd);
+	words_of(&findings.list[0]);
+	assert_string_equal(words.other, "run it with 1 thread");
 	uint64_t ns = finding_with_threads_ns(
 		&facts.phases[STEP_DECODE], EXPLAIN_STEPS, words.other_threads);
 	assert_in_range(ns / US, 799, 830); /* with the time between steps; it takes 1000 */
+	assert_int_equal(findings.list[0].of.crowd.left, 2);
+	assert_int_equal(words.expected_ns, two_ns);
+	assert_null(strstr(words.evidence, "other programs"));
 	forget();
 	ask(&team);
 	words_of(&anew);
@@ -202,6 +219,10 @@ static void drafts(void **state)
 				found->cost_ns, EXPLAIN_STEPS * 200 * US, EXPLAIN_STEPS * 700 * US);
 			words_of(found);
 			assert_non_null(strstr(words.what, "160 of 160 are rejected"));
+			/* no model drafted, and none of so many held */
+			assert_null(strstr(words.evidence, "drafting took"));
+			assert_null(strstr(words.evidence, "saved"));
+			assert_non_null(strstr(words.evidence, "may be a bug"));
 		}
 		forget();
 	}
@@ -212,6 +233,7 @@ static void threads(void **state)
 	(void)state;
 	first(&(struct wrong){.preempted = 300, .others = 40}, "preempted-by-others",
 		300 * EXPLAIN_STEPS);
+	assert_non_null(strstr(words.evidence, "nearly all of it cc1 (12)"));
 	first(&(struct wrong){.preempted = 300}, "preempted", 300 * EXPLAIN_STEPS);
 	never(&(struct wrong){.preempted = 300, .others = 40}, "preempted");
 	never(&(struct wrong){.preempted = 300}, "preempted-by-others");
@@ -231,12 +253,23 @@ static void threads(void **state)
 	first(&quota, "cpu-quota", 300 * EXPLAIN_STEPS);
 	never(&quota, "preempted-by-others");
 	first(&(struct wrong){.blocked = 200}, "blocked", 200 * EXPLAIN_STEPS);
+	assert_non_null(strstr(words.what, "all of it in DownProjection"));
+	assert_non_null(strstr(words.evidence, "40 times"));
 	never(&(struct wrong){.blocked = 10}, "blocked");
 	first(&(struct wrong){.blocked = 200, .faults = 1000}, "cold-pages", 200 * EXPLAIN_STEPS);
+	/* 40 sleeps are not for three faults; two may be for one */
 	never(&(struct wrong){.blocked = 200, .faults = 3}, "cold-pages");
+	first(&(struct wrong){.blocked = 200, .faults = 1, .steps = 2}, "cold-pages", 2 * 200);
+	assert_string_equal(words.what, "1 page fault read from disk, once: 400us");
+	assert_true(words.is_once);
+	/* the kernel's records of all faults say for which of the sleep they were */
+	never(&(struct wrong){.blocked = 200, .faults = 1000, .records = 1}, "cold-pages");
+	first(&(struct wrong){.blocked = 200, .faults = 1000, .records = 1, .in_fault = 150},
+		"cold-pages", 150 * EXPLAIN_STEPS);
 	/* a quick disk lets nobody sleep, and few faults read all of a model */
 	first(&(struct wrong){.disk = 200, .faults = 1}, "cold-pages", 200 * EXPLAIN_STEPS);
 	first(&(struct wrong){.disk = 200, .blocked = 100}, "cold-pages", 300 * EXPLAIN_STEPS);
+	assert_false(words.is_once);
 	never(&(struct wrong){.disk = 5}, "cold-pages");
 	never(&(struct wrong){.device = 990, .blocked = 200, .faults = 1000}, "cold-pages");
 	/* 42 MB are next to nothing of 1.6 GB */
@@ -244,10 +277,17 @@ static void threads(void **state)
 		.disk = 200, .elements = 40000, .flops = 800000000, .bytes = 1600200000};
 	never(&large, "cold-pages");
 	first(&(struct wrong){.touched = 300}, "page-faults", 300 * EXPLAIN_STEPS);
+	assert_null(strstr(words.evidence, "threads"));
+	/* two threads fault at the same time */
+	first(&(struct wrong){.touched = 300, .wait = 1}, "page-faults", 150 * EXPLAIN_STEPS);
+	assert_non_null(strstr(words.evidence, "12.0ms on 2 threads, which is 6.00ms of each"));
 	/* fewer than half of the steps */
 	never(&(struct wrong){.touched = 100}, "page-faults");
 	/* one thread never waits, and the other does: without it nothing would be quicker */
 	first(&(struct wrong){.wait = 300}, "slow-thread", 300 * EXPLAIN_STEPS);
+	/* without its CPU, one thread would need longer than both do now */
+	assert_string_equal(words.other, "");
+	assert_non_null(strstr(words.evidence, "of 2 threads"));
 	/* it has more of one brick's work, and is not slow */
 	never(&(struct wrong){.wait = 300, .one_brick = true}, "slow-thread");
 	never(&(struct wrong){.wait = 300}, "barrier-waits");
@@ -257,6 +297,104 @@ static void threads(void **state)
 	/* a device's driver has threads of its own; a single step's pool is made once */
 	never(&(struct wrong){.anew = 300, .device = 990}, "threads-made-anew");
 	never(&(struct wrong){.anew = 300, .steps = 1}, "threads-made-anew");
+}
+
+/* Who had the CPUs is said plainly, and neither Brick nor the program itself is blamed. */
+static void neighbours(void **state)
+{
+	static const struct {
+		const char *name, *says, *advice;
+		uint32_t part; /* percent of what others used */
+	} cases[] = {
+		{"cc1 (12)", "which used 40.0% of all CPUs, nearly all of it cc1 (12)",
+			"stop cc1 (12)", 100},
+		{"cc1 (12)",
+			"40.0% of all CPUs: cc1 (12) 10.0%, and programs that are not known "
+			"30.0%",
+			"stop the other programs", 25},
+		{"brick (7)", "; which programs these were is not known", "stop the other", 100},
+		{"engine (9)", "nearly all of it another process (9) of this program's name",
+			"stop another process (9)", 100},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		make_engine(&engine, &(struct wrong){.preempted = 300, .others = 40});
+		struct machine_use *use = &engine.run.machine;
+		snprintf(use->neighbour, sizeof(use->neighbour), "%s", cases[i].name);
+		use->neighbour_ns = use->neighbour_ns / 100 * cases[i].part;
+		engine.run.processes[0].executable = builder_copy("/opt/engine");
+		assert_int_equal(explain_facts_init(&facts, &engine.run, &machine), 0);
+		assert_int_equal(findings_init(&findings, &facts), 0);
+		words_of(find("preempted-by-others"));
+		if (!strstr(words.evidence, cases[i].says) ||
+			!strstr(words.advice, cases[i].advice))
+			fail_msg("%s: %s; %s", cases[i].name, words.evidence, words.advice);
+		forget();
+	}
+}
+
+/* A step of two threads that compute 100 us and wait `wait_us`, `off_us` of it preempted. */
+static void add_barrier_step(int brick, uint64_t tokens, uint64_t wait_us, uint64_t off_us)
+{
+	struct run *run = &engine.run;
+	uint32_t step = builder_site(run, builder_known(run, brick), -1, NULL, NULL);
+	uint32_t down = engine_site(&engine, BRICK_DOWN_PROJECTION);
+	uint32_t wait = engine_site(&engine, BRICK_BARRIER_WAIT);
+	uint32_t at = (uint32_t)run->lanes[engine.thread].sample_count;
+	uint64_t begin = engine.now;
+
+	builder_sample(run, engine.thread, step, begin, begin, 0);
+	uint32_t number = builder_step(run, engine.thread, tokens);
+	take(&engine, down, 100, 1);
+	if (off_us)
+		be_off(&run->lanes[engine.worker], engine.now + US, off_us, 1);
+	take(&engine, wait, wait_us, 1);
+	builder_sample(run, engine.worker, down, begin, begin + 100 * US, 0);
+	builder_sample(run, engine.worker, wait, begin + 100 * US, engine.now, 0);
+	run->lanes[engine.thread].samples[at].end_ns = engine.now;
+	run->steps[number].end_ns = engine.now;
+	engine.now += 10 * US;
+}
+
+static void find_of_team(void)
+{
+	struct run *run = &engine.run;
+
+	run->lanes[engine.thread].end_ns = run->lanes[engine.worker].end_ns = engine.now;
+	run->end_ns = run->processes[0].end_ns = engine.now;
+	assert_int_equal(explain_facts_init(&facts, run, &machine), 0);
+	assert_int_equal(findings_init(&findings, &facts), 0);
+}
+
+static uint64_t barriers_cost(uint64_t wait_us, uint64_t off_us)
+{
+	const struct wrong team = {.wait = 1};
+
+	start_engine(&engine, &team);
+	for (int i = 0; i < EXPLAIN_STEPS; i++)
+		add_barrier_step(BRICK_DECODE, 1, wait_us, off_us);
+	find_of_team();
+	const struct finding *found = find("barrier-waits");
+	uint64_t cost_ns = found ? found->cost_ns : 0;
+	if (found)
+		words_of(found);
+	forget();
+	return cost_ns;
+}
+
+/* One thread computes 200 us a step. What a thread has no CPU for is no fault of barriers. */
+static void barriers(void **state)
+{
+	(void)state;
+	/* two threads compute 8 ms and wait 24 ms, 0.6 ms less for the longest of each */
+	assert_int_equal(barriers_cost(300, 0), (8000 + 23400) / 2 * US - 8000 * US);
+	assert_non_null(strstr(words.evidence,
+		"2 threads computed 8.00ms and waited 23.4ms for one another, while none was off "
+		"its "
+		"CPU: 15.7ms each; 1 thread without waits would need 8.00ms"));
+	assert_int_equal(barriers_cost(90, 0), 0);
+	assert_int_equal(barriers_cost(300, 250), 0);
 }
 
 static void devices(void **state)
@@ -294,6 +432,7 @@ static void tokens(void **state)
 	first(&(struct wrong){.repeated = 60}, "prompt-repeated", 5 * STEP_US);
 	never(&(struct wrong){.repeated = 20}, "prompt-repeated");
 	first(&(struct wrong){.sampling = 300}, "slow-sampling", 300 * EXPLAIN_STEPS);
+	assert_string_equal(words.expected_note, ", if sampling took no time");
 	never(&(struct wrong){.sampling = 50}, "slow-sampling");
 	first(&(struct wrong){.growth = 2, .steps = 1200}, "context-growth", 0);
 	/* it takes longer there, too, but nobody would cut a context that short */
@@ -311,6 +450,8 @@ static void tokens(void **state)
 	first(&(struct wrong){.logits = 30000}, "all-logits", 0);
 	never(&(struct wrong){.prompt = 1}, "all-logits");
 	first(&(struct wrong){.prompt = 1}, "small-ubatch", 0);
+	assert_non_null(
+		strstr(words.evidence, "64 evaluations took 64.0ms, with 1.0 token in each"));
 	never(&(struct wrong){.logits = 1}, "small-ubatch");
 	first(&(struct wrong){.sequences = 4}, "sequences-apart", 0);
 	never(&(struct wrong){.sequences = 1}, "sequences-apart");
@@ -357,7 +498,8 @@ static void what_batches_gain(void **state)
 static void engines(void **state)
 {
 	(void)state;
-	first(&(struct wrong){.build = 200}, "graph-rebuilt", 200 * EXPLAIN_STEPS);
+	/* the first graph is new in any run */
+	first(&(struct wrong){.build = 200}, "graph-rebuilt", 200 * (EXPLAIN_STEPS - 1));
 	never(&(struct wrong){.build = 20}, "graph-rebuilt");
 	never(&(struct wrong){.build = 200, .steps = 4}, "graph-rebuilt");
 	first(&(struct wrong){.watched = 200}, "graph-watched", 200 * EXPLAIN_STEPS);
@@ -371,6 +513,20 @@ static void engines(void **state)
 	first(&(struct wrong){.bytes = 18000000, .flops = 1000}, "at-memory-roof", 0);
 	never(&(struct wrong){.bytes = 5000000, .flops = 1000}, "at-memory-roof");
 	never(&(struct wrong){0}, "at-memory-roof");
+	const struct wrong leaves = {.kept = 1 << 17};
+	first(&leaves, "memory-growth", 0);
+	never(&(struct wrong){.cached = 1 << 17}, "memory-growth");
+	never(&(struct wrong){.kept = 1 << 17, .kept_until = EXPLAIN_STEPS / 2}, "memory-growth");
+	never(&(struct wrong){.kept = 16}, "memory-growth");
+	never(&(struct wrong){.kept = 1 << 17, .steps = 24}, "memory-growth");
+	ask(&leaves);
+	const struct finding *growth = find("memory-growth");
+	assert_non_null(growth);
+	assert_int_equal(growth->cost_ns, 0);
+	words_of(growth);
+	assert_non_null(strstr(words.evidence, "activations that OP in tensor asked for"));
+	assert_non_null(strstr(words.evidence, "131kB a step"));
+	forget();
 	/* 4000 x 1000 weights of 32 bits; 4 bits */
 	const struct wrong wide = {.elements = 4000, .flops = 8000000, .bytes = 16020000};
 	first(&wide, "large-weights", 0);
@@ -421,6 +577,34 @@ static void said_once(void **state)
 	print(&(struct wrong){
 		.sequences = 4, .elements = 4000, .flops = 8000000, .bytes = 16020000});
 	assert_int_equal(times("; not in addition to 1: the same time"), 1);
+}
+
+/* Prompts have a number of threads of their own, which a finding of both phases names, too. */
+static void both_phases(void **state)
+{
+	const struct wrong team = {.wait = 1};
+	FILE *out = tmpfile();
+	(void)state;
+
+	start_engine(&engine, &team);
+	engine.run.cpus = 1;
+	note(&engine, "llama.library", "/lib/libllama.so");
+	for (int i = 0; i < EXPLAIN_STEPS; i++) {
+		add_barrier_step(BRICK_PREFILL, 64, 300, 0);
+		add_barrier_step(BRICK_DECODE, 1, 300, 0);
+	}
+	find_of_team();
+	assert_non_null(find("oversubscribed"));
+	explain_text(&facts, &findings, 0, out);
+	rewind(out);
+	printed[fread(printed, 1, sizeof(printed) - 1, out)] = 0;
+	fclose(out);
+	forget();
+	assert_int_equal(times("llama_context_params.n_threads = 1\n"), 1);
+	assert_int_equal(times("llama_context_params.n_threads_batch = 1\n"), 1);
+	assert_int_equal(times("  and      in decode: "), 1);
+	assert_int_equal(times(" in prefill\n"), 1);
+	assert_int_equal(times(" in decode\n"), 1);
 }
 
 /* Savings of different parts of the time add up; those of the same part are the larger one's. */
@@ -498,11 +682,14 @@ int main(void)
 		cmocka_unit_test(drafts),
 		cmocka_unit_test(threads),
 		cmocka_unit_test(other_ways),
+		cmocka_unit_test(neighbours),
+		cmocka_unit_test(barriers),
 		cmocka_unit_test(devices),
 		cmocka_unit_test(tokens),
 		cmocka_unit_test(what_batches_gain),
 		cmocka_unit_test(engines),
 		cmocka_unit_test(said_once),
+		cmocka_unit_test(both_phases),
 		cmocka_unit_test(what_adds_up),
 		cmocka_unit_test(bounded),
 		cmocka_unit_test(without_time),

@@ -26,7 +26,6 @@ struct tensor {
 	char name[TENSOR_NAME_BYTES];
 };
 
-struct attach_shared attach_shared;
 int site_table_wants_parts;
 
 /* Weights lie apart; a graph is built in `arena`, from its begin on. */

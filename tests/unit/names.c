@@ -69,9 +69,11 @@ static void record(uint32_t i)
 	span = brick_begin(BRICK_LM_HEAD);
 	brick_end(brick_lap(span, brick));
 	brick_record_elapsed(brick, 1000, 1, 0);
-	uint64_t now = brick_ticks();
+	uint64_t begin = brick_ticks(), end = begin;
+	while (end == begin) /* an end in the future would lie in the next sample */
+		end = brick_ticks();
 	brick_record_sample(
-		&(struct brick_sample){.begin = now, .end = now + 10, .brick = brick, .layer = -1});
+		&(struct brick_sample){.begin = begin, .end = end, .brick = brick, .layer = -1});
 	if (i % ALIKE)
 		return;
 	span = brick_begin(brick); /* holds another one of its name */

@@ -21,6 +21,7 @@ static struct {
 static uint32_t recorded_count, calls;
 static uint64_t cost;
 
+struct attach_shared attach_shared;
 __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
 struct brick__series_timing node_run_none[NODE_RUN_BEFORE + 1];
 struct brick__series {

@@ -251,7 +251,7 @@ static void a_lane_has_one_thread(void **state)
 	(void)state;
 	assert_int_equal(drain_off_cpu_add(&o, off, 5), 0);
 	assert_int_equal(drain_off_cpu_learn(&o, &clock, 3, records, 2), 0);
-	assert_int_equal(drain_off_cpu_emit(&o, NULL, same_number, NULL), 0);
+	assert_int_equal(drain_off_cpu_emit(&o, &o, NULL, same_number, NULL), 0);
 	assert_int_equal(o.waiting.count, 0);
 	drain_off_cpu_fini(&o);
 }

@@ -107,7 +107,7 @@ static int find_program(struct dl_phdr_info *info, size_t bytes, void *argument)
 	uintptr_t high = 0;
 
 	(void)bytes;
-	*place = (struct patch_place){"/proc/self/exe", UINTPTR_MAX, 0, info->dlpi_addr, 0, 0};
+	*place = (struct patch_place){"/proc/self/exe", UINTPTR_MAX, 0, info->dlpi_addr, 0, 0, 0};
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uintptr_t begin = info->dlpi_addr + p->p_vaddr;

@@ -248,6 +248,47 @@ static void what_was_preempted_is_in_no_brick(void **state)
 	run_fini(&run);
 }
 
+/* Waits in a step, in the sampling behind it, and after that: their bricks buy no lack of a CPU, as
+ * in the report. */
+static void waits_without_a_cpu_are_no_waits(void **state)
+{
+	struct run run = {0};
+	struct run_off_cpu off[] = {
+		{.begin_ns = 1110, .end_ns = 1140},
+		{.begin_ns = 1150, .end_ns = 1190, .before = {30, 0}, .preempted = 1},
+		{.begin_ns = 1520, .end_ns = 1525, .before = {30, 40}, .preempted = 1},
+		{.begin_ns = 1595, .end_ns = 1610, .before = {30, 45}, .preempted = 1},
+	};
+
+	builder_process(&run, 1);
+	builder_lane(&run, 0, 0);
+	uint32_t decode = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
+	uint32_t wait = builder_brick(&run, "w", "Wait");
+	uint32_t site = builder_site(&run, wait, -1, NULL, NULL);
+	builder_sample(&run, 0, decode, 1000, 1500, 0);
+	builder_step(&run, 0, 1);
+	builder_sample(&run, 0, site, 1100, 1200, 1);
+	builder_sample(&run, 0,
+		builder_site(&run, builder_known(&run, BRICK_SAMPLING), -1, NULL, NULL), 1500, 1580,
+		0)
+		->wait_ns = 40;
+	builder_sample(&run, 0, site, 1510, 1530, 1);
+	run.off_cpu.source = OFF_CPU_SWITCHES;
+	run.lanes[0].off_cpu = off;
+	run.lanes[0].off_cpu_count = sizeof(off) / sizeof(*off);
+	struct path *path = path_of(&run, RUN_NONE);
+	const struct path_section *section = &path->sections[0];
+	uint32_t owner = (uint32_t)run.brick_count + SCHEDULE_OWNER_PREEMPTED;
+	assert_int_equal(section->length_ns, 620);
+	assert_int_equal(row_of(section, wait)->on_path_ns, 60 + 15);
+	assert_int_equal(row_of(section, owner)->on_path_ns, 40 + 5 + 15);
+	assert_int_equal(section->counts.unknown_waits, 1);
+	assert_int_equal(section->counts.unknown_wait_ns, 60);
+	path_destroy(path);
+	run.lanes[0].off_cpu = NULL;
+	run_fini(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +298,7 @@ int main(void)
 		cmocka_unit_test(runs_without_steps),
 		cmocka_unit_test(rates_by_the_union_of_steps),
 		cmocka_unit_test(what_was_preempted_is_in_no_brick),
+		cmocka_unit_test(waits_without_a_cpu_are_no_waits),
 		cmocka_unit_test(nonsense),
 	};
 	return cmocka_run_group_tests_name("path_run", tests, NULL, NULL);

@@ -287,6 +287,7 @@ static void mixed_steps_carry_both(void **state)
 	brick_end(brick_step_begin_mixed(20, 0));
 	brick_end(brick_step_begin_mixed(0, 3));
 	brick_end(brick_step_begin(BRICK_PHASE_WARM_UP, 2));
+	brick_end(brick_step_begin(BRICK_PHASE_OTHER, 7));
 	peek_map(&p);
 	struct brick_lane *lane = peek_lane(&p, 0);
 	assert_int_equal(peek_record(lane, 1)->brick, BRICK_MIXED);
@@ -295,6 +296,7 @@ static void mixed_steps_carry_both(void **state)
 	assert_int_equal(lane->stats[BRICK_PREFILL].elements, 20);
 	assert_int_equal(lane->stats[BRICK_DECODE].elements, 3);
 	assert_int_equal(lane->stats[BRICK_WARM_UP].elements, 2);
+	assert_int_equal(lane->stats[BRICK_OTHER_STEP].elements, 7);
 	peek_stop(&p);
 }
 

@@ -61,8 +61,23 @@ static void of_the_library(void **state)
 	const char *const command[] = {"./engine", "-m", "/models/llama-2.gguf", NULL};
 	assert_string_equal(say("/opt/engine", "llama.library", command, PROGRAM_BATCH_THREADS, 2),
 		"llama_context_params.n_threads_batch = 2");
-	assert_string_equal(say("/opt/engine", NULL, NULL, PROGRAM_THREADS, 1), "1 thread");
-	assert_string_equal(say("/opt/engine", NULL, NULL, PROGRAM_THREADS, 2), "2 threads");
+	/* prompts have a setting of their own there, and a program with one for both needs one */
+	assert_string_equal(say("/opt/engine", "llama.library", command, PROGRAM_ALL_THREADS, 2),
+		"llama_context_params.n_threads = 2 and n_threads_batch = 2");
+	assert_string_equal(
+		say("llama-server", "llama.library", NULL, PROGRAM_ALL_THREADS, 2), "-t 2 -tb 2");
+	assert_string_equal(
+		say("llama-bench", "llama.library", NULL, PROGRAM_ALL_THREADS, 2), "-t 2");
+	assert_string_equal(
+		say("/opt/engine", NULL, NULL, PROGRAM_THREADS, 1), "run it with 1 thread");
+	/* the command of an unknown program names its option; a word without a number does not */
+	const char *const own[] = {"./engine", "--threads", "2", NULL};
+	const char *const text[] = {"./engine", "-t", "a title", NULL};
+	assert_string_equal(say("/opt/engine", NULL, own, PROGRAM_BATCH_THREADS, 1), "--threads 1");
+	assert_string_equal(
+		say("/opt/engine", NULL, text, PROGRAM_BATCH_THREADS, 1), "run it with 1 thread");
+	assert_string_equal(
+		say("/opt/engine", NULL, NULL, PROGRAM_THREADS, 2), "run it with 2 threads");
 }
 
 /* Every setting has a text for every program, and the longest fits. */

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "brick/brick.h"
+#include "format/mark.h"
 #include "record/encoder.h"
 #include "trace/load.h"
 #include "lib/writer/writer.h"
@@ -181,6 +182,246 @@ static void an_error_is_final(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
+/* Several files: the next one after each flush. */
+
+struct files {
+	struct fixture *f;
+	unsigned ended;
+};
+
+static bool always_due(void *context, uint64_t bytes, bool between)
+{
+	(void)context;
+	(void)bytes;
+	return between;
+}
+
+static void name_file(const struct files *files, unsigned number, char name[160])
+{
+	snprintf(name, 160, "%s.%u", files->f->trace, number);
+}
+
+static int next_file(void *context, struct trace_writer **writer)
+{
+	struct files *files = context;
+	struct sink_mark mark = {.ns = 2, .kind = MARK_NEXT, .text = ""};
+	struct trace_writer_options options = {
+		.path = files->f->trace, .start_unix_ns = 1, .start_ns = 1};
+	char name[160];
+
+	assert_int_equal(sink_mark(*writer, &mark), 0);
+	assert_int_equal(trace_writer_finish(*writer), 0);
+	name_file(files, ++files->ended, name);
+	assert_int_equal(rename(files->f->trace, name), 0);
+	assert_int_equal(trace_writer_create(writer, &options), 0);
+	mark.kind = MARK_PART;
+	return sink_mark(*writer, &mark);
+}
+
+static void end_file(struct fixture *f)
+{
+	const struct sink_account account = {.end_ns = 1, .exit_code = -1};
+
+	produce_and_take(f, 0);
+	assert_int_equal(encoder_flush(f->encoder, &account), 0);
+}
+
+static uint64_t samples_of(const struct run *run, const char *name)
+{
+	uint32_t brick = run_brick_find(run, name);
+	uint64_t count = 0;
+
+	for (size_t l = 0; l < run->lane_count; l++)
+		for (size_t i = 0; i < run->lanes[l].sample_count; i++)
+			count += run->sites[run->lanes[l].samples[i].site].brick == brick;
+	return count;
+}
+
+static void leaves(int count)
+{
+	for (int i = 0; i < count; i++)
+		brick_end(brick_begin(BRICK_RMS_NORM));
+}
+
+/* Steps that a process makes until its session is ended are in no record that was handed in. */
+static void an_ended_session_is_not_known_again(void **state)
+{
+	struct fixture *f = *state;
+	struct cost_limit cost;
+	uint32_t blocks = 0;
+
+	cost_limit_init(&cost, 0.01);
+	encoder_cost_set(f->encoder, &cost, &blocks);
+	for (int i = 0; i < 2; i++) {
+		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
+		leaves(1);
+		brick_end(step);
+		if (!i)
+			produce_and_take(f, 0);
+	}
+	assert_int_equal(encoder_end(f->encoder, f->drain, DRAIN_END_OUTLIVED, brick_ticks()), 0);
+	finish_encoder(f);
+	assert_int_equal(encoder_error(f->encoder), 0);
+	assert_int_equal(cost.with_bricks, 2);
+	assert_int_equal(cost.session_count, 0);
+}
+
+/*
+ * Each file is whole by itself: bricks that stay open begin anew, a step that a file's end has cut
+ * is in neither, with all that ran in it, and nothing counts as lost. The last one has the
+ * statistics of all.
+ */
+static void files_follow_each_other(void **state)
+{
+	enum { FILES = 5 };
+	struct fixture *f = *state;
+	struct files files = {.f = f};
+	const struct encoder_files calls = {&files, always_due, next_file, NULL};
+	struct load_error error;
+	struct run *run;
+	char name[160];
+
+	encoder_files_set(f->encoder, &calls);
+	brick_span outer = brick_begin(BRICK_ATTENTION_OUTPUT);
+	for (int i = 0; i < FILES; i++) {
+		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1); /* a whole one */
+		leaves(7);
+		brick_end(step);
+		leaves(1);					/* in no step */
+		step = brick_step_begin(BRICK_PHASE_DECODE, 1); /* a cut one */
+		leaves(3);
+		end_file(f);
+		leaves(4);
+		brick_end(step);
+		leaves(2);
+	}
+	brick_end(outer);
+	produce_and_take(f, 0);
+	assert_int_equal(encoder_end(f->encoder, f->drain, DRAIN_END_CLOSED, brick_ticks()), 0);
+	finish_encoder(f);
+	assert_int_equal(encoder_error(f->encoder), 0);
+	assert_int_equal(trace_writer_finish(f->writer), 0);
+	f->writer = NULL;
+	assert_int_equal(files.ended, FILES);
+	for (unsigned i = 1; i <= FILES + 1; i++) {
+		name_file(&files, i, name);
+		if (i == FILES + 1)
+			snprintf(name, sizeof name, "%s", f->trace);
+		assert_int_equal(run_load(&run, name, &error), 0);
+		assert_true(run->complete);
+		assert_int_equal(run->bad_records, 0);
+		assert_int_equal(run->open_samples, 0);
+		assert_null(run->lanes[0].stats);
+		/* of the first file the begin is whole, of the last the end */
+		assert_int_equal(samples_of(run, "RmsNorm"), i == 1	  ? 7 + 1
+							     : i <= FILES ? 2 + 7 + 1
+									  : 2);
+		assert_int_equal(samples_of(run, "AttentionOutput"), 1);
+		run_destroy(run);
+		if (i <= FILES)
+			assert_int_equal(unlink(name), 0);
+	}
+	assert_int_equal(run_load_totals(&run, f->trace, &error), 0);
+	assert_true(run->has_statistics_only);
+	assert_int_equal(samples_of(run, "RmsNorm"), 0);
+	assert_int_equal(run->lanes[0].stats[run_brick_find(run, "RmsNorm")].count,
+		FILES * (7 + 1 + 3 + 4 + 2));
+	assert_int_equal(run->lanes[0].stats[run_brick_find(run, "Decode")].count, 2 * FILES);
+	run_destroy(run);
+}
+
+/* A file that is lost, and one that follows. */
+
+struct losing {
+	struct fixture *f;
+	int lost, back; /* atomic */
+};
+
+static bool lost_due(void *context, uint64_t bytes, bool between)
+{
+	struct losing *l = context;
+
+	(void)bytes;
+	return between && __atomic_load_n(&l->lost, __ATOMIC_ACQUIRE) > l->back;
+}
+
+static int nowhere(void *context, const void *data, size_t bytes)
+{
+	(void)context;
+	(void)data;
+	(void)bytes;
+	return 0;
+}
+
+static int lose_file(void *context, int error, struct trace_writer **writer)
+{
+	struct losing *l = context;
+	struct trace_writer_options options = {
+		.start_unix_ns = 1, .start_ns = 1, .output = nowhere};
+
+	assert_int_equal(error, -ESTALE);
+	trace_writer_leave(*writer);
+	__atomic_add_fetch(&l->lost, 1, __ATOMIC_RELEASE);
+	return trace_writer_create(writer, &options);
+}
+
+static int file_again(void *context, struct trace_writer **writer)
+{
+	struct losing *l = context;
+	struct sink_mark mark = {.ns = 2, .kind = MARK_PART, .text = ""};
+	struct trace_writer_options options = {
+		.path = l->f->trace, .start_unix_ns = 1, .start_ns = 1};
+
+	trace_writer_abandon(*writer);
+	assert_int_equal(trace_writer_create(writer, &options), 0);
+	__atomic_add_fetch(&l->back, 1, __ATOMIC_RELEASE);
+	return sink_mark(*writer, &mark);
+}
+
+/* Sessions go on in the file that follows a lost one: nothing is broken in it, and statistics are
+ * of all. */
+static void a_lost_file_is_followed(void **state)
+{
+	struct fixture *f = *state;
+	struct losing losing = {.f = f};
+	const struct encoder_files calls = {&losing, lost_due, file_again, lose_file};
+	struct load_error error;
+	struct run *run;
+
+	encoder_files_set(f->encoder, &calls);
+	brick_span outer = brick_begin(BRICK_ATTENTION_OUTPUT);
+	brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
+	leaves(7);
+	assert_int_equal(truncate(f->part, 0), 0);
+	leaves(5);
+	while (!__atomic_load_n(&losing.back, __ATOMIC_ACQUIRE)) {
+		end_file(f);
+		encoder_assist(f->encoder);
+	}
+	brick_end(step); /* it was cut */
+	step = brick_step_begin(BRICK_PHASE_DECODE, 1);
+	leaves(3);
+	brick_end(step);
+	brick_end(outer);
+	produce_and_take(f, 0);
+	assert_int_equal(encoder_end(f->encoder, f->drain, DRAIN_END_CLOSED, brick_ticks()), 0);
+	finish_encoder(f);
+	assert_int_equal(encoder_error(f->encoder), 0);
+	assert_int_equal(trace_writer_finish(f->writer), 0);
+	f->writer = NULL;
+	assert_int_equal(losing.lost, 1);
+	assert_int_equal(run_load(&run, f->trace, &error), 0);
+	assert_true(run->complete);
+	assert_int_equal(run->bad_records, 0);
+	assert_int_equal(run->open_samples, 0);
+	assert_int_equal(samples_of(run, "RmsNorm"), 3);
+	assert_int_equal(samples_of(run, "AttentionOutput"), 1);
+	run_destroy(run);
+	assert_int_equal(run_load_totals(&run, f->trace, &error), 0);
+	assert_int_equal(run->lanes[0].stats[run_brick_find(run, "RmsNorm")].count, 7 + 5 + 3);
+	run_destroy(run);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -188,6 +429,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(everything_arrives),
 		TEST(a_starved_thread_is_helped),
+		TEST(an_ended_session_is_not_known_again),
+		TEST(files_follow_each_other),
+		TEST(a_lost_file_is_followed),
 		TEST(an_error_is_final),
 	};
 	cpu_set_t one;

@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/process_start.h"
 #include "record/inject/inject.h"
 #include "record/process.h"
 #include "record/session_dir.h"

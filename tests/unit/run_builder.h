@@ -121,10 +121,11 @@ static BUILDER_UNUSED uint32_t builder_step(struct run *run, uint32_t lane, uint
 	BUILDER_GROW(run->steps, run->step_count);
 	run->steps[run->step_count] = (struct run_step){.lane = lane,
 		.sample = (uint32_t)(l->sample_count - 1),
-		.phase = brick->well_known == BRICK_DECODE    ? BRICK_PHASE_DECODE
-			 : brick->well_known == BRICK_MIXED   ? BRICK_PHASE_MIXED
-			 : brick->well_known == BRICK_WARM_UP ? BRICK_PHASE_WARM_UP
-							      : BRICK_PHASE_PREFILL,
+		.phase = brick->well_known == BRICK_DECODE	 ? BRICK_PHASE_DECODE
+			 : brick->well_known == BRICK_MIXED	 ? BRICK_PHASE_MIXED
+			 : brick->well_known == BRICK_WARM_UP	 ? BRICK_PHASE_WARM_UP
+			 : brick->well_known == BRICK_OTHER_STEP ? BRICK_PHASE_OTHER
+								 : BRICK_PHASE_PREFILL,
 		.tokens = tokens,
 		.open = sample->flags & RUN_SAMPLE_OPEN,
 		.begin_ns = sample->begin_ns,

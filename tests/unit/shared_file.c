@@ -134,12 +134,40 @@ static void lock_out_of_sight(void **state)
 	unlink(path);
 }
 
+/* A recorder whose directory is gone is gone; but under another root nothing of it can be seen. */
+static void directory_out_of_sight(void **state)
+{
+	char place[64], moved[64], directory[96], path[128];
+
+	(void)state;
+	snprintf(place, sizeof place, "%s/place", room);
+	snprintf(moved, sizeof moved, "%s/moved", room);
+	snprintf(directory, sizeof directory, "%s/recorder", place);
+	snprintf(path, sizeof path, "%s/page", directory);
+	assert_true(!mkdir(place, 0700) && !mkdir(directory, 0700));
+	assert_true(brick__shared_is_held(directory, "lock")); /* nothing was ever seen there */
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	close(fd);
+	void *page = brick__shared_attach(directory, "page", BYTES);
+	assert_non_null(page);
+	munmap(page, BYTES);
+	assert_true(!unlink(path) && !rmdir(directory));
+	assert_false(brick__shared_is_held(directory, "lock"));
+	assert_true(!rename(place, moved) && !mkdir(place, 0700));
+	assert_true(brick__shared_is_held(directory, "lock"));
+	assert_int_equal(rmdir(place), 0);
+	assert_true(brick__shared_is_held(directory, "lock"));
+	rmdir(moved);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kept_open),
 		cmocka_unit_test(opened_for_the_use),
 		cmocka_unit_test(lock_out_of_sight),
+		cmocka_unit_test(directory_out_of_sight),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -222,6 +222,39 @@ static inline struct brick_record fake_expert(uint64_t ns, int32_t expert, uint3
 	return r;
 }
 
+static inline struct brick_record fake_memory(uint64_t ns, uint32_t site, uint64_t live)
+{
+	const struct brick_memory_record memory = {.begin = fake_ticks(ns),
+		.kind = BRICK_RECORD_MEMORY,
+		.memory = BRICK_MEMORY_CACHE,
+		.gpu = 2,
+		.site = site,
+		.live_bytes = live,
+		.peak_bytes = live + 1};
+	struct brick_record r;
+
+	memcpy(&r, &memory, sizeof r);
+	return r;
+}
+
+static inline struct brick_record fake_message(
+	uint64_t ns, enum brick_message_event event, int32_t peer, uint32_t number)
+{
+	const struct brick_message_record message = {.begin = fake_ticks(ns),
+		.kind = BRICK_RECORD_MESSAGE,
+		.event = (uint8_t)event,
+		.peer = peer,
+		.tag = -7,
+		.communicator = 0xdeadbeef,
+		.number = number,
+		.bytes_high = 1,
+		.bytes_low = 5};
+	struct brick_record r;
+
+	memcpy(&r, &message, sizeof r);
+	return r;
+}
+
 /* Of at most 15 bytes. */
 static inline struct brick_record fake_name(uint64_t ns, const char *name)
 {

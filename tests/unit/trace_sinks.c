@@ -124,6 +124,10 @@ static void feed_lanes(struct trace_writer *writer, struct fake *f, uint32_t sit
 		fake_at(BRICK_RECORD_WORK, 4096, 0, 777),
 		fake_sample(140, 10, BRICK_RMS_NORM, 2),
 		fake_at(BRICK_RECORD_FLOW, 0, 0, 9),
+		fake_message(151, BRICK_MESSAGE_SENT, 3, 8),
+		fake_message(152, BRICK_MESSAGE_RECEIVED, 0, 4000000000u),
+		fake_message(153, BRICK_MESSAGE_COLLECTIVE, BRICK_MESSAGE_NO_PEER, 0),
+		fake_message(154, BRICK_MESSAGE_RECEIVED_ANY, 2, 6),
 		fake_at(BRICK_RECORD_COUNTER, 155, FAKE_CUSTOM_BRICK, 0x4008000000000000ull),
 		fake_sample(160, 15, BRICK_BARRIER_WAIT, -1),
 		fake_at(BRICK_RECORD_AFTER, 0, 0, 9),
@@ -135,6 +139,8 @@ static void feed_lanes(struct trace_writer *writer, struct fake *f, uint32_t sit
 		fake_sequence(305, BRICK_SEQUENCE_FREED, -1, 0, -1, -1),
 		fake_expert(306, 5, 3),
 		fake_expert(306, BRICK_EXPERT_SAME, 0),
+		fake_memory(307, site, 1ull << 40),
+		fake_memory(308, 0, 77),
 		fake_at(BRICK_RECORD_DROP, 310, 0, 17),
 		fake_at(BRICK_RECORD_THREAD, 320, 0, 99),
 		fake_at(BRICK_RECORD_OPEN, 330, BRICK_RMS_NORM, 0),
@@ -167,6 +173,61 @@ static void feed_off_cpu(struct trace_writer *writer)
 	assert_int_equal(sink_off_cpu(writer, 0, off, 1), 0);
 	assert_int_equal(sink_off_cpu(writer, 0, off + 1, 3), 0);
 	assert_int_equal(sink_off_cpu(writer, 2, off, 1), -EINVAL);
+}
+
+/* Faults of more than a packet, then one of another thread, which has no lane. */
+static void feed_faults(struct trace_writer *writer)
+{
+	struct sink_fault faults[101];
+
+	for (uint32_t i = 0; i < 100; i++)
+		faults[i] = (struct sink_fault){
+			1000 + 10 * i, 1000 + 10 * i + 3 + i % 3, 4242, 4242, i % 10 == 7};
+	faults[100] = (struct sink_fault){500, 600, 4242, 9, 0};
+	assert_int_equal(sink_faults(writer, faults, 101), 0);
+}
+
+static void check_faults(const struct run *run)
+{
+	assert_int_equal(run->fault_count, 101);
+	for (uint32_t i = 0; i < 100; i++) {
+		const struct run_fault *f = &run->faults[i];
+		assert_int_equal(f->begin_ns, 1000 + 10 * i);
+		assert_int_equal(f->end_ns, 1000 + 10 * i + 3 + i % 3);
+		assert_int_equal(f->is_major, i % 10 == 7);
+		assert_int_equal(f->lane, 0);
+	}
+	assert_int_equal(run->faults[100].lane, RUN_NONE);
+	assert_int_equal(run->faults[100].tid, 9);
+	assert_true(run->fault_account.is_known && run->fault_account.sees_kernel);
+	assert_int_equal(run->fault_account.lost, 5);
+	assert_int_equal(run->fault_account.until_ns, 7);
+	assert_int_equal(run->machine.minor_faults, 99);
+}
+
+static void feed_placement(struct trace_writer *writer)
+{
+	const struct sink_cpu cpus[] = {{0, 0, 1024}, {5, 1, 600}};
+	const struct sink_node nodes[] = {{0, 1ull << 40, 4096}, {1, 0, 0}};
+	const struct sink_thread_cpu threads[] = {{4242, 5, 17}, {4243, 0, 1}};
+	const struct sink_placement all = {4242, cpus, 2, nodes, 2, threads, 2};
+
+	assert_int_equal(sink_placement(writer, &all), 0);
+}
+
+static void check_placement(const struct run *run)
+{
+	assert_int_equal(run->placed_cpu_count, 2);
+	assert_int_equal(run->placed_cpus[1].cpu, 5);
+	assert_int_equal(run->placed_cpus[1].node, 1);
+	assert_int_equal(run->placed_cpus[1].capacity, 600);
+	assert_int_equal(run->placed_node_count, 2);
+	assert_int_equal(run->placed_nodes[0].file_bytes, 1ull << 40);
+	assert_int_equal(run->placed_nodes[0].anonymous_bytes, 4096);
+	assert_int_equal(run->placed_thread_count, 2);
+	assert_int_equal(run->placed_threads[0].tid, 4242);
+	assert_int_equal(run->placed_threads[0].cpu, 1);
+	assert_int_equal(run->placed_threads[0].times, 17);
 }
 
 /* Times that only touch one are known. */
@@ -212,6 +273,29 @@ static void check_off_cpu(const struct run *run)
 	assert_int_equal(run->lanes[1].off_cpu_count, 0);
 }
 
+static void check_messages(const struct run *run)
+{
+	const struct run_message *m = run->messages;
+
+	assert_int_equal(run->message_count, 4);
+	for (int i = 0; i < 4; i++) {
+		/* sent, received, a collective, received by a receive from any sender */
+		assert_int_equal(m[i].event, i < 3 ? i : BRICK_MESSAGE_RECEIVED);
+		assert_int_equal(m[i].is_uncertain, i == 3);
+		assert_int_equal(m[i].lane, 0);
+		assert_int_equal(run->lanes[0].samples[m[i].sample].begin_ns, fake_ns(140));
+		assert_int_equal(m[i].communicator, 0xdeadbeef);
+		assert_int_equal(m[i].bytes, (1ull << 32) + 5);
+	}
+	assert_int_equal(m[0].peer, 3);
+	assert_int_equal(m[0].tag, -7);
+	assert_int_equal(m[0].number, 8);
+	assert_int_equal(m[1].peer, 0);
+	assert_int_equal(m[1].number, 4000000000u);
+	assert_int_equal(m[2].peer, BRICK_MESSAGE_NO_PEER);
+	assert_int_equal(m[2].number, 0);
+}
+
 static void feed_facts(struct trace_writer *writer, struct fake *f, uint32_t site)
 {
 	static struct ticks_histogram buckets;
@@ -224,7 +308,9 @@ static void feed_facts(struct trace_writer *writer, struct fake *f, uint32_t sit
 			.gap_count = 2,
 			.gaps = {{fake_ns(100), fake_ns(200), 20000, 1700},
 				{fake_ns(700), UINT64_MAX, 30000, 1600}}},
+		.faults = {.is_known = 1, .sees_kernel = 1, .lost = 5, .until_ns = 7},
 		.machine = {.busy_ns = 8,
+			.minor_faults = 99,
 			.steal_ns = 6,
 			.interrupt_ns = 4,
 			.interrupt_cpu = 1,
@@ -281,6 +367,8 @@ static void feed_session(struct trace_writer *writer, const void *data, size_t s
 	assert_int_equal(sink_lane(writer, 0, &queue), 1);
 	feed_lanes(writer, &f, site, kernel);
 	feed_off_cpu(writer);
+	feed_faults(writer);
+	feed_placement(writer);
 	feed_facts(writer, &f, site);
 }
 
@@ -304,7 +392,21 @@ static void test_a_session(void **state)
 	assert_int_equal(run->experts[0].bytes, 4096);
 	assert_int_equal(run->experts[0].step, 1);
 	assert_int_equal(run->experts[1].expert, BRICK_EXPERT_SAME);
+	assert_int_equal(run->memory_count, 2);
+	assert_int_equal(run->memories[0].kind, BRICK_MEMORY_CACHE);
+	assert_int_equal(run->memories[0].gpu, 2);
+	assert_int_equal(run->memories[0].live_bytes, 1ull << 40);
+	assert_int_equal(run->memories[0].peak_bytes, (1ull << 40) + 1);
+	assert_int_equal(run->memories[0].step, 1);
+	assert_string_equal(run->sites[run->memories[0].site].label,
+		run->sites[run->lanes[0].samples[1].site].label);
+	assert_false(run->memories[1].is_of_site);
+	assert_int_equal(run->memories[1].site, RUN_NONE);
+	assert_int_equal(run->memories[1].live_bytes, 77);
+	check_messages(run);
 	check_off_cpu(run);
+	check_faults(run);
+	check_placement(run);
 	assert_int_equal(run->bad_packets, 1); /* the digest */
 	run_destroy(run);
 }

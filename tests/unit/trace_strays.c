@@ -46,6 +46,8 @@ static void bad_records(void **state)
 		fake_expert(20, 8, 3),				    /* of 8, from 0 on */
 		fake_expert(20, -2, 3),
 		fake_expert(20, 5, 0),
+		fake_message(20, BRICK_MESSAGE_EVENTS, 1, 1),
+		fake_message(20, BRICK_MESSAGE_SENT, -2, 1),
 		fake_sample(20, 5, BRICK_LM_HEAD, -1),
 	};
 	write_records(&s, records, COUNT(records));

@@ -239,7 +239,7 @@ static char *assert_one_sentence(const struct pair *p)
 	const struct compare *c = p->compare;
 	const struct bench_side sides[2] = {{.name = "A", .command = "a", .peak_bytes = NAN},
 		{.name = "B", .command = "b", .peak_bytes = NAN}};
-	const struct diff_view diff = {c, &p->origins, SUMMARY_BY_BRICK, 15, false, 0};
+	const struct diff_view diff = {c, &p->origins, SUMMARY_BY_BRICK, 15, false, 0, NULL};
 	const struct bench_view bench = {.sides = sides,
 		.side_count = 2,
 		.best = 2,

@@ -3,6 +3,7 @@
 declare them. We take what the process has loaded already, what lies in BRICK_LIBRARY_PATH (a folder),
 what the package carries, or what the linker finds, in this order."""
 import ctypes
+import errno
 import os
 from ctypes import (POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint8,
                     c_uint32, c_uint64, c_void_p)
@@ -31,6 +32,23 @@ def _load(name):
             why = error
     raise ImportError(f"brick needs {name}: {why}. Install libbrick, or set "
                       "BRICK_LIBRARY_PATH to its folder.") from None
+
+
+def attacher(name):
+    """The library that records what another one does, as `brick record` would preload it. Its functions are called with
+    the GIL."""
+    file = f"libbrick-{name}.so"
+    folders = [os.environ.get("BRICK_LIBRARY_PATH", ""), _OWN]
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        folders += [os.path.dirname(line.split(maxsplit=5)[5].strip()) for line in maps if "/libbrick.so" in line]
+    paths = [path for folder in folders if folder
+             for path in (os.path.join(folder, file), os.path.join(folder, "brick", file)) if os.path.exists(path)]
+    try:
+        return ctypes.PyDLL(file, mode=os.RTLD_NOLOAD)
+    except OSError:
+        if not paths:
+            raise BrickError(-errno.ENOENT, f"{file}: it is not beside libbrick; this build of Brick has none") from None
+    return ctypes.PyDLL(paths[0])
 
 
 def sized(structure):

@@ -10,7 +10,7 @@ _on = ctypes.c_uint32.in_dll(libbrick, "brick__on")
 _begin, _begin_layer, _end = libbrick.brick__begin, libbrick.brick__begin_layer, libbrick.brick__end
 _ids = {}
 _MODES = {"deferred": 0, "per-layer": 1, "immediate": 2, "none": 3}
-_PHASES = {"prefill": 0, "decode": 1, "warm-up": 3}
+_PHASES = {"prefill": 0, "decode": 1, "warm-up": 3, "other": 4}
 
 
 def enabled():
@@ -89,7 +89,7 @@ def timed(name=None, layer=None, category=None):
 
 
 class step:  # pylint: disable=invalid-name
-    """One evaluation by the engine: "prefill", "decode" or "warm-up" of so many tokens, or "mixed"
+    """One evaluation by the engine: "prefill", "decode", "warm-up" or "other" of so many tokens, or "mixed"
     of tokens of prompts and tokens from which new ones are made."""
 
     __slots__ = ("_phase", "_tokens", "_outputs", "_span")

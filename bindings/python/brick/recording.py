@@ -2,7 +2,9 @@
 """Recordings as NumPy arrays and pandas frames. Arrays of samples are views of what the reader
 holds: nothing is copied, and they keep the recording open."""
 import ctypes
+import html
 import os
+import shutil
 import subprocess
 import tempfile
 from collections import namedtuple
@@ -17,7 +19,7 @@ Lane = namedtuple("Lane", "pid tid kind name samples")
 Step = namedtuple("Step", "lane phase begin_ns end_ns tokens")
 _BRICKS, _SITES, _LANES, _STEPS = range(4)
 _KINDS = ("thread", "queue")
-_PHASES = ("prefill", "decode", "mixed", "warm-up")
+_PHASES = ("prefill", "decode", "mixed", "warm-up", "other")
 _HAS = {"elements": 1, "bytes": 2, "flops": 4}  # enum brick_site_flags
 
 
@@ -101,7 +103,9 @@ class Recording:
         return report(format="json", file=self.path)
 
     def _repr_html_(self):
-        """The page of `brick report --html`, for notebooks."""
+        """The page of `brick report --html`, for notebooks; the text of the report without the command."""
+        if not shutil.which(os.environ.get("BRICK", "brick")):
+            return f"<pre>{html.escape(report(file=self.path))}</pre>"
         with tempfile.TemporaryDirectory() as folder:
             page = os.path.join(folder, "page.html")
             _brick("report", "--html", page, self.path)
@@ -109,6 +113,11 @@ class Recording:
                 text = file.read()
         quoted = text.replace("&", "&amp;").replace('"', "&quot;")
         return f'<iframe srcdoc="{quoted}" style="width:100%;height:800px;border:0"></iframe>'
+
+
+def read(path):
+    """A recording as arrays: Recording."""
+    return Recording(path)
 
 
 def _brick(*arguments):

@@ -155,6 +155,8 @@ pub enum Phase {
     Prefill = 0,
     Decode = 1,
     WarmUp = 3,
+    /// None of these, or not known: a step of training, of a solver.
+    Other = 4,
 }
 
 /// One evaluation of so many tokens; it ends when the span is dropped.

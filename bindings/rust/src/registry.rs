@@ -401,4 +401,6 @@ pub mod bricks {
     pub const KV_CACHE_PREPARE: Brick = Brick(44);
     /// GraphPlan
     pub const GRAPH_PLAN: Brick = Brick(45);
+    /// OtherStep
+    pub const OTHER_STEP: Brick = Brick(46);
 }

@@ -78,6 +78,8 @@ enum brick_record_kind {
 					 `ticks`, 32 to 63 in `wait` */
 	BRICK_RECORD_SEQUENCE = 19,   /* struct brick_sequence_record */
 	BRICK_RECORD_EXPERT = 20,     /* struct brick_expert_record */
+	BRICK_RECORD_MEMORY = 21,     /* struct brick_memory_record */
+	BRICK_RECORD_MESSAGE = 22,    /* struct brick_message_record */
 };
 
 /* Flags of a record, or'ed. */
@@ -195,6 +197,45 @@ struct brick_expert_record {
 	uint32_t reserved2;
 	uint64_t bytes; /* of the weights of one expert */
 };
+
+/*
+ * A record of a ring about memory of one kind that the operator of a site asked for, or of the
+ * whole process (site 0). The peak is the largest since the record before about the same.
+ */
+struct brick_memory_record {
+	uint64_t begin;	     /* ticks */
+	uint64_t live_bytes; /* now */
+	uint8_t kind;	     /* BRICK_RECORD_MEMORY */
+	uint8_t memory;	     /* enum brick_memory_kind */
+	uint16_t gpu;	     /* 1 + its number; 0: memory of the host */
+	uint32_t site;	     /* 0: of the process */
+	uint64_t peak_bytes;
+};
+
+/*
+ * A record of a ring about a message between ranks, right behind the SAMPLE (or CLOSE) of the call
+ * that sent or received it or took part in it. The two records of a message agree in communicator,
+ * sender, receiver, tag and number, and all ranks' records of a collective in communicator and
+ * number.
+ */
+struct brick_message_record {
+	uint64_t begin;	     /* ticks: when it was written */
+	int32_t peer;	     /* rank in the job: of the receiver, of the sender, of the collective's
+				root; BRICK_MESSAGE_NO_PEER: none */
+	int32_t tag;	     /* of a collective: 0 */
+	uint8_t kind;	     /* BRICK_RECORD_MESSAGE */
+	uint8_t event;	     /* enum brick_message_event */
+	uint16_t bytes_high; /* bits 32 to 47 of its bytes */
+	uint32_t communicator; /* the same number in all ranks */
+	uint32_t number;       /* of messages with the same ends, from 1; 0: not known */
+	uint32_t bytes_low;
+};
+
+/* Returns the bytes of a message. */
+static inline uint64_t brick_message_bytes(const struct brick_message_record *r)
+{
+	return (uint64_t)r->bytes_high << 32 | r->bytes_low;
+}
 
 /* Bytes of a name with its NUL, and of the part of it in one NAME. */
 enum { BRICK_NAME_BYTES = 64, BRICK_NAME_PART = 16 };
@@ -453,6 +494,12 @@ BRICK_ABI_ASSERT(
 	"frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_expert_record) == 32, "frozen");
 BRICK_ABI_ASSERT(offsetof(struct brick_expert_record, kind) == offsetof(struct brick_record, kind),
+	"frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_memory_record) == 32, "frozen");
+BRICK_ABI_ASSERT(offsetof(struct brick_memory_record, kind) == offsetof(struct brick_record, kind),
+	"frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_message_record) == 32, "frozen");
+BRICK_ABI_ASSERT(offsetof(struct brick_message_record, kind) == offsetof(struct brick_record, kind),
 	"frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_stat) == 128, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_frame) == 32, "frozen");

@@ -22,4 +22,7 @@
 /* A whole step that was not taken apart. Reports compare the other steps with it. */
 #define BRICK_PLAIN_NAME "PlainStep"
 
+/* A note that says: steps were not taken apart to limit the cost, and reports leave them out. */
+#define BRICK_LIMITED_NOTE "steps.limited"
+
 #endif

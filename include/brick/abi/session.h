@@ -70,6 +70,20 @@ struct brick_session_refusals {
 	 */
 	struct brick_clock clock;
 	uint64_t pair_overlapped, pair_streamed, pair_stream, pair_cold;
+
+	/*
+	 * What the recorder asks of all processes: 1: record nothing for now. Each process looks
+	 * at it when a step begins. Libraries that do not know this part always record.
+	 */
+	uint32_t off;
+	uint32_t heeded; /* processes that have followed since the last change */
+
+	/*
+	 * How many steps in a row are recorded with their bricks (upper 16 bits), and how many
+	 * after them as one piece each (lower 16 bits), on average; 0: the library chooses.
+	 */
+	uint32_t step_blocks;
+	uint32_t reserved2;
 };
 
 /* Sizes of a session's tables: entries, or bytes where the name says so. */

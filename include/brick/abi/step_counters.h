@@ -40,5 +40,25 @@
 #define BRICK_DISK_NAME "BytesFromDisk"
 #define BRICK_FAULTS_NAME "PageFaults"
 #define BRICK_KERNEL_TIME_NAME "KernelTime"
+/*
+ * By the thread that opened, mapped or read a part of a model's file, within the brick that says
+ * so, with such bricks inside of it: page faults of both kinds, and bytes from a disk. 0 is not
+ * told.
+ */
+#define BRICK_LOAD_MINOR_NAME "LoadMinorFaults"
+#define BRICK_LOAD_MAJOR_NAME "LoadMajorFaults"
+#define BRICK_LOAD_DISK_NAME "LoadBytesFromDisk"
+
+/*
+ * PyTorch computes masked tokens of the step's input for nothing. They are not among the step's
+ * tokens. A model without a cache sets PromptTokensRepeated for a new token to the tokens
+ * before it, which are not among the step's tokens then.
+ */
+#define BRICK_PADDING_NAME "padding tokens"
+/*
+ * The CPU time in ns of the process's other threads during a step, if Python has several threads
+ * and they ran for a fifth of the time after which one asks for the interpreter's lock, 5 ms.
+ */
+#define BRICK_OTHERS_TIME_NAME "OtherThreadsTime"
 
 #endif

@@ -246,12 +246,15 @@ char *row_group_label(const struct row_groups *g, uint32_t group)
 		return thread_label(g, group);
 	case SUMMARY_BY_PHASE:
 		return strdup(group == SUMMARY_PHASE_OUTSIDE ? "outside of steps"
+			      : group == STEP_OTHER	     ? "other steps"
 							     : step_phase_name((int)group));
 	case SUMMARY_BY_STEP:
 		return group == run->step_count
 			       ? strdup("outside of steps")
-			       : row_groups_numbered(
-					 step_phase_name(step_phase_of(&run->steps[group])),
+			       : row_groups_numbered(run->steps[group].phase == BRICK_PHASE_OTHER
+							     ? "step"
+							     : step_phase_name(step_phase_of(
+								       &run->steps[group])),
 					 group + 1);
 	default:
 		return group ? row_groups_numbered("layer", group - 1)

@@ -17,6 +17,7 @@
 #include "analysis/steps/step_times.h"
 #include "base/number.h"
 #include "base/scope.h"
+#include "brick/abi/overhead.h"
 #include "brick/error.h"
 #include "trace/run_keep.h"
 
@@ -25,6 +26,7 @@ enum { SLOW_PART = 20 };
 
 struct choice {
 	const struct selection *selection;
+	bool leaves_plain; /* steps that were recorded as one piece to limit the cost */
 	struct run *run;
 	const struct step_index *index;
 	uint64_t since_ns, until_ns;
@@ -49,6 +51,43 @@ bool selection_has_steps(const struct selection *s)
 	return asks_for_steps(s) || asks_for_time(s);
 }
 
+static bool selection_is_limited(const struct run *run)
+{
+	return run_note_find(run, BRICK_LIMITED_NOTE) && !run->has_statistics_only;
+}
+
+/* The sample of such a step is followed by the one that stands for all of its work. */
+static bool selection_is_plain(const struct run *run, const struct run_step *step, uint32_t brick)
+{
+	const struct run_lane *lane = &run->lanes[step->lane];
+
+	return step->sample + (size_t)1 < lane->sample_count &&
+	       run->sites[lane->samples[step->sample + 1].site].brick == brick;
+}
+
+/* Remembers the lengths of those steps, for their neighbours to be compared with. 0 or -ENOMEM. */
+static int leave_plain(struct choice *c)
+{
+	struct run *run = c->run;
+	uint32_t brick = run_brick_find(run, BRICK_PLAIN_NAME);
+
+	run->left_steps = calloc(run->step_count + 1, sizeof(*run->left_steps));
+	if (!run->left_steps)
+		return -ENOMEM;
+	for (size_t i = 0; i < run->step_count && brick != RUN_NONE; i++) {
+		const struct run_step *s = &run->steps[i];
+		if (!c->steps[i] || !selection_is_plain(run, s, brick))
+			continue;
+		c->steps[i] = 0;
+		if (s->outcome == RUN_EVALUATED)
+			run->left_steps[run->left_step_count++] = (struct run_left_step){s->lane,
+				s->phase, s->tokens, s->begin_ns, s->end_ns,
+				run_off_cpu_between(&run->lanes[s->lane], s->begin_ns, s->end_ns)
+					.preempted_ns};
+	}
+	return 0;
+}
+
 static bool is_numbered(const struct selection *s, uint64_t number)
 {
 	bool found = !s->step_ranges;
@@ -65,7 +104,10 @@ static void choose_by_kind(struct choice *c)
 		struct run_step *step = &c->run->steps[i];
 		if (!c->index->finished[i])
 			continue;
-		step->number = c->run->all_steps = ++number;
+		/* a step of a run that was narrowed before has its number */
+		number = step->number ? step->number : number + 1;
+		step->number = number;
+		c->run->all_steps = (uint32_t)number_max(c->run->all_steps, number);
 		c->steps[i] = (s->phase < 0 || (int)step->phase == s->phase) &&
 			      step->begin_ns >= c->since_ns && step->begin_ns < c->until_ns &&
 			      is_numbered(s, number);
@@ -98,15 +140,13 @@ static size_t choose_slowest(
  */
 static int choose_by_speed(struct choice *c)
 {
-	static const enum step_phase order[] = {
-		STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
 	SCOPED struct step_length *list = calloc(c->run->step_count + 1, sizeof(*list));
 	struct step_times times;
 	bool found = false;
 	if (!list || step_times_measure(&times, c->run, c->index) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		size_t count = choose_slowest(c, &times, list, order[i]);
+	for (size_t i = 0; i < STEP_PHASES; i++) {
+		size_t count = choose_slowest(c, &times, list, step_phase_order[i]);
 		if (found && count && c->selection->speed == SELECT_SLOWEST)
 			c->steps[list[0].step] = 0;
 		found |= count > 0;
@@ -272,9 +312,12 @@ static int selection_choose(struct choice *c, char **missing)
 {
 	bool any = !c->run->step_count && !asks_for_steps(c->selection);
 	choose_by_kind(c);
+	if (c->leaves_plain && leave_plain(c) < 0)
+		return -ENOMEM;
 	if (c->selection->speed != SELECT_ANY_SPEED && choose_by_speed(c) < 0)
 		return -ENOMEM;
-	c->run->is_scattered = c->selection->speed == SELECT_SLOW || c->selection->step_ranges > 1;
+	c->run->is_scattered = c->selection->speed == SELECT_SLOW ||
+			       c->selection->step_ranges > 1 || c->run->left_step_count;
 	for (size_t i = 0; i < c->run->step_count; i++)
 		any |= c->steps[i];
 	if (any)
@@ -305,7 +348,7 @@ static int keep_chosen(struct choice *c, char **missing)
 	cut_lanes(c);
 	for (size_t i = 0; i < c->run->lane_count; i++)
 		selection_scale_hooks(&c->run->lanes[i], c->keep[i]);
-	return run_keep(c->run, c->keep);
+	return run_keep(c->run, c->keep, false);
 }
 
 /* True if a gap lies in a kept step or, where kept, between steps. */
@@ -337,8 +380,11 @@ static void drop_gaps(struct choice *c)
 static int apply_steps(const struct selection *s, struct run *run, char **missing)
 {
 	struct step_index index;
-	struct choice c = {.selection = s, .run = run, .index = &index};
-	if (!selection_has_steps(s))
+	struct choice c = {.selection = s,
+		.leaves_plain = selection_is_limited(run) && !run->left_steps,
+		.run = run,
+		.index = &index};
+	if (!selection_has_steps(s) && !c.leaves_plain)
 		return 0;
 	int rc = step_index_init(&index, run);
 	if (rc < 0)
@@ -374,8 +420,11 @@ static int selection_describe(const struct selection *s, struct run *run)
 	FILE *out = open_memstream(&text, &size);
 	if (!out)
 		return -ENOMEM;
+	if (selection_is_limited(run))
+		fputs("; steps with bricks (--max-cost)", out);
 	if (s->phase >= 0)
-		fprintf(out, "; %s", step_phase_name(s->phase));
+		fprintf(out, "; %s%s", step_phase_name(s->phase),
+			s->phase == STEP_OTHER ? " steps" : "");
 	for (unsigned i = 0; i < s->step_ranges; i++)
 		fprintf(out, s->steps[i].first == s->steps[i].last ? "%s%llu" : "%s%llu-%llu",
 			i ? "," : "; steps ", (unsigned long long)s->steps[i].first,
@@ -535,19 +584,6 @@ static int apply_to_stacks(const struct selection *s, struct run *run)
 	return rc;
 }
 
-/* Statistics of whole lanes do not know when and where their samples were. */
-static void drop_statistics(struct run *run)
-{
-	for (size_t i = 0; i < run->lane_count; i++) {
-		free(run->lanes[i].stats);
-		run->lanes[i].stats = NULL;
-	}
-	for (size_t i = 0; run->histograms && i < run->brick_count; i++) {
-		free(run->histograms[i]);
-		run->histograms[i] = NULL;
-	}
-}
-
 bool selection_is_any(const struct selection *s)
 {
 	return selection_has_steps(s) || selection_has_places(s) || s->thread;
@@ -556,8 +592,9 @@ bool selection_is_any(const struct selection *s)
 int selection_apply(const struct selection *s, struct run *run, char **missing)
 {
 	*missing = NULL;
-	if (!selection_is_any(s))
+	if (!selection_is_any(s) && !(selection_is_limited(run) && !run->left_steps))
 		return 0;
+	run->is_narrowed |= selection_is_any(s);
 	int rc = selection_describe(s, run);
 	if (rc == 0)
 		rc = run_edit(run);
@@ -570,7 +607,7 @@ int selection_apply(const struct selection *s, struct run *run, char **missing)
 	if (rc == 0 && run->stack_count)
 		rc = apply_to_stacks(s, run);
 	if (rc == 0)
-		drop_statistics(run);
+		run_statistics_drop(run);
 	return rc;
 }
 
@@ -601,7 +638,7 @@ int selection_drop(struct run *run)
 	}
 	if (rc == 0) {
 		find_dropped(run, &index, keep);
-		rc = run_keep(run, keep);
+		rc = run_keep(run, keep, false);
 	}
 	for (size_t i = 0; keep && i < run->lane_count; i++)
 		free(keep[i]);

@@ -75,13 +75,28 @@ static const char *workload_note_of(const struct run *run, const char *key, uint
 	return first;
 }
 
+bool workload_has_begin(const struct run *run, const struct run_step *first)
+{
+	bool is_first = !run->is_narrowed;
+
+	for (size_t i = 0; i < run->left_step_count && is_first; i++)
+		is_first = run->left_steps[i].phase == BRICK_PHASE_WARM_UP ||
+			   run->left_steps[i].begin_ns > first->begin_ns;
+	return is_first;
+}
+
 static uint64_t start_up_of(const struct run *run)
 {
+	if (run_note_find(run, "entered")) /* its start was before the recording */
+		return ANALYSIS_UNKNOWN;
 	for (size_t i = 0; i < run->step_count; i++) {
 		const struct run_step *step = &run->steps[i];
 		if (step->phase == BRICK_PHASE_WARM_UP || step->outcome != RUN_EVALUATED)
 			continue;
-		bool is_known = run->command && !run->selected && step->begin_ns > run->start_ns;
+		/* another tool's file names no command, and begins with its first event */
+		bool is_known = run->command && run->command[0] && workload_has_begin(run, step) &&
+				step->begin_ns > run->start_ns &&
+				!run_was_off(run, run->start_ns, step->begin_ns);
 		return is_known ? step->begin_ns - run->start_ns : ANALYSIS_UNKNOWN;
 	}
 	return ANALYSIS_UNKNOWN;

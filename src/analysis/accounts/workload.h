@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "trace/run.h"
 
@@ -28,4 +29,6 @@ struct workload {
 	uint64_t start_up_ns;
 };
 
+/* False: it may have had steps before this one, which are left out. */
+bool workload_has_begin(const struct run *run, const struct run_step *first);
 void workload_of_run(struct workload *workload, const struct run *run);

@@ -2,6 +2,11 @@
 /* Looks from the middle to both sides for a build that is not skipped. */
 #include "analysis/compare/bisection.h"
 
+bool bisection_is_doubtful(const struct difference *d)
+{
+	return !(d->low > d->threshold || d->high <= d->threshold);
+}
+
 long bisection_next(const struct bisection *b)
 {
 	size_t middle = b->good + (b->bad - b->good) / 2;

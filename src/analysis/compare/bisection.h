@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "analysis/compare/difference.h"
 
 struct bisection {
 	size_t good;		/* the last build that is known to be good */
@@ -16,6 +17,12 @@ struct bisection {
 };
 
 enum { BISECTION_END = -1 };
+
+/*
+ * True if the interval of a build's difference from the first one lies on both sides of its
+ * threshold, or is not known: neither "bad" nor "good" is certain then.
+ */
+bool bisection_is_doubtful(const struct difference *d);
 
 /* The build to judge next, the nearest to the middle; BISECTION_END: none is left between. */
 long bisection_next(const struct bisection *b);

@@ -40,6 +40,7 @@ enum compare_metric {
 	COMPARE_BY_PREFILL,
 	COMPARE_BY_MIXED,
 	COMPARE_BY_FIRST_TOKEN,
+	COMPARE_BY_OTHER, /* steps/s */
 };
 
 struct compare_row {
@@ -108,7 +109,7 @@ void compare_judge(struct compare *compare, enum compare_metric metric);
  */
 bool compare_is_settled(const struct compare *compare, enum compare_metric metric, bool all);
 
-enum { COMPARE_PLACES = 12 }; /* rows of the whole */
+enum { COMPARE_PLACES = 15 }; /* rows of the whole */
 
 /* The place of a row of the whole in the order in which rows decide; SIZE_MAX: another row. */
 size_t compare_order(const struct compare_row *row);

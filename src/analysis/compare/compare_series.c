@@ -330,7 +330,9 @@ static void compare_series_take_totals(struct reader *r, const struct step_times
 		if (r->cells[i] == RUN_NONE)
 			continue;
 		cells->total_ns[r->cells[i]] += step_time_total_ns(&times->steps[i]);
-		cells->tokens[r->cells[i]] += step->tokens + step->drafts;
+		/* the unit that all is compared by is a token, or a step where tokens are none */
+		cells->tokens[r->cells[i]] +=
+			step->phase == BRICK_PHASE_OTHER ? 1 : step->tokens + step->drafts;
 		compare_series_columns_of(r, (uint32_t)i)[r->unattributed] +=
 			times->steps[i].unattributed_ns;
 	}

@@ -6,7 +6,9 @@
 #include "analysis/compare/history_parts.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +29,9 @@ struct maker {
 	struct compare_names names;
 	struct compare_series series;
 	struct step_times times;
+	/* the longest step of each phase; 0 ns: there is none */
+	uint32_t longest[STEP_PHASES];
+	uint64_t longest_ns[STEP_PHASES];
 	uint64_t *totals[STEP_PHASES];			     /* [columns]: ns in all steps */
 	uint64_t total_ns[STEP_PHASES], tokens[STEP_PHASES]; /* of all steps */
 	double united[STEP_PHASES];    /* of struct compare_cells, before they are reduced */
@@ -97,10 +102,17 @@ static int history_parts_count_executions(struct maker *m)
 		return rc;
 	walk_join(&walk, &ops, m);
 	rc = walk_run(&walk);
-	for (size_t i = 0; i < m->run->step_count && rc == 0; i++)
-		if (step_index_is_evaluated(m->index, m->run, i))
-			history_parts_add_execution(m, m->run->steps[i].phase, m->series.columns,
-				step_time_total_ns(&m->times.steps[i]));
+	for (size_t i = 0; i < m->run->step_count && rc == 0; i++) {
+		uint32_t phase = m->run->steps[i].phase;
+		if (!step_index_is_evaluated(m->index, m->run, i))
+			continue;
+		uint64_t ns = step_time_total_ns(&m->times.steps[i]);
+		history_parts_add_execution(m, phase, m->series.columns, ns);
+		if (ns > m->longest_ns[phase]) {
+			m->longest_ns[phase] = ns;
+			m->longest[phase] = (uint32_t)i;
+		}
+	}
 	if (rc == 0)
 		history_parts_add_commands(m);
 	step_times_fini(&m->times);
@@ -170,6 +182,19 @@ static int history_parts_add_step(struct maker *m, int phase)
 	return rc;
 }
 
+/* The longest steps, as facts of a window. */
+static int add_longest(struct maker *m, int phase)
+{
+	char key[64], value[64];
+
+	if (!m->longest_ns[phase])
+		return 0;
+	snprintf(key, sizeof(key), HISTORY_SLOWEST "%s", step_phase_name(phase));
+	snprintf(value, sizeof(value), "%" PRIu64 " ns, step %" PRIu32, m->longest_ns[phase],
+		step_number(m->run, m->index, m->longest[phase]));
+	return history_run_fact(m->history, key, value);
+}
+
 static int history_parts_add_columns(struct maker *m, int phase, enum summary_by by)
 {
 	int rc = 0;
@@ -222,6 +247,8 @@ static int history_parts_add_parts(struct history_run *history, const struct run
 		if (p == STEP_WARM_UP || !m.series.phases[p].count)
 			continue;
 		rc = by == SUMMARY_BY_BRICK ? history_parts_add_step(&m, p) : 0;
+		if (rc == 0 && !strcmp(history->kind, HISTORY_WINDOW))
+			rc = add_longest(&m, p);
 		if (rc == 0)
 			rc = history_parts_add_columns(&m, p, by);
 	}
@@ -232,27 +259,20 @@ static int history_parts_add_parts(struct history_run *history, const struct run
 
 int history_parts_of_run(struct history_run *history, const struct run *run)
 {
+	bool is_window = !strcmp(history->kind, HISTORY_WINDOW);
 	struct step_index index;
 	int rc = step_index_init(&index, run);
 
 	if (rc < 0)
 		return rc;
 	rc = history_parts_add_parts(history, run, &index, SUMMARY_BY_BRICK);
-	if (rc == 0)
+	if (rc == 0 && !is_window)
 		rc = history_parts_add_parts(history, run, &index, SUMMARY_BY_LAYER);
 	step_index_fini(&index);
 	return rc;
 }
 
 /* Back to a series. */
-
-static int history_parts_phase_of(const char *name)
-{
-	for (int p = 0; p < STEP_PHASES; p++)
-		if (!strcmp(step_phase_name(p), name))
-			return p;
-	return -1;
-}
 
 /* True if a comparison by bricks, or by layers, has a column of the part; *kind: which. */
 static bool is_column(const struct history_part *part, enum summary_by by, enum compare_kind *kind)
@@ -263,7 +283,7 @@ static bool is_column(const struct history_part *part, enum summary_by by, enum 
 		: !strcmp(part->kind, "unattributed") ? COMPARE_UNATTRIBUTED
 		: !strcmp(part->kind, "off_cpu")      ? COMPARE_OFF_CPU
 						      : COMPARE_PART;
-	return history_parts_phase_of(part->phase) >= 0 &&
+	return step_phase_by_name(part->phase) >= 0 &&
 	       (*kind != COMPARE_PART || !strcmp(part->kind, parts));
 }
 
@@ -295,7 +315,7 @@ static int history_parts_name_columns(
 
 static int add_step_cell(struct compare_series *series, const struct history_part *part)
 {
-	struct compare_cells *cells = &series->phases[history_parts_phase_of(part->phase)];
+	struct compare_cells *cells = &series->phases[step_phase_by_name(part->phase)];
 	double per_token = (double)part->total_ns / (double)part->tokens;
 	double typical = (double)part->typical_ns / (double)part->typical_tokens;
 
@@ -323,15 +343,15 @@ static int history_parts_fill_series(struct compare_series *series, struct compa
 
 	for (size_t i = 0; i < h->parts.count && rc == 0; i++)
 		if (!strcmp(h->parts.items[i].kind, "step") &&
-			history_parts_phase_of(h->parts.items[i].phase) >= 0)
+			step_phase_by_name(h->parts.items[i].phase) >= 0)
 			rc = add_step_cell(series, &h->parts.items[i]);
 	for (size_t i = 0; i < h->parts.count && rc == 0; i++) {
 		const struct history_part *part = &h->parts.items[i];
 		if (!is_column(part, by, &kind) ||
-			!series->phases[history_parts_phase_of(part->phase)].count)
+			!series->phases[step_phase_by_name(part->phase)].count)
 			continue;
 		uint32_t column = column_of(names, part, kind, by);
-		struct compare_cells *cells = &series->phases[history_parts_phase_of(part->phase)];
+		struct compare_cells *cells = &series->phases[step_phase_by_name(part->phase)];
 		series->knows_off |= kind == COMPARE_OFF_CPU;
 		cells->column_ns[column] += part->typical_ns;
 		cells->work[column].count +=

@@ -9,7 +9,10 @@
 #include "analysis/compare/compare_series.h"
 #include "analysis/history/history_run.h"
 
-/* Adds the parts of a recording, by brick and by layer, and its time to the first token. -ENOMEM.
+/*
+ * Adds the parts of a recording, by brick and by layer, and its time to the first token. A run of
+ * kind HISTORY_WINDOW has no layers, but a fact about the longest step of each phase, with its
+ * number in the whole recording (HISTORY_SLOWEST). -ENOMEM.
  */
 int history_parts_of_run(struct history_run *history, const struct run *run);
 

@@ -19,6 +19,8 @@ static const struct place {
 	{COMPARE_BY_PRINTED, COMPARE_PRINTED, -1},
 	{COMPARE_BY_DECODE, COMPARE_RATE, STEP_DECODE},
 	{COMPARE_BY_DECODE, COMPARE_TIME, STEP_DECODE},
+	{COMPARE_BY_OTHER, COMPARE_RATE, STEP_OTHER},
+	{COMPARE_BY_OTHER, COMPARE_TIME, STEP_OTHER},
 	{COMPARE_BY_WALL, COMPARE_WALL, -1},
 	{COMPARE_BY_PREFILL, COMPARE_RATE, STEP_PREFILL},
 	{COMPARE_BY_PREFILL, COMPARE_TIME, STEP_PREFILL},
@@ -28,6 +30,7 @@ static const struct place {
 	{COMPARE_BY_DECODE, COMPARE_ELAPSED, STEP_DECODE},
 	{COMPARE_BY_PREFILL, COMPARE_ELAPSED, STEP_PREFILL},
 	{COMPARE_BY_MIXED, COMPARE_ELAPSED, STEP_MIXED},
+	{COMPARE_BY_OTHER, COMPARE_ELAPSED, STEP_OTHER},
 };
 
 const struct compare_row *compare_find(
@@ -122,6 +125,7 @@ const char *compare_metric_name(enum compare_metric metric)
 		[COMPARE_BY_PREFILL] = "prefill",
 		[COMPARE_BY_MIXED] = "mixed",
 		[COMPARE_BY_FIRST_TOKEN] = "first-token",
+		[COMPARE_BY_OTHER] = "other",
 	};
 
 	return (size_t)metric < sizeof(names) / sizeof(*names) ? names[metric] : NULL;

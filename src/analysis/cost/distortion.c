@@ -62,6 +62,22 @@ static double distortion_own_ns(const struct run *run, const struct run_step *st
 	return (double)(step->end_ns - step->begin_ns) - (double)off.preempted_ns;
 }
 
+/* The time of the nearest step on one side of a left step that is otherwise alike; 0: none. */
+static double neighbour_of_left_ns(
+	const struct run *run, const struct run_left_step *left, int direction)
+{
+	size_t at = BISECT(i, 0, run->step_count, run->steps[i].begin_ns < left->begin_ns);
+
+	at -= direction < 0;
+	for (int i = 0; i < MAX_DISTANCE && at < run->step_count; i++, at += (size_t)direction) {
+		const struct run_step *near = &run->steps[at];
+		if (near->lane == left->lane && near->phase == left->phase &&
+			near->tokens == left->tokens && !near->open && !near->outcome)
+			return distortion_own_ns(run, near);
+	}
+	return 0;
+}
+
 /* The time of the nearest step on one side that is not plain but otherwise alike; 0: none. */
 static double neighbour_ns(const struct run *run, size_t at, int direction, uint32_t plain_brick)
 {
@@ -87,15 +103,25 @@ static double neighbour_ns(const struct run *run, size_t at, int direction, uint
 static double *log_ratios(struct plain_steps *plain, const struct run *run, enum step_phase phase,
 	uint32_t plain_brick)
 {
-	double *list = malloc((run->step_count + 1) * sizeof(*list));
+	size_t room = run->step_count + run->left_step_count;
+	double *list = malloc((room + 1) * sizeof(*list));
 	size_t apart_count = 0;
+	for (size_t i = 0; list && i < run->left_step_count; i++) {
+		const struct run_left_step *left = &run->left_steps[i];
+		if ((enum step_phase)left->phase != phase)
+			continue;
+		double ns = (double)(left->end_ns - left->begin_ns) - (double)left->preempted_ns;
+		double other = neighbour_of_left_ns(run, left, plain->count & 1 ? 1 : -1);
+		if (ns > 0 && other > 0)
+			list[plain->count++] = log(other / ns);
+	}
 	for (size_t i = 0; list && i < run->step_count; i++) {
 		const struct run_step *step = &run->steps[i];
 		if (step->open || step->outcome || step_phase_of(step) != phase)
 			continue;
 		double ns = distortion_own_ns(run, step);
 		if (!distortion_is_plain(run, step, plain_brick)) {
-			list[run->step_count - ++apart_count] = ns;
+			list[room - ++apart_count] = ns;
 			continue;
 		}
 		int direction = plain->count & 1 ? 1 : -1;
@@ -104,9 +130,8 @@ static double *log_ratios(struct plain_steps *plain, const struct run *run, enum
 			list[plain->count++] = log(other / ns);
 	}
 	if (apart_count)
-		plain->apart_ns =
-			(double)apart_count *
-			statistics_median(list + run->step_count - apart_count, apart_count);
+		plain->apart_ns = (double)apart_count *
+				  statistics_median(list + room - apart_count, apart_count);
 	return list;
 }
 
@@ -132,8 +157,9 @@ static bool plain_steps_compare(
 	struct statistics_shift shift = {0, -INFINITY, INFINITY};
 	uint32_t plain_brick = run_brick_find(run, BRICK_PLAIN_NAME);
 	memset(plain, 0, sizeof(*plain));
-	SCOPED double *list =
-		plain_brick == RUN_NONE ? NULL : log_ratios(plain, run, phase, plain_brick);
+	SCOPED double *list = plain_brick == RUN_NONE && !run->left_step_count
+				      ? NULL
+				      : log_ratios(plain, run, phase, plain_brick);
 	int error = -1;
 	if (plain->count)
 		error = statistics_shift_paired(&shift, list, thin_out(list, plain->count), 0.05);
@@ -368,6 +394,20 @@ static bool distortion_measure(struct distortion *d, const struct summary *summa
 	return true;
 }
 
+/* The part of the steps' time in which the steps have bricks. */
+static double with_bricks(const struct summary *summary, int phase)
+{
+	const struct run *run = summary->run;
+	double left_ns = 0, wall_ns = wall_of(summary, phase);
+
+	for (size_t i = 0; i < run->left_step_count; i++) {
+		const struct run_left_step *left = &run->left_steps[i];
+		if (phase == SUMMARY_ALL_PHASES || (int)left->phase == phase)
+			left_ns += (double)(left->end_ns - left->begin_ns);
+	}
+	return left_ns > 0 && wall_ns > 0 ? wall_ns / (wall_ns + left_ns) : 1;
+}
+
 /* Joins all phases, each by its own method; false: none is measured, or one is not known. */
 static bool join_phases(struct distortion *d, const struct summary *summary)
 {
@@ -404,6 +444,14 @@ void distortion_estimate(struct distortion *d, const struct summary *summary, in
 	if (phase == SUMMARY_ALL_PHASES ? !join_phases(d, summary)
 					: !distortion_measure(d, summary, phase))
 		estimate(d, summary, phase);
+	double part = with_bricks(summary, phase);
+	if (d->share >= 0) {
+		d->share *= part;
+		d->low *= part;
+		d->high *= part;
+		d->pairs_share *= part;
+		d->hooks_share *= part;
+	}
 	add_switches(d, summary, phase);
 	add_consumer(d, summary->run);
 	add_helpers(d, summary);

@@ -27,6 +27,7 @@ void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismat
 		.bad_records = run->bad_records,
 		.lost_processes = run->lost_processes,
 		.incomplete = !run->complete,
+		.is_imported = run_note_find(run, "imported"),
 	};
 	for (size_t i = 0; i < run->process_count; i++) {
 		losses_add_ledger(losses, &run->processes[i].ledger);

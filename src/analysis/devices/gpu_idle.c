@@ -244,7 +244,8 @@ static bool gpu_idle_waited(
 	const struct run_command *c = &g->run->commands[after->command];
 	const struct run_lane *queue = &g->run->lanes[after->lane];
 
-	if (before->lane == after->lane || !c->launch_end_ns || c->launch_end_ns > before->begin_ns)
+	if (before->queue == after->queue || !c->launch_end_ns ||
+		c->launch_end_ns > before->begin_ns)
 		return false;
 	return !c->sample || queue->samples[c->sample - 1].end_ns <= before->begin_ns;
 }

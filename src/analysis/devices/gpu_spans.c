@@ -44,7 +44,23 @@ static uint32_t gpu_spans_work_of(const struct run *run, uint32_t brick, uint32_
 		       : GPU_COMPUTE;
 }
 
-static void gpu_spans_take_lane(struct gpu *gpu, const struct run *run, uint32_t lane)
+/* The lane that "stream 7 (2)" is a further lane of: "stream 7"; else the lane itself. */
+static uint32_t gpu_spans_queue_of(const struct gpu_spans *s, const struct run *run, uint32_t lane)
+{
+	const char *name = run->lanes[lane].name, *end = name ? strrchr(name, ' ') : NULL;
+
+	for (uint32_t i = 0; end && end[1] == '(' && i < lane; i++) {
+		const char *first = run->lanes[i].name;
+		if (s->of_lane[i] == s->of_lane[lane] && first &&
+			strlen(first) == (size_t)(end - name) &&
+			!memcmp(first, name, (size_t)(end - name)))
+			return i;
+	}
+	return lane;
+}
+
+static void gpu_spans_take_lane(
+	struct gpu *gpu, const struct run *run, uint32_t lane, uint32_t queue)
 {
 	const struct run_lane *l = &run->lanes[lane];
 	size_t c = run_command_from(run, lane, 0);
@@ -63,6 +79,7 @@ static void gpu_spans_take_lane(struct gpu *gpu, const struct run *run, uint32_t
 		gpu->spans[gpu->span_count++] = (struct gpu_span){.begin_ns = sample->begin_ns,
 			.end_ns = sample->end_ns,
 			.lane = lane,
+			.queue = queue,
 			.brick = brick,
 			.site = sample->site,
 			.command = has ? (uint32_t)c : RUN_NONE,
@@ -123,7 +140,8 @@ int gpu_spans_init(struct gpu_spans *s, const struct run *run, const struct step
 	}
 	for (uint32_t lane = 0; lane < run->lane_count; lane++)
 		if (s->of_lane[lane] != RUN_NONE)
-			gpu_spans_take_lane(&s->list[s->of_lane[lane]], run, lane);
+			gpu_spans_take_lane(&s->list[s->of_lane[lane]], run, lane,
+				gpu_spans_queue_of(s, run, lane));
 	for (size_t i = 0; i < s->count; i++) {
 		struct gpu *gpu = &s->list[i];
 		if (gpu->span_count)

@@ -21,7 +21,11 @@ struct gpu_span {
 	uint32_t lane, brick, site;
 	uint32_t command; /* index in run->commands; RUN_NONE: not recorded */
 	uint32_t work;	  /* enum gpu_work */
-	uint32_t reserved;
+	/*
+	 * The first lane of the command's queue. A queue whose commands overlap, if only because
+	 * times were rounded, has several lanes.
+	 */
+	uint32_t queue;
 };
 
 struct gpu {

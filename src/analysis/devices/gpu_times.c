@@ -13,6 +13,9 @@
 #include "base/order.h"
 #include "base/scope.h"
 
+/* Launching a kernel takes an operator some 10 us, and slow Python some 100. */
+enum { GPU_GAP_NS = 500000 };
+
 struct gpu_times_scope {
 	const struct run *run;
 	const struct step_index *index;
@@ -20,6 +23,15 @@ struct gpu_times_scope {
 	uint32_t process;
 	struct gpu_time *time;
 	uint64_t (*idle_of_brick)[GPU_IDLE_CAUSES]; /* [brick_count] */
+	/* the gap that pieces are taken of, so far: only work of the host is counted */
+	uint64_t gap_end_ns, gap_ns;
+	uint32_t gap; /* its number, from 1 on */
+	/* [brick_count + 1]; the last: no brick */
+	struct gpu_times_gap {
+		uint64_t ns;	 /* in gaps that count */
+		uint64_t gap_ns; /* in the gap of that number */
+		uint32_t gap;
+	} * gaps_of_brick;
 };
 
 /* The part of a time that is of the phase, in ns. */
@@ -47,12 +59,35 @@ static uint64_t gpu_times_part_ns(
 	return ns;
 }
 
+static void gpu_times_end_gap(struct gpu_times_scope *s)
+{
+	if (s->gap_ns >= GPU_GAP_NS) {
+		s->time->gaps++;
+		s->time->gaps_ns += s->gap_ns;
+		for (uint32_t b = 0; b <= s->run->brick_count; b++)
+			if (s->gaps_of_brick[b].gap == s->gap)
+				s->gaps_of_brick[b].ns += s->gaps_of_brick[b].gap_ns;
+	}
+	s->gap_ns = 0;
+	s->gap++;
+}
+
 static void gpu_times_take_idle(void *context, uint64_t begin_ns, uint64_t end_ns,
 	enum gpu_idle_cause cause, uint32_t brick)
 {
 	struct gpu_times_scope *s = context;
 	uint64_t ns = gpu_times_part_ns(s, begin_ns, end_ns);
 
+	if (begin_ns != s->gap_end_ns)
+		gpu_times_end_gap(s);
+	s->gap_end_ns = end_ns;
+	if (cause == GPU_IDLE_BETWEEN || cause == GPU_IDLE_WORK) {
+		struct gpu_times_gap *of =
+			&s->gaps_of_brick[brick == RUN_NONE ? s->run->brick_count : brick];
+		of->gap_ns = of->gap == s->gap ? of->gap_ns + ns : ns;
+		of->gap = s->gap;
+		s->gap_ns += ns;
+	}
 	s->time->idle_ns += ns;
 	s->time->idle_of_ns[cause] += ns;
 	if (brick != RUN_NONE)
@@ -177,17 +212,33 @@ int gpu_times_init(
 	t->exposed_ns = calloc(run->brick_count + 1, sizeof(*t->exposed_ns));
 	SCOPED uint64_t(*idle_of_brick)[GPU_IDLE_CAUSES] =
 		malloc((run->brick_count + 1) * sizeof(*idle_of_brick));
-	rc = t->list && t->exposed_ns && idle_of_brick ? 0 : -ENOMEM;
+	SCOPED struct gpu_times_gap *gaps_of_brick =
+		malloc((run->brick_count + 1) * sizeof(*gaps_of_brick));
+	rc = t->list && t->exposed_ns && idle_of_brick && gaps_of_brick ? 0 : -ENOMEM;
 	for (size_t i = 0; i < t->spans.count && rc == 0; i++) {
 		const struct gpu *gpu = &t->spans.list[i];
 		struct gpu_time *time = &t->list[i];
-		struct gpu_times_scope scope = {
-			run, index, phase, gpu->process, time, idle_of_brick};
+		struct gpu_times_scope scope = {.run = run,
+			.index = index,
+			.phase = phase,
+			.process = gpu->process,
+			.time = time,
+			.idle_of_brick = idle_of_brick,
+			.gaps_of_brick = gaps_of_brick,
+			.gap = 1};
+		memset(gaps_of_brick, 0, (run->brick_count + 1) * sizeof(*gaps_of_brick));
 		memset(idle_of_brick, 0, (run->brick_count + 1) * sizeof(*idle_of_brick));
 		time->commands = gpu->span_count;
 		rc = gpu_times_sweep(t, &scope, gpu);
 		if (rc == 0)
 			rc = gpu_idle_explain(run, index, gpu, gpu_times_take_idle, &scope);
+		gpu_times_end_gap(&scope);
+		time->gaps_most = RUN_NONE;
+		for (uint32_t b = 0; b <= run->brick_count; b++)
+			if (gaps_of_brick[b].ns > time->gaps_most_ns) {
+				time->gaps_most = b == run->brick_count ? RUN_NONE : b;
+				time->gaps_most_ns = gaps_of_brick[b].ns;
+			}
 		time->wall_ns = time->busy_ns + time->idle_ns;
 		for (size_t cause = 0; cause < GPU_IDLE_CAUSES; cause++) {
 			time->most[cause] = RUN_NONE;

@@ -22,6 +22,13 @@ struct gpu_time {
 	/* by cause: the host's brick with the most of that time; RUN_NONE: none */
 	uint32_t most[GPU_IDLE_CAUSES];
 	uint64_t most_ns[GPU_IDLE_CAUSES];
+	/*
+	 * Gaps so long that no launch explains them: the host did something else. Parts of
+	 * GPU_IDLE_BETWEEN and GPU_IDLE_WORK.
+	 */
+	uint64_t gaps, gaps_ns;
+	uint32_t gaps_most; /* the host's brick with the most of that time; RUN_NONE: none */
+	uint64_t gaps_most_ns;
 };
 
 struct gpu_times {

@@ -12,11 +12,12 @@
 #include "analysis/explain/product_due.h"
 #include "base/number.h"
 #include "base/order.h"
+#include "base/path_name.h"
 #include "brick/brick.h"
 
 const char *expectation_source_name(enum expectation_source source)
 {
-	static const char *const names[] = {"repeats", "work", "passes", "machine"};
+	static const char *const names[] = {"repeats", "work", "passes", "machine", "history"};
 
 	return names[source];
 }
@@ -44,6 +45,38 @@ static uint64_t noise_ns(const struct explain_facts *f, const struct explain_pha
 	double others = caches * f->presence.others + f->presence.interrupts + f->presence.steal;
 
 	return number_of_double((least + (others > 0 ? others : 0)) * (double)running_ns(phase));
+}
+
+static bool expectation_is_wait(const struct explain_facts *f, uint32_t brick)
+{
+	return f->run->bricks[brick].well_known == BRICK_BARRIER_WAIT;
+}
+
+/*
+ * The brick that other threads computed while those that run steps waited for at least half of so
+ * long, by the critical path; RUN_NONE: no single brick.
+ */
+static uint32_t awaited_brick(const struct explain_phase *phase, uint32_t bricks, uint64_t ns)
+{
+	uint64_t most_ns = ns / 2;
+	uint32_t most = RUN_NONE;
+
+	for (size_t i = 0; phase->path && i < phase->path->row_count; i++) {
+		const struct path_row *row = &phase->path->rows[i];
+		const struct summary_row *own = explain_row(phase, row->name);
+		uint64_t others_ns = number_minus(row->on_path_ns, own ? own->wall_ns : 0);
+		if (row->owner < bricks && row->rank == PATH_WORK && others_ns > most_ns) {
+			most_ns = others_ns;
+			most = row->owner;
+		}
+	}
+	return most;
+}
+
+/* True if waits were for threads that were made ready to record: that is nobody's fault. */
+static bool is_for_profiler(const struct explain_facts *f, uint32_t awaited)
+{
+	return awaited != RUN_NONE && f->index.kinds[awaited] == BRICK_KIND_OVERHEAD;
 }
 
 /*
@@ -74,15 +107,20 @@ static bool find_repeats(struct excess *out, const struct explain_facts *f, enum
 			out->brick = b;
 		}
 	}
+	uint32_t awaited = awaited_brick(phase, f->run->brick_count, waits_ns);
+	if (is_for_profiler(f, awaited))
+		waits_ns = long_waits = 0;
 	if (waits_ns > out->ns) {
 		out->brick_ns = waits_ns;
 		out->brick = RUN_NONE;
+		out->awaited = awaited;
 	}
 	out->ns += waits_ns;
 	out->low_ns += waits_ns;
 	out->high_ns += waits_ns;
 	out->count += long_waits;
-	return out->ns > noise_ns(f, phase);
+	out->noise_ns = noise_ns(f, phase);
+	return out->ns > out->noise_ns;
 }
 
 /* A brick's operations of one sort in a phase. */
@@ -109,8 +147,27 @@ static bool is_pass(const struct run *run, const struct run_site *site)
 }
 
 /*
- * Fills in paces[brick_count] of the sites that count, the quickest first; returns how many. Time
- * by which executions were held up has an excess of its own.
+ * The part of a brick's time in a phase that is not in excess of a single execution: a prompt has
+ * few, and each may have lost its CPU to a host or an interrupt. The longest one counts as the
+ * others do on average, and a single one says nothing. Time by which executions were held up has an
+ * excess of its own.
+ */
+static double expectation_usual_part(
+	const struct explain_facts *f, enum step_phase p, uint32_t brick)
+{
+	const struct explain_brick *b = &f->phases[p].bricks[brick];
+	double ns =
+		(double)number_minus(b->driver_ns, repeats_of(f->repeats, p, brick)->held_up_ns);
+	double others_ns = (double)(b->driver_ns - b->longest_ns);
+
+	if (b->count < 2 || !b->driver_ns)
+		return 0;
+	return fmin(ns, others_ns * (double)b->count / (double)(b->count - 1)) /
+	       (double)b->driver_ns;
+}
+
+/*
+ * Fills in paces[brick_count] of the sites that count, the quickest first; returns how many.
  */
 static size_t find_paces(struct brick_pace *paces, const struct explain_facts *f, enum step_phase p,
 	bool is_flops, bool (*counts)(const struct run *run, const struct run_site *site))
@@ -130,7 +187,7 @@ static size_t find_paces(struct brick_pace *paces, const struct explain_facts *f
 			sum->bytes += (double)site->bytes * (double)phase->sites[i].count;
 			sum->flops += (double)site->flops * (double)phase->sites[i].count;
 		}
-		sum->ns = fmax(0, sum->ns - (double)repeats_of(f->repeats, p, b)->held_up_ns);
+		sum->ns *= expectation_usual_part(f, p, b);
 		sum->work = is_flops ? sum->flops : sum->bytes;
 		sum->pace = sum->work > 0 ? sum->ns / sum->work : 0;
 		count += sum->work > 0 && sum->ns > 0;
@@ -206,7 +263,8 @@ static bool find_passes(struct excess *out, const struct explain_facts *f, enum 
 	}
 	free(paces);
 	free(each);
-	return out->ns > running_ns(phase) / 10;
+	out->noise_ns = running_ns(phase) / 10;
+	return out->ns > out->noise_ns;
 }
 
 /*
@@ -236,7 +294,8 @@ static bool find_slow_bricks(struct excess *out, const struct explain_facts *f, 
 			out, b, due_ns, SLOWER * due_ns, products[0].pace, all, phase->wall_ns);
 	}
 	free(products);
-	return out->ns > running_ns(phase) / 10;
+	out->noise_ns = running_ns(phase) / 10;
+	return out->ns > out->noise_ns;
 }
 
 /*
@@ -273,9 +332,21 @@ static bool brick_kind(struct product_kind *kind, const struct explain_facts *f,
 			(kind->bits > 0 && fabs(weights.bits - kind->bits) > 0.5))
 			return false;
 		kind->bits = weights.bits;
+		if (!site->operation && f->run->process_count)
+			kind->program = path_name(f->run->processes[0].executable);
 		kind->weight_bytes = fmax(kind->weight_bytes, weights.bytes);
 	}
 	return kind->bits > 0;
+}
+
+static bool has_products(
+	const struct explain_facts *f, const struct explain_phase *phase, uint32_t brick)
+{
+	for (size_t i = 0; i < f->run->site_count; i++)
+		if (f->run->sites[i].brick == brick && phase->sites[i].count &&
+			expectation_is_product(f->run, &f->run->sites[i]))
+			return true;
+	return false;
 }
 
 /* Products with weights that are slower than this machine was seen to be. */
@@ -283,29 +354,45 @@ static bool find_machine(struct excess *out, const struct explain_facts *f, enum
 {
 	const struct explain_phase *phase = &f->phases[p];
 	bool is_crowded = phase->team > 1 && run_usable_cpus(f->run) < phase->team;
+	double others_ns = 0, others_work = 0;
 
 	for (size_t i = 0; i < f->roofline->row_count && !is_crowded; i++) {
 		const struct roofline_row *row = &f->roofline->rows[i];
 		struct product_kind kind;
 		struct product_due due;
-		if ((int)row->phase != (int)p || !brick_kind(&kind, f, phase, row->brick) ||
-			!product_due_find(&due, f->roofline, row, &kind))
+		if ((int)row->phase != (int)p || !has_products(f, phase, row->brick))
 			continue;
-		/* time by which executions were held up has an excess of its own */
 		double all_ns = (double)phase->bricks[row->brick].driver_ns;
-		double took_ns = all_ns - (double)repeats_of(f->repeats, p, row->brick)->held_up_ns;
+		bool is_known = brick_kind(&kind, f, phase, row->brick) &&
+				product_due_find(&due, f->roofline, row, &kind);
+		double took_ns = all_ns * expectation_usual_part(f, p, row->brick);
 		double rate = took_ns > 0 ? row->flops_per_ns * all_ns / took_ns : 0;
-		double usual = product_due_usual(&due);
-		if (rate <= 0 || rate >= product_due_least(&due))
+		if (!is_known || rate <= 0 || rate >= product_due_least(&due)) {
+			/* a prompt needs logits of its last token only: that product is unlike */
+			bool is_alike = f->run->bricks[row->brick].well_known != BRICK_LM_HEAD ||
+					phase->batch <= 1;
+			if (is_alike && row->flops_per_ns > 0) {
+				others_ns += all_ns;
+				others_work += row->flops_per_ns * all_ns;
+			}
 			continue;
+		}
+		double usual = product_due_usual(&due);
 		uint64_t ns = number_of_double(took_ns * (1 - rate / usual));
 		out->took_ns += number_of_double(took_ns);
 		out->ns += ns;
 		out->low_ns += number_of_double(took_ns * (1 - rate / product_due_least(&due)));
 		out->high_ns += number_of_double(took_ns * (1 - rate / fmax(due.roof, usual)));
 		out->rows++;
-		if (ns <= out->brick_ns)
+		if (ns <= out->brick_ns) {
+			if (ns > out->next_ns) {
+				out->next = row->brick;
+				out->next_ns = ns;
+			}
 			continue;
+		}
+		out->next = out->brick;
+		out->next_ns = out->brick_ns;
 		out->brick_ns = ns;
 		out->brick = row->brick;
 		out->rate = rate;
@@ -313,7 +400,82 @@ static bool find_machine(struct excess *out, const struct explain_facts *f, enum
 		out->bits = kind.bits;
 		out->seen = due.seen;
 	}
-	return out->ns > noise_ns(f, phase);
+	out->others_rate = others_ns > 0 ? others_work / others_ns : 0;
+	out->noise_ns = noise_ns(f, phase);
+	return out->ns > out->noise_ns;
+}
+
+/* The same for waits, which take so many ns a token. */
+static double usual_part_of_waits(const struct explain_facts *f, enum step_phase p, double token_ns)
+{
+	double all_ns = token_ns * (double)f->phases[p].tokens, long_ns = 0;
+
+	for (uint32_t b = 0; b < f->run->brick_count; b++)
+		long_ns += (double)repeats_of(f->repeats, p, b)->long_waits_ns;
+	return all_ns > long_ns ? (all_ns - long_ns) / all_ns : 0;
+}
+
+/*
+ * Bricks that take a quarter longer than in the slower ones of the workload's earlier recordings,
+ * if the whole token takes longer, too. Noise from run to run is larger than within a run.
+ */
+static bool find_history(struct excess *out, const struct explain_facts *f, enum step_phase p)
+{
+	enum { NOISE_PART = 10 };
+	const double whole_longer = 1.1, least_part = 0.01;
+	const struct usual_times *usual = f->usual;
+	const struct explain_phase *phase = &f->phases[p];
+	/* whoever shares a CPU's units and caches makes a brick twice as slow at most */
+	double longer = 1.25 + 1.5 * expectation_disturbance(f);
+
+	if (!usual || !usual->runs[p] ||
+		usual->whole[p].now_ns < whole_longer * usual->whole[p].slower_ns)
+		return false;
+	for (size_t i = 0; i < usual->count; i++) {
+		const struct usual_part *part = &usual->parts[i];
+		bool is_wait = expectation_is_wait(f, part->brick);
+		double usual_part = is_wait ? usual_part_of_waits(f, p, part->all_ns)
+					    : expectation_usual_part(f, p, part->brick);
+		double all_ns = part->all_ns * usual_part;
+		double more_ns = all_ns - part->median_ns;
+		if (part->phase != (int)p || f->index.kinds[part->brick] == BRICK_KIND_OVERHEAD ||
+			part->now_ns * usual_part < longer * part->slower_ns ||
+			more_ns < least_part * usual->whole[p].median_ns)
+			continue;
+		double tokens = (double)phase->tokens;
+		uint64_t ns = number_of_double(more_ns * tokens);
+		uint32_t awaited =
+			is_wait ? awaited_brick(phase, f->run->brick_count, ns) : RUN_NONE;
+		/* other programs may have had the CPU of a thread that is waited for */
+		if (is_wait && (is_for_profiler(f, awaited) ||
+				       (awaited == RUN_NONE && presence_is_disturbed(f->run))))
+			continue;
+		out->ns += ns;
+		out->low_ns += number_of_double((all_ns - part->slower_ns) * tokens);
+		out->high_ns += number_of_double((all_ns - part->quickest_ns) * tokens);
+		out->took_ns += number_of_double(all_ns * tokens);
+		out->rows++;
+		if (ns > out->brick_ns) {
+			out->next = out->brick;
+			out->next_ns = out->brick_ns;
+			out->next_now_ns = out->brick_now_ns;
+			out->next_usual_ns = out->brick_usual_ns;
+			out->brick = part->brick;
+			out->brick_ns = ns;
+			out->brick_now_ns = all_ns;
+			out->brick_usual_ns = part->median_ns;
+		} else if (ns > out->next_ns) {
+			out->next = part->brick;
+			out->next_ns = ns;
+			out->next_now_ns = all_ns;
+			out->next_usual_ns = part->median_ns;
+		}
+	}
+	if (out->brick != RUN_NONE && expectation_is_wait(f, out->brick))
+		out->awaited = awaited_brick(phase, f->run->brick_count, out->brick_ns);
+	out->of_count = usual->runs[p];
+	out->noise_ns = running_ns(phase) / NOISE_PART;
+	return out->ns > out->noise_ns;
 }
 
 int expectation_learn(struct ceilings *kept, const struct explain_facts *f)
@@ -323,7 +485,7 @@ int expectation_learn(struct ceilings *kept, const struct explain_facts *f)
 	for (size_t i = 0; i < f->roofline->row_count; i++) {
 		const struct roofline_row *row = &f->roofline->rows[i];
 		struct product_kind kind;
-		bool is_step = (int)row->phase < STEP_WARM_UP && f->phases[row->phase].summary;
+		bool is_step = (int)row->phase < STEP_PHASES && f->phases[row->phase].summary;
 		if (!is_step || !brick_kind(&kind, f, &f->phases[row->phase], row->brick))
 			continue;
 		int rc = product_due_learn(kept, f->roofline, row, &kind);
@@ -339,8 +501,9 @@ bool expectation_excess(struct excess *out, const struct explain_facts *f, enum 
 {
 	static bool (*const find[])(
 		struct excess * out, const struct explain_facts *f, enum step_phase phase) = {
-		find_repeats, find_slow_bricks, find_passes, find_machine};
+		find_repeats, find_slow_bricks, find_passes, find_machine, find_history};
 
-	*out = (struct excess){.source = source, .brick = RUN_NONE};
+	*out = (struct excess){
+		.source = source, .brick = RUN_NONE, .awaited = RUN_NONE, .next = RUN_NONE};
 	return find[source](out, f, phase);
 }

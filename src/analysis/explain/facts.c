@@ -12,9 +12,11 @@
 #include <string.h>
 #include "analysis/explain/product_due.h"
 #include "analysis/statistics/percentile.h"
+#include "analysis/steps/training_times.h"
 #include "analysis/statistics/unknown.h"
 #include "analysis/accounts/workload.h"
 #include "base/members.h"
+#include "base/number.h"
 
 static int list_steps(struct explain_facts *f)
 {
@@ -46,6 +48,21 @@ static bool facts_is_of_cache(
 	return false;
 }
 
+/* Looks at the time in no brick before a frame that lies in a step alone, or at a step's end. */
+static void facts_see_gap(struct explain_facts *f, struct explain_phase *phase,
+	const struct walk_frame *frame, unsigned depth)
+{
+	const struct walk_frame *step = frame->is_step ? frame : depth ? &frame[-1] : NULL;
+
+	if (!step || !step->is_step)
+		return;
+	uint64_t from_ns = f->gap_from_ns > step->begin_ns ? f->gap_from_ns : step->begin_ns;
+	uint64_t gap_ns = number_minus(frame->is_step ? frame->end_ns : frame->begin_ns, from_ns);
+	if (gap_ns > phase->longest_gap_ns)
+		phase->longest_gap_ns = gap_ns;
+	f->gap_from_ns = frame->end_ns + frame->wait_ns;
+}
+
 /* Adds a frame's time on the CPU in an evaluated step, or for it. */
 static void facts_add_frame(void *context, const struct walk_frame *frame, unsigned depth)
 {
@@ -60,12 +77,15 @@ static void facts_add_frame(void *context, const struct walk_frame *frame, unsig
 	uint64_t off_ns = frame->off.preempted_ns + frame->off.blocked_ns;
 	uint64_t ns = frame->self_ns > off_ns ? frame->self_ns - off_ns : 0;
 
-	phase->wait_ns[lane] += frame->inner_ns + frame->wait_ns;
-	if (kind == BRICK_KIND_WAIT)
-		phase->wait_ns[lane] += frame->self_ns;
+	facts_see_gap(f, phase, frame, depth);
+	bool drives = frame->scope != WALK_ALONGSIDE;
+	uint64_t wait_ns =
+		frame->inner_ns + frame->wait_ns + (kind == BRICK_KIND_WAIT ? frame->self_ns : 0);
+	phase->wait_ns[lane] += wait_ns;
+	if (drives && wait_ns > phase->longest_wait_ns)
+		phase->longest_wait_ns = wait_ns;
 	if (kind != BRICK_KIND_WORK)
 		return;
-	bool drives = frame->scope != WALK_ALONGSIDE;
 	phase->work_ns[lane] += ns;
 	*(drives ? &phase->bricks[frame->brick].driver_ns
 		 : &phase->bricks[frame->brick].worker_ns) += ns;
@@ -81,6 +101,9 @@ static void facts_add_frame(void *context, const struct walk_frame *frame, unsig
 			phase->cache_ns += frame->length_ns - frame->all_off.preempted_ns -
 					   frame->all_off.blocked_ns;
 	}
+	struct explain_brick *brick = &phase->bricks[frame->brick];
+	brick->count++;
+	brick->longest_ns = ns > brick->longest_ns ? ns : brick->longest_ns;
 	phase->sites[frame->sample->site].count++;
 	phase->sites[frame->sample->site].ns += ns;
 }
@@ -90,6 +113,7 @@ static int begin_lane(void *context, uint32_t lane)
 	struct explain_facts *f = context;
 
 	f->frame_lane = lane;
+	f->gap_from_ns = 0;
 	return f->run->lanes[lane].kind == BRICK_LANE_THREAD;
 }
 
@@ -119,8 +143,8 @@ static int facts_walk_all(struct explain_facts *f)
 	f->cache_brick = run_brick_find(f->run, EXPLAIN_CACHE_PREPARE);
 	walk_init(&walk, f->run, &f->index);
 	/* nobody waits for a warm-up */
-	for (int p = 0; p < STEP_WARM_UP; p++)
-		if (f->phases[p].steps &&
+	for (int p = 0; p < STEP_PHASES; p++)
+		if (f->phases[p].steps && p != STEP_WARM_UP &&
 			(rc = summary_create_in(&f->phases[p].summary, &walk, SUMMARY_BY_BRICK, p)))
 			return rc;
 	rc = breakdown_create_in(&f->breakdown, &walk);
@@ -255,6 +279,29 @@ static void find_products(const struct explain_facts *f, struct explain_phase *p
 		phase->products.wide_bits /= (double)wide_ns;
 }
 
+/*
+ * A lane's time off the CPU in no brick. What bricks sleep behind a step, as a loader of data does,
+ * is theirs.
+ */
+static struct run_off_times facts_off_in_gap(
+	const struct run_lane *lane, uint64_t from_ns, uint64_t end_ns)
+{
+	struct run_off_times off = run_off_cpu_between(lane, from_ns, end_ns);
+
+	for (size_t i = run_sample_from(lane, from_ns); off.blocked_ns + off.preempted_ns; i++) {
+		if (i >= lane->sample_count || lane->samples[i].begin_ns >= end_ns)
+			break;
+		const struct run_sample *s = &lane->samples[i];
+		if (s->begin_ns < from_ns || s->end_ns > end_ns)
+			continue;
+		struct run_off_times in = run_off_cpu_between(lane, s->begin_ns, s->end_ns);
+		off.blocked_ns = number_minus(off.blocked_ns, in.blocked_ns);
+		off.preempted_ns = number_minus(off.preempted_ns, in.preempted_ns);
+		from_ns = s->end_ns; /* others lie in it */
+	}
+	return off;
+}
+
 /* Adds the time off the CPU of the thread that evaluates next, which may have waited for another
  * one. */
 static void facts_add_between(void *context, const struct step_between *between)
@@ -264,7 +311,7 @@ static void facts_add_between(void *context, const struct step_between *between)
 	struct explain_phase *phase = &f->phases[step_phase_of(s)];
 	uint64_t ns = between->ns;
 	struct run_off_times off =
-		run_off_cpu_between(&f->run->lanes[s->lane], between->from_ns, s->begin_ns);
+		facts_off_in_gap(&f->run->lanes[s->lane], between->from_ns, s->begin_ns);
 
 	if (off.blocked_ns > ns)
 		off.blocked_ns = ns;
@@ -278,10 +325,135 @@ static void facts_add_between(void *context, const struct step_between *between)
 		phase->between.longest_ns = ns;
 }
 
+/* True if the lane's steps in a phase are those of one context, which no other lane has. */
+static bool has_own_context(const struct explain_facts *f, int phase, uint32_t lane)
+{
+	const struct run *run = f->run;
+	uint32_t model = RUN_NONE;
+	bool any = false;
+
+	for (uint32_t i = f->index.lane_first[lane]; i < f->index.lane_first[lane + 1]; i++) {
+		uint32_t step = f->index.by_lane[i];
+		const struct run_step *s = &run->steps[step];
+		if ((int)step_phase_of(s) != phase || !f->index.finished[step])
+			continue;
+		if (s->model == RUN_NONE || (any && s->model != model))
+			return false;
+		model = s->model;
+		any = true;
+	}
+	for (uint32_t i = 0; i < run->step_count && any; i++)
+		if (run->steps[i].lane != lane && run->steps[i].model == model &&
+			run->lanes[run->steps[i].lane].process == run->lanes[lane].process &&
+			(int)step_phase_of(&run->steps[i]) == phase)
+			return false;
+	return any;
+}
+
+/*
+ * The last step of the lane's process, on another lane, that began before and has ended; RUN_NONE:
+ * none of the last few did.
+ */
+static uint32_t others_step_before(const struct explain_facts *f, uint32_t lane, uint64_t ns)
+{
+	enum { FEW = 16 };
+	const struct step_index *index = &f->index;
+	uint32_t process = f->run->lanes[lane].process;
+	uint32_t first = index->process_first[process], from = first;
+	uint32_t end = index->process_first[process + 1];
+
+	while (from <
+		end) { /* `from` becomes the place of the first step that begins at ns or later */
+		uint32_t middle = from + (end - from) / 2;
+		if (f->run->steps[index->by_process[middle]].begin_ns < ns)
+			from = middle + 1;
+		else
+			end = middle;
+	}
+	for (uint32_t i = from; i > first && from - i < FEW; i--) {
+		uint32_t step = index->by_process[i - 1];
+		if (f->run->steps[step].lane != lane && index->tails[step].end_ns <= ns)
+			return step;
+	}
+	return RUN_NONE;
+}
+
+/* True if contexts of two steps read the same weights, as far as names tell. */
+static bool facts_is_same_model(
+	const struct run *run, const struct run_step *a, const struct run_step *b)
+{
+	const char *x = run_model_name(run, run->lanes[a->lane].process, a->model);
+	const char *y = run_model_name(run, run->lanes[b->lane].process, b->model);
+
+	return x && y && !strcmp(x, y);
+}
+
+/*
+ * Adds the sleeps of a lane before steps that begin soon after a step of another thread. Steps with
+ * a lock never run at the same time; without, those of busy threads do, and those of idle ones do
+ * not follow each other. A thread that was preempted in between may miss some.
+ */
+static void facts_add_turns(struct explain_facts *f, int p, uint32_t lane)
+{
+	enum { FEW = 8, SOON = 2 /* times the step's own length */ };
+	const struct run *run = f->run;
+	struct explain_phase *phase = &f->phases[p];
+	uint32_t process = run->lanes[lane].process, holder = RUN_NONE;
+	uint64_t turns = 0, ns = 0, from_ns = 0, steps = 0;
+
+	/* the lane's last step may be of another phase, and what it slept before that is not for
+	 * this step */
+	for (uint32_t i = f->index.lane_first[lane]; i < f->index.lane_first[lane + 1]; i++) {
+		uint32_t step = f->index.by_lane[i];
+		const struct run_step *s = &run->steps[step];
+		uint64_t begin_ns = from_ns;
+		if (!f->index.finished[step])
+			continue;
+		from_ns = f->index.tails[step].end_ns;
+		if ((int)step_phase_of(s) != p || !step_index_is_evaluated(&f->index, run, step))
+			continue;
+		steps++;
+		uint32_t other = begin_ns ? others_step_before(f, lane, s->begin_ns) : RUN_NONE;
+		if (other != RUN_NONE && !facts_is_same_model(run, s, &run->steps[other]))
+			continue;
+		uint64_t end_ns = other == RUN_NONE ? 0 : f->index.tails[other].end_ns;
+		if (end_ns <= begin_ns || s->begin_ns - end_ns > SOON * (s->end_ns - s->begin_ns) ||
+			step_index_overlap(&f->index, run, process, s->begin_ns - 1, s->begin_ns))
+			continue;
+		struct run_off_times off =
+			run_off_cpu_between(&run->lanes[lane], begin_ns, s->begin_ns);
+		uint64_t beside_ns =
+			step_index_overlap(&f->index, run, process, begin_ns, s->begin_ns);
+		turns++;
+		ns += number_min(off.blocked_ns, beside_ns);
+		holder = run->steps[other].lane;
+	}
+	if (steps < FEW || 3 * turns < 2 * (steps - 1))
+		return;
+	phase->between.turns += turns;
+	phase->between.turns_ns += ns;
+	phase->between.turn_threads++;
+	phase->between.turn_holder = holder;
+}
+
+/* Only where each of several threads has a context of its own: steps may go from thread to thread.
+ */
+static void facts_find_turns(struct explain_facts *f)
+{
+	for (int p = 0; p < STEP_WARM_UP; p++) {
+		uint32_t lanes = 0;
+		for (uint32_t i = 0; i < f->run->lane_count && f->phases[p].summary; i++)
+			lanes += has_own_context(f, p, i);
+		for (uint32_t i = 0; i < f->run->lane_count && lanes > 1; i++)
+			if (has_own_context(f, p, i))
+				facts_add_turns(f, p, i);
+	}
+}
+
 /* All summaries have the times of all steps. */
 static void facts_find_between(struct explain_facts *f)
 {
-	for (int p = 0; p < STEP_WARM_UP; p++)
+	for (int p = 0; p < STEP_PHASES; p++)
 		if (f->phases[p].summary) {
 			step_times_between(f->phases[p].summary->steps.steps, f->run, &f->index,
 				facts_add_between, f);
@@ -296,12 +468,18 @@ static void facts_finish_phase(const struct explain_facts *f, struct explain_pha
 	if (!s)
 		return;
 	const struct summary_row *computes = explain_row(phase, brick_name(BRICK_GRAPH_COMPUTE));
+	for (uint64_t i = 0; i < phase->steps && !phase->trains; i++)
+		phase->trains = training_is_step(f->run, &f->run->steps[phase->list[i]]);
 	phase->tokens = s->steps.phases[p].tokens;
 	phase->wall_ns = s->wall_ns;
 	phase->elapsed_ns = s->wall_ns + phase->between.sleeps_ns + phase->between.works_ns +
-			    phase->between.preempted_ns;
+			    phase->between.preempted_ns + phase->between.turns_ns;
+	phase->held_ns = number_minus(phase->elapsed_ns,
+		explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED) + phase->between.preempted_ns);
 	phase->evaluations = computes && computes->count ? computes->count : phase->steps;
-	phase->batch = phase->evaluations ? (double)phase->tokens / (double)phase->evaluations : 0;
+	/* drafts that did not hold are no tokens of the phase, and were evaluated */
+	phase->batch =
+		explain_share(phase->tokens + s->steps.phases[p].refuted, phase->evaluations);
 	for (size_t i = 0; i < s->queues.count; i++) {
 		const struct queue_time *q = &s->queues.queues[i];
 		const char *backend = f->run->lanes[q->lane].backend;
@@ -361,6 +539,8 @@ static int facts_find_gpus(struct explain_facts *f)
 int explain_facts_init(
 	struct explain_facts *f, const struct run *run, const struct ceilings *ceilings)
 {
+	uint64_t between_ns[STEP_PHASES];
+
 	memset(f, 0, sizeof(*f));
 	f->run = run;
 	f->ceilings = ceilings;
@@ -382,12 +562,21 @@ int explain_facts_init(
 	presence_of_run(&f->presence, run, &f->index);
 	facts_find_context(f);
 	facts_find_between(f);
+	facts_find_turns(f);
 	for (int p = 0; p < STEP_PHASES; p++) {
+		between_ns[p] = f->phases[p].between.sleeps_ns;
 		facts_finish_phase(f, &f->phases[p], p);
 		if (f->phases[p].products.weight_bytes > f->model_bytes)
 			f->model_bytes = f->phases[p].products.weight_bytes;
 	}
 	rc = facts_find_gpus(f);
+	if (!rc)
+		rc = explain_operators_find(f->operators, run, &f->index, between_ns);
+	if (!rc)
+		rc = rank_job_of_run(&f->ranks, run);
+	if (!rc)
+		rc = fault_rows_measure(&f->faults, run);
+	f->is_placed = placed_of_run(&f->placed, run);
 	if (rc)
 		explain_facts_fini(f);
 	return rc;
@@ -396,6 +585,8 @@ int explain_facts_init(
 void explain_facts_fini(struct explain_facts *f)
 {
 	functions_fini(&f->functions);
+	rank_job_fini(&f->ranks);
+	fault_rows_fini(&f->faults);
 	path_destroy(f->path);
 	roofline_destroy(f->roofline);
 	repeats_destroy(f->repeats);
@@ -460,7 +651,7 @@ static void find_batches(const struct explain_facts *f, const struct explain_pha
 	const struct explain_phase **large)
 {
 	*small = *large = NULL;
-	for (int p = 0; p < STEP_WARM_UP; p++) {
+	for (int p = 0; p < STEP_PHASES; p++) {
 		const struct explain_phase *phase = &f->phases[p];
 		if (!phase->summary || phase->batch < 1)
 			continue;
@@ -581,6 +772,35 @@ uint64_t explain_owner_ns(
 		if (path->rows[i].owner == f->run->brick_count + owner)
 			return path->rows[i].on_path_ns;
 	return 0;
+}
+
+bool explain_is_of_graph(const struct explain_facts *f, uint32_t brick)
+{
+	int known = f->run->bricks[brick].well_known;
+
+	return known == BRICK_GRAPH_BUILD || known == BRICK_GRAPH_ALLOC ||
+	       !strcmp(f->run->bricks[brick].name, "GraphPlan");
+}
+
+uint64_t explain_in_step_ns(const struct explain_facts *f, uint32_t step,
+	bool (*counts)(const struct explain_facts *f, uint32_t brick))
+{
+	const struct run_step *s = &f->run->steps[step];
+	const struct run_lane *lane = &f->run->lanes[s->lane];
+	uint64_t ns = 0, counted_to = 0; /* what lies in a counted sample counts once */
+
+	for (size_t i = run_sample_from(lane, s->begin_ns); i < lane->sample_count; i++) {
+		const struct run_sample *sample = &lane->samples[i];
+		if (sample->begin_ns >= s->end_ns)
+			break;
+		if (sample->begin_ns < counted_to || !counts(f, f->run->sites[sample->site].brick))
+			continue;
+		counted_to = sample->end_ns;
+		struct run_off_times off =
+			run_off_cpu_between(lane, sample->begin_ns, sample->end_ns);
+		ns += sample->end_ns - sample->begin_ns - off.preempted_ns - off.blocked_ns;
+	}
+	return ns;
 }
 
 uint64_t explain_step_ns(const struct explain_phase *phase, uint32_t step)

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The facts that rules look at: the views of a run, made once. Facts borrow the run and the
- * ceilings, which must outlive them. One thread at a time: explain_median_ns() uses the scratch.
+ * The facts that rules look at: the views of a run, made once. Facts borrow the run, the ceilings
+ * and usual times, which must outlive them. One thread at a time: explain_median_ns() uses the
+ * scratch.
  */
 #pragma once
 
 #include <stdbool.h>
 #include "analysis/accounts/breakdown.h"
+#include "analysis/accounts/fault_accounts.h"
 #include "analysis/accounts/function_accounts.h"
+#include "analysis/accounts/placed.h"
 #include "analysis/path/path.h"
 #include "analysis/accounts/presence.h"
 #include "analysis/explain/gpu_facts.h"
+#include "analysis/explain/operators.h"
 #include "analysis/explain/repeats.h"
+#include "analysis/explain/usual_times.h"
 #include "analysis/roofline/roofline.h"
+#include "analysis/ranks/rank_job.h"
 #include "analysis/accounts/summary.h"
 #include "trace/run.h"
 
@@ -22,7 +28,8 @@
  */
 struct explain_brick {
 	uint64_t driver_ns, worker_ns;
-	uint64_t cache_ns; /* of driver_ns: in graphs that prepare the cache */
+	uint64_t cache_ns;	    /* of driver_ns: in graphs that prepare the cache */
+	uint64_t count, longest_ns; /* executions of driver_ns, and the longest of them */
 };
 
 /* The brick of an adapter's products (LoRA), and the one in which an engine prepares its cache. */
@@ -47,6 +54,14 @@ struct explain_between {
 	uint64_t works_ns;     /* on a CPU; all of the time, if times off the CPU are not known */
 	uint64_t preempted_ns; /* another thread had the CPU */
 	uint64_t longest_ns;   /* of one such time */
+	/*
+	 * Threads that each evaluate with a context of their own, and sleep before a step until a
+	 * step of another one ends: their sleep while others' steps ran. Users wait for it, and it
+	 * is in no other time here.
+	 */
+	uint64_t turns, turns_ns;
+	uint32_t turn_threads; /* of them; 0: there are none */
+	uint32_t turn_holder;  /* a lane whose step ended before the last of these sleeps */
 };
 
 /* Products of activations with weights, over all evaluations. */
@@ -64,7 +79,11 @@ struct explain_products {
 
 struct explain_phase {
 	uint64_t steps, tokens, wall_ns;
-	uint64_t elapsed_ns;		 /* with the program's time between the steps */
+	bool trains; /* a step has a backward pass or an optimizer's step */
+	/* with the program's time between the steps, and threads' waits for each other's steps */
+	uint64_t elapsed_ns;
+	/* elapsed_ns, less the time for which threads on the critical path had no CPU */
+	uint64_t held_ns;
 	uint64_t evaluations;		 /* of graphs: an engine may cut a step into several */
 	double batch;			 /* tokens of an evaluation, on average */
 	struct summary *summary;	 /* by brick, of this phase; NULL: no such step */
@@ -76,6 +95,8 @@ struct explain_phase {
 	uint64_t *work_ns;		 /* [lane_count] on the CPU, in bricks other than waits */
 	uint64_t *beside_ns;		 /* [lane_count] of work_ns: beside another thread's step */
 	uint64_t *wait_ns;		 /* [lane_count] */
+	uint64_t longest_wait_ns;	 /* of threads that run steps, at one place */
+	uint64_t longest_gap_ns;	 /* in no brick, between two in a step */
 	struct explain_between between;
 	/* graphs that evaluate no token but prepare the cache, and their time on the CPU */
 	uint64_t cache_graphs, cache_ns;
@@ -88,6 +109,8 @@ struct explain_phase {
 struct explain_facts {
 	const struct run *run;
 	const struct ceilings *ceilings; /* NULL: none are known */
+	/* set by the caller before it looks for findings; NULL: no earlier recording is known */
+	const struct usual_times *usual;
 	struct step_index index;
 	struct breakdown *breakdown;
 	struct roofline *roofline;
@@ -97,8 +120,14 @@ struct explain_facts {
 	struct functions functions; /* in stacks; without rows if none were taken */
 	struct explain_phase phases[STEP_PHASES];
 	struct explain_gpu gpus[STEP_PHASES];
+	struct explain_operators operators[STEP_PHASES];
+	struct rank_job ranks;
+	struct fault_rows faults;
+	struct placed placed;
+	bool is_placed;
 	uint64_t *scratch;    /* [step_count] */
 	uint32_t frame_lane;  /* while the walk runs */
+	uint64_t gap_from_ns; /* while the walk runs: the end of what it saw last in a step */
 	uint32_t cache_brick; /* EXPLAIN_CACHE_PREPARE; RUN_NONE: the run has none */
 	uint64_t model_bytes; /* of the weights that a step reads; 0: not known */
 	uint64_t context;     /* tokens: an upper bound of the longest context */
@@ -160,6 +189,12 @@ struct explain_batching {
 /* False: the phase has no evaluations, or no such line fits; *out is then of no use. */
 bool explain_batching(
 	struct explain_batching *out, const struct explain_facts *facts, enum step_phase phase);
+
+/* True for bricks that make a graph and make it ready. */
+bool explain_is_of_graph(const struct explain_facts *facts, uint32_t brick);
+/* The time on the CPU in a step, on the thread that runs it, of bricks that count. */
+uint64_t explain_in_step_ns(const struct explain_facts *facts, uint32_t step,
+	bool (*counts)(const struct explain_facts *facts, uint32_t brick));
 
 /* The time of a step, with the time up to the next. */
 uint64_t explain_step_ns(const struct explain_phase *phase, uint32_t step);

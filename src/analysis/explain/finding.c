@@ -41,19 +41,23 @@ enum part {
 	CACHE = 1 << 20, /* rewriting it as a whole */
 	FAULTS = 1 << 21,
 	EXCHANGE = 1 << 22, /* of data with other devices, or between queues */
-	ALL = (1 << 23) - 1,
+	NEXT = 1 << 23,	    /* of a brick that has a finding of its own */
+	ALL = (1 << 24) - 1,
 	STEPS = ALL & ~(PAUSES | WORK),
 	COMPUTE = WEIGHTS | ATTENTION | LOGITS | REST,
 };
 
-#define R(name) (UINT64_C(1) << FINDING_##name)
+/* A set of rules. */
+typedef unsigned __int128 finding_set;
+
+#define R(name) ((finding_set)1 << FINDING_##name)
 
 static const struct {
 	const char *id;
 	bool (*find)(const struct explain_facts *facts, enum step_phase phase, struct finding *out);
 	enum finding_kind kind;
 	unsigned parts;
-	uint64_t replaces; /* R(rule) of each rule that says the same less well */
+	finding_set replaces; /* R(rule) of each rule that says the same less well */
 } finding_rules[FINDING_RULES] = {
 #define EXPLAIN_ENTRY(name, id, kind, parts, replaces) \
 	{id, rule_##name, FINDING_##kind, parts, replaces},
@@ -61,7 +65,12 @@ static const struct {
 #undef EXPLAIN_ENTRY
 };
 
-_Static_assert(FINDING_RULES <= 64, "a rule is a bit of `replaces`");
+_Static_assert(FINDING_RULES <= 128, "a rule is a bit of a set");
+
+static bool finding_is_of(finding_set set, enum finding_rule rule)
+{
+	return set >> rule & 1;
+}
 
 static bool finding_is_excess(const struct finding *finding)
 {
@@ -72,7 +81,7 @@ static bool finding_is_excess(const struct finding *finding)
 static bool finding_matters(const struct explain_facts *facts, const struct finding *finding)
 {
 	return !finding->cost_ns ||
-	       finding_costs(finding, facts->phases[finding->phase].elapsed_ns, MIN_PART);
+	       finding_costs(finding, facts->phases[finding->phase].held_ns, MIN_PART);
 }
 
 static uint64_t rank_ns(const struct finding *f)
@@ -85,26 +94,36 @@ COMPARATOR(by_rank, struct finding,
 	ORDER(rank_ns(y), rank_ns(x)) ?: ORDER(x->phase, y->phase)
 					      ?: ORDER(x->rule, y->rule))
 
-/* Takes the costs of findings [first, count) that are names for an excess out of it. */
-static void finding_name_excess(struct findings *findings, size_t first, struct finding *excess)
+/*
+ * Takes the costs of findings [first, count) that are names for an excess out of it. *left_ns: what
+ * they cost beyond the excess over history, for that of its next brick, which comes behind it.
+ */
+static void finding_name_excess(
+	struct findings *findings, size_t first, struct finding *excess, uint64_t *left_ns)
 {
-	static const uint64_t names_of[FINDING_RULES] = {
+	static const finding_set names_of[FINDING_RULES] = {
 		[FINDING_excess_repeats] = EXPLAIN_NAMES_OF_REPEATS,
 		[FINDING_excess_work] = EXPLAIN_NAMES_OF_WORK,
 		[FINDING_excess_passes] = EXPLAIN_NAMES_OF_PASSES,
 		[FINDING_excess_machine] = EXPLAIN_NAMES_OF_MACHINE,
+		[FINDING_excess_history] = EXPLAIN_NAMES_OF_HISTORY,
 	};
+	uint64_t named_ns = excess->rule == FINDING_excess_next ? *left_ns : 0;
 
 	for (size_t i = first; i < findings->count; i++)
-		if (names_of[excess->rule] >> findings->list[i].rule & 1)
-			excess->cost_ns = number_minus(excess->cost_ns, findings->list[i].cost_ns);
+		if (finding_is_of(names_of[excess->rule], findings->list[i].rule))
+			named_ns += findings->list[i].cost_ns;
+	if (excess->rule == FINDING_excess_history)
+		*left_ns = number_minus(named_ns, excess->cost_ns);
+	excess->cost_ns = number_minus(excess->cost_ns, named_ns);
 }
 
 /* Asks all rules about a phase, and drops findings that another one states better. */
 static void find_in(struct findings *findings, const struct explain_facts *facts, int phase)
 {
 	size_t first = findings->count, kept = first;
-	uint64_t replaced = 0; /* R() of rules */
+	finding_set replaced = 0;
+	uint64_t left_ns = 0;
 
 	for (int rule = 0; rule < FINDING_RULES; rule++) {
 		struct finding *f = &findings->list[findings->count];
@@ -113,8 +132,9 @@ static void find_in(struct findings *findings, const struct explain_facts *facts
 		if (!finding_rules[rule].find(facts, f->phase, f))
 			continue;
 		if (f->cost_ns && finding_is_excess(f)) {
-			finding_name_excess(findings, first, f);
-			if (!f->cost_ns)
+			finding_name_excess(findings, first, f, &left_ns);
+			if (f->cost_ns <= f->of.excess.noise_ns ||
+				!finding_costs(f, facts->phases[phase].wall_ns, EXCESS_PART))
 				continue;
 		}
 		if (!finding_matters(facts, f))
@@ -123,7 +143,7 @@ static void find_in(struct findings *findings, const struct explain_facts *facts
 		replaced |= finding_rules[rule].replaces;
 	}
 	for (size_t i = first; i < findings->count; i++)
-		if (!(replaced >> findings->list[i].rule & 1))
+		if (!finding_is_of(replaced, findings->list[i].rule))
 			findings->list[kept++] = findings->list[i];
 	findings->count = kept;
 }
@@ -134,7 +154,7 @@ int findings_init(struct findings *findings, const struct explain_facts *facts)
 	findings->list = calloc(FINDING_RULES * STEP_PHASES, sizeof(*findings->list));
 	if (!findings->list)
 		return -ENOMEM;
-	for (int phase = 0; phase < STEP_WARM_UP; phase++)
+	for (int phase = 0; phase < STEP_PHASES; phase++)
 		if (facts->phases[phase].summary && facts->phases[phase].wall_ns)
 			find_in(findings, facts, phase);
 	if (findings->count)
@@ -218,15 +238,32 @@ const char *finding_row(const struct explain_facts *facts, const struct finding 
 	case FINDING_memory_limit:
 		return "blocked";
 	case FINDING_blocked:
-		return of->blocked->name;
+		return of->blocked.is_everywhere ? "blocked" : of->blocked.most->name;
 	case FINDING_slow_thread:
 	case FINDING_barrier_waits:
 		return "wait";
 	case FINDING_host_pauses:
 	case FINDING_host_works:
+	case FINDING_turns:
 		return "gap";
 	case FINDING_unattributed:
 		return "unattributed";
+	case FINDING_page_faults:
+		return of->page_faults.brick == RUN_NONE
+			       ? NULL
+			       : facts->run->bricks[of->page_faults.brick].name;
+	case FINDING_first_touch:
+		return of->first_touch.brick == RUN_NONE
+			       ? NULL
+			       : facts->run->bricks[of->first_touch.brick].name;
+	case FINDING_data_loader:
+		return facts->operators[finding->phase].is_known ? "DataLoading" : NULL;
+	case FINDING_compilation:
+		return facts->operators[finding->phase].is_known ? "Recompilation" : NULL;
+	case FINDING_optimizer_apart:
+		return facts->operators[finding->phase].is_known ? "OptimizerStep" : NULL;
+	case FINDING_recomputation:
+		return "Recomputation";
 	case FINDING_sampling:
 		return brick_name(BRICK_SAMPLING);
 	case FINDING_vocabulary:
@@ -242,8 +279,14 @@ const char *finding_row(const struct explain_facts *facts, const struct finding 
 	case FINDING_excess_work:
 	case FINDING_excess_passes:
 	case FINDING_excess_machine:
-		return of->excess.brick == RUN_NONE ? "wait"
-						    : facts->run->bricks[of->excess.brick].name;
+	case FINDING_excess_history:
+	case FINDING_excess_next:
+		if (of->excess.awaited != RUN_NONE)
+			return facts->run->bricks[of->excess.awaited].name;
+		if (of->excess.brick == RUN_NONE ||
+			facts->run->bricks[of->excess.brick].well_known == BRICK_BARRIER_WAIT)
+			return "wait";
+		return facts->run->bricks[of->excess.brick].name;
 	default:
 		return NULL;
 	}

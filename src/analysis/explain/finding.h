@@ -4,22 +4,24 @@
  * evidence. A rule looks at the facts of one phase and finds something or nothing; a cost is a
  * measured time, or follows from measured times. The last rules find an excess over what is
  * expected (expectation.h), less the costs of findings that are names for it. A finding costs at
- * least a fiftieth of its phase, or exactly 0: then it says what limits the phase, and no advice
- * saves time. The costs of all findings of a phase never add up to more than the phase. Warm-ups
- * have no findings. src/ui/text/explain_view.c makes sentences of findings. One thread at a time.
+ * least a fiftieth of its phase, without preemption, or exactly 0: then it says what limits the
+ * phase, and no advice saves time. The costs of all findings of a phase never add up to more than
+ * the phase. Warm-ups have no findings. src/ui/text/words_*.c make sentences of findings. One
+ * thread at a time.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "analysis/accounts/memory_accounts.h"
 #include "analysis/explain/expectation.h"
 
 /*
  * The rules: name, id, kind, the parts of the time that its advice saves (enum part in finding.c),
  * and the rules that it replaces. A new rule needs a row here, which makes FINDING_NAME; the
- * function rule_NAME() (rules_*.c); and the words of NAME in src/ui/text/explain_view.c. At most 64
- * rules fit, and ids are part of the JSON: they stay.
+ * function rule_NAME() (rules_*.c); and the words of NAME in src/ui/text/words_*.c. At most
+ * 128 rules fit, and ids are part of the JSON: they stay.
  *
  * A LOSS is time that buys nothing. A CHOICE of the user has a price in answers or memory, so it
  * ranks as if it cost a quarter. Where a rule finds something, the rules that it replaces are not
@@ -34,10 +36,10 @@
 	X(preempted, "preempted", LOSS, PREEMPTED, R(barrier_waits))                               \
 	X(steal, "steal", LOSS, ALL, R(slow_steps))                                                \
 	X(memory_limit, "memory-limit", LOSS, PREEMPTED | BLOCKED | COMPUTE,                       \
-		R(cold_pages) | R(page_faults) | R(blocked) | R(preempted_by_others) |             \
-			R(preempted) | EXPLAIN_OF_SLOW)                                            \
+		R(cold_pages) | R(page_faults) | R(first_touch) | R(blocked) |                     \
+			R(preempted_by_others) | R(preempted) | EXPLAIN_OF_SLOW)                   \
 	X(cold_pages, "cold-pages", LOSS, BLOCKED | COMPUTE,                                       \
-		R(page_faults) | R(blocked) | EXPLAIN_OF_SLOW)                                     \
+		R(page_faults) | R(first_touch) | R(blocked) | EXPLAIN_OF_SLOW)                    \
 	X(blocked, "blocked", LOSS, BLOCKED, 0)                                                    \
 	X(threads_anew, "threads-made-anew", LOSS, THREADS,                                        \
 		R(preempted) | R(barrier_waits) | R(slow_thread) | R(blocked) | EXPLAIN_OF_SLOW)   \
@@ -50,9 +52,10 @@
 	X(exposed_communication, "exposed-communication", LOSS, EXCHANGE, 0)                       \
 	X(pageable_copies, "pageable-copies", LOSS, COPIES, 0)                                     \
 	X(copies_exposed, "copies-not-overlapped", LOSS, COPIES, 0)                                \
-	X(data_loader, "data-loader", LOSS, DEVICE | WORK, R(host_works) | EXPLAIN_OF_SLOW)        \
+	X(data_loader, "data-loader", LOSS, DEVICE | WORK, EXPLAIN_OF_SLOW)                        \
 	X(compilation, "compilation-in-steps", LOSS, DEVICE | GRAPHS,                              \
 		R(device_setup) | EXPLAIN_OF_SLOW)                                                 \
+	X(host_alone, "host-alone", LOSS, DEVICE | WORK, R(host_works) | EXPLAIN_OF_SLOW)          \
 	X(allocation, "allocation-in-steps", LOSS, DEVICE, 0)                                      \
 	X(hidden_sync, "hidden-sync", LOSS, DEVICE, 0)                                             \
 	X(graphs_unused, "graphs-unused", LOSS, DEVICE | NO_BRICK, R(launch_bound))                \
@@ -61,7 +64,7 @@
 	X(products_single, "products-in-f32", LOSS, WEIGHTS, 0)                                    \
 	X(optimizer_apart, "optimizer-not-fused", LOSS, REST | DEVICE,                             \
 		R(graphs_unused) | R(launch_bound))                                                \
-	X(padding, "padding", LOSS, WEIGHTS, 0)                                                    \
+	X(padding, "padding", LOSS, COMPUTE, 0)                                                    \
 	X(streams_unbalanced, "streams-unbalanced", LOSS, EXCHANGE, 0)                             \
 	X(tensor_copies, "tensor-copies", LOSS, REST, 0)                                           \
 	X(launch_bound, "launch-bound", LOSS, DEVICE | NO_BRICK, 0)                                \
@@ -89,29 +92,57 @@
 	X(first_step, "slow-first-step", LOSS, FIRST, 0)                                           \
 	X(slow_steps, "slow-steps", LOSS, SLOWEST, 0)                                              \
 	X(at_memory_roof, "at-memory-roof", LOSS, NONE, 0)                                         \
+	X(memory_growth, "memory-growth", LOSS, NONE, 0)                                           \
 	X(unattributed, "in-no-brick", LOSS, NO_BRICK, 0)                                          \
 	X(adapter, "adapter-apart", LOSS, ADAPTER, 0)                                              \
 	X(cache_moved, "cache-moved", LOSS, CACHE, R(small_ubatch))                                \
 	X(page_faults, "page-faults", LOSS, FAULTS, 0)                                             \
 	X(fewer_threads, "fewer-threads", LOSS, COMPUTE, 0)                                        \
+	X(turns, "threads-in-turns", LOSS, PAUSES, R(host_pauses))                                 \
+	X(graph_breaks, "graph-breaks", LOSS, NO_BRICK, 0)                                         \
+	X(recomputation, "recomputation", CHOICE, COMPUTE, 0)                                      \
+	X(element_reads, "element-reads", LOSS, REST | NO_BRICK, 0)                                \
+	X(doubles, "computes-in-float64", CHOICE, COMPUTE, 0)                                      \
+	X(halves, "half-without-instructions", LOSS, WEIGHTS | LOGITS, 0)                          \
+	X(interpreter_lock, "interpreter-lock", LOSS, BLOCKED | PAUSES,                            \
+		R(blocked) | R(host_pauses))                                                       \
+	X(late_rank, "late-rank", LOSS, EXCHANGE | BLOCKED, R(blocked))                            \
+	X(first_touch, "first-touch", LOSS, FAULTS, 0)                                             \
+	X(load_reads, "load-by-reads", LOSS, NONE, 0)                                              \
+	X(load_faults, "load-by-faults", LOSS, NONE, 0)                                            \
+	X(far_memory, "far-memory", LOSS, NONE, 0)                                                 \
+	X(threads_over_nodes, "threads-over-nodes", LOSS, NONE, 0)                                 \
+	X(slow_cores, "slow-cores", LOSS, NONE, 0)                                                 \
 	X(excess_repeats, "excess", LOSS, HELD_UP, 0)                                              \
 	X(excess_work, "excess", LOSS, WEIGHTS, 0)                                                 \
 	X(excess_passes, "excess", LOSS, REST, 0)                                                  \
-	X(excess_machine, "excess", LOSS, WEIGHTS | LOGITS, R(excess_work))
+	X(excess_machine, "excess", LOSS, WEIGHTS | LOGITS, R(excess_work))                        \
+	X(excess_history, "excess", LOSS, COMPUTE,                                                 \
+		R(excess_work) | R(excess_passes) | R(excess_machine))                             \
+	X(excess_next, "excess", LOSS, NEXT, 0)
 
 /*
  * The rules whose findings are names for an excess of each source of expectations: they explain the
  * same time, so their costs are taken out of the excess.
  */
-#define EXPLAIN_NAMES_OF_REPEATS                                                      \
-	(EXPLAIN_NAMES_OF_ALL | R(slow_thread) | R(barrier_waits) | R(threads_anew) | \
-		EXPLAIN_OF_SLOW)
+#define EXPLAIN_NAMES_OF_REPEATS (EXPLAIN_NAMES_OF_ALL | EXPLAIN_NAMES_OF_TIMES)
+#define EXPLAIN_NAMES_OF_TIMES \
+	(R(slow_thread) | R(barrier_waits) | R(threads_anew) | EXPLAIN_OF_SLOW)
 #define EXPLAIN_NAMES_OF_WORK (EXPLAIN_NAMES_OF_ALL | R(adapter) | R(vocabulary))
 #define EXPLAIN_NAMES_OF_PASSES (EXPLAIN_NAMES_OF_ALL | R(cache_moved) | R(kv_type))
 #define EXPLAIN_NAMES_OF_MACHINE (EXPLAIN_NAMES_OF_ALL | R(lesser_build))
-#define EXPLAIN_NAMES_OF_ALL                                                             \
-	(R(page_faults) | R(affinity) | R(oversubscribed) | R(steal) | R(memory_limit) | \
-		R(cold_pages))
+/* Findings that change a setting which was there in earlier recordings, too, are no names. */
+#define EXPLAIN_NAMES_OF_HISTORY                                                            \
+	(EXPLAIN_NAMES_OF_CHANGES | EXPLAIN_NAMES_OF_TIMES | R(lesser_build) | R(adapter) | \
+		R(cache_moved) | R(drafts) | R(prompt_repeated) | R(graph_rebuilt) |        \
+		R(graph_watched) | R(state_copied) | R(sampling) | R(fewer_threads) |       \
+		R(small_ubatch) | R(small_batches) | R(sequences_apart) | R(all_logits) |   \
+		R(no_flash_attention) | R(kv_type))
+#define EXPLAIN_NAMES_OF_ALL \
+	(EXPLAIN_NAMES_OF_CHANGES | R(data_loader) | R(recomputation) | R(interpreter_lock))
+#define EXPLAIN_NAMES_OF_CHANGES                                                              \
+	(R(page_faults) | R(first_touch) | R(compilation) | R(affinity) | R(oversubscribed) | \
+		R(steal) | R(memory_limit) | R(cold_pages))
 
 /* Rules for effects that a lack of CPUs has, too. */
 #define EXPLAIN_OF_CROWDS                                                                         \
@@ -140,28 +171,43 @@ enum finding_certainty {
  */
 union finding_evidence {
 	struct {
-		size_t threads;		   /* of the team */
-		uint32_t cpus;		   /* that the program may use */
-		uint32_t online;	   /* CPUs of the machine */
-	} crowd;			   /* of affinity and oversubscribed */
-	const struct summary_row *blocked; /* the brick that slept most */
+		size_t threads;	 /* of the team */
+		uint32_t cpus;	 /* that the program may use */
+		uint32_t online; /* CPUs of the machine */
+		uint32_t left;	 /* that the team could use, as other programs leave them */
+	} crowd;		 /* of affinity and oversubscribed */
+	struct {
+		const struct summary_row *most; /* the brick that slept most */
+		const struct summary_row *next; /* with a tenth of all sleep or more; or NULL */
+		bool is_everywhere;		/* `most` has less than half of the sleep */
+		uint64_t all_ns;		/* of all bricks, on all threads */
+		uint64_t times;			/* that threads which run steps blocked */
+	} blocked;
 	struct {
 		uint64_t bytes;	    /* read from disk in the phase's steps */
 		uint64_t faults;    /* major page faults of the whole run */
 		uint64_t slept_ns;  /* threads waited for the disk */
 		uint64_t kernel_ns; /* the kernel worked for the pages */
+		bool is_few;	    /* they came once, and are no cost of each token */
 	} cold_pages;		    /* and of memory_limit */
 	struct {
 		uint64_t faults, steps; /* in so many steps */
 		uint64_t kernel_ns;	/* of all threads */
+		uint32_t brick; /* that takes longer than in earlier recordings; or RUN_NONE */
 	} page_faults;
 	struct {
 		size_t threads;
-		uint64_t waited_ns;		/* by all threads together */
+		/*
+		 * By all threads together: on the CPU in bricks or in none, and in waits while no
+		 * thread of the team was off its CPU, but for the longest wait of each.
+		 */
+		uint64_t work_ns, waited_ns;
+		uint64_t fewer_ns; /* that one thread less would need without waiting */
 		const struct summary_row *most; /* the brick behind which they waited longest */
 	} barrier_waits;
 	struct {
 		uint64_t tid;
+		size_t threads;	    /* of the team */
 		uint64_t waited_ns; /* by this thread */
 		uint64_t others_ns; /* by each other thread of the team, on average */
 	} slow_thread;
@@ -214,6 +260,8 @@ union finding_evidence {
 		double batch;	  /* tokens of an evaluation, on average */
 		double sequences; /* of sequences_apart */
 		struct explain_batching model;
+		/* of pieces: all evaluations as they were, and with 512 tokens in each */
+		uint64_t took_ns, would_ns;
 	} batches; /* of small_batches, small_ubatch and sequences_apart */
 	struct {
 		/* median time of attention in a step, in the first and in the last eighth of the
@@ -265,7 +313,18 @@ union finding_evidence {
 		double share;	 /* of the phase's wall time, of all rows at the roof */
 		double distance; /* of these rows from their roof, 0 to 1 */
 		size_t rows;
-	} roof;		      /* of at_memory_roof */
+	} roof; /* of at_memory_roof */
+	const struct rank_row *late_rank;
+	struct {
+		uint64_t faults; /* of threads that run the phase's steps */
+		uint64_t off_ns; /* within them, without a CPU: not in the cost */
+		uint32_t brick;	 /* with most of their time; RUN_NONE: in none */
+	} first_touch;
+	struct {
+		uint64_t start_up_ns, ns; /* before the first step, and this part of it */
+		uint64_t bytes, faults;	  /* from disks; by the system's count */
+	} loading;			  /* of load_reads and load_faults */
+	struct memory_growth memory_growth;
 	struct excess excess; /* of all rules excess_* */
 };
 
@@ -283,6 +342,8 @@ struct finding {
 	uint64_t left_ns;
 	union finding_evidence of;
 };
+
+enum { EXCESS_PART = 20 }; /* an excess costs at least 1/20 of its phase, without its names */
 
 /* True if the cost is at least `ns` / `parts`. False for a cost of 0, even if `ns` is 0. */
 static inline bool finding_costs(const struct finding *finding, uint64_t ns, uint64_t parts)

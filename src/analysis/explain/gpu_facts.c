@@ -109,21 +109,29 @@ static int gpu_find_computing(struct gpu_finder *f)
 	return 0;
 }
 
-/* Takes a wait of the host: without it, the host would have been earlier by the wait's length. */
+/*
+ * Takes a wait of the host: without it, the host would have been earlier by the wait's length. That
+ * a program waits at the end of a step is usual, so a call by no operator counts before that only.
+ */
 static void gpu_take_wait(struct gpu_finder *f, uint32_t lane, const struct run_sample *s,
 	const struct gpu_asker *asker)
 {
 	uint32_t step = step_index_at(f->index, f->run, lane, s->begin_ns);
 	size_t next = BISECT(k, 0, f->gpu->span_count, f->gpu->spans[k].begin_ns < s->end_ns);
 
-	if (step == RUN_NONE || asker->site == RUN_NONE || !next)
+	if (step == RUN_NONE || !next)
+		return;
+	const struct gpu_span *after = next < f->gpu->span_count ? &f->gpu->spans[next] : NULL;
+	if (asker->site == RUN_NONE && (!after || after->command == RUN_NONE ||
+					       step_index_of_command(f->index, f->run,
+						       &f->run->commands[after->command]) != step))
 		return;
 	struct explain_gpu *facts = &f->facts[step_phase_of(&f->run->steps[step])];
 	uint64_t idle_ns = 0, until_ns = f->until_ns[next - 1];
 	if (next < f->gpu->span_count && until_ns <= s->end_ns)
 		idle_ns = f->gpu->spans[next].begin_ns - until_ns;
-	gpu_take_command(
-		&facts->syncs, s->end_ns - s->begin_ns, gpu_asker_name(f->run, asker->site));
+	gpu_take_command(&facts->syncs, s->end_ns - s->begin_ns,
+		gpu_asker_name(f->run, asker->site == RUN_NONE ? s->site : asker->site));
 	facts->sync_idle_ns += number_min(idle_ns, s->end_ns - s->begin_ns);
 }
 
@@ -255,7 +263,7 @@ static void gpu_take_span(struct gpu_finder *f, const struct gpu_span *s)
 {
 	const struct run *run = f->run;
 	const struct run_command *c = s->command == RUN_NONE ? NULL : &run->commands[s->command];
-	struct gpu_queue_state *q = &f->queues[s->lane];
+	struct gpu_queue_state *q = &f->queues[s->queue];
 	uint64_t ns = s->end_ns - s->begin_ns;
 
 	uint32_t step = c ? step_index_of_command(f->index, run, c) : RUN_NONE;
@@ -335,13 +343,13 @@ static void gpu_find_steps(struct gpu_finder *f)
 }
 
 /* The queue that computes most: others beside it that compute make regions. */
-static uint32_t gpu_main_lane(const struct gpu_finder *f, uint64_t *computing_ns)
+static uint32_t gpu_main_queue(const struct gpu_finder *f, uint64_t *computing_ns)
 {
 	uint32_t most = 0;
 
 	for (size_t i = 0; i < f->gpu->span_count; i++)
 		if (f->gpu->spans[i].work == GPU_COMPUTE)
-			computing_ns[f->gpu->spans[i].lane] +=
+			computing_ns[f->gpu->spans[i].queue] +=
 				f->gpu->spans[i].end_ns - f->gpu->spans[i].begin_ns;
 	for (uint32_t lane = 1; lane < f->run->lane_count; lane++)
 		most = computing_ns[lane] > computing_ns[most] ? lane : most;
@@ -362,14 +370,14 @@ static int gpu_find_unbalanced(struct gpu_finder *f)
 
 	if (!computing_ns)
 		return -ENOMEM;
-	uint32_t main_lane = gpu_main_lane(f, computing_ns);
+	uint32_t main_queue = gpu_main_queue(f, computing_ns);
 	for (size_t i = 0; i <= f->gpu->span_count; i++) {
 		const struct gpu_span *s = i < f->gpu->span_count ? &f->gpu->spans[i] : NULL;
-		bool is_side = s && s->work == GPU_COMPUTE && s->lane != main_lane;
+		bool is_side = s && s->work == GPU_COMPUTE && s->queue != main_queue;
 		if (s && !is_side && !(s->work == GPU_COMPUTE && s->begin_ns < region.end_ns))
 			continue;
 		if (is_side && lanes && s->begin_ns <= region.end_ns) {
-			uint64_t bit = UINT64_C(1) << s->lane % LANES_OF_MASK;
+			uint64_t bit = UINT64_C(1) << s->queue % LANES_OF_MASK;
 			second_ns = !(lanes & bit) && !second_ns ? s->begin_ns : second_ns;
 			lanes |= bit;
 			sum_ns += s->end_ns - s->begin_ns;
@@ -395,7 +403,7 @@ static int gpu_find_unbalanced(struct gpu_finder *f)
 					 : (uint32_t)step_phase_of(&f->run->steps[step]);
 		region = (struct interval){s->begin_ns, s->end_ns};
 		sum_ns = s->end_ns - s->begin_ns;
-		lanes = UINT64_C(1) << s->lane % LANES_OF_MASK;
+		lanes = UINT64_C(1) << s->queue % LANES_OF_MASK;
 	}
 	return 0;
 }

@@ -24,8 +24,9 @@ struct explain_gpu {
 	uint64_t calls;		       /* that launched them: less, where graphs are replayed */
 	uint64_t steps, same_steps;    /* steps; those with the commands of the step before */
 	/*
-	 * Waits inside of operators, and calls that copy and wait: how long, and for how long the
-	 * GPU was idle then that would have had work without the wait. most: who asked.
+	 * Waits inside of operators or in the middle of steps, and calls that copy and wait: how
+	 * long, and for how long the GPU was idle then that would have had work without the wait.
+	 * most: who asked.
 	 */
 	struct explain_commands syncs;
 	uint64_t sync_idle_ns;

@@ -31,13 +31,17 @@ static double power_below(double value, double base)
 	return value >= 1 ? pow(base, floor(log(value) / log(base) + 1e-9)) : 1;
 }
 
-/* "8.5b x1 1024kB memory": engines have other kernels for other types, columns and sizes. */
+/*
+ * "8.5b x32 1024kB memo", "32.0b x32 1024kB memo decode": engines have other kernels for other
+ * types, columns and sizes, and programs have kernels of their own.
+ */
 static void product_name(
 	char name[CEILINGS_NAME], const struct roofline_row *row, const struct product_kind *kind)
 {
-	snprintf(name, CEILINGS_NAME, "%.1fb x%.0f %.0fkB %.7s", kind->bits,
+	snprintf(name, CEILINGS_NAME, "%.1fb x%.0f %.0fkB %.4s%s%.6s", kind->bits,
 		power_below(kind->columns, 2), power_below(kind->weight_bytes / 1024, 4),
-		row->level ? row->level : "-");
+		row->level ? row->level : "-", kind->program ? " " : "",
+		kind->program ? kind->program : "");
 }
 
 bool product_due_find(struct product_due *due, const struct roofline *roofline,

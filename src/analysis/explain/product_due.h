@@ -22,6 +22,7 @@ struct product_due {
 /* Kinds of products: their rates compare. */
 struct product_kind {
 	double bits, weight_bytes, columns; /* of a weight; of the largest weights; of a batch */
+	const char *program; /* that computes them itself, in its own way; NULL: an engine does */
 	/* a rate that many times lower than a seen one is too slow; more than 2 beside others */
 	double slower;
 };

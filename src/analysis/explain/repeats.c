@@ -45,6 +45,11 @@ static int find_kinds(struct repeats *r)
 		uint64_t key =
 			hash_u64(site->brick ^
 				 hash_u64(site->flops ^ hash_u64(site->bytes ^ site->elements)));
+		const char *brick = run->bricks[site->brick].name;
+		if (!strcmp(brick, "Compilation") || !strcmp(brick, "Recompilation")) {
+			r->kinds[i] = RUN_NONE; /* each is of other code */
+			continue;
+		}
 		uint64_t found = hashmap_get(&last, key);
 		before[i] = found == HASHMAP_NONE ? RUN_NONE : (uint32_t)found;
 		r->kinds[i] = i;
@@ -129,6 +134,8 @@ static void repeats_on_end(void *context, const struct walk_frame *frame, unsign
 		return;
 	int phase = (int)step_phase_of(&run->steps[frame->step]);
 	uint32_t kind = r->kinds[frame->sample->site];
+	if (kind == RUN_NONE)
+		return;
 	struct repeats_block **at = &r->blocks[(size_t)phase * run->site_count + kind];
 	if (!*at && !(*at = calloc(1, sizeof(**at)))) {
 		r->failed = true;

@@ -32,7 +32,7 @@ struct repeats_sums {
 struct repeats {
 	const struct run *run;
 	const struct step_index *index;
-	uint32_t *kinds; /* [site_count] the kind of a site's work: number of its first site */
+	uint32_t *kinds; /* [site_count] the first site with the same work; RUN_NONE: it has none */
 	struct repeats_block **blocks; /* [STEP_PHASES][site_count] by kind, NULL: none is open */
 	struct repeats_sums *sums;     /* [STEP_PHASES][brick_count] */
 	bool failed;		       /* no memory for a block */

@@ -6,24 +6,30 @@
 #include "analysis/explain/finding.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/path_name.h"
 #include "brick/brick.h"
 
+/* The first step's graph is new in any run, and is no part of the cost. */
 bool rule_graph_rebuilt(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	enum { MANY_STEPS = 16 }; /* with fewer, the first one's graph alone takes a part */
+	enum { MANY_STEPS = 16 };
 	const struct explain_phase *phase = &f->phases[p];
 	uint64_t build_ns = explain_on_cpu_ns(phase, brick_name(BRICK_GRAPH_BUILD));
 	uint64_t alloc_ns = explain_on_cpu_ns(phase, brick_name(BRICK_GRAPH_ALLOC));
 	uint64_t plan_ns = explain_on_cpu_ns(phase, "GraphPlan");
 
-	out->cost_ns = build_ns + alloc_ns + plan_ns;
+	if (phase->steps < MANY_STEPS)
+		return false;
+	out->cost_ns = number_minus(build_ns + alloc_ns + plan_ns,
+		explain_in_step_ns(f, phase->list[0], explain_is_of_graph));
 	out->of.graph_rebuilt.build_ns = build_ns;
 	out->of.graph_rebuilt.alloc_ns = alloc_ns;
 	out->of.graph_rebuilt.plan_ns = plan_ns;
-	return phase->steps >= MANY_STEPS && finding_costs(out, phase->wall_ns, 20);
+	return finding_costs(out, phase->wall_ns, 20);
 }
 
 static uint64_t rules_engine_count_of(const struct explain_phase *phase, const char *name)
@@ -211,13 +217,25 @@ bool rule_at_memory_roof(const struct explain_facts *f, enum step_phase p, struc
 	return out->of.roof.share >= 0.4;
 }
 
+/* Memory that each step leaves behind. It costs no time until there is no more. */
+bool rule_memory_growth(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	uint8_t *counts = f->run->memory_count ? calloc(f->run->step_count + 1, 1) : NULL;
+
+	for (size_t i = 0; counts && i < f->run->step_count; i++)
+		counts[i] = step_phase_of(&f->run->steps[i]) == p;
+	bool grows = counts && memory_growth_find(&out->of.memory_growth, f->run, counts) > 0;
+	free(counts);
+	return grows;
+}
+
 bool rule_large_weights(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	enum { IN_CACHES = 8 << 20 }; /* such a small model is not read from memory */
 	const struct explain_phase *phase = &f->phases[p];
 
-	/* of prompts, which share the weights, nothing is known without roofs */
-	bool is_known = p != STEP_PREFILL || phase->products.roof_ns;
+	/* of prompts and batches, which share the weights, nothing is known without roofs */
+	bool is_known = p == STEP_DECODE || p == STEP_MIXED || phase->products.roof_ns;
 	if (!is_known || phase->queue || f->model_bytes < IN_CACHES)
 		return false;
 	out->certainty = FINDING_LIKELY;
@@ -230,8 +248,15 @@ bool rule_unattributed(const struct explain_facts *f, enum step_phase p, struct 
 	const struct explain_phase *phase = &f->phases[p];
 
 	out->cost_ns = phase->summary->rests.unattributed_ns;
-	/* in other tools' files of a GPU, what the host does beside operators is in no event */
-	if (f->gpus[p].commands && run_note_find(f->run, "imported"))
+	/* a single time may be theirs: an interrupt's, or what their pages took */
+	if (presence_is_disturbed(f->run))
+		out->cost_ns = number_minus(out->cost_ns, phase->longest_gap_ns);
+	/*
+	 * In other tools' files of a GPU, what the host does beside operators is in no event. And
+	 * where a file without steps is a single one, its thread may have had nothing to do.
+	 */
+	if ((f->gpus[p].commands && run_note_find(f->run, "imported")) ||
+		run_note_find(f->run, "steps.none"))
 		return false;
 	return finding_costs(out, phase->wall_ns, 10);
 }

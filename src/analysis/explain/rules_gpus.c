@@ -5,6 +5,7 @@
  */
 #include "analysis/explain/finding.h"
 
+#include "analysis/explain/rules_operators.h"
 #include "base/number.h"
 
 enum {
@@ -77,12 +78,23 @@ bool rule_hidden_sync(const struct explain_facts *f, enum step_phase p, struct f
 
 bool rule_data_loader(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	return rules_gpus_find(out, idle_for(gpu_of(f, p), GPU_IDLE_LOADER), FINDING_MEASURED);
+	return rules_gpus_find(out, idle_for(gpu_of(f, p), GPU_IDLE_LOADER), FINDING_MEASURED) ||
+	       operators_load(f, p, out);
 }
 
 bool rule_compilation(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	return rules_gpus_find(out, idle_for(gpu_of(f, p), GPU_IDLE_COMPILATION), FINDING_MEASURED);
+	return rules_gpus_find(
+		       out, idle_for(gpu_of(f, p), GPU_IDLE_COMPILATION), FINDING_MEASURED) ||
+	       operators_compile(f, p, out);
+}
+
+/* The host did something long between two launches. Its files of other tools say what. */
+bool rule_host_alone(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_gpu *gpu = gpu_imported(f, p);
+
+	return gpu && rules_gpus_find(out, gpu->time->gaps_ns, FINDING_MEASURED);
 }
 
 bool rule_allocation(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -95,7 +107,7 @@ uint64_t explain_late_ns(const struct explain_gpu *gpu)
 	uint64_t late_ns = idle_for(gpu, GPU_IDLE_BETWEEN) + idle_for(gpu, GPU_IDLE_WORK) +
 			   idle_for(gpu, GPU_IDLE_LAUNCH);
 
-	late_ns -= number_min(late_ns, gpu->sync_idle_ns);
+	late_ns -= number_min(late_ns, gpu->sync_idle_ns + gpu->time->gaps_ns);
 	return late_ns >= gpu->time->wall_ns / LATE_PARTS ? late_ns : 0;
 }
 
@@ -123,6 +135,8 @@ bool rule_attention_apart(const struct explain_facts *f, enum step_phase p, stru
 {
 	const struct explain_gpu *gpu = gpu_of(f, p);
 
+	if (operators_attend(f, p, out))
+		return true;
 	/* a router of experts has one softmax, too, but no products without weights around it */
 	return gpu && gpu->softmax.count >= gpu->steps &&
 	       rules_gpus_find(out, gpu->softmax.ns, FINDING_LIKELY);
@@ -140,7 +154,9 @@ bool rule_optimizer_apart(const struct explain_facts *f, enum step_phase p, stru
 {
 	const struct explain_gpu *gpu = gpu_of(f, p);
 
-	if (!gpu || !gpu->steps || gpu->optimizer.count / gpu->steps < MANY_COMMANDS)
+	if (!gpu)
+		return operators_optimize(f, p, out);
+	if (!gpu->steps || gpu->optimizer.count / gpu->steps < MANY_COMMANDS)
 		return false;
 	uint64_t fused_ns = gpu->optimizer.ns / PASSES;
 	return rules_gpus_find(out,
@@ -152,7 +168,8 @@ bool rule_padding(const struct explain_facts *f, enum step_phase p, struct findi
 {
 	const struct explain_gpu *gpu = gpu_of(f, p);
 
-	return gpu && rules_gpus_find(out, gpu->padding_ns, FINDING_LIKELY);
+	return gpu ? rules_gpus_find(out, gpu->padding_ns, FINDING_LIKELY)
+		   : operators_pad(f, p, out);
 }
 
 bool rule_streams_unbalanced(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -166,6 +183,8 @@ bool rule_tensor_copies(const struct explain_facts *f, enum step_phase p, struct
 {
 	const struct explain_gpu *gpu = gpu_of(f, p);
 
-	return gpu && gpu->moves.ns >= gpu->time->wall_ns / MOVES_PARTS &&
+	if (!gpu)
+		return operators_copy(f, p, out);
+	return gpu->moves.ns >= gpu->time->wall_ns / MOVES_PARTS &&
 	       rules_gpus_find(out, gpu->moves.ns, FINDING_LIKELY);
 }

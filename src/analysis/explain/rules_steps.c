@@ -2,9 +2,11 @@
 /* Rules about steps: the time between them, their batches, and changes from token to token. */
 #include "analysis/explain/finding.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "analysis/explain/rules_operators.h"
 #include "analysis/statistics/percentile.h"
 #include "base/number.h"
 #include "brick/abi/step_counters.h"
@@ -22,13 +24,21 @@ enum {
 bool rule_host_pauses(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	out->cost_ns = f->phases[p].between.sleeps_ns;
-	return finding_costs(out, f->phases[p].elapsed_ns, 20);
+	return finding_costs(out, f->phases[p].held_ns, 20);
 }
 
 bool rule_host_works(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	out->cost_ns = f->phases[p].between.works_ns;
-	return finding_costs(out, f->phases[p].elapsed_ns, 20);
+	return finding_costs(out, f->phases[p].held_ns, 20);
+}
+
+/* Threads that evaluate with contexts of their own, but only in turns: one lock serves them all. */
+bool rule_turns(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	out->cost_ns = f->phases[p].between.turns_ns;
+	return f->phases[p].between.turn_threads > 1 &&
+	       finding_costs(out, f->phases[p].elapsed_ns, 20);
 }
 
 /*
@@ -60,6 +70,8 @@ bool rule_prompt_repeated(const struct explain_facts *f, enum step_phase p, stru
 				sum.steps++;
 			}
 		}
+	if (f->operators[p].repeated)
+		return operators_repeat(f, p, out);
 	if (!sum.steps)
 		return false;
 	out->cost_ns = sum.time_ns;
@@ -111,8 +123,9 @@ bool rule_mixed(const struct explain_facts *f, enum step_phase p, struct finding
 }
 
 /*
- * Drafts that cost more than they save. Each draft that holds spares an evaluation's fixed time;
- * each that does not costs a token's time, beside the time of the model that drafts.
+ * Drafts that cost more than they save. The time of an evaluation beyond that of a single token is
+ * shared by its drafts, beside the time of the model that drafts. A draft that holds saves the
+ * evaluation of a token.
  */
 bool rule_drafts(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -122,16 +135,23 @@ bool rule_drafts(const struct explain_facts *f, enum step_phase p, struct findin
 
 	if (!times->refuted || !explain_batching(&model, f, p))
 		return false;
-	/* the model has its tokens without drafts that did not hold, which were evaluated, too */
-	double batch = phase->batch + (double)times->refuted / (double)phase->evaluations;
-	double share = model.token_ns / (model.token_ns + model.fixed_ns);
-	double one_ns = model.evaluation_ns / (1 - share + share * batch);
+	double head_ns =
+		(double)explain_brick_ns(f, phase, BRICK_LM_HEAD) / (double)phase->evaluations;
+	double evaluation_ns = model.evaluation_ns + head_ns;
+	double one_ns = model.fixed_ns + model.token_ns + head_ns / phase->batch;
+	if (f->usual && f->usual->runs[p] && phase->tokens)
+		one_ns = fmin(one_ns, f->usual->whole[p].median_ns -
+					      (double)explain_brick_ns(f, phase, BRICK_SAMPLING) /
+						      (double)phase->tokens);
+	one_ns = fmax(0, one_ns);
+	double each_ns = fmax(0, evaluation_ns - one_ns) * (double)phase->evaluations /
+			 (double)times->checked;
 	out->of.drafts.checked = times->checked;
 	out->of.drafts.held = times->checked - times->refuted;
 	out->of.drafts.draft_ns = times->draft_ns;
-	out->of.drafts.refuted_ns = number_of_double((double)times->refuted * share * one_ns);
+	out->of.drafts.refuted_ns = number_of_double((double)times->refuted * each_ns);
 	out->of.drafts.saved_ns =
-		number_of_double((double)out->of.drafts.held * (1 - share) * one_ns);
+		number_of_double((double)out->of.drafts.held * fmax(0, one_ns - each_ns));
 	uint64_t lost_ns = out->of.drafts.draft_ns + out->of.drafts.refuted_ns;
 	out->cost_ns = lost_ns > out->of.drafts.saved_ns ? lost_ns - out->of.drafts.saved_ns : 0;
 	if (out->cost_ns > phase->wall_ns)
@@ -192,6 +212,8 @@ static bool batches_are_small(const struct explain_facts *f, enum step_phase p, 
 	out->certainty = FINDING_LIKELY;
 	out->of.batches.batch = phase->batch;
 	out->of.batches.model = model;
+	out->of.batches.took_ns = number_of_double(is_ns);
+	out->of.batches.would_ns = number_of_double(would_ns);
 	return finding_costs(out, phase->wall_ns, 20);
 }
 
@@ -351,7 +373,21 @@ bool rule_kv_type(const struct explain_facts *f, enum step_phase p, struct findi
 	return !phase->queue && finding_costs(out, phase->wall_ns, 10);
 }
 
-/* Scores, softmax and sums of many tokens. For one token they are quick. */
+/* True if an engine computed the brick; a program that states its work itself has no operations. */
+static bool is_of_engine(
+	const struct explain_facts *f, const struct explain_phase *phase, int well_known)
+{
+	for (size_t i = 0; i < f->run->site_count; i++)
+		if (phase->sites[i].count && f->run->sites[i].operation &&
+			f->run->bricks[f->run->sites[i].brick].well_known == well_known)
+			return true;
+	return false;
+}
+
+/*
+ * Scores, softmax and sums of many tokens, by an engine that has flash attention. For one token
+ * they are quick.
+ */
 bool rule_no_flash_attention(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const double slower =
@@ -362,7 +398,7 @@ bool rule_no_flash_attention(const struct explain_facts *f, enum step_phase p, s
 	out->cost_ns = number_of_double(slower * (double)out->of.attention.attention_ns);
 	out->certainty = FINDING_LIKELY;
 	return p == STEP_PREFILL && !phase->queue && phase->batch > 8 &&
-	       explain_brick_ns(f, phase, BRICK_ATTENTION_SOFTMAX) &&
+	       is_of_engine(f, phase, BRICK_ATTENTION_SOFTMAX) &&
 	       !explain_brick_ns(f, phase, BRICK_FLASH_ATTENTION) &&
 	       finding_costs(out, phase->wall_ns, 10);
 }
@@ -424,23 +460,31 @@ bool rule_context_growth(const struct explain_facts *f, enum step_phase p, struc
 	return finding_costs(out, phase->wall_ns, 10);
 }
 
+/* The category's time in a step beyond its average over the phase's other steps; may be negative.
+ */
+static double more_than_others_ns(const struct explain_facts *f, const struct explain_phase *phase,
+	uint32_t step, uint32_t category)
+{
+	double mean = 0, ns = (double)breakdown_step(f->breakdown, step)[category];
+
+	for (uint64_t i = 0; i < phase->steps; i++)
+		mean += (double)breakdown_step(f->breakdown, phase->list[i])[category];
+	return ns - (mean - ns) / (double)(phase->steps - 1);
+}
+
 /*
  * The category whose time exceeds its average over the phase's other steps most, and by how much.
  */
 static uint32_t most_different(const struct explain_facts *f, const struct explain_phase *phase,
 	uint32_t step, uint64_t *more_ns)
 {
-	const struct breakdown *b = f->breakdown;
 	uint32_t most = 0;
 
 	*more_ns = 0;
-	for (uint32_t c = 0; c < b->category_count; c++) {
-		double mean = 0, ns = (double)breakdown_step(b, step)[c];
-		for (uint64_t i = 0; i < phase->steps; i++)
-			mean += (double)breakdown_step(b, phase->list[i])[c];
-		mean = (mean - ns) / (double)(phase->steps - 1);
-		if (ns - mean > (double)*more_ns) {
-			*more_ns = (uint64_t)(ns - mean);
+	for (uint32_t c = 0; c < f->breakdown->category_count; c++) {
+		double more = more_than_others_ns(f, phase, step, c);
+		if (more > (double)*more_ns) {
+			*more_ns = (uint64_t)more;
 			most = c;
 		}
 	}
@@ -466,27 +510,15 @@ static struct run_off_times off_in(const struct run *run, uint32_t step)
 	return off;
 }
 
-/* Brick's own work in a step, in which it looks up the nodes of a new graph. No fault of anybody.
- */
-static uint64_t profiler_ns(const struct explain_facts *f, uint32_t step)
+/* Brick's own work, in which it looks up the nodes of a new graph: that is nobody's fault. */
+static bool is_of_profiler(const struct explain_facts *f, uint32_t brick)
 {
-	const struct run_step *s = &f->run->steps[step];
-	const struct run_lane *lane = &f->run->lanes[s->lane];
-	uint64_t ns = 0, counted_to = 0; /* what lies in a counted sample counts once */
+	return f->index.kinds[brick] == BRICK_KIND_OVERHEAD;
+}
 
-	for (size_t i = run_sample_from(lane, s->begin_ns); i < lane->sample_count; i++) {
-		const struct run_sample *sample = &lane->samples[i];
-		if (sample->begin_ns >= s->end_ns)
-			break;
-		if (f->index.kinds[f->run->sites[sample->site].brick] != BRICK_KIND_OVERHEAD ||
-			sample->begin_ns < counted_to)
-			continue;
-		counted_to = sample->end_ns;
-		struct run_off_times off =
-			run_off_cpu_between(lane, sample->begin_ns, sample->end_ns);
-		ns += sample->end_ns - sample->begin_ns - off.preempted_ns - off.blocked_ns;
-	}
-	return ns;
+static bool is_of_new_graph(const struct explain_facts *f, uint32_t brick)
+{
+	return is_of_profiler(f, brick) || explain_is_of_graph(f, brick);
 }
 
 /* The brick that most of a step's additional time went to, and the amount. */
@@ -503,13 +535,20 @@ static const char *rules_steps_difference(const struct explain_facts *f,
 	return breakdown_category_name(f->breakdown, category);
 }
 
-/* The cost has neither the preempted time, which is a finding of its own, nor Brick's own work. */
+/*
+ * The cost has neither times off the CPU, which are findings of their own, nor what a new graph
+ * takes, as the first token's is always new, nor waits for a pool's threads to begin.
+ */
 bool rule_first_step(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
 	uint64_t first_ns, median_ns, more_ns;
+	uint32_t waits = run_category_find(f->run, brick_category_name(BRICK_CATEGORY_WAIT));
 
-	/* the first token's graph is always new: of a few tokens that is much, and no news */
+	/* the first step of training makes gradients and the optimizer's state */
+	if (p == STEP_OTHER && phase->trains)
+		return false;
+	/* caches still hold the prompt: of a few tokens that is much, and no news */
 	if (phase->steps < (p == STEP_DECODE && !phase->queue ? FEW_TOKENS : 4))
 		return false;
 	first_ns = explain_step_ns(phase, phase->list[0]);
@@ -517,7 +556,13 @@ bool rule_first_step(const struct explain_facts *f, enum step_phase p, struct fi
 	if (first_ns < SLOW * median_ns)
 		return false;
 	out->cost_ns = first_ns - median_ns;
-	more_ns = off_in(f->run, phase->list[0]).preempted_ns + profiler_ns(f, phase->list[0]);
+	struct run_off_times off = off_in(f->run, phase->list[0]);
+	more_ns = off.preempted_ns + off.blocked_ns +
+		  explain_in_step_ns(f, phase->list[0], is_of_new_graph);
+	if (waits != RUN_NONE)
+		more_ns += number_of_double(more_than_others_ns(f, phase, phase->list[0], waits));
+	/* a program compiles once, and that is a phase of its own */
+	more_ns += f->operators[p].compiling.ns;
 	if (out->cost_ns <= more_ns)
 		return false;
 	out->cost_ns -= more_ns;
@@ -526,7 +571,7 @@ bool rule_first_step(const struct explain_facts *f, enum step_phase p, struct fi
 	out->of.first_step.median_ns = median_ns;
 	out->of.first_step.more =
 		rules_steps_difference(f, phase, phase->list[0], &out->of.first_step.more_ns);
-	return true;
+	return finding_costs(out, phase->elapsed_ns, 20);
 }
 
 /* The median of a step's neighbours, which have nearly the same context. */
@@ -556,6 +601,9 @@ bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct fi
 	uint64_t median_ns = explain_median_ns(f, phase, 0, phase->steps), count = 0, worst_ns = 0;
 	uint32_t worst = 0;
 
+	/* other programs may have had the CPU, and nobody saw it */
+	if (f->run->off_cpu.source == OFF_CPU_UNKNOWN && presence_is_disturbed(f->run))
+		return false;
 	for (uint64_t i = 1; p == STEP_DECODE && i < phase->steps; i++) {
 		uint32_t step = phase->list[i];
 		uint64_t ns = explain_step_ns(phase, step);
@@ -563,7 +611,8 @@ bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct fi
 			continue;
 		uint64_t usual_ns = nearby_ns(f, phase, i);
 		struct run_off_times off = off_in(f->run, step);
-		uint64_t off_ns = off.preempted_ns + off.blocked_ns + profiler_ns(f, step);
+		uint64_t off_ns = off.preempted_ns + off.blocked_ns +
+				  explain_in_step_ns(f, step, is_of_profiler);
 		/* a step that was off its CPU for long also lost its caches to the other threads */
 		if (ns < SLOW * usual_ns || 2 * off_ns > ns - usual_ns ||
 			rules_steps_is_in_gap(f, step))

@@ -5,11 +5,13 @@
 #include "analysis/explain/finding.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/accounts/counter_accounts.h"
+#include "analysis/explain/rules_operators.h"
 #include "analysis/statistics/unknown.h"
 #include "analysis/path/schedule.h"
 #include "base/number.h"
@@ -26,20 +28,44 @@ static uint64_t preempted_ns(const struct run *run)
 	return ns;
 }
 
+/* CPU time of other programs: *all on all CPUs, and at most *here of it on the program's CPUs. */
+static void others_ns(const struct explain_facts *f, double *all, double *here)
+{
+	const struct run *run = f->run;
+	const struct machine_use *use = &run->machine;
+	double time = (double)use->busy_ns + (double)use->steal_ns + (double)use->idle_ns;
+	double part = run->cpus ? (double)run_usable_cpus(run) / run->cpus : 1;
+
+	*all = f->presence.others * time;
+	*here = fmin(*all, part * time - (double)run->program_cpu_ns); /* which it left to them */
+}
+
 /*
  * True if other programs used at least half as much CPU time as was lost, on the CPUs that the
  * program may use. While a thread is preempted, another one runs in its place.
  */
 static bool others_did_it(const struct explain_facts *f)
 {
-	const struct run *run = f->run;
-	const struct machine_use *use = &run->machine;
-	double all = (double)use->busy_ns + (double)use->steal_ns + (double)use->idle_ns;
-	double part = run->cpus ? (double)run_usable_cpus(run) / run->cpus : 1;
-	double others = f->presence.others * all;
-	double room = part * all - (double)run->program_cpu_ns; /* left to others */
+	double all, here;
 
-	return (others < room ? others : room) >= 0.5 * (double)preempted_ns(run);
+	others_ns(f, &all, &here);
+	return here >= 0.5 * (double)preempted_ns(f->run);
+}
+
+/*
+ * The CPUs that a program would have without its mask: its own, and the others as far as other
+ * programs leave them, rounded.
+ */
+static uint32_t cpus_without_mask(const struct explain_facts *f)
+{
+	const struct machine_use *use = &f->run->machine;
+	double time = (double)use->busy_ns + (double)use->steal_ns + (double)use->idle_ns;
+	uint32_t usable = run_usable_cpus(f->run), online = f->run->cpus;
+	double all, here, elsewhere;
+
+	others_ns(f, &all, &here);
+	elsewhere = time > 0 ? fmax(0, all - fmax(0, here)) / time * online : 0;
+	return usable + (uint32_t)fmax(0, floor((double)online - usable - elsewhere + 0.5));
 }
 
 /* A quota, too, preempts the threads of a program. */
@@ -49,9 +75,22 @@ static bool quota_did_it(const struct explain_facts *f)
 	       2 * f->run->machine.throttled_ns >= preempted_ns(f->run);
 }
 
+/* The time of threads that run no step, in work and in waits: for so long they may have had a CPU.
+ */
+static uint64_t rules_threads_beside_ns(
+	const struct explain_facts *f, const struct explain_phase *phase)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = 0; i < f->run->lane_count; i++)
+		if (!step_index_drives(&f->index, i))
+			ns += phase->work_ns[i] + phase->wait_ns[i];
+	return ns;
+}
+
 /*
  * Finds, for a team of more threads than CPUs, the time beyond what `cpus` would take without
- * waiting.
+ * waiting. Threads that hardly run take no CPU from the others.
  */
 static bool crowd(
 	const struct explain_facts *f, enum step_phase p, uint32_t cpus, struct finding *out)
@@ -62,25 +101,31 @@ static bool crowd(
 	out->of.crowd.threads = phase->team;
 	out->of.crowd.cpus = run_usable_cpus(f->run);
 	out->of.crowd.online = f->run->cpus;
+	out->of.crowd.left = cpus;
 	out->certainty = FINDING_LIKELY;
-	out->cost_ns = phase->wall_ns > ideal_ns ? phase->wall_ns - ideal_ns : 0;
+	out->cost_ns = number_minus(phase->wall_ns, ideal_ns);
 	return run_usable_cpus(f->run) && phase->team > run_usable_cpus(f->run) &&
+	       20 * rules_threads_beside_ns(f, phase) >= phase->wall_ns &&
 	       finding_costs(out, phase->wall_ns, 20);
 }
 
-/* The program's mask leaves it fewer CPUs than it has threads, and the machine has more. */
+/*
+ * The program's mask leaves it fewer CPUs than it has threads, and the machine has more. Without
+ * the mask it would have those that other programs leave.
+ */
 bool rule_affinity(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
 	uint32_t online = f->run->cpus;
-	uint32_t could = phase->team < online ? (uint32_t)phase->team : online;
+	uint32_t left = cpus_without_mask(f);
 
-	return run_usable_cpus(f->run) < online && crowd(f, p, could, out);
+	return run_usable_cpus(f->run) < online &&
+	       crowd(f, p, phase->team < left ? (uint32_t)phase->team : left, out);
 }
 
 bool rule_oversubscribed(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	return crowd(f, p, run_usable_cpus(f->run), out);
+	return crowd(f, p, run_usable_cpus(f->run), out) || operators_crowd(f, p, out);
 }
 
 static bool lost_cpus(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -117,29 +162,75 @@ bool rule_steal(const struct explain_facts *f, enum step_phase p, struct finding
 	return f->presence.steal >= least;
 }
 
-/* The brick that was blocked longest; NULL: none was. */
-static const struct summary_row *sleeper(const struct explain_phase *phase)
+/* The number of times that threads which run steps blocked in a phase's steps. */
+static uint64_t times_blocked(const struct explain_facts *f, const struct explain_phase *phase)
 {
-	const struct summary_row *most = NULL;
+	uint64_t count = 0;
 
-	for (size_t i = 0; i < phase->summary->row_count; i++) {
-		const struct summary_row *row = &phase->summary->rows[i];
-		if (row->blocked_ns != ANALYSIS_UNKNOWN && row->blocked_ns &&
-			(!most || row->blocked_ns > most->blocked_ns))
-			most = row;
+	for (uint64_t i = 0; i < phase->steps; i++) {
+		const struct run_step *s = &f->run->steps[phase->list[i]];
+		const struct run_lane *lane = &f->run->lanes[s->lane];
+		for (size_t k = run_off_cpu_from(lane, s->begin_ns); k < lane->off_cpu_count; k++) {
+			if (lane->off_cpu[k].begin_ns >= s->end_ns)
+				break;
+			count += !lane->off_cpu[k].preempted;
+		}
 	}
-	return most;
+	return count;
 }
 
-bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct finding *out)
+static uint64_t slept_ns(const struct summary_row *row)
 {
-	const struct explain_phase *phase = &f->phases[p];
+	return row && row->blocked_ns != ANALYSIS_UNKNOWN ? row->blocked_ns : 0;
+}
 
-	if (f->run->off_cpu.source == OFF_CPU_UNKNOWN)
-		return false;
-	out->cost_ns = explain_owner_ns(f, phase, SCHEDULE_OWNER_BLOCKED);
-	out->of.blocked = sleeper(phase);
-	return out->cost_ns && out->of.blocked;
+/* Sleep in these bricks has findings of its own, or is told with the ranks. */
+static const char *const told_elsewhere[] = {
+	"DataLoading", "Compilation", "Recompilation", "CollectiveWait", "GradientReduction"};
+
+static bool rules_threads_has_finding(const char *brick)
+{
+	for (size_t i = 0; i < sizeof(told_elsewhere) / sizeof(*told_elsewhere); i++)
+		if (!strcmp(brick, told_elsewhere[i]))
+			return true;
+	return false;
+}
+
+/*
+ * The bricks that were blocked longest, the first and the second of them; NULL: none was. Returns
+ * the time of all. Bricks whose sleep has findings of its own are left out.
+ */
+static uint64_t find_sleepers(
+	const struct explain_phase *phase, const struct summary_row *most[static 2])
+{
+	uint64_t all_ns = 0;
+
+	most[0] = most[1] = NULL;
+	for (size_t i = 0; i < phase->summary->row_count; i++) {
+		const struct summary_row *row = &phase->summary->rows[i];
+		if (rules_threads_has_finding(row->name))
+			continue;
+		all_ns += slept_ns(row);
+		if (slept_ns(row) > slept_ns(most[0])) {
+			most[1] = most[0];
+			most[0] = row;
+		} else if (slept_ns(row) > slept_ns(most[1])) {
+			most[1] = row;
+		}
+	}
+	return all_ns;
+}
+
+/* Sleep on the critical path, without that of bricks that have findings of their own. */
+static uint64_t rules_threads_blocked_ns(const struct explain_facts *f, enum step_phase p)
+{
+	uint64_t told_ns = 0;
+
+	for (size_t i = 0; i < sizeof(told_elsewhere) / sizeof(*told_elsewhere); i++) {
+		const struct summary_row *row = explain_row(&f->phases[p], told_elsewhere[i]);
+		told_ns += row ? row->wall_off.blocked_ns : 0;
+	}
+	return number_minus(explain_owner_ns(f, &f->phases[p], SCHEDULE_OWNER_BLOCKED), told_ns);
 }
 
 /* The step of a counter's value, which stands in it or right after it; RUN_NONE: another counter.
@@ -169,25 +260,62 @@ static uint64_t rules_threads_counted(
 	return number_of_double(sum);
 }
 
+/* Are all faults of the phase among the kernel's records? */
+static bool rules_threads_knows_faults(const struct explain_facts *f, enum step_phase p)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	const struct fault_account *known = &f->run->fault_account;
+
+	return known->is_known && known->sees_kernel && !known->lost && phase->steps &&
+	       known->until_ns >= f->run->steps[phase->list[phase->steps - 1]].end_ns;
+}
+
+/* Returns the sum over all threads; a thread that recorded nothing is not known to sleep. */
+static uint64_t rules_threads_slept_in_faults_ns(const struct explain_facts *f, enum step_phase p)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < f->run->fault_count; i++) {
+		const struct run_fault *fault = &f->run->faults[i];
+		uint32_t step = fault->lane == RUN_NONE ? RUN_NONE : fault_step(f->run, fault);
+		if (step != RUN_NONE && step_phase_of(&f->run->steps[step]) == p)
+			ns += run_off_cpu_between(
+				&f->run->lanes[fault->lane], fault->begin_ns, fault->end_ns)
+				      .blocked_ns;
+	}
+	return ns;
+}
+
 /*
- * An eighth of the model, or 8 faults, is no accident. Waiting for a slow disk is sleep; a quick
- * disk costs mostly time of the kernel, which makes room for the pages and maps them.
+ * An eighth of the model is no accident, and where threads slept no more often than twice for each
+ * fault of the run, they slept for these, but no longer than in faults of the phase, where the
+ * kernel's records have them all. Waiting for a slow disk is sleep; a quick disk costs
+ * mostly time of the kernel, which makes room for the pages and maps them.
  */
 bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	enum { MANY_FAULTS = 8, PART_OF_MODEL = 8 };
+	enum { PART_OF_MODEL = 8, TORCH_BYTES = 64 << 20, FEW = 8 };
 	const struct explain_phase *phase = &f->phases[p];
+	uint64_t slept = phase->queue ? 0 : times_blocked(f, phase);
 	uint64_t bytes = rules_threads_counted(f, p, BRICK_DISK_NAME);
-	bool much = bytes && bytes >= f->model_bytes / PART_OF_MODEL;
+	/* PyTorch's weights are not known to be weights, and its own libraries come from disk, too
+	 */
+	bool is_torch = f->operators[p].is_known;
+	bool much = bytes && bytes >= (is_torch ? TORCH_BYTES : f->model_bytes / PART_OF_MODEL);
 
 	out->certainty = FINDING_LIKELY;
 	out->of.cold_pages.bytes = bytes;
 	out->of.cold_pages.faults = f->run->machine.major_faults;
+	out->of.cold_pages.is_few = !much && f->run->machine.major_faults <= FEW;
 	/* beside a device threads sleep for other reasons, and its driver is read from disk, too */
-	if (!much && (f->run->machine.major_faults < MANY_FAULTS || phase->queue))
+	if (!much && (is_torch || !f->run->machine.major_faults || phase->queue ||
+			     slept > 2 * f->run->machine.major_faults))
 		return false;
 	if (!phase->queue)
-		out->of.cold_pages.slept_ns = explain_owner_ns(f, phase, SCHEDULE_OWNER_BLOCKED);
+		out->of.cold_pages.slept_ns = rules_threads_blocked_ns(f, p);
+	if (!much && rules_threads_knows_faults(f, p))
+		out->of.cold_pages.slept_ns = number_min(
+			out->of.cold_pages.slept_ns, rules_threads_slept_in_faults_ns(f, p));
 	/* where switches were not recorded: what the scheduler counted */
 	if (!phase->queue && !phase->summary->knows_off && f->presence.idle > 0)
 		out->of.cold_pages.slept_ns =
@@ -200,9 +328,9 @@ bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct fi
 	return out->cost_ns != 0;
 }
 
-/* Steps of the phase that have a value of the counter. */
+/* Steps of the phase, from a step of the run on, that have a value of the counter. */
 static uint64_t rules_threads_steps_with(
-	const struct explain_facts *f, enum step_phase p, const char *name)
+	const struct explain_facts *f, enum step_phase p, uint32_t from, const char *name)
 {
 	uint32_t counter = run_brick_find(f->run, name), last = RUN_NONE;
 	uint64_t steps = 0;
@@ -210,32 +338,102 @@ static uint64_t rules_threads_steps_with(
 	for (size_t i = 0; i < f->run->point_count && counter != RUN_NONE; i++) {
 		const struct run_point *point = &f->run->points[i];
 		uint32_t step = rules_threads_step_of(f, point, counter);
-		steps += step != RUN_NONE && step != last &&
+		steps += step != RUN_NONE && step != last && step >= from &&
 			 step_phase_of(&f->run->steps[step]) == p;
 		last = step != RUN_NONE ? step : last;
 	}
 	return steps;
 }
 
+static uint64_t rules_threads_slept_ns(const struct explain_facts *f, uint32_t step)
+{
+	const struct run_step *s = &f->run->steps[step];
+
+	return run_off_cpu_between(&f->run->lanes[s->lane], s->begin_ns, s->end_ns).blocked_ns;
+}
+
+/*
+ * Sleep of threads in steps that run them and read from disk, beyond what later steps sleep, where
+ * that ends: what a program touches for the first time, as the code of a library, comes from its
+ * file.
+ */
+static uint64_t rules_threads_first_touched_ns(
+	const struct explain_facts *f, const struct explain_phase *phase, enum step_phase p)
+{
+	enum { FEW_STEPS = 8, FEW = 4 }; /* one in so many of the later steps still reads */
+	uint32_t counter = run_brick_find(f->run, BRICK_DISK_NAME), last = RUN_NONE;
+	uint64_t ns = 0, later = phase->steps - phase->steps / 2, later_ns = 0;
+
+	if (phase->steps < FEW_STEPS ||
+		FEW * rules_threads_steps_with(
+			      f, p, phase->list[phase->steps / 2], BRICK_DISK_NAME) >=
+			later)
+		return 0;
+	for (uint64_t i = phase->steps / 2; i < phase->steps; i++)
+		later_ns += rules_threads_slept_ns(f, phase->list[i]);
+	for (size_t i = 0; i < f->run->point_count && counter != RUN_NONE; i++) {
+		uint32_t step = rules_threads_step_of(f, &f->run->points[i], counter);
+		if (step == RUN_NONE || step == last || step_phase_of(&f->run->steps[step]) != p)
+			continue;
+		ns += number_minus(rules_threads_slept_ns(f, step), later_ns / later);
+		last = step;
+	}
+	return ns;
+}
+
+bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	enum { FEW = 4 }; /* times: beside other programs, a thread may wait for a lock of theirs */
+	const struct explain_phase *phase = &f->phases[p];
+
+	if (f->run->off_cpu.source == OFF_CPU_UNKNOWN ||
+		(presence_is_disturbed(f->run) && times_blocked(f, phase) < FEW))
+		return false;
+	out->cost_ns = number_minus(
+		rules_threads_blocked_ns(f, p), rules_threads_first_touched_ns(f, phase, p));
+	const struct summary_row *most[2];
+	uint64_t all_ns = find_sleepers(phase, most);
+	out->of.blocked.most = most[0];
+	out->of.blocked.all_ns = all_ns;
+	out->of.blocked.times = times_blocked(f, phase);
+	out->of.blocked.next = slept_ns(most[1]) > all_ns / 10 ? most[1] : NULL;
+	out->of.blocked.is_everywhere = 2 * slept_ns(most[0]) < all_ns;
+	return out->cost_ns && out->of.blocked.most;
+}
+
 /*
  * Pages that a step touched are gone in the next one: the program or its allocator gives memory
  * back, and gets it anew. The first steps touch all pages once, which is no finding. The kernel's
- * time is that of all threads, which fault at the same time.
+ * time is that of all threads, which fault at the same time. The kernel may have worked for other
+ * calls as well: a small page takes 3 us at most, a huge one ten times that at least.
  */
 bool rule_page_faults(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	enum { FEW_STEPS = 4 };
+	enum { FEW_STEPS = 8, SMALL_NS = 3000, HUGE_NS = 30000 }; /* of a fault */
 	const struct explain_phase *phase = &f->phases[p];
-	uint64_t steps = rules_threads_steps_with(f, p, BRICK_FAULTS_NAME);
+	uint64_t steps = rules_threads_steps_with(f, p, 0, BRICK_FAULTS_NAME);
 
-	if (phase->steps < FEW_STEPS || 2 * steps < phase->steps)
+	if (phase->steps < FEW_STEPS || 2 * steps < phase->steps ||
+		4 * rules_threads_steps_with(
+			    f, p, phase->list[phase->steps / 2], BRICK_FAULTS_NAME) <
+			phase->steps)
 		return false;
 	out->of.page_faults.faults = rules_threads_counted(f, p, BRICK_FAULTS_NAME);
 	out->of.page_faults.kernel_ns = rules_threads_counted(f, p, BRICK_KERNEL_TIME_NAME);
 	out->of.page_faults.steps = steps;
+	out->of.page_faults.brick = RUN_NONE;
 	out->certainty = FINDING_LIKELY;
-	out->cost_ns = number_min(
-		out->of.page_faults.kernel_ns / (phase->team ? phase->team : 1), phase->wall_ns);
+	uint64_t threads = explain_note_number(f->run, "torch.threads"); /* that run no brick */
+	threads = threads > phase->team ? threads : phase->team;
+	uint64_t all_ns = out->of.page_faults.kernel_ns;
+	bool is_huge = all_ns >= HUGE_NS * out->of.page_faults.faults;
+	if (!is_huge)
+		all_ns = number_min(all_ns, SMALL_NS * out->of.page_faults.faults);
+	out->cost_ns = number_min(all_ns / (threads ? threads : 1), phase->wall_ns);
+	struct excess since;
+	if (expectation_excess(&since, f, p, EXPECTATION_HISTORY) &&
+		since.brick_ns > out->cost_ns / 2 && since.brick_ns < 2 * out->cost_ns)
+		out->of.page_faults.brick = since.brick;
 	return finding_costs(out, phase->wall_ns, 20);
 }
 
@@ -350,8 +548,11 @@ static uint64_t of_sample_ns(
  */
 struct team_waits {
 	uint64_t *all, *least, *now; /* [brick_count] */
-	uint64_t all_ns, least_ns;   /* sums; least_ns is UINT64_MAX before the first thread */
-	uint32_t slowest;	     /* the lane that waited least */
+	/* [brick_count] executions and their time on the CPU, of all and of the slowest thread */
+	struct explain_site *work, *slow, *doing;
+	uint64_t all_ns, least_ns; /* sums; least_ns is UINT64_MAX before the first thread */
+	uint64_t longest_ns;	   /* the longest wait of each thread, added up */
+	uint32_t slowest;	   /* the lane that waited least */
 	size_t threads;
 };
 
@@ -363,7 +564,24 @@ static int team_waits_init(struct team_waits *w, const struct run *run)
 		return -ENOMEM;
 	w->least = w->all + run->brick_count + 1;
 	w->now = w->least + run->brick_count + 1;
-	return 0;
+	w->work = calloc(3 * (run->brick_count + 1), sizeof(*w->work));
+	w->slow = w->work + run->brick_count + 1;
+	w->doing = w->slow + run->brick_count + 1;
+	return w->work ? 0 : -ENOMEM;
+}
+
+static void team_waits_fini(struct team_waits *w)
+{
+	free(w->all);
+	free(w->work);
+}
+
+static void rules_threads_add_work(struct team_waits *w, uint32_t brick, uint64_t ns)
+{
+	w->work[brick].count++;
+	w->work[brick].ns += ns;
+	w->doing[brick].count++;
+	w->doing[brick].ns += ns;
 }
 
 static void rules_threads_add_waits(
@@ -371,10 +589,11 @@ static void rules_threads_add_waits(
 {
 	const struct run_lane *lane = &f->run->lanes[number];
 	size_t bytes = f->run->brick_count * sizeof(*w->now);
-	uint64_t sum_ns = 0;
+	uint64_t sum_ns = 0, longest_ns = 0;
 	uint32_t behind = 0;
 
 	memset(w->now, 0, bytes);
+	memset(w->doing, 0, f->run->brick_count * sizeof(*w->doing));
 	for (size_t i = 0; i < lane->sample_count; i++) {
 		const struct run_sample *s = &lane->samples[i];
 		uint32_t step = step_index_at(&f->index, f->run, number, s->begin_ns);
@@ -383,21 +602,50 @@ static void rules_threads_add_waits(
 		uint64_t ns = (is_wait ? s->end_ns - s->begin_ns : s->inner_ns) + s->wait_ns;
 		run_lane_passed(lane, i);
 		behind = is_wait ? behind : brick;
-		if (!ns || step == RUN_NONE || step_phase_of(&f->run->steps[step]) != p)
+		if (step == RUN_NONE || step_phase_of(&f->run->steps[step]) != p)
+			continue;
+		if (f->index.kinds[brick] == BRICK_KIND_WORK)
+			rules_threads_add_work(
+				w, brick, number_minus(s->end_ns - s->begin_ns, s->inner_ns));
+		if (!ns)
 			continue;
 		uint64_t off_ns = of_sample_ns(f, f->phases[p].path, s);
 		ns = ns > off_ns ? ns - off_ns : 0;
 		w->now[behind] += ns;
 		w->all[behind] += ns;
 		sum_ns += ns;
+		longest_ns = ns > longest_ns ? ns : longest_ns;
 	}
 	w->all_ns += sum_ns;
+	w->longest_ns += longest_ns;
 	w->threads++;
 	if (sum_ns >= w->least_ns)
 		return;
 	w->least_ns = sum_ns;
 	w->slowest = number;
 	memcpy(w->least, w->now, bytes);
+	memcpy(w->slow, w->doing, f->run->brick_count * sizeof(*w->slow));
+}
+
+/*
+ * The time that the slowest thread took for its executions beyond what the others take for as many.
+ * A thread that only has more executions is no slower.
+ */
+static uint64_t slower_ns(const struct team_waits *w, const struct explain_facts *f)
+{
+	const double least =
+		1.15; /* the first to touch what another thread wrote takes longer, too */
+	double own_ns = 0, due_ns = 0;
+
+	for (size_t i = 0; i < f->run->brick_count; i++) {
+		const struct explain_site *slow = &w->slow[i], *all = &w->work[i];
+		if (!slow->count || all->count == slow->count)
+			continue;
+		own_ns += (double)slow->ns;
+		due_ns += (double)slow->count * (double)(all->ns - slow->ns) /
+			  (double)(all->count - slow->count);
+	}
+	return own_ns > least * due_ns ? number_of_double(own_ns - due_ns) : 0;
 }
 
 /*
@@ -420,6 +668,24 @@ static bool is_in_team(
 	       f->run->lanes[lane].kind == BRICK_LANE_THREAD;
 }
 
+/* Adds up the waits of a phase's team. False: it has a single thread, or they are not known. */
+static bool rules_threads_wait(
+	struct team_waits *waits, const struct explain_facts *f, enum step_phase p)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	if (phase->team < 2 || !phase->path)
+		return false;
+	bool is_made = !team_waits_init(waits, f->run);
+	for (uint32_t i = 0; i < f->run->lane_count && is_made; i++)
+		if (is_in_team(f, phase, i))
+			rules_threads_add_waits(waits, f, p, i);
+	if (is_made && waits->threads > 1)
+		return true;
+	team_waits_fini(waits);
+	return false;
+}
+
 /*
  * One thread hardly ever waits, and all others do: it is slower than they are, because an engine
  * hands out work on demand or in equal parts.
@@ -433,46 +699,86 @@ bool rule_slow_thread(const struct explain_facts *f, enum step_phase p, struct f
 	const struct explain_phase *phase = &f->phases[p];
 	struct team_waits waits;
 
-	if (phase->team < 2 || !phase->path || phase->evaluations < EVALUATIONS ||
-		team_waits_init(&waits, f->run))
+	if (phase->evaluations < EVALUATIONS || !rules_threads_wait(&waits, f, p))
 		return false;
-	for (uint32_t i = 0; i < f->run->lane_count; i++)
-		if (is_in_team(f, phase, i))
-			rules_threads_add_waits(&waits, f, p, i);
-	uint64_t others_ns =
-		waits.threads > 1 ? (waits.all_ns - waits.least_ns) / (waits.threads - 1) : 0;
-	bool is_slow = others_ns && waits.least_ns * FEW_WAITS <= others_ns &&
-		       others_ns - waits.least_ns >= phase->wall_ns / 10 &&
-		       !is_of_one_brick(&waits, f->run, others_ns - waits.least_ns);
-	free(waits.all);
+	uint64_t each_ns = (waits.all_ns - waits.least_ns) / (waits.threads - 1);
+	bool is_slow = each_ns && waits.least_ns * FEW_WAITS <= each_ns &&
+		       each_ns - waits.least_ns >= phase->wall_ns / 10 &&
+		       4 * slower_ns(&waits, f) >= 3 * (each_ns - waits.least_ns) &&
+		       !is_of_one_brick(&waits, f->run, each_ns - waits.least_ns);
+	team_waits_fini(&waits);
 	if (!is_slow)
 		return false;
 	out->of.slow_thread.tid = f->run->lanes[waits.slowest].tid;
+	out->of.slow_thread.threads = waits.threads;
 	out->of.slow_thread.waited_ns = waits.least_ns;
-	out->of.slow_thread.others_ns = others_ns;
+	out->of.slow_thread.others_ns = each_ns;
 	out->certainty = FINDING_LIKELY;
-	out->cost_ns = others_ns - waits.least_ns;
+	out->cost_ns = each_ns - waits.least_ns;
 	return true;
 }
 
 /*
  * A waiting thread may still be useful. It costs time only if the others would end sooner without
- * it, each with a larger part of the work and no waiting.
+ * it, each with a larger part of the work and no waiting. Only work on the CPU and waits count, so
+ * that no time is in the cost for which a thread had no CPU or slept; the longest wait of each
+ * thread does not count: in a pool's first step that is for threads to begin, which fewer threads
+ * would not spare.
  */
 bool rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
-	const struct summary_row *row = explain_row(phase, "BarrierWait");
+	struct team_waits waits;
 
-	if (!row || phase->team < 2)
+	if (!explain_row(phase, brick_name(BRICK_BARRIER_WAIT)) || !phase->summary->knows_off ||
+		!rules_threads_wait(&waits, f, p))
 		return false;
-	uint64_t fewer_ns = explain_ideal_ns(phase, (uint32_t)phase->team - 1);
-	out->cost_ns = phase->wall_ns > fewer_ns ? phase->wall_ns - fewer_ns : 0;
+	uint64_t threads = waits.threads;
+	/* while a thread sleeps on the critical path, all others wait for it */
+	uint64_t asleep_ns = (threads - 1) * explain_owner_ns(f, phase, SCHEDULE_OWNER_BLOCKED);
+	uint64_t waited_ns = number_minus(waits.all_ns, waits.longest_ns + asleep_ns);
+	uint64_t fewer_ns = explain_ideal_ns(phase, (uint32_t)threads - 1);
+	uint64_t work_ns = phase->summary->rests.unattributed_ns;
+	team_waits_fini(&waits);
+	for (uint32_t i = 0; i < f->run->lane_count; i++)
+		work_ns += is_in_team(f, phase, i) ? phase->work_ns[i] : 0;
+	out->cost_ns = number_minus((work_ns + waited_ns) / threads, fewer_ns);
 	out->certainty = FINDING_LIKELY;
-	out->of.barrier_waits.threads = phase->team;
-	out->of.barrier_waits.waited_ns = row->self_ns;
+	out->of.barrier_waits.threads = threads;
+	out->of.barrier_waits.work_ns = work_ns;
+	out->of.barrier_waits.waited_ns = waited_ns;
+	out->of.barrier_waits.fewer_ns = fewer_ns;
 	out->of.barrier_waits.most = waited_for(phase->summary);
 	return finding_costs(out, phase->wall_ns, 20);
+}
+
+/*
+ * The rank that the others wait for longest. Ranks that do the same are late by turns, so the waits
+ * for the next one are taken for chance; and a rank that did not run lost its CPU.
+ */
+bool rule_late_rank(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	enum { FEW = 8 }; /* collectives */
+	const struct rank_row *late = NULL, *next = NULL;
+
+	for (int other = 0; other < STEP_PHASES; other++) /* the run's waits are of one phase */
+		if (f->phases[other].wall_ns > f->phases[p].wall_ns)
+			return false;
+	for (uint32_t i = 0; i < f->ranks.count; i++) {
+		const struct rank_row *row = &f->ranks.rows[i];
+		if (!late || row->caused_ns > late->caused_ns) {
+			next = late;
+			late = row;
+		} else if (!next || row->caused_ns > next->caused_ns) {
+			next = row;
+		}
+	}
+	if (!next || f->ranks.collectives < FEW || (f->ranks.is_judged && !late->is_late))
+		return false;
+	out->of.late_rank = late;
+	out->cost_ns = number_minus(
+		late->caused_ns, next->caused_ns + (f->ranks.count - 1) * late->preempted_ns);
+	return finding_costs(out, f->phases[p].held_ns, 20);
 }
 
 /*
@@ -484,7 +790,7 @@ bool rule_fewer_threads(const struct explain_facts *f, enum step_phase p, struct
 	const struct explain_phase *phase = &f->phases[p];
 	size_t most = phase->team;
 
-	for (int other = 0; other < STEP_WARM_UP; other++)
+	for (int other = 0; other < STEP_PHASES; other++)
 		if (f->phases[other].summary && f->phases[other].team > most &&
 			f->phases[other].team_ns) {
 			most = f->phases[other].team;

@@ -34,22 +34,29 @@ extern const char clickhouse_tables[];
 
 #define NUMBERS "count, tokens, total_ns, typical_tokens, typical_ns"
 
+#define OF_RUNS "run_kind != '" HISTORY_WINDOW "'"
+
 static const struct sums {
 	const char *table;
 	const char *keys; /* columns */
 	const char *make; /* the same columns as expressions over `parts` */
 	const char *day;  /* the column that partitions the table by months */
 	int since;	  /* VERSION that brought the table */
+	const char *of;	  /* the condition of its parts */
 } sums_tables[] = {
 	{"hours", "day, hour, host, engine, phase, kind, name",
 		"day, toStartOfHour(toDateTime(intDiv(start_ns, 1000000000))) AS hour, host, "
 		"engine, phase, kind, name",
-		"day", 1},
+		"day", 1, OF_RUNS},
 	{"days", "day, host, engine, phase, kind, name", "day, host, engine, phase, kind, name",
-		"day", 1},
+		"day", 1, OF_RUNS},
 	{"months", "month, run_kind, host, engine, phase, kind, name",
 		"toStartOfMonth(day) AS month, run_kind, host, engine, phase, kind, name", "month",
-		2},
+		2, OF_RUNS},
+	{"fleet", "day, hour, workload, host, rank, engine, phase, kind, name",
+		"day, toStartOfHour(toDateTime(intDiv(start_ns, 1000000000))) AS hour, workload, "
+		"host, rank, engine, phase, kind, name",
+		"day", 4, "run_kind = '" HISTORY_WINDOW "'"},
 };
 
 enum { SUMS = sizeof(sums_tables) / sizeof(*sums_tables) };
@@ -91,7 +98,7 @@ static int subtract_sums(struct history_store *store, const char *which)
 		add_insert(&q, &sums_tables[i]);
 		query_add(&q, "r, c, t, n, y, z, b, k FROM (SELECT %s, ", sums_tables[i].make);
 		add_negative(&q, "toInt64(1)", "buckets", "bucket_counts");
-		query_add(&q, "parts WHERE %s)", which);
+		query_add(&q, "parts WHERE %s AND %s)", which, sums_tables[i].of);
 		rc = clickhouse_ask(store, &q, NULL, NULL, NULL);
 	}
 	return rc;
@@ -110,8 +117,8 @@ static int level(
 		"sum(t) AS t, sum(n) AS n, sum(y) AS y, sum(z) AS z, sumMap(b, k) AS map FROM "
 		"(SELECT %s, toUInt64(1) AS r, count AS c, tokens AS t, total_ns AS n, "
 		"typical_tokens AS y, typical_ns AS z, buckets AS b, bucket_counts AS k FROM parts "
-		"WHERE %s AND toYYYYMM(day) IN (%s) UNION ALL SELECT %s, ",
-		t->keys, t->make, which, months, t->keys);
+		"WHERE %s AND %s AND toYYYYMM(day) IN (%s) UNION ALL SELECT %s, ",
+		t->keys, t->make, which, t->of, months, t->keys);
 	add_negative(&q, "runs", "histogramMap.bucket", "histogramMap.count");
 	query_add(&q, "%s WHERE %s AND toYYYYMM(%s) IN (%s)) GROUP BY %s) WHERE toInt64(r) > 0",
 		t->table, which, t->day, months, t->keys);
@@ -159,8 +166,9 @@ static int level_all(struct history_store *store, int since, const char *which, 
  */
 
 enum {
-	VERSION = 3,	 /* 1: without months and parts_by_run; 2: without models and workloads */
-	ALL_TABLES = 12, /* names in make_tables(): eight tables and four views */
+	/* 1: without months and parts_by_run; 2: without models and workloads; 3: without fleet */
+	VERSION = 4,
+	ALL_TABLES = 14, /* names in make_tables(): nine tables and five views */
 };
 
 static int note_number(void *context, const json_t *row)
@@ -215,40 +223,61 @@ static int fill_sums(struct history_store *store)
 }
 
 /*
- * Adds newer columns. For runs that an older Brick sent only the command is known:
- * history_command_strip().
+ * Adds newer columns to tables that are there. For runs that an older Brick sent only the command
+ * is known: history_command_strip().
  */
 static int clickhouse_add_columns(struct history_store *store)
 {
 	static const struct {
-		const char *name, *is;
-	} columns[] = {{"model", "String AFTER batch"},
-		{"workload", "String DEFAULT replaceRegexpAll(command, '[^ ]*/', '') AFTER model"}};
+		const char *table, *name, *is;
+	} columns[] = {{"runs", "model", "String AFTER batch"},
+		{"runs", "workload",
+			"String DEFAULT replaceRegexpAll(command, '[^ ]*/', '') AFTER model"},
+		{"runs", "rank", "Int32 DEFAULT -1 AFTER workload"},
+		{"parts", "workload", "String AFTER engine"},
+		{"parts", "rank", "Int32 DEFAULT -1 AFTER workload"}};
 	struct query q = {0};
 	int rc = 0;
 
-	for (size_t i = 0; i < 2 && rc == 0; i++) {
-		json_int_t is_there = 0;
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns) && rc == 0; i++) {
+		json_int_t found = 0; /* 1: the table, without the column */
 		query_add(&q,
 			"SELECT toInt32(count()) AS number FROM system.columns WHERE database = "
-			"'%s' AND table = 'runs' AND name = '%s' FORMAT JSONEachRow",
-			((struct clickhouse *)store->state)->database, columns[i].name);
-		rc = clickhouse_ask(store, &q, NULL, note_number, &is_there);
-		if (rc < 0 || is_there)
+			"'%s' AND table = '%s' AND name IN ('id', '%s') FORMAT JSONEachRow",
+			((struct clickhouse *)store->state)->database, columns[i].table,
+			columns[i].name);
+		rc = clickhouse_ask(store, &q, NULL, note_number, &found);
+		if (rc < 0 || found != 1)
 			continue;
-		query_add(&q, "ALTER TABLE runs ADD COLUMN %s %s", columns[i].name, columns[i].is);
+		query_add(&q, "ALTER TABLE %s ADD COLUMN %s %s", columns[i].table, columns[i].name,
+			columns[i].is);
 		rc = clickhouse_ask(store, &q, NULL, NULL, NULL);
 	}
 	return rc;
 }
 
+/* Makes the views that made sums of all kinds of runs anew: windows have a table of their own. */
+static int renew_views(struct history_store *store)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < SUMS && rc == 0; i++) {
+		struct query q = {0};
+		query_add(&q, "DROP TABLE IF EXISTS parts_to_%s", sums_tables[i].table);
+		rc = clickhouse_ask(store, &q, NULL, NULL, NULL);
+	}
+	return rc < 0 ? rc : create_tables(store);
+}
+
 static int bring_up(struct history_store *store, json_int_t version)
 {
 	struct query q = {0};
-	int rc = version < 2 ? fill_sums(store) : 0;
+	int rc = clickhouse_add_columns(store);
 
-	if (rc == 0)
-		rc = clickhouse_add_columns(store);
+	if (rc == 0 && version < 4)
+		rc = renew_views(store);
+	if (rc == 0 && version < 2)
+		rc = fill_sums(store);
 	if (rc < 0)
 		return rc;
 	query_add(&q, "INSERT INTO brick_schema VALUES (%d)", VERSION);
@@ -284,11 +313,13 @@ static int make_tables(struct history_store *store)
 		return 0;
 	query_add(&q,
 		"SELECT toInt32(count()) AS number FROM system.tables WHERE database = '%s' AND "
-		"name IN ('runs', 'parts', 'labels', 'hours', 'days', 'months', 'parts_by_run', "
-		"'parts_to_runs', 'parts_to_hours', "
-		"'parts_to_days', 'parts_to_months', 'brick_schema') FORMAT JSONEachRow",
+		"name IN ('runs', 'parts', 'labels', 'hours', 'days', 'months', 'fleet', "
+		"'parts_by_run', 'parts_to_runs', 'parts_to_hours', 'parts_to_days', "
+		"'parts_to_months', 'parts_to_fleet', 'brick_schema') FORMAT JSONEachRow",
 		c->database);
 	int rc = clickhouse_ask(store, &q, NULL, note_number, &tables);
+	if (rc == 0 && tables && tables < ALL_TABLES)
+		rc = clickhouse_add_columns(store); /* views need them */
 	if (rc == 0 && tables < ALL_TABLES)
 		rc = create_tables(store);
 	if (rc == 0)
@@ -352,6 +383,8 @@ static void add_part_row(
 	clickhouse_put_text(row, "run_kind", run->kind);
 	clickhouse_put_text(row, "host", run->host);
 	clickhouse_put_text(row, "engine", run->engine);
+	clickhouse_put_text(row, "workload", run->workload);
+	json_object_set_new(row, "rank", json_integer(run->rank));
 	for (size_t i = 0; i < p->histogram.buckets.count; i++) {
 		json_array_append_new(buckets, json_integer(p->histogram.buckets.items[i].index));
 		json_array_append_new(
@@ -607,14 +640,17 @@ static int clickhouse_push(struct history_store *store)
 		return 0;
 	if (!c->is_eager && spool_pause(&c->spool))
 		return history_fail(store, -EAGAIN,
-			"%s: could not be reached; the next try is in %llu s", store->where,
+			"%s: the last try failed; the next one is in %llu s", store->where,
 			(unsigned long long)spool_pause(&c->spool));
 	rc = spool_lock(&c->spool);
 	if (rc < 0)
 		return history_fail(store, rc, "%s: %s", store->where,
 			rc == -EAGAIN ? "another process is sending" : strerror(-rc));
+	*store->error = '\0';
 	while (more && rc == 0)
 		rc = push_some(store, &c->spool, &more);
+	if (rc < 0 && !*store->error) /* the disk's, or memory's */
+		history_fail(store, rc, "%s: %s", c->spool.directory, strerror(-rc));
 	spool_note_try(&c->spool, rc == 0);
 	spool_unlock(&c->spool);
 	return rc;
@@ -645,11 +681,11 @@ static void add_part_of(struct query *q, const char *column, const char *text)
 static void add_kind(struct query *q, const char *column, const char *kind)
 {
 	if (kind && !strcmp(kind, HISTORY_TIMED))
-		query_add(q, " AND %s NOT IN ('floor', 'plain')", column);
+		query_add(q, " AND %s NOT IN ('floor', 'plain', '" HISTORY_WINDOW "')", column);
 	else if (kind)
 		add_equal(q, column, kind);
 	else
-		query_add(q, " AND %s != 'floor'", column);
+		query_add(q, " AND %s NOT IN ('floor', '" HISTORY_WINDOW "')", column);
 }
 
 /* Adds conditions, order and limit for the table runs. */
@@ -674,10 +710,27 @@ static void add_filter(struct query *q, const struct history_filter *f)
 	add_part_of(q, "model", f->model);
 	add_part_of(q, "command", f->command);
 	add_kind(q, "kind", f->kind);
-	query_add(q, " ORDER BY start_ns DESC, id DESC");
+	if (f->since_ns)
+		query_add(q,
+			" AND start_ns >= %" PRIu64 " AND day >= toDate(toDateTime(%" PRIu64
+			")) - 1",
+			f->since_ns, f->since_ns / 1000000000);
+	if (f->slowest_phase) {
+		SCOPED char *key = NULL;
+		if (asprintf(&key, HISTORY_SLOWEST "%s", f->slowest_phase) < 0) {
+			key = NULL;
+			q->failed = true;
+		}
+		query_add(q, " AND has(fact_keys, ");
+		query_quote(q, key ? key : "");
+		query_add(q, ") AND toUInt64OrZero(splitByChar(' ', fact_values[indexOf("
+			     "fact_keys, ");
+		query_quote(q, key ? key : "");
+		query_add(q, ")])[1]) >= %" PRIu64, f->slowest_ns);
+	}
 	if (f->limit || f->skip)
-		query_add(q, " LIMIT %llu, %llu", (unsigned long long)f->skip,
-			(unsigned long long)(f->limit ? f->limit : INT32_MAX));
+		query_add(q, " ORDER BY start_ns DESC, id DESC LIMIT %" PRIu64 ", %" PRIu64,
+			f->skip, f->limit ? f->limit : (uint64_t)INT32_MAX);
 }
 
 /* Runs. */
@@ -857,17 +910,30 @@ static int clickhouse_take_point(void *context, const json_t *row)
 	return array_push(&p->rows, json_incref((json_t *)row));
 }
 
-/* True if the table months can answer: it knows hosts, engines and kinds of runs, but no runs. */
-static bool is_for_months(const struct history_filter *f)
+/* True if a filter asks for no more than hosts, engines, kinds, workloads and times of runs. */
+static bool knows_no_runs(const struct history_filter *f)
 {
 	return !f->label && !f->limit && !f->skip && !f->id && !f->batch && !f->model &&
-	       !f->command && !f->workload && !f->cpu;
+	       !f->command && !f->cpu && !f->slowest_phase;
 }
 
-/* Adds the conditions for the table parts; `limit` counts runs. */
-static void add_parts_filter(struct query *q, const struct history_filter *f)
+/* True if the table fleet can answer: it has windows, by hours. */
+static bool is_for_fleet(const struct history_filter *f)
 {
-	if (!is_for_months(f)) {
+	return knows_no_runs(f) && f->kind && !strcmp(f->kind, HISTORY_WINDOW);
+}
+
+/* True if the table months can answer: it has no windows, workloads and hours. */
+static bool is_for_months(const struct history_filter *f)
+{
+	return knows_no_runs(f) && !is_for_fleet(f) && !f->workload && !f->since_ns;
+}
+
+/* Adds the conditions for a table of parts; `limit` counts runs. has_sums: it is months or fleet.
+ */
+static void add_parts_filter(struct query *q, const struct history_filter *f, bool has_sums)
+{
+	if (!has_sums) {
 		query_add(q, " AND (start_ns, id) IN (SELECT start_ns, id FROM runs");
 		add_filter(q, f);
 		query_add(q, ")");
@@ -875,7 +941,14 @@ static void add_parts_filter(struct query *q, const struct history_filter *f)
 	}
 	add_equal(q, "host", f->host);
 	add_equal(q, "engine", f->engine);
-	add_kind(q, "run_kind", f->kind);
+	add_equal(q, "workload", f->workload);
+	if (!is_for_fleet(f))
+		add_kind(q, "run_kind", f->kind);
+	else if (f->since_ns)
+		query_add(q,
+			" AND hour >= toStartOfHour(toDateTime(%" PRIu64 ")) AND day >= "
+			"toDate(toDateTime(%" PRIu64 ")) - 1",
+			f->since_ns / 1000000000, f->since_ns / 1000000000);
 }
 
 static int clickhouse_points(struct history_store *store, const struct history_filter *filter,
@@ -892,7 +965,7 @@ static int clickhouse_points(struct history_store *store, const struct history_f
 	add_equal(&q, "phase", part->phase);
 	add_equal(&q, "kind", part->kind);
 	add_equal(&q, "name", part->name);
-	add_parts_filter(&q, filter);
+	add_parts_filter(&q, filter, false);
 	query_add(&q, " ORDER BY start_ns DESC, id DESC LIMIT %d FORMAT JSONEachRow",
 		filter->limit ? INT32_MAX : POINTS_MAX);
 	rc = clickhouse_ask(store, &q, NULL, clickhouse_take_point, &p);
@@ -942,7 +1015,6 @@ static int clickhouse_workloads(struct history_store *store, const struct histor
 }
 
 struct groups {
-	const char *phase;
 	history_group_fn each;
 	void *context;
 };
@@ -951,10 +1023,10 @@ static int clickhouse_take_group(void *context, const json_t *row)
 {
 	const struct groups *g = context;
 	SCOPED_BY(history_run_fini) struct history_run one = {0};
-	struct history_part *part = history_run_part(
-		&one, g->phase, json_text_of(row, "kind"), json_text_of(row, "name"));
-	const struct history_group group = {
-		json_text_of(row, "who"), part, json_number_of(row, "runs")};
+	struct history_part *part = history_run_part(&one, json_text_of(row, "phase"),
+		json_text_of(row, "kind"), json_text_of(row, "name"));
+	const struct history_group group = {json_text_of(row, "who"), part,
+		json_number_of(row, "runs"), json_number_of(row, "first_ns")};
 	int rc = part ? fill_part(part, row) : -ENOMEM;
 
 	if (rc == 0)
@@ -962,41 +1034,59 @@ static int clickhouse_take_group(void *context, const json_t *row)
 	return rc;
 }
 
-/* Adds a query for sums of steps with histograms, or of bricks without: they are slow to read. */
-static void add_sums(struct query *q, const struct history_filter *f, bool by_engine,
-	const char *phase, bool steps)
+/* Adds a query for sums of parts of these kinds; without histograms, as they are slow to read. */
+static void add_sums(struct query *q, const struct history_filter *f, enum history_by by,
+	const char *phase, const char *kinds, bool with_histograms)
 {
-	bool months = is_for_months(f);
+	static const char *const who[] = {
+		[HISTORY_BY_HOST] = "host",
+		[HISTORY_BY_ENGINE] = "engine",
+		[HISTORY_BY_RANK] = "concat(host, if(rank < 0, '', concat(' rank ', "
+				    "toString(rank))))",
+		[HISTORY_BY_NOTHING] = "''",
+	};
+	bool months = is_for_months(f), fleet = is_for_fleet(f), has_sums = months || fleet;
 
 	query_add(q,
-		"SELECT %s AS who, kind, name, sum(%s) AS runs, sum(count) AS count, sum(tokens) "
-		"AS tokens, sum(total_ns) AS total_ns, sum(typical_tokens) AS typical_tokens, "
-		"sum(typical_ns) AS typical_ns, %s FROM %s WHERE kind = '%s'",
-		by_engine ? "engine" : "host", months ? "runs" : "1",
-		!steps	 ? "(emptyArrayUInt16(), emptyArrayUInt64()) AS map"
-		: months ? "sumMap(histogramMap.bucket, histogramMap.count) AS map"
-			 : "sumMap(buckets, bucket_counts) AS map",
-		months ? "months" : "parts_by_run", steps ? "step" : "brick");
+		"SELECT %s AS who, phase, kind, name, sum(%s) AS runs, %s AS first_ns, sum(count) "
+		"AS count, sum(tokens) AS tokens, sum(total_ns) AS total_ns, sum(typical_tokens) "
+		"AS typical_tokens, sum(typical_ns) AS typical_ns, %s FROM %s WHERE kind IN (%s)",
+		who[by], has_sums ? "runs" : "1",
+		months	? "toUInt64(0)"
+		: fleet ? "toUInt64(toUnixTimestamp(min(hour))) * 1000000000"
+			: "min(start_ns)",
+		!with_histograms ? "(emptyArrayUInt16(), emptyArrayUInt64()) AS map"
+		: has_sums	 ? "sumMap(histogramMap.bucket, histogramMap.count) AS map"
+				 : "sumMap(buckets, bucket_counts) AS map",
+		months	? "months"
+		: fleet ? "fleet"
+			: "parts_by_run",
+		kinds);
 	add_equal(q, "phase", phase);
-	add_parts_filter(q, f);
-	query_add(q, " GROUP BY who, kind, name HAVING runs > 0");
+	add_parts_filter(q, f, has_sums);
+	query_add(q, " GROUP BY who, phase, kind, name HAVING runs > 0");
 }
 
 static int clickhouse_groups(struct history_store *store, const struct history_filter *filter,
-	bool by_engine, const char *phase, history_group_fn each, void *context)
+	enum history_by by, const char *phase, history_group_fn each, void *context)
 {
-	struct groups g = {phase, each, context};
+	struct groups g = {each, context};
 	struct query q = {0};
 	int rc = make_tables(store);
 
 	if (rc < 0)
 		return rc;
-	query_add(&q, "SELECT who, kind, name, runs, count, tokens, total_ns, typical_tokens, "
-		      "typical_ns, map.1 AS buckets, map.2 AS bucket_counts FROM (");
-	add_sums(&q, filter, by_engine, phase, true);
-	query_add(&q, " UNION ALL ");
-	add_sums(&q, filter, by_engine, phase, false);
-	query_add(&q, ") ORDER BY who, kind, name FORMAT JSONEachRow");
+	query_add(&q,
+		"SELECT who, phase, kind, name, runs, first_ns, count, tokens, total_ns, "
+		"typical_tokens, typical_ns, map.1 AS buckets, map.2 AS bucket_counts FROM (");
+	if (by == HISTORY_BY_NOTHING) {
+		add_sums(&q, filter, by, phase, "'step', 'brick', 'request'", true);
+	} else {
+		add_sums(&q, filter, by, phase, "'step'", true);
+		query_add(&q, " UNION ALL ");
+		add_sums(&q, filter, by, phase, "'brick', 'request'", false);
+	}
+	query_add(&q, ") ORDER BY who, phase, kind, name FORMAT JSONEachRow");
 	return clickhouse_ask(store, &q, NULL, clickhouse_take_group, &g);
 }
 
@@ -1062,10 +1152,19 @@ static int clickhouse_add(struct history_store *store, const struct history_run 
 	struct clickhouse *c = store->state;
 	int rc = c->has_spool ? spool_add(&c->spool, run) : -ENOENT;
 
-	return rc < 0 ? history_fail(store, rc, "%s: %s",
-				c->spool.directory ? c->spool.directory : "spool",
-				rc == -ENOSPC ? "is full: what was recorded is not kept"
-					      : strerror(-rc))
+	if (rc != -ENOBUFS)
+		return rc < 0 ? history_fail(store, rc, "%s: %s: what was recorded is not kept",
+					c->spool.directory ? c->spool.directory : "spool",
+					strerror(-rc))
+			      : 0;
+	/* sending makes room, and nobody else may come to send */
+	if (clickhouse_push(store) == 0)
+		rc = spool_add(&c->spool, run);
+	SCOPED char *why = rc < 0 ? strdup(store->error) : NULL;
+	return rc < 0 ? history_fail(store, rc,
+				"%s: is full (BRICK_SPOOL_RUNS, BRICK_SPOOL_BYTES): what was "
+				"recorded is not kept; %s",
+				c->spool.directory, why ? why : "")
 		      : 0;
 }
 
@@ -1171,7 +1270,8 @@ static int drop_months(struct history_store *store, int before)
 
 	query_add(&q,
 		"SELECT DISTINCT table, toUInt32(partition) AS number FROM system.parts WHERE "
-		"database = '%s' AND table IN ('hours', 'days', 'months', 'parts', 'parts_by_run', "
+		"database = '%s' AND table IN ('hours', 'days', 'months', 'fleet', 'parts', "
+		"'parts_by_run', "
 		"'runs') AND active AND toUInt32(partition) < %d ORDER BY table FORMAT JSONEachRow",
 		((const struct clickhouse *)store->state)->database, before);
 	return clickhouse_ask(store, &q, NULL, drop_piece, store);

@@ -27,7 +27,7 @@ struct history_engine {
 	int (*workloads)(struct history_store *store, const struct history_filter *filter,
 		history_workload_fn each, void *context);
 	int (*groups)(struct history_store *store, const struct history_filter *filter,
-		bool by_engine, const char *phase, history_group_fn each, void *context);
+		enum history_by by, const char *phase, history_group_fn each, void *context);
 	int (*label)(struct history_store *store, const char *id, const char *label, bool remove);
 	int (*remove)(struct history_store *store, const char *id);
 	int (*expire)(struct history_store *store, uint64_t before_ns, uint64_t *count);

@@ -8,18 +8,21 @@
 #include <stdbool.h>
 #include "analysis/history/history_run.h"
 
-/* A value of filter.kind: all runs but "plain" and "floor". No run has this kind. */
+/* A value of filter.kind: all runs but "plain", "floor" and windows. No run has this kind. */
 #define HISTORY_TIMED "timed"
 
 /*
  * Selects runs that match all members; NULL matches every run. An all-zero filter selects all runs
- * but those of kind "floor". A new member goes into RUNS_OF_FILTER (sqlite.c), and into
- * add_filter() and is_for_months() (clickhouse.c).
+ * but "floor" and windows. A new member goes into RUNS_OF_FILTER (sqlite.c), and into add_filter(),
+ * is_for_months() and is_for_fleet() (clickhouse.c).
  */
 struct history_filter {
 	const char *id;							   /* the first digits */
 	const char *label, *batch, *host, *kind, *engine, *workload, *cpu; /* the whole text */
 	const char *model, *command; /* a text anywhere in the run's */
+	uint64_t since_ns;	     /* began then or later; sums of windows: in that hour */
+	const char *slowest_phase;   /* windows whose longest step is of this phase, and takes */
+	uint64_t slowest_ns;	     /* ... at least so long */
 	uint64_t skip;		     /* leave out so many of the newest runs */
 	uint64_t limit;		     /* then take so many; 0: all */
 	bool whole; /* history_store_list(): also read facts, and parts that are no steps */
@@ -39,11 +42,16 @@ struct history_workload {
 	uint64_t runs;
 };
 
-/* One part, summed over all runs of a host or an engine. */
+/* The runs whose parts are summed together. */
+enum history_by { HISTORY_BY_HOST, HISTORY_BY_ENGINE, HISTORY_BY_RANK, HISTORY_BY_NOTHING };
+
+/* One part, summed over all runs of a group. */
 struct history_group {
-	const char *group;	   /* the host or the engine */
-	struct history_part *part; /* united is no sum; only a step has a histogram */
-	uint64_t runs;		   /* that have the part */
+	const char *group; /* the host, the engine, "HOST rank N" (or the host), or "" */
+	struct history_part
+		*part; /* united is no sum; only steps, or with BY_NOTHING all, have histograms */
+	uint64_t runs; /* that have the part */
+	uint64_t first_ns; /* when the first of them began; of windows: to the hour */
 };
 
 /*

@@ -61,7 +61,7 @@ int history_run_init(struct history_run *run)
 	char **texts[TEXTS];
 	int rc = 0;
 
-	*run = (struct history_run){.exit_code = -1};
+	*run = (struct history_run){.exit_code = -1, .rank = -1};
 	texts_of(run, texts);
 	for (int i = 0; i < TEXTS && rc == 0; i++)
 		rc = history_text_set(texts[i], "");
@@ -184,12 +184,13 @@ static json_t *integer(uint64_t value)
 
 json_t *history_run_json(const struct history_run *run)
 {
-	return json_pack("{ss ss ss ss ss ss ss ss ss ss ss so so so sI sf}", "id", run->id, "kind",
-		run->kind, "host", run->host, "cpu", run->cpu, "engine", run->engine, "version",
-		run->version, "command", run->command, "path", run->path, "batch", run->batch,
-		"model", run->model, "workload", run->workload, "start_ns", integer(run->start_ns),
-		"wall_ns", integer(run->wall_ns), "ttft_ns", integer(run->ttft_ns), "exit_code",
-		(json_int_t)run->exit_code, "value", run->value);
+	return json_pack("{ss ss ss ss ss ss ss ss ss ss ss so so so sI sI sf}", "id", run->id,
+		"kind", run->kind, "host", run->host, "cpu", run->cpu, "engine", run->engine,
+		"version", run->version, "command", run->command, "path", run->path, "batch",
+		run->batch, "model", run->model, "workload", run->workload, "start_ns",
+		integer(run->start_ns), "wall_ns", integer(run->wall_ns), "ttft_ns",
+		integer(run->ttft_ns), "exit_code", (json_int_t)run->exit_code, "rank",
+		(json_int_t)run->rank, "value", run->value);
 }
 
 json_t *history_part_json(const struct history_part *p)
@@ -267,6 +268,8 @@ int history_run_take(struct history_run *run, const json_t *json)
 	run->wall_ns = json_number_of(json, "wall_ns");
 	run->ttft_ns = json_number_of(json, "ttft_ns");
 	run->exit_code = json_integer_value(json_object_get(json, "exit_code"));
+	const json_t *rank = json_object_get(json, "rank"); /* older lines have none */
+	run->rank = rank ? json_integer_value(rank) : -1;
 	run->value = json_number_value(json_object_get(json, "value"));
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && rc == 0; i++)
 		rc = history_text_set(texts[i].to, json_text_of(json, texts[i].key));

@@ -26,6 +26,11 @@ enum { HISTORY_ID_BYTES = 17 }; /* 16 hexadecimal digits */
 #define HISTORY_PRINTS "prints"
 /* The key of a fact of runs that others disturbed (base/disturbed.h); its value is "yes". */
 #define HISTORY_DISTURBED "disturbed"
+/* The kind of a part of a run between two times: one of many, for questions about a fleet. */
+#define HISTORY_WINDOW "window"
+/* The key of a window's fact about its longest step of a phase, before the phase: "NS ns, step N".
+ */
+#define HISTORY_SLOWEST "slowest "
 
 /*
  * A part of a run's time in one phase. Typical steps are those by which runs are compared
@@ -61,12 +66,14 @@ struct history_run {
 	char id[HISTORY_ID_BYTES]; /* history_run_identify() */
 	/*
 	 * "recorded"; "plain": run without recording; "imported": from another program; "floor": no
-	 * run, but a measure of the machine's noise
+	 * run, but a measure of the machine's noise; HISTORY_WINDOW
 	 */
 	char *kind;
 	char *host, *cpu, *engine, *version, *command, *path; /* "": not known */
-	char *model, *workload;		  /* its computation (history_workload.h); "": not known */
-	char *batch;			  /* a name that all runs of one bench share; "": none */
+	char *model, *workload; /* its computation (history_workload.h); "": not known */
+	char *batch;  /* a name that all runs of one bench, or windows of one program, share; or ""
+		       */
+	int64_t rank; /* of its process among those of a job; -1: not known, or several */
 	uint64_t start_ns;		  /* since 1970 */
 	uint64_t wall_ns;		  /* of the whole run; 0: not known */
 	uint64_t ttft_ns;		  /* time to the first token; 0: not known */
@@ -77,7 +84,7 @@ struct history_run {
 	ARRAY(struct history_part) parts;
 };
 
-/* Makes all texts "", lists empty, exit_code -1. After -ENOMEM the run needs no fini. */
+/* Makes all texts "", lists empty, exit_code and rank -1. After -ENOMEM the run needs no fini. */
 int history_run_init(struct history_run *run);
 /* Frees what the run owns. A run that is all zero is legal. */
 void history_run_fini(struct history_run *run);
@@ -118,7 +125,7 @@ const struct history_part *history_run_step(const struct history_run *run, const
 
 /*
  * JSON. A missing value, or one of another type, is read as "" or 0; negative integers are read as
- * 0, but not in exit_code.
+ * 0, but not in exit_code and rank.
  */
 
 /*

@@ -111,7 +111,10 @@ static void put_recorded(struct list *list, const struct history_run *run)
 	add_word(list, context, "batch", "batch ");
 	add_word(list, context, "ubatch", "ubatch ");
 	add_word(list, context, "sequences", "sequences ");
-	history_workload_add(list, "prompt ", history_run_fact_find(run, "prompt tokens"), "");
+	/* a window of a server has any number of them */
+	if (strcmp(run->kind, HISTORY_WINDOW) != 0)
+		history_workload_add(
+			list, "prompt ", history_run_fact_find(run, "prompt tokens"), "");
 	for (size_t i = 0; i < run->facts.count; i++)
 		if (!strcmp(run->facts.items[i].key, "backend"))
 			history_workload_add(list, "", run->facts.items[i].value, "");

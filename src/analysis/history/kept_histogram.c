@@ -17,13 +17,18 @@ uint32_t history_bucket_of(uint64_t ns)
 	return (shift << SUB_BITS) + (uint32_t)(ns >> shift);
 }
 
+uint64_t history_bucket_low_ns(uint32_t index)
+{
+	if (index < 2 * SUB)
+		return index;
+	return (uint64_t)((index & (SUB - 1)) + SUB) << ((index >> SUB_BITS) - 1);
+}
+
 uint64_t history_bucket_ns(uint32_t index)
 {
 	if (index < 2 * SUB)
 		return index;
-	uint32_t shift = (index >> SUB_BITS) - 1;
-	uint64_t low = (uint64_t)((index & (SUB - 1)) + SUB) << shift;
-	return low + ((1ull << shift) >> 1);
+	return history_bucket_low_ns(index) + ((1ull << ((index >> SUB_BITS) - 1)) >> 1);
 }
 
 int history_histogram_add(struct history_histogram *h, uint32_t index, uint64_t count)

@@ -25,7 +25,8 @@ struct history_histogram {
 /* The bucket of a duration, below HISTORY_BUCKETS. */
 uint32_t history_bucket_of(uint64_t ns);
 
-/* The middle of a bucket, in ns. */
+/* The least duration of a bucket, and its middle, in ns. */
+uint64_t history_bucket_low_ns(uint32_t index);
 uint64_t history_bucket_ns(uint32_t index);
 
 /* Adds so many values of a bucket; count must not be 0. -ENOMEM: the histogram stays. */

@@ -4,6 +4,7 @@
  *
  *   ID.run       a run as history_run_line() has it
  *   ID.run.bad   a file that was no such line
+ *   *.part       one of these files while it is written
  *   lock         empty; locked by the sender
  *   sending      ids, one a line, that were noted and not forgotten
  *   pause        "SECONDS-SINCE-1970 PAUSE-S" of the next try
@@ -24,6 +25,7 @@
 #include "analysis/history/history_workload.h"
 #include "base/file.h"
 #include "base/fnv.h"
+#include "base/number.h"
 #include "base/scope.h"
 #include "base/user_path.h"
 
@@ -39,7 +41,12 @@ int spool_open(struct spool *s, const char *server)
 {
 	unsigned long long hash = fnv1a_text(server);
 
-	*s = (struct spool){.lock = -1, .directory = user_path(USER_DATA, "spool/%016llx", hash)};
+	*s = (struct spool){.lock = -1,
+		.most_runs = SPOOL_RUNS_MAX,
+		.most_bytes = SPOOL_BYTES_MAX,
+		.directory = user_path(USER_DATA, "spool/%016llx", hash)};
+	(void)number_u64(getenv("BRICK_SPOOL_RUNS"), 1, SPOOL_RUNS_MAX, &s->most_runs);
+	(void)number_u64(getenv("BRICK_SPOOL_BYTES"), 1, SPOOL_BYTES_MAX, &s->most_bytes);
 	if (!s->directory)
 		return -ENOENT;
 	user_path_make(s->directory);
@@ -69,26 +76,43 @@ static int is_run(const struct dirent *entry)
 	return dot && !strcmp(dot, ".run") && dot - entry->d_name == HISTORY_ID_BYTES - 1;
 }
 
-static size_t count_runs(const struct spool *s)
+/* Counts runs, and the bytes of all files; removes what a writer left that was killed a day ago. */
+static void spool_measure(struct spool *s)
 {
+	enum { DAY_S = 86400 };
 	DIR *all = opendir(s->directory);
-	size_t count = 0;
+	time_t now = time(NULL);
+	struct stat st;
 
-	for (struct dirent *entry; all && (entry = readdir(all));)
-		count += is_run(entry) != 0;
+	s->runs = s->bytes = 0;
+	s->is_measured = true;
+	for (struct dirent *entry; all && (entry = readdir(all));) {
+		const char *name = entry->d_name, *part = strstr(name, ".part");
+		if (fstatat(dirfd(all), name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		if (part && !part[5] && now - st.st_mtime > DAY_S && !unlinkat(dirfd(all), name, 0))
+			continue;
+		s->runs += is_run(entry) != 0;
+		s->bytes += (uint64_t)st.st_size;
+	}
 	if (all)
 		closedir(all);
-	return count;
 }
 
 int spool_add(struct spool *s, const struct history_run *run)
 {
-	if (!s->count++) /* spool_take() sets it to 0, because other processes add runs, too */
-		s->count += count_runs(s);
-	if (s->count > SPOOL_RUNS_MAX)
-		return -ENOSPC;
-	SCOPED char *line = history_run_line(run);
-	return line ? spool_replace(s, run->id, ".run", line) : -ENOMEM;
+	SCOPED char *line = history_run_line(run), *path = spool_path_of(s, run->id, ".run");
+	uint64_t bytes = line ? strlen(line) : 0;
+
+	if (!line || !path)
+		return -ENOMEM;
+	if (!s->is_measured)
+		spool_measure(s);
+	if ((s->runs >= s->most_runs || s->bytes + bytes > s->most_bytes) && access(path, F_OK))
+		return -ENOBUFS;
+	s->runs++;
+	s->bytes += bytes;
+	return spool_replace(s, run->id, ".run", line);
 }
 
 int spool_lock(struct spool *s)
@@ -165,7 +189,7 @@ int spool_take(struct spool *s, struct spool_batch *b)
 	struct dirent **names = NULL;
 	int n = scandir(s->directory, &names, is_run, alphasort), rc = n < 0 ? -errno : 0;
 
-	s->count = 0;
+	s->is_measured = false; /* other processes add runs, too */
 	*b = (struct spool_batch){0};
 	for (int i = 0; i < n; i++) {
 		if (rc == 0 && b->runs.count < SPOOL_BATCH)

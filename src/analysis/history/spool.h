@@ -17,8 +17,10 @@
 #include <stdint.h>
 #include "analysis/history/history_run.h"
 
+#define SPOOL_BYTES_MAX (1ull << 30) /* unless BRICK_SPOOL_BYTES says less */
+
 enum {
-	SPOOL_RUNS_MAX = 100000,
+	SPOOL_RUNS_MAX = 100000, /* unless BRICK_SPOOL_RUNS says less */
 	SPOOL_BATCH = 500,	 /* most runs of a batch */
 	SPOOL_PAUSE_MIN_S = 1,	 /* after the first failure */
 	SPOOL_PAUSE_MAX_S = 600, /* however many failures there were */
@@ -26,8 +28,10 @@ enum {
 
 struct spool {
 	char *directory;
-	int lock;     /* descriptor of the locked file; -1: not held */
-	size_t count; /* estimate of the files there; 0: count them at the next spool_add() */
+	int lock; /* descriptor of the locked file; -1: not held */
+	uint64_t most_runs, most_bytes;
+	uint64_t runs, bytes; /* estimate of what is there, if it was measured */
+	bool is_measured;     /* false: the next spool_add() measures */
 };
 
 /*
@@ -38,8 +42,9 @@ int spool_open(struct spool *spool, const char *server);
 void spool_close(struct spool *spool);
 
 /*
- * Writes a run to the disk; a run of the same id is replaced. -ENOSPC: SPOOL_RUNS_MAX runs wait, or
- * the disk is full. -ENOMEM.
+ * Writes a run to the disk; a run of the same id is replaced. Files that a killed writer left are
+ * removed a day later. -ENOBUFS: most_runs runs wait, or
+ * they take most_bytes. -ENOSPC: the disk is full. -ENOMEM, -errno.
  */
 int spool_add(struct spool *spool, const struct history_run *run);
 

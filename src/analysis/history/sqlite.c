@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/history/sqlite_db.h"
+#include "base/number.h"
 
 #define INTEGER(value) ((sqlite3_int64)(value))
 
@@ -37,12 +38,12 @@ static sqlite3_int64 add_head(struct history_store *store, const struct history_
 	sqlite3 *db = store->state;
 	int rc = sqlite_db_prepare(store, db, &s,
 		"INSERT OR IGNORE INTO runs(id, kind, host, cpu, engine, version, command, path,"
-		" batch, model, workload, start_ns, wall_ns, ttft_ns, exit_code, value)"
-		" VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		"sssssssssssiiiid", run->id, run->kind, run->host, run->cpu, run->engine,
+		" batch, model, workload, start_ns, wall_ns, ttft_ns, exit_code, rank, value)"
+		" VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"sssssssssssiiiiid", run->id, run->kind, run->host, run->cpu, run->engine,
 		run->version, run->command, run->path, run->batch, run->model, run->workload,
 		INTEGER(run->start_ns), INTEGER(run->wall_ns), INTEGER(run->ttft_ns),
-		INTEGER(run->exit_code), run->value);
+		INTEGER(run->exit_code), INTEGER(run->rank), run->value);
 
 	if (rc == 0)
 		rc = sqlite_db_finish(store, db, s);
@@ -161,18 +162,22 @@ static int sqlite_expire(struct history_store *store, uint64_t before_ns, uint64
 /* Questions. */
 
 /*
- * Selects the runs that match a filter. Parameters ?1 to ?12 are bound by prepare_filtered(), so
- * the order is the same there; NULL matches all. Queries number their own parameters from ?13.
+ * Selects the runs that match a filter. Parameters ?1 to ?15 are bound by prepare_filtered(), so
+ * the order is the same there; NULL matches all. Queries number their own parameters from ?16.
  */
-#define RUNS_OF_FILTER                                                                 \
-	"(SELECT * FROM runs r WHERE (?1 IS NULL OR substr(id, 1, length(?1)) = ?1)"   \
-	" AND (?2 IS NULL OR number IN (SELECT run FROM labels WHERE label = ?2))"     \
-	" AND (?3 IS NULL OR batch = ?3) AND (?4 IS NULL OR host = ?4)"                \
-	" AND CASE WHEN ?5 IS NULL THEN kind != 'floor' WHEN ?5 = '" HISTORY_TIMED     \
-	"' THEN kind NOT IN ('floor', 'plain') ELSE kind = ?5 END"                     \
-	" AND (?6 IS NULL OR engine = ?6)"                                             \
-	" AND (?7 IS NULL OR instr(model, ?7)) AND (?8 IS NULL OR instr(command, ?8))" \
-	" AND (?9 IS NULL OR workload = ?9) AND (?10 IS NULL OR cpu = ?10)"            \
+#define RUNS_OF_FILTER                                                                          \
+	"(SELECT * FROM runs r WHERE (?1 IS NULL OR substr(id, 1, length(?1)) = ?1)"            \
+	" AND (?2 IS NULL OR number IN (SELECT run FROM labels WHERE label = ?2))"              \
+	" AND (?3 IS NULL OR batch = ?3) AND (?4 IS NULL OR host = ?4)"                         \
+	" AND CASE WHEN ?5 IS NULL THEN kind NOT IN ('floor', '" HISTORY_WINDOW                 \
+	"') WHEN ?5 = '" HISTORY_TIMED "' THEN kind NOT IN ('floor', 'plain', '" HISTORY_WINDOW \
+	"') ELSE kind = ?5 END"                                                                 \
+	" AND (?6 IS NULL OR engine = ?6)"                                                      \
+	" AND (?7 IS NULL OR instr(model, ?7)) AND (?8 IS NULL OR instr(command, ?8))"          \
+	" AND (?9 IS NULL OR workload = ?9) AND (?10 IS NULL OR cpu = ?10)"                     \
+	" AND start_ns >= ?13 AND (?14 IS NULL OR EXISTS (SELECT * FROM facts f WHERE"          \
+	" f.run = r.number AND key = '" HISTORY_SLOWEST "' || ?14"                              \
+	" AND CAST(f.value AS INTEGER) >= ?15))"                                                \
 	" ORDER BY start_ns DESC, id DESC LIMIT ?11 OFFSET ?12)"
 
 #define LABELS_OF_RUN "(SELECT coalesce(group_concat(label), '') FROM labels WHERE run = r.number)"
@@ -182,9 +187,10 @@ static int prepare_filtered(struct history_store *store, sqlite3_stmt **s, const
 {
 	uint64_t limit = f->limit ? f->limit : INT64_MAX;
 
-	return sqlite_db_prepare(store, store->state, s, sql, "ssssssssssii", f->id, f->label,
+	return sqlite_db_prepare(store, store->state, s, sql, "ssssssssssiiisi", f->id, f->label,
 		f->batch, f->host, f->kind, f->engine, f->model, f->command, f->workload, f->cpu,
-		(sqlite3_int64)limit, (sqlite3_int64)f->skip);
+		(sqlite3_int64)limit, (sqlite3_int64)f->skip, (sqlite3_int64)f->since_ns,
+		f->slowest_phase, (sqlite3_int64)f->slowest_ns);
 }
 
 static const char *text_at(sqlite3_stmt *s, int column)
@@ -214,14 +220,15 @@ static int read_head(sqlite3_stmt *s, struct history_run *run)
 	run->wall_ns = sqlite_number_at(s, 13);
 	run->ttft_ns = sqlite_number_at(s, 14);
 	run->exit_code = sqlite3_column_int64(s, 15);
-	run->value = sqlite3_column_double(s, 16);
+	run->rank = sqlite3_column_int64(s, 16);
+	run->value = sqlite3_column_double(s, 17);
 	return rc;
 }
 
 /* Columns that read_head() reads, in its order. */
 #define HEAD                                                                                \
 	"SELECT number, id, kind, host, cpu, engine, version, command, path, batch, model," \
-	" workload, start_ns, wall_ns, ttft_ns, exit_code, value FROM "
+	" workload, start_ns, wall_ns, ttft_ns, exit_code, rank, value FROM "
 
 /* Columns that read_part() reads from `at` on, in its order. */
 #define PART                                                                               \
@@ -336,15 +343,15 @@ static int sqlite_points(struct history_store *store, const struct history_filte
 		"SELECT r.id, r.host, r.engine, " LABELS_OF_RUN ", r.start_ns,"
 		" typical_ns * 1.0 / typical_tokens FROM " RUNS_OF_FILTER
 		" r CROSS JOIN parts ON run = r.number AND series ="
-		" (SELECT number FROM series WHERE phase = ?13 AND kind = ?14 AND name = ?15)"
+		" (SELECT number FROM series WHERE phase = ?16 AND kind = ?17 AND name = ?18)"
 		" WHERE typical_tokens > 0 ORDER BY r.start_ns, r.id",
 		filter);
 
 	if (rc < 0)
 		return rc;
-	sqlite3_bind_text(s, 13, part->phase, -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 14, part->kind, -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 15, part->name, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 16, part->phase, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 17, part->kind, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 18, part->name, -1, SQLITE_STATIC);
 	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
 		const struct history_point point = {text_at(s, 0), text_at(s, 1), text_at(s, 2),
 			text_at(s, 3), sqlite_number_at(s, 4), sqlite3_column_double(s, 5)};
@@ -383,8 +390,9 @@ static int sqlite_workloads(struct history_store *store, const struct history_fi
  */
 struct gathering {
 	struct history_run run; /* has the part alone; no part: no group yet */
-	char *group;		/* host or engine */
-	uint64_t runs;		/* that were added up */
+	char *group;
+	uint64_t runs; /* that were added up */
+	uint64_t first_ns;
 	history_group_fn each;
 	void *context;
 };
@@ -393,7 +401,7 @@ struct gathering {
 static int sqlite_hand_over(struct gathering *g)
 {
 	const struct history_group group = {
-		g->group, g->run.parts.count ? &g->run.parts.items[0] : NULL, g->runs};
+		g->group, g->run.parts.count ? &g->run.parts.items[0] : NULL, g->runs, g->first_ns};
 	int rc = group.part ? g->each(g->context, &group) : 0;
 
 	history_run_fini(&g->run);
@@ -405,7 +413,8 @@ static bool sqlite_is_same(const struct gathering *g, sqlite3_stmt *s)
 	const struct history_part *p = g->run.parts.items;
 
 	return g->run.parts.count && !strcmp(g->group, text_at(s, 0)) &&
-	       !strcmp(p->kind, text_at(s, 2)) && !strcmp(p->name, text_at(s, 3));
+	       !strcmp(p->phase, text_at(s, 1)) && !strcmp(p->kind, text_at(s, 2)) &&
+	       !strcmp(p->name, text_at(s, 3));
 }
 
 static int sqlite_gather(struct gathering *g, sqlite3_stmt *s)
@@ -417,6 +426,7 @@ static int sqlite_gather(struct gathering *g, sqlite3_stmt *s)
 		if (rc == 0)
 			rc = history_text_set(&g->group, text_at(s, 0));
 		g->runs = sqlite_number_at(s, 11);
+		g->first_ns = sqlite_number_at(s, 12);
 		return rc < 0 ? rc : read_part(s, 1, &g->run);
 	}
 	struct history_part *p = g->run.parts.items;
@@ -426,34 +436,44 @@ static int sqlite_gather(struct gathering *g, sqlite3_stmt *s)
 	p->typical_tokens += sqlite_number_at(s, 7);
 	p->typical_ns += sqlite_number_at(s, 8);
 	g->runs += sqlite_number_at(s, 11);
+	g->first_ns = number_min(g->first_ns, sqlite_number_at(s, 12));
 	return history_histogram_parse(&p->histogram, text_at(s, 10));
 }
 
-/* CROSS JOIN makes SQLite read series by series, as rows of a series lie side by side. */
-#define OF_SERIES(kind_of)                                                                    \
+/*
+ * CROSS JOIN makes SQLite read series by series, as rows of a series lie side by side. SQLite
+ * cannot add histograms, so parts with these come one by one, and it sums the others.
+ */
+#define OF_SERIES(kinds)                                                                      \
 	" FROM series t CROSS JOIN parts p ON p.series = t.number CROSS JOIN " RUNS_OF_FILTER \
-	" r ON r.number = p.run WHERE t.phase = ?13 AND t.kind = '" kind_of "'"
+	" r ON r.number = p.run WHERE (?16 IS NULL OR t.phase = ?16) AND t.kind IN (" kinds ")"
+#define EACH_PART(who, kinds)                                                                  \
+	"SELECT " who " AS who, phase, t.kind, name, count, tokens, total_ns, typical_tokens," \
+	" typical_ns, united, histogram, 1, start_ns, t.number AS n" OF_SERIES(kinds)
+#define GROUPS(who)                                                                             \
+	EACH_PART(who, "'step'")                                                                \
+	" UNION ALL SELECT " who " AS who, phase, t.kind, name, sum(count), sum(tokens),"       \
+	" sum(total_ns), sum(typical_tokens), sum(typical_ns), 1, '', count(*), min(start_ns)," \
+	" t.number AS n" OF_SERIES("'brick', 'request'") " GROUP BY who, n ORDER BY who, n"
 
-/* SQLite sums the parts of bricks. It cannot add histograms, so parts of steps come one by one. */
-#define GROUPS(who)                                                                               \
-	"SELECT " who " AS who, phase, t.kind, name, count, tokens, total_ns, typical_tokens,"    \
-	" typical_ns, united, histogram, 1, t.number AS n" OF_SERIES(                             \
-		"step") " UNION ALL SELECT " who                                                  \
-			" AS who, phase, t.kind, name, sum(count), sum(tokens),"                  \
-			" sum(total_ns), sum(typical_tokens), sum(typical_ns), 1, '', count(*), " \
-			"t.number AS n" OF_SERIES("brick") " GROUP BY who, n ORDER BY who, n"
+static const char *const groups_by[] = {
+	[HISTORY_BY_HOST] = GROUPS("r.host"),
+	[HISTORY_BY_ENGINE] = GROUPS("r.engine"),
+	[HISTORY_BY_RANK] =
+		GROUPS("r.host || CASE WHEN rank < 0 THEN '' ELSE ' rank ' || rank END"),
+	[HISTORY_BY_NOTHING] = EACH_PART("''", "'step', 'brick', 'request'") " ORDER BY n",
+};
 
 static int sqlite_groups(struct history_store *store, const struct history_filter *filter,
-	bool by_engine, const char *phase, history_group_fn each, void *context)
+	enum history_by by, const char *phase, history_group_fn each, void *context)
 {
 	struct gathering g = {.each = each, .context = context};
 	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
-	int rc = prepare_filtered(
-		store, &s, by_engine ? GROUPS("r.engine") : GROUPS("r.host"), filter);
+	int rc = prepare_filtered(store, &s, groups_by[by], filter);
 
 	if (rc < 0)
 		return rc;
-	sqlite3_bind_text(s, 13, phase, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 16, phase, -1, SQLITE_STATIC);
 	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
 		rc = sqlite_gather(&g, s);
 		if (rc < 0)

@@ -48,6 +48,7 @@ static const char *const migrations[] = {
 	"ALTER TABLE runs ADD COLUMN model TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE runs ADD COLUMN workload TEXT NOT NULL DEFAULT '';"
 	"UPDATE runs SET workload = brick_strip(command);",
+	"ALTER TABLE runs ADD COLUMN rank INTEGER NOT NULL DEFAULT -1;",
 };
 
 /* The newest version that this Brick knows. */

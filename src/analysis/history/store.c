@@ -92,9 +92,9 @@ int history_store_workloads(struct history_store *store, const struct history_fi
 }
 
 int history_store_groups(struct history_store *store, const struct history_filter *filter,
-	bool by_engine, const char *phase, history_group_fn each, void *context)
+	enum history_by by, const char *phase, history_group_fn each, void *context)
 {
-	return store->engine->groups(store, filter, by_engine, phase, each, context);
+	return store->engine->groups(store, filter, by, phase, each, context);
 }
 
 int history_store_label(struct history_store *store, const char *id, const char *label, bool remove)

@@ -49,9 +49,10 @@ int history_store_points(struct history_store *store, const struct history_filte
 int history_store_workloads(struct history_store *store, const struct history_filter *filter,
 	history_workload_fn each, void *context);
 
-/* Parts of kinds "step" and "brick" of a phase, summed by host or by engine. */
+/* Parts of kinds "step", "brick" and "request", summed by groups, group by group. phase: NULL: all.
+ */
 int history_store_groups(struct history_store *store, const struct history_filter *filter,
-	bool by_engine, const char *phase, history_group_fn each, void *context);
+	enum history_by by, const char *phase, history_group_fn each, void *context);
 
 /* Adds a label to the run of this id, or removes it. An unknown id is no error. */
 int history_store_label(

@@ -645,10 +645,8 @@ static int path_measure(struct path *path, const struct step_index *index,
 	if (step != RUN_NONE) {
 		rc = path_measure_step(path, &solver, index, source, step);
 	} else if (path->run->step_count) {
-		static const enum step_phase order[] = {
-			STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
-		for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && rc == 0; i++)
-			rc = measure_phase(path, &solver, index, source, order[i]);
+		for (size_t i = 0; i < STEP_PHASES && rc == 0; i++)
+			rc = measure_phase(path, &solver, index, source, step_phase_order[i]);
 	} else {
 		rc = measure_process(path, &solver, index, source);
 	}

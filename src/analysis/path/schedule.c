@@ -134,7 +134,7 @@ static uint32_t schedule_brick_of(const struct cutter *c, const struct walk_fram
 struct part {
 	uint32_t owner, sample;
 	uint8_t kind, is_last;
-	bool is_device; /* a wait for one, which needs no CPU */
+	bool is_device; /* perhaps a wait for one, which needs no CPU */
 };
 
 /* Appends the time between the cursor and `end_ns`; empty parts only if they stand for a sample. */
@@ -229,7 +229,8 @@ static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t e
 	}
 	if (kind == BRICK_KIND_WAIT) {
 		part.kind = SCHEDULE_WAIT;
-		part.is_device = c->m->run->bricks[brick].well_known != BRICK_BARRIER_WAIT;
+		part.is_device = c->m->run->command_count &&
+				 c->m->run->bricks[brick].well_known != BRICK_BARRIER_WAIT;
 	}
 	uint64_t arrive_ns = c->cursor_ns;
 	uint32_t first = (uint32_t)c->m->schedule->activities.count;
@@ -916,7 +917,11 @@ static void join_waits(struct maker *m)
 		if (activity->cause != RUN_NONE)
 			continue;
 		counts->unknown_waits++;
-		counts->unknown_wait_ns += activity->duration_ns;
+		for (uint32_t k = wait->first; k <= wait->activity; k++) {
+			const struct schedule_activity *part = &m->schedule->activities.items[k];
+			counts->unknown_wait_ns +=
+				part->kind == SCHEDULE_WAIT ? part->duration_ns : 0;
+		}
 	}
 }
 
@@ -952,20 +957,23 @@ static void take_after(struct maker *m)
 			.lane = item->lane,
 			.sample = item->sample,
 			.cause = RUN_NONE};
-		uint64_t own_ns = item->own_ns;
-		if (!waits && item->off.preempted_ns)
-			schedule_add_part(m, &part, item->off.preempted_ns, off, SCHEDULE_OFF);
+		uint64_t own_ns = item->own_ns - item->off.preempted_ns;
+		if (item->off.preempted_ns + item->wait_preempted_ns)
+			schedule_add_part(m, &part,
+				item->off.preempted_ns + item->wait_preempted_ns, off,
+				SCHEDULE_OFF);
 		off = bricks + SCHEDULE_OWNER_BLOCKED;
-		if (!waits && item->off.blocked_ns)
+		if (!waits && item->off.blocked_ns) {
 			schedule_add_part(m, &part, item->off.blocked_ns, off, SCHEDULE_OFF);
-		if (!waits)
-			own_ns -= item->off.preempted_ns + item->off.blocked_ns;
+			own_ns -= item->off.blocked_ns;
+		}
 		part.is_last = !item->is_part;
 		if (kind != BRICK_KIND_STEP) /* else only its wait is here */
 			schedule_add_part(m, &part, own_ns, schedule_owner_of(m->run, site),
 				waits ? SCHEDULE_WAIT : SCHEDULE_WORK);
-		if (item->wait_ns)
-			schedule_add_part(m, &part, item->wait_ns, m->wait_owner, SCHEDULE_WAIT);
+		if (item->wait_ns > item->wait_preempted_ns)
+			schedule_add_part(m, &part, item->wait_ns - item->wait_preempted_ns,
+				m->wait_owner, SCHEDULE_WAIT);
 	}
 }
 

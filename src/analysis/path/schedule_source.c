@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/number.h"
 #include "base/order.h"
 
 static void schedule_source_add(
@@ -30,8 +31,9 @@ static void schedule_source_add_frame(struct schedule_source *s, const struct wa
 	if (!is_part || own_ns || counted->wait_ns)
 		schedule_source_add(
 			s, &(struct schedule_after_item){begin_ns > end_ns ? begin_ns : end_ns,
-				   own_ns, counted->wait_ns, off, frame->step, s->lane,
-				   frame->index, is_part});
+				   own_ns, counted->wait_ns, off,
+				   number_min(frame->wait_off.preempted_ns, counted->wait_ns),
+				   frame->step, s->lane, frame->index, is_part});
 }
 
 static void schedule_source_on_end(void *context, const struct walk_frame *frame, unsigned depth)
@@ -41,11 +43,14 @@ static void schedule_source_on_end(void *context, const struct walk_frame *frame
 	if (frame->scope == WALK_AFTER)
 		schedule_source_add_frame(s, frame);
 	else if (frame->is_step && frame->scope == WALK_IN_STEP && frame->wait_ns)
-		schedule_source_add(s, &(struct schedule_after_item){.begin_ns = frame->end_ns,
-					       .wait_ns = frame->wait_ns,
-					       .step = frame->step,
-					       .lane = s->lane,
-					       .sample = frame->index});
+		schedule_source_add(
+			s, &(struct schedule_after_item){.begin_ns = frame->end_ns,
+				   .wait_ns = frame->wait_ns,
+				   .wait_preempted_ns =
+					   number_min(frame->wait_off.preempted_ns, frame->wait_ns),
+				   .step = frame->step,
+				   .lane = s->lane,
+				   .sample = frame->index});
 }
 
 COMPARATOR(compare_items, struct schedule_after_item,

@@ -19,7 +19,8 @@
 struct schedule_after_item {
 	uint64_t begin_ns;
 	uint64_t own_ns, wait_ns;
-	struct run_off_times off; /* of own_ns */
+	struct run_off_times off;   /* of own_ns */
+	uint64_t wait_preempted_ns; /* of wait_ns */
 	uint32_t step, lane, sample;
 	uint32_t is_part; /* 1: the rest of the sample ran beside another step, and is in that one's
 			     window */

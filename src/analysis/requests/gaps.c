@@ -378,7 +378,8 @@ static void find_gaps(struct finder *f, uint32_t own)
 		if ((!outputs && !part->results) || part->is_undone)
 			continue;
 		uint64_t came_ns = part->sampled_ns ? part->sampled_ns : step->end_ns;
-		if (last_ns && step->end_ns > last_ns) {
+		bool is_seen = !f->run->mark_count || !run_was_off(f->run, last_ns, step->end_ns);
+		if (last_ns && step->end_ns > last_ns && is_seen) {
 			struct request_gap *gap = &q->gaps[q->gap_count++];
 			*gap = (struct request_gap){.begin_ns = last_ns,
 				.end_ns = came_ns,

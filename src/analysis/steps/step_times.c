@@ -12,6 +12,7 @@
 
 #include "analysis/statistics/percentile.h"
 #include "analysis/statistics/unknown.h"
+#include "analysis/steps/training_times.h"
 #include "base/order.h"
 #include "base/scope.h"
 #include "brick/registry.h"
@@ -30,11 +31,23 @@ static const struct {
 	[STEP_DECODE] = {"decode", BRICK_DECODE},
 	[STEP_MIXED] = {"mixed", BRICK_MIXED},
 	[STEP_WARM_UP] = {"warm-up", BRICK_WARM_UP},
+	[STEP_OTHER] = {"other", BRICK_OTHER_STEP},
 };
+
+const enum step_phase step_phase_order[STEP_PHASES] = {
+	STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_OTHER, STEP_WARM_UP};
 
 const char *step_phase_name(int phase)
 {
 	return phase >= 0 && phase < STEP_PHASES ? step_times_phases[phase].name : NULL;
+}
+
+int step_phase_by_name(const char *name)
+{
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		if (!strcmp(step_times_phases[phase].name, name))
+			return phase;
+	return -1;
 }
 
 int step_phase_of_brick(int32_t well_known)
@@ -134,8 +147,12 @@ static bool step_times_is_between(const struct run *run, uint32_t before, uint32
 {
 	const struct run_step *s = &run->steps[step], *b = &run->steps[before];
 
-	return s->phase != BRICK_PHASE_PREFILL && b->phase != BRICK_PHASE_WARM_UP &&
-	       (!run->all_steps || s->number == b->number + 1);
+	if (run->mark_count && run_was_off(run, b->end_ns, s->begin_ns))
+		return false;
+	if (b->phase == BRICK_PHASE_WARM_UP || (run->all_steps && s->number != b->number + 1))
+		return false;
+	return (s->phase != BRICK_PHASE_PREFILL && s->phase != BRICK_PHASE_OTHER) ||
+	       (training_is_step(run, b) && training_is_step(run, s));
 }
 
 static void step_times_find_between(const struct step_time *steps, const struct run *run,
@@ -360,7 +377,8 @@ static uint64_t first_token_ns(const struct step_times *times, uint32_t process)
 		k++) {
 		const struct run_step *step = &times->run->steps[index->by_process[k]];
 		const struct step_time *time = &times->steps[index->by_process[k]];
-		if (step->phase == BRICK_PHASE_WARM_UP || step->outcome ||
+		if (step->phase == BRICK_PHASE_WARM_UP || step->phase == BRICK_PHASE_OTHER ||
+			step->outcome ||
 			(begin_ns == ANALYSIS_UNKNOWN && !(step->phase == BRICK_PHASE_PREFILL ||
 								 step->phase == BRICK_PHASE_MIXED)))
 			continue;

@@ -17,7 +17,8 @@ enum step_phase {
 	STEP_DECODE = BRICK_PHASE_DECODE,
 	STEP_MIXED = BRICK_PHASE_MIXED,	    /* tokens of prompts and new ones in one batch */
 	STEP_WARM_UP = BRICK_PHASE_WARM_UP, /* in no rate and no time to a first token */
-	STEP_PHASES = 4,
+	STEP_OTHER = BRICK_PHASE_OTHER,	    /* no such phase is known: training, solvers */
+	STEP_PHASES = 5,
 };
 
 static inline enum step_phase step_phase_of(const struct run_step *step)
@@ -25,8 +26,12 @@ static inline enum step_phase step_phase_of(const struct run_step *step)
 	return (enum step_phase)step->phase;
 }
 
-/* "prefill", "decode", "mixed", "warm-up"; NULL beyond. */
+/* The order in which views show phases: people wait for decoding most, for a warm-up never. */
+extern const enum step_phase step_phase_order[STEP_PHASES];
+
+/* "prefill", "decode", "mixed", "warm-up", "other"; NULL beyond. */
 const char *step_phase_name(int phase);
+int step_phase_by_name(const char *name); /* -1: none */
 /* The phase whose steps are samples of this well-known brick; -1: none. */
 int step_phase_of_brick(int32_t well_known);
 
@@ -118,8 +123,8 @@ struct step_between {
 
 /*
  * Calls found() for each such time above 0, by process and begin; but not before a prompt, for
- * which a program may wait, after a warm-up, or where steps were left out. steps: of a struct
- * step_times.
+ * which a program may wait (a step that trains is none), after a warm-up, or where steps were left
+ * out. steps: of a struct step_times.
  */
 void step_times_between(const struct step_time *steps, const struct run *run,
 	const struct step_index *index,

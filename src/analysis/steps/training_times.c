@@ -23,12 +23,15 @@ struct phase_times {
 	uint64_t ns[TRAINING_PARTS];
 };
 
-/* A forward pass that a backward pass repeats is a part of it. */
+/*
+ * A forward pass that a backward pass repeats is a part of it. An optimizer that asks for passes
+ * (step(closure)) has the time without them.
+ */
 static void training_add_samples(struct phase_times *times, const struct run *run,
 	const uint32_t *bricks, const struct run_step *step)
 {
 	const struct run_lane *lane = &run->lanes[step->lane];
-	uint64_t end_ns = 0;
+	uint64_t end_ns = 0, optimizer_end_ns = 0;
 
 	for (size_t i = run_sample_from(lane, step->begin_ns);
 		i < lane->sample_count && lane->samples[i].begin_ns < step->end_ns; i++) {
@@ -39,9 +42,18 @@ static void training_add_samples(struct phase_times *times, const struct run *ru
 			k++;
 		if (k == RECOMPUTATION)
 			times->ns[k] += ns;
-		if (k >= RECOMPUTATION || sample->begin_ns < end_ns)
+		uint64_t over_ns = k == TRAINING_OPTIMIZER && end_ns < optimizer_end_ns
+					   ? optimizer_end_ns
+					   : end_ns;
+		if (k >= RECOMPUTATION || sample->begin_ns < over_ns)
 			continue;
 		times->ns[k] += ns;
+		if (k == TRAINING_OPTIMIZER) {
+			optimizer_end_ns = sample->end_ns;
+			continue;
+		}
+		if (sample->begin_ns < optimizer_end_ns)
+			times->ns[TRAINING_OPTIMIZER] -= ns;
 		end_ns = sample->end_ns;
 	}
 }
@@ -97,6 +109,25 @@ int training_phases_of_commands(
 		return -ENOMEM;
 	find_phases(*out, run, index, categories);
 	return 0;
+}
+
+bool training_is_step(const struct run *run, const struct run_step *step)
+{
+	const struct run_lane *lane = &run->lanes[step->lane];
+	uint32_t backward = training_brick(run, TRAINING_BACKWARD);
+	uint32_t optimizer = training_brick(run, TRAINING_OPTIMIZER);
+
+	if (backward == RUN_NONE && optimizer == RUN_NONE)
+		return false;
+	for (size_t i = step->sample; i < lane->sample_count; i++) {
+		uint32_t brick = run->sites[lane->samples[i].site].brick;
+		if (lane->samples[i].begin_ns >= step->end_ns)
+			return false;
+		if (brick == backward || brick == optimizer)
+			return true;
+		run_lane_passed(lane, i);
+	}
+	return false;
 }
 
 static bool trains(const struct phase_times *times)

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include "analysis/walk/step_index.h"
 
 enum training_phase {
@@ -31,6 +32,9 @@ struct training_times {
 
 /* The brick that lies around a phase on a thread; RUN_NONE: the run has none. */
 uint32_t training_brick(const struct run *run, enum training_phase phase);
+
+/* True if a thread's step has a backward pass or a change of weights on that thread. */
+bool training_is_step(const struct run *run, const struct run_step *step);
 
 /*
  * Makes a list of the phases of all commands, [run->command_count]: enum training_phase, or

@@ -144,6 +144,8 @@ static int level_below(const struct annotation_domain *domain, uint32_t depth)
 
 int ranges_push(struct annotation_domain *domain, const struct annotation *annotation)
 {
+	if (!ranges_here.depth)
+		brick_recorder_heed();
 	if (BRICK_UNLIKELY(!ranges_is_ready()))
 		get_ready();
 	if (BRICK_UNLIKELY(ranges_here.depth == MAX_OPEN)) {

@@ -3,7 +3,8 @@
  * The part of NCCL's interface for profilers that Brick uses, versions 4 (from NCCL 2.27.3 on), 5
  * (2.28.3) and 6, written down from the facts in its headers. An event's description has the same
  * places in all three, but for its type: version 4 fills one byte of that, and leaves those behind
- * it as they were.
+ * it as they were. A newer NCCL takes the table of version 6, too; version 7 has nothing that Brick
+ * needs.
  */
 #pragma once
 
@@ -14,6 +15,9 @@ enum nccl_event {
 	NCCL_COLLECTIVE = 2,
 	NCCL_POINT_TO_POINT = 4,
 	NCCL_CHANNEL = 64, /* one channel of the kernel of either */
+	/* From version 6 on: a collective without a kernel. Its description is that of the others.
+	 */
+	NCCL_BY_COPIES = 4096,
 };
 enum { NCCL_CHANNEL_STOPS = 22 };
 

@@ -55,6 +55,7 @@ static struct operation nccl_operations[OPERATIONS];
 static uint32_t next_place;
 static struct losses {
 	uint64_t untaken, untimed, strays;
+	uint64_t copied, copied_bytes; /* by copy engines, of which NCCL tells no time */
 } nccl_lost;
 
 /* Bricks of kinds of operations, direct-mapped: registering goes through all names. */
@@ -251,6 +252,11 @@ static void nccl_tell(void)
 			"were not taken; %llu channels of none",
 			(unsigned long long)open, (unsigned long long)all.untimed,
 			(unsigned long long)all.untaken, (unsigned long long)all.strays);
+	if (all.copied)
+		brick_note("nccl.copies",
+			"%llu collectives of %llu bytes by copy engines: NCCL tells no time of "
+			"them",
+			(unsigned long long)all.copied, (unsigned long long)all.copied_bytes);
 }
 
 /* Notes at the end of the process which operations were not recorded, if any. */
@@ -258,6 +264,14 @@ static void operations_tell_at_exit(void)
 {
 	nccl_told_by = getpid();
 	atexit(nccl_tell);
+}
+
+static uint64_t nccl_count_copies(const char *type, uint64_t count)
+{
+	HOLD(&nccl_lock);
+	nccl_lost.copied++;
+	nccl_lost.copied_bytes += count * nccl_bytes_of(type);
+	return 0;
 }
 
 static pthread_once_t nccl_once = PTHREAD_ONCE_INIT;
@@ -291,6 +305,14 @@ static int init_5(void **context, uint64_t id, int *mask, const char *name, int 
 	return 0;
 }
 
+static int init_6(void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks,
+	int rank, void *log)
+{
+	nccl_begin(context, mask, name, nodes, ranks, rank);
+	*mask |= *mask ? NCCL_BY_COPIES : 0;
+	return 0;
+}
+
 static uint64_t nccl_start_of(const struct nccl_description *d, uint64_t type)
 {
 	switch (type) {
@@ -309,6 +331,8 @@ static uint64_t nccl_start_of(const struct nccl_description *d, uint64_t type)
 	case NCCL_CHANNEL:
 		return operations_channel(
 			(uintptr_t)d->parent, d->channel.number, d->channel.begin);
+	case NCCL_BY_COPIES:
+		return nccl_count_copies(d->collective.type, d->collective.count);
 	default:
 		return 0;
 	}
@@ -352,7 +376,7 @@ const struct nccl_profiler_4 ncclProfiler_v4 = {
 const struct nccl_profiler_5 ncclProfiler_v5 = {
 	"Brick", init_5, start_5, nccl_stop, nccl_record, finalize};
 const struct nccl_profiler_5 ncclProfiler_v6 = {
-	"Brick", init_5, start_5, nccl_stop, nccl_record, finalize};
+	"Brick", init_6, start_5, nccl_stop, nccl_record, finalize};
 
 BRICK_API int brick_attacher_check(char *text, size_t bytes)
 {

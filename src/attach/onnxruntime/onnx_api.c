@@ -286,13 +286,17 @@ static struct step onnx_begin_step(const struct library *l, const void *session,
 	uint64_t tokens = 0;
 	bool is_decode = false;
 
+	brick_recorder_heed();
 	if (brick_thread_ready())
 		return step;
 	for (size_t i = 0; names && inputs && i < count; i++)
 		if (names[i] && inputs[i] && !strcmp(names[i], "input_ids"))
 			tokens = onnx_count_tokens(l, inputs[i], &is_decode);
 	step_parts_see(&parts, session, tokens);
-	step.step = brick_step_begin(is_decode ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, tokens);
+	step.step = brick_step_begin(!tokens	 ? BRICK_PHASE_OTHER
+				     : is_decode ? BRICK_PHASE_DECODE
+						 : BRICK_PHASE_PREFILL,
+		tokens);
 	step.compute = brick_begin(BRICK_GRAPH_COMPUTE);
 	return step;
 }

@@ -154,7 +154,7 @@ static const char *patch_make(
 }
 
 static void apply_all(struct patch_object *o, const struct survey *s,
-	const struct patch_wish *wishes, bool is_live)
+	const struct patch_wish *wishes, const struct patch_place *place)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		struct patch_result *result = &o->results[i];
@@ -169,7 +169,7 @@ static void apply_all(struct patch_object *o, const struct survey *s,
 		result->refused = patch_make(o, s, i, &wishes[i]);
 		if (result->refused)
 			continue;
-		int error = turn_on(p, is_live);
+		int error = place->is_prepared ? 0 : turn_on(p, place->is_live);
 		if (error) {
 			p->is_made = 0;
 			result->refused = error == -EBUSY
@@ -237,7 +237,7 @@ int brick_patch_open(struct patch_object **out, const struct patch_place *place,
 		*out = patch_create(&survey, place);
 		error = *out ? 0 : -ENOMEM;
 		if (*out && (*out)->memory)
-			apply_all(*out, &survey, wishes, place->is_live);
+			apply_all(*out, &survey, wishes, place);
 	}
 	survey_close(&survey);
 	return error;
@@ -298,6 +298,23 @@ int brick_patch_off(struct patch_object *object, int group, bool is_live)
 int brick_patch_on(struct patch_object *object, int group, bool is_live)
 {
 	return turn_all(object, group, is_live, turn_on);
+}
+
+uintptr_t brick_patch_jumps(
+	const struct patch_object *o, patch_jump_fn each, void *context, size_t *bytes)
+{
+	for (size_t i = 0; i < o->count; i++) {
+		const struct patch *p = &o->patches[i];
+		const struct patch_jump jump = {.site = p->site,
+			.before = p->original,
+			.after = p->jump,
+			.bytes = insn_jump_bytes,
+			.displaced = p->plan.displaced};
+		if (p->is_made)
+			each(context, &jump);
+	}
+	*bytes = o->memory ? o->code_bytes : 0;
+	return o->memory;
 }
 
 void brick_patch_forget(struct patch_object *object)

@@ -33,6 +33,7 @@ struct patch_place {
 	uintptr_t bias;	      /* address in memory less address in the file */
 	bool is_live;	      /* other threads may execute it now */
 	bool is_forced;	      /* patch also functions that the dynamic linker would reach */
+	bool is_prepared;     /* write no jump: brick_patch_jumps() tells them */
 };
 
 /* The result of a wish. */
@@ -70,6 +71,19 @@ BRICK_API void *brick_patch_function(const struct patch_object *object, const ch
 enum { PATCH_ALL_GROUPS = -1 };
 BRICK_API int brick_patch_off(struct patch_object *object, int group, bool is_live);
 BRICK_API int brick_patch_on(struct patch_object *object, int group, bool is_live);
+
+/* A jump, and what is in its place without it. */
+struct patch_jump {
+	uintptr_t site;
+	const uint8_t *before, *after;
+	size_t bytes;	  /* of either */
+	size_t displaced; /* bytes of the whole instructions that it replaces */
+};
+
+/* Tell all jumps, written or not, to `each`. Returns the memory of the trampolines, in *bytes. */
+typedef void (*patch_jump_fn)(void *context, const struct patch_jump *jump);
+BRICK_API uintptr_t brick_patch_jumps(
+	const struct patch_object *object, patch_jump_fn each, void *context, size_t *bytes);
 
 /* The object was unloaded: free its record and trampolines, without touching its code. */
 BRICK_API void brick_patch_forget(struct patch_object *object);

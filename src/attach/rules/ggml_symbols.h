@@ -73,11 +73,10 @@ X(WORDS, STATE_LOAD_FILE, "llama_state_load_file", PROGRAM, PHASES, MAY, NONE, N
 X(WORDS, STATE_SEQ_SET, "llama_state_seq_set_data", PROGRAM, PHASES, MAY, NONE, NULL) \
 X(WORDS, STATE_SEQ_SET_EXT, "llama_state_seq_set_data_ext", PROGRAM, PHASES, MAY, NONE, NULL) \
 X(WORDS, STATE_SEQ_LOAD_FILE, "llama_state_seq_load_file", PROGRAM, PHASES, MAY, NONE, NULL) \
-X(PHASE, STATE_GET, "llama_state_get_data", PROGRAM, PHASES, MAY, STATE_SAVE, NULL) \
+X(WORDS, STATE_GET, "llama_state_get_data", PROGRAM, PHASES, MAY, NONE, NULL) \
 X(PHASE, STATE_SAVE_FILE, "llama_state_save_file", PROGRAM, PHASES, MAY, STATE_SAVE, NULL) \
-X(PHASE, STATE_SEQ_GET, "llama_state_seq_get_data", PROGRAM, PHASES, MAY, STATE_SAVE, NULL) \
-X(PHASE, STATE_SEQ_GET_EXT, "llama_state_seq_get_data_ext", PROGRAM, PHASES, MAY, STATE_SAVE, \
-	NULL) \
+X(WORDS, STATE_SEQ_GET, "llama_state_seq_get_data", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, STATE_SEQ_GET_EXT, "llama_state_seq_get_data_ext", PROGRAM, PHASES, MAY, NONE, NULL) \
 X(PHASE, STATE_SEQ_SAVE_FILE, "llama_state_seq_save_file", PROGRAM, PHASES, MAY, STATE_SAVE, \
 	NULL) \
 X(WORDS, FREE, "llama_free", PROGRAM, PHASES, MAY, NONE, NULL) \
@@ -94,6 +93,24 @@ X(WORDS, BACKEND_COMPUTE, "ggml_backend_graph_compute_async", BASE, GRAPHS, MAY,
 X(WORDS, GRAPH_PLAN, "ggml_graph_plan", CPU, PHASES, MAY, NONE, NULL) \
 X(PHASE, SCHED_RESET, "ggml_backend_sched_reset", LLAMA, PHASES, MAY, GRAPH_ALLOC, NULL) \
 X(PHASE, SCHED_RESERVE, "ggml_backend_sched_reserve", LLAMA, PHASES, MAY, GRAPH_ALLOC, NULL) \
+/* Loading a model, by llama.cpp's own C++ functions. */ \
+X(PHASE, FILE_OPEN, "_ZN10llama_fileC1EPKcS1_b", LLAMA, PHASES, MAY, MODEL_OPEN, NULL) \
+X(PHASE, FILE_OPEN_2, "_ZN10llama_fileC1EPKcS1_", LLAMA, PHASES, MAY, MODEL_OPEN, NULL) \
+X(PHASE, FILE_MAP, "_ZN10llama_mmapC1EP10llama_filembRKSt6vectorISt4pairImmESaIS4_EE", LLAMA, \
+	PHASES, MAY, MODEL_MAP, NULL) \
+X(PHASE, FILE_MAP_2, "_ZN10llama_mmapC1EP10llama_filemb", LLAMA, PHASES, MAY, MODEL_MAP, NULL) \
+X(PHASE, FILE_READ, "_ZN10llama_file8read_rawEPvm", LLAMA, PHASES, MAY, MODEL_READ, NULL) \
+X(PHASE, FILE_READ_UNSAFE, "_ZN10llama_file15read_raw_unsafeEPvm", LLAMA, PHASES, MAY, \
+	MODEL_READ, NULL) \
+X(PHASE, FILE_READ_2, "_ZNK10llama_file8read_rawEPvm", LLAMA, PHASES, MAY, MODEL_READ, NULL) \
+X(PHASE, HEAD_READ, "gguf_init_from_file", LLAMA, PHASES, MAY, MODEL_OPEN, NULL) \
+/* Memory. */ \
+X(WORDS, BUFFER_INIT, "ggml_backend_buffer_init", BASE, PHASES, MAY, NONE, NULL) \
+X(WORDS, BUFFER_FREE, "ggml_backend_buffer_free", BASE, PHASES, MAY, NONE, NULL) \
+X(WORDS, BUFFER_USAGE, "ggml_backend_buffer_set_usage", BASE, PHASES, MAY, NONE, NULL) \
+X(WORDS, ALLOC_TENSORS, "ggml_backend_alloc_ctx_tensors_from_buft", LLAMA, PHASES, MAY, NONE, \
+	NULL) \
+X(WORDS, ALLOC_BUFFER, "ggml_backend_buft_alloc_buffer", LLAMA, PHASES, MAY, NONE, NULL) \
 /* Copies, and waiting for a backend: C functions of all versions. */ \
 X(PHASE, TENSOR_SET_ASYNC, "ggml_backend_tensor_set_async", LLAMA, PHASES, MAY, INPUT_COPY, NULL) \
 X(PHASE, TENSOR_GET, "ggml_backend_tensor_get", LLAMA, PHASES, MAY, OUTPUT_COPY, NULL) \

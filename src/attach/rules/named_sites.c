@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries by the hash of their three names; a fork waits for the lock. */
+/* Entries by the hash of their four names; a fork waits for the lock. */
 #include "attach/rules/named_sites.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include "base/array.h"
 #include "base/fnv.h"
@@ -12,8 +13,9 @@
 
 struct entry {
 	struct named_site site;
-	char names[]; /* operation, name and kind, each NUL-terminated */
+	char names[]; /* operation, name, kind and type, each NUL-terminated */
 };
+enum { NAMES = 4 };
 
 static ARRAY(struct entry *) named_sites_entries;
 static struct hash_index named_sites_entry_index;
@@ -29,11 +31,11 @@ static void named_sites_load(void)
 	rule_sets_load(&named_sites_rule_sets, rule_set_default_text, rule_set_default_bytes);
 }
 
-static bool named_sites_is_called(const struct entry *entry, const char *const names[3])
+static bool named_sites_is_called(const struct entry *entry, const char *const names[NAMES])
 {
 	const char *at = entry->names;
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < NAMES; i++) {
 		if (strcmp(at, names[i]) != 0)
 			return false;
 		at += strlen(at) + 1;
@@ -41,26 +43,30 @@ static bool named_sites_is_called(const struct entry *entry, const char *const n
 	return true;
 }
 
-static struct entry *entry_create(const char *const names[3])
+static struct entry *entry_create(const char *const names[NAMES])
 {
-	size_t bytes = strlen(names[0]) + strlen(names[1]) + strlen(names[2]) + 3;
-	struct entry *entry = malloc(sizeof(*entry) + bytes);
+	size_t bytes = NAMES;
+	char typed[128];
 	struct rules_source source = {names[2], names[2]};
 	struct rules_node node = {names[0], names[1], &source, 1};
 	struct rule_outcome outcome;
 
+	for (int i = 0; i < NAMES; i++)
+		bytes += strlen(names[i]);
+	struct entry *entry = malloc(sizeof(*entry) + bytes);
 	if (!entry)
 		return NULL;
 	char *at = entry->names;
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < NAMES; i++)
 		at = stpcpy(at, names[i]) + 1;
 	rule_sets_apply(&named_sites_rule_sets, &node, &outcome);
+	snprintf(typed, sizeof(typed), "%s(%s)", names[0], names[3]);
 	int site = brick_site_register(&(struct brick_site){
 		.size = sizeof(struct brick_site),
 		.brick = outcome.brick,
 		.layer = outcome.layer,
 		.flags = outcome.flags,
-		.operation = names[0],
+		.operation = *names[3] ? typed : names[0],
 		.label = names[1],
 	});
 	entry->site = (struct named_site){
@@ -76,11 +82,17 @@ const char *named_sites_rules(void)
 
 const struct named_site *named_site_find(const char *operation, const char *name, const char *kind)
 {
-	const char *const names[3] = {operation, name, kind};
+	return named_site_find_typed(operation, name, kind, "");
+}
+
+const struct named_site *named_site_find_typed(
+	const char *operation, const char *name, const char *kind, const char *type)
+{
+	const char *const names[NAMES] = {operation, name, kind, type};
 	uint64_t hash = FNV1A_BASIS;
 	KEEP_ERRNO();
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < NAMES; i++)
 		hash = fnv1a_add(hash, names[i], strlen(names[i]) + 1);
 	pthread_once(&named_sites_once, named_sites_load);
 	HOLD(&named_sites_lock);

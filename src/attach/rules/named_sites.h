@@ -23,6 +23,13 @@ struct named_site {
  */
 const struct named_site *named_site_find(const char *operation, const char *name, const char *kind);
 
+/*
+ * The same for an operation on numbers of a type: "aten::linear(float64)" is its operation. Rules
+ * see it without the type.
+ */
+const struct named_site *named_site_find_typed(
+	const char *operation, const char *name, const char *kind, const char *type);
+
 /* End an execution of the site's brick: of the site, if there was room for it. */
 static inline void named_site_end(const struct named_site *site, brick_span span)
 {

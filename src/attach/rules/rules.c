@@ -282,7 +282,8 @@ static int word_among(const char *word, const char *const *words)
 
 static int rules_add_step(struct rules *rules, char **word, size_t words, struct rules_error *error)
 {
-	static const char *const phases[] = {"prefill", "decode", "mixed", "warm-up", NULL};
+	static const char *const phases[] = {
+		"prefill", "decode", "mixed", "warm-up", "other", NULL};
 	static const char *const counts[] = {"-", "prompt", "output", "prompts", NULL};
 	struct step_rule *step = &rules->steps[rules->step_count];
 
@@ -301,8 +302,8 @@ static int rules_add_step(struct rules *rules, char **word, size_t words, struct
 		int count = word_among(word[i], counts);
 		if (count < 0)
 			return rules_fault(error,
-				"\"%.40s\" is not one of prefill, decode, mixed, warm-up alone, "
-				"or of prompt, output, prompts, -",
+				"\"%.40s\" is not one of prefill, decode, mixed, warm-up, other "
+				"alone, or of prompt, output, prompts, -",
 				word[i]);
 		step->counts[step->count++] = (uint8_t)count;
 	}

@@ -22,9 +22,9 @@
  *
  * An annotation is a text that a program says of its own work (NVTX, ITT). A node rule meets it
  * with its domain as OPERATION and its name as NAME; only "*" matches as SOURCE. In BEFORE, AFTER
- * and TEXT a '?' stands for any character. PHASE is prefill, decode, mixed or warm-up. Each COUNT
- * says of one '#' in PATTERN what it counts: prompt (tokens of prompts), output (tokens from which
- * new ones are made), prompts (requests whose tokens are not known), or - for nothing.
+ * and TEXT a '?' stands for any character. PHASE is prefill, decode, mixed, warm-up or other. Each
+ * COUNT says of one '#' in PATTERN what it counts: prompt (tokens of prompts), output (tokens from
+ * which new ones are made), prompts (requests whose tokens are not known), or - for nothing.
  *
  * Parsed rules never change: any thread.
  */

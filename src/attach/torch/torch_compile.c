@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/rules/named_sites.h"
+#include "attach/torch/torch_library.h"
 #include "attach/torch/torch_python.h"
 #include "brick/brick.h"
 
@@ -184,39 +185,68 @@ void torch_compile_leave(struct torch_thread *t)
 		named_site_end(t->more->compilation, t->more->compile_span);
 }
 
-static void append_to(python_object *handler, const char *list, struct python_method *method)
-{
-	python_object *callbacks = python_attribute(handler, list);
-	python_object *function = callbacks ? py.CFunction_NewEx(method, NULL, NULL) : NULL;
+static struct compile_callback {
+	const char *list;
+	struct python_method method;
+	python_object *function; /* a reference; NULL: it is in no list */
+} compile_callbacks[] = {
+	{"start_callbacks", {"compilation_begins", compilation_begins, PYTHON_VARARGS, NULL}, NULL},
+	{"end_callbacks", {"compilation_ends", compilation_ends, PYTHON_VARARGS, NULL}, NULL},
+};
+enum { COMPILE_CALLBACKS = sizeof(compile_callbacks) / sizeof(*compile_callbacks) };
 
-	if (!function || py.List_Append(callbacks, function))
-		py.Err_Clear();
-	python_drop(function);
-	python_drop(callbacks);
+static bool compile_is_found;
+
+/* NULL: 2.2 and older have none. */
+static python_object *compile_handler(void)
+{
+	python_object *module = python_imported("torch._dynamo.callback");
+
+	return module ? python_attribute(module, "callback_handler") : NULL;
 }
 
 void torch_compile_look(void)
 {
-	static struct python_method begins = {
-		"compilation_begins", compilation_begins, PYTHON_VARARGS, NULL};
-	static struct python_method ends = {
-		"compilation_ends", compilation_ends, PYTHON_VARARGS, NULL};
-	static bool is_found;
-	python_object *module = is_found ? NULL : python_imported("torch._dynamo.callback");
-	python_object *handler = module ? python_attribute(module, "callback_handler") : NULL;
+	python_object *handler = compile_is_found ? NULL : compile_handler();
 
-	if (!handler) /* 2.2 and older have none */
+	if (!handler)
 		return;
-	is_found = true;
-	append_to(handler, "start_callbacks", &begins);
-	append_to(handler, "end_callbacks", &ends);
+	compile_is_found = true;
+	for (int i = 0; i < COMPILE_CALLBACKS; i++) {
+		struct compile_callback *c = &compile_callbacks[i];
+		python_object *list = python_attribute(handler, c->list);
+		c->function = list ? py.CFunction_NewEx(&c->method, NULL, NULL) : NULL;
+		if (!c->function || py.List_Append(list, c->function))
+			py.Err_Clear();
+		python_drop(list);
+	}
+	python_drop(handler);
+}
+
+void torch_compile_take_away(void)
+{
+	python_object *handler = compile_is_found ? compile_handler() : NULL;
+
+	for (int i = 0; handler && i < COMPILE_CALLBACKS; i++) {
+		struct compile_callback *c = &compile_callbacks[i];
+		python_object *list = python_attribute(handler, c->list);
+		for (ptrdiff_t k = list ? py.List_Size(list) : 0; k-- > 0;)
+			if (py.List_GetItem(list, k) == c->function)
+				py.Sequence_DelItem(list, k);
+		py.Err_Clear();
+		python_drop(list);
+		python_drop(c->function);
+		c->function = NULL;
+	}
+	compile_is_found = compile_is_found && !handler;
 	python_drop(handler);
 }
 
 static int look_at_safe_point(void *unused)
 {
 	(void)unused;
-	torch_compile_look();
+	if (torch_observed()) /* a recorder may have left meanwhile */
+		torch_compile_look();
 	return 0;
 }
 

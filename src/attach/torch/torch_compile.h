@@ -15,6 +15,9 @@ extern unsigned torch_compile_open __attribute__((visibility("hidden")));
 /* Look for TorchDynamo until it is found. With the GIL held. */
 void torch_compile_look(void);
 
+/* Take our functions out of TorchDynamo's lists. With the GIL held. */
+void torch_compile_take_away(void);
+
 /* An operator begins; an operator of TorchDynamo's starts the search. With or without the GIL. */
 void torch_compile_see(const char *operation);
 

@@ -15,17 +15,22 @@
 static struct torch_hook *torch_hooks_table;
 
 python_object *torch_hook_argument(
-	python_object *arguments, python_object *named, ptrdiff_t place, const char *name)
+	const struct torch_hook_call *call, ptrdiff_t place, const char *name)
 {
-	if (place < py.Tuple_Size(arguments))
-		return py.Tuple_GetItem(arguments, place);
-	return named ? py.Dict_GetItemString(named, name) : NULL;
+	if (place < py.Tuple_Size(call->arguments))
+		return py.Tuple_GetItem(call->arguments, place);
+	return call->named ? py.Dict_GetItemString(call->named, name) : NULL;
 }
 
-python_object *torch_hook_span(
-	struct torch_hook *hook, python_object *arguments, python_object *named)
+python_object *torch_hook_pass(const struct torch_hook_call *call)
+{
+	return py.Object_Call(call->original, call->arguments, call->named);
+}
+
+python_object *torch_hook_span(const struct torch_hook_call *call)
 {
 	struct torch_thread *t = torch_thread_get();
+	struct torch_hook *hook = call->hook;
 	const struct named_site *site = NULL;
 	brick_span span = 0;
 
@@ -36,18 +41,32 @@ python_object *torch_hook_span(
 	}
 	if (site)
 		span = brick_begin_layer(site->brick, -1);
-	python_object *result = py.Object_Call(hook->original, arguments, named);
+	python_object *result = torch_hook_pass(call);
 	if (site)
 		named_site_end(site, span);
 	return result;
 }
 
+static __attribute__((noinline)) python_object *torch_hooks_call(struct torch_hook *hook,
+	python_object *original, python_object *arguments, python_object *named)
+{
+	return hook->call(&(struct torch_hook_call){hook, original, arguments, named});
+}
+
+/*
+ * self: the hook, and the function that this method of ours is for. A program that has wrapped such
+ * a method, or keeps it, still calls it after it was taken away: then it ends by a jump there, so
+ * that no thread returns to code of ours.
+ */
 static python_object *torch_hooks_enter(
 	python_object *self, python_object *arguments, python_object *named)
 {
-	struct torch_hook *hook = py.Long_AsVoidPtr(self);
+	struct torch_hook *hook = py.Long_AsVoidPtr(py.Tuple_GetItem(self, 0));
+	python_object *original = py.Tuple_GetItem(self, 1);
 
-	return hook->call(hook, arguments, named);
+	if (!hook->placed || hook->original != original)
+		return py.Object_Call(original, arguments, named);
+	return torch_hooks_call(hook, original, arguments, named);
 }
 
 /* True if the function's first arguments have these names. What decorates it is looked through. */
@@ -85,6 +104,30 @@ static void torch_hooks_refuse(const struct torch_hook *hook, const char *why)
 	note_once(key, "%s.%s.%s is not seen: %s", hook->module, hook->class, hook->function, why);
 }
 
+/* The entry that the class itself has, a new reference; NULL: it inherits the function. */
+static python_object *torch_hooks_own(python_object *class, const char *function)
+{
+	python_object *all = python_attribute(class, "__dict__");
+	python_object *own = all ? py.Mapping_GetItemString(all, function) : NULL;
+
+	py.Err_Clear();
+	python_drop(all);
+	return own;
+}
+
+static python_object *torch_hooks_make(struct torch_hook *hook, python_object *original)
+{
+	hook->method = (struct python_method){
+		hook->function, torch_hooks_enter, PYTHON_VARARGS | PYTHON_KEYWORDS, NULL};
+	python_object *number = py.Long_FromVoidPtr(hook);
+	python_object *self = number ? py.Tuple_Pack(2, number, original) : NULL;
+	python_object *call = self ? py.CFunction_NewEx(&hook->method, self, NULL) : NULL;
+
+	python_drop(self);
+	python_drop(number);
+	return call;
+}
+
 static void torch_hooks_set(struct torch_hook *hook, python_object *module)
 {
 	python_object *class = python_attribute(module, hook->class);
@@ -93,25 +136,27 @@ static void torch_hooks_set(struct torch_hook *hook, python_object *module)
 	if (!class)
 		return; /* its module is still being executed */
 	hook->is_settled = true;
-	hook->method = (struct python_method){
-		hook->function, torch_hooks_enter, PYTHON_VARARGS | PYTHON_KEYWORDS, NULL};
-	python_object *number = py.Long_FromVoidPtr(hook);
-	python_object *call = number ? py.CFunction_NewEx(&hook->method, number, NULL) : NULL;
+	python_object *call = function ? torch_hooks_make(hook, function) : NULL;
 	python_object *method = call ? py.InstanceMethod_New(call) : NULL;
 	if (!function)
 		torch_hooks_refuse(hook, "its class has no such function");
 	else if (!torch_hooks_takes(function, hook->arguments))
 		torch_hooks_refuse(hook, "it takes other arguments");
 	else if (method) {
-		hook->original = function;
-		py._IncRef(function);
-		if (py.Object_SetAttrString(class, hook->function, method))
-			hook->original = NULL;
+		python_object *own = torch_hooks_own(class, hook->function);
+		if (!py.Object_SetAttrString(class, hook->function, method)) {
+			python_drop(hook->original);
+			hook->original = function;
+			py._IncRef(function);
+			hook->former = own;
+			hook->placed = call;
+			own = call = NULL;
+		}
+		python_drop(own);
 	}
 	py.Err_Clear();
 	python_drop(method);
 	python_drop(call);
-	python_drop(number);
 	python_drop(function);
 	python_drop(class);
 }
@@ -128,11 +173,10 @@ static void torch_hooks_look(const char *name)
 	}
 }
 
-static python_object *torch_hooks_execute(
-	struct torch_hook *hook, python_object *arguments, python_object *named)
+static python_object *torch_hooks_execute(const struct torch_hook_call *call)
 {
-	python_object *result = py.Object_Call(hook->original, arguments, named);
-	python_object *module = result ? torch_hook_argument(arguments, named, 1, "module") : NULL;
+	python_object *result = torch_hook_pass(call);
+	python_object *module = result ? torch_hook_argument(call, 1, "module") : NULL;
 	python_object *name = module ? python_attribute(module, "__name__") : NULL;
 	const char *letters = name ? py.Unicode_AsUTF8(name) : NULL;
 
@@ -144,21 +188,53 @@ static python_object *torch_hooks_execute(
 	return result;
 }
 
+static struct torch_hook torch_hooks_executes = {.module = "_frozen_importlib_external",
+	.class = "SourceFileLoader",
+	.function = "exec_module",
+	.arguments = "self module",
+	.call = torch_hooks_execute};
+
 /* Python's main thread, the GIL held. */
 static int torch_hooks_begin(void *unused)
 {
-	static struct torch_hook executes = {.module = "_frozen_importlib_external",
-		.class = "SourceFileLoader",
-		.function = "exec_module",
-		.arguments = "self module",
-		.call = torch_hooks_execute};
-	python_object *module = python_imported(executes.module);
+	python_object *module = python_imported(torch_hooks_executes.module);
 
 	(void)unused;
-	if (module && !executes.is_settled)
-		torch_hooks_set(&executes, module);
+	if (module && !torch_hooks_executes.is_settled)
+		torch_hooks_set(&torch_hooks_executes, module);
 	torch_hooks_look(NULL);
 	return 0;
+}
+
+void torch_hooks_set_all(struct torch_hook *table)
+{
+	torch_hooks_table = table;
+	torch_hooks_begin(NULL);
+}
+
+/* Where the program has put a function of its own over ours, that stays. */
+static void torch_hooks_put_back(struct torch_hook *hook)
+{
+	python_object *module = hook->placed ? python_imported(hook->module) : NULL;
+	python_object *class = module ? python_attribute(module, hook->class) : NULL;
+	python_object *now = class ? python_attribute(class, hook->function) : NULL;
+
+	if (now && now == hook->placed &&
+		py.Object_SetAttrString(class, hook->function, hook->former))
+		py.Err_Clear();
+	python_drop(now);
+	python_drop(class);
+	python_drop(hook->former);
+	python_drop(hook->placed);
+	hook->former = hook->placed = NULL;
+	hook->is_settled = false;
+}
+
+void torch_hooks_take_away(void)
+{
+	torch_hooks_put_back(&torch_hooks_executes);
+	for (struct torch_hook *hook = torch_hooks_table; hook && hook->module; hook++)
+		torch_hooks_put_back(hook);
 }
 
 void torch_hooks_watch(struct torch_hook *table)

@@ -12,6 +12,8 @@
 
 #include <string.h>
 #include "attach/torch/torch_library.h"
+#include "base/lock.h"
+#include "base/scope.h"
 
 enum {
 	KIND_TENSOR = 1,
@@ -49,11 +51,26 @@ static struct {
 	void (*disable)(uint64_t handle);
 	void (*enable)(uint64_t handle);
 	bool is_told;
+	uint32_t session, steps[TORCH_TOLD + 1]; /* threads of that session, by their steps */
 } switched;
+
+static pthread_mutex_t switched_lock = PTHREAD_MUTEX_INITIALIZER;
+LOCK_OVER_FORKS(switched_lock)
 
 /* By at::ScalarType; 0: not a whole number of bytes, or none. */
 static const uint8_t type_bytes[] = {
 	1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 4, 8};
+
+/* Types in which a model may be by mistake, or computes otherwise than in float32. */
+static const char *type_name(uint16_t type)
+{
+	enum { HALF = 5, DOUBLE = 7, BFLOAT16 = 15 };
+
+	return type == DOUBLE	  ? "float64"
+	       : type == HALF	  ? "float16"
+	       : type == BFLOAT16 ? "bfloat16"
+				  : "";
+}
 
 /*
  * ---- the trial ----
@@ -244,18 +261,39 @@ bool torch_inputs_want(struct torch_callback *callback)
 
 void torch_inputs_start(uint64_t plain, uint64_t told)
 {
+	HOLD_UNCANCELLED(&switched_lock);
 	switched.plain = plain;
 	switched.told = told;
 	switched.is_told = true;
 	switched.disable(plain);
 }
 
-/* Both are on in between: an operator that begins there is one inside of itself. */
-void torch_inputs_ask(bool wanted)
+void torch_inputs_stop(void)
 {
-	if (!switched.told ||
-		__atomic_exchange_n(&switched.is_told, wanted, __ATOMIC_RELAXED) == wanted)
+	HOLD_UNCANCELLED(&switched_lock);
+	switched.told = 0;
+}
+
+/* Both are on in between: an operator that begins there is one inside of itself. */
+void torch_inputs_ask(struct torch_asking *own, uint32_t session, enum torch_step_inputs step)
+{
+	HOLD_UNCANCELLED(&switched_lock);
+	struct torch_asking before = *own;
+
+	*own = (struct torch_asking){session, step};
+	if (switched.session != session) {
+		if (step == TORCH_NO_STEP)
+			return;
+		memset(switched.steps, 0, sizeof(switched.steps));
+		switched.session = session;
+	} else if (before.session == session && switched.steps[before.step]) {
+		switched.steps[before.step]--;
+	}
+	switched.steps[step]++;
+	bool wanted = switched.steps[TORCH_TOLD] || !switched.steps[TORCH_PLAIN];
+	if (!switched.told || switched.is_told == wanted)
 		return;
+	switched.is_told = wanted;
 	switched.enable(wanted ? switched.told : switched.plain);
 	switched.disable(wanted ? switched.plain : switched.told);
 }
@@ -290,6 +328,7 @@ static bool torch_inputs_read_tensor(const struct ivalue *value, struct torch_te
 	const int64_t *sizes = sizes_at(object, layout.sizes, dimensions);
 	tensor->dimensions = (uint32_t)dimensions;
 	tensor->element_bytes = type_bytes[type];
+	tensor->type = type_name(type);
 	tensor->elements = 1;
 	for (uint64_t i = 0; i < dimensions; i++) {
 		tensor->sizes[i] = sizes[i];

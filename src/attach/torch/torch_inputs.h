@@ -13,6 +13,7 @@ enum { TORCH_DIMENSIONS = 6 };
 struct torch_tensor {
 	uint32_t dimensions; /* of `sizes` that are set */
 	uint32_t element_bytes;
+	const char *type;  /* "float64", "bfloat16", "float16"; "": any other */
 	uint64_t elements; /* product of `sizes` */
 	int64_t sizes[TORCH_DIMENSIONS];
 };
@@ -32,8 +33,23 @@ bool torch_inputs_want(struct torch_callback *callback);
  */
 void torch_inputs_start(uint64_t plain, uint64_t told);
 
-/* Switch to the callback that is told inputs (wanted), or to the plain one. Any thread. */
-void torch_inputs_ask(bool wanted);
+/* Before these are removed: no thread switches them any more when it returns. */
+void torch_inputs_stop(void);
+
+enum torch_step_inputs { TORCH_NO_STEP, TORCH_PLAIN, TORCH_TOLD };
+
+/* The open step of a thread in a session. Owner thread. */
+struct torch_asking {
+	uint32_t session;
+	enum torch_step_inputs step;
+};
+
+/*
+ * Say that the thread's step wants inputs, does not need them, or is over. The callback that is
+ * told inputs is on while a thread's step wants them, and while no step is open; else the plain
+ * callback is on.
+ */
+void torch_inputs_ask(struct torch_asking *own, uint32_t session, enum torch_step_inputs step);
 
 /*
  * For an observed function, at its start: the number of inputs; 0: none are told. The functions

@@ -40,9 +40,9 @@ void torch_library_next(const char *name, const void *ours, void *function)
 	memcpy(function, &found, sizeof(found));
 }
 
-void torch_observed_set(void)
+void torch_observed_set(bool is)
 {
-	__atomic_store_n(&is_observed, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&is_observed, is, __ATOMIC_RELEASE);
 }
 
 bool torch_observed(void)

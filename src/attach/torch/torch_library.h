@@ -21,4 +21,4 @@ void torch_library_next(const char *name, const void *ours, void *function);
 
 /* True after torch_observed_set(): the interface was proved, and operators are observed. */
 bool torch_observed(void);
-void torch_observed_set(void);
+void torch_observed_set(bool is);

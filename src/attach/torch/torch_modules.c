@@ -14,6 +14,8 @@
 #include <string.h>
 #include "attach/common/notes_once.h"
 #include "attach/torch/torch_compile.h"
+#include "attach/torch/torch_frames.h"
+#include "attach/torch/torch_memory.h"
 #include "attach/torch/torch_phases.h"
 #include "attach/torch/torch_python.h"
 #include "attach/torch/torch_steps.h"
@@ -29,7 +31,8 @@
 enum { PATH_BYTES = 256, SEARCH_DEPTH = 12 };
 
 int torch_modules_state;
-static python_vectorcall next_call; /* how Python runs a function */
+static python_vectorcall next_call;	  /* how Python runs a function */
+static python_object *torch_modules_call; /* Module.__call__, a reference; NULL: not ours */
 
 /*
  * ---- places: path and class; they stay ----
@@ -67,8 +70,9 @@ static const struct torch_module *torch_modules_place_of(const char *path, const
 
 struct known_module {
 	python_object *module;		  /* NULL: free */
-	const struct torch_module *place; /* NULL: the module died */
-	python_object *weak;
+	python_object *weak;		  /* NULL: the module died */
+	const struct torch_module *place; /* NULL: never called inside of another module */
+	uint32_t number;		  /* torch_call.number; 0: never called as the outermost */
 };
 
 static struct known_module *torch_modules_known;
@@ -86,6 +90,16 @@ static struct known_module *torch_modules_slot_of(
 	}
 }
 
+/* The entry of a module that lives; NULL: it has none. */
+static struct known_module *torch_modules_find(const python_object *module)
+{
+	struct known_module *slot =
+		known_capacity ? torch_modules_slot_of(torch_modules_known, known_capacity, module)
+			       : NULL;
+
+	return slot && slot->module && slot->weak ? slot : NULL;
+}
+
 /* Make room for another module; entries of dead modules are removed. */
 static bool reserve_known(void)
 {
@@ -94,7 +108,7 @@ static bool reserve_known(void)
 	if (known_count + known_count / 2 + 1 < known_capacity)
 		return true;
 	for (uint32_t i = 0; i < known_capacity; i++)
-		live += torch_modules_known[i].module && torch_modules_known[i].place;
+		live += torch_modules_known[i].module && torch_modules_known[i].weak;
 	uint32_t capacity = 256;
 	while (capacity < 4 * live)
 		capacity *= 2;
@@ -102,7 +116,7 @@ static bool reserve_known(void)
 	if (!slots)
 		return false;
 	for (uint32_t i = 0; i < known_capacity; i++)
-		if (torch_modules_known[i].module && torch_modules_known[i].place)
+		if (torch_modules_known[i].module && torch_modules_known[i].weak)
 			*torch_modules_slot_of(slots, capacity, torch_modules_known[i].module) =
 				torch_modules_known[i];
 	free(torch_modules_known);
@@ -115,23 +129,25 @@ static bool reserve_known(void)
 static python_object *module_dies(python_object *self, python_object *weak, python_object *named)
 {
 	python_object *module = py.Long_AsVoidPtr(self);
-	struct known_module *slot =
-		known_capacity ? torch_modules_slot_of(torch_modules_known, known_capacity, module)
-			       : NULL;
+	struct known_module *slot = torch_modules_find(module);
 
 	(void)weak, (void)named;
-	if (slot && slot->module && slot->place) {
-		slot->place = NULL;
+	if (slot) {
 		python_drop(slot->weak);
-		slot->weak = NULL;
+		*slot = (struct known_module){.module = module};
 	}
 	py._IncRef(py.none);
 	return py.none;
 }
 
-static void torch_modules_remember(python_object *module, const struct torch_module *place)
+/* The entry of a module that lives, a new entry if need be; NULL: it cannot be watched. */
+static struct known_module *torch_modules_remember(python_object *module)
 {
 	static struct python_method dies = {"module_dies", module_dies, PYTHON_VARARGS, NULL};
+	struct known_module *slot = torch_modules_find(module);
+
+	if (slot)
+		return slot;
 	python_object *number = py.Long_FromVoidPtr(module);
 	python_object *callback = number ? py.CFunction_NewEx(&dies, number, NULL) : NULL;
 	python_object *weak = callback ? py.Weakref_NewRef(module, callback) : NULL;
@@ -141,12 +157,12 @@ static void torch_modules_remember(python_object *module, const struct torch_mod
 	if (!weak || !reserve_known()) {
 		py.Err_Clear();
 		python_drop(weak);
-		return;
+		return NULL;
 	}
-	struct known_module *slot =
-		torch_modules_slot_of(torch_modules_known, known_capacity, module);
+	slot = torch_modules_slot_of(torch_modules_known, known_capacity, module);
 	known_count += !slot->module;
-	*slot = (struct known_module){module, place, weak};
+	*slot = (struct known_module){.module = module, .weak = weak};
+	return slot;
 }
 
 /* The dictionary of a module's children, a new reference; NULL: it has none that we can read. */
@@ -213,18 +229,18 @@ static const struct torch_module *torch_modules_find_place(
 			snprintf(path, sizeof(path), "%s", t->module->path);
 	}
 	const struct torch_module *place = torch_modules_place_of(path, class);
-	if (is_known && t->module_depth)
-		torch_modules_remember(module, place);
+	struct known_module *slot =
+		is_known && t->module_depth ? torch_modules_remember(module) : NULL;
+	if (slot)
+		slot->place = place;
 	return place;
 }
 
 static const struct torch_module *place_of_call(struct torch_thread *t, python_object *module)
 {
-	const struct known_module *slot =
-		known_capacity ? torch_modules_slot_of(torch_modules_known, known_capacity, module)
-			       : NULL;
+	const struct known_module *slot = torch_modules_find(module);
 
-	if ((t->module_depth || t->backward) && slot && slot->module && slot->place)
+	if ((t->module_depth || t->node) && slot && slot->place)
 		return slot->place;
 	return torch_modules_find_place(t, module);
 }
@@ -254,20 +270,43 @@ static bool has_optimizer(void)
 	return seen;
 }
 
+static uint32_t torch_modules_number(python_object *module)
+{
+	static uint32_t last;
+	struct known_module *slot = torch_modules_remember(module);
+
+	if (slot && !slot->number)
+		slot->number = ++last;
+	return slot ? slot->number : 0;
+}
+
 static struct torch_forward begin_outermost(
 	struct torch_thread *t, python_object *module, const struct torch_arguments *arguments)
 {
-	struct torch_call call = {.module = module};
+	struct torch_call call = {.module = module, .number = torch_modules_number(module)};
 
 	torch_compile_look();
 	bool is_in_training = python_true(python_attribute(module, "training"));
 	call.has_optimizer = is_in_training && has_optimizer();
+	call.has_gradients = python_true(python_ask(python_imported("torch"), "is_grad_enabled"));
 	call.is_training = is_in_training && (torch_saw_backward() || call.has_optimizer) &&
-			   python_true(python_ask(python_imported("torch"), "is_grad_enabled"));
+			   call.has_gradients;
+	torch_memory_see_weights(module);
 	if (call.is_training)
 		torch_phases_look(next_call);
+	call.has_threads = python_has_threads();
 	torch_tokens_count(t, arguments, &call);
 	return torch_forward_begin(t, &call);
+}
+
+/* A thread that is recorded from now on may be in the middle of a model: that call has no begin. */
+static bool torch_modules_is_whole(struct torch_thread *t)
+{
+	enum { ALL = 10000 };
+
+	if (!t->more->is_whole && !t->module_depth)
+		t->more->is_whole = !python_is_called_by("_call_impl", true, ALL);
+	return t->more->is_whole || t->module_depth;
 }
 
 static python_object *call_module(python_object *function, python_object *const *arguments,
@@ -276,7 +315,7 @@ static python_object *call_module(python_object *function, python_object *const 
 	struct torch_thread *t = torch_thread_get();
 	size_t given = count & (SIZE_MAX >> 1);
 
-	if (!t || !given)
+	if (!t || !given || !torch_modules_is_whole(t))
 		return next_call(function, arguments, count, names);
 	python_object *module = arguments[0];
 	const struct torch_module *outer = t->module;
@@ -286,7 +325,7 @@ static python_object *call_module(python_object *function, python_object *const 
 	if (depth < TORCH_NESTING)
 		t->calling[depth] = module;
 	struct torch_recomputed recomputed = {0};
-	if (!depth && t->backward)
+	if (!depth && t->node)
 		torch_recomputation_begin(t, &recomputed);
 	else if (!depth && !t->leaf && !torch_compiles(t))
 		forward = begin_outermost(
@@ -296,7 +335,7 @@ static python_object *call_module(python_object *function, python_object *const 
 	t->module_depth = depth;
 	t->module = outer;
 	torch_recomputation_end(t, &recomputed);
-	torch_forward_end(&forward);
+	torch_forward_end(t, &forward);
 	return result;
 }
 
@@ -323,24 +362,54 @@ static bool replace_way(python_object *function, python_object *other)
 /* Python's main thread, the GIL held. torch.nn may be on its way in: then we are asked again. */
 static int at_safe_point(void *unused)
 {
-	python_object *module = python_imported("torch.nn.modules.module");
 	int state = TORCH_MODULES_UNSEEN;
 
 	(void)unused;
+	/* it was done meanwhile, by a thread of ours, which may have left again */
+	if (__atomic_load_n(&torch_modules_state, __ATOMIC_ACQUIRE) != TORCH_MODULES_ASKED)
+		return 0;
+	python_object *module = python_imported("torch.nn.modules.module");
 	python_object *class = module ? python_attribute(module, "Module") : NULL;
 	python_object *call = class ? python_attribute(class, "__call__") : NULL;
 	if (call) {
 		python_object *other = python_attribute(class, "__init__");
 		state = TORCH_MODULES_SETTLED;
+		torch_frames_prove();
 		if (!replace_way(call, other))
 			note_once("torch.modules",
 				"not seen: this Python runs functions in another way");
+		else if (!torch_modules_call)
+			torch_modules_call = call;
 		python_drop(other);
 	}
-	python_drop(call);
+	if (call != torch_modules_call)
+		python_drop(call);
 	python_drop(class);
 	__atomic_store_n(&torch_modules_state, state, __ATOMIC_RELEASE);
 	return 0;
+}
+
+void torch_modules_place(void)
+{
+	__atomic_store_n(&torch_modules_state, TORCH_MODULES_ASKED, __ATOMIC_RELEASE);
+	at_safe_point(NULL);
+}
+
+void torch_modules_take_away(void)
+{
+	/* operators may still be observed, and nobody is to ask for it again */
+	__atomic_store_n(&torch_modules_state, TORCH_MODULES_SETTLED, __ATOMIC_RELEASE);
+	if (torch_modules_call)
+		python_lead(torch_modules_call, call_module, next_call);
+	python_drop(torch_modules_call);
+	torch_modules_call = NULL;
+	for (uint32_t i = 0; i < known_capacity; i++)
+		python_drop(torch_modules_known[i].weak);
+	free(torch_modules_known);
+	torch_modules_known = NULL;
+	known_capacity = known_count = 0;
+	torch_compile_take_away();
+	torch_phases_take_away();
 }
 
 void torch_modules_ask(void)

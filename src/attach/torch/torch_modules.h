@@ -15,6 +15,10 @@ enum torch_modules_state {
 
 extern int torch_modules_state __attribute__((visibility("hidden")));
 
+/* Put the function in place now, or take it away and forget all modules. With the GIL held. */
+void torch_modules_place(void);
+void torch_modules_take_away(void);
+
 /* Ask Python's main thread to put the function in place, at its next safe point. */
 void torch_modules_ask(void);
 

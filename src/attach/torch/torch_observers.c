@@ -19,9 +19,11 @@
 #include <string.h>
 #include "attach/common/notes_once.h"
 #include "attach/torch/torch_compile.h"
+#include "attach/torch/torch_frames.h"
 #include "attach/torch/torch_inputs.h"
 #include "attach/torch/torch_interface.h"
 #include "attach/torch/torch_library.h"
+#include "attach/torch/torch_memory.h"
 #include "attach/torch/torch_modules.h"
 #include "attach/torch/torch_steps.h"
 #include "attach/torch/torch_thread.h"
@@ -72,6 +74,16 @@ static struct torch_work work_here(
 	return work;
 }
 
+/* The type of numbers that the operator is told; later executions have it, too. */
+static void see_type(struct torch_known *known, const void *function)
+{
+	struct torch_tensor tensor;
+
+	if (torch_inputs_tensor(function, 0, &tensor) && tensor.type != known->type &&
+		(known->type || *tensor.type))
+		torch_know_type(known, tensor.type);
+}
+
 static void **operator_start(void **result, const void *function)
 {
 	struct torch_thread *t = torch_thread_get();
@@ -84,15 +96,23 @@ static void **operator_start(void **result, const void *function)
 		return result;
 	torch_modules_ready();
 	struct torch_known *known = torch_know(t, observers_name_of(function));
-	if (known->kind == TORCH_CONTAINER) {
+	if (known->kind == TORCH_TRANSPARENT) {
+		t->node = t->node ? t->node : t->depth;
+	} else if (known->kind == TORCH_CONTAINER) {
 		torch_compile_see(known->name);
+		torch_frames_end(t, -1);
 		open_container(t, known->site);
+		torch_frames_begin(t);
 	} else if (known->kind == TORCH_LEAF && known->site) {
-		int64_t number = t->backward ? -1 : number_of(function);
+		int64_t number = t->node ? -1 : number_of(function);
 		if (number >= 0)
 			torch_forward_number(t, number);
+		if (torch_inputs_count(function))
+			see_type(known, function);
 		t->leaf = t->depth;
 		t->leaf_site = known->site;
+		torch_memory_operator_begin(t);
+		torch_frames_end(t, known->site->layer);
 		t->more->leaf_work =
 			known->work ? work_here(t, known, function) : (struct torch_work){0, 0};
 		t->leaf_span = brick_begin_from(
@@ -109,6 +129,8 @@ static void **node_start(void **result, const void *function)
 	const struct torch_module *made = number >= 0 ? torch_module_of_number(t, number) : NULL;
 	const struct torch_module *outer = made ? t->module : NULL;
 
+	if (t && !t->node)
+		t->node = t->depth + 1;
 	if (made)
 		t->module = made;
 	operator_start(result, function);
@@ -119,7 +141,7 @@ static void **node_start(void **result, const void *function)
 
 static void operator_end(const void *function, void *context)
 {
-	struct torch_thread *t = torch_thread_get();
+	struct torch_thread *t = torch_thread_get_to_end();
 
 	(void)function, (void)context;
 	if (!t || !t->depth)
@@ -130,10 +152,16 @@ static void operator_end(const void *function, void *context)
 				t->more->leaf_work.bytes, t->more->leaf_work.flops);
 		else
 			brick_end(t->leaf_span);
+		torch_memory_operator_end(t);
 		t->leaf = 0;
+		torch_frames_begin(t);
 	} else if (t->container_count && t->containers[t->container_count - 1].depth == t->depth) {
+		torch_frames_end(t, -1);
 		brick_end(t->containers[--t->container_count].span);
+		torch_frames_begin(t);
 	}
+	if (t->node == t->depth)
+		t->node = 0;
 	t->depth--;
 }
 
@@ -153,16 +181,18 @@ static void **scope_start(void **result, const void *function)
 	if (torch_compiles(t))
 		return result;
 	const struct named_site *site = torch_know(t, name)->site;
+	torch_frames_end(t, -1);
 	if (site)
 		t->scopes[t->scope_count++] =
 			(struct torch_scope){function, brick_begin_layer(site->brick, site->layer),
-				!strncmp(name, "Optimizer.step#", 15)};
+				site, !strncmp(name, "Optimizer.step#", 15)};
+	torch_frames_begin(t);
 	return result;
 }
 
 static void scope_end(const void *function, void *context)
 {
-	struct torch_thread *t = torch_thread_get();
+	struct torch_thread *t = torch_thread_get_to_end();
 
 	(void)context;
 	if (!t)
@@ -170,10 +200,12 @@ static void scope_end(const void *function, void *context)
 	for (uint32_t i = t->scope_count; i-- > 0;) {
 		if (t->scopes[i].function != function)
 			continue;
+		torch_frames_end(t, -1);
 		brick_end(t->scopes[i].span);
 		t->scope_count = i;
 		if (t->scopes[i].ends_step)
 			torch_optimizer_end(t);
+		torch_frames_begin(t);
 		return;
 	}
 }
@@ -206,12 +238,12 @@ static void **script_start(void **result, const void *function)
 
 static void script_end(const void *function, void *context)
 {
-	struct torch_thread *t = torch_thread_get();
+	struct torch_thread *t = torch_thread_get_to_end();
 
 	(void)function, (void)context;
 	if (!t || script.session != t->session || !script.depth || --script.depth)
 		return;
-	torch_forward_end(&script.forward);
+	torch_forward_end(t, &script.forward);
 	script.forward = (struct torch_forward){0, 0};
 }
 
@@ -238,7 +270,7 @@ struct proof {
 	const char *unworked; /* why inputs cannot be read; NULL: they can */
 };
 
-static __thread struct {
+static struct { /* of the thread that proves, whose own callbacks alone write it */
 	const void *expected;
 	uint32_t starts, ends;
 	bool is_elsewhere, is_misnamed, is_owning;
@@ -338,24 +370,29 @@ static bool need(const char *name, void *function, char *why, size_t bytes)
 	return found != NULL;
 }
 
-int torch_observers_register(char *why, size_t bytes)
-{
-	static const struct {
-		enum torch_scope_kind scope;
-		torch_start_fn start;
-		torch_end_fn end;
-	} pairs[] = {
-		{TORCH_SCOPE_FUNCTION, operator_start, operator_end},
-		{TORCH_SCOPE_BACKWARD, node_start, operator_end},
-		{TORCH_SCOPE_SCRIPT, script_start, script_end},
-		{TORCH_SCOPE_USER, scope_start, scope_end},
-	};
-	struct proof proof = {0};
+static struct {
 	uint64_t (*add)(struct torch_callback callback);
+	void (*remove)(uint64_t handle); /* NULL: nothing is proved yet */
+	const char *unworked;
+	uint64_t handles[8]; /* of what is registered */
+	size_t count;
+} observers;
+
+static void observers_add(const struct torch_callback *callback)
+{
+	observers.handles[observers.count++] = observers.add(*callback);
+}
+
+int torch_observers_prove(char *why, size_t bytes)
+{
+	struct proof proof = {0};
 	pthread_t thread;
 
+	if (observers.remove)
+		return 0;
 	if (!need("_ZNK2at14RecordFunction4nameEv", &observers_name_of, why, bytes) ||
-		!need("_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE", &add, why, bytes) ||
+		!need("_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE", &observers.add, why,
+			bytes) ||
 		!need("_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE",
 			&proof.is.add_here, why, bytes) ||
 		!need("_ZN2at14removeCallbackEm", &proof.is.remove, why, bytes) ||
@@ -379,14 +416,41 @@ int torch_observers_register(char *why, size_t bytes)
 		snprintf(why, bytes, "%s", proof.failed);
 		return -EPROTO;
 	}
+	observers.unworked = proof.unworked;
+	observers.remove = proof.is.remove;
+	return 0;
+}
+
+void torch_observers_start(void)
+{
+	static const struct {
+		enum torch_scope_kind scope;
+		torch_start_fn start;
+		torch_end_fn end;
+	} pairs[] = {
+		{TORCH_SCOPE_FUNCTION, operator_start, operator_end},
+		{TORCH_SCOPE_BACKWARD, node_start, operator_end},
+		{TORCH_SCOPE_SCRIPT, script_start, script_end},
+		{TORCH_SCOPE_USER, scope_start, scope_end},
+	};
+
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
 		struct torch_callback callback = {pairs[i].start, pairs[i].end, 1.0, {0}};
 		callback.scopes[pairs[i].scope] = true;
-		uint64_t handle = add(callback);
-		if (pairs[i].scope == TORCH_SCOPE_FUNCTION && torch_inputs_want(&callback))
-			torch_inputs_start(handle, add(callback));
+		observers_add(&callback);
+		if (pairs[i].scope == TORCH_SCOPE_FUNCTION && torch_inputs_want(&callback)) {
+			observers_add(&callback);
+			torch_inputs_start(observers.handles[observers.count - 2],
+				observers.handles[observers.count - 1]);
+		}
 	}
-	if (proof.unworked)
-		note_once("torch.work", "not known: %s", proof.unworked);
-	return 0;
+	if (observers.unworked)
+		note_once("torch.work", "not known: %s", observers.unworked);
+}
+
+void torch_observers_stop(void)
+{
+	torch_inputs_stop();
+	while (observers.count)
+		observers.remove(observers.handles[--observers.count]);
 }

@@ -8,8 +8,14 @@
 #include <stddef.h>
 
 /*
- * Prove the interface on a new thread, and register. Call it right after the library was loaded, as
- * no other thread may run operators meanwhile. 0; negative: operators are not observed; `why` tells
- * it.
+ * Prove the interface, on a new thread that alone observes. Once it was proved it is. 0; negative:
+ * operators cannot be observed; `why` tells it.
  */
-int torch_observers_register(char *why, size_t bytes);
+int torch_observers_prove(char *why, size_t bytes);
+
+/*
+ * Register what was proved, and take it back. Before PyTorch 1.13 no other thread may run operators
+ * meanwhile. An operator that runs when it is taken back still tells us its end.
+ */
+void torch_observers_start(void);
+void torch_observers_stop(void);

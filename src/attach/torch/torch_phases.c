@@ -60,3 +60,14 @@ void torch_phases_look(python_vectorcall plain)
 		python_drop(class);
 	}
 }
+
+void torch_phases_take_away(void)
+{
+	for (int i = 0; i < PHASE_FUNCTIONS; i++) {
+		python_object *function = phase_functions[i].function;
+		phase_functions[i].function = NULL;
+		if (function)
+			python_lead(function, call_phase, plain_call);
+		python_drop(function);
+	}
+}

@@ -10,3 +10,6 @@
 
 /* Look for the functions until they are found. plain: how the interpreter runs a function. */
 void torch_phases_look(python_vectorcall plain);
+
+/* The interpreter runs them as before. */
+void torch_phases_take_away(void);

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include "lib/sys/functions.h"
 
 struct python py;
@@ -51,6 +52,30 @@ python_object *python_attribute(python_object *object, const char *name)
 	return value;
 }
 
+bool python_is_called_by(const char *wanted, bool is_part, int frames)
+{
+	python_object *frame = py.frame ? py.frame() : NULL;
+	bool does = false;
+
+	if (frame)
+		py._IncRef(frame);
+	for (int i = 0; frame && !does && i < frames; i++) {
+		python_object *code = py.frame_code(frame);
+		python_object *name = code ? python_attribute(code, "co_name") : NULL;
+		const char *letters = name ? py.Unicode_AsUTF8(name) : NULL;
+		does = letters &&
+		       (is_part ? strstr(letters, wanted) != NULL : !strcmp(letters, wanted));
+		python_drop(name);
+		python_drop(code);
+		python_object *back = py.frame_back(frame);
+		python_drop(frame);
+		frame = back;
+	}
+	python_drop(frame);
+	py.Err_Clear();
+	return does;
+}
+
 bool python_is(python_object *object, const python_object *type)
 {
 	python_object *is = py.Object_Type(object);
@@ -94,6 +119,16 @@ bool python_true(python_object *value)
 python_object *python_imported(const char *name)
 {
 	return py.Dict_GetItemString(py.Import_GetModuleDict(), name);
+}
+
+bool python_has_threads(void)
+{
+	python_object *threads = python_imported("threading");
+	python_object *active = threads ? python_attribute(threads, "_active") : NULL;
+	bool has_others = active && py.Object_Size(active) > 1;
+
+	python_drop(active);
+	return has_others;
 }
 
 long long python_number(python_object *object)

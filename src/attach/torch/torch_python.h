@@ -39,6 +39,8 @@ typedef python_object *(*python_vectorcall)(python_object *function,
 	X(Dict_GetItemString, python_object *, (python_object *, const char *)) /* borrowed */ \
 	X(Dict_Next, int, (python_object *, ptrdiff_t *, python_object **, python_object **))  \
 	X(Err_Clear, void, (void))                                                             \
+	X(GILState_Ensure, int, (void))			 /* without the GIL */                 \
+	X(GILState_Release, void, (int))		 /* gives the GIL back */              \
 	X(Import_GetModuleDict, python_object *, (void)) /* borrowed */                        \
 	X(InstanceMethod_New, python_object *, (python_object *))                              \
 	X(Iter_Next, python_object *, (python_object *))                                       \
@@ -48,6 +50,7 @@ typedef python_object *(*python_vectorcall)(python_object *function,
 	X(Long_AsLongLong, long long, (python_object *))                                       \
 	X(Long_AsVoidPtr, void *, (python_object *))                                           \
 	X(Long_FromVoidPtr, python_object *, (void *))                                         \
+	X(Mapping_GetItemString, python_object *, (python_object *, const char *))             \
 	X(Object_Call, python_object *, (python_object *, python_object *, python_object *))   \
 	X(Object_CallObject, python_object *, (python_object *, python_object *))              \
 	X(Object_GetAttrString, python_object *, (python_object *, const char *))              \
@@ -58,7 +61,9 @@ typedef python_object *(*python_vectorcall)(python_object *function,
 	X(Object_Size, ptrdiff_t, (python_object *))                                           \
 	X(Object_Type, python_object *, (python_object *))                                     \
 	X(Sequence_Contains, int, (python_object *, python_object *))                          \
+	X(Sequence_DelItem, int, (python_object *, ptrdiff_t))                                 \
 	X(Tuple_GetItem, python_object *, (python_object *, ptrdiff_t)) /* borrowed */         \
+	X(Tuple_Pack, python_object *, (ptrdiff_t, ...))                                       \
 	X(Tuple_Size, ptrdiff_t, (python_object *))                                            \
 	X(Unicode_AsUTF8, const char *, (python_object *))                                     \
 	X(Weakref_NewRef, python_object *, (python_object *, python_object *))
@@ -85,6 +90,10 @@ bool python_find(void);
 /* An attribute (a new reference). NULL: there is none; no exception is left. */
 python_object *python_attribute(python_object *object, const char *name);
 
+/* Does a function whose name has these letters (is_part: false: is these) call, `frames` calls away
+ * at most? */
+bool python_is_called_by(const char *wanted, bool is_part, int frames);
+
 /* True if its type is exactly this type, not a subtype. */
 bool python_is(python_object *object, const python_object *type);
 
@@ -102,6 +111,9 @@ bool python_true(python_object *value);
 
 /* A module that was imported (borrowed). NULL: it was not. */
 python_object *python_imported(const char *name);
+
+/* True if Python has threads other than the caller. */
+bool python_has_threads(void);
 
 /* The value of an int; -1 for anything else, and for NULL. */
 long long python_number(python_object *object);

@@ -15,6 +15,8 @@
 #include <string.h>
 #include "attach/common/notes_once.h"
 #include "attach/torch/torch_inputs.h"
+#include "attach/torch/torch_memory.h"
+#include "attach/torch/torch_readings.h"
 #include "base/array.h"
 #include "base/fnv.h"
 #include "base/hashmap.h"
@@ -79,31 +81,29 @@ static void torch_serve_role(const char *role)
 	note_once("attach", "vLLM's %s", role);
 }
 
-static python_object *request_comes(
-	struct torch_hook *hook, python_object *arguments, python_object *named)
+static python_object *request_comes(const struct torch_hook_call *call)
 {
 	struct torch_thread *t = torch_thread_get();
-	python_object *request = torch_hook_argument(arguments, named, 1, "request");
+	python_object *request = torch_hook_argument(call, 1, "request");
 	python_object *name = t && request ? python_attribute(request, "request_id") : NULL;
 	uint64_t hash = torch_serve_hash(name);
 
 	if (hash) {
 		torch_serve_role("engine core");
 		brick_request_begin(&(struct brick_request){.size = sizeof(struct brick_request),
-			.model = torch_serve_model_of(py.Tuple_GetItem(arguments, 0)),
+			.model = torch_serve_model_of(py.Tuple_GetItem(call->arguments, 0)),
 			.sequence = (uint32_t)sequence_of(hash),
 			.arrived = brick_ticks()});
 	}
 	py.Err_Clear();
 	python_drop(name);
-	return torch_hook_span(hook, arguments, named);
+	return torch_hook_span(call);
 }
 
-static python_object *request_ends(
-	struct torch_hook *hook, python_object *arguments, python_object *named)
+static python_object *request_ends(const struct torch_hook_call *call)
 {
 	struct torch_thread *t = torch_thread_get();
-	python_object *request = torch_hook_argument(arguments, named, 1, "request");
+	python_object *request = torch_hook_argument(call, 1, "request");
 	python_object *name = t && request ? python_attribute(request, "request_id") : NULL;
 	uint64_t hash = torch_serve_hash(name);
 
@@ -111,14 +111,14 @@ static python_object *request_ends(
 		long long made = number_at(request, "num_output_tokens");
 		const struct brick_sequence_record end = {.sequence = sequence_of(hash),
 			.event = BRICK_SEQUENCE_END,
-			.model = torch_serve_model_of(py.Tuple_GetItem(arguments, 0)),
+			.model = torch_serve_model_of(py.Tuple_GetItem(call->arguments, 0)),
 			.position = made > 0 && made < INT32_MAX ? (int32_t)made : 0,
 			.end = -1};
 		brick_record_sequences(&end, 1);
 	}
 	py.Err_Clear();
 	python_drop(name);
-	return py.Object_Call(hook->original, arguments, named);
+	return torch_hook_pass(call);
 }
 
 /*
@@ -269,6 +269,7 @@ static void torch_serve_begin_step(
 	if (!is_refused &&
 		!torch_serve_batch.count) /* the engine only said which requests are over */
 		return;
+	torch_readings_begin(t, python_has_threads());
 	t->more->serve_step = brick_step_begin_mixed((uint32_t)prompt, (uint32_t)outputs);
 	t->more->serve_tokens = prompt + outputs;
 	brick_record_sequences(torch_serve_batch.items, (uint32_t)torch_serve_batch.count);
@@ -278,21 +279,22 @@ static void torch_serve_end_step(struct torch_thread *t)
 {
 	if (!t || !t->more->serve_step)
 		return;
+	torch_readings_tell(t);
+	torch_memory_step_end(t);
 	brick_end(t->more->serve_step);
 	t->more->serve_step = 0;
-	torch_inputs_ask(true);
+	torch_inputs_ask(&t->more->asking, t->session, TORCH_NO_STEP);
 }
 
 /*
  * The first worker of several tells the steps. A step goes on until its tokens are chosen, if that
  * is another call.
  */
-static python_object *worker_executes(
-	struct torch_hook *hook, python_object *arguments, python_object *named)
+static python_object *worker_executes(const struct torch_hook_call *call)
 {
 	struct torch_thread *t = torch_thread_get();
-	python_object *worker = py.Tuple_GetItem(arguments, 0);
-	python_object *output = torch_hook_argument(arguments, named, 1, "scheduler_output");
+	python_object *worker = py.Tuple_GetItem(call->arguments, 0);
+	python_object *output = torch_hook_argument(call, 1, "scheduler_output");
 
 	if (t && worker && output) {
 		long long rank = number_at(worker, "rank");
@@ -302,30 +304,47 @@ static python_object *worker_executes(
 		is_worker = true;
 		t->more->is_serving = true;
 		torch_serve_end_step(t);
-		if (rank <= 0)
+		if (rank <= 0 && torch_thread_get())
 			torch_serve_begin_step(t, worker, output);
 	}
-	python_object *result = torch_hook_span(hook, arguments, named);
+	python_object *result = torch_hook_span(call);
 	if (result != py.none)
 		torch_serve_end_step(t);
 	return result;
 }
 
-static python_object *worker_samples(
-	struct torch_hook *hook, python_object *arguments, python_object *named)
+static python_object *worker_samples(const struct torch_hook_call *call)
 {
-	python_object *result = torch_hook_span(hook, arguments, named);
+	python_object *result = torch_hook_span(call);
 
 	torch_serve_end_step(torch_thread_get());
 	return result;
 }
 
-static python_object *server_answers(
-	struct torch_hook *hook, python_object *arguments, python_object *named)
+static python_object *server_answers(const struct torch_hook_call *call)
 {
 	if (torch_thread_get())
 		torch_serve_role("API server");
-	return torch_hook_span(hook, arguments, named);
+	return torch_hook_span(call);
+}
+
+/* A test of pytest is a brick of its name. */
+static python_object *test_runs(const struct torch_hook_call *call)
+{
+	python_object *test = torch_hook_argument(call, 0, "self");
+	python_object *name = test ? python_attribute(test, "name") : NULL;
+	python_object *id = test ? python_attribute(test, "nodeid") : NULL;
+	const char *letters = name ? py.Unicode_AsUTF8(name) : NULL;
+	const char *path = id ? py.Unicode_AsUTF8(id) : NULL;
+
+	if (letters)
+		call->hook->site =
+			named_site_find(letters, path ? path : letters, call->hook->class);
+	py.Err_Clear();
+	python_object *result = torch_hook_span(call);
+	python_drop(id);
+	python_drop(name);
+	return result;
 }
 
 struct torch_hook torch_serve_hooks[] = {
@@ -395,6 +414,12 @@ struct torch_hook torch_serve_hooks[] = {
 		.arguments = "self data",
 		.call = torch_hook_span,
 		.operation = "http.receive"},
+	{.module = "_pytest.python",
+		.class = "Function",
+		.function = "runtest",
+		.arguments = "self",
+		.call = test_runs,
+		.operation = "pytest.runtest"},
 	{0},
 };
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps (torch_steps.h), and the hook of backward(). An exception of C++ may leave a hook without
- * coming by its end; a frame that lies below a new one's is then known to be gone.
+ * Steps (torch_steps.h), and the hook of backward(). An exception of C++ may leave the hook without
+ * coming by its end; nodes of autograd end in any case, and none is open then.
  */
 #include "attach/torch/torch_steps.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include "attach/common/notes_once.h"
+#include "attach/torch/torch_frames.h"
 #include "attach/torch/torch_inputs.h"
 #include "attach/torch/torch_library.h"
+#include "attach/torch/torch_memory.h"
+#include "attach/torch/torch_readings.h"
 #include "attach/torch/torch_serve.h"
-#include "base/hash.h"
+#include "brick/abi/step_counters.h"
 #include "brick/brick.h"
 
 static bool saw_backward, saw_optimizer; /* ever */
@@ -33,9 +37,11 @@ bool torch_saw_backward(void)
 
 static void end_training_step(struct torch_thread *t)
 {
+	torch_readings_tell(t);
+	torch_memory_step_end(t);
 	brick_end(t->step);
 	t->step = 0;
-	torch_inputs_ask(true);
+	torch_inputs_ask(&t->more->asking, t->session, TORCH_NO_STEP);
 }
 
 /*
@@ -55,37 +61,67 @@ static void ask_for_inputs(struct torch_thread *t, const struct torch_call *call
 {
 	enum { EVERY = 16 };
 	uint32_t kind = 1 + call->is_training + 2u * call->is_decode;
-	uint64_t module = 1ull << ((uintptr_t)call->module / 16 * HASH_GOLDEN >> 58);
+	uint32_t *module = &t->more->asked_modules[call->number % TORCH_ASKED];
 	uint64_t tokens = t->more->serve_step ? t->more->serve_tokens : call->tokens;
 
 	t->more->steps++;
-	bool wanted = !(t->more->asked_modules & module) || t->more->asked.kind != kind ||
+	bool wanted = *module != call->number + 1 || t->more->asked.kind != kind ||
 		      t->more->asked.tokens != tokens || ++t->more->asked.steps >= EVERY;
-	t->more->asked_modules |= module;
+	*module = call->number + 1;
 	if (wanted)
 		t->more->asked = (struct torch_asked){tokens, kind, 0};
-	torch_inputs_ask(wanted);
+	torch_inputs_ask(&t->more->asking, t->session, wanted ? TORCH_TOLD : TORCH_PLAIN);
+}
+
+/* Threads of PyTorch's operators, as the program sets them until its first step. */
+static void note_threads(void)
+{
+	static uint32_t noted;
+	uint32_t now = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	int (*threads)(void);
+
+	if (__atomic_exchange_n(&noted, now, __ATOMIC_RELAXED) == now)
+		return;
+	torch_library_symbol("_ZN2at15get_num_threadsEv", &threads);
+	if (threads)
+		note_once("torch.threads", "%d", threads());
 }
 
 struct torch_forward torch_forward_begin(struct torch_thread *t, const struct torch_call *call)
 {
-	static int brick, padding;
+	static int brick;
+	static uint32_t padding, repeated;
 	struct torch_forward forward = {0, 0};
 
-	ask_for_inputs(t, call);
-	if (call->padding)
-		brick_counter(
-			torch_engine_brick(&padding, "padding tokens"), (double)call->padding);
+	if (!t->node && t->backward) { /* an exception has left it */
+		brick_end(t->backward);
+		t->backward = 0;
+	}
 	if (!call->is_training && !torch_serve_says_steps(t))
-		step_parts_see(&t->parts, call->module, call->tokens);
+		step_parts_see(&t->more->parts, call->module, call->tokens);
 	if (t->step && torch_steps_is_over(t, call))
 		end_training_step(t);
+	if (!torch_thread_get()) /* we are leaving, and the step that has ended was the last */
+		return forward;
+	ask_for_inputs(t, call);
 	if (torch_serve_says_steps(t)) {
 		if (!t->more->serve_step)
 			forward.step = brick_step_begin(BRICK_PHASE_WARM_UP, call->tokens);
 	} else if (!t->step) {
-		brick_span step = brick_step_begin(
-			call->is_decode ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, call->tokens);
+		torch_readings_begin(t, call->has_threads);
+		note_threads();
+		/* step(closure): the closure's step of training holds the optimizer's */
+		struct torch_scope *scope = t->scope_count ? &t->scopes[t->scope_count - 1] : NULL;
+		bool holds = call->is_training && scope && scope->ends_step;
+		if (holds)
+			brick_end(scope->span);
+		brick_span step =
+			brick_step_begin(call->is_training || !call->tokens ? BRICK_PHASE_OTHER
+					 : call->is_decode		    ? BRICK_PHASE_DECODE
+									    : BRICK_PHASE_PREFILL,
+				call->tokens);
+		if (holds)
+			scope->span = brick_begin_layer(scope->site->brick, scope->site->layer);
 		if (call->is_training) {
 			t->step = step;
 			t->saw_backward = false;
@@ -95,16 +131,32 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 			forward.step = step;
 		}
 	}
+	torch_memory_forward_begin(t, call->has_gradients);
+	if (call->padding)
+		step_counter_set(&padding, BRICK_PADDING_NAME, (double)call->padding);
+	if (call->repeated)
+		step_counter_set(&repeated, BRICK_REPEATED_NAME, (double)call->repeated);
 	forward.span = brick_begin(torch_engine_brick(&brick, "Forward"));
+	torch_frames_begin(t);
 	return forward;
 }
 
-void torch_forward_end(const struct torch_forward *forward)
+void torch_forward_end(struct torch_thread *t, const struct torch_forward *forward)
 {
+	if (forward->span)
+		torch_frames_end(t, -1);
 	brick_end(forward->span);
+	if (forward->step && !torch_serve_says_steps(t))
+		torch_readings_tell(t);
+	if (forward->span)
+		torch_memory_forward_end(t);
+	if (forward->step)
+		torch_memory_step_end(t);
+	else if (forward->span)
+		torch_frames_begin(t);
 	brick_end(forward->step);
 	if (forward->step)
-		torch_inputs_ask(true);
+		torch_inputs_ask(&t->more->asking, t->session, TORCH_NO_STEP);
 }
 
 void torch_recomputation_begin(struct torch_thread *t, struct torch_recomputed *outer)
@@ -112,7 +164,7 @@ void torch_recomputation_begin(struct torch_thread *t, struct torch_recomputed *
 	static int brick;
 
 	*outer = (struct torch_recomputed){
-		.backward = t->backward,
+		.node = t->node,
 		.leaf = t->leaf,
 		.leaf_site = t->leaf_site,
 		.leaf_span = t->leaf_span,
@@ -120,7 +172,7 @@ void torch_recomputation_begin(struct torch_thread *t, struct torch_recomputed *
 		.span = brick_begin(torch_engine_brick(&brick, "Recomputation")),
 	};
 	t->leaf = 0;
-	t->backward = NULL;
+	t->node = 0;
 }
 
 void torch_recomputation_end(struct torch_thread *t, const struct torch_recomputed *outer)
@@ -128,7 +180,7 @@ void torch_recomputation_end(struct torch_thread *t, const struct torch_recomput
 	if (!outer->span)
 		return;
 	brick_end(outer->span);
-	t->backward = outer->backward;
+	t->node = outer->node;
 	t->leaf = outer->leaf;
 	t->leaf_site = outer->leaf_site;
 	t->leaf_span = outer->leaf_span;
@@ -174,23 +226,23 @@ BRICK_API void *EXECUTE(void *result, void *engine, const void *roots, const voi
 {
 	static int brick;
 	int saved = errno;
-	const char *frame = __builtin_frame_address(0);
 	execute_fn next = next_execute();
 	struct torch_thread *t = torch_observed() ? torch_thread_get() : NULL;
 
-	if (!t || (t->backward && t->backward > frame)) {
+	if (!t || (t->node && t->backward)) {
 		errno = saved;
 		return next(result, engine, roots, inputs, keep, create, accumulate, outputs);
 	}
 	__atomic_store_n(&saw_backward, true, __ATOMIC_RELAXED);
-	t->backward = frame;
 	t->saw_backward = true;
-	brick_span span = brick_begin(torch_engine_brick(&brick, "Backward"));
+	torch_frames_end(t, -1);
+	t->backward = brick_begin(torch_engine_brick(&brick, "Backward"));
 	errno = saved;
 	result = next(result, engine, roots, inputs, keep, create, accumulate, outputs);
 	saved = errno;
-	brick_end(span);
-	t->backward = NULL;
+	brick_end(t->backward);
+	t->backward = 0;
+	torch_frames_begin(t);
 	errno = saved;
 	return result;
 }

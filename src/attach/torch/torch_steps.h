@@ -12,11 +12,15 @@
 /* Facts about a call of an outermost module. */
 struct torch_call {
 	const void *module;
-	bool is_training;   /* gradients are recorded, and the program seems to use them */
+	uint32_t number;  /* of the module, by its first such call; never given to another module */
+	bool is_training; /* gradients are recorded, and the program seems to use them */
 	bool has_optimizer; /* the program has made an optimizer */
+	bool has_gradients; /* autograd records */
 	bool is_decode;	    /* the call makes new tokens, or checks drafted tokens */
 	uint64_t tokens;    /* without padding; 0: none, or not known */
 	uint64_t padding;   /* masked tokens */
+	bool has_threads;   /* Python has others than the caller */
+	uint64_t repeated;  /* tokens that are computed again, because the model has no cache */
 };
 
 /* The open bricks of a call; 0: none. */
@@ -25,7 +29,7 @@ struct torch_forward {
 };
 
 struct torch_forward torch_forward_begin(struct torch_thread *t, const struct torch_call *call);
-void torch_forward_end(const struct torch_forward *forward);
+void torch_forward_end(struct torch_thread *t, const struct torch_forward *forward);
 
 /*
  * An optimizer's step is over, and with it the training step, unless the step before had steps of
@@ -43,8 +47,7 @@ bool torch_saw_backward(void);
  * again. */
 struct torch_recomputed {
 	brick_span span; /* 0: none is open */
-	const char *backward;
-	uint32_t leaf;
+	uint32_t node, leaf;
 	const struct named_site *leaf_site;
 	brick_span leaf_span;
 	struct torch_work leaf_work;

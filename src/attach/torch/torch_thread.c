@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sites are kept by thread, at one of two places each: asking the table takes a lock, and a model
- * of many layers would go around in one.
+ * Each thread keeps the sites that it has found, since asking the table takes a lock, and the work
+ * of the step before. None is given up for another one: the step in which it came again would lack
+ * its work.
  */
 #include "attach/torch/torch_thread.h"
 
@@ -11,23 +12,30 @@
 #include "base/order.h"
 #include "base/scope.h"
 #include "base/thread.h"
+#include "brick/abi/thread.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { KNOWN = 1 << 13 };
+enum { KNOWN_MOST = 1 << 16 }; /* of a thread: names may be made at run time, without an end */
 
 const struct torch_module torch_no_module = {"", ""};
 
 __thread struct torch_thread torch_thread;
+uint32_t torch_thread_leaving, torch_thread_ending;
 static struct thread_exit torch_thread_exit;
 
 static void torch_thread_exits(void *argument)
 {
 	struct torch_thread *t = argument;
 
-	free(t->known);
-	if (t->more)
+	if (t->more) {
+		array_fini(&t->more->known);
+		hash_index_fini(&t->more->known_index);
+		torch_inputs_ask(&t->more->asking, t->more->asking.session, TORCH_NO_STEP);
 		free(t->more->numbers);
+		free(t->more->functions);
+		free(t->more->memory.made);
+	}
 	free(t->more);
 	free(t->containers);
 	free(t->scopes);
@@ -57,6 +65,15 @@ __attribute__((constructor)) static void torch_thread_watch_exits(void)
 	thread_exit_create(&torch_thread_exit, torch_thread_exits);
 }
 
+static bool torch_thread_is_leaving(const struct torch_thread *t)
+{
+	uint32_t leaving = __atomic_load_n(&torch_thread_leaving, __ATOMIC_RELAXED);
+	const struct brick_lane *lane = brick__thread.lane;
+
+	return leaving && leaving == __atomic_load_n(&brick__on, __ATOMIC_RELAXED) &&
+	       (t->session != leaving || !lane || !brick_lane_open(lane));
+}
+
 /*
  * Drops what was open in another session: in the child of a fork, in the parent's. Modules go on:
  * each knows its depth by itself.
@@ -66,18 +83,25 @@ struct torch_thread *torch_thread_prepare(void)
 	struct torch_thread *t = &torch_thread;
 	KEEP_ERRNO();
 
+	if (torch_thread_is_leaving(t))
+		return NULL;
+	if (brick_enabled() && t->session == __atomic_load_n(&brick__on, __ATOMIC_RELAXED))
+		return t;
+	if (!brick_enabled())
+		brick_recorder_heed();
 	if (!brick_enabled() || brick_thread_ready() || !torch_thread_has_places(t))
 		return NULL;
 	t->session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 	t->depth = t->leaf = t->container_count = t->scope_count = 0;
-	t->backward = NULL;
+	t->node = 0;
+	t->backward = 0;
 	t->more->compiling = 0;
+	t->more->is_whole = false;
 	t->more->serve_step = 0;
+	t->more->python.begin = 0;
 	t->step = 0;
 	if (!t->module)
 		t->module = &torch_no_module;
-	if (!t->known)
-		t->known = calloc(KNOWN, sizeof(*t->known));
 	return t;
 }
 
@@ -92,6 +116,9 @@ static enum torch_kind torch_thread_kind_of(const char *name)
 
 	if (!strncmp(name, engine, sizeof(engine) - 1))
 		return TORCH_TRANSPARENT;
+	/* "Torch-Compiled Region: 0/0", "## Call CompiledFxGraph ... ##" */
+	if (strchr(name, ' '))
+		return TORCH_CONTAINER;
 	if (strstr(name, "::") || !length || strchr("0123456789", name[length - 1]) ||
 		!strncmp(name, "detach", 6))
 		return TORCH_LEAF;
@@ -100,14 +127,17 @@ static enum torch_kind torch_thread_kind_of(const char *name)
 
 struct torch_known *torch_know(struct torch_thread *t, const char *name)
 {
-	uintptr_t mixed = (uintptr_t)t->module / 16 * 31 + (uintptr_t)name / 8;
-	mixed *= HASH_GOLDEN;
-	struct torch_known *kept = t->known ? &t->known[(mixed >> 40) & (KNOWN - 2)] : NULL;
+	uint64_t hash = hash_add(hash_pointer(t->module), (uintptr_t)name);
+	struct hash_probe probe = hash_probe(hash);
+	struct torch_known *kept = NULL;
 
-	for (int i = 0; kept && i < 2; i++)
-		if (kept[i].module == t->module && kept[i].name == name &&
-			!strcmp(kept[i].site->operation, name))
-			return &kept[i];
+	for (uint32_t i;
+		!kept && (i = hash_index_next(&t->more->known_index, &probe)) != HASH_INDEX_NONE;)
+		if (t->more->known.items[i].module == t->module &&
+			t->more->known.items[i].name == name)
+			kept = &t->more->known.items[i];
+	if (kept && !strcmp(kept->site->operation, name))
+		return kept;
 	t->more->other = (struct torch_known){.module = t->module,
 		.name = name,
 		.kind = torch_thread_kind_of(name),
@@ -115,11 +145,31 @@ struct torch_known *torch_know(struct torch_thread *t, const char *name)
 	if (t->more->other.kind == TORCH_TRANSPARENT)
 		return &t->more->other;
 	t->more->other.site = named_site_find(name, t->module->path, t->module->class);
-	if (!kept || !t->more->other.site)
+	if (!t->more->other.site)
 		return &t->more->other;
-	kept[1] = kept[0];
-	kept[0] = t->more->other;
+	if (!kept) {
+		if (t->more->known.count == KNOWN_MOST) {
+			t->more->known.count = 0;
+			hash_index_fini(&t->more->known_index);
+		}
+		kept = array_reserve(&t->more->known, 1) ||
+				       hash_index_add(&t->more->known_index, hash,
+					       (uint32_t)t->more->known.count)
+			       ? &t->more->other
+			       : &t->more->known.items[t->more->known.count++];
+	}
+	*kept = t->more->other;
 	return kept;
+}
+
+void torch_know_type(struct torch_known *known, const char *type)
+{
+	const struct named_site *site =
+		named_site_find_typed(known->name, known->module->path, known->module->class, type);
+
+	known->type = type;
+	if (site)
+		known->site = site;
 }
 
 void torch_forward_number(struct torch_thread *t, int64_t number)

@@ -9,8 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "attach/common/step_parts.h"
+#include "attach/common/step_readings.h"
 #include "attach/rules/named_sites.h"
+#include "attach/torch/torch_inputs.h"
 #include "attach/torch/torch_work.h"
+#include "base/array.h"
+#include "base/hash_index.h"
 #include "brick/export.h"
 #include "brick/probe.h"
 
@@ -21,7 +25,13 @@ struct torch_module {
 };
 
 /* Lengths of the arrays below; deeper nesting is not recorded. */
-enum { TORCH_CONTAINERS = 16, TORCH_SCOPES = 16, TORCH_NESTING = 64, TORCH_NUMBERS = 1 << 14 };
+enum {
+	TORCH_CONTAINERS = 16,
+	TORCH_SCOPES = 16,
+	TORCH_NESTING = 64,
+	TORCH_NUMBERS = 1 << 14,
+	TORCH_ASKED = 64
+};
 
 /* Kinds of operators, as observers treat them. */
 enum torch_kind {
@@ -40,16 +50,36 @@ struct torch_known {
 	const struct torch_module *module;
 	const char *name; /* PyTorch's text; compared by address, then by letters */
 	const struct named_site *site;
-	uint8_t kind;			      /* enum torch_kind */
-	uint8_t work;			      /* torch_work_kind() */
-	uint8_t executed;		      /* executions so far in `step` */
-	uint32_t step;			      /* torch_more.steps */
+	uint8_t kind;	  /* enum torch_kind */
+	uint8_t work;	  /* torch_work_kind() */
+	uint8_t executed; /* executions so far in `step` */
+	const char *type; /* of the site: torch_tensor.type of the first input; NULL: not known */
+	uint32_t step;	  /* torch_more.steps */
 	struct torch_work works[TORCH_WORKS]; /* by execution in a step */
+};
+
+/* Of torch_memory.c. A serial numbers the blocks that the thread has asked for. */
+struct torch_memory {
+	uint32_t serial;
+	uint32_t operator_first; /* the last serial before the open operator */
+	uint64_t operator_live;	 /* bytes of blocks since then; peak: at most */
+	uint64_t operator_peak;
+	uint8_t operator_place;
+	bool is_gathering; /* blocks of the forward pass that may be a cache: */
+	bool is_full;	   /* of such that are alive */
+	uint32_t made_count;
+	struct torch_made {
+		void *address;
+		uint32_t serial;
+	} * made;
 };
 
 /* The rest of a thread's state, elsewhere. */
 struct torch_more {
-	struct torch_known other; /* an operator that has no place in the table */
+	struct torch_memory memory;
+	ARRAY(struct torch_known) known;
+	struct hash_index known_index; /* by module and name's address */
+	struct torch_known other;      /* an operator that has no place in the table */
 	struct torch_work leaf_work;
 	unsigned compiling; /* number of the compilation that is open here; 0: none */
 	brick_span compile_span;
@@ -61,20 +91,31 @@ struct torch_more {
 	brick_span serve_step;		  /* of an engine that says its steps; 0: none is open */
 	uint64_t serve_tokens;		  /* in it */
 	bool is_serving;		  /* the engine's steps are on this thread */
+	bool is_whole;			  /* no module ran before it was recorded */
 	struct torch_asked {
 		uint64_t tokens;
 		uint32_t kind, steps;
 	} asked; /* the last step whose operators told inputs; `steps`: steps since then */
-	uint64_t asked_modules; /* outermost modules whose steps were asked: a bit each, by hash */
+	struct torch_asking asking;
+	struct step_parts parts;
+	struct step_reading reading;	     /* at the begin of the step that is open */
+	uint64_t others_ns;		     /* other threads' CPU time by then; 0: not asked */
+	uint32_t asked_modules[TORCH_ASKED]; /* by its low digits, torch_call.number + 1 */
 	struct torch_length {
 		const void *module;
 		long long rows, length;
+		unsigned grown; /* calls in a row, each one token longer than the one before */
 	} length; /* of the last input of an outermost module; for models without a cache */
 	struct torch_numbers {
 		int64_t number;
 		const struct torch_module *module;
 	} * numbers; /* TORCH_NUMBERS, a ring in rising order; NULL: none yet, or no memory */
 	uint64_t number_count; /* ever */
+	struct torch_gap {
+		uint64_t begin, head;	  /* ticks; 0: none. The lane's records then ... */
+		uint32_t open;		  /* ... and its open bricks */
+	} python;			  /* since the last operator ended */
+	struct torch_function *functions; /* of torch_frames.c; NULL: none yet, or no memory */
 };
 
 struct torch_thread {
@@ -91,16 +132,16 @@ struct torch_thread {
 	struct torch_scope {
 		const void *function; /* RecordFunction, by which its end is recognised */
 		brick_span span;
+		const struct named_site *site;
 		bool ends_step;
 	} * scopes; /* [TORCH_SCOPES] */
 
 	const struct torch_module *module; /* the innermost; &torch_no_module: none */
 	uint32_t module_depth;
-	const char *backward; /* frame of the outermost backward(); NULL: none */
-	brick_span step;      /* of training; 0: none is open */
-	bool saw_backward;    /* since the step began */
-	struct step_parts parts;
-	struct torch_known *known;
+	uint32_t node;	     /* depth of the outermost open node of autograd; 0: none */
+	brick_span backward; /* of the outermost backward() that was called here; 0: none */
+	brick_span step;     /* of training; 0: none is open */
+	bool saw_backward;   /* since the step began */
 	struct torch_more *more;
 	void **calling; /* [TORCH_NESTING]: modules being called, the outermost first */
 };
@@ -121,14 +162,35 @@ extern __thread struct torch_thread torch_thread
 
 struct torch_thread *torch_thread_prepare(void);
 
-/* The calling thread's state for the session that records; NULL: no session, or no memory. */
+/* The session that is about to be left: a thread without open bricks begins none; 0: none. Atomic.
+ */
+extern uint32_t torch_thread_leaving __attribute__((visibility("hidden")));
+
+/*
+ * The calling thread's state for the session that records; NULL: nothing is to be recorded here, or
+ * there is no memory.
+ */
 static inline struct torch_thread *torch_thread_get(void)
 {
 	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 
-	if (BRICK_LIKELY(on && torch_thread.session == on))
+	if (BRICK_LIKELY(on && torch_thread.session == on &&
+			 !__atomic_load_n(&torch_thread_leaving, __ATOMIC_RELAXED)))
 		return &torch_thread;
 	return torch_thread_prepare();
+}
+
+/* The session that is paused and lives until its bricks have ended; 0: none. Atomic. */
+extern uint32_t torch_thread_ending __attribute__((visibility("hidden")));
+
+/* The same for what ends. */
+static inline struct torch_thread *torch_thread_get_to_end(void)
+{
+	uint32_t ending = __atomic_load_n(&torch_thread_ending, __ATOMIC_RELAXED);
+
+	if (BRICK_LIKELY(!ending))
+		return torch_thread_get();
+	return torch_thread.session == ending ? &torch_thread : NULL;
 }
 
 /*
@@ -136,3 +198,6 @@ static inline struct torch_thread *torch_thread_get(void)
  * the next call on this thread.
  */
 struct torch_known *torch_know(struct torch_thread *t, const char *name);
+
+/* Give an operator the site of another type, a constant's address. */
+void torch_know_type(struct torch_known *known, const char *type);

@@ -2,7 +2,9 @@
 /*
  * Tokens (torch_tokens.h): nothing is computed, and no operator runs. A call makes new tokens if
  *   each sequence has one token;
- *   it has no cache, and each sequence is one token longer than in the module's call before;
+ *   it has no cache, and each sequence is one token longer than in the module's call before, which
+ *   transformers' generate() asks for, or which happens several times in a row: the inputs of an
+ *   encoder that are sorted by length grow so now and then;
  *   drafted tokens are checked: the cache holds some, and transformers' assisted decoding calls.
  */
 #include "attach/torch/torch_tokens.h"
@@ -10,7 +12,10 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { FRAMES = 16 }; /* from the call of the model that drafts to the function that decodes */
+enum {
+	FRAMES = 16,  /* from the call of the model to the function that decodes */
+	IN_A_ROW = 3, /* calls that grow, before they are generation */
+};
 
 struct shape {
 	ptrdiff_t dimensions;
@@ -89,27 +94,11 @@ static long long cached(python_object *cache)
 	return tokens;
 }
 
-static bool torch_tokens_check_drafts(void)
+static void torch_tokens_pad(
+	const struct torch_arguments *arguments, const struct shape *shape, struct torch_call *call)
 {
-	python_object *frame = py.frame ? py.frame() : NULL;
-	bool does = false;
-
-	if (frame)
-		py._IncRef(frame);
-	for (int i = 0; frame && !does && i < FRAMES; i++) {
-		python_object *code = py.frame_code(frame);
-		python_object *name = code ? python_attribute(code, "co_name") : NULL;
-		const char *letters = name ? py.Unicode_AsUTF8(name) : NULL;
-		does = letters && strstr(letters, "assisted_decoding");
-		python_drop(name);
-		python_drop(code);
-		python_object *back = py.frame_back(frame);
-		python_drop(frame);
-		frame = back;
-	}
-	python_drop(frame);
-	py.Err_Clear();
-	return does;
+	call->padding = masked(argument_named(arguments, "attention_mask"), shape);
+	call->tokens -= call->padding;
 }
 
 void torch_tokens_count(
@@ -129,22 +118,28 @@ void torch_tokens_count(
 		python_true(python_ask(input, "is_floating_point")))
 		return;
 	call->tokens = (uint64_t)(shape.rows * shape.length);
-	if (call->is_training)
+	if (call->is_training) {
+		torch_tokens_pad(arguments, &shape, call);
 		return;
+	}
 	bool has_cache = cache && cache != py.none;
+	bool grows = !has_cache && before.module == call->module && before.rows == shape.rows &&
+		     before.length + 1 == shape.length;
+	unsigned grown = grows ? before.grown + 1 : 0;
 	if (!has_cache)
-		t->more->length = (struct torch_length){call->module, shape.rows, shape.length};
+		t->more->length =
+			(struct torch_length){call->module, shape.rows, shape.length, grown};
 	if (shape.dimensions == 2 && shape.length == 1) {
 		call->is_decode = true;
 	} else if (has_cache) {
-		call->is_decode = cached(cache) > 0 && torch_tokens_check_drafts();
-	} else if (shape.dimensions == 2 && before.module == call->module &&
-		   before.rows == shape.rows && before.length + 1 == shape.length) {
+		call->is_decode =
+			cached(cache) > 0 && python_is_called_by("assisted_decoding", true, FRAMES);
+	} else if (shape.dimensions == 2 && grows &&
+		   (grown >= IN_A_ROW || python_is_called_by("generate", false, FRAMES))) {
 		call->is_decode = true;
 		call->tokens = (uint64_t)shape.rows;
+		call->repeated = (uint64_t)(shape.rows * before.length);
 	}
-	if (!call->is_decode) {
-		call->padding = masked(argument_named(arguments, "attention_mask"), &shape);
-		call->tokens -= call->padding;
-	}
+	if (!call->is_decode)
+		torch_tokens_pad(arguments, &shape, call);
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "attach/torch/torch_inputs.h"
+#include "base/words_among.h"
 
 typedef bool (*work_fn)(const void *function, uint64_t factor, struct torch_work *work);
 
@@ -242,18 +243,6 @@ static const struct formula {
 
 enum { FORMULAS = sizeof(formulas) / sizeof(*formulas) };
 
-static bool torch_work_is_among(const char *name, const char *names)
-{
-	size_t length = strlen(name);
-
-	for (size_t n; *names; names += n + (names[n] == ' ')) {
-		n = strcspn(names, " ");
-		if (n == length && !memcmp(names, name, n))
-			return true;
-	}
-	return false;
-}
-
 uint8_t torch_work_kind(const char *name)
 {
 	static const char *const spaces[] = {"aten::", "c10d::", "_c10d_functional::"};
@@ -261,7 +250,8 @@ uint8_t torch_work_kind(const char *name)
 	for (size_t k = 0; k < sizeof(spaces) / sizeof(*spaces); k++)
 		for (uint8_t i = 1; !strncmp(name, spaces[k], strlen(spaces[k])) && i < FORMULAS;
 			i++)
-			if (torch_work_is_among(name + strlen(spaces[k]), formulas[i].names))
+			if (words_among(formulas[i].names, name + strlen(spaces[k]),
+				    strlen(name + strlen(spaces[k]))))
 				return i;
 	return 0;
 }

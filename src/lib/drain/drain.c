@@ -11,6 +11,7 @@
 #include "base/clock_ns.h"
 #include "base/file.h"
 #include "base/members.h"
+#include "brick/abi/overhead.h"
 #include "brick/cpu.h"
 #include "brick/queue.h"
 #include "lib/drain/drain_areas.h"
@@ -19,6 +20,7 @@
 #include "lib/drain/off_cpu.h"
 #include "lib/probe/leaf_stats.h"
 #include "lib/sys/sys.h"
+#include "lib/writer/trace_records.h"
 #include "format/format.h"
 #include "format/machine_use.h"
 
@@ -36,7 +38,11 @@ struct drain {
 	uint64_t readings_ns;			/* when they were read; 0: not yet */
 	uint64_t watched_ns, ran_ns, queued_ns; /* sums over all threads, between two readings */
 	/* emitting */
-	int process; /* in the writer; -1: not emitted yet */
+	int process;		/* in the writer; -1: not emitted yet */
+	const struct drain *of; /* of a replay: the session's drain */
+	/* the file leaves out what began earlier: the end of a step that its begin has cut */
+	uint64_t cut_ticks; /* CUT_UNKNOWN: that has not come yet; 0: no step was cut */
+	size_t held;	    /* records of all lanes that wait for it */
 	struct drain_counts counts;
 	struct drain_tables tables;
 	uint32_t code; /* bytes of the session's code that were emitted */
@@ -47,6 +53,8 @@ struct drain {
 	struct brick_lane scratch; /* copy of a lane, completed for the writer */
 	struct leaf_stats leaves;  /* of the lane in scratch */
 };
+
+#define CUT_UNKNOWN UINT64_MAX
 
 static int open_session(
 	struct drain **out, int fd, bool view, const struct drain_guard *guard, const char **why)
@@ -75,6 +83,30 @@ int drain_open(struct drain **out, int fd, const struct drain_guard *guard, cons
 int drain_open_view(struct drain **out, int fd, const struct drain_guard *guard, const char **why)
 {
 	return open_session(out, fd, true, guard, why);
+}
+
+int drain_open_replay(struct drain **out, struct drain *of, const char **why)
+{
+	struct drain *d;
+	int error = open_session(&d, of->map.fd, true, of->map.guard, why);
+
+	if (error)
+		return error;
+	d->of = of;
+	d->map.in_parts = of->map.in_parts;
+	uint32_t lanes = __atomic_load_n(&of->map.lane_count, __ATOMIC_ACQUIRE);
+	bool is_whole = drain_map_lanes(&d->map) >= lanes;
+	for (uint32_t i = 0; i < lanes && is_whole; i++) {
+		d->map.lanes[i]->in_parts = of->map.lanes[i]->in_parts;
+		is_whole = d->map.lanes[i]->shared || !of->map.lanes[i]->shared;
+	}
+	if (!is_whole) {
+		*why = "a lane cannot be mapped";
+		drain_close(d);
+		return -ENOMEM;
+	}
+	*out = d;
+	return 0;
 }
 
 void drain_close(struct drain *d)
@@ -390,7 +422,7 @@ static void copy_stats(
 }
 
 static struct brick_lane *lane_state(
-	struct drain *d, const struct drain_lane *lane, bool with_stats)
+	struct drain *d, const struct drain_lane *lane, bool with_stats, bool careful)
 {
 	struct brick_lane *to = &d->scratch;
 	const struct brick_lane *from = lane->shared;
@@ -407,7 +439,7 @@ static struct brick_lane *lane_state(
 	if (!with_stats)
 		return to;
 	memcpy(to->frames, from->frames, sizeof(to->frames));
-	copy_stats(to, from, bricks, d->map.view);
+	copy_stats(to, from, bricks, careful);
 	if (to->kind == BRICK_LANE_QUEUE)
 		return to;
 	brick__leaf_stats_read(from, (const void *)((const char *)from + lane->ring_offset),
@@ -431,7 +463,7 @@ static int join_lane(struct drain *d, struct trace_writer *writer, struct drain_
 {
 	if (lane->in_sink.count)
 		return 0;
-	const struct brick_lane *state = lane_state(d, lane, false);
+	const struct brick_lane *state = lane_state(d, lane, false, false);
 	lane->in_sink.overlaps =
 		state->kind == BRICK_LANE_QUEUE && state->queue_flags & BRICK_QUEUE_OUT_OF_ORDER;
 	return drain_add_lane(d, writer, &lane->in_sink, state);
@@ -450,7 +482,7 @@ static int drain_choose(
 		lanes->left_out++;
 		return 0;
 	}
-	struct brick_lane *state = lane_state(d, lane, false);
+	struct brick_lane *state = lane_state(d, lane, false, false);
 	state->start_ticks = begin;
 	return drain_add_lane(d, writer, lanes, state);
 }
@@ -499,6 +531,239 @@ static int lane_records(struct drain *d, struct trace_writer *writer, struct dra
 	return error ? error : pass_on(writer, lanes, records + from, count - from);
 }
 
+/*
+ * The begin of a file that goes on where another ended. A step that was open then has lost a part
+ * of itself, so that the rest is left out as well, with what other threads did meanwhile; other
+ * bricks may stay open for days, and begin anew with the next record.
+ */
+
+/* Such a step ended, or a whole one began. Of several the first counts. */
+static void drain_cut_at(struct drain *d, uint64_t ticks)
+{
+	if (ticks < d->cut_ticks)
+		d->cut_ticks = ticks;
+}
+
+/* Some of the lane's next records may be left out. A queue's may be those of an earlier step. */
+static bool lane_is_cut(const struct drain *d, const struct drain_lane *lane)
+{
+	return d->cut_ticks && !lane->is_past_cut &&
+	       __atomic_load_n(&lane->shared->kind, __ATOMIC_RELAXED) != BRICK_LANE_QUEUE;
+}
+
+/* How many of the records are left out: those before the end of the step, and that with its args.
+ */
+static size_t leave_step(
+	struct drain *d, struct drain_lane *lane, const struct brick_record *records, size_t count)
+{
+	size_t i = 0;
+
+	for (; i < count && lane->goes_on > lane->left_step; i++) {
+		if (!record_is_arg(&records[i]))
+			lane->left_ticks = records[i].begin;
+		if (records[i].kind == BRICK_RECORD_THREAD) {
+			lane->goes_on = lane->left_step = 0;
+			lane->in_left_step = false;
+			drain_cut_at(d, records[i].begin);
+			return i;
+		}
+		lane->goes_on += records[i].kind == BRICK_RECORD_OPEN;
+		lane->goes_on -= records[i].kind == BRICK_RECORD_CLOSE;
+	}
+	if (lane->goes_on <= lane->left_step)
+		drain_cut_at(d, lane->left_ticks);
+	while (i < count && record_is_arg(&records[i]))
+		i++;
+	lane->in_left_step = i == count;
+	return i;
+}
+
+/* The same of a lane that had no step open: those that began before `ticks`. */
+static size_t leave_until(struct drain *d, struct drain_lane *lane, uint64_t ticks,
+	const struct brick_record *records, size_t count)
+{
+	/* their `begin` is no time, or one after that of the record that they belong to */
+	const uint32_t untimed = 1u << BRICK_RECORD_NAME | 1u << BRICK_RECORD_MESSAGE;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct brick_record *r = &records[i];
+		bool is_step = drain_begins(r) && brick_is_step(r->brick);
+
+		if (record_is_arg(r) || (r->kind < 32 && untimed >> r->kind & 1))
+			continue;
+		if (r->kind == BRICK_RECORD_THREAD)
+			lane->goes_on = 0;
+		if (is_step) /* a whole one is never left out */
+			drain_cut_at(d, r->begin);
+		if (is_step || r->kind == BRICK_RECORD_THREAD || r->begin >= ticks) {
+			lane->is_past_cut = true;
+			return i;
+		}
+		if (r->kind == BRICK_RECORD_OPEN && lane->goes_on < BRICK_MAX_DEPTH)
+			lane->open_then[lane->goes_on++] = r->brick;
+		lane->goes_on -= r->kind == BRICK_RECORD_CLOSE && lane->goes_on;
+	}
+	return count;
+}
+
+/* As lane_records(), while the lane has frames of the file before, or leaves records out. */
+static int lane_go_on(struct drain *d, struct trace_writer *writer, struct drain_lane *lane,
+	const struct brick_record *records, size_t count)
+{
+	struct brick_record open[BRICK_MAX_DEPTH];
+	size_t left = lane->in_left_step     ? leave_step(d, lane, records, count)
+		      : lane_is_cut(d, lane) ? leave_until(d, lane, d->cut_ticks, records, count)
+					     : 0;
+	uint32_t depth = lane->goes_on;
+
+	while (left < count && record_is_arg(&records[left])) /* of a slice that is not here */
+		left++;
+	if (left == count)
+		return 0;
+	lane->goes_on = 0;
+	lane->is_past_cut = true;
+	if (records[left].kind == BRICK_RECORD_THREAD)
+		depth = 0;
+	for (uint32_t i = 0; i < depth; i++)
+		open[i] = (struct brick_record){.begin = records[left].begin,
+			.kind = BRICK_RECORD_OPEN,
+			.brick = lane->open_then[i],
+			.layer = -1};
+	int error = depth ? lane_records(d, writer, lane, open, depth) : 0;
+	return error ? error : lane_records(d, writer, lane, records + left, count - left);
+}
+
+/* All records before the time it returns are older than the cut. */
+static uint64_t cut_not_before(const struct drain *d)
+{
+	uint32_t lanes = __atomic_load_n(&d->map.lane_count, __ATOMIC_ACQUIRE);
+	uint64_t least = CUT_UNKNOWN;
+
+	for (uint32_t i = 0; i < lanes; i++)
+		if (d->map.lanes[i]->in_left_step && d->map.lanes[i]->left_ticks < least)
+			least = d->map.lanes[i]->left_ticks;
+	return least == CUT_UNKNOWN ? 0 : least;
+}
+
+/* Keeps records of a lane until it is known which of them are left out. 0 or -ENOMEM. */
+static int lane_hold(
+	struct drain *d, struct drain_lane *lane, const struct brick_record *records, size_t count)
+{
+	enum { HELD_MAX = 1 << 18 }; /* more: nothing is left out, rather than all */
+
+	for (size_t i = 0; i < count; i++)
+		if (drain_begins(&records[i]) && brick_is_step(records[i].brick))
+			drain_cut_at(d, records[i].begin);
+	if (!lane->held.count) {
+		size_t left = leave_until(d, lane, cut_not_before(d), records, count);
+		lane->is_past_cut = false;
+		records += left;
+		count -= left;
+	}
+	if (d->held + count > HELD_MAX)
+		d->cut_ticks = 1;
+	d->held += count;
+	return array_append(&lane->held, records, count);
+}
+
+/* The cut is known now. */
+static int drain_unhold(struct drain *d, struct trace_writer *writer)
+{
+	uint32_t lanes = __atomic_load_n(&d->map.lane_count, __ATOMIC_ACQUIRE);
+	int error = 0;
+
+	for (uint32_t i = 0; i < lanes && !error; i++) {
+		struct drain_lane *lane = d->map.lanes[i];
+		if (lane->held.count)
+			error = lane_go_on(d, writer, lane, lane->held.items, lane->held.count);
+		array_fini(&lane->held);
+	}
+	d->held = 0;
+	return error;
+}
+
+/* As lane_records(), of the next records of a lane. */
+static int lane_next(struct drain *d, struct trace_writer *writer, struct drain_lane *lane,
+	const struct brick_record *records, size_t count)
+{
+	bool is_cut = lane_is_cut(d, lane);
+	int error;
+
+	if (!lane->goes_on && !lane->in_left_step && !is_cut)
+		return lane_records(d, writer, lane, records, count);
+	if (is_cut && !lane->in_left_step && d->cut_ticks == CUT_UNKNOWN)
+		error = lane_hold(d, lane, records, count);
+	else
+		error = lane_go_on(d, writer, lane, records, count);
+	if (!error && d->held && d->cut_ticks != CUT_UNKNOWN)
+		error = drain_unhold(d, writer);
+	return error;
+}
+
+static void lane_goes_on(struct drain_lane *lane, const uint16_t *open, uint32_t depth)
+{
+	lane->goes_on = depth;
+	for (lane->left_step = 0; lane->left_step < depth; lane->left_step++)
+		if (brick_is_step(open[lane->left_step]))
+			break;
+	lane->in_left_step = lane->left_step < depth;
+	memcpy(lane->open_then, open, depth * sizeof(*open));
+}
+
+void drain_start_get(const struct drain *d, uint32_t index, struct drain_start *out)
+{
+	const struct drain_lane *lane = d->map.lanes[index];
+
+	out->depth = lane->depth;
+	for (uint32_t i = 0; i < lane->depth; i++)
+		out->open[i] = lane->frames[i].brick;
+	out->ahead = lane->ahead;
+}
+
+void drain_start_set(struct drain *replay, uint32_t index, const struct drain_start *start)
+{
+	struct drain_lane *lane = replay->map.lanes[index];
+
+	if (lane->has_start)
+		return;
+	lane->has_start = true;
+	lane_goes_on(lane, start->open, start->depth);
+	lane->ahead = start->ahead;
+	if (lane->in_left_step)
+		replay->cut_ticks = CUT_UNKNOWN;
+}
+
+/* The lane's next records are for another file. */
+static void drain_turn_lane(struct drain *d, struct drain_lane *lane)
+{
+	uint16_t open[BRICK_MAX_DEPTH];
+
+	if (!lane->goes_on) /* else this file has no record of it, and all is as it was */
+		lane->in_left_step = false;
+	if (!lane->in_left_step) {
+		for (uint32_t i = 0; i < lane->depth; i++)
+			open[i] = lane->frames[i].brick;
+		lane_goes_on(lane, open, lane->depth);
+	}
+	if (lane->in_left_step)
+		d->cut_ticks = CUT_UNKNOWN;
+	lane->is_past_cut = false;
+	array_fini(&lane->held);
+	array_fini(&lane->in_sink);
+	lane->in_sink = (struct drain_lane_sinks){0};
+}
+
+/* What came into the ledger since the last call. */
+static void ledger_since(struct brick_ledger *ledger, struct brick_ledger *before)
+{
+	const struct brick_ledger now = *ledger;
+
+#define LESS(field) ledger->field -= before->field;
+	FORMAT_LEDGER_FIELDS(LESS)
+#undef LESS
+	*before = now;
+}
+
 static const char *const drain_end_names[] = {"closed", "dead", "exec", "outlived", "broken"};
 
 static int join_process(struct drain *d, struct trace_writer *writer)
@@ -512,7 +777,15 @@ static int emit_tables(struct drain *d, struct trace_writer *writer)
 {
 	int error = drain_code_emit(&d->code, &d->map, writer);
 
-	return error ? error : drain_tables_emit(&d->tables, &d->map, writer, d->process);
+	if (!error)
+		error = drain_tables_emit(&d->tables, &d->map, writer, d->process);
+	for (uint32_t i = BRICK_FIRST_DYNAMIC;
+		d->histograms.watcher_count && !d->histograms.plain_brick &&
+		i < d->tables.now.brick_count;
+		i++)
+		if (!strcmp(d->tables.now.bricks[i].name, BRICK_PLAIN_NAME))
+			d->histograms.plain_brick = i;
+	return error;
 }
 
 int drain_emit(struct drain *d, struct trace_writer *writer, uint32_t index,
@@ -541,17 +814,26 @@ int drain_emit(struct drain *d, struct trace_writer *writer, uint32_t index,
 		}
 		d->counts.records += n;
 		if (!error)
-			error = lane_records(d, writer, lane, expanded, n);
+			error = lane_next(d, writer, lane, expanded, n);
 	}
 	return error;
 }
 
-static int lane_number(void *context, uint32_t lane)
-{
-	const struct drain *d = context;
-	const struct drain_lane_sinks *lanes = &d->map.lanes[lane]->in_sink;
+struct off_cpu_sink {
+	struct drain *drain;
+	struct trace_writer *writer;
+};
 
-	return lanes->count ? lanes->items[0].number : -1;
+/* A lane that has recorded may have recorded nothing in this file yet. */
+static int lane_number(void *context, uint32_t index)
+{
+	const struct off_cpu_sink *s = context;
+	struct drain_lane *lane = s->drain->map.lanes[index];
+	int error = join_process(s->drain, s->writer);
+
+	if (!error)
+		error = join_lane(s->drain, s->writer, lane);
+	return error ? error : lane->in_sink.items[0].number;
 }
 
 int drain_emit_off_cpu(struct drain *d, struct trace_writer *writer,
@@ -560,7 +842,8 @@ int drain_emit_off_cpu(struct drain *d, struct trace_writer *writer,
 	int error = drain_off_cpu_add(&d->off_cpu, intervals, count);
 
 	if (!error)
-		error = drain_off_cpu_emit(&d->off_cpu, writer, lane_number, d);
+		error = drain_off_cpu_emit(&d->off_cpu, d->of ? &d->of->off_cpu : &d->off_cpu,
+			writer, lane_number, &(struct off_cpu_sink){d, writer});
 	d->counts.off_cpu_lost = d->off_cpu.lost;
 	return error;
 }
@@ -611,20 +894,25 @@ static int emit_rest(struct drain *d, struct trace_writer *writer, uint32_t inde
 	return error;
 }
 
-static int emit_lane_end(
-	struct drain *d, struct trace_writer *writer, uint32_t index, uint64_t end_ticks)
+/* is_part: the session goes on, and its consuming side, too. */
+static int emit_lane_end(struct drain *d, struct trace_writer *writer, uint32_t index, bool is_part,
+	uint64_t end_ticks)
 {
 	struct drain_lane *lane = d->map.lanes[index];
-	int error = emit_rest(d, writer, index);
+	int error = is_part ? 0 : emit_rest(d, writer, index);
 
 	if (!error)
 		error = join_lane(d, writer, lane);
 	if (error)
 		return error;
-	struct brick_lane *state = lane_state(d, lane, true);
+	struct brick_lane *state = lane_state(d, lane, true, is_part || d->map.view);
+	if (!d->map.view || d->of)
+		ledger_since(&state->ledger, &lane->in_parts);
 	d->counts.dropped += state->ledger.dropped;
-	d->counts.threads += state->kind == BRICK_LANE_THREAD ? state->owners : 0;
-	error = emit_open_frames(d, writer, lane, end_ticks);
+	if (!is_part) {
+		d->counts.threads += state->kind == BRICK_LANE_THREAD ? state->owners : 0;
+		error = emit_open_frames(d, writer, lane, end_ticks);
+	}
 	/* of all that it has in the sink, the first one has the statistics */
 	for (size_t i = 0; i < lane->in_sink.count && !error; i++) {
 		error = sink_lane_stats(writer, lane->in_sink.items[i].number, state);
@@ -647,13 +935,12 @@ int drain_emit_digests(struct drain *d, struct trace_writer *writer)
 		     : drain_digests_emit(&d->digests, &d->map, &d->tables.now, writer, d->process);
 }
 
-int drain_finish(
-	struct drain *d, struct trace_writer *writer, enum drain_end end, uint64_t end_ticks)
+/* Statistics, histograms and notes, as they are now. */
+static int emit_state(struct drain *d, struct trace_writer *writer, bool is_part,
+	enum drain_end *end, uint64_t end_ticks)
 {
 	int error = join_process(d, writer);
 
-	if (d->map.lane_is_missing)
-		drain_map_fault_set(&d->map, "out of memory for a lane");
 	if (!error)
 		error = emit_tables(d, writer);
 	if (!error && !d->map.view)
@@ -667,6 +954,8 @@ int drain_finish(
 		 */
 		d->map.header.ledger = d->map.shared->ledger;
 		d->counts.refused = d->map.header.ledger.refused;
+		if (!d->map.view || d->of)
+			ledger_since(&d->map.header.ledger, &d->map.in_parts);
 		d->map.header.pair_cost = d->map.shared->pair_cost;
 		d->map.header.pair_cost_low = d->map.shared->pair_cost_low;
 		d->map.header.pair_cost_high = d->map.shared->pair_cost_high;
@@ -675,21 +964,78 @@ int drain_finish(
 		d->map.header.pair_stream_ticks = d->map.shared->pair_stream_ticks;
 		error = sink_process_state(writer, d->process, &d->map.header);
 	}
-	for (uint32_t i = 0; i < d->map.lane_count && !error; i++)
+	uint32_t lanes = __atomic_load_n(&d->map.lane_count, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < lanes && !error; i++)
 		if (d->map.lanes[i]->shared)
-			error = emit_lane_end(d, writer, i, end_ticks);
+			error = emit_lane_end(d, writer, i, is_part, end_ticks);
 	if (!error)
 		error = drain_histograms_emit(
 			&d->histograms, &d->map, d->tables.now.brick_count, writer, d->process);
-	if (drain_fault(d) && (end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC))
-		end = DRAIN_END_BROKEN;
+	if (drain_fault(d) && (*end == DRAIN_END_CLOSED || *end == DRAIN_END_EXEC))
+		*end = DRAIN_END_BROKEN;
 	if (!error)
 		error = drain_notes_emit(
-			&d->notes, &d->map, writer, d->process, drain_end_names[end]);
+			&d->notes, &d->map, writer, d->process, drain_end_names[*end]);
+	return error;
+}
+
+int drain_finish(
+	struct drain *d, struct trace_writer *writer, enum drain_end end, uint64_t end_ticks)
+{
+	if (d->map.lane_is_missing)
+		drain_map_fault_set(&d->map, "out of memory for a lane");
+	int error = emit_state(d, writer, false, &end, end_ticks);
 	if (!error)
 		error = sink_process_end(writer, d->process, end_ticks,
 			end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC);
 	return error;
+}
+
+int drain_part(struct drain *d, struct trace_writer *writer)
+{
+	uint64_t now_ticks = drain_ticks(d);
+	enum drain_end end = DRAIN_END_OUTLIVED;
+	int error = emit_state(d, writer, true, &end, now_ticks);
+
+	if (!error)
+		error = sink_process_end(writer, d->process, now_ticks, 1);
+	d->process = -1;
+	d->code = 0;
+	drain_tables_rewind(&d->tables);
+	drain_notes_rewind(&d->notes);
+	uint32_t lanes = __atomic_load_n(&d->map.lane_count, __ATOMIC_ACQUIRE);
+	d->cut_ticks = d->held = 0;
+	for (uint32_t i = 0; i < lanes; i++)
+		drain_turn_lane(d, d->map.lanes[i]);
+	return error;
+}
+
+void drain_steps_watch(struct drain *d, drain_step_fn on_step, void *context)
+{
+	struct drain_histograms *h = &d->histograms;
+
+	for (uint32_t i = 0; i < h->watcher_count; i++)
+		if (h->watchers[i].on_step == on_step && h->watchers[i].context == context)
+			return;
+	if (h->watcher_count < DRAIN_STEP_WATCHERS)
+		h->watchers[h->watcher_count++] = (struct drain_step_watcher){on_step, context};
+}
+
+uint64_t drain_length(const struct drain *d, uint32_t brick, unsigned percent, uint64_t *count)
+{
+	return drain_histogram_percentile(&d->histograms, brick, percent, count);
+}
+
+uint64_t drain_dropped(const struct drain *d)
+{
+	uint32_t lanes = __atomic_load_n(&d->map.lane_count, __ATOMIC_ACQUIRE);
+	uint64_t dropped = 0;
+
+	for (uint32_t i = 0; i < lanes; i++)
+		if (d->map.lanes[i]->shared)
+			dropped += __atomic_load_n(
+				&d->map.lanes[i]->shared->ledger.dropped, __ATOMIC_RELAXED);
+	return dropped;
 }
 
 struct drain_counts drain_counts(const struct drain *d)

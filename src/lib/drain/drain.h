@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include "brick/abi/session.h"
 #include "lib/drain/drain_histogram.h"
+#include "lib/drain/expand.h"
 #include "lib/writer/writer.h"
 
 struct drain;
@@ -130,6 +131,48 @@ void drain_view_code(struct drain *drain);
 
 /* Views only: forgets what was emitted, so that all is emitted anew, into another writer. */
 void drain_rewind(struct drain *d);
+
+/*
+ * Emits what drain_finish() emits, of a session that goes on: the writer's file ends here, and all
+ * that is emitted from now on goes to another writer. Statistics are of the session's whole time,
+ * ledgers of this file. A step that is open now is in neither file, and what other threads do until
+ * its end is not in the next one; other open bricks begin anew there.
+ */
+int drain_part(struct drain *d, struct trace_writer *writer);
+
+/*
+ * Has each step told when its end is emitted, to DRAIN_STEP_WATCHERS at most. One that is there
+ * already is told once.
+ */
+void drain_steps_watch(struct drain *d, drain_step_fn on_step, void *context);
+
+/* See drain_histogram_percentile(). */
+uint64_t drain_length(const struct drain *d, uint32_t brick, unsigned percent, uint64_t *count);
+
+/* How many records the session's threads have dropped so far. */
+uint64_t drain_dropped(const struct drain *d);
+
+/*
+ * Emitting again. What was given to drain_emit() and drain_emit_off_cpu() of a session can be given
+ * to a replay of it, in the same order, for another writer; drain_part() ends that file. A replay
+ * changes nothing of the session. It is the emitting side's, and is closed before its session.
+ */
+int drain_open_replay(struct drain **out, struct drain *of, const char **why);
+
+/* Where a lane stands between two calls of drain_emit(). */
+struct drain_start {
+	uint32_t depth;			/* open bricks */
+	uint16_t open[BRICK_MAX_DEPTH]; /* [depth]: the outermost first */
+	struct drain_ahead ahead;	/* what is known of coming samples */
+};
+void drain_start_get(const struct drain *d, uint32_t lane, struct drain_start *out);
+
+/*
+ * The next records of the lane were emitted when it stood there. A step that was open then is left
+ * out, as in drain_part(). Later calls of the same lane do nothing. Set all lanes before the first
+ * record, because one lane's step tells what is left out of the others.
+ */
+void drain_start_set(struct drain *replay, uint32_t lane, const struct drain_start *start);
 
 /* How a session ended. */
 enum drain_end {

@@ -86,6 +86,23 @@ static bool drain_histogram_is_queue(const struct drain_lane *lane)
 	       __atomic_load_n(&lane->shared->kind, __ATOMIC_RELAXED) == BRICK_LANE_QUEUE;
 }
 
+static inline void tell_step(const struct drain_histograms *h, struct drain_lane *lane,
+	uint32_t brick, uint64_t begin, uint64_t end)
+{
+	if (BRICK_LIKELY(!h->watcher_count))
+		return;
+	lane->is_plain |= brick == h->plain_brick && brick;
+	if (BRICK_LIKELY(!brick_is_step(brick)))
+		return;
+	for (uint32_t i = 0; i < lane->depth; i++)
+		if (brick_is_step(lane->frames[i].brick))
+			return;
+	for (uint32_t i = 0; i < h->watcher_count; i++)
+		h->watchers[i].on_step(h->watchers[i].context,
+			&(struct drain_step){brick, lane->is_plain, begin, end});
+	lane->is_plain = false;
+}
+
 void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 	struct drain_lane *lane, uint32_t bricks, const struct brick_record *records, size_t count,
 	struct drain_counts *counts)
@@ -105,6 +122,7 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 		switch (r->kind) {
 		case BRICK_RECORD_SAMPLE:
 			lane->last_ticks = r->begin + r->ticks;
+			tell_step(h, lane, r->brick, r->begin, r->begin + r->ticks);
 			drain_histogram_enter(h, m, r->brick, r->ticks);
 			enter_waits(h, m, r);
 			counts->samples++;
@@ -124,6 +142,7 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 			if (!lane->depth || lane->frames[lane->depth - 1].brick != r->brick)
 				break;
 			begin = lane->frames[--lane->depth].begin;
+			tell_step(h, lane, r->brick, begin, r->begin);
 			drain_histogram_enter(
 				h, m, r->brick, r->begin > begin ? r->begin - begin : 0);
 			enter_waits(h, m, r);
@@ -142,6 +161,25 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 			break;
 		}
 	}
+}
+
+uint64_t drain_histogram_percentile(
+	const struct drain_histograms *h, uint32_t brick, unsigned percent, uint64_t *count)
+{
+	const uint32_t *row = h->rows[brick];
+	uint64_t below = 0;
+	uint32_t i = 0;
+
+	*count = 0;
+	for (uint32_t k = 0; row && k < BRICK_HISTOGRAM_BUCKETS; k++)
+		*count += row[k];
+	if (!*count)
+		return 0;
+	/* the row may be the session's, which others write to */
+	uint64_t rank = (*count * percent + 99) / 100;
+	while ((below += row[i]) < rank && i < BRICK_HISTOGRAM_BUCKETS - 1)
+		i++;
+	return brick_histogram_value(i);
 }
 
 /* Add a row at an offset of the file to a sum. Read, not mapped: holes stay holes. */

@@ -211,6 +211,7 @@ void drain_map_close(struct drain_map *m)
 	for (uint32_t i = 0; i < m->lane_count; i++) {
 		unmap(m, m->lanes[i]->shared, m->lanes[i]->bytes);
 		array_fini(&m->lanes[i]->in_sink);
+		array_fini(&m->lanes[i]->held);
 		free(m->lanes[i]);
 	}
 	unmap(m, m->shared, m->shared_bytes);
@@ -355,7 +356,8 @@ uint32_t drain_map_lanes(struct drain_map *m)
 		const char *wrong = map_lane(m, lane, &entry);
 		if (wrong)
 			drain_map_fault_set(m, wrong);
-		m->lanes[m->lane_count++] = lane;
+		m->lanes[m->lane_count] = lane;
+		__atomic_store_n(&m->lane_count, m->lane_count + 1, __ATOMIC_RELEASE);
 	}
 	return m->lane_count;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include "base/array.h"
 #include "brick/abi/session.h"
 #include "lib/drain/expand.h"
 
@@ -62,6 +63,17 @@ struct drain_lane {
 	uint64_t last_ticks; /* the latest time in the records emitted so far */
 	uint32_t depth;	     /* OPENs without a CLOSE in the records emitted so far */
 	struct drain_frame frames[BRICK_MAX_DEPTH]; /* [depth] of them */
+	bool is_plain; /* the step is recorded as one piece, as far as it was emitted */
+	/* of a file that goes on where another ended (drain_part()) */
+	uint32_t goes_on;    /* frames that were open then, and are not in this file yet */
+	uint32_t left_step;  /* in_left_step: records are left out until so many are open */
+	uint64_t left_ticks; /* the latest time in what was left out of a step; 0: none yet */
+	bool in_left_step;
+	bool is_past_cut;		 /* this file leaves out nothing more: drain.cut_ticks */
+	ARRAY(struct brick_record) held; /* it is not known yet if they are left out */
+	bool has_start;			 /* of a replay: drain_start_set() was called */
+	uint16_t open_then[BRICK_MAX_DEPTH]; /* [goes_on]: their bricks */
+	struct brick_ledger in_parts; /* the part of shared->ledger that earlier files have */
 };
 
 struct drain_map {
@@ -85,6 +97,7 @@ struct drain_map {
 
 	/* emitting */
 	uint64_t bad_entries; /* entries of tables and areas that were corrected or left out */
+	struct brick_ledger in_parts; /* the part of the process's ledger that earlier files have */
 };
 
 /*

@@ -261,21 +261,21 @@ int drain_off_cpu_add(struct drain_off_cpu *o, const struct sink_off_cpu *interv
 	return error ? error : array_append(&o->waiting, intervals, count);
 }
 
-int drain_off_cpu_emit(struct drain_off_cpu *o, struct trace_writer *writer,
-	int (*number)(void *context, uint32_t lane), void *context)
+int drain_off_cpu_emit(struct drain_off_cpu *o, const struct drain_off_cpu *owners,
+	struct trace_writer *writer, int (*number)(void *context, uint32_t lane), void *context)
 {
 	size_t kept = 0;
 	int error = 0;
 
 	for (size_t i = 0; i < o->waiting.count; i++) {
 		struct sink_off_cpu one = o->waiting.items[i];
-		uint64_t lane = hashmap_get(&o->lane_of, one.tid);
+		uint64_t lane = hashmap_get(&owners->lane_of, one.tid);
 		if (error || lane == HASHMAP_NONE) {
 			o->waiting.items[kept++] = one;
 			continue;
 		}
-		uint64_t since_ns = hashmap_get(&o->since_of, one.tid);
-		uint64_t until_ns = hashmap_get(&o->until_of, one.tid);
+		uint64_t since_ns = hashmap_get(&owners->since_of, one.tid);
+		uint64_t until_ns = hashmap_get(&owners->until_of, one.tid);
 		one.begin_ns = one.begin_ns > since_ns ? one.begin_ns : since_ns;
 		if (until_ns != HASHMAP_NONE && one.end_ns > until_ns)
 			one.end_ns = until_ns;

@@ -102,10 +102,11 @@ int drain_off_cpu_learn(struct drain_off_cpu *o, const struct brick_clock *clock
 int drain_off_cpu_add(struct drain_off_cpu *o, const struct sink_off_cpu *intervals, size_t count);
 
 /*
- * Emits the intervals whose threads own a lane, and keeps the others. number(context, lane) returns
- * the writer's number of the session's lane. 0, or the writer's error.
+ * Emits the intervals whose threads own a lane, as `owners` says, and keeps the others.
+ * number(context, lane) returns the writer's number of the session's lane. 0, or the writer's
+ * error.
  */
-int drain_off_cpu_emit(struct drain_off_cpu *o, struct trace_writer *writer,
-	int (*number)(void *context, uint32_t lane), void *context);
+int drain_off_cpu_emit(struct drain_off_cpu *o, const struct drain_off_cpu *owners,
+	struct trace_writer *writer, int (*number)(void *context, uint32_t lane), void *context);
 
 void drain_off_cpu_fini(struct drain_off_cpu *o);

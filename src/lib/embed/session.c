@@ -239,9 +239,10 @@ int brick__session_start(
 	return start_session(s, &o, consumer);
 }
 
-/* Pause and stop. */
+/* Stop. */
 
-static int stop_session(struct brick_session *s)
+/* is_quiet: no thread is in a brick of the session, or ever will be. */
+static int stop_session(struct brick_session *s, bool is_quiet)
 {
 	int error = 0;
 
@@ -254,7 +255,7 @@ static int stop_session(struct brick_session *s)
 	if (s->consumer)
 		error = s->consumer_type->stop(s->consumer);
 	s->consumer = NULL;
-	brick__lanes_release(s);
+	brick__lanes_release(s, is_quiet);
 	brick__session_destroy(s);
 	return error;
 }
@@ -308,7 +309,7 @@ static int stop_here(bool is_forgotten)
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (!s->header)
 		return -ENOENT;
-	return is_others(s) ? 0 : stop_session(s);
+	return is_others(s) ? 0 : stop_session(s, false);
 }
 
 int brick_session_stop(void)
@@ -316,27 +317,6 @@ int brick_session_stop(void)
 	KEEP_ERRNO();
 
 	return stop_here(false);
-}
-
-void brick_pause(void)
-{
-	BETWEEN(brick__session_lock, brick__session_unlock);
-	struct brick_session *s = brick__session_here();
-	if (s->header) {
-		s->header->paused = 1;
-		brick__switch_set(s, false);
-	}
-}
-
-void brick_resume(void)
-{
-	BETWEEN(brick__session_lock, brick__session_unlock);
-	struct brick_session *s = brick__session_here();
-	if (!s->header || brick__clock_is_frozen())
-		return;
-	s->header->paused = 0;
-	if (s->header->mode != BRICK_MODE_NONE)
-		brick__switch_set(s, true);
 }
 
 int brick_session_graph_set(int is_on)
@@ -495,7 +475,7 @@ static void finish_sessions(void)
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	for (struct brick_session *s = &brick__session; s; s = s->next) {
 		if (s->header && s->consumer && is_our_process())
-			stop_session(s);
+			stop_session(s, false);
 		else
 			close_for_recorder(s);
 	}
@@ -582,9 +562,22 @@ static bool came_behind_filter(void)
 	return known && brick__sys_filters() > strtoul(known, NULL, 10);
 }
 
+/* Where a recorder waits, the first brick starts a session. */
+static void wait_for_first_brick(void)
+{
+	brick__refusals_open();
+	if (!session_is_wanted())
+		return;
+	brick__counters_start(); /* the first step may come before the session */
+	renumber(&brick__session);
+	brick__switch_set(&brick__session, true);
+}
+
 /* Forks are watched from the beginning: whoever is attached is loaded later, so that its handlers
  * take its locks before ours are taken, which is the order in which it takes them when it calls us.
  */
+static bool is_armed;
+
 __attribute__((constructor)) static void arm(void)
 {
 	if (session_is_wanted() && came_behind_filter())
@@ -592,14 +585,31 @@ __attribute__((constructor)) static void arm(void)
 	pthread_atfork(session_before, in_parent, session_in_child);
 	brick__forks_watch(session_fork_noticed);
 	brick__session_starter(ensure);
-	brick__refusals_open();
-	if (!session_is_wanted()) {
+	wait_for_first_brick();
+	if (!session_is_wanted())
 		lock_leave_signals(true);
+	is_armed = true;
+}
+
+/* A recorder enters the running process: its variables are there. Or it leaves: they are gone. */
+ENVIRONMENT_READER(session_heed_environment)
+{
+	const char *how = brick__environment("BRICK_LEAVE");
+	bool is_wanted = session_is_wanted(), is_quiet = how && !strcmp(how, "quiet");
+
+	if (!is_armed)
 		return;
-	}
-	brick__counters_start(); /* the first step may come before the session */
-	renumber(&brick__session);
-	brick__switch_set(&brick__session, true);
+	if (is_wanted)
+		mind_signals();
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (brick__session.header && brick__session.external && !is_wanted)
+		stop_session(&brick__session, is_quiet);
+	else if (!brick__session.header && is_wanted)
+		wait_for_first_brick();
+	else if (!brick__session.header)
+		brick__switch_set(&brick__session, false);
+	if (is_quiet)
+		brick__refusals_close();
 }
 
 __attribute__((destructor)) static void session_finish(void)

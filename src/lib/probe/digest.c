@@ -343,7 +343,7 @@ static __thread struct step digest_here __attribute__((tls_model("initial-exec")
 static struct step latest; /* of any thread; under step_lock */
 static pthread_mutex_t step_lock = PTHREAD_MUTEX_INITIALIZER;
 
-__attribute__((constructor)) static void digest_read_environment(void)
+ENVIRONMENT_READER(digest_read_environment)
 {
 	const char *list = brick__environment("BRICK_CAPTURE");
 

@@ -1,43 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Records about sequences (brick/abi/lane.h). They stand where they are written: those of a step
- * behind its OPEN. A full ring drops them, and counts.
- */
+/* Requests and the sequences of a step, as records about sequences (brick/abi/lane.h). */
 #include "brick/request.h"
 
 #include <errno.h>
-#include <string.h>
 #include "base/sized.h"
 #include "brick/attach.h"
-#include "brick/clock.h"
-#include "lib/probe/probe_frames.h"
-#include "lib/probe/ring.h"
-#include "lib/sys/ticks.h"
-
-int brick_record_sequences(const struct brick_sequence_record *given, uint32_t count)
-{
-	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
-
-	if (!self)
-		return -ENOENT;
-	struct brick_lane *lane = self->lane;
-	if (!lane->capacity)
-		return 0;
-	open_parents(self);
-	if (!ring_has(lane, count)) {
-		lane->ledger.dropped += count;
-		return 0;
-	}
-	uint64_t now = brick__now();
-	for (uint32_t i = 0; i < count; i++) {
-		struct brick_sequence_record record = given[i];
-		record.begin = now;
-		record.kind = BRICK_RECORD_SEQUENCE;
-		memcpy(ring_at(self, lane->head + i), &record, sizeof(record));
-	}
-	ring_publish(lane, count);
-	return 0;
-}
 
 static int is_possible(uint32_t model, uint32_t sequence)
 {

@@ -364,6 +364,7 @@ int brick_layer_set(int layer)
 static brick_span step_begin(
 	uint32_t brick, enum brick_phase phase, uint64_t tokens, uint64_t count)
 {
+	brick_recorder_heed();
 	bool counted = brick_enabled() && counters_now() != 0;
 
 	if (counted)
@@ -390,6 +391,7 @@ brick_span brick_step_begin(enum brick_phase phase, uint64_t tokens)
 	uint32_t brick = phase == BRICK_PHASE_DECODE	? BRICK_DECODE
 			 : phase == BRICK_PHASE_PREFILL ? BRICK_PREFILL
 			 : phase == BRICK_PHASE_WARM_UP ? BRICK_WARM_UP
+			 : phase == BRICK_PHASE_OTHER	? BRICK_OTHER_STEP
 							: BRICK_NONE;
 	return step_begin(brick, phase, tokens, tokens);
 }

@@ -259,12 +259,20 @@ struct brick_lane *brick__lane_create(struct brick_session *s, enum brick_lane_k
 	return lane;
 }
 
-void brick__lanes_release(struct brick_session *s)
+static uint32_t quiet_serial; /* the last session whose lanes were all unmapped; 0: none was */
+
+/* Was the lane unmapped with its session? Serial numbers of the process's own session grow. */
+static bool is_lane_gone(const struct brick__thread *self)
+{
+	return quiet_serial && (int32_t)(self->number - quiet_serial) <= 0;
+}
+
+void brick__lanes_release(struct brick_session *s, bool is_quiet)
 {
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		struct brick__lane_entry *entry = &s->lanes[i];
 		int ours = entry->lane == brick__thread.lane;
-		if (!ours &&
+		if (!ours && !is_quiet &&
 			__atomic_load_n(&entry->lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_LIVE)
 			continue; /* its owner unmaps it */
 		brick__lane_unmap(entry->lane);
@@ -273,6 +281,8 @@ void brick__lanes_release(struct brick_session *s)
 	}
 	for (; s->spare_lanes; s->spare_lanes--)
 		brick__lane_unmap(s->lanes[s->header->lane_count + s->spare_lanes - 1].lane);
+	if (is_quiet)
+		quiet_serial = s->serial;
 }
 
 void brick__lanes_abandon(struct brick_session *s)
@@ -533,7 +543,7 @@ static void leave_lane(struct brick__thread *self)
 		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
 		if (s->consumer)
 			s->consumer_type->thread_ends(s->consumer);
-	} else {
+	} else if (!is_lane_gone(self)) {
 		brick__lane_unmap(lane);
 	}
 	brick__thread_forget(self);

@@ -96,9 +96,9 @@ void brick__lane_unmap(struct brick_lane *lane);
 
 /*
  * Under the session lock: unmaps the lanes of a session that ends. Lanes of live threads stay
- * mapped until their threads notice.
+ * mapped until their threads notice, unless is_quiet says that no thread is in a brick of it.
  */
-void brick__lanes_release(struct brick_session *session);
+void brick__lanes_release(struct brick_session *session, bool is_quiet);
 
 /* In the child of a fork: unmap the parent's lanes, and take them from the child's thread. */
 void brick__lanes_abandon(struct brick_session *session);

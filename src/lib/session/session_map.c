@@ -19,6 +19,7 @@
 #include "base/number.h"
 #include "base/scope.h"
 #include "base/time_namespace.h"
+#include "brick/attach.h"
 #include "brick/error.h"
 #include "brick/probe.h"
 #include "brick/session.h"
@@ -26,6 +27,7 @@
 #include "lib/session/refusals.h"
 #include "lib/sys/confined.h"
 #include "lib/sys/environment.h"
+#include "lib/sys/launcher.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
@@ -51,6 +53,7 @@ static void (*session_map_fork_noticed)(void);
 static pthread_mutex_t session_map_lock = PTHREAD_MUTEX_INITIALIZER;
 static int (*start_wanted)(void);		/* by brick__session_starter() */
 static struct brick_session_refusals *refusals; /* shared by all processes: only add to it */
+static uint32_t recorder_off;			/* what their page said last */
 static uint32_t process_id;
 static __thread bool has_lock
 	__attribute__((tls_model("initial-exec"))); /* holds or waits for it */
@@ -66,8 +69,11 @@ uint32_t brick__serial_next(void)
 
 void brick__switch_set(struct brick_session *session, bool records)
 {
-	bool any = false;
+	bool any = false,
+	     is_recorders = session == &brick__session && (!session->header || session->external);
 
+	session->wanted = records;
+	records = records && !(recorder_off && is_recorders);
 	__atomic_store_n(&session->records, records, __ATOMIC_RELAXED);
 	for (const struct brick_session *s = &brick__session; s; s = s->next)
 		any |= s->records;
@@ -204,6 +210,27 @@ enum brick_mode brick_mode_get(void)
 	return s->header ? (enum brick_mode)s->header->mode : BRICK_MODE_NONE;
 }
 
+void brick_pause(void)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	struct brick_session *s = brick__session_here();
+	if (s->header) {
+		s->header->paused = 1;
+		brick__switch_set(s, false);
+	}
+}
+
+void brick_resume(void)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	struct brick_session *s = brick__session_here();
+	if (!s->header || brick__clock_is_frozen())
+		return;
+	s->header->paused = 0;
+	if (s->header->mode != BRICK_MODE_NONE)
+		brick__switch_set(s, true);
+}
+
 /* The file. */
 
 /* Sets the offsets of the tables behind the header; returns the end of the last one. */
@@ -230,45 +257,6 @@ static uint64_t lay_out(struct brick_session_header *h)
 	h->code_offset = at;
 	at += BRICK_CODE_BYTES;
 	return at;
-}
-
-static int session_map_number(const char *name, int32_t *out)
-{
-	const char *text = brick__environment(name);
-	char *end;
-
-	if (!text || !*text)
-		return 0;
-	long value = strtol(text, &end, 10);
-	if (*end || value < 0 || value > INT32_MAX)
-		return 0;
-	*out = (int32_t)value;
-	return 1;
-}
-
-/*
- * Rank and world size from the environment that Open MPI, PMI (MPICH, Intel MPI), Slurm and
- * torchrun set: the first pair that is whole and makes sense. -1 in both when no launcher says.
- */
-static void launcher_rank(int32_t *rank, int32_t *world)
-{
-	static const char *const pairs[][2] = {
-		{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-		{"PMI_RANK", "PMI_SIZE"},
-		{"SLURM_PROCID", "SLURM_NTASKS"},
-		{"RANK", "WORLD_SIZE"},
-	};
-
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-		int32_t r, w;
-		if (session_map_number(pairs[i][0], &r) && session_map_number(pairs[i][1], &w) &&
-			r < w) {
-			*rank = r;
-			*world = w;
-			return;
-		}
-	}
-	*rank = *world = -1;
 }
 
 int brick__session_create(struct brick_session *s, const char *directory, const char *name,
@@ -316,7 +304,14 @@ int brick__session_create(struct brick_session *s, const char *directory, const 
 	s->header->clock = *brick_clock_get();
 	s->header->pid = brick__process_id();
 	s->header->parent = (uint32_t)getppid();
-	launcher_rank(&s->header->rank, &s->header->world);
+	const struct launcher launcher = brick__launcher();
+	s->header->rank = launcher.rank;
+	s->header->world = launcher.world;
+	if (launcher.name) {
+		char note[64];
+		int length = snprintf(note, sizeof(note), "launcher=%s\n", launcher.name);
+		brick__notes_append(s->header, note, (size_t)length);
+	}
 	s->header->start_unix_ns = real_ns();
 	s->header->start_ns = brick__monotonic_ns();
 	s->header->start_ticks = brick__now();
@@ -485,8 +480,43 @@ void brick__refusals_open(void)
 		found = NULL;
 	}
 	refusals = found;
-	if (found)
-		brick__clock_offer(&found->clock);
+	if (!found)
+		return;
+	recorder_off = __atomic_load_n(&found->off, __ATOMIC_RELAXED);
+	brick__clock_offer(&found->clock);
+}
+
+static __attribute__((noinline, cold)) void heed(uint32_t off)
+{
+	KEEP_ERRNO();
+
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (__atomic_exchange_n(&recorder_off, off, __ATOMIC_RELAXED) != off)
+		__atomic_add_fetch(&refusals->heeded, 1, __ATOMIC_RELAXED);
+	brick__switch_set(&brick__session, brick__session.wanted);
+}
+
+void brick_recorder_heed(void)
+{
+	if (BRICK_LIKELY(!refusals))
+		return;
+	uint32_t off = __atomic_load_n(&refusals->off, __ATOMIC_RELAXED);
+	if (BRICK_UNLIKELY(off != __atomic_load_n(&recorder_off, __ATOMIC_RELAXED)))
+		heed(off);
+}
+
+uint32_t brick_recorder_step_blocks(void)
+{
+	return refusals ? __atomic_load_n(&refusals->step_blocks, __ATOMIC_RELAXED) : 0;
+}
+
+void brick__refusals_close(void)
+{
+	brick__clock_offer(NULL);
+	if (refusals)
+		brick__sys_unmap(refusals, sizeof(*refusals));
+	refusals = NULL;
+	has_said = false;
 }
 
 const struct brick_session_refusals *brick__refusals_page(void)

@@ -55,6 +55,7 @@ struct brick_session {
 	uint32_t serial;  /* number of the running or the last run; unique in the process */
 	uint32_t live;	  /* serial while it runs, paused or not, else 0; read without the lock */
 	uint32_t records; /* 1 while its threads record or try to; read without the lock */
+	bool wanted;	  /* as the program wants `records`; the recorder may have it off */
 	struct brick__shared file;
 	struct brick_session_header *header; /* with tables and drained histograms; NULL: it does
 						not run */
@@ -153,7 +154,8 @@ static inline uint32_t brick__serial_here(void)
 }
 
 /*
- * Switches a session's recording on or off. Under the session lock, or before there are threads.
+ * Switches a session's recording on or off. Under the session lock, or before there are threads. A
+ * recorder's session stays off while the recorder's page says so.
  * While the process's own session is the only one, brick__on is its serial number. If there are
  * others, or the session was renewed, each change gives brick__on a new number, so that every
  * thread checks once whether its lane is still right.
@@ -210,8 +212,12 @@ void brick__session_starter(int (*start)(void));
  * maps that page when it is attached, before the program can forbid itself system calls.
  */
 
-/* Maps the recorder's page, if BRICK_SESSION_DIR names a recorder; once, when we are loaded. */
+/*
+ * Maps the recorder's page, if BRICK_SESSION_DIR names a recorder: when we are loaded, or a
+ * recorder attaches. Unmaps it when that recorder leaves, and no thread is in a brick.
+ */
 void brick__refusals_open(void);
+void brick__refusals_close(void);
 
 /* Returns the recorder's page; NULL: there is none. */
 const struct brick_session_refusals *brick__refusals_page(void);

@@ -271,6 +271,28 @@ void brick__shared_unlink(struct brick__shared *file)
 		unlink(file->path);
 }
 
+/* Where the recorders' directories lie, as the process saw it when it could first open one. */
+static struct {
+	uint64_t device, inode; /* 0: it was not seen yet */
+} shared_place;
+
+static bool shared_sees_place(const char *directory, bool is_first)
+{
+	const char *slash = strrchr(directory, '/');
+	char path[512];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%.*s", slash ? (int)(slash - directory) : 0, directory);
+	if (stat(path, &st))
+		return false;
+	if (is_first) {
+		shared_place.device = (uint64_t)st.st_dev;
+		__atomic_store_n(&shared_place.inode, (uint64_t)st.st_ino, __ATOMIC_RELEASE);
+	}
+	return __atomic_load_n(&shared_place.inode, __ATOMIC_ACQUIRE) == (uint64_t)st.st_ino &&
+	       shared_place.device == (uint64_t)st.st_dev;
+}
+
 void *brick__shared_attach(const char *directory, const char *name, uint64_t bytes)
 {
 	char path[512];
@@ -284,7 +306,11 @@ void *brick__shared_attach(const char *directory, const char *name, uint64_t byt
 	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size >= bytes)
 		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	descriptor_close(fd, &st);
-	return at == MAP_FAILED ? NULL : at;
+	if (at == MAP_FAILED)
+		return NULL;
+	if (!__atomic_load_n(&shared_place.inode, __ATOMIC_ACQUIRE))
+		shared_sees_place(directory, true);
+	return at;
 }
 
 int brick__shared_tell(const char *directory, const void *message, size_t bytes)
@@ -321,7 +347,8 @@ bool brick__shared_is_held(const char *directory, const char *name)
 			 ? -1
 			 : open_path(path, O_RDONLY | O_NONBLOCK, true);
 	/* where we cannot look (no descriptors left, another root), who said so is believed */
-	bool held = fd < 0 || fstat(fd, &st) || flock(fd, LOCK_SH | LOCK_NB);
+	bool is_gone = fd < 0 && errno == ENOENT && shared_sees_place(directory, false);
+	bool held = !is_gone && (fd < 0 || fstat(fd, &st) || flock(fd, LOCK_SH | LOCK_NB));
 
 	descriptor_close(fd, &st);
 	return held;

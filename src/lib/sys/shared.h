@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "brick/export.h"
 
 struct brick__shared {
 	int fd;			/* kept open; -1: the file is opened by its path for each use */
@@ -59,10 +60,13 @@ void brick__shared_close(struct brick__shared *file);
 void brick__shared_unlink(struct brick__shared *file);
 
 /* Map a file of a recorder's directory whole, for reading and writing: `bytes` bytes or NULL. */
-void *brick__shared_attach(const char *directory, const char *name, uint64_t bytes);
+BRICK_API void *brick__shared_attach(const char *directory, const char *name, uint64_t bytes);
 
 /* Send a datagram to the abstract socket that is named after a directory. Waits for a second. */
 int brick__shared_tell(const char *directory, const void *message, size_t bytes);
 
-/* Does a process hold the lock `name` in a recorder's directory? 0: it is there and nobody does. */
-bool brick__shared_is_held(const char *directory, const char *name);
+/*
+ * Does a process hold the lock `name` in a recorder's directory? False: nobody does, or it is gone
+ * from where the process attached to a recorder's file before.
+ */
+BRICK_API bool brick__shared_is_held(const char *directory, const char *name);

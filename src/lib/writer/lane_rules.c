@@ -82,16 +82,25 @@ static inline int rules_take(
 	const struct tables *tables = &lane->process->tables;
 	struct lane_rules *rules = &lane->rules;
 	struct brick_expert_record expert;
+	struct brick_memory_record memory;
+	struct brick_message_record message;
 	uint32_t depth = rules->depth;
 	uint64_t end = r->begin;
 	int error;
 
-	if (r->kind == BRICK_RECORD_SEQUENCE) /* this and the next have layouts of their own */
+	if (r->kind == BRICK_RECORD_SEQUENCE) /* this and the next ones have layouts of their own */
 		return record_sequence(r).event < BRICK_SEQUENCE_EVENTS
 			       ? rules_take_instant(lane, r)
 			       : rules_bad(lane);
 	if (r->kind == BRICK_RECORD_EXPERT)
 		return record_expert(r, &expert) ? rules_take_instant(lane, r) : rules_bad(lane);
+	if (r->kind == BRICK_RECORD_MEMORY)
+		return record_memory(r, &memory) &&
+				       (!memory.site || memory.site < tables->site_count)
+			       ? rules_take_instant(lane, r)
+			       : rules_bad(lane);
+	if (r->kind == BRICK_RECORD_MESSAGE)
+		return record_message(r, &message) ? rules_take_instant(lane, r) : rules_bad(lane);
 	if (r->source >= FORMAT_SOURCE_COUNT ||
 		(r->brick >= tables->brick_count && r->kind != BRICK_RECORD_THREAD &&
 			r->kind != BRICK_RECORD_DROP))

@@ -179,6 +179,21 @@ static int part_file_lock(int fd)
 	return fcntl(fd, F_SETLK, &whole) < 0 && (errno == EACCES || errno == EAGAIN) ? -EBUSY : 0;
 }
 
+bool part_file_grows(const char *path)
+{
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	SCOPED char *part = part_file_join(path, ".part", "");
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 && part)
+		fd = open(part, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	int rc = fcntl(fd, F_GETLK, &whole);
+	close(fd);
+	return rc < 0 || whole.l_type != F_UNLCK;
+}
+
 /* Somebody else's file has the name, or no file: -ESTALE. */
 static int check_name(const struct part_file *f, const char *name)
 {
@@ -401,9 +416,11 @@ void part_file_leave(struct part_file *f)
 		part_file_destroy(f);
 }
 
+/* NULL: it is a file of ours alone. */
 static const char *part_file_kind_of(const struct stat *st)
 {
-	return S_ISLNK(st->st_mode)	 ? "a symbolic link"
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 ? NULL
+	       : S_ISLNK(st->st_mode)	 ? "a symbolic link"
 	       : S_ISDIR(st->st_mode)	 ? "a directory"
 	       : S_ISFIFO(st->st_mode)	 ? "a pipe"
 	       : !S_ISREG(st->st_mode)	 ? "a device or socket"
@@ -414,10 +431,15 @@ static const char *part_file_kind_of(const struct stat *st)
 int part_file_explain(const char *path, int error, char *text, size_t bytes)
 {
 	char part[PATH_MAX], folder[PATH_MAX];
+	const char *kind = NULL, *wrong = NULL;
 	struct stat st;
 
 	snprintf(part, sizeof(part), "%s.part", path);
 	snprintf(folder, sizeof(folder), "%.*s", (int)(path_name(path) - path), path);
+	for (int i = 0; i < 2 && !kind && error == -EEXIST; i++) {
+		wrong = i ? path : part;
+		kind = lstat(wrong, &st) ? NULL : part_file_kind_of(&st);
+	}
 	if (error == -ESTALE && *folder && lstat(folder, &st) && errno == ENOENT)
 		snprintf(text, bytes, "its directory %s was removed meanwhile", folder);
 	else if (error == -EBUSY)
@@ -427,11 +449,11 @@ int part_file_explain(const char *path, int error, char *text, size_t bytes)
 	else if (error == -ELOOP)
 		snprintf(text, bytes,
 			"a symbolic link, which the recording would replace: name its target");
-	else if (error == -EEXIST && !lstat(part, &st))
+	else if (kind)
 		snprintf(text, bytes,
 			"%s is %s, which a recording does not replace: remove it, or choose "
 			"another name",
-			part, part_file_kind_of(&st));
+			wrong, kind);
 	else if (error == -ESTALE)
 		snprintf(text, bytes,
 			"%s was removed, replaced or changed by somebody else meanwhile", part);

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct part_file;
@@ -47,6 +48,12 @@ int part_file_finish(struct part_file *f);
  */
 void part_file_leave(struct part_file *f);
 void part_file_remove(struct part_file *f);
+
+/*
+ * True if a file, or its PATH.part, may still grow: another process holds its lock, or there is no
+ * file yet.
+ */
+bool part_file_grows(const char *path);
 
 /*
  * Writes a sentence on why opening or writing PATH failed, and what to do about it; returns 1. 0:

@@ -17,6 +17,7 @@
 #include "brick/abi/session.h"
 #include "brick/clock.h"
 #include "format/machine_use.h"
+#include "format/mark.h"
 
 /*
  * How many executions were how long, by brick_histogram_index() of their length in ticks. The
@@ -61,6 +62,24 @@ struct sink_account {
 	struct off_cpu_account off_cpu;
 	struct stack_account stacks;
 	struct machine_use machine; /* known at the end only */
+	int32_t energy_error;	    /* why no energy was read: -errno; 0: it was, or nobody tried */
+	struct fault_account faults;
+};
+
+/* A moment of the recording as a whole. */
+struct sink_mark {
+	uint64_t ns;	  /* CLOCK_MONOTONIC */
+	uint32_t kind;	  /* enum mark_kind */
+	const char *text; /* "": none */
+};
+
+enum { SINK_ENERGY_NAME = 64 };
+
+/* A reading of a counter of energy. */
+struct sink_energy {
+	uint64_t ns; /* CLOCK_MONOTONIC */
+	uint64_t uj; /* since the counter's first reading */
+	char source[SINK_ENERGY_NAME];
 };
 
 /* A thread did not run from begin_ns to end_ns (CLOCK_MONOTONIC). */
@@ -68,6 +87,41 @@ struct sink_off_cpu {
 	uint64_t begin_ns, end_ns;
 	uint32_t tid;
 	uint32_t preempted; /* it could have run; else it waited for something */
+};
+
+/* A thread's page fault, from its begin until it was served (CLOCK_MONOTONIC). */
+struct sink_fault {
+	uint64_t begin_ns, end_ns;
+	uint32_t pid, tid; /* as the process knows them itself */
+	uint32_t is_major;
+};
+
+/* A CPU: its NUMA node, and its speed, 1024 of the machine's fastest kind. */
+struct sink_cpu {
+	uint32_t cpu, node, capacity;
+};
+
+/* Memory that a process has on a NUMA node: pages of files, and of its own. */
+struct sink_node {
+	uint32_t node;
+	uint64_t file_bytes, anonymous_bytes;
+};
+
+/* How often a thread was seen to run on a CPU. */
+struct sink_thread_cpu {
+	uint32_t tid, cpu;
+	uint64_t times;
+};
+
+/* Where a process's memory and threads were. */
+struct sink_placement {
+	uint32_t pid;
+	const struct sink_cpu *cpus;
+	size_t cpu_count;
+	const struct sink_node *nodes;
+	size_t node_count;
+	const struct sink_thread_cpu *threads;
+	size_t thread_count;
 };
 
 /* Sets the map from ticks to CLOCK_MONOTONIC ns for all records that follow. */
@@ -127,6 +181,16 @@ int sink_notes(struct trace_writer *w, int process, const char *notes, size_t by
 
 /* The digest of one result; its brick must be in the tables. */
 int sink_digest(struct trace_writer *w, int process, const struct brick_session_digest *digest);
+
+int sink_mark(struct trace_writer *w, const struct sink_mark *mark);
+
+int sink_energy(struct trace_writer *w, const struct sink_energy *reading);
+
+/* Once, at the end. */
+int sink_placement(struct trace_writer *w, const struct sink_placement *placement);
+
+/* In the order of process, thread and time. */
+int sink_faults(struct trace_writer *w, const struct sink_fault *faults, size_t count);
 
 /* Later calls replace earlier ones. */
 int sink_account(struct trace_writer *w, const struct sink_account *account);

@@ -123,3 +123,15 @@ bool record_expert(const struct brick_record *r, struct brick_expert_record *exp
 	return expert->expert >= BRICK_EXPERT_SAME && expert->expert < expert->experts &&
 	       (expert->tokens || expert->expert == BRICK_EXPERT_SAME);
 }
+
+bool record_memory(const struct brick_record *r, struct brick_memory_record *memory)
+{
+	memcpy(memory, r, sizeof(*memory));
+	return memory->memory < BRICK_MEMORY_KINDS;
+}
+
+bool record_message(const struct brick_record *r, struct brick_message_record *message)
+{
+	memcpy(message, r, sizeof(*message));
+	return message->event < BRICK_MESSAGE_EVENTS && message->peer >= BRICK_MESSAGE_NO_PEER;
+}

@@ -53,6 +53,12 @@ static inline bool record_is_arg(const struct brick_record *r)
 /* Reads an EXPERT into *expert. False: its numbers make no sense. */
 bool record_expert(const struct brick_record *r, struct brick_expert_record *expert);
 
+/* Reads a MEMORY into *memory. False: its kind is unknown. */
+bool record_memory(const struct brick_record *r, struct brick_memory_record *memory);
+
+/* Reads a MESSAGE into *message. False: its event or its peer makes no sense. */
+bool record_message(const struct brick_record *r, struct brick_message_record *message);
+
 /* Returns a SEQUENCE with the members that its event does not use set to 0 or -1. */
 struct brick_sequence_record record_sequence(const struct brick_record *r);
 

@@ -260,6 +260,11 @@ static int writer_write_run(struct trace_writer *w, const struct trace_writer_op
 		pb_close(b, packet);
 	}
 	packets_add(&w->packets);
+	if (options->ring) {
+		event_open(w, FORMAT_RING, w->start_ns);
+		event_text(w, "ring", options->ring, strlen(options->ring));
+		event_close(w);
+	}
 	event_open(w, FORMAT_RUN, w->start_ns);
 	event_uint(w, "format", FORMAT_VERSION);
 	event_text(w, "version", BRICK_VERSION, sizeof(BRICK_VERSION));
@@ -271,6 +276,8 @@ static int writer_write_run(struct trace_writer *w, const struct trace_writer_op
 		event_text(w, "cpu", options->cpu, strlen(options->cpu));
 	if (options->isa)
 		event_text(w, "isa", options->isa, strlen(options->isa));
+	if (options->recorder)
+		event_uint(w, "recorder", options->recorder);
 	size_t list = event_array(w, "command");
 	for (const char *const *word = options->command; word && *word; word++)
 		event_text(w, NULL, *word, strlen(*word));
@@ -300,6 +307,22 @@ int sink_code(struct trace_writer *w, const struct sink_code *code)
 	return event_close(w);
 }
 
+/* A process that no known launcher started learns its rank from MPI. */
+static void notes_rank(struct writer_process *process, const char *notes, size_t bytes)
+{
+	static const char key[] = "mpi.rank=";
+	char line[64];
+
+	for (const char *at = notes, *end = notes + bytes; at < end && process->rank < 0;) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		size_t length = (size_t)((stop ? stop : end) - at);
+		snprintf(line, sizeof(line), "%.*s", (int)(length < 63 ? length : 63), at);
+		if (!strncmp(line, key, sizeof(key) - 1))
+			sscanf(line + sizeof(key) - 1, "%9d of ", &process->rank);
+		at += length + 1;
+	}
+}
+
 int sink_notes(struct trace_writer *w, int number, const char *notes, size_t bytes)
 {
 	int bad = bad_number(w, number, w->processes.count);
@@ -307,9 +330,95 @@ int sink_notes(struct trace_writer *w, int number, const char *notes, size_t byt
 	if (bad)
 		return bad;
 	gpu_list_notes(&w->gpus, &w->packets, (uint32_t)number, notes, bytes);
+	notes_rank(w->processes.items[number], notes, bytes);
 	event_open(w, FORMAT_NOTES, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);
 	event_text(w, "text", notes, bytes);
+	return event_close(w);
+}
+
+int sink_mark(struct trace_writer *w, const struct sink_mark *mark)
+{
+	if (w->packets.error)
+		return w->packets.error;
+	event_open(w, FORMAT_MARK, mark->ns);
+	event_uint(w, "ns", mark->ns);
+	event_uint(w, "kind", mark->kind);
+	if (*mark->text)
+		event_text(w, "text", mark->text, strlen(mark->text));
+	return event_close(w);
+}
+
+int sink_energy(struct trace_writer *w, const struct sink_energy *reading)
+{
+	if (w->packets.error)
+		return w->packets.error;
+	event_open(w, FORMAT_ENERGY, reading->ns);
+	event_uints(w, reading, ns, uj);
+	event_text(w, "source", reading->source, sizeof(reading->source));
+	return event_close(w);
+}
+
+/* The first faults of the list, all of one thread, as one packet; returns how many. */
+static size_t faults_packet(struct trace_writer *w, const struct sink_fault *faults, size_t count)
+{
+	enum { MOST = 64 };
+	uint64_t pairs[2 * MOST], before_ns = faults->begin_ns;
+	size_t n = 0;
+
+	for (; n < count && n < MOST; n++) {
+		const struct sink_fault *f = &faults[n];
+		if (f->pid != faults->pid || f->tid != faults->tid || f->begin_ns < before_ns)
+			break;
+		pairs[2 * n] = f->begin_ns - before_ns;
+		pairs[2 * n + 1] = (f->end_ns - f->begin_ns) << 1 | (f->is_major != 0);
+		before_ns = f->end_ns;
+	}
+	event_open(w, FORMAT_FAULTS, faults->begin_ns);
+	event_uint(w, "ns", faults->begin_ns);
+	event_uints(w, faults, pid, tid);
+	event_list(w, "faults", pairs, 2 * n);
+	return n;
+}
+
+int sink_faults(struct trace_writer *w, const struct sink_fault *faults, size_t count)
+{
+	int error = w->packets.error;
+
+	for (size_t i = 0; i < count && !error;) {
+		i += faults_packet(w, &faults[i], count - i);
+		error = event_close(w);
+	}
+	return error;
+}
+
+int sink_placement(struct trace_writer *w, const struct sink_placement *p)
+{
+	if (w->packets.error)
+		return w->packets.error;
+	event_open(w, FORMAT_PLACEMENT, w->last_ns);
+	event_uint(w, "pid", p->pid);
+	size_t list = event_array(w, "cpus");
+	for (size_t i = 0; i < p->cpu_count; i++) {
+		event_uint(w, NULL, p->cpus[i].cpu);
+		event_uint(w, NULL, p->cpus[i].node);
+		event_uint(w, NULL, p->cpus[i].capacity);
+	}
+	event_end_nested(w, list);
+	list = event_array(w, "nodes");
+	for (size_t i = 0; i < p->node_count; i++) {
+		event_uint(w, NULL, p->nodes[i].node);
+		event_uint(w, NULL, p->nodes[i].file_bytes);
+		event_uint(w, NULL, p->nodes[i].anonymous_bytes);
+	}
+	event_end_nested(w, list);
+	list = event_array(w, "threads");
+	for (size_t i = 0; i < p->thread_count; i++) {
+		event_uint(w, NULL, p->threads[i].tid);
+		event_uint(w, NULL, p->threads[i].cpu);
+		event_uint(w, NULL, p->threads[i].times);
+	}
+	event_end_nested(w, list);
 	return event_close(w);
 }
 
@@ -636,6 +745,19 @@ static void account_off_cpu(struct trace_writer *w, const struct off_cpu_account
 	event_uints(w, account, watched_ns, ran_ns, queued_ns);
 }
 
+static void account_faults(struct trace_writer *w, const struct fault_account *account)
+{
+	if (!account->is_known) {
+		if (account->error)
+			event_int(w, "faults_error", account->error);
+		return;
+	}
+	event_uint(w, "faults_known", 1 + (account->sees_kernel != 0));
+	event_uint(w, "faults_lost", account->lost);
+	if (account->until_ns != UINT64_MAX)
+		event_uint(w, "faults_until_ns", account->until_ns);
+}
+
 static void account_machine(struct trace_writer *w, const struct machine_use *use)
 {
 	if (!(use->busy_ns | use->steal_ns | use->idle_ns))
@@ -652,8 +774,12 @@ static void account_machine(struct trace_writer *w, const struct machine_use *us
 		event_uint(w, "memory_limit_bytes", use->memory_limit_bytes);
 	if (use->system_ns)
 		event_uint(w, "system_ns", use->system_ns);
+	if (use->minor_faults)
+		event_uint(w, "minor_faults", use->minor_faults);
 	if (use->major_faults)
 		event_uint(w, "major_faults", use->major_faults);
+	if (use->peak_bytes)
+		event_uint(w, "peak_bytes", use->peak_bytes);
 	if (!use->neighbour_ns)
 		return;
 	event_uint(w, "neighbour_ns", use->neighbour_ns);
@@ -688,6 +814,9 @@ int sink_account(struct trace_writer *w, const struct sink_account *account)
 	event_uint(w, "bad_records", w->bad_records);
 	account_off_cpu(w, &account->off_cpu);
 	account_stacks(w, &account->stacks);
+	account_faults(w, &account->faults);
+	if (account->energy_error)
+		event_int(w, "energy_error", account->energy_error);
 	account_machine(w, &account->machine);
 	return event_close(w);
 }
@@ -755,6 +884,7 @@ int sink_process(struct trace_writer *w, const struct brick_session_header *head
 	process->number = number;
 	process->gpus = &w->gpus;
 	process->pid = header->pid;
+	process->rank = header->rank;
 	process->clock = header->clock;
 	if (!process->clock.mult || process->clock.shift > 63)
 		process->clock = (struct brick_clock){.mult = 1};

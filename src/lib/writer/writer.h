@@ -22,9 +22,11 @@ struct trace_writer_options {
 	uint64_t start_ns;	    /* CLOCK_MONOTONIC */
 	const char *const *command; /* argv of the recorded command, NULL-terminated, or NULL */
 	const char *host;
-	const char *cpu; /* model name of the CPU, or NULL */
-	const char *isa; /* its vector instructions, brick_cpu_isa(), or NULL */
-	int compress;	 /* 0: plain packets */
+	const char *cpu;   /* model name of the CPU, or NULL */
+	const char *isa;   /* its vector instructions, brick_cpu_isa(), or NULL */
+	uint32_t recorder; /* pid of `brick record`; 0: the program writes the file itself */
+	const char *ring;  /* file_ring.id of the ring that the file is a part of, or NULL */
+	int compress;	   /* 0: plain packets */
 	/* Takes the bytes instead of a file; returns 0 or a negative code. NULL: there is a file.
 	 */
 	int (*output)(void *context, const void *data, size_t bytes);

@@ -543,18 +543,20 @@ static void annotate_before(
 			lane->begin_ns - writer_ns(lane->process, ticks));
 }
 
-static void put_flow(const struct writer_lane *lane, uint32_t field, uint64_t number)
+static void put_flow_id(const struct writer_lane *lane, uint32_t field, uint64_t id)
 {
-	uint64_t id = lane->process->flow_base + number;
-	uint8_t bytes[8];
+	uint8_t bytes[8], tag[4];
 
-	if (!number || number >> FORMAT_FLOW_BITS)
-		return;
 	for (int i = 0; i < 8; i++)
 		bytes[i] = (uint8_t)(id >> (8 * i));
-	uint8_t tag[4];
 	pb_bytes(&lane->packets->scratch, tag, pb_put_varint(tag, PB_TAG(field, PB_FIXED64)));
 	pb_bytes(&lane->packets->scratch, bytes, sizeof(bytes));
+}
+
+static void put_flow(const struct writer_lane *lane, uint32_t field, uint64_t number)
+{
+	if (number && !(number >> FORMAT_FLOW_BITS))
+		put_flow_id(lane, field, lane->process->flow_base + number);
 }
 
 /* An arrow to each command that a call launched; for a graph, up to MAX_FLOWS. */
@@ -881,6 +883,70 @@ static unsigned put_expert(uint8_t *at, const struct brick_expert_record *r)
 	return n + slice_annotation(at + n, FORMAT_A_BYTES, ANNOTATION_UINT, r->bytes);
 }
 
+/* The site must be described. */
+static unsigned put_memory(
+	uint8_t *at, const struct writer_lane *lane, const struct brick_memory_record *r)
+{
+	unsigned n = slice_annotation(at, FORMAT_A_MEMORY, ANNOTATION_UINT, r->memory);
+
+	if (r->site) {
+		uint8_t member[8];
+		n += put_site_field(at + n, member,
+			pb_put_field(member, FORMAT_S_SITE, lane->process->sites[r->site].site));
+	}
+	if (r->gpu)
+		n += slice_annotation(at + n, FORMAT_A_GPU, ANNOTATION_UINT, r->gpu);
+	n += slice_annotation(at + n, FORMAT_A_LIVE, ANNOTATION_UINT, r->live_bytes);
+	return n + slice_annotation(at + n, FORMAT_A_PEAK, ANNOTATION_UINT, r->peak_bytes);
+}
+
+/*
+ * A message leads from the begin of the call that sent it to the end of the call that received it.
+ * Both ends make the same id, each in its own process, and maybe in its own recording.
+ */
+static void put_message_flow(const struct writer_lane *lane, const struct brick_message_record *r)
+{
+	bool is_sent = r->event == BRICK_MESSAGE_SENT;
+	int32_t own = lane->process->rank;
+	uint64_t sender = (uint32_t)(is_sent ? own : r->peer);
+	uint64_t receiver = (uint32_t)(is_sent ? r->peer : own);
+
+	if (own >= 0 && r->peer >= 0 && r->number)
+		put_flow_id(lane, is_sent ? EVENT_FLOWS : EVENT_TERMINATING_FLOWS,
+			hash_add(hash_add(hash_add(FORMAT_MESSAGE_HASH, r->communicator),
+					 sender << 32 | receiver),
+				(uint64_t)(uint32_t)r->tag << 32 | r->number));
+}
+
+static void lane_message(struct writer_lane *lane, const struct brick_message_record *r)
+{
+	struct pb_buffer *b = &lane->packets->scratch;
+	uint32_t name = FORMAT_N_MESSAGE + r->event;
+	bool is_collective = r->event == BRICK_MESSAGE_COLLECTIVE;
+
+	if (names_event(&lane->names, name))
+		return;
+	struct linked_event opened = linked_open_instant(lane, (enum format_event_name)name);
+	if (r->peer >= 0)
+		annotate(b, FORMAT_A_PEER, ANNOTATION_INT, (uint64_t)r->peer);
+	if (!is_collective)
+		annotate(b, FORMAT_A_TAG, ANNOTATION_INT, (uint64_t)(int64_t)r->tag);
+	annotate(b, FORMAT_A_COMMUNICATOR, ANNOTATION_UINT, r->communicator);
+	if (r->number)
+		annotate(b, FORMAT_A_NUMBER, ANNOTATION_UINT, r->number);
+	annotate(b, FORMAT_A_BYTES, ANNOTATION_UINT, brick_message_bytes(r));
+	if (!is_collective)
+		put_message_flow(lane, r);
+	pb_close(b, opened.event);
+	pb_varint(b, PACKET_TIMESTAMP,
+		r->event == BRICK_MESSAGE_RECEIVED || r->event == BRICK_MESSAGE_RECEIVED_ANY
+			? lane->last_ns
+			: lane->begin_ns);
+	pb_varint(b, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC);
+	pb_close(b, opened.packet);
+	packets_add(lane->packets);
+}
+
 /* The result of a record. A full chunk goes to the file. */
 static int lane_written(struct writer_lane *lane)
 {
@@ -934,6 +1000,20 @@ int writer_lane_instant(struct writer_lane *lane, const struct brick_record *r)
 		record_expert(r, &expert);
 		instant_of_own(
 			lane, r, FORMAT_N_EXPERT, annotations, put_expert(annotations, &expert));
+		break;
+	}
+	case BRICK_RECORD_MEMORY: {
+		struct brick_memory_record memory;
+		record_memory(r, &memory);
+		if (memory.site < lane->process->site_count || !names_sites(lane->process))
+			instant_of_own(lane, r, FORMAT_N_MEMORY, annotations,
+				put_memory(annotations, lane, &memory));
+		break;
+	}
+	case BRICK_RECORD_MESSAGE: {
+		struct brick_message_record message;
+		record_message(r, &message);
+		lane_message(lane, &message);
 		break;
 	}
 	default:

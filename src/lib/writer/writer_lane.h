@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/hashmap.h"
 #include "lib/writer/gpu_stages.h"
 #include "lib/writer/writer_names.h"
@@ -96,7 +97,7 @@ int writer_lane_open(struct writer_lane *lane, const struct brick_record *r);
 int writer_lane_close(
 	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args);
 int writer_lane_wait(struct writer_lane *lane, const struct brick_record *r);
-/* r: THREAD, NAME, DROP, INSTANT, REPORTED, COUNTER, SEQUENCE or EXPERT */
+/* r: THREAD, NAME, DROP, INSTANT, REPORTED, COUNTER, SEQUENCE, EXPERT, MEMORY or MESSAGE */
 int writer_lane_instant(struct writer_lane *lane, const struct brick_record *r);
 /* args: about the slice that ended last, which was handed over before these records came */
 int writer_lane_late(struct writer_lane *lane, const struct record_args *args);

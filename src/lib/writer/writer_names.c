@@ -285,16 +285,17 @@ int names_event(struct lane_names *names, uint32_t name)
 {
 	static const char *const texts[] = {FORMAT_DROPPED, FORMAT_THREAD, FORMAT_WORK,
 		FORMAT_BLOCKED, FORMAT_PREEMPTED, FORMAT_WAITED, FORMAT_LAUNCHED, FORMAT_SEQUENCES,
-		[FORMAT_N_EXPERT - FORMAT_N_DROPPED] = FORMAT_EXPERT};
+		[FORMAT_N_MEMORY - FORMAT_N_DROPPED] = FORMAT_MEMORY,
+		[FORMAT_N_EXPERT - FORMAT_N_DROPPED] = FORMAT_EXPERT, FORMAT_MESSAGES};
 	uint32_t index = name - FORMAT_N_DROPPED;
 
 	if (names->events >> index & 1)
 		return names->packets->error;
-	names->events |= 1u << index;
+	names->events |= 1ull << index;
 	struct names_packet packet = names_open(names);
 	names_entry(&names->packets->scratch, INTERNED_EVENT_NAMES, name, texts[index],
 		strlen(texts[index]));
-	if (names->events == 1u << index)
+	if (names->events == 1ull << index)
 		names_entry(&names->packets->scratch, INTERNED_CATEGORIES, FORMAT_OWN_CATEGORY_IID,
 			FORMAT_CATEGORY, strlen(FORMAT_CATEGORY));
 	return names_close(names, packet);

@@ -48,6 +48,7 @@ struct writer_process {
 	uint32_t number;	 /* in the trace */
 	struct gpu_list *gpus;	 /* the trace's */
 	uint64_t flow_base;	 /* of the ids of its flows: add a command's number */
+	int32_t rank;		 /* of a launcher's job; -1: not known */
 	uint64_t *arrows;	 /* [WRITER_ARROWS] numbers that have an arrow to who waited */
 	int ended;
 };
@@ -58,7 +59,7 @@ struct lane_names {
 	const struct writer_process *process;
 	uint32_t sequence; /* the lane's, in the trace */
 	uint32_t sources;  /* bit per enum brick_source */
-	uint32_t events;   /* bit per enum format_event_name */
+	uint64_t events;   /* bit per enum format_event_name */
 	uint32_t gpu;	   /* of a queue: its index in the trace */
 	bool has_arg_names;
 	uint64_t bricks[BRICK_MAX_BRICKS / 64];	  /* bit per brick, as a name of slices */

@@ -169,5 +169,21 @@ static const struct attacher onnxruntime = {
 	.versions = "1.15 to 1.30",
 };
 
+static const struct attacher_note mpi_notes[] = {{"mpi.version", "MPI"}, {"mpi.rank", NULL},
+	{"mpi.refused", "MPI refused"}, {"mpi.lost", "MPI lost"}, {0}};
+
+static const struct attacher mpi = {
+	.name = "mpi",
+	.title = "MPI",
+	.library = "libbrick-mpi.so",
+	.entry = ATTACHER_PRELOAD,
+	.version_note = "mpi.version",
+	.notes = mpi_notes,
+	.finding = "messages and collectives of programs with a shared MPI library are recorded",
+	.libraries = NAMES("libmpi.so", "libmpich.so", "libmpi_mpifh.so", "libmpichfort.so"),
+	.modules = NAMES("mpi4py"),
+	.recorded = "its messages are recorded",
+};
+
 const struct attacher *const attachers[] = {
-	&ggml, &torch, &onnxruntime, &opencl, &vulkan, &cuda, &hip, &nvtx, &itt, &nccl, NULL};
+	&ggml, &torch, &onnxruntime, &opencl, &vulkan, &cuda, &hip, &nvtx, &itt, &nccl, &mpi, NULL};

@@ -250,17 +250,7 @@ static void adjust(struct run *run, const struct snapshot_part *parts, size_t co
 	for (size_t i = 0; i < run->process_count && i < count; i++)
 		if (parts[i].end == DRAIN_END_OUTLIVED)
 			run->processes[i].closed = 1;
-	/* scale the hooks' calls, which are of all executions, to the samples that are left */
-	for (size_t i = 0; i < run->lane_count; i++) {
-		struct run_lane *lane = &run->lanes[i];
-		uint64_t executions = 0;
-		for (size_t b = 0; lane->stats && b < run->brick_count; b++)
-			executions += lane->stats[b].count;
-		if (executions > lane->sample_count)
-			lane->hook_calls =
-				(uint64_t)((double)lane->hook_calls * (double)lane->sample_count /
-					   (double)executions);
-	}
+	run_hook_calls_scale(run);
 	tell_statistics_only(run, parts, count);
 }
 

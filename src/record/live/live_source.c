@@ -15,13 +15,13 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/process_start.h"
 #include "brick/clock.h"
 #include "brick/error.h"
 #include "lib/drain/neighbours.h"
 #include "record/keeper.h"
 #include "record/live/live_session.h"
 #include "record/live/live_snapshot.h"
-#include "record/process.h"
 #include "record/record_guard.h"
 
 /* One look after the other, each as a run. */
@@ -263,7 +263,7 @@ int live_source_command(struct live_source **out, const struct live_command *com
 	if (!s)
 		return -ENOMEM;
 	s->is_command = true;
-	int error = keeper_start(&s->keeper, command->directory);
+	int error = keeper_start(&s->keeper, command->directory, NULL, NULL);
 	s->pid = error ? -1 : fork();
 	if (s->pid < 0) {
 		error = error ? error : -errno;

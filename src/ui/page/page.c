@@ -87,8 +87,10 @@ size_t page_choose(const struct page *page, struct page_choice choices[PAGE_CHOI
 			"last decode"},
 		[STEP_MIXED] = {"median mixed", "first mixed", "slowest mixed", "slow mixed",
 			"last mixed"},
+		[STEP_OTHER] = {"median step", "first step", "slowest step", "slow step",
+			"last step"},
 	};
-	static const enum step_phase order[] = {STEP_DECODE, STEP_MIXED, STEP_PREFILL};
+	static const enum step_phase order[] = {STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_OTHER};
 	size_t count = 0;
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		enum step_phase phase = order[i];

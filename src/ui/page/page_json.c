@@ -49,6 +49,7 @@ static const char *const phase_keys[BREAKDOWN_PHASES] = {[STEP_PREFILL] = "prefi
 	[STEP_DECODE] = "decode",
 	[STEP_MIXED] = "mixed",
 	[STEP_WARM_UP] = "warm_up",
+	[STEP_OTHER] = "other",
 	[STEP_PHASES] = "outside"};
 
 static uint32_t *page_json_numbers_of(const struct page *page)

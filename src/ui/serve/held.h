@@ -24,5 +24,8 @@ void held_take(struct held *held, struct page *page, struct run *run);
 /* Destroys a page and its run; NULL is legal. */
 void held_release(struct page *page, struct run *run);
 
+/* An http_order_fn; context: struct held. Asks the recorder of the run. */
+int held_order(void *context, const char *path, const char *text);
+
 /* An http_ask_fn; context: struct held. */
 int held_ask(void *context, const struct http_question *question, char **text, size_t *bytes);

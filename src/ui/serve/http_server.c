@@ -23,7 +23,7 @@
 #include "base/scope.h"
 #include "ui/serve/access.h"
 
-enum { SILENCE_S = 10, CONNECTION_BYTES = 32768, DOCUMENTS = 3 };
+enum { SILENCE_S = 10, CONNECTION_BYTES = 32768, DOCUMENTS = 3, HTTP_TEXT = 255 };
 
 /*
  * ---- connections, and since when each is busy with its present request ----
@@ -159,6 +159,7 @@ struct http {
 	char *token;
 	uint64_t asked; /* requests */
 	http_ask_fn ask;
+	http_order_fn order;
 	void *ask_context;
 };
 
@@ -308,6 +309,39 @@ static enum MHD_Result http_server_answer(
 		"There is /, /data.json and /metrics.\n", NULL, NULL);
 }
 
+static bool is_order(const char *url)
+{
+	return !strcmp(url, HTTP_ON) || !strcmp(url, HTTP_OFF) || !strcmp(url, HTTP_MARK);
+}
+
+/* A POST. Whoever may only read must not switch: no token, no orders. */
+static enum MHD_Result http_server_obey(
+	struct http *http, struct MHD_Connection *connection, const char *url)
+{
+	const char *text = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "text");
+
+	if (http->local && !access_is_local(header_of(connection, "Host")))
+		return http_server_refuse(connection, MHD_HTTP_MISDIRECTED_REQUEST,
+			"This server answers to localhost only.\n", NULL, NULL);
+	if (!http->token)
+		return http_server_refuse(connection, MHD_HTTP_FORBIDDEN,
+			"Only a server with a token takes orders.\n", NULL, NULL);
+	if (!has_token(http, connection))
+		return http_server_refuse(connection, MHD_HTTP_UNAUTHORIZED, "A token is needed.\n",
+			"WWW-Authenticate", "Bearer realm=\"brick\"");
+	if (!strcmp(url, HTTP_MARK) && (!text || !*text || strlen(text) > HTTP_TEXT))
+		return http_server_refuse(connection, MHD_HTTP_BAD_REQUEST,
+			"The text must have 1 to 255 bytes.\n", NULL, NULL);
+	int rc = http->order(http->ask_context, url, text);
+	if (rc == -ESRCH)
+		return http_server_refuse(
+			connection, MHD_HTTP_CONFLICT, "Nothing is being recorded.\n", NULL, NULL);
+	if (rc)
+		return http_server_refuse(connection, MHD_HTTP_BAD_GATEWAY,
+			"The recorder refuses, or does not answer.\n", NULL, NULL);
+	return http_server_refuse(connection, MHD_HTTP_OK, "Done.\n", NULL, NULL);
+}
+
 static enum MHD_Result count_value(
 	void *count, enum MHD_ValueKind kind, const char *name, const char *value)
 {
@@ -333,7 +367,10 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	static int seen;
 	struct http *http = context;
 	if (*state)
-		return *upload_bytes ? MHD_NO : http_server_answer(http, connection, url);
+		return *upload_bytes ? MHD_NO
+		       : !strcmp(method, MHD_HTTP_METHOD_POST)
+			       ? http_server_obey(http, connection, url)
+			       : http_server_answer(http, connection, url);
 	*state = &seen;
 	__atomic_add_fetch(&http->asked, 1, __ATOMIC_RELAXED);
 	const union MHD_ConnectionInfo *info =
@@ -343,7 +380,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	if (has_two_hosts(connection))
 		return http_server_refuse(
 			connection, MHD_HTTP_BAD_REQUEST, "One Host header only.\n", NULL, NULL);
-	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
+	bool is_post = !strcmp(method, MHD_HTTP_METHOD_POST) && http->order && is_order(url);
+	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD) && !is_post)
 		return http_server_refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
 			"GET and HEAD only.\n", "Allow", "GET, HEAD");
 	const char *length = header_of(connection, "Content-Length");
@@ -439,6 +477,7 @@ int http_start(struct http **out, const struct http_options *options)
 		return -ENOMEM;
 	}
 	http->ask = options->ask;
+	http->order = options->order;
 	http->ask_context = options->ask_context;
 	http->local = access_is_loopback(options->address);
 	http->serial = (uint64_t)time(NULL) << 20; /* tags of an earlier server are none of ours */

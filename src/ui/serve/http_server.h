@@ -27,6 +27,16 @@ typedef int (*http_ask_fn)(
 	void *context, const struct http_question *question, char **text, size_t *bytes);
 
 /*
+ * Does what a POST asks: `path` is HTTP_ON, HTTP_OFF or HTTP_MARK, with a text. 0; -ESRCH: nothing
+ * is being recorded any more; other errors: the recorder refuses or does not answer. Called in the
+ * server's thread, one at a time, and only with a token.
+ */
+typedef int (*http_order_fn)(void *context, const char *path, const char *text);
+#define HTTP_ON "/on"
+#define HTTP_OFF "/off"
+#define HTTP_MARK "/mark"
+
+/*
  * Documents to serve, from malloc(); http_publish() takes them. NULL: the present document stays.
  * The sizes are without a final NUL.
  */
@@ -45,6 +55,7 @@ struct http_options {
 	const char *token;   /* NULL: whoever reaches the address may read */
 	http_ask_fn ask;     /* NULL: questions get 404 */
 	void *ask_context;
+	http_order_fn order; /* with ask_context; NULL: there are none */
 };
 
 struct http;

@@ -17,9 +17,9 @@
 #include "analysis/statistics/unknown.h"
 #include "base/number.h"
 #include "base/path_name.h"
+#include "base/process_start.h"
 #include "base/scope.h"
 #include "base/utf8.h"
-#include "record/process.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report.h"
 
@@ -701,6 +701,13 @@ char *metrics_whole(const char *metrics, const struct metrics_server *server, si
 		put_sum(out, "brick_serve_otlp_failures",
 			"How often the OTLP collector did not take what was sent.",
 			counts->failures);
+	}
+	if (server->pushes) {
+		put_sum(out, "brick_serve_pushes", "How often windows were sent to the history.",
+			server->pushed);
+		put_sum(out, "brick_serve_push_failures",
+			"How often windows were not sent, and wait or are tried again.",
+			server->push_failures);
 	}
 	put_process(out);
 	fputs("# EOF\n", out);

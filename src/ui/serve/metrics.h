@@ -31,6 +31,8 @@ struct metrics_server {
 	uint64_t failures; /* readings that failed */
 	bool sends_otlp;   /* `otlp` is to be shown */
 	struct otlp_push_counts otlp;
+	bool pushes;			/* the next two are to be shown */
+	uint64_t pushed, push_failures; /* files with windows */
 };
 
 /* The whole document: the text of metrics_of_page(), the server's numbers, "# EOF". */

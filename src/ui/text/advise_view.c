@@ -161,6 +161,14 @@ char *advise_said(const struct advise_view *v, const struct advise_answer *answe
 	return rate > 0 ? text_format("%s %s", units_number(value, rate), goal_text(v)) : NULL;
 }
 
+/* False: the intervals of the advice and of what the user has meet, so that either may be faster.
+ */
+static bool is_told_apart(const struct advise_view *v)
+{
+	return v->best == v->base || v->rows[v->best].answer.times[v->goal].high <
+					     v->rows[v->base].answer.times[v->goal].low;
+}
+
 static void print_advice(const struct printer *p)
 {
 	const struct advise_view *v = p->view;
@@ -173,10 +181,11 @@ static void print_advice(const struct printer *p)
 			"keep %s: %s %s, and no other that was run or predicted beats it",
 			best->setting, rate, goal_text(v));
 	else
-		say_in(p, STYLE_GOOD, "Advice", "%s: %s %s, %.2fx what %s gives", best->setting,
-			rate, goal_text(v),
+		say_in(p, is_told_apart(v) ? STYLE_GOOD : STYLE_PLAIN, "Advice",
+			"%s: %s %s, %.2fx what %s gives%s", best->setting, rate, goal_text(v),
 			v->rows[v->base].answer.times[v->goal].ns / best->answer.times[v->goal].ns,
-			v->rows[v->base].setting);
+			v->rows[v->base].setting,
+			is_told_apart(v) ? "" : "; the intervals do not tell them apart");
 	if (!v->is_checked && !best->answer.runs)
 		say(p, "",
 			"This is predicted, and was not run: 'brick advise -- COMMAND' runs its "
@@ -219,6 +228,7 @@ void advise_json(const struct advise_view *v, FILE *out)
 	json_put(root, "goal", json_text(advise_goal_name(v->goal)));
 	json_put(root, "advice", json_text(v->rows[v->best].setting));
 	json_put(root, "base", json_text(v->rows[v->base].setting));
+	json_put(root, "sure", json_boolean(is_told_apart(v)));
 	json_put(root, "checked", json_boolean(v->is_checked));
 	json_put(root, "interrupted", json_boolean(v->is_interrupted));
 	json_put_numbers(root, v, measured, runs, repeated, disturbed);

@@ -13,6 +13,7 @@
 #include "base/number.h"
 #include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
+#include "ui/text/phase_text.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
@@ -430,7 +431,7 @@ static void bench_view_put_rows(const struct bench_view *v, FILE *out)
 		const struct compare_row *row = &c->rows[i];
 		if (!row->name || row->difference.verdict <= COMPARE_SAME)
 			continue;
-		SCOPED char *what = text_format("%s: %s", step_phase_name(row->phase), row->name);
+		SCOPED char *what = text_format("%s: %s", phase_label(row->phase), row->name);
 		bench_view_put_row(out, what, units_time(a, (uint64_t)row->difference.a),
 			units_time(b, (uint64_t)row->difference.b), &row->difference);
 		shown++;

@@ -21,6 +21,7 @@
 #include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
 #include "ui/text/operators_view.h"
+#include "ui/text/phase_text.h"
 #include "ui/text/provenance.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
@@ -83,11 +84,48 @@ static void add_machine(struct diff_origin *origin, const struct run *run)
 	diff_add_text(origin, "Brick", run->version);
 }
 
+/*
+ * Adds the GPUs that the run used by name and memory. Their numbers are no fact that matters.
+ * False: no note names them.
+ */
+static bool diff_add_gpus(struct diff_origin *origin, const struct run *run)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < run->note_count; i++) {
+		const char *key = run->notes[i].key, *end = strrchr(key, '.');
+		if (strncmp(key, "gpu.", 4) || strcmp(end, ".name"))
+			continue;
+		SCOPED char *other = text_format("%.*s.memory", (int)(end - key), key);
+		const char *memory = run_note_find(run, other);
+		char size[UNITS_BYTES] = "";
+		uint64_t bytes;
+		if (memory && !number_leading_u64(memory, &bytes, &memory))
+			units_bytes(size, bytes);
+		diff_add_fact(origin, "GPU",
+			text_format("%s%s%s", run->notes[i].value, *size ? ", " : "", size));
+		any = true;
+	}
+	return any;
+}
+
+/* Notes that diff_add_gpus() says, and the peak of memory, which was measured. */
+static bool diff_is_of_gpus(const char *key)
+{
+	const char *end = strrchr(key, '.');
+
+	return !strcmp(key, "cuda.device") ||
+	       (!strncmp(key, "gpu.", 4) && (!strcmp(end, ".name") || !strcmp(end, ".memory") ||
+						    !strcmp(end, ".memory_peak")));
+}
+
 static void diff_add_notes(struct diff_origin *origin, const struct run *run)
 {
+	bool has_gpus = diff_add_gpus(origin, run);
+
 	for (size_t i = 0; i < run->note_count; i++) {
 		const char *key = run->notes[i].key;
-		bool seen = is_listed(measured, key);
+		bool seen = is_listed(measured, key) || (has_gpus && diff_is_of_gpus(key));
 		for (size_t k = 0; k < i && !seen; k++)
 			seen = !strcmp(run->notes[k].key, key);
 		if (seen)
@@ -361,7 +399,9 @@ static void diff_print_table(const struct diff_view *view, const struct terminal
 			}
 		}
 	if (shown) {
-		fprintf(terminal->out, "\n%s, a token\n", step_phase_name(phase));
+		fprintf(terminal->out, "\n%s%sa %s\n",
+			phase == STEP_OTHER ? "" : phase_label(phase),
+			phase == STEP_OTHER ? "" : ", ", phase_unit(phase));
 		print_columns(table, terminal, has_points, told);
 	}
 	if (left)
@@ -423,6 +463,15 @@ void diff_measures(const struct diff_view *view, FILE *out)
 	print_legend(view, &terminal, &told);
 }
 
+/* The first value of a fact; NULL: there is none. The origin owns it. */
+static const char *diff_fact_of(const struct diff_origin *origin, const char *key)
+{
+	for (size_t i = 0; i < origin->facts.count; i++)
+		if (!strcmp(origin->facts.items[i].key, key))
+			return origin->facts.items[i].value;
+	return NULL;
+}
+
 enum { LABEL = 13, PARTS = 3, NAME = 160 };
 
 struct printer {
@@ -437,7 +486,9 @@ static void print_side(const struct printer *p, bool is_b)
 	const struct diff_origins *o = p->view->origins;
 	const struct diff_origin *first = o->list + (is_b ? o->in_a : 0);
 	size_t count = is_b ? o->in_b : o->in_a;
-	SCOPED char *command = text_safe(first->command ? first->command : "(not known)");
+	SCOPED char *command =
+		text_safe(first->command
+				  ?: diff_fact_of(first, "engine") ?: "command not known");
 	SCOPED char *cut = text_cut(command, 300);
 
 	if (count == 1)
@@ -555,7 +606,7 @@ static void print_unit(const struct printer *p)
 
 /* The reason: the part behind it, and the differences in that part. */
 
-/* "runs 14 times a token instead of 7"; "": both numbers are equal, or one is not known. */
+/* "moves 14 kB each time instead of 7"; "": both numbers are equal, or one is not known. */
 static void add_other(char **text, double a, double b, const char *format)
 {
 	char of_a[UNITS_BYTES], of_b[UNITS_BYTES];
@@ -570,7 +621,9 @@ static char *other_work(const struct compare_row *row)
 	const struct compare_work *a = &row->a, *b = &row->b;
 	char *text = NULL;
 
-	add_other(&text, a->count, b->count, "runs %s times a token instead of %s");
+	add_other(&text, a->count, b->count,
+		row->phase == STEP_OTHER ? "runs %s times a step instead of %s"
+					 : "runs %s times a token instead of %s");
 	if (a->count > 0 && b->count > 0) {
 		add_other(&text, a->bytes / a->count / 1e3, b->bytes / b->count / 1e3,
 			"moves %s kB each time instead of %s");
@@ -649,7 +702,7 @@ static void print_why(const struct printer *p, int phase)
 	if (a && b)
 		text_append(&reasons, "; ", "kernel %s instead of %s", b, a);
 	if (parts)
-		say(p, "Why", "%s: of the difference %s%s%s", step_phase_name(phase), parts,
+		say(p, "Why", "%s: of the difference %s%s%s", phase_label(phase), parts,
 			reasons ? "; " : "", reasons ? reasons : "");
 }
 
@@ -677,11 +730,11 @@ static void print_between(const struct printer *p, int phase)
 
 	if (lies_between(p->view->compare, phase, &in_a, &in_b))
 		say(p, "Why",
-			"%s: between steps the program takes %s a token in A, %s in B; which "
+			"%s: between steps the program takes %s a %s in A, %s in B; which "
 			"functions "
 			"run there shows brick record --sample, then brick report --by function",
-			step_phase_name(phase), units_time(a, number_of_double(in_a)),
-			units_time(b, number_of_double(in_b)));
+			phase_label(phase), units_time(a, number_of_double(in_a)),
+			phase_unit(phase), units_time(b, number_of_double(in_b)));
 }
 
 /* The sentence on top. */

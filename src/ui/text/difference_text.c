@@ -109,7 +109,7 @@ char *difference_sees(char out[DIFFERENCE_BYTES], const struct difference *d)
 	if (!isfinite(d->detectable))
 		return strcpy(out, "");
 	if (d->detectable >= many)
-		put_factor(out, DIFFERENCE_BYTES, d->detectable, "x");
+		snprintf(out, DIFFERENCE_BYTES, "%.0fx", 1 + d->detectable);
 	else
 		snprintf(out, DIFFERENCE_BYTES, d->detectable < 0.0995 ? "%.1f %%" : "%.0f %%",
 			100 * d->detectable);

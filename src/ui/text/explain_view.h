@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Findings as sentences: text for people, and JSON (schema brick/explain/2) of at most
- * EXPLAIN_JSON_BYTES. A new rule gets its sentences in explain_view.c. Any thread.
+ * EXPLAIN_JSON_BYTES. Any thread.
  */
 #pragma once
 
@@ -11,15 +11,7 @@
 
 enum { EXPLAIN_JSON_BYTES = 8192 };
 
-/* The sentences of a finding, cut to their buffers. */
-struct finding_words {
-	char what[128], evidence[384], advice[192];
-	char show[48];	      /* the command that shows the evidence, without the recording */
-	uint64_t expected_ns; /* a token's time if the advice is followed; 0: not known */
-	char other[128];      /* another advice; "": there is none */
-	/* threads that `other` runs with, in all phases; 0: its gain is not known */
-	uint32_t other_threads;
-};
+struct finding_words; /* words.h */
 
 /* A token's time in a phase if `threads` threads ran it and never waited; 0: not known. */
 uint64_t finding_with_threads_ns(

@@ -14,6 +14,7 @@
 #include "base/order.h"
 #include "ui/text/json_out.h"
 #include "analysis/walk/step_index.h"
+#include "ui/text/phase_text.h"
 #include "ui/text/provenance.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
@@ -29,34 +30,26 @@ struct printer {
 
 static void path_view_print_heading(const struct printer *p)
 {
-	static const char *const labels[] = {[STEP_PREFILL] = "Prefill",
-		[STEP_DECODE] = "Decode",
-		[STEP_MIXED] = "Mixed",
-		[STEP_WARM_UP] = "Warm-up",
-		[STEP_PHASES] = "Run"};
 	const struct path_section *s = p->section;
-	char took[UNITS_BYTES], tokens[UNITS_BYTES], rate[UNITS_BYTES];
-	const char *label = labels[s->phase];
+	char took[UNITS_BYTES], count[UNITS_BYTES], rate[UNITS_BYTES];
+	const char *label = phase_title(s->phase);
 
 	units_time(took, s->measured_ns);
-	if (s->tokens)
-		units_count(tokens, s->tokens);
-	else
-		snprintf(tokens, sizeof(tokens), "unknown");
 	units_number(rate, path_tokens_per_s(s, s->measured_ns));
+	SCOPED char *in =
+		s->tokens ? text_format(": %s token%s in %s, %s tokens/s",
+				    units_count(count, s->tokens), plural_s(s->tokens), took, rate)
+			  : text_format(" in %s", took);
 	if (s->phase == STEP_PHASES)
 		say(p, label,
 			"no steps were recorded: the path of %s, from its first brick to its last",
 			took);
 	else if (s->step != RUN_NONE)
-		say(p, label, "step %u of %u: %s token%s in %s, %s tokens/s",
-			step_number(p->view->run, p->view->index, s->step),
-			step_numbers(p->view->run, p->view->index), tokens, plural_s(s->tokens),
-			took, rate);
+		say(p, label, "step %u of %u%s", step_number(p->view->run, p->view->index, s->step),
+			step_numbers(p->view->run, p->view->index), in);
 	else
-		say(p, label, "%llu step%s: %s token%s in %s, %s tokens/s",
-			(unsigned long long)s->steps, plural_s(s->steps), tokens,
-			plural_s(s->tokens), took, rate);
+		say(p, label, "%llu step%s%s", (unsigned long long)s->steps, plural_s(s->steps),
+			in);
 	if (provenance_steps(p->view->run))
 		say(p, "Steps", "%s", provenance_steps(p->view->run));
 }

@@ -22,6 +22,7 @@ static const struct program {
 	{"llama-bench", NULL,
 		{[PROGRAM_THREADS] = "-t {}",
 			[PROGRAM_BATCH_THREADS] = "-t {}",
+			[PROGRAM_ALL_THREADS] = "-t {}",
 			[PROGRAM_BATCH] = "-b {}",
 			[PROGRAM_UBATCH] = "-ub {}",
 			[PROGRAM_FLASH] = "-fa 1",
@@ -35,6 +36,7 @@ static const struct program {
 	{"llama-server", NULL,
 		{[PROGRAM_THREADS] = "-t {}",
 			[PROGRAM_BATCH_THREADS] = "-tb {}",
+			[PROGRAM_ALL_THREADS] = "-t {} -tb {}",
 			[PROGRAM_BATCH] = "-b {}",
 			[PROGRAM_UBATCH] = "-ub {}",
 			[PROGRAM_FLASH] = "-fa on",
@@ -54,6 +56,7 @@ static const struct program {
 	{"brick-llama", NULL,
 		{[PROGRAM_THREADS] = "--threads {}",
 			[PROGRAM_BATCH_THREADS] = "--threads {}",
+			[PROGRAM_ALL_THREADS] = "--threads {}",
 			[PROGRAM_UBATCH] = "--ubatch {}",
 			[PROGRAM_FLASH] = "--flash on",
 			[PROGRAM_CACHE_F16] = "--cache-type f16",
@@ -64,11 +67,13 @@ static const struct program {
 	{"whisper", NULL,
 		{[PROGRAM_THREADS] = "-t {}",
 			[PROGRAM_BATCH_THREADS] = "-t {}",
+			[PROGRAM_ALL_THREADS] = "-t {}",
 			[PROGRAM_FLASH] = "-fa",
 			[PROGRAM_CPU_ONLY] = "-ng"}},
 	{"llama-", NULL,
 		{[PROGRAM_THREADS] = "-t {}",
 			[PROGRAM_BATCH_THREADS] = "-tb {}",
+			[PROGRAM_ALL_THREADS] = "-t {} -tb {}",
 			[PROGRAM_BATCH] = "-b {}",
 			[PROGRAM_UBATCH] = "-ub {}",
 			[PROGRAM_FLASH] = "-fa on",
@@ -85,6 +90,7 @@ static const struct program {
 	{"node", "llama.library",
 		{[PROGRAM_THREADS] = "createContext({threads: {}})",
 			[PROGRAM_BATCH_THREADS] = "createContext({threads: {}})",
+			[PROGRAM_ALL_THREADS] = "createContext({threads: {}})",
 			[PROGRAM_BATCH] = "createContext({batchSize: {}})",
 			[PROGRAM_UBATCH] = "createContext({batchSize: {}})",
 			[PROGRAM_FLASH] = "createContext({flashAttention: true})",
@@ -100,6 +106,7 @@ static const struct program {
 	{"python", "llama.library",
 		{[PROGRAM_THREADS] = "Llama(n_threads={})",
 			[PROGRAM_BATCH_THREADS] = "Llama(n_threads_batch={})",
+			[PROGRAM_ALL_THREADS] = "Llama(n_threads={}, n_threads_batch={})",
 			[PROGRAM_BATCH] = "Llama(n_batch={})",
 			[PROGRAM_UBATCH] = "Llama(n_ubatch={})",
 			[PROGRAM_FLASH] = "Llama(flash_attn=True)",
@@ -114,6 +121,7 @@ static const struct program {
 		{[PROGRAM_THREADS] = "torch.set_num_threads({}), or OMP_NUM_THREADS={}",
 			[PROGRAM_BATCH_THREADS] =
 				"torch.set_num_threads({}), or OMP_NUM_THREADS={}",
+			[PROGRAM_ALL_THREADS] = "torch.set_num_threads({}), or OMP_NUM_THREADS={}",
 			[PROGRAM_BATCH] = "a batch of {} tokens",
 			[PROGRAM_UBATCH] = "a batch of {} tokens",
 			[PROGRAM_FLASH] = "attn_implementation=\"sdpa\" in from_pretrained()",
@@ -131,11 +139,14 @@ static const struct program {
 	{"", "whisper.library",
 		{[PROGRAM_THREADS] = "whisper_full_params.n_threads = {}",
 			[PROGRAM_BATCH_THREADS] = "whisper_full_params.n_threads = {}",
+			[PROGRAM_ALL_THREADS] = "whisper_full_params.n_threads = {}",
 			[PROGRAM_FLASH] = "whisper_context_params.flash_attn = true",
 			[PROGRAM_CPU_ONLY] = "whisper_context_params.use_gpu = false"}},
 	{"", "llama.library",
 		{[PROGRAM_THREADS] = "llama_context_params.n_threads = {}",
 			[PROGRAM_BATCH_THREADS] = "llama_context_params.n_threads_batch = {}",
+			[PROGRAM_ALL_THREADS] =
+				"llama_context_params.n_threads = {} and n_threads_batch = {}",
 			[PROGRAM_BATCH] =
 				"llama_decode() with {} tokens in a batch, and n_batch = {}",
 			[PROGRAM_UBATCH] = "llama_context_params.n_ubatch = {}",
@@ -156,8 +167,9 @@ static const struct program {
 			[PROGRAM_POOL] = "llama_attach_threadpool()",
 			[PROGRAM_DRAFT] = "drafts of {} tokens"}},
 	{"", NULL,
-		{[PROGRAM_THREADS] = "{} thread{s}",
-			[PROGRAM_BATCH_THREADS] = "{} thread{s}",
+		{[PROGRAM_THREADS] = "run it with {} thread{s}",
+			[PROGRAM_BATCH_THREADS] = "run it with {} thread{s}",
+			[PROGRAM_ALL_THREADS] = "run it with {} thread{s}",
 			[PROGRAM_BATCH] = "batches of {} tokens",
 			[PROGRAM_UBATCH] = "batches of {} tokens",
 			[PROGRAM_FLASH] = "flash attention",
@@ -199,16 +211,36 @@ static bool program_fits(const struct run *run, const struct program *p)
 	       (!*p->name && (!p->library || run_note_find(run, p->library)));
 }
 
+/* The option of the recorded command that has a number of threads; NULL: none. */
+static const char *program_threads_word(const struct run *run)
+{
+	static const char *const words[] = {
+		"--threads", "-t", "--n-threads", "--num-threads", "--n_threads", "--num_threads"};
+
+	for (char *const *word = run->command; word && *word && word[1]; word++)
+		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+			if (!strcmp(*word, words[i]) && *word[1] &&
+				strspn(word[1], "0123456789") == strlen(word[1]))
+				return words[i];
+	return NULL;
+}
+
 const char *program_option(char out[PROGRAM_OPTION_BYTES], const struct run *run,
 	enum program_setting setting, uint64_t number)
 {
 	const struct program *p = program_table;
+	const char *word = setting <= PROGRAM_ALL_THREADS ? program_threads_word(run) : NULL;
 	size_t length = 0;
 
 	/* the last row has every setting, and fits always */
 	while (!p->options[setting] || !program_fits(run, p))
 		p++;
 	out[0] = '\0';
+	/* whoever wrote an unknown program: the command has its option */
+	if (word && !*p->name && !p->library) {
+		snprintf(out, PROGRAM_OPTION_BYTES, "%s %llu", word, (unsigned long long)number);
+		return out;
+	}
 	for (const char *at = p->options[setting]; *at && length + 1 < PROGRAM_OPTION_BYTES;) {
 		bool is_number = !strncmp(at, "{}", 2), is_plural = !strncmp(at, "{s}", 3);
 		char *to = out + length;

@@ -13,6 +13,7 @@
 enum program_setting {
 	PROGRAM_THREADS,       /* of decoding, and of prompts unless those have their own */
 	PROGRAM_BATCH_THREADS, /* of prompts */
+	PROGRAM_ALL_THREADS,   /* of both */
 	PROGRAM_BATCH,	       /* tokens that the program hands over at once */
 	PROGRAM_UBATCH,	       /* tokens that the engine evaluates at once */
 	PROGRAM_FLASH,	       /* flash attention on */

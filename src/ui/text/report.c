@@ -205,9 +205,6 @@ void report_complete(struct report *report)
 	report->shown = summary->row_count;
 }
 
-const enum step_phase report_phase_order[STEP_PHASES] = {
-	STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
-
 /*
  * Phases need no tables of their own if rows are by phase or step, or if only one phase ended. A
  * warm-up is apart from all others.

@@ -103,9 +103,6 @@ struct report_apart {
 	struct roofline *roofline; /* NULL: no ceilings are kept for the machine */
 };
 
-/* Phases in the order in which they are shown. */
-extern const enum step_phase report_phase_order[STEP_PHASES];
-
 enum { REPORT_PHASES_APART = SUMMARY_ALL_PHASES - 1 };
 
 /*

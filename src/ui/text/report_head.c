@@ -10,11 +10,22 @@
 #include <string.h>
 
 #include "analysis/statistics/unknown.h"
-#include "analysis/steps/rank_waits.h"
+#include "analysis/ranks/message_pairs.h"
+#include "analysis/ranks/rank_job.h"
+#include "analysis/ranks/remote_calls.h"
+#include "analysis/accounts/load_times.h"
 #include "analysis/accounts/workload.h"
 #include "trace/owners.h"
+#include "ui/text/exemplar_text.h"
+#include "ui/text/energy_view.h"
 #include "ui/text/gpu_text.h"
+#include "ui/text/marks.h"
+#include "ui/text/memory_view.h"
+#include "ui/text/phase_text.h"
+#include "ui/text/placed_view.h"
 #include "ui/text/provenance.h"
+#include "ui/text/ranks_view.h"
+#include "ui/text/remote_view.h"
 #include "ui/text/text.h"
 #include "ui/text/users_text.h"
 
@@ -75,6 +86,21 @@ static void report_head_add_backends(char **text, const struct run *run)
 			strchr(devices[k], ' ') ? strchr(devices[k], ' ') + 1 : devices[k]);
 }
 
+/* The different numbers of GPUs that queues have. */
+static size_t report_head_gpus(const struct run *run)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < run->lane_count; i++) {
+		const struct run_lane *lane = &run->lanes[i];
+		bool is_new = lane->kind == BRICK_LANE_QUEUE && lane->gpu;
+		for (size_t k = 0; k < i && is_new; k++)
+			is_new = run->lanes[k].gpu != lane->gpu;
+		count += is_new;
+	}
+	return count;
+}
+
 static char *machine_text(const struct run *run)
 {
 	char *text = NULL;
@@ -88,7 +114,11 @@ static char *machine_text(const struct run *run)
 			      strcmp(name, BRICK_HOST_BACKEND) != 0;
 		for (size_t k = 0; k < i && is_new; k++)
 			is_new = !run->lanes[k].backend || strcmp(run->lanes[k].backend, name) != 0;
-		if (is_new)
+		/* of devices that another tool's file does not name, the number is known */
+		size_t gpus = is_new && !strcmp(name, "gpu") ? report_head_gpus(run) : 0;
+		if (gpus)
+			text_append(&text, " and ", "%zu GPU%s", gpus, plural_s(gpus));
+		else if (is_new)
 			text_append(&text, " and ", "%s", name);
 	}
 	if (run->cpu || !text || !run_note_find(run, "imported"))
@@ -194,20 +224,17 @@ static void report_head_add(struct report_head *head, const char *label, char *t
 static void report_head_add_phase(
 	struct report_head *head, const struct report *report, enum step_phase phase, bool whole)
 {
-	static const char *const labels[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
 	const struct step_phase_times *times = &report->summary->steps.phases[phase];
 	char *text;
 
 	if (!times->count && !times->refused && !times->aborted)
 		return;
-	bool is_unknown = times->count && !times->tokens;
+	bool is_unknown = (times->count || phase == STEP_OTHER) && !times->tokens;
 	text = phase == STEP_WARM_UP ? text_copy("in no rate")
 	       : is_unknown	     ? NULL
 				     : rates_text(times);
 	char tokens[UNITS_BYTES];
-	if (is_unknown)
-		text_append(&text, ": ", "an unknown number of tokens");
-	else
+	if (!is_unknown)
 		text_append(&text, ": ", "%s token%s", units_count(tokens, times->tokens),
 			plural_s(times->tokens));
 	if (phase == STEP_MIXED)
@@ -221,7 +248,7 @@ static void report_head_add_phase(
 		text_append(&text, " ", "(%llu more were rejected drafts)",
 			report_head_ull(times->refuted));
 	report_head_add_steps(&text, times, whole);
-	report_head_add(head, labels[phase], text);
+	report_head_add(head, phase_title(phase), text);
 }
 
 static double report_head_share_of(const uint64_t ns[TRAINING_PHASES], int phase, double total_ns)
@@ -283,41 +310,49 @@ static void add_training(struct report_head *head, const struct report *report)
 	report_head_add(head, "Training", text);
 }
 
-/* The two ranks that made others wait longest, and why they came late. */
 static void add_ranks(struct report_head *head, const struct run *run)
 {
-	SCOPED_BY(rank_waits_fini) struct rank_waits waits = {0};
-	char waited[UNITS_BYTES], longer[UNITS_BYTES];
-	uint64_t below = UINT64_MAX;
+	SCOPED_BY(rank_job_fini) struct rank_job job;
 
-	if (text_fail(rank_waits_of_run(&waits, run)) || !waits.count)
+	if (text_fail(rank_job_of_run(&job, run)))
 		return;
-	char *text = text_format("%u of %d, %llu collective%s", waits.count,
-		(int)run->processes[waits.rows[0].process].world,
-		report_head_ull(waits.collectives), plural_s(waits.collectives));
-	for (int shown = 0; shown < 2; shown++) {
-		const struct rank_waits_row *row = NULL;
-		for (uint32_t i = 0; i < waits.count; i++)
-			if (waits.rows[i].caused_ns && waits.rows[i].caused_ns < below &&
-				(!row || waits.rows[i].caused_ns > row->caused_ns))
-				row = &waits.rows[i];
-		if (!row)
-			break;
-		below = row->caused_ns;
-		text_append(&text, shown ? "; " : ": ",
-			"rank %d was last at %llu, others waited %s",
-			(int)run->processes[row->process].rank, report_head_ull(row->last),
-			units_time(waited, row->caused_ns));
-		if (row->longer_ns)
-			text_append(&text, " ", "as it %s %s longer%s%s",
-				row->was_preempted ? "did not run" : "took",
-				units_time(longer, row->longer_ns),
-				row->was_preempted ? "" : " in ",
-				row->was_preempted	 ? ""
-				: row->brick == RUN_NONE ? "no brick"
-							 : run->bricks[row->brick].name);
-	}
-	report_head_add(head, "Ranks", text);
+	char *text = ranks_sentence(&job);
+	if (text)
+		report_head_add(head, "Ranks", text);
+	else if (job.count == 1)
+		report_head_add(head, "Rank", ranks_place(&job));
+}
+
+/* Messages between ranks, and what receivers waited for. */
+static void add_messages(struct report_head *head, const struct run *run)
+{
+	SCOPED_BY(message_pairs_fini) struct message_pairs pairs = {0};
+	char bytes[UNITS_BYTES], waited[UNITS_BYTES], transfer[UNITS_BYTES];
+
+	if (!run->message_count || text_fail(message_pairs_init(&pairs, run)))
+		return;
+	uint64_t alone = pairs.sent_alone + pairs.received_alone;
+	if (!pairs.count && !alone)
+		return;
+	char *text = text_format(
+		"%llu with %s", report_head_ull(pairs.count), units_bytes(bytes, pairs.bytes));
+	if (pairs.count)
+		text_append(&text, ": ", "receivers waited %s for senders and %s for transfers",
+			units_time(waited, pairs.waited_ns),
+			units_time(transfer, pairs.transfer_ns));
+	if (alone)
+		text_append(&text, "; ",
+			"of %llu more sent and %llu received the other end is not known",
+			report_head_ull(pairs.sent_alone), report_head_ull(pairs.received_alone));
+	report_head_add(head, "Messages", text);
+}
+
+static void add_remote_calls(struct report_head *head, const struct run *run)
+{
+	SCOPED_BY(remote_calls_fini) struct remote_calls calls = {0};
+
+	if (run->message_count && !text_fail(remote_calls_init(&calls, run)) && calls.count)
+		report_head_add(head, "Remote", remote_sentence(&calls));
 }
 
 /* Speculative decoding. */
@@ -338,6 +373,35 @@ static void add_drafts(struct report_head *head, const struct report *report)
 	report_head_add(head, "Drafts", text);
 }
 
+/* ": the model was opened in 12.0ms, mapped in 3.00ms, read in 40.0ms; ..."; or "". */
+static char *report_head_loading(const struct run *run)
+{
+	static const char *const words[LOAD_PHASES] = {
+		"opened in", "mapped in", "read in", "warm-up took"};
+	enum { FEW_FAULTS = 1000 };
+	struct load_times times;
+	char *text = NULL;
+	char number[UNITS_BYTES];
+
+	text_fail(load_times_of_run(&times, run));
+	for (int phase = 0; phase < LOAD_PHASES && times.is_known; phase++) {
+		const struct load_counts *counts = &times.counts[phase];
+		uint64_t faults = counts->minor + counts->major;
+		if (times.ns[phase])
+			text_append(&text, ", ", "%s %s", words[phase],
+				units_time(number, times.ns[phase]));
+		if (times.ns[phase] && faults >= FEW_FAULTS)
+			text_append(&text, " ", "(%s page faults, %llu of them from a disk)",
+				units_count(number, faults), report_head_ull(counts->major));
+	}
+	if (text && times.disk_bytes)
+		text_append(&text, ", ", "%s came from disks until the end of the first step",
+			units_bytes(number, times.disk_bytes));
+	char *whole = text ? text_format(": its model was %s", text) : text_copy("");
+	free(text);
+	return whole;
+}
+
 static void add_beginning(
 	struct report_head *head, const struct report *report, const struct workload *w)
 {
@@ -346,17 +410,19 @@ static void add_beginning(
 
 	units_time(first, ttft_ns);
 	units_time(start, w->start_up_ns);
+	SCOPED char *loading = report_head_loading(report->run);
 	if (ttft_ns != ANALYSIS_UNKNOWN && w->start_up_ns != ANALYSIS_UNKNOWN)
 		report_head_add(head, "First token",
 			text_format("after %s, from the start of the first prefill; start-up took "
-				    "%s before it",
-				first, start));
+				    "%s before it%s",
+				first, start, loading));
 	else if (ttft_ns != ANALYSIS_UNKNOWN)
 		report_head_add(head, "First token",
 			text_format("after %s, from the start of the first prefill", first));
 	else if (w->start_up_ns != ANALYSIS_UNKNOWN)
 		report_head_add(head, "Start-up",
-			text_format("%s from the program's start to its first step", start));
+			text_format(
+				"%s from the program's start to its first step%s", start, loading));
 }
 
 enum { GPUS_SHOWN = 2, GPUS_WHOLE = 16 }; /* so many have lines of their own */
@@ -412,6 +478,20 @@ static void report_head_add_collectives(
 			collective_text(report->run, &summary->collectives.list[i], steps));
 }
 
+enum { ENERGY_SHOWN = 2, ENERGY_WHOLE = 8 };
+
+static void report_head_add_energy(
+	struct report_head *head, const struct report *report, bool whole)
+{
+	SCOPED_BY(energy_rows_fini) struct energy_rows rows = {0};
+	const struct step_times *times = &report->summary->steps;
+
+	text_fail(energy_rows_measure(&rows, report->run, times));
+	for (size_t i = 0; i < rows.list.count && i < (whole ? ENERGY_WHOLE : ENERGY_SHOWN); i++)
+		report_head_add(head, i ? "" : "Energy",
+			energy_text(report->run, times, &rows.list.items[i]));
+}
+
 void report_head_init(struct report_head *head, const struct report *report, bool whole)
 {
 	struct workload workload;
@@ -422,8 +502,30 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 	const char *wrong = run_note_find(report->run, "graph.wrong");
 	if (wrong)
 		report_head_add(head, "Graph", text_copy(wrong));
+	char *exemplar = exemplar_text(report->run);
+	if (exemplar)
+		report_head_add(head, "Kept for", exemplar);
+	char *switched = marks_switched_text(report->run), *marks = marks_text(report->run);
+	if (run_has_mark(report->run, MARK_PART) || run_has_mark(report->run, MARK_NEXT))
+		report_head_add(head, "Part",
+			text_copy(report->run->has_statistics_only
+					  ? "statistics since recording began"
+					  : "a part of a recording that has several files; "
+					    "--totals: statistics since it began"));
+	if (report->run->left_step_count)
+		report_head_add(head, "Left out",
+			text_format("%zu steps, recorded as one piece each to limit the cost "
+				    "(record --max-cost): rows and speeds are of the others",
+				report->run->left_step_count));
+	if (switched)
+		report_head_add(head, "Windows", switched);
+	if (marks)
+		report_head_add(head, "Marks", marks);
 	report_head_add_gpus(head, report, whole);
 	report_head_add_collectives(head, report, whole);
+	add_ranks(head, report->run);
+	add_messages(head, report->run);
+	add_remote_calls(head, report->run);
 	if (!report_has_steps(report)) {
 		if (report->summary->row_count)
 			report_head_add(head, "Steps",
@@ -433,11 +535,18 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 	report_head_add_phase(head, report, STEP_PREFILL, whole);
 	report_head_add_phase(head, report, STEP_DECODE, whole);
 	report_head_add_phase(head, report, STEP_MIXED, whole);
+	report_head_add_phase(head, report, STEP_OTHER, whole);
 	char *users = users_text(report->run);
 	if (users)
 		report_head_add(head, "Users", users);
 	add_training(head, report);
-	add_ranks(head, report->run);
+	char *memory = memory_summary(report->run);
+	if (memory)
+		report_head_add(head, "Memory", memory);
+	char *placed = placed_text(report->run);
+	if (placed)
+		report_head_add(head, "Placement", placed);
+	report_head_add_energy(head, report, whole);
 	add_drafts(head, report);
 	const char *parts = run_note_find(report->run, "steps.parts");
 	if (parts)

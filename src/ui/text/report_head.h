@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include "ui/text/report.h"
 
-enum { REPORT_HEAD_LINES = 10 + 16 + 6 };
+enum { REPORT_HEAD_LINES = 11 + 16 + 6 + 8 };
 
 struct report_head {
 	struct report_head_line {

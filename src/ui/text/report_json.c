@@ -11,15 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/accounts/load_times.h"
 #include "analysis/accounts/workload.h"
 #include "analysis/devices/hidden_waits.h"
-#include "analysis/steps/rank_waits.h"
+#include "analysis/ranks/message_pairs.h"
+#include "analysis/ranks/rank_job.h"
+#include "analysis/ranks/remote_calls.h"
 #include "trace/owners.h"
+#include "ui/text/energy_view.h"
 #include "ui/text/csv_out.h"
-#include "ui/text/gpu_text.h"
+#include "ui/text/exemplar_text.h"
+#include "ui/text/gpus_view.h"
 #include "ui/text/trust_text.h"
 #include "ui/text/json_out.h"
+#include "ui/text/marks.h"
+#include "ui/text/placed_view.h"
 #include "ui/text/provenance.h"
+#include "ui/text/ranks_view.h"
+#include "ui/text/remote_view.h"
 #include "ui/text/report.h"
 #include "ui/text/report_fields.h"
 #include "ui/text/report_presence.h"
@@ -127,6 +136,27 @@ static json_t *settings_json(const struct workload *w)
 	return object;
 }
 
+/* Null: it was not seen how a model is loaded. */
+static json_t *load_json(const struct run *run)
+{
+	struct load_times times;
+
+	if (text_fail(load_times_of_run(&times, run)) || !times.is_known)
+		return json_null();
+	json_t *object = json_object();
+	for (int phase = 0; phase < LOAD_PHASES; phase++) {
+		SCOPED char *key = text_format("%s_ns", load_phase_name((enum load_phase)phase));
+		json_put(object, key, json_number(times.ns[phase]));
+		if (phase == LOAD_WARM_UP)
+			continue;
+		json_t *counts = json_object();
+		json_put_numbers(counts, &times.counts[phase], minor, major, bytes);
+		json_put(object, load_phase_name((enum load_phase)phase), counts);
+	}
+	json_put_numbers(object, &times, disk_bytes, faults, kernel_ns);
+	return object;
+}
+
 static json_t *report_json_run(const struct run *run)
 {
 	json_t *object = json_object(), *clock = json_object(), *backends = json_array();
@@ -165,6 +195,15 @@ static json_t *report_json_run(const struct run *run)
 	json_put(object, "model", report_json_model(&workload));
 	json_put(object, "settings", settings_json(&workload));
 	json_put(object, "start_up_ns", json_number(workload.start_up_ns));
+	json_put(object, "load", load_json(run));
+	json_put(object, "peak_bytes", report_json_known(run->machine.peak_bytes));
+	json_put(object, "placement", placed_json(run));
+	if (run->mark_count)
+		json_put(object, "marks", marks_json(run));
+	if (run->left_step_count)
+		json_put(object, "left_steps", json_number(run->left_step_count));
+	if (run_has_mark(run, MARK_EXEMPLAR))
+		json_put(object, "exemplars", exemplar_json(run));
 	json_put(object, "clock", clock);
 	json_put(object, "exit_code",
 		run->exit_code >= 0 ? json_number((uint64_t)run->exit_code) : json_null());
@@ -241,6 +280,7 @@ static json_t *report_json_steps(const struct report *report)
 	json_put(object, "decode", report_json_phase(report, STEP_DECODE));
 	json_put(object, "mixed", report_json_phase(report, STEP_MIXED));
 	json_put(object, "warm_up", report_json_phase(report, STEP_WARM_UP));
+	json_put(object, "other", report_json_phase(report, STEP_OTHER));
 	json_put(object, "training", training_json(&report->training));
 	json_put(object, "drafts", drafts_json(report));
 	json_put(object, "users", users_json(report->run));
@@ -261,27 +301,34 @@ static json_t *report_json_coverage(const struct report *report)
 	return object;
 }
 
-/* Null: no ranks that have the same collectives. */
 static json_t *report_json_ranks(const struct run *run)
 {
-	SCOPED_BY(rank_waits_fini) struct rank_waits waits = {0};
-	if (text_fail(rank_waits_of_run(&waits, run)) || !waits.count)
+	SCOPED_BY(rank_job_fini) struct rank_job job;
+
+	return text_fail(rank_job_of_run(&job, run)) ? json_null() : ranks_rows_to_json(&job);
+}
+
+/* Null: there are none. */
+static json_t *report_json_messages(const struct run *run)
+{
+	SCOPED_BY(message_pairs_fini) struct message_pairs pairs = {0};
+	if (!run->message_count || text_fail(message_pairs_init(&pairs, run)))
 		return json_null();
-	json_t *list = json_array();
-	for (uint32_t i = 0; i < waits.count; i++) {
-		const struct rank_waits_row *row = &waits.rows[i];
-		const struct run_process *process = &run->processes[row->process];
-		json_t *object = json_object();
-		json_put_numbers(object, process, rank, world, pid);
-		json_put_numbers(object, row, collectives, bytes, exposed_ns, waited_ns, last,
-			caused_ns, longer_ns);
-		json_put(object, "longer_in",
-			row->brick == RUN_NONE ? json_null()
-					       : json_text(run->bricks[row->brick].name));
-		json_put(object, "was_preempted", json_boolean(row->was_preempted));
-		json_add(list, object);
-	}
-	return list;
+	if (!pairs.count && !pairs.sent_alone && !pairs.received_alone) /* collectives alone */
+		return json_null();
+	json_t *object = json_object();
+	json_put_numbers(object, &pairs, count, bytes, sent_alone, received_alone, unequal, calls,
+		waited_ns, transfer_ns);
+	return object;
+}
+
+/* Null: there are none. */
+static json_t *report_json_remote(const struct run *run)
+{
+	SCOPED_BY(remote_calls_fini) struct remote_calls calls = {0};
+	if (!run->message_count || text_fail(remote_calls_init(&calls, run)) || !calls.count)
+		return json_null();
+	return remote_calls_to_json(&calls);
 }
 
 static json_t *interval_json(const struct distortion *distortion)
@@ -313,6 +360,7 @@ static json_t *distortion_json(const struct report *report)
 	json_put(object, "recorder", json_rate(distortion->consumer_share));
 	json_put(object, "prefill", phase_distortion_json(report, STEP_PREFILL));
 	json_put(object, "decode", phase_distortion_json(report, STEP_DECODE));
+	json_put(object, "other", phase_distortion_json(report, STEP_OTHER));
 	return object;
 }
 
@@ -420,56 +468,6 @@ static json_t *waits_json(const struct report *report)
 	return array;
 }
 
-/* Idle time by cause, with the host's brick that has most of it. */
-static json_t *report_json_idle(const struct run *run, const struct gpu_time *time)
-{
-	json_t *object = json_object();
-
-	for (int cause = 0; cause < GPU_IDLE_CAUSES; cause++) {
-		if (!time->idle_of_ns[cause])
-			continue;
-		uint32_t most = time->most[cause];
-		json_t *part = json_object();
-		json_put(part, "time_ns", json_number(time->idle_of_ns[cause]));
-		json_put(part, "brick",
-			most == RUN_NONE ? json_null() : json_text(run->bricks[most].name));
-		json_put(part, "brick_ns",
-			most == RUN_NONE ? json_null() : json_number(time->most_ns[cause]));
-		json_put(object, gpu_idle_name((enum gpu_idle_cause)cause), part);
-	}
-	return object;
-}
-
-static json_t *report_json_gpus(const struct report *report)
-{
-	const struct gpu_times *times = &report->summary->gpus;
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < times->spans.count; i++) {
-		const struct gpu *gpu = &times->spans.list[i];
-		const struct gpu_time *time = &times->list[i];
-		json_t *object = json_object();
-		SCOPED char *label = gpu_label(report->run, gpu);
-		json_put(object, "name", json_text(label));
-		json_put(object, "pid", json_number(report->run->processes[gpu->process].pid));
-		json_put(object, "number", gpu->number ? json_number(gpu->number) : json_null());
-		json_put(object, "backend", json_text(gpu->backend));
-		json_put_numbers(object, gpu, queues);
-		json_put(
-			object, "memory_bytes", json_number(gpu_bytes(report->run, gpu, "memory")));
-		json_put(object, "memory_peak_bytes",
-			json_number(gpu_bytes(report->run, gpu, "memory_peak")));
-		json_put_numbers(object, time, commands, wall_ns, busy_ns, idle_ns);
-		json_put(object, "compute_ns", json_number(time->alone_ns[GPU_COMPUTE]));
-		json_put(object, "exposed_collective_ns",
-			json_number(time->alone_ns[GPU_COLLECTIVE]));
-		json_put(object, "exposed_transfer_ns", json_number(time->alone_ns[GPU_TRANSFER]));
-		json_put(object, "idle", report_json_idle(report->run, time));
-		json_add(array, object);
-	}
-	return array;
-}
-
 static json_t *report_json_collectives(const struct report *report)
 {
 	const struct collectives *all = &report->summary->collectives;
@@ -534,7 +532,7 @@ static json_t *device_json(const struct report *report)
 	json_put(object, "wait_ns", json_number(summary->device_wait_ns));
 	json_put(object, "waits", waits_json(report));
 	json_put(object, "queues", array);
-	json_put(object, "gpus", report_json_gpus(report));
+	json_put(object, "gpus", gpus_to_json(&report->summary->gpus, report->run));
 	json_put(object, "collectives", report_json_collectives(report));
 	json_put(object, "hidden_waits", report_json_hidden_waits(report));
 	return object;
@@ -571,14 +569,14 @@ static json_t *apart_json(const struct report *report)
 {
 	json_t *object = json_object();
 	for (int i = 0; i < STEP_PHASES; i++) {
-		const struct report *phase = report->apart[report_phase_order[i]];
+		const struct report *phase = report->apart[step_phase_order[i]];
 		if (!phase)
 			continue;
 		json_t *part = json_object();
 		json_put(part, "coverage", report_json_coverage(phase));
 		json_put(part, summary_by_plural(phase->summary->by), report_rows_to_json(phase));
 		json_put(part, "rests", rests_json(phase));
-		json_put(object, step_phase_name(report_phase_order[i]), part);
+		json_put(object, step_phase_name(step_phase_order[i]), part);
 	}
 	return object;
 }
@@ -635,6 +633,7 @@ static json_t *counters_json(const struct run *run)
 	json_put(object, "bricks", bricks);
 	json_put(object, "prefill", phase_counters_json(&counters, STEP_PREFILL));
 	json_put(object, "decode", phase_counters_json(&counters, STEP_DECODE));
+	json_put(object, "other", phase_counters_json(&counters, STEP_OTHER));
 	return object;
 }
 
@@ -666,6 +665,9 @@ json_t *report_to_json(const struct report *report)
 	if (summary->by != SUMMARY_BY_CATEGORY)
 		json_put(root, summary_by_plural(summary->by), json_incref(rows));
 	json_put(root, "ranks", report_json_ranks(report->run));
+	json_put(root, "messages", report_json_messages(report->run));
+	json_put(root, "remote", report_json_remote(report->run));
+	json_put(root, "energy", energy_json(report->run, &summary->steps));
 	json_put(root, "rests", rests_json(report));
 	/* rows of places hold waits and time off the CPU, categories do not */
 	of_categories.row_rests = summary->rests;
@@ -748,6 +750,6 @@ void report_csv(const struct report *report, FILE *out)
 	csv_end(out);
 	report_json_print_rows(report, &columns, out);
 	for (int i = 0; i < STEP_PHASES && tells_phase; i++)
-		if (report->apart[report_phase_order[i]])
-			report_json_print_rows(report->apart[report_phase_order[i]], &columns, out);
+		if (report->apart[step_phase_order[i]])
+			report_json_print_rows(report->apart[step_phase_order[i]], &columns, out);
 }

@@ -20,6 +20,7 @@
 #include "base/order.h"
 #include "record/inject/inject.h"
 #include "trace/owners.h"
+#include "ui/text/phase_text.h"
 #include "ui/text/report.h"
 #include "ui/text/report_fields.h"
 #include "ui/text/report_head.h"
@@ -240,11 +241,10 @@ static void print_footnote(
 		      report->summary->by == SUMMARY_BY_PHASE ||
 		      report->summary->by == SUMMARY_BY_STEP ||
 		      report->summary->by == SUMMARY_BY_THREAD;
-	const char *phase = step_phase_name(report->summary->only);
 	SCOPED char *wall =
 		report_has_steps(report)
-			? text_format("SHARE and /TOKEN are wall time of the %s%sstep's thread%s",
-				  phase ? phase : "", phase ? " " : "",
+			? text_format("SHARE and /TOKEN are wall time of the %sstep's thread%s",
+				  phase_adjective(report->summary->only),
 				  report->summary->knows_off && !places
 					  ? ", of a brick only while that ran on a CPU"
 					  : "")
@@ -286,14 +286,12 @@ static void print_tables(const struct report *report, const struct terminal *ter
 	print_categories(report, terminal);
 }
 
-static const char *const phase_titles[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
-
 /* Prints a table for each phase, below a title. */
 static void print_apart(const struct report *report, const struct terminal *terminal)
 {
 	bool first = true;
 	for (int i = 0; i < STEP_PHASES; i++) {
-		const struct report *phase = report->apart[report_phase_order[i]];
+		const struct report *phase = report->apart[step_phase_order[i]];
 		if (!phase)
 			continue;
 		if (!first)
@@ -301,7 +299,8 @@ static void print_apart(const struct report *report, const struct terminal *term
 		first = false;
 		fprintf(terminal->out, "%s%s steps%s\n",
 			terminal_style_begin(terminal, STYLE_STRONG),
-			phase_titles[report_phase_order[i]],
+			step_phase_order[i] == STEP_OTHER ? "Other"
+							  : phase_title(step_phase_order[i]),
 			terminal_style_end(terminal, STYLE_STRONG));
 		print_tables(phase, terminal);
 	}
@@ -561,7 +560,8 @@ static char *meanings_of_all(const struct report *report)
 			knows_tokens(report)
 				? "A row with the same /TOKEN and DEVICE/TOKEN ran on a device "
 				  "only, while the thread did something else."
-				: "DEVICE is time in which commands ran that the row launched.");
+				: "DEVICE is time in which commands ran that the row launched; it "
+				  "is SHARE's where the thread spent no time in the row.");
 	if (text && has_exposed_time(report->summary))
 		text_append(&text, " ", "%s",
 			"EXPOSED is the part of it in which no other row computed on the GPU.");
@@ -626,13 +626,13 @@ static void list_tables(struct screen *screen)
 	if (!report->summary->row_count)
 		return;
 	if (!report->is_apart) {
-		add_table(screen, report, phase >= 0 ? phase_titles[phase] : by);
+		add_table(screen, report, phase >= 0 ? phase_title(phase) : by);
 		return;
 	}
 	for (int i = 0; i < STEP_PHASES; i++) {
-		enum step_phase each = report_phase_order[i];
+		enum step_phase each = step_phase_order[i];
 		if (report->apart[each] && each != STEP_WARM_UP)
-			add_table(screen, report->apart[each], phase_titles[each]);
+			add_table(screen, report->apart[each], phase_title(each));
 	}
 }
 

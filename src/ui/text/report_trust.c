@@ -13,6 +13,8 @@
 #include "analysis/statistics/unknown.h"
 #include "base/number.h"
 #include "record/inject/attachers.h"
+#include "ui/text/energy_view.h"
+#include "ui/text/phase_text.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report_presence.h"
 #include "ui/text/text.h"
@@ -179,8 +181,8 @@ static void report_trust_print_coverage(const struct printer *p)
 			: text_copy("");
 	const char *phase = step_phase_name(summary->only);
 	SCOPED char *waits = waits_text(summary);
-	say(p, "Coverage", "%s of %s of %s%s%s %s%s%s", units_percent(share, summary->coverage),
-		units_time(wall, summary->wall_ns), phase ? phase : "", phase ? " " : "",
+	say(p, "Coverage", "%s of %s of %s%s %s%s%s", units_percent(share, summary->coverage),
+		units_time(wall, summary->wall_ns), phase_adjective(summary->only),
 		p->report->run->step_count ? "steps" : "threads' time",
 		summary->rests.left_out_ns || p->is_alone ? "lies in bricks"
 							  : "is accounted for above",
@@ -327,7 +329,7 @@ static void print_counted_bricks(const struct run *run, const struct terminal *t
 static void print_counters(const struct run *run, const struct terminal *terminal)
 {
 	static const char *const phases[] = {
-		"a prefill step", "a decode step", "a mixed step", "a warm-up step"};
+		"a prefill step", "a decode step", "a mixed step", "a warm-up step", "a step"};
 	const char *title = "Counters";
 	struct counters counters;
 
@@ -591,6 +593,9 @@ void report_trust_lines(const struct report *report, const struct terminal *term
 	print_counters(report->run, terminal);
 	print_queues(&p);
 	report_presence_text(report->run, &report->presence, terminal, LABEL);
+	SCOPED char *energy = energy_absent_text(report->run);
+	if (energy)
+		say(&p, "Energy", "%s", energy);
 	print_distortion(&p);
 	report_trust_print_losses(&p);
 	report_notes(report, terminal);

@@ -12,6 +12,7 @@
 
 #include "base/date.h"
 #include "ui/text/json_out.h"
+#include "ui/text/phase_text.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
@@ -239,8 +240,6 @@ static void roofline_view_add_row(struct table *table, const struct roofline_row
 
 static void roofline_view_print_phase(const struct printer *p, enum roofline_phase phase)
 {
-	static const char *const titles[ROOFLINE_PHASES] = {
-		"Prefill", "Decode", "Mixed", "Warm-up", "Outside of steps"};
 	const struct roofline *r = p->view->roofline;
 	SCOPED_TO(table_destroy)
 	struct table *table = table_create(roofline_view_columns,
@@ -254,7 +253,8 @@ static void roofline_view_print_phase(const struct printer *p, enum roofline_pha
 		}
 	if (rows) {
 		fputc('\n', p->terminal->out);
-		terminal_print(p->terminal, STYLE_STRONG, titles[phase]);
+		terminal_print(p->terminal, STYLE_STRONG,
+			phase == ROOFLINE_OUTSIDE ? "Outside of steps" : phase_title((int)phase));
 		fputc('\n', p->terminal->out);
 		table_hide_empty(table);
 		table_print(table, p->terminal);
@@ -358,10 +358,8 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 	print_ceilings(&p);
 	print_reached(&p);
 	print_device(&p);
-	roofline_view_print_phase(&p, ROOFLINE_DECODE);
-	roofline_view_print_phase(&p, ROOFLINE_PREFILL);
-	roofline_view_print_phase(&p, ROOFLINE_MIXED);
-	roofline_view_print_phase(&p, ROOFLINE_WARM_UP);
+	for (int i = 0; i < STEP_PHASES; i++)
+		roofline_view_print_phase(&p, (enum roofline_phase)step_phase_order[i]);
 	roofline_view_print_phase(&p, ROOFLINE_OUTSIDE);
 	for (size_t i = 0; i < view->roofline->row_count; i++)
 		rows += (size_t)roofline_shows(view, &view->roofline->rows[i]);

@@ -9,6 +9,7 @@
 #include "analysis/steps/step_times.h"
 #include "brick/registry.h"
 #include "trace/exports.h"
+#include "ui/text/phase_text.h"
 #include "ui/text/text.h"
 
 /* "gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B", "copy  h2d": unknown parts are left out. */
@@ -60,7 +61,7 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 	case CALL_LANE:
 		return tree_rows_lane_name(&run->lanes[node->site]);
 	case CALL_PHASE:
-		return text_copy(step_phase_name((int)node->site));
+		return text_copy(phase_label((int)node->site));
 	case CALL_THREAD:
 		return stack_thread_name(&run->stack_threads[node->site]);
 	case CALL_FUNCTION:
@@ -76,10 +77,8 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 		break;
 	}
 	if (tree->step != RUN_NONE) {
-		char *name = text_copy(step_phase_name((int)run->steps[tree->step].phase));
-		if (name)
-			name[0] = (char)(name[0] - 'a' + 'A');
-		return name;
+		int phase = (int)run->steps[tree->step].phase;
+		return text_copy(phase == STEP_OTHER ? "Step" : phase_title(phase));
 	}
 	if (tree->lane == RUN_NONE) /* stacks.h */
 		return text_copy("all threads and queues");

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "ui/text/phase_text.h"
 #include "ui/text/text.h"
 
 bool losses_describe(const struct losses *losses, size_t k, uint64_t *count, char what[LOSS_BYTES])
@@ -35,7 +36,11 @@ bool losses_describe(const struct losses *losses, size_t k, uint64_t *count, cha
 		{losses->bad_records, "record that broke the rules of its ring",
 			"records that broke the rules of their ring"},
 		{losses->lost_processes, "process lost", "processes lost"},
-		{losses->unfinished_processes, "process ended by _exit() or a signal",
+		{losses->is_imported ? losses->unfinished_processes : 0,
+			"process has events without an end",
+			"processes have events without an end"},
+		{losses->is_imported ? 0 : losses->unfinished_processes,
+			"process ended by _exit() or a signal",
 			"processes ended by _exit() or a signal"},
 		{losses->unanswered, "command of those was launched, and its times never came",
 			"commands of those were launched, and their times never came"},
@@ -156,7 +161,7 @@ char *distortion_text(const struct distortion *d)
 
 	if (d->is_measured) {
 		for (int phase = 0; phase < STEP_PHASES; phase++) {
-			const char *name = step_phase_name((enum step_phase)phase);
+			const char *name = phase_label(phase);
 			if (d->phases[phase] == DISTORTION_BY_PLAIN_STEPS)
 				say(&text, "%s by %zu steps left whole, against their neighbours",
 					name, d->plain_steps[phase]);

@@ -12,8 +12,8 @@ char *users_text(const struct run *run)
 
 	if (users_wait_of(&users, run) <= 0)
 		return NULL;
-	return text_format("each waits %s for a token, with up to %llu requests at once; the rates "
-			   "of steps add all requests up",
+	return text_format("each waits %s for a token, with up to %llu requests at once; a "
+			   "phase's tokens and tokens/s are those of all requests",
 		units_time(each, users.token_ns), (unsigned long long)users.at_once);
 }
 

@@ -7,19 +7,22 @@
 #include <stdlib.h>
 
 #include "ui/text/difference_text.h"
+#include "ui/text/phase_text.h"
 #include "ui/text/text.h"
 
 char *verdict_row_name(const struct compare_row *row)
 {
-	const char *phase = row->phase < 0 ? "" : step_phase_name(row->phase);
+	const char *phase = phase_label(row->phase);
 
 	switch (row->measure) {
 	case COMPARE_TTFT:
 		return text_copy("first token");
 	case COMPARE_TIME:
-		return text_format("%s, a typical token", phase);
+		return row->phase == STEP_OTHER ? text_copy("a typical step")
+						: text_format("%s, a typical token", phase);
 	case COMPARE_RATE:
-		return text_format("%s tokens/s", phase);
+		return row->phase == STEP_OTHER ? text_copy("steps/s")
+						: text_format("%s tokens/s", phase);
 	case COMPARE_ELAPSED:
 		return text_format("%s, time between too", phase);
 	case COMPARE_WALL:
@@ -57,8 +60,7 @@ static char *brief(const struct compare_row *row)
 	SCOPED char *name = verdict_row_name(row);
 
 	difference_size(size, &row->difference);
-	return row->measure == COMPARE_RATE
-		       ? text_format("%s %s", step_phase_name(row->phase), size)
+	return row->measure == COMPARE_RATE   ? text_format("%s %s", phase_label(row->phase), size)
 	       : row->measure == COMPARE_WALL ? text_format("wall %s", size)
 					      : text_format("%s %s", name, size);
 }
@@ -132,9 +134,12 @@ char *verdict_text(const struct compare *c)
 		return text_format("B is not judged by %s: %s", name, said);
 	difference_sees(sees, d);
 	return text_format("not enough data to say that B is slower, faster or the same by %s: "
-			   "%s%s%s%s",
-		name, said, *sees ? "; only differences from about " : "", sees,
-		*sees ? " on would show" : "");
+			   "%s%s%s%s%s",
+		name, said,
+		*sees && c->assumes ? "; with so few runs"
+		: *sees		    ? ";"
+				    : "",
+		*sees ? " only a difference of about " : "", sees, *sees ? " or more shows" : "");
 }
 
 enum terminal_style verdict_style(const struct compare *c)

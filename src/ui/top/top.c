@@ -52,10 +52,12 @@ int top_phase_of(struct top *top, const struct run *run)
 {
 	if (!top->follows_phase)
 		return top->phase;
-	top->phase = run->step_count ? STEP_PREFILL : SUMMARY_ALL_PHASES;
-	for (size_t i = 0; i < run->step_count && top->phase == STEP_PREFILL; i++)
-		if (run->steps[i].phase == BRICK_PHASE_DECODE)
-			top->phase = STEP_DECODE;
+	int place = STEP_PHASES;
+	for (size_t i = 0; i < run->step_count && place; i++)
+		for (int k = 0; k < place; k++)
+			if (step_phase_order[k] == step_phase_of(&run->steps[i]))
+				place = k;
+	top->phase = place < STEP_PHASES ? (int)step_phase_order[place] : SUMMARY_ALL_PHASES;
 	return top->phase;
 }
 
@@ -152,19 +154,25 @@ static const char *open_phase(const struct picture *p)
 	return name;
 }
 
+static uint64_t steps_of(const struct picture *p, int phase)
+{
+	return p->live ? p->exact[phase].count : p->report.summary->steps.phases[phase].count;
+}
+
 static char *step_text(const struct picture *p)
 {
-	uint64_t decode = p->exact[STEP_DECODE].count, prefill = p->exact[STEP_PREFILL].count;
+	uint64_t decode = steps_of(p, STEP_DECODE), prefill = steps_of(p, STEP_PREFILL),
+		 other = steps_of(p, STEP_OTHER);
 	const char *open = open_phase(p);
-	if (!p->live) {
-		decode = p->report.summary->steps.phases[STEP_DECODE].count;
-		prefill = p->report.summary->steps.phases[STEP_PREFILL].count;
-	}
-	if (!decode && !prefill)
+	if (!decode && !prefill && !other)
 		return text_format("no steps%s%s", open ? ", in " : "", open ? open : "");
 	SCOPED char *text =
-		text_format("%llu prefill + %llu decode%s%s", (unsigned long long)prefill,
-			(unsigned long long)decode, open ? ", in " : "", open ? open : "");
+		!decode && !prefill
+			? text_format("%llu step%s%s%s", (unsigned long long)other, plural_s(other),
+				  open ? ", in " : "", open ? open : "")
+			: text_format("%llu prefill + %llu decode%s%s", (unsigned long long)prefill,
+				  (unsigned long long)decode, open ? ", in " : "",
+				  open ? open : "");
 	return text_safe(text);
 }
 
@@ -221,29 +229,28 @@ static int draw_part(struct canvas *canvas, int x, char *text)
 	return x;
 }
 
-static char *top_rate_text(const struct top *top)
+static char *top_rate_text(const struct top *top, int phase)
 {
 	const struct picture *p = top->picture;
 	char over[UNITS_BYTES], now[UNITS_BYTES];
-	units_number(over, over_run(p, STEP_DECODE));
+	units_number(over, over_run(p, phase));
 	if (!p->live)
 		return text_format("%s tokens/s", over);
-	units_number(now, history_tokens_per_s(&top->history, STEP_DECODE));
+	units_number(now, history_tokens_per_s(&top->history, phase));
 	return text_format("%s tokens/s now, %s over the run", now, over);
 }
 
 /* The p99 is known once there are 100. The tokens/s of a recording come from the mean. */
-static char *top_steps_text(const struct picture *p)
+static char *top_steps_text(const struct picture *p, int phase)
 {
-	const struct step_phase_times *times = &p->report.summary->steps.phases[STEP_DECODE];
+	const struct step_phase_times *times = &p->report.summary->steps.phases[phase];
 	char mean[UNITS_BYTES], p50[UNITS_BYTES], p99[UNITS_BYTES];
-	uint64_t p99_ns = picture_step_percentile(p, STEP_DECODE, 99);
+	uint64_t p99_ns = picture_step_percentile(p, phase, 99);
 	char *text = text_copy("step");
 
 	if (!p->live)
 		text_append(&text, " ", "mean %s", units_time(mean, step_mean_ns(times)));
-	text_append(
-		&text, " ", "p50 %s", units_time(p50, picture_step_percentile(p, STEP_DECODE, 50)));
+	text_append(&text, " ", "p50 %s", units_time(p50, picture_step_percentile(p, phase, 50)));
 	if (p99_ns != ANALYSIS_UNKNOWN)
 		text_append(&text, " ", "p99 %s", units_time(p99, p99_ns));
 	return text;
@@ -254,8 +261,16 @@ static void draw_speed(const struct top *top, struct canvas *canvas)
 	const struct picture *p = top->picture;
 	const struct step_times *steps = &p->report.summary->steps;
 	char prefill[UNITS_BYTES], first[UNITS_BYTES];
-	int x = draw_part(canvas, 0, top_rate_text(top));
-	x = draw_part(canvas, x, top_steps_text(p));
+	/* without decoding, the speed is that of the steps of no known phase */
+	if (!steps_of(p, STEP_DECODE) && !steps_of(p, STEP_PREFILL) && steps_of(p, STEP_OTHER)) {
+		int next = 0;
+		if (steps->phases[STEP_OTHER].tokens)
+			next = draw_part(canvas, 0, top_rate_text(top, STEP_OTHER));
+		draw_part(canvas, next, top_steps_text(p, STEP_OTHER));
+		return;
+	}
+	int x = draw_part(canvas, 0, top_rate_text(top, STEP_DECODE));
+	x = draw_part(canvas, x, top_steps_text(p, STEP_DECODE));
 	x = draw_part(canvas, x, text_format("first token %s", units_time(first, steps->ttft_ns)));
 	draw_part(canvas, x,
 		text_format("prefill %s", units_number(prefill, over_run(p, STEP_PREFILL))));
@@ -347,7 +362,7 @@ static void draw_header(struct top *top, struct canvas *canvas)
 /* Help, tabs and foot. */
 
 static const char *const help_lines[] = {
-	"1-8 0 R, Tab, arrows, h l     other view        p  all phases, decode, prefill",
+	"1-8 0 R, Tab, arrows, h l     other view        p  all phases, decode, ...",
 	"up down PgUp PgDn g G, j k    move              Enter  more of the row",
 	"/  search   n N  next, previous                 s  sort by the next column",
 	"Space  hold the picture                         S  the other way round",
@@ -557,10 +572,16 @@ static void next_view(struct top *top, int by)
 
 static void next_phase(struct top *top, int unused)
 {
-	static const char *const names[] = {"Steps of all phases", "Prefill only", "Decode only"};
-	top_phase_set(top, top->phase == SUMMARY_ALL_PHASES ? STEP_DECODE
-			   : top->phase == STEP_DECODE	    ? STEP_PREFILL
-							    : SUMMARY_ALL_PHASES);
+	int last = top->picture && steps_of(top->picture, STEP_OTHER) ? STEP_OTHER
+								      : SUMMARY_ALL_PHASES;
+	int next[] = {[STEP_DECODE] = STEP_PREFILL,
+		[STEP_PREFILL] = last,
+		[STEP_MIXED] = last,
+		[STEP_OTHER] = SUMMARY_ALL_PHASES,
+		[STEP_WARM_UP] = SUMMARY_ALL_PHASES};
+	static const char *const names[] = {"Steps of all phases", "Prefill only", "Decode only",
+		"Mixed only", "Warm-up only", "Steps of no known phase only"};
+	top_phase_set(top, top->phase == SUMMARY_ALL_PHASES ? STEP_DECODE : next[top->phase]);
 	top_say(top, names[top->phase - SUMMARY_ALL_PHASES]);
 }
 

@@ -47,6 +47,7 @@ static json_t *exact_json(const struct picture *p)
 	json_t *object = json_object();
 	json_put(object, "prefill", headless_steps_json(&p->exact[STEP_PREFILL]));
 	json_put(object, "decode", headless_steps_json(&p->exact[STEP_DECODE]));
+	json_put(object, "other", headless_steps_json(&p->exact[STEP_OTHER]));
 	json_put(object, "executions", json_number(p->executions));
 	return object;
 }

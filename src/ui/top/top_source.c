@@ -61,11 +61,12 @@ static char *joined(char *const *command)
 	return text_safe(text);
 }
 
-static int open_command(struct top_source *s, const struct top_options *o)
+/* Starts a recorder of the command; without one, of the process, which runs already. */
+static int open_recorder(struct top_source *s, const struct top_options *o)
 {
 	int n = 0, count = 0;
 	char self[4096];
-	while (o->command[count])
+	while (o->command && o->command[count])
 		count++;
 	file_link("/proc/self/exe", self, sizeof(self));
 	if (!*self)
@@ -75,7 +76,7 @@ static int open_command(struct top_source *s, const struct top_options *o)
 		return rc;
 	s->log = text_format("%s/output.log", s->directory);
 	s->path = o->output ? text_copy(o->output) : text_format("%s/run.pftrace", s->directory);
-	s->what = joined(o->command);
+	s->what = o->command ? joined(o->command) : NULL;
 	SCOPED char **argv = text_room((size_t)(count + o->record_count + 8), sizeof(*argv));
 	if (text_error() < 0)
 		return -ENOMEM;
@@ -85,9 +86,12 @@ static int open_command(struct top_source *s, const struct top_options *o)
 	argv[n++] = s->path;
 	for (int i = 0; i < o->record_count; i++)
 		argv[n++] = (char *)o->record[i];
-	argv[n++] = "--";
+	argv[n++] = o->command ? "--" : "-p";
+	if (!o->command)
+		argv[n++] = (char *)o->operand;
 	for (int i = 0; i < count; i++)
 		argv[n++] = o->command[i];
+	s->is_recorder = true;
 	struct live_command command = {argv, s->log, s->directory};
 	rc = live_source_command(&s->live, &command, step_times_first_token);
 	if (rc >= 0)
@@ -101,13 +105,15 @@ int top_source_open(struct top_source *s, const struct top_options *o, const cha
 	s->options = o;
 	*why = NULL;
 	if (o->command)
-		return open_command(s, o);
+		return open_recorder(s, o);
 	if (!is_number(o->operand) || access(o->operand, F_OK) == 0) {
 		s->path = text_copy(o->operand);
 		return text_error();
 	}
 	int rc =
 		live_source_process(&s->live, (pid_t)atoi(o->operand), step_times_first_token, why);
+	if (rc == BRICK_ENOTRECORDED && !*why)
+		return open_recorder(s, o);
 	if (rc >= 0)
 		step_back();
 	return rc < 0 ? rc : 0;
@@ -201,6 +207,13 @@ static int show_recording(struct top_source *s, struct top *top)
 	struct run *run = NULL;
 	if (run_load(&run, s->path, &why) >= 0)
 		return top_source_show(s, top, run, false, ANALYSIS_UNKNOWN);
+	SCOPED char *said = s->options->command ? NULL : file_end(s->log, 2000);
+	if (said && *said && !top->picture) {
+		/* the recorder says why it does not get in */
+		said[strcspn(said, "\n")] = '\0';
+		set_fault(s, text_safe(strncmp(said, "brick: record: ", 15) ? said : said + 15));
+		return BRICK_ENOTRECORDED;
+	}
 	set_fault(s, text_copy(top->picture ? "There is no recording; this is the last "
 					      "picture. See its output (0)."
 					    : "Nothing was recorded. See its output (0)."));
@@ -215,7 +228,7 @@ static int look_at_sessions(struct top_source *s, struct top *top)
 	struct live_status status = live_source_status(s->live);
 	bool last = status.over;
 	int rc = 0;
-	if (s->options->command && last) {
+	if (s->is_recorder && last) {
 		s->exit_code = status.exit_code;
 		snprintf(s->state, sizeof(s->state), "ended, exit code %d", status.exit_code);
 		rc = show_recording(s, top);
@@ -238,7 +251,7 @@ int top_source_look(struct top_source *s, struct top *top)
 		rc = look_at_sessions(s, top);
 	else if (!s->final)
 		rc = look_at_file(s, top);
-	top->about.what = s->what ? s->what : s->path;
+	top->about.what = s->what ? s->what : s->is_recorder ? s->options->operand : s->path;
 	top->about.state = s->state;
 	top->about.fault = s->fault;
 	top->about.log = s->log;
@@ -262,7 +275,7 @@ int top_source_close(struct top_source *s)
 	if (s->live) {
 		live_source_end(s->live, PATIENCE_MS);
 		struct live_status status = live_source_status(s->live);
-		if (s->options->command && !code)
+		if (s->is_recorder && !code)
 			code = status.exit_code;
 		live_source_destroy(s->live);
 	}

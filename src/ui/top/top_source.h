@@ -38,6 +38,7 @@ struct top_source {
 	char *log;		  /* file with a command's output; NULL: none */
 	char *what;		  /* safe text of the command; NULL: not known yet */
 	struct stat seen;	  /* of the file, when it was loaded last */
+	bool is_recorder;	  /* `live` is a recorder that was started for this */
 	bool final;		  /* the last picture has been made */
 	int exit_code;		  /* of a command that has ended */
 	char state[64];		  /* the text of top->about.state */
@@ -45,7 +46,8 @@ struct top_source {
 };
 
 /*
- * Starts the command, or opens the process; a file is not looked at yet. `options` must outlive the
+ * Starts a recorder for the command, or for a process that none records yet; or opens the process;
+ * a file is not looked at yet. `options` must outlive the
  * source. -ENOSYS: there is no /proc, through which we find our own program. -ENOENT: no such
  * process; -EACCES: it belongs to another user; BRICK_ENOTRECORDED: *why, a constant, tells the
  * fault of its session, or is NULL if it has no session. -ENOMEM, -errno. top_source_close() is due

@@ -10,6 +10,7 @@
 
 #include "analysis/statistics/unknown.h"
 #include "ui/text/difference_text.h"
+#include "ui/text/phase_text.h"
 #include "ui/text/report_fields.h"
 #include "ui/text/text.h"
 #include "ui/top/top_view.h"
@@ -451,7 +452,7 @@ static void path_draw(struct top *top, struct canvas *canvas, int y, int height)
 	canvas_print(canvas, 0, y, canvas->width, STYLE_NORMAL,
 		s->switches ? "Critical path of %s: %s, %s tokens/s; it changes threads %llu times"
 			    : "Critical path of %s: %s, %s tokens/s, on one thread",
-		s->phase == STEP_PHASES ? "run" : step_phase_name(s->phase),
+		s->phase == STEP_PHASES ? "run" : phase_whole(s->phase),
 		units_time(length, s->length_ns),
 		units_number(rate, path_tokens_per_s(s, s->measured_ns)),
 		(unsigned long long)s->switches);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fnv.h"
+#include "ui/text/phase_text.h"
 #include "ui/text/text.h"
 #include "ui/text/tree_rows.h"
 #include "ui/top/top_view.h"
@@ -135,13 +136,13 @@ static void draw_heading(
 		return;
 	}
 	const struct run_step *step = &p->run->steps[tree->step];
-	canvas_print(canvas, 0, y, canvas->width, STYLE_BAR,
-		"The last whole %sstep%s: %llu token%s, %s",
-		p->phase == STEP_DECODE	   ? "decode "
-		: p->phase == STEP_PREFILL ? "prefill "
-					   : "",
-		p->live ? "" : " of the recording", (unsigned long long)step->tokens,
-		step->tokens == 1 ? "" : "s", units_time(time, tree->nodes[0].time_ns));
+	char tokens[32] = "";
+	if (step->tokens)
+		snprintf(tokens, sizeof(tokens), "%llu token%s, ", (unsigned long long)step->tokens,
+			step->tokens == 1 ? "" : "s");
+	canvas_print(canvas, 0, y, canvas->width, STYLE_BAR, "The last whole %sstep%s: %s%s",
+		phase_adjective(p->phase), p->live ? "" : " of the recording", tokens,
+		units_time(time, tree->nodes[0].time_ns));
 }
 
 static void view_tree_draw(struct top *top, struct canvas *canvas, int y, int height)

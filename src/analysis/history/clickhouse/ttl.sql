@@ -6,4 +6,5 @@
 ALTER TABLE runs MODIFY TTL toStartOfMonth(day) + INTERVAL 7 MONTH;
 ALTER TABLE parts MODIFY TTL toStartOfMonth(day) + INTERVAL 7 MONTH;
 ALTER TABLE parts_by_run MODIFY TTL toStartOfMonth(day) + INTERVAL 7 MONTH;
+ALTER TABLE fleet MODIFY TTL toStartOfMonth(day) + INTERVAL 25 MONTH;
 ALTER TABLE hours MODIFY TTL toStartOfMonth(day) + INTERVAL 25 MONTH;

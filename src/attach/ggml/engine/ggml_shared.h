@@ -20,6 +20,8 @@ struct attach_shared {
 		uintptr_t bytes;     /* 0: no object yet; 1: the hook is watched, so none matches */
 		uint32_t generation; /* the resolve_generation in which this was found */
 	} empty[2];		     /* callers of is_empty: the engine, and one other object */
+	uint32_t is_late; /* how often a recorder has attached to the running process; if it has,
+			     nothing is preloaded, and all hooks are reached by jumps */
 } __attribute__((aligned(64)));
 
 extern struct attach_shared attach_shared;

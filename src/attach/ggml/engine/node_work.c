@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include "base/words_among.h"
 #include "brick/registry.h"
 
 /* A count that knows when it has stopped being one. */
@@ -323,22 +324,10 @@ static const struct operations {
 	{"NONE RESHAPE VIEW PERMUTE TRANSPOSE", node_work_nothing, 0},
 };
 
-static bool node_work_is_among(const char *name, const char *names)
-{
-	size_t length = strlen(name);
-
-	for (size_t n; *names; names += n + (names[n] == ' ')) {
-		n = strcspn(names, " ");
-		if (n == length && !memcmp(names, name, n))
-			return true;
-	}
-	return false;
-}
-
 static const struct operations *node_work_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(node_work_operations) / sizeof(*node_work_operations); i++)
-		if (node_work_is_among(name, node_work_operations[i].names))
+		if (words_among(node_work_operations[i].names, name, strlen(name)))
 			return &node_work_operations[i];
 	return NULL;
 }

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/common/loaded_tables.h"
 #include "attach/common/notes_once.h"
 #include "attach/ggml/engine/loader.h"
 #include "attach/ggml/engine/ggml_shared.h"
@@ -32,7 +33,7 @@
  * bit, which is set in a chain's last. The function that the object defines, or NULL. Programs with
  * hundreds of libraries have a million symbols, so none is looked at that is not asked for.
  */
-static const ElfW(Sym) * find_function(const struct loader_tables *tables, const char *name)
+static const ElfW(Sym) * find_function(const struct loaded_tables *tables, const char *name)
 {
 	uint32_t hash = 5381;
 
@@ -66,12 +67,13 @@ struct own_functions {
 };
 
 /* Does the dynamic linker have to find one of the functions that the object itself defines? */
-static int patched_is_own(void *functions, uintptr_t *slot, const ElfW(Sym) * symbol)
+static int patched_is_own(void *functions, const struct loaded_tables *tables, uintptr_t *slot,
+	const ElfW(Rela) * relocation)
 {
 	const struct own_functions *own = functions;
 
 	for (size_t i = 0; i < own->count; i++)
-		if (own->symbol[i] == symbol)
+		if (own->symbol[i] == loaded_symbol(tables, relocation))
 			return true;
 	return false;
 }
@@ -141,7 +143,7 @@ enum kind {
 };
 
 /* It computes graphs, but calls nothing for their nodes that others could stand in front of. */
-static bool hides_nodes(const struct loader_tables *tables)
+static bool hides_nodes(const struct loaded_tables *tables)
 {
 	return find_function(tables, ggml_symbols[GGML_GRAPH_COMPUTE].name) &&
 	       !find_function(tables, ggml_symbols[GGML_NODE_FORWARD].name);
@@ -149,16 +151,18 @@ static bool hides_nodes(const struct loader_tables *tables)
 
 static enum kind patched_kind_of(const struct dl_phdr_info *info, const char *path)
 {
-	struct loader_tables tables;
+	struct loaded_tables tables;
 	struct own_functions own = {.count = 0};
 
-	if (loader_tables_read(&tables, info))
+	if (loaded_tables_read(&tables, info))
 		for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
 			const ElfW(Sym) *symbol = find_function(&tables, ggml_symbols[i].name);
 			if (symbol)
 				own.symbol[own.count++] = symbol;
 		}
-	bool is_linked = own.count && loader_each_slot(&tables, info, patched_is_own, &own);
+	if (own.count && attach_shared.is_late)
+		return BINDS_ITSELF;
+	bool is_linked = own.count && loaded_each_slot(&tables, patched_is_own, &own);
 	if (is_linked && !hides_nodes(&tables))
 		return NOT_PATCHED;
 	if (!is_linked && own.count)
@@ -180,6 +184,8 @@ struct patcher {
 	void (*forget)(struct patch_object *object);
 	int (*off)(struct patch_object *object, int group, bool is_live);
 	int (*on)(struct patch_object *object, int group, bool is_live);
+	uintptr_t (*jumps)(const struct patch_object *object, patch_jump_fn each, void *context,
+		size_t *bytes);
 	int state; /* 0: not asked for; 1: here; -1: not to be had */
 };
 
@@ -216,6 +222,7 @@ static struct patcher load_patcher(void)
 		SYS_NEEDED(patcher, forget, "brick_patch_forget"),
 		SYS_NEEDED(patcher, off, "brick_patch_off"),
 		SYS_NEEDED(patcher, on, "brick_patch_on"),
+		SYS_NEEDED(patcher, jumps, "brick_patch_jumps"),
 	};
 	struct patcher loaded = {.state = -1};
 	char path[sizeof(patched_seen.of.items->path) + 32];
@@ -242,7 +249,9 @@ static void patch(const struct candidate *c, const struct patch_wish *wishes, bo
 		.low = object->low,
 		.bytes = object->bytes,
 		.bias = c->bias,
-		.is_live = is_live && object->path[0]}; /* the program itself is patched first */
+		.is_live = is_live && object->path[0], /* the program itself is patched first */
+		.is_forced = attach_shared.is_late,
+		.is_prepared = attach_shared.is_late};
 	struct patched_object *o = calloc(1, sizeof(*o));
 	size_t count;
 
@@ -340,6 +349,34 @@ void patched_look(const struct patch_wish *wishes, bool is_live)
 	}
 	array_fini(&look.known.of);
 	array_fini(&look.candidates);
+}
+
+static void patched_list_jump(void *control, const struct patch_jump *jump)
+{
+	struct brick_enter_jump listed = {.site = jump->site,
+		.bytes = (uint32_t)jump->bytes,
+		.displaced = (uint32_t)jump->displaced};
+
+	memcpy(listed.before, jump->before, jump->bytes);
+	memcpy(listed.after, jump->after, jump->bytes);
+	entry_add_jump(control, &listed);
+}
+
+bool patched_enter(const struct patch_wish *wishes, struct brick_enter_control *control)
+{
+	size_t bytes;
+
+	attach_shared.is_late++;
+	resolve_generation_next(); /* each thread looks at its state anew */
+	patched_look(wishes, false);
+	HOLD_UNCANCELLED(&patched_mutex);
+	for (struct patched_object *o = objects; o; o = o->next) {
+		if (o->is_gone)
+			continue;
+		uintptr_t code = patcher.jumps(o->patches, patched_list_jump, control, &bytes);
+		entry_add_code(control, code, bytes);
+	}
+	return control->jump_count > 0;
 }
 
 /* False: the list is older than the last look, whose new objects would seem unloaded. */

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "attach/common/entry.h"
 #include "attach/common/object.h"
 #include "attach/patch/patch.h"
 #include "attach/rules/ggml_symbols.h"
@@ -27,6 +28,12 @@ extern __thread void *patched_told __attribute__((tls_model("initial-exec")));
  * functions that cannot be patched under other threads stay as they are.
  */
 void patched_look(const struct patch_wish *wishes, bool is_live);
+
+/*
+ * A recorder attaches to the running process: prepare jumps in all objects with engines, whether
+ * the dynamic linker reaches them or not, and list them. False: no object has such functions.
+ */
+bool patched_enter(const struct patch_wish *wishes, struct brick_enter_control *control);
 
 /* Objects were unloaded: free their trampolines. Their functions are found no more. */
 void patched_forget(void);

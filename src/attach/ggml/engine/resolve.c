@@ -81,7 +81,9 @@ static void *look_in(void *handle, const char *name, bool hooked)
 
 	if (!function || resolve_is_ours(function))
 		return NULL;
-	return hooked && function == resolve_look_up(RTLD_DEFAULT, name) ? NULL : function;
+	return hooked && !attach_shared.is_late && function == resolve_look_up(RTLD_DEFAULT, name)
+		       ? NULL
+		       : function;
 }
 
 static void *look_in_file(const char *path, const char *name, bool hooked)

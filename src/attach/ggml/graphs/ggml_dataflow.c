@@ -20,6 +20,7 @@
 #include "brick/brick.h"
 #include "brick/abi/dataflow.h"
 #include "brick/queue.h"
+#include "lib/sys/environment.h"
 
 enum { MAX_GRAPHS = 16, MAX_NODES = 1 << 16, MAX_VIEWS = 16, SIGNED_NODES = 8 };
 
@@ -39,7 +40,7 @@ static uint32_t seen_count;
 static bool dataflow_is_wanted;
 static pthread_mutex_t dataflow_lock = PTHREAD_MUTEX_INITIALIZER;
 
-__attribute__((constructor)) static void dataflow_read_environment(void)
+ENVIRONMENT_READER(dataflow_read_environment)
 {
 	dataflow_is_wanted = capture_wants("graph");
 }

@@ -171,6 +171,7 @@ bool node_thread_prepare(struct node_thread *t, uintptr_t caller)
 	uint32_t generation = shared_get(&attach_shared.resolve_generation);
 
 	node_thread_ready(t);
+	node_drop_former(t);
 	const struct engine *e = engine_at(caller);
 	if (!e || e != t->engine || t->resolve_generation != generation) {
 		t->resolve_generation = generation;

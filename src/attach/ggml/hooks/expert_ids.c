@@ -14,6 +14,7 @@
 #include "brick/abi/lane.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
+#include "lib/sys/environment.h"
 
 enum { MAX_EXPERTS = 512 }; /* of a node; a node with more is not recorded */
 
@@ -25,7 +26,7 @@ static __thread struct {
 	uint32_t graph;	 /* attach_shared.graph_serial */
 } last __attribute__((tls_model("initial-exec")));
 
-__attribute__((constructor)) static void expert_ids_read_environment(void)
+ENVIRONMENT_READER(expert_ids_read_environment)
 {
 	experts_wanted = capture_wants("experts");
 }
@@ -51,8 +52,7 @@ static bool read_ids(struct ids *ids, const struct engine *e, const void *tensor
 }
 
 /* False: there is a number that is no expert's, or no room. */
-static bool expert_ids_record(
-	const struct ids *ids, uint64_t begin, int64_t experts, uint64_t bytes)
+static bool expert_ids_record(const struct ids *ids, int64_t experts, uint64_t bytes)
 {
 	struct brick_expert_record records[MAX_EXPERTS];
 	uint32_t counts[MAX_EXPERTS] = {0}, n = 0;
@@ -70,8 +70,7 @@ static bool expert_ids_record(
 		}
 	for (int32_t i = 0; i < experts; i++)
 		if (counts[i])
-			records[n++] = (struct brick_expert_record){.begin = begin,
-				.expert = i,
+			records[n++] = (struct brick_expert_record){.expert = i,
 				.tokens = counts[i],
 				.experts = (uint16_t)experts,
 				.bytes = bytes};
@@ -96,14 +95,11 @@ void experts_node_begin(struct node_thread *t, const void *node)
 	uint64_t bytes = e->byte_count(weights) / (uint64_t)experts;
 	node_flush();
 	if (last.ids == tensor && last.graph == graph) {
-		const struct brick_expert_record same = {.begin = begin,
-			.expert = BRICK_EXPERT_SAME,
-			.experts = (uint16_t)experts,
-			.bytes = bytes};
+		const struct brick_expert_record same = {
+			.expert = BRICK_EXPERT_SAME, .experts = (uint16_t)experts, .bytes = bytes};
 		brick_record_experts(&same, 1);
 	} else {
-		bool is_told =
-			read_ids(&ids, e, tensor) && expert_ids_record(&ids, begin, experts, bytes);
+		bool is_told = read_ids(&ids, e, tensor) && expert_ids_record(&ids, experts, bytes);
 		last.ids = is_told ? tensor : NULL;
 		last.graph = graph;
 		note_once("capture.experts", "on");

@@ -9,9 +9,13 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include "attach/common/notes_once.h"
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/nodes/method.h"
 #include "attach/ggml/hooks/node_graph.h"
+#include "brick/abi/overhead.h"
+#include "brick/attach.h"
 #include "lib/sys/environment.h"
 
 static __thread struct {
@@ -26,13 +30,17 @@ static uint32_t plain_steps_block = 1; /* plain steps in a row; 1: single steps 
 static uint32_t plain_steps_left = 3;  /* steps up to the next plain step, if single */
 static uint32_t seed = 1;
 static bool is_skipping; /* calls skip the hooks now */
+static bool is_limited;	 /* the recorder says how long blocks are */
 
-__attribute__((constructor)) static void plain_steps_read_environment(void)
+ENVIRONMENT_READER(plain_steps_read_environment)
 {
 	const char *wanted = brick__environment("BRICK_PLAIN_STEPS");
 
 	char *end;
 
+	is_limited = wanted && !strcmp(wanted, "limit");
+	if (is_limited)
+		wanted = "2,3";
 	one_in = wanted ? (uint32_t)strtoul(wanted, &end, 10) & UINT16_MAX : 0;
 	if (one_in && *end == ',')
 		plain_steps_block = ((uint32_t)strtoul(end + 1, NULL, 10) & UINT16_MAX) | 1;
@@ -48,21 +56,46 @@ static void switch_method(enum method from, enum method to)
 		__ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+static uint32_t next_by_chance(void)
+{
+	uint32_t next = __atomic_load_n(&seed, __ATOMIC_RELAXED) * 1664525u + 1013904223u;
+
+	__atomic_store_n(&seed, next, __ATOMIC_RELAXED);
+	return next >> 16;
+}
+
+/* Chance keeps blocks out of step with what the program repeats. */
+static bool is_due_by_limit(void)
+{
+	enum { AT_FIRST = 16 };
+	static bool is_plain = true;
+	static int32_t left; /* steps of the block behind this one */
+
+	if (__atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED) < 0) {
+		uint32_t blocks = brick_recorder_step_blocks();
+		is_plain = !is_plain;
+		uint32_t mean = !blocks ? AT_FIRST : is_plain ? blocks & UINT16_MAX : blocks >> 16;
+		uint32_t next = mean / 2 + next_by_chance() % (mean + 1);
+		__atomic_store_n(&left, next ? (int32_t)next - 1 : 0, __ATOMIC_RELAXED);
+	}
+	return is_plain;
+}
+
 static bool is_due(void)
 {
 	static uint32_t steps;
 
+	if (is_limited)
+		return is_due_by_limit();
 	if (plain_steps_block > 1)
 		return __atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED) / plain_steps_block %
 			       one_in ==
 		       one_in - 1;
 	if (__atomic_sub_fetch(&plain_steps_left, 1, __ATOMIC_RELAXED))
 		return false;
-	uint32_t next = __atomic_load_n(&seed, __ATOMIC_RELAXED) * 1664525u + 1013904223u;
-	__atomic_store_n(&seed, next, __ATOMIC_RELAXED);
 	/* For 5, the third to the seventh step from here: no two plain steps share a neighbour. */
 	__atomic_store_n(
-		&plain_steps_left, (one_in + 1) / 2 + (next >> 16) % one_in, __ATOMIC_RELAXED);
+		&plain_steps_left, (one_in + 1) / 2 + next_by_chance() % one_in, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -76,10 +109,34 @@ static void stop_skipping(void)
 		graph_generation_next(); /* allocations of graphs were not seen meanwhile */
 }
 
+/*
+ * While recording is off, no call of the hot path reaches a hook. Looks again at the 2nd, 4th, 8th
+ * ... step, because a slot that was not called through yet could not be led past its hook.
+ */
+static void follow_switch(void)
+{
+	static uint32_t steps_off; /* 0: recording is on */
+	bool is_off = !brick_enabled();
+	uint32_t steps = __atomic_load_n(&steps_off, __ATOMIC_RELAXED);
+
+	if (BRICK_LIKELY(!is_off && !steps))
+		return;
+	steps = is_off ? __atomic_add_fetch(&steps_off, 1, __ATOMIC_RELAXED)
+		       : __atomic_exchange_n(&steps_off, 0, __ATOMIC_RELAXED);
+	if (is_off ? (steps & (steps - 1)) != 0 : !steps)
+		return;
+	slots_skip_off(is_off);
+	/* neither what threads know of their last graph nor its allocation holds for the next */
+	__atomic_add_fetch(&attach_shared.graph_serial, 1, __ATOMIC_SEQ_CST);
+	graph_generation_next();
+}
+
 void plain_step_before(const void *frame)
 {
-	if (BRICK_LIKELY(!one_in))
+	if (BRICK_LIKELY(!one_in)) {
+		follow_switch();
 		return;
+	}
 	plain_step_end(frame);
 	plain_step_after(frame);
 	enum method method = (enum method)shared_get(&attach_shared.method);
@@ -104,6 +161,8 @@ void plain_step_begin(const struct phase_scope *step, const void *frame)
 {
 	if (BRICK_LIKELY(plain_step.frame != frame) || !step->depth)
 		return;
+	if (is_limited)
+		note_once(BRICK_LIMITED_NOTE, "1");
 	phase_begin(&plain_step.scope, PHASE_PLAIN, plain_step.frame - 1);
 	phase_mute(true);
 	plain_step.is_open = 1;

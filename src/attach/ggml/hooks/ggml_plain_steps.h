@@ -5,7 +5,10 @@
  * evaluation callback. The other steps take longer by the whole cost of recording, including costs
  * that no clock in a hook can see. BRICK_PLAIN_STEPS=2,47 alternates 47 steps with hooks (an even
  * number is made odd) and 47 steps that also skip the hooks of phases and graphs
- * (bench/whole_blocks.py). Any thread; meant for programs that evaluate one step at a time.
+ * (bench/whole_blocks.py). With BRICK_PLAIN_STEPS=limit the recorder says how long such blocks are
+ * (struct brick_session_refusals), and their lengths vary around that by chance. Without
+ * BRICK_PLAIN_STEPS all steps are plain while recording is switched off. Any thread; meant for
+ * programs that evaluate one step at a time.
  */
 #pragma once
 

@@ -26,6 +26,7 @@
 #include "attach/ggml/steps/training.h"
 #include "attach/ggml/steps/contexts.h"
 #include "attach/ggml/steps/sent_batch.h"
+#include "attach/ggml/steps/sent_graph.h"
 #include "attach/ggml/steps/whisper.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
@@ -102,8 +103,9 @@ static bool note_backends(void *const *backends, int count, uintptr_t scheduler_
 			continue;
 		if (!is_cpu(name)) {
 			cpu_only = false;
-			*is_seen &=
-				async && backend_table_hook(backends[i], async, compute_from_table);
+			/* a table would keep our hook when a recorder leaves */
+			*is_seen &= async && !attach_shared.is_late &&
+				    backend_table_hook(backends[i], async, compute_from_table);
 		}
 		if (brick_enabled() && !brick_thread_ready())
 			note_once("backend", "%s", name);
@@ -215,6 +217,8 @@ static word_pair compute_scheduled(
 	word outer = being_scheduled;
 	uint64_t begun = node_thread.begun;
 
+	if (!scheduled)
+		step_switch(false);
 	phase_begin_brick(
 		&scope, hooks_graph_begin_step(&step, function, (const void *)graph, call), call);
 	int by_callback = method_is(METHOD_CALLBACK);
@@ -368,6 +372,13 @@ static void begin_backend_step(struct phase_scope *step, const void *backend, wo
 	begin_graph_step(step, e, graph, name && is_cpu(name), frame);
 }
 
+/* Does this thread begin to compute a graph that another process has sent? */
+static bool hooks_graph_is_received(void)
+{
+	return brick_enabled() && !scheduled && !on_backend && !step_is_known() &&
+	       sent_graph_serves();
+}
+
 /*
  * engine_code: the engine's function for this, which tells which engine it is; function: what is
  * called, with what the call came with; NULL: it came by a backend's table.
@@ -389,6 +400,9 @@ static word_pair compute_on_backend(words_fn engine_code, words_fn function, wor
 		device_graph_begin(engine_at((uintptr_t)engine_code), (const void *)backend,
 			(const void *)graph, brick);
 	}
+	/* a server computes outside of steps and schedulers of its own */
+	bool is_sent = on_device && sent_graph_is_sent(brick);
+	bool is_received = hooks_graph_is_received() && !is_sent;
 	on_backend++;
 	word_pair result = is_blas((const void *)backend, engine_code, &engine)
 				   ? compute_blas(engine, function, backend, graph, frame)
@@ -399,7 +413,11 @@ static word_pair compute_on_backend(words_fn engine_code, words_fn function, wor
 	training_part_end();
 	if (on_device)
 		training_part_pass(engine_at((uintptr_t)engine_code), (const void *)graph);
+	bool is_muted = phase_is_muted();
 	phase_end(&scope);
+	if ((is_sent || is_received) && !is_muted)
+		sent_graph_tell(engine_at(patched_home((uintptr_t)engine_code)),
+			(const void *)graph, is_sent ? BRICK_MESSAGE_SENT : BRICK_MESSAGE_RECEIVED);
 	phase_end(&step);
 	return result;
 }
@@ -442,6 +460,8 @@ word_pair hook_GRAPH_COMPUTE(
 		return (word_pair)(word)-1;
 	if (method_is(METHOD_CALLBACK) && hooks_graph_is_engine((uintptr_t)function))
 		callback_part_computed((const void *)b);
+	if (!scheduled && !on_backend)
+		step_switch(false);
 	if (!brick_enabled() || phase_is_muted())
 		return sys_pass_on(function, call);
 	struct phase_scope step, scope;
@@ -450,6 +470,7 @@ word_pair hook_GRAPH_COMPUTE(
 	if (!scheduled)
 		graph_generation_next();
 	uintptr_t code = patched_home((uintptr_t)function);
+	bool is_received = hooks_graph_is_received();
 	begin_graph_step(&step, engine_at(code), graph, true, call);
 	phase_begin(&scope, PHASE_GRAPH_COMPUTE, call);
 	if (!node_thread_knows(&node_thread, code))
@@ -463,6 +484,8 @@ word_pair hook_GRAPH_COMPUTE(
 	if (!outer.in_graph)
 		training_part_end();
 	phase_end(&scope);
+	if (is_received)
+		sent_graph_tell(engine_at(code), graph, BRICK_MESSAGE_RECEIVED);
 	phase_end(&step);
 	if (!scheduled) /* else the scheduler's graph is judged */
 		judge_graph(code, graph, false, (uint32_t)(node_thread.begun - begun));

@@ -30,6 +30,7 @@
 #include "attach/ggml/engine/patched.h"
 #include "attach/ggml/engine/resolve.h"
 #include "attach/ggml/steps/contexts.h"
+#include "attach/ggml/steps/engine_buffers.h"
 #include "attach/ggml/steps/phases.h"
 #include "base/lock.h"
 #include "base/scope.h"
@@ -136,6 +137,25 @@ __attribute__((constructor)) static void hooks_process_look_first(void)
 		patched_look(all_wishes(), has_threads());
 }
 
+static const char *hooks_process_prepare(struct brick_enter_control *control)
+{
+	const struct patch_wish *list = all_wishes();
+
+	resolve_after_unload();
+	if (!list)
+		return "it has no memory left";
+	return patched_enter(list, control) ? NULL : "none of its functions of ggml can be patched";
+}
+
+/* A thread of ours calls it in a process that runs already. directory: the recorder's. */
+BRICK_API void brick_enter(const char *directory);
+void brick_enter(const char *directory)
+{
+	static const struct entry_engine engine = {.prepare = hooks_process_prepare};
+
+	entry_serve(directory, &engine);
+}
+
 static uint32_t opening, opened; /* calls of dlopen() that have not returned; all so far */
 static __thread uint32_t own_opening, own_opened; /* of these, the thread's own */
 
@@ -220,9 +240,9 @@ GGML_SYMBOLS(PROVE)
 GGML_SYMBOLS(STUB)
 
 /* In the order in which a thread may take them. */
-static pthread_mutex_t *const mutexes[] = {&backend_table_mutex, &known_graphs_mutex,
-	&site_table_mutex, &given_names_mutex, &resolve_mutex, &slots_mutex, &device_nodes_mutex,
-	&patched_mutex, &node_memory_mutex};
+static pthread_mutex_t *const mutexes[] = {&slots_off_mutex, &backend_table_mutex,
+	&known_graphs_mutex, &site_table_mutex, &given_names_mutex, &resolve_mutex, &slots_mutex,
+	&device_nodes_mutex, &patched_mutex, &engine_buffers_mutex, &node_memory_mutex};
 
 enum { MUTEXES = sizeof(mutexes) / sizeof(*mutexes) };
 

@@ -74,6 +74,7 @@ static void hooks_step_begin(struct evaluation *v, enum ggml_symbol_id symbol, c
 {
 	struct phase_tokens *t = &v->tokens;
 
+	step_switch(true);
 	*t = (struct phase_tokens){.batch = batch, .context = context, .is_encoder = !may_decode};
 	contexts_count(t, code, &v->sequences);
 	t->warm_up = brick_enabled() && warm_up_is(batch, context, code);

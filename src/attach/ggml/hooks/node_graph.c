@@ -19,6 +19,7 @@
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/steps/phases.h"
 #include "attach/ggml/steps/training.h"
+#include "brick/attach.h"
 #include "brick/brick.h"
 
 enum { AGREEMENTS = 2 }; /* graphs after the first that must end at the same barrier */
@@ -78,6 +79,7 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
 	t->final_barrier = t->engine ? final_barrier_of(t->engine) : 0;
 	if (!t->in_graph) /* another thread called for the graph */
 		node_sites_join(t, node);
+	(void)brick_thread_ready(); /* a lane begins before the events that it gets later */
 	node_flush_events(t);
 	if (entered && threads > 1)
 		node_record_span(phase_brick(PHASE_THREAD_START), entered, brick__now());
@@ -116,6 +118,7 @@ void node_graph_begin(struct graph_scope *outer, const void *graph)
 	struct node_thread *t = &node_thread;
 
 	notes_engine(t->engine, &t->session);
+	node_drop_former(t);
 	node_run_leave(t);
 	node_flush();
 	*outer = (struct graph_scope){t->graph_entered, t->graph, t->node_now, t->node_next,

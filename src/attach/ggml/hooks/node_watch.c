@@ -12,11 +12,12 @@
 #include "attach/ggml/steps/training.h"
 #include "lib/probe/emit.h"
 #include "lib/session/session_lanes.h"
+#include "lib/sys/environment.h"
 
 uint32_t nodes_watched;
 static __thread bool is_emitted;
 
-__attribute__((constructor)) static void node_watch_read_environment(void)
+ENVIRONMENT_READER(node_watch_read_environment)
 {
 	nodes_watched = capture_wants("digest") || capture_wants("digest-all") ||
 			capture_wants("experts") || brick__emits();

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "brick/brick.h"
 #include "lib/session/registry_tables.h"
+#include "lib/sys/environment.h"
 
 enum {
 	MAX_VIEWS = 16, /* in a chain; a longer chain ends at its 16th view */
@@ -53,13 +54,14 @@ static void forget_in_child(void)
 	digests_own = (struct digest_thread){0, NULL, NULL, NULL};
 }
 
-__attribute__((constructor)) static void digests_read_environment(void)
+ENVIRONMENT_READER(digests_read_environment)
 {
 	digests_mode = capture_wants("digest-all") ? DIGESTS_ALL
 		       : capture_wants("digest")   ? DIGESTS_KNOWN
 						   : DIGESTS_OFF;
-	if (digests_mode)
-		pthread_atfork(NULL, NULL, forget_in_child);
+	static bool is_watched;
+	if (digests_mode && !is_watched)
+		is_watched = !pthread_atfork(NULL, NULL, forget_in_child);
 }
 
 void digests_graph_begin(void)

@@ -45,7 +45,7 @@ static enum method forced_method(void)
 							      : METHOD_NODES;
 }
 
-__attribute__((constructor)) static void method_read_environment(void)
+ENVIRONMENT_READER(method_read_environment)
 {
 	enum method forced = forced_method();
 
@@ -122,7 +122,8 @@ void method_scheduler_made(bool cpu_only, bool sees_others)
 		__atomic_store_n(&has_device, 1, __ATOMIC_RELAXED);
 	if (!sees_others)
 		__atomic_store_n(&is_blind, 1, __ATOMIC_RELAXED);
-	if (!may_choose())
+	/* also while recording is off, as it may be switched on after this */
+	if (__atomic_load_n(&method_chosen, __ATOMIC_RELAXED))
 		return;
 	/*
 	 * Which symbols the loaded objects define besides ours. Only those that decide between
@@ -135,16 +136,18 @@ void method_scheduler_made(bool cpu_only, bool sees_others)
 			reached[i] = resolve_exists((enum ggml_symbol_id)i);
 	enum ggml_way way = ggml_way_of(
 		reached, method_cpu_only(), capture_wants("digest") || capture_wants("digest-all"));
-	if (way != GGML_WAY_NODES)
-		use(way == GGML_WAY_CALLBACK ? METHOD_CALLBACK : METHOD_GRAPHS);
+	if (way != GGML_WAY_NODES) /* a callback would stay in the engine when a recorder leaves */
+		use(way == GGML_WAY_CALLBACK && !attach_shared.is_late ? METHOD_CALLBACK
+								       : METHOD_GRAPHS);
 }
 
 void method_graph_computed(bool has_callback, uint32_t seen)
 {
 	if (may_choose())
-		use(seen				    ? METHOD_NODES
-			: has_callback && method_cpu_only() ? METHOD_CALLBACK
-							    : METHOD_GRAPHS);
+		use(seen ? METHOD_NODES
+			: has_callback && method_cpu_only() && !attach_shared.is_late
+				? METHOD_CALLBACK
+				: METHOD_GRAPHS);
 }
 
 enum { MAX_GRAPHS = 16 };
@@ -267,7 +270,7 @@ void notes_result(const struct engine *e, const void *graph)
 
 void notes_graph(const struct engine *e, const void *graph, uint32_t started, uint32_t fused)
 {
-	if (!e || !e->graph_node_count)
+	if (!e || !e->graph_node_count || !brick_enabled()) /* a recorder may leave in its midst */
 		return;
 	int nodes = e->graph_node_count(graph);
 	uint64_t key = (uint64_t)(uint32_t)nodes << 40 | (uint64_t)(started & 0xfffff) << 20 |

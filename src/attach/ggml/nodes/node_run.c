@@ -226,6 +226,7 @@ int node_run_refused(struct node_thread *t, const void *node, int fused)
 
 void node_flush_slow(struct node_thread *t)
 {
+	node_drop_former(t);
 	if (t->run != t->run_from)
 		node_run_flush(t, brick__now());
 	if (t->open)

@@ -90,6 +90,7 @@ void node_record(struct node_thread *t, uint64_t end)
 
 void node_flush_events(struct node_thread *t)
 {
+	node_drop_former(t);
 	uint32_t count = t->event_count;
 
 	t->event_count = 0;

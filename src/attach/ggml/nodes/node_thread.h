@@ -118,6 +118,7 @@ struct node_thread {
 	uint32_t session;	     /* whose notes name the engine already; 0: none */
 	uint16_t brick;		     /* of the open node, if site is 0 */
 	int16_t layer;		     /* likewise; -1: none */
+	uint32_t entry;		     /* attach_shared.is_late when this began to be filled */
 	const struct engine *engine; /* that low and bytes belong to; NULL: none */
 } __attribute__((aligned(64)));
 
@@ -138,6 +139,25 @@ static inline int node_thread_knows(const struct node_thread *t, uintptr_t calle
 {
 	return caller - t->low < t->bytes &&
 	       t->resolve_generation == shared_get(&attach_shared.resolve_generation);
+}
+
+/*
+ * Drop what the thread noted for a recorder that has left while the thread computed a graph. Does
+ * nothing if this is the same recorder.
+ */
+static inline void node_drop_former(struct node_thread *t)
+{
+	uint32_t entry = shared_get(&attach_shared.is_late);
+
+	if (BRICK_LIKELY(t->entry == entry))
+		return;
+	t->entry = entry;
+	t->event_count = 0;
+	t->open = t->marked = 0;
+	t->run = t->run_from = NODE_RUN_NONE;
+	t->run_bytes = 0;
+	t->plan = NULL;
+	t->mode = NODE_MODE_OFF;
 }
 
 /* Record the events as samples. The open node and a run stay: see node_flush(). */

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/ggml/engine/loader.h"
+#include "attach/common/loaded_tables.h"
 #include "attach/ggml/engine/resolve.h"
 #include "base/array.h"
 #include "base/scope.h"
@@ -30,22 +30,15 @@ struct slots {
 	ARRAY(struct slot) of;
 };
 
-static int slots_protect(const uintptr_t *at, int how)
-{
-	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)at & ~(size - 1);
-
-	return mprotect((void *)page, size, how);
-}
-
 /* Change a slot from one address to another. 0: it has a third value, or cannot be written. */
 static int lead(const struct slot *s, uintptr_t from, uintptr_t to)
 {
-	if (s->is_sealed && slots_protect(s->at, PROT_READ | PROT_WRITE))
+	if (s->is_sealed && loaded_page_protect(s->at, PROT_READ | PROT_WRITE))
 		return 0;
 	int done = __atomic_compare_exchange_n(
 		s->at, &from, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	if (s->is_sealed)
-		slots_protect(s->at, PROT_READ);
+		loaded_page_protect(s->at, PROT_READ);
 	return done;
 }
 
@@ -81,37 +74,25 @@ void slots_init(uintptr_t is_empty_hook, uintptr_t barrier_hook)
 	barrier.hook = barrier_hook;
 }
 
-/* Did the dynamic linker make the slot's page read-only (RELRO)? */
-static bool is_sealed(const struct dl_phdr_info *info, const uintptr_t *at)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO &&
-			(uintptr_t)at - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr <
-				info->dlpi_phdr[i].p_memsz)
-			return true;
-	return false;
-}
-
 struct search {
 	struct skipped *skipped;
 	uintptr_t low;	    /* first address of the object whose slots are wanted */
 	uintptr_t function; /* that they are to lead to */
-	const struct dl_phdr_info *info;
 	struct loaded_object object;
-	struct loader_tables tables;
 };
 
-static int skip_slot(void *argument, uintptr_t *at, const ElfW(Sym) * symbol)
+static int skip_slot(void *argument, const struct loaded_tables *tables, uintptr_t *at,
+	const ElfW(Rela) * relocation)
 {
 	const struct search *w = argument;
 	struct skipped *skipped = w->skipped;
-	const char *name = w->tables.strings + symbol->st_name;
+	const char *name = loaded_name(tables, relocation);
 	uintptr_t now = __atomic_load_n(at, __ATOMIC_RELAXED);
 
 	if (strcmp(name, ggml_symbols[skipped->symbol].name) != 0 ||
 		(now != skipped->hook && now - w->object.low >= w->object.bytes))
 		return 0;
-	const struct slot s = {at, skipped->hook, w->function, is_sealed(w->info, at)};
+	const struct slot s = {at, skipped->hook, w->function, loaded_is_sealed(tables, at)};
 	if (lead(&s, now, w->function) && array_push(&skipped->slots.of, s))
 		lead(&s, w->function, skipped->hook); /* no memory to remember the slot */
 	return 0;
@@ -120,14 +101,14 @@ static int skip_slot(void *argument, uintptr_t *at, const ElfW(Sym) * symbol)
 static int skip_in(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
 	struct search *w = argument;
+	struct loaded_tables tables;
 
 	object_describe(&w->object, info);
-	if (w->object.low != w->low || !loader_tables_read(&w->tables, info))
+	if (w->object.low != w->low || !loaded_tables_read(&tables, info))
 		return 0;
-	w->info = info;
 	HOLD(&slots_mutex);
 	if (!w->skipped->is_watched)
-		loader_each_slot(&w->tables, info, skip_slot, w);
+		loaded_each_slot(&tables, skip_slot, w);
 	return 1;
 }
 
@@ -136,6 +117,8 @@ static void slots_skip(struct skipped *skipped, uintptr_t low, uintptr_t functio
 	struct search search = {.skipped = skipped, .low = low, .function = function};
 	KEEP_ERRNO();
 
+	if (attach_shared.is_late) /* no slot leads to a hook, and none is to be left changed */
+		return;
 	dl_iterate_phdr(skip_in, &search);
 }
 
@@ -226,16 +209,17 @@ static unsigned long long changes_seen;
 static struct loaded_object self; /* where the hooks are */
 static bool are_missing;	  /* the last plain step left its jumps away */
 static int skips_phases;
+pthread_mutex_t slots_off_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* The symbol, or -1: none whose hook is to be skipped. */
 static int skipped_symbol(const char *name)
 {
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
 		enum ggml_use use = ggml_symbols[i].use;
-		bool is_skipped =
-			i == GGML_NODE_FORWARD || i == GGML_BARRIER || i == GGML_FUSED_FORWARD ||
-			i == GGML_IS_EMPTY ||
-			(skips_phases && (use == GGML_FOR_PHASES || use == GGML_FOR_GRAPHS));
+		bool is_skipped = i == GGML_NODE_FORWARD || i == GGML_BARRIER ||
+				  i == GGML_FUSED_FORWARD || i == GGML_IS_EMPTY ||
+				  (skips_phases && i != GGML_FREE &&
+					  (use == GGML_FOR_PHASES || use == GGML_FOR_GRAPHS));
 		if (is_skipped && !strcmp(ggml_symbols[i].name, name))
 			return i;
 	}
@@ -254,14 +238,14 @@ struct found_slots {
 
 struct caller {
 	struct loaded_object object;
-	struct loader_tables tables;
 	struct found_slots *found;
 };
 
-static int slots_add(void *argument, uintptr_t *at, const ElfW(Sym) * symbol)
+static int slots_add(void *argument, const struct loaded_tables *tables, uintptr_t *at,
+	const ElfW(Rela) * relocation)
 {
 	const struct caller *c = argument;
-	int id = skipped_symbol(c->tables.strings + symbol->st_name);
+	int id = skipped_symbol(loaded_name(tables, relocation));
 
 	if (id < 0 || *at - self.low >= self.bytes)
 		return 0; /* the slot does not lead to our hook (yet) */
@@ -272,10 +256,11 @@ static int slots_add(void *argument, uintptr_t *at, const ElfW(Sym) * symbol)
 static int add_slots(struct dl_phdr_info *info, size_t bytes, void *found)
 {
 	struct caller c = {.found = found};
+	struct loaded_tables tables;
 
 	object_describe(&c.object, info);
-	if (loader_tables_read(&c.tables, info) && c.object.low != self.low)
-		loader_each_slot(&c.tables, info, slots_add, &c);
+	if (loaded_tables_read(&tables, info) && c.object.low != self.low)
+		loaded_each_slot(&tables, slots_add, &c);
 	return 0;
 }
 
@@ -287,7 +272,7 @@ static int unseal_in(struct dl_phdr_info *info, size_t bytes, void *argument)
 	for (size_t i = 0; i < slots_all.of.count; i++) {
 		struct slot *s = &slots_all.of.items[i];
 		if ((uintptr_t)s->at - object.low < object.bytes)
-			s->is_sealed = slots_protect(s->at, PROT_READ | PROT_WRITE) != 0;
+			s->is_sealed = loaded_page_protect(s->at, PROT_READ | PROT_WRITE) != 0;
 	}
 	return 0;
 }
@@ -368,4 +353,21 @@ void slots_skip_all_end(void)
 
 	put_jumps_back();
 	dl_iterate_phdr(lead_all_in, NULL);
+}
+
+void slots_skip_off(bool is_off)
+{
+	static bool is_skipping;
+	KEEP_ERRNO();
+
+	HOLD(&slots_off_mutex);
+	if (is_skipping)
+		dl_iterate_phdr(lead_all_in, NULL);
+	is_skipping = is_off;
+	skips_phases = is_off;
+	if (!is_off)
+		return;
+	changes_seen = 0;
+	slots_find_all();
+	dl_iterate_phdr(lead_all_in, &slots_all);
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include "attach/ggml/engine/ggml_engine.h"
 
@@ -35,10 +36,17 @@ void slots_skip_is_empty(const struct engine *engine);
 void slots_skip_is_empty_of(uintptr_t caller, is_empty_fn function);
 void slots_watch_is_empty(void);
 
-extern pthread_mutex_t slots_mutex; /* held over forks */
+extern pthread_mutex_t slots_off_mutex, slots_mutex; /* held over forks, in this order */
 
 /* Plain steps skip the hooks of phases and graphs as well. Call it before the first plain step. */
 void slots_skip_phases(void);
+
+/*
+ * While recording is switched off: skip the hooks of nodes, phases and graphs (on), or no more.
+ * Where jumps lead to hooks, these stay: they could not be put back while other threads run. A slot
+ * that is called through for the first time leads to its hook: skip again, from time to time.
+ */
+void slots_skip_off(bool is_off);
 
 /*
  * Around a plain step. Begin returns 0, or -EBUSY: patched functions hold jumps to hooks, which

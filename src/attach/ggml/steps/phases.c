@@ -9,20 +9,21 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include "attach/common/entry.h"
 #include "attach/common/notes_once.h"
+#include "attach/common/step_readings.h"
 #include "attach/ggml/graphs/device_nodes.h"
 #include "attach/ggml/nodes/method.h"
 #include "attach/ggml/graphs/node_ready.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/steps/batch.h"
+#include "attach/ggml/steps/engine_buffers.h"
 #include "attach/ggml/steps/sequences.h"
 #include "base/thread.h"
 #include "brick/abi/overhead.h"
 #include "brick/abi/step_counters.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
-#include "lib/sys/confined.h"
 
 enum { MAX_DEPTH = 24 }; /* deeper phases are not recorded */
 
@@ -33,6 +34,7 @@ struct open_phase {
 	uint8_t is_step;
 	uint8_t is_owner;			 /* it has set a launch owner */
 	const struct brick_launch_owner *before; /* to be restored; if is_owner */
+	struct load_reading loading;		 /* at its begin, if it loads a model */
 };
 
 struct phase_thread {
@@ -88,6 +90,9 @@ static void phases_register_bricks(void)
 		{PHASE_SYNCHRONIZE, BRICK_SYNCHRONIZE, NULL},
 		{PHASE_SAMPLING, BRICK_SAMPLING, NULL},
 		{PHASE_TOKEN_ACCEPT, -1, "TokenAccept"},
+		{PHASE_MODEL_OPEN, -1, "ModelOpen"},
+		{PHASE_MODEL_MAP, -1, "ModelMap"},
+		{PHASE_MODEL_READ, -1, "ModelRead"},
 		{PHASE_STATE_LOAD, -1, "StateLoad"},
 		{PHASE_STATE_SAVE, -1, "StateSave"},
 		{PHASE_LOOKUP, -1, BRICK_LOOKUP_NAME},
@@ -125,6 +130,10 @@ static void phases_close_top(struct phase_thread *p)
 	p->steps -= top->is_step;
 	if (top->is_owner)
 		brick_launch_owner_set(top->before);
+	if (BRICK_UNLIKELY(top->loading.is_valid)) {
+		const struct load_reading now = load_reading_now();
+		load_reading_tell(&top->loading, &now);
+	}
 	brick_end(top->span);
 }
 
@@ -167,6 +176,8 @@ static void entered(struct phase_scope *scope)
 void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame)
 {
 	phase_begin_brick(scope, phase_brick(phase), frame);
+	if (BRICK_UNLIKELY(phase >= PHASE_MODEL_OPEN && phase <= PHASE_MODEL_READ && scope->depth))
+		phase_thread.open[scope->depth - 1].loading = load_reading_now();
 }
 
 /*
@@ -194,8 +205,8 @@ void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *fr
 		return;
 	int folded = p->depth && p->open[p->depth - 1].brick == brick;
 	if (!folded && p->depth < MAX_DEPTH) {
-		p->open[p->depth++] =
-			(struct open_phase){frame, brick_begin_layer(brick, -1), brick, 0, 0, NULL};
+		p->open[p->depth++] = (struct open_phase){
+			.frame = frame, .span = brick_begin_layer(brick, -1), .brick = brick};
 		scope->depth = p->depth;
 		if (!method_cpu_only())
 			own_copies(&p->open[p->depth - 1]);
@@ -263,7 +274,16 @@ void phase_forget(void)
 	phase_thread.depth = phase_thread.steps = phase_thread.muted = 0;
 }
 
-static uint32_t has_own_steps; /* 1: step_begin() was called in a session */
+static uint32_t has_own_steps; /* 1: a step's own function was called, recorded or not */
+
+void step_switch(bool is_own)
+{
+	if (is_own)
+		__atomic_store_n(&has_own_steps, 1, __ATOMIC_RELAXED);
+	else if (step_is_known())
+		return;
+	entry_heed();
+}
 
 /* Once per session and method; before the step, not in its time. */
 static void phases_note_method(const char *method, const void *code)
@@ -285,62 +305,24 @@ static void phases_note_method(const char *method, const void *code)
 			(uintptr_t)code);
 }
 
-/* Record a counter, inside of its step. *counter: 1 + its brick, kept by the caller; 0 at first. */
-static void set_counter(uint32_t *counter, const char *name, double value)
-{
-	uint32_t id = __atomic_load_n(counter, __ATOMIC_RELAXED);
-
-	if (!id) {
-		int brick = brick_register(name, BRICK_CATEGORY_ENGINE);
-		if (brick < 0)
-			return;
-		id = (uint32_t)brick + 1;
-		__atomic_store_n(counter, id, __ATOMIC_RELAXED);
-	}
-	brick_counter(id - 1, value);
-}
-
 void step_refuted(int32_t context, uint32_t drafts)
 {
 	static uint32_t counters[2];
 
 	if (context)
-		set_counter(&counters[0], BRICK_CONTEXT_NAME, context);
+		step_counter_set(&counters[0], BRICK_CONTEXT_NAME, context);
 	if (drafts)
-		set_counter(&counters[1], BRICK_REFUTED_NAME, drafts);
+		step_counter_set(&counters[1], BRICK_REFUTED_NAME, drafts);
 }
 
 /*
- * The bytes that steps read from disks, and their page faults. Each step is looked at until
- * STEPS_LOOKED_AT in a row had nothing to tell, and then each eighth, as a look takes a
- * microsecond. Page faults tell little of these bytes, as the kernel reads a model's pages ahead by
- * the megabyte.
+ * Each step is looked at until STEPS_LOOKED_AT in a row had nothing to tell, and then each eighth,
+ * as a look takes a microsecond.
  */
-enum { STEPS_LOOKED_AT = 8, MANY_FAULTS = 32 };
+enum { STEPS_LOOKED_AT = 8 };
 static uint32_t to_look_at = STEPS_LOOKED_AT; /* further steps in a row to be looked at */
 static uint32_t steps_passed;		      /* without a look */
-struct reading {
-	uint64_t bytes, kernel_ns;
-	uint32_t faults; /* may wrap; all of this is static TLS, of which there is little */
-	bool is_valid;
-};
-static __thread struct reading before_step __attribute__((tls_model("initial-exec")));
-
-/* Of the whole process since its begin. ru_inblock counts blocks of 512 bytes. */
-static struct reading reading_now(void)
-{
-	const uint64_t block_bytes = 512;
-	struct rusage r = {0};
-
-	if (brick__sys_is_confined())
-		return (struct reading){0};
-	getrusage(RUSAGE_SELF, &r);
-	return (struct reading){.is_valid = true,
-		.bytes = (uint64_t)r.ru_inblock * block_bytes,
-		.faults = (uint32_t)r.ru_minflt + (uint32_t)r.ru_majflt,
-		.kernel_ns = (uint64_t)r.ru_stime.tv_sec * 1000000000u +
-			     (uint64_t)r.ru_stime.tv_usec * 1000u};
-}
+static __thread struct step_reading before_step __attribute__((tls_model("initial-exec")));
 
 static bool step_is_looked_at(void)
 {
@@ -358,20 +340,20 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 	phases_note_method(method, code);
 	int32_t repeated =
 		tokens->batch ? prompt_memory_repeated(tokens->context, tokens->batch) : -1;
-	before_step = step_is_looked_at() ? reading_now() : (struct reading){0};
+	before_step = step_is_looked_at() ? step_reading_now() : (struct step_reading){0};
 	phase_step_begin(scope, tokens, frame);
 	if (!scope->depth)
 		return;
 	/* These counters are 0 in most programs, so 0 is not recorded. */
 	static uint32_t repeats, switches, checks, drafters;
 	if (repeated >= 0)
-		set_counter(&repeats, BRICK_REPEATED_NAME, repeated);
+		step_counter_set(&repeats, BRICK_REPEATED_NAME, repeated);
 	if (tokens->switched >= 0 && tokens->batch)
-		set_counter(&switches, BRICK_SEQUENCE_NAME, tokens->switched);
+		step_counter_set(&switches, BRICK_SEQUENCE_NAME, tokens->switched);
 	if (tokens->checked)
-		set_counter(&checks, BRICK_CHECKED_NAME, tokens->checked);
+		step_counter_set(&checks, BRICK_CHECKED_NAME, tokens->checked);
 	if (tokens->checked && tokens->drafter >= 0)
-		set_counter(&drafters, BRICK_DRAFTER_NAME, tokens->drafter);
+		step_counter_set(&drafters, BRICK_DRAFTER_NAME, tokens->drafter);
 	step_refuted(tokens->number, tokens->refuted);
 	if (tokens->sequences && !tokens->warm_up)
 		sequences_tell_step(
@@ -382,34 +364,32 @@ void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int3
 {
 	/* llama_decode() returns 1 or -1 before it evaluates; 2: aborted; less than -1: failed. */
 	int began = status == 2 || status < -1;
-	static uint32_t ends[2], readings[3];
+	static uint32_t ends[2];
 	bool is_counted = scope->depth && brick_enabled();
 
 	if (status && is_counted)
-		set_counter(&ends[began], began ? BRICK_ABORTED_NAME : BRICK_REFUSED_NAME,
+		step_counter_set(&ends[began], began ? BRICK_ABORTED_NAME : BRICK_REFUSED_NAME,
 			(double)tokens->prompt + tokens->output);
+	if (is_counted)
+		engine_buffers_tell();
 	phase_end(scope);
+	if (is_counted)
+		engine_buffers_look();
 	if (BRICK_LIKELY(!before_step.is_valid) || !is_counted)
 		return;
 	/*
 	 * After the step: where a time slice is used up, the kernel takes the CPU away at a system
 	 * call, and the step would be the longer for ours.
 	 */
-	const struct reading now = reading_now(), before = before_step;
+	const struct step_reading now = step_reading_now(), before = before_step;
 	before_step.is_valid = false;
-	bool reads = now.bytes != before.bytes, faults = now.faults - before.faults >= MANY_FAULTS;
-	if (!now.is_valid || !(reads || faults)) {
-		uint32_t left = __atomic_load_n(&to_look_at, __ATOMIC_RELAXED);
-		__atomic_store_n(&to_look_at, left ? left - 1 : 0, __ATOMIC_RELAXED);
-		return;
-	}
-	__atomic_store_n(&to_look_at, STEPS_LOOKED_AT, __ATOMIC_RELAXED);
-	if (reads)
-		set_counter(&readings[0], BRICK_DISK_NAME, (double)(now.bytes - before.bytes));
-	if (faults)
-		set_counter(&readings[1], BRICK_FAULTS_NAME, (double)(now.faults - before.faults));
-	set_counter(
-		&readings[2], BRICK_KERNEL_TIME_NAME, (double)(now.kernel_ns - before.kernel_ns));
+	uint32_t left = __atomic_load_n(&to_look_at, __ATOMIC_RELAXED);
+	bool tells = step_reading_tell(&before, &now);
+	__atomic_store_n(&to_look_at,
+		tells  ? STEPS_LOOKED_AT
+		: left ? left - 1
+		       : 0,
+		__ATOMIC_RELAXED);
 }
 
 void step_begin_graph(

@@ -33,11 +33,14 @@ enum phase {
 	PHASE_SYNCHRONIZE, /* waiting for a backend */
 	PHASE_SAMPLING,
 	PHASE_TOKEN_ACCEPT, /* samplers are told of a token: a sampled one, or one of a prompt */
-	PHASE_STATE_LOAD,   /* a saved state replaces the state of a context or a sequence */
-	PHASE_STATE_SAVE,   /* the state of a context or a sequence is saved */
-	PHASE_LOOKUP, /* Brick itself: a graph that was built anew is recognised or looked up */
-	PHASE_SPLIT,  /* Brick itself: a node without work, computed alone (callback.c) */
-	PHASE_PLAIN,  /* a step that is recorded in one piece (ggml_plain_steps.h) */
+	PHASE_MODEL_OPEN,   /* a model's file is opened, and its head read */
+	PHASE_MODEL_MAP,
+	PHASE_MODEL_READ,
+	PHASE_STATE_LOAD, /* a saved state replaces the state of a context or a sequence */
+	PHASE_STATE_SAVE, /* the state of a context or a sequence is saved */
+	PHASE_LOOKUP,	  /* Brick itself: a graph that was built anew is recognised or looked up */
+	PHASE_SPLIT,	  /* Brick itself: a node without work, computed alone (callback.c) */
+	PHASE_PLAIN,	  /* a step that is recorded in one piece (ggml_plain_steps.h) */
 	PHASE_COUNT,
 };
 
@@ -118,5 +121,11 @@ void step_begin_graph(
 /* Is a session on, and no step open on this thread? */
 bool step_is_outside(const void *frame);
 
-/* Has step_begin() begun a step in this process? Then graphs alone are no steps. */
+/* Was a step's own function called in this process? Then graphs alone are no steps. */
 bool step_is_known(void);
+
+/*
+ * Recording is switched where a step begins (brick_recorder_heed()): is_own: by its own function;
+ * else by a graph, unless step_is_known(). Outside of steps.
+ */
+void step_switch(bool is_own);

@@ -393,26 +393,40 @@ static bool is_whisper(const void *caller)
 static void whisper_begin_step(
 	const struct phase_tokens *tokens, const void *code, const void *frame)
 {
-	if (whisper_turn.is_open)
-		phase_end(&whisper_turn.step);
 	/* just above whatever else this caller is going to begin */
 	step_begin(
 		&whisper_turn.step, tokens, "graphs of whisper.cpp", code, (const char *)frame + 1);
-	whisper_turn.is_open = 1;
+	whisper_turn.is_open = true;
 }
 
+static void whisper_end_step(void)
+{
+	if (whisper_turn.is_open)
+		phase_end(&whisper_turn.step);
+	whisper_turn.is_open = false;
+}
+
+/* A step has up to three graphs: recording is switched before the first one. */
 void whisper_alloc_begin(const void *scheduler, const void *graph, const void *caller,
 	uintptr_t engine_code, const void *frame)
 {
 	struct reader r;
 
 	whisper_turn.graph = NULL;
-	if (!brick_enabled() || !is_whisper(caller))
+	if (!is_whisper(caller))
 		return;
 	whisper_turn.part =
 		open_graph(&r, engine_at(engine_code), graph) ? whisper_part_of(&r) : WHISPER_NONE;
 	if (!whisper_turn.part || was_fresh(scheduler))
 		return;
+	if (whisper_turn.part == WHISPER_CONV || whisper_turn.part == WHISPER_DECODER) {
+		whisper_end_step();
+		step_switch(true);
+	}
+	if (!brick_enabled()) {
+		whisper_end_step();
+		return;
+	}
 	int32_t tokens = whisper_tokens_of(&r, whisper_turn.part);
 	whisper_turn.graph = graph;
 	if (whisper_turn.part == WHISPER_DECODER) {
@@ -460,9 +474,6 @@ void whisper_computed(const void *graph)
 	if (!whisper_turn.graph || whisper_turn.graph != graph)
 		return;
 	whisper_turn.graph = NULL;
-	if (!whisper_turn.is_open ||
-		(whisper_turn.part != WHISPER_CROSS && whisper_turn.part != WHISPER_DECODER))
-		return;
-	phase_end(&whisper_turn.step);
-	whisper_turn.is_open = 0;
+	if (whisper_turn.part == WHISPER_CROSS || whisper_turn.part == WHISPER_DECODER)
+		whisper_end_step();
 }

@@ -14,7 +14,9 @@ import { drawIn } from "./widths.js";
 
 const SIDES = [["a", "A", "var(--better)"], ["b", "B", "var(--worse)"]];
 const MARGIN = { top: 12, right: 12, bottom: 40, left: 62 }, HEIGHT = 240;
-const label = name => name[0].toUpperCase() + name.slice(1);
+const label = name => (name === "other" ? "Steps" : name[0].toUpperCase() + name.slice(1));
+// Tokens are not counted in steps of no known phase.
+const unit = phase => (phase === "other" ? "step" : "token");
 
 const bound = value => (value === null ? "?" : `${value > 0 ? "+" : value < 0 ? "−" : ""}${(100 * Math.abs(value)).toFixed(1)}`);
 const interval = row => (row.low === null && row.high === null ? "" : `${bound(row.low)}..${bound(row.high)}%`);
@@ -39,25 +41,25 @@ function plot(row, scale, threshold) {
 		known ? s("circle", { cx: x(row.effect), cy: HIGH / 2, r: 4, style: { fill: colour } }) : null);
 }
 
-const columns = (by, scale, threshold) => [
+const columns = (by, scale, threshold, one) => [
 	{ key: "name", title: label(by.replace(/s$/, "")), text: true, get: row => row.name, show: value => h("span", null, value) },
 	{ key: "interval", title: `Interval, ±${format.percent(scale)}`, get: row => row.effect, show: (_, row) => plot(row, scale, threshold) },
 	{ key: "verdict", title: "Verdict", text: true, get: row => row.verdict, show: value => h("span", { class: `verdict ${value}` }, value) },
 	{ key: "effect", title: "Change", get: row => row.effect, show: (_, row) => row.said_effect },
 	{ key: "bounds", title: "From..to", text: true, get: row => interval(row) },
 	{ key: "points", title: "Points", about: "What it adds to the change of the phase, in percent of A's time", get: row => row.points, order: row => (row.points === null || row.points === undefined ? null : Math.abs(row.points)), show: value => (value === null || value === undefined ? format.UNKNOWN : bound(value)) },
-	{ key: "a_ns", title: "A a token", get: row => row.a_ns, show: value => format.time(value && Math.round(value)) },
-	{ key: "b_ns", title: "B a token", get: row => row.b_ns, show: value => format.time(value && Math.round(value)) },
+	{ key: "a_ns", title: `A a ${one}`, get: row => row.a_ns, show: value => format.time(value && Math.round(value)) },
+	{ key: "b_ns", title: `B a ${one}`, get: row => row.b_ns, show: value => format.time(value && Math.round(value)) },
 ];
 
 function rows(page, phase) {
 	const { diff, by } = page.data, place = h("div"), part = diff.phases[phase];
-	const whole = [...(part.rate ? [{ ...part.rate, name: `${phase} tokens/s` }] : []), { ...part.time, name: `${phase}, a typical token` }, ...(part.elapsed ? [{ ...part.elapsed, name: `${phase}, time between too` }] : [])];
+	const whole = [...(part.rate ? [{ ...part.rate, name: phase === "other" ? "steps/s" : `${phase} tokens/s` }] : []), { ...part.time, name: phase === "other" ? "a typical step" : `${phase}, a typical token` }, ...(part.elapsed ? [{ ...part.elapsed, name: `${label(phase).toLowerCase()}, time between too` }] : [])];
 	const all = [...part[by], ...part.kernels.map(row => ({ ...row, name: `${row.name} (kernel)` }))];
 	const scale = scaleOf(all, diff.threshold);
 	page.sorts[phase] ??= { key: "points", direction: -1 };
-	table(place, columns(by, scale, diff.threshold), all, page.sorts[phase], { caption: `${label(phase)}: ${by} on both sides`, key: row => row.name, announce: page.announce, last: whole });
-	return section("rows", label(by), note(`Of ${phase}, time of a token. Grey is what does not matter: ±${format.percent(diff.threshold)}; a line that leaves the picture goes on beyond it.`), place);
+	table(place, columns(by, scale, diff.threshold, unit(phase)), all, page.sorts[phase], { caption: `${label(phase)}: ${by} on both sides`, key: row => row.name, announce: page.announce, last: whole });
+	return section("rows", label(by), note(`Of ${label(phase).toLowerCase()}, time of a ${unit(phase)}. Grey is what does not matter: ±${format.percent(diff.threshold)}; a line that leaves the picture goes on beyond it.`), place);
 }
 
 function line(x, y, points) {
@@ -127,8 +129,8 @@ function verdict(page) {
 	const said = d => (d.key ? `${d.key}: ${d.a ?? "-"} in A, ${d.b ?? "-"} in B` : d.text);
 	const times = Object.entries(diff.phases).map(([phase, { time, rate }]) => h("div", { class: "figure", "data-figure": phase }, h("dt", null, label(phase)),
 		h("dd", null, h("strong", null, (rate ?? time).said),
-			rate ? h("span", null, `tokens/s: ${format.tokensPerSecond(rate.a_tokens_per_s)} in A, ${format.tokensPerSecond(rate.b_tokens_per_s)} in B`) : null,
-			h("span", null, `a typical token: ${format.time(Math.round(time.a_ns))} in A, ${format.time(Math.round(time.b_ns))} in B: ${time.said}`))));
+			rate ? h("span", null, phase === "other" ? `steps/s: ${format.number(rate.a_tokens_per_s)} in A, ${format.number(rate.b_tokens_per_s)} in B` : `tokens/s: ${format.tokensPerSecond(rate.a_tokens_per_s)} in A, ${format.tokensPerSecond(rate.b_tokens_per_s)} in B`) : null,
+			h("span", null, `a typical ${unit(phase)}: ${format.time(Math.round(time.a_ns))} in A, ${format.time(Math.round(time.b_ns))} in B: ${time.said}`))));
 	if (diff.wall) times.push(h("div", { class: "figure", "data-figure": "wall" }, h("dt", null, "Wall time"),
 		h("dd", null, h("strong", null, diff.wall.said), h("span", null, `${format.time(Math.round(diff.wall.a_ns))} in A, ${format.time(Math.round(diff.wall.b_ns))} in B`))));
 	const list = (items, title) => (items.length ? [h("h3", null, title), h("ul", { class: "plain-list" }, items.map(d => h("li", null, said(d))))] : []);

@@ -3,7 +3,7 @@
 import { h, fill } from "./dom.js";
 import { choice, note, section } from "./figure.js";
 import * as format from "./format.js";
-import { keysOf, phaseLabel } from "./phases.js";
+import { keysOf, phaseAdjective } from "./phases.js";
 
 const COLUMNS_MAX = 40;
 
@@ -84,6 +84,6 @@ export function layers(page) {
 	draw();
 	const left_out = page.data.layers.bricks_left_out;
 	return section("layers", "Layers and bricks",
-		note("Wall time of a step in each layer and brick, on average", page.state.phase === "all" ? " over all steps" : ` over ${phaseLabel(page.state.phase).toLowerCase()} steps`, ". The stronger the colour, the longer."),
+		note("Wall time of a step in each layer and brick, on average", page.state.phase === "all" ? " over all steps" : ` over ${phaseAdjective(page.state.phase).toLowerCase()}steps`, ". The stronger the colour, the longer."),
 		tools, place, left_out ? note(`${format.plural(left_out, "brick")} with less time left out.`) : null);
 }

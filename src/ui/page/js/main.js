@@ -133,7 +133,7 @@ class Page {
 		return [
 			summary(this),
 			h("div", { class: "phases" }, choice("phase", "Steps to look at",
-				[...PHASES.filter(([key]) => this.hasPhase(key) || !["mixed", "warm_up"].includes(key))
+				[...PHASES.filter(([key]) => this.hasPhase(key) || !["mixed", "warm_up", "other"].includes(key))
 					.map(([key, label]) => [key, label, !this.hasPhase(key)]), ["all", "All steps", false]],
 				this.state.phase, phase => this.pickPhase(phase)),
 			h("span", { class: "hint" }, "for all below")),

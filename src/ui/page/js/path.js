@@ -8,6 +8,7 @@ import { note, section } from "./figure.js";
 import * as format from "./format.js";
 import { table } from "./table.js";
 import { hideTip, tipOver } from "./tip.js";
+import { phaseLabel } from "./phases.js";
 import { drawIn } from "./widths.js";
 
 const LANE = 24, MARGIN = { left: 90, right: 12, bottom: 26 };
@@ -40,14 +41,14 @@ const WORTH = 0.0005;
 
 function opportunities(page, path) {
 	const place = h("div");
-	const name = path.phase ?? "run";
+	const name = path.phase ? phaseLabel(path.phase).toLowerCase() : "run";
 	page.state.sorts[`path-${name}`] ??= { key: "on_path_share", direction: -1 };
 	table(place, columns(path.tokens_per_s), path.bricks.filter(row => row.on_path_share > WORTH), page.state.sorts[`path-${name}`],
 		{ caption: `Critical path of ${name}`, key: row => row.name, announce: page.announce });
 	const best = [...path.bricks].filter(row => row.ten_percent_less.tokens_per_s)
 		.sort((a, b) => b.ten_percent_less.tokens_per_s - a.ten_percent_less.tokens_per_s)[0];
 	const rest = path.bricks.filter(row => row.on_path_share <= WORTH).length;
-	return h("div", { class: "phase" }, h("h3", null, path.phase ? path.phase[0].toUpperCase() + path.phase.slice(1) : "The whole run"),
+	return h("div", { class: "phase" }, h("h3", null, path.phase ? phaseLabel(path.phase) : "The whole run"),
 		note(`${format.time(path.path_ns)} in ${format.plural(path.steps, "step")}`,
 			path.tokens_per_s === null ? "" : `, ${format.tokensPerSecond(path.tokens_per_s)}`,
 			path.threads.length > 1 ? `; it changes between ${path.threads.length} threads and queues ${format.plural(path.switches, "time")}` : "; one thread did all of it",

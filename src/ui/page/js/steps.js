@@ -8,7 +8,7 @@ import { colour, inOrder } from "./categories.js";
 import { fill, h, s } from "./dom.js";
 import { legend, note, section } from "./figure.js";
 import * as format from "./format.js";
-import { phaseLabel } from "./phases.js";
+import { phaseAdjective, phaseLabel } from "./phases.js";
 import { behind, plainTable } from "./table.js";
 import { hideTip, tipAt, tipOver } from "./tip.js";
 import { drawIn } from "./widths.js";
@@ -99,7 +99,7 @@ function chart(page, name, phase) {
 	let drawn;
 	const slider = h("div", {
 		class: "chart", role: "slider", tabindex: "0", "data-key": `steps-${name}`,
-		"aria-label": `${name === "decode" ? "Decode" : "Prefill"} steps by category; arrow keys move from step to step, Enter shows what it was made of`,
+		"aria-label": `${phaseAdjective(name)}steps by category; arrow keys move from step to step, Enter shows what it was made of`,
 		"aria-valuemin": 0, "aria-valuemax": count - 1,
 	}, place);
 	const say = () => {
@@ -149,11 +149,11 @@ function chart(page, name, phase) {
 
 function slowList(page, name, phase, factor) {
 	if (!phase.slow.length)
-		return note(phase.count.reduce((a, b) => a + b, 0) < 3 ? "" : `No ${name} step took more than ${factor} times the median${name === "prefill" ? " per token" : ""}.`);
+		return note(phase.count.reduce((a, b) => a + b, 0) < 3 ? "" : `No ${phaseAdjective(name).toLowerCase()}step took more than ${factor} times the median${name === "prefill" ? " per token" : ""}.`);
 	const more = phase.slow_count - phase.slow.length;
 	return h("div", { class: "slow-list" },
 		h("p", { class: "note" }, `${format.plural(phase.slow_count, "step")} took more than ${factor} times the median${name === "prefill" ? " per token" : ""}:`),
-		h("ol", { "aria-label": `Slow ${name} steps` }, phase.slow.slice(0, 8).map(step => h("li", null,
+		h("ol", { "aria-label": `Slow ${phaseAdjective(name).toLowerCase()}steps` }, phase.slow.slice(0, 8).map(step => h("li", null,
 			h("button", { type: "button", class: "link", "data-key": `slow-${step.number}`, onclick: () => page.pickStep(step.number) }, `step ${step.number}`),
 			` ${format.time(step.total_ns)}, ${step.factor.toFixed(1)} times`))),
 		phase.slow.length > 8 || more > 0 ? note(`and ${phase.slow_count - Math.min(8, phase.slow.length)} more`) : null);
@@ -161,7 +161,7 @@ function slowList(page, name, phase, factor) {
 
 function numbers(name, phase) {
 	const parts = stacked(phase);
-	return behind(`steps-${name}`, "Numbers", () => plainTable(`${name} steps`,
+	return behind(`steps-${name}`, "Numbers", () => plainTable(`${phaseAdjective(name)}steps`,
 		["Step", "Steps", "Tokens", "Total", "Slowest", ...parts.map(c => c.name)],
 		phase.first.map((first, i) => [String(first), String(phase.count[i]), String(phase.tokens[i]),
 			format.time(phase.total_ns[i]), format.time(phase.max_ns[i]), ...parts.map(c => format.time(c.ns[i]))])));
@@ -169,7 +169,7 @@ function numbers(name, phase) {
 
 export function steps(page) {
 	const { steps: data } = page.data;
-	const shown = ["prefill", "decode", "mixed", "warm_up"].filter(name => data[name]?.first.length && ["all", name].includes(page.state.phase));
+	const shown = ["prefill", "decode", "mixed", "other", "warm_up"].filter(name => data[name]?.first.length && ["all", name].includes(page.state.phase));
 	if (!shown.length) return section("steps", "Steps", note("No step that ended was recorded."));
 	const names = new Set(shown.flatMap(name => stacked(data[name]).map(c => c.name)));
 	return section("steps", "Steps over time",

@@ -37,13 +37,15 @@ const trustLine = ({ trust: { text, limited } }) =>
 	h("p", { class: limited ? "trust bad" : "trust" }, h("strong", null, "Trust"), ` ${text}`);
 
 function speed(report) {
-	const { prefill, decode, mixed, warm_up: warmUp } = report.steps;
-	const steps = phase => `${format.plural(phase.tokens, "token")} in ${format.plural(phase.count, "step")}, ${format.time(phase.running_ns || phase.total_ns - phase.unevaluated_ns)}`;
+	const { prefill, decode, mixed, other, warm_up: warmUp } = report.steps;
+	const tokens = phase => (phase.tokens || phase !== other ? `${format.plural(phase.tokens, "token")} in ` : "");
+	const steps = phase => `${tokens(phase)}${format.plural(phase.count, "step")}, ${format.time(phase.running_ns || phase.total_ns - phase.unevaluated_ns)}`;
 	return h("dl", { class: "figures" },
 		decode.count ? figure("Decode", format.tokensPerSecond(decode.tokens_per_s), steps(decode),
 			`step mean ${format.time((decode.total_ns - decode.unevaluated_ns) / decode.count)}, p50 ${format.time(decode.p50_ns)}, p95 ${format.time(decode.p95_ns)}${decode.p99_ns === null ? "" : `, p99 ${format.time(decode.p99_ns)}`}`) : null,
 		prefill.count ? figure("Prefill", format.tokensPerSecond(prefill.tokens_per_s), steps(prefill)) : null,
 		mixed?.count ? figure("Mixed", format.tokensPerSecond(mixed.tokens_per_s), steps(mixed), "tokens of prompts and new ones in one batch") : null,
+		other?.count ? figure("Steps", `${format.time((other.total_ns - other.unevaluated_ns) / other.count)} each`, steps(other)) : null,
 		warmUp?.count ? figure("Warm-up", format.time(warmUp.total_ns), steps(warmUp), "not part of any rate, nor of the time to the first token") : null,
 		report.steps.ttft_ns !== null ? figure("First token", format.time(report.steps.ttft_ns), "from the start of the first prefill") : null,
 		figure("Wall time", format.time(report.coverage.wall_ns),
@@ -80,7 +82,7 @@ const LOSSES = {
 	bad_packets: "packets that could not be used",
 	bad_records: "records that broke the rules of their ring",
 	lost_processes: "processes that were lost",
-	unfinished_processes: "processes that ended by _exit() or a signal",
+	unfinished_processes: "processes whose end, or that of their events, was not recorded",
 };
 
 function losses(report) {
@@ -135,6 +137,7 @@ function provenance(report) {
 		["Command", h("code", null, commandLine(run) || "-")],
 		...(report.selected ? [["Only", report.selected]] : []),
 		["Recorded", [run.start, run.host ? `on ${run.host}` : null, run.exit_code === null ? null : `exit code ${run.exit_code}`].filter(Boolean).join(", ") || "-"],
+		...(run.marks ? [["Marks", run.marks.map(m => `${m.kind === "mark" ? m.text : `recording ${m.kind}`} at ${format.time(m.ns)}`).join("; ")]] : []),
 		["Machine", [run.cpu, run.cpus ? format.plural(run.cpus, "CPU") : null].filter(Boolean).join(", ") || "-"],
 		["Backends", (run.backends ?? []).join(", ") || "-"],
 		["Processes, threads", `${run.processes}, ${run.threads}${run.queues ? ` and ${format.plural(run.queues, "queue")}` : ""}`],

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a process is made of, from /proc and its files: whether it can be entered at all, where
+ * functions are that a plant needs, and which of the engine's functions can lead to it. One thread.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+#include "attach/patch/patch_plan.h"
+#include "attach/patch/survey.h"
+#include "base/array.h"
+#include "lib/sys/tracing.h"
+#include "record/enter/refusal.h"
+#include "record/enter/tracee.h"
+#include "record/inject/attachers.h"
+
+/* A function of the engine that leads to the plant. */
+struct target_function {
+	const struct plan *plan;
+	const struct image *image;
+	uint64_t bias; /* address in memory less address in the file */
+};
+
+struct target {
+	pid_t pid;
+	struct tracee_mappings mappings;
+	struct survey *surveys; /* of files with such functions */
+	size_t survey_count;
+	ARRAY(struct target_function) functions;
+	const struct attacher *attacher;    /* of the engine */
+	char library[SYS_PLANT_PATH_BYTES]; /* the attacher's */
+};
+
+/* 0, or -errno with a sentence in `why`; -ENODATA: it has no engine. target_fini() it in either
+ * case. */
+int target_examine(struct target *target, pid_t pid, char why[REFUSAL_BYTES]);
+void target_fini(struct target *target);
+
+/*
+ * The sentence for an error of ptrace(2) or of /proc/PID/mem, with what to do about it. Returns the
+ * error.
+ */
+int target_refusal(pid_t pid, int error, char why[REFUSAL_BYTES]);
+
+/* Fills in the addresses that a plant needs. 0 or -ENOENT, with a sentence in `why`. */
+int target_symbols(const struct target *target, struct sys_plant *plant, char why[REFUSAL_BYTES]);

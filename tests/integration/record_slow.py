@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""record --always --slow: each slow step is in a file of its own, a whole recording of the seconds around it, which says what was
+different from its neighbours; at most so many files are written in an hour; lost records have one, too."""
+import glob
+import os
+import subprocess
+import time
+
+import libggml
+from libcli import BRICK, BUILD, TMP, brick, brick_json, environment, expect, expect_true
+
+EMBEDDED = os.path.join(BUILD, "bin", "program-top_embedded")
+
+
+def start(name, *options, command):
+    directory = os.path.join(TMP, name)
+    os.makedirs(directory)
+    path = os.path.join(directory, "run.pftrace")
+    out = open(os.path.join(directory, "out"), "w+b")  # pylint: disable=consider-using-with
+    process = subprocess.Popen([BRICK, "record", "--always", "--interval", "200", "-o", path, *options, "--", *command],
+                               stdout=out, stderr=subprocess.PIPE, env=environment())
+    return path, process, out
+
+
+def end(started, code=0):
+    path, process, out = started
+    _, said = process.communicate(timeout=120)
+    out.seek(0)
+    planted = out.read().count(b"slow\n")
+    out.close()
+    expect("exit code", process.returncode, code)
+    return path, said.decode(), planted
+
+
+def files(path):
+    return sorted(glob.glob(path.replace(".pftrace", ".slow*.pftrace")))
+
+
+def expect_whole(report, path):
+    losses = {kind: count for kind, count in report["losses"].items() if count}
+    expect(f"losses of {path}", losses, {"complete": True})
+    kinds = [mark["kind"] for mark in report["run"]["marks"]]
+    expect(f"marks of {path}", (kinds[0], kinds[-1], set(kinds[1:-1])), ("part", "next", {"exemplar"}))
+
+
+def planted_steps(path):
+    """The steps that the files were kept for, and that took 80 ms longer in DownProjection."""
+    found = 0
+    for file in files(path):
+        report = brick_json("report", "--json", file)
+        expect_whole(report, file)
+        for kept in report["run"]["exemplars"]:
+            expect("why", kept["why"], "slow step")
+            if kept["step"] is None:  # a slow machine: the first steps have no neighbours
+                continue
+            expect_true(f"slower: {kept}", kept["took_ns"] > kept["usual_ns"] and kept["neighbours"] >= 4)
+            part = kept["longer"][0]
+            found += part["brick"] == "DownProjection" and part["took_ns"] - part["usual_ns"] >= 70e6
+    return found
+
+
+def embedded():
+    program = [EMBEDDED, "slow=3000", "ms=14000"]
+    above = start("above", "--slow", "decode=60ms", "--slow-limit", "100", command=program)
+    tail = start("tail", "--slow", "p99", "--slow-limit", "100", command=program)
+    limited = start("limited", "--slow", "60ms", "--slow-limit", "1", command=[EMBEDDED, "slow=4000", "ms=14000"])
+    lost = start("lost", "--slow", "10s", "--ring", "1024",
+                 command=["sh", "-c", f"kill -STOP $PPID; {EMBEDDED} rate=200000 ms=3000 & sleep 1; kill -CONT $PPID; wait"])
+    path, said, planted = end(above)
+    expect_true(f"planted {planted}, {said}", planted >= 3 and planted_steps(path) >= planted)
+    expect_true(f"it is said: {said}", "run.slow.pftrace: step " in said and "DownProjection +" in said)
+    expect("left over", glob.glob(path.replace(".pftrace", "*.part")), [])
+    text = brick("report", path.replace(".pftrace", ".slow.pftrace"))[0].decode()
+    expect_true(f"{text}", "Kept for" in text and "its neighbours" in text)
+    path, said, planted = end(tail)
+    expect_true(f"planted {planted}, {said}", planted >= 3 and planted_steps(path) >= planted)
+    path, said, planted = end(limited)
+    expect(f"files: {said}", len(files(path)), 1)
+    expect_true(f"planted {planted}, {said}", planted >= 2 and "--slow-limit is 1 an hour" in said)
+    path, said, _ = end(lost)
+    whys = {kept["why"] for file in files(path) for kept in brick_json("report", "--json", file)["run"]["exemplars"]}
+    expect(f"{said}", whys, {"lost records"})
+
+
+def llama():
+    """A file that begins in the middle: its steps are whole on all threads."""
+    model = os.path.join(TMP, "slow.gguf")
+    subprocess.run([os.path.join(BUILD, "bin", "brick-model"), "--type", "f32", "--embd", "64", "--heads", "4", "--kv-heads",
+                    "2", "--ff", "176", "--vocab", "512", "--layers", "8", model], check=True, stdout=subprocess.DEVNULL)
+    command = [os.path.join(BUILD, "bin", "brick-llama"), "--libs", libggml.libraries(), "--model", model,
+               "--prompt-tokens", "8", "--predict", "60", "--threads", "2", "--repeat", "1000000"]
+    started = start("llama", "--slow", "decode=1us", "--slow-limit", "8", command=command)
+    path, process, _ = started
+    until = time.monotonic() + 200
+    while len(files(path)) < 7 and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.2)
+    process.terminate()  # in the seconds after a slow step
+    path, said, _ = end(started, 143)
+    expect_true(f"{said}", len(files(path)) >= 7)
+    for file in files(path):
+        report = brick_json("report", "--json", file)
+        expect_whole(report, file)
+        expect_true(f"coverage {report['coverage']['share']}", report["coverage"]["share"] > 0.9)
+        counts = {row["name"]: row["count"] for row in report["bricks"]}
+        # the other thread's nodes of the last step may come after the file's end
+        last = str(sum(report["steps"][phase]["count"] for phase in ("prefill", "decode", "mixed", "warm_up", "other")))
+        for row in brick_json("report", "--json", "--steps", last, file)["bricks"]:
+            counts[row["name"]] -= row["count"]
+        expect("a node for each layer and step", counts["DownProjection"], 8 * counts["LmHead"])
+
+
+def refused():
+    def wrong(*options):
+        return brick("record", *options, "--", "true", code=2)[1].decode()
+    expect_true("no unit", "must be p99, or a time" in wrong("--always", "--slow", "50"))
+    expect_true("a phase", "must be p99, or a time" in wrong("--always", "--slow", "encode=50ms"))
+    expect_true("no time", "must be p99, or a time" in wrong("--always", "--slow", "request=p99"))
+    expect_true("alone", "goes with --always" in wrong("--slow", "50ms"))
+    expect_true("limit", "how many files of --slow" in wrong("--always", "--slow-limit", "3"))
+    path = os.path.join(TMP, "foreign.pftrace")
+    os.symlink("/nowhere", path.replace(".pftrace", ".slow.2.pftrace"))
+    _, said = brick("record", "--always", "--slow", "50ms", "-o", path, "--", "true", code=4)
+    expect_true(f"{said}", b"foreign.slow.2.pftrace" in said)
+
+
+if __name__ == "__main__":
+    refused()
+    embedded()
+    llama()
