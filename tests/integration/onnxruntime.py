@@ -115,11 +115,13 @@ def as_its_profiler(scratch, node):
             ours[row["label"]].append(int(row["duration_ns"]))
     check(len(theirs) > 40, "its profiler saw little", theirs)
     same({name: len(times) for name, times in ours.items()}, {name: len(times) for name, times in theirs.items()}, "nodes")
+    # Its own work, which writes down shapes, lies in what it tells; how long that takes is this machine's, most for a run's
+    # first node. So does whatever preempts the thread: the closest of a node's executions counts.
+    beside = {name: min(wanted - got for wanted, got in zip(times, ours[name])) for name, times in theirs.items()}
+    usual = statistics.median(beside.values())
     for name, times in theirs.items():
         check(sum(ours[name]) <= sum(times) + 2000 * len(times), name, "is longer than by its profiler", ours[name], times)
-        # its own work lies in what it tells, some microseconds, and whatever preempts the thread: least in its shortest
-        wanted, got = min(zip(times, ours[name]))
-        check(got >= 0.5 * wanted - 5000, name, "is shorter than by its profiler", ours[name], times)
+        check(beside[name] <= 0.5 * min(times) + 3 * usual, name, "is shorter than by its profiler", ours[name], times, usual)
 
 
 def other_works(scratch, node):
