@@ -345,29 +345,26 @@ int run_keep(struct run *run, uint8_t *const *keep, bool between)
 	return 0;
 }
 
-/* When the first step of a process began that never ended; UINT64_MAX: all have ended. */
-static uint64_t cut_of(const struct run *run, uint32_t process)
-{
-	uint64_t ns = UINT64_MAX;
-
-	for (size_t i = 0; i < run->step_count; i++)
-		if (run->steps[i].open && run->lanes[run->steps[i].lane].process == process &&
-			run->steps[i].begin_ns < ns)
-			ns = run->steps[i].begin_ns;
-	return ns;
-}
-
 int run_keep_whole_steps(struct run *run)
 {
 	SCOPED uint64_t *ends = calloc(run->lane_count + 1, sizeof(*ends));
 	SCOPED uint8_t **keep = calloc(run->lane_count + 1, sizeof(*keep));
+	/* when the first step of a process began that never ended */
+	SCOPED uint64_t *cuts = malloc((run->process_count + 1) * sizeof(*cuts));
 	bool has_cut = false;
-	int error = ends && keep ? 0 : -ENOMEM;
+	int error = ends && keep && cuts ? 0 : -ENOMEM;
 
+	for (size_t i = 0; i < run->process_count && !error; i++)
+		cuts[i] = UINT64_MAX;
+	for (size_t i = 0; i < run->step_count && !error; i++) {
+		const struct run_step *s = &run->steps[i];
+		uint64_t *cut = &cuts[run->lanes[s->lane].process];
+		if (s->open && s->begin_ns < *cut)
+			*cut = s->begin_ns;
+	}
 	for (size_t i = 0; i < run->lane_count && !error; i++)
-		ends[i] = run->lanes[i].kind == BRICK_LANE_QUEUE
-				  ? UINT64_MAX
-				  : cut_of(run, run->lanes[i].process);
+		ends[i] = run->lanes[i].kind == BRICK_LANE_QUEUE ? UINT64_MAX
+								 : cuts[run->lanes[i].process];
 	for (size_t i = 0; i < run->step_count && !error; i++) {
 		const struct run_step *s = &run->steps[i];
 		/* of a lane with a later step of its own only an open one is left out */
