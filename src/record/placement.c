@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * To list a process's pages the kernel walks through all of them, so it is asked at once, and then
- * after 1 s, 4 s, 16 s, and so on; the last answer counts. A core's kind is its capacity or highest
+ * after 1 s, 4 s, 16 s, and so on; the last answer counts. A thread of its own waits for each
+ * answer, which may take seconds. A core's kind is its capacity or highest
  * frequency, relative to the largest of the machine; kinds that differ by less than an eighth are
  * one.
  */
@@ -9,6 +10,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 #include "base/array.h"
 #include "base/clock_ns.h"
 #include "base/file.h"
+#include "base/thread.h"
 
 enum {
 	PLACEMENT_EVERY_MS = 200,
@@ -24,7 +27,19 @@ enum {
 	MOST_CPUS = 4096,
 	MOST_NODES = 64,
 	PLACEMENT_PATH = 512,
-	MOST_SEEN = 4096, /* threads, each on so many CPUs */
+	MOST_SEEN = 4096,	       /* threads, each on so many CPUs */
+	PLACEMENT_WAIT_NS = 200000000, /* for an answer, when recording ends */
+};
+
+/* One answer about pages. Whoever comes last of its thread and the recorder frees it. */
+struct page_list {
+	char path[PLACEMENT_PATH];
+	struct sink_node nodes[MOST_NODES];
+	uint32_t node_count;
+	bool is_read;
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	bool has_ended, is_abandoned; /* under the lock */
 };
 
 struct placement {
@@ -35,6 +50,7 @@ struct placement {
 	ARRAY(struct sink_cpu) cpus;
 	struct sink_node nodes[MOST_NODES];
 	uint32_t node_count;
+	struct page_list *pages; /* NULL: none is being made */
 	ARRAY(struct sink_thread_cpu) threads;
 };
 
@@ -184,7 +200,7 @@ int placement_create(struct placement **out, const char *root)
 }
 
 /* Adds a line's pages, as "N0=12 N1=3 kernelpagesize_kB=4", to the nodes. */
-static void placement_add_pages(struct placement *p, const char *line)
+static void page_list_add(struct page_list *l, const char *line)
 {
 	const char *size = strstr(line, "kernelpagesize_kB=");
 	uint64_t page_bytes = size ? strtoull(strchr(size, '=') + 1, NULL, 10) << 10 : 4096;
@@ -196,29 +212,106 @@ static void placement_add_pages(struct placement *p, const char *line)
 		if (*end != '=')
 			continue;
 		uint64_t bytes = strtoull(end + 1, NULL, 10) * page_bytes;
-		for (uint32_t i = 0; i < p->node_count; i++)
-			if (p->nodes[i].node == node && is_file)
-				p->nodes[i].file_bytes += bytes;
-			else if (p->nodes[i].node == node)
-				p->nodes[i].anonymous_bytes += bytes;
+		for (uint32_t i = 0; i < l->node_count; i++)
+			if (l->nodes[i].node == node && is_file)
+				l->nodes[i].file_bytes += bytes;
+			else if (l->nodes[i].node == node)
+				l->nodes[i].anonymous_bytes += bytes;
 	}
 }
 
-static void placement_look_at_memory(struct placement *p)
+static void page_list_free(struct page_list *l)
 {
-	char path[PLACEMENT_PATH], *line = NULL;
+	pthread_cond_destroy(&l->ended);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+static void *page_list_run(void *argument)
+{
+	struct page_list *l = argument;
+	FILE *in = fopen(l->path, "re");
+	char *line = NULL;
 	size_t capacity = 0;
 
-	snprintf(path, sizeof(path), "%s/proc/%d/numa_maps", p->root, (int)p->pid);
-	FILE *in = fopen(path, "re");
-	if (!in)
-		return;
-	for (uint32_t i = 0; i < p->node_count; i++)
-		p->nodes[i].file_bytes = p->nodes[i].anonymous_bytes = 0;
-	while (getline(&line, &capacity, in) > 0)
-		placement_add_pages(p, line);
+	pthread_setname_np(pthread_self(), "brick-pages");
+	while (in && getline(&line, &capacity, in) > 0)
+		page_list_add(l, line);
 	free(line);
-	fclose(in);
+	l->is_read = in != NULL;
+	if (in)
+		fclose(in);
+	pthread_mutex_lock(&l->lock);
+	l->has_ended = true;
+	pthread_cond_signal(&l->ended);
+	bool is_abandoned = l->is_abandoned;
+	pthread_mutex_unlock(&l->lock);
+	if (is_abandoned)
+		page_list_free(l);
+	return NULL;
+}
+
+/* Takes the answer, if it comes in time. */
+static void placement_take_pages(struct placement *p, uint64_t until_ns)
+{
+	const struct timespec until = {(time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S)};
+	struct page_list *l = p->pages;
+
+	if (!l)
+		return;
+	pthread_mutex_lock(&l->lock);
+	while (!l->has_ended && until_ns && !pthread_cond_timedwait(&l->ended, &l->lock, &until))
+		;
+	bool has_ended = l->has_ended;
+	pthread_mutex_unlock(&l->lock);
+	if (!has_ended)
+		return;
+	if (l->is_read)
+		memcpy(p->nodes, l->nodes, sizeof(p->nodes));
+	page_list_free(l);
+	p->pages = NULL;
+}
+
+static void placement_abandon_pages(struct placement *p)
+{
+	struct page_list *l = p->pages;
+
+	p->pages = NULL;
+	if (!l)
+		return;
+	pthread_mutex_lock(&l->lock);
+	bool has_ended = l->has_ended;
+	l->is_abandoned = true;
+	pthread_mutex_unlock(&l->lock);
+	if (has_ended)
+		page_list_free(l);
+}
+
+static void placement_ask_for_pages(struct placement *p)
+{
+	struct page_list *l = calloc(1, sizeof(*l));
+	pthread_condattr_t monotonic;
+	pthread_attr_t detached;
+	pthread_t thread;
+
+	if (!l)
+		return;
+	snprintf(l->path, sizeof(l->path), "%s/proc/%d/numa_maps", p->root, (int)p->pid);
+	l->node_count = p->node_count;
+	for (uint32_t i = 0; i < p->node_count; i++)
+		l->nodes[i].node = p->nodes[i].node;
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&l->ended, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	pthread_attr_init(&detached);
+	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	if (thread_start(&thread, &detached, 0, page_list_run, l))
+		page_list_free(l);
+	else
+		p->pages = l;
+	pthread_attr_destroy(&detached);
 }
 
 /* Makes room: what was seen least, and longest ago, goes first. */
@@ -277,7 +370,11 @@ void placement_turn(struct placement *p, pid_t pid, uint64_t now_ns)
 		p->threads.count = 0;
 		p->memory_gap_ns = PLACEMENT_FIRST_S * NS_PER_S;
 		p->memory_ns = now_ns;
+		placement_abandon_pages(p);
+		for (uint32_t i = 0; i < p->node_count; i++)
+			p->nodes[i].file_bytes = p->nodes[i].anonymous_bytes = 0;
 	}
+	placement_take_pages(p, 0);
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	DIR *threads = opendir(path);
 	for (struct dirent *entry; threads && (entry = readdir(threads));)
@@ -285,15 +382,16 @@ void placement_turn(struct placement *p, pid_t pid, uint64_t now_ns)
 			placement_look_at_thread(p, atoi(entry->d_name));
 	if (threads)
 		closedir(threads);
-	if (!p->has_nodes || now_ns < p->memory_ns)
+	if (!p->has_nodes || p->pages || now_ns < p->memory_ns)
 		return;
-	placement_look_at_memory(p);
+	placement_ask_for_pages(p);
 	p->memory_ns = now_ns + p->memory_gap_ns;
 	p->memory_gap_ns *= 4;
 }
 
-int placement_finish(const struct placement *p, struct trace_writer *w)
+int placement_finish(struct placement *p, struct trace_writer *w)
 {
+	placement_take_pages(p, monotonic_ns() + PLACEMENT_WAIT_NS);
 	const struct sink_placement all = {.pid = (uint32_t)p->pid,
 		.cpus = p->cpus.items,
 		.cpu_count = p->cpus.count,
@@ -309,6 +407,7 @@ void placement_destroy(struct placement *p)
 {
 	if (!p)
 		return;
+	placement_abandon_pages(p);
 	array_fini(&p->cpus);
 	array_fini(&p->threads);
 	free(p->root);

@@ -21,8 +21,9 @@ int placement_create(struct placement **out, const char *root);
 /* Looks at the process, if it is time. A new process begins anew. */
 void placement_turn(struct placement *p, pid_t pid, uint64_t now_ns);
 
-/* Writes what was seen, if there is something. 0 or the writer's error. */
-int placement_finish(const struct placement *p, struct trace_writer *w);
+/* Writes what was seen, if there is something; waits a moment for the list of pages. 0 or the
+ * writer's error. */
+int placement_finish(struct placement *p, struct trace_writer *w);
 
 /* NULL is legal. */
 void placement_destroy(struct placement *p);

@@ -24,9 +24,9 @@ def put(root, name, text):
         out.write(text)
 
 
-def record(path, root, cpu):
-    """The program's own list of pages is copied to where its number will be."""
-    command = f'mkdir -p "$ROOT/proc/$$"; cp "$ROOT/maps" "$ROOT/proc/$$/numa_maps"; exec {PRODUCER} steps=50 paced=1,100,20000'
+def record(path, root, cpu, pages='cp "$ROOT/maps" "$ROOT/proc/$$/numa_maps"'):
+    """The program's own list of pages is put where its number will be."""
+    command = f'mkdir -p "$ROOT/proc/$$"; {pages}; exec {PRODUCER} steps=50 paced=1,100,20000'
     subprocess.run([BRICK, "record", "--no-history", "-o", path, "--", "taskset", "-c", str(cpu), "sh", "-c", command], check=True,
                    capture_output=True, timeout=120, env=environment(BRICK_SYSTEM_ROOT=root, ROOT=root))
     return brick_json("report", "--json", path)["run"]["placement"]
@@ -84,6 +84,20 @@ def alike():
     expect_true(f"found: {rules(path)}", not {"far-memory", "threads-over-nodes", "slow-cores"} & rules(path))
 
 
+def silent():
+    """A list of pages that the kernel is still making when the program ends keeps nobody waiting, and is left out."""
+    path, root = os.path.join(TMP, "silent.pftrace"), os.path.join(TMP, "silent")
+    put(root, "sys/devices/system/cpu/online", f"0-{max(ONLINE)}\n")
+    for node in (0, 7):
+        put(root, f"sys/devices/system/node/node{node}/cpulist", f"0-{max(ONLINE)}\n" if node == 0 else "\n")
+    placement = record(path, root, ONLINE[0], 'mkfifo "$ROOT/proc/$$/numa_maps"')
+    expect("nodes", [(node["node"], node["file_bytes"], node["anonymous_bytes"], node["time_share"]) for node in placement["nodes"]],
+           [(0, 0, 0, 1), (7, 0, 0, 0)])
+    expect("far", placement["far_share"], None)
+    report = brick_json("report", "--json", path)
+    expect("records lost", report["losses"]["dropped"], 0)
+
+
 def late():
     """A CPU that came online after recording began is on no node, and leaves the rest readable."""
     path, root, cpu = os.path.join(TMP, "late.pftrace"), os.path.join(TMP, "late"), ONLINE[-1]
@@ -99,4 +113,5 @@ need_page()
 nodes()
 cores()
 alike()
+silent()
 late()
