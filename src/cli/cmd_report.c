@@ -279,11 +279,10 @@ static void cmd_report_check_options_of_job(const struct options *options)
 {
 	if (options->by != SUMMARY_BY_BRICK || options->phase != REPORT_PHASES_APART ||
 		selection_is_any(&options->selection) || options->sort || options->columns.count ||
-		options->trust || options->whole || options->totals || options->budget ||
-		options->html)
+		options->trust || options->whole || options->totals || options->budget)
 		die_usage("report",
 			"several recordings are the ranks of one job, for which there are --json, "
-			"--csv and --top; all other options want one recording");
+			"--csv, --html and --top; all other options want one recording");
 }
 
 /* Ends the program unless the recordings are of one job, each rank in one of them. */
@@ -419,7 +418,9 @@ static int print_job(struct job_files *files, const struct options *options)
 	if (error)
 		die(CLI_SYSTEM, "%s: not enough memory to sum the job up", paths[0]);
 	rank_job_finish(&job);
-	if (options->json)
+	if (options->html)
+		output_ranks_page(&view, options->html);
+	else if (options->json)
 		json_print(ranks_to_json(&view), stdout);
 	else if (options->csv)
 		ranks_csv(&view, stdout);

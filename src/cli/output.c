@@ -19,6 +19,7 @@
 #include "brick/error.h"
 #include "cli/die.h"
 #include "ui/page/page_json.h"
+#include "ui/page/page_ranks.h"
 
 struct output {
 	FILE *stream;
@@ -196,5 +197,15 @@ void output_page(const struct run *run, const char *path)
 		rc = page_write(data, output_stream(output));
 	if (rc < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its page", run->path);
+	output_commit(output, 0);
+}
+
+void output_ranks_page(const struct ranks_view *view, const char *path)
+{
+	struct output *output = output_open(path, view->paths[0]);
+	json_auto_t *data = NULL;
+
+	if (page_ranks_json(&data, view) < 0 || page_write(data, output_stream(output)) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory for its page", view->paths[0]);
 	output_commit(output, 0);
 }

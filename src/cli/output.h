@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include "trace/run.h"
+#include "ui/text/ranks_view.h"
 
 /*
  * Open descriptors 0 to 2 where they are closed, so that no later file becomes one of them.
@@ -40,3 +41,6 @@ void output_commit(struct output *output, int rc);
 
 /* Write the page of a report to a file, or end the program. */
 void output_page(const struct run *run, const char *path);
+
+/* The same of a job whose ranks have a recording each. */
+void output_ranks_page(const struct ranks_view *view, const char *path);

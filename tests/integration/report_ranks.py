@@ -30,6 +30,21 @@ def off_ns(truth, row, first, ns):
     return abs(found - wanted)
 
 
+def strip(path, rows, drift):
+    """Columns have all of the path: by time, by rank, and by what is between ranks."""
+    found, column = path["strip"], path["strip"]["column_ns"]
+    apart = {each["rank"]: each for each in found["ranks"]}
+    for row in rows:
+        expect((sum(apart[row["rank"]]["ns"]) if row["rank"] in apart else 0) == row["path_ns"], ("a rank's columns", row))
+        expect(all((brick is None) >= (ns == 0) for ns, brick in zip(*(apart[row["rank"]][k] for k in ("ns", "bricks")))) if row["rank"] in apart else True, row)
+    between = {key: sum(found[key]) for key in ("exchange_ns", "message_ns")}
+    for key, ns in between.items():
+        expect(abs(ns - path[key]) <= len(found[key]), (key, ns, path[key]))
+    sums = [sum(each) for each in zip(found["exchange_ns"], found["message_ns"], found["others_ns"], *(each["ns"] for each in apart.values()))]
+    whole = [column] * (len(sums) - 1) + [path["whole_ns"] - column * (len(sums) - 1)]
+    expect(len(sums) == 240 and all(abs(a - b) < drift * column + 100 for a, b in zip(sums, whole)), (column, sums))
+
+
 def aligned(name, ranks, steps, seed, least=1e3, most=150e3, **settings):
     directory, truths, margins = job(name, ranks, steps, seed, **settings)
     found = brick_json("report", "--json", directory)
@@ -51,6 +66,7 @@ def aligned(name, ranks, steps, seed, least=1e3, most=150e3, **settings):
     whole = path["exchange_ns"] + path["message_ns"] + sum(row["path_ns"] for row in found["ranks"])
     expect(abs(whole - path["whole_ns"]) < drift * path["whole_ns"], (whole, path))
     expect((path["exchange_ns"] > 0, path["message_ns"] > 0) == (messages < 2, messages > 0), path)
+    strip(path, found["ranks"], drift)
     if messages == 2:
         expect(found["steps"] is None, found)
         return directory, found
@@ -163,6 +179,8 @@ _, status, usage = os.wait4(reader.pid, 0)
 reader.returncode = os.waitstatus_to_exitcode(status)
 expect((reader.returncode, len(found["ranks"]), found["collectives"]) == (0, 256, 60), reader.returncode)
 expect(max(found["ranks"], key=lambda row: row["caused_ns"])["rank"] == 9, "the slow one of many")
+text = brick("report", directory, COLUMNS="1000")[0].decode()
+expect("most for rank 9" in text and "," not in {line[-1:] for line in text.splitlines()}, text)
 expect(usage.ru_maxrss < 100 << 10, f"{usage.ru_maxrss} KiB")
 
 # no job

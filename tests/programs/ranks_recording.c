@@ -10,7 +10,8 @@
  * late. hosts=N: ranks of N machines share a clock (default: one rank each). drift=PPM: the most
  * (100). jump=R: the clock of rank R jumps by 50 ms in the middle. skip=R: no file for rank R.
  * also=R: a second file of rank R, with a mark of --slow. messages=1: before the collective each
- *rank sends one to a neighbour and waits for the other's; 2: there are no collectives.
+ * rank sends one to a neighbour and waits for the other's; 2: there are no collectives. together=1:
+ * DIRECTORY is a file, the recording of all ranks on one machine.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,9 +34,9 @@ static struct {
 	const char *name;
 	double value;
 } settings[] = {{"slow", -1}, {"percent", 5}, {"late", -1}, {"hosts", 0}, {"drift", 100},
-	{"jump", -1}, {"skip", -1}, {"messages", 0}, {"also", -1}};
+	{"jump", -1}, {"skip", -1}, {"messages", 0}, {"also", -1}, {"together", 0}};
 
-enum { SLOW, PERCENT, LATE, HOSTS, DRIFT, JUMP, SKIP, MESSAGES, ALSO, SETTINGS };
+enum { SLOW, PERCENT, LATE, HOSTS, DRIFT, JUMP, SKIP, MESSAGES, ALSO, TOGETHER, SETTINGS };
 
 static struct fake fake;
 static uint32_t sites[LAYERS][KINDS], reduce, sending, receiving;
@@ -237,7 +238,7 @@ static struct brick_record message(uint64_t ns, enum brick_message_event event, 
 	return r;
 }
 
-static void write_step(struct trace_writer *w, int rank, int s)
+static void write_step(struct trace_writer *w, int lane, int rank, int s)
 {
 	const struct moment *m = moment_of(rank, s);
 	struct brick_record records[RECORDS];
@@ -269,7 +270,7 @@ static void write_step(struct trace_writer *w, int rank, int s)
 		records[count++].ticks = (uint32_t)(left - goes - 2000);
 	}
 	records[count++] = at_ns(BRICK_RECORD_CLOSE, left, BRICK_DECODE, 0);
-	say(sink_records(w, 0, records, count));
+	say(sink_records(w, lane, records, count));
 }
 
 /* Without messages: each collective but the first waits for the work of the rank that is last. */
@@ -282,16 +283,9 @@ static double path_ns(int rank, const int *last)
 	return ns;
 }
 
-static void write_rank(const char *directory, int rank, const int *last, bool is_exemplar)
+static struct trace_writer *open_file(const char *path, uint64_t start)
 {
-	char path[4096];
-	const char notes[] = "launcher=Open MPI\n";
-	uint64_t came = clock_ns(rank, 0,
-		settings[MESSAGES].value == 2 ? moment_of(rank, 0)->came
-					      : moment_of(rank, 0)->goes);
-	uint64_t start = clock_ns(rank, 0, begin_ns(rank, 0)) - 1000;
-	struct machine m = machine_of(rank);
-	struct trace_writer_options options = {.path = path,
+	const struct trace_writer_options options = {.path = path,
 		.start_unix_ns = 1700000000000000000ull,
 		.start_ns = start,
 		.host = fake.header.host,
@@ -299,29 +293,80 @@ static void write_rank(const char *directory, int rank, const int *last, bool is
 		.compress = 1};
 	struct trace_writer *w;
 
+	say(trace_writer_create(&w, &options));
+	say(sink_clock(w, &fake.header.clock));
+	return w;
+}
+
+static uint64_t start_of(int rank)
+{
+	return clock_ns(rank, 0, begin_ns(rank, 0)) - 1000;
+}
+
+static uint64_t end_of(int rank)
+{
+	return clock_ns(rank, steps - 1, moment_of(rank, steps - 1)->left) + 1000;
+}
+
+static void write_process(struct trace_writer *w, int rank)
+{
+	const char notes[] = "launcher=Open MPI\n";
+
+	fake.header.rank = rank;
+	fake.header.world = ranks;
+	fake.header.pid = fake.lane.tid = 100 + (uint32_t)rank;
+	fake.header.start_ticks = fake.header.start_ns = fake.lane.start_ticks = start_of(rank);
+	int process = sink_process(w, &fake.header);
+	say(process);
+	say(sink_tables(w, process, &fake.tables));
+	int lane = sink_lane(w, process, &fake.lane);
+	say(lane);
+	say(sink_notes(w, process, notes, sizeof notes - 1));
+	for (int s = 0; s < steps; s++)
+		write_step(w, lane, rank, s);
+	say(sink_process_end(w, process, end_of(rank), 1));
+}
+
+static void close_file(struct trace_writer *w, uint64_t end_ns)
+{
+	say(sink_account(w, &(struct sink_account){.end_ns = end_ns}));
+	say(trace_writer_finish(w));
+}
+
+static void write_together(const char *path)
+{
+	uint64_t start = start_of(0), end = end_of(0);
+
+	strcpy(fake.header.host, "node");
+	for (int r = 0; r < ranks; r++) {
+		start = start_of(r) < start ? start_of(r) : start;
+		end = end_of(r) > end ? end_of(r) : end;
+	}
+	struct trace_writer *w = open_file(path, start);
+	for (int r = 0; r < ranks; r++)
+		write_process(w, r);
+	close_file(w, end);
+}
+
+static void write_rank(const char *directory, int rank, const int *last, bool is_exemplar)
+{
+	char path[4096];
+	uint64_t came = clock_ns(rank, 0,
+		settings[MESSAGES].value == 2 ? moment_of(rank, 0)->came
+					      : moment_of(rank, 0)->goes);
+	struct machine m = machine_of(rank);
+
 	snprintf(path, sizeof path, "%s/run.%d%s.pftrace", directory, rank,
 		is_exemplar ? ".also" : "");
 	snprintf(fake.header.host, sizeof fake.header.host, "node%d",
 		settings[HOSTS].value > 0 ? rank % (int)settings[HOSTS].value : rank);
-	fake.header.rank = rank;
-	fake.header.world = ranks;
-	fake.header.pid = 100 + (uint32_t)rank;
-	fake.header.start_ticks = fake.header.start_ns = fake.lane.start_ticks = start;
-	say(trace_writer_create(&w, &options));
-	say(sink_clock(w, &fake.header.clock));
-	say(sink_process(w, &fake.header));
-	say(sink_tables(w, 0, &fake.tables));
-	say(sink_lane(w, 0, &fake.lane));
-	say(sink_notes(w, 0, notes, sizeof notes - 1));
+	struct trace_writer *w = open_file(path, start_of(rank));
 	if (is_exemplar)
-		say(sink_mark(w,
-			&(struct sink_mark){.ns = start, .kind = MARK_EXEMPLAR, .text = "step 1"}));
-	for (int s = 0; s < steps; s++)
-		write_step(w, rank, s);
-	uint64_t end = clock_ns(rank, steps - 1, moment_of(rank, steps - 1)->left) + 1000;
-	say(sink_process_end(w, 0, end, 1));
-	say(sink_account(w, &(struct sink_account){.end_ns = end}));
-	say(trace_writer_finish(w));
+		say(sink_mark(
+			w, &(struct sink_mark){
+				   .ns = start_of(rank), .kind = MARK_EXEMPLAR, .text = "step 1"}));
+	write_process(w, rank);
+	close_file(w, end_of(rank));
 	int count = 0;
 	for (int s = 0; s < steps; s++)
 		count += last[s] == rank;
@@ -330,8 +375,8 @@ static void write_rank(const char *directory, int rank, const int *last, bool is
 	printf("{\"rank\": %d, \"boot_ns\": %.0f, \"rate\": %.12f, \"came_ns\": %llu, \"end_ns\": "
 	       "%llu, "
 	       "\"last\": %d, \"path_ns\": %.0f}\n",
-		rank, m.boot_ns, m.rate, (unsigned long long)came, (unsigned long long)end, count,
-		path_ns(rank, last));
+		rank, m.boot_ns, m.rate, (unsigned long long)came, (unsigned long long)end_of(rank),
+		count, path_ns(rank, last));
 }
 
 int main(int argc, char **argv)
@@ -355,9 +400,15 @@ int main(int argc, char **argv)
 	}
 	fake_init(&fake, 1);
 	make_tables();
-	mkdir(argv[1], 0777);
+	bool is_together = settings[TOGETHER].value > 0;
+	if (is_together)
+		settings[HOSTS].value = 1;
+	else
+		mkdir(argv[1], 0777);
 	int *last = last_of_steps(&margins);
-	for (int r = 0; r < ranks; r++)
+	if (is_together)
+		write_together(argv[1]);
+	for (int r = 0; r < ranks && !is_together; r++)
 		if (r != settings[SKIP].value)
 			write_rank(argv[1], r, last, false);
 	if (settings[ALSO].value >= 0)

@@ -14,6 +14,7 @@
 #include "analysis/ranks/message_pairs.h"
 #include "analysis/ranks/rank_path.h"
 #include "analysis/ranks/rank_steps.h"
+#include "analysis/ranks/rank_strip.h"
 #include "analysis/statistics/statistics.h"
 #include "analysis/steps/step_times.h"
 #include "analysis/walk/step_index.h"
@@ -38,39 +39,45 @@ void rank_job_fini(struct rank_job *job)
 		free(job->rows[i].over_ns);
 		free(job->rows[i].longer);
 		free(job->rows[i].on_path);
+		free(job->rows[i].strip);
 		array_fini(&job->rows[i].path);
 		array_fini(&job->rows[i].debts);
 	}
 	rank_steps_fini(job);
+	rank_strip_fini(&job->strip);
 	free(job->rows);
 	free(job->clocks);
 	free(job->launcher);
 	array_fini(&job->messages);
 	array_fini(&job->passages);
 	free(job->meetings);
-	for (size_t i = 0; i < job->bricks.count; i++)
-		free(job->bricks.items[i]);
+	for (size_t i = 0; i < job->bricks.count; i++) {
+		free(job->bricks.items[i].name);
+		free(job->bricks.items[i].category);
+	}
 	array_fini(&job->bricks);
 	hash_index_fini(&job->names);
 	rank_job_init(job);
 }
 
 /* The job's number of a brick by its name, added if it is new; RUN_NONE: no memory. */
-static uint32_t rank_job_brick(struct rank_job *job, const char *name)
+static uint32_t rank_job_brick(struct rank_job *job, const struct run *run, size_t brick)
 {
+	const char *name = run->bricks[brick].name;
 	uint64_t hash = hash_bytes(name, strlen(name));
 	struct hash_probe probe = hash_probe(hash);
 
 	for (uint32_t i; (i = hash_index_next(&job->names, &probe)) != HASH_INDEX_NONE;)
-		if (!strcmp(job->bricks.items[i], name))
+		if (!strcmp(job->bricks.items[i].name, name))
 			return i;
 	if (hash_index_reserve(&job->names) || array_reserve(&job->bricks, 1))
 		return RUN_NONE;
-	char *copy = strdup(name);
-	if (!copy)
+	uint32_t number = (uint32_t)job->bricks.count++;
+	struct rank_brick *added = &job->bricks.items[number];
+	added->name = strdup(name);
+	added->category = strdup(run->categories[run->bricks[brick].category].name);
+	if (!added->name || !added->category)
 		return RUN_NONE;
-	uint32_t number = (uint32_t)job->bricks.count;
-	job->bricks.items[job->bricks.count++] = copy;
 	hash_index_add(&job->names, hash, number);
 	return number;
 }
@@ -232,7 +239,7 @@ int rank_job_add(struct rank_job *job, const struct run *run)
 	if (rank_job_add_messages(job, run, rows))
 		return -ENOMEM;
 	for (size_t i = 0; i < run->brick_count && only >= 0; i++)
-		if (rank_job_brick(job, run->bricks[i].name) == RUN_NONE)
+		if (rank_job_brick(job, run, i) == RUN_NONE)
 			return -ENOMEM;
 	const char *launcher = run_note_find(run, "launcher");
 	if (launcher && !job->launcher && !(job->launcher = strdup(launcher)))
@@ -454,6 +461,7 @@ struct rank_cut {
 	const uint32_t *bricks; /* the job's, by the run's */
 	double *work_ns;	/* [calls]: before each */
 	size_t stretch, debt;	/* the first that are not passed */
+	struct rank_strip_cut strip;
 };
 
 /* A rank waits for whoever was the last to come to the first collective that not all had come to.
@@ -548,10 +556,11 @@ static void rank_cut_path(
 	for (size_t i = cut->stretch; i < row->path.count && path[i].from_ns < to; i++) {
 		uint64_t begin = path[i].from_ns > from ? path[i].from_ns : from;
 		uint64_t end = path[i].to_ns < to ? path[i].to_ns : to;
-		if (state == RANK_WAITS) {
+		if (state == RANK_WAITS)
 			cut->job->exchange_ns += (double)(end - begin);
+		rank_strip_cut_add(&cut->strip, begin, end, brick, state == RANK_WORKS);
+		if (state == RANK_WAITS)
 			continue;
-		}
 		row->path_ns += end - begin;
 		row->on_path[brick == RUN_NONE ? cut->job->ordered_bricks : brick] +=
 			(double)(end - begin);
@@ -662,7 +671,7 @@ int rank_job_cut(struct rank_job *job, const struct run *run, uint32_t source)
 	if (rank_look_init(&look, run) || !bricks)
 		return -ENOMEM;
 	for (size_t i = 0; i < run->brick_count; i++) {
-		bricks[i] = rank_job_brick(job, run->bricks[i].name);
+		bricks[i] = rank_job_brick(job, run, i);
 		if (bricks[i] == RUN_NONE)
 			return -ENOMEM;
 		if (bricks[i] >= job->ordered_bricks) /* the file has changed meanwhile */
@@ -679,13 +688,14 @@ int rank_job_cut(struct rank_job *job, const struct run *run, uint32_t source)
 			continue;
 		SCOPED double *work_ns = calloc(row->calls.count + 1, sizeof(*work_ns));
 		struct rank_cut cut = {job, row, is_gpu ? NULL : &run->lanes[row->calls.lane],
-			&look, bricks, work_ns, 0, 0};
-		if (!work_ns)
+			&look, bricks, work_ns, 0, 0, {0}};
+		if (!work_ns || rank_strip_cut_begin(&cut.strip, job, row))
 			return -ENOMEM;
 		if (is_gpu)
 			rank_cut_gpu(&cut, &look.gpus.list[row->calls.gpu]);
 		else
 			rank_cut_lane(&cut);
+		rank_strip_cut_end(&cut.strip);
 		for (size_t i = 1; i < row->calls.count; i++) {
 			struct rank_meeting *meeting = &job->meetings[row->calls.list[i].meeting];
 			row->work_ns += rank_job_ns(work_ns[i]);
@@ -706,7 +716,8 @@ static void rank_job_find_parts(struct rank_job *job)
 	for (uint32_t r = 0; r < job->count; r++) {
 		const struct rank_row *row = &job->rows[r];
 		for (size_t b = 0; b <= bricks && row->path_ns; b++) {
-			const struct rank_part part = {r, b < bricks ? job->bricks.items[b] : NULL,
+			const struct rank_part part = {r,
+				b < bricks ? job->bricks.items[b].name : NULL,
 				rank_job_ns(row->on_path[b])};
 			uint32_t at = job->part_count;
 			while (at && job->parts[at - 1].ns < part.ns)
@@ -788,7 +799,8 @@ void rank_job_finish(struct rank_job *job)
 		row->longer_ns = rank_job_ns(row->longer[most]);
 		row->preempted_ns = rank_job_ns(row->longer[places - 1]);
 		row->was_preempted = row->longer_ns && most == places - 1;
-		row->brick = row->longer_ns && most < places - 2 ? job->bricks.items[most] : NULL;
+		row->brick =
+			row->longer_ns && most < places - 2 ? job->bricks.items[most].name : NULL;
 	}
 	for (size_t i = 0; i < job->meeting_count; i++)
 		if (job->meetings[i].is_whole && job->meetings[i].aligned > 1) {

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include "analysis/ranks/rank_strip.h"
 #include "base/order.h"
 #include "base/scope.h"
 
@@ -45,11 +46,7 @@ static int64_t rank_path_time(const struct rank_job *job, uint32_t row, uint64_t
 /* The time of the rank's clock. */
 static uint64_t rank_path_own(const struct rank_job *job, uint32_t row, int64_t time)
 {
-	const struct rank_clock *clock = &job->clocks[job->rows[row].clock];
-	double since = ((double)time - clock->offset_ns) / (1 + clock->drift);
-	double ahead = fmin(fmax(clock->offset_ns + clock->drift * since, -0x1p62), 0x1p62);
-
-	return (uint64_t)time - (uint64_t)llround(ahead) + clock->origin_ns;
+	return rank_clock_own(&job->clocks[job->rows[row].clock], time);
 }
 
 /* Waits for collectives. The last of those to which all had come then let the rank go. */
@@ -180,9 +177,9 @@ int rank_path_find(struct rank_job *job)
 
 	if (r == RUN_NONE)
 		return 0;
-	if (releases_init(&all, job))
-		return -ENOMEM;
 	job->path_ns = (uint64_t)time - (uint64_t)first;
+	if (releases_init(&all, job) || rank_strip_init(&job->strip, first, job->path_ns))
+		return -ENOMEM;
 	while (time > first) {
 		size_t n = BISECT(i, 0, all.of[r].count, all.of[r].items[i].at < time);
 		const struct release *release = n ? &all.of[r].items[n - 1] : NULL;
@@ -194,6 +191,9 @@ int rank_path_find(struct rank_job *job)
 		int64_t until = release->until < time ? release->until : time;
 		*(release->is_message ? &job->message_ns : &job->exchange_ns) +=
 			(double)until - (double)release->at;
+		rank_strip_add(&job->strip,
+			release->is_message ? job->strip.message_ns : job->strip.exchange_ns,
+			release->at, until);
 		if (rank_path_stretch(job, r, until, time))
 			return -ENOMEM;
 		time = release->at;

@@ -97,7 +97,7 @@ static void rank_steps_name(const struct rank_job *job, struct rank_step *step)
 		most = step->longer[i] > step->longer[most] ? i : most;
 	step->longer_ns = rank_job_ns(step->longer[most]);
 	step->was_preempted = step->longer_ns && most == bricks + 1;
-	step->brick = step->longer_ns && most < bricks ? job->bricks.items[most] : NULL;
+	step->brick = step->longer_ns && most < bricks ? job->bricks.items[most].name : NULL;
 }
 
 void rank_steps_finish(struct rank_job *job)

@@ -16,6 +16,12 @@ struct rank_stretch {
 	uint64_t from_ns, to_ns;
 };
 
+/* A part of the critical path's time, on one rank. */
+struct rank_column {
+	uint64_t ns;	/* the rank worked on the path */
+	uint32_t brick; /* in which most of that was; RUN_NONE: in none */
+};
+
 /* Time in which a rank waited in a receive until another one began to send, by its own clock. */
 struct rank_debt {
 	uint64_t from_ns, to_ns;
@@ -52,6 +58,7 @@ struct rank_row {
 	int64_t *over_ns; /* [calls.count], of the job: all had come to it and those before */
 	double *longer;	  /* [bricks + 2]: by brick; in no brick; preempted */
 	double *on_path;  /* [bricks + 1]: path_ns by brick; in no brick */
+	struct rank_column *strip;	 /* [job->strip.columns]; NULL: never on the path */
 	ARRAY(struct rank_stretch) path; /* where it worked, by time */
 	ARRAY(struct rank_debt) debts;	 /* by time, one after the other */
 };
@@ -117,13 +124,25 @@ static inline double rank_step_imbalance(const struct rank_step *step)
 	return step->mean_ns > 0 ? step->most_ns / step->mean_ns - 1 : -1;
 }
 
-enum { RANK_WORST_STEPS = 8, RANK_PATH_PARTS = 8 };
+enum { RANK_WORST_STEPS = 8, RANK_PATH_PARTS = 8, RANK_STRIP_COLUMNS = 240 };
 
 /* Work on the critical path. */
 struct rank_part {
 	uint32_t row;
 	const char *brick; /* NULL: in none */
 	uint64_t ns;
+};
+
+/* The critical path over time: columns of equal length, of which the last one may be shorter. */
+struct rank_strip {
+	int64_t from_ns; /* by the time of the job */
+	uint64_t column_ns;
+	uint32_t columns;		  /* 0: there is no path */
+	double *exchange_ns, *message_ns; /* [columns]: as those of the job */
+};
+
+struct rank_brick {
+	char *name, *category;
 };
 
 struct rank_job {
@@ -146,6 +165,7 @@ struct rank_job {
 	double message_ns;  /* ... in messages after they were sent */
 	struct rank_part parts[RANK_PATH_PARTS];
 	uint32_t part_count; /* those with the most work, the most first */
+	struct rank_strip strip;
 
 	/* Steps that have collectives. */
 	struct rank_step *steps;
@@ -160,7 +180,7 @@ struct rank_job {
 	ARRAY(struct rank_passage) passages;
 	struct rank_meeting *meetings;
 	size_t meeting_count;
-	ARRAY(char *) bricks; /* names, of all recordings */
+	ARRAY(struct rank_brick) bricks; /* of all recordings */
 	struct hash_index names;
 	uint32_t ordered_bricks; /* of them, when ranks were put in order */
 	size_t row_capacity;
@@ -178,6 +198,15 @@ static inline int64_t rank_clock_time(const struct rank_clock *clock, uint64_t n
 	if (__builtin_add_overflow(since, llround(ahead), &time))
 		return since < 0 ? INT64_MIN : INT64_MAX;
 	return time;
+}
+
+/* The time of a clock, of the job's. */
+static inline uint64_t rank_clock_own(const struct rank_clock *clock, int64_t time)
+{
+	double since = ((double)time - clock->offset_ns) / (1 + clock->drift);
+	double ahead = fmin(fmax(clock->offset_ns + clock->drift * since, -0x1p62), 0x1p62);
+
+	return (uint64_t)time - (uint64_t)llround(ahead) + clock->origin_ns;
 }
 
 /* Whole ns within what a number holds; 0: less than 0, or NAN. */

@@ -25,6 +25,7 @@
 #include "ui/text/json_out.h"
 #include "ui/text/path_view.h"
 #include "ui/text/report_json.h"
+#include "ui/text/ranks_view.h"
 #include "ui/text/report_head.h"
 #include "ui/text/report_text.h"
 #include "ui/text/report_trust.h"
@@ -910,6 +911,21 @@ static json_t *slots_json(const struct requests *q)
 	return root;
 }
 
+/* null: it holds no ranks that have something in common. */
+static json_t *page_json_ranks(const struct page *page)
+{
+	SCOPED_BY(rank_job_fini) struct rank_job job;
+	char *const paths[] = {page->run->path};
+	const struct ranks_view view = {.job = &job,
+		.paths = paths,
+		.unfinished = !page->run->complete,
+		.dropped = losses_dropped(page->run)};
+
+	if (text_fail(rank_job_of_run(&job, page->run)))
+		return NULL;
+	return job.collectives || job.path_ns ? ranks_to_json(&view) : json_null();
+}
+
 static json_t *page_json_head(const struct page *page)
 {
 	SCOPED_BY(report_head_fini) struct report_head head;
@@ -979,6 +995,7 @@ int page_json(json_t **out, const struct page *page, enum page_use use)
 	json_put(root, "trees", trees_json(page, whole));
 	json_put(root, "timeline", timeline_json(page, whole));
 	json_put(root, "path", path_json(page));
+	json_put(root, "ranks", use == PAGE_LIVE ? json_null() : page_json_ranks(page));
 	/* it takes a walk of its own */
 	json_put(root, "flame", whole ? flame_json(page) : json_null());
 	json_put(root, "roofline", roofline_to_json(&roofline));

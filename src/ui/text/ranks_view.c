@@ -2,6 +2,7 @@
 /* Sentences, a table, JSON (schema brick/ranks/1) and CSV of the ranks of a job. */
 #include "ui/text/ranks_view.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +196,28 @@ static const struct rank_row *ranks_view_worst_clock(const struct rank_job *job)
 	return worst;
 }
 
-static void ranks_text_clocks(const struct rank_job *job, const struct terminal *terminal)
+/* Sentences, each under a label, "" for the first; texts are the caller's. */
+struct ranks_lines {
+	struct {
+		const char *label;
+		char *text; /* NULL: no memory */
+	} list[8];
+	size_t count;
+};
+
+static void ranks_lines_fini(struct ranks_lines *lines)
+{
+	for (size_t i = 0; i < lines->count; i++)
+		free(lines->list[i].text);
+}
+
+static void ranks_lines_add(struct ranks_lines *lines, const char *label, char *text)
+{
+	lines->list[lines->count].label = label;
+	lines->list[lines->count++].text = text;
+}
+
+static void ranks_lines_clocks(struct ranks_lines *lines, const struct rank_job *job)
 {
 	const struct rank_row *worst = ranks_view_worst_clock(job);
 	double residual = NAN, drift = 0;
@@ -211,10 +233,10 @@ static void ranks_text_clocks(const struct rank_job *job, const struct terminal 
 	for (uint32_t i = 0; i < job->clock_count; i++)
 		clocks += job->clocks[i].is_aligned;
 	if (!worst || (!job->collectives && !job->paired)) {
-		paragraph(terminal, RANKS_LABEL, "Clocks",
-			worst ? "they cannot be aligned: the ranks have no collectives or messages "
-				"in common"
-			      : "all ranks have one clock");
+		ranks_lines_add(lines, "Clocks",
+			text_copy(worst ? "they cannot be aligned: the ranks have no collectives "
+					  "or messages in common"
+					: "all ranks have one clock"));
 		return;
 	}
 	char *text = text_format("%u, aligned by %llu collective%s", clocks,
@@ -239,11 +261,10 @@ static void ranks_text_clocks(const struct rank_job *job, const struct terminal 
 			units_time(by, ranks_view_ns(job->disordered_ns)));
 	if (unknown)
 		text_append(&text, "; ", "%u rank%s met no other", unknown, plural_s(unknown));
-	paragraph(terminal, RANKS_LABEL, "Clocks", "%s", text ? text : "");
-	free(text);
+	ranks_lines_add(lines, "Clocks", text);
 }
 
-static void ranks_text_steps(const struct rank_job *job, const struct terminal *terminal)
+static void ranks_lines_steps(struct ranks_lines *lines, const struct rank_job *job)
 {
 	const struct rank_step *worst = job->worst_count ? job->worst[0] : NULL;
 	char median[UNITS_BYTES], most[UNITS_BYTES], waited[UNITS_BYTES];
@@ -254,17 +275,16 @@ static void ranks_text_steps(const struct rank_job *job, const struct terminal *
 		job->step_count, units_percent(median, job->step_imbalance),
 		units_percent(most, job->step_imbalance_most));
 	if (worst && worst->waited_ns) {
-		text_append(&text, "; ", "in step %u others waited %s, most for rank %d,",
+		text_append(&text, "; ", "in step %u others waited %s, most for rank %d%s",
 			worst->number, units_time(waited, worst->waited_ns),
-			(int)job->rows[worst->late].rank);
+			(int)job->rows[worst->late].rank, worst->longer_ns ? "," : "");
 		ranks_append_longer(&text, worst->longer_ns, worst->was_preempted, worst->brick);
 	}
-	paragraph(terminal, RANKS_LABEL, "Steps", "%s", text ? text : "");
-	free(text);
+	ranks_lines_add(lines, "Steps", text);
 }
 
 /* The work that nobody waits for is not on the path. */
-static void ranks_text_path(const struct rank_job *job, const struct terminal *terminal)
+static void ranks_lines_path(struct ranks_lines *lines, const struct rank_job *job)
 {
 	enum { PARTS_SAID = 3 };
 	char time[UNITS_BYTES], share[UNITS_BYTES];
@@ -299,47 +319,62 @@ static void ranks_text_path(const struct rank_job *job, const struct terminal *t
 	if (job->message_ns > 0)
 		text_append(&text, "; ", "messages on the way %s",
 			units_percent(share, job->message_ns / whole));
-	paragraph(terminal, RANKS_LABEL, "Path", "%s", text ? text : "");
-	free(text);
+	ranks_lines_add(lines, "Path", text);
 }
 
-static void ranks_text_head(const struct ranks_view *view, const struct terminal *terminal)
+static void ranks_lines_make(struct ranks_lines *lines, const struct ranks_view *view)
 {
 	const struct rank_job *job = view->job;
 	size_t hosts = ranks_view_hosts(job);
 	char imbalance[UNITS_BYTES];
 
+	lines->count = 0;
 	char *text = text_format("%u of %d ranks", job->count, (int)job->rows[0].world);
 	if (hosts)
 		text_append(&text, " ", "on %zu host%s", hosts, plural_s(hosts));
 	if (job->launcher)
 		text_append(&text, ", ", "by %s", job->launcher);
-	text_append(&text, ", ", "%u recordings", job->sources);
-	paragraph(terminal, 0, "", "%s", text ? text : "");
-	free(text);
-	ranks_text_clocks(job, terminal);
+	text_append(&text, ", ", "%u recording%s", job->sources, plural_s(job->sources));
+	ranks_lines_add(lines, "", text);
+	ranks_lines_clocks(lines, job);
 	text = job->collectives ? text_format("%llu", (unsigned long long)job->collectives)
 				: text_copy("none that all ranks took part in");
 	if (text)
 		ranks_append_late(&text, job);
-	paragraph(terminal, RANKS_LABEL, "Collectives", "%s", text ? text : "");
-	free(text);
+	ranks_lines_add(lines, "Collectives", text);
 	if (job->imbalance >= 0)
-		paragraph(terminal, RANKS_LABEL, "Imbalance",
-			"%s: between collectives the rank with the most work has so much more than "
-			"the mean",
-			units_percent(imbalance, job->imbalance));
-	ranks_text_steps(job, terminal);
-	ranks_text_path(job, terminal);
+		ranks_lines_add(lines, "Imbalance",
+			text_format("%s: between collectives the rank with the most work has so "
+				    "much more than the mean",
+				units_percent(imbalance, job->imbalance)));
+	ranks_lines_steps(lines, job);
+	ranks_lines_path(lines, job);
 	if (view->unfinished || view->dropped)
-		paragraph(terminal, RANKS_LABEL, "Losses",
-			"%llu records dropped; %llu recordings were never finished",
-			(unsigned long long)view->dropped, (unsigned long long)view->unfinished);
-	fputc('\n', terminal->out);
+		ranks_lines_add(lines, "Losses",
+			text_format("%llu records dropped; %llu recordings were never finished",
+				(unsigned long long)view->dropped,
+				(unsigned long long)view->unfinished));
+}
+
+json_t *ranks_lines_to_json(const struct ranks_view *view)
+{
+	SCOPED_BY(ranks_lines_fini) struct ranks_lines lines;
+	json_t *list = json_array();
+
+	ranks_lines_make(&lines, view);
+	for (size_t i = 0; i < lines.count; i++) {
+		json_t *line = json_object();
+		json_put(line, "label", json_text(lines.list[i].label));
+		json_put(line, "text", json_text(lines.list[i].text));
+		json_add(list, line);
+	}
+	return list;
 }
 
 COMPARATOR(ranks_by_caused, const struct rank_row *const,
 	ORDER((*y)->caused_ns, (*x)->caused_ns) ?: ORDER((*x)->rank, (*y)->rank))
+COMPARATOR(ranks_by_path, const struct rank_row *const,
+	ORDER((*y)->path_ns, (*x)->path_ns) ?: ORDER((*x)->rank, (*y)->rank))
 COMPARATOR(ranks_by_rank, const struct rank_row *const, ORDER((*x)->rank, (*y)->rank))
 
 static void ranks_text_row(
@@ -377,8 +412,14 @@ void ranks_text(const struct ranks_view *view, FILE *out)
 		ranks_view_columns, sizeof(ranks_view_columns) / sizeof(*ranks_view_columns));
 	size_t shown = view->most < job->count ? view->most : job->count;
 
+	SCOPED_BY(ranks_lines_fini) struct ranks_lines lines;
+
 	terminal_init(&terminal, out);
-	ranks_text_head(view, &terminal);
+	ranks_lines_make(&lines, view);
+	for (size_t i = 0; i < lines.count; i++)
+		paragraph(&terminal, i ? RANKS_LABEL : 0, lines.list[i].label, "%s",
+			lines.list[i].text ? lines.list[i].text : "");
+	fputc('\n', out);
 	for (uint32_t i = 0; rows && i < job->count; i++)
 		rows[i] = &job->rows[i];
 	if (!rows)
@@ -409,6 +450,70 @@ static json_t *ranks_view_ahead(const struct rank_job *job, const struct rank_ro
 				      (uint64_t)rank_clock_time(clock, came_ns)));
 }
 
+/* The place of a brick in the list, to which it is added if it is new. numbers: places + 1. */
+static json_t *ranks_strip_brick(
+	const struct rank_job *job, json_t *list, uint32_t *numbers, uint32_t brick)
+{
+	if (!numbers[brick]) {
+		json_t *one = json_object();
+		json_put_texts(one, &job->bricks.items[brick], name, category);
+		json_add(list, one);
+		numbers[brick] = (uint32_t)json_array_size(list);
+	}
+	return json_number(numbers[brick] - 1);
+}
+
+/* The ranks with the most of the path in one array each, the others in one. */
+static json_t *ranks_strip_json(const struct rank_job *job)
+{
+	enum { RANKS_APART = 64 };
+	const struct rank_strip *strip = &job->strip;
+	json_t *object = json_object(), *ranks = json_array(), *bricks = json_array();
+	json_t *exchange = json_array(), *message = json_array(), *others = json_array();
+	SCOPED const struct rank_row **rows = malloc((job->count + 1) * sizeof(*rows));
+	SCOPED uint64_t *others_ns = calloc(strip->columns, sizeof(*others_ns));
+	SCOPED uint32_t *numbers = calloc(job->ordered_bricks + 1, sizeof(*numbers));
+	uint32_t count = 0;
+
+	if (text_fail(rows && others_ns && numbers ? 0 : -ENOMEM))
+		return object;
+	for (uint32_t i = 0; i < job->count; i++)
+		if (job->rows[i].strip)
+			rows[count++] = &job->rows[i];
+	qsort(rows, count, sizeof(*rows), ranks_by_path);
+	uint32_t apart = count < RANKS_APART ? count : RANKS_APART;
+	qsort(rows, apart, sizeof(*rows), ranks_by_rank);
+	for (uint32_t i = 0; i < apart; i++) {
+		json_t *one = json_object(), *ns = json_array(), *in = json_array();
+		for (uint32_t k = 0; k < strip->columns; k++) {
+			const struct rank_column *column = &rows[i]->strip[k];
+			json_add(ns, json_number(column->ns));
+			json_add(in, column->brick == RUN_NONE ? json_null()
+							       : ranks_strip_brick(job, bricks,
+									 numbers, column->brick));
+		}
+		json_put(one, "rank", json_integer(rows[i]->rank));
+		json_put(one, "ns", ns);
+		json_put(one, "bricks", in);
+		json_add(ranks, one);
+	}
+	for (uint32_t i = apart; i < count; i++)
+		for (uint32_t k = 0; k < strip->columns; k++)
+			others_ns[k] += rows[i]->strip[k].ns;
+	for (uint32_t k = 0; k < strip->columns; k++) {
+		json_add(exchange, json_number(rank_job_ns(strip->exchange_ns[k])));
+		json_add(message, json_number(rank_job_ns(strip->message_ns[k])));
+		json_add(others, json_number(others_ns[k]));
+	}
+	json_put_numbers(object, strip, column_ns);
+	json_put(object, "ranks", ranks);
+	json_put(object, "bricks", bricks);
+	json_put(object, "others_ns", others);
+	json_put(object, "exchange_ns", exchange);
+	json_put(object, "message_ns", message);
+	return object;
+}
+
 static json_t *ranks_path_json(const struct rank_job *job)
 {
 	json_t *object = json_object(), *parts = json_array();
@@ -423,6 +528,7 @@ static json_t *ranks_path_json(const struct rank_job *job)
 		json_add(parts, part);
 	}
 	json_put(object, "parts", parts);
+	json_put(object, "strip", ranks_strip_json(job));
 	return object;
 }
 

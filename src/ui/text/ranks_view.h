@@ -32,3 +32,6 @@ json_t *ranks_rows_to_json(const struct rank_job *job);
 void ranks_text(const struct ranks_view *view, FILE *out);
 void ranks_csv(const struct ranks_view *view, FILE *out);
 json_t *ranks_to_json(const struct ranks_view *view);
+
+/* The sentences above the table, as [{label, text}]. */
+json_t *ranks_lines_to_json(const struct ranks_view *view);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page: reads its numbers, keeps the reader's choices, and draws the sections, or the comparison of
-// `brick diff`. All numbers come from the JSON in the document (schema brick/page/3), or from the same
+// The page: reads its numbers, keeps the reader's choices, and draws the sections, the comparison of
+// `brick diff`, or the ranks of a job. All numbers come from the JSON in the document (schema brick/page/3), or from the same
 // JSON that `brick serve` sends again while a process runs.
 import { bricks, places } from "./bricks.js";
 import { fill, h } from "./dom.js";
@@ -14,6 +14,7 @@ import { layers } from "./layers.js";
 import { durations } from "./durations.js";
 import { follow } from "./live.js";
 import { path } from "./path.js";
+import { jobPage, ranks } from "./ranks.js";
 import { roofline } from "./roofline.js";
 import { scaling } from "./scaling.js";
 import { slots } from "./slots.js";
@@ -137,7 +138,7 @@ class Page {
 					.map(([key, label]) => [key, label, !this.hasPhase(key)]), ["all", "All steps", false]],
 				this.state.phase, phase => this.pickPhase(phase)),
 			h("span", { class: "hint" }, "for all below")),
-			bricks(this), durations(this), steps(this), timeline(this), slots(this), inside(this), compare(this), context(this), scaling(this), layers(this), roofline(this), path(this), flame(this), tiles(this),
+			bricks(this), durations(this), steps(this), timeline(this), slots(this), inside(this), compare(this), context(this), scaling(this), layers(this), roofline(this), path(this), ranks(this), flame(this), tiles(this),
 			places(this, "kernels", "Kernels", "What was launched on devices."),
 			places(this, "queues", "Queues", "Device queues and what ran on them."),
 			places(this, "threads", "Threads", "The thread that runs the steps stands for their wall time; what others do is alongside."),
@@ -199,6 +200,7 @@ function liveControls(page) {
 function start() {
 	const data = JSON.parse(document.getElementById("data").textContent);
 	if (data.schema.startsWith("brick/diff-page/")) return comparison(data);
+	if (data.schema.startsWith("brick/ranks-page/")) return jobPage(data);
 	const page = new Page(data);
 	page.nav = h("nav", { "aria-label": "Sections" });
 	const line = commandLine(data.report.run);
