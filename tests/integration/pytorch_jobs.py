@@ -45,6 +45,5 @@ with Scratch() as scratch:
         same(len(steps), losses, f"{job}: steps")
         rows = json.loads(run(BRICK, "report", "--json", "--phase", "other", path))["bricks"]
         counts = {row["name"]: row["count"] for row in rows}
-        # Lightning calls the model within step(closure), whose brick begins anew in the step
-        for brick in ("Forward", "Backward") + (("OptimizerStep",) if job == "notebook" else ()):
+        for brick in "Forward", "Backward", "OptimizerStep":
             same(counts[brick], losses, f"{job}: {brick}")

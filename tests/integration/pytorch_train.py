@@ -64,6 +64,8 @@ def trains(scratch, python):
         same([row["label"] for row in seen if row["operation"] == "AddmmBackward0" and row["layer"] == "-1"
               and row["label"] != "lm_head"], [], f"{way}: nodes without a layer")
     same(steps, [], "other steps")
+    same(sum(row["brick"] == "OptimizerStep" for row in rows),
+         sum(json.loads(line)["counts"]["step"] for line in done.stdout.splitlines()), "optimizers' steps, in a step of training or not")
     # batches of each loader, and each loader's end
     same(sum(row["brick"] == "DataLoading" for row in rows), 6 * (STEPS + 1) + 2 * STEPS + 1 + 2 * (STEPS + 1 + 2), "loading")
     report = json.loads(run(BRICK, "report", path, "--json").stdout)["steps"]["training"]

@@ -113,6 +113,8 @@ static void **operator_start(void **result, const void *function)
 		t->leaf_site = known->site;
 		torch_memory_operator_begin(t);
 		torch_frames_end(t, known->site->layer);
+		if (BRICK_UNLIKELY(t->is_late))
+			torch_scope_begin_late(t);
 		t->more->leaf_work =
 			known->work ? work_here(t, known, function) : (struct torch_work){0, 0};
 		t->leaf_span = brick_begin_from(
@@ -182,10 +184,19 @@ static void **scope_start(void **result, const void *function)
 		return result;
 	const struct named_site *site = torch_know(t, name)->site;
 	torch_frames_end(t, -1);
-	if (site)
-		t->scopes[t->scope_count++] =
-			(struct torch_scope){function, brick_begin_layer(site->brick, site->layer),
-				site, !strncmp(name, "Optimizer.step#", 15)};
+	if (site) {
+		bool ends_step = !strncmp(name, "Optimizer.step#", 15);
+		struct torch_scope scope = {.function = function,
+			.site = site,
+			.ends_step = ends_step,
+			.is_late = ends_step && !t->step && !t->module_depth};
+		if (scope.is_late)
+			scope.open = torch_open_bricks();
+		else
+			scope.span = brick_begin_layer(site->brick, site->layer);
+		t->scopes[t->scope_count++] = scope;
+		t->is_late = scope.is_late;
+	}
 	torch_frames_begin(t);
 	return result;
 }
@@ -201,8 +212,12 @@ static void scope_end(const void *function, void *context)
 		if (t->scopes[i].function != function)
 			continue;
 		torch_frames_end(t, -1);
+		if (t->scopes[i].is_late) /* it ran no operator */
+			t->scopes[i].span = brick_begin_layer(
+				t->scopes[i].site->brick, t->scopes[i].site->layer);
 		brick_end(t->scopes[i].span);
 		t->scope_count = i;
+		t->is_late = i && t->scopes[i - 1].is_late;
 		if (t->scopes[i].ends_step)
 			torch_optimizer_end(t);
 		torch_frames_begin(t);

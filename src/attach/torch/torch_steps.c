@@ -113,15 +113,17 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 		/* step(closure): the closure's step of training holds the optimizer's */
 		struct torch_scope *scope = t->scope_count ? &t->scopes[t->scope_count - 1] : NULL;
 		bool holds = call->is_training && scope && scope->ends_step;
-		if (holds)
+		if (holds && !scope->is_late) /* operators came first */
 			brick_end(scope->span);
 		brick_span step =
 			brick_step_begin(call->is_training || !call->tokens ? BRICK_PHASE_OTHER
 					 : call->is_decode		    ? BRICK_PHASE_DECODE
 									    : BRICK_PHASE_PREFILL,
 				call->tokens);
-		if (holds)
+		if (holds) {
 			scope->span = brick_begin_layer(scope->site->brick, scope->site->layer);
+			scope->is_late = t->is_late = false;
+		}
 		if (call->is_training) {
 			t->step = step;
 			t->saw_backward = false;
@@ -236,6 +238,8 @@ BRICK_API void *EXECUTE(void *result, void *engine, const void *roots, const voi
 	__atomic_store_n(&saw_backward, true, __ATOMIC_RELAXED);
 	t->saw_backward = true;
 	torch_frames_end(t, -1);
+	if (t->is_late)
+		torch_scope_begin_late(t);
 	t->backward = brick_begin(torch_engine_brick(&brick, "Backward"));
 	errno = saved;
 	result = next(result, engine, roots, inputs, keep, create, accumulate, outputs);

@@ -100,6 +100,7 @@ struct torch_thread *torch_thread_prepare(void)
 	t->more->serve_step = 0;
 	t->more->python.begin = 0;
 	t->step = 0;
+	t->is_late = false;
 	if (!t->module)
 		t->module = &torch_no_module;
 	return t;
@@ -170,6 +171,23 @@ void torch_know_type(struct torch_known *known, const char *type)
 	known->type = type;
 	if (site)
 		known->site = site;
+}
+
+uint32_t torch_open_bricks(void)
+{
+	const struct brick_lane *lane = brick__thread.lane;
+
+	return lane ? brick_lane_open(lane) : 0;
+}
+
+void torch_scope_begin_late(struct torch_thread *t)
+{
+	struct torch_scope *scope = &t->scopes[t->scope_count - 1];
+
+	if (torch_open_bricks() != scope->open) /* a brick would end that lies around it */
+		return;
+	scope->span = brick_begin_layer(scope->site->brick, scope->site->layer);
+	scope->is_late = t->is_late = false;
 }
 
 void torch_forward_number(struct torch_thread *t, int64_t number)

@@ -134,7 +134,9 @@ struct torch_thread {
 		brick_span span;
 		const struct named_site *site;
 		bool ends_step;
-	} * scopes; /* [TORCH_SCOPES] */
+		bool is_late;  /* its brick has not begun (torch_scope_begin_late()) ... */
+		uint32_t open; /* ... and the lane's open bricks in front of it */
+	} * scopes;	       /* [TORCH_SCOPES] */
 
 	const struct torch_module *module; /* the innermost; &torch_no_module: none */
 	uint32_t module_depth;
@@ -142,9 +144,19 @@ struct torch_thread {
 	brick_span backward; /* of the outermost backward() that was called here; 0: none */
 	brick_span step;     /* of training; 0: none is open */
 	bool saw_backward;   /* since the step began */
+	bool is_late;	     /* so is the innermost scope */
 	struct torch_more *more;
 	void **calling; /* [TORCH_NESTING]: modules being called, the outermost first */
 };
+
+/*
+ * An optimizer's step outside of a step of training may be step(closure), whose model begins the
+ * step that holds it. Its brick begins with its first operator, or else there, so that it is one.
+ */
+void torch_scope_begin_late(struct torch_thread *t);
+
+/* Bricks that are open on the calling thread's lane. */
+uint32_t torch_open_bricks(void);
 
 /*
  * Autograd numbers the operators that a thread runs forward, and a node of backward() has the
