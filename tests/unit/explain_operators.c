@@ -57,10 +57,15 @@ struct wrong {
 	int lock_rest_ns;	 /* of a sleep at once behind the first */
 	int others_ns;		 /* of CPU, of other threads in each step */
 	int crowded;		 /* preempted, in each step */
+	int python;		 /* in front of each of eight operators of a forward pass ... */
+	int choosing;		 /* ... and of four behind a step, and of the next step */
+	int crowded_behind;	 /* preempted, behind a step */
+	int reads_crowded;	 /* preempted, in the middle of the numbers taken out */
 	const char *sleeps;	 /* the brick in which the thread sleeps for 300 us ... */
 	int sleeping;		 /* ... in so many steps from the first on */
 	int touching;		 /* of which so many read from disk */
 	int threads, uneven;	 /* each second product takes longer by so much */
+	bool is_busy;		 /* other programs have half of the CPUs; more steps */
 	bool decodes, evaluates; /* without backward passes; evaluates: prompts */
 	bool trains;		 /* in the phase of training */
 };
@@ -155,6 +160,10 @@ static void forward(const struct wrong *w, int step)
 	snprintf(product, sizeof(product), w->type ? "aten::linear(%s)" : "aten::linear", w->type);
 	if (w->is_apart)
 		operator("aten::bmm", 20, 2);
+	for (int i = 0; w->python && i < 8; i++) {
+		advance(w->python);
+		operator("aten::add", 5, 2);
+	}
 	for (int i = 0; i < w->compiles; i++) {
 		size_t compiles = begin("Compilation", "Compilation", 2);
 		advance(step % 4 == 3 && !i ? 2000 : 20);
@@ -203,6 +212,7 @@ static void forward(const struct wrong *w, int step)
 	}
 	for (int i = 0; i < w->reads; i++) {
 		operator("aten::item", 1, 2);
+		off_cpu_for((uint64_t)(2 * i == w->reads ? w->reads_crowded : 0) * US, true);
 		advance(w->reads_apart);
 	}
 	if (w->softmax) {
@@ -278,7 +288,10 @@ static void make_world(const struct wrong *w)
 	world.run.clock = *brick_clock_get();
 	world.run.cpus = world.run.usable_cpus = 2;
 	world.run.off_cpu.source = OFF_CPU_UNKNOWN;
-	if (w->lock_ns || w->slept || w->sleeps || w->crowded)
+	if (w->is_busy)
+		world.run.machine = (struct machine_use){.busy_ns = 60, .idle_ns = 40};
+	if (w->is_busy || w->lock_ns || w->slept || w->sleeps || w->crowded || w->crowded_behind ||
+		w->reads_crowded)
 		world.run.off_cpu.source = OFF_CPU_UNKNOWN + 1;
 }
 
@@ -310,7 +323,7 @@ static void make(const struct wrong *w)
 		snprintf(number, sizeof(number), "%d", w->threads);
 		builder_note(&world.run, "torch.threads", number);
 	}
-	for (int i = 0; i < (w->kept ? 6 * STEPS : STEPS); i++) {
+	for (int i = 0; i < (w->kept || w->is_busy ? 6 * STEPS : STEPS); i++) {
 		uint32_t number = begin_step(w);
 		size_t step = world.run.lanes[world.lane].sample_count - 1;
 		if (w->others_ns)
@@ -362,6 +375,12 @@ static void make(const struct wrong *w)
 			end(loads);
 		}
 		advance(w->works);
+		for (int k = 0; w->choosing && k < 4; k++) {
+			advance(w->choosing);
+			operator("aten::select", 2, 0);
+		}
+		off_cpu_for((uint64_t)w->crowded_behind * US, true);
+		advance(w->choosing);
 	}
 	finish_world();
 }
@@ -685,6 +704,39 @@ static void crowds(void **state)
 	make(&(struct wrong){.works = 100, .crowded = 4000});
 	assert_int_equal(cost_of("host-works"), 100 * (STEPS - 1));
 	forget();
+	make(&(struct wrong){.reads = 24, .reads_apart = 2, .reads_crowded = 4000});
+	assert_int_equal(cost_of("element-reads"), (24 * 3 - 2) * STEPS);
+	forget();
+}
+
+/* Of threads that record nothing, nobody knows whether they kept their CPUs. */
+static void unseen_threads(void **state)
+{
+	(void)state;
+	finds(&(struct wrong){.uneven = 4000, .is_busy = true, .threads = 1}, "excess",
+		4000 * 3 * STEPS);
+	finds_nothing(&(struct wrong){.uneven = 4000, .is_busy = true, .threads = 2});
+}
+
+/* Python that calls operators between steps as the model does is no other work; more of it is. */
+static void calls(void **state)
+{
+	(void)state;
+	finds_nothing(&(struct wrong){.python = 50, .choosing = 50, .decodes = true});
+	finds_nothing(&(struct wrong){.python = 50, .choosing = 50});
+	finds_nothing(&(struct wrong){.python = 50, .choosing = 40, .works = 10, .decodes = true});
+	finds(&(struct wrong){.python = 50, .choosing = 300, .decodes = true}, "host-works",
+		5 * (300 - 50) * (STEPS - 1));
+	finds(&(struct wrong){.choosing = 50, .decodes = true}, "host-works", 5 * 50 * (STEPS - 1));
+	/* neither is the time in which others had the CPU, before or behind Python */
+	make(&(struct wrong){
+		.python = 50, .choosing = 50, .crowded_behind = 4000, .decodes = true});
+	assert_int_equal(cost_of("host-works"), 0);
+	forget();
+	make(&(struct wrong){
+		.python = 50, .choosing = 300, .crowded_behind = 4000, .decodes = true});
+	assert_int_equal(cost_of("host-works"), 5 * (300 - 50) * (STEPS - 1));
+	forget();
 }
 
 static void pages(void **state)
@@ -777,6 +829,8 @@ int main(void)
 		cmocka_unit_test(sleep_in_bricks),
 		cmocka_unit_test(ranks),
 		cmocka_unit_test(crowds),
+		cmocka_unit_test(unseen_threads),
+		cmocka_unit_test(calls),
 		cmocka_unit_test(pages),
 		cmocka_unit_test(memory),
 		cmocka_unit_test(first_steps),

@@ -325,6 +325,33 @@ static void facts_add_between(void *context, const struct step_between *between)
 		phase->between.longest_ns = ns;
 }
 
+/*
+ * A program that calls PyTorch's operators between steps runs Python between them, as its model
+ * does. Of each stretch, the part that is usual there calls the next operator, or enters or leaves
+ * a model, and is no other work.
+ */
+static void facts_take_calls(void *context, const struct step_between *between)
+{
+	struct explain_facts *f = context;
+	const struct run_step *s = &f->run->steps[between->step];
+	const struct run_lane *lane = &f->run->lanes[s->lane];
+	struct explain_between *to = &f->phases[step_phase_of(s)].between;
+	uint64_t usual_ns = f->operators[step_phase_of(s)].call_ns, from_ns = between->from_ns;
+
+	for (size_t i = run_sample_from(lane, from_ns); usual_ns && from_ns < s->begin_ns; i++) {
+		bool is_last = i >= lane->sample_count || lane->samples[i].begin_ns >= s->begin_ns;
+		uint64_t end_ns = is_last ? s->begin_ns : lane->samples[i].begin_ns;
+		if (!is_last && lane->samples[i].begin_ns < from_ns)
+			continue;
+		struct run_off_times off = run_off_cpu_between(lane, from_ns, end_ns);
+		uint64_t ns = number_minus(end_ns - from_ns, off.blocked_ns + off.preempted_ns);
+		ns = number_min(number_min(ns, usual_ns), to->works_ns);
+		to->works_ns -= ns;
+		to->calls_ns += ns;
+		from_ns = is_last ? s->begin_ns : lane->samples[i].end_ns;
+	}
+}
+
 /* True if the lane's steps in a phase are those of one context, which no other lane has. */
 static bool has_own_context(const struct explain_facts *f, int phase, uint32_t lane)
 {
@@ -451,12 +478,13 @@ static void facts_find_turns(struct explain_facts *f)
 }
 
 /* All summaries have the times of all steps. */
-static void facts_find_between(struct explain_facts *f)
+static void facts_find_between(
+	struct explain_facts *f, void (*found)(void *context, const struct step_between *between))
 {
 	for (int p = 0; p < STEP_PHASES; p++)
 		if (f->phases[p].summary) {
-			step_times_between(f->phases[p].summary->steps.steps, f->run, &f->index,
-				facts_add_between, f);
+			step_times_between(
+				f->phases[p].summary->steps.steps, f->run, &f->index, found, f);
 			return;
 		}
 }
@@ -561,7 +589,7 @@ int explain_facts_init(
 	}
 	presence_of_run(&f->presence, run, &f->index);
 	facts_find_context(f);
-	facts_find_between(f);
+	facts_find_between(f, facts_add_between);
 	facts_find_turns(f);
 	for (int p = 0; p < STEP_PHASES; p++) {
 		between_ns[p] = f->phases[p].between.sleeps_ns;
@@ -572,6 +600,8 @@ int explain_facts_init(
 	rc = facts_find_gpus(f);
 	if (!rc)
 		rc = explain_operators_find(f->operators, run, &f->index, between_ns);
+	if (!rc)
+		facts_find_between(f, facts_take_calls);
 	if (!rc)
 		rc = rank_job_of_run(&f->ranks, run);
 	if (!rc)

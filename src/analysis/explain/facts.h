@@ -52,6 +52,7 @@ struct explain_between {
 	uint64_t count;
 	uint64_t sleeps_ns;    /* blocked */
 	uint64_t works_ns;     /* on a CPU; all of the time, if times off the CPU are not known */
+	uint64_t calls_ns;     /* Python that calls operators: not in works_ns */
 	uint64_t preempted_ns; /* another thread had the CPU */
 	uint64_t longest_ns;   /* of one such time */
 	/*

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/accounts/counter_accounts.h"
+#include "analysis/statistics/percentile.h"
 #include "base/array.h"
 #include "base/number.h"
 #include "base/order.h"
@@ -200,7 +201,10 @@ struct pass {
 		uint64_t rests_ns;	   /* of sleep behind such for Python's lock */
 		uint64_t between_ns; /* of sleep behind steps that the phase's time still has */
 		uint64_t forwards;
-		uint64_t resumed;  /* regions in regions of forward passes */
+		uint64_t resumed; /* regions in regions of forward passes */
+		/* Python in front of operators in forward passes: each `stride`th case */
+		ARRAY(uint64_t) calls;
+		uint64_t stride, call_count;
 	} sums[STEP_PHASES], *sum; /* `sum` is of `to` */
 };
 
@@ -209,6 +213,17 @@ static uint64_t on_cpu(const struct run_lane *lane, uint64_t begin_ns, uint64_t 
 	struct run_off_times off = run_off_cpu_between(lane, begin_ns, end_ns);
 
 	return number_minus(number_minus(end_ns, begin_ns), off.preempted_ns + off.blocked_ns);
+}
+
+/* The time in which no other thread had the CPU; none is looked for where all of it is short. */
+static uint64_t operators_had_cpu_ns(
+	const struct run_lane *lane, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t ns = number_minus(end_ns, begin_ns);
+
+	return ns <= NEAR_NS
+		       ? ns
+		       : number_minus(ns, run_off_cpu_between(lane, begin_ns, end_ns).preempted_ns);
 }
 
 static void add_execution(struct explain_executions *sum, uint64_t ns, uint32_t site)
@@ -241,7 +256,7 @@ static void end_reads(struct pass *p)
 static void follow_reads(struct pass *p, const struct run_sample *s, uint32_t kind)
 {
 	struct read_row *row = &p->reads;
-	bool is_near = s->begin_ns <= row->last_ns + NEAR_NS;
+	bool is_near = operators_had_cpu_ns(p->lane, row->last_ns, s->begin_ns) <= NEAR_NS;
 	bool is_small = kind & (READ | VIEW) || s->end_ns - s->begin_ns <= SMALL_NS;
 
 	if (!is_near || !is_small)
@@ -309,6 +324,21 @@ static void operators_add_rate(struct explain_rate *rate, uint64_t flops, uint64
 	rate->ns += ns;
 }
 
+/* Of many cases, fewer and fewer are kept, from begin to end. */
+static int pass_add_call(struct pass_sums *sum, uint64_t ns)
+{
+	enum { MOST = 1 << 16 };
+
+	if (sum->calls.count == MOST) {
+		for (size_t i = 0; i < MOST / 2; i++)
+			sum->calls.items[i] = sum->calls.items[2 * i];
+		sum->calls.count = MOST / 2;
+		sum->stride *= 2;
+	}
+	sum->stride = sum->stride ? sum->stride : 1;
+	return sum->call_count++ % sum->stride ? 0 : array_push(&sum->calls, ns);
+}
+
 static void pass_sum_optimizer(struct pass_sums *sum, uint32_t kind)
 {
 	sum->fused += (kind & FUSED) != 0;
@@ -335,6 +365,9 @@ static void add_operator(
 	if (kind & COPY && p->inside & MODEL && !(kind & VIEW && ns <= SMALL_NS))
 		add_execution(&to->copies, ns + (called_ns <= SMALL_NS ? called_ns : 0), s->site);
 	if (p->inside & FORWARD) {
+		if (before_ns >= p->spans[p->span_count - 1].begin_ns &&
+			pass_add_call(p->sum, on_cpu(p->lane, before_ns, s->begin_ns)))
+			p->status = -ENOMEM;
 		to->typed_of_ns += ns;
 		if (kind & IS_DOUBLE)
 			add_execution(&to->doubles, ns, s->site);
@@ -704,6 +737,9 @@ static int finish_phase(
 			return -ENOMEM;
 	}
 	add_breaks(to, sum);
+	array_sort(&sum->calls, order_u64);
+	if (sum->calls.count)
+		to->call_ns = percentile_sorted(sum->calls.items, sum->calls.count, 90);
 	array_sort(&sum->sleeps, order_u64);
 	to->slept_between_ns = to->switches_ns = sum->rests_ns;
 	for (size_t i = 0; i < sum->sleeps.count; i++) {
@@ -787,6 +823,7 @@ int explain_operators_find(struct explain_operators facts[STEP_PHASES], const st
 		array_fini(&pass.sums[p].functions);
 		array_fini(&pass.sums[p].gaps);
 		array_fini(&pass.sums[p].sleeps);
+		array_fini(&pass.sums[p].calls);
 	}
 	find_sums(&pass);
 	status = status ? status : pass.status;
