@@ -65,6 +65,7 @@ struct wrong {
 	int sleeping;		 /* ... in so many steps from the first on */
 	int touching;		 /* of which so many read from disk */
 	int threads, uneven;	 /* each second product takes longer by so much */
+	int shared;		 /* of sleep in an operator, for those that share its work */
 	bool is_busy;		 /* other programs have half of the CPUs; more steps */
 	bool decodes, evaluates; /* without backward passes; evaluates: prompts */
 	bool trains;		 /* in the phase of training */
@@ -197,6 +198,12 @@ static void forward(const struct wrong *w, int step)
 	}
 	for (int i = w->regions; w->is_nested && i-- > 0;)
 		end(regions[i]);
+	if (w->shared) {
+		size_t product = begin("MatrixProduct", "aten::mm", 2);
+		advance(50);
+		sleep_for((uint64_t)w->shared * US);
+		end(product);
+	}
 	sleep_for((uint64_t)(w->lock_ns + (w->locks_late && step ? w->lock_late_ns : 0)));
 	advance(w->lock_rest_ns ? 10 : 0);
 	sleep_for((uint64_t)w->lock_rest_ns);
@@ -716,6 +723,13 @@ static void unseen_threads(void **state)
 	finds(&(struct wrong){.uneven = 4000, .is_busy = true, .threads = 1}, "excess",
 		4000 * 3 * STEPS);
 	finds_nothing(&(struct wrong){.uneven = 4000, .is_busy = true, .threads = 2});
+	finds(&(struct wrong){.shared = 300, .is_busy = true, .threads = 1}, "blocked",
+		300 * 6 * STEPS);
+	finds_nothing(&(struct wrong){.shared = 300, .is_busy = true, .threads = 2});
+	/* sleep elsewhere is not for them */
+	make(&(struct wrong){.shared = 300, .lock_ns = 100 * US, .is_busy = true, .threads = 2});
+	assert_int_equal(cost_of("blocked"), 2 * 100 * 6 * STEPS);
+	forget();
 }
 
 /* Python that calls operators between steps as the model does is no other work; more of it is. */

@@ -80,16 +80,6 @@ static bool is_for_profiler(const struct explain_facts *f, uint32_t awaited)
 }
 
 /*
- * PyTorch's own threads, with which an operator shares its work, record nothing. Where other
- * programs have CPUs, it may wait for one that has none.
- */
-static bool expectation_has_unseen_threads(const struct explain_facts *f, enum step_phase p)
-{
-	return f->operators[p].is_known && explain_note_number(f->run, "torch.threads") > 1 &&
-	       presence_is_disturbed(f->run);
-}
-
-/*
  * Executions that took longer than their neighbours, and waits. Where times off the CPU are not
  * known, a thread may have been preempted, and nothing is said.
  */
@@ -98,7 +88,7 @@ static bool find_repeats(struct excess *out, const struct explain_facts *f, enum
 	const struct explain_phase *phase = &f->phases[p];
 	uint64_t waits_ns = 0, long_waits = 0;
 
-	if (!phase->summary->knows_off || expectation_has_unseen_threads(f, p))
+	if (!phase->summary->knows_off || explain_waits_unseen(f, p))
 		return false;
 	out->brick = RUN_NONE;
 	for (uint32_t b = 0; b < f->run->brick_count; b++) {

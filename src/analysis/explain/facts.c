@@ -833,6 +833,12 @@ uint64_t explain_in_step_ns(const struct explain_facts *f, uint32_t step,
 	return ns;
 }
 
+bool explain_waits_unseen(const struct explain_facts *f, enum step_phase p)
+{
+	return f->operators[p].is_known && explain_note_number(f->run, "torch.threads") > 1 &&
+	       presence_is_disturbed(f->run);
+}
+
 uint64_t explain_step_ns(const struct explain_phase *phase, uint32_t step)
 {
 	return step_time_total_ns(&phase->summary->steps.steps[step]);

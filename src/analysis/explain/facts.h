@@ -197,6 +197,12 @@ bool explain_is_of_graph(const struct explain_facts *facts, uint32_t brick);
 uint64_t explain_in_step_ns(const struct explain_facts *facts, uint32_t step,
 	bool (*counts)(const struct explain_facts *facts, uint32_t brick));
 
+/*
+ * PyTorch's own threads, with which an operator shares its work, record nothing. True where other
+ * programs have CPUs, so that an operator may wait for such a thread that has none.
+ */
+bool explain_waits_unseen(const struct explain_facts *facts, enum step_phase phase);
+
 /* The time of a step, with the time up to the next. */
 uint64_t explain_step_ns(const struct explain_phase *phase, uint32_t step);
 /*

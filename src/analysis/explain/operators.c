@@ -575,6 +575,8 @@ static int find_sleeps(struct pass *p, uint32_t number)
 		struct pass_sums *sum = &p->sums[phase];
 		uint64_t ns = off->end_ns - off->begin_ns;
 		bool is_behind = off->begin_ns >= p->run->steps[step].end_ns;
+		if (inside & OPERATOR && !(inside & LOADING) && !is_behind)
+			p->facts[phase].slept_in_operators_ns += ns;
 		if (inside & (OPERATOR | LOADING) || (is_behind && ns > sum->between_ns))
 			continue;
 		*(is_behind ? &sum->between_ns : &p->facts[phase].slept_in_steps_ns) +=

@@ -62,7 +62,8 @@ struct explain_operators {
 	 * less. Behind a step it counts as far as the phase's time has it.
 	 */
 	uint64_t slept_between_ns, switches, switches_ns, sleep_least_ns;
-	uint64_t slept_in_steps_ns; /* part of slept_between_ns */
+	uint64_t slept_in_steps_ns;	/* part of slept_between_ns */
+	uint64_t slept_in_operators_ns; /* in the steps; no part of it */
 	uint64_t others_ns; /* of CPU, of other threads in the steps, if Python has several */
 
 	/*

@@ -391,6 +391,8 @@ bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct findi
 		return false;
 	out->cost_ns = number_minus(
 		rules_threads_blocked_ns(f, p), rules_threads_first_touched_ns(f, phase, p));
+	if (explain_waits_unseen(f, p))
+		out->cost_ns = number_minus(out->cost_ns, f->operators[p].slept_in_operators_ns);
 	const struct summary_row *most[2];
 	uint64_t all_ns = find_sleepers(phase, most);
 	out->of.blocked.most = most[0];
