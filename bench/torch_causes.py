@@ -11,10 +11,12 @@ is near if the median of rounds is within 30 %; growth of memory costs no time. 
 but those, in any run. The C library keeps memory that is freed: page faults of each step are a fault, too, and none that is
 planted here.
 
-usage: torch_causes.py [--programs planted|heldout] [--only NAME,...] [--rounds N] [--python PATH] [--keep DIR]
-       N: 3 where it is not said; PATH: an interpreter with PyTorch 2.x; DIR gets the recordings"""
+usage: torch_causes.py [--programs planted|heldout|clean] [--only NAME,...] [--rounds N] [--beside N] [--python PATH] [--keep DIR]
+       rounds: 3 where it is not said; beside: processes that take what CPU they get, meanwhile; PATH: an interpreter with
+       PyTorch 2.x; DIR gets the recordings"""
 import argparse
 import ast
+import atexit
 import json
 import os
 import re
@@ -34,9 +36,10 @@ CROWDED = {"same_cores"}  # what they cost is the time for which other programs 
 ENVIRONMENT = {**os.environ, "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
 PHASES = {"decode": "decode", "gpt2": "decode", "score": "prefill", "gpt2_batch": "prefill", "long": "prefill"}
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--programs", default="planted", choices=("planted", "heldout"))
+parser.add_argument("--programs", default="planted", choices=("planted", "heldout", "clean"))
 parser.add_argument("--only")
 parser.add_argument("--rounds", type=int, default=3)
+parser.add_argument("--beside", type=int, default=0)
 parser.add_argument("--python")
 parser.add_argument("--keep")
 given = parser.parse_args()
@@ -94,7 +97,8 @@ def part_of_fault(name, base):
 
 def findings(path, kind, passed_over):
     answer = json.loads(subprocess.run([BRICK, "explain", path, "--json"], capture_output=True, text=True, check=True).stdout)
-    return [f for f in answer["findings"] if f["phase"] == PHASES.get(kind, "other") and f["rule"] not in passed_over]
+    return [f for f in answer["findings"] if f["phase"] in (PHASES.get(kind, "other"), f["phase"] if kind == "any" else None)
+            and f["rule"] not in passed_over]
 
 
 def said(found):
@@ -121,6 +125,8 @@ def true_cost(name, base, took):
 causes, clean = table("CAUSES"), table("CLEAN")
 chosen = given.only.split(",") if given.only else [*clean, *causes]
 found = priced = planted = prices = false = judged = 0
+for _ in range(given.beside):
+    atexit.register(subprocess.Popen(["sh", "-c", "while :; do :; done"]).kill)
 with tempfile.TemporaryDirectory() as scratch:
     for name, kind in clean.items():
         for number in range(given.rounds if name in chosen else 0):
