@@ -145,7 +145,7 @@ static inline void launch_add(address x, address y, void *stream)
 	check(cu.launch(add, N / BLOCK, 1, 1, BLOCK, 1, 1, 0, stream, arguments, NULL), "launch");
 }
 
-static address buffer(float value)
+static inline address buffer(float value)
 {
 	float host[N];
 	address x = 0;

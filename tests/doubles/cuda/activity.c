@@ -19,6 +19,7 @@ enum { MAX_PENDING = 1 << 17, DELIVER_AT = 2048, MAX_BUFFERS = 256 };
 struct pending {
 	uint64_t end; /* host ns, when it is complete */
 	uint32_t context;
+	int is_of_tool;
 	union {
 		struct cupti_record any;
 		struct cupti_kernel kernel;
@@ -29,6 +30,7 @@ struct pending {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER; /* what launches wait for */
 static pthread_mutex_t delivery = PTHREAD_MUTEX_INITIALIZER;
 static cupti_request_fn request;
 static cupti_complete_fn complete;
@@ -108,7 +110,7 @@ static size_t size_of(const struct cupti_record *record)
 
 /* ---- records ---- */
 
-static int is_wanted(enum op_kind kind)
+int double_activity_is_wanted(enum op_kind kind)
 {
 	return wanted_kinds[kind == OP_KERNEL ? CUPTI_CONCURRENT_KERNEL
 			    : kind == OP_COPY ? CUPTI_MEMCPY
@@ -150,7 +152,7 @@ static uint32_t correlation_of(const struct command *c)
 {
 	static int count;
 
-	if (double_options()->oddid && !count++)
+	if (double_options()->oddid && !double_cost_is_tool() && !count++)
 		return 0;
 	int calls = wanted_kinds[CUPTI_DRIVER_CALL] || wanted_kinds[CUPTI_RUNTIME_CALL];
 	return double_options()->noids && !calls ? 0 : c->correlation;
@@ -177,6 +179,7 @@ static void fill_record(struct pending *p, const struct command *c)
 {
 	p->end = c->end + (uint64_t)double_options()->late_ms * 1000000u;
 	p->context = c->context;
+	p->is_of_tool = double_cost_is_tool();
 	if (c->op->kind == OP_KERNEL)
 		fill_kernel(&p->record.kernel, c);
 	else if (c->op->kind == OP_COPY)
@@ -187,11 +190,12 @@ static void fill_record(struct pending *p, const struct command *c)
 			.value = c->op->fill, .bytes = c->op->bytes};
 }
 
-static int is_lost(void)
+/* Records of what the tool launches itself are never lost. */
+static int is_lost(const struct pending *p)
 {
 	static long seen;
 	long lose = double_options()->lose;
-	return lose && ++seen % lose == 0;
+	return lose && !p->is_of_tool && ++seen % lose == 0;
 }
 
 static void drop_times(struct pending *p)
@@ -264,7 +268,7 @@ static size_t deliver_one(int forced)
 		spare = NULL;
 	pthread_mutex_unlock(&lock);
 	for (size_t i = 0; i < count; i++) {
-		if (is_lost() || !buffer) {
+		if (is_lost(&taken[i]) || !buffer) {
 			lost++;
 			continue;
 		}
@@ -302,6 +306,7 @@ static void fill_graph(const struct command *c)
 			return;
 		}
 		p = &pending[pending_count++];
+		p->is_of_tool = double_cost_is_tool();
 		p->record.graph = (struct cupti_graph_trace){.kind = CUPTI_GRAPH_TRACE,
 			.correlation = c->correlation,
 			.start = stamp(c->begin),
@@ -315,10 +320,27 @@ static void fill_graph(const struct command *c)
 	p->record.graph.end = stamp(c->end);
 }
 
-void double_activity(const struct command *c)
+/* What a record takes from the program; a launch of a whole graph has one. */
+static void pay(const struct command *c)
 {
-	if (!is_wanted(c->op->kind))
-		return;
+	static __thread uint32_t last_graph;
+	int is_whole = c->node && wanted_kinds[CUPTI_GRAPH_TRACE];
+
+	if (double_options()->cost_flush_us) {
+		uint64_t begin = double_now();
+		pthread_mutex_lock(&flushing);
+		pthread_mutex_unlock(&flushing);
+		double_cost_add(double_now() - begin);
+	}
+	if (c->node && !is_whole)
+		double_cost(double_options()->cost_node);
+	else if (!is_whole || c->correlation != last_graph)
+		double_cost(double_options()->cost_record);
+	last_graph = c->correlation;
+}
+
+static void keep_record(const struct command *c)
+{
 	pthread_mutex_lock(&lock);
 	ask();
 	if (c->node && wanted_kinds[CUPTI_GRAPH_TRACE])
@@ -331,6 +353,21 @@ void double_activity(const struct command *c)
 	pthread_mutex_unlock(&lock);
 	if (count >= DELIVER_AT && count % DELIVER_AT == 0)
 		deliver(0);
+}
+
+/* The double's own work for a record is a cost as well, unless the thread lost its CPU meanwhile.
+ */
+void double_activity(const struct command *c)
+{
+	enum { NO_WORK_NS = 5000 };
+
+	if (!double_activity_is_wanted(c->op->kind))
+		return;
+	pay(c);
+	uint64_t begin = double_now();
+	keep_record(c);
+	uint64_t took = double_now() - begin;
+	double_cost_add(took < NO_WORK_NS ? took : 0);
 }
 
 int double_activity_start(void)
@@ -395,6 +432,11 @@ DOUBLE_API int cuptiActivityFlushAll(uint32_t flags)
 {
 	if (getpid() != owner)
 		broken("CUPTI is called in the child of a fork");
+	if (double_options()->cost_flush_us) {
+		pthread_mutex_lock(&flushing);
+		usleep((useconds_t)double_options()->cost_flush_us);
+		pthread_mutex_unlock(&flushing);
+	}
 	deliver((flags & CUPTI_FLUSH_FORCED) != 0);
 	return CUPTI_FINE;
 }

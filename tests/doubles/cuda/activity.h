@@ -12,3 +12,6 @@ void double_activity(const struct command *command);
 
 /* A context goes, and with it what of its records was complete and not delivered. */
 void double_activity_context_goes(uint32_t id);
+
+/* Are records of such commands wanted? */
+int double_activity_is_wanted(enum op_kind kind);

@@ -38,8 +38,12 @@ static void on_call(uint32_t site, uint32_t id, const char *name, const void *pa
 		.correlation = correlation,
 	};
 
-	if (callback && id < sizeof wanted_calls && wanted_calls[id])
-		callback(callback_own, CUPTI_DOMAIN_DRIVER, id, &call);
+	if (!callback || id >= sizeof wanted_calls || !wanted_calls[id])
+		return;
+	double_cost(double_options()->cost_callback);
+	double_cost_tool(1);
+	callback(callback_own, CUPTI_DOMAIN_DRIVER, id, &call);
+	double_cost_tool(0);
 }
 
 static void on_resource(uint32_t id, struct context *context, void *what)
@@ -77,8 +81,8 @@ static int is_found_first(void)
 
 DOUBLE_API int cuptiSubscribe(void **subscriber, cupti_callback_fn function, void *own_data)
 {
-	static const struct tools tools = {
-		on_call, on_resource, double_activity, double_activity_context_goes};
+	static const struct tools tools = {on_call, on_resource, double_activity,
+		double_activity_context_goes, double_activity_is_wanted};
 
 	if (double_options()->unfit || (double_options()->misfit && is_found_first()))
 		return CUPTI_UNREADY;

@@ -20,6 +20,12 @@
  *   fail=N       every Nth launch fails
  *   failread     reading times of events fails
  *   drift=PPM    the device's clock runs faster
+ *   cost_callback=NS  a callback takes the program so long, besides what the tool does in it,
+ *   cost_record=NS    ... a record of a launch, cost_node=NS of a replayed node (cost.c),
+ *   cost_device=NS    the device pauses so long before each command that is traced,
+ *   cost_far=NS       a cost is so much larger if the thread has done something else meanwhile,
+ *   cost_flush=US     a flush keeps launches waiting so long,
+ *   cost_seed=N       and costs vary
  *
  * FAKE_CUDA_LOG: a file for the truth, a line per command.
  */
@@ -44,13 +50,15 @@ struct context {
 struct stream {
 	struct context *context;
 	uint32_t id;
-	int is_apart;	     /* the default stream does not wait for it, nor it for that */
-	uint64_t busy_until; /* CLOCK_MONOTONIC ns */
+	int is_apart;	       /* the default stream does not wait for it, nor it for that */
+	uint64_t busy_until;   /* CLOCK_MONOTONIC ns */
+	uint64_t busy_without; /* ... if CUPTI cost nothing (cost.c) */
 	struct graph *capture;
 };
 
 struct event {
 	uint64_t at;	       /* host ns when the device passes it; 0: not recorded */
+	uint64_t at_without;   /* ... if CUPTI cost nothing */
 	struct graph *capture; /* that it is part of */
 };
 
@@ -119,11 +127,13 @@ struct tools {
 	void (*resource)(uint32_t id, struct context *context, void *what);
 	void (*command)(const struct command *command);
 	void (*context_goes)(uint32_t id);
+	int (*traces)(enum op_kind kind); /* are records of such commands wanted? */
 };
 
 struct double_options {
 	int shuffle, taken, unfit, noids, failread, oddid, noexec, nostamp, misfit, ga, old;
 	long announce, lose, late_ms, fail, drift_ppm, more_devices;
+	long cost_callback, cost_record, cost_node, cost_device, cost_far, cost_flush_us, cost_seed;
 	uint64_t manual_ns; /* where time stands: who waits moves it. 0: CLOCK_MONOTONIC */
 };
 
@@ -132,6 +142,15 @@ DOUBLE_API void double_tools_set(const struct tools *tools);
 DOUBLE_API const struct double_options *double_options(void);
 DOUBLE_API uint64_t double_now(void);		     /* ns of CLOCK_MONOTONIC, or manual ones */
 DOUBLE_API uint64_t double_device_ns(uint64_t host); /* the same moment on the device's clock */
+
+/* What CUPTI costs (cost.c). */
+DOUBLE_API void double_cost(long ns);		/* spends so much of the thread's time */
+DOUBLE_API void double_cost_add(uint64_t ns);	/* so much has been spent */
+DOUBLE_API void double_cost_tool(int enters);	/* a callback of the tool begins or ends */
+DOUBLE_API int double_cost_is_tool(void);	/* the thread is in one */
+DOUBLE_API uint64_t double_cost_saved_ns(void); /* so much earlier the thread would be without */
+uint64_t double_cost_without(uint64_t host);	/* a time of the thread as it would be without */
+void double_cost_waited(uint64_t begin, uint64_t until, uint64_t until_without);
 
 /* Within the driver's double. */
 extern struct tools double_tools;
@@ -142,6 +161,7 @@ uint32_t double_correlation(void);
 
 void double_run(struct stream *stream, const struct op *op, uint32_t correlation, uint64_t node);
 void double_wait_until(uint64_t host);
+void double_wait_stream(const struct stream *stream);
 void double_kernel(const struct op *op);
 void double_capture(struct stream *stream, const struct op *op);
 void double_join(struct stream *stream, struct graph *graph);

@@ -82,6 +82,13 @@ static void read_options(void)
 	options.late_ms = option_value(text, "late");
 	options.fail = strstr(text, "fail=") ? option_value(text, "fail") : 0;
 	options.drift_ppm = option_value(text, "drift");
+	options.cost_callback = option_value(text, "cost_callback");
+	options.cost_record = option_value(text, "cost_record");
+	options.cost_node = option_value(text, "cost_node");
+	options.cost_device = option_value(text, "cost_device");
+	options.cost_far = option_value(text, "cost_far");
+	options.cost_flush_us = option_value(text, "cost_flush");
+	options.cost_seed = option_value(text, "cost_seed");
 }
 
 /* ---- tools ---- */
@@ -111,7 +118,7 @@ int double_leave(struct entry *e, int result)
 int double_fails(void)
 {
 	static long launches;
-	return options.fail &&
+	return options.fail && !double_cost_is_tool() &&
 	       __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED) % options.fail == 0;
 }
 
@@ -259,7 +266,7 @@ DOUBLE_API int cuCtxDestroy_v2(struct context *context)
 	double_enter(&e);
 	if (double_tools.context_goes)
 		double_tools.context_goes(context->id);
-	double_wait_until(context->null_stream->busy_until);
+	double_wait_stream(context->null_stream);
 	if (double_current() == context)
 		depth--;
 	free(context->null_stream);
@@ -304,7 +311,7 @@ static int transfer(uint32_t id, const char *name, struct op op, void *handle, i
 	else
 		double_run(stream, &op, e.correlation, 0);
 	if (waits)
-		double_wait_until(__atomic_load_n(&stream->busy_until, __ATOMIC_RELAXED));
+		double_wait_stream(stream);
 	return double_leave(&e, FINE);
 }
 

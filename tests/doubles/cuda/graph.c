@@ -53,7 +53,7 @@ void double_capture(struct stream *stream, const struct op *op)
 {
 	struct node *node = append(stream->capture, op);
 
-	for (int i = 0; op->kind == OP_KERNEL && i < 3; i++) {
+	for (int i = 0; op->kind == OP_KERNEL && op->function->executes && i < 3; i++) {
 		int is_word = i == 2 || (i == 1 && op->function->executes == SCALE);
 		memcpy(&node->op.values[i], op->arguments[i],
 			is_word ? sizeof(uint32_t) : sizeof(uint64_t));

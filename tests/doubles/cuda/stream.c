@@ -66,18 +66,37 @@ static void note(const struct command *c)
 	fflush(truth);
 }
 
+void double_wait_stream(const struct stream *stream)
+{
+	pthread_mutex_lock(&double_lock);
+	uint64_t until = stream->busy_until, without = stream->busy_without;
+	pthread_mutex_unlock(&double_lock);
+	double_cost_waited(double_now(), until, without);
+	double_wait_until(until);
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 void double_run(struct stream *stream, const struct op *op, uint32_t correlation, uint64_t node)
 {
 	pthread_mutex_lock(&double_lock);
-	uint64_t reached = double_now() + LAUNCH_LATENCY_NS;
-	uint64_t begin =
-		stream->busy_until + GAP_NS > reached ? stream->busy_until + GAP_NS : reached;
+	uint64_t now = double_now(), pause = 0;
+	if (op->kind != OP_EVENT && double_tools.traces && double_tools.traces(op->kind))
+		pause = (uint64_t)double_options()->cost_device;
+	uint64_t begin = later(stream->busy_until + GAP_NS, now + LAUNCH_LATENCY_NS) + pause;
+	uint64_t without =
+		later(stream->busy_without + GAP_NS, double_cost_without(now) + LAUNCH_LATENCY_NS);
 	if (op->kind == OP_EVENT) {
 		op->event->at = begin;
+		op->event->at_without = without;
 		pthread_mutex_unlock(&double_lock);
 		return;
 	}
 	__atomic_store_n(&stream->busy_until, begin + duration_of(op), __ATOMIC_RELAXED);
+	stream->busy_without = without + duration_of(op);
 	struct command command = {op, begin, stream->busy_until, stream->context->id, stream->id,
 		correlation, node, stream->context->device};
 	take_effect(op);
@@ -120,7 +139,7 @@ DOUBLE_API int cuStreamSynchronize(struct stream *handle)
 	int error = double_disturbs(stream);
 	if (error)
 		return double_leave(&e, error);
-	double_wait_until(__atomic_load_n(&stream->busy_until, __ATOMIC_RELAXED));
+	double_wait_stream(stream);
 	return double_leave(&e, FINE);
 }
 
@@ -136,7 +155,7 @@ DOUBLE_API int cuCtxSynchronize(void)
 	int error = double_disturbs(NULL);
 	if (error)
 		return double_leave(&e, error);
-	double_wait_until(__atomic_load_n(&stream->busy_until, __ATOMIC_RELAXED));
+	double_wait_stream(stream);
 	return double_leave(&e, FINE);
 }
 
@@ -227,6 +246,8 @@ DOUBLE_API int cuStreamWaitEvent(struct stream *handle, struct event *event, uns
 	pthread_mutex_lock(&double_lock);
 	if (!stream->capture && event->at > stream->busy_until)
 		__atomic_store_n(&stream->busy_until, event->at, __ATOMIC_RELAXED);
+	if (!stream->capture && event->at && event->at_without > stream->busy_without)
+		stream->busy_without = event->at_without;
 	pthread_mutex_unlock(&double_lock);
 	return double_leave(&e, FINE);
 }
@@ -244,8 +265,10 @@ DOUBLE_API int cuEventSynchronize(struct event *event)
 	struct entry e = {.id = 121, .name = "cuEventSynchronize", .parameters = &parameters};
 
 	double_enter(&e);
-	if (event->at)
+	if (event->at) {
+		double_cost_waited(double_now(), event->at, event->at_without);
 		double_wait_until(event->at);
+	}
 	return double_leave(&e, FINE);
 }
 
