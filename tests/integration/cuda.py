@@ -151,12 +151,13 @@ def check_events(scratch):
         scale, add = "scale", "add(float*, float const*, unsigned int)"
         found = [(scale if name == scale else add if "add" in name else "copy", stream, after)
                  for name, stream, after in run.afters]
+        # stream 13 was that of the calibration
         assert found == [
             ("copy", 7, []), ("copy", 7, []), ("copy", 7, []),
-            (scale, 13, []), (add, 14, [3]), (scale, 13, [4]), (add, 14, [5]), ("copy", 13, [6]),
-            (add, 14, []),  # what was captured orders nothing outside of the graph
-            (scale, 13, [8]), (add, 13, [8]),  # the graph
-            (scale, 14, [10]), ("copy", 7, [])], (scenario, found)
+            (scale, 14, []), (add, 15, [3]), (scale, 14, [4]), (add, 15, [5]), ("copy", 14, [6]),
+            (add, 15, []),  # what was captured orders nothing outside of the graph
+            (scale, 14, [8]), (add, 14, [8]),  # the graph
+            (scale, 15, [10]), ("copy", 7, [])], (scenario, found)
         assert run.waits == [7, 11], (scenario, run.waits)  # of the event, of the stream
 
 

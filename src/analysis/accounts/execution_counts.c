@@ -324,19 +324,6 @@ static void execution_counts_destroy(struct execution_counts *e)
 	free(e);
 }
 
-/* Counts commands that a driver's tracing told, by the phase of the step that launched them. */
-static void count_traced(uint64_t *traced, const struct run *run, const struct step_index *index)
-{
-	for (size_t i = 0; i < run->command_count; i++) {
-		const struct run_command *c = &run->commands[i];
-		const struct run_sample *sample = run_command_sample(run, c);
-		if (sample->source != BRICK_SOURCE_DEVICE_ACTIVITY || c->launch_lane == RUN_NONE)
-			continue;
-		uint32_t step = step_index_of_command(index, run, c);
-		traced[step == RUN_NONE ? STEP_PHASES : step_phase_of(&run->steps[step])]++;
-	}
-}
-
 static struct execution_counts *execution_counts_create(
 	const struct run *run, const struct step_index *index)
 {
@@ -354,7 +341,7 @@ static struct execution_counts *execution_counts_create(
 	e->devices = calloc(run->brick_count + 1, sizeof(*e->devices));
 	e->lane_counts = calloc(run->brick_count + 1, sizeof(*e->lane_counts));
 	e->steps_there = find_steps_there(run);
-	count_traced(e->traced, run, index);
+	traced_costs_of(&e->traced, run, index);
 	if (e->pairs && e->hooked && e->devices && e->lane_counts && e->steps_there)
 		return e;
 	execution_counts_destroy(e);

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "analysis/accounts/traced_costs.h"
 #include "analysis/walk/walk.h"
 #include "analysis/steps/step_times.h"
 
@@ -54,8 +55,7 @@ struct execution_counts {
 	struct summary_pairs *pairs;  /* [process_count]: made by the program */
 	struct summary_pairs *hooked; /* [lane_count]: recorded by attached hooks */
 	struct device_count *devices; /* [brick_count + 1] */
-	/* commands that a driver's tracing told, by phase of the launching step; last: no step */
-	uint64_t traced[STEP_PHASES + 1];
+	struct traced_costs traced;
 
 	/* used while the walk runs */
 	const struct run *run;

@@ -761,7 +761,7 @@ static int summary_init(struct summary *s, struct walk *walk)
 		rc = device_accounts_init(&a->devices, walk, &a->groups, a->executions, s->only);
 	s->pairs = a->executions->pairs;
 	s->hooked = a->executions->hooked;
-	s->traced = a->executions->traced;
+	s->traced = &a->executions->traced;
 	return rc == 0 ? init_work(s, walk) : rc;
 }
 

@@ -119,7 +119,7 @@ struct summary {
 	uint64_t unknown_operations; /* executions of operations that no rule knew */
 	/* members of struct execution_counts, valid as long as the summary */
 	const struct summary_pairs *pairs, *hooked;
-	const uint64_t *traced;
+	const struct traced_costs *traced;
 	struct queue_times queues;
 	struct gpu_times gpus;		/* of the phase */
 	struct collectives collectives; /* of the phase */

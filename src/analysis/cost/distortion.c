@@ -3,8 +3,8 @@
  * Adds up the costs of recording. If the CPUs had no idle time, the recorder's CPU time is added:
  * spread over the CPUs (share), or holding up the program in full (high). Where threads take turns
  * on fewer CPUs, a delay also changes which of them runs next, and a step may be shorter for it:
- * the interval becomes wider by the noise of steps. Where a vendor's library traces a device, the
- * interval becomes wider by TRACED_MOST_NS for each command.
+ * the interval becomes wider by the noise of steps. Where a vendor's library traces a device, its
+ * modelled cost is added (traced_costs.h); where there is no model of it, nothing is known.
  */
 #include "analysis/cost/distortion.h"
 #include <math.h>
@@ -304,16 +304,40 @@ static void add_helpers(struct distortion *d, const struct summary *summary)
 	d->high = fmin(d->high + cost.most_ns / wall_ns, 1);
 }
 
+/*
+ * A device's work hides costs of hooks, too: at least so much of them is sure as of what tracing
+ * costs. Launches may wait for a flush in full, beyond the CPU time that it takes: high only.
+ */
 static void add_traced(struct distortion *d, const struct summary *summary, int phase)
 {
-	double wall_ns = wall_of(summary, phase);
+	const struct traced_costs *costs = summary->traced;
+	double wall_ns = wall_of(summary, phase), all_ns = wall_of(summary, SUMMARY_ALL_PHASES);
+	struct traced_cost *traced = &d->traced;
 
-	for (int p = 0; p <= STEP_PHASES; p++)
-		if (phase == p || (phase == SUMMARY_ALL_PHASES &&
-					  (p < STEP_PHASES || !summary->run->step_count)))
-			d->traced += (double)summary->traced[p];
-	if (d->share >= 0 && wall_ns > 0)
-		d->high = fmin(d->high + d->traced * TRACED_MOST_NS / wall_ns, 1);
+	for (int p = 0; p <= STEP_PHASES; p++) {
+		const struct traced_cost *of = &costs->phases[p];
+		if (phase != p && (phase != SUMMARY_ALL_PHASES ||
+					  (p == STEP_PHASES && summary->run->step_count)))
+			continue;
+		traced->commands += of->commands;
+		traced->spent_ns += of->spent_ns;
+		traced->ns += of->ns;
+		traced->low_ns += of->low_ns;
+		traced->high_ns += of->high_ns;
+	}
+	d->tracing = costs;
+	if (traced->commands <= 0 || d->share < 0 || wall_ns <= 0)
+		return;
+	if (!costs->known) {
+		d->share = -1;
+		d->low = d->high = NAN;
+		return;
+	}
+	double shown = traced->spent_ns > 0 ? fmin(traced->ns / traced->spent_ns, 1) : 1;
+	double flush_ns = fmax(costs->flush_ns - d->helpers_ns, 0) * wall_ns / all_ns;
+	d->share = fmin(d->share + traced->ns / wall_ns, 1);
+	d->low = fmin((d->low > 0 ? d->low * shown : d->low) + traced->low_ns / wall_ns, d->share);
+	d->high = fmin(d->high + (traced->high_ns + flush_ns) / wall_ns, 1);
 }
 
 /* Adds the cost of switches, which are recorded in steps that were left whole, too. */

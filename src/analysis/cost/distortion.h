@@ -41,15 +41,10 @@ struct distortion {
 	struct helper_cost helpers;
 	bool has_commands;   /* of devices; plain steps exist on CPUs only */
 	bool has_timestamps; /* devices wrote timestamps, whose cost is not in `share` */
-	double traced;	     /* commands that the driver's own tracing (CUPTI) reported */
+	struct traced_cost
+		traced; /* what the driver's own tracing (CUPTI) took; a part of `share` */
+	const struct traced_costs *tracing; /* of the whole run; as long as the summary */
 };
-
-/*
- * CUPTI's cost to the program for each command, which cannot be seen in the run. On an H100 with
- * CUPTI 13.0 it was 1.1 us in a loop of launches, 1.6 us for a kernel of a replayed graph, and 2.7
- * us for launches of llama.cpp (docs/PERFORMANCE.md).
- */
-enum { TRACED_MOST_NS = 3000 };
 
 /*
  * phase: an enum step_phase, or SUMMARY_ALL_PHASES. Calls of hooks are counted per lane only: a

@@ -5,10 +5,13 @@
  */
 #include "attach/cuda/calls.h"
 
+#include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 #include "attach/cuda/call_names.h"
 #include "attach/cuda/cupti.h"
 #include "attach/common/newest_numbers.h"
+#include "attach/cuda/cuda_calibration.h"
 #include "attach/cuda/cuda_graphs.h"
 #include "attach/cuda/cuda_streams.h"
 #include "attach/cuda/cuda_launches.h"
@@ -18,12 +21,15 @@
 #include "brick/clock.h"
 #include "brick/probe.h"
 #include "brick/queue.h"
+#include "brick/session.h"
 #include "lib/probe/waits.h"
 
 enum { MAX_IDS = 1536, HOOK_PERIOD = 64, FIRST_HOOK = 16 };
 
 static struct call_shape calls_shapes[2][MAX_IDS]; /* by domain and id */
 static uint32_t calls_stopped;
+static uint32_t calls_kernel_id; /* of cuLaunchKernel */
+static uint32_t calls_are_calibrated;
 
 /* The last command of each stream of a context, for waits for them. */
 static struct newest_number tail_places[512];
@@ -36,6 +42,7 @@ struct call_thread {
 	uint32_t hook_calls; /* launching calls since one was timed */
 	uint32_t was_timed;  /* one call was timed; the first ones are not typical */
 	bool is_captured;    /* the call made nodes of a graph instead */
+	bool is_calibrating; /* its calls are Brick's own */
 	uint64_t hook_ticks;
 	uint64_t wait_begin;
 	struct brick__waits waits;
@@ -63,6 +70,8 @@ static int enable_domain(uint32_t domain)
 						  ? call_shape_of_driver(name)
 						  : call_shape_of_runtime(name);
 		calls_shapes[domain - 1][id] = shape;
+		if (!strcmp(name, "cuLaunchKernel"))
+			calls_kernel_id = id;
 		if (shape.kind != CALL_NONE)
 			result = cupti.enable_callback(1, cupti.subscriber, domain, id);
 	}
@@ -105,6 +114,12 @@ void calls_enable_records(void)
 void calls_stop(void)
 {
 	__atomic_store_n(&calls_stopped, 1, __ATOMIC_RELEASE);
+}
+
+void calls_do_not_calibrate(void)
+{
+	__atomic_store_n(&calls_are_calibrated, 1, __ATOMIC_RELEASE);
+	brick_note("cuda.calibration", "none: BRICK_CUDA=uncalibrated");
 }
 
 /* Calls that launch. */
@@ -329,11 +344,38 @@ static void calls_leave(const struct call_shape *shape, const struct cupti_call 
 			node->exec, 0); /* from now on unknown how many records a launch brings */
 }
 
+/*
+ * At the first command of the process, which usually copies a model's weights, before any step.
+ * Others wait until it is done: no kernel may be launched before. Commands while nothing records
+ * are not the first.
+ */
+static void calls_calibrate(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	HOLD(&lock);
+	if (calls_are_calibrated || !brick_enabled() || !calls_kernel_id)
+		return;
+	call_thread.is_calibrating = true;
+	cuda_calibrate(calls_kernel_id);
+	call_thread.is_calibrating = false;
+	__atomic_store_n(&calls_are_calibrated, 1, __ATOMIC_RELEASE);
+}
+
 /* One launch in HOOK_PERIOD is timed whole: our own cost, without CUPTI's. */
 static void timed_call(const struct call_shape *shape, const struct cupti_call *call)
 {
 	struct call_thread *t = &call_thread;
 	int entering = call->site == CUPTI_ENTER, launches = call_launches(shape);
+
+	if (t->is_calibrating) {
+		if (shape->kind == CALL_GRAPH && entering)
+			launches_pass_over(call->correlation, LAUNCHES_OWN);
+		return;
+	}
+	if (entering && launches && t->depth == 0 && call->context &&
+		!__atomic_load_n(&calls_are_calibrated, __ATOMIC_ACQUIRE))
+		calls_calibrate();
 	int samples =
 		launches && t->hook_calls >= (uint32_t)(t->was_timed ? HOOK_PERIOD : FIRST_HOOK);
 	uint64_t begin = samples ? brick_ticks() : 0;
@@ -356,7 +398,7 @@ static void about_resource(uint32_t id, const struct cupti_resource_call *resour
 {
 	const struct cupti_module *module = resource->what;
 
-	if (!resource->what)
+	if (!resource->what || call_thread.is_calibrating)
 		return;
 	if (id == CUPTI_MODULE_LOADED)
 		modules_loaded(module->id, module->cubin, module->bytes, call_thread.source);

@@ -22,3 +22,6 @@ void calls_enable_records(void);
 
 /* Later callbacks do nothing. */
 void calls_stop(void);
+
+/* Launch no kernel of Brick's own before the program's first one (cuda_calibration.h). */
+void calls_do_not_calibrate(void);

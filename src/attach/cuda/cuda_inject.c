@@ -104,6 +104,31 @@ static void describe_devices(void)
 	dlclose(driver);
 }
 
+/*
+ * Launches may have to wait for a flush: for all of its time at most, which is noted as the flusher
+ * thread's CPU time is (helper_cpu.h).
+ */
+static struct {
+	uint64_t ns, told_ns;
+} cuda_inject_flushes;
+
+static void cuda_inject_tell_flushes(void)
+{
+	cuda_inject_flushes.told_ns = cuda_inject_flushes.ns;
+	brick_note("cuda.flush", "%llu ns", (unsigned long long)cuda_inject_flushes.ns);
+}
+
+static void cuda_inject_flush(void)
+{
+	uint64_t begin = monotonic_ns();
+
+	cupti.flush_all(0);
+	cuda_inject_flushes.ns += monotonic_ns() - begin;
+	if (cuda_inject_flushes.ns >= HELPER_CPU_MIN_NS &&
+		cuda_inject_flushes.ns >= cuda_inject_flushes.told_ns / 2 * 3)
+		cuda_inject_tell_flushes();
+}
+
 static void *flush_now_and_then(void *unused)
 {
 	struct timespec until;
@@ -118,7 +143,7 @@ static void *flush_now_and_then(void *unused)
 			break;
 		pthread_mutex_unlock(&inject.lock);
 		describe_devices();
-		cupti.flush_all(0);
+		cuda_inject_flush();
 		records_flush(0);
 		mend_correlation();
 		helper_cpu_at(&cuda_inject_cpu, thread_cpu_ns());
@@ -158,6 +183,7 @@ static void cuda_inject_finish(void)
 	if (inject.runs)
 		pthread_timedjoin_np(inject.flusher, NULL, &until);
 	helper_cpu_end(&cuda_inject_cpu);
+	cuda_inject_tell_flushes();
 	describe_devices();
 	cupti.flush_all(CUPTI_FLUSH_FORCED);
 	records_flush(1);
@@ -212,11 +238,10 @@ static void set_attribute(uint32_t attribute, uint8_t value)
 		cupti.set_attribute(attribute, &bytes, &value);
 }
 
-/* One record per launch of a graph, where a record per node costs too much. */
-static bool wants_whole_graphs(void)
+static bool is_wanted(const char *what)
 {
 	const char *wanted = brick__environment("BRICK_CUDA");
-	return wanted && !strcmp(wanted, "whole-graphs");
+	return wanted && !strcmp(wanted, what);
 }
 
 /* A result of CUPTI's. */
@@ -232,9 +257,10 @@ static int enable_records(void)
 		{CUPTI_MEMCPY_PEER, "copies between devices"},
 		{CUPTI_GRAPH_TRACE, "whole graphs"},
 	};
-	size_t count = sizeof(wanted) / sizeof(*wanted) - !wants_whole_graphs();
+	bool are_whole = is_wanted("whole-graphs"); /* a record per node may cost too much */
+	size_t count = sizeof(wanted) / sizeof(*wanted) - !are_whole;
 
-	if (wants_whole_graphs())
+	if (are_whole)
 		graph_calls_are_whole();
 
 	set_attribute(CUPTI_BUFFERS_ARE_ZEROED, 1);
@@ -350,12 +376,12 @@ static void cuda_inject_describe(void)
 
 static void cuda_inject_start(void)
 {
-	const char *wanted = brick__environment("BRICK_CUDA");
-
-	if (wanted && !strcmp(wanted, "off")) {
+	if (is_wanted("off")) {
 		cuda_inject_refuse("BRICK_CUDA=off");
 		return;
 	}
+	if (is_wanted("uncalibrated"))
+		calls_do_not_calibrate();
 	if (start_tracing())
 		return;
 	records_clock_sample();

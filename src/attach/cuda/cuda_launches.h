@@ -42,8 +42,9 @@ void launches_in_stream(uint32_t correlation, cuda_handle stream);
 /* Forgets a call that launched nothing: it failed, or was captured into a graph. */
 void launches_forget(uint32_t correlation);
 
-/* Why a call's records are ignored: another library records them, or no session was on. */
-enum launches_why { LAUNCHES_DISOWNED, LAUNCHES_IGNORED };
+/* Why a call's records are ignored: another library records them, no session was on, or the call is
+ * Brick's own. */
+enum launches_why { LAUNCHES_DISOWNED, LAUNCHES_IGNORED, LAUNCHES_OWN };
 void launches_pass_over(uint32_t correlation, enum launches_why why);
 int launches_are_passed_over(uint32_t correlation, enum launches_why why);
 

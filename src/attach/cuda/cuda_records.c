@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include "attach/common/device_clock.h"
 #include "attach/common/helper_cpu.h"
+#include "attach/cuda/cuda_calibration.h"
 #include "attach/cuda/cuda_graphs.h"
 #include "attach/cuda/cuda_kernels.h"
 #include "attach/cuda/cuda_launches.h"
@@ -392,6 +393,8 @@ static void cuda_records_hold(
 
 static void cuda_records_take_kernel(const struct cupti_kernel *k)
 {
+	if (k->name && !strcmp(k->name, CUDA_CALIBRATION_KERNEL))
+		return; /* it would be a kernel of the table, too */
 	struct held_command held = {
 		.begin = k->start,
 		.end = k->end,
@@ -430,6 +433,8 @@ static void take_graph(const struct cupti_graph_trace *g)
 		.kernel = kernels_graph(g->graph),
 	};
 
+	if (launches_are_passed_over(g->correlation, LAUNCHES_OWN))
+		return;
 	cuda_records_graphs++;
 	cuda_records_hold(&held, g->device, g->context, g->stream);
 }

@@ -348,6 +348,33 @@ static json_t *phase_distortion_json(const struct report *report, enum step_phas
 							  : json_null();
 }
 
+static json_t *traced_each_json(const struct traced_each *each)
+{
+	json_t *object = json_object();
+	json_put_rates(object, each, ns, low_ns, high_ns);
+	return object;
+}
+
+/* Null: no driver's tracing reported a command. */
+static json_t *tracing_json(const struct distortion *d)
+{
+	if (d->traced.commands <= 0)
+		return json_null();
+	const struct traced_costs *costs = d->tracing;
+	const struct traced_calibration *c = &costs->calibration;
+	json_t *object = json_object();
+	json_put(object, "commands", json_rate(d->traced.commands));
+	json_put(object, "source", costs->known ? json_text("calibration") : json_null());
+	if (!costs->known)
+		return object;
+	json_put_rates(object, &d->traced, ns, low_ns, high_ns, spent_ns);
+	json_put(object, "callbacks", traced_each_json(&c->callbacks));
+	json_put(object, "record", traced_each_json(&c->record));
+	json_put(object, "node", traced_each_json(&c->node));
+	json_put(object, "device", traced_each_json(&c->device));
+	return object;
+}
+
 static json_t *distortion_json(const struct report *report)
 {
 	const struct distortion *distortion = &report->distortion;
@@ -358,6 +385,7 @@ static json_t *distortion_json(const struct report *report)
 	json_put(object, "pairs", json_rate(distortion->pairs_share));
 	json_put(object, "hooks", json_rate(distortion->hooks_share));
 	json_put(object, "recorder", json_rate(distortion->consumer_share));
+	json_put(object, "tracing", tracing_json(distortion));
 	json_put(object, "prefill", phase_distortion_json(report, STEP_PREFILL));
 	json_put(object, "decode", phase_distortion_json(report, STEP_DECODE));
 	json_put(object, "other", phase_distortion_json(report, STEP_OTHER));

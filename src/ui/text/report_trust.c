@@ -93,7 +93,8 @@ const char *report_note_title(const char *key)
 {
 	const struct attacher_note *there = report_trust_heading(key);
 
-	if (!strncmp(key, "capture.", 8) || !strcmp(key, "helper.cpu")) /* in the distortion */
+	if (!strncmp(key, "capture.", 8) || !strcmp(key, "helper.cpu") ||
+		!strcmp(key, "cuda.flush")) /* in the distortion */
 		return NULL;
 	return there ? there->label : key;
 }
@@ -478,12 +479,6 @@ static void add_coverage(struct verdict *v, const struct summary *summary)
 		report_trust_add_fact(v, "coverage", text_copy("coverage unknown"));
 }
 
-/* The cost of a device's tracing is only known from above. */
-static bool distortion_is_large(const struct distortion *d)
-{
-	return (d->traced > 0 ? d->high : d->share) > TRUST_MAX_DISTORTION;
-}
-
 static void add_distortion(struct verdict *v, const struct distortion *d)
 {
 	if (d->share < 0)
@@ -492,7 +487,7 @@ static void add_distortion(struct verdict *v, const struct distortion *d)
 		report_trust_add_fact(
 			v, NULL, text_copy("distortion not measurable on this busy machine"));
 	else
-		report_trust_add_fact(v, distortion_is_large(d) ? "distortion" : NULL,
+		report_trust_add_fact(v, d->share > TRUST_MAX_DISTORTION ? "distortion" : NULL,
 			text_format("%.1f%% distortion (%.1f to %.1f)", 100 * d->share,
 				100 * d->low, 100 * d->high));
 }

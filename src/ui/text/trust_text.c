@@ -155,6 +155,33 @@ static void say_switches(char **text, const struct switch_cost *switches)
 			switches->count);
 }
 
+/* What the driver's own tracing took. */
+static void say_traced(char **text, const struct distortion *d)
+{
+	const struct traced_costs *costs = d->tracing;
+	const struct traced_cost *traced = &d->traced;
+
+	if (traced->commands > 0 && !costs->known) {
+		say(text,
+			"what the driver's own tracing took for %.0f commands is not known (%s): "
+			"compare with a run without Brick",
+			traced->commands, costs->why ? costs->why : "nothing measured it");
+	} else if (traced->commands > 0) {
+		const struct traced_calibration *c = &costs->calibration;
+		double spent = traced->spent_ns + traced->commands * c->device.ns;
+		say(text,
+			"the driver's tracing of %.0f commands took %.3f ms (%.3f to %.3f), "
+			"modelled from a calibration on this device at the start: a launch took "
+			"%.2f us more with it, a kernel of a replayed graph %.2f us",
+			traced->commands, traced->ns / 1e6, traced->low_ns / 1e6,
+			traced->high_ns / 1e6, (c->callbacks.ns + c->record.ns) / 1e3,
+			c->node.ns / 1e3);
+		if (spent > traced->ns * 1.05)
+			say(text, "the devices' work hid %.0f%% of that",
+				100 * (1 - traced->ns / spent));
+	}
+}
+
 char *distortion_text(const struct distortion *d)
 {
 	char *text = NULL;
@@ -181,11 +208,7 @@ char *distortion_text(const struct distortion *d)
 			"Brick's own threads inside of the program took %.3f ms of the CPUs, at "
 			"most %.3f of that from it",
 			d->helpers.ns / 1e6, d->helpers.most_ns / 1e6);
-	if (d->traced > 0)
-		say(&text,
-			"what the driver's own tracing takes for each of %.0f commands is not "
-			"measured here: the upper end allows %.0f us, the most seen on an H100",
-			d->traced, TRACED_MOST_NS / 1e3);
+	say_traced(&text, d);
 	if (d->has_timestamps)
 		say(&text,
 			"what it takes a device to write timestamps is not in it: compare with a "
