@@ -127,6 +127,24 @@ def check_widths(path):
             assert done.stdout and not wide, (columns, answer, done.stderr, wide)
 
 
+def check_unknown(scratch, known):
+    """What a device does for an operation that no rule knows is told as such, launched or replayed: without rules,
+    all of it. Brick's own rules know each operation of this model."""
+    report = json.loads(subprocess.check_output([BRICK, "report", "--json", known]))
+    assert report["coverage"]["unknown_operations"] == 0, report["coverage"]
+    rules, path = scratch.file("none.rules"), scratch.file("unknown.pftrace")
+    with open(rules, "w", encoding="utf-8") as file:
+        file.write("brick-rules 1\ndefaults-off\nlayer blk.#.*\n")
+    subprocess.run([BRICK, "record", "-q", "-o", path, "--rules", rules, "--", g.LLAMA, "--libs", engine(), "--model",
+                    g.demo("model-f16.gguf"), "--prompt-tokens", "16", "--predict", "12"],
+                   env=libcuda.environment(""), stdout=subprocess.DEVNULL, check=True, timeout=120)
+    report = json.loads(subprocess.check_output([BRICK, "report", "--json", path]))
+    rows = {row["name"]: row for row in report["bricks"] if re.fullmatch(r"[A-Z_]+", row["name"])}
+    on_host, on_device = (sum(row[key] or 0 for row in rows.values()) for key in ("count", "device_count"))
+    assert on_device > 1000 and {"MUL_MAT", "RMS_NORM", "FLASH_ATTN_EXT"} <= set(rows), rows
+    assert report["coverage"]["unknown_operations"] == on_host + on_device, (report["coverage"], on_host, on_device)
+
+
 def main():
     g.libraries()
     base = ("--prompt-tokens", "16", "--predict", "12")
@@ -137,6 +155,7 @@ def main():
         assert counts["kernels"] == len(found) - replayed, (counts, len(found), replayed)
         assert any("flash_attn" in name for name, *_ in found), "no flash attention"
         check_widths(result.path)
+        check_unknown(scratch, result.path)
 
         _, found, replayed, _ = record(scratch, "no flash attention", *base, "--flash", "off")
         assert not any("flash_attn" in name for name, *_ in found) and replayed, replayed

@@ -25,4 +25,7 @@
 /* A note that says: steps were not taken apart to limit the cost, and reports leave them out. */
 #define BRICK_LIMITED_NOTE "steps.limited"
 
+/* A note for each brick that stands on devices for an operation that no rule knows: its name. */
+#define BRICK_UNKNOWN_NOTE "operation.unknown"
+
 #endif

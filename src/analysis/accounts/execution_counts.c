@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/scope.h"
+#include "brick/abi/overhead.h"
 #include "brick/registry.h"
 
 static uint64_t execution_counts_difference(uint64_t a, uint64_t b)
@@ -287,6 +288,16 @@ static int on_queue_end(void *context, uint32_t number)
 	return 0;
 }
 
+/* True if the brick stands on devices for an operation that no rule knew. */
+static bool is_unknown_on_devices(const struct run *run, size_t brick)
+{
+	for (size_t i = 0; i < run->note_count; i++)
+		if (!strcmp(run->notes[i].key, BRICK_UNKNOWN_NOTE) &&
+			!strcmp(run->notes[i].value, run->bricks[brick].name))
+			return true;
+	return false;
+}
+
 /* A device's statistics count where they have more than the samples: records were dropped. */
 static int execution_counts_finish(void *context)
 {
@@ -298,6 +309,8 @@ static int execution_counts_finish(void *context)
 			continue;
 		e->samples += count->samples;
 		e->executions += is_more ? count->executions : count->samples;
+		if (is_unknown_on_devices(e->run, b))
+			e->unknown += is_more ? count->executions : count->samples;
 		if (!e->devices_lost && !e->was_reset)
 			e->mismatched +=
 				execution_counts_difference(count->executions, count->samples);

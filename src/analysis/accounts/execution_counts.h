@@ -50,6 +50,7 @@ struct execution_counts {
 	uint64_t samples;      /* that have ended, of threads and devices */
 	uint64_t executions;   /* by statistics; where there are none: samples */
 	uint64_t mismatched;   /* sum of differences of the two, where nothing was dropped */
+	uint64_t unknown;      /* commands for operations that no rule knew */
 	uint64_t lifetimes_ns; /* sum over threads: until a lane or its last sample ends */
 	/* Counts have what was dropped from steps in the file, too. Tiles are pairs. */
 	struct summary_pairs *pairs;  /* [process_count]: made by the program */

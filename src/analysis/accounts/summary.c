@@ -710,7 +710,7 @@ static void summary_take_totals(struct summary *s)
 	s->samples = a->executions->samples;
 	s->executions = has_stats ? a->executions->executions : ANALYSIS_UNKNOWN;
 	s->mismatched = a->executions->mismatched;
-	s->unknown_operations = threads->unknown_operations;
+	s->unknown_operations = threads->unknown_operations + a->executions->unknown;
 	s->device_ns = a->devices.device_ns;
 	s->device_covered_ns = a->devices.covered_ns;
 	s->device_wait_ns = threads->device_wait_ns;

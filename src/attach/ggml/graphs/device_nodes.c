@@ -8,9 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/common/notes_once.h"
 #include "attach/ggml/nodes/node_text.h"
+#include "attach/ggml/nodes/site_table.h"
 #include "base/array.h"
 #include "base/scope.h"
+#include "brick/abi/overhead.h"
 #include "brick/registry.h"
 
 enum {
@@ -73,9 +76,12 @@ static struct brick_launch_owner *device_nodes_owner_of(
 	while (owners.count <= site)
 		if (array_push(&owners, NULL))
 			return NULL;
-	if (!owners.items[site])
-		owners.items[site] = make_owner(k->brick, k->layer, operation);
-	return owners.items[site];
+	if (owners.items[site])
+		return owners.items[site];
+	/* a device's command carries a brick and no site that would say it */
+	if (site_table_is_unknown(site))
+		note_once(BRICK_UNKNOWN_NOTE, "%s", brick_name(k->brick));
+	return owners.items[site] = make_owner(k->brick, k->layer, operation);
 }
 
 int device_nodes_ready(struct known_graph *g)

@@ -18,6 +18,7 @@
 #include "base/hash_index.h"
 #include "base/scope.h"
 #include "brick/brick.h"
+#include "lib/session/registry_tables.h"
 
 static struct rule_sets site_table_rules;
 static pthread_once_t site_table_once = PTHREAD_ONCE_INIT;
@@ -30,6 +31,12 @@ static void site_table_load(void)
 void site_table_ready(void)
 {
 	pthread_once(&site_table_once, site_table_load);
+}
+
+bool site_table_is_unknown(uint32_t site)
+{
+	const struct brick_session_site *known = brick__site(site);
+	return known && known->flags & BRICK_SITE_UNKNOWN_OPERATION;
 }
 
 void site_table_describe_rules(char *text, size_t bytes)

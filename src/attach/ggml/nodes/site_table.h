@@ -9,6 +9,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "attach/ggml/engine/ggml_engine.h"
@@ -27,6 +28,9 @@ struct site_found {
  */
 void site_table_find(const struct engine *engine, const void *node, const void *mul, int part,
 	int layer, struct site_found *found);
+
+/* True if no rule knew the site's operation: its brick has the operation's name. */
+bool site_table_is_unknown(uint32_t site);
 
 /* The layer that a node's names say; -1: none. errno is kept. */
 int site_table_layer(const struct engine *engine, const void *node);
