@@ -319,6 +319,30 @@ static void a_part_is_found_where_its_order_is_the_only_one(void **state)
 	}
 }
 
+/* Among thousands of graphs, which lie apart by chance, the server's for others shift no call. */
+static void a_long_part_is_found_among_others(void **state)
+{
+	enum { CALLS = 5000, OTHERS = 60 };
+	struct pair p = {.ahead = -50e6, .drift = 40e-6};
+	uint64_t ns = 100000000, first = 0, chance = 1;
+
+	(void)state;
+	open_pair(&p, "b");
+	for (uint64_t i = 0; i < CALLS + OTHERS; i++) {
+		bool is_sent = i >= OTHERS / 2 && i < CALLS + OTHERS / 2;
+		chance = chance * 6364136223846793005u + 1442695040888963407u;
+		ns += 1500000 + (chance >> 33) % 1000000;
+		first = is_sent && !first ? ns : first;
+		pair_call(&p, i, ns, is_sent);
+	}
+	measure_pair(&p);
+	const struct rank_clock *clock = &p.sources[SERVER].clock;
+	assert_true(clock->is_aligned && clock->bound_ns < 50000);
+	assert_true(fabs(pair_off(&p, first)) <= clock->bound_ns + 2);
+	assert_true(fabs(pair_off(&p, ns)) <= clock->bound_ns + 2);
+	close_pair(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +352,7 @@ int main(void)
 		cmocka_unit_test(several_are_computed_in_their_order),
 		cmocka_unit_test(clocks_that_are_apart_and_drift_pair_every_call),
 		cmocka_unit_test(a_clock_that_no_wait_limits_has_no_bound),
+		cmocka_unit_test(a_long_part_is_found_among_others),
 		cmocka_unit_test(a_part_is_found_where_its_order_is_the_only_one),
 	};
 

@@ -14,7 +14,13 @@
 #include "base/order.h"
 #include "base/scope.h"
 
-enum { PLACES = 1024 /* that are tried */, BLOCKS = 16 /* of time */, FEW_HELD = 8 };
+enum {
+	PLACES = 1024, /* that are tried */
+	BLOCKS = 16,   /* of time */
+	FEW_HELD = 8,
+	PARTS = 4, /* of a place, that are tried before all of it */
+	PART_GRAPHS = 1024,
+};
 
 /* One end of a graph that both recordings have. */
 struct remote_turn {
@@ -35,6 +41,16 @@ static void remote_turns_fini(struct remote_turns *turns)
 
 COMPARATOR(remote_turns_order, struct remote_turn,
 	ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->graph, y->graph))
+
+/* Ends of one thread come in this order. */
+static void remote_turns_sort(struct remote_turn *turns, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (remote_turns_order(&turns[i - 1], &turns[i]) > 0) {
+			qsort(turns, count, sizeof(*turns), remote_turns_order);
+			return;
+		}
+}
 
 /* The waits of all threads that send graphs. */
 static int remote_turns_wait(struct remote_turns *turns, const struct run *run)
@@ -59,7 +75,7 @@ static int remote_turns_wait(struct remote_turns *turns, const struct run *run)
 				return -ENOMEM;
 		}
 	}
-	array_sort(&turns->waits, remote_turns_order);
+	remote_turns_sort(turns->waits.items, turns->waits.count);
 	return 0;
 }
 
@@ -90,7 +106,7 @@ static int remote_turns_init(struct remote_turns *turns, const struct run *run,
 			    (struct remote_turn){m->communicator, s->begin_ns, s->end_ns}))
 			return -ENOMEM;
 	}
-	array_sort(&turns->list, remote_turns_order);
+	remote_turns_sort(turns->list.items, turns->list.count);
 	return 0;
 }
 
@@ -216,6 +232,49 @@ static bool remote_fit_shares(struct remote_fit *fit, const struct offset_limits
 	return clock->is_aligned = true;
 }
 
+/* Graphs of both sides that would be the same, and how the fitted clock would be then. */
+struct remote_place {
+	size_t client, server, count;
+	struct offset_line line;
+	struct offset_limits limits;
+	size_t held; /* waits that limit the line */
+};
+
+/* 1: it is possible; 0; or -ENOMEM. is_only: there is no other place, so it needs no waits. */
+static int remote_fit_place(struct remote_fit *fit, struct remote_place *place, bool is_only)
+{
+	const struct remote_turn *own =
+		fit->is_client ? &fit->clients[place->client] : &fit->servers[place->server];
+	uint64_t origin_ns = fit->fitted->clock.origin_ns;
+
+	if (remote_fit_begins(fit, place->client, place->server, place->count, &place->line) ||
+		remote_fit_ends(fit, &place->line, place->client, place->server, place->count,
+			&place->held))
+		return -ENOMEM;
+	offset_limits_measure(&place->limits, &fit->points, (double)(own->begin_ns - origin_ns),
+		(double)(own[place->count - 1].begin_ns - origin_ns));
+	return place->limits.is_possible &&
+	       (is_only || (place->held && place->held >= place->count / FEW_HELD));
+}
+
+/*
+ * Parts of a long place tell, for a thousandth of the time, that it is none: all of it is tried
+ * unless all parts refuse it.
+ */
+static int remote_fit_parts(struct remote_fit *fit, const struct remote_place *whole)
+{
+	int possible = whole->count <= PARTS * PART_GRAPHS;
+
+	for (size_t i = 0; i < PARTS && !possible; i++) {
+		size_t at = (whole->count - PART_GRAPHS) * i / (PARTS - 1);
+		struct remote_place part = {.client = whole->client + at,
+			.server = whole->server + at,
+			.count = PART_GRAPHS};
+		possible = remote_fit_place(fit, &part, false);
+	}
+	return possible;
+}
+
 /* Sets the fitted clock if it can be aligned at one place. 0 or -ENOMEM. */
 static int remote_fit_places(struct remote_fit *fit)
 {
@@ -228,35 +287,33 @@ static int remote_fit_places(struct remote_fit *fit)
 
 	clock->origin_ns = own->begin_ns;
 	for (size_t at = 0; at <= most - count; at++) {
-		size_t client = has_more_clients ? at : 0, server = has_more_clients ? 0 : at;
-		struct offset_limits limits;
-		struct offset_line line;
+		struct remote_place place = {.client = has_more_clients ? at : 0,
+			.server = has_more_clients ? 0 : at,
+			.count = count};
 		double residual;
-		size_t held;
-		if (!remote_fit_is_same(fit, client, server, count))
+		if (!remote_fit_is_same(fit, place.client, place.server, count))
 			continue;
 		if (++tried > PLACES) {
 			found = 2; /* nobody knows how many more */
 			break;
 		}
-		if (remote_fit_begins(fit, client, server, count, &line) ||
-			remote_fit_ends(fit, &line, client, server, count, &held))
+		int possible = most > count ? remote_fit_parts(fit, &place) : 1;
+		if (possible > 0)
+			possible = remote_fit_place(fit, &place, most == count);
+		if (possible < 0)
 			return -ENOMEM;
-		const struct remote_turn *from = &own[fit->is_client ? client : server];
-		offset_limits_measure(&limits, &fit->points,
-			(double)(from->begin_ns - clock->origin_ns),
-			(double)(from[count - 1].begin_ns - clock->origin_ns));
-		/* without waits, only where there is no other place */
-		if (!limits.is_possible || (most > count && (!held || held < count / FEW_HELD)))
+		if (!possible)
 			continue;
-		if (held && remote_fit_shares(fit, &limits))
+		if (place.held && remote_fit_shares(fit, &place.limits))
 			return 0;
-		if (held && offset_line_fit(&line, &residual, &fit->points, &limits))
+		if (place.held &&
+			offset_line_fit(&place.line, &residual, &fit->points, &place.limits))
 			return -ENOMEM;
 		found++;
-		clock->offset_ns = line.offset;
-		clock->drift = line.drift;
-		clock->bound_ns = offset_line_bound(&line, &limits) + fit->known->clock.bound_ns;
+		clock->offset_ns = place.line.offset;
+		clock->drift = place.line.drift;
+		clock->bound_ns =
+			offset_line_bound(&place.line, &place.limits) + fit->known->clock.bound_ns;
 	}
 	clock->is_aligned = found == 1;
 	return 0;
