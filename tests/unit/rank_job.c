@@ -118,6 +118,37 @@ static void a_wait_is_for_the_first_that_not_all_have_come_to(void **state)
 	close_ranks(&f);
 }
 
+/* Rank 1 is later by `later` in each of 120 turns, and each is late at times by much more. */
+static bool is_late_beside_delays(uint64_t later)
+{
+	enum { TURNS = 120, DELAY = 30000 };
+	struct fixture f;
+	uint64_t at = 1000;
+
+	open_ranks(&f, 2);
+	for (uint64_t i = 0; i < TURNS; i++) {
+		uint64_t work[2] = {1000 + i * 7919 % 40, 1000 + later + i * 104729 % 40};
+		work[0] += i % 13 == 11 ? DELAY / 2 : 0;
+		work[1] += i % 27 == 25 ? 2 * DELAY : 0;
+		uint64_t over = at + (work[0] > work[1] ? work[0] : work[1]) + 20;
+		for (int r = 0; r < 2; r++)
+			turn(&f, r, at, at + work[r], over);
+		at = over;
+	}
+	measure(&f);
+	assert_false(f.job.rows[0].is_late);
+	bool is_late = f.job.rows[1].is_late;
+	close_ranks(&f);
+	return is_late;
+}
+
+static void long_delays_hide_no_late_rank(void **state)
+{
+	(void)state;
+	assert_true(is_late_beside_delays(60));
+	assert_false(is_late_beside_delays(0));
+}
+
 static void ranks_of_other_collectives_are_not_compared(void **state)
 {
 	struct fixture f;
@@ -582,6 +613,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_rank_makes_the_others_wait),
 		cmocka_unit_test(a_wait_is_for_the_first_that_not_all_have_come_to),
+		cmocka_unit_test(long_delays_hide_no_late_rank),
 		cmocka_unit_test(ranks_of_other_collectives_are_not_compared),
 		cmocka_unit_test(recordings_of_several_ranks_are_one_job),
 		cmocka_unit_test(who_gets_nothing_does_not_wait),

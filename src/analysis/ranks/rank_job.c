@@ -742,20 +742,44 @@ static double rank_job_behind(const struct rank_job *job, const struct rank_call
 }
 
 /*
+ * The chance of so few stretches in which a rank had no more work than the others, if it is one of
+ * them (the sign test): a few long delays, which are nobody's fault, count no more than others.
+ */
+static double rank_job_sign_tail(const double *medians, size_t count)
+{
+	double ways = 1, sum = 0;
+	size_t less = 0;
+
+	for (size_t i = 0; i < count; i++)
+		less += medians[i] <= 0;
+	for (size_t i = 0; i <= less; i++) {
+		sum += ways;
+		ways *= (double)(count - i) / (double)(i + 1);
+	}
+	return ldexp(sum, -(int)count);
+}
+
+/*
  * Ranks that do the same are late by turns. A rank is late if it has more work than the others in
- * most stretches of the run: by Student's test, for all ranks together, and by 3 permille. Means of
- * stretches are held against each other, as neighbouring collectives may have the same cause.
+ * most stretches of the run: by Student's test (both tails, so half of the chance) or by signs, for
+ * all ranks together, and by 3 permille. Means and medians of stretches are held against each
+ * other, as neighbouring collectives may have the same cause.
  */
 static void rank_job_judge(struct rank_job *job)
 {
 	enum { STRETCHES = 20, FEW = 8 };
 	static const double chance = 1e-3, least = 3e-3;
+	size_t longest = 0;
 
-	for (uint32_t r = 0; r < job->count; r++) {
+	for (uint32_t r = 0; r < job->count; r++)
+		longest = job->rows[r].calls.count > longest ? job->rows[r].calls.count : longest;
+	SCOPED double *room = malloc((longest + 1) * sizeof(*room));
+
+	for (uint32_t r = 0; r < job->count && room; r++) {
 		struct rank_row *row = &job->rows[r];
 		size_t count = row->calls.count ? row->calls.count - 1 : 0;
 		size_t stretches = count < STRETCHES ? count : STRETCHES;
-		double means[STRETCHES], sum = 0, squares = 0;
+		double means[STRETCHES], medians[STRETCHES], sum = 0, squares = 0;
 		size_t compared = 0;
 		row->behind_ns = NAN;
 		for (size_t i = 1; i <= count && compared < FEW; i++)
@@ -766,11 +790,14 @@ static void rank_job_judge(struct rank_job *job)
 		for (size_t s = 0; s < stretches; s++) {
 			size_t from = 1 + count * s / stretches,
 			       to = 1 + count * (s + 1) / stretches;
+			size_t n = 0;
 			means[s] = 0;
 			for (size_t i = from; i < to; i++)
 				if (job->meetings[row->calls.list[i].meeting].aligned > 1)
-					means[s] += rank_job_behind(job, &row->calls.list[i]);
+					means[s] += room[n++] =
+						rank_job_behind(job, &row->calls.list[i]);
 			means[s] /= (double)(to - from);
+			medians[s] = n ? statistics_median(room, n) : 0;
 			sum += means[s];
 		}
 		double mean = sum / (double)stretches;
@@ -780,9 +807,11 @@ static void rank_job_judge(struct rank_job *job)
 		row->behind_ns = mean;
 		row->is_late =
 			row->caused_ns && mean * (double)count > least * (double)row->work_ns &&
-			(error == 0 || statistics_t_tails(mean / error, (unsigned)stretches - 1) *
-						       job->count <
-					       chance);
+			(error == 0 ||
+				statistics_t_tails(mean / error, (unsigned)stretches - 1) *
+						job->count <
+					chance ||
+				rank_job_sign_tail(medians, stretches) * job->count < chance / 2);
 	}
 }
 
