@@ -194,6 +194,76 @@ def answers_late(folder, python, seconds, cut):
         assert len(set(program.lines())) == 1, "its results have changed"
 
 
+class Gate:
+    """Of a program that stops in each call of its model while the gate is shut."""
+
+    def __init__(self, folder, python):
+        self.path = os.path.join(folder, "gate")
+        self.program = Program(folder, [python, PROGRAM, "gate", "0", self.path])
+
+    def stands(self):
+        until(lambda: os.path.exists(self.path + ".in") or self.program.process.poll() is not None, "nobody is at the gate")
+        os.unlink(self.path + ".in")
+
+    def shut(self):
+        with open(self.path, "wb"):
+            pass
+        self.stands()
+
+    def let_pass(self):
+        """One call, and the next one stands at the gate."""
+        with open(self.path + ".pass", "wb"):
+            pass
+        self.stands()
+
+    def open(self):
+        os.unlink(self.path)
+        for ending in ".hooked", ".in":
+            if os.path.exists(self.path + ending):
+                os.unlink(self.path + ending)
+
+
+def whole_calls_only(folder, python):
+    """Recording begins in the middle of a call, three times: by entering, by `brick on`, and by `brick on` in a call that
+    has begun as it was switched off. Seven products belong to each call: nothing is recorded of one whose begin is not."""
+    out = os.path.join(folder, "whole_calls.pftrace")
+
+    def switch(which):
+        subprocess.run([BRICK, which, str(program.pid)], check=True, stderr=subprocess.DEVNULL)
+    for idle in (False, True):
+        gate = Gate(folder, python)
+        with gate.program as program:
+            gate.shut()
+            recorder = subprocess.Popen([BRICK, "record", "-p", str(program.pid), "-o", out, "--no-history",
+                                         *(["--idle"] if idle else [])], stderr=subprocess.PIPE, text=True)
+            try:
+                while ".session" not in proc(program.pid, "maps"):
+                    assert recorder.poll() is None, recorder.communicate()
+                    gate.let_pass()
+                until(lambda: os.path.exists(gate.path + ".hooked"), "it is not hooked")
+                if idle:
+                    gate.let_pass()
+                    switch("on")
+                    gate.open()
+                    program.says_more(2)
+                    gate.shut()
+                    switch("off")
+                    gate.let_pass()
+                    switch("on")
+                gate.open()
+                program.says_more(2)
+                recorder.send_signal(signal.SIGINT)
+                _, stderr = recorder.communicate(timeout=WAIT_S)
+            finally:
+                recorder.kill()
+            assert recorder.returncode == 0, stderr
+            assert len(set(program.lines())) == 1, "its results have changed"
+        rows = json.loads(report(out, "--json"))
+        steps = sum(rows["steps"][phase]["count"] for phase in ("prefill", "decode") if phase in rows["steps"])
+        counts = {r["name"]: r["count"] for r in rows["bricks"]}
+        assert steps > 16 and counts["MatrixProduct"] == 7 * steps, (idle, steps, counts)
+
+
 def main():
     python = python_with_torch()
     with tempfile.TemporaryDirectory() as folder:
@@ -203,6 +273,7 @@ def main():
         patched_method(folder, python)
         opens_libraries(folder, python)
         never_ends(folder, python)
+        whole_calls_only(folder, python)
         answers_late(folder, python, 6, False)
         answers_late(folder, python, 2, True)
 

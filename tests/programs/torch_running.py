@@ -2,16 +2,21 @@
 """A program that computes without end: a model of layers generates tokens, or is trained (`train`), or a worker with the
 interface of vLLM's generates them, whose method a plugin has replaced and replaces again at each SIGUSR1 (`patched`), or a
 server does for each request (`serve`), which says its port first, or they are generated while another thread opens and
-closes a library without end (`opens`). At SIGUSR2 it keeps the interpreter's lock for some seconds between rounds; at
+closes a library without end (`opens`), or a layer of the model sleeps for 20 ms (`naps`), or holds each call up while a
+file of the name in the third argument exists, until somebody makes NAME.pass, having made NAME.in, and NAME.hooked if
+Brick has hooked functions of Python (`gate`). At SIGUSR2 it keeps the interpreter's lock for some seconds between rounds; at
 SIGUSR1 (but for `patched`) it begins a scope of the profiler that never ends. It says a digest of each round, which are
 all the same."""
 import ctypes
 import hashlib
 import http.server
+import importlib.machinery
 import importlib.util
+import os
 import signal
 import sys
 import threading
+import time
 import types
 
 import torch
@@ -27,6 +32,36 @@ class Block(nn.Module):
 
     def forward(self, x):
         return x + self.down(torch.relu(self.up(self.norm(x))))
+
+
+class Nap(nn.Module):
+    def forward(self, x):
+        time.sleep(0.02)
+        return x
+
+
+class Gate(nn.Module):
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+
+    def make(self, ending):
+        with open(self.path + ending, "wb"):
+            pass
+
+    def forward(self, x):
+        stands = False
+        while os.path.exists(self.path):
+            if not stands:
+                self.make(".in")
+            stands = True
+            if "exec_module" in importlib.machinery.SourceFileLoader.__dict__:  # else it is inherited
+                self.make(".hooked")
+            if os.path.exists(self.path + ".pass"):
+                os.unlink(self.path + ".pass")
+                break
+            time.sleep(0.001)
+        return x
 
 
 class Model(nn.Module):
@@ -123,6 +158,8 @@ def main():
     signal.signal(signal.SIGUSR2, lambda *_: pauses.append(int(sys.argv[3])))
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     model = Model() if kind != "train" else None  # train() makes one for each round
+    if kind in ("naps", "gate"):
+        model.layers.insert(1, Nap() if kind == "naps" else Gate(sys.argv[3]))
     done = 0
     if kind == "opens":
         threading.Thread(target=open_and_close, daemon=True).start()

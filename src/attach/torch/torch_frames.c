@@ -24,7 +24,7 @@
 
 enum { FRAMES = 64, FUNCTIONS = 512, NAME_BYTES = 48, PLACE_BYTES = 30 };
 
-bool torch_frames_known;
+bool torch_frames_known, torch_frames_unproved;
 
 /* Bytes from the begin of a structure; of a text: to its letters. */
 struct frames_layout {
@@ -291,8 +291,17 @@ void torch_frames_prove(void)
 	const char *(*version_of)(void);
 	const char *version = "";
 
-	if (!wanted || !*wanted || torch_frames_known)
+	torch_frames_unproved = false;
+	if (!wanted || !*wanted) { /* an earlier recorder may have wanted them */
+		__atomic_store_n(&torch_frames_known, false, __ATOMIC_RELEASE);
 		return;
+	}
+	if (torch_frames_known)
+		return;
+	if (py.frame && !py.frame()) { /* a thread of ours, which runs no Python */
+		torch_frames_unproved = true;
+		return;
+	}
 	if (sys_function_find(RTLD_DEFAULT, "Py_GetVersion", &version_of))
 		version = version_of();
 	for (size_t i = 0; i < sizeof(frames_layouts) / sizeof(*frames_layouts); i++)

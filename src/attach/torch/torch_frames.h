@@ -11,12 +11,13 @@
 #include "attach/torch/torch_python.h"
 #include "attach/torch/torch_thread.h"
 
-/* Set by torch_frames_prove(). */
+/* Set by torch_frames_prove(). unproved: it was called where no frame runs, and is to be again. */
 extern bool torch_frames_known __attribute__((visibility("hidden")));
+extern bool torch_frames_unproved __attribute__((visibility("hidden")));
 
 /*
  * If functions are wanted: hold what is read of the frame that runs now against what Python says of
- * it, and begin to read frames if both agree. With the GIL.
+ * it, and begin to read frames if both agree. If they are not wanted, end that. With the GIL.
  */
 void torch_frames_prove(void);
 

@@ -15,6 +15,7 @@
 #include "attach/common/notes_once.h"
 #include "attach/torch/torch_compile.h"
 #include "attach/torch/torch_frames.h"
+#include "attach/torch/torch_in_flight.h"
 #include "attach/torch/torch_memory.h"
 #include "attach/torch/torch_phases.h"
 #include "attach/torch/torch_python.h"
@@ -286,6 +287,8 @@ static struct torch_forward begin_outermost(
 	struct torch_call call = {.module = module, .number = torch_modules_number(module)};
 
 	torch_compile_look();
+	if (torch_frames_unproved)
+		torch_frames_prove();
 	bool is_in_training = python_true(python_attribute(module, "training"));
 	call.has_optimizer = is_in_training && has_optimizer();
 	call.has_gradients = python_true(python_ask(python_imported("torch"), "is_grad_enabled"));
@@ -309,14 +312,26 @@ static bool torch_modules_is_whole(struct torch_thread *t)
 	return t->more->is_whole || t->module_depth;
 }
 
+/* What is switched on meanwhile waits for the end of this call. */
+static python_object *call_unseen(python_object *function, python_object *const *arguments,
+	size_t count, python_object *names)
+{
+	uint32_t outer = torch_thread.unseen;
+
+	torch_thread.unseen = outer + 1;
+	python_object *result = next_call(function, arguments, count, names);
+	torch_thread.unseen = outer;
+	return result;
+}
+
 static python_object *call_module(python_object *function, python_object *const *arguments,
 	size_t count, python_object *names)
 {
-	struct torch_thread *t = torch_thread_get();
+	struct torch_thread *t = torch_in_flight_goes_on() ? NULL : torch_thread_get();
 	size_t given = count & (SIZE_MAX >> 1);
 
 	if (!t || !given || !torch_modules_is_whole(t))
-		return next_call(function, arguments, count, names);
+		return call_unseen(function, arguments, count, names);
 	python_object *module = arguments[0];
 	const struct torch_module *outer = t->module;
 	uint32_t depth = t->module_depth;
@@ -330,6 +345,13 @@ static python_object *call_module(python_object *function, python_object *const 
 	else if (!depth && !t->leaf && !torch_compiles(t))
 		forward = begin_outermost(
 			t, module, &(struct torch_arguments){arguments + 1, given - 1, names});
+	if (!depth &&
+		!brick_enabled()) { /* recording was switched off where its step would begin */
+		torch_inputs_ask(&t->more->asking, t->session, TORCH_NO_STEP);
+		t->module = outer;
+		t->session = 0;
+		return call_unseen(function, arguments, count, names);
+	}
 	t->module_depth = depth + 1;
 	python_object *result = next_call(function, arguments, count, names);
 	t->module_depth = depth;
@@ -373,6 +395,7 @@ static int at_safe_point(void *unused)
 	python_object *call = class ? python_attribute(class, "__call__") : NULL;
 	if (call) {
 		python_object *other = python_attribute(class, "__init__");
+		torch_in_flight_look();
 		state = TORCH_MODULES_SETTLED;
 		torch_frames_prove();
 		if (!replace_way(call, other))

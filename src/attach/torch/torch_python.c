@@ -52,13 +52,11 @@ python_object *python_attribute(python_object *object, const char *name)
 	return value;
 }
 
-bool python_is_called_by(const char *wanted, bool is_part, int frames)
+bool python_frame_is_in(python_object *frame, const char *wanted, bool is_part, int frames)
 {
-	python_object *frame = py.frame ? py.frame() : NULL;
 	bool does = false;
 
-	if (frame)
-		py._IncRef(frame);
+	py._IncRef(frame);
 	for (int i = 0; frame && !does && i < frames; i++) {
 		python_object *code = py.frame_code(frame);
 		python_object *name = code ? python_attribute(code, "co_name") : NULL;
@@ -74,6 +72,13 @@ bool python_is_called_by(const char *wanted, bool is_part, int frames)
 	python_drop(frame);
 	py.Err_Clear();
 	return does;
+}
+
+bool python_is_called_by(const char *wanted, bool is_part, int frames)
+{
+	python_object *frame = py.frame ? py.frame() : NULL;
+
+	return frame && python_frame_is_in(frame, wanted, is_part, frames);
 }
 
 bool python_is(python_object *object, const python_object *type)

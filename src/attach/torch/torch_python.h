@@ -90,8 +90,11 @@ bool python_find(void);
 /* An attribute (a new reference). NULL: there is none; no exception is left. */
 python_object *python_attribute(python_object *object, const char *name);
 
-/* Does a function whose name has these letters (is_part: false: is these) call, `frames` calls away
- * at most? */
+/* Is this frame, or one that called it, `frames` calls away at most, that of a function whose name
+ * has these letters (is_part: false: is these)? With `frame` there. */
+bool python_frame_is_in(python_object *frame, const char *wanted, bool is_part, int frames);
+
+/* The same of the calling thread's frame. */
 bool python_is_called_by(const char *wanted, bool is_part, int frames);
 
 /* True if its type is exactly this type, not a subtype. */

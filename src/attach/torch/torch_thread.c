@@ -6,8 +6,10 @@
  */
 #include "attach/torch/torch_thread.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/torch/torch_in_flight.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/scope.h"
@@ -15,6 +17,7 @@
 #include "brick/abi/thread.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
+#include "lib/sys/environment.h"
 
 enum { KNOWN_MOST = 1 << 16 }; /* of a thread: names may be made at run time, without an end */
 
@@ -60,11 +63,6 @@ static bool torch_thread_has_places(struct torch_thread *t)
 	return t->calling != NULL;
 }
 
-__attribute__((constructor)) static void torch_thread_watch_exits(void)
-{
-	thread_exit_create(&torch_thread_exit, torch_thread_exits);
-}
-
 static bool torch_thread_is_leaving(const struct torch_thread *t)
 {
 	uint32_t leaving = __atomic_load_n(&torch_thread_leaving, __ATOMIC_RELAXED);
@@ -72,6 +70,30 @@ static bool torch_thread_is_leaving(const struct torch_thread *t)
 
 	return leaving && leaving == __atomic_load_n(&brick__on, __ATOMIC_RELAXED) &&
 	       (t->session != leaving || !lane || !brick_lane_open(lane));
+}
+
+/* A call of a module that began unrecorded is open here: the recorder waits for the next one. */
+static bool torch_thread_waits(const struct torch_thread *t)
+{
+	const char *directory;
+
+	if (!t->unseen && !torch_in_flight_here())
+		return false;
+	directory = brick__environment("BRICK_SESSION_DIR");
+	return directory && *directory;
+}
+
+/* In the child of a fork such a call may never end. */
+static void torch_thread_in_child(void)
+{
+	torch_thread.unseen = 0;
+	torch_in_flight_forget();
+}
+
+__attribute__((constructor)) static void torch_thread_watch_exits(void)
+{
+	thread_exit_create(&torch_thread_exit, torch_thread_exits);
+	pthread_atfork(NULL, NULL, torch_thread_in_child);
 }
 
 /*
@@ -87,6 +109,8 @@ struct torch_thread *torch_thread_prepare(void)
 		return NULL;
 	if (brick_enabled() && t->session == __atomic_load_n(&brick__on, __ATOMIC_RELAXED))
 		return t;
+	if (torch_thread_waits(t))
+		return NULL;
 	if (!brick_enabled())
 		brick_recorder_heed();
 	if (!brick_enabled() || brick_thread_ready() || !torch_thread_has_places(t))

@@ -145,6 +145,7 @@ struct torch_thread {
 	brick_span step;     /* of training; 0: none is open */
 	bool saw_backward;   /* since the step began */
 	bool is_late;	     /* so is the innermost scope */
+	uint32_t unseen;     /* modules being called whose begin was not recorded */
 	struct torch_more *more;
 	void **calling; /* [TORCH_NESTING]: modules being called, the outermost first */
 };
