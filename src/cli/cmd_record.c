@@ -507,7 +507,6 @@ static void record_process_only(struct record_arguments *a)
 			    : a->digest		   ? "--digest"
 			    : a->has_method	   ? "--attach"
 			    : !o->inject	   ? "--attach none"
-			    : o->stacks_hz	   ? "--sample"
 			    : o->max_cost > 0	   ? "--max-cost"
 			    : o->wait		   ? "--wait"
 			    : o->keep_going	   ? "--keep-going"
@@ -518,7 +517,6 @@ static void record_process_only(struct record_arguments *a)
 			"record: %s: is for a program from its start on, and does not go with "
 			"--pid",
 			wrong);
-	a->options.off_cpu = OFF_CPU_NEVER;
 	a->process_command = command_of_process(o->pid);
 }
 

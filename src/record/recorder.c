@@ -109,7 +109,9 @@ struct recorder {
 	uint64_t marks;	 /* that the recording has */
 	int interrupted; /* a signal came after the program's end: stop waiting */
 	struct enter_tree *enter; /* with options->pid: while it is in the process */
-	uint64_t entered_ns;	  /* by CLOCK_MONOTONIC; 0: not yet */
+	/* by CLOCK_MONOTONIC; 0: not yet: it was asked for entry, its engine was called, it is in
+	 */
+	uint64_t asked_ns, comes_ns, entered_ns;
 };
 
 /* Messages for the user. */
@@ -518,7 +520,7 @@ static void enter_is_over(struct recorder *r)
 /* Returns after how many ms to look again. */
 static uint32_t enter_step(struct recorder *r, uint64_t now_ns)
 {
-	enum { ENTER_LOOK_MS = 10 };
+	enum { ENTER_LOOK_MS = 10, LOADING_S = 5 };
 	uint64_t stay_ns = r->options->duration_ns;
 	enum enter_progress progress = r->enter ? enter_tree_turn(r->enter) : ENTER_ENDED;
 
@@ -526,16 +528,20 @@ static uint32_t enter_step(struct recorder *r, uint64_t now_ns)
 		r->entered_ns = now_ns;
 		r->result->has_entered = true;
 	}
+	if (progress == ENTER_COMES && !r->comes_ns)
+		r->comes_ns = now_ns;
 	if (progress == ENTER_FAILED)
 		r->result->refused = 1;
-	uint64_t since_ns = r->entered_ns ? r->entered_ns : r->start_ns;
+	uint64_t since_ns = r->entered_ns ? r->entered_ns : r->comes_ns ? r->comes_ns : r->asked_ns;
+	if (progress == ENTER_COMES && stay_ns && stay_ns < LOADING_S * NS_PER_S)
+		stay_ns = LOADING_S * NS_PER_S; /* our part, of a busy machine */
 	if (progress >= ENTER_FAILED || r->interrupted ||
 		(stay_ns && now_ns - since_ns >= stay_ns)) {
 		enter_is_over(r);
 		return 0;
 	}
 	uint64_t left_ms = stay_ns ? (stay_ns - (now_ns - since_ns)) / 1000000 + 1 : UINT32_MAX;
-	uint32_t look_ms = progress == ENTER_WAITS ? ENTER_LOOK_MS : 1000;
+	uint32_t look_ms = progress == ENTER_IS_IN ? 1000 : ENTER_LOOK_MS;
 	return left_ms < look_ms ? (uint32_t)left_ms : look_ms;
 }
 
@@ -931,17 +937,27 @@ static void recorder_record(struct recorder *r)
 	signals_fatal_message(NULL);
 }
 
-/* Warns before the program runs that stacks are unavailable: it may run for hours. */
-static void take_stacks(struct recorder *r, pid_t pid)
+/* Warns at once that stacks are unavailable: the program may run for hours. */
+static void say_stacks(struct recorder *r, int error)
 {
 	struct stack_account *account = &r->result->stacks;
 
 	account->hz = r->options->stacks_hz;
-	account->error = stack_sampler_create(&r->stacks, pid, account->hz);
-	if (!account->error)
+	account->error = error;
+	if (!error)
 		return;
-	stack_sampler_reason(account->error, account->reason, sizeof(account->reason));
+	stack_sampler_reason(error, account->reason, sizeof(account->reason));
 	r->options->warn("record: --sample: no stacks are taken: %s", account->reason);
+}
+
+/* An enter_recorder's: from its first step on, a process is followed by the kernel, too. */
+static void recorder_enters(void *context, pid_t pid)
+{
+	struct recorder *r = context;
+
+	switches_enter(&r->switches, pid);
+	if (r->stacks && !r->result->stacks.error)
+		say_stacks(r, stack_sampler_enter(r->stacks, pid));
 }
 
 /* After the fork, so that the program keeps the timer slack and the limit that it inherited. */
@@ -970,21 +986,22 @@ static void recorder_follow(void *context, pid_t pid)
 	r->energy_error = energy_meter_start(&r->energy, recorder_root(r));
 	if (placement_create(&r->placement, recorder_root(r)))
 		r->placement = NULL;
-	if (r->options->pid) {
-		if (neighbours_create(&r->neighbours))
-			r->neighbours = NULL;
-		return;
-	}
-	switches_follow(&r->switches, pid, (enum off_cpu_when)r->options->off_cpu);
+	if (r->options->pid)
+		switches_follow_running(&r->switches, (enum off_cpu_when)r->options->off_cpu);
+	else
+		switches_follow(&r->switches, pid, (enum off_cpu_when)r->options->off_cpu);
 	if (r->options->stacks_hz)
-		take_stacks(r, pid);
+		say_stacks(
+			r, r->options->pid
+				   ? stack_sampler_create_running(&r->stacks, r->options->stacks_hz)
+				   : stack_sampler_create(&r->stacks, pid, r->options->stacks_hz));
 	if (r->options->idle)
 		switches_hold(&r->switches, true);
-	else if (r->options->off_cpu)
+	else if (r->options->off_cpu && !r->options->pid)
 		r->faults_error = fault_records_follow(&r->faults, pid);
 	if (neighbours_create(&r->neighbours))
 		r->neighbours = NULL;
-	if (r->options->inject)
+	if (r->options->inject && !r->options->pid)
 		(void)unreached_create(&r->unreached, pid, r->dir.path);
 }
 
@@ -1005,7 +1022,7 @@ static void recorder_attach(struct recorder *r)
 	r->pid = r->options->pid;
 	recorder_follow(r, r->pid);
 	const struct enter_recorder self = {
-		r->dir.path, &r->environment, &guard_mappings, enter_meanwhile, r};
+		r->dir.path, &r->environment, &guard_mappings, enter_meanwhile, recorder_enters, r};
 	int error = enter_tree_open(&r->enter, r->pid, &self);
 	if (!error) {
 		keeper_start(&r->keeper, r->dir.path, leave_for_killed, r->enter);
@@ -1025,6 +1042,7 @@ static void recorder_attach(struct recorder *r)
 		return;
 	}
 	say_refusals(r);
+	r->asked_ns = monotonic_ns();
 	recorder_record(r);
 }
 

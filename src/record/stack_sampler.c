@@ -34,22 +34,58 @@ struct stack_sampler {
 	struct trace_writer *writer;
 };
 
-int stack_sampler_create(struct stack_sampler **out, pid_t program, unsigned hz)
+/* Half the time in which a ring can fill up. */
+static void set_interval(struct stack_sampler *s)
+{
+	s->interval_ms = stack_events_last_ms(s->events) / 2;
+	if (s->interval_ms > MOST_MS || !s->interval_ms)
+		s->interval_ms = s->interval_ms ? MOST_MS : 1;
+}
+
+/* program 0: none yet. */
+static int sampler_create(struct stack_sampler **out, pid_t program, unsigned hz)
 {
 	struct stack_sampler *s = calloc(1, sizeof(*s));
-	int error = s ? stack_events_follow(&s->events, program, hz) : -ENOMEM;
+	int error = !s	      ? -ENOMEM
+		    : program ? stack_events_follow(&s->events, program, hz)
+			      : stack_events_create(&s->events, hz);
 
 	if (error) {
 		free(s);
 		return error;
 	}
 	s->hz = s->packets.hz = hz;
-	/* half the time in which a ring can fill up */
-	s->interval_ms = stack_events_last_ms(s->events) / 2;
-	if (s->interval_ms > MOST_MS || !s->interval_ms)
-		s->interval_ms = s->interval_ms ? MOST_MS : 1;
+	set_interval(s);
 	*out = s;
 	return 0;
+}
+
+int stack_sampler_create(struct stack_sampler **out, pid_t program, unsigned hz)
+{
+	return sampler_create(out, program, hz);
+}
+
+int stack_sampler_create_running(struct stack_sampler **out, unsigned hz)
+{
+	return sampler_create(out, 0, hz);
+}
+
+/* Its packets are handed on at the next turn. */
+static void sampler_learn(void *context, const struct stack_event *event)
+{
+	struct stack_sampler *s = context;
+
+	s->lost += spaces_event(&s->spaces, event) != 0;
+	if (event->kind == STACK_NAMED)
+		packets_thread(&s->packets, event);
+}
+
+int stack_sampler_enter(struct stack_sampler *s, pid_t pid)
+{
+	int error = stack_events_add(s->events, pid, sampler_learn, s);
+
+	set_interval(s);
+	return error;
 }
 
 void stack_sampler_reason(int error, char *text, size_t size)

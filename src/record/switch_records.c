@@ -322,6 +322,14 @@ void switches_follow(struct switches *s, pid_t program, enum off_cpu_when when)
 		s->error = off_cpu_create(&s->recorder, program);
 }
 
+void switches_follow_running(struct switches *s, enum off_cpu_when when)
+{
+	s->when = when;
+	s->budget.at_ns = s->read_ns = monotonic_ns();
+	if (when != OFF_CPU_NEVER)
+		s->error = off_cpu_create_empty(&s->recorder);
+}
+
 /* Only a budget needs a prompt wake-up; without one the turns' own times suffice. */
 static void wait_for_many(const struct switches *s)
 {
@@ -335,6 +343,19 @@ void switches_wait_with(struct switches *s, int epoll_fd)
 {
 	s->epoll_fd = epoll_fd;
 	wait_for_many(s);
+}
+
+void switches_enter(struct switches *s, pid_t pid)
+{
+	int error = s->recorder ? off_cpu_add(s->recorder, pid) : 0;
+
+	if (!error) {
+		wait_for_many(s);
+		return;
+	}
+	off_cpu_destroy(s->recorder);
+	s->recorder = NULL;
+	s->error = error;
 }
 
 static bool is_stopped(const struct switches *s)

@@ -108,6 +108,12 @@ struct switches {
 /* Call it once on all 0, between the program's fork and its exec. An error goes into s->error. */
 void switches_follow(struct switches *s, pid_t program, enum off_cpu_when when);
 
+/* The same before a running process is entered: switches_enter() follows it. */
+void switches_follow_running(struct switches *s, enum off_cpu_when when);
+
+/* A process whose threads are all stopped is about to be recorded. */
+void switches_enter(struct switches *s, pid_t pid);
+
 /*
  * Make the caller's epoll_fd readable when many switches are due. It stays open to the last turn.
  */

@@ -231,21 +231,51 @@ def becomes_another(folder):
         process.wait()
 
 
-SLOW = """#include <time.h>
+SLOW = """#include <dlfcn.h>
+#include <stddef.h>
+#include <time.h>
 __attribute__((constructor)) static void wait_a_while(void){nanosleep(&(struct timespec){.tv_nsec = 500000000}, 0);}
+#ifdef REAL
+void brick_enter(const char *directory);
+void brick_enter(const char *directory){
+nanosleep(&(struct timespec){.tv_sec = 2}, 0);
+void *real = dlopen(REAL, RTLD_NOW);
+((void (*)(const char *))dlsym(real, "brick_enter"))(directory);}
+#endif
 """
 
 
-def refused_by_linker(folder):
-    """The library loads slowly and lacks the function that is called. Meanwhile the program changes its user again and
-    again, which takes an answer from each thread."""
-    top = os.path.join(folder, "tree")
+def with_slow_library(folder, name, enters):
+    """A Brick whose library takes long to be loaded, and lacks the function that is called, or (enters) has it."""
+    top = os.path.join(folder, name)
+    real = os.path.join(top, "lib", "libbrick-real.so")
     os.makedirs(os.path.join(top, "bin"))
     shutil.copytree(os.path.join(BUILD, "lib"), os.path.join(top, "lib"), ignore=lambda _, names: [
-        name for name in names if ".so" not in name or name == "libbrick-ggml.so"])
-    brick = shutil.copy(BRICK, os.path.join(top, "bin"))
-    slow = compile_to(folder, "slow", SLOW, "-shared", "-fPIC")
+        name for name in names if ".so" not in name])
+    os.rename(os.path.join(top, "lib", "libbrick-ggml.so"), real)
+    slow = compile_to(folder, "slow", SLOW, "-shared", "-fPIC", *([f'-DREAL="{real}"'] if enters else []))
     os.rename(slow, os.path.join(top, "lib", "libbrick-ggml.so"))
+    return shutil.copy(BRICK, os.path.join(top, "bin"))
+
+
+def loads_slowly(folder):
+    """How long the library takes is no part of --duration: the program is recorded for as long as was asked."""
+    brick, out = with_slow_library(folder, "slowly", True), os.path.join(folder, "slowly.pftrace")
+    process = subprocess.Popen([static_program(folder), "1", "100000000"], stdout=subprocess.DEVNULL)
+    try:
+        compute(process.pid)
+        run = subprocess.run([brick, "record", "-p", str(process.pid), "-o", out, "--no-history", "--duration", "2s"],
+                             capture_output=True, text=True, timeout=WAIT_S, check=False)
+        assert not run.returncode and "attached to ggml" in run.stderr, (run.returncode, run.stderr)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def refused_by_linker(folder):
+    """The library lacks the function that is called. Meanwhile the program changes its user again and
+    again, which takes an answer from each thread."""
+    brick = with_slow_library(folder, "tree", False)
     program = static_program(folder)
     process = subprocess.Popen([program, "1", "100000000"], stdout=subprocess.DEVNULL)
     try:
@@ -280,6 +310,7 @@ def main():
         static_engine(folder)
         becomes_another(folder)
         refused_by_linker(folder)
+        loads_slowly(folder)
 
 
 main()

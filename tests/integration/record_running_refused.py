@@ -93,7 +93,8 @@ def of_other_builds(folder, kind):
     kind(compile_to(folder, "musl", SLEEPER, f"-Wl,--dynamic-linker={loader}"), "another C library")
     loads = compile_to(folder, "loads", LOADS)
     for library, title in (("libtorch_cpu.so", "PyTorch"), ("libonnxruntime.so.1", "ONNX Runtime"),
-                           ("libcudart.so.12", "CUDA"), ("libOpenCL.so.1", "OpenCL"), ("libvulkan.so.1", "Vulkan")):
+                           ("libcudart.so.12", "CUDA"), ("libOpenCL.so.1", "OpenCL"), ("libvulkan.so.1", "Vulkan"),
+                           ("libnvToolsExt.so.1", "NVTX")):
         kind(loads, "it uses " + title, compile_to(folder, library, "int none(void){return 1;}\n", "-shared", "-fPIC"))
     kind(loads, "it has libbrick inside, and records itself", os.path.join(BUILD, "lib", "libbrick.so"))
 

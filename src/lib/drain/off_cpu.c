@@ -46,6 +46,11 @@ int off_cpu_create(struct off_cpu_recorder **out, pid_t pid)
 	return off_cpu_create_recorder(out, pid);
 }
 
+int off_cpu_create_empty(struct off_cpu_recorder **out)
+{
+	return off_cpu_create_recorder(out, 0);
+}
+
 int off_cpu_create_own(struct off_cpu_recorder **out)
 {
 	return off_cpu_create_recorder(out, 0);
@@ -167,6 +172,15 @@ static int follow_threads(struct brick__switches *s, pid_t pid, struct hashmap *
 		}
 		closedir(threads);
 	} while (!error && followed->count > before);
+	return error;
+}
+
+int off_cpu_add(struct off_cpu_recorder *r, pid_t pid)
+{
+	struct hashmap followed = {0};
+	int error = r->switches ? follow_threads(r->switches, pid, &followed) : 0;
+
+	hashmap_fini(&followed);
 	return error;
 }
 

@@ -32,6 +32,15 @@ struct off_cpu_recorder;
  * brick__switches_follow(). */
 int off_cpu_create(struct off_cpu_recorder **out, pid_t pid);
 
+/* Follow no process yet: off_cpu_add() does. -ENOMEM. */
+int off_cpu_create_empty(struct off_cpu_recorder **out);
+
+/*
+ * Follow a process that runs already, whose threads are all stopped, and what it starts. Nothing if
+ * the recorder is stopped. 0, or errors of brick__switches_add().
+ */
+int off_cpu_add(struct off_cpu_recorder *r, pid_t pid);
+
 /* Follow threads of this process that ask for it. -ENOMEM. */
 int off_cpu_create_own(struct off_cpu_recorder **out);
 

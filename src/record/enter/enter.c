@@ -71,7 +71,8 @@ struct enter {
 	unsigned long long start_time; /* another process may get its number */
 	int pidfd; /* readable once the process has ended; -1: this kernel has none */
 	const struct drain_guard *guard;
-	void (*meanwhile)(void *context); /* NULL: nothing is to be done */
+	void (*meanwhile)(void *context);	  /* NULL: nothing is to be done */
+	void (*enters)(void *context, pid_t pid); /* NULL: it was called */
 	void *context;
 	struct brick_enter_control *control; /* the process may write it at any time */
 	uint32_t control_lost;		     /* 1: somebody has cut the file */
@@ -635,6 +636,7 @@ int enter_open(struct enter **out, pid_t pid, const struct enter_recorder *recor
 	e->tracee.memory = e->pidfd = -1;
 	e->guard = recorder->guard;
 	e->meanwhile = recorder->meanwhile;
+	e->enters = recorder->enters;
 	e->context = recorder->context;
 	e->start_time = process_start_time(pid);
 	int error = target_examine(&e->target, pid, why);
@@ -734,6 +736,9 @@ static enum enter_progress enter_write(struct enter *e, char why[REFUSAL_BYTES])
 	int error = tracee_stop(&e->tracee);
 
 	if (!error) {
+		if (e->enters)
+			e->enters(e->context, e->target.pid);
+		e->enters = NULL;
 		error = write_jumps(e, why);
 		if (error && e->is_in)
 			take_jumps_away(e);
@@ -752,7 +757,7 @@ static enum enter_progress enter_write(struct enter *e, char why[REFUSAL_BYTES])
 	if (enter_has_ended(e)) /* its code was that of another program */
 		return ENTER_ENDED;
 	if (error == -EAGAIN && ++e->tries < TRIES)
-		return ENTER_WAITS;
+		return ENTER_COMES;
 	if (error == -EAGAIN)
 		refusal(why, error,
 			"a thread always stands where a jump is to be written, or runs on a stack "
@@ -764,11 +769,11 @@ static enum enter_progress enter_write(struct enter *e, char why[REFUSAL_BYTES])
 static enum enter_progress enter_prepare(struct enter *e)
 {
 	if (tracee_stop(&e->tracee))
-		return enter_has_ended(e) ? ENTER_ENDED : ENTER_WAITS;
+		return enter_has_ended(e) ? ENTER_ENDED : ENTER_COMES;
 	take_leads_away(e);
 	tracee_go_on(&e->tracee);
 	enter_command(e, BRICK_ENTER_PREPARE);
-	return ENTER_WAITS;
+	return ENTER_COMES;
 }
 
 enum enter_progress enter_turn(struct enter *e, char why[REFUSAL_BYTES])
@@ -790,7 +795,7 @@ enum enter_progress enter_turn(struct enter *e, char why[REFUSAL_BYTES])
 		return ENTER_IS_IN;
 	switch (state) {
 	case BRICK_ENTER_LOADED:
-		return e->is_planted ? enter_prepare(e) : ENTER_WAITS;
+		return e->is_planted ? enter_prepare(e) : ENTER_COMES;
 	case BRICK_ENTER_READY:
 		return enter_write(e, why);
 	case BRICK_ENTER_PAUSED:
@@ -814,6 +819,6 @@ enum enter_progress enter_turn(struct enter *e, char why[REFUSAL_BYTES])
 	else if (plant.state == SYS_PLANT_DONE && enter_state(e) == BRICK_ENTER_ASKED)
 		refusal(why, -ENOTSUP, "its library does not reach this recorder's files");
 	else
-		return ENTER_WAITS;
+		return plant.state == SYS_PLANT_WAITS ? ENTER_WAITS : ENTER_COMES;
 	return ENTER_FAILED;
 }

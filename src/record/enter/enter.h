@@ -22,6 +22,9 @@ struct enter_recorder {
 	const struct drain_guard *guard;       /* must outlive what is opened */
 	/* Called now and then while a process is waited for; others record meanwhile. */
 	void (*meanwhile)(void *context);
+	/* Called once for each process that is entered: all its threads are stopped, and hooks are
+	 * about to be written. */
+	void (*enters)(void *context, pid_t pid);
 	void *context;
 };
 
@@ -39,7 +42,8 @@ int enter_open(struct enter **out, pid_t pid, const struct enter_recorder *recor
 int enter_begin(struct enter *e, char why[REFUSAL_BYTES]);
 
 enum enter_progress {
-	ENTER_WAITS,  /* the engine was not called yet, or the library is getting ready */
+	ENTER_WAITS,  /* the engine was not called yet */
+	ENTER_COMES,  /* it was, and the library is getting ready */
 	ENTER_IS_IN,  /* hooks are in place */
 	ENTER_FAILED, /* the process refuses; `why` says it */
 	ENTER_ENDED,  /* the process has ended */

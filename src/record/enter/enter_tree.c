@@ -151,7 +151,7 @@ enum enter_progress enter_tree_turn(struct enter_tree *t)
 		struct enter *e = t->entries.items[i];
 		enum enter_progress here = enter_turn(e, why);
 		t->was_in |= here == ENTER_IS_IN;
-		if (here == ENTER_IS_IN || (here == ENTER_WAITS && best != ENTER_IS_IN))
+		if (here <= ENTER_IS_IN && (here > best || best > ENTER_IS_IN))
 			best = here;
 		if (here == ENTER_FAILED)
 			keep_refusal(t, enter_pid(e), why, false);

@@ -144,6 +144,7 @@ static const struct target_engine {
 	{"libcudart", "CUDA"},
 	{"libOpenCL", "OpenCL"},
 	{"libvulkan", "Vulkan"},
+	{"libnvToolsExt", "NVTX"},
 };
 
 static const char *target_name(const char *path)

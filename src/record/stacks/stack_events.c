@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * There is one event per CPU, which every thread and child inherits: the kernel has no rings for
- * inherited events that follow a thread over all CPUs. An event's clock is
+ * inherited events that follow a thread over all CPUs. Of a process that runs already, each thread
+ * has such events, into one ring per CPU. An event's clock is
  * PERF_COUNT_SW_CPU_CLOCK, which virtual machines have, too; the rest of a period carries over to
  * the thread's next turn. A thread's first period begins with the thread, so a thread that ends
  * sooner has no sample. Samples in the kernel are left out (exclude_kernel), because they take
@@ -10,15 +11,20 @@
  */
 #include "record/stacks/stack_events.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/array.h"
 #include "base/clock_ns.h"
+#include "base/file.h"
 #include "base/order.h"
 #include "base/time_namespace.h"
 #include "lib/sys/perf_ring.h"
@@ -28,16 +34,19 @@
  * user's perf_event_mlock_kb (516). map_ring() takes less where the limits are less. A stack has
  * 127 addresses at most (kernel.perf_event_max_stack).
  */
-enum { RING_PAGES = 32, MOST_BYTES = 48 + 8 * 130 };
+enum { RING_PAGES = 32, MOST_BYTES = 48 + 8 * 130, MOST_EVENTS = 4096 };
 
 enum { FORMAT_LOST = 1 << 4 }; /* PERF_FORMAT_LOST, which headers may not have yet */
 
 /* Additions of newer kernels; each includes the ones before it. */
 enum news { NEWS_NONE, NEWS_BUILD_ID /* Linux 5.12 */, NEWS_LOST /* Linux 6.0 */ };
 
+enum start { NOW, ON_EXEC };
+
 struct source {
-	struct perf_ring ring;
-	int fd;		 /* the event */
+	struct perf_ring ring; /* no page: it writes into that of another source of its CPU */
+	int fd;		       /* the event */
+	int cpu;
 	bool tells_lost; /* read(2) of the event gives the number of lost records */
 };
 
@@ -105,7 +114,7 @@ struct thread_record { /* starts or ends */
 	uint64_t time;
 };
 
-static int stack_events_open(pid_t pid, int cpu, unsigned hz, enum news news)
+static int stack_events_open(pid_t pid, int cpu, unsigned hz, enum start start, enum news news)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -125,8 +134,8 @@ static int stack_events_open(pid_t pid, int cpu, unsigned hz, enum news news)
 		.comm_exec = 1,
 		.task = 1,
 		.inherit = 1,
-		.disabled = 1,
-		.enable_on_exec = 1,
+		.disabled = start == ON_EXEC,
+		.enable_on_exec = start == ON_EXEC,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.use_clockid = 1,
@@ -147,17 +156,28 @@ static int map_ring(struct perf_ring *ring, int fd)
 	return error;
 }
 
-static int stack_events_follow_on(struct stack_events *e, pid_t pid, int cpu)
+static const struct source *source_of_cpu(const struct stack_events *e, int cpu)
+{
+	for (size_t i = 0; i < e->sources.count; i++)
+		if (e->sources.items[i].cpu == cpu && e->sources.items[i].ring.page)
+			return &e->sources.items[i];
+	return NULL;
+}
+
+static int stack_events_follow_on(struct stack_events *e, pid_t pid, int cpu, enum start start)
 {
 	enum news news = NEWS_LOST;
-	struct source source = {.fd = stack_events_open(pid, cpu, e->hz, news)};
+	struct source source = {.fd = stack_events_open(pid, cpu, e->hz, start, news), .cpu = cpu};
+	const struct source *first = source_of_cpu(e, cpu);
 
 	while (source.fd == -EINVAL && news > NEWS_NONE)
-		source.fd = stack_events_open(pid, cpu, e->hz, --news);
+		source.fd = stack_events_open(pid, cpu, e->hz, start, --news);
 	source.tells_lost = news >= NEWS_LOST;
 	if (source.fd < 0)
 		return source.fd == -ENODEV ? 0 : source.fd; /* this CPU is offline */
-	int error = map_ring(&source.ring, source.fd);
+	int error = !first ? map_ring(&source.ring, source.fd)
+		    : ioctl(source.fd, PERF_EVENT_IOC_SET_OUTPUT, first->fd) ? -errno
+									     : 0;
 	if (!error && array_push(&e->sources, source)) {
 		perf_ring_unmap(&source.ring);
 		error = -ENOMEM;
@@ -167,18 +187,37 @@ static int stack_events_follow_on(struct stack_events *e, pid_t pid, int cpu)
 	return error;
 }
 
-int stack_events_follow(struct stack_events **out, pid_t pid, unsigned hz)
+static int stack_events_follow_thread(struct stack_events *e, pid_t pid, enum start start)
 {
-	struct stack_events *e = calloc(1, sizeof(*e));
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int error = 0;
+
+	for (int cpu = 0; cpu < cpus && !error; cpu++)
+		error = e->sources.count < MOST_EVENTS ? stack_events_follow_on(e, pid, cpu, start)
+						       : -E2BIG;
+	return error;
+}
+
+int stack_events_create(struct stack_events **out, unsigned hz)
+{
+	struct stack_events *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return -ENOMEM;
 	e->hz = hz;
 	e->time_offset = time_namespace_offset_ns(CLOCK_MONOTONIC);
-	for (int cpu = 0; cpu < cpus && !error; cpu++)
-		error = stack_events_follow_on(e, pid, cpu);
+	*out = e;
+	return 0;
+}
+
+int stack_events_follow(struct stack_events **out, pid_t pid, unsigned hz)
+{
+	struct stack_events *e;
+	int error = stack_events_create(&e, hz);
+
+	if (error)
+		return error;
+	error = stack_events_follow_thread(e, pid, ON_EXEC);
 	if (!error && !e->sources.count)
 		error = -ENODEV;
 	if (error) {
@@ -187,6 +226,80 @@ int stack_events_follow(struct stack_events **out, pid_t pid, unsigned hz)
 	}
 	*out = e;
 	return 0;
+}
+
+/* What its address space has that runs, as the kernel would have told it. */
+static int tell_mappings(pid_t pid, stack_event_fn take, void *context)
+{
+	char path[64];
+	char *line = NULL, rights[8];
+	size_t room = 0;
+	struct stack_event event = {.kind = STACK_MAPPED,
+		.time_ns = monotonic_ns(),
+		.pid = (uint32_t)pid,
+		.tid = (uint32_t)pid};
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	FILE *maps = fopen(path, "re");
+	if (!maps)
+		return -ENOENT;
+	while (getline(&line, &room, maps) > 0) {
+		uint64_t end;
+		int at = 0;
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %" SCNu64 " %n",
+			    &event.start, &end, rights, &event.offset, &event.inode, &at) < 5 ||
+			!at || !strchr(rights, 'x'))
+			continue;
+		line[at + (int)strcspn(line + at, "\n")] = '\0';
+		event.bytes = end - event.start;
+		event.text = line[at] ? line + at : "//anon"; /* the kernel's own word */
+		take(context, &event);
+	}
+	free(line);
+	fclose(maps);
+	return 0;
+}
+
+static void tell_name(pid_t pid, pid_t tid, stack_event_fn take, void *context)
+{
+	char path[64], name[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	if (file_line(path, name, sizeof(name)))
+		take(context, &(struct stack_event){.kind = STACK_NAMED,
+				      .time_ns = monotonic_ns(),
+				      .pid = (uint32_t)pid,
+				      .tid = (uint32_t)tid,
+				      .text = name});
+}
+
+int stack_events_add(struct stack_events *e, pid_t pid, stack_event_fn take, void *context)
+{
+	char path[32];
+	const struct dirent *entry;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	DIR *threads = opendir(path);
+	int error = threads ? tell_mappings(pid, take, context) : -ENOENT;
+	while (!error && (entry = readdir(threads))) {
+		pid_t tid = atoi(entry->d_name); /* 0 of "." and ".." */
+		if (tid <= 0)
+			continue;
+		error = stack_events_follow_thread(e, tid, NOW);
+		if (error == -ESRCH) /* it has ended */
+			error = 0;
+		if (tid != pid)
+			take(context, &(struct stack_event){.kind = STACK_STARTED,
+					      .time_ns = monotonic_ns(),
+					      .pid = (uint32_t)pid,
+					      .tid = (uint32_t)tid,
+					      .text = "",
+					      .parent = (uint32_t)pid});
+		tell_name(pid, tid, take, context);
+	}
+	if (threads)
+		closedir(threads);
+	return error;
 }
 
 static struct trailer trailer_of(const struct perf_event_header *header)
@@ -336,7 +449,8 @@ int stack_events_read(struct stack_events *e, uint64_t until_ns, stack_event_fn 
 	int error = 0;
 
 	for (size_t i = 0; i < e->sources.count; i++)
-		if (perf_ring_read(&e->sources.items[i].ring, &e->lost, take_record, e))
+		if (e->sources.items[i].ring.page &&
+			perf_ring_read(&e->sources.items[i].ring, &e->lost, take_record, e))
 			error = -ENOMEM;
 	if (e->kept.count)
 		qsort(e->kept.items, e->kept.count, sizeof(*e->kept.items), stack_events_by_time);
@@ -373,10 +487,11 @@ uint64_t stack_events_throttled(const struct stack_events *e)
 
 uint32_t stack_events_last_ms(const struct stack_events *e)
 {
-	uint64_t least = UINT64_MAX;
+	uint64_t least = RING_PAGES * UINT64_C(4096);
 
 	for (size_t i = 0; i < e->sources.count; i++)
-		if (e->sources.items[i].ring.page->data_size < least)
+		if (e->sources.items[i].ring.page &&
+			e->sources.items[i].ring.page->data_size < least)
 			least = e->sources.items[i].ring.page->data_size;
 	return (uint32_t)(least * 1000 / (MOST_BYTES * (uint64_t)e->hz));
 }

@@ -47,7 +47,17 @@ struct stack_events;
  */
 int stack_events_follow(struct stack_events **out, pid_t pid, unsigned hz);
 
+/* Follow no process yet. 0 or -ENOMEM. */
+int stack_events_create(struct stack_events **out, unsigned hz);
+
 typedef void (*stack_event_fn)(void *context, const struct stack_event *event);
+
+/*
+ * Follow a process that runs already, whose threads are all stopped, and what it starts. Hands out
+ * at once what it has mapped, and its threads. Errors as above; -ENOENT also if /proc has nothing
+ * of it; -E2BIG: too many threads are followed.
+ */
+int stack_events_add(struct stack_events *e, pid_t pid, stack_event_fn take, void *context);
 
 /*
  * Hand out the events before `until_ns`, in the order of time. Rings become visible a little late:
