@@ -46,6 +46,7 @@ static const struct frames_layout frames_layouts[] = {
 	{"3.11.", 56, true, 8, 32, 48, 69, 112, 128, 72, 48, 72},
 	{"3.12.", 56, true, 0, 0, 8, 70, 112, 128, 68, 40, 56},
 	{"3.13.", 72, false, 0, 0, 8, 70, 112, 128, 68, 40, 56},
+	{"3.14.", 72, false, 0, 0, 8, 74, 112, 128, 68, 40, 56},
 };
 
 static const struct frames_layout *frames_layout;
@@ -74,7 +75,10 @@ static const char *frames_innermost(void)
 static const char *frames_code(const char *frame)
 {
 	const struct frames_layout *l = frames_layout;
-	const void *code = frame[l->owner] == OWNER_C_STACK ? NULL : frames_pointer(frame, l->code);
+	uintptr_t word =
+		frame[l->owner] == OWNER_C_STACK ? 0 : (uintptr_t)frames_pointer(frame, l->code);
+	/* since 3.14 the lowest bits say whether the frame has a reference */
+	const void *code = (const void *)(word & ~(uintptr_t)7);
 
 	return code && frames_pointer(code, OBJECT_TYPE) == frames_code_type ? code : NULL;
 }
