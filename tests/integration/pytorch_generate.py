@@ -25,6 +25,10 @@ WAYS = {
     "sorted": ([PROMPT, PROMPT + 1, PROMPT + 1, PROMPT + 2, PROMPT + 3, PROMPT + 5], []),
     "beam": ([3 * PROMPT], [3] * (NEW - 1)),
     "padded": ([2 * PROMPT - 4], [2] * (NEW - 1)),
+    "static-padded": ([2 * PROMPT - 4], [2] * (NEW - 1)),
+    "vectors": ([PROMPT], [1] * (NEW - 1)),
+    "encoder": ([2 * PROMPT - 4], [2] * NEW),
+    "packed": ([PROMPT // 2 + PROMPT, 3], [2] * (NEW - 1)),
     "assisted": None,
     "lookup": None,
 }
@@ -61,9 +65,10 @@ def generates(scratch, python):
     rows = list(csv.DictReader(io.StringIO(run(BRICK, "export", "--format", "csv", path).stdout)))
     regions = sum(row["brick"].startswith("Torch-Compiled Region") for row in rows)
     same(regions, NEW - 1, "steps that are compiled, which have no modules")
+    of_llama = sum(len(calls) for way, calls in zip(WAYS, said) if way not in ("encoder", "packed")) - regions
     for layer in range(LAYERS):
-        products = sum(row["brick"] == "QkvProjection" and row["layer"] == str(layer) for row in rows)
-        same(products, 3 * (sum(map(len, said)) - regions), f"projections in layer {layer}")
+        products = sum(row["brick"] == "QkvProjection" and row["layer"] == str(layer) and "Attention" not in row["label"] for row in rows)
+        same(products, 3 * of_llama, f"projections in layer {layer}")
 
 
 with Scratch() as scratch:

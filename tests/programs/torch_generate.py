@@ -8,7 +8,7 @@ import json
 import sys
 
 import torch
-from transformers import CompileConfig, LlamaConfig, LlamaForCausalLM, TextStreamer
+from transformers import CompileConfig, LlamaConfig, LlamaForCausalLM, T5Config, T5ForConditionalGeneration, TextStreamer
 
 PROMPT, NEW = 10, 6
 
@@ -18,8 +18,8 @@ class Counts(LlamaForCausalLM):
     calls = []
 
     def forward(self, *arguments, **named):
-        given = named["input_ids"] if "input_ids" in named else arguments[0]
-        self.calls.append([self.called, *given.shape])
+        given = arguments[0] if arguments else named.get("input_ids")
+        self.calls.append([self.called, *(named["inputs_embeds"] if given is None else given).shape[:2]])
         return super().forward(*arguments, **named)
 
 
@@ -76,12 +76,51 @@ def generate(way):
         options["assistant_model"] = small
     elif way == "lookup":
         tokens, options["prompt_lookup_num_tokens"] = tokens % 4 + 5, 3
-    elif way == "padded":
+    elif way.endswith("padded"):
+        if way == "static-padded":
+            options["cache_implementation"] = "static"
         tokens, mask = torch.cat([tokens, tokens]), torch.cat([mask, mask])
         mask[0, :4] = tokens[0, :4] = 0
     elif way == "streamed":
         options["streamer"] = TextStreamer(Words(), skip_prompt=True)
+    elif way == "vectors":
+        vectors = torch.nn.functional.embedding(tokens, large.get_input_embeddings().weight.detach())
+        return large.generate(inputs_embeds=vectors, attention_mask=mask, **options)
     return large.generate(tokens, attention_mask=mask, **options)
+
+
+def translated():
+    """An encoder reads the prompts, and a decoder begins with a token of its own."""
+    torch.manual_seed(1)
+    large = T5ForConditionalGeneration(T5Config(vocab_size=199, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4,
+                                                eos_token_id=None, decoder_start_token_id=0, pad_token_id=0)).eval()
+    for part, name in (large.get_encoder(), "input_ids"), (large, "decoder_input_ids"):
+        part.register_forward_pre_hook(lambda _, __, named, name=name: Counts.calls.append(["large", *named[name].shape]) if
+                                       named.get(name) is not None else None, with_kwargs=True)
+    tokens = torch.arange(2, 2 + PROMPT).repeat(2, 1)
+    mask = torch.ones_like(tokens)
+    mask[0, PROMPT - 4:] = tokens[0, PROMPT - 4:] = 0
+    return large.generate(tokens, attention_mask=mask, max_new_tokens=NEW, do_sample=False)
+
+
+def packed():
+    """Batches of two prompts that lie in one row, as transformers' continuous batching hands them over: the prompts, three
+    tokens of a batch that is filled up, and new tokens, one of each."""
+    class Packs(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.out = torch.nn.Embedding(199, 16), torch.nn.Linear(16, 199)
+
+        def forward(self, input_ids, cu_seq_lens_q, max_length_q, cache):
+            Counts.calls.append(["large", *input_ids.shape])
+            return self.out(self.embed(input_ids))
+
+    torch.manual_seed(1)
+    large = Packs().eval()
+    batches = [([0, PROMPT // 2, PROMPT // 2 + PROMPT], PROMPT), ([0, 1, 2, 3], 3), *[([0, 1, 2], 1)] * (NEW - 1)]
+    with torch.no_grad():
+        return [large(input_ids=torch.arange(ends[-1])[None], cu_seq_lens_q=torch.tensor(ends), max_length_q=most, cache=object())
+                for ends, most in batches][-1].argmax(-1)
 
 
 def by_hand(way):
@@ -110,5 +149,6 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     for way in sys.argv[1:]:
         Counts.calls.clear()
-        out = by_hand(way) if way.startswith("loop") else by_length() if way == "sorted" else generate(way)
+        own = {"sorted": by_length, "encoder": translated, "packed": packed}.get(way)
+        out = own() if own else by_hand(way) if way.startswith("loop") else generate(way)
         print(json.dumps({"out": out.tolist(), "calls": Counts.calls}))

@@ -5,7 +5,8 @@
  *   it has no cache, and each sequence is one token longer than in the module's call before, which
  *   transformers' generate() asks for, or which happens several times in a row: the inputs of an
  *   encoder that are sorted by length grow so now and then;
- *   drafted tokens are checked: the cache holds some, and transformers' assisted decoding calls.
+ *   drafted tokens are checked: the cache holds some, and transformers' assisted decoding calls;
+ *   its sequences lie in one row, and each has one token (transformers' continuous batching).
  */
 #include "attach/torch/torch_tokens.h"
 
@@ -33,11 +34,19 @@ static python_object *argument_named(const struct torch_arguments *a, const char
 	return NULL;
 }
 
-/* False if it is no tensor, or of other dimensions. */
-static bool read_shape(python_object *tensor, struct shape *shape)
+/* The same, but NULL for None. */
+static python_object *argument_given(const struct torch_arguments *a, const char *name)
+{
+	python_object *argument = argument_named(a, name);
+
+	return argument == py.none ? NULL : argument;
+}
+
+/* False if it is no tensor, or of other dimensions. embedded: 1 if each token is a vector. */
+static bool read_shape(python_object *tensor, ptrdiff_t embedded, struct shape *shape)
 {
 	python_object *sizes = tensor ? python_attribute(tensor, "shape") : NULL;
-	ptrdiff_t dimensions = sizes ? py.Tuple_Size(sizes) : 0;
+	ptrdiff_t dimensions = sizes ? py.Tuple_Size(sizes) - embedded : 0;
 
 	*shape = (struct shape){.dimensions = dimensions, .rows = 1};
 	if (dimensions == 1 || dimensions == 2)
@@ -49,34 +58,81 @@ static bool read_shape(python_object *tensor, struct shape *shape)
 	return shape->rows > 0 && shape->length > 0;
 }
 
-/* Entries of a mask that are 0; 0: it has another shape, or lies elsewhere than in memory of ours.
+/*
+ * The numbers of a mask, and the bytes of each: whole ones, in memory of ours. NULL: it is another
+ * tensor.
  */
-static uint64_t masked(python_object *mask, const struct shape *tokens)
+static const char *torch_tokens_mask(python_object *mask, size_t *each)
 {
-	struct shape shape;
-	python_object *device = NULL, *kind = NULL, *bytes = NULL, *address = NULL;
-	uint64_t count = 0;
-
-	if (!mask || !read_shape(mask, &shape) || shape.dimensions != 2 ||
-		shape.rows != tokens->rows || shape.length != tokens->length)
-		return 0;
-	device = python_attribute(mask, "device");
-	kind = device ? python_attribute(device, "type") : NULL;
+	python_object *device = python_attribute(mask, "device"), *bytes = NULL, *address = NULL;
+	python_object *kind = device ? python_attribute(device, "type") : NULL;
 	const char *letters = kind ? py.Unicode_AsUTF8(kind) : NULL;
+
 	if (letters && !strcmp(letters, "cpu") && python_true(python_ask(mask, "is_contiguous")) &&
 		!python_true(python_ask(mask, "is_floating_point"))) {
 		bytes = python_ask(mask, "element_size");
 		address = python_ask(mask, "data_ptr");
 	}
 	const char *at = address ? py.Long_AsVoidPtr(address) : NULL;
-	size_t each = bytes ? (size_t)python_number(bytes) : 0;
-	for (long long i = 0; at && (each == 1 || each == 8) && i < shape.rows * shape.length; i++)
-		count += !memcmp(at + (size_t)i * each, (const char[8]){0}, each);
+	*each = bytes ? (size_t)python_number(bytes) : 0;
 	py.Err_Clear();
 	python_drop(address);
 	python_drop(bytes);
 	python_drop(kind);
 	python_drop(device);
+	return *each == 1 || *each == 8 ? at : NULL;
+}
+
+static bool torch_tokens_is_masked(const char *at, size_t each, long long place)
+{
+	return !memcmp(at + (size_t)place * each, (const char[8]){0}, each);
+}
+
+/*
+ * Masked tokens of a mask of attention, [rows][1][length][total]: generate() makes one for a cache
+ * of fixed size. Each token may attend up to itself, and a masked one not even to that. The last
+ * one is a token of the prompt, so its own place is the last that it may attend to.
+ */
+static uint64_t torch_tokens_masked_in_square(
+	const char *at, size_t each, const struct shape *tokens, long long total)
+{
+	uint64_t count = 0;
+
+	for (long long row = 0; row < tokens->rows; row++) {
+		long long from = row * tokens->length * total, last = total - 1;
+		long long end = from + (tokens->length - 1) * total;
+		while (last >= 0 && torch_tokens_is_masked(at, each, end + last))
+			last--;
+		long long first = last + 1 - tokens->length;
+		for (long long i = 0; first >= 0 && i < tokens->length; i++)
+			count += torch_tokens_is_masked(at, each, from + i * total + first + i);
+	}
+	return count;
+}
+
+/* Tokens that a mask masks; 0: it has another shape, or lies elsewhere than in memory of ours. */
+static uint64_t masked(python_object *mask, const struct shape *tokens)
+{
+	long long sizes[4] = {0};
+	size_t each;
+	uint64_t count = 0;
+	python_object *shape = mask ? python_attribute(mask, "shape") : NULL;
+	ptrdiff_t dimensions = shape ? py.Tuple_Size(shape) : 0;
+
+	for (ptrdiff_t i = 0; i < dimensions && dimensions <= 4; i++)
+		sizes[i] = python_number(py.Tuple_GetItem(shape, i));
+	py.Err_Clear();
+	python_drop(shape);
+	bool is_square = dimensions == 4 && sizes[1] == 1 && sizes[2] == tokens->length &&
+			 sizes[3] >= tokens->length;
+	bool is_plain = dimensions == 2 && sizes[1] == tokens->length;
+	if (sizes[0] != tokens->rows || (!is_square && !is_plain))
+		return 0;
+	const char *at = torch_tokens_mask(mask, &each);
+	if (at && is_square)
+		return torch_tokens_masked_in_square(at, each, tokens, sizes[3]);
+	for (long long i = 0; at && i < tokens->rows * tokens->length; i++)
+		count += torch_tokens_is_masked(at, each, i);
 	return count;
 }
 
@@ -94,46 +150,79 @@ static long long cached(python_object *cache)
 	return tokens;
 }
 
-static void torch_tokens_pad(
-	const struct torch_arguments *arguments, const struct shape *shape, struct torch_call *call)
+/*
+ * The input whose tokens count: a decoder is given its own beside the output of an encoder, and
+ * tokens may be vectors already.
+ */
+struct torch_tokens_input {
+	python_object *ids;
+	ptrdiff_t embedded;
+	const char *mask;
+};
+
+static struct torch_tokens_input torch_tokens_input(const struct torch_arguments *a)
 {
-	call->padding = masked(argument_named(arguments, "attention_mask"), shape);
+	python_object *first = a->count && a->values[0] != py.none ? a->values[0] : NULL;
+	python_object *ids = argument_given(a, "input_ids");
+
+	if (ids)
+		return (struct torch_tokens_input){ids, 0, "attention_mask"};
+	if (first && !python_true(python_ask(first, "is_floating_point")))
+		return (struct torch_tokens_input){first, 0, "attention_mask"};
+	if ((ids = argument_given(a, "decoder_input_ids")))
+		return (struct torch_tokens_input){ids, 0, "decoder_attention_mask"};
+	return (struct torch_tokens_input){argument_given(a, "inputs_embeds"), 1, "attention_mask"};
+}
+
+static void torch_tokens_pad(
+	python_object *mask, const struct shape *shape, struct torch_call *call)
+{
+	call->padding = masked(mask, shape);
 	call->tokens -= call->padding;
+}
+
+/* True if a batch that packs its sequences into one row has one token of each. */
+static bool torch_tokens_each_has_one(const struct torch_arguments *a, const struct shape *tokens)
+{
+	python_object *most = argument_given(a, "max_length_q");
+	struct shape ends;
+
+	return most && read_shape(argument_given(a, "cu_seq_lens_q"), 0, &ends) &&
+	       ends.dimensions == 1 && ends.length == tokens->length + 1 &&
+	       python_number(most) == 1;
 }
 
 void torch_tokens_count(
 	struct torch_thread *t, const struct torch_arguments *arguments, struct torch_call *call)
 {
 	struct torch_length before = t->more->length;
-	python_object *input = argument_named(arguments, "input_ids");
-	python_object *cache = argument_named(arguments, "past_key_values");
+	const struct torch_tokens_input input = torch_tokens_input(arguments);
+	python_object *cache = argument_given(arguments, "past_key_values");
+	python_object *mask = argument_given(arguments, input.mask);
 	struct shape shape;
 
 	t->more->length = (struct torch_length){0};
-	if (!input && arguments->count)
-		input = arguments->values[0];
-	if (!cache || cache == py.none)
-		cache = argument_named(arguments, "cache");
-	if (!input || !read_shape(input, &shape) ||
-		python_true(python_ask(input, "is_floating_point")))
+	cache = cache ? cache : argument_given(arguments, "cache");
+	if (!input.ids || !read_shape(input.ids, input.embedded, &shape) ||
+		(!input.embedded && python_true(python_ask(input.ids, "is_floating_point"))))
 		return;
 	call->tokens = (uint64_t)(shape.rows * shape.length);
 	if (call->is_training) {
-		torch_tokens_pad(arguments, &shape, call);
+		torch_tokens_pad(mask, &shape, call);
 		return;
 	}
-	bool has_cache = cache && cache != py.none;
-	bool grows = !has_cache && before.module == call->module && before.rows == shape.rows &&
+	bool grows = !cache && before.module == call->module && before.rows == shape.rows &&
 		     before.length + 1 == shape.length;
 	unsigned grown = grows ? before.grown + 1 : 0;
-	if (!has_cache)
+	if (!cache)
 		t->more->length =
 			(struct torch_length){call->module, shape.rows, shape.length, grown};
 	if (shape.dimensions == 2 && shape.length == 1) {
 		call->is_decode = true;
-	} else if (has_cache) {
-		call->is_decode =
-			cached(cache) > 0 && python_is_called_by("assisted_decoding", true, FRAMES);
+	} else if (cache) {
+		call->is_decode = torch_tokens_each_has_one(arguments, &shape) ||
+				  (cached(cache) > 0 &&
+					  python_is_called_by("assisted_decoding", true, FRAMES));
 	} else if (shape.dimensions == 2 && grows &&
 		   (grown >= IN_A_ROW || python_is_called_by("generate", false, FRAMES))) {
 		call->is_decode = true;
@@ -141,5 +230,5 @@ void torch_tokens_count(
 		call->repeated = (uint64_t)(shape.rows * before.length);
 	}
 	if (!call->is_decode)
-		torch_tokens_pad(arguments, &shape, call);
+		torch_tokens_pad(mask, &shape, call);
 }
