@@ -26,6 +26,7 @@ class Plan:
     neighbour: str = ""  # a program beside it, on CPU 0: "memory" streams through 256 MiB, "engine" is the same engine
     memory: float = 0  # of the model's size that it may keep; 0: all
     env: dict = dataclasses.field(default_factory=dict)
+    machine: str = ""  # what /sys says to the recorder: "nodes": CPUs 0 and 1 are of two, all memory is on the first; "cores": CPU 1 is slow
 
 
 CASES = {}
@@ -122,6 +123,23 @@ def memory_limit_below_the_model(r):
 @case("memory-growth", also={"state-copied", "host-works", "page-faults", "first-touch"})
 def states_that_are_kept(r):
     return Plan(usual(r, predict=r.randrange(160, 240)), {"keep": r.randrange(2, 5)}, model="f16")
+
+
+# where there is one kind of each, /sys and the list of pages are doubles; threads are where they are
+
+@case("far-memory")
+def memory_on_the_other_node(r):
+    return Plan(usual(r, predict=r.randrange(200, 300)), machine="nodes", cpus=(0,), planted_cpus=(1,))
+
+
+@case("far-memory")
+def memory_on_the_other_node_of_a_small_model(r):
+    return Plan(usual(r, predict=r.randrange(800, 1200)), model="tiny", machine="nodes", cpus=(0,), planted_cpus=(1,))
+
+
+@case("slow-cores")
+def thread_on_a_slow_core(r):
+    return Plan(usual(r, predict=r.randrange(200, 300)), machine="cores", cpus=(0,), planted_cpus=(1,))
 
 
 @case("large-weights", also={"at-memory-roof"})
@@ -450,3 +468,13 @@ def idle_before_each_conversation(r):
 @clean(also=("preempted-by-others", "preempted"))
 def memory_used_by_a_neighbour(r):
     return Plan(usual(r), cpus=(1,), neighbour="memory")
+
+
+@clean()
+def memory_on_its_own_node(r):
+    return Plan(usual(r, predict=r.randrange(200, 300)), machine="nodes", cpus=(0,))
+
+
+@clean()
+def thread_on_a_fast_core(r):
+    return Plan(usual(r, predict=r.randrange(200, 300)), machine="cores", cpus=(0,))

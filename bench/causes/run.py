@@ -162,6 +162,20 @@ class Group:
                     time.sleep(0.02)
 
 
+def machine(kind, size):
+    """A folder that stands for / where the recorder reads /sys and lists of pages."""
+    root = os.path.join(PLACE, "machine-" + kind)
+    pages = size // 4096
+    files = {"sys/devices/system/cpu/online": "0-1", "maps": f"7f0000000000 default file=/model mapped={pages} N0={pages} kernelpagesize_kB=4"}
+    files |= {f"sys/devices/system/node/node{i}/cpulist": str(i) for i in (0, 1)} if kind == "nodes" else {
+        f"sys/devices/system/cpu/cpu{i}/cpu_capacity": ("1024", "446")[i] for i in (0, 1)}
+    for name, text in files.items():
+        os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+        with open(os.path.join(root, name), "w", encoding="ascii") as file:
+            file.write(text + "\n")
+    return root
+
+
 def drop_from_cache(path):
     with open(path, "rb") as file:
         os.fsync(file.fileno())
@@ -198,6 +212,10 @@ class Side:
         if libs == "vulkan":
             self.env |= {"VK_ICD_FILENAMES": ICD, "GGML_VK_VISIBLE_DEVICES": "0",
                          "MESA_SHADER_CACHE_DIR": os.path.join(PLACE, "shaders")}
+        self.enter = []
+        if plan.machine:
+            self.env["BRICK_SYSTEM_ROOT"] = root = machine(plan.machine, os.path.getsize(self.model))
+            self.enter = ["sh", "-c", 'mkdir -p "$0/proc/$$"; cp "$0/maps" "$0/proc/$$/numa_maps"; exec "$@"', root]
         for name, value in options.items():
             self.command += ["--" + name, str(value)]
 
@@ -245,7 +263,7 @@ class Side:
             # the program alone is in the group, not its recorder
             enter = ["sh", "-c", "".join(f"echo $$ >{path}/cgroup.procs; " for path in group.paths) + 'exec "$@"', "sh"]
         try:
-            done = subprocess.run([*before, *enter, *self.prefix(), *self.command], capture_output=True, text=True,
+            done = subprocess.run([*before, *enter, *self.enter, *self.prefix(), *self.command], capture_output=True, text=True,
                                   check=False, env={**os.environ, **self.env, "BRICK_DB": "none"}, timeout=120)
         except subprocess.TimeoutExpired as why:
             raise Skipped(why) from why
