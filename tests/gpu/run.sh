@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What can only be settled on a machine with an NVIDIA GPU, in one run of ten minutes: part by part, each with
+# What can only be settled on a machine with an NVIDIA GPU, in one run of eight minutes: part by part, each with
 # a limit of its own and its results written at once, so that a part that hangs or crashes costs nothing but itself.
 # First CUPTI alone, without Brick; then recordings of tests/programs/cuda_work.c (check.py), how they end, the backend
 # through events, other programs where they are there; what it costs comes last. Exit 77: no GPU.
@@ -9,7 +9,7 @@
 #   tests/gpu/run.sh [--dry] [BUILD] [OUT]    build directory (build), directory for results (build/gpu)
 #
 # --dry runs the same on the doubles of driver and CUPTI, but for what needs a device. Environment: GPU_PART_S, seconds
-# for a part (60); GPU_LLAMA, a command that runs a model through ggml's CUDA backend; BRICK_CUPTI, libcupti.so;
+# for a part (60); GPU_COST_S, for what recording costs (240); GPU_LLAMA, a command that runs a model through ggml's CUDA backend; BRICK_CUPTI, libcupti.so;
 # GPU_CUDART, libcudart.so.
 
 set -u
@@ -19,11 +19,11 @@ if [ "${1:-}" = --dry ]; then
 	dry=1
 	shift
 fi
-build=${1:-build} out=${2:-build/gpu} limit=${GPU_PART_S:-60}
+build=${1:-build} out=${2:-build/gpu} limit=${GPU_PART_S:-60} cost_s=${GPU_COST_S:-240}
 mkdir -p "$out"
 if [ $dry = 1 ]; then
 	export LD_LIBRARY_PATH=$build/lib/doubles
-	export BRICK_CUPTI=$build/lib/doubles/libcupti.so GPU_ROUNDS=${GPU_ROUNDS:-1} LAUNCHES=2000 REPLAYS=200 CROWD=16 WIDE=4
+	export BRICK_CUPTI=$build/lib/doubles/libcupti.so GPU_ROUNDS=${GPU_ROUNDS:-1} LAUNCHES=2000 REPLAYS=200 STEPS=20 CROWD=16 WIDE=4
 elif ! command -v nvidia-smi >/dev/null || ! nvidia-smi -L >"$out/gpu.txt" 2>&1; then
 	echo "gpu: no NVIDIA GPU here" >&2
 	exit 77
@@ -75,7 +75,9 @@ done
 [ $dry = 1 ] || part events_backend "$build/bin/program-cuda_events"
 part torch python3 tests/gpu/others.py "$out" torch
 part llama python3 tests/gpu/others.py "$out" llama
-part cost python3 tests/gpu/cost.py "$out" "${GPU_ROUNDS:-3}"
+limit=$((cost_s + 60)) # its last round may take longer than it thought
+part cost python3 tests/gpu/cost.py "$out" "$cost_s"
+echo "== to commit: the table and calibrations above into docs/PERFORMANCE.md, of $(tail -n 1 "$out/gpu.txt" 2>/dev/null)"
 echo "== results"
 cat "$out/results.txt"
 exit $failed

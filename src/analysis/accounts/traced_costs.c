@@ -338,14 +338,14 @@ static void traced_pass(struct traced_costs *costs, struct traced_model *m, int 
 }
 
 /*
- * Delays vary, so the model may be wrong about a fifth of what is hidden and a fifth of what is
- * not, whichever is less, and a twentieth of all. Costs of less than nothing are none; the interval
- * holds the estimate.
+ * Delays vary, so the model may be wrong about a quarter of what is hidden or of what is not,
+ * whichever is less; a machine that is busier or hotter than at the start, by a tenth of all. Costs
+ * of less than nothing are none; the interval holds the estimate.
  */
 static void put_in_order(struct traced_cost *cost)
 {
 	double hidden = fmax(cost->spent_ns - cost->ns, 0), shown = fmax(cost->ns, 0);
-	double error = fmin(hidden, shown) / 5 + shown / 20;
+	double error = fmin(hidden, shown) / 4 + shown / 10;
 
 	cost->ns = shown;
 	cost->low_ns = fmax(fmin(cost->low_ns, shown) - error, 0);

@@ -14,7 +14,7 @@
 /* The kernel's name: its records are nobody's. */
 #define CUDA_CALIBRATION_KERNEL "brick_calibration"
 
-/* A cost: the median of a difference, between its lowest and its highest credible value. */
+/* A cost, between its lowest and its highest credible value. */
 struct calibrated {
 	int64_t ns, low_ns, high_ns;
 };

@@ -355,19 +355,14 @@ static void keep_record(const struct command *c)
 		deliver(0);
 }
 
-/* The double's own work for a record is a cost as well, unless the thread lost its CPU meanwhile.
- */
 void double_activity(const struct command *c)
 {
-	enum { NO_WORK_NS = 5000 };
-
 	if (!double_activity_is_wanted(c->op->kind))
 		return;
 	pay(c);
 	uint64_t begin = double_now();
 	keep_record(c);
-	uint64_t took = double_now() - begin;
-	double_cost_add(took < NO_WORK_NS ? took : 0);
+	double_cost_work(begin, double_cost_saved_ns());
 }
 
 int double_activity_start(void)

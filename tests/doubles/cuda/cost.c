@@ -8,7 +8,7 @@
  */
 #include "tests/doubles/cuda/double.h"
 
-enum { FAR_NS = 8000, RARE = 200, RARE_TIMES = 10 };
+enum { FAR_NS = 8000, RARE = 200, RARE_TIMES = 10, NO_WORK_NS = 5000 };
 
 static __thread struct {
 	uint64_t saved;	 /* ns that the thread would be earlier without CUPTI's costs */
@@ -28,6 +28,10 @@ static uint64_t vary(uint64_t ns)
 	uint64_t value = mine.random >> 33;
 	return (ns / 2 + ns * (value % 1024) / 1024) * (value / 1024 % RARE ? 1 : RARE_TIMES);
 }
+
+static struct {
+	uint64_t callbacks, stubs, stubs_ns; /* atomic */
+} counted;
 
 void double_cost(long ns)
 {
@@ -71,6 +75,26 @@ void double_cost_waited(uint64_t begin, uint64_t until, uint64_t until_without)
 	without = until_without > without ? until_without : without;
 	if (!mine.of_tool)
 		mine.saved = end > without ? end - without : 0;
+}
+
+void double_cost_work(uint64_t begin, uint64_t planted_before)
+{
+	uint64_t took = double_now() - begin, planted = mine.saved - planted_before;
+
+	if (!mine.of_tool && took > planted && took - planted < NO_WORK_NS)
+		mine.saved += took - planted;
+}
+
+void double_cost_called(uint64_t ns)
+{
+	__atomic_fetch_add(mine.of_tool ? &counted.stubs : &counted.callbacks, 1, __ATOMIC_RELAXED);
+	if (mine.of_tool && ns < NO_WORK_NS)
+		__atomic_fetch_add(&counted.stubs_ns, ns, __ATOMIC_RELAXED);
+}
+
+DOUBLE_API uint64_t double_cost_stubs_ns(void)
+{
+	return counted.stubs ? counted.callbacks * counted.stubs_ns / counted.stubs : 0;
 }
 
 DOUBLE_API uint64_t double_cost_saved_ns(void)

@@ -40,10 +40,14 @@ static void on_call(uint32_t site, uint32_t id, const char *name, const void *pa
 
 	if (!callback || id >= sizeof wanted_calls || !wanted_calls[id])
 		return;
+	uint64_t begin = double_now(), before = double_cost_saved_ns();
 	double_cost(double_options()->cost_callback);
+	double_cost_work(begin, before);
+	begin = double_now();
 	double_cost_tool(1);
 	callback(callback_own, CUPTI_DOMAIN_DRIVER, id, &call);
 	double_cost_tool(0);
+	double_cost_called(double_now() - begin);
 }
 
 static void on_resource(uint32_t id, struct context *context, void *what)

@@ -144,10 +144,18 @@ DOUBLE_API uint64_t double_now(void);		     /* ns of CLOCK_MONOTONIC, or manual 
 DOUBLE_API uint64_t double_device_ns(uint64_t host); /* the same moment on the device's clock */
 
 /* What CUPTI costs (cost.c). */
-DOUBLE_API void double_cost(long ns);		/* spends so much of the thread's time */
-DOUBLE_API void double_cost_add(uint64_t ns);	/* so much has been spent */
-DOUBLE_API void double_cost_tool(int enters);	/* a callback of the tool begins or ends */
-DOUBLE_API int double_cost_is_tool(void);	/* the thread is in one */
+DOUBLE_API void double_cost(long ns);	      /* spends so much of the thread's time */
+DOUBLE_API void double_cost_add(uint64_t ns); /* so much has been spent */
+DOUBLE_API void double_cost_tool(int enters); /* a callback of the tool begins or ends */
+DOUBLE_API int double_cost_is_tool(void);     /* the thread is in one */
+/* The double's own work is a cost, too, unless the thread lost its CPU in it. */
+DOUBLE_API void double_cost_work(uint64_t begin, uint64_t planted_before);
+/*
+ * The tool was called and took so long. What all its calls would have taken if they had been as
+ * short as those about its own calls: nobody can tell this time from CUPTI's.
+ */
+DOUBLE_API void double_cost_called(uint64_t ns);
+DOUBLE_API uint64_t double_cost_stubs_ns(void);
 DOUBLE_API uint64_t double_cost_saved_ns(void); /* so much earlier the thread would be without */
 uint64_t double_cost_without(uint64_t host);	/* a time of the thread as it would be without */
 void double_cost_waited(uint64_t begin, uint64_t until, uint64_t until_without);
