@@ -76,10 +76,20 @@ static int is_run(const struct dirent *entry)
 	return dot && !strcmp(dot, ".run") && dot - entry->d_name == HISTORY_ID_BYTES - 1;
 }
 
-/* Counts runs, and the bytes of all files; removes what a writer left that was killed a day ago. */
+static bool spool_is_aside(const char *name)
+{
+	const char *dot = strchr(name, '.');
+
+	return dot && !strcmp(dot, ".run.bad");
+}
+
+/*
+ * Counts runs, and the bytes of all files but those that wait for nothing; removes what a writer
+ * left that was killed a day ago, and what was put aside a week ago.
+ */
 static void spool_measure(struct spool *s)
 {
-	enum { DAY_S = 86400 };
+	enum { DAY_S = 86400, WEEK_S = 7 * DAY_S };
 	DIR *all = opendir(s->directory);
 	time_t now = time(NULL);
 	struct stat st;
@@ -90,7 +100,12 @@ static void spool_measure(struct spool *s)
 		const char *name = entry->d_name, *part = strstr(name, ".part");
 		if (fstatat(dirfd(all), name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
-		if (part && !part[5] && now - st.st_mtime > DAY_S && !unlinkat(dirfd(all), name, 0))
+		bool is_aside = spool_is_aside(name);
+		time_t least_s = is_aside ? WEEK_S : DAY_S;
+		if ((is_aside || (part && !part[5])) && now - st.st_mtime > least_s &&
+			!unlinkat(dirfd(all), name, 0))
+			continue;
+		if (is_aside)
 			continue;
 		s->runs += is_run(entry) != 0;
 		s->bytes += (uint64_t)st.st_size;
