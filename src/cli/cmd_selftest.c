@@ -307,22 +307,37 @@ static void lookup_is_constant(struct selftest_result *r)
 	selftest_judge(r, statistics_median(ratios, ROUNDS), 1.5, "times", what);
 }
 
+enum { DIRECTORY_BYTES = 256 };
+
+static bool make_directory(char directory[DIRECTORY_BYTES])
+{
+	const char *base = getenv("TMPDIR");
+	int n = snprintf(directory, DIRECTORY_BYTES, "%s/brick-selftest-XXXXXX",
+		base && *base ? base : "/tmp");
+
+	return n < DIRECTORY_BYTES && mkdtemp(directory);
+}
+
 /* A session whose records stay in its rings. */
-static int start_in(struct selftest_result *r, char directory[], uint32_t ring_records)
+static int start_in(
+	struct selftest_result *r, char directory[DIRECTORY_BYTES], uint32_t ring_records)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
+	bool is_made = make_directory(directory);
 
-	options.directory = mkdtemp(directory);
+	options.directory = directory;
 	options.ring_records = ring_records;
-	if (options.directory && brick_session_start(&options) == 0)
+	if (is_made && brick_session_start(&options) == 0)
 		return 1;
-	selftest_say(r, SELFTEST_UNKNOWN, "/tmp cannot hold a session");
+	if (is_made)
+		rmdir(directory);
+	selftest_say(r, SELFTEST_UNKNOWN, "TMPDIR cannot hold a session");
 	return 0;
 }
 
 static void stop_in(const char *directory)
 {
-	char path[128];
+	char path[DIRECTORY_BYTES + 32];
 
 	brick_session_stop();
 	snprintf(path, sizeof(path), "%s/%d.session", directory, (int)getpid());
@@ -332,7 +347,7 @@ static void stop_in(const char *directory)
 
 static void no_page_faults(struct selftest_result *r)
 {
-	char directory[] = "/tmp/brick-selftest-XXXXXX";
+	char directory[DIRECTORY_BYTES];
 	struct rusage before, after;
 
 	if (!start_in(r, directory, 21 * PAIRS))
@@ -383,7 +398,7 @@ static void threads_merge(struct selftest_result *r)
 /* A ring that nobody empties: records without room are counted as dropped, and in statistics. */
 static void cmd_selftest_ledger(struct selftest_result *r)
 {
-	char directory[] = "/tmp/brick-selftest-XXXXXX";
+	char directory[DIRECTORY_BYTES];
 	struct brick_stats stats = BRICK_STATS_INIT;
 	struct brick_losses losses = BRICK_LOSSES_INIT;
 
@@ -439,12 +454,12 @@ static void spin(uint32_t length_ns)
 static struct run *cmd_selftest_record(struct selftest_result *r)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
-	char directory[] = "/tmp/brick-selftest-XXXXXX", path[64];
+	char directory[DIRECTORY_BYTES], path[DIRECTORY_BYTES + 32];
 	struct load_error error = {0};
 	struct run *run = NULL;
 
-	if (!mkdtemp(directory)) {
-		selftest_say(r, SELFTEST_UNKNOWN, "/tmp cannot hold a recording");
+	if (!make_directory(directory)) {
+		selftest_say(r, SELFTEST_UNKNOWN, "TMPDIR cannot hold a recording");
 		return NULL;
 	}
 	snprintf(path, sizeof(path), "%s/run.pftrace", directory);

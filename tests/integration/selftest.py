@@ -32,7 +32,9 @@ def selftest(*args, **changes):
 
 
 def all_answer():
-    answer = selftest()
+    own = os.path.join(TMP, "temporary")
+    os.mkdir(own)
+    answer = selftest(TMPDIR=own)
     expect("protocols", [row["protocol"] for row in answer["protocols"]], PROTOCOLS)
     for row in answer["protocols"]:
         if row["protocol"] in SPEEDS:  # unknown without a number
@@ -46,8 +48,10 @@ def all_answer():
                 most = TIMED[row["protocol"]]
                 expect_true(f"{row['protocol']} is worse than {most} times its limit: "
                             f"{row['found']}", row["measured"] < most * row["limit"])
-    left = [f for f in os.listdir("/tmp") if f.startswith("brick-selftest-")]
-    expect("left behind", left, [])
+    expect("left behind", os.listdir(own), [])
+    no = selftest("F109", "ledger", "whole", TMPDIR=os.path.join(TMP, "nowhere"))
+    states = {row["protocol"]: row["state"] for row in no["protocols"]}
+    expect("the directory is the user's", (states["ledger"], states["whole"]), ("unknown", "unknown"))
 
 
 def chosen():
