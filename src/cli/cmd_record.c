@@ -26,6 +26,7 @@
 #include "cli/program_files.h"
 #include "cli/record_push.h"
 #include "lib/sys/launcher.h"
+#include "record/file_ring.h"
 #include "record/recorder.h"
 #include "record/stack_sampler.h"
 #include "trace/load.h"
@@ -930,15 +931,19 @@ enum { EXEMPLARS_BYTES = 2 << 20 };
 static void print_exemplars(const struct record_arguments *a, const struct recorder_result *r)
 {
 	const struct exemplars_count *count = &r->exemplars;
-	char name[PATH_MAX];
+	char name[PATH_MAX], ring[FORMAT_RING_DIGITS + 1];
 	off_t bytes = 0;
+	uint64_t told = 0;
 
-	for (unsigned i = 0; i < count->kept && exemplars_name(a->options.output, i, name); i++) {
+	for (unsigned i = 0; i <= FILE_RING_EARLIER && told < count->kept &&
+			     exemplars_name(a->options.output, i, name);
+		i++) {
 		struct load_error error = {0};
 		struct run *run = NULL;
 		struct stat info;
-		if (stat(name, &info)) /* the oldest go */
-			break;
+		if (!file_ring_read(name, ring) || strcmp(ring, count->ring) || stat(name, &info))
+			continue; /* the oldest go, and others' files are none of ours */
+		told++;
 		bytes += info.st_size;
 		bool is_read = bytes <= EXEMPLARS_BYTES && run_load(&run, name, &error) == 0;
 		SCOPED char *why = is_read ? exemplar_text(run) : NULL;

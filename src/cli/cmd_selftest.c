@@ -309,7 +309,7 @@ static void lookup_is_constant(struct selftest_result *r)
 
 enum { DIRECTORY_BYTES = 256 };
 
-static bool make_directory(char directory[DIRECTORY_BYTES])
+static bool selftest_make_directory(char directory[DIRECTORY_BYTES])
 {
 	const char *base = getenv("TMPDIR");
 	int n = snprintf(directory, DIRECTORY_BYTES, "%s/brick-selftest-XXXXXX",
@@ -323,7 +323,7 @@ static int start_in(
 	struct selftest_result *r, char directory[DIRECTORY_BYTES], uint32_t ring_records)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
-	bool is_made = make_directory(directory);
+	bool is_made = selftest_make_directory(directory);
 
 	options.directory = directory;
 	options.ring_records = ring_records;
@@ -458,7 +458,7 @@ static struct run *cmd_selftest_record(struct selftest_result *r)
 	struct load_error error = {0};
 	struct run *run = NULL;
 
-	if (!make_directory(directory)) {
+	if (!selftest_make_directory(directory)) {
 		selftest_say(r, SELFTEST_UNKNOWN, "TMPDIR cannot hold a recording");
 		return NULL;
 	}

@@ -24,28 +24,24 @@
 enum { PATIENCE_MS = 5000 };
 
 /*
- * The name of the recorder's socket, from a line of /proc/PID/maps. False: the line has no such
- * page. A page whose file is gone belonged to a recorder that has ended.
+ * The recorder's directory, from a line of /proc/PID/maps. False: the line has no such page. A page
+ * whose file is gone belonged to a recorder that has ended.
  */
-static bool control_name(char *line, struct sockaddr_un *to, socklen_t *bytes)
+static bool control_directory_in(char *line, char *out, size_t bytes)
 {
 	static const char page[] = "/" BRICK_SESSION_REFUSALS_NAME;
 
 	line[strcspn(line, "\n")] = '\0';
-	char *end = strstr(line, page);
+	char *begin = strchr(line, '/'), *end = strstr(line, page);
 	if (!end || (end[sizeof(page) - 1] && strcmp(end + sizeof(page) - 1, " (deleted)") != 0))
 		return false;
 	*end = '\0';
 	const char *slash = strrchr(line, '/');
-	if (!slash || strncmp(slash, "/brick-", 7) != 0 || strlen(slash) > sizeof(to->sun_path))
-		return false;
-	*to = (struct sockaddr_un){.sun_family = AF_UNIX}; /* sun_path[0] is 0: abstract */
-	memcpy(to->sun_path + 1, slash + 1, strlen(slash + 1));
-	*bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(slash));
-	return true;
+	return slash && !strncmp(slash, "/brick-", 7) &&
+	       snprintf(out, bytes, "%s", begin) < (int)bytes;
 }
 
-static int control_find(pid_t pid, struct sockaddr_un *to, socklen_t *bytes)
+int control_directory(pid_t pid, char *out, size_t bytes)
 {
 	SCOPED char *line = NULL;
 	size_t capacity = 0;
@@ -57,7 +53,7 @@ static int control_find(pid_t pid, struct sockaddr_un *to, socklen_t *bytes)
 	if (!in)
 		return errno == EPERM ? -EACCES : -errno;
 	for (; getline(&line, &capacity, in) > 0; lines++)
-		if (control_name(line, to, bytes))
+		if (control_directory_in(line, out, bytes))
 			return 0;
 	if (lines)
 		return BRICK_ENOTRECORDED;
@@ -87,12 +83,17 @@ static int control_exchange(int fd, const struct sockaddr_un *to, socklen_t byte
 int control_ask(pid_t pid, enum control_kind kind, const char *text, struct control_answer *answer)
 {
 	struct control_request request = {.magic = CONTROL_MAGIC, .kind = kind};
-	struct sockaddr_un to;
-	socklen_t bytes = 0;
-	int error = control_find(pid, &to, &bytes);
+	struct sockaddr_un to = {.sun_family = AF_UNIX}; /* sun_path[0] is 0: abstract */
+	char directory[256];
+	int error = control_directory(pid, directory, sizeof(directory));
+	const char *slash = error ? NULL : strrchr(directory, '/');
 
+	if (slash && strlen(slash) > sizeof(to.sun_path))
+		error = BRICK_ENOTRECORDED;
 	if (error)
 		return error;
+	memcpy(to.sun_path + 1, slash + 1, strlen(slash + 1));
+	const socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(slash));
 	snprintf(request.text, sizeof(request.text), "%s", text ? text : "");
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

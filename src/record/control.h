@@ -17,7 +17,8 @@ enum control_kind {
 	CONTROL_ASK, /* change nothing */
 	CONTROL_ON,
 	CONTROL_OFF,
-	CONTROL_MARK, /* with a text */
+	CONTROL_MARK,  /* with a text */
+	CONTROL_LEAVE, /* leave the processes to the next recorder */
 };
 
 struct control_request {
@@ -37,6 +38,12 @@ struct control_answer {
 };
 
 #define CONTROL_MAGIC 0x314c52544e434b42ull /* "BKCNTRL1" */
+
+/*
+ * The directory of the recorder of a process, which may be gone. -ENOENT, -EACCES and
+ * BRICK_ENOTRECORDED as below.
+ */
+int control_directory(pid_t pid, char *path, size_t bytes);
 
 /*
  * Asks the recorder of a process; `pid` may be the recorder's own, too. -ENOENT: there is no such

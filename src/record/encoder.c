@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "base/clock_ns.h"
 #include "base/memory_left.h"
+#include "base/number.h"
 #include "base/thread.h"
 #include "lib/drain/drain_pace.h"
 #include "record/encoder_queue.h"
@@ -40,7 +41,9 @@ uint64_t backlog_capacity_bytes(const char *root)
 #define LATE_NS 2000000000ull
 /* ... or larger than this, or than a quarter of its capacity. */
 #define LARGE_BYTES (64ull << 20)
-#define ASSIST_NS 20000000ull /* the longest time of one encoder_assist() */
+#define ASSIST_NS 20000000ull	 /* the longest time of one encoder_assist() */
+#define HELD_NS 2000000000ull	 /* no longer waits a file for threads that are behind ... */
+#define HELD_BYTES (16ull << 20) /* ... nor for more than this, or a quarter of the backlog */
 enum {
 	PIECE_RECORDS = 2048, /* emitted at a time: bounds how long `work` is held */
 	YIELD_MS = 5, /* how long the filling thread leaves the idle thread to give up `work` */
@@ -51,7 +54,7 @@ struct encoder {
 	encoder_done_fn done;
 	void *context;
 	uint64_t late_ns;   /* LATE_NS or less; see encoder_interval_set() */
-	uint64_t max_bytes; /* a backlog this large leaves records in their rings */
+	uint64_t max_bytes; /* atomic; a backlog this large leaves records in their rings */
 	pthread_t thread;
 	pthread_mutex_t work;
 	sem_t wake;
@@ -60,6 +63,7 @@ struct encoder {
 	int takeover; /* the idle thread must not take `work` */
 	int stopping; /* the idle thread must end */
 	int error;    /* the writer's first; 0: none */
+	int holding;  /* records wait in the queue until the file has ended */
 	/* under `work`: the right to call queue_front(), and */
 	struct trace_writer *writer;	   /* NULL after an error */
 	const struct encoder_files *files; /* NULL: there is one file */
@@ -70,17 +74,42 @@ struct encoder {
 	ARRAY(struct drain *) drains; /* of several files: the sessions that go on */
 	struct sink_account account;  /* the last one */
 	struct brick_clock clock;     /* of several files: the last one's */
+	uint64_t mark_ns;	      /* of the last mark */
+	uint64_t flushed_ns[2];	      /* ends of the round before the last, and of that before */
+	/* the file ends at this time: messages are passed, and only what began until then is
+	   emitted; 0: it does not */
+	uint64_t end_ns;
+	uint64_t held_bytes;	/* of passed messages */
+	uint64_t held_since_ns; /* by CLOCK_MONOTONIC; 0: no record is held */
+	bool leaves;		/* no file follows */
 };
 
+static void encoder_fail(struct encoder *e, int error)
+{
+	trace_writer_leave(e->writer);
+	e->writer = NULL;
+	__atomic_store_n(&e->error, error, __ATOMIC_RELEASE);
+}
+
 /* Several files. */
+
+static uint64_t held_bytes_max(const struct encoder *e)
+{
+	return number_min(HELD_BYTES, __atomic_load_n(&e->max_bytes, __ATOMIC_RELAXED) / 4);
+}
+
+static bool files_is_known(const struct encoder *e, const struct drain *drain)
+{
+	for (size_t i = 0; i < e->drains.count; i++)
+		if (e->drains.items[i] == drain)
+			return true;
+	return false;
+}
 
 /* Knows the sessions that have emitted something. 0 or -ENOMEM. */
 static int files_know(struct encoder *e, struct drain *drain)
 {
-	for (size_t i = 0; i < e->drains.count; i++)
-		if (e->drains.items[i] == drain)
-			return 0;
-	return array_push(&e->drains, drain);
+	return files_is_known(e, drain) ? 0 : array_push(&e->drains, drain);
 }
 
 static void files_forget(struct encoder *e, const struct drain *drain)
@@ -92,17 +121,62 @@ static void files_forget(struct encoder *e, const struct drain *drain)
 		}
 }
 
+/* Messages that were passed are read from now on. */
+static void files_unhold(struct encoder *e)
+{
+	queue_back(&e->queue);
+	e->end_ns = e->held_bytes = e->held_since_ns = 0;
+	__atomic_store_n(&e->holding, 0, __ATOMIC_RELAXED);
+}
+
 /* End the file with all that is known now, and go on in the next one. */
 static int files_turn(struct encoder *e)
 {
-	int error = sink_account(e->writer, &e->account);
+	struct sink_account account = e->account;
+	uint64_t end_ns = account.end_ns = e->end_ns;
+	int error = sink_account(e->writer, &account);
 
+	files_unhold(e);
 	e->clock = *sink_clock_get(e->writer);
 	for (size_t i = 0; i < e->drains.count && !error; i++)
 		error = drain_part(e->drains.items[i], e->writer);
 	if (!error)
-		error = e->files->next(e->files->context, &e->writer);
+		error = e->files->next(e->files->context, end_ns, &e->writer);
 	return error || !e->clock.mult ? error : sink_clock(e->writer, &e->clock);
+}
+
+static bool files_are_whole(const struct encoder *e)
+{
+	for (size_t i = 0; i < e->drains.count; i++)
+		if (!drain_end_is_reached(e->drains.items[i]))
+			return false;
+	return true;
+}
+
+/* Records of threads that the recorder looked at earlier are yet to come. */
+static void files_set_end(struct encoder *e, uint64_t ns)
+{
+	e->end_ns = number_max(ns, e->mark_ns);
+	for (size_t i = 0; i < e->drains.count; i++)
+		drain_end_set(e->drains.items[i], e->writer, e->end_ns, e->flushed_ns[1]);
+}
+
+static int files_end(struct encoder *e)
+{
+	files_set_end(e, e->account.end_ns);
+	return files_are_whole(e) ? files_turn(e) : 0;
+}
+
+/* All that is for the last file has been emitted. */
+static void files_leave(struct encoder *e)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < e->drains.count && e->writer && !error; i++)
+		error = drain_part(e->drains.items[i], e->writer);
+	files_unhold(e);
+	if (error)
+		encoder_fail(e, error);
 }
 
 /* A message met an error of the writer. Returns 0 if the sessions go on, in a file that is due. */
@@ -119,8 +193,16 @@ static int files_lose(struct encoder *e, const struct message *m, int error)
 		for (size_t i = 0; i < e->drains.count; i++)
 			drain_part(e->drains.items[i], e->writer); /* the same error again */
 	}
+	files_unhold(e);
 	error = e->files->lose(e->files->context, error, &e->writer);
 	return error || !e->clock.mult ? error : sink_clock(e->writer, &e->clock);
+}
+
+static void note_round(struct encoder *e, const struct sink_account *account)
+{
+	e->flushed_ns[1] = e->flushed_ns[0];
+	e->flushed_ns[0] = e->account.end_ns;
+	e->account = *account;
 }
 
 /* After a message: is the next file due? */
@@ -132,13 +214,15 @@ static int files_look(struct encoder *e, const struct message *m)
 		files_forget(e, m->drain);
 	else if (m->drain && files_know(e, m->drain))
 		return -ENOMEM;
-	if (m->kind == MESSAGE_FLUSH)
-		e->account = m->account;
+	if (m->kind == MESSAGE_FLUSH && !m->is_past)
+		note_round(e, &m->account);
+	if (m->kind == MESSAGE_MARK)
+		e->mark_ns = m->mark.ns;
 	trace_writer_counts(e->writer, &bytes, &pairs);
 	if (!e->account.end_ns ||
 		!e->files->is_due(e->files->context, bytes, m->kind == MESSAGE_FLUSH))
 		return 0;
-	return files_turn(e);
+	return files_end(e);
 }
 
 /* Before a message, or its next `count` records, is emitted. 0 or -ENOMEM. */
@@ -150,7 +234,7 @@ static int tell_exemplars(struct encoder *e, const struct message *m, size_t cou
 		return exemplars_records(x, sink_clock_get(e->writer), m->drain, m->lane,
 			m->records + m->emitted, count);
 	if (m->kind == MESSAGE_OFF_CPU)
-		exemplars_off_cpu(x, m->drain, m->off_cpu, m->count);
+		exemplars_off_cpu(x, m->drain, m->off_cpu + m->emitted, m->count - m->emitted);
 	else if (m->kind == MESSAGE_MARK)
 		exemplars_mark(x, &m->mark);
 	else if (m->kind == MESSAGE_FLUSH)
@@ -186,6 +270,8 @@ static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 		m->count - m->emitted < PIECE_RECORDS ? m->count - m->emitted : PIECE_RECORDS;
 	int error = 0;
 
+	if (m->kind == MESSAGE_RECORDS && !count)
+		return 0; /* an earlier file has them */
 	if (m->kind == MESSAGE_MARK)
 		m->mark.text = m->mark_text;
 	if (e->cost)
@@ -208,10 +294,11 @@ static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 			cost_limit_forget(e->cost, m->drain);
 		return error;
 	case MESSAGE_FLUSH:
-		error = sink_account(e->writer, &m->account);
+		error = m->is_past ? 0 : sink_account(e->writer, &m->account);
 		return error ? error : sink_flush(e->writer);
 	case MESSAGE_OFF_CPU:
-		return drain_emit_off_cpu(m->drain, e->writer, m->off_cpu, m->count);
+		return drain_emit_off_cpu(
+			m->drain, e->writer, m->off_cpu + m->emitted, m->count - m->emitted);
 	case MESSAGE_PACKETS:
 		return trace_writer_packets(e->writer, m->packets, m->count);
 	case MESSAGE_DIGESTS:
@@ -222,20 +309,104 @@ static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 		return sink_energy(e->writer, &m->energy);
 	case MESSAGE_FAULTS:
 		return sink_faults(e->writer, m->faults, m->count);
+	case MESSAGE_LEAVE:
+		e->leaves = true;
+		files_set_end(e, m->leave_ns);
+		return 0;
 	}
 	return 0;
+}
+
+/* A piece of the message's records that are for a file that ends. *finished: there are no more. */
+static int emit_until_end(struct encoder *e, struct message *m, int *finished)
+{
+	size_t left = m->count - m->emitted;
+	size_t count = drain_until_end(m->drain, m->lane, m->records + m->emitted,
+		left < PIECE_RECORDS ? left : PIECE_RECORDS);
+	int error = 0;
+
+	*finished = count < PIECE_RECORDS;
+	if (!count)
+		return 0;
+	if (e->cost)
+		tell_cost(e, m);
+	if (e->exemplars)
+		error = tell_exemplars(e, m, count);
+	if (!error)
+		error = drain_emit(m->drain, e->writer, m->lane, m->records + m->emitted, count);
+	m->emitted += count;
+	return error;
+}
+
+/* The same of times off the CPU, which are in the order of their ends. */
+static int emit_off_cpu_until_end(struct encoder *e, struct message *m)
+{
+	size_t count = 0;
+
+	if (!files_is_known(e, m->drain))
+		return 0;
+	while (count < m->count && m->off_cpu[count].end_ns <= e->end_ns)
+		count++;
+	if (e->exemplars)
+		exemplars_off_cpu(e->exemplars, m->drain, m->off_cpu, count);
+	int error = drain_emit_off_cpu(m->drain, e->writer, m->off_cpu, count);
+	m->emitted = count;
+	return error;
+}
+
+/* Take from the next message what is for a file that ends, and end it when that is all. */
+static int encoder_pass(struct encoder *e, struct message *m)
+{
+	/* before we leave, the file that comes then begins */
+	bool is_over = e->held_bytes > held_bytes_max(e) || m->kind == MESSAGE_LEAVE;
+	int finished = 1, error = 0;
+
+	switch (m->kind) {
+	case MESSAGE_RECORDS:
+		error = emit_until_end(e, m, &finished);
+		if (!e->held_since_ns && m->emitted < m->count && finished) {
+			e->held_since_ns = monotonic_ns();
+			__atomic_store_n(&e->holding, 1, __ATOMIC_RELAXED);
+		}
+		break;
+	case MESSAGE_OFF_CPU:
+		error = emit_off_cpu_until_end(e, m);
+		break;
+	case MESSAGE_FLUSH:
+		note_round(e, &m->account);
+		m->is_past = true;
+		is_over |= files_are_whole(e) ||
+			   (e->held_since_ns && monotonic_ns() - e->held_since_ns >= HELD_NS);
+		break;
+	default:
+		break;
+	}
+	if (finished) {
+		e->held_bytes += sizeof(*m) + message_bytes(m);
+		queue_pass(&e->queue);
+	}
+	return error || !is_over || e->leaves ? error : files_turn(e);
 }
 
 /* Do one piece of work, under `work`. Returns 0 if the queue is empty, else 1. */
 static int encoder_step(struct encoder *e)
 {
-	struct message *m = queue_front(&e->queue);
+	bool passes = e->end_ns && e->writer;
+	struct message *m = passes ? queue_ahead(&e->queue) : queue_front(&e->queue);
 	int finished = 1;
 
-	if (e->exemplars && exemplars_step(e->exemplars, m && m->kind == MESSAGE_END))
+	bool is_last = m && (m->kind == MESSAGE_END || m->kind == MESSAGE_LEAVE);
+
+	if (e->exemplars && exemplars_step(e->exemplars, is_last))
 		return 1;
 	if (!m)
 		return 0;
+	if (passes) {
+		int error = encoder_pass(e, m);
+		if (error && files_lose(e, m, error))
+			encoder_fail(e, error);
+		return 1;
+	}
 	if (e->writer) {
 		int error = encoder_emit(e, m, &finished);
 		if (!error && finished && e->files)
@@ -243,9 +414,7 @@ static int encoder_step(struct encoder *e)
 		if (error)
 			error = files_lose(e, m, error);
 		if (error) {
-			trace_writer_leave(e->writer);
-			e->writer = NULL;
-			__atomic_store_n(&e->error, error, __ATOMIC_RELEASE);
+			encoder_fail(e, error);
 			finished = 1;
 		}
 	}
@@ -437,12 +606,17 @@ int encoder_end(struct encoder *e, struct drain *drain, enum drain_end end, uint
 	return push_one(e, &m);
 }
 
+int encoder_leave(struct encoder *e, uint64_t ns)
+{
+	return push_one(e, &(struct message){.kind = MESSAGE_LEAVE, .leave_ns = ns});
+}
+
 int encoder_flush(struct encoder *e, const struct sink_account *account)
 {
 	int error = push_one(e, &(struct message){.kind = MESSAGE_FLUSH, .account = *account});
 
 	if (!error)
-		e->max_bytes = backlog_capacity_bytes("");
+		__atomic_store_n(&e->max_bytes, backlog_capacity_bytes(""), __ATOMIC_RELAXED);
 	return error;
 }
 
@@ -522,6 +696,11 @@ uint32_t encoder_turn(struct encoder *e)
 	return age_ns < e->late_ns ? (uint32_t)((e->late_ns - age_ns) / 1000000) + 1 : 0;
 }
 
+bool encoder_is_holding(const struct encoder *e)
+{
+	return __atomic_load_n(&e->holding, __ATOMIC_RELAXED);
+}
+
 int encoder_error(const struct encoder *e)
 {
 	return __atomic_load_n(&e->error, __ATOMIC_ACQUIRE);
@@ -536,8 +715,19 @@ void encoder_finish(struct encoder *e, struct trace_writer **writer)
 	pthread_mutex_lock(&e->work);
 	while (encoder_step(e))
 		;
+	if (e->leaves)
+		files_leave(e);
+	else if (e->end_ns) { /* the last file goes on to the end of all */
+		for (size_t i = 0; i < e->drains.count; i++)
+			drain_end_clear(e->drains.items[i]);
+		files_unhold(e);
+		while (encoder_step(e))
+			;
+	}
 	*writer = e->writer;
 	e->writer = NULL;
+	while (encoder_step(e)) /* what is not kept */
+		;
 	pthread_mutex_unlock(&e->work);
 	pthread_join(e->thread, NULL);
 	encoder_collect(e);

@@ -33,10 +33,13 @@ typedef void (*encoder_done_fn)(void *context, struct drain *drain);
  */
 struct encoder_files {
 	void *context;
-	/* True: the next file is due. between: no thread's records are ahead of another's. */
+	/* True: the next file is due. between: a round of all threads is complete. */
 	bool (*is_due)(void *context, uint64_t bytes, bool between);
-	/* Finishes *writer and puts the next one there. After an error there is none. */
-	int (*next)(void *context, struct trace_writer **writer);
+	/*
+	 * Finishes *writer, whose file ends at that time (CLOCK_MONOTONIC), and puts the next one
+	 * there, which begins then. After an error there is none.
+	 */
+	int (*next)(void *context, uint64_t ns, struct trace_writer **writer);
 	/*
 	 * The file cannot be written: leaves *writer, which may be NULL, and puts one there that
 	 * keeps nothing, until is_due() and next() find that there can be a file again. After an
@@ -62,7 +65,7 @@ void encoder_exemplars_set(struct encoder *e, struct exemplars *exemplars);
 void encoder_cost_set(struct encoder *e, struct cost_limit *limit, uint32_t *blocks);
 
 /*
- * The next nine functions queue work, which is done in the order of the calls. `drain` must live
+ * The next ten functions queue work, which is done in the order of the calls. `drain` must live
  * until encoder_done_fn is called with it.
  */
 
@@ -103,7 +106,13 @@ int encoder_clock(struct encoder *e, const struct brick_clock *clock);
 /* End the session: encoder_done_fn is called afterwards. 0, or -ENOMEM: it will not be called. */
 int encoder_end(struct encoder *e, struct drain *drain, enum drain_end end, uint64_t end_ticks);
 
-/* Write the account and flush the file. 0 or -ENOMEM. */
+/*
+ * The sessions go on without us: the file ends at that time, and what is queued later and began
+ * after it is not kept. Of several files only. 0 or -ENOMEM.
+ */
+int encoder_leave(struct encoder *e, uint64_t ns);
+
+/* Write the account and flush the file; a round of all threads is complete. 0 or -ENOMEM. */
 int encoder_flush(struct encoder *e, const struct sink_account *account);
 
 /*
@@ -122,6 +131,9 @@ void encoder_interval_set(struct encoder *e, uint32_t interval_ms);
 
 /* encoder_assist(); returns the ms until it is due again; UINT32_MAX: the queue is empty. */
 uint32_t encoder_turn(struct encoder *e);
+
+/* True: records wait for a file's end, so that encoder_flush() is due even if none come. */
+bool encoder_is_holding(const struct encoder *e);
 
 /*
  * The writer's first error (negative), or 0. After an error, all queued work is dropped. An error

@@ -79,7 +79,7 @@ void queue_unuse(struct queue *q, struct message *m)
 	q->unused_count++;
 }
 
-static uint64_t message_bytes(const struct message *m)
+uint64_t message_bytes(const struct message *m)
 {
 	return m->kind == MESSAGE_RECORDS   ? m->count * sizeof(struct brick_record)
 	       : m->kind == MESSAGE_PACKETS ? m->count
@@ -99,7 +99,7 @@ void queue_push(struct queue *q, struct message *m, uint64_t now_ns)
 bool queue_is_empty(const struct queue *q)
 {
 	return __atomic_load_n(&q->pushed, __ATOMIC_SEQ_CST) ==
-	       __atomic_load_n(&q->popped, __ATOMIC_SEQ_CST);
+	       __atomic_load_n(&q->seen, __ATOMIC_SEQ_CST);
 }
 
 struct message *queue_spent(struct queue *q)
@@ -114,14 +114,14 @@ uint64_t queue_backlog_bytes(const struct queue *q)
 
 uint64_t queue_backlog_age_ns(const struct queue *q, uint64_t now_ns)
 {
-	uint64_t popped = __atomic_load_n(&q->popped, __ATOMIC_RELAXED);
+	uint64_t seen = __atomic_load_n(&q->seen, __ATOMIC_RELAXED);
 
-	if (popped == q->pushed)
+	if (seen == q->pushed)
 		return 0;
 	/* times_ns has only the last QUEUE_TIMES messages: the oldest is at least that old */
-	if (q->pushed - popped > QUEUE_TIMES)
-		popped = q->pushed - QUEUE_TIMES;
-	return now_ns - q->times_ns[popped % QUEUE_TIMES];
+	if (q->pushed - seen > QUEUE_TIMES)
+		seen = q->pushed - QUEUE_TIMES;
+	return now_ns - q->times_ns[seen % QUEUE_TIMES];
 }
 
 struct message *queue_front(struct queue *q)
@@ -148,5 +148,22 @@ void queue_pop(struct queue *q)
 		&q->spent, &spent->next, spent, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
 	__atomic_store_n(&q->popped_bytes, q->popped_bytes + bytes, __ATOMIC_RELAXED);
-	__atomic_store_n(&q->popped, q->popped + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->seen, ++q->popped, __ATOMIC_SEQ_CST);
+}
+
+struct message *queue_ahead(struct queue *q)
+{
+	return __atomic_load_n(&(q->ahead ? q->ahead : q->front)->next, __ATOMIC_ACQUIRE);
+}
+
+void queue_pass(struct queue *q)
+{
+	q->ahead = queue_ahead(q);
+	__atomic_store_n(&q->seen, q->seen + 1, __ATOMIC_SEQ_CST);
+}
+
+void queue_back(struct queue *q)
+{
+	q->ahead = NULL;
+	__atomic_store_n(&q->seen, q->popped, __ATOMIC_SEQ_CST);
 }

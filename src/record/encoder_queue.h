@@ -24,6 +24,7 @@ enum message_kind {
 	MESSAGE_MARK,
 	MESSAGE_ENERGY,
 	MESSAGE_FAULTS,
+	MESSAGE_LEAVE,
 };
 
 enum { MESSAGE_RECORDS_MAX = 32768 }; /* records of one message */
@@ -44,12 +45,16 @@ struct message {
 			enum drain_end end;
 			uint64_t end_ticks;
 		};
-		struct sink_account account; /* MESSAGE_FLUSH */
-		struct {		     /* MESSAGE_MARK */
+		struct { /* MESSAGE_FLUSH */
+			struct sink_account account;
+			bool is_past; /* the account is of the file before */
+		};
+		struct { /* MESSAGE_MARK */
 			struct sink_mark mark;
 			char mark_text[256]; /* instead of mark.text */
 		};
 		struct sink_energy energy; /* MESSAGE_ENERGY */
+		uint64_t leave_ns;	   /* MESSAGE_LEAVE */
 	};
 	struct brick_record *records; /* [MESSAGE_RECORDS_MAX] or NULL; reused with the message */
 	struct sink_off_cpu *off_cpu; /* [count] or NULL; freed with the message */
@@ -68,8 +73,11 @@ struct queue {
 	uint64_t times_ns[QUEUE_TIMES]; /* when message i was pushed, at i % QUEUE_TIMES */
 	/* reading thread */
 	struct message *front; /* the empty node; front->next is the first unread message */
-	/* atomic, for both threads */
-	uint64_t pushed, popped; /* messages so far */
+	struct message *ahead; /* the last message that was passed; NULL: none is */
+	uint64_t popped;       /* messages so far */
+	/* atomic, for both threads: messages so far */
+	uint64_t pushed;
+	uint64_t seen; /* they were popped, or passed */
 	uint64_t popped_bytes;
 	struct message *spent; /* read messages, linked by `next`, the last one first */
 };
@@ -98,7 +106,7 @@ struct message *queue_spent(struct queue *q);
 /* Bytes of unread records and packets; other messages count as 0. */
 uint64_t queue_backlog_bytes(const struct queue *q);
 
-/* The age of the oldest unread message, at least; 0: there is none. */
+/* The age of the oldest message that was neither read nor passed, at least; 0: there is none. */
 uint64_t queue_backlog_age_ns(const struct queue *q, uint64_t now_ns);
 
 /* Functions of the reading thread. */
@@ -106,8 +114,21 @@ uint64_t queue_backlog_age_ns(const struct queue *q, uint64_t now_ns);
 /* The first unread message; NULL: there is none. */
 struct message *queue_front(struct queue *q);
 
-/* Make the first unread message a spent one. There must be one. */
+/* Make the first unread message a spent one. There must be one, and none that was passed. */
 void queue_pop(struct queue *q);
 
-/* True if no message is unread. Any thread. */
+/*
+ * Messages may be looked at before they are read. The first unread message that was not passed;
+ * NULL: there is none.
+ */
+struct message *queue_ahead(struct queue *q);
+/* Passes it. There must be one. */
+void queue_pass(struct queue *q);
+/* None is passed any more. */
+void queue_back(struct queue *q);
+
+/* Bytes of its records or packets; 0: it has none. */
+uint64_t message_bytes(const struct message *m);
+
+/* True if each message was read or passed. Any thread. */
 bool queue_is_empty(const struct queue *q);

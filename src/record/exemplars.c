@@ -52,6 +52,7 @@ struct exemplars {
 	uint64_t hour_end_ns; /* of the hour of hour_count */
 	unsigned hour_count;
 	struct sink_account account; /* of the last round */
+	uint64_t round_ns;	     /* of the one before */
 	/* while records are emitted */
 	struct brick_clock clock, session_clock; /* the recording's; and that of x->session */
 	size_t session;
@@ -63,9 +64,10 @@ struct exemplars {
 	uint64_t asked_at;    /* recent.end then */
 	bool is_due, is_open; /* is_open: the file was begun */
 	struct trace_writer *writer;
-	uint64_t begin;	  /* the first item of `recent` for it */
-	uint64_t at;	  /* the next one */
-	uint64_t mark_ns; /* of the last mark in it: a reader wants them in order */
+	uint64_t begin_ns, end_ns; /* of the file; 0 and UINT64_MAX: of what is there */
+	uint64_t begin;		   /* the first item of `recent` for it */
+	uint64_t at;		   /* the next one */
+	uint64_t mark_ns;	   /* of the last mark in it: a reader wants them in order */
 };
 
 bool exemplars_name(const char *recording, unsigned number, char name[PATH_MAX])
@@ -130,7 +132,10 @@ void exemplars_destroy(struct exemplars *x)
 
 struct exemplars_count exemplars_count(const struct exemplars *x)
 {
-	return x->count;
+	struct exemplars_count count = x->count;
+
+	memcpy(count.ring, x->ring.id, sizeof(count.ring));
+	return count;
 }
 
 /* What is to be kept. */
@@ -282,10 +287,13 @@ void exemplars_round(struct exemplars *x, const struct sink_account *account)
 		x->sessions.items[i].dropped = dropped;
 	}
 	recent_round(&x->recent, account->end_ns);
+	x->round_ns = x->account.end_ns;
 	x->account = *account;
 	/* before the memory is used up by what came after the step */
 	bool is_full = x->recent.end - x->asked_at > x->recent.capacity / 2;
-	if (x->mark_count && (account->end_ns >= x->due_ns || is_full))
+	/* only the round before has all that its threads did */
+	bool is_late = x->round_ns >= x->due_ns && x->round_ns > x->until_ns;
+	if (x->mark_count && (is_late || is_full))
 		x->is_due = true;
 }
 
@@ -330,6 +338,7 @@ static int begin_file(struct exemplars *x)
 	int error = x->has_file ? file_ring_turn(&x->ring, x->account.end_ns) : 0;
 
 	x->at = x->begin = recent_begin(&x->recent, earliest_ns, &began_ns);
+	x->begin_ns = began_ns;
 	x->has_file &= error != 0;
 	file_ring_trim(&x->ring, 0, x->account.end_ns);
 	if (!error)
@@ -341,21 +350,33 @@ static int begin_file(struct exemplars *x)
 	return error ? error : write_mark(x, began_ns, MARK_PART, "");
 }
 
-/* A lane without records in the file stands there where it stands now. */
+/*
+ * Where each lane stands at the begin of the file: the recorder looked at some earlier. A lane
+ * without records in the file stands there where it stands now.
+ */
 static void set_starts(const struct exemplars *x, struct drain *replay, struct drain *drain)
 {
+	const struct brick_clock *clock = format_clock_of(&x->clock, &drain_header(drain)->clock);
+	uint64_t begin_ticks = x->begin_ns ? drain_ticks_at(clock, x->begin_ns) : 0;
 	const struct recent_item *item;
 	struct drain_start now;
 	uint64_t at = x->begin;
 	uint32_t lanes = drain_lanes(replay);
 
-	while ((item = recent_next(&x->recent, &at)))
-		if (item->kind == RECENT_RECORDS && item->drain == drain && item->lane < lanes)
-			drain_start_set(replay, item->lane, &recent_records_of(item)->start);
+	while ((item = recent_next(&x->recent, &at))) {
+		if (item->kind != RECENT_RECORDS || item->drain != drain || item->lane >= lanes)
+			continue;
+		const struct recent_records *records = recent_records_of(item);
+		drain_start_set(replay, item->lane, &records->start);
+		drain_start_pass(replay, item->lane, records->records, item->count, begin_ticks);
+	}
 	for (uint32_t i = 0; i < lanes; i++) {
 		drain_start_get(drain, i, &now);
 		drain_start_set(replay, i, &now);
 	}
+	drain_start_done(replay);
+	if (x->end_ns != UINT64_MAX)
+		drain_end_set(replay, x->writer, x->end_ns, 0);
 }
 
 static int replay_of(struct exemplars *x, struct drain *drain, struct drain **out)
@@ -392,7 +413,10 @@ static int put_item(struct exemplars *x, const struct recent_item *item)
 		return error;
 	if (item->kind == RECENT_OFF_CPU)
 		return drain_emit_off_cpu(replay, x->writer, recent_off_cpu_of(item), item->count);
-	return drain_emit(replay, x->writer, item->lane, records->records, item->count);
+	size_t count = x->end_ns == UINT64_MAX
+			       ? item->count
+			       : drain_until_end(replay, item->lane, records->records, item->count);
+	return count ? drain_emit(replay, x->writer, item->lane, records->records, count) : 0;
 }
 
 /* Only the recording as a whole knows the CPU time of recorder and program. */
@@ -401,7 +425,9 @@ static int end_file(struct exemplars *x)
 	struct sink_account account = x->account;
 	int error = 0;
 
-	if (x->until_ns > account.end_ns)
+	if (x->end_ns != UINT64_MAX)
+		account.end_ns = x->end_ns;
+	else if (x->until_ns > account.end_ns)
 		account.end_ns = x->until_ns;
 	account.consumer_cpu_ns = account.program_cpu_ns = 0;
 	for (size_t i = 0; i < x->sessions.count && !error; i++)
@@ -427,6 +453,8 @@ bool exemplars_step(struct exemplars *x, bool at_once)
 
 	if (!x->mark_count || !(x->is_due || at_once))
 		return false;
+	if (!x->is_open) /* a session that ends has told all */
+		x->end_ns = at_once || x->round_ns <= x->until_ns ? UINT64_MAX : x->round_ns;
 	x->is_due = true;
 	if (!x->is_open) {
 		error = begin_file(x);

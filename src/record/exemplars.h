@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "format/format.h"
 #include "lib/drain/drain.h"
 #include "lib/writer/writer.h"
 
@@ -46,6 +47,7 @@ struct exemplars_count {
 	uint64_t left;	 /* steps and losses without a file, as the hour had its files */
 	uint64_t failed; /* files that could not be written */
 	int error;	 /* of the first of them */
+	char ring[FORMAT_RING_DIGITS + 1]; /* of which they all are (file_ring_read()) */
 };
 
 struct exemplars;

@@ -21,8 +21,17 @@ typedef void (*keeper_fn)(void *context);
  */
 int keeper_start(struct keeper *keeper, const char *directory, keeper_fn killed, void *context);
 
+/*
+ * The same of a session directory, which stays while it has another recorder or any of its
+ * processes lives, and so does the lock on it.
+ */
+int keeper_start_waiting(struct keeper *keeper, const char *directory, int lock_fd);
+
 /* Set the command to end: pid is also its process group. 0: the command has ended. */
 void keeper_watch(struct keeper *keeper, pid_t pid);
+
+/* The directory waits from now on, as if we were killed. Legal if it was not started. */
+void keeper_leave(struct keeper *keeper);
 
 /* Kill the keeper, which then does nothing: we end cleanly. Legal if it was not started. */
 void keeper_stop(struct keeper *keeper);

@@ -219,14 +219,19 @@ int process_own_tids(struct hashmap *own_of, pid_t process)
 enum { LOOKS = 4 }; /* walks through /proc in one call, at most */
 
 /*
- * Processes that are older than our own are none of ours: of these only the start is read.
- * *has_ended: set to 1 if a process ended during the walk.
+ * Processes that are older than the directory's first recorder, whose start is in its name, are
+ * none of its: of these only the start is read. *has_ended: set to 1 if a process ended during the
+ * walk.
  */
 static pid_t find_under(const char *directory, pid_t but, int *has_ended)
 {
 	DIR *all = opendir("/proc");
 	pid_t found = 0, self = getpid();
-	unsigned long long since = process_start_time(self);
+	const char *slash = strrchr(directory, '/');
+	unsigned long long since;
+
+	if (sscanf(slash ? slash : directory, "/brick-%*d-%llu-", &since) != 1)
+		since = process_start_time(self);
 
 	for (struct dirent *entry; all && !found && (entry = readdir(all));) {
 		pid_t pid = atoi(entry->d_name); /* 0 of what is no process */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -31,6 +32,7 @@
 #include "lib/sys/confined.h"
 #include "lib/writer/part_file.h"
 #include "lib/writer/writer.h"
+#include "record/control.h"
 #include "record/encoder.h"
 #include "record/energy_meter.h"
 #include "record/fault_records.h"
@@ -107,6 +109,9 @@ struct recorder {
 	uint64_t ended_ns;	       /* by CLOCK_MONOTONIC; 0 while the program runs */
 	uint64_t off_ns; /* when recording was switched off, until the kernel's events end, too */
 	uint64_t marks;	 /* that the recording has */
+	bool adopted;	 /* with options->pid: another recorder had begun */
+	bool leaves;	 /* processes and directory are left to the next recorder */
+	bool is_asked;	 /* to leave now */
 	int interrupted; /* a signal came after the program's end: stop waiting */
 	struct enter_tree *enter; /* with options->pid: while it is in the process */
 	/* by CLOCK_MONOTONIC; 0: not yet: it was asked for entry, its engine was called, it is in
@@ -157,10 +162,16 @@ static void prepare_last_message(const struct recorder_options *o)
 {
 	char text[512];
 
-	snprintf(text, sizeof(text),
-		"brick: record: ended by a signal; the program runs on; what was recorded until "
-		"then: brick report %s.part",
-		o->output);
+	if (o->always)
+		snprintf(text, sizeof(text),
+			"brick: record: ended by a signal; the program runs on; to go on: brick "
+			"record --always --pid PID -o %s",
+			o->output);
+	else
+		snprintf(text, sizeof(text),
+			"brick: record: ended by a signal; the program runs on; what was recorded "
+			"until then: brick report %s.part",
+			o->output);
 	signals_fatal_message(text);
 }
 
@@ -219,8 +230,13 @@ static void recorder_discard(struct recorder *r)
 	r->unreached = NULL;
 	exemplars_destroy(r->exemplars);
 	r->exemplars = NULL;
-	keeper_stop(&r->keeper);
-	if (r->dir.path[0])
+	if (r->leaves)
+		keeper_leave(&r->keeper);
+	else
+		keeper_stop(&r->keeper);
+	if (r->dir.path[0] && r->leaves)
+		session_dir_leave(&r->dir);
+	else if (r->dir.path[0])
 		session_dir_remove(&r->dir);
 	r->dir.path[0] = '\0';
 }
@@ -321,7 +337,8 @@ static int recorder_lose_file(void *context, int error, struct trace_writer **wr
 }
 
 /* Tries a file again, behind those that are there. */
-static int recorder_try_again(struct recorder *r, uint64_t now_ns, struct trace_writer **writer)
+static int recorder_try_again(
+	struct recorder *r, uint64_t now_ns, uint64_t begin_ns, struct trace_writer **writer)
 {
 	int error = file_ring_recover(&r->ring);
 
@@ -333,24 +350,25 @@ static int recorder_try_again(struct recorder *r, uint64_t now_ns, struct trace_
 		error = file_ring_turn(&r->ring, now_ns);
 	}
 	if (!error)
-		error = recorder_open(r, &r->ring, now_ns, writer);
+		error = recorder_open(r, &r->ring, begin_ns, writer);
 	if (error)
 		return recorder_wait(r, error, writer);
-	r->ring.began_ns = r->back_ns = now_ns;
+	r->ring.began_ns = now_ns;
+	r->back_ns = begin_ns;
 	r->ring_error = 0;
-	return recorder_say_part(*writer, now_ns, MARK_PART);
+	return recorder_say_part(*writer, begin_ns, MARK_PART);
 }
 
-static int recorder_next_file(void *context, struct trace_writer **writer)
+static int recorder_next_file(void *context, uint64_t ns, struct trace_writer **writer)
 {
 	struct recorder *r = context;
 	uint64_t now_ns = monotonic_ns();
 	struct trace_writer *whole = *writer;
 
 	if (r->ring_error)
-		return recorder_try_again(r, now_ns, writer);
+		return recorder_try_again(r, now_ns, ns, writer);
 	*writer = NULL;
-	int error = recorder_say_part(whole, now_ns, MARK_NEXT), end = trace_writer_finish(whole);
+	int error = recorder_say_part(whole, ns, MARK_NEXT), end = trace_writer_finish(whole);
 	error = error ? error : end;
 	if (!error && r->lost_ns)
 		say_back(r);
@@ -361,9 +379,9 @@ static int recorder_next_file(void *context, struct trace_writer **writer)
 	if (error)
 		return error;
 	file_ring_trim(&r->ring, 0, now_ns);
-	error = recorder_open(r, &r->ring, now_ns, writer);
+	error = recorder_open(r, &r->ring, ns, writer);
 	__atomic_store_n(&r->file_cpu_ns, process_cpu_ns(), __ATOMIC_RELAXED);
-	return error ? error : recorder_say_part(*writer, now_ns, MARK_PART);
+	return error ? error : recorder_say_part(*writer, ns, MARK_PART);
 }
 
 static int recorder_ring(struct recorder *r)
@@ -386,6 +404,46 @@ static int recorder_ring(struct recorder *r)
 }
 
 /*
+ * Takes over the process of options->pid, if there is a directory that another recorder has left;
+ * one that records always is asked to leave it. 0; -ENOENT: there is none; why not.
+ */
+static int recorder_take_over(struct recorder *r)
+{
+	enum { PATIENCE_S = 30, LOOK_MS = 50, LOOKS = PATIENCE_S * 1000 / LOOK_MS };
+	const pid_t pid = r->options->pid;
+	struct control_answer answer;
+	char path[sizeof(r->dir.path)];
+
+	if (!pid || control_directory(pid, path, sizeof(path)))
+		return -ENOENT;
+	if (!r->options->always)
+		return session_dir_is_left(path) ? -EALREADY : -ENOENT;
+	int error = session_dir_take_over(&r->dir, path);
+	if (error == -EBUSY && control_ask(pid, CONTROL_LEAVE, NULL, &answer))
+		return -ENOENT; /* another kind of recording */
+	for (int i = 0; error == -EBUSY && i < LOOKS; i++) {
+		poll(NULL, 0, LOOK_MS);
+		error = session_dir_take_over(&r->dir, path);
+	}
+	if (error)
+		r->dir.path[0] = '\0';
+	r->adopted = r->leaves = !error;
+	return error;
+}
+
+static void say_not_taken(const struct recorder *r, int error)
+{
+	const char *why = error == -EALREADY
+				  ? "its recorder is gone; with --always recording goes on"
+			  : error == BRICK_EVERSION
+				  ? "its recorder was of another version of Brick; restart it"
+			  : error == -EBUSY ? "its recorder does not leave it"
+					    : brick_strerror(error);
+
+	r->options->warn("record: process %d: %s", (int)r->options->pid, why);
+}
+
+/*
  * Make the file, the session directory, the watch and the environment. False: it failed with a
  * warning, and all of them are gone again.
  */
@@ -397,12 +455,20 @@ static bool recorder_prepare(struct recorder *r)
 	r->ring = (struct file_ring){.path = r->options->output,
 		.bytes = r->options->keep_bytes,
 		.keep_ns = r->options->keep_ns};
-	int error = r->options->always ? recorder_ring(r) : 0;
+	int error = recorder_take_over(r);
+	if (error && error != -ENOENT) {
+		say_not_taken(r, error);
+		recorder_discard(r);
+		return false;
+	}
+	error = r->options->always ? recorder_ring(r) : 0;
 	if (error == -EEXIST)
 		what = r->ring_wrong;
 	if (!error)
 		error = recorder_open(r, &r->ring, r->file_start_ns, &r->writer);
-	if (!error) {
+	if (!error && r->adopted)
+		error = recorder_say_part(r->writer, r->file_start_ns, MARK_PART);
+	if (!error && !r->adopted) {
 		what = "session directory";
 		error = session_dir_create(&r->dir);
 		if (error)
@@ -418,7 +484,8 @@ static bool recorder_prepare(struct recorder *r)
 	if (!error)
 		error = prepare_environment(r);
 	if (!error) {
-		r->dir.refusals->off = r->options->idle != 0;
+		if (!r->adopted)
+			r->dir.refusals->off = r->options->idle != 0;
 		return true;
 	}
 	say_refused(r->options, what, error);
@@ -523,6 +590,12 @@ static uint32_t enter_step(struct recorder *r, uint64_t now_ns)
 	enum { ENTER_LOOK_MS = 10, LOADING_S = 5 };
 	uint64_t stay_ns = r->options->duration_ns;
 	enum enter_progress progress = r->enter ? enter_tree_turn(r->enter) : ENTER_ENDED;
+
+	if (r->adopted) {
+		r->leaves = watch_live(r->watch) ||
+			    process_find_straggler(&r->straggler, r->dir.path, r->keeper.pid);
+		progress = r->leaves ? ENTER_IS_IN : ENTER_ENDED;
+	}
 
 	if (progress == ENTER_IS_IN && !r->entered_ns) {
 		r->entered_ns = now_ns;
@@ -658,13 +731,16 @@ static int recorder_asked(
 	void *context, const struct control_request *request, struct control_answer *answer)
 {
 	struct recorder *r = context;
-	int error = request->kind == CONTROL_ON	   ? recorder_switch(r, false)
+	bool may_leave = r->options->always && !r->enter;
+	int error = request->kind == CONTROL_LEAVE ? may_leave ? 0 : -ENOTSUP
+		    : request->kind == CONTROL_ON  ? recorder_switch(r, false)
 		    : request->kind == CONTROL_OFF ? recorder_switch(r, true)
 		    : request->kind == CONTROL_MARK
 			    ? recorder_mark(r, monotonic_ns(), MARK_TEXT, request->text)
 		    : request->kind == CONTROL_ASK ? 0
 						   : -EINVAL;
 
+	r->is_asked |= request->kind == CONTROL_LEAVE && !error;
 	answer->off = r->dir.refusals->off;
 	answer->heeded = __atomic_load_n(&r->dir.refusals->heeded, __ATOMIC_RELAXED);
 	answer->processes = watch_live(r->watch);
@@ -745,6 +821,7 @@ static uint32_t recorder_turn(struct recorder *r, uint64_t now_ns)
 	} else {
 		bool has_more = watch_has_consumed(r->watch);
 		has_more |= r->stacks && stack_sampler_has_passed(r->stacks);
+		has_more |= encoder_is_holding(r->encoder);
 		if (has_more) {
 			struct sink_account a = recorder_account(r, 0);
 			encoder_flush(r->encoder, &a); /* without memory: after the next interval */
@@ -762,7 +839,7 @@ static void record_until_over(struct recorder *r)
 	r->flushed_ns = now_ns;
 	while (!encoder_error(r->encoder)) {
 		uint32_t next_ms = recorder_turn(r, now_ns);
-		if (recorder_is_over(r, now_ns))
+		if (r->is_asked || recorder_is_over(r, now_ns))
 			return;
 		pause_for(r, next_ms);
 		handle_signals(r);
@@ -840,6 +917,8 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 	if (!r->writer)
 		return error;
 	error = sink_account(r->writer, a);
+	if (!error && r->leaves)
+		error = recorder_say_part(r->writer, a->end_ns, MARK_NEXT);
 	if (!error)
 		error = sink_flush(r->writer);
 	trace_writer_counts(r->writer, &r->result->bytes, &pairs);
@@ -860,11 +939,21 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
  */
 static void recorder_finish(struct recorder *r)
 {
-	if (!encoder_error(r->encoder))
+	uint64_t leave_ns = monotonic_ns();
+
+	r->leaves |= r->is_asked;
+	r->leaves = r->leaves && !encoder_error(r->encoder) && !encoder_leave(r->encoder, leave_ns);
+	if (r->leaves)
+		watch_leave_all(r->watch);
+	if (!encoder_error(r->encoder) && !r->leaves)
 		watch_end_all(r->watch);
 	/* taken first: CPU time that encoding takes from here on does not slow down the program */
 	struct sink_account a = recorder_account(r, 1);
 	encoder_finish(r->encoder, &r->writer);
+	if (r->leaves) {
+		watch_left(r->watch);
+		a.end_ns = leave_ns;
+	}
 	if (r->energy && r->writer)
 		energy_meter_finish(r->energy, r->writer);
 	if (r->gpu_energy && r->writer)
@@ -885,6 +974,8 @@ static void recorder_finish(struct recorder *r)
 	switch_cost_account(&a.off_cpu, SWITCH_COST_BLOCKS);
 	r->result->off_cpu = a.off_cpu;
 	int error = finish_file(r, &a);
+	if (!error && r->lost_ns)
+		say_back(r);
 	recorder_take_totals(r);
 	if (r->exemplars)
 		r->result->exemplars = exemplars_count(r->exemplars);
@@ -892,7 +983,14 @@ static void recorder_finish(struct recorder *r)
 	encoder_destroy(r->encoder);
 	if (!r->ended_ns && r->options->pid) /* by the control page in the directory */
 		enter_is_over(r);
+	bool leaves = r->leaves;
 	recorder_discard(r);
+	if (leaves && r->is_asked)
+		r->options->warn("record: another recorder goes on");
+	else if (leaves)
+		r->options->warn("record: the program runs on; to go on: brick record --always "
+				 "--pid %d -o %s",
+			(int)r->pid, r->options->output);
 	if (!r->ended_ns)
 		wait_only(r);
 	if (error)
@@ -903,7 +1001,13 @@ static void recorder_finish(struct recorder *r)
 static void recorder_record(struct recorder *r)
 {
 	/* it removes the directory if the recorder is killed; without it the next recorder does */
-	if (!r->enter)
+	bool waits = !r->enter && r->options->always;
+	/* mapped in the keeper, it would look like a process of the recording */
+	if (waits)
+		madvise(r->dir.refusals, sizeof(*r->dir.refusals), MADV_DONTFORK);
+	if (waits && r->dir.lock_fd >= 0) /* else the keeper of the recorder before goes on */
+		keeper_start_waiting(&r->keeper, r->dir.path, r->dir.lock_fd);
+	else if (!waits && !r->enter)
 		keeper_start(&r->keeper, r->dir.path, NULL, NULL);
 	int error = encoder_create(&r->encoder, r->writer, watch_session_done, r->watch);
 
@@ -1021,6 +1125,13 @@ static void recorder_attach(struct recorder *r)
 	r->start_cpu_ns = process_cpu_ns();
 	r->pid = r->options->pid;
 	recorder_follow(r, r->pid);
+	if (r->adopted) {
+		environment_fini(&r->environment);
+		r->entered_ns = r->start_ns;
+		r->result->has_entered = true;
+		recorder_record(r);
+		return;
+	}
 	const struct enter_recorder self = {
 		r->dir.path, &r->environment, &guard_mappings, enter_meanwhile, recorder_enters, r};
 	int error = enter_tree_open(&r->enter, r->pid, &self);

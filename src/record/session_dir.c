@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Session directories: brick-PID-STARTTIME-XXXXXX with the recorder's pid and start time, mode
- * 0700, and a file `lock` that the recorder holds a lock on for as long as it lives. A directory of
- * our own user is stale when that process is gone and nobody holds the lock.
+ * Session directories: brick-PID-STARTTIME-XXXXXX with the first recorder's pid and start time,
+ * mode 0700. The recorder holds a lock on the file `recorder`, and one on `lock`, which says that
+ * the sessions are wanted; its keeper may have the latter, too, and keep it longer. A directory of
+ * our own user is stale when that process is gone and nobody holds `lock`.
  */
 #include "record/session_dir.h"
 
@@ -24,6 +25,7 @@
 #include "base/process_start.h"
 #include "base/time_namespace.h"
 #include "brick/clock.h"
+#include "brick/error.h"
 #include "lib/probe/pair_cost.h"
 #include "lib/session/refusals.h"
 #include "record/control.h"
@@ -73,6 +75,18 @@ static void remove_files(int fd)
 	closedir(list);
 }
 
+/* True if nobody holds a lock on the file, or there is none. */
+static bool session_dir_is_free(int directory, const char *name)
+{
+	int lock = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (lock < 0)
+		return errno == ENOENT;
+	bool is_free = flock(lock, LOCK_EX | LOCK_NB) == 0;
+	close(lock);
+	return is_free;
+}
+
 /* True if the directory's recorder is gone. `name` begins with PREFIX. */
 static bool is_stale(int fd, const char *name)
 {
@@ -86,12 +100,7 @@ static bool is_stale(int fd, const char *name)
 		return false;
 	if (process_start_time(pid) == start)
 		return false;
-	int lock = openat(fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (lock < 0)
-		return errno == ENOENT;
-	bool stale = flock(lock, LOCK_EX | LOCK_NB) == 0;
-	close(lock);
-	return stale;
+	return session_dir_is_free(fd, "lock");
 }
 
 static void session_dir_remove_stale(const char *base)
@@ -117,35 +126,53 @@ static void session_dir_remove_stale(const char *base)
 	closedir(list);
 }
 
-static int open_and_lock(struct session_dir *dir)
+static int lock_file(const struct session_dir *dir, const char *name, int create, int *fd)
 {
-	dir->lock_fd = -1;
+	*fd = openat(dir->fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | create, 0600);
+	return *fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+}
+
+/* create: O_CREAT | O_EXCL, or 0: all is there, and a keeper may hold `lock`. */
+static int open_and_lock(struct session_dir *dir, int create)
+{
+	dir->lock_fd = dir->recorder_fd = -1;
 	dir->refusals = NULL;
 	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir->fd < 0)
 		return -errno;
-	dir->lock_fd = openat(dir->fd, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (dir->lock_fd < 0 || flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return -errno;
-	return 0;
+	int error = lock_file(dir, "recorder", create, &dir->recorder_fd);
+	int other = error ? error : lock_file(dir, "lock", create, &dir->lock_fd);
+	if (!error && !create && other == -EWOULDBLOCK) {
+		close(dir->lock_fd);
+		dir->lock_fd = -1;
+		other = 0;
+	}
+	return error ? error : other;
 }
 
 /*
  * Make the page that all processes of the recording map when they start: later, a process may have
- * no free descriptor, no right to the directory, or another root.
+ * no free descriptor, no right to the directory, or another root. Or map the one that is there.
  */
-static int share_refusals(struct session_dir *dir)
+static int share_refusals(struct session_dir *dir, int create)
 {
 	struct brick_session_refusals *page = MAP_FAILED;
-	int fd = openat(
-		dir->fd, BRICK_SESSION_REFUSALS_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	int error = fd < 0 ? -errno : -posix_fallocate(fd, 0, sizeof(*page));
+	int fd = openat(dir->fd, BRICK_SESSION_REFUSALS_NAME,
+		O_RDWR | O_NOFOLLOW | O_CLOEXEC | create, 0600);
+	int error = fd < 0 ? -errno : create ? -posix_fallocate(fd, 0, sizeof(*page)) : 0;
+	struct stat st;
 
+	if (!error && !create && (fstat(fd, &st) || st.st_size != sizeof(*page)))
+		error = BRICK_EVERSION;
 	if (!error) {
 		page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		error = page == MAP_FAILED ? -errno : 0;
 	}
-	if (!error) {
+	if (!error && !create) {
+		dir->refusals = page;
+		if (page->magic != BRICK_SESSION_MAGIC || page->version != BRICK_SESSION_VERSION)
+			error = BRICK_EVERSION;
+	} else if (!error) {
 		page->clock = *brick_clock_get();
 		page->clock.base_ns -= (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
 		brick__pair_cost_share(page);
@@ -273,29 +300,67 @@ int session_dir_create(struct session_dir *dir)
 	if (!mkdtemp(dir->path))
 		return -errno;
 	open_socket(dir);
-	int error = open_and_lock(dir);
+	int error = open_and_lock(dir, O_CREAT | O_EXCL);
 	if (!error)
-		error = share_refusals(dir);
+		error = share_refusals(dir, O_CREAT | O_EXCL);
 	if (error)
 		session_dir_remove(dir);
 	return error;
 }
 
-void session_dir_remove(struct session_dir *dir)
+int session_dir_take_over(struct session_dir *dir, const char *path)
 {
-	if (dir->fd >= 0) {
-		remove_files(dir->fd);
-		close(dir->fd);
-	}
-	rmdir(dir->path);
+	struct stat st;
+
+	dir->told_fd = -1;
+	if (snprintf(dir->path, sizeof(dir->path), "%s", path) >= (int)sizeof(dir->path))
+		return -ENAMETOOLONG;
+	int error = open_and_lock(dir, 0);
+	if (!error &&
+		(fstat(dir->fd, &st) || st.st_uid != geteuid() || (st.st_mode & 0777) != 0700))
+		error = -EPERM;
+	if (!error)
+		error = share_refusals(dir, 0);
+	if (!error)
+		open_socket(dir);
+	else
+		session_dir_leave(dir);
+	/* that of an older Brick has no such file, or another lock on it */
+	return error == -ENOENT ? BRICK_EVERSION : error == -EWOULDBLOCK ? -EBUSY : error;
+}
+
+bool session_dir_is_left(const char *path)
+{
+	struct session_dir dir = {.told_fd = -1};
+
+	if (snprintf(dir.path, sizeof(dir.path), "%s", path) >= (int)sizeof(dir.path))
+		return false;
+	bool is_left = !open_and_lock(&dir, 0);
+	session_dir_leave(&dir);
+	return is_left;
+}
+
+void session_dir_leave(struct session_dir *dir)
+{
+	/* the last one lets the next recorder in */
+	int *const fds[] = {&dir->told_fd, &dir->lock_fd, &dir->fd, &dir->recorder_fd};
+
 	if (dir->refusals)
 		munmap(dir->refusals, sizeof(*dir->refusals));
 	dir->refusals = NULL;
-	if (dir->lock_fd >= 0)
-		close(dir->lock_fd);
-	if (dir->told_fd >= 0)
-		close(dir->told_fd);
-	dir->fd = dir->lock_fd = dir->told_fd = -1;
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+}
+
+void session_dir_remove(struct session_dir *dir)
+{
+	if (dir->fd >= 0)
+		remove_files(dir->fd);
+	rmdir(dir->path);
+	session_dir_leave(dir);
 }
 
 /* The pid in a session's file name; 0: it is no such name. */

@@ -63,6 +63,7 @@ int watch_create(struct watch **out, const struct watch_options *options)
 		return -ENOMEM;
 	w->options = *options;
 	w->switches = &w->none;
+	w->unlisted = 1; /* a directory that was taken over has sessions */
 	w->inotify_fd = -1;
 	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (w->epoll_fd < 0) {
@@ -363,6 +364,28 @@ void watch_end_all(struct watch *w)
 		consume_all(w, s, monotonic_ns());
 		end_session(w, s, end, end_ticks);
 	}
+}
+
+void watch_leave_all(struct watch *w)
+{
+	watch_sweep(w);
+	turn_switches(w, monotonic_ns(), 1);
+	turn_faults(w, monotonic_ns());
+	for (struct watched *s = w->sessions; s; s = s->next) {
+		if (s->ending)
+			continue;
+		consume_all(w, s, monotonic_ns());
+		drain_threads_account(s->drain, &w->totals.off_cpu);
+		w->totals.processes++;
+		w->totals.outlived++;
+	}
+}
+
+void watch_left(struct watch *w)
+{
+	for (struct watched *s = w->sessions; s; s = s->next)
+		if (!s->ending)
+			watch_session_done(w, s->drain);
 }
 
 bool watch_has_consumed(struct watch *w)

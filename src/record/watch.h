@@ -62,6 +62,13 @@ pid_t watch_process(const struct watch *w);
 /* Consume and end all live sessions, although their processes may go on. After the last turn. */
 void watch_end_all(struct watch *w);
 
+/*
+ * Consume of all live sessions what there is, and leave them to the next recorder. After the last
+ * turn; watch_left() counts them once the encoder has finished.
+ */
+void watch_leave_all(struct watch *w);
+void watch_left(struct watch *w);
+
 /* True if records were consumed since the last call. */
 bool watch_has_consumed(struct watch *w);
 

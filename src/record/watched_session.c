@@ -20,7 +20,10 @@ static const char *watched_session_open_file(struct watched *s, int directory)
 	s->fd = openat(directory, s->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (s->fd < 0)
 		return "it cannot be opened";
-	return drain_open(&s->drain, s->fd, &guard_mappings, &why) ? why : NULL;
+	if (drain_open(&s->drain, s->fd, &guard_mappings, &why))
+		return why;
+	drain_go_on(s->drain);
+	return NULL;
 }
 
 struct watched *watched_open(int directory, const char *name, pid_t pid, const char **why)

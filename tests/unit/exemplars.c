@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include "record/exemplars.h"
 #include "record/file_ring.h"
@@ -66,13 +67,19 @@ static void begin(struct kept *k, struct fixture *f, struct exemplars_options *o
 		exemplars_create(&k->exemplars, options, now_ns(k), wrong, sizeof wrong), 0);
 }
 
-static void emit(struct kept *k, const struct brick_record *records, size_t count)
+static void emit_of(struct kept *k, uint32_t lane, const struct brick_record *records, size_t count)
 {
 	struct fixture *f = k->f;
 
 	assert_int_equal(
-		exemplars_records(k->exemplars, brick_clock_get(), f->drain, 0, records, count), 0);
-	assert_int_equal(drain_emit(f->drain, f->writer, 0, records, count), 0);
+		exemplars_records(k->exemplars, brick_clock_get(), f->drain, lane, records, count),
+		0);
+	assert_int_equal(drain_emit(f->drain, f->writer, lane, records, count), 0);
+}
+
+static void emit(struct kept *k, const struct brick_record *records, size_t count)
+{
+	emit_of(k, 0, records, count);
 }
 
 /* A step of that phase, so long, and a millisecond after it. */
@@ -322,6 +329,86 @@ static void a_week_takes_no_more_than_a_day(void **state)
 	end(&k);
 }
 
+/*
+ * Two threads compute each step, and the recorder looks at one of them when the other is some steps
+ * further, now at this one first and now at that. The file has whole steps of both.
+ */
+
+enum { NODES = 8, SLOW_STEP = 157 };
+
+static void *leave_a_lane(void *argument)
+{
+	(void)argument;
+	leaves(BRICK_SAMPLING, 1);
+	return NULL;
+}
+
+static void step_of(struct kept *k, uint32_t lane, unsigned number)
+{
+	uint64_t ns = (uint64_t)number * 100 * MS, took = number == SLOW_STEP ? 60 * MS : 10 * MS;
+	struct brick_record step[3] = {
+		{.kind = BRICK_RECORD_OPEN, .brick = BRICK_DECODE, .elements = 1, .layer = -1},
+		{.kind = BRICK_RECORD_SAMPLE, .brick = BRICK_LM_HEAD, .ticks = 10, .layer = -1},
+		{.kind = BRICK_RECORD_CLOSE, .brick = BRICK_DECODE, .layer = -1}};
+
+	if (!lane) {
+		k->passed_ns = ns;
+		step[0].begin = step[1].begin = now_ticks(k);
+		k->passed_ns = ns + took;
+		step[2].begin = now_ticks(k);
+		emit_of(k, lane, step, 3);
+		return;
+	}
+	for (int i = 0; i < NODES; i++) {
+		k->passed_ns = ns + (uint64_t)(i + 1) * MS;
+		emit_of(k, lane,
+			&(struct brick_record){.kind = BRICK_RECORD_SAMPLE,
+				.brick = BRICK_DOWN_PROJECTION,
+				.begin = now_ticks(k),
+				.ticks = 10,
+				.layer = -1},
+			1);
+	}
+}
+
+static void steps_are_whole_on_both_threads(void **state)
+{
+	enum { EACH = 10, ROUNDS = 24, AHEAD = 3 };
+	struct exemplars_options o = {.per_hour = 1};
+	unsigned done[2] = {0, 0};
+	struct load_error error;
+	char name[PATH_MAX];
+	pthread_t thread;
+	struct kept k;
+	struct run *run;
+
+	o.slow[BRICK_PHASE_DECODE].ns = 50 * MS;
+	begin(&k, *state, &o);
+	assert_int_equal(pthread_create(&thread, NULL, leave_a_lane, NULL), 0);
+	pthread_join(thread, NULL);
+	emit_all(k.f, AT_ONCE);
+	k.from_ticks = brick_ticks();
+	for (unsigned round = 0; round < ROUNDS && !exemplars_count(k.exemplars).kept; round++) {
+		uint32_t first = round & 1;
+		for (; done[first] < EACH * (round + 1); done[first]++)
+			step_of(&k, first, done[first]);
+		for (; done[!first] < EACH * (round + 1) + AHEAD; done[!first]++)
+			step_of(&k, !first, done[!first]);
+		k.passed_ns = (uint64_t)(EACH * (round + 1) + AHEAD) * 100 * MS - MS;
+		end_round(&k);
+	}
+	assert_int_equal(exemplars_count(k.exemplars).kept, 1);
+	assert_true(exemplars_name(k.f->trace, 0, name));
+	assert_int_equal(run_load(&run, name, &error), 0);
+	assert_int_equal(run->bad_records, 0);
+	assert_int_equal(run->open_samples, 0);
+	assert_in_range(samples_of(run, "Decode"), 100, 140);
+	assert_int_equal(samples_of(run, "LmHead"), samples_of(run, "Decode"));
+	assert_int_equal(samples_of(run, "DownProjection"), NODES * samples_of(run, "Decode"));
+	run_destroy(run);
+	end(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -332,6 +419,7 @@ int main(void)
 		TEST(a_request_past_its_budget_has_one),
 		TEST(tokens_of_the_request_before_are_not_late),
 		TEST(a_week_takes_no_more_than_a_day),
+		TEST(steps_are_whole_on_both_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,7 +204,7 @@ static void name_file(const struct files *files, unsigned number, char name[160]
 	snprintf(name, 160, "%s.%u", files->f->trace, number);
 }
 
-static int next_file(void *context, struct trace_writer **writer)
+static int next_file(void *context, uint64_t ns, struct trace_writer **writer)
 {
 	struct files *files = context;
 	struct sink_mark mark = {.ns = 2, .kind = MARK_NEXT, .text = ""};
@@ -209,6 +212,7 @@ static int next_file(void *context, struct trace_writer **writer)
 		.path = files->f->trace, .start_unix_ns = 1, .start_ns = 1};
 	char name[160];
 
+	(void)ns;
 	assert_int_equal(sink_mark(*writer, &mark), 0);
 	assert_int_equal(trace_writer_finish(*writer), 0);
 	name_file(files, ++files->ended, name);
@@ -330,6 +334,140 @@ static void files_follow_each_other(void **state)
 	run_destroy(run);
 }
 
+/*
+ * Two threads compute each step, and the recorder looks at one after the other: whole steps go by
+ * between the two looks. Each file has the steps that it has with what both threads did in them,
+ * and only a step that was open when the file ended is in none.
+ */
+
+enum { NODES = 8 };
+
+static struct helper {
+	pthread_t thread;
+	sem_t go, done;
+	bool ends;
+} helper;
+
+static void *help(void *argument)
+{
+	(void)argument;
+	for (;;) {
+		sem_wait(&helper.go);
+		if (helper.ends)
+			return NULL;
+		for (int i = 0; i < NODES; i++)
+			brick_end(brick_begin(BRICK_DOWN_PROJECTION));
+		sem_post(&helper.done);
+	}
+}
+
+static void have_help(void)
+{
+	sem_post(&helper.go);
+	sem_wait(&helper.done);
+}
+
+static void steps_of_two(int count)
+{
+	for (int i = 0; i < count; i++) {
+		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
+		brick_end(brick_begin(BRICK_LM_HEAD));
+		have_help();
+		brick_end(step);
+	}
+}
+
+static void look(struct fixture *f, uint32_t lane)
+{
+	drain_lanes(f->drain);
+	assert_int_equal(encoder_consume(f->encoder, f->drain, lane), 0);
+}
+
+static void end_round(struct fixture *f)
+{
+	/* by the recording's clock: another one's time may be that of a later step */
+	const struct sink_account account = {
+		.end_ns = brick_clock_ns(brick_clock_get(), brick_ticks()), .exit_code = -1};
+
+	assert_int_equal(encoder_flush(f->encoder, &account), 0);
+}
+
+/* Steps of the files that follow each other; in each both threads' nodes of all its steps. */
+static uint64_t steps_in_files(struct fixture *f, const struct files *files)
+{
+	struct load_error error;
+	struct run *run;
+	char name[160];
+	uint64_t steps = 0;
+
+	for (unsigned i = 1; i <= files->ended + 1; i++) {
+		name_file(files, i, name);
+		if (i > files->ended)
+			snprintf(name, sizeof name, "%s", f->trace);
+		assert_int_equal(run_load(&run, name, &error), 0);
+		assert_int_equal(run->bad_records, 0);
+		assert_int_equal(run->open_samples, 0);
+		assert_int_equal(samples_of(run, "LmHead"), samples_of(run, "Decode"));
+		assert_int_equal(
+			samples_of(run, "DownProjection"), NODES * samples_of(run, "Decode"));
+		steps += samples_of(run, "Decode");
+		run_destroy(run);
+		if (i <= files->ended)
+			assert_int_equal(unlink(name), 0);
+	}
+	return steps;
+}
+
+static void two_threads(struct fixture *f, bool backwards, bool cuts)
+{
+	enum { FILES = 6 };
+	struct files files = {.f = f};
+	const struct encoder_files calls = {&files, always_due, next_file, NULL};
+
+	encoder_files_set(f->encoder, &calls);
+	helper.ends = false;
+	sem_init(&helper.go, 0, 0);
+	sem_init(&helper.done, 0, 0);
+	assert_int_equal(pthread_create(&helper.thread, NULL, help, NULL), 0);
+	steps_of_two(1);
+	for (int i = 0; i < FILES; i++) {
+		steps_of_two(3);
+		look(f, backwards);
+		steps_of_two(4);
+		brick_span step = cuts ? brick_step_begin(BRICK_PHASE_DECODE, 1) : 0;
+		if (cuts) {
+			brick_end(brick_begin(BRICK_LM_HEAD));
+			have_help();
+		}
+		look(f, !backwards);
+		end_round(f);
+		if (cuts)
+			brick_end(step);
+	}
+	helper.ends = true;
+	sem_post(&helper.go);
+	pthread_join(helper.thread, NULL);
+	look(f, 0);
+	look(f, 1);
+	assert_int_equal(encoder_end(f->encoder, f->drain, DRAIN_END_CLOSED, brick_ticks()), 0);
+	finish_encoder(f);
+	assert_int_equal(encoder_error(f->encoder), 0);
+	assert_int_equal(trace_writer_finish(f->writer), 0);
+	f->writer = NULL;
+	assert_int_equal(files.ended, FILES - 1); /* the last one goes on to the end */
+	uint64_t made = 1 + FILES * (3 + 4 + cuts), kept = steps_in_files(f, &files);
+	assert_int_equal(made - kept, cuts ? files.ended : 0);
+}
+
+static void threads_are_cut_at_one_time(void **state)
+{
+	for (int i = 0; i < 4; i++) {
+		two_threads(*state, i & 1, i & 2);
+		tear_down(state);
+		set_up(state);
+	}
+}
+
 /* A file that is lost, and one that follows. */
 
 struct losing {
@@ -365,13 +503,14 @@ static int lose_file(void *context, int error, struct trace_writer **writer)
 	return trace_writer_create(writer, &options);
 }
 
-static int file_again(void *context, struct trace_writer **writer)
+static int file_again(void *context, uint64_t ns, struct trace_writer **writer)
 {
 	struct losing *l = context;
 	struct sink_mark mark = {.ns = 2, .kind = MARK_PART, .text = ""};
 	struct trace_writer_options options = {
 		.path = l->f->trace, .start_unix_ns = 1, .start_ns = 1};
 
+	(void)ns;
 	trace_writer_abandon(*writer);
 	assert_int_equal(trace_writer_create(writer, &options), 0);
 	__atomic_add_fetch(&l->back, 1, __ATOMIC_RELEASE);
@@ -431,6 +570,7 @@ int main(void)
 		TEST(a_starved_thread_is_helped),
 		TEST(an_ended_session_is_not_known_again),
 		TEST(files_follow_each_other),
+		TEST(threads_are_cut_at_one_time),
 		TEST(a_lost_file_is_followed),
 		TEST(an_error_is_final),
 	};

@@ -392,9 +392,9 @@ struct brick_lane {
 	uint64_t pad0[5];
 
 	/* consumer */
-	uint64_t tail; /* records ever consumed; at most head */
-	uint64_t turn; /* odd while `drained` changes: see struct brick_drained */
-	uint64_t pad1[6];
+	uint64_t tail;	  /* records ever consumed; at most head */
+	uint64_t turn;	  /* odd while `drained` changes: see struct brick_drained */
+	uint64_t told[6]; /* parts of the first counts of `ledger` that are in files already */
 
 	/* owner, cold */
 	uint32_t state;			 /* enum brick_lane_state */

@@ -41,8 +41,11 @@ struct drain {
 	int process;		/* in the writer; -1: not emitted yet */
 	const struct drain *of; /* of a replay: the session's drain */
 	/* the file leaves out what began earlier: the end of a step that its begin has cut */
-	uint64_t cut_ticks; /* CUT_UNKNOWN: that has not come yet; 0: no step was cut */
-	size_t held;	    /* records of all lanes that wait for it */
+	uint64_t cut_ticks;   /* CUT_UNKNOWN: that has not come yet; 0: no step was cut */
+	size_t held;	      /* records of all lanes that wait for it */
+	uint64_t end_ticks;   /* the file ends there: drain_end_set(); 0: it goes on */
+	uint64_t since_ticks; /* threads that recorded later may still have something for it */
+	uint64_t begin_ticks; /* of this file: what began until then is left out; 0: nothing is */
 	struct drain_counts counts;
 	struct drain_tables tables;
 	uint32_t code; /* bytes of the session's code that were emitted */
@@ -551,6 +554,15 @@ static bool lane_is_cut(const struct drain *d, const struct drain_lane *lane)
 	       __atomic_load_n(&lane->shared->kind, __ATOMIC_RELAXED) != BRICK_LANE_QUEUE;
 }
 
+/* Else its `begin` is no time, or one after that of the record that it belongs to. */
+static bool record_has_time(const struct brick_record *r)
+{
+	const uint32_t untimed = 1u << BRICK_RECORD_NAME | 1u << BRICK_RECORD_MESSAGE |
+				 1u << BRICK_RECORD_WORK_AHEAD;
+
+	return !record_is_arg(r) && !(r->kind < 32 && untimed >> r->kind & 1);
+}
+
 /* How many of the records are left out: those before the end of the step, and that with its args.
  */
 static size_t leave_step(
@@ -578,18 +590,25 @@ static size_t leave_step(
 	return i;
 }
 
+/* A record that is left out begins or ends a brick. */
+static void drain_pass_frame(struct drain_lane *lane, const struct brick_record *r)
+{
+	if (r->kind == BRICK_RECORD_THREAD)
+		lane->goes_on = 0;
+	if (r->kind == BRICK_RECORD_OPEN && lane->goes_on < BRICK_MAX_DEPTH)
+		lane->open_then[lane->goes_on++] = r->brick;
+	lane->goes_on -= r->kind == BRICK_RECORD_CLOSE && lane->goes_on;
+}
+
 /* The same of a lane that had no step open: those that began before `ticks`. */
 static size_t leave_until(struct drain *d, struct drain_lane *lane, uint64_t ticks,
 	const struct brick_record *records, size_t count)
 {
-	/* their `begin` is no time, or one after that of the record that they belong to */
-	const uint32_t untimed = 1u << BRICK_RECORD_NAME | 1u << BRICK_RECORD_MESSAGE;
-
 	for (size_t i = 0; i < count; i++) {
 		const struct brick_record *r = &records[i];
 		bool is_step = drain_begins(r) && brick_is_step(r->brick);
 
-		if (record_is_arg(r) || (r->kind < 32 && untimed >> r->kind & 1))
+		if (!record_has_time(r))
 			continue;
 		if (r->kind == BRICK_RECORD_THREAD)
 			lane->goes_on = 0;
@@ -599,9 +618,7 @@ static size_t leave_until(struct drain *d, struct drain_lane *lane, uint64_t tic
 			lane->is_past_cut = true;
 			return i;
 		}
-		if (r->kind == BRICK_RECORD_OPEN && lane->goes_on < BRICK_MAX_DEPTH)
-			lane->open_then[lane->goes_on++] = r->brick;
-		lane->goes_on -= r->kind == BRICK_RECORD_CLOSE && lane->goes_on;
+		drain_pass_frame(lane, r);
 	}
 	return count;
 }
@@ -727,10 +744,156 @@ void drain_start_set(struct drain *replay, uint32_t index, const struct drain_st
 	if (lane->has_start)
 		return;
 	lane->has_start = true;
-	lane_goes_on(lane, start->open, start->depth);
+	lane->goes_on = start->depth;
+	memcpy(lane->open_then, start->open, start->depth * sizeof(*start->open));
 	lane->ahead = start->ahead;
-	if (lane->in_left_step)
-		replay->cut_ticks = CUT_UNKNOWN;
+}
+
+void drain_start_pass(struct drain *replay, uint32_t index, const struct brick_record *records,
+	size_t count, uint64_t ticks)
+{
+	struct drain_lane *lane = replay->map.lanes[index];
+
+	for (size_t i = 0; i < count && !lane->is_past_begin; i++) {
+		lane->is_past_begin = record_has_time(&records[i]) && records[i].begin > ticks;
+		if (lane->is_past_begin)
+			return;
+		lane->skipped++;
+		drain_pass_frame(lane, &records[i]);
+	}
+}
+
+void drain_start_done(struct drain *replay)
+{
+	for (uint32_t i = 0; i < replay->map.lane_count; i++) {
+		struct drain_lane *lane = replay->map.lanes[i];
+		const uint32_t depth = lane->goes_on;
+		uint16_t open[BRICK_MAX_DEPTH];
+		memcpy(open, lane->open_then, sizeof(open));
+		lane_goes_on(lane, open, depth);
+		if (lane->in_left_step)
+			replay->cut_ticks = CUT_UNKNOWN;
+	}
+}
+
+/*
+ * The end of a file. Lanes are looked at one after the other, and a thread may tell of its nodes
+ * late, so that some are ahead of others. Here all are brought to the same time.
+ */
+
+uint64_t drain_ticks_at(const struct brick_clock *clock, uint64_t ns)
+{
+	brick__int128 delta = (brick__int128)((int64_t)(ns - clock->base_ns));
+
+	if (!clock->mult || (int64_t)(ns - clock->base_ns) < 0)
+		return 1;
+	return clock->base_ticks + (uint64_t)((delta << clock->shift) / (brick__int128)clock->mult);
+}
+
+void drain_end_set(
+	struct drain *d, const struct trace_writer *writer, uint64_t ns, uint64_t since_ns)
+{
+	const struct brick_clock *clock =
+		format_clock_of(sink_clock_get(writer), &d->map.header.clock);
+	uint32_t lanes = __atomic_load_n(&d->map.lane_count, __ATOMIC_ACQUIRE);
+
+	d->end_ticks = drain_ticks_at(clock, ns);
+	d->since_ticks = drain_ticks_at(clock, since_ns);
+	for (uint32_t i = 0; i < lanes; i++) {
+		struct drain_lane *lane = d->map.lanes[i];
+		lane->is_past_end = false;
+		if (lane->last_ticks > d->end_ticks)
+			d->end_ticks = lane->last_ticks;
+	}
+}
+
+/* When the first of the records began; a device's command where it was launched. */
+static uint64_t drain_begun(
+	const struct drain_lane *lane, const struct brick_record *records, size_t count)
+{
+	if (__atomic_load_n(&lane->shared->kind, __ATOMIC_RELAXED) == BRICK_LANE_QUEUE)
+		for (size_t i = 1; i < count && record_is_arg(&records[i]); i++)
+			if (records[i].kind == BRICK_RECORD_LAUNCH)
+				return records[i].begin;
+	return records[0].begin;
+}
+
+size_t drain_until_end(
+	struct drain *d, uint32_t index, const struct brick_record *records, size_t count)
+{
+	struct drain_lane *lane = d->map.lanes[index];
+
+	if (!d->end_ticks || !lane->shared || lane->is_past_end)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (record_has_time(&records[i]) &&
+			drain_begun(lane, records + i, count - i) > d->end_ticks) {
+			lane->is_past_end = true;
+			return i;
+		}
+	return count;
+}
+
+bool drain_end_is_reached(const struct drain *d)
+{
+	uint32_t lanes = __atomic_load_n(&d->map.lane_count, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < lanes; i++) {
+		const struct drain_lane *lane = d->map.lanes[i];
+		if (!lane->is_past_end && lane->last_ticks > d->since_ticks &&
+			lane->last_ticks < d->end_ticks)
+			return false;
+	}
+	return true;
+}
+
+void drain_end_clear(struct drain *d)
+{
+	d->end_ticks = 0;
+}
+
+/* The record that is consumed next; false: none waits, or it has no time. */
+static bool drain_first_waiting(struct drain *d, uint32_t index, struct brick_record *out)
+{
+	if (!drain_level(d, index).waiting)
+		return false;
+	copy_ring(d->map.lanes[index], d->map.lanes[index]->tail, out, 1);
+	return record_has_time(out) && d->map.lanes[index]->shared->kind != BRICK_LANE_QUEUE;
+}
+
+void drain_go_on(struct drain *d)
+{
+	enum { BEHIND_S = 5 }; /* later ones were idle, and are behind nobody */
+	uint32_t lanes = drain_lanes(d);
+	uint64_t first = UINT64_MAX, begin = 1, consumed = 0;
+	struct brick_record r;
+
+	for (uint32_t i = 0; i < lanes; i++) {
+		consumed += d->map.lanes[i]->tail;
+		if (drain_first_waiting(d, i, &r) && r.begin < first)
+			first = r.begin;
+	}
+	if (!consumed)
+		return;
+	d->digests.tail = d->map.shared->digest_tail;
+	for (uint32_t i = 0; i < lanes; i++)
+		if (drain_first_waiting(d, i, &r) && r.begin > begin &&
+			r.begin - first <= BEHIND_S * d->map.header.clock.frequency)
+			begin = r.begin;
+	for (uint32_t i = 0; i < lanes; i++) {
+		struct drain_lane *lane = d->map.lanes[i];
+		uint64_t waiting = drain_level(d, i).waiting;
+		lane->goes_on = lane->depth = lane->open_depth;
+		memcpy(lane->open_then, lane->open, lane->open_depth * sizeof(*lane->open));
+		for (uint32_t k = 0; k < lane->depth; k++)
+			lane->frames[k] = (struct drain_frame){.brick = lane->open[k]};
+		for (uint64_t k = 0; k < waiting && !lane->is_past_begin; k++) {
+			copy_ring(lane, lane->tail + k, &r, 1);
+			drain_start_pass(d, i, &r, 1, begin - 1);
+		}
+	}
+	d->cut_ticks = begin;
+	drain_start_done(d);
 }
 
 /* The lane's next records are for another file. */
@@ -747,7 +910,7 @@ static void drain_turn_lane(struct drain *d, struct drain_lane *lane)
 	}
 	if (lane->in_left_step)
 		d->cut_ticks = CUT_UNKNOWN;
-	lane->is_past_cut = false;
+	lane->is_past_cut = lane->is_past_begin = false;
 	array_fini(&lane->held);
 	array_fini(&lane->in_sink);
 	lane->in_sink = (struct drain_lane_sinks){0};
@@ -788,6 +951,22 @@ static int emit_tables(struct drain *d, struct trace_writer *writer)
 	return error;
 }
 
+/* A thread told these when the file before had ended. */
+static void lane_skip_late(
+	struct drain *d, uint32_t index, const struct brick_record *records, size_t count)
+{
+	struct drain_lane *lane = d->map.lanes[index];
+	uint16_t open[BRICK_MAX_DEPTH];
+
+	drain_start_pass(d, index, records, count, d->begin_ticks);
+	if (!lane->skipped)
+		return;
+	memcpy(open, lane->open_then, sizeof(open));
+	lane_goes_on(lane, open, lane->goes_on);
+	if (lane->in_left_step)
+		d->cut_ticks = CUT_UNKNOWN;
+}
+
 int drain_emit(struct drain *d, struct trace_writer *writer, uint32_t index,
 	const struct brick_record *records, size_t count)
 {
@@ -802,9 +981,15 @@ int drain_emit(struct drain *d, struct trace_writer *writer, uint32_t index,
 		error = join_lane(d, writer, lane);
 	if (!error)
 		error = drain_notes_emit_new(&d->notes, &d->map, writer, d->process);
+	if (d->begin_ticks && !lane->is_past_begin &&
+		__atomic_load_n(&lane->shared->kind, __ATOMIC_RELAXED) != BRICK_LANE_QUEUE)
+		lane_skip_late(d, index, records, count);
 	for (size_t done = 0, used; done < count && !error; done += used) {
-		size_t n = drain_expand(&d->tables.now, &lane->ahead, records + done, count - done,
-			expanded, AT_ONCE, &used);
+		bool is_before = lane->skipped != 0; /* the file */
+		size_t left = count - done;
+		size_t n = drain_expand(&d->tables.now, &lane->ahead, records + done,
+			is_before && lane->skipped < left ? lane->skipped : left, expanded, AT_ONCE,
+			&used);
 		if (!d->map.view) {
 			drain_histograms_enter(&d->histograms, &d->map, lane,
 				d->tables.now.brick_count, expanded, n, &d->counts);
@@ -813,7 +998,9 @@ int drain_emit(struct drain *d, struct trace_writer *writer, uint32_t index,
 				index, expanded, n);
 		}
 		d->counts.records += n;
-		if (!error)
+		if (is_before)
+			lane->skipped -= used;
+		else if (!error)
 			error = lane_next(d, writer, lane, expanded, n);
 	}
 	return error;
@@ -908,11 +1095,12 @@ static int emit_lane_end(struct drain *d, struct trace_writer *writer, uint32_t 
 	struct brick_lane *state = lane_state(d, lane, true, is_part || d->map.view);
 	if (!d->map.view || d->of)
 		ledger_since(&state->ledger, &lane->in_parts);
+	if (!d->map.view)
+		memcpy(lane->shared->told, &lane->in_parts, sizeof(lane->shared->told));
 	d->counts.dropped += state->ledger.dropped;
-	if (!is_part) {
-		d->counts.threads += state->kind == BRICK_LANE_THREAD ? state->owners : 0;
+	d->counts.threads += state->kind == BRICK_LANE_THREAD ? state->owners : 0;
+	if (!is_part)
 		error = emit_open_frames(d, writer, lane, end_ticks);
-	}
 	/* of all that it has in the sink, the first one has the statistics */
 	for (size_t i = 0; i < lane->in_sink.count && !error; i++) {
 		error = sink_lane_stats(writer, lane->in_sink.items[i].number, state);
@@ -965,6 +1153,7 @@ static int emit_state(struct drain *d, struct trace_writer *writer, bool is_part
 		error = sink_process_state(writer, d->process, &d->map.header);
 	}
 	uint32_t lanes = __atomic_load_n(&d->map.lane_count, __ATOMIC_ACQUIRE);
+	d->counts.threads = 0;
 	for (uint32_t i = 0; i < lanes && !error; i++)
 		if (d->map.lanes[i]->shared)
 			error = emit_lane_end(d, writer, i, is_part, end_ticks);
@@ -993,18 +1182,21 @@ int drain_finish(
 
 int drain_part(struct drain *d, struct trace_writer *writer)
 {
-	uint64_t now_ticks = drain_ticks(d);
+	uint64_t now_ticks = drain_ticks(d),
+		 end_ticks = d->end_ticks > 1 ? d->end_ticks : now_ticks;
 	enum drain_end end = DRAIN_END_OUTLIVED;
-	int error = emit_state(d, writer, true, &end, now_ticks);
+	int error = emit_state(d, writer, true, &end, end_ticks);
 
 	if (!error)
-		error = sink_process_end(writer, d->process, now_ticks, 1);
+		error = sink_process_end(writer, d->process, end_ticks, 1);
 	d->process = -1;
 	d->code = 0;
 	drain_tables_rewind(&d->tables);
 	drain_notes_rewind(&d->notes);
 	uint32_t lanes = __atomic_load_n(&d->map.lane_count, __ATOMIC_ACQUIRE);
-	d->cut_ticks = d->held = 0;
+	/* what comes late belonged to this file, and a part of a step is in none */
+	d->begin_ticks = d->end_ticks;
+	d->cut_ticks = d->end_ticks = d->held = 0;
 	for (uint32_t i = 0; i < lanes; i++)
 		drain_turn_lane(d, d->map.lanes[i]);
 	return error;

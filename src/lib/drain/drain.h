@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "brick/abi/session.h"
@@ -133,10 +134,32 @@ void drain_view_code(struct drain *drain);
 void drain_rewind(struct drain *d);
 
 /*
+ * The writer's file ends at that time (of CLOCK_MONOTONIC), or where the last thread is already.
+ * What began until then and was not emitted yet still goes there, before drain_part(). since_ns:
+ * see drain_end_is_reached().
+ */
+void drain_end_set(
+	struct drain *d, const struct trace_writer *writer, uint64_t ns, uint64_t since_ns);
+
+/* Returns how many of the lane's next records, as they came out of the ring, began until then. */
+size_t drain_until_end(
+	struct drain *d, uint32_t lane, const struct brick_record *records, size_t count);
+
+/*
+ * True if each thread that recorded after since_ns was seen to record after the end, so that none
+ * has nodes of its own that it has not told yet.
+ */
+bool drain_end_is_reached(const struct drain *d);
+
+/* The file goes on. */
+void drain_end_clear(struct drain *d);
+
+/*
  * Emits what drain_finish() emits, of a session that goes on: the writer's file ends here, and all
- * that is emitted from now on goes to another writer. Statistics are of the session's whole time,
- * ledgers of this file. A step that is open now is in neither file, and what other threads do until
- * its end is not in the next one; other open bricks begin anew there.
+ * that is emitted from now on goes to another writer, but what began before drain_end_set()'s time
+ * is left out. Statistics are of the session's whole time, ledgers of this file. A step that is
+ * open now is in neither file, and what other threads do until its end is not in the next one;
+ * other open bricks begin anew there.
  */
 int drain_part(struct drain *d, struct trace_writer *writer);
 
@@ -168,11 +191,23 @@ struct drain_start {
 void drain_start_get(const struct drain *d, uint32_t lane, struct drain_start *out);
 
 /*
- * The next records of the lane were emitted when it stood there. A step that was open then is left
- * out, as in drain_part(). Later calls of the same lane do nothing. Set all lanes before the first
- * record, because one lane's step tells what is left out of the others.
+ * The next records of the lane were emitted when it stood there. Later calls of the same lane do
+ * nothing.
  */
 void drain_start_set(struct drain *replay, uint32_t lane, const struct drain_start *start);
+
+/* These are the lane's next records; those that began until `ticks` are not for the file. */
+void drain_start_pass(struct drain *replay, uint32_t lane, const struct brick_record *records,
+	size_t count, uint64_t ticks);
+
+/*
+ * All lanes are set, and none of their records emitted yet, as one lane's step tells what is left
+ * out of the others: a step that is open at the begin of the file is, as in drain_part().
+ */
+void drain_start_done(struct drain *replay);
+
+/* As brick_clock_ns() backwards. */
+uint64_t drain_ticks_at(const struct brick_clock *clock, uint64_t ns);
 
 /* How a session ended. */
 enum drain_end {
@@ -189,6 +224,13 @@ enum drain_end {
  */
 int drain_finish(
 	struct drain *d, struct trace_writer *writer, enum drain_end end, uint64_t end_ticks);
+
+/*
+ * Of a session that had a consumer before: the file begins where all its threads have records that
+ * the other one did not take, and what was a step then is left out. Statistics are of the session's
+ * whole time. Before the first drain_consume().
+ */
+void drain_go_on(struct drain *d);
 
 /* Counts what has been emitted so far. dropped and threads are known after drain_finish() only. */
 struct drain_counts drain_counts(const struct drain *d);

@@ -142,6 +142,8 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 			if (!lane->depth || lane->frames[lane->depth - 1].brick != r->brick)
 				break;
 			begin = lane->frames[--lane->depth].begin;
+			if (!begin) /* a former consumer had its begin: drain_go_on() */
+				break;
 			tell_step(h, lane, r->brick, begin, r->begin);
 			drain_histogram_enter(
 				h, m, r->brick, r->begin > begin ? r->begin - begin : 0);

@@ -253,6 +253,7 @@ static const char *check_lane(struct drain_lane *lane, const struct brick_lane *
 	lane->ring_offset = shared->ring_offset;
 	lane->histogram_offset = shared->histogram_offset;
 	lane->tail = shared->tail;
+	memcpy(&lane->in_parts, shared->told, sizeof(shared->told));
 	memcpy(lane->open, shared->drained.open, sizeof(lane->open));
 	lane->open_depth = shared->drained.depth;
 	if (lane->open_depth > BRICK_MAX_DEPTH)

@@ -23,7 +23,7 @@ struct drain_guard {
 
 /* An open brick, as the histograms need it. */
 struct drain_frame {
-	uint64_t begin; /* ticks */
+	uint64_t begin; /* ticks; 0: not known */
 	uint16_t brick;
 };
 
@@ -70,8 +70,12 @@ struct drain_lane {
 	uint64_t left_ticks; /* the latest time in what was left out of a step; 0: none yet */
 	bool in_left_step;
 	bool is_past_cut;		 /* this file leaves out nothing more: drain.cut_ticks */
+	bool is_past_end;		 /* later than drain.end_ticks */
 	ARRAY(struct brick_record) held; /* it is not known yet if they are left out */
-	bool has_start;			 /* of a replay: drain_start_set() was called */
+	/* of a replay */
+	bool has_start;			     /* drain_start_set() was called */
+	bool is_past_begin;		     /* drain_start_pass() met a record of the file */
+	uint64_t skipped;		     /* records before that */
 	uint16_t open_then[BRICK_MAX_DEPTH]; /* [goes_on]: their bricks */
 	struct brick_ledger in_parts; /* the part of shared->ledger that earlier files have */
 };
