@@ -64,8 +64,8 @@ struct spool_batch {
 /*
  * Reads up to SPOOL_BATCH runs in the order of their ids, which is not that of time. Files stay
  * until spool_forget(). A file that holds no run is renamed to *.bad, which counts as nothing, and
- * is removed a week after it was written; a file that cannot be read is passed over. The caller calls spool_batch_fini() after success. -ENOMEM; -EIO: a bad file could
- * not be renamed.
+ * is removed a week after it was written; a file that cannot be read is passed over. The caller
+ * calls spool_batch_fini() after success. -ENOMEM; -EIO: a bad file could not be renamed.
  */
 int spool_take(struct spool *spool, struct spool_batch *batch);
 void spool_batch_fini(struct spool_batch *batch);
