@@ -152,6 +152,7 @@ def never_ends(folder, python):
         def begin():
             until(lambda: is_recorded(out), "no step is recorded")
             os.kill(program.pid, signal.SIGUSR1)
+            program.says_more(1)  # the scope begins behind this line at the latest, and before the next one
         record_rounds(program, out, 1, begin)
         said = report(out, "--trust")
         assert "dropped" not in said and "1 sample never ended" in said, said
