@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stated distortion of CUDA programs holds: on doubles whose CUPTI costs something, by a model that knows what it
-took from the program (tests/doubles/cuda/cost.c), the report's interval has the truth in at least 19 of 20 seeds, and is
-not much wider than the truth is large. Nothing here depends on how fast the machine is: the costs, and what measures
-them, are spent in the same time."""
+took from the program (tests/doubles/cuda/cost.c), the report's interval has the truth in 19 of 20 runs, and is not much
+wider than the truth is large. Costs are spent in the same time as what measures them, so no make of CPU is in them; but a
+run whose calibration others disturbed may be the one of 20. So no single run decides: runs are rejected that an interval
+which holds in 19 of 20 would give less than once in 60 times."""
 import json
 import os
 import random
 import re
+import statistics
 import subprocess
 import sys
 
@@ -15,7 +17,8 @@ from libcuda import environment
 from librecord import BRICK, BUILD
 
 PROGRAM = os.path.join(BUILD, "bin", "program-cuda_cost")
-SEEDS = 20
+SEEDS, INSIDE = 20, 17  # 16 or less of 20: once in 63 times, if each holds in 19 of 20
+RUNS = 5
 
 
 class Run:
@@ -73,18 +76,22 @@ def check_seeds(scratch):
         inside += run.holds()
         found.append(("" if run.holds() else "OUTSIDE ") + str(run) + " " + run.notes["cuda.calibration"])
     print("\n".join(found))
-    assert inside >= SEEDS - 1, "\n".join(found)
+    assert inside >= INSIDE, "\n".join(found)
 
 
 def check_large(scratch):
     """Costs as an H100 had them, and larger than any that was seen: both are stated, estimate and all."""
     for scenario in ("cost_callback=600,cost_record=1300,cost_far=600", "cost_callback=2000,cost_record=12000"):
-        run = Run(scratch, scenario, 40, 118, 0, 1, 2)
-        print(run)
-        assert run.holds(), run
-        assert run.stated["low"] <= run.stated["share"] <= run.stated["high"] and run.truth <= run.stated["high"], run
-        assert run.tracing["high_ns"] < 3 * run.saved_ns and run.tracing["ns"] > run.saved_ns / 3, run
-        assert "modelled from a calibration on this device" in run.stated["method"], run.stated
+        runs = [Run(scratch, scenario, 40, 118, 0, 1, 2) for _ in range(RUNS)]
+        all_of_them = "\n".join(map(str, runs))
+        print(all_of_them)
+        assert sum(run.holds() for run in runs) > RUNS // 2, all_of_them  # 2 of 5 or less: once in 860 times
+        assert sum(run.truth <= run.stated["high"] for run in runs) > RUNS // 2, all_of_them
+        assert 1 / 3 < statistics.median(run.tracing["ns"] / run.saved_ns for run in runs), all_of_them
+        assert statistics.median(run.tracing["high_ns"] / run.saved_ns for run in runs) < 3, all_of_them
+        for run in runs:
+            assert run.stated["low"] <= run.stated["share"] <= run.stated["high"], run
+            assert "modelled from a calibration on this device" in run.stated["method"], run.stated
 
 
 def check_flush(scratch):
