@@ -16,7 +16,7 @@
 struct fixture {
 	struct run run;
 	struct rank_job job;
-	uint32_t lanes[3], work, other, reduce, gather, wait;
+	uint32_t lanes[8], work, other, reduce, gather, wait;
 };
 
 static void open_ranks(struct fixture *f, int count)
@@ -147,6 +147,64 @@ static void long_delays_hide_no_late_rank(void **state)
 	(void)state;
 	assert_true(is_late_beside_delays(60));
 	assert_false(is_late_beside_delays(0));
+}
+
+/*
+ * Ranks that do the same, but for a delay of each that others have at other times. Rank 0 has more
+ * by 1 permille, which its delay lifts to more than 3 on average.
+ */
+static void a_long_delay_makes_no_small_difference_large(void **state)
+{
+	enum { TURNS = 120, WORK = 100000 };
+	struct fixture f;
+	uint64_t at = 1000;
+
+	(void)state;
+	open_ranks(&f, 3);
+	for (uint64_t i = 0; i < TURNS; i++) {
+		uint64_t over = 0, work[3];
+		for (uint64_t r = 0; r < 3; r++) {
+			work[r] = WORK + (i * 7919 + r * 31) % 40 + (r ? 0 : WORK / 1000);
+			work[r] += i == 40 * r + 7 ? (r ? WORK : 2 * WORK) : 0;
+			over = at + work[r] > over ? at + work[r] : over;
+		}
+		for (int r = 0; r < 3; r++)
+			turn(&f, r, at, at + work[r], over + 20);
+		at = over + 20;
+	}
+	measure(&f);
+	for (int r = 0; r < 3; r++)
+		assert_false(f.job.rows[r].is_late);
+	close_ranks(&f);
+}
+
+/* A seventh of the turns of each rank is short: most turns are longer than the others' mean. */
+static void ranks_that_are_quick_by_turns_are_not_late(void **state)
+{
+	enum { RANKS = 8, TURNS = 240, WORK = 100000 };
+
+	(void)state;
+	for (uint64_t chance = 1, job = 0; job < 20; job++) {
+		struct fixture f;
+		uint64_t at = 1000;
+		open_ranks(&f, RANKS);
+		for (uint64_t i = 0; i < TURNS; i++) {
+			uint64_t over = 0, work[RANKS];
+			for (uint64_t r = 0; r < RANKS; r++) {
+				chance = chance * 6364136223846793005u + 1442695040888963407u;
+				work[r] = chance >> 33 & 0xff;
+				work[r] += (chance >> 45) % 7 ? WORK : WORK / 2;
+				over = at + work[r] > over ? at + work[r] : over;
+			}
+			for (int r = 0; r < RANKS; r++)
+				turn(&f, r, at, at + work[r], over + 20);
+			at = over + 20;
+		}
+		measure(&f);
+		for (int r = 0; r < RANKS; r++)
+			assert_false(f.job.rows[r].is_late);
+		close_ranks(&f);
+	}
 }
 
 static void ranks_of_other_collectives_are_not_compared(void **state)
@@ -614,6 +672,8 @@ int main(void)
 		cmocka_unit_test(the_last_rank_makes_the_others_wait),
 		cmocka_unit_test(a_wait_is_for_the_first_that_not_all_have_come_to),
 		cmocka_unit_test(long_delays_hide_no_late_rank),
+		cmocka_unit_test(a_long_delay_makes_no_small_difference_large),
+		cmocka_unit_test(ranks_that_are_quick_by_turns_are_not_late),
 		cmocka_unit_test(ranks_of_other_collectives_are_not_compared),
 		cmocka_unit_test(recordings_of_several_ranks_are_one_job),
 		cmocka_unit_test(who_gets_nothing_does_not_wait),

@@ -343,6 +343,35 @@ static void a_long_part_is_found_among_others(void **state)
 	close_pair(&p);
 }
 
+/* A client that waits for results in one part of its time alone. */
+static void a_long_part_is_found_by_the_waits_of_a_part(void **state)
+{
+	enum { CALLS = 20000, OTHERS = 60, FROM = 1500, TO = 6000 };
+	struct pair p = {.ahead = -50e6, .drift = 40e-6};
+	uint64_t ns = 100000000, first = 0, chance = 1;
+
+	(void)state;
+	open_pair(&p, "b");
+	for (uint64_t i = 0; i < CALLS + OTHERS; i++) {
+		uint64_t sent = i - OTHERS / 2;
+		struct fixture *client = &p.sides[CLIENT];
+		chance = chance * 6364136223846793005u + 1442695040888963407u;
+		ns += 1500000 + (chance >> 33) % 1000000;
+		first = sent == 0 ? ns : first;
+		pair_call(&p, i, ns, sent >= FROM && sent < TO);
+		if (sent < CALLS && (sent < FROM || sent >= TO)) {
+			add(client, CLIENT, client->send, ns, ns + 5000);
+			tell(client, CLIENT, i % 5 ? 7 : 8, (uint32_t)i + 1);
+		}
+	}
+	measure_pair(&p);
+	const struct rank_clock *clock = &p.sources[SERVER].clock;
+	assert_true(clock->is_aligned);
+	assert_true(fabs(pair_off(&p, first)) <= clock->bound_ns + 2);
+	assert_true(fabs(pair_off(&p, ns)) <= clock->bound_ns + 2);
+	close_pair(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -353,6 +382,7 @@ int main(void)
 		cmocka_unit_test(clocks_that_are_apart_and_drift_pair_every_call),
 		cmocka_unit_test(a_clock_that_no_wait_limits_has_no_bound),
 		cmocka_unit_test(a_long_part_is_found_among_others),
+		cmocka_unit_test(a_long_part_is_found_by_the_waits_of_a_part),
 		cmocka_unit_test(a_part_is_found_where_its_order_is_the_only_one),
 	};
 

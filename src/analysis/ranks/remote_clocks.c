@@ -257,9 +257,21 @@ static int remote_fit_place(struct remote_fit *fit, struct remote_place *place, 
 	       (is_only || (place->held && place->held >= place->count / FEW_HELD));
 }
 
+/* Does the client wait for a notable part of this time? */
+static bool remote_fit_has_waits(const struct remote_fit *fit, const struct remote_place *place)
+{
+	uint64_t from_ns = fit->clients[place->client].begin_ns,
+		 to_ns = fit->clients[place->client + place->count - 1].end_ns, ns = 0;
+
+	for (size_t w = BISECT(i, 0, fit->wait_count, fit->waits[i].begin_ns < from_ns);
+		w < fit->wait_count && fit->waits[w].begin_ns < to_ns; w++)
+		ns += fit->waits[w].end_ns - fit->waits[w].begin_ns;
+	return ns >= (to_ns - from_ns) / FEW_HELD;
+}
+
 /*
  * Parts of a long place tell, for a thousandth of the time, that it is none: all of it is tried
- * unless all parts refuse it.
+ * unless all parts refuse it. Where the client hardly waits, few waits refuse nothing.
  */
 static int remote_fit_parts(struct remote_fit *fit, const struct remote_place *whole)
 {
@@ -270,7 +282,7 @@ static int remote_fit_parts(struct remote_fit *fit, const struct remote_place *w
 		struct remote_place part = {.client = whole->client + at,
 			.server = whole->server + at,
 			.count = PART_GRAPHS};
-		possible = remote_fit_place(fit, &part, false);
+		possible = remote_fit_place(fit, &part, !remote_fit_has_waits(fit, &part));
 	}
 	return possible;
 }
