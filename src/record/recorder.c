@@ -117,6 +117,8 @@ struct recorder {
 	/* by CLOCK_MONOTONIC; 0: not yet: it was asked for entry, its engine was called, it is in
 	 */
 	uint64_t asked_ns, comes_ns, entered_ns;
+	pid_t stackless;  /* an entered process that the kernel takes no stacks of; 0: none */
+	int stacks_error; /* why */
 };
 
 /* Messages for the user. */
@@ -584,6 +586,35 @@ static void enter_is_over(struct recorder *r)
 	r->enter = NULL;
 }
 
+/* Warns at once that stacks are unavailable: the program may run for hours. */
+static void say_stacks(struct recorder *r, int error)
+{
+	struct stack_account *account = &r->result->stacks;
+
+	account->hz = r->options->stacks_hz;
+	account->error = error;
+	if (!error)
+		return;
+	stack_sampler_reason(error, account->reason, sizeof(account->reason));
+	r->options->warn("record: --sample: no stacks are taken: %s", account->reason);
+}
+
+static void say_stackless(struct recorder *r)
+{
+	char reason[sizeof(r->result->stacks.reason)];
+
+	if (stack_sampler_any(r->stacks)) {
+		stack_sampler_reason(r->stacks_error, reason, sizeof(reason));
+		r->options->warn("record: --sample: no stacks of process %d are taken: %s",
+			(int)r->stackless, reason);
+	} else {
+		say_stacks(r, r->stacks_error);
+		stack_sampler_destroy(r->stacks);
+		r->stacks = NULL;
+	}
+	r->stackless = 0;
+}
+
 /* Returns after how many ms to look again. */
 static uint32_t enter_step(struct recorder *r, uint64_t now_ns)
 {
@@ -591,12 +622,13 @@ static uint32_t enter_step(struct recorder *r, uint64_t now_ns)
 	uint64_t stay_ns = r->options->duration_ns;
 	enum enter_progress progress = r->enter ? enter_tree_turn(r->enter) : ENTER_ENDED;
 
+	if (r->stackless)
+		say_stackless(r);
 	if (r->adopted) {
 		r->leaves = watch_live(r->watch) ||
 			    process_find_straggler(&r->straggler, r->dir.path, r->keeper.pid);
 		progress = r->leaves ? ENTER_IS_IN : ENTER_ENDED;
 	}
-
 	if (progress == ENTER_IS_IN && !r->entered_ns) {
 		r->entered_ns = now_ns;
 		r->result->has_entered = true;
@@ -1041,27 +1073,20 @@ static void recorder_record(struct recorder *r)
 	signals_fatal_message(NULL);
 }
 
-/* Warns at once that stacks are unavailable: the program may run for hours. */
-static void say_stacks(struct recorder *r, int error)
-{
-	struct stack_account *account = &r->result->stacks;
-
-	account->hz = r->options->stacks_hz;
-	account->error = error;
-	if (!error)
-		return;
-	stack_sampler_reason(error, account->reason, sizeof(account->reason));
-	r->options->warn("record: --sample: no stacks are taken: %s", account->reason);
-}
-
-/* An enter_recorder's: from its first step on, a process is followed by the kernel, too. */
+/*
+ * An enter_recorder's: from its first step on, a process is followed by the kernel, too. It is
+ * stopped, so nothing is said that somebody must read.
+ */
 static void recorder_enters(void *context, pid_t pid)
 {
 	struct recorder *r = context;
 
 	switches_enter(&r->switches, pid);
-	if (r->stacks && !r->result->stacks.error)
-		say_stacks(r, stack_sampler_enter(r->stacks, pid));
+	int error = r->stacks ? stack_sampler_enter(r->stacks, pid) : 0;
+	if (error) {
+		r->stackless = pid;
+		r->stacks_error = error;
+	}
 }
 
 /* After the fork, so that the program keeps the timer slack and the limit that it inherited. */

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
 #include "brick/counters.h"
 #include "lib/drain/off_cpu.h"
 #include "lib/sys/perf.h"
@@ -20,11 +22,18 @@ enum {
 	MOST_MS = 500,		/* the longest interval between two readings */
 };
 
+/* What a process had when it was entered. */
+struct learned {
+	struct stack_event event;
+	char *text;
+};
+
 struct stack_sampler {
 	unsigned hz;
 	struct stack_events *events;
 	struct address_spaces spaces;
 	struct stack_packets packets;
+	ARRAY(struct learned) learned; /* not looked at yet */
 	uint64_t lost;	  /* failures of ours, as for lack of memory; the kernel's come on top */
 	uint64_t read_ns; /* when the events were read last, by CLOCK_MONOTONIC */
 	uint32_t interval_ms; /* between two readings */
@@ -70,22 +79,43 @@ int stack_sampler_create_running(struct stack_sampler **out, unsigned hz)
 	return sampler_create(out, 0, hz);
 }
 
-/* Its packets are handed on at the next turn. */
-static void sampler_learn(void *context, const struct stack_event *event)
+/* The process is stopped: its files, which may be far away, are opened later. */
+static void sampler_keep(void *context, const struct stack_event *event)
 {
 	struct stack_sampler *s = context;
+	struct learned one = {*event, strdup(event->text)};
 
-	s->lost += spaces_event(&s->spaces, event) != 0;
-	if (event->kind == STACK_NAMED)
-		packets_thread(&s->packets, event);
+	if (one.text && !array_push(&s->learned, one))
+		return;
+	free(one.text);
+	s->lost++;
+}
+
+static void sampler_learn(struct stack_sampler *s)
+{
+	for (size_t i = 0; i < s->learned.count; i++) {
+		struct stack_event *event = &s->learned.items[i].event;
+		event->text = s->learned.items[i].text;
+		s->lost += spaces_event(&s->spaces, event) != 0;
+		if (event->kind == STACK_NAMED)
+			packets_thread(&s->packets, event);
+		free(s->learned.items[i].text);
+	}
+	s->learned.count = 0;
 }
 
 int stack_sampler_enter(struct stack_sampler *s, pid_t pid)
 {
-	int error = stack_events_add(s->events, pid, sampler_learn, s);
+	int error = stack_events_add(s->events, pid, sampler_keep, s);
 
+	s->lost += error != 0;
 	set_interval(s);
 	return error;
+}
+
+bool stack_sampler_any(const struct stack_sampler *s)
+{
+	return stack_events_any(s->events);
 }
 
 void stack_sampler_reason(int error, char *text, size_t size)
@@ -136,6 +166,7 @@ uint32_t stack_sampler_turn(struct stack_sampler *s, struct encoder *e, uint64_t
 		return s->interval_ms - (uint32_t)passed_ms;
 	s->read_ns = now_ns;
 	s->encoder = e;
+	sampler_learn(s);
 	/* its result is ignored: stack_events_lost() has its own losses */
 	stack_events_read(s->events, now_ns - OFF_CPU_VISIBLE_NS, sampler_take, s);
 	s->lost += sampler_pass(s) != 0;
@@ -154,6 +185,7 @@ bool stack_sampler_has_passed(struct stack_sampler *s)
 void stack_sampler_finish(struct stack_sampler *s, struct trace_writer *w, uint64_t end_ns)
 {
 	s->writer = w;
+	sampler_learn(s);
 	stack_events_read(s->events, UINT64_MAX, sampler_take, s);
 	int error = sampler_pass(s);
 	if (!error)
@@ -177,6 +209,9 @@ void stack_sampler_destroy(struct stack_sampler *s)
 	if (!s)
 		return;
 	stack_events_close(s->events);
+	for (size_t i = 0; i < s->learned.count; i++)
+		free(s->learned.items[i].text);
+	array_fini(&s->learned);
 	spaces_fini(&s->spaces);
 	packets_stacks_fini(&s->packets);
 	free(s);

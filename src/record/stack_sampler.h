@@ -24,8 +24,11 @@ int stack_sampler_create(struct stack_sampler **out, pid_t program, unsigned hz)
 /* The same for processes that run already: stack_sampler_enter() follows each. 0 or -ENOMEM. */
 int stack_sampler_create_running(struct stack_sampler **out, unsigned hz);
 
-/* All threads of the process are stopped. 0, or -errno as stack_events_add(). */
+/* All threads of the process are stopped. 0, or -errno as stack_events_add(), counted as a loss. */
 int stack_sampler_enter(struct stack_sampler *s, pid_t pid);
+
+/* Is a process followed? */
+bool stack_sampler_any(const struct stack_sampler *s);
 
 /* Writes a sentence that explains an error of stack_sampler_create(), and of _enter(). */
 void stack_sampler_reason(int error, char *text, size_t size);

@@ -11,7 +11,7 @@ import tempfile
 
 from libggml import LLAMA, SOURCE, libraries
 from librecord import python_with_torch
-from librunning import BRICK, BUILD, WAIT_S, Program, code, is_entered, llama, proc, report, state, until
+from librunning import BRICK, BUILD, WAIT_S, Program, code, compile_to, is_entered, llama, proc, report, state, until
 
 NO_PERF = os.path.join(BUILD, "bin", "program-no_perf")
 TORCH = os.path.join(SOURCE, "tests", "programs", "torch_running.py")
@@ -48,7 +48,7 @@ def functions(out):
 
 def stacks_of_all_threads(folder):
     out = os.path.join(folder, "stacks.pftrace")
-    with Program(folder, llama(100000, 2)) as program:
+    with Program(folder, [*llama(100000, 2), "--predict", "4"]) as program:
         before, instructions = state(program.pid), code(program.pid, libraries())
         outer = cpu_s(program.pid)
         said, inner = record(program, out, lambda: code(program.pid, libraries()) != instructions, f"--sample={HZ}")
@@ -92,6 +92,29 @@ def asleep(folder, python):
         assert not any("torch_running" in row["name"] for row in rows["bricks"]), rows["bricks"]
 
 
+SLEEPERS = """#include <pthread.h>
+#include <unistd.h>
+static void *sleeps(void *none){(void)none; for(;;) pause(); return 0;}
+__attribute__((constructor)) static void begin(void){pthread_t t;
+for(int i = 0; i < 200; i++) pthread_create(&t, 0, sleeps, 0);}
+"""
+
+
+def many_threads(folder):
+    """More threads than the recorder may have descriptors: it is said, none is kept, and all else is recorded."""
+    out = os.path.join(folder, "many.pftrace")
+    sleepers = compile_to(folder, "sleepers.so", SLEEPERS, "-shared", "-fPIC", "-pthread")
+    with Program(folder, ["env", "LD_PRELOAD=" + sleepers, *llama(100000)]) as program:
+        before = state(program.pid)
+        limit = ["sh", "-c", 'ulimit -n 100; exec "$@"', "sh"]
+        said, _ = record(program, out, lambda: is_entered(program.pid), "--sample", "--off-cpu", "on", before=limit)
+        assert "no stacks are taken: too many files are open" in said, said
+        assert state(program.pid) == before, (before, state(program.pid))
+    assert json.loads(report(out, "--json"))["bricks"], "nothing is recorded"
+    told = subprocess.run([BRICK, "report", "--by", "function", out], capture_output=True, text=True, check=False)
+    assert told.returncode and "stacks could not be taken: too many files" in told.stderr, told
+
+
 def refused(folder):
     out = os.path.join(folder, "refused.pftrace")
     with Program(folder, llama(100000)) as program:
@@ -105,6 +128,7 @@ def main():
         if os.path.exists(LLAMA):
             stacks_of_all_threads(folder)
             refused(folder)
+            many_threads(folder)
         asleep(folder, python_with_torch())
 
 

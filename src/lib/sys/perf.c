@@ -237,6 +237,8 @@ void brick__perf_reason(uint32_t kind, int error, char *reason, size_t bytes)
 			"the kernel has no perf_event, or a seccomp filter hides it");
 	else if (error == -EMFILE || error == -ENFILE)
 		snprintf(reason, bytes, "too many files are open");
+	else if (error == -E2BIG)
+		snprintf(reason, bytes, "it takes an event for each thread on each CPU, too many");
 	else
 		snprintf(reason, bytes, "perf_event_open: %s", strerror(-error));
 }

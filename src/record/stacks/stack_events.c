@@ -187,6 +187,16 @@ static int stack_events_follow_on(struct stack_events *e, pid_t pid, int cpu, en
 	return error;
 }
 
+/* All but the first `kept`, whose rings no earlier one writes into. */
+static void close_sources(struct stack_events *e, size_t kept)
+{
+	for (size_t i = kept; i < e->sources.count; i++) {
+		perf_ring_unmap(&e->sources.items[i].ring);
+		close(e->sources.items[i].fd);
+	}
+	e->sources.count = kept < e->sources.count ? kept : e->sources.count;
+}
+
 static int stack_events_follow_thread(struct stack_events *e, pid_t pid, enum start start)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -277,6 +287,7 @@ int stack_events_add(struct stack_events *e, pid_t pid, stack_event_fn take, voi
 {
 	char path[32];
 	const struct dirent *entry;
+	size_t before = e->sources.count;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	DIR *threads = opendir(path);
@@ -299,6 +310,8 @@ int stack_events_add(struct stack_events *e, pid_t pid, stack_event_fn take, voi
 	}
 	if (threads)
 		closedir(threads);
+	if (error) /* threads that nobody reads the stacks of would pay for them */
+		close_sources(e, before);
 	return error;
 }
 
@@ -496,14 +509,16 @@ uint32_t stack_events_last_ms(const struct stack_events *e)
 	return (uint32_t)(least * 1000 / (MOST_BYTES * (uint64_t)e->hz));
 }
 
+bool stack_events_any(const struct stack_events *e)
+{
+	return e->sources.count != 0;
+}
+
 void stack_events_close(struct stack_events *e)
 {
 	if (!e)
 		return;
-	for (size_t i = 0; i < e->sources.count; i++) {
-		perf_ring_unmap(&e->sources.items[i].ring);
-		close(e->sources.items[i].fd);
-	}
+	close_sources(e, 0);
 	array_fini(&e->sources);
 	array_fini(&e->kept);
 	array_fini(&e->words);

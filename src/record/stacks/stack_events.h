@@ -55,9 +55,12 @@ typedef void (*stack_event_fn)(void *context, const struct stack_event *event);
 /*
  * Follow a process that runs already, whose threads are all stopped, and what it starts. Hands out
  * at once what it has mapped, and its threads. Errors as above; -ENOENT also if /proc has nothing
- * of it; -E2BIG: too many threads are followed.
+ * of it; -E2BIG: too many threads are followed. After an error nothing of it is followed.
  */
 int stack_events_add(struct stack_events *e, pid_t pid, stack_event_fn take, void *context);
+
+/* Is a process followed? */
+bool stack_events_any(const struct stack_events *e);
 
 /*
  * Hand out the events before `until_ns`, in the order of time. Rings become visible a little late:

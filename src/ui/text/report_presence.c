@@ -2,6 +2,7 @@
 /* Two lines of the part on trust: the machine's CPUs, and the steps' threads. */
 #include "ui/text/report_presence.h"
 
+#include <errno.h>
 #include "brick/error.h"
 #include "ui/text/json_out.h"
 #include "ui/text/text.h"
@@ -87,6 +88,8 @@ void report_off_cpu_reason(int error, char *text, size_t size)
 		snprintf(text, size,
 			"the program is in a PID namespace of its own, and /proc does not tell its "
 			"threads: record from inside of that");
+	else if (error == -E2BIG)
+		snprintf(text, size, "it takes an event for each thread on each CPU, too many");
 	else
 		snprintf(text, size, "perf_event_open: %s", brick_strerror(error));
 }
