@@ -994,8 +994,12 @@ static void record_summary(const struct record_arguments *a, const struct record
 
 	if (!r->recorded)
 		return;
+	static const char no_step[] = "no step began in that time, and nothing is recorded of a "
+				      "call that began before";
 	if (a->options.pid && (!r->has_entered || !r->samples)) {
-		if (!r->refused)
+		if (!r->refused && r->has_entered)
+			warn("nothing was recorded: %s", no_step);
+		else if (!r->refused)
 			warn("nothing was recorded: process %d computed nothing with its engine in "
 			     "that time",
 				(int)a->options.pid);
@@ -1006,6 +1010,9 @@ static void record_summary(const struct record_arguments *a, const struct record
 		(!r->refused_processes || *inject_obstacle_text(r->obstacle) ||
 			empties_environment(a->options.command)))
 		cmd_record_print_nothing(a, r);
+	if (a->options.pid && !r->steps &&
+		join_notes(r->notes, "torch.version", note, sizeof(note)))
+		warn("%s", no_step);
 	if (join_notes(r->notes, "graph.wrong", note, sizeof(note)))
 		warn("graph: %s", note);
 	/* an attacher may time less of a device's work than of a thread's */

@@ -238,7 +238,7 @@ __attribute__((constructor)) static void wait_a_while(void){nanosleep(&(struct t
 #ifdef REAL
 void brick_enter(const char *directory);
 void brick_enter(const char *directory){
-nanosleep(&(struct timespec){.tv_sec = 2}, 0);
+nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 200000000}, 0);
 void *real = dlopen(REAL, RTLD_NOW);
 ((void (*)(const char *))dlsym(real, "brick_enter"))(directory);}
 #endif
@@ -264,7 +264,7 @@ def loads_slowly(folder):
     process = subprocess.Popen([static_program(folder), "1", "100000000"], stdout=subprocess.DEVNULL)
     try:
         compute(process.pid)
-        run = subprocess.run([brick, "record", "-p", str(process.pid), "-o", out, "--no-history", "--duration", "2s"],
+        run = subprocess.run([brick, "record", "-p", str(process.pid), "-o", out, "--no-history", "--duration", "1.5s"],
                              capture_output=True, text=True, timeout=WAIT_S, check=False)
         assert not run.returncode and "attached to ggml" in run.stderr, (run.returncode, run.stderr)
     finally:

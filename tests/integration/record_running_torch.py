@@ -265,6 +265,29 @@ def whole_calls_only(folder, python):
         assert steps > 16 and counts["MatrixProduct"] == 7 * steps, (idle, steps, counts)
 
 
+def a_call_goes_on(folder, python):
+    """No call begins while it is recorded, and nothing is recorded of the one that goes on: that is said."""
+    out = os.path.join(folder, "goes_on.pftrace")
+    gate = Gate(folder, python)
+    with gate.program as program:
+        gate.shut()
+        recorder = subprocess.Popen([BRICK, "record", "-p", str(program.pid), "-o", out, "--no-history"],
+                                    stderr=subprocess.PIPE, text=True)
+        try:
+            while ".session" not in proc(program.pid, "maps"):
+                assert recorder.poll() is None, recorder.communicate()
+                gate.let_pass()
+            until(lambda: os.path.exists(gate.path + ".hooked"), "it is not hooked")
+            recorder.send_signal(signal.SIGINT)
+            _, stderr = recorder.communicate(timeout=WAIT_S)
+        finally:
+            recorder.kill()
+        gate.open()
+        program.says_more(1)
+        assert len(set(program.lines())) == 1, "its results have changed"
+    assert recorder.returncode == 0 and "no step began in that time" in stderr, stderr
+
+
 def main():
     python = python_with_torch()
     with tempfile.TemporaryDirectory() as folder:
@@ -274,6 +297,7 @@ def main():
         patched_method(folder, python)
         opens_libraries(folder, python)
         never_ends(folder, python)
+        a_call_goes_on(folder, python)
         whole_calls_only(folder, python)
         answers_late(folder, python, 6, False)
         answers_late(folder, python, 2, True)

@@ -316,11 +316,11 @@ static bool torch_modules_is_whole(struct torch_thread *t)
 static python_object *call_unseen(python_object *function, python_object *const *arguments,
 	size_t count, python_object *names)
 {
-	uint32_t outer = torch_thread.unseen;
-
-	torch_thread.unseen = outer + 1;
+	torch_thread.unseen++;
 	python_object *result = next_call(function, arguments, count, names);
-	torch_thread.unseen = outer;
+	if (torch_thread.unseen) /* the child of a fork has begun anew */
+		torch_thread
+			.unseen--; /* greenlets' calls do not end in the order of their begins */
 	return result;
 }
 
