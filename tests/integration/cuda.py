@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import librecord
-from libcuda import ALL_CALLED, EMBED, EVENTS, PROGRAM, SLACK_NS, Result, environment
+from libcuda import ALL_CALLED, DOUBLES, EMBED, EVENTS, PROGRAM, SLACK_NS, Result, environment
 from librecord import BRICK, BUILD
 
 
@@ -164,6 +164,29 @@ def check_events(scratch):
 def check_threads(scratch):
     run = Result(scratch, "shuffle", "threads", "300")
     run.same_times()
+
+
+def check_starting(scratch):
+    """Threads that launch while another calibrates: each kernel is there, and has its call (cuda_calibration.h)."""
+    run = Result(scratch, "cost_callback=2000,cost_record=10000", "starting", "48")
+    run.same_times()
+    assert len(run.commands) == 49 == run.launches, (len(run.commands), run.launches)
+    assert ALL_CALLED in run.notes["cuda.records"] and "callbacks" in run.notes["cuda.calibration"], run.notes
+
+
+def check_no_calibration(scratch):
+    """A driver that lacks a function is not calibrated, says so, and its captures have the mode of before."""
+    lacks, older = b"\0cuLaunchKernel_ptsz\0", scratch.file("older")
+    os.makedirs(older, exist_ok=True)
+    for name in ("libcuda.so.1", "libcupti.so"):
+        with open(os.path.join(DOUBLES, name), "rb") as file:
+            library = file.read()
+        assert name != "libcuda.so.1" or lacks in library
+        with open(os.path.join(older, name), "wb") as file:
+            file.write(library.replace(lacks, lacks.replace(b"ptsz", b"none")) if name == "libcuda.so.1" else library)
+    run = Result(scratch, "", "starting", "2", LD_LIBRARY_PATH=older)
+    run.same_times()
+    assert "none: cuLaunchKernel_ptsz failed" in run.notes["cuda.calibration"], run.notes
 
 
 def check_many(scratch):
@@ -326,7 +349,8 @@ def check_missing_ids(scratch):
 def main():
     with librecord.Scratch() as scratch:
         for check in (check_plain, check_graph, check_graph_calls, check_whole_graphs, check_nested, check_clock,
-                      check_libraries, check_streams, check_events, check_threads, check_many,
+                      check_libraries, check_streams, check_events, check_threads, check_starting,
+                      check_no_calibration, check_many,
                       check_lost, check_refused, check_failures, check_early, check_processes,
                       check_embedded, check_told_once, check_pause, check_contexts, check_devices,
                       check_missing_ids):

@@ -16,7 +16,7 @@ SLACK_NS = 200  # of ticks and rounding, beyond the residual that the recording 
 
 
 def environment(scenario, **more):
-    env = dict(os.environ, LD_LIBRARY_PATH=DOUBLES, FAKE_CUDA=scenario, **more)
+    env = dict(os.environ, **{"LD_LIBRARY_PATH": DOUBLES, "FAKE_CUDA": scenario, **more})
     env.pop("CUDA_INJECTION64_PATH", None)
     return env
 

@@ -4,8 +4,8 @@
  * launches. Runs on the double of the driver and on a real one (tests/gpu). What it prints depends
  * on its arguments alone.
  *
- *   cuda_work plain|graph|streams|events|many|early|threads|pause|contexts|devices|refused
- *             [COUNT]
+ *   cuda_work plain|graph|streams|events|many|early|threads|starting|pause|contexts|devices|
+ *             refused [COUNT]
  *
  * With CUDA_WORK_TIME in the environment it also says on stderr how long it took from its first
  * launch on; with CUDA_WORK_EVENTS=FILE "many" and "graph" time their launches themselves, by
@@ -248,6 +248,44 @@ static void run_threads(int count)
 	puts("threads done");
 }
 
+static void *start_late(void *ns)
+{
+	struct timespec delay = {.tv_nsec = *(long *)ns};
+	address x = 0;
+	void *stream;
+
+	check(cu.context_set(context), "current");
+	check(cu.alloc(&x, N * sizeof(float)), "alloc");
+	check(cu.stream(&stream, 1), "stream");
+	nanosleep(&delay, NULL);
+	launch_scale(x, 1.0f, stream);
+	check(cu.stream_sync(stream), "sync");
+	return NULL;
+}
+
+/* Threads whose first command is a kernel, one soon after the other; how the first is left. */
+static void run_starting(int count)
+{
+	enum { MOST = 64, APART_NS = 500000 };
+	pthread_t threads[MOST];
+	long delays[MOST] = {0};
+	int (*exchange)(int *) = NULL, mode = 0;
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	void *found = library ? dlsym(library, "cuThreadExchangeStreamCaptureMode") : NULL;
+
+	memcpy(&exchange, &found, sizeof exchange);
+	for (int i = 0; i < count && i < MOST; i++) {
+		delays[i] = (i + 1L) * APART_NS;
+		pthread_create(&threads[i], NULL, start_late, &delays[i]);
+	}
+	start_late(&(long){0});
+	for (int i = 0; i < count && i < MOST; i++)
+		pthread_join(threads[i], NULL);
+	if (exchange)
+		check(exchange(&mode), "mode");
+	printf("captures of the first thread: mode %d\n", mode);
+}
+
 /* Kernels while nothing is recorded, whose records come when something is again. */
 static void run_pause(int count)
 {
@@ -332,6 +370,8 @@ static void run(const char *what, int count)
 		run_contexts(count);
 	else if (!strcmp(what, "threads"))
 		run_threads(count);
+	else if (!strcmp(what, "starting"))
+		run_starting(count);
 	else
 		run_plain(count);
 }

@@ -28,7 +28,9 @@ enum { MAX_IDS = 1536, HOOK_PERIOD = 64, FIRST_HOOK = 16 };
 
 static struct call_shape calls_shapes[2][MAX_IDS]; /* by domain and id */
 static uint32_t calls_stopped;
-static uint32_t calls_kernel_id; /* of cuLaunchKernel */
+/* By whether the program's default stream is a thread's own. */
+static struct calibration_call calls_kernels[] = {
+	{"cuLaunchKernel", 0}, {"cuLaunchKernel_ptsz", 0}};
 static uint32_t calls_are_calibrated;
 
 /* The last command of each stream of a context, for waits for them. */
@@ -70,8 +72,9 @@ static int enable_domain(uint32_t domain)
 						  ? call_shape_of_driver(name)
 						  : call_shape_of_runtime(name);
 		calls_shapes[domain - 1][id] = shape;
-		if (!strcmp(name, "cuLaunchKernel"))
-			calls_kernel_id = id;
+		for (int i = 0; i < 2; i++)
+			if (!strcmp(name, calls_kernels[i].name))
+				calls_kernels[i].id = id;
 		if (shape.kind != CALL_NONE)
 			result = cupti.enable_callback(1, cupti.subscriber, domain, id);
 	}
@@ -347,17 +350,18 @@ static void calls_leave(const struct call_shape *shape, const struct cupti_call 
 /*
  * At the first command of the process, which usually copies a model's weights, before any step.
  * Others wait until it is done: no kernel may be launched before. Commands while nothing records
- * are not the first.
+ * are not the first. A program has one kind of default stream, so it does not make the calls of
+ * programs that have the other one.
  */
-static void calls_calibrate(void)
+static void calls_calibrate(const struct call_shape *first)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 	HOLD(&lock);
-	if (calls_are_calibrated || !brick_enabled() || !calls_kernel_id)
+	if (calls_are_calibrated)
 		return;
 	call_thread.is_calibrating = true;
-	cuda_calibrate(calls_kernel_id);
+	cuda_calibrate(calls_kernels[!first->is_per_thread]);
 	call_thread.is_calibrating = false;
 	__atomic_store_n(&calls_are_calibrated, 1, __ATOMIC_RELEASE);
 }
@@ -374,8 +378,8 @@ static void timed_call(const struct call_shape *shape, const struct cupti_call *
 		return;
 	}
 	if (entering && launches && t->depth == 0 && call->context &&
-		!__atomic_load_n(&calls_are_calibrated, __ATOMIC_ACQUIRE))
-		calls_calibrate();
+		!__atomic_load_n(&calls_are_calibrated, __ATOMIC_ACQUIRE) && brick_enabled())
+		calls_calibrate(shape);
 	int samples =
 		launches && t->hook_calls >= (uint32_t)(t->was_timed ? HOOK_PERIOD : FIRST_HOOK);
 	uint64_t begin = samples ? brick_ticks() : 0;

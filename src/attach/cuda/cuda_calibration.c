@@ -2,10 +2,11 @@
 /*
  * Launches without work, three ways: as they are traced (TRACED), without records of kernels
  * (BARE), without callbacks (QUIET). The kind of records and the callback are switched while no
- * kernel of the program has been launched yet, and launches of other threads wait (calls.c), so no
- * record of the program is lost. Ways take turns, since clocks of CPU and device change their
- * speed. A replay is timed on the host and on the device, by events: a cost of the device's shows
- * only there.
+ * kernel of the program has been launched yet, and launches of other threads wait in their
+ * callbacks (calls.c); the one that is switched off is that of a call which the program does not
+ * make. So no record of the program is lost. Ways take turns, since clocks of CPU and device change
+ * their speed. A replay is timed on the host and on the device, by events: a cost of the device's
+ * shows only there.
  */
 #include "attach/cuda/cuda_calibration.h"
 
@@ -59,8 +60,9 @@ struct calibration {
 	void *driver, *module, *kernel, *stream, *graph, *exec;
 	void *events[2];
 	char *data; /* FAR_BYTES */
-	uint32_t call;
-	int mode; /* of captures, of the thread */
+	struct calibration_call call;
+	bool is_relaxed; /* the thread's captures, */
+	int mode;	 /* which had this mode before */
 	uint64_t begin_ns;
 	const char *failed; /* the call that failed; NULL: none */
 	int error;
@@ -78,7 +80,6 @@ static const struct sys_function calibration_functions[] = {
 	NEEDED(stream, "cuStreamCreate"),
 	NEEDED(stream_sync, "cuStreamSynchronize"),
 	NEEDED(stream_destroy, "cuStreamDestroy_v2"),
-	NEEDED(launch, "cuLaunchKernel"),
 	NEEDED(capture, "cuStreamBeginCapture_v2"),
 	NEEDED(end_capture, "cuStreamEndCapture"),
 	NEEDED(instantiate, "cuGraphInstantiateWithFlags"),
@@ -117,7 +118,7 @@ static void calibration_noted(struct calibration *c, const char *name, int error
 static void launch_some(struct calibration *c, int count, unsigned blocks)
 {
 	for (int i = 0; i < count && !c->failed; i++)
-		TRY(c, "cuLaunchKernel",
+		TRY(c, c->call.name,
 			c->cu.launch(c->kernel, blocks, 1, 1, 32, 1, 1, 0, c->stream, NULL, NULL));
 }
 
@@ -135,11 +136,14 @@ static void calibration_prepare(struct calibration *c)
 	const char *missing =
 		c->driver ? sys_functions_find(c->driver, calibration_functions, count, &c->cu)
 			  : "libcuda.so.1";
+	if (!missing && (!c->call.id || !sys_function_find(c->driver, c->call.name, &c->cu.launch)))
+		missing = c->call.name;
 	if (missing) {
 		calibration_noted(c, missing, -1);
 		return;
 	}
 	c->cu.capture_mode(&c->mode); /* nothing here ends a capture of the program's */
+	c->is_relaxed = true;
 	for (size_t i = 0; error && i < sizeof(calibration_code) / sizeof(char *); i++)
 		error = c->cu.load(&c->module, calibration_code[i]);
 	calibration_noted(c, "cuModuleLoadData", error);
@@ -172,7 +176,7 @@ static void calibration_clean(struct calibration *c)
 		c->cu.graph_destroy(c->graph);
 	if (c->stream)
 		c->cu.stream_destroy(c->stream);
-	if (c->cu.capture_mode)
+	if (c->is_relaxed)
 		c->cu.capture_mode(&c->mode);
 	if (c->data)
 		munmap(c->data, FAR_BYTES);
@@ -229,7 +233,7 @@ static int switch_records(bool on)
 
 static int switch_callbacks(const struct calibration *c, bool on)
 {
-	return cupti.enable_callback(on, cupti.subscriber, CUPTI_DOMAIN_DRIVER, c->call);
+	return cupti.enable_callback(on, cupti.subscriber, CUPTI_DOMAIN_DRIVER, c->call.id);
 }
 
 static void time_way(struct calibration *c, enum way way)
@@ -321,7 +325,7 @@ static void calibration_tell(struct calibration *c)
 		LAUNCHES, (double)(monotonic_ns() - c->begin_ns) * 1e-6);
 }
 
-void cuda_calibrate(uint32_t call)
+void cuda_calibrate(struct calibration_call call)
 {
 	int ready = brick_register(BRICK_READY_NAME, BRICK_CATEGORY_ENGINE);
 	brick_span span = ready >= 0 ? brick_begin((uint32_t)ready) : 0;

@@ -24,8 +24,14 @@ struct calibrated {
 struct calibrated calibrated_difference(
 	uint64_t *with, uint32_t with_count, uint64_t *without, uint32_t without_count);
 
+/* A driver's call that launches kernels. */
+struct calibration_call {
+	const char *name;
+	uint32_t id;
+};
+
 /*
- * Calibrate, on a thread that is about to launch its process's first command: `call` is the id of
- * the driver's call that launches kernels. Callbacks meanwhile are Brick's own. Writes the note.
+ * Calibrate by calls that the program does not make, on a thread that is about to launch its
+ * process's first command. Callbacks of the thread meanwhile are Brick's own. Writes the note.
  */
-void cuda_calibrate(uint32_t call);
+void cuda_calibrate(struct calibration_call call);

@@ -15,8 +15,9 @@ static const struct {
 	{587, "cuEventRecordWithFlags"}, {126, "cuStreamSynchronize"}, {220, "cuMemsetD32Async"},
 	{276, "cuMemcpyHtoD_v2"}, {277, "cuMemcpyHtoDAsync_v2"}, {278, "cuMemcpyDtoH_v2"},
 	{279, "cuMemcpyDtoHAsync_v2"}, {281, "cuMemcpyDtoDAsync_v2"}, {307, "cuLaunchKernel"},
-	{322, "cuCtxDestroy_v2"}, {514, "cuGraphLaunch"}, {643, "cuGraphInstantiateWithFlags"},
-	{644, "cuGraphExecUpdate_v2"}, {527, "cuLaunchHostFunc"}};
+	{442, "cuLaunchKernel_ptsz"}, {322, "cuCtxDestroy_v2"}, {514, "cuGraphLaunch"},
+	{643, "cuGraphInstantiateWithFlags"}, {644, "cuGraphExecUpdate_v2"},
+	{527, "cuLaunchHostFunc"}};
 
 static cupti_callback_fn callback;
 static void *callback_own;

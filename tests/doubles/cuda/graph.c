@@ -198,7 +198,11 @@ DOUBLE_API int cuStreamGetCaptureInfo_v2(struct stream *stream, int *status, uin
 
 DOUBLE_API int cuThreadExchangeStreamCaptureMode(int *mode)
 {
-	*mode = 0;
+	static __thread int of_thread;
+	int before = of_thread;
+
+	of_thread = *mode;
+	*mode = before;
 	return FINE;
 }
 

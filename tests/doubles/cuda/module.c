@@ -114,25 +114,17 @@ DOUBLE_API int cuModuleGetFunction(struct function **out, struct module *module,
 	return NOT_FOUND;
 }
 
-DOUBLE_API int cuLaunchKernel(struct function *function, unsigned gx, unsigned gy, unsigned gz,
-	unsigned bx, unsigned by, unsigned bz, unsigned shared, struct stream *handle,
-	void **arguments, void **extra)
+static int launch(
+	struct entry e, const struct cuda_launch_kernel *of, struct op op, void *const *arguments)
 {
-	const struct cuda_launch_kernel parameters = {
-		function, {gx, gy, gz}, {bx, by, bz}, shared, handle};
-	struct entry e = {.id = 307,
-		.name = "cuLaunchKernel",
-		.parameters = &parameters,
-		.symbol = function->name};
-	struct stream *stream = double_stream(handle);
-	struct op op = {.kind = OP_KERNEL,
-		.function = function,
-		.grid = {gx, gy, gz},
-		.block = {bx, by, bz},
-		.shared = shared};
+	struct function *function = of->function;
+	struct stream *stream = double_stream(of->stream);
 
 	if (!stream)
 		return NO_CONTEXT;
+	e.parameters = of;
+	e.symbol = function->name;
+	op.function = function;
 	for (int i = 0; i < 3; i++)
 		op.arguments[i] = arguments ? arguments[i] : NULL;
 	double_enter(&e);
@@ -145,3 +137,21 @@ DOUBLE_API int cuLaunchKernel(struct function *function, unsigned gx, unsigned g
 		double_run(stream, &op, e.correlation, 0);
 	return double_leave(&e, FINE);
 }
+
+/* The second is of programs whose default stream is the thread's own. */
+#define LAUNCH(function_name, number)                                                              \
+	DOUBLE_API int function_name(struct function *function, unsigned gx, unsigned gy,          \
+		unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,               \
+		struct stream *handle, void **arguments, void **extra)                             \
+	{                                                                                          \
+		const struct cuda_launch_kernel parameters = {                                     \
+			function, {gx, gy, gz}, {bx, by, bz}, shared, handle};                     \
+		const struct op op = {.kind = OP_KERNEL,                                           \
+			.grid = {gx, gy, gz},                                                      \
+			.block = {bx, by, bz},                                                     \
+			.shared = shared};                                                         \
+		return launch((struct entry){.id = (number), .name = #function_name}, &parameters, \
+			op, arguments);                                                            \
+	}
+LAUNCH(cuLaunchKernel, 307)
+LAUNCH(cuLaunchKernel_ptsz, 442)
