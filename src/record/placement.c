@@ -235,10 +235,11 @@ static void *page_list_run(void *argument)
 	size_t capacity = 0;
 
 	pthread_setname_np(pthread_self(), "brick-pages");
-	while (in && getline(&line, &capacity, in) > 0)
+	while (in && getline(&line, &capacity, in) > 0) {
 		page_list_add(l, line);
+		l->is_read = true; /* a process that has just ended has an empty list */
+	}
 	free(line);
-	l->is_read = in != NULL;
 	if (in)
 		fclose(in);
 	pthread_mutex_lock(&l->lock);

@@ -24,9 +24,9 @@ def put(root, name, text):
         out.write(text)
 
 
-def record(path, root, cpu, pages='cp "$ROOT/maps" "$ROOT/proc/$$/numa_maps"'):
+def record(path, root, cpu, pages='cp "$ROOT/maps" "$ROOT/proc/$$/numa_maps"', steps=50):
     """The program's own list of pages is put where its number will be."""
-    command = f'mkdir -p "$ROOT/proc/$$"; {pages}; exec {PRODUCER} steps=50 paced=1,100,20000'
+    command = f'mkdir -p "$ROOT/proc/$$"; {pages}; exec {PRODUCER} steps={steps} paced=1,100,20000'
     subprocess.run([BRICK, "record", "--no-history", "-o", path, "--", "taskset", "-c", str(cpu), "sh", "-c", command], check=True,
                    capture_output=True, timeout=120, env=environment(BRICK_SYSTEM_ROOT=root, ROOT=root))
     return brick_json("report", "--json", path)["run"]["placement"]
@@ -98,6 +98,20 @@ def silent():
     expect("records lost", report["losses"]["dropped"], 0)
 
 
+def emptied():
+    """The list of a process that has just ended is empty, and stands for nothing: the one before counts."""
+    path, root = os.path.join(TMP, "emptied.pftrace"), os.path.join(TMP, "emptied")
+    put(root, "maps", MAPS)
+    put(root, "sys/devices/system/cpu/online", f"0-{max(ONLINE)}\n")
+    for node in (0, 7):
+        put(root, f"sys/devices/system/node/node{node}/cpulist", f"0-{max(ONLINE)}\n" if node == 0 else "\n")
+    lists = 'mkfifo "$ROOT/proc/$$/numa_maps"; p="$ROOT/proc/$$/numa_maps" timeout 20 sh -c ' + \
+        """'cat "$ROOT/maps" > "$p"; sleep 0.2; : > "$p"' > "$ROOT/said" 2>&1 & :"""
+    placement = record(path, root, ONLINE[0], lists, 100)
+    expect("nodes", [(node["node"], node["file_bytes"], node["anonymous_bytes"]) for node in placement["nodes"]],
+           [(0, 0, NEAR_PAGES * 4096), (7, FAR_PAGES * 4096, 2 << 20)])
+
+
 def late():
     """A CPU that came online after recording began is on no node, and leaves the rest readable."""
     path, root, cpu = os.path.join(TMP, "late.pftrace"), os.path.join(TMP, "late"), ONLINE[-1]
@@ -114,4 +128,5 @@ nodes()
 cores()
 alike()
 silent()
+emptied()
 late()
