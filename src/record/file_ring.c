@@ -136,25 +136,54 @@ static int take_unfinished(struct file_ring *r)
 	return error;
 }
 
-int file_ring_start(struct file_ring *r, uint64_t now_ns, char *wrong, size_t wrong_bytes)
+/* 0, or what is wrong with the names of the ring, of which one is then in `wrong`. */
+static int ring_look(struct file_ring *r, char *wrong, size_t wrong_bytes)
 {
 	char name[PATH_MAX];
 	uint64_t bytes;
-	int found = 0;
 
-	memset(r->ended_ns, 0, sizeof(r->ended_ns));
 	snprintf(wrong, wrong_bytes, "%s", r->path);
 	ring_identify(r);
 	for (unsigned i = 0; i <= FILE_RING_EARLIER; i++) {
 		if (!file_ring_name(r, i, name))
 			return -ENAMETOOLONG;
-		found = ring_file(r, name, &bytes);
+		int found = ring_file(r, name, &bytes);
 		if (found < 0) {
 			snprintf(wrong, wrong_bytes, "%s", name);
 			return found;
 		}
 	}
-	int error = take_unfinished(r);
+	return 0;
+}
+
+bool file_ring_can_start(struct file_ring *r, pid_t *writer)
+{
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char name[PATH_MAX];
+	uint64_t bytes = 0;
+
+	*writer = 0;
+	if (ring_look(r, name, sizeof(name)) || !ring_part_name(r, name) ||
+		(ring_file(r, name, &bytes) < 0 && bytes))
+		return false;
+	int fd = open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0 && !fcntl(fd, F_GETLK, &whole) && whole.l_type != F_UNLCK)
+		*writer = whole.l_pid;
+	if (fd >= 0)
+		close(fd);
+	name[path_name(name) - name] = '\0';
+	return access(*name ? name : ".", W_OK | X_OK) == 0;
+}
+
+int file_ring_start(struct file_ring *r, uint64_t now_ns, char *wrong, size_t wrong_bytes)
+{
+	uint64_t bytes;
+
+	memset(r->ended_ns, 0, sizeof(r->ended_ns));
+	int error = ring_look(r, wrong, wrong_bytes);
+	if (error)
+		return error;
+	error = take_unfinished(r);
 	if (error == -EEXIST)
 		snprintf(wrong, wrong_bytes, "%s.part", r->path);
 	if (!error && ring_file(r, r->path, &bytes) == 1)

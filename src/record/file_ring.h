@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "format/format.h"
 
 enum {
@@ -42,6 +43,12 @@ bool file_ring_read(const char *path, char id[FORMAT_RING_DIGITS + 1]);
  * -ENAMETOOLONG, -errno.
  */
 int file_ring_start(struct file_ring *r, uint64_t now_ns, char *wrong, size_t wrong_bytes);
+
+/*
+ * False: file_ring_start() would fail, or no file can be made, also when nobody writes PATH any
+ * more. *writer: who writes it now; 0: nobody that we see. Nothing changes but r->id.
+ */
+bool file_ring_can_start(struct file_ring *r, pid_t *writer);
 
 /*
  * A PATH.part that was given up becomes PATH. 1: there is a PATH, which file_ring_turn() makes an

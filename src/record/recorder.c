@@ -406,24 +406,46 @@ static int recorder_ring(struct recorder *r)
 }
 
 /*
+ * Else nobody leaves a process for us: recorder_ring() or recorder_open() says why. Of a writer
+ * that was killed and not freed yet the kernel tells no mappings.
+ */
+static bool recorder_can_follow(struct recorder *r, const char *directory)
+{
+	pid_t writer;
+
+	return file_ring_can_start(&r->ring, &writer) &&
+	       (!writer || process_is_under(writer, directory) != PROCESS_IS_NOT);
+}
+
+/*
  * Takes over the process of options->pid, if there is a directory that another recorder has left;
- * one that records always is asked to leave it. 0; -ENOENT: there is none; why not.
+ * one that records always is asked to leave it, again while it does not listen yet. A keeper that
+ * looks (keeper.h) has the directory for a moment, too. 0; -ENOENT: there is none; why not.
  */
 static int recorder_take_over(struct recorder *r)
 {
-	enum { PATIENCE_S = 30, LOOK_MS = 50, LOOKS = PATIENCE_S * 1000 / LOOK_MS };
+	enum { PATIENCE_S = 30, LOOK_MS = 50 };
+	const uint64_t until_ns = monotonic_ns() + PATIENCE_S * 1000000000ull;
 	const pid_t pid = r->options->pid;
 	struct control_answer answer;
 	char path[sizeof(r->dir.path)];
+	bool leaves = false;
 
 	if (!pid || control_directory(pid, path, sizeof(path)))
 		return -ENOENT;
 	if (!r->options->always)
 		return session_dir_is_left(path) ? -EALREADY : -ENOENT;
 	int error = session_dir_take_over(&r->dir, path);
-	if (error == -EBUSY && control_ask(pid, CONTROL_LEAVE, NULL, &answer))
-		return -ENOENT; /* another kind of recording */
-	for (int i = 0; error == -EBUSY && i < LOOKS; i++) {
+	while (error == -EBUSY && monotonic_ns() < until_ns) {
+		int refused = leaves ? 0
+			      : !recorder_can_follow(r, path)
+				      ? -ENOTSUP
+				      : control_ask(pid, CONTROL_LEAVE, NULL, &answer);
+		if (refused == -ENOTSUP || refused == -EINVAL) {
+			error = -ENOENT; /* another kind of recording */
+			break;
+		}
+		leaves = !refused;
 		poll(NULL, 0, LOOK_MS);
 		error = session_dir_take_over(&r->dir, path);
 	}
@@ -451,6 +473,7 @@ static void say_not_taken(const struct recorder *r, int error)
  */
 static bool recorder_prepare(struct recorder *r)
 {
+	enum { FREED_LOOKS = 40, FREED_LOOK_MS = 50 };
 	const char *what = NULL;
 
 	r->file_start_ns = monotonic_ns();
@@ -464,6 +487,11 @@ static bool recorder_prepare(struct recorder *r)
 		return false;
 	}
 	error = r->options->always ? recorder_ring(r) : 0;
+	/* of a killed one the kernel may free the directory before the file */
+	for (int i = 0; error == -EBUSY && r->adopted && i < FREED_LOOKS; i++) {
+		poll(NULL, 0, FREED_LOOK_MS);
+		error = recorder_ring(r);
+	}
 	if (error == -EEXIST)
 		what = r->ring_wrong;
 	if (!error)

@@ -135,11 +135,17 @@ static int lock_file(const struct session_dir *dir, const char *name, int create
 /* create: O_CREAT | O_EXCL, or 0: all is there, and a keeper may hold `lock`. */
 static int open_and_lock(struct session_dir *dir, int create)
 {
+	struct stat st;
+
 	dir->lock_fd = dir->recorder_fd = -1;
 	dir->refusals = NULL;
 	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir->fd < 0)
 		return -errno;
+	/* before its recorder is asked for it */
+	if (!create &&
+		(fstat(dir->fd, &st) || st.st_uid != geteuid() || (st.st_mode & 0777) != 0700))
+		return -EPERM;
 	int error = lock_file(dir, "recorder", create, &dir->recorder_fd);
 	int other = error ? error : lock_file(dir, "lock", create, &dir->lock_fd);
 	if (!error && !create && other == -EWOULDBLOCK) {
@@ -310,15 +316,10 @@ int session_dir_create(struct session_dir *dir)
 
 int session_dir_take_over(struct session_dir *dir, const char *path)
 {
-	struct stat st;
-
 	dir->told_fd = -1;
 	if (snprintf(dir->path, sizeof(dir->path), "%s", path) >= (int)sizeof(dir->path))
 		return -ENAMETOOLONG;
 	int error = open_and_lock(dir, 0);
-	if (!error &&
-		(fstat(dir->fd, &st) || st.st_uid != geteuid() || (st.st_mode & 0777) != 0700))
-		error = -EPERM;
 	if (!error)
 		error = share_refusals(dir, 0);
 	if (!error)
@@ -326,7 +327,9 @@ int session_dir_take_over(struct session_dir *dir, const char *path)
 	else
 		session_dir_leave(dir);
 	/* that of an older Brick has no such file, or another lock on it */
-	return error == -ENOENT ? BRICK_EVERSION : error == -EWOULDBLOCK ? -EBUSY : error;
+	return error == -ENOENT && !access(path, F_OK) ? BRICK_EVERSION
+	       : error == -EWOULDBLOCK		       ? -EBUSY
+						       : error;
 }
 
 bool session_dir_is_left(const char *path)

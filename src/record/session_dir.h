@@ -36,9 +36,9 @@ struct session_dir {
 int session_dir_create(struct session_dir *dir);
 
 /*
- * Takes over a directory that a recorder has left. -EBUSY: it has a recorder; BRICK_EVERSION: that
- * one was of another version; -EPERM: it is somebody else's; -errno. After an error nothing has
- * changed.
+ * Takes over a directory that a recorder has left. -EBUSY: it has a recorder; -ENOENT: it is gone;
+ * BRICK_EVERSION: its recorder was of another version; -EPERM: it is somebody else's; -errno. After
+ * an error nothing has changed.
  */
 int session_dir_take_over(struct session_dir *dir, const char *path);
 

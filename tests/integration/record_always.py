@@ -227,6 +227,8 @@ def without_recorder():
     try:
         _, said = brick("record", "-p", str(program), "-o", path, code=4)
         expect_true(f"{said}", b"whose recorder is gone; restart it" in said)
+        _, said = brick("record", "--always", "-p", str(program), "-o", path.replace("left", "lost"), code=4)
+        expect_true(f"{said}", b"whose recorder is gone; restart it" in said)
         expect_runs(program)
     finally:
         os.kill(program, signal.SIGKILL)
@@ -293,6 +295,39 @@ def followed():
     for report in whole:
         expect("nothing of it is lost", {kind for kind, count in report["losses"].items() if count}, {"complete"})
         expect_nodes(report)
+
+
+def two_follow():
+    """The recorder is killed, and two follow it at once: one of them records. It leaves for nobody that cannot begin."""
+    path, first = start("two", "--keep", KEEP)
+    with open(f"/proc/{first.pid}/task/{first.pid}/children", encoding="ascii") as file:
+        program = next(pid for pid in map(int, file.read().split()) if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(EMBEDDED))
+    foreign, missing = path.replace("run", "foreign"), os.path.join(TMP, "two", "missing", "run.pftrace")
+    with open(foreign, "w", encoding="ascii") as file:
+        file.write("mine")
+    try:
+        for name, reason in ((foreign, b"is no part of this ring"), (missing, b"No such file")):
+            _, said = brick("record", "--always", "-p", str(program), "-o", name, code=4)
+            expect_true(f"{said}", reason in said)
+            brick("mark", str(program), "it leaves for nobody that cannot begin")  # its recorder answers
+        first.kill()
+        both = [go_on(program, path) for _ in range(2)]
+        first.wait()
+        first.stderr.close()
+        until = time.monotonic() + 120
+        while all(process.poll() is None for process in both):
+            expect_true("one of them leaves", time.monotonic() < until)
+            time.sleep(0.05)
+        ended, stays = sorted(both, key=lambda process: process.poll() is None)
+        _, said = ended.communicate(timeout=60)
+        expect(f"one leaves: {said}", (ended.returncode, b"another recorder goes on" in said), (0, True))
+        wait_for_turn(path)
+        wait_for_turn(path)
+        brick("mark", str(program), "the other one records")
+    finally:
+        os.kill(program, signal.SIGKILL)
+    _, said = stays.communicate(timeout=60)
+    expect(f"it ends with the program: {said}", stays.returncode, 0)
 
 
 def refused():
@@ -397,4 +432,5 @@ if __name__ == "__main__":
     killed(ring)
     without_recorder()
     followed()
+    two_follow()
     llama()
