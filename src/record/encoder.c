@@ -395,7 +395,8 @@ static int encoder_step(struct encoder *e)
 	struct message *m = passes ? queue_ahead(&e->queue) : queue_front(&e->queue);
 	int finished = 1;
 
-	bool is_last = m && (m->kind == MESSAGE_END || m->kind == MESSAGE_LEAVE);
+	/* what is only passed comes again, behind what is held for the next file */
+	bool is_last = m && !passes && (m->kind == MESSAGE_END || m->kind == MESSAGE_LEAVE);
 
 	if (e->exemplars && exemplars_step(e->exemplars, is_last))
 		return 1;
