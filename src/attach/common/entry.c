@@ -47,8 +47,7 @@ void entry_add_code(struct brick_enter_control *control, uint64_t low, uint64_t 
 
 uint32_t entry_leaving;
 
-/* Bricks that are open, on all threads. */
-static uint32_t entry_open(void)
+uint32_t entry_open(void)
 {
 	struct brick_losses losses = BRICK_LOSSES_INIT;
 

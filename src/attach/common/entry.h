@@ -40,6 +40,9 @@ static inline void entry_heed(void)
 		entry_leave_here();
 }
 
+/* Bricks that are open, on all threads. */
+uint32_t entry_open(void);
+
 /* Until no brick is open in any thread; BRICK_ENTER_PATIENCE_MS at most. */
 void entry_wait_for_ends(void);
 

@@ -311,9 +311,18 @@ static void torch_enter_hook(void)
 	torch_enter_observe();
 }
 
-/* So that nothing that Python was asked for hooks it again. */
+static uint64_t torch_enter_patient_ns; /* until then no open brick is cut */
+static bool torch_enter_has_left;
+
+/*
+ * So that nothing that Python was asked for hooks it again. A call may have begun its step after we
+ * saw that no brick was open: from its own look if we leave until then it has the GIL.
+ */
 static void torch_enter_unhook(void)
 {
+	if (entry_open() && monotonic_ns() < torch_enter_patient_ns)
+		return;
+	torch_enter_has_left = true;
 	torch_enter_ignore();
 	torch_hooks_take_away();
 	torch_modules_take_away();
@@ -336,9 +345,15 @@ static void torch_enter_leave(void)
 		return;
 	__atomic_store_n(&torch_thread_leaving, __atomic_load_n(&brick__on, __ATOMIC_RELAXED),
 		__ATOMIC_SEQ_CST);
-	entry_wait_for_ends();
-	if (!torch_enter_python(torch_enter_unhook))
-		torch_enter_ignore();
+	torch_enter_patient_ns = monotonic_ns() + BRICK_ENTER_PATIENCE_MS * UINT64_C(1000000);
+	torch_enter_has_left = false;
+	do {
+		entry_wait_for_ends();
+		if (!torch_enter_python(torch_enter_unhook)) {
+			torch_enter_ignore();
+			break;
+		}
+	} while (!torch_enter_has_left);
 	/* from now on bricks only end */
 	__atomic_store_n(&torch_thread_ending, __atomic_load_n(&brick__on, __ATOMIC_RELAXED),
 		__ATOMIC_SEQ_CST);
