@@ -26,7 +26,7 @@ struct finder {
 	struct step_facts *facts; /* [step_count] */
 	uint32_t *next_on_lane;	  /* [step_count]: the next step of the lane; RUN_NONE: none */
 	uint8_t *kinds;		  /* [brick_count]: enum kind */
-	bool has_faults, knows_off;
+	bool has_faults;
 	double *preempted; /* [lane_count]: preempted share of the time from first to last step */
 	uint64_t *scratch;
 };
@@ -137,8 +137,9 @@ static uint64_t prompt_of_others(const struct requests *q, uint32_t step, uint32
 
 static struct run_off_times off(const struct finder *f, uint32_t lane, uint64_t begin, uint64_t end)
 {
-	return f->knows_off && end > begin ? run_off_cpu_between(&f->run->lanes[lane], begin, end)
-					   : (struct run_off_times){0, 0};
+	return end > begin && run_off_cpu_is_known(f->run, begin, end)
+		       ? run_off_cpu_between(&f->run->lanes[lane], begin, end)
+		       : (struct run_off_times){0, 0};
 }
 
 /* The time before its step: other steps of the process, and the time between them. */
@@ -440,7 +441,6 @@ int gaps_find(struct requests *q)
 			f.next_on_lane[i] = last[run->steps[i].lane];
 			last[run->steps[i].lane] = (uint32_t)i;
 		}
-		f.knows_off = run_off_cpu_is_known(run, run->start_ns, run->end_ns);
 		for (size_t i = 0; i < run->lane_count; i++)
 			if (last[i] != RUN_NONE) /* the lane's first step */
 				gaps_read_lane(&f, (uint32_t)i, last[i]);
