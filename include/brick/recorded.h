@@ -27,7 +27,7 @@ enum brick_phase {
 	BRICK_PHASE_DECODE = 1,	 /* makes new tokens, or checks drafted ones */
 	BRICK_PHASE_MIXED = 2,	 /* both in one batch: begun by brick_step_begin_mixed() */
 	BRICK_PHASE_WARM_UP = 3, /* neither: what it evaluates is thrown away, and in no rate */
-	BRICK_PHASE_OTHER = 4,	 /* none of these, or not known: a step of training, of a solver */
+	BRICK_PHASE_OTHER = 4,	 /* another kind, such as a step of training, or not known */
 };
 
 /* Kinds of lanes. */

@@ -12,7 +12,7 @@
 #include "analysis/steps/step_times.h"
 #include "trace/run.h"
 
-/* Of one phase; negative: not known, as no reading came before and after one of its steps. */
+/* The energy of one phase. Negative: not known, as no step of it lies between two readings. */
 struct energy_of_phase {
 	double joules;
 	double low, high; /* if no shared energy were the phase's; if all of it were */

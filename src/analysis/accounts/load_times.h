@@ -31,8 +31,8 @@ struct load_times {
 	struct load_counts {
 		uint64_t minor, major, bytes;
 	} counts[LOAD_PHASES];
-	/* Of warm-ups and the first step, by the kernel: bytes from disks, page faults, its own
-	 * CPU time. 0: none, or not known. */
+	/* The kernel's counts in warm-ups and the first step: bytes from disks, page faults, CPU
+	 * time in the kernel. 0: none, or not known. */
 	uint64_t disk_bytes, faults, kernel_ns;
 };
 

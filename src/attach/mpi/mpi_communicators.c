@@ -46,8 +46,8 @@ static uint64_t communicators_hydra(void)
 }
 
 /*
- * Jobs of one recording are told apart by what their launcher calls them, and a rank that is alone
- * by its process. Any rank of a job finds the same, on whatever host.
+ * The launcher's name of a job tells it from other jobs of the recording; the process tells a rank
+ * that is alone. Any rank of a job finds the same, on whatever host.
  */
 static uint64_t communicators_job(void)
 {
