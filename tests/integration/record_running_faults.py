@@ -93,6 +93,18 @@ def lives_with_its_pages(process, at):
     assert process.poll() is None, f"it has ended: {process.returncode}"
 
 
+def stop_beside(recorder, process):
+    """Stops the recorder where it holds no thread of the process, which would get no signal."""
+    def holds_none():
+        recorder.send_signal(signal.SIGSTOP)
+        os.waitpid(recorder.pid, os.WUNTRACED)
+        if all("TracerPid:\t0\n" in proc(process.pid, f"task/{task}/status") for task in os.listdir(f"/proc/{process.pid}/task")):
+            return True
+        recorder.send_signal(signal.SIGCONT)
+        return False
+    until(holds_none, "the recorder holds its threads")
+
+
 def another_program(folder):
     """The process begins another program, which maps the same addresses, and the recorder is killed before it sees that:
     the keeper takes nothing away from it."""
@@ -111,7 +123,7 @@ def another_program(folder):
         at, length = region_of(process.pid, former)
         with open(place, "w", encoding="ascii") as file:
             file.write(f"{at:#x} {length:#x}\n")
-        recorder.send_signal(signal.SIGSTOP)
+        stop_beside(recorder, process)
         process.send_signal(signal.SIGUSR1)
         until(lambda: process.poll() is not None or (os.path.exists(place + ".said") and os.path.getsize(place + ".said")),
               "it has not become another program")
