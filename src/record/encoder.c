@@ -261,6 +261,14 @@ static void tell_cost(struct encoder *e, const struct message *m)
 		drain_steps_watch(m->drain, encoder_on_step, e);
 }
 
+/* What decides over hooks and what keeps exemplars are told first. 0 or -ENOMEM. */
+static int encoder_tell(struct encoder *e, const struct message *m, size_t count)
+{
+	if (e->cost)
+		tell_cost(e, m);
+	return e->exemplars ? tell_exemplars(e, m, count) : 0;
+}
+
 /*
  * Emit a message; of a records message only the next piece, and *finished tells if it was the last.
  */
@@ -268,16 +276,12 @@ static int encoder_emit(struct encoder *e, struct message *m, int *finished)
 {
 	size_t count =
 		m->count - m->emitted < PIECE_RECORDS ? m->count - m->emitted : PIECE_RECORDS;
-	int error = 0;
 
 	if (m->kind == MESSAGE_RECORDS && !count)
 		return 0; /* an earlier file has them */
 	if (m->kind == MESSAGE_MARK)
 		m->mark.text = m->mark_text;
-	if (e->cost)
-		tell_cost(e, m);
-	if (e->exemplars)
-		error = tell_exemplars(e, m, count);
+	int error = encoder_tell(e, m, count);
 	if (error)
 		return error;
 	switch (m->kind) {
@@ -323,15 +327,11 @@ static int emit_until_end(struct encoder *e, struct message *m, int *finished)
 	size_t left = m->count - m->emitted;
 	size_t count = drain_until_end(m->drain, m->lane, m->records + m->emitted,
 		left < PIECE_RECORDS ? left : PIECE_RECORDS);
-	int error = 0;
 
 	*finished = count < PIECE_RECORDS;
 	if (!count)
 		return 0;
-	if (e->cost)
-		tell_cost(e, m);
-	if (e->exemplars)
-		error = tell_exemplars(e, m, count);
+	int error = encoder_tell(e, m, count);
 	if (!error)
 		error = drain_emit(m->drain, e->writer, m->lane, m->records + m->emitted, count);
 	m->emitted += count;

@@ -239,18 +239,6 @@ static void finish_links(struct build *b, const struct hash_index *numbers)
 
 enum { AWAKE_NS = 50000 }; /* a thread has woken up by then */
 
-/* Are these lanes of one process's device, and of one queue? */
-static bool is_same_device(const struct run_lane *a, const struct run_lane *b)
-{
-	return a->kind == BRICK_LANE_QUEUE && a->process == b->process &&
-	       text_is_same(a->backend, b->backend);
-}
-
-static bool is_same_queue(const struct run_lane *a, const struct run_lane *b)
-{
-	return is_same_device(a, b) && a->tid == b->tid;
-}
-
 /* The lane's last command up to that number that ended between the two times, or NULL. */
 static const struct run_command *last_of(
 	const struct run *run, uint32_t lane, uint64_t number, uint64_t after_ns, uint64_t by_ns)
@@ -277,10 +265,10 @@ static const struct run_command *aim(const struct run *run, const struct run_wai
 	const struct run_sample *sample = &run->lanes[wait->lane].samples[wait->sample];
 	const struct run_command *told = &run->commands[wait->command], *last = told;
 	uint64_t last_ns = run_command_sample(run, told)->end_ns;
-	bool (*is_among)(const struct run_lane *, const struct run_lane *) = is_same_queue;
+	bool (*is_among)(const struct run_lane *, const struct run_lane *) = run_is_same_queue;
 
 	if (last_ns > sample->end_ns + AWAKE_NS) {
-		is_among = is_same_device;
+		is_among = run_is_same_device;
 		last = NULL;
 		last_ns = sample->end_ns > sample->begin_ns + AWAKE_NS ? sample->end_ns - AWAKE_NS
 								       : sample->begin_ns;

@@ -35,6 +35,17 @@ size_t run_queue_count(const struct run *run)
 	return count;
 }
 
+bool run_is_same_device(const struct run_lane *a, const struct run_lane *b)
+{
+	return a->kind == BRICK_LANE_QUEUE && b->kind == BRICK_LANE_QUEUE &&
+	       a->process == b->process && text_is_same(a->backend, b->backend);
+}
+
+bool run_is_same_queue(const struct run_lane *a, const struct run_lane *b)
+{
+	return run_is_same_device(a, b) && a->tid == b->tid;
+}
+
 const char *run_note_find(const struct run *run, const char *key)
 {
 	for (size_t i = 0; i < run->note_count; i++)

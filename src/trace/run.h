@@ -590,6 +590,10 @@ static inline const struct run_sample *run_command_sample(
 /* Lanes that are queues of devices; all others are threads. */
 size_t run_queue_count(const struct run *run);
 
+/* Are these lanes queues of one process's device? And are they one queue of it? */
+bool run_is_same_device(const struct run_lane *a, const struct run_lane *b);
+bool run_is_same_queue(const struct run_lane *a, const struct run_lane *b);
+
 /* Name of a process's model, from its notes; borrowed from the run. NULL: not known. */
 const char *run_model_name(const struct run *run, uint32_t process, uint32_t model);
 

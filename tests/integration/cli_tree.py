@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """brick tree: the structure of a step, sums at every node, the choice of the step, both forms."""
-from libcli import brick, brick_json, expect, expect_true, on_terminal, plain, recording
+import json
+import os
+import re
+
+from libcli import TMP, brick, brick_json, expect, expect_true, on_terminal, plain, recording
 
 
 def check_sums(node):
@@ -34,6 +38,30 @@ def several(path, decode):
     expect_true("means", "(512 elem)" in text and "2560 elem" not in text)
     expect_true("one of them", "Decode: step " in
                 brick("tree", "--steps", "5-9", "--step", "decode", path)[0].decode())
+
+
+def no_wider(columns, *arguments):
+    lines = plain(on_terminal("tree", *arguments, columns=columns)).splitlines()
+    expect(f"{columns} columns", [line for line in lines if len(line) > columns], [])
+    return lines
+
+
+def deep():
+    """Ranges of long names, one in another 24 times: each has a name and its time on any terminal."""
+    names = [f"level_{i:02}_" + "x" * 200 for i in range(24)]
+    trace = [{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0, "dur": 1000}]
+    trace += [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": 10 + i, "dur": 900 - 10 * i}
+              for i, name in enumerate(names)]
+    source, path = os.path.join(TMP, "deep.json"), os.path.join(TMP, "deep.pftrace")
+    with open(source, "w", encoding="utf-8") as file:
+        json.dump({"schemaVersion": 1, "traceEvents": trace}, file)
+    brick("import", "-o", path, source)
+    for columns in 40, 60, 80, 100, 240:
+        lines = no_wider(columns, path)
+        ranges = [line for line in lines if "µs" in line and "level" in line]
+        expect(f"each range at {columns} columns", len(ranges), 24)
+    lines = no_wider(60, path)
+    expect_true(f"levels that are left out are counted: {lines}", any(re.match(r"9… (│ )+├ level", line) for line in lines))
 
 
 def main():
@@ -79,8 +107,8 @@ def main():
     expect_true("depth", "GraphCompute" in shallow and "Layer" not in shallow)
     ascii_text = brick("tree", path, LC_ALL="C")[0].decode("ascii")
     expect_true("ASCII branches", "|-- GraphCompute" in ascii_text and "`-- " in ascii_text)
-    for line in plain(on_terminal("tree", "--nodes", path, columns=60)).splitlines():
-        expect_true(f"60 columns: {line}", len(line) <= 60 or line.startswith(("Decode", "On the")))
+    no_wider(60, "--nodes", path)
+    deep()
 
 
 main()

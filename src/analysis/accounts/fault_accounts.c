@@ -28,8 +28,13 @@ const char *fault_place_name(uint32_t place)
 				      : "all";
 }
 
-static uint32_t fault_brick(struct fault_pass *p, const struct run *run, uint64_t ns)
+static uint32_t fault_brick(struct fault_pass *p, const struct run *run, const struct run_fault *f)
 {
+	const struct run_lane *lane = f->lane == RUN_NONE ? NULL : &run->lanes[f->lane];
+	uint64_t ns = f->begin_ns;
+
+	if (lane != p->lane)
+		*p = (struct fault_pass){.lane = lane};
 	if (!p->lane)
 		return RUN_NONE;
 	for (; p->next < p->lane->sample_count && p->lane->samples[p->next].begin_ns <= ns;
@@ -152,13 +157,10 @@ int fault_rows_measure(struct fault_rows *rows, const struct run *run)
 		return -ENOMEM;
 	for (size_t i = 0; i < run->fault_count; i++) {
 		const struct run_fault *f = &run->faults[i];
-		const struct run_lane *lane = f->lane == RUN_NONE ? NULL : &run->lanes[f->lane];
-		if (lane != pass.lane)
-			pass = (struct fault_pass){.lane = lane};
 		uint32_t step = fault_step(run, f);
 		uint64_t ns = f->end_ns - f->begin_ns;
 		const struct fault_row one = {.place = fault_place(run, &firsts, f, step),
-			.brick = fault_brick(&pass, run, f->begin_ns),
+			.brick = fault_brick(&pass, run, f),
 			.minor = !f->is_major,
 			.major = f->is_major != 0,
 			.ns = ns,
@@ -200,10 +202,7 @@ int fault_row_of_loading(
 		return -ENOMEM;
 	for (size_t i = 0; i < run->fault_count; i++) {
 		const struct run_fault *f = &run->faults[i];
-		const struct run_lane *lane = f->lane == RUN_NONE ? NULL : &run->lanes[f->lane];
-		if (lane != pass.lane)
-			pass = (struct fault_pass){.lane = lane};
-		uint32_t brick = fault_brick(&pass, run, f->begin_ns);
+		uint32_t brick = fault_brick(&pass, run, f);
 		if (f->begin_ns >= firsts.ns[process] || fault_process(run, f) != process ||
 			(brick != RUN_NONE &&
 				!strncmp(run->bricks[brick].name, prefix, strlen(prefix))))

@@ -68,10 +68,27 @@ bool traced_calibration_read(struct traced_calibration *c, const char *text)
 	return true;
 }
 
+static uint32_t phase_of_step(const struct traced_model *m, uint32_t step)
+{
+	return step == RUN_NONE ? STEP_PHASES : (uint32_t)step_phase_of(&m->run->steps[step]);
+}
+
 static bool is_traced(const struct run *run, const struct run_command *c)
 {
 	return run_command_sample(run, c)->source == BRICK_SOURCE_DEVICE_ACTIVITY &&
 	       c->launch_lane != RUN_NONE;
+}
+
+static void count_commands(struct traced_costs *costs, struct traced_model *m)
+{
+	for (size_t i = 0; i < m->run->command_count; i++) {
+		const struct run_command *c = &m->run->commands[i];
+		if (!is_traced(m->run, c))
+			continue;
+		m->order_count++;
+		costs->phases[phase_of_step(m, step_index_of_command(m->index, m->run, c))]
+			.commands++;
+	}
 }
 
 /* A process's note of that key that came last. */
@@ -90,8 +107,9 @@ static void traced_read_notes(struct traced_costs *costs, struct traced_model *m
 	size_t most = 0;
 
 	costs->known = counts != NULL;
-	for (size_t i = 0; counts && i < m->order_count; i++)
-		counts[run->lanes[run->commands[m->order[i]].lane].process]++;
+	for (size_t i = 0; counts && i < run->command_count; i++)
+		if (is_traced(run, &run->commands[i]))
+			counts[run->lanes[run->commands[i].lane].process]++;
 	for (uint32_t i = 0; counts && i < run->process_count; i++) {
 		const char *text = process_note(run, i, "cuda.calibration");
 		const char *flush = process_note(run, i, "cuda.flush");
@@ -137,16 +155,9 @@ static bool list_commands(struct traced_model *m)
 	if (!places)
 		return false;
 	qsort(places, count, sizeof(*places), traced_by_call);
-	m->order = malloc((count + 1) * sizeof(*m->order));
-	for (size_t i = 0; m->order && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		m->order[i] = places[i].command;
-	m->order_count = count;
-	return m->order != NULL;
-}
-
-static uint32_t phase_of_step(const struct traced_model *m, uint32_t step)
-{
-	return step == RUN_NONE ? STEP_PHASES : (uint32_t)step_phase_of(&m->run->steps[step]);
+	return true;
 }
 
 static void list_launches(struct traced_model *m)
@@ -197,12 +208,10 @@ static void traced_find_queues(struct traced_model *m)
 	const struct run *run = m->run;
 
 	for (uint32_t i = 0; i < run->lane_count; i++) {
-		const struct run_lane *lane = &run->lanes[i];
 		m->queue_of[i] = i;
 		m->queues[i] = (struct traced_queue){INFINITY, INFINITY, 0, 0};
-		for (uint32_t k = i; lane->kind == BRICK_LANE_QUEUE && k-- > 0;)
-			if (run->lanes[k].kind == lane->kind && run->lanes[k].tid == lane->tid &&
-				run->lanes[k].process == lane->process) {
+		for (uint32_t k = i; k-- > 0;)
+			if (run_is_same_queue(&run->lanes[k], &run->lanes[i])) {
 				m->queue_of[i] = m->queue_of[k];
 				break;
 			}
@@ -252,15 +261,29 @@ static double of_pass(const struct traced_each *each, int pass)
 	return pass == 0 ? each->ns : pass == 1 ? each->low_ns : each->high_ns;
 }
 
+static const struct traced_calibration *calibration_of(
+	const struct traced_model *m, const struct traced_call *call)
+{
+	return &m->calibrations[m->run->lanes[call->lane].process];
+}
+
+/* A call costs what it costs, whether or not a device hides it. */
+static double call_cost(const struct traced_model *m, const struct traced_call *call, int pass)
+{
+	const struct traced_calibration *c = calibration_of(m, call);
+
+	return of_pass(&c->callbacks, pass) +
+	       (call->waits		 ? 0
+		       : call->count > 1 ? (double)call->count * of_pass(&c->node, pass)
+					 : of_pass(&c->record, pass));
+}
+
 static void pass_launch(struct traced_model *m, const struct traced_call *call, int pass)
 {
 	const struct run *run = m->run;
-	const struct traced_calibration *c = &m->calibrations[run->lanes[call->lane].process];
-	double *thread = &m->threads[call->lane], device = of_pass(&c->device, pass);
-	double before = *thread;
-	double cost = of_pass(&c->callbacks, pass) +
-		      (call->count > 1 ? (double)call->count * of_pass(&c->node, pass)
-				       : of_pass(&c->record, pass));
+	double *thread = &m->threads[call->lane], before = *thread;
+	double device = of_pass(&calibration_of(m, call)->device, pass);
+	double cost = call_cost(m, call, pass);
 
 	*thread += cost;
 	for (size_t i = 0; i < call->count; i++) {
@@ -293,10 +316,9 @@ static void pass_wait(struct traced_model *m, const struct traced_call *call, in
 {
 	const struct run *run = m->run;
 	const struct run_sample *sample = &run->lanes[call->lane].samples[call->sample];
-	const struct traced_calibration *c = &m->calibrations[run->lanes[call->lane].process];
 	double *thread = &m->threads[call->lane], end = 0, without = 0;
 
-	*thread += of_pass(&c->callbacks, pass);
+	*thread += call_cost(m, call, pass);
 	for (size_t i = 0; i < call->count; i++) {
 		uint32_t number = run->waits[call->first + i].command;
 		double ended = (double)run_command_sample(run, &run->commands[number])->end_ns;
@@ -305,16 +327,6 @@ static void pass_wait(struct traced_model *m, const struct traced_call *call, in
 	}
 	*thread = wait_early(
 		*thread, (double)sample->begin_ns, (double)sample->end_ns, end, end - without);
-}
-
-/* Calls cost what they cost, whether or not a device hides it. */
-static double spent_by(const struct traced_model *m, const struct traced_call *call)
-{
-	const struct traced_calibration *c = &m->calibrations[m->run->lanes[call->lane].process];
-
-	return c->callbacks.ns + (call->waits		   ? 0
-					 : call->count > 1 ? (double)call->count * c->node.ns
-							   : c->record.ns);
 }
 
 static void traced_pass(struct traced_costs *costs, struct traced_model *m, int pass)
@@ -333,7 +345,7 @@ static void traced_pass(struct traced_costs *costs, struct traced_model *m, int 
 			pass_launch(m, call, pass);
 		double more = m->threads[call->lane] - before;
 		*(pass == 0 ? &cost->ns : pass == 1 ? &cost->low_ns : &cost->high_ns) += more;
-		cost->spent_ns += pass ? 0 : spent_by(m, call);
+		cost->spent_ns += pass ? 0 : call_cost(m, call, pass);
 	}
 }
 
@@ -357,12 +369,14 @@ static bool model_prepare(struct traced_model *m)
 	const struct run *run = m->run;
 
 	m->calibrations = calloc(run->process_count + 1, sizeof(*m->calibrations));
+	m->order = calloc(m->order_count + 1, sizeof(*m->order));
 	m->calls = calloc(m->order_count + run->wait_count + 1, sizeof(*m->calls));
 	m->queues = calloc(run->lane_count + 1, sizeof(*m->queues));
 	m->queue_of = calloc(run->lane_count + 1, sizeof(*m->queue_of));
 	m->threads = calloc(run->lane_count + 1, sizeof(*m->threads));
 	m->commands = calloc(run->command_count + 1, sizeof(*m->commands));
-	return m->calibrations && m->calls && m->queues && m->queue_of && m->threads && m->commands;
+	return m->calibrations && m->order && m->calls && m->queues && m->queue_of && m->threads &&
+	       m->commands;
 }
 
 static void model_fini(struct traced_model *m)
@@ -382,15 +396,11 @@ void traced_costs_of(
 	SCOPED_BY(model_fini) struct traced_model m = {.run = run, .index = index};
 
 	*costs = (struct traced_costs){.known = false};
-	if (!list_commands(&m))
-		return;
-	for (size_t i = 0; i < m.order_count; i++)
-		costs->phases[phase_of_step(&m, step_index_of_command(
-							index, run, &run->commands[m.order[i]]))]
-			.commands++;
+	count_commands(costs, &m);
 	if (!m.order_count || !model_prepare(&m))
 		return;
 	traced_read_notes(costs, &m);
+	costs->known = costs->known && list_commands(&m);
 	if (!costs->known)
 		return;
 	list_launches(&m);

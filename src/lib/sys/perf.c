@@ -238,7 +238,7 @@ void brick__perf_reason(uint32_t kind, int error, char *reason, size_t bytes)
 	else if (error == -EMFILE || error == -ENFILE)
 		snprintf(reason, bytes, "too many files are open");
 	else if (error == -E2BIG)
-		snprintf(reason, bytes, "it takes an event for each thread on each CPU, too many");
+		snprintf(reason, bytes, "too many threads: each takes an event on each CPU");
 	else
 		snprintf(reason, bytes, "perf_event_open: %s", strerror(-error));
 }

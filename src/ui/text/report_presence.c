@@ -89,7 +89,7 @@ void report_off_cpu_reason(int error, char *text, size_t size)
 			"the program is in a PID namespace of its own, and /proc does not tell its "
 			"threads: record from inside of that");
 	else if (error == -E2BIG)
-		snprintf(text, size, "it takes an event for each thread on each CPU, too many");
+		snprintf(text, size, "too many threads: each takes an event on each CPU");
 	else
 		snprintf(text, size, "perf_event_open: %s", brick_strerror(error));
 }

@@ -25,7 +25,7 @@ struct line {
 struct lines {
 	const struct tree_view *view;
 	const struct call_tree *tree;
-	bool utf8;
+	bool utf8, narrow; /* a level takes two columns, of four */
 	ARRAY(struct line) list;
 };
 
@@ -52,12 +52,15 @@ static bool tree_view_opens(const struct tree_rows *rows, uint32_t row, void *co
 
 static struct line line_of(const struct lines *lines, const struct tree_rows *rows, uint32_t row)
 {
-	static const struct tree_rows_glyphs utf8 = {"\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80 ",
-		"\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 ", "\xe2\x94\x82   ", "    "};
-	static const struct tree_rows_glyphs ascii = {"|-- ", "`-- ", "|   ", "    "};
+	/* Of ASCII and of UTF-8, wide and narrow. */
+	static const struct tree_rows_glyphs glyphs[2][2] = {
+		{{"|-- ", "`-- ", "|   ", "    "}, {"+ ", "` ", "| ", "  "}},
+		{{"\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80 ", "\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 ",
+			 "\xe2\x94\x82   ", "    "},
+			{"\xe2\x94\x9c ", "\xe2\x94\x94 ", "\xe2\x94\x82 ", "  "}}};
 	uint32_t number = rows->list.items[row].node;
 	struct line line = {
-		.branches = tree_rows_branches(rows, row, lines->utf8 ? &utf8 : &ascii),
+		.branches = tree_rows_branches(rows, row, &glyphs[lines->utf8][lines->narrow]),
 		.name = tree_rows_name(rows, row),
 		.time_ns = tree_view_mean(lines->tree, tree_rows_time_ns(rows, row)),
 		.count = 1,
@@ -125,29 +128,57 @@ static char *rest_of(const struct line *line)
 		line->off_ns ? " off)" : "");
 }
 
-static void print_line(const struct line *line, size_t width, size_t times, uint64_t whole_ns,
+/* The columns of branches and name together, of "x2" (0: no line has it), of a line. */
+struct widths {
+	size_t name, times, line;
+};
+
+enum { LEAST_NAME = 12, LEAST_WIDTH = LEAST_NAME + 4, LEVEL = 2 /* columns of a narrow level */ };
+
+/* Narrow branches that leave no room for a name: the last levels, behind the number of those
+ * that are left out, "9… │ ├ ". */
+static char *cut_branches(const struct line *line, const struct widths *widths, bool utf8)
+{
+	size_t levels = text_width(line->branches) / LEVEL, hidden = 0;
+	const char *kept = line->branches;
+	char *branches = text_copy(kept);
+
+	while (text_width(branches) > widths->name - LEAST_NAME && hidden < levels) {
+		hidden++;
+		for (int i = 0; i < LEVEL; i++) /* a column is a character */
+			do
+				kept++;
+			while ((*kept & 0xc0) == 0x80);
+		free(branches);
+		branches = text_format("%zu%s %s", hidden, utf8 ? "\xe2\x80\xa6" : ".", kept);
+	}
+	return branches;
+}
+
+static void print_line(const struct line *line, const struct widths *widths, uint64_t whole_ns,
 	const struct terminal *terminal)
 {
 	char time[UNITS_BYTES], share[UNITS_BYTES];
-	size_t branches = text_width(line->branches);
-	SCOPED char *name = text_cut(line->name, width > branches + 4 ? width - branches : 4);
-	size_t used = branches + text_width(name);
+	SCOPED char *branches = cut_branches(line, widths, terminal->utf8);
+	SCOPED char *name = text_cut(line->name, widths->name - text_width(branches));
+	size_t gap = widths->name - text_width(branches) - text_width(name);
 	bool ran = line->count || line->open || line->time_ns; /* on a thread */
 	units_time(time, ran ? line->time_ns : ANALYSIS_UNKNOWN);
 	bool has_share = whole_ns && ran && !line->on_device;
 	units_percent(share, has_share ? (double)line->time_ns / (double)whole_ns : -1);
 	if (line->on_device)
 		strcpy(share, "device");
-	size_t gap = width > used ? width - used : 0;
 	size_t pad = 8 > text_width(time) ? 8 - text_width(time) : 0;
-	fprintf(terminal->out, "%s%s%s%s%*s%*s%s%7s", line->branches,
+	fprintf(terminal->out, "%s%s%s%s%*s%*s%s%7s", branches,
 		terminal_style_begin(terminal, line->style), name,
 		terminal_style_end(terminal, line->style), (int)gap, "", (int)pad, "", time, share);
 	SCOPED char *often = tree_view_times_of(line, terminal->utf8), *rest = rest_of(line);
-	int left = *rest ? (int)(times - text_width(often)) : 0;
-	if (times && (*often || *rest))
-		fprintf(terminal->out, "  %s%*s", often, left, "");
-	fprintf(terminal->out, "%s\n", rest);
+	size_t left = *rest ? widths->times - text_width(often) : 0;
+	if (widths->times && (*often || *rest))
+		fprintf(terminal->out, "  %s%*s", often, (int)left, "");
+	size_t used = widths->name + 8 + 7 + (widths->times ? 2 + widths->times : 0);
+	SCOPED char *cut = text_cut(rest, widths->line > used ? widths->line - used : 0);
+	fprintf(terminal->out, "%s\n", cut);
 }
 
 /* ", incl. 28ms off the CPU" */
@@ -209,22 +240,52 @@ static size_t times_width(const struct lines *lines)
 
 enum { UNKNOWN_WIDTH = 120 }; /* no terminal; names of kernels have hundreds of characters */
 
-static size_t tree_view_name_width(
-	const struct lines *lines, size_t times, const struct terminal *terminal)
+static struct widths widths_of(const struct lines *lines, const struct terminal *terminal)
 {
-	size_t width = 12, others = 0;
+	struct widths widths = {.name = LEAST_WIDTH,
+		.times = times_width(lines),
+		.line = terminal->width ? terminal->width : UNKNOWN_WIDTH};
+	size_t others = 0;
 	for (size_t i = 0; i < lines->list.count; i++) {
 		const struct line *line = &lines->list.items[i];
 		size_t name = text_width(line->branches) + text_width(line->name);
 		SCOPED char *text = rest_of(line);
-		size_t rest = 8 + 7 + (times ? 2 + times : 0) + text_width(text);
-		width = name > width ? name : width;
+		size_t rest = 8 + 7 + (widths.times ? 2 + widths.times : 0) + text_width(text);
+		widths.name = name > widths.name ? name : widths.name;
 		others = rest > others ? rest : others;
 	}
-	size_t most = terminal->width ? terminal->width : UNKNOWN_WIDTH;
-	if (width + others > most)
-		width = most > others + 16 ? most - others : 16;
-	return width;
+	if (widths.name + others > widths.line)
+		widths.name =
+			widths.line > others + LEAST_WIDTH ? widths.line - others : LEAST_WIDTH;
+	return widths;
+}
+
+static void lines_fini(struct lines *lines)
+{
+	for (size_t i = 0; i < lines->list.count; i++) {
+		free(lines->list.items[i].branches);
+		free(lines->list.items[i].name);
+	}
+	array_fini(&lines->list);
+}
+
+/* Fills the lines; their branches are narrow where wide ones would leave no room for a name. */
+static struct widths tree_view_lay_out(struct lines *lines, const struct terminal *terminal)
+{
+	size_t deepest = 0;
+
+	fill_lines(lines);
+	struct widths widths = widths_of(lines, terminal);
+	for (size_t i = 0; i < lines->list.count; i++) {
+		size_t branches = text_width(lines->list.items[i].branches);
+		deepest = branches > deepest ? branches : deepest;
+	}
+	if (deepest + LEAST_NAME <= widths.name)
+		return widths;
+	lines_fini(lines);
+	lines->narrow = true;
+	fill_lines(lines);
+	return widths_of(lines, terminal);
 }
 
 void tree_text(
@@ -232,24 +293,21 @@ void tree_text(
 {
 	struct lines lines = {.view = view, .tree = tree, .utf8 = terminal->utf8};
 	SCOPED char *title = tree_view_heading(view, tree);
-	fill_lines(&lines);
+	struct widths widths = tree_view_lay_out(&lines, terminal);
 	terminal_begin(terminal, STYLE_STRONG);
 	text_wrap(terminal->out, terminal->width, 0, "", title);
 	terminal_end(terminal, STYLE_STRONG);
-	size_t times = times_width(&lines), width = tree_view_name_width(&lines, times, terminal);
 	uint64_t whole_ns = tree_view_mean(tree, tree->nodes[0].time_ns);
-	for (size_t i = 0; i < lines.list.count; i++) {
-		print_line(&lines.list.items[i], width, times, whole_ns, terminal);
-		free(lines.list.items[i].branches);
-		free(lines.list.items[i].name);
-	}
-	array_fini(&lines.list);
+	for (size_t i = 0; i < lines.list.count; i++)
+		print_line(&lines.list.items[i], &widths, whole_ns, terminal);
+	lines_fini(&lines);
 	if (tree->threads) {
 		SCOPED char *note = text_format(
 			"On the thread that ran the step%s; %u other%s worked alongside.",
 			tree->steps > 1 ? "s" : "", tree->threads, tree->threads == 1 ? "" : "s");
-		terminal_print(terminal, STYLE_DIM, note);
-		fputc('\n', terminal->out);
+		terminal_begin(terminal, STYLE_DIM);
+		text_wrap(terminal->out, terminal->width, 0, "", note);
+		terminal_end(terminal, STYLE_DIM);
 	}
 }
 
