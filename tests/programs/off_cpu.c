@@ -8,17 +8,21 @@
  * On a virtual machine that clock may leave out what the host stole, and on some kernels what
  * interrupts took, while the thread had its CPU by all that the scheduler knows. A brick that
  * spins is either on its CPU or waits for one, so stolen_ns is the time on the wall less the
- * thread's CPU time and less its time in the run queue (/proc/thread-self/schedstat).
+ * thread's CPU time and less its time in the run queue (/proc/thread-self/schedstat). The kernel's
+ * accounts may book a switch of threads to either side, so the last object, "switches", has its
+ * cost: the shortest time in which two threads woke each other in turns.
  *
  *   program-off_cpu [CPU [RECORDING [off]]]      runs on that CPU only; without a recorder it
  *                                                writes the recording itself, with or without
  *                                                times off the CPU
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include "brick/brick.h"
@@ -57,7 +61,7 @@ struct reading {
 };
 
 struct truth {
-	uint64_t low_ns, high_ns, stolen_ns;
+	uint64_t low_ns, high_ns, stolen_ns, switches;
 };
 
 /* How long the thread could have run and did not: the second number. 0 where nobody counts it. */
@@ -86,6 +90,47 @@ static uint64_t stolen_since(const struct reading *from)
 	return d.wall_ns > known ? d.wall_ns - known : 0;
 }
 
+/* Times that the thread left its CPU. */
+static uint64_t switches(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw);
+}
+
+static int turns[2][2]; /* pipes */
+
+static void *answer(void *unused)
+{
+	char c;
+
+	while (read(turns[0][0], &c, 1) == 1 && write(turns[1][1], &c, 1) == 1)
+		;
+	return unused;
+}
+
+/* What it takes at least to leave the CPU and to get it back. */
+static uint64_t switch_ns(void)
+{
+	uint64_t least = UINT64_MAX;
+	pthread_t other;
+	char c = 0;
+
+	if (pipe(turns[0]) || pipe(turns[1]) || pthread_create(&other, NULL, answer, NULL))
+		return 0;
+	for (int i = 0; i < 200; i++) {
+		uint64_t from = now(CLOCK_MONOTONIC);
+		if (write(turns[0][1], &c, 1) != 1 || read(turns[1][0], &c, 1) != 1)
+			return 0;
+		uint64_t took = now(CLOCK_MONOTONIC) - from;
+		least = took < least ? took : least;
+	}
+	close(turns[0][1]);
+	pthread_join(other, NULL);
+	return least;
+}
+
 static void run_once(int which, uint32_t brick, struct truth *t)
 {
 	const struct timespec sleep = {.tv_nsec = (long)plan[which].length_ns};
@@ -110,18 +155,18 @@ static void run(int which)
 {
 	uint32_t brick = (uint32_t)brick_register(
 		plan[which].name, which == WAIT ? BRICK_CATEGORY_WAIT : BRICK_CATEGORY_OTHER);
-	struct truth t = {0};
+	struct truth t = {.switches = switches()};
 
 	for (int i = 0; i < plan[which].repeats; i++) {
 		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 		run_once(which, brick, &t);
 		brick_end(step);
 	}
-	printf("%s\"%s\": {\"count\": %d, \"low_ns\": %llu, \"high_ns\": %llu, "
-	       "\"stolen_ns\": %llu}",
-		which ? ", " : "{", plan[which].name, plan[which].repeats,
-		(unsigned long long)t.low_ns, (unsigned long long)t.high_ns,
-		(unsigned long long)t.stolen_ns);
+	printf("\"%s\": {\"count\": %d, \"low_ns\": %llu, \"high_ns\": %llu, "
+	       "\"stolen_ns\": %llu, \"switches\": %llu}, ",
+		plan[which].name, plan[which].repeats, (unsigned long long)t.low_ns,
+		(unsigned long long)t.high_ns, (unsigned long long)t.stolen_ns,
+		(unsigned long long)(switches() - t.switches));
 }
 
 static int start(const char *path, int off)
@@ -143,8 +188,9 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc > 2 && start(argv[2], argc > 3))
 		return 2;
+	printf("{");
 	for (int which = 0; which < BRICKS; which++)
 		run(which);
-	puts("}");
+	printf("\"switches\": {\"ns\": %llu}}\n", (unsigned long long)switch_ns());
 	return argc > 2 && brick_session_stop();
 }
