@@ -183,8 +183,8 @@ def large(mpi):
 
 
 def late(mpi, work, ranks, who):
-    """The rank that computes ten times as long is the one that the others wait for."""
-    said, report = mpi.record(ranks, work, "late", str(who), "20")
+    """The rank that comes after all others is the one that they wait for."""
+    said, report = mpi.record(ranks, work, "late", str(who), "20", mpi.scratch.file(f"come.{mpi.name}.{ranks}"))
     rows = report["ranks"]
     same([(row["rank"], row["collectives"], row["bytes"]) for row in rows],
          [(rank, told["collectives"], told["collective_bytes"]) for rank, told in enumerate(said)], "collectives of ranks")

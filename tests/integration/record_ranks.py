@@ -88,7 +88,7 @@ if compiler and shutil.which("mpirun.openmpi") and os.path.exists(os.path.join(B
         subprocess.run([compiler, "-O1", "-o", work, source], check=True, timeout=100)
         for ranks, slow in (2, 1), (4, 2):
             os.mkdir(scratch.file("job"))
-            said, report = job(scratch, ranks, work, "late", str(slow), "20")
+            said, report = job(scratch, ranks, work, "late", str(slow), "20", scratch.file(f"come.{ranks}"))
             rows = report["ranks"]
             same([(row["rank"], row["world"], row["collectives"]) for row in rows],
                  [(rank, ranks, told["collectives"]) for rank, told in enumerate(said)], "ranks")

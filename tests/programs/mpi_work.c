@@ -2,10 +2,11 @@
 /*
  * Calls MPI in many ways and prints, as lines of JSON, the messages that each rank has sent and
  * received and the collectives it took part in, as the program itself counts them. Run as: PROGRAM
- * messages | odd | freed | jumps | polls | many | collectives | between | threads | late RANK STEPS
- * | init LEVEL | windows. Built by the test with an MPI's own compiler; with LARGE_COUNTS, by
- * MPI-4's functions with counts of 64 bits.
+ * messages | odd | freed | jumps | polls | many | collectives | between | threads |
+ * late RANK STEPS FILE | init LEVEL | windows. Built by the test with an MPI's own compiler; with
+ * LARGE_COUNTS, by MPI-4's functions with counts of 64 bits.
  */
+#include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifdef LARGE_COUNTS
 typedef MPI_Count work_count;
@@ -547,16 +549,28 @@ static void threads(void)
 	sent_bytes = received_bytes = THREADS * ROUNDS * 2ll * 8;
 }
 
-/* One rank computes ten times as long as the others. */
-static void late(int who, int steps)
+/*
+ * One rank comes 2 ms after all others, however busy the CPUs are: each of these counts itself in
+ * the file before it comes.
+ */
+static void late(int who, int steps, const char *path)
 {
 	double sum = rank, all = 0;
-	volatile double work = 0;
+	int file = open(path, O_RDWR | O_CREAT, 0600);
 
-	for (int i = 0; i < steps; i++) {
-		int rounds = rank == who ? 2000000 : 200000;
-		for (int k = 0; k < rounds; k++)
-			work += k * 0.5;
+	if (file < 0 || ftruncate(file, sizeof(int)))
+		exit(2);
+	int *come = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (come == MAP_FAILED)
+		exit(2);
+	for (int i = 1; i <= steps; i++) {
+		if (rank != who) {
+			__atomic_fetch_add(come, 1, __ATOMIC_SEQ_CST);
+		} else {
+			while (__atomic_load_n(come, __ATOMIC_SEQ_CST) < i * (size - 1))
+				nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+			nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+		}
 		MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 		came(8);
 		check(all == size * (size - 1) / 2.0);
@@ -653,8 +667,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(what, "threads") && provided == MPI_THREAD_MULTIPLE)
 		threads();
-	if (!strcmp(what, "late") && argc > 3)
-		late(atoi(argv[2]), atoi(argv[3]));
+	if (!strcmp(what, "late") && argc > 4)
+		late(atoi(argv[2]), atoi(argv[3]), argv[4]);
 	if (!strcmp(what, "windows"))
 		windows();
 	if (!strcmp(what, "any"))
