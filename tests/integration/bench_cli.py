@@ -350,7 +350,8 @@ def check_recorded():
     expect("kinds", (answer["a"]["plain"], answer["a"]["recorded"]), (4, 4))
     answer = either_way("bench", "--json", "-q", "--runs", "5", "--threshold", "5", "--", engine, own, "---", engine,
                         own, "300")
-    expect("bricks are compared", answer["diff"]["phases"]["decode"]["bricks"][0]["name"], "DownProjection")
+    rows = answer["diff"]["phases"]["decode"]["bricks"]
+    expect("bricks are compared", next(row["name"] for row in rows if row["name"] != "preempted"), "DownProjection")  # beside others' doing
     one_verdict(answer, "--threshold", "5", "--disturbed")
 
 

@@ -212,7 +212,7 @@ def perfetto(path):
     out = brick("open", "--perfetto", path,
                 BROWSER=script("fetch", FETCH.format(copy=copy, head=head)))[0].decode()
     expect_true("its page", out.startswith("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/"))
-    for _ in range(200):
+    for _ in range(600):
         if os.path.exists(copy):
             break
         subprocess.run(["sleep", "0.1"], check=True)

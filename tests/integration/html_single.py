@@ -182,7 +182,11 @@ def main():
     columns_are_time(make(device, "device.html"))
     phases = unpack(page["each"]["phase"])
     decode = [n for n, p in zip(listed, phases) if page["each"]["phases"][p] == "decode"]
-    steps_for_browser(path, [decode[1], decode[-2], decode[len(decode) // 2]])
+    # in a step that others preempted, samples are too narrow to be drawn
+    lengths = {int(row["name"].split()[-1]): row["step_ns"]
+               for row in brick_json("report", "--by", "step", "--json", path)["each_step"] if row["step_ns"] is not None}
+    third = len(decode) // 3
+    steps_for_browser(path, [min(part, key=lengths.get) for part in (decode[:third], decode[-third:-1], decode[third:-third])])
     for phase in ("prefill", "decode"):
         write(f"threads-{phase}.json",
               brick_json("report", "--json", "--by", "thread", "--phase", phase, path))
