@@ -13,7 +13,8 @@
 #include <time.h>
 #include "brick/brick.h"
 
-enum { LAYERS = 2, LATENCY_NS = 4000, COMMANDS = 64 };
+/* A wait is over later than its command, by more than CLOCK_MONOTONIC and ticks are apart. */
+enum { LAYERS = 2, LATENCY_NS = 4000, NOTICED_NS = 5000, COMMANDS = 64 };
 
 struct device_queue {
 	struct brick_queue *queue;
@@ -81,7 +82,7 @@ static void finish(const struct brick_command *last)
 {
 	uint64_t begin = brick_ticks();
 
-	spin_until(last->end_ns);
+	spin_until(last->end_ns + NOTICED_NS);
 	brick_record_wait(begin, brick_ticks(), last->launch.number);
 	for (int i = 0; i < pending_count; i++) {
 		const struct brick_command *c = &pending[i];
