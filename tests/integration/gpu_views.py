@@ -66,7 +66,8 @@ def cuda(program, scratch):
     double = dict(DOUBLES, FAKE_CUDA="shuffle,late=20")
     r = Recording(program, scratch, "cuda", of_program("cuda_work", "plain", "3"), double)
     row = r.kernel("scale")
-    check(abs(int(row["dur"]) - 35000) <= 2, "it takes", row["dur"])  # times go through ticks
+    # times go through ticks, whose rate a short run has within 1 in 5000 (src/lib/backends/device.c)
+    check(abs(int(row["dur"]) - 35000) <= 2 + 35000 // 5000, "it takes", row["dur"])
     holds(row, "CUDA kernel", api="CUDA", gpu="0", launches="6", block="128", grid="32", items="4096",
           registers="24", static="256", dynamic="1024", shared=None, arch="sm_89", grid_x="32", block_x="128",
           kernel="scale")
