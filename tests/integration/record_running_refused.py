@@ -28,7 +28,13 @@ int main(void){pthread_t t; pthread_create(&t, 0, wait_on, 0); for (;;) pause();
 """
 LOADS = """#include <dlfcn.h>
 #include <unistd.h>
-int main(int c, char **v){if (!dlopen(v[1], RTLD_NOW)) return 1; write(1, "x\\n", 2); for (;;) pause();}
+int main(int c, char **v){for (int i = 1; i < c; i++) if (!dlopen(v[i], RTLD_NOW)) return 1;
+write(1, "x\\n", 2); for (;;) pause();}
+"""
+# as a program that has changed its user: its own user may not look at its memory
+CLOSED = """#include <sys/prctl.h>
+#include <unistd.h>
+int main(void){prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); write(1, "x\\n", 2); for (;;) pause();}
 """
 STRICT = """#include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -80,6 +86,9 @@ def in_other_worlds(folder, kind, sleeper):
     if may("--mount"):
         kind("unshare", "it runs among other files", "--mount", "sh", "-c",
              f"mount -t tmpfs none /dev/shm && exec {sleeper}")
+        if os.path.exists(LLAMA):
+            kind("unshare", "it runs among other files .* does not see /.*/libbrick-ggml.so", "--mount", "sh", "-c",
+                 f"mount -t tmpfs none {BUILD}/lib && exec {folder}/loads {engine()}")
 
 
 def of_other_builds(folder, kind):
@@ -97,6 +106,15 @@ def of_other_builds(folder, kind):
                            ("libnvToolsExt.so.1", "NVTX")):
         kind(loads, "it uses " + title, compile_to(folder, library, "int none(void){return 1;}\n", "-shared", "-fPIC"))
     kind(loads, "it has libbrick inside, and records itself", os.path.join(BUILD, "lib", "libbrick.so"))
+    narrow = compile_to(folder, "libnarrow.so", "void ggml_graph_compute(void){}\n", "-shared", "-fPIC", "-O2", "-fcf-protection=none")
+    kind(loads, "its ggml cannot be patched: .*; start it by brick record", narrow)
+    if os.path.exists(LLAMA):
+        former = compile_to(folder, "libbrick-ggml.so", "int none(void){return 1;}\n", "-shared", "-fPIC")
+        kind(loads, f"a former recorder left {former} in it, and this one would need /", former, engine())
+
+
+def engine():
+    return os.path.join(libraries(), "libggml-base.so")
 
 
 def by_rights(folder, kind, sleeper):
@@ -107,12 +125,15 @@ def by_rights(folder, kind, sleeper):
     kind(compile_to(folder, "traced_stop", TRACED_STOP), r"process \d+ traces it", pid=lambda r: int(r.line))
     if os.geteuid():
         return
-    os.chmod(folder, 0o755)
+    os.chmod(folder, 0o777)
     privileged = shutil.copy(sleeper, os.path.join(folder, "privileged"))
     os.chown(privileged, 0, 65534)
     os.chmod(privileged, 0o2755)
     kind(privileged, "changes its user or group")
     kind(sleeper, "it runs as user 65534", user=65534, group=65534, cwd="/")
+    everybody = {"user": 65534, "group": 65534, "cwd": "/"}
+    if not subprocess.run([BRICK, "--version"], capture_output=True, check=False, **everybody).returncode:
+        kind(compile_to(folder, "closed", CLOSED), "it has more rights than you", by=everybody, **everybody)
     kernel = next((int(p) for p in os.listdir("/proc") if p.isdigit() and proc(p, "status").startswith("Name:\tkthreadd")), 0)
     if kernel:
         kind(None, "thread of the kernel", pid=kernel)
@@ -137,8 +158,8 @@ def by_state(folder, kind, sleeper):
     if os.path.exists(LLAMA):
         kind(compile_to(folder, "vforked", VFORKED), "one of its threads does not stop, as it waits in the kernel",
              os.path.join(libraries(), "libggml-base.so"), start_new_session=True)
-        kind(folder + "/vforked", r"it shares its memory with process \d+", os.path.join(libraries(), "libggml-base.so"),
-             start_new_session=True, pid=lambda r: int(proc(r.pid, f"task/{r.pid}/children")))
+        kind(folder + "/vforked", r"it shares its memory with process \d+", engine(), start_new_session=True,
+             pid=lambda r: int(proc(r.pid, f"task/{r.pid}/children")))
 
 
 def all_refusals(folder):
@@ -147,7 +168,7 @@ def all_refusals(folder):
     assert sleeper, "no compiler"
     kinds = 1  # this command itself
 
-    def kind(program, reason, *arguments, pid=None, before=None, **more):
+    def kind(program, reason, *arguments, pid=None, before=None, by=None, **more):
         nonlocal kinds
         if not program and not isinstance(pid, int):
             print("not tried:", reason)
@@ -160,7 +181,7 @@ def all_refusals(folder):
             assert running.line, f"it does not run: {reason}"
             if before:
                 before(running)
-            refused(pid(running) if pid else running.pid, folder, reason)
+            refused(pid(running) if pid else running.pid, folder, reason, **(by or {}))
             assert running.process.poll() is None, f"it has ended: {reason}"
             if more.get("start_new_session"):
                 os.killpg(running.pid, signal.SIGKILL)

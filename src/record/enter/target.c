@@ -163,6 +163,16 @@ static const struct tracee_mapping *find_library(const struct target *t, const c
 	return NULL;
 }
 
+/* access(2) looks at the mode only, and the kernel refuses memory of processes with more rights. */
+static bool target_may_read(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static int examine_rights(pid_t pid, char why[REFUSAL_BYTES])
 {
 	char path[PROC_PATH_BYTES], text[256];
@@ -203,9 +213,9 @@ static int examine_rights(pid_t pid, char why[REFUSAL_BYTES])
 			user, (long)geteuid());
 	file_link(target_path(path, pid, "exe"), text, sizeof(text));
 	if (!*text)
-		return access(target_path(path, pid, "maps"), R_OK)
-			       ? target_refusal(pid, -EPERM, why)
-			       : refusal(why, -EINVAL, "it is a thread of the kernel");
+		return target_may_read(target_path(path, pid, "maps"))
+			       ? refusal(why, -EINVAL, "it is a thread of the kernel")
+			       : target_refusal(pid, -EPERM, why);
 	return 0;
 }
 
