@@ -6,7 +6,6 @@ Each launch and each node of a graph belongs to the brick and layer of the node 
 launched or captured for, over captures, updates and replays; times are the records' own; tokens are
 those of a run without Brick. Needs examples/demo/engine-device.sh cuda.
 """
-import glob
 import json
 import os
 import re
@@ -31,13 +30,6 @@ KERNELS = {
 }
 IN_LAYERS = {"QkvProjection", "RopeEmbedding", "KvCacheWrite", "OutputProjection", "GateProjection",
              "DownProjection"}
-
-
-def engine():
-    found = glob.glob(os.path.join(g.BUILD, "demo", "engine-cuda", "*", "libggml-cuda.so"))
-    if not found:
-        g.skip("no CUDA backend: run examples/demo/engine-device.sh cuda")
-    return os.path.dirname(sorted(found)[-1])
 
 
 def kernels(run):
@@ -98,7 +90,7 @@ def graphs(notes):
 
 
 def record(scratch, label, *options, first_layer=0, last_layer=7, **more):
-    arguments = ["--libs", engine(), "--model", g.demo("model-f16.gguf"), *options]
+    arguments = ["--libs", libcuda.engine(), "--model", g.demo("model-f16.gguf"), *options]
     result = libcuda.Result(scratch, "", *arguments, program=g.LLAMA, **more)
     result.same_times()
     run = json.loads(subprocess.check_output([BRICK, "export", "--format", "json", result.path]))
@@ -135,7 +127,7 @@ def check_unknown(scratch, known):
     rules, path = scratch.file("none.rules"), scratch.file("unknown.pftrace")
     with open(rules, "w", encoding="utf-8") as file:
         file.write("brick-rules 1\ndefaults-off\nlayer blk.#.*\n")
-    subprocess.run([BRICK, "record", "-q", "-o", path, "--rules", rules, "--", g.LLAMA, "--libs", engine(), "--model",
+    subprocess.run([BRICK, "record", "-q", "-o", path, "--rules", rules, "--", g.LLAMA, "--libs", libcuda.engine(), "--model",
                     g.demo("model-f16.gguf"), "--prompt-tokens", "16", "--predict", "12"],
                    env=libcuda.environment(""), stdout=subprocess.DEVNULL, check=True, timeout=120)
     report = json.loads(subprocess.check_output([BRICK, "report", "--json", path]))

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of CUDA share: programs on the doubles, what they did, and what the recording says of it."""
+import glob
 import json
 import os
 import re
 import subprocess
 
+import libggml
 from librecord import BRICK, BUILD
 
 PROGRAM = os.path.join(BUILD, "bin", "program-cuda_work")
@@ -13,6 +15,13 @@ EMBED = os.path.join(BUILD, "bin", "program-cuda_embed")
 DOUBLES = os.path.join(BUILD, "lib", "doubles")
 ALL_CALLED = "; 0 commands without their call"
 SLACK_NS = 200  # of ticks and rounding, beyond the residual that the recording states
+
+
+def engine():
+    found = glob.glob(os.path.join(libggml.BUILD, "demo", "engine-cuda", "*", "libggml-cuda.so"))
+    if not found:
+        libggml.skip("no CUDA backend: run examples/demo/engine-device.sh cuda")
+    return os.path.dirname(sorted(found)[-1])
 
 
 def environment(scenario, **more):

@@ -21,10 +21,10 @@ def llama(repeat, threads=1):
 class Program:
     """A program that says a line now and then, into a file: a pipe that nobody reads would hold it up."""
 
-    def __init__(self, folder, command):
+    def __init__(self, folder, command, **more):
         self.said = os.path.join(folder, "said")
         with open(self.said, "wb") as stdout:
-            self.process = subprocess.Popen(command, stdout=stdout)
+            self.process = subprocess.Popen(command, stdout=stdout, **more)
         self.pid = self.process.pid
 
     def lines(self):

@@ -8,7 +8,9 @@
  */
 #include "attach/common/entry.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +27,7 @@
 #include "brick/brick.h"
 #include "brick/session.h"
 #include "lib/sys/environment.h"
+#include "lib/sys/functions.h"
 #include "lib/sys/shared.h"
 
 void entry_add_jump(struct brick_enter_control *control, const struct brick_enter_jump *jump)
@@ -152,6 +155,34 @@ static const char *entry_prepare(struct entry *e, entry_prepare_fn prepare)
 	return refused;
 }
 
+static void entry_beside_none(int what)
+{
+	(void)what;
+}
+
+/* CUDA's attacher, where the process has the driver. */
+static entry_beside_fn entry_beside_open(void)
+{
+	static const char driver[] = "libcuda.so.1", library[] = "libbrick-cuda.so";
+	void *there = dlopen(driver, RTLD_NOW | RTLD_NOLOAD), *beside = NULL;
+	entry_beside_fn function = NULL;
+	char path[PATH_MAX];
+	Dl_info own;
+
+	if (!there)
+		return entry_beside_none;
+	dlclose(there);
+	const char *slash =
+		dladdr((const void *)entry_beside_none, &own) ? strrchr(own.dli_fname, '/') : NULL;
+	if (slash && snprintf(path, sizeof(path), "%.*s%s", (int)(slash - own.dli_fname) + 1,
+			     own.dli_fname, library) < (int)sizeof(path))
+		beside = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (beside && sys_function_find(beside, "brick_enter_beside", &function))
+		return function;
+	brick_note("cuda", "nothing is timed: %s is not beside the engine's attacher", library);
+	return entry_beside_none;
+}
+
 static enum brick_enter_state entry_record(struct entry *e, const struct entry_engine *engine)
 {
 	uint32_t command = wait_for_command(e, BRICK_ENTER_STAY);
@@ -164,9 +195,12 @@ static enum brick_enter_state entry_record(struct entry *e, const struct entry_e
 		say(e, BRICK_ENTER_READY);
 		command = wait_for_command(e, BRICK_ENTER_PREPARE);
 	}
+	entry_beside_fn beside = entry_beside_none;
 	if (command == BRICK_ENTER_BEGIN) {
 		if (engine->begin)
 			engine->begin();
+		beside = entry_beside_open();
+		beside(ENTRY_BESIDE_BEGIN);
 		command = wait_for_command(e, BRICK_ENTER_BEGIN);
 	}
 	if (engine->leave)
@@ -175,12 +209,15 @@ static enum brick_enter_state entry_record(struct entry *e, const struct entry_e
 		__atomic_store_n(&entry_leaving, 1, __ATOMIC_RELAXED);
 		if (brick_enabled()) /* else the engine has waited already */
 			entry_wait_for_ends();
+		beside(ENTRY_BESIDE_LEAVE);
 		brick_pause();
 		__atomic_store_n(&entry_leaving, 0, __ATOMIC_RELAXED);
 		say(e, BRICK_ENTER_PAUSED);
 		command = wait_for_command(e, BRICK_ENTER_PAUSE);
 	}
+	beside(ENTRY_BESIDE_LEAVE); /* once: where it was told to pause, it has left already */
 	if (command == BRICK_ENTER_LEAVE_QUIET) {
+		beside(ENTRY_BESIDE_FORGET); /* its queues have lanes, which go with the session */
 		brick__environment_hand_over("BRICK_LEAVE=quiet\0");
 		if (engine->forget)
 			engine->forget();

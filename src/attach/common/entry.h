@@ -46,6 +46,14 @@ uint32_t entry_open(void);
 /* Until no brick is open in any thread; BRICK_ENTER_PATIENCE_MS at most. */
 void entry_wait_for_ends(void);
 
+/*
+ * The attacher of devices that the engine uses exports brick_enter_beside(): it begins when the
+ * engine's jumps are written, leaves while the session still records, and forgets when no thread is
+ * in our code.
+ */
+enum entry_beside { ENTRY_BESIDE_BEGIN, ENTRY_BESIDE_LEAVE, ENTRY_BESIDE_FORGET };
+typedef void (*entry_beside_fn)(int what);
+
 /* directory: the recorder's. Returns when the recorder has left. */
 void entry_serve(const char *directory, const struct entry_engine *engine);
 

@@ -28,6 +28,7 @@ enum { MAX_IDS = 1536, HOOK_PERIOD = 64, FIRST_HOOK = 16 };
 
 static struct call_shape calls_shapes[2][MAX_IDS]; /* by domain and id */
 static uint32_t calls_stopped;
+static uint32_t calls_turn; /* changes where callbacks go on: threads may have been within calls */
 /* By whether the program's default stream is a thread's own. */
 static struct calibration_call calls_kernels[] = {
 	{"cuLaunchKernel", 0}, {"cuLaunchKernel_ptsz", 0}};
@@ -40,6 +41,7 @@ static struct newest_numbers calls_tails = NEWEST_NUMBERS(tail_places);
 
 /* The state of a thread in its calls. */
 struct call_thread {
+	uint32_t turn;	     /* calls_turn of what follows */
 	uint32_t depth;	     /* how many launching calls the thread is in */
 	uint32_t hook_calls; /* launching calls since one was timed */
 	uint32_t was_timed;  /* one call was timed; the first ones are not typical */
@@ -119,10 +121,16 @@ void calls_stop(void)
 	__atomic_store_n(&calls_stopped, 1, __ATOMIC_RELEASE);
 }
 
-void calls_do_not_calibrate(void)
+void calls_go_on(void)
+{
+	__atomic_add_fetch(&calls_turn, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&calls_stopped, 0, __ATOMIC_RELEASE);
+}
+
+void calls_do_not_calibrate(const char *why)
 {
 	__atomic_store_n(&calls_are_calibrated, 1, __ATOMIC_RELEASE);
-	brick_note("cuda.calibration", "none: BRICK_CUDA=uncalibrated");
+	brick_note("cuda.calibration", "none: %s", why);
 }
 
 /* Calls that launch. */
@@ -420,6 +428,9 @@ void calls_callback(void *own, uint32_t domain, uint32_t id, const void *data)
 
 	if (!data || __atomic_load_n(&calls_stopped, __ATOMIC_ACQUIRE))
 		return;
+	uint32_t turn = __atomic_load_n(&calls_turn, __ATOMIC_RELAXED);
+	if (call_thread.turn != turn)
+		call_thread = (struct call_thread){.turn = turn};
 	if (domain == CUPTI_DOMAIN_RESOURCE)
 		about_resource(id, data);
 	else if (domain <= CUPTI_DOMAIN_RUNTIME && domain && id < MAX_IDS)

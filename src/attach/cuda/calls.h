@@ -20,8 +20,9 @@ void calls_enable_runtime(void);
 /* Have CUPTI record launch calls, too: some versions give no correlation ids otherwise. */
 void calls_enable_records(void);
 
-/* Later callbacks do nothing. */
+/* Later callbacks do nothing, until calls_go_on(). */
 void calls_stop(void);
+void calls_go_on(void);
 
 /* Launch no kernel of Brick's own before the program's first one (cuda_calibration.h). */
-void calls_do_not_calibrate(void);
+void calls_do_not_calibrate(const char *why);

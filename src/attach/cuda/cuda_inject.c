@@ -19,6 +19,7 @@
 #include "attach/cuda/cupti.h"
 #include "attach/cuda/cuda_graphs.h"
 #include "attach/cuda/cuda_records.h"
+#include "attach/common/entry.h"
 #include "attach/common/helper_cpu.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
@@ -39,6 +40,8 @@ static struct {
 	pthread_cond_t wake;
 	pthread_t flusher;
 	int runs, ends, is_child;
+	bool traces;	 /* CUPTI calls us */
+	bool is_watched; /* the process's end and forks are */
 } inject = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 /* Delivery. */
@@ -90,15 +93,18 @@ static void cuda_inject_describe_device(void *driver, int ordinal)
  * Asks the driver about its devices once it is ready, which is before records come, and on a thread
  * that is in no call of CUDA's.
  */
+static int devices_are_described;
+
 static void describe_devices(void)
 {
-	static int is_done;
-	void *driver = is_done ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	void *driver =
+		devices_are_described ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 	int (*count_of)(int *) = NULL, count = 0;
 
 	if (!driver)
 		return;
-	is_done = sys_function_find(driver, "cuDeviceGetCount", &count_of) && count_of(&count) == 0;
+	devices_are_described =
+		sys_function_find(driver, "cuDeviceGetCount", &count_of) && count_of(&count) == 0;
 	for (int i = 0; i < count && i < 64; i++)
 		cuda_inject_describe_device(driver, i);
 	dlclose(driver);
@@ -168,13 +174,17 @@ static void note_devices(void)
 	dlclose(driver);
 }
 
-/* The program ends: its exit handlers run, and CUDA's have not run yet. */
+/*
+ * The program ends: its exit handlers run, and CUDA's have not run yet. Or a recorder leaves the
+ * running program.
+ */
 static void cuda_inject_finish(void)
 {
 	char text[512];
 
-	if (inject.is_child)
+	if (inject.is_child || !inject.traces)
 		return;
+	inject.traces = false;
 	pthread_mutex_lock(&inject.lock);
 	inject.ends = 1;
 	pthread_cond_signal(&inject.wake);
@@ -244,19 +254,20 @@ static bool is_wanted(const char *what)
 	return wanted && !strcmp(wanted, what);
 }
 
+static const struct {
+	uint32_t kind;
+	const char *name;
+} wanted[] = {
+	{CUPTI_CONCURRENT_KERNEL, "kernels"},
+	{CUPTI_MEMCPY, "copies"},
+	{CUPTI_MEMSET, "fills"},
+	{CUPTI_MEMCPY_PEER, "copies between devices"},
+	{CUPTI_GRAPH_TRACE, "whole graphs"},
+};
+
 /* A result of CUPTI's. */
 static int enable_records(void)
 {
-	static const struct {
-		uint32_t kind;
-		const char *name;
-	} wanted[] = {
-		{CUPTI_CONCURRENT_KERNEL, "kernels"},
-		{CUPTI_MEMCPY, "copies"},
-		{CUPTI_MEMSET, "fills"},
-		{CUPTI_MEMCPY_PEER, "copies between devices"},
-		{CUPTI_GRAPH_TRACE, "whole graphs"},
-	};
 	bool are_whole = is_wanted("whole-graphs"); /* a record per node may cost too much */
 	size_t count = sizeof(wanted) / sizeof(*wanted) - !are_whole;
 
@@ -297,6 +308,12 @@ static int open_and_subscribe(void)
 	char why[PATH_MAX + 64], unfit[PATH_MAX] = "";
 	const char *reason = "does not suit the driver";
 
+	if (cupti.is_fit) { /* a recorder was here before */
+		int again = cupti.subscribe(&cupti.subscriber, calls_callback, NULL);
+		if (again)
+			refuse_subscriber(again);
+		return again;
+	}
 	for (;;) {
 		int result = cupti_open(why, sizeof(why));
 		if (result && *unfit)
@@ -312,6 +329,7 @@ static int open_and_subscribe(void)
 			reason = "is older than CUDA 11, and its records are laid out otherwise";
 		result = is_old ? CUPTI_UNREADY
 				: cupti.subscribe(&cupti.subscriber, calls_callback, NULL);
+		cupti.is_fit = result == CUPTI_FINE;
 		int is_answer = result == CUPTI_HAS_SUBSCRIBER || result == CUPTI_NO_PRIVILEGES;
 		if (result == CUPTI_FINE)
 			return result;
@@ -381,13 +399,16 @@ static void cuda_inject_start(void)
 		return;
 	}
 	if (is_wanted("uncalibrated"))
-		calls_do_not_calibrate();
+		calls_do_not_calibrate("BRICK_CUDA=uncalibrated");
 	if (start_tracing())
 		return;
 	records_clock_sample();
 	cuda_inject_describe();
-	pthread_atfork(NULL, NULL, cuda_inject_in_child);
-	atexit(cuda_inject_finish);
+	if (!inject.is_watched) {
+		pthread_atfork(NULL, NULL, cuda_inject_in_child);
+		atexit(cuda_inject_finish);
+	}
+	inject.traces = inject.is_watched = true;
 	inject.runs = !thread_start(&inject.flusher, NULL, 0, flush_now_and_then, NULL);
 	if (!inject.runs)
 		brick_note("cuda", "no thread for delivery: records come when buffers are full");
@@ -403,6 +424,33 @@ int InitializeInjection(void)
 	if (brick_thread_ready() == 0 && !__atomic_exchange_n(&has_started, true, __ATOMIC_RELAXED))
 		cuda_inject_start();
 	return 1;
+}
+
+/*
+ * A recorder is in the running process (attach/common/entry.c). CUPTI may be subscribed to at any
+ * time; contexts, streams, modules and graphs that exist are known by their first use only.
+ */
+BRICK_API void brick_enter_beside(int what);
+void brick_enter_beside(int what)
+{
+	if (inject.is_child)
+		return;
+	if (what == ENTRY_BESIDE_BEGIN && !inject.traces) {
+		inject.ends = devices_are_described = 0;
+		cuda_inject_flushes.ns = cuda_inject_flushes.told_ns = 0;
+		calls_go_on();
+		calls_do_not_calibrate("the process ran already");
+		cuda_inject_start();
+	} else if (what == ENTRY_BESIDE_LEAVE && inject.traces) {
+		cuda_inject_finish();
+		records_stop();
+		for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+			cupti.disable(wanted[i].kind);
+		cupti.unsubscribe(cupti.subscriber);
+		cupti.flush_all(CUPTI_FLUSH_FORCED); /* the rest of the buffers */
+	} else if (what == ENTRY_BESIDE_FORGET && !inject.traces) {
+		records_forget();
+	}
 }
 
 /* Tells `brick doctor` if there is a CUPTI to trace with. */

@@ -362,6 +362,7 @@ static void release_before(uint64_t before_ns)
 static pthread_mutex_t cuda_records_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct helper_cpu cuda_records_cpu = {.name = "CUPTI's threads"}; /* under the lock */
 static __thread int cuda_records_is_ours;
+static bool cuda_records_are_over; /* under the lock: later records are nobody's */
 static uint64_t cuda_records_kernels, copies, cuda_records_graphs, dropped, incomplete, broken,
 	uncorrelated, disowned, unwanted;
 
@@ -489,8 +490,37 @@ int records_prepare(void)
 		ready[ready_count++] = buffer;
 		made_count++;
 	}
-	heap = calloc(MAX_HELD, sizeof(*heap));
+	if (!heap)
+		heap = calloc(MAX_HELD, sizeof(*heap));
+	HOLD(&cuda_records_lock);
+	cuda_records_are_over = false;
+	cuda_records_kernels = copies = cuda_records_graphs = dropped = incomplete = broken = 0;
+	uncorrelated = disowned = unwanted = 0;
+	memset(&cuda_records_counts, 0, sizeof(cuda_records_counts));
 	return heap ? 0 : -ENOMEM;
+}
+
+void records_stop(void)
+{
+	HOLD(&cuda_records_lock);
+	cuda_records_are_over = true;
+}
+
+void records_forget(void)
+{
+	HOLD(&cuda_records_lock);
+	while (stream_count)
+		brick_queue_destroy(cuda_records_streams[--stream_count].queue);
+	brick_queue_destroy(shared);
+	shared = NULL;
+	last_stream = 0;
+	__atomic_store_n(&devices_seen, 0, __ATOMIC_RELAXED);
+	free(heap);
+	heap = NULL;
+	held_count = 0;
+	HOLD(&pool_lock);
+	for (; ready_count; made_count--)
+		munmap(ready[--ready_count], BUFFER_BYTES);
 }
 
 void records_thread_is_ours(void)
@@ -518,7 +548,7 @@ void records_complete(
 	valid = valid <= bytes ? valid : bytes;
 	pthread_mutex_lock(&cuda_records_lock);
 	records_clock_sample();
-	while (buffer && valid &&
+	while (buffer && valid && !cuda_records_are_over &&
 		(result = cupti.next_record(buffer, valid, &record)) == CUPTI_FINE && record)
 		cuda_records_take(record);
 	broken += result != CUPTI_FINE && result != CUPTI_LIMIT_REACHED;

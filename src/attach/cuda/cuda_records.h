@@ -8,7 +8,7 @@
 
 #include "attach/cuda/cuda_abi.h"
 
-/* Allocate buffers and tables. 0 or -ENOMEM. */
+/* Allocate buffers and tables, and count anew. 0 or -ENOMEM. */
 int records_prepare(void);
 
 /*
@@ -27,6 +27,13 @@ void records_flush(int last);
 
 /* True, once, if more than half of the first records had no correlation id of a known call. */
 int records_lack_correlation(void);
+
+/* Records that come from now on are of nobody, until records_prepare(). */
+void records_stop(void);
+
+/* Gives all memory back that CUPTI does not hold. No thread is in our code, and CUPTI calls none.
+ */
+void records_forget(void);
 
 /* Describes the results at the end, for the recording's notes. */
 void records_describe(char *text, size_t bytes);

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 #include "attach/cuda/cuda_abi.h"
 
 struct cupti {
 	char path[PATH_MAX]; /* of the library */
 	void *subscriber;    /* NULL: none */
+	bool is_fit;	     /* it could be subscribed to */
 	int (*version)(uint32_t *version);
 	int (*result_string)(int result, const char **text);
 	int (*subscribe)(void **subscriber, cupti_callback_fn callback, void *own);
