@@ -54,6 +54,17 @@ struct brick_session_options {
 	 */
 	uint32_t interval_ms;
 	uint32_t off_cpu; /* enum brick_off_cpu; of a session with an output */
+	/*
+	 * Of a session with an output: keep the seconds around each slow step in a file of its own,
+	 * as `brick record --slow` does. For OUTPUT run.pftrace the newest is run.slow.pftrace, the
+	 * one before run.slow.1.pftrace, and so on to at most 16. Limits with commas between:
+	 * "p99", "50ms", "decode=50ms", "request=2s". Takes 32 MiB of memory. NULL: none is kept.
+	 * The note "slow" counts the files, and steps and losses without one.
+	 */
+	const char *slow;
+	uint64_t slow_bytes;	/* the most of all these files together; 0: 200 MB */
+	uint32_t slow_per_hour; /* the most such files in an hour; 0: 6 */
+	uint32_t slow_only;	/* 1: the output itself is not written, for programs without end */
 };
 
 #define BRICK_SESSION_OPTIONS_INIT BRICK_SIZED(struct brick_session_options)
@@ -61,10 +72,10 @@ struct brick_session_options {
 /*
  * Start recording. options may be NULL (statistics only). In a program under `brick record` the
  * call returns 0, and the recorder's session records. -EALREADY: a session is running. -EINVAL:
- * size, mode or off_cpu. -E2BIG: fields that are not known are set. -EBUSY: another process writes
- * this recording. -EEXIST: OUTPUT.part is a link, a pipe or somebody else's file. -ENODEV: the
- * program has forbidden the reading of the CPU's counter. -errno: memory or files cannot be had.
- * After an error nothing has changed.
+ * size, mode, off_cpu or slow. -E2BIG: fields that are not known are set. -EBUSY: another process
+ * writes this recording. -EEXIST: OUTPUT.part is a link, a pipe or somebody else's file, or a file
+ * of `slow` would replace another's. -ENODEV: the program has forbidden the reading of the CPU's
+ * counter. -errno: memory or files cannot be had. After an error nothing has changed.
  */
 BRICK_API int brick_session_start(const struct brick_session_options *options);
 

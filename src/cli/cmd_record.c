@@ -26,7 +26,7 @@
 #include "cli/program_files.h"
 #include "cli/record_push.h"
 #include "lib/sys/launcher.h"
-#include "record/file_ring.h"
+#include "lib/keep/file_ring.h"
 #include "record/recorder.h"
 #include "record/stack_sampler.h"
 #include "trace/load.h"
@@ -56,7 +56,6 @@ static struct record_push cmd_record_push; /* its thread may run until the proce
 #define KEEP_BYTES 200000000ull /* without --keep SIZE */
 #define KEEP_BYTES_LEAST 16e6
 #define KEEP_NS_LEAST 10e9
-enum { SLOW_PER_HOUR = 6 };
 enum { DEFAULT_INTERVAL_MS = 1000, MAX_INTERVAL_MS = 60000, MAX_RING_RECORDS = 1 << 26 };
 
 static void add_variable(struct record_arguments *a, const char *name, const char *value)
@@ -188,52 +187,16 @@ static void set_keep(const struct option_use *use, const char *text)
 		text);
 }
 
-/* --slow: a time with its unit, or p99; of one phase, or of all but the warm-up. */
 static void set_slow(const struct option_use *use, const char *text)
 {
-	static const char *const phases[SLOW_PHASES] = {[BRICK_PHASE_PREFILL] = "prefill",
-		[BRICK_PHASE_DECODE] = "decode",
-		[BRICK_PHASE_MIXED] = "mixed",
-		[BRICK_PHASE_WARM_UP] = "warm-up",
-		[BRICK_PHASE_OTHER] = "other"};
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 	struct record_arguments *a = use->to;
-	const char *equals = strchr(text, '='), *when = equals ? equals + 1 : text;
-	size_t length = strspn(when, "0123456789.");
-	struct slow_limit limit = {.is_tail = !strcmp(when, "p99")};
-	char number[32] = "";
-	bool is_known = false;
-	double value;
 
-	if (length < sizeof(number))
-		memcpy(number, when, length);
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcmp(when + length, units[i].unit) &&
-			!number_double(number, 1e3 / units[i].ns, 1e15 / units[i].ns, &value))
-			limit.ns = (uint64_t)(value * units[i].ns);
-	bool is_request = !strncmp(text, "request=", 8) && limit.ns;
-	if (is_request)
-		a->options.slow_request_ns = limit.ns;
-	for (int i = 0; i < SLOW_PHASES; i++) {
-		if (equals ? strlen(phases[i]) != (size_t)(equals - text) ||
-					strncmp(phases[i], text, (size_t)(equals - text))
-			   : i == BRICK_PHASE_WARM_UP)
-			continue;
-		is_known = true;
-		if (limit.is_tail)
-			a->options.slow[i].is_tail = true;
-		else
-			a->options.slow[i].ns = limit.ns;
-	}
 	a->has_slow = true;
-	if ((!is_known && !is_request) || (!limit.ns && !limit.is_tail))
+	if (slow_limits_parse(&a->options.slow, text))
 		die_usage("record",
 			"record: --slow %s: must be p99, or a time from 1us on (units: us, ms, s); "
 			"for one phase: decode=50ms (prefill, decode, mixed, warm-up, other); for "
-			"requests: request=2s",
+			"requests: request=2s; or several with commas between",
 			text);
 }
 

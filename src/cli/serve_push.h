@@ -8,7 +8,7 @@
 
 #include <sys/stat.h>
 #include "cli/record_push.h"
-#include "record/file_ring.h"
+#include "lib/keep/file_ring.h"
 
 struct serve_push {
 	struct record_push children; /* under its lock */

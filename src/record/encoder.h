@@ -17,7 +17,7 @@
 #include "lib/drain/drain.h"
 #include "lib/writer/writer.h"
 #include "record/cost_limit.h"
-#include "record/exemplars.h"
+#include "lib/keep/exemplars.h"
 
 struct encoder;
 

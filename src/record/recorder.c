@@ -37,8 +37,8 @@
 #include "record/energy_meter.h"
 #include "record/fault_records.h"
 #include "record/enter/enter_tree.h"
-#include "record/exemplars.h"
-#include "record/file_ring.h"
+#include "lib/keep/exemplars.h"
+#include "lib/keep/file_ring.h"
 #include "record/keeper.h"
 #include "record/process.h"
 #include "record/placement.h"
@@ -296,20 +296,12 @@ static int recorder_say_part(struct trace_writer *writer, uint64_t ns, enum mark
 	return sink_mark(writer, &(struct sink_mark){.ns = ns, .kind = kind, .text = ""});
 }
 
-static int keep_nothing(void *context, const void *data, size_t bytes)
-{
-	(void)context;
-	(void)data;
-	(void)bytes;
-	return 0;
-}
-
 /* Keeps nothing for a while. 0 or -ENOMEM. */
 static int recorder_wait(struct recorder *r, int error, struct trace_writer **writer)
 {
 	uint64_t now_ns = monotonic_ns();
 	const struct trace_writer_options nowhere = {
-		.start_unix_ns = real_ns(), .start_ns = now_ns, .output = keep_nothing};
+		.start_unix_ns = real_ns(), .start_ns = now_ns, .output = trace_writer_nowhere};
 
 	r->ring_error = error;
 	r->due_ns = now_ns + r->again_ns;
@@ -394,13 +386,12 @@ static int recorder_ring(struct recorder *r)
 		file_ring_start(&r->ring, r->file_start_ns, r->ring_wrong, sizeof(r->ring_wrong));
 	if (error || !r->options->slow_per_hour)
 		return error;
-	struct exemplars_options slow = {.path = r->options->output,
+	const struct exemplars_options slow = {.path = r->options->output,
 		.bytes = r->options->keep_bytes,
 		.per_hour = r->options->slow_per_hour,
-		.request_ns = r->options->slow_request_ns,
+		.slow = r->options->slow,
 		.open = recorder_open,
 		.context = r};
-	memcpy(slow.slow, r->options->slow, sizeof(slow.slow));
 	return exemplars_create(
 		&r->exemplars, &slow, r->file_start_ns, r->ring_wrong, sizeof(r->ring_wrong));
 }

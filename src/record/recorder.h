@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include "brick/abi/session.h"
 #include "format/machine_use.h"
-#include "record/exemplars.h"
+#include "lib/keep/exemplars.h"
 #include "record/inject/inject.h"
 #include "record/switch_records.h"
 
@@ -32,12 +32,11 @@ struct recorder_options {
 	void (*file_ended)(void *context, const char *path);
 	void *file_context;
 	unsigned slow_per_hour; /* always: files around slow steps; 0: none are kept */
-	struct slow_limit slow[SLOW_PHASES];
-	uint64_t slow_request_ns; /* 0: no request is slow */
-	double max_cost;	  /* of the time of steps that have a plain way; 0: no limit */
-	int inject;		  /* preload the attachers' libraries */
-	int off_cpu;		  /* enum off_cpu_when */
-	unsigned stacks_hz;	  /* stacks per second of CPU time; 0: none */
+	struct slow_limits slow;
+	double max_cost;    /* of the time of steps that have a plain way; 0: no limit */
+	int inject;	    /* preload the attachers' libraries */
+	int off_cpu;	    /* enum off_cpu_when */
+	unsigned stacks_hz; /* stacks per second of CPU time; 0: none */
 	struct environment environment; /* additional variables for the program */
 	/* in place of /, for counters of energy and places of memory; "" or NULL: the system's */
 	const char *system_root;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """record --always --slow: each slow step is in a file of its own, a whole recording of the seconds around it, which says what was
-different from its neighbours; at most so many files are written in an hour; lost records have one, too."""
+different from its neighbours; at most so many files are written in an hour; lost records have one, too. A program that records
+itself has the same by its options."""
 import glob
 import os
 import subprocess
@@ -57,6 +58,45 @@ def planted_steps(path):
             part = kept["longer"][0]
             found += part["brick"] == "DownProjection" and part["took_ns"] - part["usual_ns"] >= 70e6
     return found
+
+
+def own(name, *options):
+    """A program without a recorder: its recording, and the files beside it."""
+    directory = os.path.join(TMP, name)
+    os.makedirs(directory)
+    path = os.path.join(directory, "run.pftrace")
+    done = subprocess.run([EMBEDDED, "keep=decode=60ms", *options, f"output={path}", "slow=3000", "ms=10000", "stop"],
+                          capture_output=True, check=True, env=environment(), timeout=120)
+    planted = done.stdout.count(b"slow\n")
+    expect_true(f"planted {planted}, {files(path)}", planted >= 2 and planted_steps(path) >= planted)
+    expect("left over", glob.glob(path.replace(".pftrace", "*.part")), [])
+    return path
+
+
+def by_itself():
+    path = own("own")
+    report = brick_json("report", "--json", path)
+    expect("the recording is whole", {kind for kind, count in report["losses"].items() if count}, {"complete"})
+    expect("its marks", report["run"].get("marks", []), [])
+    notes = {note["key"]: note["value"] for note in report["run"]["notes"]}
+    expect("files are counted", notes["slow"], f"{len(files(path))} files; 0 steps and losses beyond slow_per_hour")
+    path = own("only", "only")
+    expect("nothing else is written", os.path.exists(path), False)
+    foreign = path.replace(".pftrace", ".slow.1.pftrace")
+    with open(foreign, "w", encoding="ascii") as file:
+        file.write("mine")
+    refused_start("keep=p99", f"output={path}", reason="File exists")
+    with open(foreign, encoding="ascii") as file:
+        expect("it is as it was", file.read(), "mine")
+    expect("no output is begun", glob.glob(path + "*"), [])
+    for limits in ("", "50", "p98", "decode=", "p99,", "encode=5ms", "request=p99", "x" * 300):
+        refused_start("keep=" + limits, f"output={path}", reason="Invalid argument")
+    refused_start("only", f"output={path}", reason="Invalid argument")
+
+
+def refused_start(*options, reason):
+    done = subprocess.run([EMBEDDED, *options], capture_output=True, check=False, env=environment(), timeout=60)
+    expect_true(f"{options}: {done.stderr}", done.returncode == 1 and reason.encode() in done.stderr)
 
 
 def embedded():
@@ -118,6 +158,7 @@ def refused():
     def wrong(*options):
         return brick("record", *options, "--", "true", code=2)[1].decode()
     expect_true("no unit", "must be p99, or a time" in wrong("--always", "--slow", "50"))
+    expect_true("one of several", "must be p99, or a time" in wrong("--always", "--slow", "p99,50"))
     expect_true("a phase", "must be p99, or a time" in wrong("--always", "--slow", "encode=50ms"))
     expect_true("no time", "must be p99, or a time" in wrong("--always", "--slow", "request=p99"))
     expect_true("alone", "goes with --always" in wrong("--slow", "50ms"))
@@ -130,5 +171,6 @@ def refused():
 
 if __name__ == "__main__":
     refused()
+    by_itself()
     embedded()
     llama()

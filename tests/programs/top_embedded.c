@@ -3,6 +3,8 @@
  * A program that embeds libbrick and decodes for ever: 2 ms a step, of three bricks on two layers.
  * For tests that look at it while it runs. What its arguments say, in their order:
  *
+ *   keep=LIMITS   the session keeps the seconds around slow steps, too ...
+ *   only          ... and nothing else
  *   output=FILE   start a session that writes a recording
  *   memory        start one with statistics only
  *   ms=N          decode for N milliseconds
@@ -33,6 +35,8 @@
 enum { MAX_STEPS = 100000 };
 
 static long rate, sample, slow_ms;
+static const char *slow;
+static bool slow_only;
 static struct brick_queue *queue;
 static uint32_t kernel;
 
@@ -183,6 +187,9 @@ static void begin(const char *output)
 
 	options.output = output;
 	options.interval_ms = 100;
+	options.slow = slow;
+	options.slow_per_hour = slow ? 100 : 0;
+	options.slow_only = slow_only;
 	int error = brick_session_start(&options);
 	if (error) {
 		fprintf(stderr, "top_embedded: %s\n", brick_strerror(error));
@@ -211,6 +218,10 @@ int main(int argc, char **argv)
 		value = value ? value + 1 : "";
 		if (!strncmp(word, "output=", 7))
 			begin(value);
+		else if (!strncmp(word, "keep=", 5))
+			slow = value;
+		else if (!strcmp(word, "only"))
+			slow_only = true;
 		else if (!strcmp(word, "memory"))
 			begin(NULL);
 		else if (!strncmp(word, "ms=", 3))

@@ -13,9 +13,8 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/stat.h>
-#include "record/exemplars.h"
-#include "record/file_ring.h"
-#include "record/file_ring.h"
+#include "lib/keep/exemplars.h"
+#include "lib/keep/file_ring.h"
 #include "tests/unit/drain_fixture.h"
 
 #define MS 1000000ull
@@ -142,7 +141,7 @@ static void each_phase_has_its_own_p99(void **state)
 	struct exemplars_options o = {.per_hour = 1000};
 	struct kept k;
 
-	o.slow[BRICK_PHASE_DECODE].is_tail = o.slow[BRICK_PHASE_PREFILL].is_tail = true;
+	o.slow.phase[BRICK_PHASE_DECODE].is_tail = o.slow.phase[BRICK_PHASE_PREFILL].is_tail = true;
 	begin(&k, *state, &o);
 	step(&k, BRICK_DECODE, 900 * MS); /* nothing to hold it against yet */
 	for (int i = 0; i < 3 * SLOW_TAIL_STEPS; i++) {
@@ -168,8 +167,8 @@ static void an_ended_session_has_none(void **state)
 	struct exemplars_options o = {.per_hour = 1000};
 	struct kept k;
 
-	o.slow[BRICK_PHASE_DECODE].ns = 50 * MS;
-	o.slow[BRICK_PHASE_DECODE].is_tail = true;
+	o.slow.phase[BRICK_PHASE_DECODE].ns = 50 * MS;
+	o.slow.phase[BRICK_PHASE_DECODE].is_tail = true;
 	begin(&k, *state, &o);
 	step(&k, BRICK_DECODE, 10 * MS);
 	struct brick_record records[] = {
@@ -189,7 +188,7 @@ static void an_hour_has_so_many_files(void **state)
 	struct exemplars_options o = {.per_hour = 2};
 	struct kept k;
 
-	o.slow[BRICK_PHASE_DECODE].ns = 50 * MS;
+	o.slow.phase[BRICK_PHASE_DECODE].ns = 50 * MS;
 	begin(&k, *state, &o);
 	for (int i = 0; i < 5; i++) {
 		step(&k, BRICK_DECODE, 60 * MS);
@@ -210,7 +209,7 @@ static void a_step_beyond_no_limit_has_none(void **state)
 	struct exemplars_options o = {.per_hour = 1000};
 	struct kept k;
 
-	o.slow[BRICK_PHASE_DECODE].ns = 50 * MS;
+	o.slow.phase[BRICK_PHASE_DECODE].ns = 50 * MS;
 	begin(&k, *state, &o);
 	step(&k, BRICK_DECODE, 49 * MS);
 	step(&k, BRICK_PREFILL, 10 * SECOND);
@@ -237,7 +236,7 @@ static void tokens(struct kept *k, int32_t sequence, uint32_t prompt)
 /* Last tokens of a request are read behind the begin of the next, which another thread says. */
 static void tokens_of_the_request_before_are_not_late(void **state)
 {
-	struct exemplars_options o = {.per_hour = 1000, .request_ns = 2 * SECOND};
+	struct exemplars_options o = {.per_hour = 1000, .slow.request_ns = 2 * SECOND};
 	struct brick_sequence_record event = {
 		.kind = BRICK_RECORD_SEQUENCE, .event = BRICK_SEQUENCE_BEGIN, .sequence = 7};
 	struct brick_record record;
@@ -262,7 +261,7 @@ static void tokens_of_the_request_before_are_not_late(void **state)
 
 static void a_request_past_its_budget_has_one(void **state)
 {
-	struct exemplars_options o = {.per_hour = 1000, .request_ns = 2 * SECOND};
+	struct exemplars_options o = {.per_hour = 1000, .slow.request_ns = 2 * SECOND};
 	struct load_error error;
 	char name[PATH_MAX];
 	struct kept k;
@@ -307,7 +306,7 @@ static void a_week_takes_no_more_than_a_day(void **state)
 	struct kept k;
 	size_t memory = 0;
 
-	o.slow[BRICK_PHASE_DECODE].ns = 50 * MS;
+	o.slow.phase[BRICK_PHASE_DECODE].ns = 50 * MS;
 	begin(&k, *state, &o);
 	for (int hour = 0; hour < HOURS; hour++) {
 		for (int i = 0; i < 5; i++) {
@@ -382,7 +381,7 @@ static void steps_are_whole_on_both_threads(void **state)
 	struct kept k;
 	struct run *run;
 
-	o.slow[BRICK_PHASE_DECODE].ns = 50 * MS;
+	o.slow.phase[BRICK_PHASE_DECODE].ns = 50 * MS;
 	begin(&k, *state, &o);
 	assert_int_equal(pthread_create(&thread, NULL, leave_a_lane, NULL), 0);
 	pthread_join(thread, NULL);

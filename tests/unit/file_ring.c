@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "lib/writer/writer.h"
-#include "record/file_ring.h"
+#include "lib/keep/file_ring.h"
 
 #define SECOND 1000000000ull
 #define HOUR (3600 * SECOND)

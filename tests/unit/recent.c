@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include <string.h>
-#include "record/recent.h"
+#include "lib/keep/recent.h"
 
 enum { CAPACITY = 65536, ROUNDS = 20000 };
 

@@ -59,7 +59,8 @@ def sized(structure):
 class SessionOptions(Structure):
     """struct brick_session_options"""
     _fields_ = [("size", c_size_t), ("output", c_char_p), ("directory", c_char_p), ("mode", c_uint32),
-                ("ring_records", c_uint32), ("interval_ms", c_uint32), ("off_cpu", c_uint32)]
+                ("ring_records", c_uint32), ("interval_ms", c_uint32), ("off_cpu", c_uint32), ("slow", c_char_p),
+                ("slow_bytes", c_uint64), ("slow_per_hour", c_uint32), ("slow_only", c_uint32)]
 
 
 class StepSequence(Structure):

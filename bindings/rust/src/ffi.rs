@@ -23,7 +23,8 @@ sized! {
     /// `struct brick_session_options`
     struct SessionOptions {
         output: *const c_char, directory: *const c_char, mode: u32, ring_records: u32,
-        interval_ms: u32, off_cpu: u32,
+        interval_ms: u32, off_cpu: u32, slow: *const c_char, slow_bytes: u64, slow_per_hour: u32,
+        slow_only: u32,
     }
     /// `struct brick_stats`
     struct Stats {

@@ -41,6 +41,14 @@ pub struct SessionOptions {
     pub interval_ms: u32,
     /// Do not ask the kernel when threads were off their CPUs.
     pub without_off_cpu: bool,
+    /// Limits as "p99" or "decode=50ms": the seconds around slow steps have files of their own, too.
+    pub slow: Option<String>,
+    /// Of all these files; 0: 200 MB.
+    pub slow_bytes: u64,
+    /// How many of them in an hour; 0: 6.
+    pub slow_per_hour: u32,
+    /// Write nothing else.
+    pub slow_only: bool,
 }
 
 impl SessionOptions {
@@ -52,6 +60,7 @@ impl SessionOptions {
     fn with<T>(&self, start: impl FnOnce(*const ffi::SessionOptions) -> T) -> Result<T, Error> {
         let output = self.output.as_deref().map(c_path).transpose()?;
         let directory = self.directory.as_deref().map(c_path).transpose()?;
+        let slow = self.slow.as_deref().map(c_text).transpose()?;
         Ok(start(&ffi::SessionOptions {
             output: or_null(&output),
             directory: or_null(&directory),
@@ -59,6 +68,10 @@ impl SessionOptions {
             ring_records: self.ring_records,
             interval_ms: self.interval_ms,
             off_cpu: self.without_off_cpu.into(),
+            slow: or_null(&slow),
+            slow_bytes: self.slow_bytes,
+            slow_per_hour: self.slow_per_hour,
+            slow_only: self.slow_only.into(),
             ..ffi::SessionOptions::sized()
         }))
     }

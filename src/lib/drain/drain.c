@@ -5,6 +5,8 @@
  */
 #include "lib/drain/drain.h"
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
@@ -1233,6 +1235,15 @@ uint64_t drain_dropped(const struct drain *d)
 struct drain_counts drain_counts(const struct drain *d)
 {
 	return d->counts;
+}
+
+void drain_note(struct drain *d, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(d->notes.own, sizeof(d->notes.own), format, arguments);
+	va_end(arguments);
 }
 
 const char *drain_notes(const struct drain *d)

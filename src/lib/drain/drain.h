@@ -225,6 +225,9 @@ enum drain_end {
 int drain_finish(
 	struct drain *d, struct trace_writer *writer, enum drain_end end, uint64_t end_ticks);
 
+/* Adds a line "key=value" to the notes that drain_finish() emits; one, of 128 bytes at most. */
+void drain_note(struct drain *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /*
  * Of a session that had a consumer before: the file begins where all its threads have records that
  * the other one did not take, and what was a step then is left out. Statistics are of the session's

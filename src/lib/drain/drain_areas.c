@@ -219,6 +219,8 @@ int drain_notes_emit(struct drain_notes *n, struct drain_map *m, struct trace_wr
 	if (used && n->text[used - 1] != '\n')
 		n->text[used++] = '\n';
 
+	if (n->own[0])
+		used += (size_t)snprintf(n->text + used, sizeof(n->text) - used, "%s\n", n->own);
 	used += (size_t)snprintf(n->text + used, sizeof(n->text) - used, "session.end=%s\n", end);
 	if (fault)
 		used += (size_t)snprintf(

@@ -38,7 +38,8 @@ void drain_tables_rewind(struct drain_tables *tables);
 int drain_code_emit(uint32_t *emitted, struct drain_map *map, struct trace_writer *writer);
 
 struct drain_notes {
-	char text[BRICK_NOTES_BYTES + 256]; /* as emitted, ended by NUL; 256: lines added here */
+	char text[BRICK_NOTES_BYTES + 384]; /* as emitted, ended by NUL; 384: lines added here */
+	char own[128];			    /* a line of the consumer's; "": none */
 	uint32_t emitted;		    /* bytes of the session's notes that were emitted */
 };
 

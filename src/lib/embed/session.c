@@ -20,6 +20,7 @@
 #include "brick/error.h"
 #include "lib/device/kernels.h"
 #include "lib/device/queue_lane.h"
+#include "lib/keep/exemplars.h"
 #include "lib/sys/clock_fit.h"
 #include "lib/probe/digest_record.h"
 #include "lib/probe/pair_cost.h"
@@ -159,7 +160,10 @@ static int session_read_options(
 		return -EINVAL;
 	if (!o->interval_ms)
 		o->interval_ms = DEFAULT_INTERVAL_MS;
-	return 0;
+	bool has_more = o->slow_bytes || o->slow_per_hour || o->slow_only;
+	if ((o->slow && !o->output) || (has_more && !o->slow) || o->slow_only > 1)
+		return -EINVAL;
+	return o->slow ? slow_limits_parse(&(struct slow_limits){0}, o->slow) : 0;
 }
 
 /* Under the session lock. */

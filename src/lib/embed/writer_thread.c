@@ -5,6 +5,7 @@
  */
 #include "lib/embed/writer_thread.h"
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +17,7 @@
 #include "base/lock.h"
 #include "base/scope.h"
 #include "base/thread.h"
+#include "brick/error.h"
 #include "brick/session.h"
 #include "lib/drain/allowance.h"
 #include "lib/drain/clock_line.h"
@@ -23,6 +25,8 @@
 #include "lib/drain/drain_pace.h"
 #include "lib/drain/neighbours.h"
 #include "lib/drain/off_cpu.h"
+#include "lib/keep/exemplars.h"
+#include "lib/keep/file_ring.h"
 #include "lib/session/consumer.h"
 #include "lib/sys/descriptors.h"
 #include "lib/writer/writer.h"
@@ -104,8 +108,8 @@ static void writer_thread_keep(void *context, const struct off_cpu *interval)
 
 /* Emit what has ended by `now_ns`, UINT64_MAX: all; records before it. 0, -ENOMEM, or the writer's
  * error. */
-static int own_switches_emit(
-	struct own_switches *s, struct drain *drain, struct trace_writer *writer, uint64_t now_ns)
+static int own_switches_emit(struct own_switches *s, struct drain *drain,
+	struct exemplars *exemplars, struct trace_writer *writer, uint64_t now_ns)
 {
 	if (!s)
 		return 0;
@@ -113,6 +117,8 @@ static int own_switches_emit(
 	int error = off_cpu_read(s->intervals, now_ns, writer_thread_keep, s);
 	s->lost += error != 0;
 	lock_give(&s->lock);
+	if (exemplars)
+		exemplars_off_cpu(exemplars, drain, s->ended.items, s->ended.count);
 	error = drain_emit_off_cpu(drain, writer, s->ended.items, s->ended.count);
 	s->ended.count = 0;
 	return error;
@@ -155,8 +161,8 @@ struct consumer {
 	uint64_t asked, answered; /* calls of writer_thread_drain() */
 	uint64_t heard;		  /* those that the last writer_thread_turn() knew of */
 
-	int fd; /* the session's */
-	const char *path;
+	int fd;					     /* the session's */
+	const struct brick_session_options *options; /* until it is opened */
 	struct drain *drain;
 	struct drain_pace pace;
 	struct drain_clock clock;
@@ -165,6 +171,7 @@ struct consumer {
 	uint64_t throttled_ns;	       /* when recording began */
 	uint64_t begun_cpu_ns;	       /* what the program had used before */
 	struct trace_writer *writer;   /* NULL after an error */
+	struct exemplars *exemplars;   /* NULL: none are kept */
 	struct brick_record *chunk;
 	uint32_t interval_ms;
 	uint64_t drained_ns, flushed_ns;
@@ -179,8 +186,8 @@ static void writer_thread_fail(struct consumer *t, int error)
 	t->writer = NULL;
 }
 
-/* ended: also what the machine did. */
-static int writer_thread_account(struct consumer *t, bool ended)
+/* The recording's own account, as of now. ended: also what the machine did. */
+static struct sink_account writer_thread_account(struct consumer *t, bool ended)
 {
 	uint64_t own_ns = thread_cpu_ns();
 	struct allowance allowed;
@@ -201,7 +208,7 @@ static int writer_thread_account(struct consumer *t, bool ended)
 		neighbours_use(t->neighbours, (uint32_t)getpid(), &a.machine, NULL))
 		a.machine = (struct machine_use){0};
 	allowance_tell(&allowed, t->throttled_ns, &a.machine);
-	return sink_account(t->writer, &a);
+	return a;
 }
 
 /* The clock's line, as soon as something must be converted with it. */
@@ -225,12 +232,29 @@ static int drain_all(struct consumer *t, uint64_t now_ns)
 			n = drain_consume(t->drain, i, t->chunk, CHUNK_RECORDS);
 			if (!n)
 				break;
-			error = drain_emit(t->drain, t->writer, i, t->chunk, n);
+			if (t->exemplars)
+				error = exemplars_records(t->exemplars, sink_clock_get(t->writer),
+					t->drain, i, t->chunk, n);
+			if (!error)
+				error = drain_emit(t->drain, t->writer, i, t->chunk, n);
 		}
 	}
 	if (!error)
-		error = own_switches_emit(t->switches, t->drain, t->writer, now_ns);
+		error = own_switches_emit(t->switches, t->drain, t->exemplars, t->writer, now_ns);
 	return error;
+}
+
+/*
+ * All until the account's end has been emitted. Files of slow steps are written here, while rings
+ * fill: 32 MiB of records take less time than a ring holds.
+ */
+static void exemplars_turn(struct consumer *t, const struct sink_account *account, bool at_once)
+{
+	if (!t->exemplars)
+		return;
+	exemplars_round(t->exemplars, account);
+	while (exemplars_step(t->exemplars, at_once))
+		;
 }
 
 static bool clock_is_sound(struct consumer *t)
@@ -295,7 +319,9 @@ static uint32_t writer_thread_turn(struct consumer *t)
 		outlook.next_ms = outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
 	}
 	if (!error && !flush_ms && t->drained_ns > t->flushed_ns) {
-		error = writer_thread_account(t, false);
+		const struct sink_account account = writer_thread_account(t, false);
+		exemplars_turn(t, &account, false);
+		error = sink_account(t->writer, &account);
 		t->flushed_ns = now_ns;
 		if (!error)
 			error = sink_flush(t->writer);
@@ -303,6 +329,17 @@ static uint32_t writer_thread_turn(struct consumer *t)
 	if (error)
 		writer_thread_fail(t, error);
 	return outlook.next_ms;
+}
+
+/* What the program cannot see otherwise. */
+static void note_exemplars(struct consumer *t)
+{
+	const struct exemplars_count count = exemplars_count(t->exemplars);
+
+	drain_note(t->drain, "slow=%llu files; %llu steps and losses beyond slow_per_hour%s%s",
+		(unsigned long long)count.kept, (unsigned long long)count.left,
+		count.failed ? "; a file could not be written: " : "",
+		count.failed ? brick_strerror(count.error) : "");
 }
 
 static void writer_thread_finish(struct consumer *t)
@@ -317,10 +354,17 @@ static void writer_thread_finish(struct consumer *t)
 	if (!end_ticks)
 		end_ticks = drain_ticks(t->drain);
 	int error = drain_all(t, UINT64_MAX);
+	struct sink_account account = writer_thread_account(t, false);
+	if (t->exemplars) {
+		exemplars_turn(t, &account, true);
+		exemplars_forget(t->exemplars, t->drain);
+		note_exemplars(t);
+	}
 	if (!error)
 		error = drain_finish(t->drain, t->writer, end, end_ticks);
+	account = writer_thread_account(t, true);
 	if (!error)
-		error = writer_thread_account(t, true);
+		error = sink_account(t->writer, &account);
 	if (!error)
 		t->error = trace_writer_finish(t->writer);
 	else
@@ -351,6 +395,52 @@ static void say_opened(struct consumer *t, int error)
 	pthread_cond_broadcast(&t->drained);
 }
 
+/* Makes a file of slow steps, which begins at start_ns. */
+static int open_exemplar(
+	void *context, const struct file_ring *ring, uint64_t start_ns, struct trace_writer **out)
+{
+	const struct consumer *t = context;
+	struct drain_title title;
+	struct trace_writer_options options = drain_title(t->drain, &title, ring->path);
+
+	options.ring = ring->id;
+	options.start_unix_ns = real_ns() - (monotonic_ns() - start_ns);
+	options.start_ns = start_ns;
+	options.compress = 1;
+	return trace_writer_create(out, &options);
+}
+
+static int open_files(struct consumer *t)
+{
+	const struct brick_session_options *o = t->options;
+	struct drain_title title;
+	struct trace_writer_options options = drain_title(t->drain, &title, o->output);
+	char wrong[PATH_MAX];
+
+	options.compress = !o->slow_only;
+	if (o->slow_only) {
+		options.path = NULL;
+		options.output = trace_writer_nowhere;
+	}
+	int error = trace_writer_create(&t->writer, &options);
+	if (error || !o->slow)
+		return error;
+	struct exemplars_options slow = {.path = o->output,
+		.bytes = o->slow_bytes ? o->slow_bytes : SLOW_BYTES,
+		.per_hour = o->slow_per_hour ? o->slow_per_hour : SLOW_PER_HOUR,
+		.open = open_exemplar,
+		.context = t};
+	error = slow_limits_parse(&slow.slow, o->slow);
+	if (!error)
+		error = exemplars_create(
+			&t->exemplars, &slow, monotonic_ns(), wrong, sizeof(wrong));
+	if (error) {
+		trace_writer_abandon(t->writer);
+		t->writer = NULL;
+	}
+	return error;
+}
+
 static void *writer_thread_run(void *argument)
 {
 	struct consumer *t = argument;
@@ -362,12 +452,8 @@ static void *writer_thread_run(void *argument)
 	 */
 	brick__descriptors_leave(t->fd);
 	int error = drain_open(&t->drain, t->fd, NULL, &why);
-	if (!error) {
-		struct drain_title title;
-		struct trace_writer_options options = drain_title(t->drain, &title, t->path);
-		options.compress = 1;
-		error = trace_writer_create(&t->writer, &options);
-	}
+	if (!error)
+		error = open_files(t);
 	say_opened(t, error);
 	if (error)
 		return NULL;
@@ -404,6 +490,7 @@ static void writer_thread_destroy(struct consumer *t)
 	pthread_cond_destroy(&t->wake);
 	pthread_cond_destroy(&t->drained);
 	pthread_mutex_destroy(&t->lock);
+	exemplars_destroy(t->exemplars);
 	drain_close(t->drain);
 	own_switches_destroy(t->switches);
 	neighbours_destroy(t->neighbours);
@@ -420,7 +507,7 @@ static int writer_thread_start(
 	if (!t)
 		return -ENOMEM;
 	t->fd = fd;
-	t->path = options->output;
+	t->options = options;
 	t->interval_ms = options->interval_ms;
 	drain_clock_start(&t->clock);
 	t->flushed_ns = t->drained_ns = monotonic_ns();

@@ -39,6 +39,9 @@ struct trace_writer_options {
  */
 int trace_writer_create(struct trace_writer **out, const struct trace_writer_options *options);
 
+/* An output that keeps nothing. */
+int trace_writer_nowhere(void *context, const void *data, size_t bytes);
+
 /* Whole packets that the caller made, of a sequence of its own; 128 KiB at most. */
 int trace_writer_packets(struct trace_writer *w, const void *packets, size_t bytes);
 

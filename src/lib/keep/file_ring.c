@@ -4,7 +4,7 @@
  * are, is asked of the disk each time, so that a ring is right whoever removed some of it, put a
  * file of its own there, or was killed in it.
  */
-#include "record/file_ring.h"
+#include "lib/keep/file_ring.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,20 +3,21 @@
  * A step is looked at when its end is emitted. The file is made at the end of the first round that
  * has enough of what came after it. Steps that are slow until then are in the same file.
  */
-#include "record/exemplars.h"
+#include "lib/keep/exemplars.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
+#include "base/number.h"
 #include "base/path_name.h"
 #include "brick/brick.h"
 #include "format/format.h"
 #include "format/mark.h"
-#include "record/file_ring.h"
-#include "record/recent.h"
-#include "record/request_budget.h"
+#include "lib/keep/file_ring.h"
+#include "lib/keep/recent.h"
+#include "lib/keep/request_budget.h"
 
 #define RECENT_BYTES (32ull << 20)
 #define BEFORE_NS 10000000000ull /* so long before the step the file begins, if it is there */
@@ -70,6 +71,63 @@ struct exemplars {
 	uint64_t mark_ns;	   /* of the last mark in it: a reader wants them in order */
 };
 
+/* A time with its unit, or p99; of one phase, of requests, or of all phases but the warm-up. */
+static int slow_limit_parse(struct slow_limits *limits, const char *text)
+{
+	static const char *const phases[SLOW_PHASES] = {[BRICK_PHASE_PREFILL] = "prefill",
+		[BRICK_PHASE_DECODE] = "decode",
+		[BRICK_PHASE_MIXED] = "mixed",
+		[BRICK_PHASE_WARM_UP] = "warm-up",
+		[BRICK_PHASE_OTHER] = "other"};
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	const char *equals = strchr(text, '='), *when = equals ? equals + 1 : text;
+	size_t length = strspn(when, "0123456789.");
+	struct slow_limit limit = {.is_tail = !strcmp(when, "p99")};
+	char number[32] = "";
+	double value;
+
+	if (length < sizeof(number))
+		memcpy(number, when, length);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(when + length, units[i].unit) &&
+			!number_double(number, 1e3 / units[i].ns, 1e15 / units[i].ns, &value))
+			limit.ns = (uint64_t)(value * units[i].ns);
+	bool is_known = !strncmp(text, "request=", 8) && limit.ns;
+	if (is_known)
+		limits->request_ns = limit.ns;
+	for (int i = 0; i < SLOW_PHASES; i++) {
+		if (equals ? strlen(phases[i]) != (size_t)(equals - text) ||
+					strncmp(phases[i], text, (size_t)(equals - text))
+			   : i == BRICK_PHASE_WARM_UP)
+			continue;
+		is_known = true;
+		if (limit.is_tail)
+			limits->phase[i].is_tail = true;
+		else
+			limits->phase[i].ns = limit.ns;
+	}
+	return is_known && (limit.ns || limit.is_tail) ? 0 : -EINVAL;
+}
+
+int slow_limits_parse(struct slow_limits *limits, const char *text)
+{
+	char one[64];
+	int error = 0;
+
+	for (const char *end; text && !error; text = *end ? end + 1 : NULL) {
+		end = text + strcspn(text, ",");
+		if ((size_t)(end - text) >= sizeof(one))
+			return -EINVAL;
+		memcpy(one, text, (size_t)(end - text));
+		one[end - text] = '\0';
+		error = slow_limit_parse(limits, one);
+	}
+	return error;
+}
+
 bool exemplars_name(const char *recording, unsigned number, char name[PATH_MAX])
 {
 	const char *dot = strrchr(path_name(recording), '.');
@@ -97,7 +155,7 @@ int exemplars_create(struct exemplars **out, const struct exemplars_options *opt
 		error = file_ring_start(&x->ring, now_ns, wrong, wrong_bytes);
 	}
 	if (!error)
-		error = request_budget_init(&x->requests, options->request_ns);
+		error = request_budget_init(&x->requests, options->slow.request_ns);
 	if (!error)
 		error = recent_init(&x->recent, RECENT_BYTES);
 	if (error) {
@@ -215,7 +273,7 @@ static void exemplars_on_step(void *context, const struct drain_step *step)
 
 	if (x->session == x->sessions.count) /* it ends, and was forgotten */
 		return;
-	const struct slow_limit *limit = &x->options.slow[phase];
+	const struct slow_limit *limit = &x->options.slow.phase[phase];
 	uint64_t begin_ns = brick_clock_ns(&x->session_clock, begin);
 	uint64_t end_ns = brick_clock_ns(&x->session_clock, end);
 	bool is_slow = limit->ns && end_ns > begin_ns && end_ns - begin_ns > limit->ns;

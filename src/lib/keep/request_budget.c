@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/request_budget.h"
+#include "lib/keep/request_budget.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The seconds around a step or a request that took too long, or around lost records, in a file of
- * their own beside those of a recording without an end: PATH with ".slow" before its ending. It is
+ * their own beside a recording: PATH with ".slow" before its ending. It is
  * a whole recording, made again out of what recent.h keeps, and has a mark (MARK_EXEMPLAR) at the
  * step. At most so many are written in an hour, and all together have a bounded size (file_ring.h).
  * A failure to write costs that file only. All functions are the emitting thread's.
@@ -16,8 +16,11 @@
 #include "lib/drain/drain.h"
 #include "lib/writer/writer.h"
 
+#define SLOW_BYTES 200000000ull /* of all files together, where nobody says how many */
+
 enum {
 	SLOW_PHASES = 5,       /* by enum brick_phase */
+	SLOW_PER_HOUR = 6,     /* files, where nobody says how many */
 	SLOW_TAIL_STEPS = 100, /* before so many steps nothing is slower than their p99 */
 };
 
@@ -28,14 +31,24 @@ struct slow_limit {
 	bool is_tail;
 };
 
+struct slow_limits {
+	struct slow_limit phase[SLOW_PHASES];
+	uint64_t request_ns; /* a request is slow if it takes longer; 0: none is */
+};
+
+/*
+ * Sets the limits that a text names, with commas between them: "p99" or "50ms" (of all phases but
+ * the warm-up), "decode=50ms", "request=2s". 0 or -EINVAL.
+ */
+int slow_limits_parse(struct slow_limits *limits, const char *text);
+
 struct file_ring;
 
 struct exemplars_options {
 	const char *path; /* of the recording */
 	uint64_t bytes;	  /* of all files together */
 	unsigned per_hour;
-	struct slow_limit slow[SLOW_PHASES];
-	uint64_t request_ns; /* a request is slow if it takes longer; 0: none is */
+	struct slow_limits slow;
 	/* Makes a ring's next file, which begins at start_ns, CLOCK_MONOTONIC. */
 	int (*open)(void *context, const struct file_ring *ring, uint64_t start_ns,
 		struct trace_writer **out);

@@ -3,7 +3,7 @@
  * A ring of bytes, in which no item goes around the end: an empty one fills the rest. Whatever is
  * added first removes as much from the begin as it needs.
  */
-#include "record/recent.h"
+#include "lib/keep/recent.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +25,7 @@ int recent_init(struct recent *r, uint64_t capacity)
 	*r = (struct recent){0};
 	if (memory == MAP_FAILED)
 		return -ENOMEM;
+	madvise(memory, capacity, MADV_DONTFORK); /* a child of the program has no use for it */
 	r->memory = memory;
 	r->capacity = capacity;
 	return 0;
