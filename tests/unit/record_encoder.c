@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -23,6 +24,8 @@
 #include <unistd.h>
 #include "brick/brick.h"
 #include "format/mark.h"
+#include "lib/keep/exemplars.h"
+#include "lib/keep/file_ring.h"
 #include "record/encoder.h"
 #include "trace/load.h"
 #include "lib/writer/writer.h"
@@ -361,6 +364,21 @@ static void *help(void *argument)
 	}
 }
 
+static void begin_help(void)
+{
+	helper.ends = false;
+	sem_init(&helper.go, 0, 0);
+	sem_init(&helper.done, 0, 0);
+	assert_int_equal(pthread_create(&helper.thread, NULL, help, NULL), 0);
+}
+
+static void end_help(void)
+{
+	helper.ends = true;
+	sem_post(&helper.go);
+	pthread_join(helper.thread, NULL);
+}
+
 static void have_help(void)
 {
 	sem_post(&helper.go);
@@ -425,10 +443,7 @@ static void two_threads(struct fixture *f, bool backwards, bool cuts)
 	const struct encoder_files calls = {&files, always_due, next_file, NULL};
 
 	encoder_files_set(f->encoder, &calls);
-	helper.ends = false;
-	sem_init(&helper.go, 0, 0);
-	sem_init(&helper.done, 0, 0);
-	assert_int_equal(pthread_create(&helper.thread, NULL, help, NULL), 0);
+	begin_help();
 	steps_of_two(1);
 	for (int i = 0; i < FILES; i++) {
 		steps_of_two(3);
@@ -444,9 +459,7 @@ static void two_threads(struct fixture *f, bool backwards, bool cuts)
 		if (cuts)
 			brick_end(step);
 	}
-	helper.ends = true;
-	sem_post(&helper.go);
-	pthread_join(helper.thread, NULL);
+	end_help();
 	look(f, 0);
 	look(f, 1);
 	assert_int_equal(encoder_end(f->encoder, f->drain, DRAIN_END_CLOSED, brick_ticks()), 0);
@@ -466,6 +479,69 @@ static void threads_are_cut_at_one_time(void **state)
 		tear_down(state);
 		set_up(state);
 	}
+}
+
+static int slow_file(
+	void *context, const struct file_ring *ring, uint64_t start_ns, struct trace_writer **out)
+{
+	const struct trace_writer_options options = {
+		.path = ring->path, .ring = ring->id, .start_unix_ns = 1, .start_ns = start_ns};
+
+	(void)context;
+	return trace_writer_create(out, &options);
+}
+
+/*
+ * A session ends while a file ends, for which one thread is behind: the seconds around a slow step
+ * have what was held for the next file, too.
+ */
+static void a_slow_steps_file_has_what_a_border_holds(void **state)
+{
+	enum { BEHIND = 2, BEFORE = 3, HELD = 4, ALL = BEHIND + BEFORE + HELD };
+	struct fixture *f = *state;
+	struct files files = {.f = f};
+	const struct encoder_files calls = {&files, always_due, next_file, NULL};
+	struct exemplars_options slow = {
+		.path = f->trace, .bytes = 64 << 20, .per_hour = 1, .open = slow_file};
+	struct exemplars *exemplars;
+	struct load_error error;
+	char name[PATH_MAX];
+	struct run *run;
+
+	slow.slow.phase[BRICK_PHASE_DECODE].ns = 1;
+	assert_int_equal(
+		exemplars_create(&exemplars, &slow,
+			brick_clock_ns(brick_clock_get(), brick_ticks()), name, sizeof name),
+		0);
+	encoder_files_set(f->encoder, &calls);
+	encoder_exemplars_set(f->encoder, exemplars);
+	begin_help();
+	steps_of_two(BEHIND);
+	look(f, 1);
+	steps_of_two(BEFORE);
+	look(f, 0);
+	end_round(f);
+	steps_of_two(HELD);
+	look(f, 0);
+	end_help();
+	look(f, 1);
+	assert_int_equal(encoder_end(f->encoder, f->drain, DRAIN_END_CLOSED, brick_ticks()), 0);
+	finish_encoder(f);
+	assert_int_equal(encoder_error(f->encoder), 0);
+	assert_int_equal(files.ended, 0);
+	assert_int_equal(exemplars_count(exemplars).kept, 1);
+	assert_int_equal(exemplars_count(exemplars).failed, 0);
+	exemplars_destroy(exemplars);
+	assert_int_equal(trace_writer_finish(f->writer), 0);
+	f->writer = NULL;
+	assert_int_equal(steps_in_files(f, &files), ALL);
+	assert_true(exemplars_name(f->trace, 0, name));
+	assert_int_equal(run_load(&run, name, &error), 0);
+	assert_int_equal(samples_of(run, "Decode"), ALL);
+	assert_int_equal(samples_of(run, "LmHead"), ALL);
+	assert_int_equal(samples_of(run, "DownProjection"), NODES * ALL);
+	run_destroy(run);
+	assert_int_equal(unlink(name), 0);
 }
 
 /* A file that is lost, and one that follows. */
@@ -571,6 +647,7 @@ int main(void)
 		TEST(an_ended_session_is_not_known_again),
 		TEST(files_follow_each_other),
 		TEST(threads_are_cut_at_one_time),
+		TEST(a_slow_steps_file_has_what_a_border_holds),
 		TEST(a_lost_file_is_followed),
 		TEST(an_error_is_final),
 	};
