@@ -61,13 +61,20 @@ def mask_of(pid, tid):
         return "it has just ended"
 
 
+def file_of(pid, descriptor):
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{descriptor}")
+    except FileNotFoundError:
+        return "it has just been closed"
+
+
 def state(pid):
     """What must be the same afterwards; libraries of ours and theirs, once loaded, stay."""
     status = proc(pid, "status")
     maps = [line.split(maxsplit=5) for line in proc(pid, "maps").splitlines()]
     named = {m[5].strip() for m in maps if len(m) > 5}
     return {
-        "descriptors": sorted(os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")),
+        "descriptors": sorted(file_of(pid, fd) for fd in os.listdir(f"/proc/{pid}/fd")),
         "threads": sorted(os.listdir(f"/proc/{pid}/task")),
         # but for two that the C library takes with the first thread
         "signals": [int(mask, 16) & ~(3 << 31) for mask in re.findall(r"^Sig(?:Blk|Ign|Cgt):\s*(\w+)", status, re.M)],

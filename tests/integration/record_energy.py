@@ -63,7 +63,7 @@ def reset():
     (source,) = brick_json("report", "--json", path)["energy"]
     expect("joules until then", source["joules"], 0)
     text = " ".join(brick("report", path)[0].decode().split())
-    expect_true(f"said: {text}", re.search(r"rapl package-0 [^;]*;[^;]*read until [0-9.]+m?s only", text))
+    expect_true(f"said: {text}", re.search(r"rapl package-0 [^;]*;[^;]*read until [0-9.]+[mµ]?s only", text))
 
 
 def absent():

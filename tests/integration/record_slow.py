@@ -133,9 +133,10 @@ def embedded():
 
 def llama():
     """A file that begins in the middle: its steps are whole on all threads."""
+    # large enough that a recorder which gets no CPU for seconds loses none of its nodes
     model = os.path.join(TMP, "slow.gguf")
-    subprocess.run([os.path.join(BUILD, "bin", "brick-model"), "--type", "f32", "--embd", "64", "--heads", "4", "--kv-heads",
-                    "2", "--ff", "176", "--vocab", "512", "--layers", "8", model], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([os.path.join(BUILD, "bin", "brick-model"), "--type", "f32", "--embd", "256", "--heads", "4", "--kv-heads",
+                    "2", "--ff", "704", "--vocab", "512", "--layers", "8", model], check=True, stdout=subprocess.DEVNULL)
     command = [os.path.join(BUILD, "bin", "brick-llama"), "--libs", libggml.libraries(), "--model", model,
                "--prompt-tokens", "8", "--predict", "60", "--threads", "2", "--repeat", "1000000"]
     started = start("llama", "--slow", "decode=1us", "--slow-limit", "8", command=command)

@@ -107,9 +107,10 @@ def windows():
 
 def llama():
     """The real engine, whose hooks are skipped while recording is off: the same tokens, and all of its nodes while it is on."""
-    model = os.path.join(TMP, "tiny.gguf")
-    subprocess.run([os.path.join(BUILD, "bin", "brick-model"), "--type", "f32", "--embd", "64", "--heads", "4", "--kv-heads",
-                    "2", "--ff", "176", "--vocab", "512", "--layers", "8", model], check=True, stdout=subprocess.DEVNULL)
+    # large enough that a recorder which gets no CPU for seconds loses none of its nodes
+    model = os.path.join(TMP, "small.gguf")
+    subprocess.run([os.path.join(BUILD, "bin", "brick-model"), "--type", "f32", "--embd", "256", "--heads", "4", "--kv-heads",
+                    "2", "--ff", "704", "--vocab", "512", "--layers", "8", model], check=True, stdout=subprocess.DEVNULL)
     command = [os.path.join(BUILD, "bin", "brick-llama"), "--libs", libggml.libraries(), "--model", model,
                "--prompt-tokens", "8", "--predict", "60", "--repeat"]
     alone = subprocess.run([*command, "1"], check=True, capture_output=True, text=True).stdout

@@ -239,6 +239,19 @@ static int be_no_file(const char *lie)
 	return 0;
 }
 
+/* Until the recorder has opened the session, and taken what is in it. */
+static void wait_for_recorder(void)
+{
+	enum { PATIENCE_MS = 60000 };
+
+	for (int ms = 0; ms < PATIENCE_MS; ms += 5) {
+		if (__atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE) == lane->head)
+			return;
+		pause_ms(5);
+	}
+	fail("nobody reads the session");
+}
+
 int main(int argc, char **argv)
 {
 	const char *lie = argc > 1 ? argv[1] : "none";
@@ -263,7 +276,7 @@ int main(int argc, char **argv)
 	int told = !strcmp(lie, "none") || !strcmp(lie, "digests") || lie_early(lie);
 	publish();
 	if (!told) {
-		pause_ms(150); /* the recorder opens it at once */
+		wait_for_recorder();
 		if (!lie_late(lie))
 			return 97;
 		pause_ms(150);
