@@ -213,12 +213,18 @@ def of_the_engine(folder):
         recorder.kill()
 
 
+def have_begun(*paths):
+    """Programs that say a line, at least, into these files."""
+    until(lambda: all(os.path.exists(path) and os.path.getsize(path) for path in paths), "not all have begun")
+
+
 def told_of_each(folder):
     """A child's refusal is told beside others that are entered, and the root's, too; but no process without an engine."""
     address = compile_to(folder, "address", SLEEPER, "-fsanitize=address")
     root = compile_to(folder, "root", FILTERED_PARENT)
-    script = (f"{' '.join(llama(100000))} >{folder}/told & echo $!; {address} >/dev/null & {address} >/dev/null & "
-              f"{folder}/sleeper >/dev/null & wait")
+    begun = [f"{folder}/{name}" for name in ("told", "address.1", "address.2", "sleeper.1")]
+    script = (f"{' '.join(llama(100000))} >{begun[0]} & echo $!; {address} >{begun[1]} & {address} >{begun[2]} & "
+              f"{folder}/sleeper >{begun[3]} & wait")
     with Running(root, "sh", "-c", script, start_new_session=True) as running:
         numbers = [line.strip() for line in (running.line, running.process.stdout.readline())]
         engine = next(int(line) for line in numbers if line.isdigit())
@@ -227,7 +233,7 @@ def told_of_each(folder):
             until(lambda: is_entered(engine), "it is not entered")
             say_more([folder + "/told"], 2)
         try:
-            say_more([folder + "/told"], 1)
+            have_begun(*begun)
             stderr = record_while(running.pid, os.path.join(folder, "told.pftrace"), steps)
             assert "attached to ggml" in stderr, stderr
             said = re.findall(r"process (\d+)(?: and (\d) more)? cannot be entered: (.*)", stderr)
@@ -242,10 +248,10 @@ def ends_beside_refused(folder):
     """A process that was recorded to its end is no failure because another one of the tree cannot be entered."""
     out, filtered = os.path.join(folder, "beside.pftrace"), compile_to(folder, "filtered", FILTERED)
     engine = " ".join(llama(100000))
-    with Running("sh", "-c", f"{engine} >{folder}/beside & echo $!; {filtered} >/dev/null & wait",
+    with Running("sh", "-c", f"{engine} >{folder}/beside & echo $!; {filtered} >{folder}/filtered.1 & wait",
                  start_new_session=True) as running:
         try:
-            say_more([folder + "/beside"], 1)
+            have_begun(folder + "/beside", folder + "/filtered.1")
             recorder = subprocess.Popen([BRICK, "record", "-p", str(running.pid), "-o", out, "--no-history"],
                                         stderr=subprocess.PIPE, text=True)
             until(lambda: is_entered(int(running.line)), "it is not entered")

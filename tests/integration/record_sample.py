@@ -46,6 +46,12 @@ def functions(path, *options):
     return json.loads(run(BRICK, "report", "--by", "function", "--json", *options, path).stdout)
 
 
+def stacks_of(part):
+    """In a file that grows; 0: none that can be read yet."""
+    done = subprocess.run([BRICK, "report", "--by", "function", "--json", part], capture_output=True, check=False)
+    return 0 if done.returncode else json.loads(done.stdout)["stacks"]
+
+
 def self_stacks(answer):
     return {row["name"]: row["stacks"] for row in answer["functions"] if row["stacks"]}
 
@@ -151,12 +157,12 @@ def until(condition):
 
 
 def counted_losses(path):
-    """The recorder is stopped for longer than its rings last."""
-    command = [BRICK, "record", "--no-history", f"--sample={HZ}", "-o", path, "--", SPINS, "18000", "1", "deep"]
+    """The recorder is stopped for longer than its rings last: by the program, before that begins to spin."""
+    program = f"kill -STOP $PPID; exec {SPINS} 18000 1 deep"
+    command = [BRICK, "record", "--no-history", f"--sample={HZ}", "-o", path, "--", "sh", "-c", program]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as recorder:
         try:
             program = until(lambda: next((c for c in children_of(recorder.pid) if state_of(c, "main-spinner")), None))
-            os.kill(recorder.pid, signal.SIGSTOP)
             until(lambda: state_of(program, "main-spinner") in ("Z", "X"))
         finally:
             os.kill(recorder.pid, signal.SIGCONT)
@@ -178,7 +184,7 @@ def killed(path):
         try:
             program = until(lambda: next((c for c in children_of(recorder.pid) if state_of(c, "main-spinner")), None))
             part = path + ".part"
-            until(lambda: os.path.exists(part) and os.path.getsize(part) > 3000 or state_of(program, "main-spinner") in ("Z", "X"))
+            until(lambda: stacks_of(part) >= 20 or state_of(program, "main-spinner") in ("Z", "X"))
         finally:
             recorder.kill()
             with contextlib.suppress(ProcessLookupError):
