@@ -32,7 +32,7 @@ static void remember(struct run *run, uint32_t step, uint32_t kind, uint32_t sit
 }
 
 /* Steps of two processes in turn; of one of them memory is known, as it changes. */
-static int find(struct memory_growth *growth, memory_fn memory)
+static int find_in(struct memory_growth *growth, memory_fn memory, uint32_t steps)
 {
 	static uint8_t counts[2 * STEPS];
 	uint64_t before[2] = {UINT64_MAX, UINT64_MAX};
@@ -45,7 +45,7 @@ static int find(struct memory_growth *growth, memory_fn memory)
 	memset(counts, 1, sizeof(counts));
 	for (uint32_t i = 0; i < 2; i++)
 		lanes[i] = builder_lane(&run, builder_process(&run, i + 1), 7);
-	for (uint32_t i = 0; i < STEPS; i++) {
+	for (uint32_t i = 0; i < steps; i++) {
 		uint64_t ns = 1000 * (i + 1), now[2];
 		uint32_t step = 0;
 		for (int other = 1; other >= 0; other--, ns += 500) {
@@ -63,6 +63,23 @@ static int find(struct memory_growth *growth, memory_fn memory)
 	int grows = memory_growth_find(growth, &run, counts);
 	run_fini(&run);
 	return grows;
+}
+
+static int find(struct memory_growth *growth, memory_fn memory)
+{
+	return find_in(growth, memory, STEPS);
+}
+
+static void grows_evenly(uint32_t step, uint64_t bytes[2])
+{
+	bytes[0] = 0;
+	bytes[1] = (step + 1) * (uint64_t)MIB;
+}
+
+static void grows_once(uint32_t step, uint64_t bytes[2])
+{
+	bytes[0] = step / 9 * (uint64_t)(40 * MIB);
+	bytes[1] = (step + 1) * (uint64_t)MIB;
 }
 
 static void grows_to_the_end(uint32_t step, uint64_t bytes[2])
@@ -89,6 +106,19 @@ static void growth(void **state)
 	assert_int_equal(growth.steps, (STEPS - STEPS / 8) / 8 * 7);
 	assert_true(growth.last_bytes - growth.first_bytes == growth.steps / 4 * MIB);
 	assert_int_equal(growth.owner_bytes, (STEPS - 1) / 4 * MIB - STEPS / 8 / 4 * MIB);
+}
+
+/* Of few steps, each makes the same growth: a cache that fills up, or lengths of input, do not. */
+static void growth_in_few_steps(void **state)
+{
+	struct memory_growth growth;
+
+	(void)state;
+	assert_int_equal(find_in(&growth, grows_evenly, 15), 0);
+	assert_int_equal(find_in(&growth, grows_evenly, 20), 1);
+	assert_int_equal(growth.site, 1);
+	assert_int_equal(find_in(&growth, grows_once, 20), 0);
+	assert_int_equal(find_in(&growth, grows_once, 32), 1);
 }
 
 /*
@@ -167,7 +197,8 @@ static void few_readings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(growth),
-		cmocka_unit_test(growth_of_process), cmocka_unit_test(few_readings)};
+		cmocka_unit_test(growth_in_few_steps), cmocka_unit_test(growth_of_process),
+		cmocka_unit_test(few_readings)};
 
 	return cmocka_run_group_tests_name("memory_growth", tests, NULL, NULL);
 }

@@ -88,8 +88,19 @@ const struct memory_row *memory_rows_of(
  * ---- growth ----
  */
 
-/* SHARE: growth is a tenth of what is alive or more: buffers and caches settle slowly */
-enum { PARTS = 8, LEAST_STEPS = 32, LEAST_BYTES = 1 << 20, SHARE = 10, GROWN_PARTS = 5 };
+/*
+ * SHARE: growth is a tenth of what is alive or more: buffers and caches settle slowly. With fewer
+ * steps than MANY, it must be even: no part has a quarter of it.
+ */
+enum {
+	PARTS = 8,
+	FEW_STEPS = 16,
+	MANY_STEPS = 32,
+	LEAST_BYTES = 1 << 20,
+	SHARE = 10,
+	GROWN_PARTS = 5,
+	EVEN_PARTS = 4
+};
 
 /* The end of a step of the process, and the bytes alive then, without caches. */
 struct memory_moment {
@@ -158,7 +169,8 @@ static bool memory_series_grows(
 	uint64_t before = 0, most = 0;
 	unsigned grown_parts = 0;
 
-	if (series->of.count < LEAST_STEPS)
+	bool are_few = series->of.count < MANY_STEPS;
+	if (series->of.count < (growth->is_of_system ? MANY_STEPS : FEW_STEPS))
 		return false;
 	for (size_t part = 0; part < PARTS; part++) {
 		size_t least = first + count * part / PARTS;
@@ -184,6 +196,8 @@ static bool memory_series_grows(
 	}
 	uint64_t grown = growth->last_bytes - growth->first_bytes;
 	if (growth->is_of_system && (grown_parts < GROWN_PARTS || most > grown / 2))
+		return false;
+	if (are_few && most > grown / EVEN_PARTS)
 		return false;
 	return grown >= LEAST_BYTES && grown >= growth->last_bytes / SHARE;
 }
