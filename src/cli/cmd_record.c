@@ -123,6 +123,11 @@ static void set_nvtx(const struct option_use *use, const char *text)
 	add_variable(use->to, "BRICK_EMIT", "nvtx");
 }
 
+static void set_inner(const struct option_use *use, const char *text)
+{
+	add_variable(use->to, "BRICK_INNER", "1");
+}
+
 static void set_ring(const struct option_use *use, const char *text)
 {
 	unsigned long records;
@@ -358,6 +363,8 @@ static const struct cli_option cmd_record_option_table[] = {
 		.words = words_tiles},
 	{"digest", "[=all]", "also record digests of results: of bricks, or of all nodes",
 		set_digest, .at = 0, .words = words_digest},
+	{"inner", NULL, "also record the operators that PyTorch's operators call", set_inner,
+		.at = 0},
 	{"experts", NULL, "also record which experts of a mixture get tokens", set_1,
 		.at = OF(experts)},
 	{"counters", "[=LIST]", "also count per step: cycles, page faults, ...", set_counters,

@@ -24,9 +24,9 @@ def run(*command):
     return subprocess.run(command, capture_output=True, text=True, timeout=250)
 
 
-def record(scratch, *command):
+def record(scratch, *command, options=()):
     path = scratch.file(f"{'-'.join(command[2:])}.pftrace".replace("/", "_"))
-    done = run(BRICK, "record", "-o", path, "--", *command)
+    done = run(BRICK, "record", *options, "-o", path, "--", *command)
     same(done.returncode, 0, done.stderr)
     rows = list(csv.DictReader(io.StringIO(run(BRICK, "export", "--format", "csv", path).stdout)))
     return done, json.loads(run(BRICK, "report", path, "--json").stdout), rows
@@ -187,6 +187,17 @@ def as_its_profiler(scratch):
         check(len(times) < 5 or abs(got - wanted) <= 0.1 * wanted + 20000, name, ours[name], "and not", times)
 
 
+def inner_operators(scratch):
+    """Those that PyTorch's own profiler sees inside of outermost operators, which stay what they are."""
+    done, _, rows = record(scratch, PYTHON, WORK, "decode+see+train", str(STEPS), "inner", options=["--inner"])
+    theirs = {name: len(times) for name, times in json.loads(done.stdout).items()}
+    check({"aten::addmm", "aten::mm", "aten::convolution"} <= set(theirs), "the profiler saw little", theirs)
+    same(dict(collections.Counter(row["brick"][:-len("(inner)")] for row in rows if row["brick"].endswith("(inner)"))), theirs,
+         "operators inside of others")
+    same(count(rows, brick="QkvProjection", layer=3, operation="aten::linear"), 3 * (STEPS + 1 + STEPS), "q, k and v of layer 3")
+    same({row["layer"] for row in rows if row["brick"] == "aten::addmm(inner)"}, {str(i) for i in range(-1, LAYERS)}, "their layers")
+
+
 def loaders(scratch):
     done, report, rows = record(scratch, PYTHON, WORK, "workers", "4")
     pids = collections.Counter(row["pid"] for row in rows if row["operation"].startswith("aten::"))
@@ -267,6 +278,7 @@ with Scratch() as scratch:
             of_cpp(scratch)
         parts(scratch)
         as_its_profiler(scratch)
+        inner_operators(scratch)
         loaders(scratch)
         not_recorded()
     if not found:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What integration/pytorch.py records: a decoder of generated weights and a network of convolutions. It knows nothing of
 Brick. torch_work.py WORK[+WORK] STEPS prints what it computed; with `profile` behind that, what PyTorch's own profiler
-saw, as JSON; with `flops`, how many its own counter counted."""
+saw, as JSON, with `inner` of the operators inside of others; with `flops`, how many its own counter counted."""
 import hashlib
 import json
 import sys
@@ -248,13 +248,21 @@ def outermost(events):
             yield from outermost(event.children)
 
 
-def profiled(names, steps):
-    """By the name of an outermost operator: how many ns each execution took."""
+def inner(events):
+    """All that outermost operators call."""
+    for event in events:
+        yield from event.children
+        yield from inner(event.children)
+
+
+def profiled(names, steps, part):
+    """By the name of an operator, an outermost one or of those that these call: how many ns each execution took."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         for name in names:
             WORKS[name](steps)
     rows = {}
-    for event in outermost(profile.profiler.kineto_results.experimental_event_tree()):
+    found = outermost(profile.profiler.kineto_results.experimental_event_tree())
+    for event in inner(found) if part == "inner" else found:
         rows.setdefault(event.name, []).append(event.duration_time_ns)
     return rows
 
@@ -274,7 +282,7 @@ if __name__ == "__main__":
     if sys.argv[3:] == ["flops"]:
         print(counted(names, steps))
     elif len(sys.argv) > 3:
-        print(json.dumps(profiled(names, steps)))
+        print(json.dumps(profiled(names, steps, sys.argv[3])))
     else:
         for name in names:
             print(name, WORKS[name](steps))

@@ -43,6 +43,15 @@ static bool named_sites_is_called(const struct entry *entry, const char *const n
 	return true;
 }
 
+static void named_sites_inner(struct rule_outcome *outcome, const char *name)
+{
+	int category = brick_category_register("Inner");
+	int brick = brick_register(name, category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
+
+	*outcome = (struct rule_outcome){
+		.brick = (uint16_t)(brick < 0 ? BRICK_GRAPH_COMPUTE : brick), .layer = -1};
+}
+
 static struct entry *entry_create(const char *const names[NAMES])
 {
 	size_t bytes = NAMES;
@@ -59,8 +68,11 @@ static struct entry *entry_create(const char *const names[NAMES])
 	char *at = entry->names;
 	for (int i = 0; i < NAMES; i++)
 		at = stpcpy(at, names[i]) + 1;
-	rule_sets_apply(&named_sites_rule_sets, &node, &outcome);
 	snprintf(typed, sizeof(typed), "%s(%s)", names[0], names[3]);
+	if (!strcmp(names[3], NAMED_SITE_INNER))
+		named_sites_inner(&outcome, typed);
+	else
+		rule_sets_apply(&named_sites_rule_sets, &node, &outcome);
 	int site = brick_site_register(&(struct brick_site){
 		.size = sizeof(struct brick_site),
 		.brick = outcome.brick,

@@ -30,6 +30,10 @@ const struct named_site *named_site_find(const char *operation, const char *name
 const struct named_site *named_site_find_typed(
 	const char *operation, const char *name, const char *kind, const char *type);
 
+/* The type of an operator that another one calls: rules say nothing of it, and its brick is called
+ * as its operation. */
+#define NAMED_SITE_INNER "inner"
+
 /* End an execution of the site's brick: of the site, if there was room for it. */
 static inline void named_site_end(const struct named_site *site, brick_span span)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The observers (torch_observers.h). The outermost operator is a brick, and operators inside of it
- * are a part of it. The brick is open meanwhile, because oneDNN records its primitives inside (by
- * ITT). A function of the program's own (torch.autograd.Function) is a container: a brick around
- * the bricks of the operators that it runs.
+ * are a part of it, unless `record --inner` shows them. The brick is open meanwhile, because oneDNN
+ * records its primitives inside (by ITT). A function of the program's own (torch.autograd.Function)
+ * is a container: a brick around the bricks of the operators that it runs.
  *
  * PyTorch's interface is C++: RecordFunctionCallback is passed by value, in memory, as it has more
  * than 16 bytes. A callback at the begin returns a std::unique_ptr, by a hidden pointer to it; NULL
@@ -31,9 +31,12 @@
 #include "base/thread.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
+#include "lib/sys/environment.h"
 
 static const char *(*observers_name_of)(const void *function);
 static uint32_t number_word; /* of a RecordFunction: its number for autograd; 0: not known */
+
+static bool observers_show_inner; /* operators that others call are bricks, too */
 
 static int64_t number_of(const void *function)
 {
@@ -84,6 +87,18 @@ static void see_type(struct torch_known *known, const void *function)
 		torch_know_type(known, tensor.type);
 }
 
+/* It has the outer one's layer. The outer one's work is not known then: its time is the rest's. */
+static void inner_start(struct torch_thread *t, const void *function)
+{
+	const struct named_site *site =
+		torch_know(t, &torch_inner_module, observers_name_of(function))->site;
+
+	t->more->leaf_work = (struct torch_work){0, 0};
+	if (t->container_count < TORCH_CONTAINERS && site)
+		t->containers[t->container_count++] = (struct torch_container){
+			t->depth, brick_begin_layer(site->brick, t->leaf_site->layer)};
+}
+
 static void **operator_start(void **result, const void *function)
 {
 	struct torch_thread *t = torch_thread_get();
@@ -92,10 +107,12 @@ static void **operator_start(void **result, const void *function)
 	if (!t)
 		return result;
 	t->depth++;
+	if (BRICK_UNLIKELY(t->leaf && observers_show_inner))
+		inner_start(t, function);
 	if (t->leaf || torch_compiles(t))
 		return result;
 	torch_modules_ready();
-	struct torch_known *known = torch_know(t, observers_name_of(function));
+	struct torch_known *known = torch_know(t, t->module, observers_name_of(function));
 	if (known->kind == TORCH_TRANSPARENT) {
 		t->node = t->node ? t->node : t->depth;
 	} else if (known->kind == TORCH_CONTAINER) {
@@ -158,9 +175,11 @@ static void operator_end(const void *function, void *context)
 		t->leaf = 0;
 		torch_frames_begin(t);
 	} else if (t->container_count && t->containers[t->container_count - 1].depth == t->depth) {
-		torch_frames_end(t, -1);
+		if (!t->leaf)
+			torch_frames_end(t, -1);
 		brick_end(t->containers[--t->container_count].span);
-		torch_frames_begin(t);
+		if (!t->leaf)
+			torch_frames_begin(t);
 	}
 	if (t->node == t->depth)
 		t->node = 0;
@@ -182,7 +201,7 @@ static void **scope_start(void **result, const void *function)
 	const char *name = observers_name_of(function);
 	if (torch_compiles(t))
 		return result;
-	const struct named_site *site = torch_know(t, name)->site;
+	const struct named_site *site = torch_know(t, t->module, name)->site;
 	torch_frames_end(t, -1);
 	if (site) {
 		bool ends_step = !strncmp(name, "Optimizer.step#", 15);
@@ -449,6 +468,8 @@ void torch_observers_start(void)
 		{TORCH_SCOPE_USER, scope_start, scope_end},
 	};
 
+	const char *inner = brick__environment("BRICK_INNER");
+	observers_show_inner = inner && *inner;
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
 		struct torch_callback callback = {pairs[i].start, pairs[i].end, 1.0, {0}};
 		callback.scopes[pairs[i].scope] = true;

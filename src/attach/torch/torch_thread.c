@@ -21,7 +21,7 @@
 
 enum { KNOWN_MOST = 1 << 16 }; /* of a thread: names may be made at run time, without an end */
 
-const struct torch_module torch_no_module = {"", ""};
+const struct torch_module torch_no_module = {"", ""}, torch_inner_module = {"", ""};
 
 __thread struct torch_thread torch_thread;
 uint32_t torch_thread_leaving, torch_thread_ending;
@@ -150,26 +150,28 @@ static enum torch_kind torch_thread_kind_of(const char *name)
 	return TORCH_CONTAINER;
 }
 
-struct torch_known *torch_know(struct torch_thread *t, const char *name)
+struct torch_known *torch_know(
+	struct torch_thread *t, const struct torch_module *module, const char *name)
 {
-	uint64_t hash = hash_add(hash_pointer(t->module), (uintptr_t)name);
+	uint64_t hash = hash_add(hash_pointer(module), (uintptr_t)name);
 	struct hash_probe probe = hash_probe(hash);
 	struct torch_known *kept = NULL;
 
 	for (uint32_t i;
 		!kept && (i = hash_index_next(&t->more->known_index, &probe)) != HASH_INDEX_NONE;)
-		if (t->more->known.items[i].module == t->module &&
+		if (t->more->known.items[i].module == module &&
 			t->more->known.items[i].name == name)
 			kept = &t->more->known.items[i];
 	if (kept && !strcmp(kept->site->operation, name))
 		return kept;
-	t->more->other = (struct torch_known){.module = t->module,
+	t->more->other = (struct torch_known){.module = module,
 		.name = name,
 		.kind = torch_thread_kind_of(name),
 		.work = torch_work_kind(name)};
 	if (t->more->other.kind == TORCH_TRANSPARENT)
 		return &t->more->other;
-	t->more->other.site = named_site_find(name, t->module->path, t->module->class);
+	t->more->other.site = named_site_find_typed(name, module->path, module->class,
+		module == &torch_inner_module ? NAMED_SITE_INNER : "");
 	if (!t->more->other.site)
 		return &t->more->other;
 	if (!kept) {

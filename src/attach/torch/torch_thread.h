@@ -105,7 +105,8 @@ struct torch_more {
 		const void *module;
 		long long rows, length;
 		unsigned grown; /* calls in a row, each one token longer than the one before */
-	} length; /* of the last input of an outermost module; for models without a cache */
+	} lengths[2]; /* of the last input of an outermost module; for models without a cache, and
+			 for what guides their answers */
 	struct torch_numbers {
 		int64_t number;
 		const struct torch_module *module;
@@ -167,8 +168,8 @@ uint32_t torch_open_bricks(void);
 void torch_forward_number(struct torch_thread *t, int64_t number);
 const struct torch_module *torch_module_of_number(const struct torch_thread *t, int64_t number);
 
-/* The place outside of all modules. */
-extern const struct torch_module torch_no_module;
+/* The place outside of all modules, and that of operators which other ones call. */
+extern const struct torch_module torch_no_module, torch_inner_module;
 
 extern __thread struct torch_thread torch_thread
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -207,10 +208,11 @@ static inline struct torch_thread *torch_thread_get_to_end(void)
 }
 
 /*
- * Find an operator or scope in the innermost module. Its site is NULL without memory. Valid until
+ * Find an operator or scope in a module. Its site is NULL without memory. Valid until
  * the next call on this thread.
  */
-struct torch_known *torch_know(struct torch_thread *t, const char *name);
+struct torch_known *torch_know(
+	struct torch_thread *t, const struct torch_module *module, const char *name);
 
 /* Give an operator the site of another type, a constant's address. */
 void torch_know_type(struct torch_known *known, const char *type);
