@@ -275,7 +275,8 @@ enum { FORMAT_MESSAGE_HASH = 22 };
 	X(BRICK_LOAD_DISK_NAME, UNIT_SIZE_BYTES) \
 	X(BRICK_KERNEL_TIME_NAME, UNIT_TIME_NS)  \
 	X(BRICK_OTHERS_TIME_NAME, UNIT_TIME_NS)  \
-	X(BRICK_PADDING_NAME, UNIT_COUNT)
+	X(BRICK_PADDING_NAME, UNIT_COUNT)        \
+	X(BRICK_GUIDANCE_NAME, UNIT_COUNT)
 
 /*
  * Members of the session's structs that the run's own events hold under the same names. A new

@@ -13,7 +13,8 @@ SOURCE = os.environ["BRICK_SOURCE"]
 WORK = os.path.join(SOURCE, "tests", "programs", "torch_generate.py")
 PROMPT, NEW, LAYERS = 10, 6, 2
 
-# WAY: tokens of prefills, and new tokens or drafts of each decode, as the program's calls say; None: from its calls
+# WAY: tokens of prefills, and new tokens or drafts of each decode, as the program's calls say; None: from its calls.
+# Guidance calls the model again for each token, and gets none of its own.
 WAYS = {
     "dynamic": ([PROMPT], [1] * (NEW - 1)),
     "static": ([PROMPT], [1] * (NEW - 1)),
@@ -28,10 +29,16 @@ WAYS = {
     "static-padded": ([2 * PROMPT - 4], [2] * (NEW - 1)),
     "vectors": ([PROMPT], [1] * (NEW - 1)),
     "encoder": ([2 * PROMPT - 4], [2] * NEW),
-    "packed": ([PROMPT // 2 + PROMPT, 3], [2] * (NEW - 1)),
+    "guided": ([PROMPT], [0, *[1, 0] * (NEW - 1)]),
+    "guided-negative": ([PROMPT, 4], [1, 0] * (NEW - 1)),
+    "guided-nocache": ([PROMPT], [0, *[1, 0] * (NEW - 1)]),
+    "packed": ([PROMPT // 2 + PROMPT], [3, "mixed", *[2] * (NEW - 1)]),
+    "batched": None,
     "assisted": None,
     "lookup": None,
 }
+# prompts of 12, 3, 9 and 5 tokens, of which 16 fit into a batch
+BATCHED = [("prefill", 16), ("mixed", 14), ("decode", 4), ("decode", 4), ("decode", 4), ("decode", 4), ("decode", 3)]
 
 
 def run(*command):
@@ -40,9 +47,12 @@ def run(*command):
 
 def expected(way, calls):
     """The first call of each model is its prompt, with what was drafted for it; later ones make or check new tokens."""
+    if way == "batched":
+        return BATCHED
     if WAYS[way]:
         prefills, decodes = WAYS[way]
-        return [("prefill", tokens) for tokens in prefills] + [("decode", tokens) for tokens in decodes]
+        return [("prefill", tokens) for tokens in prefills] + [
+            ("mixed", PROMPT // 2 + 2) if tokens == "mixed" else ("decode", tokens) for tokens in decodes]
     seen = set()
     return [("decode" if called in seen else seen.add(called) or "prefill", rows * length) for called, rows, length in calls]
 
@@ -60,7 +70,13 @@ def generates(scratch, python):
         same(steps[:len(calls)], expected(way, calls), f"{way}: steps, where the program calls {calls}")
         steps = steps[len(calls):]
     same(steps, [], "other steps")
-    check(any(brick["name"] == "padding tokens" for brick in recorded["bricks"]), "padding is not counted", recorded["bricks"])
+    for counter in "padding tokens", "guidance tokens":
+        check(any(brick["name"] == counter for brick in recorded["bricks"]), counter, "are not counted", recorded["bricks"])
+    mixed = json.loads(run(BRICK, "report", "--json", path).stdout)["steps"]["mixed"]
+    same((mixed["count"], mixed["prompt_tokens"], mixed["output_tokens"]), (2, PROMPT // 2 + 13, 2 + 1), "batches of both")
+    requests = json.loads(run(BRICK, "requests", "--json", path).stdout)["requests"]
+    same(sorted((r["prompt_tokens"], r["output_tokens"]) for r in requests), [(length, NEW) for length in (3, 5, 9, 12)],
+         "requests of batches")
     check("\nFirst token  after " in run(BRICK, "report", path).stdout, "no first token")
     rows = list(csv.DictReader(io.StringIO(run(BRICK, "export", "--format", "csv", path).stdout)))
     regions = sum(row["brick"].startswith("Torch-Compiled Region") for row in rows)

@@ -8,7 +8,8 @@ import json
 import sys
 
 import torch
-from transformers import CompileConfig, LlamaConfig, LlamaForCausalLM, T5Config, T5ForConditionalGeneration, TextStreamer
+from transformers import (CompileConfig, ContinuousBatchingConfig, GenerationConfig, LlamaConfig, LlamaForCausalLM, T5Config,
+                          T5ForConditionalGeneration, TextStreamer)
 
 PROMPT, NEW = 10, 6
 
@@ -83,6 +84,10 @@ def generate(way):
         mask[0, :4] = tokens[0, :4] = 0
     elif way == "streamed":
         options["streamer"] = TextStreamer(Words(), skip_prompt=True)
+    elif way.startswith("guided"):
+        options.update(guidance_scale=1.5, use_cache=way != "guided-nocache")
+        if way == "guided-negative":
+            options["negative_prompt_ids"] = tokens[:, :4]
     elif way == "vectors":
         vectors = torch.nn.functional.embedding(tokens, large.get_input_embeddings().weight.detach())
         return large.generate(inputs_embeds=vectors, attention_mask=mask, **options)
@@ -104,8 +109,8 @@ def translated():
 
 
 def packed():
-    """Batches of two prompts that lie in one row, as transformers' continuous batching hands them over: the prompts, three
-    tokens of a batch that is filled up, and new tokens, one of each."""
+    """Batches of prompts and new tokens that lie in one row, as transformers' continuous batching hands them over: where
+    each begins and ends, and the row's length. The second is filled up; the third has a prompt between two new tokens."""
     class Packs(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -117,10 +122,23 @@ def packed():
 
     torch.manual_seed(1)
     large = Packs().eval()
-    batches = [([0, PROMPT // 2, PROMPT // 2 + PROMPT], PROMPT), ([0, 1, 2, 3], 3), *[([0, 1, 2], 1)] * (NEW - 1)]
+    batches = [([0, PROMPT // 2, PROMPT // 2 + PROMPT], PROMPT // 2 + PROMPT), ([0, 1, 2, 3, 3], 4), ([0, 1, 6, 7], 7),
+               *[([0, 1, 2], 2)] * (NEW - 1)]
     with torch.no_grad():
-        return [large(input_ids=torch.arange(ends[-1])[None], cu_seq_lens_q=torch.tensor(ends), max_length_q=most, cache=object())
-                for ends, most in batches][-1].argmax(-1)
+        return [large(input_ids=torch.arange(row)[None], cu_seq_lens_q=torch.tensor(ends, dtype=torch.int32), max_length_q=row,
+                      cache=object())
+                for ends, row in batches][-1].argmax(-1)
+
+
+def batched():
+    """transformers' continuous batching of prompts that do not fit into one batch."""
+    large = model("large", 1)
+    large.set_attn_implementation("sdpa")
+    config = ContinuousBatchingConfig(max_batch_tokens=16, num_blocks=32, page_size=8)
+    prompts = [list(range(2, 2 + length)) for length in (12, 3, 9, 5)]
+    done = large.generate_batch(prompts, GenerationConfig(max_new_tokens=NEW, do_sample=False, eos_token_id=-1, pad_token_id=0),
+                                continuous_batching_config=config, progress_bar=False)
+    return torch.tensor([done[name].generated_tokens for name in sorted(done)])
 
 
 def by_hand(way):
@@ -149,6 +167,6 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     for way in sys.argv[1:]:
         Counts.calls.clear()
-        own = {"sorted": by_length, "encoder": translated, "packed": packed}.get(way)
+        own = {"sorted": by_length, "encoder": translated, "packed": packed, "batched": batched}.get(way)
         out = own() if own else by_hand(way) if way.startswith("loop") else generate(way)
         print(json.dumps({"out": out.tolist(), "calls": Counts.calls}))

@@ -56,6 +56,11 @@
  */
 #define BRICK_PADDING_NAME "padding tokens"
 /*
+ * Tokens that PyTorch computes in a decode step for classifier-free guidance. The step makes no
+ * token of the answer, and has none.
+ */
+#define BRICK_GUIDANCE_NAME "guidance tokens"
+/*
  * The CPU time in ns of the process's other threads during a step, if Python has several threads
  * and they ran for a fifth of the time after which one asks for the interpreter's lock, 5 ms.
  */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/common/notes_once.h"
+#include "attach/torch/torch_batch.h"
 #include "attach/torch/torch_inputs.h"
 #include "attach/torch/torch_memory.h"
 #include "attach/torch/torch_readings.h"
@@ -395,6 +396,21 @@ struct torch_hook torch_serve_hooks[] = {
 		.arguments = "self new_token_ids",
 		.call = torch_hook_span,
 		.operation = "detokenize"},
+	{.module = "transformers.generation.continuous_batching.scheduler",
+		.class = "Scheduler",
+		.function = "add_waiting_request",
+		.arguments = "self state",
+		.call = torch_batch_request_comes},
+	{.module = "transformers.generation.continuous_batching.scheduler",
+		.class = "Scheduler",
+		.function = "finish_request",
+		.arguments = "self request_id",
+		.call = torch_batch_request_ends},
+	{.module = "transformers.generation.continuous_batching.input_outputs",
+		.class = "ContinuousBatchingIOs",
+		.function = "prepare_batch_tensors",
+		.arguments = "self requests_in_batch",
+		.call = torch_batch_is_made},
 	/* no public function: programs may ask Python for its signature */
 	{.module = "transformers.tokenization_utils_tokenizers",
 		.class = "TokenizersBackend",

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include "attach/common/notes_once.h"
+#include "attach/torch/torch_batch.h"
 #include "attach/torch/torch_frames.h"
 #include "attach/torch/torch_inputs.h"
 #include "attach/torch/torch_library.h"
@@ -62,7 +63,8 @@ static void ask_for_inputs(struct torch_thread *t, const struct torch_call *call
 	enum { EVERY = 16 };
 	uint32_t kind = 1 + call->is_training + 2u * call->is_decode;
 	uint32_t *module = &t->more->asked_modules[call->number % TORCH_ASKED];
-	uint64_t tokens = t->more->serve_step ? t->more->serve_tokens : call->tokens;
+	uint64_t tokens =
+		t->more->serve_step ? t->more->serve_tokens : call->tokens + call->guidance;
 
 	t->more->steps++;
 	bool wanted = *module != call->number + 1 || t->more->asked.kind != kind ||
@@ -87,10 +89,20 @@ static void note_threads(void)
 		note_once("torch.threads", "%d", threads());
 }
 
+static brick_span torch_steps_begin(const struct torch_call *call)
+{
+	if (call->is_training || !(call->tokens || call->guidance))
+		return brick_step_begin(BRICK_PHASE_OTHER, call->tokens);
+	if (call->is_decode)
+		return brick_step_begin(BRICK_PHASE_DECODE, call->tokens);
+	return brick_step_begin_mixed(
+		(uint32_t)(call->tokens - call->outputs), (uint32_t)call->outputs);
+}
+
 struct torch_forward torch_forward_begin(struct torch_thread *t, const struct torch_call *call)
 {
 	static int brick;
-	static uint32_t padding, repeated;
+	static uint32_t padding, repeated, guidance;
 	struct torch_forward forward = {0, 0};
 
 	if (!t->node && t->backward) { /* an exception has left it */
@@ -98,7 +110,7 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 		t->backward = 0;
 	}
 	if (!call->is_training && !torch_serve_says_steps(t))
-		step_parts_see(&t->more->parts, call->module, call->tokens);
+		step_parts_see(&t->more->parts, call->module, call->tokens + call->guidance);
 	if (t->step && torch_steps_is_over(t, call))
 		end_training_step(t);
 	if (!torch_thread_get()) /* we are leaving, and the step that has ended was the last */
@@ -115,11 +127,7 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 		bool holds = call->is_training && scope && scope->ends_step;
 		if (holds && !scope->is_late) /* operators came first */
 			brick_end(scope->span);
-		brick_span step =
-			brick_step_begin(call->is_training || !call->tokens ? BRICK_PHASE_OTHER
-					 : call->is_decode		    ? BRICK_PHASE_DECODE
-									    : BRICK_PHASE_PREFILL,
-				call->tokens);
+		brick_span step = torch_steps_begin(call);
 		if (holds) {
 			scope->span = brick_begin_layer(scope->site->brick, scope->site->layer);
 			scope->is_late = t->is_late = false;
@@ -131,6 +139,8 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 			t->more->updates = 0;
 		} else {
 			forward.step = step;
+			if (call->has_requests)
+				torch_batch_tell();
 		}
 	}
 	torch_memory_forward_begin(t, call->has_gradients);
@@ -138,6 +148,8 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 		step_counter_set(&padding, BRICK_PADDING_NAME, (double)call->padding);
 	if (call->repeated)
 		step_counter_set(&repeated, BRICK_REPEATED_NAME, (double)call->repeated);
+	if (call->guidance)
+		step_counter_set(&guidance, BRICK_GUIDANCE_NAME, (double)call->guidance);
 	forward.span = brick_begin(torch_engine_brick(&brick, "Forward"));
 	torch_frames_begin(t);
 	return forward;

@@ -6,12 +6,15 @@
  *   transformers' generate() asks for, or which happens several times in a row: the inputs of an
  *   encoder that are sorted by length grow so now and then;
  *   drafted tokens are checked: the cache holds some, and transformers' assisted decoding calls;
- *   its sequences lie in one row, and each has one token (transformers' continuous batching).
+ *   its sequences lie in one row, and each has one token (transformers' continuous batching). If
+ *   others have more, these are prompts, and the batch is mixed.
+ * What classifier-free guidance calls the model for is no token of the answer.
  */
 #include "attach/torch/torch_tokens.h"
 
 #include <stdint.h>
 #include <string.h>
+#include "attach/torch/torch_batch.h"
 
 enum {
 	FRAMES = 16,  /* from the call of the model to the function that decodes */
@@ -58,20 +61,18 @@ static bool read_shape(python_object *tensor, ptrdiff_t embedded, struct shape *
 	return shape->rows > 0 && shape->length > 0;
 }
 
-/*
- * The numbers of a mask, and the bytes of each: whole ones, in memory of ours. NULL: it is another
- * tensor.
- */
-static const char *torch_tokens_mask(python_object *mask, size_t *each)
+/* Whole numbers, and the bytes of each, in memory of ours. NULL: it is another tensor. */
+static const char *torch_tokens_numbers(python_object *tensor, size_t *each)
 {
-	python_object *device = python_attribute(mask, "device"), *bytes = NULL, *address = NULL;
+	python_object *device = python_attribute(tensor, "device"), *bytes = NULL, *address = NULL;
 	python_object *kind = device ? python_attribute(device, "type") : NULL;
 	const char *letters = kind ? py.Unicode_AsUTF8(kind) : NULL;
 
-	if (letters && !strcmp(letters, "cpu") && python_true(python_ask(mask, "is_contiguous")) &&
-		!python_true(python_ask(mask, "is_floating_point"))) {
-		bytes = python_ask(mask, "element_size");
-		address = python_ask(mask, "data_ptr");
+	if (letters && !strcmp(letters, "cpu") &&
+		python_true(python_ask(tensor, "is_contiguous")) &&
+		!python_true(python_ask(tensor, "is_floating_point"))) {
+		bytes = python_ask(tensor, "element_size");
+		address = python_ask(tensor, "data_ptr");
 	}
 	const char *at = address ? py.Long_AsVoidPtr(address) : NULL;
 	*each = bytes ? (size_t)python_number(bytes) : 0;
@@ -80,7 +81,7 @@ static const char *torch_tokens_mask(python_object *mask, size_t *each)
 	python_drop(bytes);
 	python_drop(kind);
 	python_drop(device);
-	return *each == 1 || *each == 8 ? at : NULL;
+	return *each == 1 || *each == 4 || *each == 8 ? at : NULL;
 }
 
 static bool torch_tokens_is_masked(const char *at, size_t each, long long place)
@@ -128,7 +129,7 @@ static uint64_t masked(python_object *mask, const struct shape *tokens)
 	bool is_plain = dimensions == 2 && sizes[1] == tokens->length;
 	if (sizes[0] != tokens->rows || (!is_square && !is_plain))
 		return 0;
-	const char *at = torch_tokens_mask(mask, &each);
+	const char *at = torch_tokens_numbers(mask, &each);
 	if (at && is_square)
 		return torch_tokens_masked_in_square(at, each, tokens, sizes[3]);
 	for (long long i = 0; at && i < tokens->rows * tokens->length; i++)
@@ -181,7 +182,54 @@ static void torch_tokens_pad(
 	call->tokens -= call->padding;
 }
 
-/* True if a batch that packs its sequences into one row has one token of each. */
+static long long torch_tokens_end(const char *ends, size_t each, long long sequence)
+{
+	int32_t narrow = 0;
+	int64_t wide = 0;
+
+	memcpy(each == 4 ? (void *)&narrow : (void *)&wide, ends + (size_t)sequence * each, each);
+	return each == 4 ? narrow : wide;
+}
+
+/*
+ * A batch that packs its sequences into one row, up to the row's end or to where it is filled up.
+ * If no scheduler has said more, a sequence of one token makes a new one, and others are prompts.
+ * False: it is another batch, or only the device knows its sequences.
+ */
+static bool torch_tokens_unpack(
+	const struct torch_arguments *a, const struct shape *row, struct torch_call *call)
+{
+	python_object *tensor = argument_given(a, "cu_seq_lens_q");
+	struct shape ends;
+	size_t each = 0;
+	const char *at = tensor && read_shape(tensor, 0, &ends) && ends.dimensions == 1
+				 ? torch_tokens_numbers(tensor, &each)
+				 : NULL;
+	uint64_t outputs = 0;
+	long long begin = 0;
+
+	if (!at || each == 1)
+		return false;
+	for (long long i = 1; i < ends.length; i++) {
+		long long end = torch_tokens_end(at, each, i);
+		if (end < begin || end > row->length)
+			return false;
+		outputs += end - begin == 1;
+		begin = end;
+	}
+	if (row->rows != 1 || !begin)
+		return false;
+	uint64_t prompt;
+	call->has_requests = torch_batch_take((uint64_t)begin, &prompt);
+	outputs = call->has_requests ? (uint64_t)begin - prompt : outputs;
+	call->tokens = (uint64_t)begin;
+	call->padding = (uint64_t)(row->length - begin);
+	call->outputs = outputs;
+	call->is_decode = outputs == call->tokens;
+	return true;
+}
+
+/* The same of a device's batch: true if each sequence has one token. */
 static bool torch_tokens_each_has_one(const struct torch_arguments *a, const struct shape *tokens)
 {
 	python_object *most = argument_given(a, "max_length_q");
@@ -192,16 +240,25 @@ static bool torch_tokens_each_has_one(const struct torch_arguments *a, const str
 	       python_number(most) == 1;
 }
 
+/* What the model would say without the prompt, or to another prompt, stands beside each token. */
+static void torch_tokens_guide(struct torch_call *call)
+{
+	call->guidance = call->tokens + call->repeated;
+	call->tokens = call->repeated = 0;
+}
+
 void torch_tokens_count(
 	struct torch_thread *t, const struct torch_arguments *arguments, struct torch_call *call)
 {
-	struct torch_length before = t->more->length;
+	bool guides =
+		!call->is_training && python_is_called_by("get_unconditional_logits", false, 1);
+	struct torch_length *last = &t->more->lengths[guides], before = *last;
 	const struct torch_tokens_input input = torch_tokens_input(arguments);
 	python_object *cache = argument_given(arguments, "past_key_values");
 	python_object *mask = argument_given(arguments, input.mask);
 	struct shape shape;
 
-	t->more->length = (struct torch_length){0};
+	*last = (struct torch_length){0};
 	cache = cache ? cache : argument_given(arguments, "cache");
 	if (!input.ids || !read_shape(input.ids, input.embedded, &shape) ||
 		(!input.embedded && python_true(python_ask(input.ids, "is_floating_point"))))
@@ -215,10 +272,11 @@ void torch_tokens_count(
 		     before.length + 1 == shape.length;
 	unsigned grown = grows ? before.grown + 1 : 0;
 	if (!cache)
-		t->more->length =
-			(struct torch_length){call->module, shape.rows, shape.length, grown};
+		*last = (struct torch_length){call->module, shape.rows, shape.length, grown};
 	if (shape.dimensions == 2 && shape.length == 1) {
 		call->is_decode = true;
+	} else if (cache && torch_tokens_unpack(arguments, &shape, call)) {
+		return;
 	} else if (cache) {
 		call->is_decode = torch_tokens_each_has_one(arguments, &shape) ||
 				  (cached(cache) > 0 &&
@@ -231,4 +289,6 @@ void torch_tokens_count(
 	}
 	if (!call->is_decode)
 		torch_tokens_pad(mask, &shape, call);
+	else if (guides)
+		torch_tokens_guide(call);
 }

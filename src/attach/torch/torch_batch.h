@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Continuous batching of transformers (generate_batch(), `transformers serve`): its scheduler says
+ * which requests' tokens a batch has, right before the model is called. With the GIL held.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "attach/torch/torch_hooks.h"
+
+/* For torch_serve_hooks: a request comes, a batch is made, a request ends. */
+python_object *torch_batch_request_comes(const struct torch_hook_call *call);
+python_object *torch_batch_is_made(const struct torch_hook_call *call);
+python_object *torch_batch_request_ends(const struct torch_hook_call *call);
+
+/*
+ * The prompts' tokens of the batch that was made last on this thread. False: none was since the
+ * model's last call, or it has not so many tokens.
+ */
+bool torch_batch_take(uint64_t tokens, uint64_t *prompt);
+
+/* The batch is the step that has begun here. */
+void torch_batch_tell(void);
