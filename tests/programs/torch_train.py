@@ -114,6 +114,24 @@ def evaluated(model):
                 loss_of(model, tokens, wanted)
 
 
+def distilled(model):
+    """A teacher's answers are learned, several batches for each step. The last batches are too few, and what was learned is
+    looked at."""
+    teacher = Model().eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for i, (tokens, wanted) in enumerate(batches(2 * STEPS + 1)):
+        with torch.no_grad():
+            taught = teacher(tokens)
+        (loss_of(model, tokens, wanted) + F.mse_loss(model(tokens), taught)).backward()
+        if i % 2:
+            optimizer.step()
+            optimizer.zero_grad()
+    model.eval()
+    with torch.no_grad():
+        for tokens, wanted in batches(3):
+            loss_of(model, tokens, wanted)
+
+
 def closure(model):
     """The optimizer calls what computes the loss, as LBFGS and Lightning have it."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -127,7 +145,7 @@ def closure(model):
 
 
 WAYS = {"plain": plain, "checkpointed": plain, "reentrant": plain, "accumulated": accumulated, "mixed": mixed, "two": two,
-        "evaluated": evaluated, "closure": closure}
+        "evaluated": evaluated, "closure": closure, "distilled": distilled}
 
 
 def count_calls(counts):

@@ -42,6 +42,7 @@ static void end_training_step(struct torch_thread *t)
 	torch_memory_step_end(t);
 	brick_end(t->step);
 	t->step = 0;
+	t->more->teacher = NULL;
 	torch_inputs_ask(&t->more->asking, t->session, TORCH_NO_STEP);
 }
 
@@ -49,11 +50,16 @@ static void end_training_step(struct torch_thread *t)
  * A training step is open when an outermost module is called: another forward of the same step
  * (gradients are accumulated, or there are several models), or the next step: of a program that
  * updates its weights without an optimizer, or that has fewer optimizers than in the step before.
+ * A model without gradients may be a teacher between forward passes; two calls of it in a row are
+ * an evaluation.
  */
-static bool torch_steps_is_over(const struct torch_thread *t, const struct torch_call *call)
+static bool torch_steps_is_over(struct torch_thread *t, const struct torch_call *call)
 {
-	return !call->is_training || t->more->updates ||
-	       (t->saw_backward && !call->has_optimizer &&
+	const void *teacher = t->more->teacher;
+
+	t->more->teacher = call->is_training ? NULL : call->module;
+	return t->more->updates || (!call->is_training && teacher == call->module) ||
+	       ((t->saw_backward || !call->is_training) && !call->has_optimizer &&
 		       !__atomic_load_n(&saw_optimizer, __ATOMIC_RELAXED));
 }
 

@@ -88,10 +88,12 @@ struct torch_more {
 	uint32_t steps;			  /* begun, of any kind */
 	uint32_t updates, updates_before; /* optimizers' steps: since a step of training began, and
 					     in the one before */
-	brick_span serve_step;		  /* of an engine that says its steps; 0: none is open */
-	uint64_t serve_tokens;		  /* in it */
-	bool is_serving;		  /* the engine's steps are on this thread */
-	bool is_whole;			  /* no module ran before it was recorded */
+	const void
+		*teacher; /* module that was called last without gradients, in a step of training */
+	brick_span serve_step; /* of an engine that says its steps; 0: none is open */
+	uint64_t serve_tokens; /* in it */
+	bool is_serving;       /* the engine's steps are on this thread */
+	bool is_whole;	       /* no module ran before it was recorded */
 	struct torch_asked {
 		uint64_t tokens;
 		uint32_t kind, steps;
