@@ -644,8 +644,13 @@ static void sleep_in_bricks(void **state)
 	finds_nothing(&(struct wrong){.sleeps = "CollectiveWait", .sleeping = STEPS});
 }
 
-/* Two ranks, of which one computes longer, or is preempted for as long, before each collective. */
-static void make_ranks(int late, bool is_preempted)
+enum { RANK_STEPS = 64 };
+
+/*
+ * Two ranks, of which one computes longer, and is preempted for so long, before each collective.
+ * Before each fourth the other one is preempted for so long that it comes last.
+ */
+static void make_ranks(int late, int preempted, int other)
 {
 	const struct wrong nothing = {0};
 	uint32_t lanes[2];
@@ -657,22 +662,25 @@ static void make_ranks(int late, bool is_preempted)
 		world.run.processes[process].world = 2;
 		lanes[rank] = builder_lane(&world.run, process, (uint32_t)rank + 1);
 	}
-	for (int i = 0; i < STEPS; i++) {
+	for (int i = 0; i < RANK_STEPS; i++) {
 		uint64_t begin_ns = world.now, over_ns = 0;
-		for (int rank = 1; rank >= 0; rank--) {
+		bool is_other = other && i % 4 == 3;
+		for (int k = 0; k < 2; k++) {
+			int rank = k == is_other;
 			world.lane = lanes[rank];
 			world.now = begin_ns;
 			uint32_t number = begin_step(&nothing);
 			size_t step = world.run.lanes[world.lane].sample_count - 1;
 			train(&nothing, i);
-			if (rank && is_preempted)
-				off_cpu_for((uint64_t)late * US, true);
-			else if (rank)
+			int off = rank ? preempted : is_other ? other : 0;
+			if (off)
+				off_cpu_for((uint64_t)off * US, true);
+			if (rank && late)
 				operator("aten::linear", late, 1);
 			size_t call = begin("AllReduce", "c10d::allreduce_", 1);
 			advance(10);
 			end(call);
-			if (rank)
+			if (!k)
 				over_ns = world.now;
 			size_t wait = begin("CollectiveWait", "", 1);
 			world.now = over_ns;
@@ -689,17 +697,24 @@ static void ranks(void **state)
 	struct finding_words words;
 
 	(void)state;
-	make_ranks(400, false);
+	make_ranks(400, 0, 0);
 	assert_string_equal(first(), "late-rank");
-	assert_int_equal(cost_of("late-rank"), (400 - 10) * STEPS); /* the call takes 10 */
+	assert_int_equal(cost_of("late-rank"), (400 - 10) * RANK_STEPS); /* the call takes 10 */
 	finding_words(&words, &facts, &findings.list[0]);
 	assert_non_null(strstr(words.what, "rank 1 comes late"));
 	assert_non_null(strstr(words.evidence, "in Elementwise"));
 	forget();
-	make_ranks(400, true);
+	make_ranks(0, 400, 0);
 	assert_int_equal(cost_of("late-rank"), 0);
 	forget();
-	make_ranks(0, false);
+	/* other programs take CPUs from both, and from the rank with more work for longer */
+	make_ranks(200, 300, 900);
+	assert_int_equal(cost_of("late-rank"), 200 * (RANK_STEPS - 1)); /* between collectives */
+	forget();
+	make_ranks(0, 300, 900);
+	assert_int_equal(cost_of("late-rank"), 0);
+	forget();
+	make_ranks(0, 0, 0);
 	assert_int_equal(findings.count, 0);
 	forget();
 }

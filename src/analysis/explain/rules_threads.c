@@ -755,6 +755,22 @@ bool rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct
 }
 
 /*
+ * By so much longer than the others, on average, a rank had a CPU and worked: times between
+ * collectives, less those for which it did not run. What others wait for it is no less.
+ */
+static uint64_t rules_threads_more_work(const struct rank_job *ranks, const struct rank_row *late)
+{
+	double others = ranks->count - 1, more = 0;
+
+	for (uint32_t i = 0; i < ranks->count; i++) {
+		const struct rank_row *row = &ranks->rows[i];
+		double worked = (double)row->work_ns - (double)row->preempted_ns;
+		more += row == late ? worked : -worked / others;
+	}
+	return more > 0 ? number_of_double(more * others) : 0;
+}
+
+/*
  * The rank that the others wait for longest. Ranks that do the same are late by turns, so the waits
  * for the next one are taken for chance; and a rank that did not run lost its CPU.
  */
@@ -780,6 +796,10 @@ bool rule_late_rank(const struct explain_facts *f, enum step_phase p, struct fin
 	out->of.late_rank = late;
 	out->cost_ns = number_minus(
 		late->caused_ns, next->caused_ns + (f->ranks.count - 1) * late->preempted_ns);
+	/* a rank with more work also loses its CPU longer, and chance is out of the question */
+	uint64_t more_ns = late->is_late ? rules_threads_more_work(&f->ranks, late) : 0;
+	more_ns = number_min(more_ns, late->caused_ns);
+	out->cost_ns = out->cost_ns > more_ns ? out->cost_ns : more_ns;
 	return finding_costs(out, f->phases[p].held_ns, 20);
 }
 
