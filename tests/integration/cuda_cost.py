@@ -3,7 +3,7 @@
 took from the program (tests/doubles/cuda/cost.c), the report's interval has the truth in 19 of 20 runs, and is not much
 wider than the truth is large. Costs are spent in the same time as what measures them, so no make of CPU is in them; but a
 run whose calibration others disturbed may be the one of 20. So no single run decides: runs are rejected that an interval
-which holds in 19 of 20 would give less than once in 60 times."""
+which holds in 19 of 20 would give less than once in 350 times."""
 import json
 import os
 import random
@@ -17,7 +17,9 @@ from libcuda import environment
 from librecord import BRICK, BUILD
 
 PROGRAM = os.path.join(BUILD, "bin", "program-cuda_cost")
-SEEDS, INSIDE = 20, 17  # 16 or less of 20: once in 63 times, if each holds in 19 of 20
+# Seeds, and how many must hold. If each holds in 19 of 20, 16 or less of 20 come once in 63 times, and then 52 or less of 60
+# once in 6.
+ENOUGH = (20, 17), (60, 53)
 RUNS = 5
 
 
@@ -69,14 +71,17 @@ def scenario_of(seed):
 
 def check_seeds(scratch):
     inside, found = 0, []
-    for seed in range(1, SEEDS + 1):
-        scenario, work = scenario_of(seed)
-        run = Run(scratch, scenario, *work)
-        assert run.tracing["source"] == "calibration", run.notes
-        inside += run.holds()
-        found.append(("" if run.holds() else "OUTSIDE ") + str(run) + " " + run.notes["cuda.calibration"])
-    print("\n".join(found))
-    assert inside >= INSIDE, "\n".join(found)
+    for seeds, least in ENOUGH:
+        for seed in range(len(found) + 1, seeds + 1):
+            scenario, work = scenario_of(seed)
+            run = Run(scratch, scenario, *work)
+            assert run.tracing["source"] == "calibration", run.notes
+            inside += run.holds()
+            found.append(("" if run.holds() else "OUTSIDE ") + str(run) + " " + run.notes["cuda.calibration"])
+        if inside >= least:
+            print("\n".join(found))
+            return
+    assert False, "\n".join(found)
 
 
 def check_large(scratch):
