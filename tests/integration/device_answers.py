@@ -204,8 +204,22 @@ def in_tree(path, commands):
                 == tree["time_ns"])
 
 
+def came_in_time(path):
+    """Of each step: whether its thread waited before the device was done. One that was kept from its CPU did not."""
+    run = brick_json("export", "--format", "json", path)
+
+    def sample(lane, number):
+        return dict(zip(run["sample_fields"], run["lanes"][lane]["samples"][number]))
+    waits = []
+    for wait in (dict(zip(run["wait_fields"], values)) for values in run["waits"]):
+        command = dict(zip(run["command_fields"], run["commands"][wait["command"]]))
+        waits.append((sample(wait["lane"], wait["sample"])["begin_ns"], sample(command["lane"], command["sample"])["end_ns"]))
+    return [begin < end for begin, end in sorted(waits)]
+
+
 def in_graph(path):
-    graph = json.loads(brick("graph", "--step", "3", "--format", "json", path)[0])
+    step = str(1 + came_in_time(path).index(True, 2))
+    graph = json.loads(brick("graph", "--step", step, "--format", "json", path)[0])
     nodes = {n["id"]: n for n in graph["nodes"]}
     kinds = collections.Counter(n["kind"] for n in graph["nodes"])
     expect("kernels and transfers", (kinds["kernel"], kinds["transfer"]), (4, 3))
@@ -223,25 +237,12 @@ def in_graph(path):
         expect_true(f"{edge} in {depends}", edge in depends)
     expect_true("in order on its queue", ("rmsnorm_kernel", "gemv") in edges("sequence"))
     expect_true("source", any("kernel void gemv" in c.get("source", "") for c in graph["code"]))
-    folded = brick("graph", "--step", "3", "--format", "folded", path)[0].decode()
+    folded = brick("graph", "--step", step, "--format", "folded", path)[0].decode()
     expect_true("device time is not in the thread's stacks",
                 not any("gemv" in line for line in folded.splitlines()
                         if line.startswith("thread")))
-    dot = brick("graph", "--step", "3", path)[0].decode()
+    dot = brick("graph", "--step", step, path)[0].decode()
     expect_true("dot", "rmsnorm_kernel" in dot)
-
-
-def came_in_time(path):
-    """Of each step: whether its thread waited before the device was done. One that was kept from its CPU did not."""
-    run = brick_json("export", "--format", "json", path)
-
-    def sample(lane, number):
-        return dict(zip(run["sample_fields"], run["lanes"][lane]["samples"][number]))
-    waits = []
-    for wait in (dict(zip(run["wait_fields"], values)) for values in run["waits"]):
-        command = dict(zip(run["command_fields"], run["commands"][wait["command"]]))
-        waits.append((sample(wait["lane"], wait["sample"])["begin_ns"], sample(command["lane"], command["sample"])["end_ns"]))
-    return [begin < end for begin, end in sorted(waits)]
 
 
 def in_path(path):
