@@ -990,10 +990,10 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
  */
 static void recorder_finish(struct recorder *r)
 {
-	uint64_t leave_ns = monotonic_ns();
+	const uint64_t end_ns = monotonic_ns();
 
 	r->leaves |= r->is_asked;
-	r->leaves = r->leaves && !encoder_error(r->encoder) && !encoder_leave(r->encoder, leave_ns);
+	r->leaves = r->leaves && !encoder_error(r->encoder) && !encoder_leave(r->encoder, end_ns);
 	if (r->leaves)
 		watch_leave_all(r->watch);
 	if (!encoder_error(r->encoder) && !r->leaves)
@@ -1003,7 +1003,7 @@ static void recorder_finish(struct recorder *r)
 	encoder_finish(r->encoder, &r->writer);
 	if (r->leaves) {
 		watch_left(r->watch);
-		a.end_ns = leave_ns;
+		a.end_ns = end_ns;
 	}
 	if (r->energy && r->writer)
 		energy_meter_finish(r->energy, r->writer);
@@ -1044,6 +1044,9 @@ static void recorder_finish(struct recorder *r)
 			(int)r->pid, r->options->output);
 	if (!r->ended_ns)
 		wait_only(r);
+	if (r->ring_error && r->lost_ns)
+		r->options->warn("record: %s: the last %llu s are not kept", r->options->output,
+			(unsigned long long)((end_ns - r->lost_ns) / NS_PER_S));
 	if (error)
 		say_given_up(r->options, error);
 }

@@ -385,8 +385,13 @@ def expect_back(path, process, said, reason):
 
 
 def removed():
-    """Somebody removes all files of a ring. One recording ends as soon as there is a file again."""
-    stops = start("stops", "--keep", KEEP)
+    """Somebody removes all files of a ring. One recording ends as soon as there is a file again, one before that."""
+    stops, never = (start(name, "--keep", KEEP) for name in ("stops", "never"))
+    os.rename(os.path.dirname(never[0]), os.path.dirname(never[0]) + ".away")  # nor can there be a file again
+    said = hear(never[1], b"", b"nothing is kept until")
+    never[1].terminate()
+    said += never[1].communicate(timeout=60)[1]
+    expect_true(f"how much is not kept: {said}", re.search(rb"never/run.pftrace: the last \d+ s are not kept", said))
     path, process = start("removed", "--keep", KEEP)
     wait_for_files(path, 1)
     for directory in (os.path.dirname(stops[0]), os.path.dirname(path)):
