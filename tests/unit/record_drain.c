@@ -356,6 +356,34 @@ static void a_file_that_is_no_session_is_refused(void **state)
 	assert_null(f->drain);
 }
 
+/* What a killed consumer had read and not written is in no file, and in the statistics all the
+ * same. */
+static void a_successor_counts_what_nobody_wrote(void **state)
+{
+	enum { WRITTEN = 10, READ = 20, WAITING = 5, LATER = 3 };
+	static struct brick_record lost[AT_ONCE];
+	struct fixture *f = *state;
+
+	start_session(f, 4096);
+	leaves(BRICK_RMS_NORM, WRITTEN);
+	open_drain(f);
+	emit_all(f, AT_ONCE);
+	leaves(BRICK_RMS_NORM, READ);
+	assert_int_equal(drain_consume(f->drain, 0, lost, AT_ONCE), READ);
+	drain_close(f->drain);
+	trace_writer_abandon(f->writer);
+	leaves(BRICK_RMS_NORM, WAITING);
+	open_drain(f);
+	drain_go_on(f->drain);
+	leaves(BRICK_RMS_NORM, LATER);
+	emit_all(f, AT_ONCE);
+	struct run *run = finish(f, DRAIN_END_OUTLIVED);
+	assert_int_equal(samples_of(run, "RmsNorm"), WAITING + LATER);
+	assert_int_equal(counted(run, "RmsNorm"), WRITTEN + READ + WAITING + LATER);
+	assert_int_equal(in_histogram(run, "RmsNorm"), WRITTEN + WAITING + LATER);
+	run_destroy(run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +401,7 @@ int main(void)
 		TEST(names_are_made_harmless),
 		TEST(looking_says_when_to_look_again),
 		TEST(a_file_that_is_no_session_is_refused),
+		TEST(a_successor_counts_what_nobody_wrote),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
