@@ -5,7 +5,7 @@ server and a training of PyTorch. Each answer and line must be the one that the 
 threads, signal masks, code and mappings must be as before; the last recording must have as many bricks per step, and tokens,
 as one by `record --`. Prints a row of each program: what it grew by, and how long entering and leaving took.
 
-usage: entries.py [TIMES [PROGRAM...]]     TIMES (10) of each program: shared, static, llama-server, serve, train"""
+usage: entries.py [TIMES [PROGRAM...]]     TIMES (40) of each program: shared, static, llama-server, serve, train"""
 import http.client
 import json
 import os
@@ -30,7 +30,7 @@ from librunning import (BRICK, WAIT_S, is_entered, llama, proc, report, state, s
 RUNNING = os.path.join(ROOT, "tests", "programs", "torch_running.py")
 SERVER = os.path.join(ROOT, "build", "demo", "engine-programs", "llama", "bin", "llama-server")
 PORT = 18431
-SETTLED = 10  # entries after which memory may not grow any more
+SETTLED = 20  # entries after which memory may not grow any more
 
 
 class Line:
@@ -243,7 +243,7 @@ def enter_often(folder, name, start, phase, times):
 
 
 def main():
-    times, wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 10, sys.argv[2:]
+    times, wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 40, sys.argv[2:]
     print("| program | entries | answers | memory | mappings | entering, ms | leaving, ms | from `record --` |\n|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name, start, phase in programs(folder):
