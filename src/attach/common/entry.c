@@ -160,23 +160,30 @@ static void entry_beside_none(int what)
 	(void)what;
 }
 
-/* CUDA's attacher, where the process has the driver. */
+/*
+ * CUDA's attacher, where the process has the driver. The dynamic linker's own functions: an
+ * engine's attacher stands in front of them for the program, and would look for new engines.
+ */
 static entry_beside_fn entry_beside_open(void)
 {
 	static const char driver[] = "libcuda.so.1", library[] = "libbrick-cuda.so";
-	void *there = dlopen(driver, RTLD_NOW | RTLD_NOLOAD), *beside = NULL;
+	static void *next_open, *next_close;
+	void *(*open)(const char *, int) =
+		(void *(*)(const char *, int))sys_function_next(&next_open, "dlopen");
+	int (*close)(void *) = (int (*)(void *))sys_function_next(&next_close, "dlclose");
+	void *there = open && close ? open(driver, RTLD_NOW | RTLD_NOLOAD) : NULL, *beside = NULL;
 	entry_beside_fn function = NULL;
 	char path[PATH_MAX];
 	Dl_info own;
 
 	if (!there)
 		return entry_beside_none;
-	dlclose(there);
+	close(there);
 	const char *slash =
 		dladdr((const void *)entry_beside_none, &own) ? strrchr(own.dli_fname, '/') : NULL;
 	if (slash && snprintf(path, sizeof(path), "%.*s%s", (int)(slash - own.dli_fname) + 1,
 			     own.dli_fname, library) < (int)sizeof(path))
-		beside = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		beside = open(path, RTLD_NOW | RTLD_LOCAL);
 	if (beside && sys_function_find(beside, "brick_enter_beside", &function))
 		return function;
 	brick_note("cuda", "nothing is timed: %s is not beside the engine's attacher", library);

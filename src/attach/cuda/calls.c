@@ -28,7 +28,8 @@ enum { MAX_IDS = 1536, HOOK_PERIOD = 64, FIRST_HOOK = 16 };
 
 static struct call_shape calls_shapes[2][MAX_IDS]; /* by domain and id */
 static uint32_t calls_stopped;
-static uint32_t calls_turn; /* changes where callbacks go on: threads may have been within calls */
+static uint32_t calls_first; /* the first call's id behind calls_go_on(); 0: none was made yet */
+static uint32_t calls_turn;  /* changes where callbacks go on: threads may have been within calls */
 /* By whether the program's default stream is a thread's own. */
 static struct calibration_call calls_kernels[] = {
 	{"cuLaunchKernel", 0}, {"cuLaunchKernel_ptsz", 0}};
@@ -123,8 +124,17 @@ void calls_stop(void)
 
 void calls_go_on(void)
 {
+	__atomic_store_n(&calls_first, 0, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&calls_turn, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&calls_stopped, 0, __ATOMIC_RELEASE);
+}
+
+bool calls_came_before(uint32_t correlation)
+{
+	uint32_t first = __atomic_load_n(&calls_first, __ATOMIC_RELAXED);
+
+	return __atomic_load_n(&calls_turn, __ATOMIC_RELAXED) &&
+	       (!first || (int32_t)(correlation - first) < 0);
 }
 
 void calls_do_not_calibrate(const char *why)
@@ -168,7 +178,11 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 	struct call_thread *t = &call_thread;
 	cuda_handle stream = calls_stream_of(shape, call);
 	bool is_excluded = stream && excluded_has(stream);
+	uint32_t none = 0;
 
+	if (!__atomic_load_n(&calls_first, __ATOMIC_RELAXED))
+		__atomic_compare_exchange_n(&calls_first, &none, call->correlation, false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	if (t->depth++ == 0) {
 		t->is_captured = false;
 		t->launch = (struct brick_launch){.number = 0};

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The callback for cuptiSubscribe(). */
@@ -20,9 +21,12 @@ void calls_enable_runtime(void);
 /* Have CUPTI record launch calls, too: some versions give no correlation ids otherwise. */
 void calls_enable_records(void);
 
-/* Later callbacks do nothing, until calls_go_on(). */
+/* Later callbacks do nothing, until calls_go_on(): a recorder enters the running process. */
 void calls_stop(void);
 void calls_go_on(void);
+
+/* Was the call with this correlation id made before the recorder entered? */
+bool calls_came_before(uint32_t correlation);
 
 /* Launch no kernel of Brick's own before the program's first one (cuda_calibration.h). */
 void calls_do_not_calibrate(const char *why);

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include "attach/common/device_clock.h"
 #include "attach/common/helper_cpu.h"
+#include "attach/cuda/calls.h"
 #include "attach/cuda/cuda_calibration.h"
 #include "attach/cuda/cuda_graphs.h"
 #include "attach/cuda/cuda_kernels.h"
@@ -373,7 +374,8 @@ static void cuda_records_hold(
 		disowned++;
 		return;
 	}
-	if (launches_are_passed_over(held->correlation, LAUNCHES_IGNORED)) {
+	if (launches_are_passed_over(held->correlation, LAUNCHES_IGNORED) ||
+		(held->correlation && calls_came_before(held->correlation))) {
 		unwanted++;
 		return;
 	}
