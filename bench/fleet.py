@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long questions about a fleet take: 1000 hosts, 24 hours of windows of `--minutes` (1), 30 bricks.
 
-A server of your own makes them in a database brick_fleet_bench and keeps them for the next time. SQLite has `--hosts` (20) of
-the same hosts. `brick` asks each question five times; the bench prints wall time (fastest, median, slowest), the command's CPU
-time, and the server's if --server-pid names it: on a busy machine only CPU time says how long a question takes.
-`bench/fleet.py [--clickhouse URL [--server-pid PID]] [--minutes N] [--hosts N]`
+A server of your own makes them in a database brick_fleet_bench and keeps them for the next time. SQLite has `--hosts` (1000) of
+the same hosts, in windows of `--sqlite-minutes` (10): its file would take 10 GB with windows of a minute. `brick` asks each question
+five times; the bench prints wall time (fastest, median, slowest), the command's CPU time, and the server's if --server-pid names it:
+on a busy machine only CPU time says how long a question takes.
+`bench/fleet.py [--clickhouse URL [--server-pid PID]] [--minutes N] [--hosts N] [--sqlite-minutes N]`
 """
 import json
 import os
@@ -84,37 +85,43 @@ def fill_clickhouse(url, minutes, begin_s):
 
 
 def fill_sqlite(path, minutes, hosts, begin_s):
-    """The tables are those that the program makes."""
+    """The tables are those that the program makes; it makes their sums, as for a history of an older Brick."""
     lines = path + ".jsonl"
     with open(lines, "w", encoding="utf-8") as file:
         file.write(json.dumps({"n_prompt": 1, "avg_ns": 5, "test_time": "2020-01-01T00:00:00Z"}) + "\n")
-    subprocess.run([BRICK, "history", "import", lines], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "BRICK_DB": path})
-    db, number = sqlite3.connect(path), 10
-    series = [("step", ""), *[("brick", f"Brick{b}") for b in range(1, BRICKS + 1)]]
-    for at, (kind, name) in enumerate(series, 100):
-        db.execute("INSERT INTO series VALUES (?, 'decode', ?, ?)", (at, kind, name))
-    for window in range(HOURS * 60 // minutes):
-        engine = "ggml 1 (a)" if window < HOURS * 30 // minutes else "ggml 2 (b)"
-        for host in range(hosts):
-            number += 1
-            db.execute("INSERT INTO runs (number, id, kind, host, cpu, engine, version, command, path, start_ns, wall_ns, ttft_ns, exit_code, "
-                       "value, workload, rank) VALUES (?, ?, 'window', ?, 'cpu', ?, '0.2.0', '', '', ?, 1, 0, 0, 0, 'engine, model', ?)",
-                       (number, f"{number:016x}", f"host{SLOW + host}", engine, (begin_s + window * minutes * 60) * 10**9 + host, host))
-            db.execute("INSERT INTO facts VALUES (?, 'slowest decode', ?)", (number, f"{1000000 + number * 104729 % 40000000} ns, step 5"))
-            db.executemany("INSERT INTO parts VALUES (?, ?, 1000, 1000, ?, 500, ?, 1, ?)",
-                           [(100 + b, number, (1 if b else 30) * 10**9, (1 if b else 30) * (5 * 10**8 + number * 7919 % 10**7)
-                             + (host == 0 and b in (0, 7)) * 3 * 10**8,
-                             " ".join(f"{160 + x + (0 if b else 60)}:{10 + (number + x) % 60}" for x in range(24))) for b in range(BRICKS + 1)])
+    place = {**os.environ, "BRICK_DB": path}
+    subprocess.run([BRICK, "history", "import", lines], check=True, stdout=subprocess.DEVNULL, env=place)
+    db, windows = sqlite3.connect(path), HOURS * 60 // minutes
+    db.executescript("DROP TABLE fleet; DROP TABLE members; PRAGMA user_version = 4; PRAGMA synchronous = OFF; PRAGMA cache_size = -400000;"
+                     "CREATE TEMP TABLE texts(variant INTEGER PRIMARY KEY, step TEXT, brick TEXT)")
+    db.executemany("INSERT INTO texts VALUES (?, ?, ?)",
+                   [(v, *[" ".join(f"{x + at}:{10 + (v + x) % 60}" for x in range(24)) for at in (220, 160)]) for v in range(60)])
+    db.execute(f"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {windows * hosts - 1}) "
+               "INSERT INTO runs(number, id, kind, host, cpu, engine, version, command, path, start_ns, wall_ns, ttft_ns, exit_code, value, "
+               f"workload, rank) SELECT i + 10, printf('%016x', i + 10), 'window', 'host' || ({SLOW} + i % {hosts}), 'cpu', "
+               f"CASE WHEN i / {hosts} < {windows // 2} THEN 'ggml 1 (a)' ELSE 'ggml 2 (b)' END, '0.2.0', '', '', "
+               f"({begin_s} + i / {hosts} * {minutes * 60}) * 1000000000 + i % {hosts}, 1, 0, 0, 0, 'engine, model', i % {hosts} FROM n")
+    db.execute("INSERT INTO facts SELECT number, 'slowest decode', (1000000 + number * 104729 % 40000000) || ' ns, step 5' FROM runs "
+               "WHERE kind = 'window'")
+    for b in range(BRICKS + 1):
+        name, factor = f"Brick{b}" if b else "", 1 if b else 30
+        db.execute("INSERT INTO series VALUES (?, 'decode', ?, ?)", (100 + b, "brick" if b else "step", name))
+        db.execute(f"INSERT INTO parts SELECT {100 + b}, number, 1000, 1000, {factor} * 1000000000, 500, {factor} * (500000000 + number * 7919 "
+                   f"% 10000000) + (rank = 0 AND {b} IN (0, 7)) * 300000000, 1, {'brick' if b else 'step'} FROM runs JOIN texts "
+                   "ON variant = number % 60 WHERE kind = 'window' ORDER BY number")
     db.commit()
     db.close()
+    begin = time.perf_counter()
+    subprocess.run([BRICK, "history", "list", "--limit", "1"], check=True, stdout=subprocess.DEVNULL, env=place)
+    print(f"sums of {windows * hosts} windows: {time.perf_counter() - begin:.0f} s")
 
 
 def main():
-    minutes, hosts, begin_s = int(argument("--minutes", 1)), int(argument("--hosts", 20)), int(time.time()) // 3600 * 3600 - 23 * 3600
+    minutes, hosts, begin_s = int(argument("--minutes", 1)), int(argument("--hosts", HOSTS)), int(time.time()) // 3600 * 3600 - 23 * 3600
     with tempfile.TemporaryDirectory(prefix="brick-fleet-") as folder:
-        path = os.path.join(folder, "fleet.db")
-        fill_sqlite(path, minutes, hosts, begin_s)
-        print(f"SQLite {sqlite3.sqlite_version}, {hosts} hosts, windows of {minutes} min, {os.path.getsize(path) >> 20} MB, {REPEAT} times each")
+        path, each = os.path.join(folder, "fleet.db"), int(argument("--sqlite-minutes", 10))
+        fill_sqlite(path, each, hosts, begin_s)
+        print(f"SQLite {sqlite3.sqlite_version}, {hosts} hosts, windows of {each} min, {os.path.getsize(path) >> 20} MB, {REPEAT} times each")
         ask_all(path)
     url = argument("--clickhouse")
     if not url:

@@ -369,7 +369,7 @@ static void what_is_none_is_left_alone(void **state)
 	refused(-EILSEQ, "another program");
 	assert_int_equal(sqlite_db_execute(&store, db,
 				 "PRAGMA journal_mode = DELETE; PRAGMA application_id = 1114794347;"
-				 "PRAGMA user_version = 4"),
+				 "PRAGMA user_version = 5"),
 		0);
 	sqlite3_close(db);
 	assert_int_equal(count(&(struct history_filter){0}), 2);

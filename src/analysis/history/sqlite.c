@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine of SQLite; store->state is the sqlite3. Tables are those of the migrations in
- * sqlite_db.c. A run is added in one transaction. Writing comes first, then queries.
+ * sqlite_db.c. A run is added or removed in one transaction. Writing comes first, then queries.
  */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/history/sqlite_db.h"
+#include "analysis/history/sqlite_fleet.h"
 #include "base/number.h"
 
 #define INTEGER(value) ((sqlite3_int64)(value))
@@ -107,16 +108,14 @@ static int sqlite_add_all(struct history_store *store, const struct history_run 
 		rc = sqlite_add_facts(store, number, run);
 	for (size_t i = 0; i < run->parts.count && number > 0 && rc == 0; i++)
 		rc = sqlite_add_part(store, number, &run->parts.items[i]);
+	if (number > 0 && rc == 0 && !strcmp(run->kind, HISTORY_WINDOW))
+		rc = sqlite_fleet_add(store, number);
 	return rc;
 }
 
-static int sqlite_add(struct history_store *store, const struct history_run *run)
+/* Ends a transaction as it went until now. */
+static int sqlite_end(struct history_store *store, int rc)
 {
-	int rc = execute(store, "BEGIN IMMEDIATE");
-
-	if (rc < 0)
-		return rc;
-	rc = sqlite_add_all(store, run);
 	if (rc == 0)
 		rc = execute(store, "COMMIT");
 	if (rc < 0)
@@ -124,38 +123,38 @@ static int sqlite_add(struct history_store *store, const struct history_run *run
 	return rc;
 }
 
-static int sqlite_change(
-	struct history_store *store, const char *sql, const char *id, const char *label)
+static int sqlite_add(struct history_store *store, const struct history_run *run)
 {
-	sqlite3_stmt *s;
-	int rc = sqlite_db_prepare(store, store->state, &s, sql, label ? "ss" : "s", id, label);
+	int rc = execute(store, "BEGIN IMMEDIATE");
 
-	return rc < 0 ? rc : sqlite_db_finish(store, store->state, s);
+	return rc < 0 ? rc : sqlite_end(store, sqlite_add_all(store, run));
 }
 
 static int sqlite_label(struct history_store *store, const char *id, const char *text, bool remove)
 {
-	return sqlite_change(store,
+	sqlite3_stmt *s;
+	int rc = sqlite_db_prepare(store, store->state, &s,
 		remove ? "DELETE FROM labels WHERE run = (SELECT number FROM runs WHERE id = ?)"
 			 " AND label = ?"
 		       : "INSERT OR IGNORE INTO labels SELECT number, ?2 FROM runs WHERE id = ?1",
-		id, text);
+		"ss", id, text);
+
+	return rc < 0 ? rc : sqlite_db_finish(store, store->state, s);
 }
 
 static int sqlite_remove_run(struct history_store *store, const char *id)
 {
-	return sqlite_change(store, "DELETE FROM runs WHERE id = ?", id, NULL);
+	int rc = execute(store, "BEGIN IMMEDIATE");
+
+	return rc < 0 ? rc : sqlite_end(store, sqlite_fleet_remove(store, id));
 }
 
 static int sqlite_expire(struct history_store *store, uint64_t before_ns, uint64_t *count)
 {
-	sqlite3 *db = store->state;
-	sqlite3_stmt *s;
-	int rc = sqlite_db_prepare(
-		store, db, &s, "DELETE FROM runs WHERE start_ns < ?", "i", INTEGER(before_ns));
+	int rc = execute(store, "BEGIN IMMEDIATE");
 
-	rc = rc < 0 ? rc : sqlite_db_finish(store, db, s);
-	*count = rc < 0 ? 0 : (uint64_t)sqlite3_changes(db);
+	rc = rc < 0 ? rc : sqlite_end(store, sqlite_fleet_expire(store, before_ns, count));
+	*count = rc < 0 ? 0 : *count;
 	return rc;
 }
 
@@ -366,6 +365,9 @@ static int sqlite_workloads(struct history_store *store, const struct history_fi
 	history_workload_fn each, void *context)
 {
 	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
+
+	if (sqlite_fleet_answers(filter))
+		return sqlite_fleet_workloads(store, filter, each, context);
 	int rc = prepare_filtered(store, &s,
 		"SELECT workload, host, cpu, count(*), max(start_ns) AS newest, max(id) AS one"
 		" FROM " RUNS_OF_FILTER " GROUP BY workload, host, cpu"
@@ -469,6 +471,9 @@ static int sqlite_groups(struct history_store *store, const struct history_filte
 {
 	struct gathering g = {.each = each, .context = context};
 	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
+
+	if (sqlite_fleet_answers(filter))
+		return sqlite_fleet_groups(store, filter, by, phase, each, context);
 	int rc = prepare_filtered(store, &s, groups_by[by], filter);
 
 	if (rc < 0)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "analysis/history/history_workload.h"
+#include "analysis/history/sqlite_fleet.h"
 #include "base/user_path.h"
 
 enum {
@@ -49,6 +50,13 @@ static const char *const migrations[] = {
 	"ALTER TABLE runs ADD COLUMN workload TEXT NOT NULL DEFAULT '';"
 	"UPDATE runs SET workload = brick_strip(command);",
 	"ALTER TABLE runs ADD COLUMN rank INTEGER NOT NULL DEFAULT -1;",
+	"CREATE TABLE members(number INTEGER PRIMARY KEY, workload TEXT NOT NULL,"
+	" host TEXT NOT NULL, rank INTEGER NOT NULL, engine TEXT NOT NULL, cpu TEXT NOT NULL,"
+	" model TEXT NOT NULL, UNIQUE(workload, host, rank, engine, cpu, model));"
+	"CREATE TABLE fleet(hour INTEGER NOT NULL, member INTEGER NOT NULL REFERENCES members,"
+	" runs INTEGER NOT NULL, newest_ns INTEGER NOT NULL, sums BLOB NOT NULL,"
+	" PRIMARY KEY(hour, member)) WITHOUT ROWID;" SQLITE_FLEET_ADD_MEMBERS(
+		"1") ";" SQLITE_FLEET_ADD_SUMS("1") ";",
 };
 
 /* The newest version that this Brick knows. */
@@ -236,6 +244,7 @@ static int prepare_file(struct history_store *store, sqlite3 *db)
 	sqlite3_int64 version = version_of(store, db);
 	int rc = version < 0 ? (int)version : 0;
 
+	sqlite_fleet_functions(db);
 	if (rc == 0 && version < sqlite_db_version()) {
 		rc = write_ahead(store, db);
 		if (rc == 0)
