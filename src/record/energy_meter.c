@@ -142,11 +142,13 @@ static int meter_start_with(
 	return 0;
 }
 
-int energy_meter_start(struct energy_meter **out, const char *root)
+int energy_meter_start(
+	struct energy_meter **out, const char *root, char refused[SINK_ENERGY_REFUSED])
 {
 	struct energy_sources sources;
 	int error = energy_sources_open(&sources, root);
 
+	strcpy(refused, sources.refused);
 	return error ? error : meter_start_with(out, &sources, false);
 }
 

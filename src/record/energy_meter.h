@@ -9,8 +9,12 @@
 
 struct energy_meter;
 
-/* Begins to read. 0, or why nothing is read: as energy_sources_open(). */
-int energy_meter_start(struct energy_meter **out, const char *root);
+/*
+ * Begins to read. 0, or why nothing is read: as energy_sources_open(). refused: counters that are
+ * not read, as the user may not.
+ */
+int energy_meter_start(
+	struct energy_meter **out, const char *root, char refused[SINK_ENERGY_REFUSED]);
 
 /*
  * The same for NVIDIA's GPUs, once a program uses CUDA: a meter of its own, as their driver may

@@ -68,6 +68,19 @@ bool energy_source_read(struct energy_source *s)
 	return true;
 }
 
+COMPARATOR(energy_sources_order, struct energy_source, strcmp(x->name, y->name))
+
+/* A sensor has several files, which come together. Names that do not fit are left out. */
+static void energy_note_refused(struct energy_sources *sources, const char *name)
+{
+	size_t at = strlen(sources->refused), bytes = strlen(name);
+	size_t left = sizeof(sources->refused) - at;
+	bool is_last = at >= bytes && !strcmp(sources->refused + at - bytes, name);
+
+	if (!is_last && bytes + 2 < left)
+		snprintf(sources->refused + at, left, "%s%s", at ? ", " : "", name);
+}
+
 /* Adds a counter whose file is there. The first error of a file that is there stays in *error. */
 static int energy_add(struct energy_sources *sources, const char *path,
 	const struct energy_source *like, int *error)
@@ -76,8 +89,11 @@ static int energy_add(struct energy_sources *sources, const char *path,
 
 	s.fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (s.fd < 0) {
-		if (errno != ENOENT && !*error)
-			*error = errno == EPERM ? -EACCES : -errno;
+		int failed = errno == EPERM ? EACCES : errno;
+		if (failed == EACCES)
+			energy_note_refused(sources, s.name);
+		if (failed != ENOENT && !*error)
+			*error = -failed;
 		return 0;
 	}
 	s.ns = monotonic_ns();
@@ -86,8 +102,6 @@ static int energy_add(struct energy_sources *sources, const char *path,
 	close(s.fd);
 	return 0;
 }
-
-COMPARATOR(energy_sources_order, struct energy_source, strcmp(x->name, y->name))
 
 static void energy_add_rapl(
 	struct energy_sources *sources, const char *root, const char *zone, int *error)
@@ -156,16 +170,19 @@ static void energy_search(struct energy_sources *sources, const char *root, cons
 	void (*add)(struct energy_sources *, const char *root, const char *entry, int *error),
 	int *error)
 {
+	struct dirent **all = NULL;
 	char path[PATH_BYTES];
 
 	snprintf(path, sizeof(path), "%s%s", root, folder);
-	DIR *all = opendir(path);
-	for (struct dirent *entry; all && (entry = readdir(all));)
-		if (!strncmp(entry->d_name, prefix, strlen(prefix)) &&
-			isdigit((unsigned char)entry->d_name[strlen(prefix)]))
-			add(sources, root, entry->d_name, error);
-	if (all)
-		closedir(all);
+	int count = scandir(path, &all, NULL, alphasort);
+	for (int i = 0; i < count; i++) {
+		const char *name = all[i]->d_name;
+		if (!strncmp(name, prefix, strlen(prefix)) &&
+			isdigit((unsigned char)name[strlen(prefix)]))
+			add(sources, root, name, error);
+		free(all[i]);
+	}
+	free(all);
 }
 
 static bool energy_name_is_taken(const struct energy_sources *sources, const char *name)

@@ -24,6 +24,7 @@ struct energy_source {
 
 struct energy_sources {
 	ARRAY(struct energy_source) list;
+	char refused[SINK_ENERGY_REFUSED]; /* "rapl package-0, rapl package-1": by the system */
 };
 
 /*

@@ -83,7 +83,8 @@ struct recorder {
 	struct stack_sampler *stacks; /* NULL: no stacks are taken */
 	struct energy_meter *energy;  /* NULL: none is read */
 	struct energy_meter *gpu_energy;
-	int energy_error;	       /* why */
+	int energy_error; /* why */
+	char energy_refused[SINK_ENERGY_REFUSED];
 	bool sees_gpus;		       /* a process uses NVIDIA's driver */
 	uint64_t gpus_at_ns;	       /* when it was looked for, by CLOCK_MONOTONIC */
 	struct fault_records *faults;  /* NULL: page faults are not known */
@@ -704,6 +705,7 @@ static struct sink_account recorder_account(struct recorder *r, int ended)
 		.exit_code = r->ended_ns ? r->result->exit_code : -1,
 		.clock_residual_ns = drain_clock_check(&r->clock),
 		.energy_error = r->energy_error,
+		.energy_refused = r->energy_refused,
 	};
 	switches_account(&r->switches, &a.off_cpu);
 	a.faults.error = r->faults_error;
@@ -1134,7 +1136,7 @@ static void recorder_follow(void *context, pid_t pid)
 	adjust_own_limits();
 	if (!r->watch)
 		return;
-	r->energy_error = energy_meter_start(&r->energy, recorder_root(r));
+	r->energy_error = energy_meter_start(&r->energy, recorder_root(r), r->energy_refused);
 	if (placement_create(&r->placement, recorder_root(r)))
 		r->placement = NULL;
 	if (r->options->pid)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/members.h"
+#include "base/number.h"
 #include "format/format.h"
 #include "format/mark.h"
 #include "trace/load_annotation.h"
@@ -342,6 +343,7 @@ static void on_stacks(struct pb_reader event, struct stack_account *to)
 static bool on_account(struct load_ids *l, struct pb_reader event)
 {
 	struct run *run = l->build->run;
+	struct load_annotation refused;
 
 	run->end_ns = load_uint(event, "end_ns", run->end_ns);
 	load_uints(run, event, consumer_cpu_ns, program_cpu_ns, lost_processes, refused_records,
@@ -363,6 +365,10 @@ static bool on_account(struct load_ids *l, struct pb_reader event)
 	on_fault_account(event, &run->fault_account);
 	on_machine(event, &run->machine);
 	run->energy_error = (int32_t)load_uint(event, "energy_error", 0);
+	if (load_find(event, EVENT_ANNOTATIONS, "energy_refused", &refused) && refused.text.at)
+		snprintf(run->energy_refused, sizeof(run->energy_refused), "%.*s",
+			(int)number_min(pb_size(refused.text), sizeof(run->energy_refused)),
+			(const char *)refused.text.at);
 	return true;
 }
 

@@ -405,6 +405,8 @@ struct run_stack {
 	uint32_t reserved;
 };
 
+enum { RUN_ENERGY_REFUSED = 256 };
+
 #define RUN_LIVE "live" /* in place of a path: nothing is written */
 
 struct run {
@@ -471,6 +473,7 @@ struct run {
 	struct run_fault *faults;
 	size_t fault_count;
 	int32_t energy_error; /* why no energy is known: -errno; 0: it is, or nobody tried */
+	char energy_refused[RUN_ENERGY_REFUSED]; /* counters that the user may not read; "": none */
 	struct run_thread_name *thread_names;
 	size_t thread_name_count;
 	struct run_point *points;

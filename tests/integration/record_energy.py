@@ -74,6 +74,38 @@ def absent():
     expect("lines", (text.count("Energy"), trust.count("Energy")), (0, 1))
 
 
+def refused():
+    """Counters that the user may not read, as the kernel has it, are named, and how to allow it, also beside one that may be read."""
+    root, folder = os.path.join(TMP, "refused"), os.path.join(TMP, "guest")
+    user = []
+    os.makedirs(folder)
+    if os.geteuid() == 0:
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        if not shutil.which("setpriv"):
+            print("refused counters were not tried: it needs setpriv")
+            return
+        os.chown(folder, 65534, 65534)
+        os.chmod(TMP, 0o755)
+    zones = [f"sys/class/powercap/intel-rapl:{i}" for i in (0, 1)]
+    for i, zone in enumerate(zones):
+        os.makedirs(os.path.join(root, zone))
+        for name, text in (("name", f"package-{i}"), ("max_energy_range_uj", str(RANGE)), ("energy_uj", "1")):
+            with open(os.path.join(root, zone, name), "w") as out:
+                out.write(text + "\n")
+        os.chmod(os.path.join(root, zone, "energy_uj"), 0)
+    for allowed, said in ((None, "not known: this user may not read rapl package-0, rapl package-1;"),
+                          (1, "not all known: this user may not read rapl package-0;")):
+        if allowed is not None:
+            os.chmod(os.path.join(root, zones[allowed], "energy_uj"), 0o444)
+        path = os.path.join(folder, f"refused{allowed}.pftrace")
+        subprocess.run([*user, BRICK, "record", "--no-history", "-o", path, "--", PRODUCER, "steps=20", "sleep=100"], check=True,
+                       capture_output=True, timeout=60, env=environment(BRICK_SYSTEM_ROOT=root, HOME=folder, XDG_RUNTIME_DIR=folder))
+        text = " ".join(brick("report", "--trust", path)[0].decode().split())
+        expect_true(f"said: {text}", said in text and "'chmod a+r /sys/class/powercap/*/energy_uj' as root" in text)
+        expect("what may be read", [row["source"] for row in brick_json("report", "--json", path)["energy"] or []],
+               [] if allowed is None else ["rapl package-1"])
+
+
 def gpus():
     """NVML is asked, by the recorder, once a process has CUDA's library: here a file of that name that is preloaded."""
     path, root = os.path.join(TMP, "gpu_energy.pftrace"), os.path.join(TMP, "gpus")
@@ -102,4 +134,5 @@ def gpus():
 counted()
 reset()
 absent()
+refused()
 gpus()

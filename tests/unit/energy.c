@@ -102,16 +102,25 @@ static void test_forbidden(void **state)
 
 	(void)state;
 	system_zone("intel-rapl:0", "package-0\n", "1000\n", "1\n");
+	system_zone("intel-rapl:0:0", "dram\n", "1000\n", "1\n");
 	system_do("chmod 755 %s%s", "");
 	system_do("chmod 000 %s/sys/class/powercap/%s/energy_uj", "intel-rapl:0");
+	system_do("chmod 000 %s/sys/class/powercap/%s/energy_uj", "intel-rapl:0:0");
 	assert_true(self || !seteuid(65534)); /* root may read all files */
 	int error = energy_sources_open(&sources, root);
 	assert_true(self || !seteuid(self));
 	assert_int_equal(error, -EACCES);
 	energy_sources_close(&sources);
+	assert_string_equal(sources.refused, "rapl package-0, rapl package-0 dram");
 	struct run run = {.energy_error = error};
 	char *text = energy_absent_text(&run);
-	assert_non_null(strstr(text, "this user may not read"));
+	assert_non_null(strstr(text, "not known: this user may not read the system's counters"));
+	free(text);
+	strcpy(run.energy_refused, sources.refused);
+	text = energy_absent_text(&run);
+	assert_non_null(strstr(text, "not known: this user may not read rapl package-0, rapl "
+				     "package-0 dram; until the next boot all users may after "
+				     "'chmod a+r /sys/class/powercap/*/energy_uj'"));
 	free(text);
 	/* one that may be read is enough */
 	system_zone("intel-rapl:1", "package-1\n", "1000\n", "1\n");
@@ -120,6 +129,7 @@ static void test_forbidden(void **state)
 	assert_true(self || !seteuid(self));
 	assert_int_equal(error, 0);
 	assert_int_equal(sources.list.count, 1);
+	assert_string_equal(sources.refused, "rapl package-0, rapl package-0 dram");
 	energy_sources_close(&sources);
 }
 

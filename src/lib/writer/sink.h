@@ -63,6 +63,7 @@ struct sink_account {
 	struct stack_account stacks;
 	struct machine_use machine; /* known at the end only */
 	int32_t energy_error;	    /* why no energy was read: -errno; 0: it was, or nobody tried */
+	const char *energy_refused; /* counters that the user may not read; NULL: none */
 	struct fault_account faults;
 };
 
@@ -73,7 +74,7 @@ struct sink_mark {
 	const char *text; /* "": none */
 };
 
-enum { SINK_ENERGY_NAME = 64 };
+enum { SINK_ENERGY_NAME = 64, SINK_ENERGY_REFUSED = 256 };
 
 /* A reading of a counter of energy. */
 struct sink_energy {

@@ -817,6 +817,9 @@ int sink_account(struct trace_writer *w, const struct sink_account *account)
 	account_faults(w, &account->faults);
 	if (account->energy_error)
 		event_int(w, "energy_error", account->energy_error);
+	if (account->energy_refused && *account->energy_refused)
+		event_text(w, "energy_refused", account->energy_refused,
+			strlen(account->energy_refused));
 	account_machine(w, &account->machine);
 	return event_close(w);
 }

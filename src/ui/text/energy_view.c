@@ -57,15 +57,22 @@ char *energy_text(
 
 char *energy_absent_text(const struct run *run)
 {
-	switch (run->energy_source_count ? 0 : run->energy_error) {
+	bool is_known = run->energy_source_count > 0;
+	const char *refused = *run->energy_refused	     ? run->energy_refused
+			      : run->energy_error == -EACCES ? "the system's counters"
+							     : NULL;
+
+	if (refused)
+		return text_format("%s: this user may not read %s; until the next boot all users "
+				   "may after 'chmod a+r %s' as root",
+			is_known ? "not all known" : "not known", refused,
+			strstr(refused, "hwmon") ? "/sys/class/hwmon/hwmon*/*_input"
+						 : "/sys/class/powercap/*/energy_uj");
+	switch (is_known ? 0 : run->energy_error) {
 	case 0:
 		return NULL;
 	case -ENOENT:
 		return text_copy("not known: the system has no counter of it (RAPL, hwmon)");
-	case -EACCES:
-		return text_copy(
-			"not known: this user may not read the system's counters (root may: "
-			"/sys/class/powercap/*/energy_uj)");
 	default:
 		return text_format("not known: %s", strerror(-run->energy_error));
 	}

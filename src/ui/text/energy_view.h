@@ -10,7 +10,7 @@
 char *energy_text(
 	const struct run *run, const struct step_times *times, const struct energy_row *row);
 
-/* Why no energy is known. The caller frees. NULL: it is, or nobody tried. */
+/* Why energy is not known, or not all. The caller frees. NULL: it is, or nobody tried. */
 char *energy_absent_text(const struct run *run);
 
 /* A new reference: an array of counters; null where no energy is known. */
