@@ -32,7 +32,7 @@ enum {
 	ALL_RINGS_PAGES = 1024, /* of all CPUs together: 4 MiB of 4 KiB pages */
 	MOST_PAGES = 256,
 	FEWEST_PAGES = 8,
-	ENOUGH_FAULTS = 1 << 16,
+	ENOUGH_FAULTS = 1 << 18,
 	FEW_FAULTS = 128,
 	QUIET_S = 10, /* with few faults */
 	FAULT_LOOK_MS = 100,
@@ -67,6 +67,7 @@ struct fault_records {
 	bool sees_kernel;	     /* faults inside of system calls, too */
 	bool is_elsewhere;	     /* a session's process is known by another number there */
 	uint64_t lost, seen;	     /* records; faults */
+	uint64_t told;		     /* faults of processes with a session */
 	uint64_t busy_ns, busy_seen; /* when there were more than few faults, and how many then */
 	uint64_t until_ns;	     /* complete up to here; UINT64_MAX: the kernel goes on */
 	ARRAY(struct fault_source) sources;
@@ -282,6 +283,7 @@ static void fault_hand_over(
 			f->lost += array_push(&told, fault) != 0;
 	}
 	f->faults.count = f->is_elsewhere ? 0 : kept;
+	f->told += told.count;
 	array_sort(&told, fault_threads_order);
 	if (told.count && !f->is_elsewhere && !encoder_faults(e, told.items, told.count))
 		return;
@@ -296,7 +298,8 @@ static bool fault_is_over(struct fault_records *f, uint64_t now_ns)
 		f->busy_seen = f->seen;
 		f->busy_ns = now_ns;
 	}
-	return f->seen >= ENOUGH_FAULTS || number_minus(now_ns, f->busy_ns) >= QUIET_S * NS_PER_S;
+	return f->told >= ENOUGH_FAULTS || f->faults.count >= ENOUGH_FAULTS ||
+	       number_minus(now_ns, f->busy_ns) >= QUIET_S * NS_PER_S;
 }
 
 uint32_t fault_records_turn(

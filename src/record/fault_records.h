@@ -3,8 +3,8 @@
  * Page faults of a program while it loads, by the kernel's own records (perf_event_open(2)): a
  * record before a fault is served, and another behind it. Needs no privileges for one's own
  * processes up to perf_event_paranoid 2; then faults inside of system calls are not among them.
- * Each record costs the program some 0.3 us, so the kernel makes no more of them once the program
- * has had many faults, or hardly any for a while. One thread at a time.
+ * Each record costs the program 0.3 us or more, so the kernel makes no more of them once processes
+ * with a session have had many faults, or the program hardly any for a while. One thread at a time.
  */
 #pragma once
 
