@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Buffers of ggml by owner: those of weights, of the cache, of computing and of outputs have the bytes that llama.cpp itself
-says; the peak is the system's own; and a report says how the model's file was opened, mapped and read. A program that keeps states of its sequences is found to grow by them."""
+says; the peak is the system's own; and a report says how the model's file was opened, mapped, read and locked. A program that keeps states of its sequences is found to grow by them."""
 import csv
 import io
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,20 @@ def buffers(folder):
     assert "its model was opened in" in " ".join(first_screen.split()), first_screen
 
 
+def locked(folder):
+    """A model that is kept in memory by mlock(): its pages are filled there, and reading has no faults any more."""
+    if os.geteuid() and resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] < 1 << 30:
+        print("mlock() was not tried: RLIMIT_MEMLOCK is too low")
+        return
+    path, mlock = os.path.join(folder, "locked.pftrace"), "3"
+    record(path, os.path.join(g.BUILD, "bin", "causes-planted"), "--libs", g.libraries(), "--model", g.demo("model-f16.gguf"),
+           "--load", mlock, "--prompt", "4", "--predict", "2", "--threads", "1")
+    load = json.loads(subprocess.run([BRICK, "report", "--json", path], capture_output=True, check=True).stdout)["run"]["load"]
+    assert load["lock_ns"] > 0 and load["lock"]["minor"] > 10 * load["read"]["minor"] and load["map_ns"] == 0, load
+    first_screen = subprocess.run([BRICK, "report", path], capture_output=True, text=True, check=True).stdout
+    assert "locked in memory in" in " ".join(first_screen.split()), first_screen
+
+
 def growth(folder, program, *how):
     path = os.path.join(folder, "keeps.pftrace")
     done, answer = record(path, program, g.libraries(), g.demo("model-f16.gguf"), "320", *how)
@@ -89,4 +104,5 @@ def kept_states(folder):
 
 with tempfile.TemporaryDirectory() as made:
     buffers(made)
+    locked(made)
     kept_states(made)

@@ -97,8 +97,10 @@ static void test_first_touch(void **state)
 	assert_int_equal(cost_of(touches(0, 11, 950, 900), ""), -1); /* they wait */
 }
 
-/* Loading of 3 s before a prompt: reading, mapping, faults, in ms; and how long the run is. */
-static struct run *loading(uint64_t read, uint64_t map, uint64_t faults, uint64_t run_ms)
+/* Loading of 3 s before a prompt: reading, mapping or another phase, faults, in ms; and how long
+ * the run is. */
+static struct run *loading_by(
+	const char *phase, uint64_t read, uint64_t map, uint64_t faults, uint64_t run_ms)
 {
 	static struct run run;
 	const uint64_t ms = 1000000, begin = 1000 * ms, step_ns = begin + 3000 * ms;
@@ -111,8 +113,7 @@ static struct run *loading(uint64_t read, uint64_t map, uint64_t faults, uint64_
 	uint32_t lane = builder_lane(&run, builder_process(&run, 1), 1);
 	uint32_t reads =
 		builder_site(&run, builder_brick(&run, "ModelRead", "Engine"), -1, NULL, NULL);
-	uint32_t maps =
-		builder_site(&run, builder_brick(&run, "ModelMap", "Engine"), -1, NULL, NULL);
+	uint32_t maps = builder_site(&run, builder_brick(&run, phase, "Engine"), -1, NULL, NULL);
 	uint32_t prefill = builder_site(&run, builder_known(&run, BRICK_PREFILL), -1, NULL, NULL);
 	uint32_t work =
 		builder_site(&run, builder_known(&run, BRICK_DOWN_PROJECTION), -1, NULL, NULL);
@@ -131,6 +132,11 @@ static struct run *loading(uint64_t read, uint64_t map, uint64_t faults, uint64_
 	builder_sample(&run, lane, work, step_ns, step_ns + 20 * ms, 1);
 	run.end_ns = run.lanes[lane].end_ns = run.processes[0].end_ns = begin + run_ms * ms;
 	return &run;
+}
+
+static struct run *loading(uint64_t read, uint64_t map, uint64_t faults, uint64_t run_ms)
+{
+	return loading_by("ModelMap", read, map, faults, run_ms);
 }
 
 /* The same faults on a thread beside, or in another process, all the time. */
@@ -160,6 +166,11 @@ static void test_loading(void **state)
 	assert_int_equal(cost_of(loading(1600, 0, 10, 70000), ""), -1); /* of a long run */
 	assert_int_equal(cost_of(loading(1400, 0, 10, 4000), ""), -1);
 	assert_int_equal(cost_of(loading(100, 900, 700, 4000), "load-by-faults"), 0);
+	assert_non_null(strstr(words.what, "page faults for the model"));
+	assert_int_equal(
+		cost_of(loading_by("ModelLock", 100, 1300, 300, 4000), "load-by-faults"), 0);
+	assert_non_null(strstr(words.what, "locking the model in memory (mlock)"));
+	assert_non_null(strstr(words.advice, "without mlock"));
 	assert_int_equal(cost_of(loading(100, 10, 1600, 4000), "load-by-faults"), 0);
 	assert_int_equal(cost_of(loading(100, 10, 1400, 4000), ""), -1);
 	assert_int_equal(cost_of(loading(0, 0, 1600, 4000), ""), -1); /* nobody saw it load */

@@ -14,7 +14,7 @@
 
 const char *load_phase_name(enum load_phase phase)
 {
-	static const char *const names[LOAD_PHASES] = {"open", "map", "read", "warm_up"};
+	static const char *const names[LOAD_PHASES] = {"open", "map", "read", "lock", "warm_up"};
 
 	return names[phase];
 }
@@ -22,7 +22,7 @@ const char *load_phase_name(enum load_phase phase)
 /* The phase of each brick; LOAD_PHASES: none. */
 static enum load_phase load_phase_of(const struct run *run, const struct run_sample *sample)
 {
-	static const char *const bricks[] = {"ModelOpen", "ModelMap", "ModelRead"};
+	static const char *const bricks[] = {"ModelOpen", "ModelMap", "ModelRead", "ModelLock"};
 	const struct run_brick *brick = &run->bricks[run->sites[sample->site].brick];
 
 	if (brick->well_known == BRICK_WARM_UP)

@@ -14,11 +14,12 @@ enum load_phase {
 	LOAD_OPEN, /* the file is opened, and its head is read */
 	LOAD_MAP,
 	LOAD_READ,
+	LOAD_LOCK,    /* its pages are kept in memory: mlock() */
 	LOAD_WARM_UP, /* steps whose results nobody needs */
 	LOAD_PHASES,
 };
 
-/* "open", "map", "read", "warm_up" */
+/* "open", "map", "read", "lock", "warm_up" */
 const char *load_phase_name(enum load_phase phase);
 
 struct load_times {
@@ -26,7 +27,7 @@ struct load_times {
 	uint64_t ns[LOAD_PHASES]; /* 0: there was none */
 	/*
 	 * The system counted these page faults and bytes from disks, in the phase, for the
-	 * threads that opened, mapped and read. 0: none, or not known.
+	 * threads that opened, mapped, read and locked. 0: none, or not known.
 	 */
 	struct load_counts {
 		uint64_t minor, major, bytes;

@@ -323,6 +323,7 @@ union finding_evidence {
 	struct {
 		uint64_t start_up_ns, ns; /* before the first step, and this part of it */
 		uint64_t bytes, faults;	  /* from disks; by the system's count */
+		uint64_t lock_ns;	  /* of ns, for mlock() */
 	} loading;			  /* of load_reads and load_faults */
 	struct memory_growth memory_growth;
 	struct excess excess; /* of all rules excess_* */

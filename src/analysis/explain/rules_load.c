@@ -106,8 +106,8 @@ bool rule_load_reads(const struct explain_facts *f, enum step_phase p, struct fi
 }
 
 /*
- * Mapping fills pages, too; elsewhere the faults themselves were recorded. Threads fault beside
- * each other: the time of one of them is a part of what passed.
+ * Mapping and locking fill pages, too; elsewhere the faults themselves were recorded. Threads fault
+ * beside each other: the time of one of them is a part of what passed.
  */
 bool rule_load_faults(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -119,11 +119,18 @@ bool rule_load_faults(const struct explain_facts *f, enum step_phase p, struct f
 			f->run->lanes[rules_load_first(f->run)->lane].process, "Model"))
 		return false;
 	uint64_t read_ns = times.ns[LOAD_OPEN] + times.ns[LOAD_READ];
-	out->of.loading.ns =
-		number_min(times.ns[LOAD_MAP] + faults.ns, out->of.loading.start_up_ns);
-	out->of.loading.bytes = times.counts[LOAD_MAP].bytes + times.disk_bytes;
-	out->of.loading.faults = times.counts[LOAD_MAP].minor + times.counts[LOAD_MAP].major +
-				 faults.minor + faults.major;
+	out->of.loading.lock_ns = times.ns[LOAD_LOCK];
+	out->of.loading.ns = number_min(
+		times.ns[LOAD_MAP] + times.ns[LOAD_LOCK] + faults.ns, out->of.loading.start_up_ns);
+	out->of.loading.bytes = times.disk_bytes;
+	out->of.loading.faults = faults.minor + faults.major;
+	for (int phase = LOAD_MAP; phase <= LOAD_LOCK; phase++) {
+		const struct load_counts *counts = &times.counts[phase];
+		if (phase == LOAD_READ)
+			continue;
+		out->of.loading.bytes += counts->bytes;
+		out->of.loading.faults += counts->minor + counts->major;
+	}
 	return read_ns < out->of.loading.start_up_ns / 2 &&
 	       out->of.loading.ns >= out->of.loading.start_up_ns / 2;
 }

@@ -103,6 +103,7 @@ X(PHASE, FILE_READ, "_ZN10llama_file8read_rawEPvm", LLAMA, PHASES, MAY, MODEL_RE
 X(PHASE, FILE_READ_UNSAFE, "_ZN10llama_file15read_raw_unsafeEPvm", LLAMA, PHASES, MAY, \
 	MODEL_READ, NULL) \
 X(PHASE, FILE_READ_2, "_ZNK10llama_file8read_rawEPvm", LLAMA, PHASES, MAY, MODEL_READ, NULL) \
+X(PHASE, FILE_LOCK, "_ZN11llama_mlock7grow_toEm", LLAMA, PHASES, MAY, MODEL_LOCK, NULL) \
 X(PHASE, HEAD_READ, "gguf_init_from_file", LLAMA, PHASES, MAY, MODEL_OPEN, NULL) \
 /* Memory. */ \
 X(WORDS, BUFFER_INIT, "ggml_backend_buffer_init", BASE, PHASES, MAY, NONE, NULL) \

@@ -377,7 +377,7 @@ static void add_drafts(struct report_head *head, const struct report *report)
 static char *report_head_loading(const struct run *run)
 {
 	static const char *const words[LOAD_PHASES] = {
-		"opened in", "mapped in", "read in", "warm-up took"};
+		"opened in", "mapped in", "read in", "locked in memory in", "warm-up took"};
 	enum { FEW_FAULTS = 1000 };
 	struct load_times times;
 	char *text = NULL;

@@ -41,34 +41,45 @@ static void words_load_part(struct finding_words *w, const struct finding *findi
 
 WORDS(load_reads)
 {
+	uint64_t from_disks = finding->of.loading.bytes;
 	double ns = (double)finding->of.loading.ns;
-	char bytes[UNITS_BYTES];
+	char bytes[UNITS_BYTES], count[UNITS_BYTES];
+	/* a file without a size that is known is not in memory if much came from disks */
+	bool is_cold = from_disks > (f->model_bytes ? f->model_bytes / 8 : 0);
 
 	words_load_part(w, finding);
 	fill(what, "reading the model's file took most of the time before the first step");
-	if (finding->of.loading.bytes)
+	if (is_cold)
 		add(evidence, "; %s came from disks meanwhile, %.2f GB/s",
-			units_bytes(bytes, finding->of.loading.bytes),
-			(double)finding->of.loading.bytes / ns);
+			units_bytes(bytes, from_disks), (double)from_disks / ns);
 	else
 		add(evidence, "; the file was in memory, or the system does not count its disk");
-	fill(advice, "map the file instead of reading it, keep it in memory between runs, or put "
-		     "it on a faster disk");
+	if (finding->of.loading.faults)
+		add(evidence, "; %s page faults in the memory that it was read into",
+			units_count(count, finding->of.loading.faults));
+	fill(advice, "map the file instead of reading it%s",
+		is_cold ? ", keep it in memory between runs, or put it on a faster disk" : "");
 }
 
 WORDS(load_faults)
 {
 	char bytes[UNITS_BYTES], count[UNITS_BYTES];
 
+	bool is_locked = finding->of.loading.lock_ns > finding->of.loading.ns / 2;
+
 	words_load_part(w, finding);
-	fill(what, "page faults for the model took most of the time before the first step");
-	add(evidence, ", in %s page faults and in mapping",
-		units_count(count, finding->of.loading.faults));
+	fill(what, "%s took most of the time before the first step",
+		is_locked ? "locking the model in memory (mlock)" : "page faults for the model");
+	add(evidence, ", in %s page faults%s", units_count(count, finding->of.loading.faults),
+		is_locked ? " that locking had" : " and in mapping");
 	if (finding->of.loading.bytes)
 		add(evidence, "; %s came from disks meanwhile",
 			units_bytes(bytes, finding->of.loading.bytes));
-	fill(advice, "%s; or read the file ahead (vmtouch -t FILE), or keep the process",
-		OPTION(LOAD, 0));
+	if (is_locked)
+		fill(advice, "load without mlock, or keep the process");
+	else
+		fill(advice, "%s; or read the file ahead (vmtouch -t FILE), or keep the process",
+			OPTION(LOAD, 0));
 }
 
 static void words_load_places(struct finding_words *w, const struct explain_facts *f)

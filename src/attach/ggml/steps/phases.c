@@ -93,6 +93,7 @@ static void phases_register_bricks(void)
 		{PHASE_MODEL_OPEN, -1, "ModelOpen"},
 		{PHASE_MODEL_MAP, -1, "ModelMap"},
 		{PHASE_MODEL_READ, -1, "ModelRead"},
+		{PHASE_MODEL_LOCK, -1, "ModelLock"},
 		{PHASE_STATE_LOAD, -1, "StateLoad"},
 		{PHASE_STATE_SAVE, -1, "StateSave"},
 		{PHASE_LOOKUP, -1, BRICK_LOOKUP_NAME},
@@ -176,7 +177,7 @@ static void entered(struct phase_scope *scope)
 void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame)
 {
 	phase_begin_brick(scope, phase_brick(phase), frame);
-	if (BRICK_UNLIKELY(phase >= PHASE_MODEL_OPEN && phase <= PHASE_MODEL_READ && scope->depth))
+	if (BRICK_UNLIKELY(phase >= PHASE_MODEL_OPEN && phase <= PHASE_MODEL_LOCK && scope->depth))
 		phase_thread.open[scope->depth - 1].loading = load_reading_now();
 }
 

@@ -36,6 +36,7 @@ enum phase {
 	PHASE_MODEL_OPEN,   /* a model's file is opened, and its head read */
 	PHASE_MODEL_MAP,
 	PHASE_MODEL_READ,
+	PHASE_MODEL_LOCK, /* pages are kept in memory: mlock() */
 	PHASE_STATE_LOAD, /* a saved state replaces the state of a context or a sequence */
 	PHASE_STATE_SAVE, /* the state of a context or a sequence is saved */
 	PHASE_LOOKUP,	  /* Brick itself: a graph that was built anew is recognised or looked up */
