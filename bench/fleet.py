@@ -92,7 +92,7 @@ def fill_sqlite(path, minutes, hosts, begin_s):
     place = {**os.environ, "BRICK_DB": path}
     subprocess.run([BRICK, "history", "import", lines], check=True, stdout=subprocess.DEVNULL, env=place)
     db, windows = sqlite3.connect(path), HOURS * 60 // minutes
-    db.executescript("DROP TABLE fleet; DROP TABLE members; PRAGMA user_version = 4; PRAGMA synchronous = OFF; PRAGMA cache_size = -400000;"
+    db.executescript("DROP TABLE fleet; DROP TABLE members; DROP INDEX facts_slowest; PRAGMA user_version = 4; PRAGMA synchronous = OFF; PRAGMA cache_size = -400000;"
                      "CREATE TEMP TABLE texts(variant INTEGER PRIMARY KEY, step TEXT, brick TEXT)")
     db.executemany("INSERT INTO texts VALUES (?, ?, ?)",
                    [(v, *[" ".join(f"{x + at}:{10 + (v + x) % 60}" for x in range(24)) for at in (220, 160)]) for v in range(60)])

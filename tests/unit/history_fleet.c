@@ -219,6 +219,17 @@ static int take_workload(void *context, const struct history_workload *w)
 	return 0;
 }
 
+static int rows_of(struct history_store *store, const char *table)
+{
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
+	char sql[64];
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", table);
+	assert_int_equal(sqlite_db_prepare(store, store->state, &s, sql, ""), 0);
+	assert_int_equal(sqlite_db_step(store, store->state, s), 1);
+	return sqlite3_column_int(s, 0);
+}
+
 static void sums_follow_windows(void **state)
 {
 	struct history_store *store = open_store();
@@ -246,6 +257,7 @@ static void sums_follow_windows(void **state)
 	assert_int_equal(history_store_expire(store, UINT64_MAX / 4, &count), 0);
 	assert_int_equal(count, WINDOWS - 40);
 	all_are_true(store);
+	assert_int_equal(rows_of(store, "members"), 0);
 	history_run_fini(&run);
 	history_store_close(store);
 }
@@ -257,11 +269,49 @@ static void an_older_history_gets_sums(void **state)
 	(void)state;
 	fill(store);
 	assert_int_equal(sqlite_db_execute(store, store->state,
-				 "DROP TABLE fleet; DROP TABLE members; PRAGMA user_version = 4"),
+				 "DROP TABLE fleet; DROP TABLE members; DROP INDEX facts_slowest;"
+				 "PRAGMA user_version = 4"),
 		0);
 	history_store_close(store);
 	store = open_store();
 	all_are_true(store);
+	history_store_close(store);
+}
+
+static int note_id(void *context, struct history_run *run)
+{
+	strcat(context, run->id);
+	return 0;
+}
+
+/* Windows with a long step are the same, and in one order, whether they are few or many. */
+static void long_steps_are_found(void **state)
+{
+	struct history_store *store = open_store();
+	char few[WINDOWS * HISTORY_ID_BYTES] = "", many[WINDOWS * HISTORY_ID_BYTES] = "";
+	const struct history_filter filter = {.kind = HISTORY_WINDOW,
+		.workload = "first",
+		.slowest_phase = "decode",
+		.slowest_ns = 50,
+		.since_ns = 500001 * HOUR_NS,
+		.limit = 20};
+
+	(void)state;
+	fill(store);
+	assert_int_equal(sqlite_db_execute(store, store->state,
+				 "INSERT INTO facts SELECT number, 'slowest ' ||"
+				 " CASE WHEN number % 3 THEN 'decode' ELSE 'prefill' END,"
+				 " number || ' ns, step 5' FROM runs"),
+		0);
+	assert_int_equal(history_store_list(store, &filter, note_id, few), 0);
+	assert_int_equal(strlen(few), 20 * (HISTORY_ID_BYTES - 1));
+	assert_int_equal(sqlite_db_execute(store, store->state,
+				 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+				 " WHERE i < 700) INSERT INTO facts SELECT run, key, value"
+				 " FROM facts, n"),
+		0);
+	assert_int_equal(history_store_list(store, &filter, note_id, many), 0);
+	assert_string_equal(few, many);
 	history_store_close(store);
 }
 
@@ -304,6 +354,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(sums_follow_windows),
 		IN_FOLDER(an_older_history_gets_sums),
+		IN_FOLDER(long_steps_are_found),
 		IN_FOLDER(damaged_sums_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,7 +164,7 @@ static int sqlite_expire(struct history_store *store, uint64_t before_ns, uint64
  * Selects the runs that match a filter. Parameters ?1 to ?15 are bound by prepare_filtered(), so
  * the order is the same there; NULL matches all. Queries number their own parameters from ?16.
  */
-#define RUNS_OF_FILTER                                                                          \
+#define RUNS_THAT(condition, order)                                                             \
 	"(SELECT * FROM runs r WHERE (?1 IS NULL OR substr(id, 1, length(?1)) = ?1)"            \
 	" AND (?2 IS NULL OR number IN (SELECT run FROM labels WHERE label = ?2))"              \
 	" AND (?3 IS NULL OR batch = ?3) AND (?4 IS NULL OR host = ?4)"                         \
@@ -174,10 +174,23 @@ static int sqlite_expire(struct history_store *store, uint64_t before_ns, uint64
 	" AND (?6 IS NULL OR engine = ?6)"                                                      \
 	" AND (?7 IS NULL OR instr(model, ?7)) AND (?8 IS NULL OR instr(command, ?8))"          \
 	" AND (?9 IS NULL OR workload = ?9) AND (?10 IS NULL OR cpu = ?10)"                     \
-	" AND start_ns >= ?13 AND (?14 IS NULL OR EXISTS (SELECT * FROM facts f WHERE"          \
-	" f.run = r.number AND key = '" HISTORY_SLOWEST "' || ?14"                              \
-	" AND CAST(f.value AS INTEGER) >= ?15))"                                                \
-	" ORDER BY start_ns DESC, id DESC LIMIT ?11 OFFSET ?12)"
+	" AND start_ns >= ?13 AND " condition " ORDER BY " order                                \
+	" DESC, id DESC LIMIT ?11 OFFSET ?12)"
+#define RUNS_OF_FILTER                                                                   \
+	RUNS_THAT("(?14 IS NULL OR EXISTS (SELECT * FROM facts f WHERE f.run = r.number" \
+		  " AND key = '" HISTORY_SLOWEST "' || ?14"                              \
+		  " AND CAST(f.value AS INTEGER) >= ?15))",                              \
+		"start_ns")
+
+/*
+ * The same runs of a filter with a longest step, by way of the index of such facts, which the two
+ * bounds of the key name: SQLite would go through runs by time, of which few may match.
+ */
+#define SLOWEST_FACTS(phase, ns)                                                                 \
+	"FROM facts WHERE key = '" HISTORY_SLOWEST "' || " phase " AND key >= '" HISTORY_SLOWEST \
+	"' AND key < 'slowest!' AND CAST(value AS INTEGER) >= " ns
+#define RUNS_OF_SLOWEST \
+	RUNS_THAT("number IN (SELECT run " SLOWEST_FACTS("?14", "?15") ")", "+start_ns")
 
 #define LABELS_OF_RUN "(SELECT coalesce(group_concat(label), '') FROM labels WHERE run = r.number)"
 
@@ -313,13 +326,33 @@ static int sqlite_read_run(
 	return rc;
 }
 
+/* 1: no more than some thousand windows have such a long step; 0: more, so the newest do. */
+static int sqlite_slowest_are_few(struct history_store *store, const struct history_filter *f)
+{
+	enum { FEW = 20000 };
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
+	int rc = !f->slowest_phase ? 0
+				   : sqlite_db_prepare(store, store->state, &s,
+					     "SELECT count(*) FROM (SELECT 1 " SLOWEST_FACTS(
+						     "?1", "?2") " LIMIT ?3)",
+					     "sii", f->slowest_phase, INTEGER(f->slowest_ns),
+					     INTEGER(FEW + 1));
+
+	if (rc == 0 && s)
+		rc = sqlite_db_step(store, store->state, s);
+	return rc > 0 ? sqlite3_column_int64(s, 0) <= FEW : rc;
+}
+
 static int sqlite_list(struct history_store *store, const struct history_filter *filter,
 	history_run_fn each, void *context)
 {
 	struct history_run run;
 	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
-	int rc = prepare_filtered(store, &s, HEAD RUNS_OF_FILTER, filter);
+	int rc = sqlite_slowest_are_few(store, filter);
 
+	rc = rc < 0 ? rc
+		    : prepare_filtered(
+			      store, &s, rc ? HEAD RUNS_OF_SLOWEST : HEAD RUNS_OF_FILTER, filter);
 	if (rc < 0)
 		return rc;
 	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {

@@ -56,7 +56,10 @@ static const char *const migrations[] = {
 	"CREATE TABLE fleet(hour INTEGER NOT NULL, member INTEGER NOT NULL REFERENCES members,"
 	" runs INTEGER NOT NULL, newest_ns INTEGER NOT NULL, sums BLOB NOT NULL,"
 	" PRIMARY KEY(hour, member)) WITHOUT ROWID;" SQLITE_FLEET_ADD_MEMBERS(
-		"1") ";" SQLITE_FLEET_ADD_SUMS("1") ";",
+		"1") ";" SQLITE_FLEET_ADD_SUMS("1") ";"
+						    "CREATE INDEX facts_slowest ON facts(key, "
+						    "CAST(value AS INTEGER))"
+						    " WHERE key >= 'slowest ' AND key < 'slowest!'",
 };
 
 /* The newest version that this Brick knows. */

@@ -295,6 +295,10 @@ int sqlite_fleet_expire(struct history_store *store, uint64_t before_ns, uint64_
 				" + 1) * " SQLITE_FLEET_HOUR_NS),
 			"i", before, 0);
 	if (rc == 0)
+		rc = fleet_do(store,
+			"DELETE FROM members WHERE number NOT IN (SELECT member FROM fleet)", "", 0,
+			0);
+	if (rc == 0)
 		rc = fleet_do(store, "DELETE FROM runs WHERE start_ns < ?", "i", before, 0);
 	*count = rc < 0 ? 0 : (uint64_t)sqlite3_changes(store->state);
 	return rc;
