@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/history/fleet_sums.h"
 #include "analysis/history/history_workload.h"
-#include "analysis/history/sqlite_fleet.h"
 #include "base/user_path.h"
 
 enum {
@@ -55,11 +55,11 @@ static const char *const migrations[] = {
 	" model TEXT NOT NULL, UNIQUE(workload, host, rank, engine, cpu, model));"
 	"CREATE TABLE fleet(hour INTEGER NOT NULL, member INTEGER NOT NULL REFERENCES members,"
 	" runs INTEGER NOT NULL, newest_ns INTEGER NOT NULL, sums BLOB NOT NULL,"
-	" PRIMARY KEY(hour, member)) WITHOUT ROWID;" SQLITE_FLEET_ADD_MEMBERS(
-		"1") ";" SQLITE_FLEET_ADD_SUMS("1") ";"
-						    "CREATE INDEX facts_slowest ON facts(key, "
-						    "CAST(value AS INTEGER))"
-						    " WHERE key >= 'slowest ' AND key < 'slowest!'",
+	" PRIMARY KEY(hour, member)) WITHOUT ROWID;" FLEET_ADD_MEMBERS("1") ";" FLEET_ADD_SUMS(
+		"1") ";"
+		     "CREATE INDEX facts_slowest ON facts(key, "
+		     "CAST(value AS INTEGER))"
+		     " WHERE key >= 'slowest ' AND key < 'slowest!'",
 };
 
 /* The newest version that this Brick knows. */
@@ -247,7 +247,7 @@ static int prepare_file(struct history_store *store, sqlite3 *db)
 	sqlite3_int64 version = version_of(store, db);
 	int rc = version < 0 ? (int)version : 0;
 
-	sqlite_fleet_functions(db);
+	fleet_sums_functions(db);
 	if (rc == 0 && version < sqlite_db_version()) {
 		rc = write_ahead(store, db);
 		if (rc == 0)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The sums of a member's hour are packed into one value, because SQLite takes as long for a row as
- * for all of these numbers. Packed are, for each series in ascending order, varints: how much
- * higher its number is than the one before, FLEET_NUMBERS numbers, the count of its buckets, and
- * for each bucket how much higher its index is, and its count.
+/* Windows that come and go, and questions about their sums (fleet_sums.h), which are added up here.
  */
 #include "analysis/history/sqlite_fleet.h"
 
@@ -11,228 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/history/fleet_sums.h"
 #include "analysis/history/sqlite_db.h"
 #include "base/hashmap.h"
 #include "base/number.h"
-#include "base/order.h"
-#include "base/pb_read.h"
-#include "base/pb_write.h"
 
 #define HOUR_NS 3600000000000ull
-
-enum fleet_number {
-	FLEET_RUNS,
-	FLEET_COUNT,
-	FLEET_TOKENS,
-	FLEET_TOTAL_NS,
-	FLEET_TYPICAL_TOKENS,
-	FLEET_TYPICAL_NS,
-	FLEET_NUMBERS
-};
-
-struct fleet_sum {
-	uint64_t series, first_hour;
-	uint64_t numbers[FLEET_NUMBERS];
-	struct history_histogram histogram;
-};
-
-struct fleet_sums {
-	ARRAY(struct fleet_sum) list; /* by series */
-};
-
-static void fleet_sums_fini(struct fleet_sums *sums)
-{
-	for (size_t i = 0; i < sums->list.count; i++)
-		history_histogram_fini(&sums->list.items[i].histogram);
-	array_fini(&sums->list);
-}
-
-/* The sum of a series, empty if it is new. NULL: no memory. */
-static struct fleet_sum *fleet_sums_find(struct fleet_sums *sums, uint64_t series, uint64_t hour)
-{
-	size_t at = BISECT(i, 0, sums->list.count, sums->list.items[i].series < series);
-
-	if (at < sums->list.count && sums->list.items[at].series == series) {
-		sums->list.items[at].first_hour = number_min(sums->list.items[at].first_hour, hour);
-		return &sums->list.items[at];
-	}
-	if (array_reserve(&sums->list, 1))
-		return NULL;
-	memmove(sums->list.items + at + 1, sums->list.items + at,
-		(sums->list.count++ - at) * sizeof(*sums->list.items));
-	sums->list.items[at] = (struct fleet_sum){.series = series, .first_hour = hour};
-	return &sums->list.items[at];
-}
-
-/* Packed sums, which are not trusted. */
-struct fleet_packed {
-	const uint8_t *at, *end;
-};
-
-static bool fleet_take(struct fleet_packed *p, uint64_t *value)
-{
-	p->at = pb_read_varint(p->at, p->end, value);
-	return p->at != NULL;
-}
-
-/* Adds `buckets` buckets to a histogram; NULL: passes them over. -EINVAL: they are none. */
-static int fleet_take_buckets(
-	struct fleet_packed *p, struct history_histogram *histogram, uint64_t buckets)
-{
-	uint64_t index = 0, higher, count;
-	size_t at = 0;
-
-	for (; buckets; buckets--) {
-		if (!fleet_take(p, &higher) || !fleet_take(p, &count) || !count ||
-			higher >= HISTORY_BUCKETS || (index += higher) >= HISTORY_BUCKETS)
-			return -EINVAL;
-		if (!histogram)
-			continue;
-		while (at < histogram->buckets.count && histogram->buckets.items[at].index < index)
-			at++;
-		if (at < histogram->buckets.count && histogram->buckets.items[at].index == index)
-			histogram->buckets.items[at].count += count;
-		else if (history_histogram_add(histogram, (uint32_t)index, count))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Which series a question is about. */
-struct fleet_series {
-	char *phase, *kind, *name; /* NULL: it is not about this one */
-	bool has_histogram;
-};
-
-struct fleet_wanted {
-	ARRAY(struct fleet_series) list; /* by number */
-};
-
-/* Adds packed sums; wanted: NULL: of all series, with histograms. -EINVAL: they are none. */
-static int fleet_sums_add(struct fleet_sums *sums, const void *packed, size_t bytes, uint64_t hour,
-	const struct fleet_wanted *wanted)
-{
-	struct fleet_packed p = {packed, (const uint8_t *)packed + bytes};
-	uint64_t series = 0, higher, numbers[FLEET_NUMBERS], buckets;
-
-	while (p.at < p.end) {
-		if (!fleet_take(&p, &higher))
-			return -EINVAL;
-		series += higher;
-		for (int i = 0; i < FLEET_NUMBERS; i++)
-			if (!fleet_take(&p, &numbers[i]))
-				return -EINVAL;
-		if (!fleet_take(&p, &buckets))
-			return -EINVAL;
-		const struct fleet_series *want =
-			wanted && series < wanted->list.count ? &wanted->list.items[series] : NULL;
-		struct fleet_sum *sum = NULL;
-		if (!wanted || (want && want->phase)) {
-			sum = fleet_sums_find(sums, series, hour);
-			if (!sum)
-				return -ENOMEM;
-			for (int i = 0; i < FLEET_NUMBERS; i++)
-				sum->numbers[i] += numbers[i];
-		}
-		bool has_histogram = sum && (!want || want->has_histogram);
-		int rc = fleet_take_buckets(&p, has_histogram ? &sum->histogram : NULL, buckets);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
-
-static bool fleet_put(struct pb_buffer *b, uint64_t value)
-{
-	enum { LONGEST = 10 };
-
-	if (!pb_reserve(b, LONGEST))
-		return false;
-	b->size += pb_put_varint(b->data + b->size, value);
-	return true;
-}
-
-/* ---- functions of SQL ---- */
-
-/* Hands sums over as a function's result, and frees them. */
-static void fleet_result(sqlite3_context *context, struct fleet_sums *sums, int rc)
-{
-	struct pb_buffer b = {0};
-	uint64_t series = 0;
-
-	for (size_t i = 0; i < sums->list.count && rc == 0; i++) {
-		const struct fleet_sum *sum = &sums->list.items[i];
-		uint32_t index = 0;
-		fleet_put(&b, sum->series - series);
-		series = sum->series;
-		for (int k = 0; k < FLEET_NUMBERS; k++)
-			fleet_put(&b, sum->numbers[k]);
-		fleet_put(&b, sum->histogram.buckets.count);
-		for (size_t k = 0; k < sum->histogram.buckets.count; k++) {
-			const struct history_bucket *bucket = &sum->histogram.buckets.items[k];
-			fleet_put(&b, bucket->index - index);
-			fleet_put(&b, bucket->count);
-			index = bucket->index;
-		}
-	}
-	if (rc == -ENOMEM || b.failed)
-		sqlite3_result_error_nomem(context);
-	else if (rc < 0)
-		sqlite3_result_error(context, "sums of windows are damaged", -1);
-	else
-		sqlite3_result_blob64(
-			context, b.size ? (void *)b.data : "", b.size, SQLITE_TRANSIENT);
-	pb_buffer_fini(&b);
-	fleet_sums_fini(sums);
-}
-
-/* brick_sums(series, count, tokens, total_ns, typical_tokens, typical_ns, histogram) */
-static void fleet_step(sqlite3_context *context, int arguments, sqlite3_value **values)
-{
-	struct fleet_sums *sums = sqlite3_aggregate_context(context, sizeof(*sums));
-	sqlite3_int64 series = sqlite3_value_int64(values[0]);
-	struct fleet_sum *sum =
-		sums && series >= 0 ? fleet_sums_find(sums, (uint64_t)series, 0) : NULL;
-	const char *histogram = (const char *)sqlite3_value_text(values[arguments - 1]);
-
-	if (!sum) {
-		sqlite3_result_error_nomem(context);
-		return;
-	}
-	sum->numbers[FLEET_RUNS]++;
-	for (int i = FLEET_COUNT; i < FLEET_NUMBERS; i++)
-		sum->numbers[i] += (uint64_t)sqlite3_value_int64(values[i]);
-	if (history_histogram_parse(&sum->histogram, histogram ? histogram : ""))
-		sqlite3_result_error(context, "a histogram is damaged", -1);
-}
-
-static void fleet_final(sqlite3_context *context)
-{
-	struct fleet_sums none = {0}, *sums = sqlite3_aggregate_context(context, 0);
-
-	fleet_result(context, sums ? sums : &none, 0);
-}
-
-static void fleet_plus(sqlite3_context *context, int arguments, sqlite3_value **values)
-{
-	struct fleet_sums sums = {0};
-	int rc = 0;
-
-	for (int i = 0; i < arguments && rc == 0; i++) {
-		const void *packed = sqlite3_value_blob(values[i]);
-		rc = fleet_sums_add(&sums, packed, (size_t)sqlite3_value_bytes(values[i]), 0, NULL);
-	}
-	fleet_result(context, &sums, rc);
-}
-
-void sqlite_fleet_functions(sqlite3 *db)
-{
-	int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-
-	sqlite3_create_function(
-		db, "brick_sums", 1 + FLEET_NUMBERS, flags, NULL, NULL, fleet_step, fleet_final);
-	sqlite3_create_function(db, "brick_sums_plus", 2, flags, NULL, fleet_plus, NULL, NULL);
-}
 
 /* ---- windows come and go ---- */
 
@@ -248,10 +28,9 @@ static int fleet_do(struct history_store *store, const char *sql, const char *ty
 
 int sqlite_fleet_add(struct history_store *store, sqlite3_int64 run_number)
 {
-	int rc = fleet_do(store, SQLITE_FLEET_ADD_MEMBERS("r.number = ?1"), "i", run_number, 0);
+	int rc = fleet_do(store, FLEET_ADD_MEMBERS("r.number = ?1"), "i", run_number, 0);
 
-	return rc < 0 ? rc
-		      : fleet_do(store, SQLITE_FLEET_ADD_SUMS("r.number = ?1"), "i", run_number, 0);
+	return rc < 0 ? rc : fleet_do(store, FLEET_ADD_SUMS("r.number = ?1"), "i", run_number, 0);
 }
 
 int sqlite_fleet_remove(struct history_store *store, const char *id)
@@ -260,8 +39,8 @@ int sqlite_fleet_remove(struct history_store *store, const char *id)
 	sqlite3_stmt *removal;
 	sqlite3 *db = store->state;
 	int is_window = sqlite_db_prepare(store, db, &s,
-		"SELECT start_ns / " SQLITE_FLEET_HOUR_NS ", m.number FROM runs JOIN members m"
-		" USING (" SQLITE_FLEET_MEMBER ") WHERE id = ? AND kind = '" HISTORY_WINDOW "'",
+		"SELECT start_ns / " FLEET_HOUR_NS ", m.number FROM runs JOIN members m"
+		" USING (" FLEET_MEMBER ") WHERE id = ? AND kind = '" HISTORY_WINDOW "'",
 		"s", id);
 
 	is_window = is_window < 0 ? is_window : sqlite_db_step(store, db, s);
@@ -275,24 +54,22 @@ int sqlite_fleet_remove(struct history_store *store, const char *id)
 	rc = fleet_do(store, "DELETE FROM fleet WHERE hour = ? AND member = ?", "ii", hour, member);
 	return rc < 0 ? rc
 		      : fleet_do(store,
-				SQLITE_FLEET_ADD_SUMS(
-					"start_ns >= ?1 * " SQLITE_FLEET_HOUR_NS
-					" AND start_ns < (?1 + 1) * " SQLITE_FLEET_HOUR_NS
-					" AND m.number = ?2"),
+				FLEET_ADD_SUMS("start_ns >= ?1 * " FLEET_HOUR_NS
+					       " AND start_ns < (?1 + 1) * " FLEET_HOUR_NS
+					       " AND m.number = ?2"),
 				"ii", hour, member);
 }
 
 int sqlite_fleet_expire(struct history_store *store, uint64_t before_ns, uint64_t *count)
 {
 	sqlite3_int64 before = (sqlite3_int64)before_ns;
-	int rc = fleet_do(store, "DELETE FROM fleet WHERE hour <= ?1 / " SQLITE_FLEET_HOUR_NS, "i",
-		before, 0);
+	int rc = fleet_do(
+		store, "DELETE FROM fleet WHERE hour <= ?1 / " FLEET_HOUR_NS, "i", before, 0);
 
 	if (rc == 0)
 		rc = fleet_do(store,
-			SQLITE_FLEET_ADD_SUMS(
-				"start_ns >= ?1 AND start_ns < (?1 / " SQLITE_FLEET_HOUR_NS
-				" + 1) * " SQLITE_FLEET_HOUR_NS),
+			FLEET_ADD_SUMS("start_ns >= ?1 AND start_ns < (?1 / " FLEET_HOUR_NS
+				       " + 1) * " FLEET_HOUR_NS),
 			"i", before, 0);
 	if (rc == 0)
 		rc = fleet_do(store,
