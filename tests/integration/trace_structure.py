@@ -109,7 +109,7 @@ def no_arguments(packet):
 def misread_boottime(packet):
     """As far off as one reading of two clocks was, if somebody came in between."""
     def clock(number, value):
-        return value + 190 if number == 2 else value
+        return value + 20000 if number == 2 else value
 
     def snapshot(number, value):
         return edited(value, clock) if number == 1 and one(value, 1) == 6 else value
