@@ -111,6 +111,14 @@ def compiles(scratch):
         line = 1 + next(i for i, text in enumerate(file) if "the graph breaks here" in text)
     breaks = [row["label"] for row in rows if row["brick"] == "GraphBreak"]
     same([text.startswith(f"torch_work.py:{line}: ") for text in breaks], [True] * 3, breaks)
+    if VERSION.startswith("2.13"):
+        plain = run(PYTHON, WORK, "looped", "3")
+        done, report, rows = record(scratch, PYTHON, WORK, "looped", "3")
+        same(done.stdout, plain.stdout, "what is not compiled")
+        with open(WORK, encoding="utf-8") as file:
+            line = 1 + next(i for i, text in enumerate(file) if "breaks in a loop" in text)
+        breaks = [row["label"] for row in rows if row["brick"] == "GraphBreak"]
+        same([text.startswith(f"torch_work.py:{line}: not compiled: ") for text in breaks], [True], breaks)
 
 
 def works(scratch):

@@ -145,6 +145,21 @@ def recompiled(steps):
     return digest(out)
 
 
+class Loops(nn.Module):
+    def forward(self, x):
+        for _ in range(3):
+            x = x * 2
+            print("looped")  # the graph breaks in a loop
+        return x
+
+
+def looped(steps):
+    """A function that torch.compile leaves as it is."""
+    made = torch.compile(Loops(), backend="eager")
+    with torch.no_grad():
+        return digest([made(torch.ones(4)) for _ in range(steps)][-1])
+
+
 class Fails(nn.Module):
     def __init__(self):
         super().__init__()
@@ -231,7 +246,7 @@ def attend(steps):
     return digest(out)
 
 
-WORKS = {"decode": decode, "attend": attend, "beside": beside, "many": many, "wide": wide, "parts": parts, "compiled": compiled, "recompiled": recompiled, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
+WORKS = {"decode": decode, "attend": attend, "beside": beside, "many": many, "wide": wide, "parts": parts, "compiled": compiled, "recompiled": recompiled, "looped": looped, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
 
 
 def is_operator(name):

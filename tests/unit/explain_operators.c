@@ -518,6 +518,7 @@ static void compilations(void **state)
 		"graph-breaks", (4 * 5 + 10 + 20 + 30 + 40) * STEPS);
 	finds_nothing(&(struct wrong){.regions = 5});		   /* so many compiled functions */
 	finds_nothing(&(struct wrong){.regions = 5, .breaks = 1}); /* four, and one is broken */
+	finds(&(struct wrong){.breaks = 1}, "graph-breaks", 0);	   /* nothing was compiled */
 	/* one break in a function of three layers */
 	finds(&(struct wrong){.regions = 6, .breaks = 1, .is_resumed = true}, "graph-breaks",
 		(3 * 5 + 3 * 10) * STEPS);

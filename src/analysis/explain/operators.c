@@ -738,6 +738,7 @@ static int finish_phase(
 			array_push(&sum->functions, sum->quick[i].count))
 			return -ENOMEM;
 	}
+	to->has_regions = sum->functions.count > 0;
 	add_breaks(to, sum);
 	array_sort(&sum->calls, order_u64);
 	if (sum->calls.count)

@@ -34,6 +34,7 @@ struct explain_operators {
 	struct explain_executions compiling, recompiling;
 	uint64_t recompiled;		  /* times that a function was, with its backward pass */
 	struct explain_executions breaks; /* ns: between compiled regions of one forward pass */
+	bool has_regions;		  /* something was compiled */
 	struct explain_executions recomputing;
 	/* rows of small operators in which each second to fourth reads a number out of a tensor */
 	struct explain_executions reads;

@@ -54,7 +54,9 @@ bool rule_graph_breaks(const struct explain_facts *f, enum step_phase p, struct 
 {
 	const struct explain_operators *o = known(f, p);
 
-	return o && o->breaks.count && operators_cost(out, o->breaks.ns, FINDING_LIKELY);
+	/* what compiling would save is not known where nothing was compiled */
+	return o && o->breaks.count &&
+	       (operators_cost(out, o->breaks.ns, FINDING_LIKELY) || !o->has_regions);
 }
 
 bool rule_recomputation(const struct explain_facts *f, enum step_phase p, struct finding *out)

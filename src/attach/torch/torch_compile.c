@@ -19,6 +19,8 @@ enum { REASON_BYTES = 100, MOST_BREAKS = 1000 };
 
 unsigned torch_compile_open; /* number of the compilation that is open; 0: none */
 static ptrdiff_t breaks_seen;
+static bool compile_has_ended;	      /* since failures were looked for */
+static python_object *compile_metric; /* the last one that was looked at, a reference; NULL: none */
 
 static void record_point(const char *operation, const char *label)
 {
@@ -28,7 +30,23 @@ static void record_point(const char *operation, const char *label)
 		named_site_end(site, brick_begin_layer(site->brick, -1));
 }
 
-/* The file, its line and why: of the program's innermost line, and the reason's first one. */
+/* The file, its line and why: the reason's first line. */
+static void compile_tell_break(
+	const char *path, long long line, const char *outcome, const char *text)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	char label[REASON_BYTES + 80];
+
+	snprintf(label, sizeof(label), "%.60s:%lld: %s%.*s",
+		slash  ? slash + 1
+		: path ? path
+		       : "?",
+		line, outcome, text ? (int)strnlen(text, REASON_BYTES) : 0, text ? text : "");
+	label[strcspn(label, "\n")] = '\0';
+	record_point("GraphBreak", label);
+}
+
+/* Of the program's innermost line. */
 static void record_break(python_object *reason)
 {
 	python_object *stack = python_attribute(reason, "user_stack");
@@ -39,16 +57,8 @@ static void record_break(python_object *reason)
 	python_object *line = frame ? python_attribute(frame, "lineno") : NULL;
 	const char *path = file ? py.Unicode_AsUTF8(file) : NULL;
 	const char *text = why ? py.Unicode_AsUTF8(why) : NULL;
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	char label[REASON_BYTES + 80];
 
-	snprintf(label, sizeof(label), "%.60s:%lld: %.*s",
-		slash  ? slash + 1
-		: path ? path
-		       : "?",
-		python_number(line), text ? (int)strnlen(text, REASON_BYTES) : 0, text ? text : "");
-	label[strcspn(label, "\n")] = '\0';
-	record_point("GraphBreak", label);
+	compile_tell_break(path, python_number(line), "", text);
 	py.Err_Clear();
 	python_drop(line);
 	python_drop(file);
@@ -68,6 +78,45 @@ static void record_breaks(void)
 		record_break(py.List_GetItem(reasons, breaks_seen));
 	py.Err_Clear();
 	python_drop(reasons);
+}
+
+static void compile_tell_failure(python_object *metric)
+{
+	python_object *reason = python_attribute(metric, "fail_reason");
+	python_object *file = python_attribute(metric, "fail_user_frame_filename");
+	python_object *line = python_attribute(metric, "fail_user_frame_lineno");
+
+	if (reason && reason != py.none)
+		compile_tell_break(file && file != py.none ? py.Unicode_AsUTF8(file) : NULL,
+			python_number(line), "not compiled: ", py.Unicode_AsUTF8(reason));
+	py.Err_Clear();
+	python_drop(line);
+	python_drop(file);
+	python_drop(reason);
+}
+
+/*
+ * TorchDynamo leaves a function as it is whose graph breaks in a loop, and tells it when the
+ * compilation is over, in a list that forgets old ones.
+ */
+static void compile_look_for_failures(void)
+{
+	python_object *metrics =
+		python_ask(python_imported("torch._dynamo.utils"), "get_compilation_metrics");
+	ptrdiff_t count = metrics ? py.List_Size(metrics) : 0, first = count;
+
+	compile_has_ended = false;
+	while (first > 0 && py.List_GetItem(metrics, first - 1) != compile_metric)
+		first--;
+	for (ptrdiff_t i = first; i < count; i++)
+		compile_tell_failure(py.List_GetItem(metrics, i));
+	if (count > 0) {
+		python_drop(compile_metric);
+		compile_metric = py.List_GetItem(metrics, count - 1);
+		py._IncRef(compile_metric);
+	}
+	py.Err_Clear();
+	python_drop(metrics);
 }
 
 /* As "1/2": the frame, and how often it was compiled before. NULL: not known. */
@@ -173,6 +222,7 @@ static python_object *compilation_ends(
 			torch_compile_leave(t);
 		}
 		record_breaks();
+		compile_has_ended = true;
 	}
 	py._IncRef(py.none);
 	return py.none;
@@ -207,6 +257,8 @@ static python_object *compile_handler(void)
 
 void torch_compile_look(void)
 {
+	if (compile_has_ended)
+		compile_look_for_failures();
 	python_object *handler = compile_is_found ? NULL : compile_handler();
 
 	if (!handler)
@@ -239,6 +291,9 @@ void torch_compile_take_away(void)
 		c->function = NULL;
 	}
 	compile_is_found = compile_is_found && !handler;
+	python_drop(compile_metric);
+	compile_metric = NULL;
+	compile_has_ended = false;
 	python_drop(handler);
 }
 

@@ -226,7 +226,10 @@ static void print_finding(const struct explain_facts *facts, const struct findin
 						? "; a trade-off"
 						: "");
 			else
-				tell(line, "nothing that could be saved in %s", name);
+				tell(line,
+					words.is_unknown ? "an unknown part of %s"
+							 : "nothing that could be saved in %s",
+					name);
 			line = "  and";
 		}
 	tell("  because", "%s", words.evidence);

@@ -18,6 +18,7 @@ struct finding_words {
 	char show[48];		 /* the command that shows the evidence, without the recording */
 	uint64_t expected_ns;	 /* a token's time if the advice is followed; 0: not known */
 	char expected_note[128]; /* what holds beside expected_ns, or its condition; "": nothing */
+	bool is_unknown;	 /* whether it costs anything is not known */
 	bool is_once;		 /* the cost came once: it is none of each token */
 	char other[256];	 /* another advice; "": there is none */
 	/* threads that `other` runs with, in all phases; 0: its gain is not known */

@@ -8,11 +8,15 @@ WORDS(graph_breaks)
 {
 	const struct explain_executions *e = &f->operators[finding->phase].breaks;
 
-	fill(what, "compiled functions are broken into several graphs");
-	fill(evidence,
-		"%llu graph breaks, the first at %.100s; Python runs between the compiled parts in "
-		"each step",
-		(unsigned long long)e->count, words_label(f, e));
+	fill(what, f->operators[finding->phase].has_regions
+			   ? "compiled functions are broken into several graphs"
+			   : "torch.compile left functions as they are");
+	w->is_unknown = !f->operators[finding->phase].has_regions;
+	fill(evidence, "%llu graph break%s, the first at %.100s; %s", (unsigned long long)e->count,
+		plural_s(e->count), words_label(f, e),
+		f->operators[finding->phase].has_regions
+			? "Python runs between the compiled parts in each step"
+			: "no compiled part ran, and what it would save is not known");
 	fill(advice, "take what breaks the graph out of the compiled function; "
 		     "torch.compile(fullgraph=True) names it, TORCH_LOGS=graph_breaks lists all");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
