@@ -19,6 +19,7 @@ enum brick_source {
 	BRICK_SOURCE_TIMESTAMP_QUERY = 5, /* timestamps written by the device's command stream */
 	BRICK_SOURCE_REPORTED = 6,	  /* a duration handed in by the program */
 	BRICK_SOURCE_CALLBACK = 7,	  /* between two of the engine's own callbacks */
+	BRICK_SOURCE_ESTIMATED = 8,	  /* of a command like others that were measured */
 };
 
 /* Kinds of steps. */

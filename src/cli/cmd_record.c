@@ -128,6 +128,15 @@ static void set_inner(const struct option_use *use, const char *text)
 	add_variable(use->to, "BRICK_INNER", "1");
 }
 
+static WORDS(words_cuda, "full", "light");
+
+static void set_cuda(const struct option_use *use, const char *text)
+{
+	option_choice(use, text);
+	((struct record_arguments *)use->to)->at_start = "--cuda";
+	add_variable(use->to, "BRICK_CUDA", text);
+}
+
 static void set_ring(const struct option_use *use, const char *text)
 {
 	unsigned long records;
@@ -379,6 +388,10 @@ static const struct cli_option cmd_record_option_table[] = {
 		"also take stacks of all threads, HZ times in a second of CPU time: 99 (default) "
 		"to 997",
 		set_sample, .low = STACKS_HZ, .high = STACKS_HZ_MOST},
+	{"cuda", "WHAT",
+		"for replays of CUDA graphs: full, a record for each kernel; light, a record for "
+		"each replay and one in 16 in full (default: by what a record costs)",
+		set_cuda, .at = 0, .words = words_cuda},
 	{"measure-distortion", NULL,
 		"run one step in five without hooks, to measure what recording costs",
 		set_plain_steps, .at = 0},

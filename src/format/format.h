@@ -231,9 +231,9 @@ enum { FORMAT_OWN_CATEGORY_IID = BRICK_MAX_CATEGORIES + 1 }; /* others: category
 #define FORMAT_SOURCES                                                            \
 	{                                                                         \
 		"unknown", "tsc", "sync-wall", "device-event", "device-activity", \
-			"timestamp-query", "reported", "callback"                 \
+			"timestamp-query", "reported", "callback", "estimated"    \
 	}
-enum { FORMAT_SOURCE_COUNT = 8 };
+enum { FORMAT_SOURCE_COUNT = 9 };
 
 /* Names of enum brick_kernel_kind, in its order. */
 #define FORMAT_KERNEL_KINDS                                     \

@@ -26,7 +26,7 @@ def expect(what, found, wanted):
 def record(out, *arguments, program=PROGRAM, options=()):
     path = os.path.join(out, "-".join(arguments) + ".pftrace")
     alone = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
-    run = subprocess.run([BRICK, "record", "-o", path, *options, "--", program, *arguments],
+    run = subprocess.run([BRICK, "record", "-o", path, *(options or ["--cuda", "full"]), "--", program, *arguments],
                          capture_output=True, text=True, check=False)
     label = " ".join(arguments)
     expect(f"{label}: output", run.stdout, alone.stdout)
@@ -158,7 +158,7 @@ def killed(out):
 
 def crowd(out):
     count = int(os.environ.get("CROWD", "200"))
-    label, trace, report = record(out, "crowd", str(count), program=LIMITS, options=["--ring", "16384"])
+    label, trace, report = record(out, "crowd", str(count), program=LIMITS, options=["--ring", "16384", "--cuda", "full"])
     found = Counter(of_bricks(common(label, trace, report)))
     wanted = Counter((name, i % 8) for i in range(count) for name in ("RmsNorm", "QkvProjection"))
     expect(f"{label}: kernels by brick and layer", found, Counter({k: 100 * n for k, n in wanted.items()}))
@@ -203,8 +203,29 @@ def fork(out):
                                                 if row["name"] == "Sampling"), 1)
 
 
+def light(out):
+    """Whole replays: as many kernels of each brick as in full, and the same times within the stated intervals."""
+    os.environ["CUDA_WORK_PAUSE"] = "1"
+    kernels = {}
+    for detail in "full", "light":
+        label, trace, report = record(out, "paced", "200", options=["--cuda", detail])
+        expect(f"{label}: kernels, {detail}", Counter(of_bricks(common(label, trace, report))), {
+            (name, i): 3 * 200 for name in ("RmsNorm", "QkvProjection") for i in (3, 4)})
+        notes = {note["key"]: note["value"] for note in trace["notes"]}
+        print("     ", notes.get("cuda.detail"), "|", notes.get("cuda.calibration"))
+        expect(f"{label}: {detail} is had", notes.get("cuda.detail", "").split(":")[0], detail)
+        rows = json.loads(subprocess.check_output([BRICK, "report", "--by", "kernel", "--json",
+                                                   os.path.join(out, "paced-200.pftrace")]))["kernels"]
+        kernels[detail] = {row["name"]: row for row in rows if row["kind"] == "compute"}
+    expect("light: estimates", sorted({row["source"] for row in kernels["light"].values()}), ["device-activity+estimated"])
+    for name, row in kernels["light"].items():
+        full, error = kernels["full"][name]["device_ns"], row["device_error_ns"] or 0
+        print(f"      {name}: full {full} ns, light {row['device_ns']} +- {error} ns")
+        expect(f"light: {name} within 10 % of full, and the interval", abs(row["device_ns"] - full) <= 0.1 * full + error, True)
+
+
 def main():
-    parts = {part.__name__: part for part in (plain, graph, streams, events, threads, crowd, wide, child, inside, many,
+    parts = {part.__name__: part for part in (plain, graph, light, streams, events, threads, crowd, wide, child, inside, many,
                                               early, leave, fork, killed)}
     for name in sys.argv[2:] or parts:
         parts[name](sys.argv[1])

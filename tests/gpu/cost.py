@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What recording costs CUDA programs, and whether reports say so truly: each program alone, attached with
-BRICK_CUDA=off, recorded, and under other profilers where they are there, in processes of its own, in turns. The truth
+BRICK_CUDA=off, recorded in full, recorded lightly if it replays graphs, and under other profilers where they are there, in processes of its own, in turns. The truth
 is 1 - alone / recorded, of medians, and of the extremes of all rounds; a report holds if its interval meets theirs.
 cost.py OUT [SECONDS]: a round of all programs begins if it can end in time, the first one always. Environment:
 BRICK_BUILD; GPU_LLAMA; GPU_ROUNDS, most rounds; LAUNCHES, REPLAYS and STEPS of a program. Results in OUT/cost.json; the
@@ -19,7 +19,8 @@ BUILD = os.environ["BRICK_BUILD"]
 BRICK = os.path.join(BUILD, "bin", "brick")
 LAUNCHES, REPLAYS = os.environ.get("LAUNCHES", "100000"), os.environ.get("REPLAYS", "10000")
 STEPS = os.environ.get("STEPS", "400")
-OURS = "alone", "again", "off", "recorded", "events"
+RECORDED = {"recorded": "full", "light": "light"}  # way: --cuda
+OURS = "alone", "again", "off", "recorded", "light", "events"
 TORCH = """
 import contextlib, os, sys, time, torch
 torch.manual_seed(0)
@@ -74,7 +75,8 @@ def programs():
 
 def ways_of(name, has_events):
     peers = (["nsys"] if shutil.which("nsys") else []) + (["kineto"] if name.startswith("PyTorch") else [])
-    return [way for way in OURS if way != "events" or has_events] + peers
+    missing = {"events": not has_events, "light": not re.search("replays|decode$|, graph", name)}
+    return [way for way in OURS if not missing.get(way)] + peers
 
 
 def seconds(text):
@@ -97,7 +99,9 @@ def run(way, command, out):
     """The loop's seconds, and what the report states if it is recorded. None: another profiler does not run here."""
     path = os.path.join(out, "cost.pftrace")
     environment = dict(os.environ, CUDA_WORK_TIME="1")
-    if way in ("recorded", "off"):
+    if way in RECORDED:
+        command = [BRICK, "record", "-q", "-o", path, "--cuda", RECORDED[way], "--", *command]
+    if way == "off":
         command = [BRICK, "record", "-q", "-o", path, "--", *command]
     if way == "off":
         environment["BRICK_CUDA"] = "off"
@@ -113,13 +117,13 @@ def run(way, command, out):
         return None, None
     if done.returncode:
         sys.exit(f"{way}: {shlex.join(command)[:200]}: {done.stderr[-500:]}")
-    return seconds(done.stderr), report_of(path) if way == "recorded" else None
+    return seconds(done.stderr), report_of(path) if way in RECORDED else None
 
 
 def measure(out, limit_s):
     found = programs()
     times = {name: {way: [] for way in ways_of(name, events)} for name, (_, _, events) in found.items()}
-    reports = {name: [] for name in found}
+    reports = {name: {way: [] for way in RECORDED if way in times[name]} for name in found}
     begin = time.monotonic()
     for i in range(int(os.environ.get("GPU_ROUNDS", "9"))):
         for name, (command, least, _) in found.items():
@@ -130,16 +134,16 @@ def measure(out, limit_s):
                 if report and report["kernels"] < least:  # where tracing is refused nothing costs anything
                     sys.exit(f"{name}: {report['kernels']} of {least} kernels were recorded")
                 if report:
-                    reports[name].append(report)
+                    reports[name][way].append(report)
         now = time.monotonic()
         if now + (now - begin) / (i + 1) > begin + limit_s:
             break
     return times, reports
 
 
-def judged(times, reports):
+def judged(times, reports, way):
     """The truth with its extremes, the medians of what reports state, and how many of them hold."""
-    alone, recorded = sorted(times["alone"] + times["again"]), sorted(times["recorded"])
+    alone, recorded = sorted(times["alone"] + times["again"]), sorted(times[way])
     low, high = 1 - alone[-1] / recorded[0], 1 - alone[0] / recorded[-1]
     known = [r for r in reports if r["share"] is not None]
     return {"truth": 1 - statistics.median(alone) / statistics.median(recorded), "low": low, "high": high,
@@ -154,18 +158,18 @@ def interval(of, key):
 def main():
     out, limit_s = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 240
     times, reports = measure(out, limit_s)
-    verdicts = {name: judged(times[name], reports[name]) for name in times}
+    verdicts = {(name, way): judged(times[name], reports[name][way], way) for name in times for way in reports[name]}
     print("| program | ms, medians | truth, % | stated, % | hold |\n|---|---|---|---|---|")
-    for name, verdict in verdicts.items():
+    for (name, way), verdict in verdicts.items():
         medians = ", ".join(f"{way} {statistics.median(t) * 1e3:.1f}" for way, t in times[name].items() if t)
-        print(f"| {name} | {medians} | {interval(verdict, 'truth')} | {interval(verdict['stated'], 'share')} | "
+        print(f"| {name}, {RECORDED[way]} | {medians} | {interval(verdict, 'truth')} | {interval(verdict['stated'], 'share')} | "
               f"{verdict['holds']} of {verdict['reports']} |")
     for name in reports:
-        print(f"calibrated for {name}: {reports[name][-1]['calibration']}")
+        print(f"calibrated for {name}: {list(reports[name].values())[-1][-1]['calibration']}")
     print(f"{sum(v['holds'] for v in verdicts.values())} of {sum(v['reports'] for v in verdicts.values())} reports hold, "
-          f"in {len(next(iter(reports.values())))} rounds")
+          f"in {len(next(iter(reports.values()))['recorded'])} rounds")
     with open(os.path.join(out, "cost.json"), "w", encoding="utf-8") as file:
-        json.dump({"when": time.strftime("%Y-%m-%d"), "times_s": times, "verdicts": verdicts, "reports": reports}, file,
+        json.dump({"when": time.strftime("%Y-%m-%d"), "times_s": times, "verdicts": {", ".join(key): v for key, v in verdicts.items()}, "reports": reports}, file,
                   indent=1)
     return 0
 

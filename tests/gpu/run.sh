@@ -69,7 +69,7 @@ cudart=${GPU_CUDART:-$(find_library libcudart.so "$toolkit/lib64" "$toolkit"/tar
 [ -n "$cupti" ] && export BRICK_CUPTI=$cupti
 part probe "$build/bin/program-cuda_probe" "${cupti:-libcupti.so}" ${cudart:+"$cudart"}
 part doctor "$build/bin/brick" doctor
-for what in plain graph events streams threads crowd wide child inside early many leave fork killed; do
+for what in plain graph light events streams threads crowd wide child inside early many leave fork killed; do
 	part "$what" python3 tests/gpu/check.py "$out" "$what"
 done
 [ $dry = 1 ] || part events_backend "$build/bin/program-cuda_events"

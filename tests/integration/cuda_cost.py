@@ -114,6 +114,20 @@ def check_unknown(scratch):
     assert "BRICK_CUDA=uncalibrated" in run.stated["method"], run.stated
     text = subprocess.check_output([BRICK, "report", run.path], text=True)
     assert "distortion unknown" in text, text
+    top = subprocess.check_output([BRICK, "top", "--dump", "200x24", run.path], text=True)
+    assert "; distortion unknown: no calibration of CUDA's tracing" in top.splitlines()[3], top
+
+
+def check_light(scratch):
+    """With --cuda light replays cost less than half, and the report states what is left of it, samples and switches too."""
+    costs, work = "cost_callback=100,cost_record=1000,cost_node=1500,cost_switch=3000,cost_seed=7", (60, 0, 8, 50, 2000)
+    full = [Run(scratch, costs, *work) for _ in range(RUNS)]
+    light = [Run(scratch, costs, *work, BRICK_CUDA="light") for _ in range(RUNS)]
+    all_of_them = "\n".join(map(str, full + light)) + "\n" + "\n".join(run.notes["cuda.calibration"] for run in light)
+    print(all_of_them)
+    assert all(run.tracing["commands"] == 60 * 8 * 16 for run in full + light), all_of_them
+    assert statistics.median(run.saved_ns for run in light) < statistics.median(run.saved_ns for run in full) / 2, all_of_them
+    assert sum(run.holds() for run in light) > RUNS // 2, all_of_them
 
 
 def check_replays_as_one(scratch):
@@ -128,7 +142,7 @@ def check_replays_as_one(scratch):
 
 def main():
     with librecord.Scratch() as scratch:
-        for check in check_large, check_flush, check_unknown, check_replays_as_one, check_seeds:
+        for check in check_large, check_flush, check_unknown, check_light, check_replays_as_one, check_seeds:
             check(scratch)
             print(check.__name__, "ok", flush=True)
     return 0

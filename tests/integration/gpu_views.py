@@ -10,7 +10,7 @@ import sys
 import libperfetto
 from librecord import BUILD, Scratch, check, record, same
 
-DOUBLES = {"LD_LIBRARY_PATH": os.path.join(BUILD, "lib", "doubles")}
+DOUBLES = {"LD_LIBRARY_PATH": os.path.join(BUILD, "lib", "doubles"), "BRICK_CUDA": "full"}
 # Columns of its views of compute kernels, and of its lists of tracks by process.
 KERNELS = """INCLUDE PERFETTO MODULE std.gpu.context;
 SELECT s.name, extract_arg(t.dimension_arg_set_id, 'ugpu') AS gpu, c.api, p.pid, count(*) AS launches, min(s.dur) AS dur,

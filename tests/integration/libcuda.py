@@ -25,7 +25,7 @@ def engine():
 
 
 def environment(scenario, **more):
-    env = dict(os.environ, **{"LD_LIBRARY_PATH": DOUBLES, "FAKE_CUDA": scenario, **more})
+    env = dict(os.environ, **{"LD_LIBRARY_PATH": DOUBLES, "FAKE_CUDA": scenario, "BRICK_CUDA": "full", **more})
     env.pop("CUDA_INJECTION64_PATH", None)
     return env
 

@@ -13,7 +13,7 @@ from libwire import message, one, packets as packets_of
 from librecord import BRICK, BUILD, Scratch
 from trace_structure import edited
 
-DOUBLES = {"LD_LIBRARY_PATH": os.path.join(BUILD, "lib", "doubles")}
+DOUBLES = {"LD_LIBRARY_PATH": os.path.join(BUILD, "lib", "doubles"), "BRICK_CUDA": "full"}
 CUDA, HIP = dict(DOUBLES, FAKE_CUDA="shuffle,late=20"), dict(DOUBLES, FAKE_HIP="10300")
 # what, program and arguments, environment, at least so many executions, more than so many by one call
 RUNS = (

@@ -20,14 +20,14 @@ static struct {
 	int (*enable_callback)(uint32_t, void *, uint32_t, uint32_t);
 	int (*callback_name)(uint32_t, uint32_t, const char **);
 	int (*register_callbacks)(cupti_request_fn, cupti_complete_fn);
-	int (*enable)(uint32_t);
+	int (*enable)(uint32_t), (*disable)(uint32_t);
 	int (*next_record)(uint8_t *, size_t, struct cupti_record **);
 	int (*flush)(uint32_t);
 	int (*node_id)(void *, uint64_t *);
 } cupti;
 
 static double start_ms;
-static int kernels_seen;
+static int kernels_seen, graphs_seen;
 
 static double now_ms(void)
 {
@@ -47,7 +47,7 @@ static int open_cupti(const char *path)
 		{"cuptiEnableCallback", &cupti.enable_callback},
 		{"cuptiGetCallbackName", &cupti.callback_name},
 		{"cuptiActivityRegisterCallbacks", &cupti.register_callbacks},
-		{"cuptiActivityEnable", &cupti.enable},
+		{"cuptiActivityEnable", &cupti.enable}, {"cuptiActivityDisable", &cupti.disable},
 		{"cuptiActivityGetNextRecord", &cupti.next_record},
 		{"cuptiActivityFlushAll", &cupti.flush}, {"cuptiGetGraphNodeId", &cupti.node_id}};
 	void *library = dlopen(path, RTLD_NOW);
@@ -117,8 +117,16 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t byt
 			printf("%8.3f record kernel correlation %u node %#llx stream %u name %s\n",
 				now_ms(), k->correlation, (unsigned long long)k->graph_node,
 				k->stream, k->name);
+		else if (record->kind == CUPTI_GRAPH_TRACE)
+			printf("%8.3f record graph correlation %u of %llu ns\n", now_ms(),
+				((const struct cupti_graph_trace *)record)->correlation,
+				(unsigned long long)(((const struct cupti_graph_trace *)record)
+							     ->end -
+						     ((const struct cupti_graph_trace *)record)
+							     ->start));
 		else
 			printf("%8.3f record kind %u\n", now_ms(), record->kind);
+		graphs_seen += record->kind == CUPTI_GRAPH_TRACE;
 		kernels_seen += record->kind == CUPTI_CONCURRENT_KERNEL;
 	}
 	free(buffer);
@@ -183,6 +191,29 @@ static void graph_in_graph(address x, void *stream)
 	check(cu.stream_sync(stream), "sync");
 }
 
+/*
+ * May kinds of whole replays and of kernels be on together, and be switched between replays of one
+ * graph? Light recording needs it: whole, by kernels, whole.
+ */
+static void whole_replays(void *exec, void *stream)
+{
+	int kernels = kernels_seen, results[3] = {-1, -1, -1};
+
+	for (int i = 0; i < 3; i++) {
+		results[i] = (i % 2 ? cupti.disable : cupti.enable)((uint32_t)CUPTI_GRAPH_TRACE);
+		double begin = now_ms();
+		check(cu.replay(exec, stream), "replay");
+		printf("%8.3f replay %d took %.3f ms behind a switch\n", now_ms(), i,
+			now_ms() - begin);
+		check(cu.stream_sync(stream), "sync");
+	}
+	cupti.disable(CUPTI_GRAPH_TRACE);
+	cupti.flush(CUPTI_FLUSH_FORCED);
+	printf("whole replays: switches %d %d %d, %d of 2 graphs, %d of 2 kernels\n", results[0],
+		results[1], results[2], graphs_seen, kernels_seen - kernels);
+	kernels_seen = kernels;
+}
+
 int main(int argc, char **argv)
 {
 	void *stream, *graph, *exec;
@@ -216,5 +247,6 @@ int main(int argc, char **argv)
 	printf("%8.3f flushed: %d kernels of 7\n", now_ms(), kernels_seen);
 	cupti.flush(CUPTI_FLUSH_FORCED);
 	printf("%8.3f forced: %d kernels of 7\n", now_ms(), kernels_seen);
+	whole_replays(exec, stream);
 	return failures || kernels_seen != 7;
 }

@@ -4,12 +4,12 @@
  * launches. Runs on the double of the driver and on a real one (tests/gpu). What it prints depends
  * on its arguments alone.
  *
- *   cuda_work plain|graph|streams|events|many|early|threads|starting|pause|contexts|devices|
- *             refused [COUNT]
+ *   cuda_work plain|graph|paced|streams|events|many|early|threads|starting|pause|contexts|
+ *             devices|refused [COUNT]
  *
- * With CUDA_WORK_TIME in the environment it also says on stderr how long it took from its first
- * launch on; with CUDA_WORK_EVENTS=FILE "many" and "graph" time their launches themselves, by
- * events, into a recording of their own.
+ * CUDA_WORK_PAUSE: seconds that "paced" pauses. With CUDA_WORK_TIME in the environment it also says
+ * on stderr how long it took from its first launch on; with CUDA_WORK_EVENTS=FILE "many" and
+ * "graph" time their launches themselves, by events, into a recording of their own.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -112,6 +112,44 @@ static void run_graph(int count)
 	check(cu.exec_destroy(exec), "destroy");
 	check(cu.graph_destroy(graph), "destroy");
 	check(cu.stream_destroy(stream), "destroy");
+}
+
+/* Replays of a graph of its own; after some a pause, in which a recorder can look at them. */
+static void *replay_paced(void *count)
+{
+	enum { BEFORE = 10 };
+	const char *pause = getenv("CUDA_WORK_PAUSE");
+	void *stream, *graph, *exec;
+
+	check(cu.context_set(context), "current");
+	address x = buffer(1), y = buffer(2);
+	check(cu.stream(&stream, 1), "stream");
+	check(cu.capture(stream, 2), "capture");
+	layer(x, y, stream, 3);
+	layer(x, y, stream, 4);
+	check(cu.end_capture(stream, &graph), "end capture");
+	check(cu.instantiate(&exec, graph, 0), "instantiate");
+	for (int i = 0; i < *(int *)count; i++) {
+		brick_span span = brick_begin(BRICK_LM_HEAD);
+		check(cu.replay(exec, stream), "replay");
+		brick_end(span);
+		check(cu.stream_sync(stream), "sync");
+		if (i + 1 == BEFORE && pause)
+			sleep((unsigned)atoi(pause));
+	}
+	return NULL;
+}
+
+static void run_paced(int count)
+{
+	enum { THREADS = 3 };
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, replay_paced, &count);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	puts("paced");
 }
 
 /* A graph that cannot be made executable; then as always. */
@@ -352,6 +390,8 @@ static void run(const char *what, int count)
 {
 	if (!strcmp(what, "graph"))
 		run_graph(count);
+	else if (!strcmp(what, "paced"))
+		run_paced(count);
 	else if (!strcmp(what, "refused"))
 		run_refused(count);
 	else if (!strcmp(what, "streams"))

@@ -61,8 +61,8 @@ static void with_a_traced_device(struct run *run, uint32_t work)
 	assert_int_equal(summary_create(&s, run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
 	assert_true(fabs(d.share - before.share - 0.03) < 1e-9);
-	assert_true(fabs(d.low - before.low - 0.012) < 1e-9);
-	assert_true(fabs(d.high - before.high - 0.063 - 0.05) < 1e-9); /* 500 ns of a flush */
+	assert_true(fabs(d.low - before.low - 0.015) < 1e-9);
+	assert_true(fabs(d.high - before.high - 0.06 - 0.05) < 1e-9); /* 500 ns of a flush */
 	assert_true(says(&d, "of 1 commands took 0.000 ms"));
 	assert_true(says(&d, "a launch took 0.30 us more with it"));
 	distortion_estimate(&d, s, STEP_PREFILL);

@@ -22,7 +22,7 @@ static struct brick_launch launch_at(uint64_t begin)
 static void begin(uint32_t correlation, uint64_t at, uint32_t count, uint32_t certain)
 {
 	struct brick_launch launch = launch_at(at);
-	struct launch_records records = {count, certain, count, NULL};
+	struct launch_records records = {.count = count, .certain = certain, .numbers = count};
 	launches_begin(correlation, &launch, &records);
 }
 
@@ -67,7 +67,7 @@ static void records_still_to_come(void **state)
 static void numbers_of_several(void **state)
 {
 	struct brick_launch launch = launch_at(50);
-	struct launch_records records = {4, 0, 3, NULL};
+	struct launch_records records = {.count = 4, .certain = 0, .numbers = 3};
 	uint64_t first = launch.number;
 
 	launches_begin(15, &launch, &records);
@@ -212,10 +212,10 @@ static void many_executable_graphs(void **state)
 	for (uint32_t i = 0; i < 20000; i++)
 		nodes_exec(&execs[i], i + 1);
 	for (uint32_t i = 0; i < 20000; i++)
-		assert_int_equal(nodes_exec_records(&execs[i]), i + 1);
+		assert_int_equal(nodes_exec_launch(&execs[i]).records, i + 1);
 	for (uint32_t i = 0; i < 20000; i++)
 		nodes_exec_gone(&execs[i]);
-	assert_int_equal(nodes_exec_records(&execs[7]), 0);
+	assert_int_equal(nodes_exec_launch(&execs[7]).records, 0);
 }
 
 static struct newest_number places[512];

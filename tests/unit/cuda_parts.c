@@ -142,9 +142,9 @@ static void nodes_come_and_go(void **state)
 	assert_true(nodes_find(7, &brick, &layer, &work)); /* records of it may still come */
 	assert_int_equal(nodes_lost(), 0);
 	nodes_exec(&brick, 5);
-	assert_int_equal(nodes_exec_records(&brick), 5);
+	assert_int_equal(nodes_exec_launch(&brick).records, 5);
 	nodes_exec(&brick, 0);
-	assert_int_equal(nodes_exec_records(&brick), 0);
+	assert_int_equal(nodes_exec_launch(&brick).records, 0);
 }
 
 static void assert_brick(uint64_t node, uint32_t want)

@@ -33,7 +33,7 @@ static inline const char *check_samples(const struct run *run, const struct run_
 		depth = s->depth + 1u;
 		if (s->end_ns > lane->end_ns || s->begin_ns < lane->start_ns)
 			return "a sample lies outside of its lane";
-		if (s->source > BRICK_SOURCE_CALLBACK)
+		if (s->source > BRICK_SOURCE_ESTIMATED)
 			return "a sample's source does not exist";
 	}
 	return NULL;

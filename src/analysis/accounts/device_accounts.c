@@ -22,6 +22,19 @@ static void add_length(
 	t->failed |= !sums_add_to_histogram(sums, ns);
 }
 
+enum { ROWS_OF_BRICKS, ROWS_OF_GROUPS, ROW_OF_ALL };
+
+static uint64_t estimate_row(uint64_t kind, uint32_t number)
+{
+	return kind << 32 | number;
+}
+
+static void add_estimate(struct device_accounts *t, uint64_t row, const struct walk_frame *frame)
+{
+	t->failed |= estimated_times_add(
+			     &t->estimates, row, t->lane, frame->index, frame->length_ns) < 0;
+}
+
 static void add_to_group(struct device_accounts *t, const struct walk_frame *frame, bool is_outside)
 {
 	uint32_t group = row_group_on_queue(t->groups, t->lane, frame);
@@ -41,6 +54,7 @@ static void add_to_group(struct device_accounts *t, const struct walk_frame *fra
 	sums->outside_ns += is_outside ? frame->self_ns : 0;
 	sums_add_duration(sums, frame->length_ns);
 	add_length(t, sums, frame);
+	add_estimate(t, estimate_row(ROWS_OF_GROUPS, group), frame);
 }
 
 /* Keeps a command of a queue of several lanes, where it may run at the same time as others. */
@@ -87,6 +101,9 @@ static void device_accounts_on_command(
 	if (outermost && is_outside)
 		sums->outside_ns += frame->length_ns;
 	add_length(t, sums, frame);
+	add_estimate(t, estimate_row(ROWS_OF_BRICKS, frame->brick), frame);
+	add_estimate(t, estimate_row(ROW_OF_ALL, 0), frame);
+	t->estimated += frame->sample->source == BRICK_SOURCE_ESTIMATED;
 	device_accounts_remember(t, frame, outermost, depth);
 	if (t->group_sums)
 		add_to_group(t, frame, is_outside);
@@ -246,7 +263,8 @@ int device_accounts_init(struct device_accounts *t, struct walk *walk, struct ro
 	if (row_groups_exist(groups))
 		t->group_sums = sums_create(groups->count);
 	if ((row_groups_exist(groups) && !t->group_sums) ||
-		(groups->queues->count && init_bricks(t) < 0)) {
+		(groups->queues->count &&
+			(init_bricks(t) < 0 || estimated_times_init(&t->estimates, t->run) < 0))) {
 		device_accounts_fini(t);
 		return -ENOMEM;
 	}
@@ -266,5 +284,21 @@ void device_accounts_fini(struct device_accounts *t)
 	free(t->overlap_ns);
 	free(t->is_unnamed);
 	array_fini(&t->spans);
+	estimated_times_fini(&t->estimates);
 	*t = (struct device_accounts){0};
+}
+
+uint64_t device_accounts_brick_error(const struct device_accounts *t, uint32_t brick)
+{
+	return estimated_times_error_ns(&t->estimates, estimate_row(ROWS_OF_BRICKS, brick));
+}
+
+uint64_t device_accounts_group_error(const struct device_accounts *t, uint32_t group)
+{
+	return estimated_times_error_ns(&t->estimates, estimate_row(ROWS_OF_GROUPS, group));
+}
+
+uint64_t device_accounts_error(const struct device_accounts *t)
+{
+	return estimated_times_error_ns(&t->estimates, estimate_row(ROW_OF_ALL, 0));
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "analysis/accounts/estimated_times.h"
 #include "analysis/accounts/execution_counts.h"
 #include "analysis/accounts/row_groups.h"
 #include "analysis/accounts/row_sums.h"
@@ -28,6 +29,8 @@ struct device_accounts {
 	uint64_t *overlap_ns; /* [category_count]: what the sum of its bricks' total_ns has twice */
 	uint64_t device_ns;   /* of all commands, without nested ones */
 	uint64_t covered_ns;  /* part of device_ns: commands that carry a brick */
+	uint64_t estimated;   /* commands whose times are estimates */
+	struct estimated_times estimates; /* rows are those of the functions below */
 
 	/* used while the walk runs */
 	const struct run *run;
@@ -45,3 +48,8 @@ struct device_accounts {
 int device_accounts_init(struct device_accounts *accounts, struct walk *walk,
 	struct row_groups *groups, const struct execution_counts *executions, int only);
 void device_accounts_fini(struct device_accounts *accounts);
+
+/* How far the sum of the commands' lengths may be off: estimated_times_error_ns(). */
+uint64_t device_accounts_error(const struct device_accounts *accounts);
+uint64_t device_accounts_brick_error(const struct device_accounts *accounts, uint32_t brick);
+uint64_t device_accounts_group_error(const struct device_accounts *accounts, uint32_t group);

@@ -379,6 +379,7 @@ static int rows_of_bricks(struct rows *rows, const struct summary *s)
 		fill_lengths(row, basis, lengths_of(sums, basis), histogram_of_brick(s, b));
 		if (devices->bricks) {
 			fill_device(row, &devices->bricks[b], sums);
+			row->device_error_ns = device_accounts_brick_error(devices, b);
 			uint32_t lane = devices->lanes[b];
 			if (lane != RUN_NONE)
 				row->backend = run->lanes[lane].backend;
@@ -482,6 +483,22 @@ static struct summary_sums category_device(
 	return sum;
 }
 
+/* What disturbs one brick's estimates may disturb all: errors add up. */
+static uint64_t category_error(const struct summary *s, uint32_t category)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t b = 0; s->accounts->devices.estimated && b < s->run->brick_count; b++) {
+		if (!in_category(s->run, b, category) || has_no_row(s, b))
+			continue;
+		uint64_t error = device_accounts_brick_error(&s->accounts->devices, b);
+		if (error == ANALYSIS_UNKNOWN)
+			return error;
+		sum += error;
+	}
+	return sum;
+}
+
 static int rows_of_categories(struct rows *rows, const struct summary *s)
 {
 	const struct run *run = s->run;
@@ -506,6 +523,7 @@ static int rows_of_categories(struct rows *rows, const struct summary *s)
 		fill_lengths(row, basis, lengths, (struct row_histogram){.own = own});
 		row->waits = in_category(run, s->accounts->executions->wait_brick, c);
 		fill_device(row, &device, &sum);
+		row->device_error_ns = category_error(s, c);
 		fill_rates(row, work_of_category(
 					s->accounts->work, c, work_phase_asked(s), row->on_device));
 	}
@@ -557,6 +575,7 @@ static int rows_of_groups(struct rows *rows, const struct summary *s)
 			fill_on_device(row, s, sums, g);
 		else
 			fill_device(row, &s->accounts->devices.group_sums[g], sums);
+		row->device_error_ns = device_accounts_group_error(&a->devices, g);
 		fill_rates(row, &s->accounts->group_work.accounts[work_key(g, row->on_device)]);
 	}
 	return 0;
@@ -712,6 +731,8 @@ static void summary_take_totals(struct summary *s)
 	s->mismatched = a->executions->mismatched;
 	s->unknown_operations = threads->unknown_operations + a->executions->unknown;
 	s->device_ns = a->devices.device_ns;
+	s->device_estimated = a->devices.estimated;
+	s->device_error_ns = device_accounts_error(&a->devices);
 	s->device_covered_ns = a->devices.covered_ns;
 	s->device_wait_ns = threads->device_wait_ns;
 	s->wait_causes = threads->wait_causes;

@@ -84,6 +84,7 @@ struct summary_row {
 	uint64_t device_step_ns; /* part of device_ns that steps launched; all in runs without steps
 				  */
 	uint64_t exposed_ns;	 /* of a brick: see gpu_times.exposed_ns */
+	uint64_t device_error_ns; /* device_ns may be off by so much; 0: measured */
 };
 
 /* True if times off the CPU are known, but not of all executions, because samples were dropped. */
@@ -125,6 +126,8 @@ struct summary {
 	struct collectives collectives; /* of the phase */
 	uint64_t device_ns;		/* sum over all commands, without nested ones */
 	uint64_t device_covered_ns;	/* part of device_ns: commands that carry a brick */
+	uint64_t device_estimated;	/* commands whose times are estimates */
+	uint64_t device_error_ns;	/* the sum of all commands may be off by so much */
 	uint64_t device_wait_ns; /* part of wall_ns: threads waited for devices (Synchronize) */
 	struct wait_causes wait_causes; /* causes of device_wait_ns; borrowed from `accounts` */
 	struct summary_accounts

@@ -24,6 +24,10 @@ struct traced_calibration {
 	struct traced_each record;    /* of a command that a call launches by itself */
 	struct traced_each node;      /* of a command that a replay of a graph launches */
 	struct traced_each device;    /* pause of the device before a command */
+	/* light recording of graphs; 0 where it was not calibrated */
+	struct traced_each replay, replay_device; /* of a replay that is one record */
+	struct traced_each sample; /* of another one, beside its nodes: two switches */
+	bool is_light;
 };
 
 struct traced_cost {
@@ -40,7 +44,7 @@ struct traced_costs {
 	const char *why; /* not known: the note that says so; NULL: no note does. Borrowed */
 };
 
-/* Reads the text of the note; false: it has no numbers. */
+/* Reads the text of the note; false: it has no numbers. is_light is left to the caller. */
 bool traced_calibration_read(struct traced_calibration *calibration, const char *text);
 
 void traced_costs_of(

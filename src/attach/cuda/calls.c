@@ -13,6 +13,7 @@
 #include "attach/common/newest_numbers.h"
 #include "attach/cuda/cuda_calibration.h"
 #include "attach/cuda/cuda_graphs.h"
+#include "attach/cuda/cuda_replays.h"
 #include "attach/cuda/cuda_streams.h"
 #include "attach/cuda/cuda_launches.h"
 #include "attach/cuda/modules.h"
@@ -42,13 +43,14 @@ static struct newest_numbers calls_tails = NEWEST_NUMBERS(tail_places);
 
 /* The state of a thread in its calls. */
 struct call_thread {
-	uint32_t turn;	     /* calls_turn of what follows */
-	uint32_t depth;	     /* how many launching calls the thread is in */
-	uint32_t hook_calls; /* launching calls since one was timed */
-	uint32_t was_timed;  /* one call was timed; the first ones are not typical */
-	bool is_captured;    /* the call made nodes of a graph instead */
-	bool is_calibrating; /* its calls are Brick's own */
-	uint64_t hook_ticks;
+	uint32_t turn;			  /* calls_turn of what follows */
+	uint32_t depth;			  /* how many launching calls the thread is in */
+	uint32_t hook_calls;		  /* launching calls since one was timed */
+	uint32_t was_timed;		  /* one call was timed; the first ones are not typical */
+	bool is_captured;		  /* the call made nodes of a graph instead */
+	bool is_calibrating;		  /* its calls are Brick's own */
+	bool is_sample;			  /* the graph that it replays has records of nodes */
+	uint64_t hook_ticks, apart_ticks; /* the latter: of samples, which are calibrated */
 	uint64_t wait_begin;
 	struct brick__waits waits;
 	uint64_t source; /* hash of the PTX that is being loaded; 0: none */
@@ -166,11 +168,32 @@ static struct launch_records calls_records_of(
 	const struct cuda_graph_launch *graph = call->parameters;
 
 	if (shape->kind == CALL_KERNEL)
-		return (struct launch_records){1, 1, 1, NULL};
+		return (struct launch_records){.count = 1, .certain = 1, .numbers = 1};
 	if (shape->kind == CALL_COPY)
-		return (struct launch_records){1, 0, 1, NULL};
-	uint32_t count = nodes_exec_records(graph->exec);
-	return (struct launch_records){count, 0, count ? count : 1, NULL};
+		return (struct launch_records){.count = 1, .numbers = 1};
+	struct exec_launch launch = nodes_exec_launch(graph->exec);
+	return (struct launch_records){.count = launch.records,
+		.numbers = launch.records ? launch.records : 1,
+		.shape = launch.shape};
+}
+
+/* A switch of CUPTI's, in one replay of some: its time is no part of a usual call. */
+static void sample_begin(struct call_thread *t, replay_shape shape)
+{
+	uint64_t begin = brick_ticks();
+
+	t->is_sample = replays_enter(shape);
+	if (t->is_sample)
+		t->apart_ticks += brick_ticks() - begin;
+}
+
+static void sample_end(struct call_thread *t)
+{
+	uint64_t begin = brick_ticks();
+
+	t->is_sample = false;
+	replays_leave();
+	t->apart_ticks += brick_ticks() - begin;
 }
 
 static void launch_enter(const struct call_shape *shape, const struct cupti_call *call)
@@ -205,6 +228,8 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 			t->outer = call->correlation;
 		else if (t->outer != call->correlation)
 			launches_join(t->outer, call->correlation);
+		if (shape->kind == CALL_GRAPH && !t->is_sample)
+			sample_begin(t, records.shape);
 	} else if (!brick_enabled()) {
 		launches_pass_over(call->correlation, LAUNCHES_IGNORED);
 	}
@@ -235,6 +260,8 @@ static void launch_exit(const struct call_shape *shape, const struct cupti_call 
 
 	if (!t->depth)
 		return;
+	if (shape->kind == CALL_GRAPH && t->is_sample)
+		sample_end(t);
 	if (t->depth == 1)
 		brick_launch_end(&t->launch);
 	if (shape->kind == CALL_GRAPH)
@@ -407,14 +434,16 @@ static void timed_call(const struct call_shape *shape, const struct cupti_call *
 	uint64_t begin = samples ? brick_ticks() : 0;
 
 	t->hook_calls += launches && !entering;
+	t->apart_ticks = 0;
 	if (entering)
 		calls_enter(shape, call);
 	else
 		calls_leave(shape, call);
 	if (samples && entering) {
-		t->hook_ticks = brick_ticks() - begin;
+		t->hook_ticks = brick_ticks() - begin - t->apart_ticks;
 	} else if (samples && t->hook_ticks) {
-		brick_hook_cost(t->hook_calls, t->hook_ticks + (brick_ticks() - begin));
+		brick_hook_cost(
+			t->hook_calls, t->hook_ticks + (brick_ticks() - begin - t->apart_ticks));
 		t->hook_calls = t->hook_ticks = 0;
 		t->was_timed = 1;
 	}

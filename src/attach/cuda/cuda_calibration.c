@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Launches without work, three ways: as they are traced (TRACED), without records of kernels
- * (BARE), without callbacks (QUIET). The kind of records and the callback are switched while no
- * kernel of the program has been launched yet, and launches of other threads wait in their
- * callbacks (calls.c); the one that is switched off is that of a call which the program does not
- * make. So no record of the program is lost. Ways take turns, since clocks of CPU and device change
- * their speed. A replay is timed on the host and on the device, by events: a cost of the device's
- * shows only there.
+ * (BARE), without callbacks (QUIET); and replays as light recording has them (LIGHT): recorded as a
+ * whole, with a sample after each, so that the cost of a switch is in both. The kind of records and
+ * the callback are switched while no kernel of the program has been launched yet, and launches of
+ * other threads wait in their callbacks (calls.c); the one that is switched off is that of a call
+ * which the program does not make. So no record of the program is lost. Ways take turns, since
+ * clocks of CPU and device change their speed. A replay is timed on the host and on the device, by
+ * events: a cost of the device's shows only there.
  */
 #include "attach/cuda/cuda_calibration.h"
 
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include "attach/cuda/cuda_replays.h"
 #include "attach/cuda/cupti.h"
 #include "base/clock_ns.h"
 #include "base/order.h"
@@ -34,13 +36,14 @@ enum {
 	ENOUGH_MS = 100, /* then the turns that there are suffice */
 };
 
-enum way { TRACED, BARE, QUIET, WAYS };
+enum way { TRACED, BARE, QUIET, LIGHT, WAYS };
 
 /* Times of blocks, ns. */
 struct calibration_times {
 	uint32_t count;
 	uint64_t launches[ALL], far[ALL];  /* of all launches of a block */
 	uint64_t replays[ALL], ended[ALL]; /* of a replay: its call, and on the device */
+	uint64_t samples[ALL];		   /* of one with both switches */
 };
 
 struct calibration {
@@ -66,6 +69,8 @@ struct calibration {
 	uint64_t begin_ns;
 	const char *failed; /* the call that failed; NULL: none */
 	int error;
+	uint64_t nodes, wholes; /* records that replays should bring */
+	const char *obstacle;	/* to records of whole replays; NULL: none */
 	struct calibration_times times[WAYS];
 };
 
@@ -206,6 +211,11 @@ static void time_replay(struct calibration *c, struct calibration_times *times, 
 	times->ended[i] = ms > 0 && ms < 1000 ? (uint64_t)((double)ms * 1e6) : 0;
 }
 
+static int switch_whole(bool on)
+{
+	return on ? cupti.enable(CUPTI_GRAPH_TRACE) : cupti.disable(CUPTI_GRAPH_TRACE);
+}
+
 /* Waits as seldom as can be: on a busy machine a thread that waits comes back late. */
 static void time_block(struct calibration *c, struct calibration_times *times)
 {
@@ -226,6 +236,23 @@ static void time_block(struct calibration *c, struct calibration_times *times)
 	times->count += !c->failed;
 }
 
+/* Whole replays are on before and after. The sample is as far from other work as the replay. */
+static void time_light(struct calibration *c, struct calibration_times *times)
+{
+	uint64_t *sample = &times->samples[times->count];
+
+	time_block(c, times);
+	go_far(c->data);
+	uint64_t begin = monotonic_ns();
+	TRY(c, "cuptiActivityDisable", switch_whole(false));
+	TRY(c, "cuGraphLaunch", c->cu.replay(c->exec, c->stream));
+	TRY(c, "cuptiActivityEnable", switch_whole(true));
+	*sample = monotonic_ns() - begin;
+	wait_for_them(c);
+	c->wholes++;
+	c->nodes += NODES;
+}
+
 static int switch_records(bool on)
 {
 	return on ? cupti.enable(CUPTI_CONCURRENT_KERNEL) : cupti.disable(CUPTI_CONCURRENT_KERNEL);
@@ -242,25 +269,54 @@ static void time_way(struct calibration *c, enum way way)
 		TRY(c, "cuptiActivityDisable", switch_records(false));
 	if (way == QUIET)
 		TRY(c, "cuptiEnableCallback", switch_callbacks(c, false));
+	if (way == LIGHT && switch_whole(true) != CUPTI_FINE) {
+		c->obstacle = "CUPTI refuses them";
+		return;
+	}
 	struct calibration_times first = {.count = 0};
-	time_block(c, &first); /* what the switch left to do */
+	void (*time)(struct calibration *, struct calibration_times *) =
+		way == LIGHT ? time_light : time_block;
+	time(c, &first); /* what the switch left to do */
 	for (int i = 0; i < BLOCKS && !c->failed; i++)
-		time_block(c, &c->times[way]);
+		time(c, &c->times[way]);
+	if (way == TRACED || way == QUIET)
+		c->nodes += (uint64_t)(BLOCKS + 1) * NODES;
 	int error = way == BARE	   ? switch_records(true)
 		    : way == QUIET ? switch_callbacks(c, true)
+		    : way == LIGHT ? switch_whole(false)
 				   : 0;
 	if (error)
 		calibration_noted(c, "switching on again", error);
 }
 
+/* CUPTI's documentation does not say if the kinds can be on together and be switched like this. */
+static void look_at_records(struct calibration *c, struct replays_own before)
+{
+	if (cupti.flush_all(CUPTI_FLUSH_FORCED) != CUPTI_FINE)
+		return;
+	struct replays_own now = replays_own();
+	if (now.wholes - before.wholes != c->wholes)
+		c->obstacle = "not each brings one record";
+	else if (now.nodes - before.nodes != c->nodes)
+		c->obstacle = "records of kernels do not come back after them";
+}
+
 static void calibration_run(struct calibration *c)
 {
+	struct replays_own before = replays_own();
+	int ways = replays_may_be_light() ? WAYS : LIGHT;
+
 	for (int group = 0; group < GROUPS && !c->failed; group++) {
 		if (group > 1 && monotonic_ns() - c->begin_ns > ENOUGH_MS * 1000000ull)
 			break;
-		for (int i = 0; i < WAYS; i++)
-			time_way(c, (enum way)((i + group) % WAYS));
+		for (int i = 0; i < ways; i++) {
+			enum way way = (enum way)((i + group) % ways);
+			if (!c->failed && (way != LIGHT || !c->obstacle))
+				time_way(c, way);
+		}
 	}
+	if (ways == WAYS && !c->failed && !c->obstacle)
+		look_at_records(c, before);
 }
 
 /* A block in which the thread loses its CPU takes longer: only the lower half of them is used. */
@@ -295,34 +351,65 @@ static struct calibrated calibrated_between(struct calibrated near, struct calib
 	};
 }
 
-#define DIFFERENCE(c, member, other)                                               \
-	calibrated_difference((c)->times[TRACED].member, (c)->times[TRACED].count, \
+#define DIFFERENCE(c, way, member, other)                                    \
+	calibrated_difference((c)->times[way].member, (c)->times[way].count, \
 		(c)->times[other].member, (c)->times[other].count)
 
 static struct calibrated launch_cost(struct calibration *c, enum way without)
 {
-	return calibrated_between(calibrated_part(DIFFERENCE(c, launches, without), LAUNCHES),
-		calibrated_part(DIFFERENCE(c, far, without), FAR_LAUNCHES));
+	return calibrated_between(
+		calibrated_part(DIFFERENCE(c, TRACED, launches, without), LAUNCHES),
+		calibrated_part(DIFFERENCE(c, TRACED, far, without), FAR_LAUNCHES));
 }
+
+/* The device's part of what replays took more; where it waited for the host, it has the host's. */
+static struct calibrated device_cost(struct calibration *c, enum way way, struct calibrated call)
+{
+	struct calibration_times *times = &c->times[way];
+	struct calibrated ended = DIFFERENCE(c, way, ended, BARE);
+
+	if (times->ended[times->count / 2] < 2 * times->replays[times->count / 2])
+		ended.low_ns -= call.high_ns;
+	return ended;
+}
+
+#define EACH "%lld (%lld to %lld)"
+#define TOLD(x) (long long)(x).ns, (long long)(x).low_ns, (long long)(x).high_ns
 
 static void calibration_tell(struct calibration *c)
 {
 	struct calibrated record = launch_cost(c, BARE), callbacks = launch_cost(c, QUIET);
-	struct calibrated call = DIFFERENCE(c, replays, BARE), ended = DIFFERENCE(c, ended, BARE);
+	struct calibrated call = DIFFERENCE(c, TRACED, replays, BARE);
 	struct calibrated node = calibrated_part(call, NODES);
-	/* where the device waited for the host, a longer call is a longer replay */
-	if (c->times[TRACED].ended[c->times[TRACED].count / 2] <
-		2 * c->times[TRACED].replays[c->times[TRACED].count / 2])
-		ended.low_ns -= call.high_ns;
-	struct calibrated device = calibrated_part(ended, NODES);
+	struct calibrated device = calibrated_part(device_cost(c, TRACED, call), NODES);
+	struct calibrated whole = {0}, whole_device = {0}, sample = {0};
+	char light[256] = "";
 
-#define TOLD(x) (long long)(x).ns, (long long)(x).low_ns, (long long)(x).high_ns
+	if (c->times[LIGHT].count) {
+		sample = calibrated_part(
+			calibrated_difference(c->times[LIGHT].samples, c->times[LIGHT].count,
+				c->times[TRACED].replays, c->times[TRACED].count),
+			1);
+		call = DIFFERENCE(c, LIGHT, replays, BARE);
+		whole = calibrated_part(call, 1);
+		whole_device = calibrated_part(device_cost(c, LIGHT, call), 1);
+		snprintf(light, sizeof(light),
+			"; replay " EACH ", device " EACH ", sample " EACH " ns", TOLD(whole),
+			TOLD(whole_device), TOLD(sample));
+	}
 	brick_note("cuda.calibration",
-		"callbacks %lld (%lld to %lld), record %lld (%lld to %lld), node %lld (%lld to "
-		"%lld), "
-		"device %lld (%lld to %lld) ns; %u blocks of %d launches in %.1f ms",
-		TOLD(callbacks), TOLD(record), TOLD(node), TOLD(device), c->times[TRACED].count,
-		LAUNCHES, (double)(monotonic_ns() - c->begin_ns) * 1e-6);
+		"callbacks " EACH ", record " EACH ", node " EACH ", device " EACH
+		" ns%s; %u blocks of %d launches in %.1f ms",
+		TOLD(callbacks), TOLD(record), TOLD(node), TOLD(device), light,
+		c->times[TRACED].count, LAUNCHES, (double)(monotonic_ns() - c->begin_ns) * 1e-6);
+	int64_t each = node.ns > device.ns ? node.ns : device.ns;
+	replays_decide(c->obstacle, (double)each * 1e-3, (double)whole.ns * 1e-3);
+}
+
+static void calibration_refuse(const char *why)
+{
+	brick_note("cuda.calibration", "none: %s", why);
+	replays_decide("nothing was calibrated", 0, 0);
 }
 
 void cuda_calibrate(struct calibration_call call)
@@ -332,7 +419,7 @@ void cuda_calibrate(struct calibration_call call)
 	struct calibration *c = calloc(1, sizeof(*c));
 
 	if (!c) {
-		brick_note("cuda.calibration", "none: no memory");
+		calibration_refuse("no memory");
 		brick_end(span);
 		return;
 	}
@@ -341,10 +428,14 @@ void cuda_calibrate(struct calibration_call call)
 	c->begin_ns = monotonic_ns();
 	calibration_prepare(c);
 	calibration_run(c);
-	if (!c->failed)
+	char why[128] = "";
+
+	if (!c->failed) {
 		calibration_tell(c);
-	else
-		brick_note("cuda.calibration", "none: %s failed (%d)", c->failed, c->error);
+	} else {
+		snprintf(why, sizeof(why), "%s failed (%d)", c->failed, c->error);
+		calibration_refuse(why);
+	}
 	calibration_clean(c);
 	free(c);
 	brick_end(span);

@@ -3,8 +3,9 @@
  * What CUPTI takes from the program cannot be seen in the program's own calls: it happens around
  * Brick's callbacks, and where no call of Brick's is. So at the first command of a process Brick
  * launches a kernel without work some hundred times, with and without CUPTI's records and
- * callbacks, and the note "cuda.calibration" has the differences. This takes a few ms, on the
- * thread that launches, in its context, in a stream of Brick's own. Any thread.
+ * callbacks, and the note "cuda.calibration" has the differences, and decides if graphs are
+ * recorded lightly (cuda_replays.h). This takes a few ms, on the thread that launches, in its
+ * context, in a stream of Brick's own. Any thread.
  */
 #pragma once
 

@@ -28,7 +28,7 @@ enum {
 
 static pthread_mutex_t cuda_graphs_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hashmap nodes; /* id -> cuda_graphs_value_of() */
-static struct hashmap execs; /* executable graph -> records of a launch, 0: not known */
+static struct hashmap execs; /* executable graph -> shape above, records of a launch below */
 static size_t sweep_at = FIRST_SWEEP;
 static uint32_t round_number = 1, full_round; /* the latter had too many nodes */
 static uint64_t cuda_graphs_lost;
@@ -278,11 +278,27 @@ uint64_t nodes_lost(void)
 	return cuda_graphs_lost;
 }
 
+/* Under the lock. */
+static void put_exec(cuda_handle exec, uint32_t records)
+{
+	uint64_t shape = records ? replays_new_shape() : 0;
+
+	if (hashmap_set(&execs, (uintptr_t)exec, shape << 32 | records)) /* not known, then */
+		hashmap_take(&execs, (uintptr_t)exec);
+}
+
 void nodes_exec(cuda_handle exec, uint32_t records)
 {
 	HOLD(&cuda_graphs_lock);
-	if (hashmap_set(&execs, (uintptr_t)exec, records)) /* not known, then */
-		hashmap_take(&execs, (uintptr_t)exec);
+	put_exec(exec, records);
+}
+
+void nodes_exec_updated(cuda_handle exec)
+{
+	HOLD(&cuda_graphs_lock);
+	uint64_t launch = hashmap_get(&execs, (uintptr_t)exec);
+	if (launch != HASHMAP_NONE)
+		put_exec(exec, (uint32_t)launch);
 }
 
 void nodes_exec_gone(cuda_handle exec)
@@ -291,11 +307,13 @@ void nodes_exec_gone(cuda_handle exec)
 	hashmap_take(&execs, (uintptr_t)exec);
 }
 
-uint32_t nodes_exec_records(cuda_handle exec)
+struct exec_launch nodes_exec_launch(cuda_handle exec)
 {
 	HOLD(&cuda_graphs_lock);
-	uint64_t records = hashmap_get(&execs, (uintptr_t)exec);
-	return records == HASHMAP_NONE ? 0 : (uint32_t)records;
+	uint64_t launch = hashmap_get(&execs, (uintptr_t)exec);
+	return launch == HASHMAP_NONE
+		       ? (struct exec_launch){0, 0}
+		       : (struct exec_launch){(uint32_t)launch, (replay_shape)(launch >> 32)};
 }
 
 /*
@@ -490,9 +508,10 @@ void graph_calls_updated(const struct cuda_graph_update *update, bool has_info, 
 	graph_calls_count(GRAPH_UPDATED, has_failed);
 	if (!has_failed)
 		nested_forget();
-	if (update && !has_failed)
+	if (update && !has_failed) {
+		nodes_exec_updated(update->exec);
 		graph_places_updated(update->exec, update->graph);
-	else if (update && has_info && update->info)
+	} else if (update && has_info && update->info)
 		__atomic_store_n(&last_refusal, update->info->result, __ATOMIC_RELAXED);
 }
 

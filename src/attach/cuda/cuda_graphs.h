@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "attach/cuda/cuda_abi.h"
+#include "attach/cuda/cuda_replays.h"
 #include "brick/attach.h"
 #include "brick/queue.h"
 
@@ -50,10 +51,11 @@ int nodes_find(
 /* Nodes for which there was no room. */
 uint64_t nodes_lost(void);
 
-/* Set the number of records of one launch of an executable graph; 0: not known. */
+/* Set the number of records of one launch; the graph is another one from now on. */
 void nodes_exec(cuda_handle exec, uint32_t records);
+void nodes_exec_updated(cuda_handle exec); /* likewise, with as many records */
 void nodes_exec_gone(cuda_handle exec);
-uint32_t nodes_exec_records(cuda_handle exec);
+struct exec_launch nodes_exec_launch(cuda_handle exec);
 
 /* The order of nodes. */
 

@@ -20,6 +20,7 @@
 #include "attach/cuda/cuda_graphs.h"
 #include "attach/cuda/cuda_records.h"
 #include "attach/common/entry.h"
+#include "attach/cuda/cuda_replays.h"
 #include "attach/common/helper_cpu.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
@@ -268,12 +269,15 @@ static const struct {
 /* A result of CUPTI's. */
 static int enable_records(void)
 {
-	bool are_whole = is_wanted("whole-graphs"); /* a record per node may cost too much */
+	bool are_whole = is_wanted("whole-graphs");
 	size_t count = sizeof(wanted) / sizeof(*wanted) - !are_whole;
 
 	if (are_whole)
 		graph_calls_are_whole();
-
+	replays_want(are_whole					      ? REPLAYS_WHOLE
+		     : is_wanted("full") || is_wanted("uncalibrated") ? REPLAYS_FULL
+		     : is_wanted("light")			      ? REPLAYS_LIGHT
+								      : REPLAYS_AS_COST);
 	set_attribute(CUPTI_BUFFERS_ARE_ZEROED, 1);
 	/* one of its own for each thread would come when that is full, seconds late */
 	set_attribute(CUPTI_BUFFERS_PER_THREAD, 0);

@@ -31,6 +31,7 @@ struct entry {
 	uint32_t twin;		     /* id of the other one of two joined calls; 0: none */
 	uint32_t former;	     /* id of a call that is over when this one's records come */
 	uint32_t numbers;	     /* see launch_records */
+	replay_shape shape;	     /* likewise */
 	const struct brick_launch_owner *work;
 	uint64_t end; /* the end of the call, atomic; 0: it has not ended */
 	struct brick_launch launch;
@@ -85,6 +86,7 @@ void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 	e->records = records->count;
 	e->certain = records->certain;
 	e->numbers = records->numbers;
+	e->shape = records->shape;
 	e->work = records->work;
 	e->seen = e->taken = 0;
 	e->twin = e->former = 0;
@@ -194,6 +196,21 @@ void launches_seen(uint32_t correlation)
 		unanswered--;
 	if (++e->seen >= e->records && e->records)
 		set_state(e, SEEN);
+}
+
+void launches_seen_whole(uint32_t correlation)
+{
+	struct entry *e = cuda_launches_find(correlation);
+
+	if (e && e->records)
+		e->seen = e->records - 1;
+	launches_seen(correlation);
+}
+
+struct exec_launch launches_exec(uint32_t correlation)
+{
+	const struct entry *e = cuda_launches_find(correlation);
+	return e ? (struct exec_launch){e->records, e->shape} : (struct exec_launch){0, 0};
 }
 
 int launches_take(

@@ -8,14 +8,16 @@
 
 #include <stdint.h>
 #include "attach/cuda/cuda_abi.h"
+#include "attach/cuda/cuda_replays.h"
 #include "brick/attach.h"
 #include "brick/queue.h"
 
 /* The records that a call's launches will bring. */
 struct launch_records {
-	uint32_t count;	  /* 0: not known */
-	uint32_t certain; /* 1: a record that does not come was lost */
-	uint32_t numbers; /* command numbers in a row that the call has reserved */
+	uint32_t count;	    /* 0: not known */
+	uint32_t certain;   /* 1: a record that does not come was lost */
+	uint32_t numbers;   /* command numbers in a row that the call has reserved */
+	replay_shape shape; /* of the graph that it replays */
 	const struct brick_launch_owner *work; /* of the first command; NULL: none */
 };
 
@@ -48,8 +50,12 @@ enum launches_why { LAUNCHES_DISOWNED, LAUNCHES_IGNORED, LAUNCHES_OWN };
 void launches_pass_over(uint32_t correlation, enum launches_why why);
 int launches_are_passed_over(uint32_t correlation, enum launches_why why);
 
-/* Consumer: a record of the call has come. */
+/* Consumer: a record of the call has come; or one for all of its commands. */
 void launches_seen(uint32_t correlation);
+void launches_seen_whole(uint32_t correlation);
+
+/* Consumer: the graph that a call replays, and how many records its nodes bring; 0: not known. */
+struct exec_launch launches_exec(uint32_t correlation);
 
 /*
  * Consumer: get the launch of one more command of a call, and the owner whose work it records. The

@@ -20,6 +20,7 @@
 #include "attach/cuda/cuda_graphs.h"
 #include "attach/cuda/cuda_kernels.h"
 #include "attach/cuda/cuda_launches.h"
+#include "attach/cuda/cuda_replays.h"
 #include "attach/cuda/cuda_streams.h"
 #include "attach/cuda/cupti.h"
 #include "base/clock_ns.h"
@@ -224,6 +225,9 @@ struct held_command {
 	struct brick_queue *queue;
 	uint64_t bytes, graph_node;
 	uint32_t correlation, kernel;
+	replay_shape shape; /* of a whole replay, if estimates are wanted; else 0 */
+	bool is_replay;	    /* a whole one: `kernel` is CUPTI's number of the graph */
+	bool is_estimated;
 };
 
 /*
@@ -231,7 +235,7 @@ struct held_command {
  * late for the order.
  */
 static struct {
-	uint64_t recorded, without_launch, without_node, refused;
+	uint64_t recorded, without_launch, without_node, refused, estimated;
 } cuda_records_counts;
 
 static struct held_command *heap;
@@ -307,7 +311,8 @@ static void cuda_records_record(const struct held_command *held)
 	struct brick_command command = {
 		.size = sizeof(command),
 		.kernel = held->kernel,
-		.source = BRICK_SOURCE_DEVICE_ACTIVITY,
+		.source =
+			held->is_estimated ? BRICK_SOURCE_ESTIMATED : BRICK_SOURCE_DEVICE_ACTIVITY,
 		.queued_ns = or_unknown(held->queued),
 		.submitted_ns = or_unknown(held->submitted),
 		.begin_ns = clock_ns_of(held->begin),
@@ -331,25 +336,55 @@ static void cuda_records_record(const struct held_command *held)
 		cuda_records_counts.recorded++;
 }
 
+static void heap_put(const struct held_command *command)
+{
+	heap[held_count] = *command;
+	for (uint32_t i = held_count++; i && heap[i].begin < heap[(i - 1) / 2].begin;
+		i = (i - 1) / 2)
+		swap(i, (i - 1) / 2);
+}
+
+/* The samples of earlier replays have come by now. False: there are none, or no room. */
+static bool put_estimates(const struct held_command *replay)
+{
+	const struct replay_node *nodes;
+	uint32_t count = replays_estimate(replay->shape, replay->correlation, replay->queue,
+		replay->begin, replay->end, &nodes);
+
+	if (!count || held_count + count > MAX_HELD)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		heap_put(&(struct held_command){.begin = nodes[i].begin,
+			.end = nodes[i].end,
+			.queue = nodes[i].queue,
+			.bytes = nodes[i].bytes,
+			.graph_node = nodes[i].graph_node,
+			.correlation = replay->correlation,
+			.kernel = nodes[i].kernel,
+			.is_estimated = true});
+	cuda_records_counts.estimated += count;
+	return true;
+}
+
 static void release_first(void)
 {
 	struct held_command first = heap[0];
 
 	heap[0] = heap[--held_count];
 	cuda_records_sink(0);
+	if (first.shape && put_estimates(&first))
+		return;
+	if (first.is_replay)
+		first.kernel = kernels_graph(first.kernel);
 	cuda_records_record(&first);
 }
 
 static void hold_back(const struct held_command *command)
 {
-	if (!heap)
-		return;
-	if (held_count == MAX_HELD)
+	while (heap && held_count == MAX_HELD)
 		release_first();
-	heap[held_count] = *command;
-	for (uint32_t i = held_count++; i && heap[i].begin < heap[(i - 1) / 2].begin;
-		i = (i - 1) / 2)
-		swap(i, (i - 1) / 2);
+	if (heap)
+		heap_put(command);
 }
 
 static void release_before(uint64_t before_ns)
@@ -364,8 +399,8 @@ static pthread_mutex_t cuda_records_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct helper_cpu cuda_records_cpu = {.name = "CUPTI's threads"}; /* under the lock */
 static __thread int cuda_records_is_ours;
 static bool cuda_records_are_over; /* under the lock: later records are nobody's */
-static uint64_t cuda_records_kernels, copies, cuda_records_graphs, dropped, incomplete, broken,
-	uncorrelated, disowned, unwanted;
+static uint64_t cuda_records_kernels, copies, dropped, incomplete, broken, uncorrelated, disowned,
+	unwanted;
 
 static void cuda_records_hold(
 	struct held_command *held, uint32_t device, uint32_t context, uint32_t stream)
@@ -380,7 +415,9 @@ static void cuda_records_hold(
 		return;
 	}
 	held->queue = cuda_records_queue_of(device, context, stream);
-	if (held->correlation)
+	if (held->correlation && held->shape)
+		launches_seen_whole(held->correlation);
+	else if (held->correlation)
 		launches_seen(held->correlation);
 	else
 		uncorrelated++;
@@ -388,16 +425,26 @@ static void cuda_records_hold(
 		return;
 	if (!held->begin || !held->end) {
 		incomplete++;
-		brick_queue_dropped(held->queue, 1);
+		brick_queue_dropped(
+			held->queue, held->shape ? launches_exec(held->correlation).records : 1);
 		return;
+	}
+	if (held->graph_node) {
+		struct exec_launch exec = launches_exec(held->correlation);
+		replays_node(exec.shape, exec.records, held->correlation,
+			&(struct replay_node){held->queue, held->begin, held->end, held->bytes,
+				held->graph_node, held->kernel});
 	}
 	hold_back(held);
 }
 
 static void cuda_records_take_kernel(const struct cupti_kernel *k)
 {
-	if (k->name && !strcmp(k->name, CUDA_CALIBRATION_KERNEL))
+	if (k->name && !strcmp(k->name, CUDA_CALIBRATION_KERNEL)) {
+		if (k->graph_node)
+			replays_own_record(false);
 		return; /* it would be a kernel of the table, too */
+	}
 	struct held_command held = {
 		.begin = k->start,
 		.end = k->end,
@@ -433,12 +480,16 @@ static void take_graph(const struct cupti_graph_trace *g)
 		.begin = g->start,
 		.end = g->end,
 		.correlation = g->correlation,
-		.kernel = kernels_graph(g->graph),
+		.kernel = g->graph,
+		.is_replay = true,
 	};
 
-	if (launches_are_passed_over(g->correlation, LAUNCHES_OWN))
+	if (launches_are_passed_over(g->correlation, LAUNCHES_OWN)) {
+		replays_own_record(true);
 		return;
-	cuda_records_graphs++;
+	}
+	if (replays_may_be_light())
+		held.shape = launches_exec(g->correlation).shape;
 	cuda_records_hold(&held, g->device, g->context, g->stream);
 }
 
@@ -496,7 +547,7 @@ int records_prepare(void)
 		heap = calloc(MAX_HELD, sizeof(*heap));
 	HOLD(&cuda_records_lock);
 	cuda_records_are_over = false;
-	cuda_records_kernels = copies = cuda_records_graphs = dropped = incomplete = broken = 0;
+	cuda_records_kernels = copies = dropped = incomplete = broken = 0;
 	uncorrelated = disowned = unwanted = 0;
 	memset(&cuda_records_counts, 0, sizeof(cuda_records_counts));
 	return heap ? 0 : -ENOMEM;
@@ -608,11 +659,11 @@ void records_describe(char *text, size_t bytes)
 		"%llu kernels, %llu copies and fills; %llu records dropped, %llu without times, "
 		"%llu buffers unreadable; %llu commands without their call, %llu graph nodes "
 		"unknown, %llu refused, %llu left to the program, %llu launched while nothing was "
-		"recorded",
+		"recorded; times of %llu commands estimated",
 		(unsigned long long)cuda_records_kernels, (unsigned long long)copies,
 		(unsigned long long)dropped, (unsigned long long)incomplete,
 		(unsigned long long)broken, (unsigned long long)cuda_records_counts.without_launch,
 		(unsigned long long)cuda_records_counts.without_node,
 		(unsigned long long)cuda_records_counts.refused, (unsigned long long)disowned,
-		(unsigned long long)unwanted);
+		(unsigned long long)unwanted, (unsigned long long)cuda_records_counts.estimated);
 }

@@ -71,6 +71,8 @@ static const struct attacher vulkan = {
 	.recorded = "its command buffers are recorded",
 };
 
+static const struct attacher_note cuda_notes[] = {{"cuda.detail", "CUDA"}, {0}};
+
 static const struct attacher cuda = {
 	.name = "cuda",
 	.title = "CUDA",
@@ -78,6 +80,7 @@ static const struct attacher cuda = {
 	.entry = ATTACHER_VARIABLE,
 	.variable = "CUDA_INJECTION64_PATH",
 	.driver = "libcuda.so.1",
+	.notes = cuda_notes,
 	.if_refused = "install CUPTI (it comes with the CUDA toolkit), or have BRICK_CUPTI lead "
 		      "to it; launches can be timed from inside of a program without",
 	.libraries = NAMES("libcuda.so", "libcudart.so", "libggml-cuda"),

@@ -23,6 +23,7 @@ char *report_sources(const struct report *report, uint32_t sources)
 		[BRICK_SOURCE_TIMESTAMP_QUERY] = "timestamp-query",
 		[BRICK_SOURCE_REPORTED] = "reported",
 		[BRICK_SOURCE_CALLBACK] = "callback",
+		[BRICK_SOURCE_ESTIMATED] = "estimated",
 	};
 	char *text = NULL;
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -458,6 +458,10 @@ const struct report_field report_fields[] = {
 	{"exposed", "EXPOSED",
 		"EXPOSED TIME as a part of DEVICE: what the work of other rows does not hide.",
 		REPORT_SHARE, .rows = BRICKS, .get = get_exposed},
+	{"device_error_ns", "DEVICE+-",
+		"Where times of commands are estimates: half the width of the 95 % interval of the "
+		"sum of their lengths. None: nothing is estimated, or too few were measured.",
+		REPORT_TIME, ROW(device_error_ns), .flags = REPORT_ZERO_UNKNOWN},
 };
 
 const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);
@@ -509,6 +513,7 @@ static const struct place report_fields_places[] = {
 	{TEXT, "cpu_ns", 13, ON_DEVICES},
 	{TEXT, "off_ns", 2, ON_DEVICES},
 	{TEXT, "device_ns", 2, ON_DEVICES},
+	{TEXT, "device_error_ns", 3, 0},
 	{TEXT, "exposed_ns", 5, 0},
 	{TEXT, "total_ns", 5, 0},
 	{TEXT, "wait_ns", 6, 0},

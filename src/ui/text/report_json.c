@@ -372,6 +372,9 @@ static json_t *tracing_json(const struct distortion *d)
 	json_put(object, "record", traced_each_json(&c->record));
 	json_put(object, "node", traced_each_json(&c->node));
 	json_put(object, "device", traced_each_json(&c->device));
+	json_put(object, "replay", traced_each_json(&c->replay));
+	json_put(object, "replay_device", traced_each_json(&c->replay_device));
+	json_put(object, "sample", traced_each_json(&c->sample));
 	return object;
 }
 
@@ -557,6 +560,8 @@ static json_t *device_json(const struct report *report)
 	json_put(object, "total_ns", json_number(summary->device_ns));
 	json_put(object, "covered_ns", json_number(summary->device_covered_ns));
 	json_put(object, "coverage", json_rate(summary_device_coverage(summary)));
+	json_put(object, "estimated", json_number(summary->device_estimated));
+	json_put(object, "error_ns", json_number(summary->device_error_ns));
 	json_put(object, "wait_ns", json_number(summary->device_wait_ns));
 	json_put(object, "waits", waits_json(report));
 	json_put(object, "queues", array);

@@ -247,6 +247,23 @@ static void report_trust_print_hidden(const struct printer *p)
 	free(text);
 }
 
+static void report_trust_print_estimates(const struct printer *p)
+{
+	const struct summary *summary = p->report->summary;
+	char error[UNITS_BYTES];
+
+	if (!summary->device_estimated)
+		return;
+	say(p, "Estimated",
+		"times of %llu device commands are estimates, by other replays of their graphs; "
+		"all "
+		"commands together are right within %s, rows within DEVICE+-",
+		(unsigned long long)summary->device_estimated,
+		summary->device_error_ns == ANALYSIS_UNKNOWN
+			? "an unknown time (too few replays were measured)"
+			: units_time(error, summary->device_error_ns));
+}
+
 /* Prints how much of the devices' work has a name, and what threads waited for. */
 static void report_trust_print_devices(const struct printer *p)
 {
@@ -257,6 +274,7 @@ static void report_trust_print_devices(const struct printer *p)
 		say(p, "Devices", "%s of %s of commands is of bricks",
 			units_percent(share, summary_device_coverage(summary)),
 			units_time(busy, summary->device_ns));
+	report_trust_print_estimates(p);
 	report_trust_print_hidden(p);
 	if (!summary->device_wait_ns || !summary->wait_causes.count || !summary->wall_ns)
 		return;

@@ -168,7 +168,8 @@ static void say_traced(char **text, const struct distortion *d)
 			traced->commands, costs->why ? costs->why : "nothing measured it");
 	} else if (traced->commands > 0) {
 		const struct traced_calibration *c = &costs->calibration;
-		double spent = traced->spent_ns + traced->commands * c->device.ns;
+		double paused = c->is_light ? 0 : traced->commands * c->device.ns;
+		double spent = traced->spent_ns + paused;
 		say(text,
 			"the driver's tracing of %.0f commands took %.3f ms (%.3f to %.3f), "
 			"modelled from a calibration on this device at the start: a launch took "
@@ -176,10 +177,31 @@ static void say_traced(char **text, const struct distortion *d)
 			traced->commands, traced->ns / 1e6, traced->low_ns / 1e6,
 			traced->high_ns / 1e6, (c->callbacks.ns + c->record.ns) / 1e3,
 			c->node.ns / 1e3);
+		if (c->is_light)
+			say(text,
+				"a replay recorded as a whole took %.2f us, two switches of "
+				"CUPTI's "
+				"for each other one %.2f us",
+				c->replay.ns / 1e3, c->sample.ns / 1e3);
 		if (spent > traced->ns * 1.05)
 			say(text, "the devices' work hid %.0f%% of that",
 				100 * (1 - traced->ns / spent));
 	}
+}
+
+const char *distortion_obstacle(const struct distortion *d)
+{
+	const struct hook_costs *costs = &d->costs;
+
+	if (d->share >= 0)
+		return NULL;
+	if (d->traced.commands > 0 && d->tracing && !d->tracing->known)
+		return "no calibration of CUDA's tracing";
+	if (d->turns && d->noise < 0)
+		return "too few steps";
+	return (costs->pairs.count > 0 || costs->timed > 0) && !costs->known
+		       ? "some costs were not measured"
+		       : NULL;
 }
 
 char *distortion_text(const struct distortion *d)

@@ -21,6 +21,9 @@ bool losses_describe(const struct losses *losses, size_t k, uint64_t *count, cha
  * frees. */
 char *distortion_text(const struct distortion *distortion);
 
+/* Why the distortion is not known, in a few words. NULL: it is, or nothing has been timed yet. */
+const char *distortion_obstacle(const struct distortion *distortion);
+
 /* Says that threads were preempted for much of the steps' time. NULL: they were not, or no memory.
  * The caller frees. */
 char *preempted_text(const struct presence *presence);

@@ -313,8 +313,15 @@ static int draw_share(struct canvas *canvas, int x, const char *name, double sha
 	       canvas_text(canvas, x, 3, width, share > most ? STYLE_ALARM : STYLE_NORMAL, text);
 }
 
-static char *distortion_fact(const struct distortion *d)
+/* The reason where there is room for it. */
+static char *distortion_fact(const struct distortion *d, int room)
 {
+	const char *obstacle = distortion_obstacle(d);
+	char *why = obstacle ? text_format("distortion unknown: %s", obstacle) : NULL;
+
+	if (why && (int)text_width(why) + 2 <= room)
+		return why;
+	free(why);
 	if (d->share < 0)
 		return text_copy("distortion -");
 	if (distortion_is_hidden(d))
@@ -337,7 +344,7 @@ static void draw_trust(const struct top *top, struct canvas *canvas)
 		is_queued ? presence->queued : presence->preempted, TRUST_MAX_PREEMPTED);
 	x = draw_share(canvas, x, "others", presence->others, TRUST_MAX_OTHERS);
 	x = draw_share(canvas, x, "covered", summary->wall_ns ? summary->coverage : -1, 1);
-	SCOPED char *distortion = distortion_fact(&p->report.distortion);
+	SCOPED char *distortion = distortion_fact(&p->report.distortion, canvas->width - x);
 	x = draw_fact(canvas, x, 3, distortion);
 	if (!p->live || history_samples_per_s(&top->history) < 0)
 		return;

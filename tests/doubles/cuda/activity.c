@@ -17,7 +17,8 @@
 enum { MAX_PENDING = 1 << 17, DELIVER_AT = 2048, MAX_BUFFERS = 256 };
 
 struct pending {
-	uint64_t end; /* host ns, when it is complete */
+	uint64_t end;	   /* host ns, when it is complete */
+	uint64_t apart_ns; /* more, for further nodes of a whole replay */
 	uint32_t context;
 	int is_of_tool;
 	union {
@@ -110,11 +111,27 @@ static size_t size_of(const struct cupti_record *record)
 
 /* ---- records ---- */
 
-int double_activity_is_wanted(enum op_kind kind)
+/* How the replay that the thread makes is recorded: as kinds were when it began. */
+static __thread struct {
+	uint32_t correlation;
+	int is_whole, is_first;
+} replay;
+
+static int is_wanted(enum op_kind kind)
 {
 	return wanted_kinds[kind == OP_KERNEL ? CUPTI_CONCURRENT_KERNEL
 			    : kind == OP_COPY ? CUPTI_MEMCPY
 					      : CUPTI_MEMSET];
+}
+
+int double_activity_is_timed(enum op_kind kind, uint64_t node, uint32_t correlation)
+{
+	replay.is_first = correlation != replay.correlation;
+	if (replay.is_first) {
+		replay.correlation = correlation;
+		replay.is_whole = node && wanted_kinds[CUPTI_GRAPH_TRACE];
+	}
+	return is_wanted(kind) && (!replay.is_whole || replay.is_first);
 }
 
 static cupti_timestamp_fn now_of_tool;
@@ -178,6 +195,7 @@ static void fill_kernel(struct cupti_kernel *k, const struct command *c)
 static void fill_record(struct pending *p, const struct command *c)
 {
 	p->end = c->end + (uint64_t)double_options()->late_ms * 1000000u;
+	p->apart_ns = 0;
 	p->context = c->context;
 	p->is_of_tool = double_cost_is_tool();
 	if (c->op->kind == OP_KERNEL)
@@ -219,7 +237,7 @@ static size_t take(struct pending *taken, size_t most, int forced)
 	for (size_t i = 0; i < pending_count; i++) {
 		struct pending *p = &pending[i];
 		int waits = double_options()->shuffle && !forced && rand() % 4 == 0;
-		if (count < most && !waits && (forced || p->end <= now)) {
+		if (count < most && !waits && (forced || p->end + p->apart_ns <= now)) {
 			if (p->end - (uint64_t)double_options()->late_ms * 1000000u > now)
 				drop_times(p);
 			taken[count++] = *p;
@@ -297,16 +315,20 @@ static void deliver(int forced)
 /* Under the lock: a launch of a graph is one record, from its first node to its last. */
 static void fill_graph(const struct command *c)
 {
-	struct pending *p = pending_count ? &pending[pending_count - 1] : NULL;
+	struct pending *p = NULL;
 
-	if (!p || p->record.any.kind != CUPTI_GRAPH_TRACE ||
-		p->record.graph.correlation != c->correlation) {
+	for (size_t i = pending_count; !p && i-- > 0 && !replay.is_first;)
+		if (pending[i].record.any.kind == CUPTI_GRAPH_TRACE &&
+			pending[i].record.graph.correlation == c->correlation)
+			p = &pending[i];
+	if (!p) {
 		if (pending_count == MAX_PENDING) {
 			dropped++;
 			return;
 		}
 		p = &pending[pending_count++];
 		p->is_of_tool = double_cost_is_tool();
+		p->apart_ns = 10000000;
 		p->record.graph = (struct cupti_graph_trace){.kind = CUPTI_GRAPH_TRACE,
 			.correlation = c->correlation,
 			.start = stamp(c->begin),
@@ -323,27 +345,23 @@ static void fill_graph(const struct command *c)
 /* What a record takes from the program; a launch of a whole graph has one. */
 static void pay(const struct command *c)
 {
-	static __thread uint32_t last_graph;
-	int is_whole = c->node && wanted_kinds[CUPTI_GRAPH_TRACE];
-
 	if (double_options()->cost_flush_us) {
 		uint64_t begin = double_now();
 		pthread_mutex_lock(&flushing);
 		pthread_mutex_unlock(&flushing);
 		double_cost_add(double_now() - begin);
 	}
-	if (c->node && !is_whole)
+	if (c->node && !replay.is_whole)
 		double_cost(double_options()->cost_node);
-	else if (!is_whole || c->correlation != last_graph)
+	else if (!replay.is_whole || replay.is_first)
 		double_cost(double_options()->cost_record);
-	last_graph = c->correlation;
 }
 
 static void keep_record(const struct command *c)
 {
 	pthread_mutex_lock(&lock);
 	ask();
-	if (c->node && wanted_kinds[CUPTI_GRAPH_TRACE])
+	if (replay.is_whole)
 		fill_graph(c);
 	else if (pending_count < MAX_PENDING)
 		fill_record(&pending[pending_count++], c);
@@ -357,7 +375,7 @@ static void keep_record(const struct command *c)
 
 void double_activity(const struct command *c)
 {
-	if (!double_activity_is_wanted(c->op->kind))
+	if (!is_wanted(c->op->kind))
 		return;
 	pay(c);
 	uint64_t begin = double_now();
@@ -387,13 +405,17 @@ DOUBLE_API int cuptiActivityEnable(uint32_t kind)
 		return CUPTI_BAD_KIND;
 	if (!complete)
 		return 7;
-	wanted_kinds[kind] = 1;
+	if (kind == CUPTI_GRAPH_TRACE && double_options()->nowhole)
+		return CUPTI_BAD_KIND;
+	double_cost_in_tool(double_options()->cost_switch);
+	wanted_kinds[kind] = kind != CUPTI_GRAPH_TRACE || !double_options()->bothkinds;
 	return CUPTI_FINE;
 }
 
 DOUBLE_API int cuptiActivityDisable(uint32_t kind)
 {
-	if (kind < sizeof wanted_kinds)
+	double_cost_in_tool(double_options()->cost_switch);
+	if (kind < sizeof wanted_kinds && (kind != CUPTI_GRAPH_TRACE || !double_options()->stuck))
 		wanted_kinds[kind] = 0;
 	return CUPTI_FINE;
 }

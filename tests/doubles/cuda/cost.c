@@ -53,6 +53,15 @@ void double_cost_add(uint64_t ns)
 	mine.saved += mine.of_tool ? 0 : ns;
 }
 
+void double_cost_in_tool(long ns)
+{
+	int of_tool = mine.of_tool;
+
+	mine.of_tool = 0;
+	double_cost(ns);
+	mine.of_tool = of_tool;
+}
+
 void double_cost_tool(int enters)
 {
 	mine.of_tool += enters ? 1 : -1;

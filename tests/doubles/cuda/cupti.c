@@ -87,7 +87,7 @@ static int is_found_first(void)
 DOUBLE_API int cuptiSubscribe(void **subscriber, cupti_callback_fn function, void *own_data)
 {
 	static const struct tools tools = {on_call, on_resource, double_activity,
-		double_activity_context_goes, double_activity_is_wanted};
+		double_activity_context_goes, double_activity_is_timed};
 
 	if (double_options()->unfit || (double_options()->misfit && is_found_first()))
 		return CUPTI_UNREADY;

@@ -18,12 +18,17 @@
  *   misfit       the CUPTI that is found first does not suit the driver
  *   ga           CUPTI is that of CUDA 13.0 without updates
  *   fail=N       every Nth launch fails
+ *   nowhole      records of whole replays are refused
+ *   bothkinds    ... are accepted, and change nothing
+ *   stuck        ... cannot be switched off again
+ *   vary=PCT     kernels take up to so much more or less, each time
  *   failread     reading times of events fails
  *   drift=PPM    the device's clock runs faster
  *   cost_callback=NS  a callback takes the program so long, besides what the tool does in it,
  *   cost_record=NS    ... a record of a launch, cost_node=NS of a replayed node (cost.c),
  *   cost_device=NS    the device pauses so long before each command that is traced,
  *   cost_far=NS       a cost is so much larger if the thread has done something else meanwhile,
+ *   cost_switch=NS    switching a kind of records takes so long,
  *   cost_flush=US     a flush keeps launches waiting so long,
  *   cost_seed=N       and costs vary
  *
@@ -127,13 +132,16 @@ struct tools {
 	void (*resource)(uint32_t id, struct context *context, void *what);
 	void (*command)(const struct command *command);
 	void (*context_goes)(uint32_t id);
-	int (*traces)(enum op_kind kind); /* are records of such commands wanted? */
+	/* does the device keep a time for such a command? Called before command() */
+	int (*traces)(enum op_kind kind, uint64_t node, uint32_t correlation);
 };
 
 struct double_options {
 	int shuffle, taken, unfit, noids, failread, oddid, noexec, nostamp, misfit, ga, old;
-	long announce, lose, late_ms, fail, drift_ppm, more_devices;
+	int nowhole, bothkinds, stuck;
+	long announce, lose, late_ms, fail, drift_ppm, more_devices, vary;
 	long cost_callback, cost_record, cost_node, cost_device, cost_far, cost_flush_us, cost_seed;
+	long cost_switch;
 	uint64_t manual_ns; /* where time stands: who waits moves it. 0: CLOCK_MONOTONIC */
 };
 
@@ -146,6 +154,7 @@ DOUBLE_API uint64_t double_device_ns(uint64_t host); /* the same moment on the d
 /* What CUPTI costs (cost.c). */
 DOUBLE_API void double_cost(long ns);	      /* spends so much of the thread's time */
 DOUBLE_API void double_cost_add(uint64_t ns); /* so much has been spent */
+DOUBLE_API void double_cost_in_tool(long ns); /* the tool asked for it, the program waits */
 DOUBLE_API void double_cost_tool(int enters); /* a callback of the tool begins or ends */
 DOUBLE_API int double_cost_is_tool(void);     /* the thread is in one */
 /* The double's own work is a cost, too, unless the thread lost its CPU in it. */

@@ -77,6 +77,11 @@ static void read_options(void)
 	options.ga = (int)option_value(text, "ga");
 	options.old = (int)option_value(text, "old");
 	options.more_devices = strstr(text, "devices=") ? option_value(text, "devices") - 1 : 0;
+	options.nowhole = (int)option_value(text, "nowhole");
+	options.bothkinds = (int)option_value(text, "bothkinds");
+	options.stuck = (int)option_value(text, "stuck");
+	options.vary = option_value(text, "vary");
+	options.cost_switch = option_value(text, "cost_switch");
 	options.announce = option_value(text, "announce");
 	options.lose = option_value(text, "lose");
 	options.late_ms = option_value(text, "late");

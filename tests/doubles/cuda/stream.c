@@ -36,6 +36,17 @@ static uint64_t duration_of(const struct op *op)
 	return (op->kind == OP_FILL ? 20000 : 1500) + op->bytes / 16;
 }
 
+/* Under the lock. */
+static uint64_t varied(uint64_t ns)
+{
+	static uint64_t random;
+	uint64_t most = ns * (uint64_t)double_options()->vary / 100;
+
+	random += random ? 0 : 0x9e3779b97f4a7c15ull * (uint64_t)(double_options()->cost_seed + 1);
+	random = random * 6364136223846793005ull + 1442695040888963407ull;
+	return most ? ns - most + (random >> 33) % (2 * most + 1) : ns;
+}
+
 static void take_effect(const struct op *op)
 {
 	if (op->kind == OP_KERNEL)
@@ -84,7 +95,8 @@ void double_run(struct stream *stream, const struct op *op, uint32_t correlation
 {
 	pthread_mutex_lock(&double_lock);
 	uint64_t now = double_now(), pause = 0;
-	if (op->kind != OP_EVENT && double_tools.traces && double_tools.traces(op->kind))
+	if (op->kind != OP_EVENT && double_tools.traces &&
+		double_tools.traces(op->kind, node, correlation))
 		pause = (uint64_t)double_options()->cost_device;
 	uint64_t begin = later(stream->busy_until + GAP_NS, now + LAUNCH_LATENCY_NS) + pause;
 	uint64_t without =
@@ -95,8 +107,9 @@ void double_run(struct stream *stream, const struct op *op, uint32_t correlation
 		pthread_mutex_unlock(&double_lock);
 		return;
 	}
-	__atomic_store_n(&stream->busy_until, begin + duration_of(op), __ATOMIC_RELAXED);
-	stream->busy_without = without + duration_of(op);
+	uint64_t duration = varied(duration_of(op));
+	__atomic_store_n(&stream->busy_until, begin + duration, __ATOMIC_RELAXED);
+	stream->busy_without = without + duration;
 	struct command command = {op, begin, stream->busy_until, stream->context->id, stream->id,
 		correlation, node, stream->context->device};
 	take_effect(op);
