@@ -44,9 +44,10 @@ static enum rank_site rank_site_of(const struct run *run, const struct run_site 
 		(name && !strncmp(name, "gloo:", 5)) || /* on gloo's own threads: the transfer */
 		strcmp(run->categories[brick->category].name, "Communication") != 0)
 		return RANK_SITE_OTHER;
-	/* NCCL's calls put work into a stream, MPI's of this kind begin it */
+	/* NCCL's calls put work into a stream, MPI's of these kinds begin it */
+	const char *kind = name ? strrchr(name, '_') : NULL;
 	return name && (!strncmp(name, "nccl", 4) || !strcmp(name, "NCCL") ||
-			       !strncmp(name, "MPI_I", 5))
+			       !strncmp(name, "MPI_I", 5) || (kind && !strcmp(kind, "_init")))
 		       ? RANK_SITE_BEGINS
 		       : RANK_SITE_BLOCKS;
 }
@@ -76,8 +77,9 @@ static bool rank_call_joins(const struct run *run, const struct run_site *site, 
 		"AllGather", "AllReduce", "AllToAll", "ReduceScatter", NULL};
 	static const char *const of_parts[] = {"MPI_Allgatherv", "MPI_Iallgatherv", "MPI_Alltoallv",
 		"MPI_Ialltoallv", "MPI_Alltoallw", "MPI_Ialltoallw", "MPI_Reduce_scatter",
-		"MPI_Ireduce_scatter", "c10d::alltoall_", "c10d::alltoall_base_",
-		"_c10d_functional::all_to_all_single", NULL};
+		"MPI_Ireduce_scatter", "MPI_Allgatherv_init", "MPI_Alltoallv_init",
+		"MPI_Alltoallw_init", "MPI_Reduce_scatter_init", "c10d::alltoall_",
+		"c10d::alltoall_base_", "_c10d_functional::all_to_all_single", NULL};
 	const char *name = run->bricks[site->brick].name;
 
 	if (!strcmp(name, "Barrier"))
@@ -128,12 +130,18 @@ static void rank_calls_take_wait(struct rank_calls *calls, struct rank_pending *
 		pending->is_mixed = false;
 }
 
-/* By sample of the lane: the message that says which collective it was. */
+static bool rank_message_is_call(const struct run *run, size_t i, uint32_t lane)
+{
+	return i < run->message_count && run->messages[i].lane == lane && run->messages[i].number &&
+	       run->messages[i].event == BRICK_MESSAGE_COLLECTIVE;
+}
+
+/* By sample of the lane: the first message that says which collective it was. */
 static int rank_calls_numbers(struct hashmap *numbers, const struct run *run, uint32_t lane)
 {
 	for (size_t i = 0; i < run->message_count; i++)
-		if (run->messages[i].lane == lane && run->messages[i].number &&
-			run->messages[i].event == BRICK_MESSAGE_COLLECTIVE &&
+		if (rank_message_is_call(run, i, lane) &&
+			hashmap_get(numbers, run->messages[i].sample) == HASHMAP_NONE &&
 			hashmap_set(numbers, run->messages[i].sample, i))
 			return -ENOMEM;
 	return 0;
@@ -177,21 +185,27 @@ static int rank_calls_take(
 		bool blocks = kind == RANK_SITE_BLOCKS;
 		if (blocks && pending.first == calls->count)
 			pending.first++;
-		uint64_t at = hashmap_get(&numbers, i);
-		const struct run_message *m = at == HASHMAP_NONE ? NULL : &run->messages[at];
-		uint64_t bytes = m				      ? m->bytes
-				 : site->flags & BRICK_SITE_HAS_BYTES ? site->bytes
-								      : ANALYSIS_UNKNOWN;
-		calls->bytes += bytes == ANALYSIS_UNKNOWN ? 0 : bytes;
-		calls->list[calls->count++] = (struct rank_call){.begin_ns = s->begin_ns,
-			.communicator = m ? m->communicator : 0,
-			.number = m ? m->number : 0,
-			.end_ns = blocks && !(s->flags & RUN_SAMPLE_OPEN) ? s->end_ns + s->wait_ns
-									  : 0,
-			.kind = rank_call_kind(run, site),
-			.meeting = RUN_NONE,
-			.root = rank_call_root(run, site, m),
-			.joins = rank_call_joins(run, site, bytes)};
+		size_t at = hashmap_get(&numbers, i);
+		do { /* one call may begin several persistent collectives */
+			const struct run_message *m =
+				at == HASHMAP_NONE ? NULL : &run->messages[at];
+			uint64_t bytes = m				      ? m->bytes
+					 : site->flags & BRICK_SITE_HAS_BYTES ? site->bytes
+									      : ANALYSIS_UNKNOWN;
+			calls->bytes += bytes == ANALYSIS_UNKNOWN ? 0 : bytes;
+			calls->list[calls->count++] = (struct rank_call){.begin_ns = s->begin_ns,
+				.communicator = m ? m->communicator : 0,
+				.number = m ? m->number : 0,
+				.end_ns = blocks && !(s->flags & RUN_SAMPLE_OPEN)
+						  ? s->end_ns + s->wait_ns
+						  : 0,
+				.kind = rank_call_kind(run, site),
+				.meeting = RUN_NONE,
+				.root = rank_call_root(run, site, m),
+				.joins = rank_call_joins(run, site, bytes)};
+		} while (at != HASHMAP_NONE && calls->count < room &&
+			 rank_message_is_call(run, ++at, calls->lane) &&
+			 run->messages[at].sample == i);
 	}
 	return 0;
 }
@@ -234,6 +248,8 @@ static int rank_calls_of_thread(
 	}
 	if (!most)
 		return rank_calls_of_messages(calls, run);
+	for (size_t i = 0; i < run->message_count; i++)
+		most += rank_message_is_call(run, i, calls->lane);
 	calls->list = malloc(most * sizeof(*calls->list));
 	if (!calls->list)
 		return -ENOMEM;

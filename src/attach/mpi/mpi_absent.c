@@ -43,7 +43,7 @@ static int absent_slot(void *argument, const struct loaded_tables *tables, uintp
 
 	if ((type != SYS_ELF_GLOB_DAT && type != SYS_ELF_ADDRESS) || relocation->r_addend ||
 		symbol->st_shndx != SHN_UNDEF || ELF64_ST_BIND(symbol->st_info) != STB_WEAK ||
-		(strncmp(name, "MPI_", 4) != 0 && strncmp(name, "PMPI_", 5) != 0) ||
+		(strncmp(name, "MPI", 3) != 0 && strncmp(name, "PMPI", 4) != 0) ||
 		*slot - search->ours.low >= search->ours.bytes)
 		return 0;
 	return array_push(&search->slots, (struct absent_slot){*tables, slot, name});

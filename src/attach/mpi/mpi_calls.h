@@ -11,7 +11,7 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-/* X(function, its brick); I-forms of collectives have the same brick. */
+/* X(function, its brick); all forms of a collective have the same brick. */
 #define MPI_CALLS(X)                                                             \
 	X(Init, "Init")                                                          \
 	X(Init_thread, "Init")                                                   \
@@ -30,10 +30,18 @@
 	X(Imrecv, "Receive")                                                     \
 	X(Sendrecv, "SendReceive")                                               \
 	X(Sendrecv_replace, "SendReceive")                                       \
+	X(Isendrecv, "SendReceive")                                              \
+	X(Isendrecv_replace, "SendReceive")                                      \
+	X(Pready, "Send")                                                        \
+	X(Pready_range, "Send")                                                  \
+	X(Pready_list, "Send")                                                   \
 	X(Start, "Start")                                                        \
 	X(Startall, "Start")                                                     \
 	X(Probe, "MessageWait")                                                  \
 	X(Mprobe, "MessageWait")                                                 \
+	X(Iprobe, "MessageWait")                                                 \
+	X(Improbe, "MessageWait")                                                \
+	X(Parrived, "MessageWait")                                               \
 	X(Wait, "MessageWait")                                                   \
 	X(Waitany, "MessageWait")                                                \
 	X(Waitall, "MessageWait")                                                \
@@ -65,45 +73,78 @@
 	X(Win_complete, "WindowWait")                                            \
 	X(Win_post, "WindowWait")                                                \
 	X(Win_wait, "WindowWait")                                                \
+	X(Win_test, "WindowWait")                                                \
 	X(CollectiveWait, "CollectiveWait")    /* for requests of collectives */ \
 	X(CollectiveWaitall, "CollectiveWait") /* for all that are on the way */ \
+	X(Neighbor_allgather, "NeighborAllGather")                               \
+	X(Ineighbor_allgather, "NeighborAllGather")                              \
+	X(Neighbor_allgather_init, "NeighborAllGather")                          \
+	X(Neighbor_allgatherv, "NeighborAllGather")                              \
+	X(Ineighbor_allgatherv, "NeighborAllGather")                             \
+	X(Neighbor_allgatherv_init, "NeighborAllGather")                         \
+	X(Neighbor_alltoall, "NeighborAllToAll")                                 \
+	X(Ineighbor_alltoall, "NeighborAllToAll")                                \
+	X(Neighbor_alltoall_init, "NeighborAllToAll")                            \
+	X(Neighbor_alltoallv, "NeighborAllToAll")                                \
+	X(Ineighbor_alltoallv, "NeighborAllToAll")                               \
+	X(Neighbor_alltoallv_init, "NeighborAllToAll")                           \
+	X(Neighbor_alltoallw, "NeighborAllToAll")                                \
+	X(Ineighbor_alltoallw, "NeighborAllToAll")                               \
+	X(Neighbor_alltoallw_init, "NeighborAllToAll")                           \
 	MPI_COLLECTIVES(X)
 
-#define MPI_COLLECTIVES(X)                        \
-	X(Barrier, "Barrier")                     \
-	X(Bcast, "Broadcast")                     \
-	X(Gather, "Gather")                       \
-	X(Gatherv, "Gather")                      \
-	X(Scatter, "Scatter")                     \
-	X(Scatterv, "Scatter")                    \
-	X(Allgather, "AllGather")                 \
-	X(Allgatherv, "AllGather")                \
-	X(Alltoall, "AllToAll")                   \
-	X(Alltoallv, "AllToAll")                  \
-	X(Alltoallw, "AllToAll")                  \
-	X(Reduce, "Reduce")                       \
-	X(Allreduce, "AllReduce")                 \
-	X(Reduce_scatter, "ReduceScatter")        \
-	X(Reduce_scatter_block, "ReduceScatter")  \
-	X(Scan, "Scan")                           \
-	X(Exscan, "Scan")                         \
-	X(Ibarrier, "Barrier")                    \
-	X(Ibcast, "Broadcast")                    \
-	X(Igather, "Gather")                      \
-	X(Igatherv, "Gather")                     \
-	X(Iscatter, "Scatter")                    \
-	X(Iscatterv, "Scatter")                   \
-	X(Iallgather, "AllGather")                \
-	X(Iallgatherv, "AllGather")               \
-	X(Ialltoall, "AllToAll")                  \
-	X(Ialltoallv, "AllToAll")                 \
-	X(Ialltoallw, "AllToAll")                 \
-	X(Ireduce, "Reduce")                      \
-	X(Iallreduce, "AllReduce")                \
-	X(Ireduce_scatter, "ReduceScatter")       \
-	X(Ireduce_scatter_block, "ReduceScatter") \
-	X(Iscan, "Scan")                          \
-	X(Iexscan, "Scan")
+#define MPI_COLLECTIVES(X)                            \
+	X(Barrier, "Barrier")                         \
+	X(Bcast, "Broadcast")                         \
+	X(Gather, "Gather")                           \
+	X(Gatherv, "Gather")                          \
+	X(Scatter, "Scatter")                         \
+	X(Scatterv, "Scatter")                        \
+	X(Allgather, "AllGather")                     \
+	X(Allgatherv, "AllGather")                    \
+	X(Alltoall, "AllToAll")                       \
+	X(Alltoallv, "AllToAll")                      \
+	X(Alltoallw, "AllToAll")                      \
+	X(Reduce, "Reduce")                           \
+	X(Allreduce, "AllReduce")                     \
+	X(Reduce_scatter, "ReduceScatter")            \
+	X(Reduce_scatter_block, "ReduceScatter")      \
+	X(Scan, "Scan")                               \
+	X(Exscan, "Scan")                             \
+	X(Ibarrier, "Barrier")                        \
+	X(Ibcast, "Broadcast")                        \
+	X(Igather, "Gather")                          \
+	X(Igatherv, "Gather")                         \
+	X(Iscatter, "Scatter")                        \
+	X(Iscatterv, "Scatter")                       \
+	X(Iallgather, "AllGather")                    \
+	X(Iallgatherv, "AllGather")                   \
+	X(Ialltoall, "AllToAll")                      \
+	X(Ialltoallv, "AllToAll")                     \
+	X(Ialltoallw, "AllToAll")                     \
+	X(Ireduce, "Reduce")                          \
+	X(Iallreduce, "AllReduce")                    \
+	X(Ireduce_scatter, "ReduceScatter")           \
+	X(Ireduce_scatter_block, "ReduceScatter")     \
+	X(Iscan, "Scan")                              \
+	X(Iexscan, "Scan")                            \
+	X(Barrier_init, "Barrier")                    \
+	X(Bcast_init, "Broadcast")                    \
+	X(Gather_init, "Gather")                      \
+	X(Gatherv_init, "Gather")                     \
+	X(Scatter_init, "Scatter")                    \
+	X(Scatterv_init, "Scatter")                   \
+	X(Allgather_init, "AllGather")                \
+	X(Allgatherv_init, "AllGather")               \
+	X(Alltoall_init, "AllToAll")                  \
+	X(Alltoallv_init, "AllToAll")                 \
+	X(Alltoallw_init, "AllToAll")                 \
+	X(Reduce_init, "Reduce")                      \
+	X(Allreduce_init, "AllReduce")                \
+	X(Reduce_scatter_init, "ReduceScatter")       \
+	X(Reduce_scatter_block_init, "ReduceScatter") \
+	X(Scan_init, "Scan")                          \
+	X(Exscan_init, "Scan")
 
 enum mpi_function {
 #define MPI_X(function, brick) MPI_F_##function,
@@ -194,6 +235,15 @@ typedef int mpi_count;
 #define MPI_FRAME(...)                  \
 	MPI_FRAME_OF(MPI_, __VA_ARGS__) \
 	MPI_FRAME_OF(PMPI_, __VA_ARGS__)
+/* ... and the names that Open MPI 4 has for MPI-4's persistent collectives. */
+#ifdef MPI_HAS_LARGE_COUNTS
+#define MPI_FRAME_OF_BOTH(...) MPI_FRAME(__VA_ARGS__)
+#else
+#define MPI_FRAME_OF_BOTH(...)           \
+	MPI_FRAME(__VA_ARGS__)           \
+	MPI_FRAME_OF(MPIX_, __VA_ARGS__) \
+	MPI_FRAME_OF(PMPIX_, __VA_ARGS__)
+#endif
 
 /* `done` may use `call`, and runs if the library's function succeeded. */
 #define MPI_HOOK(name, arguments, done, ...)                                                     \
@@ -203,7 +253,12 @@ typedef int mpi_count;
 		__VA_ARGS__)
 
 /* The same for calls that are no bricks. */
-#define MPI_QUIET_HOOK(name, arguments, done, ...)                                              \
-	MPI_FRAME(                                                                              \
+#define MPI_QUIET_HOOK_OF(frame, name, arguments, done, ...)                                    \
+	frame(                                                                                  \
 		name, struct mpi_call call; mpi_call_begin_quiet(&call, MPI_CALLER), arguments, \
 		if (mpi_call_succeeded(&call, result)) { done; } mpi_call_end(&call), __VA_ARGS__)
+#define MPI_QUIET_HOOK(...) MPI_QUIET_HOOK_OF(MPI_FRAME, __VA_ARGS__)
+/* Of calls that make requests of persistent collectives. */
+#define MPI_MAKING_HOOK(...) MPI_QUIET_HOOK_OF(MPI_FRAME_OF_BOTH, __VA_ARGS__)
+
+#define MPI_ALL(...) __VA_ARGS__

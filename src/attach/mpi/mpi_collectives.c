@@ -4,6 +4,7 @@
  * it gives none. The request of an I-form stands at the end of its arguments. Counts are of one
  * type.
  */
+#include "attach/mpi/mpi_exchanges.h"
 #include "attach/mpi/mpi_requests.h"
 #include "base/scope.h"
 
@@ -20,6 +21,25 @@ static void collective_done(struct mpi_call *call, mpi_handle communicator, uint
 		__atomic_add_fetch(&c->collectives, 1, __ATOMIC_RELAXED), bytes);
 	if (request)
 		mpi_request_collective(call, request);
+}
+
+/* A request of one, which begins later. */
+static void collective_made(struct mpi_call *call, enum mpi_function function,
+	mpi_handle communicator, uint64_t bytes, int root, const void *request)
+{
+	struct mpi_communicator *c = mpi_call_in(call, communicator);
+	KEEP_ERRNO();
+
+	if (!c)
+		return;
+	struct mpi_exchange *x =
+		mpi_exchange_create(mpi_exchange_persistent(c), BRICK_MESSAGE_COLLECTIVE, 1);
+	if (!x)
+		return;
+	mpi_exchange_add(x, true, root < 0 ? BRICK_MESSAGE_NO_PEER : mpi_communicator_peer(c, root),
+		0, bytes);
+	mpi_request_persistent(call, MPI_COLLECTIVE, function, x, request);
+	mpi_exchange_drop(x);
 }
 
 /*
@@ -84,14 +104,19 @@ static uint64_t collective_sum_of_types(
 #define IS_IN_PLACE (out == call.library->in_place)
 #define OWN(counts) (counts[call.communicator->rank])
 
-/* The blocking form and the other; `bytes` is computed once the call has succeeded. */
-#define MPI_COLLECTIVE(name, iname, arguments, bytes, root, ...)                         \
-	MPI_HOOK(name, (MPI_ALL arguments),                                              \
-		collective_done(&call, communicator, bytes, root, NULL), __VA_ARGS__)    \
-	MPI_HOOK(iname, (MPI_ALL arguments, request),                                    \
-		collective_done(&call, communicator, bytes, root, request), __VA_ARGS__, \
-		void *request)
-#define MPI_ALL(...) __VA_ARGS__
+/*
+ * The blocking form, the one that returns at once, and the persistent one; `bytes` is computed once
+ * the call has succeeded.
+ */
+#define MPI_COLLECTIVE(name, iname, arguments, bytes, root, ...)                                 \
+	MPI_HOOK(name, (MPI_ALL arguments),                                                      \
+		collective_done(&call, communicator, bytes, root, NULL), __VA_ARGS__)            \
+	MPI_HOOK(iname, (MPI_ALL arguments, request),                                            \
+		collective_done(&call, communicator, bytes, root, request), __VA_ARGS__,         \
+		void *request)                                                                   \
+	MPI_MAKING_HOOK(name##_init, (MPI_ALL arguments, info, request),                         \
+		collective_made(&call, MPI_F_##name##_init, communicator, bytes, root, request), \
+		__VA_ARGS__, mpi_handle info, void *request)
 
 #ifndef MPI_HAS_LARGE_COUNTS
 MPI_COLLECTIVE(Barrier, Ibarrier, (communicator), 0, -1, mpi_handle communicator)

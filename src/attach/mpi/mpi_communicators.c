@@ -233,6 +233,8 @@ void mpi_communicator_drop(struct mpi_communicator *c)
 	if (!c || __atomic_sub_fetch(&c->references, 1, __ATOMIC_ACQ_REL))
 		return;
 	mpi_numbers_fini(&c->numbers);
+	mpi_numbers_fini(&c->partitioned);
+	free(c->topology);
 	free(c->peers);
 	free(c);
 }

@@ -9,7 +9,7 @@
 #include "attach/mpi/mpi_library.h"
 #include "attach/mpi/mpi_messages.h"
 
-enum { MPI_CALL_ROOM = 96 }; /* at least as many as there are calls (mpi_calls.h) */
+enum { MPI_CALL_ROOM = 160 }; /* at least as many as there are calls (mpi_calls.h) */
 
 struct mpi_communicator {
 	mpi_handle handle;
@@ -22,8 +22,11 @@ struct mpi_communicator {
 	int *peers;	  /* [size]: ranks in the job, -1: of another job; NULL: as they are */
 	uint64_t members; /* a hash */
 	struct mpi_numbers numbers;
-	uint32_t collectives; /* so far */
-	uint32_t *sites;      /* [MPI_CALL_ROOM], by call; 0: none yet */
+	struct mpi_numbers partitioned; /* requests of partitioned messages, by their ends */
+	uint32_t collectives;		/* so far */
+	uint32_t persistent;		/* requests of collectives that were made so far */
+	struct mpi_topology *topology;	/* NULL: not asked for yet (mpi_topology.h) */
+	uint32_t *sites;		/* [MPI_CALL_ROOM], by call; 0: none yet */
 	uint32_t own_sites[MPI_CALL_ROOM];
 	char label[96];
 };

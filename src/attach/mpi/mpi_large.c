@@ -6,5 +6,6 @@
 #define MPI_HAS_LARGE_COUNTS
 
 #include "attach/mpi/mpi_collectives.c"
+#include "attach/mpi/mpi_neighbours.c"
 #include "attach/mpi/mpi_transfers.c"
 #include "attach/mpi/mpi_windows.c"

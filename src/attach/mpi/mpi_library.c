@@ -65,6 +65,18 @@ static bool mpi_library_functions(struct mpi_library *m)
 	       mpi_library_function("PMPI_Error_class", &m->error_class);
 }
 
+static bool mpi_library_topologies(struct mpi_library *m)
+{
+	return mpi_library_function("PMPI_Topo_test", &m->topo_test) &&
+	       mpi_library_function("PMPI_Cartdim_get", &m->cartdim_get) &&
+	       mpi_library_function("PMPI_Cart_shift", &m->cart_shift) &&
+	       mpi_library_function("PMPI_Graph_neighbors_count", &m->graph_neighbors_count) &&
+	       mpi_library_function("PMPI_Graph_neighbors", &m->graph_neighbors) &&
+	       mpi_library_function(
+		       "PMPI_Dist_graph_neighbors_count", &m->dist_graph_neighbors_count) &&
+	       mpi_library_function("PMPI_Dist_graph_neighbors", &m->dist_graph_neighbors);
+}
+
 static mpi_handle mpi_library_object(const char *name)
 {
 	return (mpi_handle)mpi_library_symbol(RTLD_DEFAULT, name, NULL);
@@ -72,6 +84,8 @@ static mpi_handle mpi_library_object(const char *name)
 
 static bool mpi_library_handles(struct mpi_library *m)
 {
+	m->directed_graph = 3;
+	m->has_topologies = mpi_library_topologies(m);
 	m->world = mpi_library_object("ompi_mpi_comm_world");
 	if (m->world) {
 		m->self = mpi_library_object("ompi_mpi_comm_self");
@@ -80,6 +94,8 @@ static bool mpi_library_handles(struct mpi_library *m)
 		m->any_source = -1;
 		m->proc_null = -2;
 		m->root = -4;
+		m->grid = 1;
+		m->graph = 2;
 		m->truncated = 15;
 		m->in_status = 18;
 		m->pending = 19;
@@ -94,6 +110,8 @@ static bool mpi_library_handles(struct mpi_library *m)
 	m->proc_null = -1;
 	m->any_source = -2;
 	m->root = -3;
+	m->grid = 2;
+	m->graph = 1;
 	m->truncated = 14;
 	m->in_status = 17;
 	m->pending = 18;

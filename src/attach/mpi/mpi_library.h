@@ -20,6 +20,8 @@ struct mpi_library {
 	bool is_mpich;
 	mpi_handle world, self, comm_null, request_null;
 	int any_source, proc_null, root;
+	int grid, graph, directed_graph;   /* kinds of topologies */
+	bool has_topologies;		   /* the calls on them are there */
 	int truncated, in_status, pending; /* classes of errors */
 	const void *in_place, *status_ignore;
 
@@ -35,6 +37,13 @@ struct mpi_library {
 	int (*group_free)(mpi_handle *);
 	int (*type_size)(mpi_handle, int *);
 	int (*error_class)(int, int *);
+	int (*topo_test)(mpi_handle, int *);
+	int (*cartdim_get)(mpi_handle, int *);
+	int (*cart_shift)(mpi_handle, int, int, int *, int *);
+	int (*graph_neighbors_count)(mpi_handle, int, int *);
+	int (*graph_neighbors)(mpi_handle, int, int, int *);
+	int (*dist_graph_neighbors_count)(mpi_handle, int *, int *, int *);
+	int (*dist_graph_neighbors)(mpi_handle, int, int *, int *, int, int *, int *);
 };
 
 enum { MPI_ANY_TAG = -1 }; /* in all libraries */

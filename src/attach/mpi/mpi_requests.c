@@ -14,24 +14,39 @@
 
 static struct hashmap requests, matched; /* by handle */
 static uint64_t requests_serial;
-static uint32_t requests_collectives; /* of these */
+static uint32_t requests_collectives; /* of these, which have begun */
 static pthread_mutex_t requests_lock = PTHREAD_MUTEX_INITIALIZER;
 
 LOCK_OVER_FORKS(requests_lock)
+
+/* Under the lock. */
+static void request_activate(struct mpi_request *request, bool is_active)
+{
+	if (request->kind == MPI_COLLECTIVE && request->is_active != is_active)
+		requests_collectives += is_active ? 1 : -1u;
+	request->is_active = is_active;
+}
 
 /* Under the lock. NULL: it was not there. */
 static struct mpi_request *requests_take(mpi_handle value)
 {
 	struct mpi_request *taken = hashmap_pointer(hashmap_take(&requests, value));
 
-	requests_collectives -= taken && taken->kind == MPI_COLLECTIVE;
+	if (taken)
+		request_activate(taken, false);
 	return taken;
+}
+
+static void requests_let_go(const struct mpi_request *request)
+{
+	mpi_communicator_drop(request->communicator);
+	mpi_exchange_drop(request->exchange);
 }
 
 static void requests_drop(struct mpi_request *request)
 {
 	if (request)
-		mpi_communicator_drop(request->communicator);
+		requests_let_go(request);
 	free(request);
 }
 
@@ -44,15 +59,17 @@ static void requests_add(
 	bool is_kept = false;
 
 	if (!added) {
-		mpi_communicator_drop(request->communicator);
+		requests_let_go(request);
 		return;
 	}
 	*added = *request;
+	added->is_active = false;
 	lock_take_briefly(&requests_lock);
 	added->serial = ++requests_serial;
 	struct mpi_request *former = requests_take(value);
 	is_kept = !hashmap_set_pointer(&requests, value, added);
-	requests_collectives += is_kept && added->kind == MPI_COLLECTIVE;
+	if (is_kept)
+		request_activate(added, request->is_active);
 	lock_give_brief(&requests_lock);
 	requests_drop(former);
 	if (!is_kept)
@@ -130,6 +147,110 @@ void mpi_request_collective(struct mpi_call *call, const void *request)
 
 	requests_add(call->library,
 		&(struct mpi_request){.kind = MPI_COLLECTIVE, .is_active = true}, request);
+}
+
+void mpi_request_exchange(struct mpi_call *call, struct mpi_exchange *x, const void *request)
+{
+	mpi_exchange_keep(x);
+	requests_add(call->library,
+		&(struct mpi_request){.kind = MPI_EXCHANGE, .is_active = true, .exchange = x},
+		request);
+}
+
+void mpi_request_persistent(struct mpi_call *call, enum mpi_request_kind kind,
+	enum mpi_function function, struct mpi_exchange *x, const void *request)
+{
+	mpi_communicator_keep(call->communicator);
+	mpi_exchange_keep(x);
+	requests_add(call->library,
+		&(struct mpi_request){.kind = kind,
+			.is_persistent = true,
+			.communicator = call->communicator,
+			.exchange = x,
+			.function = function},
+		request);
+}
+
+/*
+ * MPICH 4.0 fills in no state of such a request. So the ends are those that were asked for, and the
+ * bytes those of the room; a message from anybody may have been any.
+ */
+void mpi_request_sendrecv(struct mpi_call *call, uint64_t bytes, int source, int tag,
+	mpi_handle communicator, const void *request)
+{
+	const struct mpi_library *m = call->library;
+	struct mpi_communicator *c = mpi_call_in(call, communicator);
+	KEEP_ERRNO();
+
+	mpi_request_none(call, request);
+	if (!c || source == m->proc_null)
+		return;
+	if (!m->is_mpich) {
+		mpi_request_receive(call, source, tag, communicator, request, false);
+		return;
+	}
+	uint32_t number = mpi_receive_number(m, c, source, tag);
+	if (number == MPI_NUMBER_LATER) {
+		mpi_messages_lose(&c->numbers, false);
+		return;
+	}
+	struct mpi_exchange *x = mpi_exchange_create(c->number, BRICK_MESSAGE_SENT, 1);
+	if (!x)
+		return;
+	x->turn = number;
+	mpi_exchange_add(x, false, mpi_communicator_peer(c, source), tag, bytes);
+	mpi_request_exchange(call, x, request);
+	mpi_exchange_drop(x);
+}
+
+/* The n-th request of an end is the n-th of the other end. */
+void mpi_request_partitioned(struct mpi_call *call, bool is_sent, int partitions, uint64_t bytes,
+	int peer, int tag, mpi_handle communicator, const void *request)
+{
+	struct mpi_communicator *c = mpi_call_in(call, communicator);
+	KEEP_ERRNO();
+
+	mpi_request_none(call, request);
+	if (!c || peer == call->library->proc_null)
+		return;
+	int32_t rank = mpi_communicator_peer(c, peer);
+	uint32_t n = mpi_message_number(&c->partitioned, is_sent, rank, tag);
+	struct mpi_exchange *x =
+		n ? mpi_exchange_create(
+			    mpi_exchange_communicator(c, "partitioned", n), BRICK_MESSAGE_SENT, 1)
+		  : NULL;
+	if (!x)
+		return;
+	mpi_exchange_add(x, is_sent, rank, tag, bytes);
+	mpi_communicator_keep(c);
+	requests_add(call->library,
+		&(struct mpi_request){.kind = MPI_EXCHANGE,
+			.is_persistent = true,
+			.communicator = c,
+			.exchange = x,
+			.partitions = is_sent ? (uint32_t)partitions : 0},
+		request);
+}
+
+/* Its receiver waits for the last partition. */
+void mpi_request_ready(struct mpi_call *call, mpi_handle request, int64_t partitions)
+{
+	struct mpi_exchange *x = NULL;
+	KEEP_ERRNO();
+
+	lock_take_briefly(&requests_lock);
+	struct mpi_request *known =
+		hashmap_pointer(hashmap_get(&requests, mpi_handle_value(call->library, request)));
+	if (known && known->is_active && known->ready < known->partitions && partitions > 0) {
+		int64_t left = (int64_t)known->partitions - known->ready;
+		known->ready += (uint32_t)(partitions < left ? partitions : left);
+		if (known->ready == known->partitions)
+			mpi_exchange_keep(x = known->exchange);
+	}
+	lock_give_brief(&requests_lock);
+	if (x)
+		mpi_exchange_begin(call, x);
+	mpi_exchange_drop(x);
 }
 
 void mpi_request_copy(
@@ -218,7 +339,7 @@ static void request_completed(struct mpi_call *call, mpi_handle value,
 	struct mpi_request *kept = hashmap_pointer(hashmap_get(&requests, value));
 	/* another thread may have the handle anew already */
 	if (kept && kept->serial == request->serial) {
-		kept->is_active = false;
+		request_activate(kept, false);
 		if (!kept->is_persistent)
 			gone = requests_take(value);
 	}
@@ -226,6 +347,8 @@ static void request_completed(struct mpi_call *call, mpi_handle value,
 	requests_drop(gone);
 	if (request->kind == MPI_RECEIVE && status)
 		request_received(call, request, status);
+	if (request->kind == MPI_EXCHANGE && status)
+		mpi_exchange_end(call, request->exchange);
 	if (request->kind == MPI_COPY)
 		mpi_communicator_copied(call->library, request->communicator,
 			mpi_handle_at(call->library, request->made, 0));
@@ -238,12 +361,25 @@ static void request_started(struct mpi_call *call, mpi_handle value)
 	struct mpi_request request = {.serial = 0};
 
 	lock_take_briefly(&requests_lock);
-	const struct mpi_request *found = hashmap_pointer(hashmap_get(&requests, value));
+	struct mpi_request *found = hashmap_pointer(hashmap_get(&requests, value));
+	if (found && found->exchange && found->is_persistent) {
+		found->exchange->turn++;
+		found->ready = 0;
+		found->serial = ++requests_serial;
+		request_activate(found, true);
+		mpi_exchange_keep(found->exchange);
+	}
 	if (found)
 		request = *found;
 	lock_give_brief(&requests_lock);
 	if (!request.is_persistent)
 		return;
+	if (request.exchange) {
+		if (!request.partitions)
+			mpi_exchange_begin(call, request.exchange);
+		mpi_exchange_drop(request.exchange);
+		return;
+	}
 	struct mpi_communicator *c = request.communicator;
 	int32_t peer = mpi_communicator_peer(c, request.peer);
 	uint32_t number = request.kind == MPI_SEND
@@ -271,8 +407,46 @@ static void requests_started(struct mpi_call *call, int count, const void *handl
 		request_started(call, mpi_handle_at(call->library, handles, i));
 }
 
-MPI_HOOK(Start, (request), requests_started(&call, 1, request), void *request)
-MPI_HOOK(Startall, (count, list), requests_started(&call, count, list), int count, void *list)
+/*
+ * Starts of collectives are calls of these, in their communicator, if there is no other: so the
+ * report's ranks see when each came to them.
+ */
+static void requests_starting(struct mpi_call *call, enum mpi_function function, int count,
+	const void *handles, const void *caller)
+{
+	const struct mpi_library *m = count > 0 && handles ? mpi_library_get() : NULL;
+	struct mpi_communicator *c = NULL;
+	enum mpi_function made = MPI_F_Init;
+	bool is_one = m != NULL, is_in_one = true;
+	KEEP_ERRNO();
+
+	lock_take_briefly(&requests_lock);
+	for (int i = 0; i < count && is_one; i++) {
+		const struct mpi_request *known =
+			hashmap_pointer(hashmap_get(&requests, mpi_handle_at(m, handles, i)));
+		if (!i && known) {
+			made = known->function;
+			c = known->communicator;
+		}
+		is_one = known && known->function == made && made != MPI_F_Init;
+		is_in_one = is_in_one && known && known->communicator == c;
+	}
+	c = is_one && is_in_one ? c : NULL;
+	if (c)
+		mpi_communicator_keep(c);
+	lock_give_brief(&requests_lock);
+	mpi_call_begin(call, is_one ? made : function, caller);
+	call->communicator = c;
+}
+
+MPI_FRAME(Start, struct mpi_call call;
+	  requests_starting(&call, MPI_F_Start, 1, request, MPI_CALLER), (request),
+	  if (mpi_call_succeeded(&call, result)) requests_started(&call, 1, request);
+	  mpi_call_end(&call), void *request)
+MPI_FRAME(Startall, struct mpi_call call;
+	  requests_starting(&call, MPI_F_Startall, count, list, MPI_CALLER), (count, list),
+	  if (mpi_call_succeeded(&call, result)) requests_started(&call, count, list);
+	  mpi_call_end(&call), int count, void *list)
 
 /*
  * Waits and tests. The handles are read before the call, which sets those of completed requests to
@@ -306,7 +480,7 @@ static void waiting_look(struct mpi_waiting *w, const void *handles)
 		one->handle = mpi_handle_at(w->library, handles, i);
 		const struct mpi_request *known =
 			hashmap_pointer(hashmap_get(&requests, one->handle));
-		one->request.serial = 0;
+		one->request = (struct mpi_request){.serial = 0};
 		if (known && !known->is_active)
 			one->handle = w->library->request_null;
 		if (one->handle == w->library->request_null)
@@ -317,8 +491,9 @@ static void waiting_look(struct mpi_waiting *w, const void *handles)
 		one->request = *known;
 		if (known->communicator)
 			mpi_communicator_keep(known->communicator);
+		mpi_exchange_keep(known->exchange);
 		w->collectives += known->kind == MPI_COLLECTIVE;
-		w->has_receive |= known->kind == MPI_RECEIVE;
+		w->has_receive |= known->kind == MPI_RECEIVE || known->kind == MPI_EXCHANGE;
 	}
 	w->is_for_all = w->collectives == (int)requests_collectives;
 	lock_give_brief(&requests_lock);
@@ -359,7 +534,7 @@ static void waiting_end(struct mpi_waiting *w)
 
 	for (int i = 0; i < w->count; i++)
 		if (w->list[i].request.serial)
-			mpi_communicator_drop(w->list[i].request.communicator);
+			requests_let_go(&w->list[i].request);
 	if (w->list != w->few)
 		free(w->list);
 	if (w->own_states != w->few_states)

@@ -81,6 +81,23 @@ MPI_RECEIVE(Sendrecv_replace, ,
 	    mpi_count count, mpi_handle type, int to, int out_tag, int from, int in_tag,
 	    mpi_handle communicator, void *status)
 
+/* The receive is the request's. */
+MPI_HOOK(Isendrecv,
+	 (out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, communicator,
+		 request),
+	 transfer_sent(&call, out_count, out_type, to, out_tag, communicator);
+	 mpi_request_sendrecv(&call, mpi_bytes_of(call.library, in_count, in_type), from, in_tag,
+		 communicator, request),
+	 const void *out, mpi_count out_count, mpi_handle out_type, int to, int out_tag, void *in,
+	 mpi_count in_count, mpi_handle in_type, int from, int in_tag, mpi_handle communicator,
+	 void *request)
+MPI_HOOK(Isendrecv_replace, (buffer, count, type, to, out_tag, from, in_tag, communicator, request),
+	 transfer_sent(&call, count, type, to, out_tag, communicator);
+	 mpi_request_sendrecv(&call, mpi_bytes_of(call.library, count, type), from, in_tag,
+		 communicator, request),
+	 void *buffer, mpi_count count, mpi_handle type, int to, int out_tag, int from, int in_tag,
+	 mpi_handle communicator, void *request)
+
 /* Looking for messages. A matched probe takes the message out, and the receive says no more. */
 #ifndef MPI_HAS_LARGE_COUNTS
 static void transfer_looked(struct mpi_call *call, mpi_handle communicator)
@@ -104,8 +121,18 @@ MPI_HOOK(Mprobe, (from, tag, communicator, message, status),
 	void *message, void *status)
 
 MPI_FRAME(
+	Iprobe, struct mpi_call call; struct mpi_poll poll;
+	mpi_poll_begin(&call, &poll, MPI_F_Iprobe, MPI_CALLER),
+	(from, tag, communicator, flag, status),
+	if (mpi_call_succeeded(&call, result) && *flag) {
+		call.is_of_use = true;
+		transfer_looked(&call, communicator);
+	} mpi_poll_end(&call, &poll),
+	int from, int tag, mpi_handle communicator, int *flag, void *status)
+
+MPI_FRAME(
 	Improbe, struct mpi_call call; struct mpi_poll poll;
-	mpi_poll_begin(&call, &poll, MPI_F_Mprobe, MPI_CALLER),
+	mpi_poll_begin(&call, &poll, MPI_F_Improbe, MPI_CALLER),
 	(from, tag, communicator, flag, message, status),
 	if (mpi_call_succeeded(&call, result) && *flag) {
 		call.is_of_use = true;
@@ -158,3 +185,30 @@ MPI_INIT_SEND(Rsend_init)
 MPI_QUIET_HOOK(Recv_init, (buffer, count, type, from, tag, communicator, request),
 	mpi_request_receive(&call, from, tag, communicator, request, true), void *buffer,
 	mpi_count count, mpi_handle type, int from, int tag, mpi_handle communicator, void *request)
+
+/* Messages in partitions, whose counts are of 64 bits in the only form that they have. */
+#ifndef MPI_HAS_LARGE_COUNTS
+#define PARTITIONED_BYTES (uint64_t) partitions *mpi_bytes_of(call.library, count, type)
+MPI_QUIET_HOOK(Psend_init, (buffer, partitions, count, type, to, tag, communicator, info, request),
+	mpi_request_partitioned(
+		&call, true, partitions, PARTITIONED_BYTES, to, tag, communicator, request),
+	const void *buffer, int partitions, int64_t count, mpi_handle type, int to, int tag,
+	mpi_handle communicator, mpi_handle info, void *request)
+MPI_QUIET_HOOK(Precv_init,
+	(buffer, partitions, count, type, from, tag, communicator, info, request),
+	mpi_request_partitioned(
+		&call, false, partitions, PARTITIONED_BYTES, from, tag, communicator, request),
+	void *buffer, int partitions, int64_t count, mpi_handle type, int from, int tag,
+	mpi_handle communicator, mpi_handle info, void *request)
+MPI_HOOK(Pready, (partition, request), mpi_request_ready(&call, request, 1), int partition,
+	mpi_handle request)
+MPI_HOOK(Pready_range, (first, last, request),
+	mpi_request_ready(&call, request, (int64_t)last - first + 1), int first, int last,
+	mpi_handle request)
+MPI_HOOK(Pready_list, (count, list, request), mpi_request_ready(&call, request, count), int count,
+	const int *list, mpi_handle request)
+MPI_FRAME(Parrived, struct mpi_call call; struct mpi_poll poll;
+	  mpi_poll_begin(&call, &poll, MPI_F_Parrived, MPI_CALLER), (request, partition, flag),
+	  if (mpi_call_succeeded(&call, result) && *flag) call.is_of_use = true;
+	  mpi_poll_end(&call, &poll), mpi_handle request, int partition, int *flag)
+#endif

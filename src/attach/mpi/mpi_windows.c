@@ -63,4 +63,8 @@ MPI_HOOK(Win_start, (group, hints, window), , mpi_handle group, int hints, mpi_h
 MPI_HOOK(Win_complete, (window), , mpi_handle window)
 MPI_HOOK(Win_post, (group, hints, window), , mpi_handle group, int hints, mpi_handle window)
 MPI_HOOK(Win_wait, (window), , mpi_handle window)
+MPI_FRAME(Win_test, struct mpi_call call; struct mpi_poll poll;
+	  mpi_poll_begin(&call, &poll, MPI_F_Win_test, MPI_CALLER), (window, flag),
+	  if (mpi_call_succeeded(&call, result) && *flag) call.is_of_use = true;
+	  mpi_poll_end(&call, &poll), mpi_handle window, int *flag)
 #endif
