@@ -3,8 +3,8 @@
  * The part of NCCL's interface for profilers that Brick uses, versions 4 (from NCCL 2.27.3 on), 5
  * (2.28.3) and 6, written down from the facts in its headers. An event's description has the same
  * places in all three, but for its type: version 4 fills one byte of that, and leaves those behind
- * it as they were. A newer NCCL takes the table of version 6, too; version 7 has nothing that Brick
- * needs.
+ * it as they were. Tables and descriptions of version 7 differ between NCCLs without a sign of it;
+ * those NCCLs take the table of version 6, too.
  */
 #pragma once
 
