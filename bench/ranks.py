@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is the late rank of a real job named, and its brick, and nobody in a job whose ranks are alike?
 
-`bench/ranks.py [--rounds N] [--percent P] [--steps N] [--ms N] [--ranks 2,4] [openmpi|mpich|torchrun ...]` runs jobs of
+`bench/ranks.py [--rounds N] [--percent P] [--steps N] [--ms N] [--ranks 2,4] [--cpu] [openmpi|mpich|torchrun ...]` runs jobs of
 tests/programs/mpi_late.c and torch_late.py in turns: alike, and with one rank that takes P (5) percent longer in one
 brick of three, which takes MS (200). A job is recorded by one recorder before the launcher, or by one for each rank. Work is sleep, as CPUs may
 be fewer than ranks: what is tried is what ranks tell of each other, not how busy CPUs are. Prints how many answers were
-right, and each wrong one. It needs a quiet machine: a rank whose sleep others' work makes longer is late, too."""
+right, and each wrong one. It needs a quiet machine: a rank whose sleep others' work makes longer is late, too. With
+--cpu work of MPI's programs is CPU time, of which Brick knows when others had the CPU, so that a busy machine will do."""
 import argparse
 import collections
 import json
@@ -58,6 +59,7 @@ def main():
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--ms", type=float, default=200)
     parser.add_argument("--ranks", default="2,4")
+    parser.add_argument("--cpu", action="store_true")
     parser.add_argument("launchers", nargs="*", default=["openmpi", "mpich", "torchrun"])
     options = parser.parse_args()
     right, all_of = collections.Counter(), collections.Counter()
@@ -69,6 +71,7 @@ def main():
                     for slow in (-1, i % ranks):
                         is_each = i % 2 == 1
                         swaps = ["swap"] if name != "torchrun" and i % 4 > 1 else []
+                        swaps += ["cpu"] if name != "torchrun" and options.cpu else []
                         late, report = late_of(job, folder, is_each, ranks, [str(options.steps), str(slow), str(options.percent), str(options.ms), *swaps])
                         key = name, ranks, "alike" if slow < 0 else f"one {options.percent:g} % slower"
                         good = late == ([] if slow < 0 else [(slow, "Solve")])

@@ -370,6 +370,22 @@ static void job_leave_out(struct job_files *files, const char *first, size_t ski
 	files->paths.count = kept;
 }
 
+/* Says what is wrong with a recording of a job; of very many, the first ones tell enough. */
+static void job_tell(const struct run *run, bool has_ranks, size_t *told)
+{
+	enum { TOLD = 8 };
+	bool is_damaged = !run->complete || run->bad_packets;
+
+	if ((has_ranks && !is_damaged) || ++*told > TOLD)
+		return;
+	if (is_damaged)
+		input_tell_all_losses(run);
+	if (!has_ranks)
+		warn("%s: no process of it is one of several ranks, so it is left out", run->path);
+	if (*told == TOLD)
+		warn("more recordings may be damaged or of no rank; no more are named");
+}
+
 /* All recordings, one after the other; twice, so that only one is in memory. */
 static int print_job(struct job_files *files, const struct options *options)
 {
@@ -377,7 +393,7 @@ static int print_job(struct job_files *files, const struct options *options)
 	char **paths = files->paths.items;
 	SCOPED char *first = xasprintf("%s", paths[0]);
 	struct ranks_view view = {&job, paths, options->top ? options->top : RANKS_SHOWN, 0, 0};
-	size_t skipped = 0;
+	size_t skipped = 0, told = 0;
 	bool is_remote = false;
 	int error = 0;
 
@@ -399,7 +415,9 @@ static int print_job(struct job_files *files, const struct options *options)
 			view.unfinished += !run->complete;
 			view.dropped += losses_dropped(run);
 			is_remote = is_remote || cmd_report_is_remote(run);
+			uint32_t before = job.count;
 			error = rank_job_add(&job, run);
+			job_tell(run, job.count > before || cmd_report_is_remote(run), &told);
 		}
 		input_batch_end();
 		if (!pass)

@@ -72,12 +72,18 @@ static void job_files_scan(struct job_files *files, const char *directory)
 		if (job_files_is_plain(path, 0) &&
 			!(is_part && job_files_is_plain(path, strlen(UNFINISHED))))
 			job_files_add(files, path);
-		else
+		else {
+			if (!job_files_is_plain(path, 0))
+				warn("%s: is no plain file, so it is left out", path);
 			free(path);
+		}
 	}
 	closedir(all);
 	if (files->paths.count == before)
-		die(CLI_INPUT, "%s: no recording (*" ENDING ") is in this directory", directory);
+		die(CLI_INPUT,
+			"%s: no recording (*" ENDING ") is in this directory; brick import makes "
+			"recordings of other tools' traces",
+			directory);
 }
 
 static void job_files_match(struct job_files *files, const char *pattern)

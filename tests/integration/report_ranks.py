@@ -169,7 +169,36 @@ for row, same in zip(also["ranks"], found_usual["ranks"]):
 
 # a rank without a recording
 directory, _, _ = job("missing", 4, 50, 6, skip=2)
-expect(brick("report", directory)[0].decode().startswith("3 of 4 ranks on 3 hosts"), "a missing rank")
+expect(brick("report", directory)[0].decode().startswith("3 of 4 ranks on 3 hosts, by Open MPI, 3 recordings, none of rank 2\n"), "a missing rank")
+expect(brick_json("report", "--json", directory)["missing"] == [2], "a missing rank")
+directory, _, _ = job("few", 12, 20, 6, skip=0)
+for rank in 1, 2, 5, 6, 9, 11:
+    os.remove(os.path.join(directory, f"run.{rank}.pftrace"))
+expect(" ".join(brick("report", directory)[0].decode().split()).startswith("5 of 12 ranks on 5 hosts, by Open MPI, 5 recordings, none of ranks 0, 1, 2, 5, 6 and 2 more"),
+       brick("report", directory)[0])
+expect(brick_json("report", "--json", directory)["missing"] == [0, 1, 2, 5, 6, 9, 11], "missing ranks")
+
+# files that are cut off, damaged, of no rank, or no files are named, each once, and the others are reported
+directory, _, _ = job("damaged", 6, 50, 6)
+names = {what: os.path.join(directory, f"run.{rank}.pftrace") for rank, what in enumerate(("whole", "cut", "broken", "lost"))}
+with open(names["cut"], "r+b") as file:
+    file.truncate(os.path.getsize(names["cut"]) - 100)
+with open(names["lost"], "r+b") as file:
+    file.truncate(3000)
+with open(names["broken"], "r+b") as file:
+    file.seek(2000)
+    file.write(bytes(400))
+names["plain"] = os.path.join(directory, "plain.pftrace")
+subprocess.run([RECORDER, names["plain"]], check=True)
+names["nowhere"] = os.path.join(directory, "nowhere.pftrace")
+os.symlink("/nonexistent", names["nowhere"])
+answer, said = (part.decode() for part in brick("report", directory)[:2])
+expect(f"{names['cut']}: never finished: cut off behind byte " in said and f"{names['lost']}: never finished: cut off behind byte " in said, said)
+expect(f"{names['broken']}: " in said and "of the file unusable" in said, said)
+for what in "plain", "lost":
+    expect(f"{names[what]}: no process of it is one of several ranks, so it is left out\n" in said, said)
+expect(f"{names['nowhere']}: is no plain file, so it is left out\n" in said and names["whole"] not in said, said)
+expect("recordings, none of rank" in answer, answer)
 
 # many ranks: one recording is in memory at a time, and of the others only when they came
 directory, _, _ = job("many", 256, 60, 12, slow=9, percent=20)
@@ -196,7 +225,7 @@ subprocess.run([RECORDER, plain[0]], check=True)
 shutil.copy(plain[0], plain[1])
 expect("so they are no job" in brick("report", *plain, code=3)[1].decode(), "recordings without ranks")
 os.mkdir(os.path.join(TMP, "empty"))
-expect("no recording (*.pftrace) is in this directory" in brick("report", os.path.join(TMP, "empty"), code=3)[1].decode(), "empty")
+expect("no recording (*.pftrace) is in this directory; brick import makes recordings of other tools' traces" in brick("report", os.path.join(TMP, "empty"), code=3)[1].decode(), "empty")
 expect("several recordings are the ranks" in brick("report", "--by", "layer", *files, code=2)[1].decode(), "options")
 # a directory with one recording is that recording
 os.mkdir(os.path.join(TMP, "one"))

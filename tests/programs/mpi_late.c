@@ -1,23 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ranks of MPI that do the same, or of which one is slower in one brick: PROGRAM STEPS RANK PERCENT
- * MS [swap]. Rank RANK (-1: none) takes PERCENT longer in Solve, which takes MS. Work is sleep, so
- * that there may be more ranks than CPUs. With `swap` each rank swaps a part with both neighbours
- * before. Built with an MPI's own compiler, and with libbrick.
+ * MS [swap] [cpu]. Rank RANK (-1: none) takes PERCENT longer in Solve, which takes MS. Work is
+ * sleep, so that there may be more ranks than CPUs, or, with `cpu`, CPU time. With `swap` each rank
+ * swaps a part with both neighbours before. Built with an MPI's own compiler, and with libbrick.
  */
 #include <brick/brick.h>
 #include <mpi.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { PART = 256 };
+
+static int is_cpu;
+
+static double cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
 
 static void work(int brick, double ns)
 {
 	struct timespec left = {(time_t)(ns / 1e9), (long)ns % 1000000000};
 
 	brick_span span = brick_begin((uint32_t)brick);
-	while (nanosleep(&left, &left))
+	for (double until = is_cpu ? cpu_ns() + ns : 0; is_cpu && cpu_ns() < until;)
+		;
+	while (!is_cpu && nanosleep(&left, &left))
 		;
 	brick_end(span);
 }
@@ -40,6 +53,12 @@ int main(int argc, char **argv)
 	int steps = argc > 1 ? atoi(argv[1]) : 0, slow = argc > 2 ? atoi(argv[2]) : -1, rank, size;
 	double longer = argc > 3 ? atof(argv[3]) / 100 : 0, sum = 0;
 	double solve_ns = argc > 4 ? atof(argv[4]) * 1e6 : 0;
+	int swaps = 0;
+
+	for (int i = 5; i < argc; i++) {
+		is_cpu |= !strcmp(argv[i], "cpu");
+		swaps |= !strcmp(argv[i], "swap");
+	}
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -51,7 +70,7 @@ int main(int argc, char **argv)
 		double own = rank;
 		brick_span step = brick_step_begin(BRICK_PHASE_OTHER, 0);
 		work(assemble, solve_ns / 4);
-		if (argc > 5)
+		if (swaps)
 			swap(rank, size);
 		work(solve, solve_ns * (1 + (rank == slow ? longer : 0)));
 		work(update, solve_ns / 4);

@@ -207,6 +207,59 @@ static void ranks_that_are_quick_by_turns_are_not_late(void **state)
 	}
 }
 
+/* Another thread ran in the rank's place. */
+static void preempt(struct fixture *f, int rank, uint64_t begin, uint64_t end)
+{
+	struct run_lane *lane = &f->run.lanes[f->lanes[rank]];
+	struct run_off_times before = {0};
+
+	if (lane->off_cpu_count) {
+		const struct run_off_cpu *last = &lane->off_cpu[lane->off_cpu_count - 1];
+		before.preempted_ns = last->before.preempted_ns + last->end_ns - last->begin_ns;
+	}
+	BUILDER_GROW(lane->off_cpu, lane->off_cpu_count);
+	lane->off_cpu[lane->off_cpu_count++] = (struct run_off_cpu){begin, end, before, 1};
+}
+
+/* Both ranks are preempted by chance, for longer than rank 1 has more work by. */
+static bool is_late_beside_other_programs(uint64_t later, bool is_known)
+{
+	enum { TURNS = 40, WORK = 100000 };
+	struct fixture f;
+	uint64_t at = 1000, chance = 7;
+
+	open_ranks(&f, 2);
+	f.run.off_cpu.source = is_known ? OFF_CPU_SWITCHES : OFF_CPU_UNKNOWN;
+	for (uint64_t i = 0; i < TURNS; i++) {
+		uint64_t work[2], over = 0;
+		for (uint64_t r = 0; r < 2; r++) {
+			chance = chance * 6364136223846793005u + 1442695040888963407u;
+			uint64_t off = (chance >> 33) % (2 * WORK);
+			work[r] = WORK + (chance >> 50) % 1000 + r * later + off;
+			preempt(&f, (int)r, at + 10, at + 10 + off);
+			over = at + work[r] > over ? at + work[r] : over;
+		}
+		for (int r = 0; r < 2; r++)
+			turn(&f, r, at, at + work[r], over + 20);
+		at = over + 20;
+	}
+	measure(&f);
+	assert_false(f.job.rows[0].is_late);
+	bool is_late = f.job.rows[1].is_late;
+	if (is_late)
+		assert_string_equal(f.job.rows[1].brick, "Work");
+	close_ranks(&f);
+	return is_late;
+}
+
+static void other_programs_hide_no_late_rank(void **state)
+{
+	(void)state;
+	assert_true(is_late_beside_other_programs(5000, true));
+	assert_false(is_late_beside_other_programs(5000, false));
+	assert_false(is_late_beside_other_programs(0, true));
+}
+
 static void ranks_of_other_collectives_are_not_compared(void **state)
 {
 	struct fixture f;
@@ -674,6 +727,7 @@ int main(void)
 		cmocka_unit_test(long_delays_hide_no_late_rank),
 		cmocka_unit_test(a_long_delay_makes_no_small_difference_large),
 		cmocka_unit_test(ranks_that_are_quick_by_turns_are_not_late),
+		cmocka_unit_test(other_programs_hide_no_late_rank),
 		cmocka_unit_test(ranks_of_other_collectives_are_not_compared),
 		cmocka_unit_test(recordings_of_several_ranks_are_one_job),
 		cmocka_unit_test(who_gets_nothing_does_not_wait),

@@ -18,6 +18,7 @@ struct rank_call {
 	uint32_t meeting; /* in the job, once calls of ranks are matched; RUN_NONE: no such */
 	uint32_t step;	  /* number of the last one that had begun; 0: none */
 	float work_ns;	  /* since the call before, once the rank's time is cut */
+	float busy_ns;	  /* ... without time that its thread was preempted */
 	int32_t root; /* the rank that gives the others something; negative: all, or not known */
 	bool joins;   /* nobody is let go before all have come */
 };

@@ -460,6 +460,7 @@ struct rank_cut {
 	const struct rank_look *look;
 	const uint32_t *bricks; /* the job's, by the run's */
 	double *work_ns;	/* [calls]: before each */
+	double *busy_ns;	/* [calls]: ... without time that the thread was preempted */
 	size_t stretch, debt;	/* the first that are not passed */
 	struct rank_strip_cut strip;
 };
@@ -515,7 +516,9 @@ static void rank_cut_work(struct rank_cut *cut, uint64_t from, uint64_t to, uint
 				sums[i][bricks + 1] += part * (double)preempted;
 			}
 		}
+		cut->job->has_preempted |= preempted > 0;
 		cut->work_ns[n] += (double)(end - from);
+		cut->busy_ns[n] += (double)(end - from - preempted);
 		from = end;
 	}
 }
@@ -686,9 +689,10 @@ int rank_job_cut(struct rank_job *job, const struct run *run, uint32_t source)
 			(is_gpu ? row->calls.gpu >= look.gpus.count
 				: row->calls.lane >= run->lane_count))
 			continue;
-		SCOPED double *work_ns = calloc(row->calls.count + 1, sizeof(*work_ns));
+		SCOPED double *work_ns = calloc(2 * row->calls.count + 1, sizeof(*work_ns));
+		double *busy_ns = work_ns ? work_ns + row->calls.count : NULL;
 		struct rank_cut cut = {job, row, is_gpu ? NULL : &run->lanes[row->calls.lane],
-			&look, bricks, work_ns, 0, 0, {0}};
+			&look, bricks, work_ns, busy_ns, 0, 0, {0}};
 		if (!work_ns || rank_strip_cut_begin(&cut.strip, job, row))
 			return -ENOMEM;
 		if (is_gpu)
@@ -700,7 +704,12 @@ int rank_job_cut(struct rank_job *job, const struct run *run, uint32_t source)
 			struct rank_meeting *meeting = &job->meetings[row->calls.list[i].meeting];
 			row->work_ns += rank_job_ns(work_ns[i]);
 			row->calls.list[i].work_ns = (float)work_ns[i];
+			row->calls.list[i].busy_ns = (float)busy_ns[i];
 			meeting->work_ns += work_ns[i];
+			meeting->busy_ns += busy_ns[i];
+			meeting->lacks_busy |= is_gpu || !run_off_cpu_is_known(run,
+								 row->calls.list[i - 1].begin_ns,
+								 row->calls.list[i].begin_ns);
 			if (work_ns[i] > meeting->work_most_ns)
 				meeting->work_most_ns = work_ns[i];
 		}
@@ -737,10 +746,11 @@ void rank_job_finish(struct rank_job *job)
 	size_t places = (size_t)job->ordered_bricks + 2;
 	double most_ns = 0, mean_ns = 0;
 
+	rank_late_judge(job);
 	for (uint32_t r = 0; r < job->count && job->collectives; r++) {
 		struct rank_row *row = &job->rows[r];
-		size_t most = 0;
-		for (size_t i = 1; i < places; i++)
+		size_t most = 0, judged = places - row->is_late_busy;
+		for (size_t i = 1; i < judged; i++)
 			most = row->longer[i] > row->longer[most] ? i : most;
 		row->longer_ns = rank_job_ns(row->longer[most]);
 		row->preempted_ns = rank_job_ns(row->longer[places - 1]);
@@ -754,7 +764,6 @@ void rank_job_finish(struct rank_job *job)
 			mean_ns += job->meetings[i].work_ns / job->meetings[i].aligned;
 		}
 	job->imbalance = mean_ns > 0 ? most_ns / mean_ns - 1 : -1;
-	rank_late_judge(job);
 	rank_steps_finish(job);
 	rank_job_find_parts(job);
 }

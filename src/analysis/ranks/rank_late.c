@@ -11,13 +11,18 @@
 #include "analysis/statistics/statistics.h"
 #include "base/scope.h"
 
-/* By so much a rank had more work before a collective than the mean of the others. */
-static double rank_late_behind(const struct rank_job *job, const struct rank_call *call)
+/*
+ * By so much a rank had more work before a collective than the mean of the others. is_busy: without
+ * time that threads were preempted.
+ */
+static double rank_late_behind(
+	const struct rank_job *job, const struct rank_call *call, bool is_busy)
 {
 	const struct rank_meeting *meeting = &job->meetings[call->meeting];
-	double work = (double)call->work_ns;
+	double work = (double)(is_busy ? call->busy_ns : call->work_ns);
 
-	return work - (meeting->work_ns - work) / (meeting->aligned - 1);
+	return work -
+	       ((is_busy ? meeting->busy_ns : meeting->work_ns) - work) / (meeting->aligned - 1);
 }
 
 enum { STRETCHES = 20, FEW_COMPARED = 8 };
@@ -26,28 +31,34 @@ enum { STRETCHES = 20, FEW_COMPARED = 8 };
 struct rank_stretches {
 	size_t count; /* 0: nothing can be compared */
 	double means[STRETCHES], medians[STRETCHES];
+	double work_ns; /* of the rank before a collective, on average */
 };
 
-static void rank_late_stretches(
-	struct rank_stretches *all, const struct rank_job *job, uint32_t rank, double *room)
+static void rank_late_stretches(struct rank_stretches *all, const struct rank_job *job,
+	uint32_t rank, bool is_busy, double *room)
 {
 	const struct rank_row *row = &job->rows[rank];
-	size_t count = row->calls.count ? row->calls.count - 1 : 0, compared = 0;
+	size_t count = 0;
 
-	for (size_t i = 1; i <= count && compared < FEW_COMPARED; i++)
-		compared += job->meetings[row->calls.list[i].meeting].aligned > 1;
-	if (compared < FEW_COMPARED || !job->clocks[row->clock].is_aligned)
+	*all = (struct rank_stretches){0};
+	for (size_t i = 1; i < row->calls.count; i++) {
+		const struct rank_call *call = &row->calls.list[i];
+		const struct rank_meeting *meeting = &job->meetings[call->meeting];
+		if (meeting->aligned < 2 || (is_busy && meeting->lacks_busy))
+			continue;
+		room[count++] = rank_late_behind(job, call, is_busy);
+		all->work_ns += (double)(is_busy ? call->busy_ns : call->work_ns);
+	}
+	if (count < FEW_COMPARED || !job->clocks[row->clock].is_aligned)
 		return;
+	all->work_ns /= (double)count;
 	all->count = count < STRETCHES ? count : STRETCHES;
 	for (size_t s = 0; s < all->count; s++) {
-		size_t from = 1 + count * s / all->count, to = 1 + count * (s + 1) / all->count;
-		size_t n = 0;
+		size_t from = count * s / all->count, to = count * (s + 1) / all->count;
 		for (size_t i = from; i < to; i++)
-			if (job->meetings[row->calls.list[i].meeting].aligned > 1)
-				all->means[s] += room[n++] =
-					rank_late_behind(job, &row->calls.list[i]);
+			all->means[s] += room[i];
 		all->means[s] /= (double)(to - from);
-		all->medians[s] = n ? statistics_median(room, n) : 0;
+		all->medians[s] = statistics_median(&room[from], to - from);
 	}
 }
 
@@ -92,9 +103,42 @@ static bool rank_late_by_signs(const struct rank_stretches *all, const struct ra
 	return ldexp(sum, -(int)count) < chance && statistics_median(beyond, count) > least_ns;
 }
 
+/* Judges a rank by its means and medians of stretches; it stays late if it was found so before. */
+static void rank_late_judge_row(struct rank_job *job, uint32_t rank,
+	const struct rank_stretches *all, double chance, double *room)
+{
+	static const double least = 3e-3;
+	struct rank_row *row = &job->rows[rank];
+	const double *means = all[rank].means;
+	size_t count = all[rank].count;
+	double sum = 0, squares = 0;
+
+	if (!count || row->is_late)
+		return;
+	job->is_judged = true;
+	for (size_t s = 0; s < count; s++)
+		sum += means[s];
+	double mean = sum / (double)count;
+	for (size_t s = 0; s < count; s++)
+		squares += (means[s] - mean) * (means[s] - mean);
+	double error = sqrt(squares / (double)(count - 1) / (double)count);
+	double least_ns = least * all[rank].work_ns;
+	row->is_late = row->caused_ns && mean > least_ns &&
+		       (error == 0 ||
+			       statistics_t_tails(mean / error, (unsigned)count - 1) * job->count <
+				       chance ||
+			       rank_late_by_signs(
+				       all, job, rank, least_ns, chance / 2 / job->count, room));
+	row->behind_ns = mean;
+}
+
+/*
+ * On busy machines other programs preempt ranks by chance, and hide a difference in their own work:
+ * so where that is known, half of the chance is for the work without it, which comes first.
+ */
 void rank_late_judge(struct rank_job *job)
 {
-	static const double chance = 1e-3, least = 3e-3;
+	double chance = job->has_preempted ? 0.5e-3 : 1e-3;
 	size_t longest = job->count;
 
 	for (uint32_t r = 0; r < job->count; r++) {
@@ -105,31 +149,12 @@ void rank_late_judge(struct rank_job *job)
 	SCOPED struct rank_stretches *all = calloc((size_t)job->count + 1, sizeof(*all));
 	if (!room || !all)
 		return;
-
-	for (uint32_t r = 0; r < job->count; r++)
-		rank_late_stretches(&all[r], job, r, room);
-	for (uint32_t r = 0; r < job->count; r++) {
-		struct rank_row *row = &job->rows[r];
-		const double *means = all[r].means;
-		size_t count = all[r].count;
-		double sum = 0, squares = 0;
-		if (!count)
-			continue;
-		job->is_judged = true;
-		for (size_t s = 0; s < count; s++)
-			sum += means[s];
-		double mean = sum / (double)count;
-		for (size_t s = 0; s < count; s++)
-			squares += (means[s] - mean) * (means[s] - mean);
-		double error = sqrt(squares / (double)(count - 1) / (double)count);
-		double least_ns = least * (double)row->work_ns / (double)(row->calls.count - 1);
-		row->behind_ns = mean;
-		row->is_late =
-			row->caused_ns && mean > least_ns &&
-			(error == 0 ||
-				statistics_t_tails(mean / error, (unsigned)count - 1) * job->count <
-					chance ||
-				rank_late_by_signs(
-					all, job, r, least_ns, chance / 2 / job->count, room));
+	for (int is_busy = job->has_preempted; is_busy >= 0; is_busy--) {
+		for (uint32_t r = 0; r < job->count; r++)
+			rank_late_stretches(&all[r], job, r, is_busy, room);
+		for (uint32_t r = 0; r < job->count; r++) {
+			rank_late_judge_row(job, r, all, chance, room);
+			job->rows[r].is_late_busy |= is_busy && job->rows[r].is_late;
+		}
 	}
 }

@@ -49,9 +49,10 @@ struct rank_row {
 	bool was_preempted; /* in place of a brick: it did not run */
 	uint64_t longer_ns; /* ... by so much in all; 0: nothing did */
 	uint64_t preempted_ns; /* it did not run for so much longer than the others */
-	bool is_late;	  /* it had more work than the others before collectives, beyond chance */
-	double behind_ns; /* ... by so much before each; NAN: not known, or they are too few */
-	uint64_t path_ns; /* of the critical path: it worked */
+	bool is_late;	   /* it had more work than the others before collectives, beyond chance */
+	bool is_late_busy; /* ... also without time that ranks were preempted */
+	double behind_ns;  /* ... by so much before each; NAN: not known, or they are too few */
+	uint64_t path_ns;  /* of the critical path: it worked */
 
 	/* used while the job is made */
 	struct rank_calls calls;
@@ -103,6 +104,8 @@ struct rank_meeting {
 	uint32_t step;		      /* number, as its first rank counts them; 0: none */
 	double early_ns;	      /* by so much ranks came before the last one, added up */
 	double work_ns, work_most_ns; /* before it: of all its ranks, and the most of one */
+	double busy_ns;	 /* of all its ranks, without time that they were preempted ... */
+	bool lacks_busy; /* ... which is not known of all */
 };
 
 /* What ranks did before the collectives of a step. */
@@ -158,6 +161,7 @@ struct rank_job {
 	double disordered_ns; /* ... by so much at most */
 	bool is_twice;	      /* a rank has two processes that have collectives */
 	bool is_judged;	      /* there are enough collectives to say which ranks are late */
+	bool has_preempted;   /* a rank was preempted between collectives */
 
 	/* The critical path, from the first collective or message of ranks to the last; 0: none. */
 	uint64_t path_ns;

@@ -322,6 +322,50 @@ static void ranks_lines_path(struct ranks_lines *lines, const struct rank_job *j
 	ranks_lines_add(lines, "Path", text);
 }
 
+/* The ranks between those that have a recording: at most `room` of them; returns how many. */
+static size_t ranks_view_missing(const struct rank_job *job, int32_t *ranks, size_t room)
+{
+	int32_t next = 0;
+	size_t missing = 0;
+
+	for (uint32_t i = 0; i <= job->count; i++) {
+		int32_t until = i < job->count ? job->rows[i].rank : job->rows[0].world;
+		for (int32_t r = next; r < until && missing + (size_t)(r - next) < room; r++)
+			ranks[missing + (size_t)(r - next)] = r;
+		missing += until > next ? (size_t)(until - next) : 0;
+		next = until < next ? next : until + 1;
+	}
+	return missing;
+}
+
+static void ranks_append_missing(char **text, const struct rank_job *job)
+{
+	enum { SAID = 5 };
+	int32_t ranks[SAID];
+	size_t missing = ranks_view_missing(job, ranks, SAID);
+
+	for (size_t i = 0; i < missing && i < SAID; i++)
+		if (i)
+			text_append(text, ", ", "%d", (int)ranks[i]);
+		else
+			text_append(
+				text, ", ", "none of rank%s %d", plural_s(missing), (int)*ranks);
+	if (missing > SAID)
+		text_append(text, " ", "and %zu more", missing - SAID);
+}
+
+static json_t *ranks_missing_json(const struct rank_job *job)
+{
+	enum { TOLD = 64 };
+	int32_t ranks[TOLD];
+	size_t missing = ranks_view_missing(job, ranks, TOLD);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < missing && i < TOLD; i++)
+		json_add(list, json_number((uint64_t)ranks[i]));
+	return list;
+}
+
 static void ranks_lines_make(struct ranks_lines *lines, const struct ranks_view *view)
 {
 	const struct rank_job *job = view->job;
@@ -335,6 +379,7 @@ static void ranks_lines_make(struct ranks_lines *lines, const struct ranks_view 
 	if (job->launcher)
 		text_append(&text, ", ", "by %s", job->launcher);
 	text_append(&text, ", ", "%u recording%s", job->sources, plural_s(job->sources));
+	ranks_append_missing(&text, job);
 	ranks_lines_add(lines, "", text);
 	ranks_lines_clocks(lines, job);
 	text = job->collectives ? text_format("%llu", (unsigned long long)job->collectives)
@@ -566,6 +611,7 @@ json_t *ranks_to_json(const struct ranks_view *view)
 	json_put_numbers(root, job, collectives, paired, disordered);
 	json_put_rates(root, job, disordered_ns, imbalance);
 	json_put_numbers(root, view, unfinished, dropped);
+	json_put(root, "missing", ranks_missing_json(job));
 	json_put(root, "path", job->path_ns ? ranks_path_json(job) : json_null());
 	json_put(root, "steps", job->step_count ? ranks_steps_json(job) : json_null());
 	for (uint32_t i = 0; i < job->count; i++) {
