@@ -3,6 +3,7 @@
  * Sums of windows in SQLite are those of the windows that are there: when windows came, came twice,
  * were removed or expired, and in a history of an older Brick. Sums that are damaged are refused.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -262,19 +263,55 @@ static void sums_follow_windows(void **state)
 	history_store_close(store);
 }
 
+#define AS_OF_AN_OLDER_BRICK                                              \
+	"DROP TABLE fleet; DROP TABLE members; DROP INDEX facts_slowest;" \
+	"PRAGMA user_version = 4"
+
 static void an_older_history_gets_sums(void **state)
 {
 	struct history_store *store = open_store();
 
 	(void)state;
 	fill(store);
-	assert_int_equal(sqlite_db_execute(store, store->state,
-				 "DROP TABLE fleet; DROP TABLE members; DROP INDEX facts_slowest;"
-				 "PRAGMA user_version = 4"),
-		0);
+	assert_int_equal(sqlite_db_execute(store, store->state, AS_OF_AN_OLDER_BRICK), 0);
 	history_store_close(store);
 	store = open_store();
 	all_are_true(store);
+	history_store_close(store);
+}
+
+/* Sums that have a damaged window are refused, until it is removed; others are answered. */
+static void a_damaged_window_damages_its_sums_alone(void **state)
+{
+	struct history_store *store = open_store();
+	const struct history_filter filter = {.kind = HISTORY_WINDOW};
+	struct sums sums = {.count = 0};
+	struct history_run damaged, run;
+	char sql[256];
+
+	(void)state;
+	fill(store);
+	make_window(&damaged, 7);
+	make_window(&run, 19); /* of the same member and hour */
+	assert_int_equal(history_store_remove(store, run.id), 0);
+	snprintf(sql, sizeof(sql),
+		"UPDATE parts SET histogram = '5:' WHERE run ="
+		" (SELECT number FROM runs WHERE id = '%s');" AS_OF_AN_OLDER_BRICK,
+		damaged.id);
+	assert_int_equal(sqlite_db_execute(store, store->state, sql), 0);
+	history_store_close(store);
+	store = open_store();
+	assert_int_equal(history_store_add(store, &run), 0);
+	assert_int_equal(
+		history_store_groups(store, &filter, HISTORY_BY_HOST, NULL, take_group, &sums),
+		-EINVAL);
+	assert_non_null(strstr(history_store_error(store), "no history"));
+	sums_fini(&sums);
+	sums_are_true(store, (struct history_filter){.host = "host0"});
+	assert_int_equal(history_store_remove(store, damaged.id), 0);
+	all_are_true(store);
+	history_run_fini(&damaged);
+	history_run_fini(&run);
 	history_store_close(store);
 }
 
@@ -354,6 +391,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(sums_follow_windows),
 		IN_FOLDER(an_older_history_gets_sums),
+		IN_FOLDER(a_damaged_window_damages_its_sums_alone),
 		IN_FOLDER(long_steps_are_found),
 		IN_FOLDER(damaged_sums_are_refused),
 	};

@@ -2,7 +2,8 @@
 /*
  * Packed are, for each series in ascending order, varints: how much higher its number is than the
  * one before, FLEET_NUMBERS numbers, the count of its buckets, and for each bucket how much higher
- * its index is, and its count.
+ * its index is, and its count. Sums that have a damaged window are a byte that ends too early: they
+ * are refused when they are asked for, and no other part of a history is.
  */
 #include "analysis/history/fleet_sums.h"
 
@@ -141,7 +142,7 @@ static void fleet_result(sqlite3_context *context, struct fleet_sums *sums, int 
 	if (rc == -ENOMEM || b.failed)
 		sqlite3_result_error_nomem(context);
 	else if (rc < 0)
-		sqlite3_result_error(context, "sums of windows are damaged", -1);
+		sqlite3_result_blob(context, "\x80", 1, SQLITE_STATIC);
 	else
 		sqlite3_result_blob64(
 			context, b.size ? (void *)b.data : "", b.size, SQLITE_TRANSIENT);
@@ -165,15 +166,18 @@ static void fleet_step(sqlite3_context *context, int arguments, sqlite3_value **
 	sum->numbers[FLEET_RUNS]++;
 	for (int i = FLEET_COUNT; i < FLEET_NUMBERS; i++)
 		sum->numbers[i] += (uint64_t)sqlite3_value_int64(values[i]);
-	if (history_histogram_parse(&sum->histogram, histogram ? histogram : ""))
-		sqlite3_result_error(context, "a histogram is damaged", -1);
+	int rc = history_histogram_parse(&sum->histogram, histogram ? histogram : "");
+	if (rc == -ENOMEM)
+		sqlite3_result_error_nomem(context);
+	sums->is_damaged |= rc < 0;
 }
 
 static void fleet_final(sqlite3_context *context)
 {
 	struct fleet_sums none = {0}, *sums = sqlite3_aggregate_context(context, 0);
 
-	fleet_result(context, sums ? sums : &none, 0);
+	sums = sums ? sums : &none;
+	fleet_result(context, sums, sums->is_damaged ? -EINVAL : 0);
 }
 
 static void fleet_plus(sqlite3_context *context, int arguments, sqlite3_value **values)

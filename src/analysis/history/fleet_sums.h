@@ -53,6 +53,7 @@ struct fleet_sum {
 
 struct fleet_sums {
 	ARRAY(struct fleet_sum) list; /* by series */
+	bool is_damaged;	      /* a row that was packed is */
 };
 
 void fleet_sums_fini(struct fleet_sums *sums);

@@ -93,7 +93,7 @@ static int sqlite_db_fail(struct history_store *store, sqlite3 *db, const char *
 		return history_fail(store, -EROFS, "%s: cannot be written to", store->where);
 	default:
 		return history_fail(
-			store, -EIO, "%s: %s: %s", store->where, tried, sqlite3_errmsg(db));
+			store, -EIO, "%s: %s: %s", store->where, sqlite3_errmsg(db), tried);
 	}
 }
 
