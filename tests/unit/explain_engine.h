@@ -70,6 +70,7 @@ struct wrong {
 	bool one_brick;	       /* behind which the worker waits */
 	bool mixed, software, old_library;
 	bool unseen;	   /* nobody saw when threads had no CPU */
+	bool gave_up;	   /* nobody saw it from the fourth step on */
 	bool alike;	   /* the engine's thread executes more, and the worker waits as long */
 	bool own_softmax;  /* of a program that states its work and has no operations */
 	bool silent;	   /* with `mixed`: a single token without logits, and no prompt */
@@ -133,6 +134,8 @@ static void start_engine(struct explain_engine *e, const struct wrong *w)
 	e->run.cpus = 2;
 	e->run.usable_cpus = w->usable;
 	e->run.off_cpu.source = w->unseen ? OFF_CPU_UNKNOWN : OFF_CPU_SWITCHES;
+	e->run.off_cpu.gap_count = w->gave_up;
+	e->run.off_cpu.gaps[0] = (struct off_cpu_gap){4 * STEP_US * US, UINT64_MAX, 20000, 1700};
 	e->run.start_ns = 0;
 	e->process = builder_process(&e->run, 1);
 	e->thread = builder_lane(&e->run, e->process, 1);

@@ -445,6 +445,7 @@ static void tokens(void **state)
 	never(&(struct wrong){.pause = 500}, "host-works");
 	first(&(struct wrong){.work = 500}, "host-works", 510 * (EXPLAIN_STEPS - 1));
 	never(&(struct wrong){.work = 500}, "host-pauses");
+	never(&(struct wrong){.work = 500, .gave_up = true}, "host-works");
 	first(&(struct wrong){.mixed = true}, "prefill-in-decode", 0);
 	never(&(struct wrong){.mixed = true, .silent = true}, "prefill-in-decode");
 	first(&(struct wrong){.logits = 30000}, "all-logits", 0);
@@ -509,6 +510,7 @@ static void engines(void **state)
 	never(&(struct wrong){.saved = 36}, "state-copied");
 	first(&(struct wrong){.gap = 200}, "in-no-brick", 200 * EXPLAIN_STEPS);
 	never(&(struct wrong){.gap = 50}, "in-no-brick");
+	never(&(struct wrong){.gap = 200, .gave_up = true}, "in-no-brick");
 	never(&(struct wrong){.gap = 300, .gap_off = 290, .others = 40}, "in-no-brick");
 	first(&(struct wrong){.bytes = 18000000, .flops = 1000}, "at-memory-roof", 0);
 	never(&(struct wrong){.bytes = 5000000, .flops = 1000}, "at-memory-roof");
@@ -518,7 +520,8 @@ static void engines(void **state)
 	never(&(struct wrong){.cached = 1 << 17}, "memory-growth");
 	never(&(struct wrong){.kept = 1 << 17, .kept_until = EXPLAIN_STEPS / 2}, "memory-growth");
 	never(&(struct wrong){.kept = 16}, "memory-growth");
-	never(&(struct wrong){.kept = 1 << 17, .steps = 24}, "memory-growth");
+	never(&(struct wrong){.kept = 1 << 17, .steps = 15}, "memory-growth");
+	first(&(struct wrong){.kept = 1 << 17, .steps = 24}, "memory-growth", 0);
 	ask(&leaves);
 	const struct finding *growth = find("memory-growth");
 	assert_non_null(growth);

@@ -302,6 +302,12 @@ static struct run_off_times facts_off_in_gap(
 	return off;
 }
 
+bool explain_is_unseen(const struct explain_facts *f, uint64_t begin_ns, uint64_t end_ns)
+{
+	return f->run->off_cpu.source != OFF_CPU_UNKNOWN &&
+	       !run_off_cpu_is_known(f->run, begin_ns, end_ns);
+}
+
 /* Adds the time off the CPU of the thread that evaluates next, which may have waited for another
  * one. */
 static void facts_add_between(void *context, const struct step_between *between)
@@ -320,7 +326,8 @@ static void facts_add_between(void *context, const struct step_between *between)
 	phase->between.count++;
 	phase->between.sleeps_ns += off.blocked_ns;
 	phase->between.preempted_ns += off.preempted_ns;
-	phase->between.works_ns += ns - off.blocked_ns - off.preempted_ns;
+	if (!explain_is_unseen(f, between->from_ns, s->begin_ns))
+		phase->between.works_ns += ns - off.blocked_ns - off.preempted_ns;
 	if (ns > phase->between.longest_ns)
 		phase->between.longest_ns = ns;
 }
@@ -498,6 +505,12 @@ static void facts_finish_phase(const struct explain_facts *f, struct explain_pha
 	const struct summary_row *computes = explain_row(phase, brick_name(BRICK_GRAPH_COMPUTE));
 	for (uint64_t i = 0; i < phase->steps && !phase->trains; i++)
 		phase->trains = training_is_step(f->run, &f->run->steps[phase->list[i]]);
+	for (uint64_t i = 0; i < phase->steps; i++) {
+		const struct step_time *time = &s->steps.steps[phase->list[i]];
+		const struct run_step *step = &f->run->steps[phase->list[i]];
+		if (explain_is_unseen(f, step->begin_ns, step->begin_ns + step_time_total_ns(time)))
+			phase->unseen_gaps_ns += time->unattributed_ns;
+	}
 	phase->tokens = s->steps.phases[p].tokens;
 	phase->wall_ns = s->wall_ns;
 	phase->elapsed_ns = s->wall_ns + phase->between.sleeps_ns + phase->between.works_ns +

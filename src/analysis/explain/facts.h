@@ -98,6 +98,7 @@ struct explain_phase {
 	uint64_t *wait_ns;		 /* [lane_count] */
 	uint64_t longest_wait_ns;	 /* of threads that run steps, at one place */
 	uint64_t longest_gap_ns;	 /* in no brick, between two in a step */
+	uint64_t unseen_gaps_ns; /* in no brick, of steps in which the CPU may have been others' */
 	struct explain_between between;
 	/* graphs that evaluate no token but prepare the cache, and their time on the CPU */
 	uint64_t cache_graphs, cache_ns;
@@ -202,6 +203,9 @@ uint64_t explain_in_step_ns(const struct explain_facts *facts, uint32_t step,
  * programs have CPUs, so that an operator may wait for such a thread that has none.
  */
 bool explain_waits_unseen(const struct explain_facts *facts, enum step_phase phase);
+
+/* True if times off the CPU were asked for, and are not known for all of that time. */
+bool explain_is_unseen(const struct explain_facts *facts, uint64_t begin_ns, uint64_t end_ns);
 
 /* The time of a step, with the time up to the next. */
 uint64_t explain_step_ns(const struct explain_phase *phase, uint32_t step);

@@ -247,7 +247,7 @@ bool rule_unattributed(const struct explain_facts *f, enum step_phase p, struct 
 {
 	const struct explain_phase *phase = &f->phases[p];
 
-	out->cost_ns = phase->summary->rests.unattributed_ns;
+	out->cost_ns = number_minus(phase->summary->rests.unattributed_ns, phase->unseen_gaps_ns);
 	/* a single time may be theirs: an interrupt's, or what their pages took */
 	if (presence_is_disturbed(f->run))
 		out->cost_ns = number_minus(out->cost_ns, phase->longest_gap_ns);

@@ -585,15 +585,6 @@ static uint64_t nearby_ns(
 	return explain_median_ns(f, phase, first, end);
 }
 
-/* True if times off the CPU were asked for, and are not known for all of the step. */
-static bool rules_steps_is_in_gap(const struct explain_facts *f, uint32_t step)
-{
-	const struct run_step *s = &f->run->steps[step];
-
-	return f->run->off_cpu.source != OFF_CPU_UNKNOWN &&
-	       !run_off_cpu_is_known(f->run, s->begin_ns, s->end_ns);
-}
-
 /* Slow steps but the first one. Their preempted and blocked times are findings of their own. */
 bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -615,7 +606,8 @@ bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct fi
 				  explain_in_step_ns(f, step, is_of_profiler);
 		/* a step that was off its CPU for long also lost its caches to the other threads */
 		if (ns < SLOW * usual_ns || 2 * off_ns > ns - usual_ns ||
-			rules_steps_is_in_gap(f, step))
+			explain_is_unseen(
+				f, f->run->steps[step].begin_ns, f->run->steps[step].end_ns))
 			continue;
 		out->cost_ns += ns - usual_ns - off_ns;
 		count++;
