@@ -34,11 +34,24 @@ WAYS = {
     "guided-nocache": ([PROMPT], [0, *[1, 0] * (NEW - 1)]),
     "packed": ([PROMPT // 2 + PROMPT], [3, "mixed", *[2] * (NEW - 1)]),
     "batched": None,
+    "batched-cancelled": None,
+    "batched-full": None,
+    "batched-forked": None,
     "assisted": None,
     "lookup": None,
 }
-# prompts of 12, 3, 9 and 5 tokens, of which 16 fit into a batch
-BATCHED = [("prefill", 16), ("mixed", 14), ("decode", 4), ("decode", 4), ("decode", 4), ("decode", 4), ("decode", 3)]
+# Prompts of 12, 3, 9 and 5 tokens, of which 16 fit into a batch. The longest of two is cancelled. Where the cache is full, a
+# request's 4 tokens are taken out and evaluated again, with the next one. Each of two has another answer.
+BATCHED = {
+    "batched": [("prefill", 16), ("mixed", 14), *[("decode", 4)] * 4, ("decode", 3)],
+    "batched-cancelled": [("prefill", 15), *[("decode", 2)] * 3, *[("decode", 1)] * 2],
+    "batched-full": [("prefill", 16), ("mixed", 10), *[("decode", 4)] * 2, ("decode", 3), *[("decode", 2)] * 2, ("mixed", 7),
+                     ("decode", 1)],
+    "batched-forked": [("prefill", 13), ("prefill", 4), *[("decode", 4)] * 5],
+}
+# prompts that were evaluated, beyond what others had in the cache, new tokens, and tokens that were evaluated again
+REQUESTS = [(length, NEW, 0) for length in (3, 5, 9, 12)] + [(12, 4, 0), (3, NEW, 0)] \
+    + [(12, NEW, 0), (9, NEW, 0), (5, NEW, 4), (3, NEW, 0)] + [(12, NEW, 0), (3, NEW, 0), (1, NEW, 0), (1, NEW, 0)]
 
 
 def run(*command):
@@ -47,8 +60,8 @@ def run(*command):
 
 def expected(way, calls):
     """The first call of each model is its prompt, with what was drafted for it; later ones make or check new tokens."""
-    if way == "batched":
-        return BATCHED
+    if way in BATCHED:
+        return BATCHED[way]
     if WAYS[way]:
         prefills, decodes = WAYS[way]
         return [("prefill", tokens) for tokens in prefills] + [
@@ -73,10 +86,13 @@ def generates(scratch, python):
     for counter in "padding tokens", "guidance tokens":
         check(any(brick["name"] == counter for brick in recorded["bricks"]), counter, "are not counted", recorded["bricks"])
     mixed = json.loads(run(BRICK, "report", "--json", path).stdout)["steps"]["mixed"]
-    same((mixed["count"], mixed["prompt_tokens"], mixed["output_tokens"]), (2, PROMPT // 2 + 13, 2 + 1), "batches of both")
+    same((mixed["count"], mixed["prompt_tokens"], mixed["output_tokens"]), (4, PROMPT // 2 + 13 + 9 + 4, 2 + 1 + 1 + 3),
+         "batches of both")
     requests = json.loads(run(BRICK, "requests", "--json", path).stdout)["requests"]
-    same(sorted((r["prompt_tokens"], r["output_tokens"]) for r in requests), [(length, NEW) for length in (3, 5, 9, 12)],
+    same(sorted((r["prompt_tokens"], r["output_tokens"], r["cache"]["evaluated_again_tokens"]) for r in requests), sorted(REQUESTS),
          "requests of batches")
+    same({r["end"] for r in requests}, {"ended"}, "their ends")
+    check("Speculative" not in run(BRICK, "requests", path).stdout, "no model drafts")
     check("\nFirst token  after " in run(BRICK, "report", path).stdout, "no first token")
     rows = list(csv.DictReader(io.StringIO(run(BRICK, "export", "--format", "csv", path).stdout)))
     regions = sum(row["brick"].startswith("Torch-Compiled Region") for row in rows)

@@ -130,15 +130,32 @@ def packed():
                 for ends, row in batches][-1].argmax(-1)
 
 
-def batched():
-    """transformers' continuous batching of prompts that do not fit into one batch."""
+def batched(way):
+    """transformers' continuous batching: of prompts that do not fit into one batch; where the cache is full, so that a request
+    goes and comes again; of two answers to each prompt; of a request that is cancelled."""
     large = model("large", 1)
     large.set_attn_implementation("sdpa")
-    config = ContinuousBatchingConfig(max_batch_tokens=16, num_blocks=32, page_size=8)
     prompts = [list(range(2, 2 + length)) for length in (12, 3, 9, 5)]
-    done = large.generate_batch(prompts, GenerationConfig(max_new_tokens=NEW, do_sample=False, eos_token_id=-1, pad_token_id=0),
-                                continuous_batching_config=config, progress_bar=False)
-    return torch.tensor([done[name].generated_tokens for name in sorted(done)])
+    blocks, page = (9, 4) if way == "batched-full" else (32, 8)
+    config = ContinuousBatchingConfig(max_batch_tokens=16, num_blocks=blocks, page_size=page)
+    how = GenerationConfig(max_new_tokens=NEW, do_sample=False, eos_token_id=-1, pad_token_id=0)
+    if way in ("batched-cancelled", "batched-forked"):
+        prompts = prompts[:2]
+    if way == "batched-forked":
+        how = GenerationConfig(max_new_tokens=NEW, do_sample=True, num_return_sequences=2, eos_token_id=-1, pad_token_id=0)
+    manager = large.init_continuous_batching(generation_config=how, continuous_batching_config=config)
+    names = manager.add_requests(prompts)  # all of them, before the first batch is made
+    before = len(Counts.calls)
+    if way == "batched-cancelled":  # the longer one, in its third step
+        large.register_forward_pre_hook(
+            lambda *_: manager.cancel_request(names[0]) if len(Counts.calls) == before + 3 else None)
+    manager.start()
+    done = {}
+    while len(done) < {"batched-cancelled": 1, "batched-forked": 4}.get(way, len(prompts)):
+        result = manager.get_result(timeout=100)
+        done[result.request_id] = result.generated_tokens
+    manager.stop(block=True)
+    return torch.tensor([done[name] for name in sorted(done)])
 
 
 def by_hand(way):
@@ -167,6 +184,6 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     for way in sys.argv[1:]:
         Counts.calls.clear()
-        own = {"sorted": by_length, "encoder": translated, "packed": packed, "batched": batched}.get(way)
-        out = own() if own else by_hand(way) if way.startswith("loop") else generate(way)
+        own = {"sorted": by_length, "encoder": translated, "packed": packed}.get(way)
+        out = own() if own else batched(way) if way.startswith("batched") else by_hand(way) if way.startswith("loop") else generate(way)
         print(json.dumps({"out": out.tolist(), "calls": Counts.calls}))

@@ -129,6 +129,7 @@ struct request_part {
 	bool is_undone;	 /* the model went back to before this part: no token came of it */
 	bool is_again;	 /* this part evaluates tokens of an undone part again */
 	bool is_resumed; /* the request had lost its tokens before this part */
+	bool had_token;	 /* the request had made a token before this part */
 };
 
 struct request {

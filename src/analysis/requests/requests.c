@@ -136,7 +136,7 @@ static uint32_t requests_drafts_of(const struct maker *m, const struct life *lif
 
 	if (!part || part->tokens < 2)
 		return 0;
-	return part->prompt ? outputs : outputs ? outputs - 1 : 0;
+	return part->prompt && !part->had_token ? outputs : outputs ? outputs - 1 : 0;
 }
 
 /* True if the cut only removes refuted drafts, which ends no request. */
@@ -503,7 +503,8 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 		.position = e->position,
 		.shifts = shifts,
 		.is_again = is_again,
-		.is_resumed = life->is_evicted};
+		.is_resumed = life->is_evicted,
+		.had_token = r->first_ns != 0};
 	if (array_push(&m->parts, part)) {
 		requests_fail(m);
 		return;

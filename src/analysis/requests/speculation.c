@@ -102,7 +102,7 @@ static uint32_t speculation_drafts_of(const struct request_part *part)
 
 	if (part->tokens < 2 || !outputs)
 		return 0;
-	return part->prompt ? outputs : outputs - 1;
+	return part->prompt && !part->had_token ? outputs : outputs - 1;
 }
 
 static void count_part(struct maker *m, struct sums *sums, const struct request_part *part)

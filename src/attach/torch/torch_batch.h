@@ -9,10 +9,12 @@
 #include <stdint.h>
 #include "attach/torch/torch_hooks.h"
 
-/* For torch_serve_hooks: a request comes, a batch is made, a request ends. */
+/* For torch_serve_hooks. */
 python_object *torch_batch_request_comes(const struct torch_hook_call *call);
+python_object *torch_batch_request_forks(const struct torch_hook_call *call);
 python_object *torch_batch_is_made(const struct torch_hook_call *call);
 python_object *torch_batch_request_ends(const struct torch_hook_call *call);
+python_object *torch_batch_requests_cancelled(const struct torch_hook_call *call);
 
 /*
  * The prompts' tokens of the batch that was made last on this thread. False: none was since the

@@ -273,10 +273,10 @@ void torch_tokens_count(
 	unsigned grown = grows ? before.grown + 1 : 0;
 	if (!cache)
 		*last = (struct torch_length){call->module, shape.rows, shape.length, grown};
+	if (cache && torch_tokens_unpack(arguments, &shape, call))
+		return;
 	if (shape.dimensions == 2 && shape.length == 1) {
 		call->is_decode = true;
-	} else if (cache && torch_tokens_unpack(arguments, &shape, call)) {
-		return;
 	} else if (cache) {
 		call->is_decode = torch_tokens_each_has_one(arguments, &shape) ||
 				  (cached(cache) > 0 &&
