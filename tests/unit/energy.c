@@ -122,6 +122,11 @@ static void test_forbidden(void **state)
 				     "package-0 dram; until the next boot all users may after "
 				     "'chmod a+r /sys/class/powercap/*/energy_uj'"));
 	free(text);
+	strcat(run.energy_refused, ", hwmon board 1");
+	text = energy_absent_text(&run);
+	assert_non_null(strstr(text, "'chmod a+r /sys/class/hwmon/hwmon*/*_input "
+				     "/sys/class/powercap/*/energy_uj'"));
+	free(text);
 	/* one that may be read is enough */
 	system_zone("intel-rapl:1", "package-1\n", "1000\n", "1\n");
 	assert_true(self || !seteuid(65534));

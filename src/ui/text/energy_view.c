@@ -64,10 +64,10 @@ char *energy_absent_text(const struct run *run)
 
 	if (refused)
 		return text_format("%s: this user may not read %s; until the next boot all users "
-				   "may after 'chmod a+r %s' as root",
+				   "may after 'chmod a+r%s%s' as root",
 			is_known ? "not all known" : "not known", refused,
-			strstr(refused, "hwmon") ? "/sys/class/hwmon/hwmon*/*_input"
-						 : "/sys/class/powercap/*/energy_uj");
+			strstr(refused, "hwmon ") ? " /sys/class/hwmon/hwmon*/*_input" : "",
+			strncmp(refused, "hwmon ", 6) ? " /sys/class/powercap/*/energy_uj" : "");
 	switch (is_known ? 0 : run->energy_error) {
 	case 0:
 		return NULL;
