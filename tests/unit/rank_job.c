@@ -260,6 +260,60 @@ static void other_programs_hide_no_late_rank(void **state)
 	assert_false(is_late_beside_other_programs(0, true));
 }
 
+/* A number below `below`, not quite as likely as others, which does no harm here. */
+static uint64_t by_chance(uint64_t *state, uint64_t below)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (*state >> 33) % below;
+}
+
+/* Some ranks that do the same. is_preempted: by chance, for times that are known. */
+static bool has_late_rank_by_chance(uint64_t *state, bool is_preempted)
+{
+	enum { WORK = 100000, MOST_RANKS = 8 };
+	struct fixture f;
+	uint64_t at = 1000, ranks = 2 + by_chance(state, MOST_RANKS - 1);
+	uint64_t turns = 10 + by_chance(state, 50), spread = 1000 + by_chance(state, 40000);
+	bool is_late = false;
+
+	open_ranks(&f, (int)ranks);
+	f.run.off_cpu.source = is_preempted ? OFF_CPU_SWITCHES : OFF_CPU_UNKNOWN;
+	for (uint64_t i = 0; i < turns; i++) {
+		uint64_t work[MOST_RANKS], over = 0;
+		for (uint64_t r = 0; r < ranks; r++) {
+			uint64_t off = is_preempted ? by_chance(state, WORK) : 0;
+			work[r] = WORK + off;
+			for (int part = 0; part < 4; part++)
+				work[r] += by_chance(state, spread);
+			if (off)
+				preempt(&f, (int)r, at + 10, at + 10 + off);
+			over = at + work[r] > over ? at + work[r] : over;
+		}
+		for (uint64_t r = 0; r < ranks; r++)
+			turn(&f, (int)r, at, at + work[r], over + 20);
+		at = over + 20;
+	}
+	measure(&f);
+	for (uint32_t r = 0; r < f.job.count; r++)
+		is_late |= f.job.rows[r].is_late;
+	close_ranks(&f);
+	return is_late;
+}
+
+static void of_thousand_equal_jobs_one_has_a_late_rank(void **state)
+{
+	enum { THOUSANDS = 2 };
+
+	(void)state;
+	for (int is_preempted = 0; is_preempted < 2; is_preempted++) {
+		uint64_t chance = 1;
+		int late = 0;
+		for (int i = 0; i < THOUSANDS * 1000; i++)
+			late += has_late_rank_by_chance(&chance, is_preempted);
+		assert_in_range(late, 0, 2 * THOUSANDS);
+	}
+}
+
 static void ranks_of_other_collectives_are_not_compared(void **state)
 {
 	struct fixture f;
@@ -728,6 +782,7 @@ int main(void)
 		cmocka_unit_test(a_long_delay_makes_no_small_difference_large),
 		cmocka_unit_test(ranks_that_are_quick_by_turns_are_not_late),
 		cmocka_unit_test(other_programs_hide_no_late_rank),
+		cmocka_unit_test(of_thousand_equal_jobs_one_has_a_late_rank),
 		cmocka_unit_test(ranks_of_other_collectives_are_not_compared),
 		cmocka_unit_test(recordings_of_several_ranks_are_one_job),
 		cmocka_unit_test(who_gets_nothing_does_not_wait),
