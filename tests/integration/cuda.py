@@ -159,10 +159,14 @@ def check_light_interval(scratch):
 
 def check_light_refused(scratch):
     """Where CUPTI does not record replays as light recording needs them, each kernel has its record, and the report says why."""
-    for scenario, why in (("nowhole", "CUPTI refuses them"), ("bothkinds", "not each brings one record")):
+    for scenario, why in (("nowhole", "CUPTI refuses them"), ("bothkinds", "not each brings one record"),
+                          ("atbirth=100", "not each brings one record")):
         run = light(scratch, scenario, 20)
-        run.same_times()
+        run.same_times(LONG_SLACK_NS)  # the runs pause
         assert run.notes["cuda.detail"].startswith("full: ") and why in run.notes["cuda.detail"], run.notes
+    run = light(scratch, "atbirth=16", 60)  # not so for Brick's graph
+    report = subprocess.check_output([BRICK, "report", "--trust", run.path], text=True)
+    assert "full from here on" in " ".join(report.split()), report
     run = light(scratch, "stuck", 20)  # nothing helps then: a replay is one command
     assert "none for whole replays" in run.notes["cuda.detail"], run.notes
     assert [c["brick"] for c in run.commands if c["stream"] != 7] == 3 * 20 * ["LmHead"] and run.dropped == 0, run.commands

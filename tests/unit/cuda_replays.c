@@ -11,8 +11,11 @@
 #include "attach/cuda/cuda_replays.h"
 #include "attach/cuda/cupti.h"
 
+static uint32_t switch_count;
+
 static int fake_switch(uint32_t kind)
 {
+	switch_count++;
 	return kind == CUPTI_GRAPH_TRACE ? CUPTI_FINE : CUPTI_BAD_KIND;
 }
 
@@ -76,28 +79,69 @@ static void switches(void **state)
 	replays_want(REPLAYS_LIGHT);
 	replay_shape shape = replays_new_shape();
 	assert_false(replays_enter(shape)); /* not decided */
-	replays_decide(NULL, 1, 1);
+	replays_decide(NULL, &(struct replay_costs){16, 1, 1, 1});
 	uint32_t samples = 0;
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 6 * REPLAY_PERIOD; i++)
 		if (replays_enter(shape)) {
 			samples++;
 			replays_leave();
 		}
-	assert_int_equal(samples, 100); /* no sample has been seen complete */
+	assert_int_equal(switch_count, 2);	      /* on, and off for all of them */
+	assert_int_equal(samples, 6 * REPLAY_PERIOD); /* no sample has been seen complete */
 	add_sample(shape, 6, 2000, 3);
 	samples = 0;
+	uint32_t places = 0; /* a bit for each: work that repeats itself meets samples anywhere */
 	for (int i = 0; i < 10 * REPLAY_PERIOD; i++)
 		if (replays_enter(shape)) {
 			samples++;
+			places |= 1u << i % REPLAY_PERIOD;
 			replays_leave();
 		}
 	assert_int_equal(samples, 10);
+	assert_true(__builtin_popcount(places) >= 4);
 	assert_true(replays_enter(0)); /* not known node by node */
 	replays_leave();
 }
 
+/* Switches that cost more than records of nodes are not worth it. */
+static void by_cost(void **state)
+{
+	replays_want(REPLAYS_AS_COST);
+	replay_shape shape = replays_new_shape();
+	replays_decide(NULL, &(struct replay_costs){16, 1, 1, 1000});
+	assert_false(replays_enter(shape));
+	replays_decide(NULL, &(struct replay_costs){16, 0.2, 1, 1});
+	assert_false(replays_enter(shape));
+	replays_decide(NULL, &(struct replay_costs){16, 1, 1, 100});
+	assert_true(replays_enter(shape));
+	replays_leave();
+}
+
+/* Replays come as a whole, of a graph of which no sample ever came. */
+static void not_heeded(void **state)
+{
+	const struct replay_node *nodes;
+
+	replays_want(REPLAYS_LIGHT);
+	replays_decide(NULL, &(struct replay_costs){16, 1, 1, 1});
+	replay_shape shape = replays_new_shape(), other = replays_new_shape();
+	add_sample(other, 6, 2000, 3);
+	assert_true(replays_estimate(other, 9, queue_of(3), 0, 80, &nodes) > 0);
+	for (int i = 0; i < 100; i++)
+		replays_unknown(other);
+	assert_true(replays_enter(shape));
+	replays_leave();
+	for (int i = 0; i < 100; i++)
+		replays_unknown(shape);
+	switch_count = 0;
+	for (int i = 0; i < 10 * REPLAY_PERIOD; i++)
+		assert_false(replays_enter(other));
+	assert_int_equal(switch_count, 0); /* it was off */
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(switches), cmocka_unit_test(shares)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(switches), cmocka_unit_test(shares),
+		cmocka_unit_test(by_cost), cmocka_unit_test(not_heeded)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,10 +132,14 @@ static void light_replays(void **state)
 	scene_launch(&s, 50000, 5, 1000);
 	for (size_t i = 5; i < 10; i++)
 		s.run.lanes[s.queue].samples[i].source = BRICK_SOURCE_ESTIMATED;
+	scene_launch(&s, 65000, 5, 1000); /* samples in a row are switched to once */
+	scene_launch(&s, 80000, 5, 1000);
 	struct traced_cost cost = scene_cost(&s);
-	assert_true(cost.commands == 10);
-	assert_true(cost.spent_ns == (100 + 5 * 500 + 3000) + (100 + 700));
-	assert_true(cost.low_ns == (100 + 5 * 250 + 2000) + (100 + 600));
+	assert_true(cost.commands == 20);
+	assert_true(cost.spent_ns == (100 + 5 * 500 + 3000) + (100 + 700) + (100 + 5 * 500 + 3000) +
+					     (100 + 5 * 500));
+	assert_true(cost.low_ns == (100 + 5 * 250 + 2000) + (100 + 600) + (100 + 5 * 250 + 2000) +
+					   (100 + 5 * 250));
 }
 
 /* A pause of the device before each command lengthens what the device does, hidden by nothing. */

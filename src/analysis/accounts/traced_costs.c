@@ -25,6 +25,7 @@ struct traced_call {
 	size_t first, count; /* in `order`, or in run->waits */
 	uint32_t phase;
 	bool waits, is_whole; /* the latter: a replay that is one record */
+	bool is_switched;     /* a sample behind one, or the first: CUPTI was switched twice */
 };
 
 /* What a queue's delays are at least, and where it is in a pass. */
@@ -42,6 +43,7 @@ struct traced_model {
 	size_t order_count;
 	struct traced_call *calls; /* by time */
 	size_t call_count;
+	bool *samples;		     /* [process_count]: the last replay was one */
 	struct traced_queue *queues; /* [lane_count]: by the queue's first lane */
 	uint32_t *queue_of;	     /* [lane_count]: that lane */
 	double *threads;	     /* [lane_count]: by how much they would be earlier */
@@ -198,6 +200,26 @@ static void list_launches(struct traced_model *m)
 	}
 }
 
+static const struct traced_calibration *calibration_of(
+	const struct traced_model *m, const struct traced_call *call)
+{
+	return &m->calibrations[m->run->lanes[call->lane].process];
+}
+
+/* Samples in a row are switched to once. Calls are by time. */
+static void find_switches(struct traced_model *m)
+{
+	for (size_t i = 0; i < m->call_count; i++) {
+		struct traced_call *call = &m->calls[i];
+		bool *samples = &m->samples[m->run->lanes[call->lane].process];
+		if (!calibration_of(m, call)->is_light || call->waits ||
+			(call->count == 1 && !call->is_whole))
+			continue;
+		call->is_switched = !call->is_whole && !*samples;
+		*samples = !call->is_whole;
+	}
+}
+
 static void list_waits(struct traced_model *m)
 {
 	const struct run *run = m->run;
@@ -279,12 +301,6 @@ static double of_pass(const struct traced_each *each, int pass)
 	return pass == 0 ? each->ns : pass == 1 ? each->low_ns : each->high_ns;
 }
 
-static const struct traced_calibration *calibration_of(
-	const struct traced_model *m, const struct traced_call *call)
-{
-	return &m->calibrations[m->run->lanes[call->lane].process];
-}
-
 /* A call costs what it costs, whether or not a device hides it. */
 static double call_cost(const struct traced_model *m, const struct traced_call *call, int pass)
 {
@@ -298,7 +314,7 @@ static double call_cost(const struct traced_model *m, const struct traced_call *
 	if (call->count == 1)
 		return callbacks + of_pass(&c->record, pass);
 	return callbacks + (double)call->count * of_pass(&c->node, pass) +
-	       (c->is_light ? of_pass(&c->sample, pass) : 0);
+	       (call->is_switched ? of_pass(&c->sample, pass) : 0);
 }
 
 static void pass_launch(struct traced_model *m, const struct traced_call *call, int pass)
@@ -389,19 +405,21 @@ static bool model_prepare(struct traced_model *m)
 	const struct run *run = m->run;
 
 	m->calibrations = calloc(run->process_count + 1, sizeof(*m->calibrations));
+	m->samples = calloc(run->process_count + 1, sizeof(*m->samples));
 	m->order = calloc(m->order_count + 1, sizeof(*m->order));
 	m->calls = calloc(m->order_count + run->wait_count + 1, sizeof(*m->calls));
 	m->queues = calloc(run->lane_count + 1, sizeof(*m->queues));
 	m->queue_of = calloc(run->lane_count + 1, sizeof(*m->queue_of));
 	m->threads = calloc(run->lane_count + 1, sizeof(*m->threads));
 	m->commands = calloc(run->command_count + 1, sizeof(*m->commands));
-	return m->calibrations && m->order && m->calls && m->queues && m->queue_of && m->threads &&
-	       m->commands;
+	return m->calibrations && m->samples && m->order && m->calls && m->queues && m->queue_of &&
+	       m->threads && m->commands;
 }
 
 static void model_fini(struct traced_model *m)
 {
 	free(m->calibrations);
+	free(m->samples);
 	free(m->order);
 	free(m->calls);
 	free(m->queues);
@@ -426,6 +444,7 @@ void traced_costs_of(
 	list_launches(&m);
 	list_waits(&m);
 	qsort(m.calls, m.call_count, sizeof(*m.calls), traced_by_time);
+	find_switches(&m);
 	traced_find_queues(&m);
 	find_delays(&m);
 	for (int pass = 0; pass < 3; pass++)

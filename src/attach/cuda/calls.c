@@ -177,14 +177,13 @@ static struct launch_records calls_records_of(
 		.shape = launch.shape};
 }
 
-/* A switch of CUPTI's, in one replay of some: its time is no part of a usual call. */
+/* Switches of CUPTI's, in some replays: their time is no part of a usual call. */
 static void sample_begin(struct call_thread *t, replay_shape shape)
 {
 	uint64_t begin = brick_ticks();
 
 	t->is_sample = replays_enter(shape);
-	if (t->is_sample)
-		t->apart_ticks += brick_ticks() - begin;
+	t->apart_ticks += brick_ticks() - begin;
 }
 
 static void sample_end(struct call_thread *t)

@@ -61,6 +61,7 @@ struct calibration {
 		int (*record)(void *, void *), (*elapsed)(float *, void *, void *);
 	} cu;
 	void *driver, *module, *kernel, *stream, *graph, *exec;
+	void *light; /* another exec, made while replays are recorded as a whole */
 	void *events[2];
 	char *data; /* FAR_BYTES */
 	struct calibration_call call;
@@ -177,6 +178,8 @@ static void calibration_clean(struct calibration *c)
 			c->cu.event_destroy(c->events[i]);
 	if (c->exec)
 		c->cu.exec_destroy(c->exec);
+	if (c->light)
+		c->cu.exec_destroy(c->light);
 	if (c->graph)
 		c->cu.graph_destroy(c->graph);
 	if (c->stream)
@@ -197,13 +200,14 @@ static void go_far(volatile char *data)
 }
 
 /* The device's own clock tells when it was done: a host that wakes up is late by more than that. */
-static void time_replay(struct calibration *c, struct calibration_times *times, uint32_t i)
+static void time_replay(
+	struct calibration *c, struct calibration_times *times, uint32_t i, void *exec)
 {
 	float ms = 0;
 
 	TRY(c, "cuEventRecord", c->cu.record(c->events[0], c->stream));
 	uint64_t begin = monotonic_ns();
-	TRY(c, "cuGraphLaunch", c->cu.replay(c->exec, c->stream));
+	TRY(c, "cuGraphLaunch", c->cu.replay(exec, c->stream));
 	times->replays[i] = monotonic_ns() - begin;
 	TRY(c, "cuEventRecord", c->cu.record(c->events[1], c->stream));
 	wait_for_them(c);
@@ -217,7 +221,7 @@ static int switch_whole(bool on)
 }
 
 /* Waits as seldom as can be: on a busy machine a thread that waits comes back late. */
-static void time_block(struct calibration *c, struct calibration_times *times)
+static void time_block(struct calibration *c, struct calibration_times *times, void *exec)
 {
 	uint32_t i = times->count;
 	uint64_t begin = monotonic_ns();
@@ -232,20 +236,20 @@ static void time_block(struct calibration *c, struct calibration_times *times)
 		times->far[i] += monotonic_ns() - begin;
 	}
 	wait_for_them(c);
-	time_replay(c, times, i);
+	time_replay(c, times, i, exec);
 	times->count += !c->failed;
 }
 
 /* Whole replays are on before and after. The sample is as far from other work as the replay. */
-static void time_light(struct calibration *c, struct calibration_times *times)
+static void time_light(struct calibration *c, struct calibration_times *times, void *exec)
 {
 	uint64_t *sample = &times->samples[times->count];
 
-	time_block(c, times);
+	time_block(c, times, exec);
 	go_far(c->data);
 	uint64_t begin = monotonic_ns();
 	TRY(c, "cuptiActivityDisable", switch_whole(false));
-	TRY(c, "cuGraphLaunch", c->cu.replay(c->exec, c->stream));
+	TRY(c, "cuGraphLaunch", c->cu.replay(exec, c->stream));
 	TRY(c, "cuptiActivityEnable", switch_whole(true));
 	*sample = monotonic_ns() - begin;
 	wait_for_them(c);
@@ -274,11 +278,13 @@ static void time_way(struct calibration *c, enum way way)
 		return;
 	}
 	struct calibration_times first = {.count = 0};
-	void (*time)(struct calibration *, struct calibration_times *) =
+	void (*time)(struct calibration *, struct calibration_times *, void *) =
 		way == LIGHT ? time_light : time_block;
-	time(c, &first); /* what the switch left to do */
+	time(c, &first, c->exec);      /* what the switch left to do */
+	if (way == LIGHT && !c->light) /* as the program's graphs will be made */
+		TRY(c, "cuGraphInstantiate", c->cu.instantiate(&c->light, c->graph, 0));
 	for (int i = 0; i < BLOCKS && !c->failed; i++)
-		time(c, &c->times[way]);
+		time(c, &c->times[way], way == LIGHT ? c->light : c->exec);
 	if (way == TRACED || way == QUIET)
 		c->nodes += (uint64_t)(BLOCKS + 1) * NODES;
 	int error = way == BARE	   ? switch_records(true)
@@ -403,13 +409,14 @@ static void calibration_tell(struct calibration *c)
 		TOLD(callbacks), TOLD(record), TOLD(node), TOLD(device), light,
 		c->times[TRACED].count, LAUNCHES, (double)(monotonic_ns() - c->begin_ns) * 1e-6);
 	int64_t each = node.ns > device.ns ? node.ns : device.ns;
-	replays_decide(c->obstacle, (double)each * 1e-3, (double)whole.ns * 1e-3);
+	replays_decide(c->obstacle, &(struct replay_costs){NODES, (double)each * 1e-3,
+					    (double)whole.ns * 1e-3, (double)sample.ns * 1e-3});
 }
 
 static void calibration_refuse(const char *why)
 {
 	brick_note("cuda.calibration", "none: %s", why);
-	replays_decide("nothing was calibrated", 0, 0);
+	replays_decide("nothing was calibrated", &(struct replay_costs){0});
 }
 
 void cuda_calibrate(struct calibration_call call)

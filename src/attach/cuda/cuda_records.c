@@ -351,6 +351,8 @@ static bool put_estimates(const struct held_command *replay)
 	uint32_t count = replays_estimate(replay->shape, replay->correlation, replay->queue,
 		replay->begin, replay->end, &nodes);
 
+	if (!count)
+		replays_unknown(replay->shape);
 	if (!count || held_count + count > MAX_HELD)
 		return false;
 	for (uint32_t i = 0; i < count; i++)

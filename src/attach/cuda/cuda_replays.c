@@ -11,6 +11,7 @@
 #include <string.h>
 #include "attach/cuda/cupti.h"
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/order.h"
 #include "base/scope.h"
 #include "brick/session.h"
@@ -19,6 +20,7 @@ enum {
 	SHAPES = 1 << 12,   /* further ones take the places of older ones */
 	MAX_PATTERNS = 256, /* of a graph, whose replays are still to come: of a flush period */
 	MAX_PATTERN_NODES = 1 << 18, /* of all patterns; graphs without one are always samples */
+	MAX_UNKNOWN = 8,	     /* see replays_unknown() */
 	KEPT_SHAPES = 64,	     /* the last ones, whose samples stay when that is reached */
 };
 
@@ -41,7 +43,8 @@ struct replay_place {
 	replay_shape shape, known; /* atomic: the one that is replayed, that has a sample */
 	uint32_t replays;	   /* atomic */
 	/* consumer */
-	replay_shape sampled;
+	replay_shape sampled, whole;	       /* the latter: without any sample, */
+	uint32_t unknown;		       /* so many times */
 	ARRAY(struct replay_pattern) patterns; /* in the order of their calls */
 	struct replay_mean samples, wholes;    /* lengths of replays of the shape */
 };
@@ -50,6 +53,8 @@ static struct replay_place replays_places[SHAPES];
 static replay_shape replays_last; /* atomic */
 static enum replay_detail replays_wanted;
 static bool replays_light;	   /* atomic */
+static bool replays_are_on;	   /* atomic: CUPTI's kind */
+static bool replays_failed;	   /* atomic: see replays_unknown() */
 static size_t replays_nodes_count; /* consumer: of all patterns */
 static ARRAY(struct replay_node) replays_answer;
 
@@ -58,10 +63,17 @@ bool replays_may_be_light(void)
 	return replays_wanted < REPLAYS_FULL;
 }
 
-void replays_decide(const char *obstacle, double node_us, double whole_us)
+/* Graphs of programs have more nodes than Brick's own, and gain more. */
+static bool light_is_worth_it(const struct replay_costs *c)
+{
+	return c->node > most_node_us &&
+	       c->whole + c->sample / REPLAY_PERIOD < c->node * (double)c->nodes;
+}
+
+void replays_decide(const char *obstacle, const struct replay_costs *costs)
 {
 	bool is_asked = replays_wanted == REPLAYS_LIGHT;
-	bool is_light = is_asked || node_us > most_node_us;
+	bool is_light = is_asked || light_is_worth_it(costs);
 	const char *full = "full: a record for each kernel of a graph";
 
 	if (replays_wanted == REPLAYS_WHOLE)
@@ -80,13 +92,15 @@ void replays_decide(const char *obstacle, double node_us, double whole_us)
 	}
 	brick_note("cuda.detail",
 		"%s, %s: a kernel of a replay took %.2f us here with a record of its own, a whole "
-		"replay %.2f us",
+		"replay %.2f us, two switches for a sample %.2f us",
 		is_light ? "light: a record for each replay of a graph, times of its kernels by "
 			   "one replay in 16"
 			 : full,
-		is_asked ? "as asked" : "chosen by the cost", node_us, whole_us);
+		is_asked ? "as asked" : "chosen by the cost", costs->node, costs->whole,
+		costs->sample);
 	if (!is_light)
 		return;
+	__atomic_store_n(&replays_are_on, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&replays_light, true, __ATOMIC_RELEASE);
 }
 
@@ -128,28 +142,59 @@ static bool is_sample(replay_shape shape)
 		__atomic_store_n(&place->shape, shape, __ATOMIC_RELAXED);
 	}
 	uint32_t number = __atomic_fetch_add(&place->replays, 1, __ATOMIC_RELAXED);
-	return number < REPLAY_FIRST || number % REPLAY_PERIOD == 0 ||
+	/* at no fixed distance: work that repeats itself, too, would always be met at one place */
+	uint64_t chosen = hash_add(hash_u64(shape), number / REPLAY_PERIOD) % REPLAY_PERIOD;
+	return number < REPLAY_FIRST || number % REPLAY_PERIOD == chosen ||
 	       __atomic_load_n(&place->known, __ATOMIC_RELAXED) != shape;
 }
 
 static pthread_mutex_t replays_switch_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t replays_samples; /* that are under way */
 
+/* Under the lock. */
+static void replays_switch(bool on)
+{
+	if (replays_are_on == on)
+		return;
+	(on ? cupti.enable : cupti.disable)(CUPTI_GRAPH_TRACE);
+	__atomic_store_n(&replays_are_on, on, __ATOMIC_RELAXED);
+}
+
+/* Here and not where it is noticed: CUPTI may deliver records while it switches. */
+static void replays_give_up(void)
+{
+	HOLD(&replays_switch_lock);
+	if (!replays_light)
+		return;
+	__atomic_store_n(&replays_light, false, __ATOMIC_RELEASE);
+	replays_switch(false);
+	brick_note("cuda.detail", "full from here on: CUPTI records replays as a whole that should "
+				  "have records of kernels");
+}
+
+/* Samples in a row switch once: a graph that is updated before each replay has no others. */
 bool replays_enter(replay_shape shape)
 {
-	if (!__atomic_load_n(&replays_light, __ATOMIC_ACQUIRE) || !is_sample(shape))
+	if (!__atomic_load_n(&replays_light, __ATOMIC_ACQUIRE))
+		return false;
+	if (__atomic_load_n(&replays_failed, __ATOMIC_RELAXED)) {
+		replays_give_up();
+		return false;
+	}
+	bool is_one = is_sample(shape);
+	if (!is_one && __atomic_load_n(&replays_are_on, __ATOMIC_RELAXED))
 		return false;
 	HOLD(&replays_switch_lock);
-	if (replays_samples++ == 0)
-		cupti.disable(CUPTI_GRAPH_TRACE);
-	return true;
+	replays_samples += is_one;
+	if (replays_light)
+		replays_switch(!replays_samples);
+	return is_one;
 }
 
 void replays_leave(void)
 {
 	HOLD(&replays_switch_lock);
-	if (--replays_samples == 0)
-		cupti.enable(CUPTI_GRAPH_TRACE);
+	replays_samples--;
 }
 
 /* Consumer. */
@@ -176,11 +221,25 @@ void replays_want(enum replay_detail detail)
 	HOLD(&replays_switch_lock);
 	replays_wanted = detail;
 	replays_samples = 0;
+	__atomic_store_n(&replays_failed, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&replays_are_on, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&replays_light, false, __ATOMIC_RELEASE);
 	for (size_t i = 0; i < SHAPES; i++) {
 		patterns_drop(&replays_places[i], replays_places[i].patterns.count);
 		__atomic_store_n(&replays_places[i].known, 0, __ATOMIC_RELAXED);
 	}
+}
+
+void replays_unknown(replay_shape shape)
+{
+	struct replay_place *place = replays_place_of(shape);
+
+	if (place->sampled == shape)
+		return;
+	place->unknown = place->whole == shape ? place->unknown + 1 : 1;
+	place->whole = shape;
+	if (place->unknown >= MAX_UNKNOWN)
+		__atomic_store_n(&replays_failed, true, __ATOMIC_RELAXED);
 }
 
 /* Brings the nodes into order and counts their times from the first. */

@@ -35,12 +35,17 @@ enum replay_detail { REPLAYS_AS_COST, REPLAYS_LIGHT, REPLAYS_FULL, REPLAYS_WHOLE
 void replays_want(enum replay_detail detail);
 bool replays_may_be_light(void);
 
+/* By the calibration, us: a kernel's record, a replay as a whole, a sample's two switches. */
+struct replay_costs {
+	int nodes; /* of the graph that was replayed */
+	double node, whole, sample;
+};
+
 /*
- * Decides, once the calibration has told what a replayed kernel costs with a record of its own, and
- * begins to record whole replays. obstacle: why that cannot be; NULL: it can. Writes the note
- * "cuda.detail".
+ * Decides by the costs, and begins to record whole replays. obstacle: why that cannot be; NULL: it
+ * can. Writes the note "cuda.detail".
  */
-void replays_decide(const char *obstacle, double node_us, double whole_us);
+void replays_decide(const char *obstacle, const struct replay_costs *costs);
 
 /* Records of Brick's own replays (cuda_calibration.h): of nodes, and of replays as a whole. */
 struct replays_own {
@@ -55,8 +60,8 @@ struct replays_own replays_own(void);
 replay_shape replays_new_shape(void);
 
 /*
- * Around a call that replays a graph. The first returns true if the replay is a sample, and its
- * nodes are recorded meanwhile, on all threads: then the second has to follow.
+ * Around a call that replays a graph. The first returns true if the replay is a sample, and nodes
+ * are recorded on all threads until another replay is none: then the second has to follow.
  */
 bool replays_enter(replay_shape shape);
 void replays_leave(void);
@@ -69,6 +74,12 @@ struct replay_node {
 	uint64_t begin, end, bytes, graph_node;
 	uint32_t kernel;
 };
+
+/*
+ * The record of a whole replay could not be shared out. A graph without any sample should have no
+ * such record: after some, all replays are samples.
+ */
+void replays_unknown(replay_shape shape);
 
 /* A node of a replay of `count` nodes, on its record. */
 void replays_node(

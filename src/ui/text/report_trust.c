@@ -575,6 +575,11 @@ char *report_trust_line(const struct report *report, bool *is_limited)
 	report_trust_add_fact(
 		&v, text ? "losses" : NULL, text ? text : text_copy("no records lost"));
 	report_trust_add_presence(&v, report);
+	if (report->summary->device_estimated)
+		report_trust_add_fact(&v, NULL,
+			text_format("times of %llu of %zu device commands estimated",
+				(unsigned long long)report->summary->device_estimated,
+				report->run->command_count));
 	*is_limited = v.limits != NULL;
 	char *line = v.limits ? text_format("limited by %s: %s", v.limits, v.facts)
 			      : text_format("good: %s", v.facts);

@@ -124,12 +124,21 @@ static int is_wanted(enum op_kind kind)
 					      : CUPTI_MEMSET];
 }
 
+static uint8_t born_whole[1 << 12]; /* by the executable graph's number */
+
+void double_activity_exec_made(const struct graph *exec)
+{
+	if (exec->count < double_options()->atbirth && exec->number < sizeof born_whole)
+		born_whole[exec->number] = (uint8_t)wanted_kinds[CUPTI_GRAPH_TRACE];
+}
+
 int double_activity_is_timed(enum op_kind kind, uint64_t node, uint32_t correlation)
 {
 	replay.is_first = correlation != replay.correlation;
 	if (replay.is_first) {
 		replay.correlation = correlation;
-		replay.is_whole = node && wanted_kinds[CUPTI_GRAPH_TRACE];
+		replay.is_whole = node && (wanted_kinds[CUPTI_GRAPH_TRACE] ||
+						  born_whole[node >> 32 & (sizeof born_whole - 1)]);
 	}
 	return is_wanted(kind) && (!replay.is_whole || replay.is_first);
 }

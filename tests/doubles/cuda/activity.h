@@ -13,5 +13,8 @@ void double_activity(const struct command *command);
 /* A context goes, and with it what of its records was complete and not delivered. */
 void double_activity_context_goes(uint32_t id);
 
+/* A graph has been made executable. */
+void double_activity_exec_made(const struct graph *exec);
+
 /* Does the device keep a time for such a command? (struct tools) */
 int double_activity_is_timed(enum op_kind kind, uint64_t node, uint32_t correlation);

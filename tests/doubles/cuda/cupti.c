@@ -54,7 +54,10 @@ static void on_call(uint32_t site, uint32_t id, const char *name, const void *pa
 static void on_resource(uint32_t id, struct context *context, void *what)
 {
 	struct cupti_resource_call call = {context, NULL, what};
+	const struct cupti_graph *graph = what;
 
+	if (id == CUPTI_GRAPH_EXEC_CREATED)
+		double_activity_exec_made(graph->exec);
 	if (callback && id < sizeof wanted_resources && wanted_resources[id])
 		callback(callback_own, CUPTI_DOMAIN_RESOURCE, id, &call);
 }

@@ -21,6 +21,7 @@
  *   nowhole      records of whole replays are refused
  *   bothkinds    ... are accepted, and change nothing
  *   stuck        ... cannot be switched off again
+ *   atbirth=N    ... stay for graphs of less nodes that were made executable meanwhile
  *   vary=PCT     kernels take up to so much more or less, each time
  *   failread     reading times of events fails
  *   drift=PPM    the device's clock runs faster
@@ -139,7 +140,7 @@ struct tools {
 struct double_options {
 	int shuffle, taken, unfit, noids, failread, oddid, noexec, nostamp, misfit, ga, old;
 	int nowhole, bothkinds, stuck;
-	long announce, lose, late_ms, fail, drift_ppm, more_devices, vary;
+	long announce, lose, late_ms, fail, atbirth, drift_ppm, more_devices, vary;
 	long cost_callback, cost_record, cost_node, cost_device, cost_far, cost_flush_us, cost_seed;
 	long cost_switch;
 	uint64_t manual_ns; /* where time stands: who waits moves it. 0: CLOCK_MONOTONIC */

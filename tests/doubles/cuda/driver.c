@@ -80,6 +80,7 @@ static void read_options(void)
 	options.nowhole = (int)option_value(text, "nowhole");
 	options.bothkinds = (int)option_value(text, "bothkinds");
 	options.stuck = (int)option_value(text, "stuck");
+	options.atbirth = option_value(text, "atbirth");
 	options.vary = option_value(text, "vary");
 	options.cost_switch = option_value(text, "cost_switch");
 	options.announce = option_value(text, "announce");
