@@ -62,7 +62,7 @@ struct brick_session_options {
 	 * The note "slow" counts the files, and steps and losses without one.
 	 */
 	const char *slow;
-	uint64_t slow_bytes;	/* the most of all these files together; 0: 200 MB */
+	uint64_t slow_bytes;	/* the most of all these files together, from 16 MB on; 0: 200 MB */
 	uint32_t slow_per_hour; /* the most such files in an hour; 0: 6 */
 	uint32_t slow_only;	/* 1: the output itself is not written, for programs without end */
 };
@@ -83,8 +83,9 @@ BRICK_API int brick_session_start(const struct brick_session_options *options);
  * Stop the session. The writer finishes the file (on return 0 it is complete, on the disk and under
  * its final name), and the session's memory is freed; threads may still be inside of bricks. The
  * recorder's session in a program under `brick record` goes on (0). -ENOENT: no session runs. Else
- * the writer's error, after which OUTPUT.part holds what was written before; -ESTALE: somebody else
- * removed, replaced or changed that file.
+ * the writer's error, after which OUTPUT.part holds what was written before (with slow_only: of the
+ * first file that could not be written); -ESTALE: somebody else removed, replaced or changed that
+ * file.
  */
 BRICK_API int brick_session_stop(void);
 

@@ -89,9 +89,58 @@ def by_itself():
     with open(foreign, encoding="ascii") as file:
         expect("it is as it was", file.read(), "mine")
     expect("no output is begun", glob.glob(path + "*"), [])
+    subprocess.run([EMBEDDED, f"output={path}", "ms=300", "die"], check=False, env=environment(), timeout=60)
+    killed = os.stat(path + ".part")
+    refused_start("keep=p99", f"output={path}", reason="File exists")
+    expect("a killed program's recording stays", os.stat(path + ".part"), killed)
+    refused_start("keep=p99", "only", f"output={TMP}/none/run.pftrace", reason="No such file")
     for limits in ("", "50", "p98", "decode=", "p99,", "encode=5ms", "request=p99", "x" * 300):
         refused_start("keep=" + limits, f"output={path}", reason="Invalid argument")
     refused_start("only", f"output={path}", reason="Invalid argument")
+
+
+def waits():
+    """The file is there although nothing follows its step."""
+    path, go = os.path.join(TMP, "waits.pftrace"), os.path.join(TMP, "hold")
+    with subprocess.Popen([EMBEDDED, "keep=decode=60ms", f"output={path}", "slow=500", f"until={go}", "hold", "stop"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()) as process:
+        expect("its step", process.stdout.readline(), b"slow\n")
+        with open(go, "w", encoding="ascii"):
+            pass
+        until = time.monotonic() + 120
+        while not files(path):
+            expect_true("there is no file", time.monotonic() < until)
+            time.sleep(0.1)
+        process.stdin.close()
+    expect("it ends", process.returncode, 0)
+
+
+def lost_once():
+    """Statistics that begin anew have no losses: that is no loss."""
+    path = os.path.join(TMP, "lost.pftrace")
+    with subprocess.Popen([EMBEDDED, "keep=request=1000s", "ring=1024", f"output={path}", "burst=1000000", "hold", "reset", "ms=50",
+                           "stop"], stdin=subprocess.PIPE, env=environment()) as process:
+        until = time.monotonic() + 120
+        while not files(path):
+            expect_true("there is no file", time.monotonic() < until)
+            time.sleep(0.1)
+        process.stdin.close()
+    expect("its files", (process.returncode, len(files(path))), (0, 1))
+
+
+def cannot_be_written():
+    """A session with nothing but these files says at its end that it could not write."""
+    directory, go = os.path.join(TMP, "taken"), os.path.join(TMP, "go")
+    os.makedirs(directory)
+    with subprocess.Popen([EMBEDDED, "keep=decode=60ms", "only", f"output={directory}/run.pftrace", "say", "slow=500", f"until={go}",
+                           "stop"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
+        process.stdout.readline()
+        os.rmdir(directory)
+        expect("its step", process.stdout.readline(), b"slow\n")
+        with open(go, "w", encoding="ascii"):
+            pass
+        _, said = process.communicate(timeout=60)
+    expect("its end", (process.returncode, said), (1, b"top_embedded: No such file or directory\n"))
 
 
 def refused_start(*options, reason):
@@ -173,5 +222,8 @@ def refused():
 if __name__ == "__main__":
     refused()
     by_itself()
+    waits()
+    lost_once()
+    cannot_be_written()
     embedded()
     llama()

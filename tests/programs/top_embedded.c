@@ -5,8 +5,11 @@
  *
  *   keep=LIMITS   the session keeps the seconds around slow steps, too ...
  *   only          ... and nothing else
+ *   ring=N        its rings have room for N records
  *   output=FILE   start a session that writes a recording
  *   memory        start one with statistics only
+ *   burst=N       N bricks at once
+ *   reset         statistics begin anew
  *   ms=N          decode for N milliseconds
  *   until=FILE    decode until that file is there
  *   rate=N        make N leaf bricks per second, too
@@ -34,7 +37,7 @@
 
 enum { MAX_STEPS = 100000 };
 
-static long rate, sample, slow_ms;
+static long rate, sample, slow_ms, ring;
 static const char *slow;
 static bool slow_only;
 static struct brick_queue *queue;
@@ -181,20 +184,25 @@ static void *leaves(void *argument)
 	return NULL;
 }
 
+static void end_if(int error)
+{
+	if (!error)
+		return;
+	fprintf(stderr, "top_embedded: %s\n", brick_strerror(error));
+	exit(1);
+}
+
 static void begin(const char *output)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 
 	options.output = output;
 	options.interval_ms = 100;
+	options.ring_records = (uint32_t)ring;
 	options.slow = slow;
 	options.slow_per_hour = slow ? 100 : 0;
 	options.slow_only = slow_only;
-	int error = brick_session_start(&options);
-	if (error) {
-		fprintf(stderr, "top_embedded: %s\n", brick_strerror(error));
-		exit(1);
-	}
+	end_if(brick_session_start(&options));
 }
 
 /* For so long, or until there is a file. */
@@ -222,6 +230,13 @@ int main(int argc, char **argv)
 			slow = value;
 		else if (!strcmp(word, "only"))
 			slow_only = true;
+		else if (!strncmp(word, "ring=", 5))
+			ring = atol(value);
+		else if (!strncmp(word, "burst=", 6))
+			for (long n = atol(value); n; n--)
+				brick_end(brick_begin(BRICK_RMS_NORM));
+		else if (!strcmp(word, "reset"))
+			end_if(brick_reset());
 		else if (!strcmp(word, "memory"))
 			begin(NULL);
 		else if (!strncmp(word, "ms=", 3))
@@ -237,7 +252,7 @@ int main(int argc, char **argv)
 		else if (!strcmp(word, "queue"))
 			begin_queue();
 		else if (!strcmp(word, "stop"))
-			brick_session_stop();
+			end_if(brick_session_stop());
 		else if (!strcmp(word, "die"))
 			raise(SIGKILL);
 		else if (!strcmp(word, "fork"))

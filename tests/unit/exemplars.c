@@ -204,6 +204,37 @@ static void an_hour_has_so_many_files(void **state)
 	end(&k);
 }
 
+/* Others collect the files, and put files of their own there. */
+static void a_file_that_is_gone_is_no_loss(void **state)
+{
+	struct exemplars_options o = {.per_hour = 1000};
+	char name[PATH_MAX], away[PATH_MAX + 8];
+	struct stat info;
+	struct kept k;
+
+	o.slow.phase[BRICK_PHASE_DECODE].ns = 50 * MS;
+	begin(&k, *state, &o);
+	assert_true(exemplars_name(k.f->trace, 0, name));
+	step(&k, BRICK_DECODE, 60 * MS);
+	assert_int_equal(files(&k), 1);
+	assert_int_equal(unlink(name), 0);
+	for (uint64_t i = 2; i < 4; i++) {
+		step(&k, BRICK_DECODE, 60 * MS);
+		assert_int_equal(files(&k), i);
+	}
+	snprintf(away, sizeof(away), "%s.away", name);
+	assert_int_equal(rename(name, away), 0);
+	FILE *foreign = fopen(name, "w");
+	assert_non_null(foreign);
+	fclose(foreign);
+	step(&k, BRICK_DECODE, 60 * MS);
+	assert_int_equal(files(&k), 3);
+	assert_int_equal(exemplars_count(k.exemplars).error, -EEXIST);
+	assert_true(!stat(name, &info) && !info.st_size);
+	unlink(away);
+	end(&k);
+}
+
 static void a_step_beyond_no_limit_has_none(void **state)
 {
 	struct exemplars_options o = {.per_hour = 1000};
@@ -414,6 +445,7 @@ int main(void)
 		TEST(each_phase_has_its_own_p99),
 		TEST(an_hour_has_so_many_files),
 		TEST(a_step_beyond_no_limit_has_none),
+		TEST(a_file_that_is_gone_is_no_loss),
 		TEST(an_ended_session_has_none),
 		TEST(a_request_past_its_budget_has_one),
 		TEST(tokens_of_the_request_before_are_not_late),

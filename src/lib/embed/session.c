@@ -161,7 +161,8 @@ static int session_read_options(
 	if (!o->interval_ms)
 		o->interval_ms = DEFAULT_INTERVAL_MS;
 	bool has_more = o->slow_bytes || o->slow_per_hour || o->slow_only;
-	if ((o->slow && !o->output) || (has_more && !o->slow) || o->slow_only > 1)
+	if ((o->slow && !o->output) || (has_more && !o->slow) || o->slow_only > 1 ||
+		(o->slow_bytes && o->slow_bytes < SLOW_BYTES_LEAST))
 		return -EINVAL;
 	return o->slow ? slow_limits_parse(&(struct slow_limits){0}, o->slow) : 0;
 }

@@ -175,6 +175,7 @@ struct consumer {
 	struct brick_record *chunk;
 	uint32_t interval_ms;
 	uint64_t drained_ns, flushed_ns;
+	bool slow_only;
 	int error; /* the first */
 };
 
@@ -306,7 +307,8 @@ static uint32_t writer_thread_turn(struct consumer *t)
 	if (own_switches_refused(t->switches))
 		drain_watch_threads(t->drain, SWITCHES_MS);
 	bool now = wanted != t->answered;
-	if (drain_is_due(t, &outlook, now_ns, now || (!flush_ms && outlook.waiting))) {
+	bool is_kept = t->exemplars && exemplars_wait(t->exemplars);
+	if (drain_is_due(t, &outlook, now_ns, now || (!flush_ms && (outlook.waiting || is_kept)))) {
 		error = drain_all(t, now_ns);
 		t->drained_ns = now_ns;
 		writer_thread_answer(t, wanted);
@@ -369,6 +371,8 @@ static void writer_thread_finish(struct consumer *t)
 		t->error = trace_writer_finish(t->writer);
 	else
 		writer_thread_fail(t, error);
+	if (!t->error && t->slow_only) /* nobody reads the note */
+		t->error = exemplars_count(t->exemplars).error;
 	t->writer = NULL;
 }
 
@@ -415,14 +419,23 @@ static int open_files(struct consumer *t)
 	const struct brick_session_options *o = t->options;
 	struct drain_title title;
 	struct trace_writer_options options = drain_title(t->drain, &title, o->output);
-	char wrong[PATH_MAX];
+	char wrong[PATH_MAX], path[PATH_MAX];
+	int error = 0;
 
+	/* before the output takes the place of a former one */
+	struct file_ring ring = {.path = path};
+	if (o->slow && !exemplars_name(o->output, 0, path))
+		return -ENAMETOOLONG;
+	if (o->slow)
+		error = file_ring_look(&ring, wrong, sizeof(wrong));
+	if (error)
+		return error;
 	options.compress = !o->slow_only;
 	if (o->slow_only) {
 		options.path = NULL;
 		options.output = trace_writer_nowhere;
 	}
-	int error = trace_writer_create(&t->writer, &options);
+	error = trace_writer_create(&t->writer, &options);
 	if (error || !o->slow)
 		return error;
 	struct exemplars_options slow = {.path = o->output,
@@ -509,6 +522,7 @@ static int writer_thread_start(
 	t->fd = fd;
 	t->options = options;
 	t->interval_ms = options->interval_ms;
+	t->slow_only = options->slow_only;
 	drain_clock_start(&t->clock);
 	t->flushed_ns = t->drained_ns = monotonic_ns();
 	t->begun_cpu_ns = process_cpu_ns();

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/array.h"
 #include "base/number.h"
 #include "base/path_name.h"
@@ -49,7 +50,6 @@ struct exemplars {
 	struct request_budget requests;
 	ARRAY(struct seen_session) sessions;
 	struct exemplars_count count;
-	bool has_file;	      /* PATH is there */
 	uint64_t hour_end_ns; /* of the hour of hour_count */
 	unsigned hour_count;
 	struct sink_account account; /* of the last round */
@@ -340,7 +340,7 @@ void exemplars_round(struct exemplars *x, const struct sink_account *account)
 {
 	for (size_t i = 0; i < x->sessions.count; i++) {
 		uint64_t dropped = drain_dropped(x->sessions.items[i].drain);
-		if (dropped != x->sessions.items[i].dropped)
+		if (dropped > x->sessions.items[i].dropped) /* fewer: brick_reset() */
 			exemplars_ask(x, account->end_ns, account->end_ns, "lost records");
 		x->sessions.items[i].dropped = dropped;
 	}
@@ -393,11 +393,11 @@ static int begin_file(struct exemplars *x)
 {
 	uint64_t earliest_ns = x->marks[0].ns > BEFORE_NS ? x->marks[0].ns - BEFORE_NS : 0;
 	uint64_t began_ns;
-	int error = x->has_file ? file_ring_turn(&x->ring, x->account.end_ns) : 0;
+	int found = file_ring_recover(&x->ring); /* others may have moved the last file */
+	int error = found > 0 ? file_ring_turn(&x->ring, x->account.end_ns) : found;
 
 	x->at = x->begin = recent_begin(&x->recent, earliest_ns, &began_ns);
 	x->begin_ns = began_ns;
-	x->has_file &= error != 0;
 	file_ring_trim(&x->ring, 0, x->account.end_ns);
 	if (!error)
 		error = x->options.open(x->options.context, &x->ring, began_ns, &x->writer);
@@ -503,11 +503,17 @@ static int end_file(struct exemplars *x)
 	return error ? error : end;
 }
 
+bool exemplars_wait(const struct exemplars *x)
+{
+	return x->mark_count != 0;
+}
+
 bool exemplars_step(struct exemplars *x, bool at_once)
 {
 	const struct recent_item *item = NULL;
 	int error = 0;
 	bool is_over = false;
+	struct stat st;
 
 	if (!x->mark_count || !(x->is_due || at_once))
 		return false;
@@ -522,8 +528,9 @@ bool exemplars_step(struct exemplars *x, bool at_once)
 	} else {
 		error = end_file(x);
 		is_over = true;
-		x->has_file = !error;
 		x->count.kept += !error;
+		if (!error && !stat(x->path, &st))
+			file_ring_trim(&x->ring, (uint64_t)st.st_size, x->account.end_ns);
 	}
 	if (error) {
 		x->count.failed++;

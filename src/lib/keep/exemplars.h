@@ -17,6 +17,7 @@
 #include "lib/writer/writer.h"
 
 #define SLOW_BYTES 200000000ull /* of all files together, where nobody says how many */
+#define SLOW_BYTES_LEAST 16000000ull
 
 enum {
 	SLOW_PHASES = 5,       /* by enum brick_phase */
@@ -88,6 +89,9 @@ void exemplars_round(struct exemplars *x, const struct sink_account *account);
 
 /* A session has ended. exemplars_step() with `at_once` was called until it was false. */
 void exemplars_forget(struct exemplars *x, const struct drain *drain);
+
+/* True if a file is to be made, once rounds have what comes after its step. */
+bool exemplars_wait(const struct exemplars *x);
 
 /*
  * Does a piece of work on a file that is due; at_once: on one that waits for what comes after the

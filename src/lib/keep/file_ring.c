@@ -136,8 +136,16 @@ static int take_unfinished(struct file_ring *r)
 	return error;
 }
 
-/* 0, or what is wrong with the names of the ring, of which one is then in `wrong`. */
-static int ring_look(struct file_ring *r, char *wrong, size_t wrong_bytes)
+/* 0, or why its folder takes no files. */
+static int ring_folder(const struct file_ring *r)
+{
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%.*s", (int)(path_name(r->path) - r->path), r->path);
+	return access(*folder ? folder : ".", W_OK | X_OK) ? -errno : 0;
+}
+
+int file_ring_look(struct file_ring *r, char *wrong, size_t wrong_bytes)
 {
 	char name[PATH_MAX];
 	uint64_t bytes;
@@ -153,7 +161,7 @@ static int ring_look(struct file_ring *r, char *wrong, size_t wrong_bytes)
 			return found;
 		}
 	}
-	return 0;
+	return ring_folder(r);
 }
 
 bool file_ring_can_start(struct file_ring *r, pid_t *writer)
@@ -163,7 +171,7 @@ bool file_ring_can_start(struct file_ring *r, pid_t *writer)
 	uint64_t bytes = 0;
 
 	*writer = 0;
-	if (ring_look(r, name, sizeof(name)) || !ring_part_name(r, name) ||
+	if (file_ring_look(r, name, sizeof(name)) || !ring_part_name(r, name) ||
 		(ring_file(r, name, &bytes) < 0 && bytes))
 		return false;
 	int fd = open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -171,8 +179,7 @@ bool file_ring_can_start(struct file_ring *r, pid_t *writer)
 		*writer = whole.l_pid;
 	if (fd >= 0)
 		close(fd);
-	name[path_name(name) - name] = '\0';
-	return access(*name ? name : ".", W_OK | X_OK) == 0;
+	return true;
 }
 
 int file_ring_start(struct file_ring *r, uint64_t now_ns, char *wrong, size_t wrong_bytes)
@@ -180,7 +187,7 @@ int file_ring_start(struct file_ring *r, uint64_t now_ns, char *wrong, size_t wr
 	uint64_t bytes;
 
 	memset(r->ended_ns, 0, sizeof(r->ended_ns));
-	int error = ring_look(r, wrong, wrong_bytes);
+	int error = file_ring_look(r, wrong, wrong_bytes);
 	if (error)
 		return error;
 	error = take_unfinished(r);

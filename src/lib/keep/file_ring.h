@@ -44,6 +44,9 @@ bool file_ring_read(const char *path, char id[FORMAT_RING_DIGITS + 1]);
  */
 int file_ring_start(struct file_ring *r, uint64_t now_ns, char *wrong, size_t wrong_bytes);
 
+/* Sets r->id, and changes nothing: 0, or why file_ring_start() would fail; not -EBUSY. */
+int file_ring_look(struct file_ring *r, char *wrong, size_t wrong_bytes);
+
 /*
  * False: file_ring_start() would fail, or no file can be made, also when nobody writes PATH any
  * more. *writer: who writes it now; 0: nobody that we see. Nothing changes but r->id.
