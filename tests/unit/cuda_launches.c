@@ -257,6 +257,27 @@ static void last_launches(void **state)
 	assert_int_equal(newest_numbers_get(&newest, KEY(b), KEY(b)), 7);
 }
 
+/* Threads were within calls, and records had not come, when the former recording ended. */
+static void another_recording(void **state)
+{
+	begin(700000, 7000, 1, 1);
+	begin(700001, 7010, 1, 1);
+	end(700001, 7015);
+	launches_pending_since(UINT64_MAX); /* the end of the former one */
+	assert_int_equal(launches_pending_since(0), 7000);
+	launches_restart();
+	assert_int_equal(launches_unanswered(), 0);
+	assert_true(launches_pending_since(0) == UINT64_MAX);
+	launches_seen(700001); /* late */
+	end(700000, 7020);
+	assert_int_equal(launches_unanswered(), 0);
+	begin(700002, 7030, 1, 1);
+	assert_int_equal(launches_pending_since(0), 7030);
+	end(700002, 7035);
+	launches_seen(700002);
+	assert_true(launches_pending_since(0) == UINT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +291,7 @@ int main(void)
 		cmocka_unit_test(uncounted_launches),
 		cmocka_unit_test(many_executable_graphs),
 		cmocka_unit_test(last_launches),
+		cmocka_unit_test(another_recording),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,6 +119,12 @@ void calls_enable_records(void)
 	}
 }
 
+void calls_disable_records(void)
+{
+	cupti.disable(CUPTI_DRIVER_CALL);
+	cupti.disable(CUPTI_RUNTIME_CALL);
+}
+
 void calls_stop(void)
 {
 	__atomic_store_n(&calls_stopped, 1, __ATOMIC_RELEASE);

@@ -20,6 +20,7 @@ void calls_enable_runtime(void);
 
 /* Have CUPTI record launch calls, too: some versions give no correlation ids otherwise. */
 void calls_enable_records(void);
+void calls_disable_records(void);
 
 /* Later callbacks do nothing, until calls_go_on(): a recorder enters the running process. */
 void calls_stop(void);

@@ -543,6 +543,15 @@ void graph_calls_without(void)
 	__atomic_fetch_add(&launched_without, 1, __ATOMIC_RELAXED);
 }
 
+void graph_calls_restart(void)
+{
+	for (int i = 0; i < GRAPH_CALLS; i++) {
+		__atomic_store_n(&cuda_graphs_counts[i].done, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&cuda_graphs_counts[i].refused, 0, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&launched_without, 0, __ATOMIC_RELAXED);
+}
+
 int graph_calls_describe(char *text, size_t bytes)
 {
 	static const char *const names[] = {"captured", "instantiated", "updated", "launched"};

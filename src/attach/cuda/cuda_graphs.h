@@ -96,6 +96,7 @@ void graph_calls_updated(const struct cuda_graph_update *update, bool has_info, 
 
 /* Counts a program's calls on whole graphs. Any thread. */
 enum graph_call { GRAPH_CAPTURED, GRAPH_INSTANTIATED, GRAPH_UPDATED, GRAPH_LAUNCHED, GRAPH_CALLS };
+void graph_calls_restart(void); /* from 0 on, for another recording */
 void graph_calls_count(enum graph_call call, bool has_failed);
 
 /* A kernel was launched, and not by a graph. */

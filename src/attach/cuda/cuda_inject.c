@@ -47,14 +47,14 @@ static struct {
 
 /* Delivery. */
 
-/* If ids are missing from the first records: what older versions need for them. Once. */
+static bool correlation_is_mended;
+
+/* If ids are missing from the first records: what older versions need for them. */
 static void mend_correlation(void)
 {
-	static int is_mended;
-
-	if (is_mended || !records_lack_correlation())
+	if (correlation_is_mended || !records_lack_correlation())
 		return;
-	is_mended = 1;
+	correlation_is_mended = true;
 	calls_enable_runtime();
 	calls_enable_records();
 	brick_note("cuda.correlation", "ids were missing: the runtime's calls are recorded, too");
@@ -183,9 +183,8 @@ static void cuda_inject_finish(void)
 {
 	char text[512];
 
-	if (inject.is_child || !inject.traces)
-		return;
-	inject.traces = false;
+	if (inject.is_child || !__atomic_exchange_n(&inject.traces, false, __ATOMIC_ACQ_REL))
+		return; /* a process may end while a recorder leaves it */
 	pthread_mutex_lock(&inject.lock);
 	inject.ends = 1;
 	pthread_cond_signal(&inject.wake);
@@ -437,10 +436,15 @@ int InitializeInjection(void)
 BRICK_API void brick_enter_beside(int what);
 void brick_enter_beside(int what)
 {
-	if (inject.is_child)
+	if (inject.is_child) {
+		if (what == ENTRY_BESIDE_BEGIN)
+			cuda_inject_refuse("the process was forked by one that was recorded");
 		return;
+	}
 	if (what == ENTRY_BESIDE_BEGIN && !inject.traces) {
 		inject.ends = devices_are_described = 0;
+		correlation_is_mended = false;
+		graph_calls_restart();
 		cuda_inject_flushes.ns = cuda_inject_flushes.told_ns = 0;
 		calls_go_on();
 		calls_do_not_calibrate("the process ran already");
@@ -450,6 +454,8 @@ void brick_enter_beside(int what)
 		records_stop();
 		for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 			cupti.disable(wanted[i].kind);
+		if (correlation_is_mended)
+			calls_disable_records();
 		cupti.unsubscribe(cupti.subscriber);
 		cupti.flush_all(CUPTI_FLUSH_FORCED); /* the rest of the buffers */
 	} else if (what == ENTRY_BESIDE_FORGET && !inject.traces) {

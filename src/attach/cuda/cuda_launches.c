@@ -264,6 +264,18 @@ uint64_t launches_pending_since(uint64_t give_up)
 	return since;
 }
 
+void launches_restart(void)
+{
+	uint32_t last = __atomic_load_n(&cuda_launches_newest, __ATOMIC_ACQUIRE), id = oldest;
+
+	if (last - id >= PLACES)
+		id = last - PLACES + 1;
+	for (; id != last + 1; id++)
+		if (cuda_launches_id_of(cuda_launches_place(id)) == id)
+			set_state(cuda_launches_place(id), FREE);
+	unanswered = 0;
+}
+
 uint64_t launches_patience_ends(uint64_t now, uint64_t patience)
 {
 	static uint64_t

@@ -79,5 +79,8 @@ uint64_t launches_pending_since(uint64_t give_up);
 enum { PATIENT_ROUNDS = 10 };
 uint64_t launches_patience_ends(uint64_t now, uint64_t patience);
 
+/* Consumer: calls of a recording that has ended are over, wherever their threads are now. */
+void launches_restart(void);
+
 /* Consumer: records that were certain to come and never came. */
 uint64_t launches_unanswered(void);

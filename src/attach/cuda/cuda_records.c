@@ -401,6 +401,7 @@ static pthread_mutex_t cuda_records_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct helper_cpu cuda_records_cpu = {.name = "CUPTI's threads"}; /* under the lock */
 static __thread int cuda_records_is_ours;
 static bool cuda_records_are_over; /* under the lock: later records are nobody's */
+static bool correlation_is_decided;
 static uint64_t cuda_records_kernels, copies, dropped, incomplete, broken, uncorrelated, disowned,
 	unwanted;
 
@@ -548,7 +549,8 @@ int records_prepare(void)
 	if (!heap)
 		heap = calloc(MAX_HELD, sizeof(*heap));
 	HOLD(&cuda_records_lock);
-	cuda_records_are_over = false;
+	cuda_records_are_over = correlation_is_decided = false;
+	launches_restart();
 	cuda_records_kernels = copies = dropped = incomplete = broken = 0;
 	uncorrelated = disowned = unwanted = 0;
 	memset(&cuda_records_counts, 0, sizeof(cuda_records_counts));
@@ -644,13 +646,11 @@ void records_flush(int last)
 
 int records_lack_correlation(void)
 {
-	static int is_decided;
-
 	HOLD(&cuda_records_lock);
 	uint64_t seen = cuda_records_kernels + copies,
 		 lacking = uncorrelated + cuda_records_counts.without_launch;
-	int lack = !is_decided && seen >= FIRST_RECORDS && lacking > seen / 2;
-	is_decided |= lack || seen >= MAX_FIRST_RECORDS;
+	int lack = !correlation_is_decided && seen >= FIRST_RECORDS && lacking > seen / 2;
+	correlation_is_decided |= lack || seen >= MAX_FIRST_RECORDS;
 	return lack;
 }
 
