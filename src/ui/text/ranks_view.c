@@ -325,13 +325,13 @@ static void ranks_lines_path(struct ranks_lines *lines, const struct rank_job *j
 /* The ranks between those that have a recording: at most `room` of them; returns how many. */
 static size_t ranks_view_missing(const struct rank_job *job, int32_t *ranks, size_t room)
 {
-	int32_t next = 0;
+	int64_t next = 0; /* a damaged recording's rank may be the largest one */
 	size_t missing = 0;
 
 	for (uint32_t i = 0; i <= job->count; i++) {
-		int32_t until = i < job->count ? job->rows[i].rank : job->rows[0].world;
-		for (int32_t r = next; r < until && missing + (size_t)(r - next) < room; r++)
-			ranks[missing + (size_t)(r - next)] = r;
+		int64_t until = i < job->count ? job->rows[i].rank : job->rows[0].world;
+		for (int64_t r = next; r < until && missing + (size_t)(r - next) < room; r++)
+			ranks[missing + (size_t)(r - next)] = (int32_t)r;
 		missing += until > next ? (size_t)(until - next) : 0;
 		next = until < next ? next : until + 1;
 	}
