@@ -137,7 +137,8 @@ def first_step(path):
 
 
 def clean(path):
-    record(path, llama("--prompt-tokens", "16", "--predict", "40", "--threads", "1"))
+    for _ in range(2):  # parts of its files, and of ours, may have left memory since they were used
+        record(path, llama("--prompt-tokens", "16", "--predict", "40", "--threads", "1"))
     invented = {"oversubscribed", "affinity", "cpu-quota", "host-pauses", "host-works", "slow-thread", "lesser-cpu-build",
                 "kv-type", "small-ubatch", "sequences-apart", "all-logits", "cold-pages", "ran-on-cpu", "copies-between-backends", "launch-bound",
                 "prompt-repeated", "slow-sampling", "graph-rebuilt", "barrier-waits"}
