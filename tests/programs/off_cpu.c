@@ -110,15 +110,12 @@ static void *answer(void *unused)
 	return unused;
 }
 
-/* What it takes at least to leave the CPU and to get it back. */
+/* What it takes at least to leave the CPU and to get it back. The thread `answer` runs. */
 static uint64_t switch_ns(void)
 {
 	uint64_t least = UINT64_MAX;
-	pthread_t other;
 	char c = 0;
 
-	if (pipe(turns[0]) || pipe(turns[1]) || pthread_create(&other, NULL, answer, NULL))
-		return 0;
 	for (int i = 0; i < 200; i++) {
 		uint64_t from = now(CLOCK_MONOTONIC);
 		if (write(turns[0][1], &c, 1) != 1 || read(turns[1][0], &c, 1) != 1)
@@ -126,8 +123,6 @@ static uint64_t switch_ns(void)
 		uint64_t took = now(CLOCK_MONOTONIC) - from;
 		least = took < least ? took : least;
 	}
-	close(turns[0][1]);
-	pthread_join(other, NULL);
 	return least;
 }
 
@@ -181,11 +176,15 @@ static int start(const char *path, int off)
 int main(int argc, char **argv)
 {
 	cpu_set_t one;
+	pthread_t other; /* from the start: a recorder outside of a PID namespace asks for its
+			    number */
 
 	CPU_ZERO(&one);
 	CPU_SET(argc > 1 ? (unsigned)atoi(argv[1]) : 0u, &one);
 	if (sched_setaffinity(0, sizeof one, &one))
 		return 1;
+	if (pipe(turns[0]) || pipe(turns[1]) || pthread_create(&other, NULL, answer, NULL))
+		return 3;
 	if (argc > 2 && start(argv[2], argc > 3))
 		return 2;
 	printf("{");
