@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include "attach/torch/torch_thread.h"
 #include "base/array.h"
-#include "base/fnv.h"
 #include "base/hashmap.h"
 #include "brick/abi/lane.h"
 #include "brick/attach.h"
@@ -21,27 +20,6 @@ static struct hashmap batch_requests; /* by hash, those that came and did not en
 static ARRAY(struct brick_sequence_record) batch_records;
 static const struct torch_thread *batch_thread; /* that made the batch; NULL: it is told, or none */
 
-static uint64_t batch_hash(python_object *name)
-{
-	const char *letters = name ? py.Unicode_AsUTF8(name) : NULL;
-
-	return letters ? fnv1a_text(letters) : 0;
-}
-
-static uint32_t batch_sequence(uint64_t hash)
-{
-	return (uint32_t)(hash >> 33);
-}
-
-static long long batch_number(python_object *object, const char *attribute)
-{
-	python_object *value = object ? python_attribute(object, attribute) : NULL;
-	long long number = python_number(value);
-
-	python_drop(value);
-	return number;
-}
-
 static long long batch_length(python_object *object, const char *attribute)
 {
 	python_object *list = object ? python_attribute(object, attribute) : NULL;
@@ -53,7 +31,7 @@ static long long batch_length(python_object *object, const char *attribute)
 
 static void batch_tell(uint64_t hash, uint32_t event, long long made)
 {
-	const struct brick_sequence_record record = {.sequence = (int32_t)batch_sequence(hash),
+	const struct brick_sequence_record record = {.sequence = torch_request_sequence(hash),
 		.event = (uint8_t)event,
 		.position = event == BRICK_SEQUENCE_PREEMPTED ? -1
 			    : made > 0 && made < INT32_MAX    ? (int32_t)made
@@ -67,7 +45,7 @@ static void batch_begin(uint64_t hash)
 {
 	if (!hashmap_set(&batch_requests, hash, BATCH_LIVES))
 		brick_request_begin(&(struct brick_request){.size = sizeof(struct brick_request),
-			.sequence = batch_sequence(hash),
+			.sequence = (uint32_t)torch_request_sequence(hash),
 			.arrived = brick_ticks()});
 }
 
@@ -77,7 +55,7 @@ static void batch_begin(uint64_t hash)
  */
 static long long batch_made_before(python_object *state)
 {
-	long long prompt = batch_number(state, "_true_initial_tokens");
+	long long prompt = python_number_at(state, "_true_initial_tokens");
 
 	return prompt > 0 ? batch_length(state, "initial_tokens") - prompt : 0;
 }
@@ -85,7 +63,7 @@ static long long batch_made_before(python_object *state)
 /* The request of a scheduler that has ended, for whichever reason. */
 static void batch_end(python_object *scheduler, python_object *name)
 {
-	uint64_t hash = batch_hash(name);
+	uint64_t hash = python_text_hash(name);
 
 	if (!hash || hashmap_take(&batch_requests, hash) == HASHMAP_NONE)
 		return;
@@ -118,7 +96,7 @@ python_object *torch_batch_request_comes(const struct torch_hook_call *call)
 	python_object *state = torch_hook_argument(call, 1, "state");
 	python_object *name =
 		batch_thread_get() && state ? python_attribute(state, "request_id") : NULL;
-	uint64_t hash = batch_hash(name);
+	uint64_t hash = python_text_hash(name);
 	uint64_t known = hash ? hashmap_get(&batch_requests, hash) : HASHMAP_NONE;
 
 	if (known == BATCH_LIVES)
@@ -138,15 +116,15 @@ python_object *torch_batch_request_forks(const struct torch_hook_call *call)
 	python_object *state = torch_hook_argument(call, 0, "self");
 	python_object *name =
 		batch_thread_get() && state ? python_attribute(state, "request_id") : NULL;
-	uint64_t hash = batch_hash(torch_hook_argument(call, 1, "new_request_id"));
-	uint64_t parent = batch_hash(name);
+	uint64_t hash = python_text_hash(torch_hook_argument(call, 1, "new_request_id"));
+	uint64_t parent = python_text_hash(name);
 
 	if (hash && parent && hashmap_get(&batch_requests, parent) != HASHMAP_NONE) {
-		long long shared = batch_number(state, "position_offset");
+		long long shared = python_number_at(state, "position_offset");
 		const struct brick_sequence_record copy = {
-			.sequence = (int32_t)batch_sequence(parent),
+			.sequence = torch_request_sequence(parent),
 			.event = BRICK_SEQUENCE_COPIED,
-			.tokens = batch_sequence(hash),
+			.tokens = (uint32_t)torch_request_sequence(hash),
 			.end = shared > 0 && shared < INT32_MAX ? (int32_t)shared : 0};
 		if (hashmap_get(&batch_requests, hash) != HASHMAP_NONE)
 			batch_tell(hash, BRICK_SEQUENCE_END, 0);
@@ -162,7 +140,7 @@ python_object *torch_batch_request_forks(const struct torch_hook_call *call)
 python_object *torch_batch_request_ends(const struct torch_hook_call *call)
 {
 	python_object *name = torch_hook_argument(call, 1, "request_id");
-	uint64_t hash = batch_thread_get() ? batch_hash(name) : 0;
+	uint64_t hash = batch_thread_get() ? python_text_hash(name) : 0;
 
 	if (hash && hashmap_get(&batch_requests, hash) != HASHMAP_NONE &&
 		python_is_called_by("offload_requests", false, 1)) {
@@ -197,17 +175,17 @@ static bool torch_batch_add(python_object *scheduled)
 {
 	python_object *state = scheduled ? python_attribute(scheduled, "state") : NULL;
 	python_object *name = state ? python_attribute(state, "request_id") : NULL;
-	long long tokens = batch_number(scheduled, "query_length");
-	long long position = batch_number(state, "position_offset");
+	long long tokens = python_number_at(scheduled, "query_length");
+	long long position = python_number_at(state, "position_offset");
 	long long prompt = batch_length(state, "initial_tokens");
 	long long made = batch_made_before(state);
-	uint64_t hash = batch_hash(name);
+	uint64_t hash = python_text_hash(name);
 	bool is_known = hash && hashmap_get(&batch_requests, hash) != HASHMAP_NONE && tokens > 0 &&
 			position >= 0 && prompt >= 0 && position + tokens <= INT32_MAX;
 
 	prompt -= made > 0; /* the last one makes a new one, as if it had not been taken out */
 	prompt = prompt < position ? 0 : prompt - position;
-	const struct brick_sequence_record record = {.sequence = (int32_t)batch_sequence(hash),
+	const struct brick_sequence_record record = {.sequence = torch_request_sequence(hash),
 		.event = BRICK_SEQUENCE_TOKENS,
 		.tokens = (uint32_t)tokens,
 		.prompt = (uint32_t)(prompt < tokens ? prompt : tokens),

@@ -9,6 +9,12 @@
 #include <stdint.h>
 #include "attach/torch/torch_hooks.h"
 
+/* The sequence of a request, by the hash of its name. */
+static inline int32_t torch_request_sequence(uint64_t hash)
+{
+	return (int32_t)(hash >> 33);
+}
+
 /* For torch_serve_hooks. */
 python_object *torch_batch_request_comes(const struct torch_hook_call *call);
 python_object *torch_batch_request_forks(const struct torch_hook_call *call);

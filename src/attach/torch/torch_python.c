@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/fnv.h"
 #include "lib/sys/functions.h"
 
 struct python py;
@@ -144,6 +145,22 @@ long long python_number(python_object *object)
 	if (number < 0)
 		py.Err_Clear();
 	return number;
+}
+
+long long python_number_at(python_object *object, const char *attribute)
+{
+	python_object *value = object ? python_attribute(object, attribute) : NULL;
+	long long number = python_number(value);
+
+	python_drop(value);
+	return number;
+}
+
+uint64_t python_text_hash(python_object *text)
+{
+	const char *letters = text ? py.Unicode_AsUTF8(text) : NULL;
+
+	return letters ? fnv1a_text(letters) : 0;
 }
 
 void python_drop(python_object *object)

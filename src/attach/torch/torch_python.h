@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct python_object python_object;
 
@@ -120,6 +121,12 @@ bool python_has_threads(void);
 
 /* The value of an int; -1 for anything else, and for NULL. */
 long long python_number(python_object *object);
+
+/* The same of an attribute. object: NULL is legal. */
+long long python_number_at(python_object *object, const char *attribute);
+
+/* A hash of a text; 0: it is none. text: NULL is legal. */
+uint64_t python_text_hash(python_object *text);
 
 /* Drop a reference; NULL is legal. */
 void python_drop(python_object *object);

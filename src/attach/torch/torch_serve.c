@@ -19,7 +19,6 @@
 #include "attach/torch/torch_memory.h"
 #include "attach/torch/torch_readings.h"
 #include "base/array.h"
-#include "base/fnv.h"
 #include "base/hashmap.h"
 #include "brick/abi/lane.h"
 #include "brick/attach.h"
@@ -39,35 +38,14 @@ static ARRAY(struct brick_sequence_record) torch_serve_batch;
 static bool is_worker;	/* this process has a worker */
 static bool is_refused; /* a scheduler's output was not what is believed */
 
-static uint64_t torch_serve_hash(python_object *name)
-{
-	const char *letters = name ? py.Unicode_AsUTF8(name) : NULL;
-
-	return letters ? fnv1a_text(letters) : 0;
-}
-
-static int32_t sequence_of(uint64_t hash)
-{
-	return (int32_t)(hash >> 33);
-}
-
-static long long number_at(python_object *object, const char *attribute)
-{
-	python_object *value = object ? python_attribute(object, attribute) : NULL;
-	long long number = python_number(value);
-
-	python_drop(value);
-	return number;
-}
-
 /* One model for each engine of a server: engines that share a load are numbered from 0. */
 static uint16_t torch_serve_model_of(python_object *owner)
 {
 	python_object *config = python_attribute(owner, "parallel_config");
-	long long index = number_at(config, "data_parallel_index");
+	long long index = python_number_at(config, "data_parallel_index");
 
 	if (index < 0)
-		index = number_at(config, "data_parallel_rank");
+		index = python_number_at(config, "data_parallel_rank");
 	python_drop(config);
 	return (uint16_t)(BRICK_SEQUENCE_SHARED + (index > 0 ? index % 1024 : 0));
 }
@@ -87,13 +65,13 @@ static python_object *request_comes(const struct torch_hook_call *call)
 	struct torch_thread *t = torch_thread_get();
 	python_object *request = torch_hook_argument(call, 1, "request");
 	python_object *name = t && request ? python_attribute(request, "request_id") : NULL;
-	uint64_t hash = torch_serve_hash(name);
+	uint64_t hash = python_text_hash(name);
 
 	if (hash) {
 		torch_serve_role("engine core");
 		brick_request_begin(&(struct brick_request){.size = sizeof(struct brick_request),
 			.model = torch_serve_model_of(py.Tuple_GetItem(call->arguments, 0)),
-			.sequence = (uint32_t)sequence_of(hash),
+			.sequence = (uint32_t)torch_request_sequence(hash),
 			.arrived = brick_ticks()});
 	}
 	py.Err_Clear();
@@ -106,11 +84,11 @@ static python_object *request_ends(const struct torch_hook_call *call)
 	struct torch_thread *t = torch_thread_get();
 	python_object *request = torch_hook_argument(call, 1, "request");
 	python_object *name = t && request ? python_attribute(request, "request_id") : NULL;
-	uint64_t hash = torch_serve_hash(name);
+	uint64_t hash = python_text_hash(name);
 
 	if (hash) {
-		long long made = number_at(request, "num_output_tokens");
-		const struct brick_sequence_record end = {.sequence = sequence_of(hash),
+		long long made = python_number_at(request, "num_output_tokens");
+		const struct brick_sequence_record end = {.sequence = torch_request_sequence(hash),
 			.event = BRICK_SEQUENCE_END,
 			.model = torch_serve_model_of(py.Tuple_GetItem(call->arguments, 0)),
 			.position = made > 0 && made < INT32_MAX ? (int32_t)made : 0,
@@ -133,7 +111,8 @@ static python_object *request_ends(const struct torch_hook_call *call)
 static bool torch_serve_add(python_object *scheduled, python_object *name, long long position,
 	union served served, bool is_back)
 {
-	struct brick_sequence_record record = {.sequence = sequence_of(torch_serve_hash(name)),
+	struct brick_sequence_record record = {
+		.sequence = torch_request_sequence(python_text_hash(name)),
 		.event = BRICK_SEQUENCE_PREEMPTED,
 		.position = -1,
 		.end = -1};
@@ -162,12 +141,12 @@ static bool torch_serve_add_new(python_object *scheduled, python_object *request
 	python_object *name = python_attribute(request, "req_id");
 	python_object *ids = python_attribute(request, "prompt_token_ids");
 	long long prompt = ids && ids != py.none ? (long long)py.Object_Size(ids)
-						 : number_at(request, "prompt_len");
+						 : python_number_at(request, "prompt_len");
 	const union served served = {.prompt = (uint32_t)prompt};
 	bool is_added = prompt > 0 && prompt < INT32_MAX && name &&
-			!hashmap_set(&served_of, torch_serve_hash(name), served.bits) &&
-			torch_serve_add(scheduled, name, number_at(request, "num_computed_tokens"),
-				served, false);
+			!hashmap_set(&served_of, python_text_hash(name), served.bits) &&
+			torch_serve_add(scheduled, name,
+				python_number_at(request, "num_computed_tokens"), served, false);
 
 	python_drop(ids);
 	python_drop(name);
@@ -185,7 +164,7 @@ static bool torch_serve_add_cached(python_object *scheduled, python_object *cach
 
 	for (ptrdiff_t i = 0; i < count && is_added; i++) {
 		python_object *name = py.List_GetItem(names, i);
-		uint64_t hash = torch_serve_hash(name);
+		uint64_t hash = python_text_hash(name);
 		union served served = {.bits = hashmap_get(&served_of, hash)};
 		bool is_back = py.Sequence_Contains(back, name) == 1;
 		if (is_back && served.bits != HASHMAP_NONE) {
@@ -211,7 +190,7 @@ static void torch_serve_forget(python_object *output)
 	python_object *each = finished ? py.Object_GetIter(finished) : NULL, *name;
 
 	while (each && (name = py.Iter_Next(each))) {
-		hashmap_take(&served_of, torch_serve_hash(name));
+		hashmap_take(&served_of, python_text_hash(name));
 		python_drop(name);
 	}
 	python_drop(each);
@@ -225,7 +204,7 @@ static const char *torch_serve_read(python_object *output)
 	python_object *new = python_attribute(output, "scheduled_new_reqs");
 	python_object *cached = python_attribute(output, "scheduled_cached_reqs");
 	ptrdiff_t count = new ? py.List_Size(new) : -1;
-	long long total = number_at(output, "total_num_scheduled_tokens"), sum = 0;
+	long long total = python_number_at(output, "total_num_scheduled_tokens"), sum = 0;
 	const char *why = NULL;
 
 	torch_serve_batch.count = 0;
@@ -298,7 +277,7 @@ static python_object *worker_executes(const struct torch_hook_call *call)
 	python_object *output = torch_hook_argument(call, 1, "scheduler_output");
 
 	if (t && worker && output) {
-		long long rank = number_at(worker, "rank");
+		long long rank = python_number_at(worker, "rank");
 		char role[32];
 		snprintf(role, sizeof(role), "worker %lld", rank < 0 ? 0 : rank);
 		torch_serve_role(role);
