@@ -98,7 +98,7 @@ struct explain_phase {
 	uint64_t *wait_ns;		 /* [lane_count] */
 	uint64_t longest_wait_ns;	 /* of threads that run steps, at one place */
 	uint64_t longest_gap_ns;	 /* in no brick, between two in a step */
-	uint64_t unseen_gaps_ns; /* in no brick, of steps in which the CPU may have been others' */
+	uint64_t unseen_gaps_ns; /* in no brick, of steps for which nobody saw who had the CPU */
 	struct explain_between between;
 	/* graphs that evaluate no token but prepare the cache, and their time on the CPU */
 	uint64_t cache_graphs, cache_ns;

@@ -755,8 +755,9 @@ bool rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct
 }
 
 /*
- * By so much longer than the others, on average, a rank had a CPU and worked: times between
- * collectives, less those for which it did not run. What others wait for it is no less.
+ * By so much a rank worked longer than the others do on average, for all of these together. A
+ * rank's work has no time here for which the rank did not run, as far as the others did run then.
+ * The others wait for that rank at least as long.
  */
 static uint64_t rules_threads_more_work(const struct rank_job *ranks, const struct rank_row *late)
 {
