@@ -382,7 +382,7 @@ static int name_whole(struct part_file *f)
 	if (!error)
 		error = check_name(f, f->part);
 	if (!error && rename(f->part, f->path))
-		error = -errno;
+		error = errno == ENOENT ? -ESTALE : -errno; /* it was there a moment ago */
 	if (!error)
 		error = check_name(f, f->path);
 	return error ? error : sync_directory(f->path);
