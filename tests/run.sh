@@ -34,7 +34,7 @@ suite()
 {
 	local name=$1 dir=$2 start=$SECONDS
 	shift 2
-	ctest --test-dir "$dir" -j4 --output-on-failure --timeout 300 "$@" >"$log/suite" 2>&1
+	ctest --test-dir "$dir" -j4 --output-on-failure --timeout 900 "$@" >"$log/suite" 2>&1
 	local total bad=0 skips unlisted=0 again=0
 	total=$(sed -n 's/.* tests failed out of \([0-9]*\)/\1/p' "$log/suite")
 	skips=$(grep -c '\*\*\*Skipped' "$log/suite")
@@ -47,7 +47,7 @@ suite()
 	failures "$log/suite" >"$log/first"
 	if [ -s "$log/first" ]; then
 		cat "$log/suite"
-		ctest --test-dir "$dir" -j1 --rerun-failed --output-on-failure --timeout 300 >"$log/again" 2>&1
+		ctest --test-dir "$dir" -j1 --rerun-failed --output-on-failure --timeout 900 >"$log/again" 2>&1
 		cat "$log/again"
 		failures "$log/again" >"$log/second"
 		bad=$(wc -l <"$log/second")
