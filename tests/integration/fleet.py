@@ -6,6 +6,7 @@ answers, and the same ones from SQLite: the slow rank and its brick, percentiles
 a version, the longest steps. Workloads are never mixed.
 """
 import atexit
+import contextlib
 import json
 import os
 import random
@@ -19,7 +20,7 @@ import threading
 import time
 
 from libcli import BRICK, BUILD, TMP, brick, environment, expect, expect_true
-from libclickhouse import CHDB, PLACE, PORTS, SECRET, Server, ask, prepare, spooled, sql
+from libclickhouse import CHDB, PLACE, PORTS, SECRET, Server, ask, prepare, spooled, sql, until
 
 PROGRAM = os.path.join(BUILD, "bin", "program-compare_recording")
 EMBEDDED = os.path.join(BUILD, "bin", "program-top_embedded")
@@ -80,10 +81,9 @@ def check_growing():
     with open(os.devnull, "w", encoding="utf-8") as null:
         process = subprocess.Popen([BRICK, "record", "-q", "--no-history", "--interval", "100", "-o", path, "--", EMBEDDED, "say",
                                     "ms=600000"], env=environment(**PLACE), stdout=null, stderr=null)
-        before, deadline = windows()[0], time.monotonic() + 120
-        while windows()[0] == before and time.monotonic() < deadline:
-            subprocess.run([BRICK, "push", "--window", "1", path], env=environment(**PLACE), stderr=null, check=False, timeout=120)
-            time.sleep(0.3)
+        command, before = [BRICK, "push", "--window", "1", path], windows()[0]
+        until("early windows", lambda: subprocess.run(command, env=environment(**PLACE), stderr=null, check=False).returncode == 0
+              and windows()[0] > before)
     early = windows()[0]
     err = ask("push", "--window", "1", path)[1]
     expect_true(f"it says what is left out: {err}", b"is being written: its last two windows are left out" in err)
@@ -139,7 +139,7 @@ def check_rank():
     """A launcher's rank is known."""
     ask("record", "-q", "--push", "--no-history", "-o", os.path.join(TMP, "rank.pftrace"), "--", PROGRAM, os.path.join(TMP, "own"),
         OMPI_COMM_WORLD_RANK="1", OMPI_COMM_WORLD_SIZE="2")
-    expect("rank", sql("SELECT rank, count() FROM brick.runs WHERE rank >= 0 GROUP BY rank"), "1\t1\n")
+    until("a rank", lambda: sql("SELECT rank, count() FROM brick.runs WHERE rank >= 0 GROUP BY rank") == "1\t1\n")
     ask("push", os.path.join(TMP, "rank.1.pftrace"), **TWIN)
     expect("rank", twin("SELECT rank FROM runs WHERE rank >= 0"), [(1,)])
 
@@ -163,13 +163,10 @@ def check_ring():
         process = subprocess.Popen([*user, BRICK, "record", "--always", "--keep", "16s", "--interval", "100", "--push", "--slow",
                                     "1us", "--slow-limit", "1", "-o", path, "--", EMBEDDED, "say", "ms=600000"], stdout=out, stderr=subprocess.PIPE,
                                    env=environment(**{**PLACE, "XDG_DATA_HOME": data, "HOME": data}))
-    before, deadline = windows(), time.monotonic() + 120
-    while windows()[0] < before[0] + 3 and time.monotonic() < deadline:  # the server has them while the program runs
-        time.sleep(0.2)
-    during = windows()[0] - before[0]
+    before = windows()
+    until("sent while it runs", lambda: windows()[0] >= before[0] + 3)
     process.send_signal(signal.SIGINT)
     err = process.communicate(timeout=120)[1].decode()
-    expect_true(f"sent while it runs: {during}, {err}", during >= 3)
     counted = re.search(r"push: (\d+) of the recording's files could not be sent", err)
     have = set(sql("SELECT id FROM brick.runs WHERE kind = 'window'").split())
     before = twin("SELECT count(*) FROM runs")
@@ -205,20 +202,17 @@ class Left:
                                          os.path.join(TMP, "own")], stderr=subprocess.PIPE, env=environment(**self.place))
         atexit.register(self.process.kill)
 
+    def tell(self):
+        """To who reads it now, if anyone."""
+        with contextlib.suppress(OSError), open(os.open(self.fifo, os.O_WRONLY | os.O_NONBLOCK), "wb", buffering=0) as fifo:
+            fifo.write(b"secret\n")
+
     def check(self):
         err = self.process.communicate(timeout=120)[1].decode()
         expect("the program's", self.process.returncode, 0)
         expect_true(f"it says so: {err}", "goes on with it in the background" in err)
-        before, deadline = windows()[0], time.monotonic() + 120
-        while windows()[0] == before and time.monotonic() < deadline:
-            try:
-                fd = os.open(self.fifo, os.O_WRONLY | os.O_NONBLOCK)
-                os.write(fd, b"secret\n")
-                os.close(fd)
-            except OSError:  # nobody reads it now
-                pass
-            time.sleep(0.1)
-        expect("it came", windows()[0], before + 1)
+        before = windows()[0]
+        until("it came", lambda: self.tell() or windows()[0] == before + 1)
         ask("push", self.path, **TWIN)
         expect_twin("left")
 
@@ -258,11 +252,18 @@ def check_credentials():
     err = ask("push", path, code=4, BRICK_DB_PASSWORD_FILE=wrong)[1]
     expect_true(f"it says why: {err}", b"HTTP" in err and b"waits on the disk" in err and b"wrong\n" not in err)
     expect("it waits", len(spooled()), 1)
-    err = ask("record", "--push", "--no-history", "-o", os.path.join(TMP, "guest.pftrace"), "--", PROGRAM, os.path.join(TMP, "own"),
-              BRICK_DB_PASSWORD_FILE=wrong)[1]
-    expect_true(f"a recorder says it, too: {err}", b"HTTP" in err or b"next one is in" in err)
+    guests = [path]
+
+    def is_told():
+        guests.append(os.path.join(TMP, f"guest{len(guests)}.pftrace"))
+        err = ask("record", "--push", "--no-history", "-o", guests[-1], "--", PROGRAM, os.path.join(TMP, "own"),
+                  BRICK_DB_PASSWORD_FILE=wrong)[1]
+        return b"HTTP" in err or b"next one is in" in err
+
+    until("a recorder says it, too, unless it left its child", is_told)
+    until("they wait", lambda: len(spooled()) == len(guests))
     ask("push", BRICK_DB_PASSWORD_FILE=SECRET)
-    for one in (path, os.path.join(TMP, "guest.pftrace")):
+    for one in guests:
         ask("push", one, **TWIN)
     expect_twin("the right password")
 
@@ -287,13 +288,11 @@ def check_slow():
     place = {"BRICK_DB": f"clickhouse+http://127.0.0.1:{hanging.port}/brick", "XDG_DATA_HOME": os.path.join(TMP, "slow")}
     ask("record", "-q", "--push", "--no-history", "-o", os.path.join(TMP, "slow.pftrace"), "--", PROGRAM, os.path.join(TMP, "own"),
         **place)
-    expect_true("it was asked", hanging.taken)
-    waits = [name for _, _, names in os.walk(place["XDG_DATA_HOME"]) for name in names if name.endswith(".run")]
-    expect("the window waits", len(waits), 1)
-    err, deadline = b"", time.monotonic() + 120
-    while b"next one is in" not in err:  # each try that fails doubles the pause, until the next command comes within it
-        expect_true(f"it waits longer after each failure: {err}", time.monotonic() < deadline)
-        err = ask("push", "--background", code=0, **place)[1]
+    until("it was asked", lambda: hanging.taken)
+    until("the window waits", lambda: [name.endswith(".run") for _, _, names in os.walk(place["XDG_DATA_HOME"])
+                                       for name in names].count(True) == 1)
+    # each try that fails doubles the pause, until the next command comes within it
+    until("it waits longer after each failure", lambda: b"next one is in" in ask("push", "--background", **place)[1])
 
 
 def check_full():

@@ -4,6 +4,7 @@ Debian's ClickHouse server, started and stopped by a test, on loopback. With BRI
 chdb of npm) it is a ClickHouse of today instead.
 """
 import atexit
+import contextlib
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ import sys
 import time
 import urllib.request
 
-from libcli import TMP, brick
+from libcli import TMP, brick, expect_true
 
 SERVER = shutil.which("clickhouse-server") or shutil.which("clickhouse-server", path="/usr/sbin:/usr/bin")
 CHDB = os.environ.get("BRICK_CHDB")
@@ -34,10 +35,12 @@ USERS = """<?xml version="1.0"?><yandex><profiles><default><max_memory_usage>200
 
 
 def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
+    """Ports of this process: below the kernel's own choices, so that no connection takes them while the server is down."""
+    ports, at = [], 10000 + os.getpid() % 2000 * 10
+    while len(ports) < count:
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", at)):
+            ports.append(at)
+        at += 1
     return ports
 
 
@@ -63,7 +66,7 @@ class Server:
             command = ["node", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs", "chdb_server.js"), str(PORTS[0]), FOLDER + "/data"]
         self.process = subprocess.Popen(command, cwd=TMP if CHDB else FOLDER, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                         env={**os.environ, "NODE_PATH": CHDB or ""})
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
             try:
                 if sql("SELECT 1") == "1\n":
@@ -105,3 +108,10 @@ def ask(*args, code=0, **changes):
 def spooled():
     folder = os.path.join(PLACE["XDG_DATA_HOME"], "brick", "spool")
     return [name for _, _, names in os.walk(folder) for name in names if name.endswith(".run")]
+
+
+def until(what, is_so):
+    deadline = time.monotonic() + 300
+    while not is_so():
+        expect_true(f"{what}, after five minutes", time.monotonic() < deadline)
+        time.sleep(0.1)
