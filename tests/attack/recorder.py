@@ -21,8 +21,9 @@ def until(condition, *what):
         time.sleep(0.02)
 
 
-def started(out, *actions, options=(), **keywords):
-    run = start(out, PRODUCER, *actions, options=options, **keywords)
+def started(out, *actions, options=()):
+    """A program that goes on when its stdin ends."""
+    run = start(out, PRODUCER, "samples=10", "say=ready", "copy", *actions, options=options, stdin=subprocess.PIPE)
     same(run.stdout.readline(), b"ready\n", "first line")
     return run
 
@@ -37,12 +38,14 @@ def samples(path):
 def killed_recorder(scratch):
     """The processes that it recorded remove what it left."""
     out = scratch.file("killed.pftrace")
-    run = start(out, "sh", "-c", f"{PRODUCER} samples=100 say=ready sleep=1000 samples=5 & "
-                f"{PRODUCER} samples=9 sleep=2000; {PRODUCER} samples=1; echo done")
+    run = start(out, "sh", "-c", f"exec 3<&0; {PRODUCER} samples=100 say=ready copy samples=5 <&3 & "
+                f"{PRODUCER} samples=9 copy; {PRODUCER} samples=1; echo done", stdin=subprocess.PIPE)
     same(run.stdout.readline(), b"ready\n", "first line")
     until(lambda: os.path.exists(out + ".part") and Trace(out + ".part").begins >= 100, "samples")
     run.kill()
-    same((run.stdout.read(), run.wait()), (b"done\n", -9), "after the recorder's death")
+    same(run.wait(), -9, "the recorder")
+    run.stdin.close()
+    same(run.stdout.read(), b"done\n", "after the recorder's death")
     same(sessions(), set(), "session directories after the last process")
     check(samples(out + ".part") >= 100, "samples in PATH.part")
 
@@ -65,10 +68,11 @@ def killed_beside_a_stranger(scratch):
 def fatal_signals(scratch):
     for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGILL, signal.SIGFPE):
         out = scratch.file(f"fatal{int(number)}.pftrace")
-        run = started(out, "samples=10", "say=ready", "sleep=300", "samples=5", "say=done", "exit=3",
-                      options=["--interval", "100"])
+        run = started(out, "samples=5", "say=done", "exit=3", options=["--interval", "100"])
         run.send_signal(number)
-        same((run.stdout.read(), run.wait()), (b"done\n", -number), "the program, the recorder")
+        same(run.wait(), -number, "the recorder")
+        run.stdin.close()
+        same(run.stdout.read(), b"done\n", "the program")
         check(f"brick report {out}.part".encode() in run.stderr.read(), "PATH.part is not named")
         samples(out + ".part")
 
@@ -126,9 +130,9 @@ def interference(scratch):
     for name, action in (("replace", replace), ("truncate", lambda part: os.truncate(part, 10)),
                          ("remove", os.unlink)):
         out = scratch.file(name + ".pftrace")
-        run = started(out, "samples=10", "say=ready", "sleep=400", "samples=5", "exit=6",
-                      options=["--interval", "100"])
+        run = started(out, "samples=5", "exit=6", options=["--interval", "100"])
         action(out + ".part")
+        run.stdin.close()
         same(run.wait(), 6, name)
         check(b"by somebody else" in run.stderr.read(), name, "is not told of")
         check(not os.path.exists(out), name, "is a success")
