@@ -15,15 +15,10 @@ import tempfile
 import time
 
 import libggml as g
+from libports import free_port
 
 BRICK = os.path.join(g.BUILD, "bin", "brick")
 PHASES = "prefill", "decode", "mixed"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Server:

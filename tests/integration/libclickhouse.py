@@ -4,17 +4,16 @@ Debian's ClickHouse server, started and stopped by a test, on loopback. With BRI
 chdb of npm) it is a ClickHouse of today instead.
 """
 import atexit
-import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 
 from libcli import TMP, brick, expect_true
+from libports import free_port
 
 SERVER = shutil.which("clickhouse-server") or shutil.which("clickhouse-server", path="/usr/sbin:/usr/bin")
 CHDB = os.environ.get("BRICK_CHDB")
@@ -34,17 +33,7 @@ USERS = """<?xml version="1.0"?><yandex><profiles><default><max_memory_usage>200
 """
 
 
-def free_ports(count):
-    """Ports of this process: below the kernel's own choices, so that no connection takes them while the server is down."""
-    ports, at = [], 10000 + os.getpid() % 2000 * 10
-    while len(ports) < count:
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", at)):
-            ports.append(at)
-        at += 1
-    return ports
-
-
-PORTS = free_ports(3)
+PORTS = [free_port() for _ in range(3)]
 URL = f"http://127.0.0.1:{PORTS[0]}"
 SECRET = os.path.join(TMP, "secret")
 PLACE = {"BRICK_DB": f"clickhouse+{URL}/brick", "XDG_DATA_HOME": os.path.join(TMP, "data"), "BRICK_DB_USER": "brick",
