@@ -24,7 +24,7 @@ LOOKED_AT = 8  # syncs of each recording: a look is a process of its own
 
 
 def until(condition, *what):
-    end = time.monotonic() + 200
+    end = time.monotonic() + 600
     while not condition():
         check(time.monotonic() < end, *what)
         time.sleep(0.02)
@@ -33,7 +33,7 @@ def until(condition, *what):
 def samples(path):
     """In a recording, by our own reader: when each ended (CLOCK_MONOTONIC) by its beginning."""
     run = subprocess.run([BRICK, "export", "--format", "csv", path], capture_output=True, text=True,
-                         timeout=60)
+                         timeout=600)
     same(run.returncode, 0, f"brick export {path}: {run.stderr}")
     start = Trace(path).last("brick.run")["start_ns"]
     return {begin: start + begin + int(row["duration_ns"])
@@ -118,7 +118,7 @@ def interval_of_the_recorder(scratch):
 
 def interval_of_an_embedded_writer(scratch):
     log, out = scratch.file("log"), scratch.file("embedded.pftrace")
-    subprocess.run([PRODUCER, f"embed={INTERVAL_MS},{out}", *WORK], check=True, timeout=120,
+    subprocess.run([PRODUCER, f"embed={INTERVAL_MS},{out}", *WORK], check=True, timeout=600,
                    env=dict(os.environ, LD_PRELOAD=DOUBLE, SYNC_LOG=log))
     bound(scratch, "embedded writer", log, out)
 

@@ -39,7 +39,7 @@ def loader():
             shutil.copy(os.path.join(tree, "lib", "attack-plugin.so"), scratch.file(f"plugin.{i}"))
         run = subprocess.run([os.path.join(tree, "bin", "brick"), "record", "-o", scratch.file("x.pftrace"), "--",
                               os.path.join(tree, "bin", "program-attack_guest"), "loader", scratch.file("plugin")],
-                             env=dict(os.environ, LD_LIBRARY_PATH=os.path.join(tree, "lib")), timeout=60,
+                             env=dict(os.environ, LD_LIBRARY_PATH=os.path.join(tree, "lib")), timeout=600,
                              capture_output=True)
         same(run.returncode, 0, f"loader: exit code ({run.stderr.decode()})")
 
@@ -56,7 +56,7 @@ def locks():
             run = record(scratch.file("locks.pftrace"), GUEST, *command, env=env)
             same(run.returncode, 0, f"{command}: exit code ({run.stderr})")
             subprocess.run([GUEST, "embed=" + scratch.file("own.pftrace"), *command], env=env, capture_output=True,
-                           timeout=60)
+                           timeout=600)
         demo = os.path.join(BUILD, "demo")
         engine = ["brick-llama", "--libs", os.path.join(demo, "engine", "libs"), "--model",
                   os.path.join(demo, "model-f16.gguf"), "--prompt-tokens", "4", "--predict", "2", "--threads", "1"]
@@ -85,7 +85,7 @@ def privilege():
             os.chmod(place, mode)
             shutil.copy(GUEST, program)
             os.chmod(program, 0o4755)
-            run = subprocess.run([program, "bricks"], capture_output=True, timeout=60,
+            run = subprocess.run([program, "bricks"], capture_output=True, timeout=600,
                                  env=dict(os.environ, BRICK_SESSION_DIR=place), user=starter)
             same(run.returncode, 0, f"privilege: {run.stderr}")
             same(os.listdir(place), [], f"root's files in a directory of {what}")
@@ -192,7 +192,7 @@ attack("alone", "/bin/true")
 counted("behind", GUEST, "bricks", bricks=BRICKS)
 with Scratch() as scratch:
     subprocess.run([GUEST, "within", BRICK, "record", "-q", "-o", scratch.file("within.pftrace"), "--", GUEST, "bricks"],
-                   check=True, capture_output=True, timeout=60)
+                   check=True, capture_output=True, timeout=600)
     same(told(scratch.file("within.pftrace"))[0], BRICKS, "bricks where the recorder has a filter, too")
 counted("live", os.path.join(BUILD, "lib", "attack-live.so"), bricks=BRICKS)
 counted("codec", os.path.join(BUILD, "lib", "attack-codec.so"), bricks=BRICKS)

@@ -11,7 +11,7 @@ BRICKS = 1000
 
 def told(out):
     """Samples in a recording, and what it says was lost."""
-    run = subprocess.run([BRICK, "report", "--json", out], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([BRICK, "report", "--json", out], capture_output=True, text=True, timeout=600)
     if run.returncode:
         return 0, None, run.stderr
     answer = json.loads(run.stdout)
@@ -30,10 +30,10 @@ def attack(what, *arguments, embed=False, before=(), program=GUEST, options=(), 
         arguments = [a.replace("@", scratch.file("own")) for a in arguments]
         if embed:
             run = subprocess.run([*before, program, f"embed={out}", what, *arguments],
-                                 capture_output=True, timeout=120)
+                                 capture_output=True, timeout=600)
         else:
             run = record(out, *before, program, what, *arguments, options=options)
-        plain = subprocess.run([*before, program, what, *arguments], capture_output=True, timeout=120)
+        plain = subprocess.run([*before, program, what, *arguments], capture_output=True, timeout=600)
         name = f"{' '.join(before)} {what} {' '.join(arguments)}{' embedded' if embed else ''}"
         same((run.returncode, run.stdout), (plain.returncode, plain.stdout), f"{name}: what it did ({run.stderr.decode()})")
         same(own_lines(run.stderr), plain.stderr, f"{name}: stderr")

@@ -43,7 +43,7 @@ def compiled(scratch, name, *arguments, **files):
 def unharmed(scratch, name, program, **environment):
     env = dict(os.environ, **environment)
     run = record(scratch.file("namesakes.pftrace"), program, env=env)
-    plain = subprocess.run([program], capture_output=True, timeout=60)
+    plain = subprocess.run([program], capture_output=True, timeout=600)
     same((run.returncode, run.stdout), (plain.returncode, plain.stdout), f"{name}, {environment}: {run.stderr}")
     same(plain.returncode, 0, f"{name}, without Brick")
     print(name, *environment.values())

@@ -15,7 +15,7 @@ need(PRODUCER)
 
 
 def until(condition, *what):
-    end = time.monotonic() + 120
+    end = time.monotonic() + 600
     while not condition():
         check(time.monotonic() < end, *what)
         time.sleep(0.02)
@@ -30,7 +30,7 @@ def started(out, *actions, options=()):
 
 def samples(path):
     """In a recording, by our own reader, which must read it whatever was done to it."""
-    run = subprocess.run([BRICK, "report", "--json", path], capture_output=True, timeout=60)
+    run = subprocess.run([BRICK, "report", "--json", path], capture_output=True, timeout=600)
     same(run.returncode, 0, f"brick report {path}: {run.stderr}")
     return sum(b["count"] for b in json.loads(run.stdout)["bricks"] if b["name"] == "RmsNorm")
 
@@ -81,7 +81,7 @@ def link_as_output(scratch):
     """A recording does not replace a symbolic link."""
     link, target = scratch.file("link.pftrace"), scratch.file("target.pftrace")
     os.symlink(target, link)
-    run = record(link, "sh", "-c", "echo ran", timeout=120)
+    run = record(link, "sh", "-c", "echo ran", timeout=600)
     same((run.returncode, run.stdout, os.path.islink(link)), (4, b"", True), "with -o LINK")
     check(b"symbolic link" in run.stderr, run.stderr)
 
@@ -98,7 +98,7 @@ def full_for_a_moment(scratch):
     if os.geteuid() or subprocess.run([*before, "true"], capture_output=True).returncode:
         print("no mount namespace here: shared memory was not filled")
         return
-    run = subprocess.run([*before, script], capture_output=True, timeout=120)
+    run = subprocess.run([*before, script], capture_output=True, timeout=600)
     same(samples(out), 2000, f"samples beside full shared memory ({run.stderr})")
 
 
@@ -110,10 +110,10 @@ def foreign_part(scratch):
     for make in (lambda: os.mkfifo(part), lambda: os.symlink(other, part), lambda: os.link(other, part),
                  lambda: os.mkdir(part)):
         make()
-        run = record(out, "sh", "-c", "echo ran", timeout=120)
+        run = record(out, "sh", "-c", "echo ran", timeout=600)
         same((run.returncode, run.stdout), (4, b""), "with somebody else's file at PATH.part")
         check(part.encode() in run.stderr and b"remove it" in run.stderr, run.stderr)
-        run = record(out, "sh", "-c", "echo ran; exit 5", options=["--keep-going"], timeout=120)
+        run = record(out, "sh", "-c", "echo ran; exit 5", options=["--keep-going"], timeout=600)
         same((run.returncode, run.stdout), (5, b"ran\n"), "with --keep-going")
         os.rmdir(part) if os.path.isdir(part) else os.unlink(part)
     with open(other) as file:

@@ -42,9 +42,9 @@ def starts(scratch, name, command, missing, **keywords):
     """A command with and without Brick; bricks and processes that the recording says are missing."""
     out = scratch.file("starts.pftrace")
     run = record(out, *command, **keywords)
-    plain = subprocess.run(command, capture_output=True, timeout=60, **keywords)
+    plain = subprocess.run(command, capture_output=True, timeout=600, **keywords)
     same((run.returncode, run.stdout, own_lines(run.stderr)), (plain.returncode, plain.stdout, plain.stderr), f"{name}: what it did")
-    told = json.loads(subprocess.run([BRICK, "report", "--json", out], capture_output=True, timeout=60).stdout)
+    told = json.loads(subprocess.run([BRICK, "report", "--json", out], capture_output=True, timeout=600).stdout)
     same(told["losses"]["lost_processes"], missing, f"{name}: lost processes ({run.stderr})")
     print(name)
     return sum(b["count"] for b in told["bricks"] if b["name"] == "RmsNorm")
@@ -180,7 +180,7 @@ def emptied(scratch):
                                         *([("bare", f"{GUEST} bricks; {bare} /bin/sleep 3", 1, BRICKS)] if bare else [])):
         same(starts(scratch, "emptied, " + name, ["sh", "-c", script + "; exit $?"], missing), rest, f"bricks beside {name}")
     name = subprocess.run([BRICK, "record", "-o", scratch.file("named.pftrace"), "--", "sh", "-c", "env -i sleep 0; true"],
-                          capture_output=True, timeout=60).stderr
+                          capture_output=True, timeout=600).stderr
     check(b"could not record: sleep (process " in name, "its name:", name)
 
 

@@ -22,7 +22,7 @@ PROGRAM = ["sh", "-c", f"{PRODUCER} samples=300 threads=4,3000 paced=2,2000,20 &
 
 def told(path):
     """Samples in a recording and what it says was lost; it must be readable."""
-    run = subprocess.run([BRICK, "report", "--json", path], capture_output=True, timeout=60)
+    run = subprocess.run([BRICK, "report", "--json", path], capture_output=True, timeout=600)
     same(run.returncode, 0, f"brick report {path}: {run.stderr} (seed {SEED})")
     answer = json.loads(run.stdout)
     losses = answer["losses"]
@@ -62,7 +62,7 @@ def kill_one(scratch, chance, number):
     kill({"program": family[:1], "children": family[1:], "both": family, "recorder": []}[victim])
     if victim in ("recorder", "both"):
         run.kill()
-    run.communicate(timeout=120)
+    run.communicate(timeout=600)
     if victim in ("recorder", "both"):
         # it may have ended before, with the program's code
         check(run.returncode in (-9, 7) or victim == "both" and run.returncode == 137, victim, run.returncode)
@@ -75,7 +75,7 @@ def kill_one(scratch, chance, number):
             os.unlink(path)
         elif os.path.exists(path):
             os.unlink(path)  # killed before it had a packet
-    end = time.monotonic() + 200
+    end = time.monotonic() + 600
     while with_environment(mark):
         check(time.monotonic() < end, "processes left", with_environment(mark))
         time.sleep(0.02)
@@ -96,7 +96,7 @@ def whole(scratch, name, samples, *command, before=(), environment=None):
     """A recording of which each sample is told or counted as lost; the exit code is 7."""
     out = scratch.file(name + ".pftrace")
     run = subprocess.run([*before, BRICK, "record", "-o", out, "--", *command], capture_output=True,
-                         timeout=120, env=environment)
+                         timeout=600, env=environment)
     same(run.returncode, 7, f"{name}: exit code ({run.stderr})")
     count, lost = told(out)
     same(count + lost, samples, f"{name}: {count} recorded and {lost} lost, together")
@@ -112,7 +112,7 @@ def plain_steps(scratch):
     if not os.path.exists(engine[4]):
         print("no engine here (make models): no kills between hooked and plain steps")
         return
-    alone = subprocess.run(engine, capture_output=True, timeout=120).stdout
+    alone = subprocess.run(engine, capture_output=True, timeout=600).stdout
     chance = random.Random(SEED)
     for number in range(max(3, ROUNDS // 10)):
         victim = ("program", "recorder", "nobody")[number % 3]
@@ -122,7 +122,7 @@ def plain_steps(scratch):
         kill(with_environment(f"/brick-{run.pid}-") if victim == "program" else [])
         if victim == "recorder":
             run.kill()
-        output, errors = run.communicate(timeout=120)
+        output, errors = run.communicate(timeout=600)
         if victim == "program" and run.returncode:
             same(run.returncode, 137, f"killed engine: {errors}")
         else:
@@ -192,7 +192,7 @@ def small_host(scratch):
         print("no memory cgroup can be made here:", error)
     for what, script in limits:
         for before in ([], [BRICK, "record", "-o", out, "--"]):
-            run = subprocess.run([*before, "sh", "-c", script, "sh", guest, "host", "50"], capture_output=True, timeout=120)
+            run = subprocess.run([*before, "sh", "-c", script, "sh", guest, "host", "50"], capture_output=True, timeout=600)
             same(run.returncode, 0, f"{what}, {'recorded' if before else 'plain'}: exit code ({run.stderr})")
         count, lost = told(out)
         same(count + lost, 16 * 1000, f"{what}: {count} recorded and {lost} lost, together")

@@ -16,11 +16,12 @@ export function check(what, good, got = "") {
 }
 export const same = (what, got, want) => check(`${what} (want ${JSON.stringify(want)})`, JSON.stringify(got) === JSON.stringify(want), got);
 
-export const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+export const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"], timeout: 600000 });
 
 // A page that complains about anything, or asks for anything from elsewhere, fails the test.
 export async function open(name, options = {}) {
 	const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+	context.setDefaultTimeout(600000); // the machine may be slow
 	const page = await context.newPage();
 	const complaints = [];
 	page.on("console", message => complaints.push(`console ${message.type()}: ${message.text()}`));
@@ -28,7 +29,7 @@ export async function open(name, options = {}) {
 	page.on("dialog", dialog => { complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
 	page.on("request", request => { if (!/^(file|data):/.test(request.url())) complaints.push(`request: ${request.url()}`); });
 	await page.goto(url(name));
-	await page.waitForSelector("html[data-ready]", { timeout: 60000 });
+	await page.waitForSelector("html[data-ready]");
 	page.finish = async () => {
 		same(`${name} is silent`, complaints, []);
 		await context.close();

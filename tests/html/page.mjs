@@ -228,7 +228,7 @@ async function icicle(page) {
 	check("a click zooms", (await page.locator('#step nav.zoomed').innerText()).includes("›"));
 	await page.locator('#step nav.zoomed button').first().click();
 	await page.locator("#step details.numbers summary").click();
-	await page.locator("#step details.numbers tbody tr").nth(10).waitFor({ timeout: 10000 });
+	await page.locator("#step details.numbers tbody tr").nth(10).waitFor();
 }
 
 async function heatMap(page, report) {
@@ -253,7 +253,7 @@ async function lengthsChart(page, report) {
 		same(`percentiles of ${row.name}`, marks, want);
 		await page.evaluate(() => { document.querySelector("#lengths details").open = false; });
 		await page.locator("#lengths details summary").click();
-		await page.locator("#lengths details tbody tr").first().waitFor({ timeout: 10000 });
+		await page.locator("#lengths details tbody tr").first().waitFor();
 		const counts = await page.$$eval("#lengths details tbody tr td:last-child", all => all.map(each => Number(each.textContent)));
 		same(`executions of ${row.name}`, counts.reduce((a, b) => a + b, 0), row.count);
 		same("a bar for each", await page.locator("#lengths rect.bucket").count(), counts.length);

@@ -14,7 +14,7 @@ async function changed(page, what, act) {
 		await page.waitForFunction(old => {
 			const { from, to } = document.querySelector("#timeline canvas").dataset;
 			return `${from},${to}` !== old;
-		}, before, { timeout: 20000 });
+		}, before);
 	} catch {
 		throw new Error(`${what}: the range stays ${before}`);
 	}
@@ -62,7 +62,7 @@ async function slicesOf(page, { number, samples }) {
 	check("slices are drawn", (await range(page))[2] > 3, await range(page));
 	await page.evaluate(() => { document.querySelector("#timeline details.numbers").open = false; });
 	await page.locator("#timeline details.numbers summary").click();
-	await page.locator("#timeline details.numbers tbody tr").first().waitFor({ timeout: 10000 });
+	await page.locator("#timeline details.numbers tbody tr").first().waitFor();
 	const names = await page.$$eval("#timeline details.numbers tbody tr", rows => rows.map(row => row.cells[2].textContent));
 	for (const name of new Set(samples)) check(`slices of ${name} in step ${number}`, names.filter(each => each === name).length >= samples.filter(each => each === name).length, names.length);
 }

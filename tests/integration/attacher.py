@@ -15,7 +15,7 @@ need(RECORD)
 
 
 def run(*command, **more):
-    return subprocess.run(command, capture_output=True, timeout=120, **more)
+    return subprocess.run(command, capture_output=True, timeout=600, **more)
 
 
 def example(scratch):

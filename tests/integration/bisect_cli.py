@@ -29,7 +29,7 @@ def make(path, text):
 
 def bisect(*args, code=0, cwd=None):
     done = subprocess.run([BRICK, "bisect", "-q", "--json", *args], env=environment(BRICK_DB="none"), cwd=cwd, capture_output=True,
-                          text=True, timeout=240)
+                          text=True, timeout=600)
     expect_true(f"{args}: exit {done.returncode}: {done.stderr}", done.returncode in (code, 1))
     return json.loads(done.stdout), done.returncode
 

@@ -155,7 +155,7 @@ def values_are_accepted(command):
         if not given:
             continue
         done = subprocess.run([BRICK, command, f"--{option}=zzzz", "zzzz"], capture_output=True,
-                              text=True, env=environment(), cwd=TMP, timeout=60)
+                              text=True, env=environment(), cwd=TMP, timeout=600)
         said = re.search(r"--\S+ zzzz: must be (?:one of )?(.*)", done.stderr)
         if said and "number" not in said[1]:
             compared += 1
@@ -182,7 +182,7 @@ def in_zsh(line, wanted):
         zpty -r z out '*READY*'
         zpty -w -n z '{line}'$'\\t'
         zpty -r z out '*{wanted}*'"""
-    subprocess.run(["zsh", "-f", "-c", talk], check=True, timeout=60,
+    subprocess.run(["zsh", "-f", "-c", talk], check=True, timeout=600,
                    env=environment(PATH=PATH, TERM="dumb"))
 
 

@@ -17,13 +17,13 @@ SIDE = 5
 
 def record(name, *args):
     path = os.path.join(TMP, name + ".pftrace")
-    subprocess.run([RECORDER, path, *map(str, args)], check=True, timeout=60)
+    subprocess.run([RECORDER, path, *map(str, args)], check=True, timeout=600)
     return path
 
 
 def diff(*args, code=0):
     """Its answer. None: what the machine does decides on the code, which is then that of the verdict."""
-    done = subprocess.run([BRICK, "diff", "--disturbed", "--json", *args], capture_output=True, timeout=60, check=False)
+    done = subprocess.run([BRICK, "diff", "--disturbed", "--json", *args], capture_output=True, timeout=600, check=False)
     answer = json.loads(done.stdout)
     expect("schema", answer["schema"], "brick/diff/2")
     expect("exit code", done.returncode, int(answer["verdict"] == "slower") if code is None else code)
@@ -56,7 +56,7 @@ def recorded_well():
     wrong = 0
     for attempt in range(6):
         a, b = in_turns()
-        done = subprocess.run([BRICK, "diff", "--disturbed", "--json", *a, "--", *b], capture_output=True, timeout=60)
+        done = subprocess.run([BRICK, "diff", "--disturbed", "--json", *a, "--", *b], capture_output=True, timeout=600)
         answer = json.loads(done.stdout)
         decode = answer["phases"]["decode"]
         said = {decode["time"]["verdict"], named(decode["bricks"], "DownProjection")["verdict"]}

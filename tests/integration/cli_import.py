@@ -306,7 +306,7 @@ def bombs():
             ("processes", [event(i, pid=i) for i in range(5000)]),
             ("queues", [event(i, cat="kernel", name=f"k{i}", args={"device": 0, "stream": i}) for i in range(5000)])):
         path = written(f"bomb-{name}.json", {"traceEvents": events})
-        done = subprocess.run([BRICK, "import", "-o", place("bomb.pftrace"), path], capture_output=True, env=environment(), timeout=120,
+        done = subprocess.run([BRICK, "import", "-o", place("bomb.pftrace"), path], capture_output=True, env=environment(), timeout=600,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (500 << 20, 500 << 20)))
         expect_true(f"{name} in 500 MB: {done.returncode} {done.stderr[-300:]!r}", done.returncode == 0)
 
@@ -319,7 +319,7 @@ def bombs():
              '"buffer_records": {"kernel_dispatch": [' + records + " x]}]}"),
             ("unknown", '{"unknown": [' + records + " x]}"), ("events", '{"traceEvents": [' + ",".join(['{"ph": "N", "args": %s}' % record] * 45000) + "x")):
         path = written(f"late-{name}.json", text)
-        done = subprocess.run([BRICK, "import", "-o", place("bomb.pftrace"), path], capture_output=True, env=environment(), timeout=120,
+        done = subprocess.run([BRICK, "import", "-o", place("bomb.pftrace"), path], capture_output=True, env=environment(), timeout=600,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (100 << 20, 100 << 20)))
         expect_true(f"{name} in 100 MB: {done.returncode} {done.stderr[-300:]!r}",
                     done.returncode == 3 and f"byte {text.rindex('x')}: there must be a comma".encode() in done.stderr)
@@ -401,7 +401,7 @@ def mutated():
         with open(place("mutated.json"), "wb") as file:
             file.write(data)
         done = subprocess.run([BRICK, "import", "-o", place("mutated.pftrace"), place("mutated.json")],
-                              capture_output=True, env=environment(), timeout=120)
+                              capture_output=True, env=environment(), timeout=600)
         if done.returncode not in (0, 3) or (done.returncode == 3 and place("mutated.json").encode() not in done.stderr):
             fail(f"mutation {i}: {done.returncode} {done.stderr!r}")
         if not done.returncode:

@@ -38,7 +38,7 @@ def check_words(command, text):
     helped = brick(command, "--help")[0].decode()
     for option in re.findall(r"^ +(?:-\w, )?--([a-z-]+)[ =\[]+[A-Z]", helped, re.M):
         done = subprocess.run([BRICK, command, f"--{option}=nonsense"], capture_output=True, text=True, cwd=TMP, env=environment(),
-                              stdin=subprocess.DEVNULL, timeout=60)
+                              stdin=subprocess.DEVNULL, timeout=600)
         words = re.search(rf"^brick: --{option} nonsense: must be ([a-z-]+(?:, [a-z-]+)* or [a-z-]+)$", done.stderr, re.M)
         for word in re.split(", | or ", words[1]) if words else []:
             expect_true(f"brick-{command}.1: --{option} {word}", re.search(rf"(?<![\w-]){word}(?![\w-])", text + elsewhere.get(option, "")))

@@ -275,7 +275,7 @@ def layout(path):
 def no_line_is_too_wide(path):
     """Of no command, at no width that holds its tables; and without a limit a paragraph is one line."""
     serving = os.path.join(TMP, "serving.pftrace")
-    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), serving], check=True, timeout=60)
+    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), serving], check=True, timeout=600)
     for asked in (["report"], ["report", "--trust"], ["explain"], ["path"], ["scaling"], ["requests"], ["requests", "--slowest", "5"]):
         for width in (80, 100, 200):
             for line in brick(*asked, serving if asked[0] == "requests" else path, COLUMNS=str(width))[0].decode().splitlines():

@@ -16,7 +16,7 @@ MODEL = os.path.join(TMP, "tiny.gguf")
 
 def decoder(*args, before=()):
     done = subprocess.run([*before, DECODER, "--model", MODEL, "--prompt-tokens", "70", "--predict",
-                           "3", *args], capture_output=True, env=environment(), timeout=120)
+                           "3", *args], capture_output=True, env=environment(), timeout=600)
     if done.returncode:
         fail(f"decoder {args}: {done.returncode} {done.stderr[-500:]!r}")
     return done.stdout

@@ -71,7 +71,7 @@ def wrong_usage():
 
 
 def run(args, **options):
-    return subprocess.run([BRICK, *args], stderr=subprocess.PIPE, env=environment(), timeout=60,
+    return subprocess.run([BRICK, *args], stderr=subprocess.PIPE, env=environment(), timeout=600,
                           **options)
 
 

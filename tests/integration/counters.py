@@ -20,7 +20,7 @@ def counters_here():
 
 def record(path, *options):
     done = subprocess.run([BRICK, "record", "-q", "-o", path, *options, "--", PROGRAM],
-                          capture_output=True, env=environment(), cwd=TMP, timeout=60)
+                          capture_output=True, env=environment(), cwd=TMP, timeout=600)
     expect(f"{options}: {done.stderr!r}", done.returncode, 0)
 
 

@@ -319,7 +319,7 @@ def check_processes(scratch):
         command = f"'{PROGRAM}' plain 2 & '{PROGRAM}' graph 3; wait; '{PROGRAM}' many 2000000 & " \
                   f"child=$!; sleep {seconds}; kill -KILL $child; wait"
         run = subprocess.run([BRICK, "record", "-o", path, "--", "sh", "-c", command],
-                             env=environment("shuffle"), capture_output=True, text=True, timeout=120)
+                             env=environment("shuffle"), capture_output=True, text=True, timeout=600)
         assert "double:" not in run.stderr, run.stderr
         rows = json.loads(subprocess.check_output(
             [BRICK, "report", "--by", "kernel", "--json", path]))["kernels"]
@@ -335,15 +335,15 @@ def check_embedded(scratch):
     """The library's own events on the same device, in a recording of its own and under the recorder."""
     path = scratch.file("own.pftrace")
     run = subprocess.run([EVENTS, path], env=environment("drift=20"), capture_output=True,
-                         text=True, timeout=60)
+                         text=True, timeout=600)
     assert run.returncode == 0, run.stdout + run.stderr
     recorded = scratch.file("recorded.pftrace")
     run = subprocess.run([BRICK, "record", "-o", recorded, "--", EVENTS],
-                         env=environment(""), capture_output=True, text=True, timeout=60)
+                         env=environment(""), capture_output=True, text=True, timeout=600)
     assert run.returncode == 0, run.stdout + run.stderr
     for what, count, bricks in (("many", "20000", 20000), ("graph", "300", 600)):
         own = scratch.file("events.pftrace")
-        run = subprocess.run([PROGRAM, what, count], timeout=60, capture_output=True, text=True,
+        run = subprocess.run([PROGRAM, what, count], timeout=600, capture_output=True, text=True,
                              env=environment("", CUDA_WORK_EVENTS=own))
         assert run.returncode == 0, run.stdout + run.stderr
         report = json.loads(subprocess.check_output([BRICK, "report", "--json", own]))
@@ -377,7 +377,7 @@ def check_told_once(scratch):
         if os.path.exists(path):
             os.unlink(path)
         run = subprocess.run([BRICK, "record", "-o", path, "--", EMBED, what],
-                             env=environment(""), capture_output=True, text=True, timeout=60)
+                             env=environment(""), capture_output=True, text=True, timeout=600)
         assert run.returncode == 0, (what, run.stdout + run.stderr)
         report = json.loads(subprocess.check_output([BRICK, "report", "--json", path]))
         counts = {row["name"]: row["device_count"] for row in report["bricks"]}

@@ -32,7 +32,7 @@ class Run:
             os.unlink(self.path)
         self.label = " ".join(map(str, (scenario, *arguments)))
         run = subprocess.run([BRICK, "record", "-o", self.path, "--", PROGRAM, *map(str, arguments)],
-                             env=environment(scenario, **more), capture_output=True, text=True, timeout=120)
+                             env=environment(scenario, **more), capture_output=True, text=True, timeout=600)
         assert run.returncode == 0 and "double:" not in run.stderr, (self.label, run)
         self.saved_ns = int(re.search(r"saved (\d+) ns", run.stderr).group(1))
         self.stubs_ns = int(re.search(r"stubs (\d+) ns", run.stderr).group(1))

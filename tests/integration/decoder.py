@@ -34,7 +34,7 @@ def expect(what, got, want):
 
 
 def run(command, code=0):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if done.returncode != code:
         sys.exit(f"{command}: exit {done.returncode}, expected {code}\n{done.stderr}")
     return done
@@ -56,7 +56,7 @@ def isas():
     found = []
     for isa in ISAS:
         done = subprocess.run([DECODER, "--model", model, "--isa", isa, "--prompt-tokens", "1",
-                               "--predict", "1"], capture_output=True, text=True, timeout=60)
+                               "--predict", "1"], capture_output=True, text=True, timeout=600)
         if done.returncode == 0:
             found.append(isa)
         else:

@@ -28,7 +28,7 @@ Command = collections.namedtuple("Command", "number brick kernel begin end")
 def record():
     path = os.path.join(TMP, "device.pftrace")
     done = subprocess.run([os.path.join(BUILD, "bin", "program-device_recording"), path,
-                           str(STEPS)], check=True, timeout=60, stdout=subprocess.PIPE)
+                           str(STEPS)], check=True, timeout=600, stdout=subprocess.PIPE)
     commands = []
     for line in done.stdout.decode().splitlines():
         number, name, kernel, begin, end, _ = line.split()

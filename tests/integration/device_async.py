@@ -31,7 +31,7 @@ class Case:
 
 def record(case, path):
     done = subprocess.run([BRICK, "record", "-q", "-o", path, "--", case.program], capture_output=True, text=True,
-                          timeout=120, check=False)
+                          timeout=600, check=False)
     if done.returncode in (77, 127):
         return None
     check(done.returncode == 0, case.name, done.stderr)

@@ -181,7 +181,7 @@ def main():
     for more, code, want in (({}, 0, "0 1000\n"),
                              ({"NO_DRIVER": "1"}, 1, "-2 toy: libtoy.so.1 is not here\n")):
         done = subprocess.run([program], env=environment(BRICK_BACKEND_PATH=good, **more),
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=600)
         expect("a program with the plugin", (done.returncode, done.stdout), (code, want))
 
 

@@ -28,7 +28,7 @@ def run(what, mode):
     path = os.path.join(TMP, f"{what}-{mode}.pftrace")
     if not os.path.exists(program):
         return None
-    done = subprocess.run([program, mode, path], capture_output=True, text=True, timeout=120, env=environment())
+    done = subprocess.run([program, mode, path], capture_output=True, text=True, timeout=600, env=environment())
     if done.returncode == 77:
         return None
     expect(f"{what}, {mode}: exit code ({done.stderr})", done.returncode, 0)

@@ -33,7 +33,7 @@ def run(mode, *more, backend="null"):
         env = dict(os.environ, BRICK_SESSION_DIR=directory, BRICK_MODE=str(MODES[mode]))
         out = subprocess.run([PROGRAM, backend, str(STEPS), str(LAYERS), str(KERNEL_NS), *more],
                              env=env, check=True, capture_output=True, text=True,
-                             timeout=60).stdout
+                             timeout=600).stdout
         truth, recorded = [], None
         for line in out.splitlines():
             word, *rest = line.split()

@@ -48,7 +48,7 @@ def runs_of(name, source, command, environment, path):
     commands, early, late = 0, [], []
     for _ in range(RUNS):
         subprocess.run([BRICK, "record", "-q", "-o", path, "--", *command], check=True, capture_output=True,
-                       env=dict(os.environ, **environment), timeout=120)
+                       env=dict(os.environ, **environment), timeout=600)
         count, *found = violations(path, source)
         commands += count
         early += found[0]
@@ -60,7 +60,7 @@ def runs_of(name, source, command, environment, path):
 
 def works(command):
     try:
-        return subprocess.run(command, capture_output=True, timeout=120, check=False).returncode == 0
+        return subprocess.run(command, capture_output=True, timeout=600, check=False).returncode == 0
     except FileNotFoundError:
         return False
 

@@ -28,7 +28,7 @@ def expect(what, got, want):
 
 
 def run(command, code=0):
-    done = subprocess.run(command, capture_output=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, timeout=600)
     if done.returncode != code:
         fail(f"{command}: exit {done.returncode}, expected {code}\n{done.stdout[-3000:].decode()}"
              f"\n{done.stderr[-3000:].decode()}")
@@ -226,7 +226,7 @@ def damage(runs):
         with open(runs.path("damaged"), "wb") as out:
             out.write(data)
         done = subprocess.run([BRICK, "diverge", "--json", path, runs.path("damaged")],
-                              capture_output=True, timeout=60)
+                              capture_output=True, timeout=600)
         if done.returncode not in (0, 1, 3):
             fail(f"trial {trial}: exit {done.returncode}\n{done.stderr.decode()}")
 

@@ -78,7 +78,7 @@ def is_there(*paths):
 
 
 def run(*command, **env):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "BRICK_DB": "none", **env},
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env={**os.environ, "BRICK_DB": "none", **env},
                           stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout, done.stderr
 

@@ -126,7 +126,7 @@ def run(tree, registry, *command):
                        npm_config_cache=os.path.join(tree, "cache"), npm_config_fetch_retries="0",
                        npm_config_userconfig=os.path.join(tree, "npmrc"), npm_config_update_notifier="false")
     environment = {k: v for k, v in environment.items() if not k.lower().endswith("_proxy")}
-    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=240)
+    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=600)
 
 
 def refused(tree, registry):

@@ -328,7 +328,7 @@ print(f"BRICK_SEED={seed}")
 chance = random.Random(seed)
 for round in range(3):
     PATH = os.path.join(TMP, f"random{round}.pftrace")
-    subprocess.run([PROGRAM, PATH, str(chance.randrange(1 << 30))], check=True, timeout=60)
+    subprocess.run([PROGRAM, PATH, str(chance.randrange(1 << 30))], check=True, timeout=600)
     if not round:
         need_server(PATH)
     samples = read(PATH)

@@ -16,7 +16,7 @@ def record(name, model, threads):
     path = os.path.join(TMP, name + ".pftrace")
     subprocess.run([BRICK, "record", "-q", "--no-history", "-o", path, "--", g.LLAMA, "--libs", g.libraries(), "--model", model,
                     "--threads", str(threads), "--prompt-tokens", str(PROMPT), "--predict", str(PREDICT)],
-                   env=environment(), stdout=subprocess.DEVNULL, check=True, timeout=280)
+                   env=environment(), stdout=subprocess.DEVNULL, check=True, timeout=600)
     return path
 
 
@@ -45,7 +45,7 @@ def turns_are_taken():
     subprocess.run([BRICK, "record", "-q", "--no-history", "-o", path, "--", g.demo("engine", "node"),
                     os.path.join(g.SOURCE, "examples", "demo", "generate.mjs"), "--model", g.demo("model-q8_0.gguf"),
                     "--prompt-tokens", str(PROMPT), "--predict", "8"], env=environment(), stdout=subprocess.DEVNULL, check=True,
-                   timeout=280)
+                   timeout=600)
     check_screen(path)
     text = " ".join(brick("report", path)[0].decode().split())
     expect_true(f"one thread at a time: {text}", ", 1 thread," in text and "EACH is the mean time of one execution, without nested bricks." in text)
@@ -62,7 +62,7 @@ def main():
     check_screen(record("demo", g.demo("model-f16.gguf"), 1))
     turns_are_taken()
     done = subprocess.run([sys.executable, os.path.join(g.SOURCE, "docs", "samples.py"), "--check"], capture_output=True, text=True,
-                          timeout=200, check=False)
+                          timeout=600, check=False)
     expect(f"README.md shows what commands print: {done.stderr}", done.returncode, 0)
 
 

@@ -97,7 +97,7 @@ def check_growing():
                                                        "WHERE kind = 'step' GROUP BY phase").fetchall()
     expect("all steps of a killed one", dict(found), {name: of["count"] for name, of in steps.items() if isinstance(of, dict) and of.get("count")})
     process.send_signal(signal.SIGINT)
-    process.wait(timeout=120)
+    process.wait(timeout=600)
     for place in ({}, TWIN):
         ask("push", "--window", "1", path, **place)
     expect_true(f"some before its end, not all: {before}, {early}, {windows()[0]}", before < early < windows()[0])
@@ -166,7 +166,7 @@ def check_ring():
     before = windows()
     until("sent while it runs", lambda: windows()[0] >= before[0] + 3)
     process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=120)[1].decode()
+    err = process.communicate(timeout=600)[1].decode()
     counted = re.search(r"push: (\d+) of the recording's files could not be sent", err)
     have = set(sql("SELECT id FROM brick.runs WHERE kind = 'window'").split())
     before = twin("SELECT count(*) FROM runs")
@@ -208,7 +208,7 @@ class Left:
             fifo.write(b"secret\n")
 
     def check(self):
-        err = self.process.communicate(timeout=120)[1].decode()
+        err = self.process.communicate(timeout=600)[1].decode()
         expect("the program's", self.process.returncode, 0)
         expect_true(f"it says so: {err}", "goes on with it in the background" in err)
         before = windows()[0]
@@ -236,7 +236,7 @@ def check_killed(server):
             time.sleep(0.01)
         time.sleep(delay)
         server.kill()
-        process.wait(timeout=120)
+        process.wait(timeout=600)
         server.start()
         ask("push")
         expect("nothing waits", spooled(), [])

@@ -60,7 +60,7 @@ def check_full(server):
         ask("push", waits, code=4, **bound)  # which waits already
     server.start()
     command, place = [BRICK, "push", "--background", first], environment(**{**PLACE, **bounds[0]})
-    until("the pause is over", lambda: subprocess.run(command, env=place, capture_output=True, check=False, timeout=120).returncode == 0)
+    until("the pause is over", lambda: subprocess.run(command, env=place, capture_output=True, check=False, timeout=600).returncode == 0)
     ask("push", second)
     expect("all are there", ids() - before, ids_of(waits, first, second))
 
@@ -126,7 +126,7 @@ def check_clock():
         with open(step, "w", encoding="utf-8") as file:
             file.write(str(seconds))
     process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=120)[1].decode()
+    err = process.communicate(timeout=600)[1].decode()
     lost = re.search(r"push: (\d+) of the recording's files could not be sent", err)
     found = ids() - before
     missing = ids_of(*files_of(folder)) - found
@@ -171,7 +171,7 @@ def check_serve(server):
         os.kill(pid, signal.SIGKILL)
     process.wait()
     page.process.send_signal(signal.SIGTERM)
-    err = page.process.communicate(timeout=120)[1].decode()
+    err = page.process.communicate(timeout=600)[1].decode()
     expect("it ends", page.process.returncode, 0)
     if server:
         expect_true(f"the failure is told once: {err}", err.count("history:") == 1)

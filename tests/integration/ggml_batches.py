@@ -17,7 +17,7 @@ PHASES = "prefill", "decode", "mixed"
 
 
 def output(*command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert not done.returncode, (command, done.stderr)
     return done.stdout
 

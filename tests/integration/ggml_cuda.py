@@ -129,7 +129,7 @@ def check_unknown(scratch, known):
         file.write("brick-rules 1\ndefaults-off\nlayer blk.#.*\n")
     subprocess.run([BRICK, "record", "-q", "-o", path, "--rules", rules, "--", g.LLAMA, "--libs", libcuda.engine(), "--model",
                     g.demo("model-f16.gguf"), "--prompt-tokens", "16", "--predict", "12"],
-                   env=libcuda.environment(""), stdout=subprocess.DEVNULL, check=True, timeout=120)
+                   env=libcuda.environment(""), stdout=subprocess.DEVNULL, check=True, timeout=600)
     report = json.loads(subprocess.check_output([BRICK, "report", "--json", path]))
     rows = {row["name"]: row for row in report["bricks"] if re.fullmatch(r"[A-Z_]+", row["name"])}
     on_host, on_device = (sum(row[key] or 0 for row in rows.values()) for key in ("count", "device_count"))

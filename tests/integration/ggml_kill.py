@@ -13,7 +13,7 @@ recorded = g.Recorded(command)
 process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                            env={**os.environ, **recorded.env})
 try:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     steps = 0
     while steps < 20 and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.1)

@@ -11,7 +11,7 @@ ODD = b'q"u;o\'t<e>&amp;&\n\x1b[31m\\N\\{|}\xc2\x9b\xe2\x80\xae\xff\xc3\xa9\x7f'
 
 
 def draw(what, dot):
-    done = subprocess.run(["dot", "-Tsvg"], input=dot, capture_output=True, timeout=200)
+    done = subprocess.run(["dot", "-Tsvg"], input=dot, capture_output=True, timeout=600)
     expect(f"dot about {what}", (done.returncode, done.stderr), (0, b""))
     return done.stdout.decode()
 

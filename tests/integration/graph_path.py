@@ -19,7 +19,7 @@ ROUNDED_NS = 0.5 * 20
 def engine(*args):
     path = os.path.join(TMP, "whatif.pftrace")
     out = subprocess.run([ENGINE, "--record", path, "--steps", str(STEPS), *args], check=True,
-                         capture_output=True, timeout=60).stdout
+                         capture_output=True, timeout=600).stdout
     return path, json.loads(out)
 
 

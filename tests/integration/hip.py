@@ -21,7 +21,7 @@ def record(scratch, version):
     env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "lib", "doubles"), FAKE_HIP=version,
                FAKE_HIP_LOG=log)
     done = subprocess.run([BRICK, "record", "-q", "-o", path, "--", PROGRAM], env=env,
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout) == (0, "done\n"), done
     with open(log, encoding="utf-8") as file:
         truth = [line.split() for line in file]

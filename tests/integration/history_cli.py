@@ -90,7 +90,7 @@ def check_full():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
     done = subprocess.run([BRICK, "history", "import", path], env=environment(BRICK_DB=DB), capture_output=True, check=False,
-                          timeout=120, preexec_fn=no_more)
+                          timeout=600, preexec_fn=no_more)
     expect_true(f"it is said: {done}", done.returncode == 4 and DB.encode() in done.stderr)
     kept = len(runs()) - len(before)
     expect_true(f"{kept} of 200 are kept", 0 < kept < 200)

@@ -135,7 +135,7 @@ def files(path):
 
 def long_run():
     path = os.path.join(TMP, "long.pftrace")
-    subprocess.run([DEMO, path, "1000000", "32"], check=True, timeout=120)
+    subprocess.run([DEMO, path, "1000000", "32"], check=True, timeout=600)
     out = make(path, "long.html")
     size = os.path.getsize(out)
     expect_true(f"{size} bytes for a million samples", size < 5_000_000)

@@ -42,7 +42,7 @@ def main():
         file.write(brick("report", path, COLUMNS="10000")[0])
     device = os.path.join(TMP, "device.pftrace")
     with open(os.path.join(TMP, "device.txt"), "w") as file:
-        subprocess.run([DEVICE, device, "20"], check=True, timeout=60, stdout=file)
+        subprocess.run([DEVICE, device, "20"], check=True, timeout=600, stdout=file)
     make(device, "device.html")
     keep("kernels.json", "report", "--json", "--by", "kernel", device)
     keep("kernels-decode.json", "report", "--json", "--by", "kernel", "--phase", "decode", device)
@@ -50,10 +50,10 @@ def main():
     make(hostile, "hostile.html")
     keep("hostile.json", "report", "--json", hostile)
     subprocess.run([DEMO, os.path.join(TMP, "long.pftrace"), "1000000", "32"], check=True,
-                   timeout=120)
+                   timeout=600)
     make(os.path.join(TMP, "long.pftrace"), "long.html")
     script = os.path.join(os.environ["BRICK_SOURCE"], "tests", "html", "page.mjs")
-    done = subprocess.run([shutil.which("node"), script, MODULES, chromium, TMP], timeout=280,
+    done = subprocess.run([shutil.which("node"), script, MODULES, chromium, TMP], timeout=600,
                           capture_output=True, text=True)
     sys.stdout.write(done.stdout)
     if done.returncode:

@@ -49,7 +49,7 @@ expect("late", [row["rank"] for row in found["ranks"] if row["is_late"]], [2])
 write("one.json", found)
 
 done = subprocess.run([shutil.which("node"), os.path.join(os.environ["BRICK_SOURCE"], "tests", "html", "ranks.mjs"), MODULES, chromium, TMP],
-                      timeout=200, capture_output=True, text=True)
+                      timeout=600, capture_output=True, text=True)
 if done.returncode:
     sys.exit(done.stderr[-4000:])
 expect("no complaints of its driver", done.stderr, "")

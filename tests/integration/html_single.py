@@ -143,11 +143,11 @@ def compared():
     for i in range(4):
         for side, more in ((0, []), (1, ["20", "KernelWithAVeryLongName" * 4])):
             path = os.path.join(TMP, f"{'ab'[side]}{i}.pftrace")
-            subprocess.run([COMPARED, path, *more], check=True, timeout=60)
+            subprocess.run([COMPARED, path, *more], check=True, timeout=600)
             sides[side].append(path)
     out = os.path.join(TMP, "diff.html")
     done = subprocess.run([BRICK, "diff", "--disturbed", "--html", out, "--json", *sides[0], "--", *sides[1]],
-                          capture_output=True, env=environment(), timeout=60)
+                          capture_output=True, env=environment(), timeout=600)
     expect_true(f"diff: {done.stderr!r}", done.returncode in (0, 1))
     text = done.stdout
     write("diff.json", json.loads(text))
@@ -175,10 +175,10 @@ def main():
     expect("of each step", len(page["timeline"]["windows"]), len(listed))
     columns_are_time(page)
     many = os.path.join(TMP, "many.pftrace")
-    subprocess.run([DEMO, many, "300000", "32", "2"], check=True, timeout=60)
+    subprocess.run([DEMO, many, "300000", "32", "2"], check=True, timeout=600)
     many_steps(many)
     device = os.path.join(TMP, "device.pftrace")
-    subprocess.run([DEVICE, device, "20"], check=True, timeout=60, stdout=subprocess.DEVNULL)
+    subprocess.run([DEVICE, device, "20"], check=True, timeout=600, stdout=subprocess.DEVNULL)
     columns_are_time(make(device, "device.html"))
     phases = unpack(page["each"]["phase"])
     decode = [n for n, p in zip(listed, phases) if page["each"]["phases"][p] == "decode"]
@@ -192,7 +192,7 @@ def main():
               brick_json("report", "--json", "--by", "thread", "--phase", phase, path))
     compared()
     script = os.path.join(os.environ["BRICK_SOURCE"], "tests", "html", "single.mjs")
-    done = subprocess.run([shutil.which("node"), script, MODULES, chromium, TMP], timeout=280,
+    done = subprocess.run([shutil.which("node"), script, MODULES, chromium, TMP], timeout=600,
                           capture_output=True, text=True)
     sys.stdout.write(done.stdout)
     if done.returncode:

@@ -62,7 +62,7 @@ def onednn(scratch):
         print("without oneDNN (Debian: libdnnl-dev)")
         return
     path = scratch.file("dnnl.pftrace")
-    alone = subprocess.run([program, "200"], capture_output=True, timeout=120)
+    alone = subprocess.run([program, "200"], capture_output=True, timeout=600)
     run = record(path, program, "200", env=dict(os.environ, OMP_NUM_THREADS="1"))
     same(run.stdout, alone.stdout, "its output")
     same(bricks_of(path).get("matmul"), 200, "products")

@@ -32,7 +32,7 @@ def environment(**changes):
 def brick(*args, code=0, stdin=None, cwd=None, **changes):
     """Run a command that must end with this code; (stdout, stderr) as bytes."""
     done = subprocess.run([BRICK, *args], capture_output=True, env=environment(**changes),
-                          stdin=stdin, cwd=cwd, timeout=200)
+                          stdin=stdin, cwd=cwd, timeout=600)
     if done.returncode != code:
         fail(f"brick {' '.join(map(str, args))}: exit {done.returncode}, expected {code}\n"
              f"{done.stdout[-2000:]!r}\n{done.stderr[-2000:]!r}")
@@ -51,7 +51,7 @@ def on_terminal(*args, rows=50, columns=80, **changes):
                                env=environment(**{"COLUMNS": None, **changes}))
     os.close(child)
     out = b""
-    while select.select([parent], [], [], 120)[0]:
+    while select.select([parent], [], [], 600)[0]:
         try:
             part = os.read(parent, 65536)
         except OSError:
@@ -68,7 +68,7 @@ def on_terminal(*args, rows=50, columns=80, **changes):
 def recording(name="run.pftrace", *args, **env):
     """A recording of the engine in miniature."""
     path = os.path.join(TMP, name)
-    subprocess.run([RECORDER, path, *args], check=True, timeout=120, env={**os.environ, **env})
+    subprocess.run([RECORDER, path, *args], check=True, timeout=600, env={**os.environ, **env})
     return path
 
 

@@ -42,7 +42,7 @@ PLACE = {"BRICK_DB": f"clickhouse+{URL}/brick", "XDG_DATA_HOME": os.path.join(TM
 
 def sql(query):
     request = urllib.request.Request(URL + "/?user=brick&password=secret", data=query.encode())
-    with urllib.request.urlopen(request, timeout=60) as reply:
+    with urllib.request.urlopen(request, timeout=600) as reply:
         return reply.read().decode()
 
 
@@ -55,7 +55,7 @@ class Server:
             command = ["node", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs", "chdb_server.js"), str(PORTS[0]), FOLDER + "/data"]
         self.process = subprocess.Popen(command, cwd=TMP if CHDB else FOLDER, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                         env={**os.environ, "NODE_PATH": CHDB or ""})
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 600
         while time.monotonic() < deadline:
             try:
                 if sql("SELECT 1") == "1\n":
@@ -100,7 +100,7 @@ def spooled():
 
 
 def until(what, is_so):
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 600
     while not is_so():
-        expect_true(f"{what}, after five minutes", time.monotonic() < deadline)
+        expect_true(f"{what}", time.monotonic() < deadline)
         time.sleep(0.1)

@@ -41,10 +41,10 @@ class Result:
             if os.path.exists(name):
                 os.unlink(name)
         alone = subprocess.run([program, *arguments], env=environment(scenario, **more),
-                               capture_output=True, text=True, timeout=120)
+                               capture_output=True, text=True, timeout=600)
         recorded = subprocess.run([BRICK, "record", "-o", path, "--", program, *arguments],
                                   env=environment(scenario, FAKE_CUDA_LOG=log, **more),
-                                  capture_output=True, text=True, timeout=120)
+                                  capture_output=True, text=True, timeout=600)
         assert recorded.stdout == alone.stdout, (self.label, alone.stdout, recorded.stdout)
         assert recorded.returncode == alone.returncode, (self.label, recorded)
         assert "double:" not in recorded.stderr, recorded.stderr

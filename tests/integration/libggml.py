@@ -54,7 +54,7 @@ def build_with_llama(directory, libs, name):
 
 
 def run(command, **env):
-    return subprocess.run(command, capture_output=True, text=True, timeout=280,
+    return subprocess.run(command, capture_output=True, text=True, timeout=600,
                           env={**os.environ, **env})
 
 

@@ -47,5 +47,5 @@ def check_schema(board):
     with open(os.path.join(place, "board.ts"), "w", encoding="utf-8") as file:
         file.write("\n".join(lines))
     done = subprocess.run([os.path.join(MODULES, ".bin", "tsc"), "--noEmit", "--strict", "--skipLibCheck", "--moduleResolution", "node",
-                           os.path.join(place, "board.ts")], capture_output=True, text=True, timeout=300, check=False)
+                           os.path.join(place, "board.ts")], capture_output=True, text=True, timeout=600, check=False)
     expect(f"the dashboard has Grafana's schema: {done.stdout[-3000:]}", done.returncode, 0)

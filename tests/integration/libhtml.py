@@ -22,9 +22,9 @@ def skip(reason):
 def need_page():
     """Whether this build has the page; if not, it must say so, and the test is skipped."""
     path = os.path.join(TMP, "probe.pftrace")
-    subprocess.run([RECORDER, path], check=True, timeout=60)
+    subprocess.run([RECORDER, path], check=True, timeout=600)
     done = subprocess.run([BRICK, "report", path, "--html", path + ".html"], capture_output=True,
-                          env=environment(), timeout=60)
+                          env=environment(), timeout=600)
     if done.returncode == 4 and b"npm" in done.stderr:
         if os.path.exists(path + ".html"):
             fail("a build without the page wrote something")

@@ -38,14 +38,14 @@ def need_device():
         skip("there is no OpenCL device: install pocl-opencl-icd")
 
 
-def run(command, env=None, timeout=120):
+def run(command, env=None, timeout=600):
     """Exit code, standard output and standard error."""
     done = subprocess.run(command, capture_output=True, env=dict(os.environ, **(env or {})),
                           timeout=timeout)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-def record(path, command, env=None, options=(), timeout=120):
+def record(path, command, env=None, options=(), timeout=600):
     return run([BRICK, "record", "-q", "-o", path, *options, "--", *command], env, timeout)
 
 

@@ -50,14 +50,14 @@ def schema():
     for name in ("package.json", "package-lock.json"):
         shutil.copy(os.path.join(SOURCE, "examples", "demo", "npm", "otlp", name), place)
     done = subprocess.run(["npm", "ci", "--prefix", place, "--ignore-scripts", "--no-audit", "--no-fund"],
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=600)
     if done.returncode:
         skip(f"npm could not fetch OTLP's schema: {done.stderr[-300:]}")
     protos = os.path.join(place, "node_modules", "@opentelemetry", "otlp-grpc-exporter-base", "build", "protos")
     files = [os.path.relpath(os.path.join(folder, name), protos) for folder, _, names in os.walk(protos)
              for name in names if name.endswith(".proto")]
     os.makedirs(made + ".new", exist_ok=True)
-    subprocess.run(["protoc", "--python_out", made + ".new", *files], cwd=protos, check=True, timeout=60)
+    subprocess.run(["protoc", "--python_out", made + ".new", *files], cwd=protos, check=True, timeout=600)
     os.rename(made + ".new", made)
     return made
 
@@ -67,7 +67,7 @@ def decoded(kind, lines):
     if subprocess.run([PYTHON, "-c", "import google.protobuf"], capture_output=True).returncode:
         skip("no google.protobuf (python3-protobuf)")
     done = subprocess.run([PYTHON, os.path.abspath(__file__), schema(), kind], input="".join(lines),
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=600)
     if done.returncode:
         sys.exit(f"OTLP's schema refuses it: {done.stderr[-2000:]}")
     return [json.loads(line) for line in done.stdout.splitlines()]

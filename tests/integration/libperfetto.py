@@ -45,7 +45,7 @@ def processor():
 
 def query(program, path, sql):
     """The rows of the last statement's answer: dictionaries of texts, None for what is NULL."""
-    run = subprocess.run([program, "query", path, sql], capture_output=True, text=True, timeout=120)
+    run = subprocess.run([program, "query", path, sql], capture_output=True, text=True, timeout=600)
     check(run.returncode == 0, sql, "fails:", run.stderr)
     lines = run.stdout[run.stdout.index('"'):] if '"' in run.stdout else ""
     return [{key: None if value == "[NULL]" else value for key, value in row.items()}

@@ -178,7 +178,7 @@ def python_with_torch():
         print("skipped: Brick was built without the attacher of PyTorch")
         sys.exit(77)
     fetched = subprocess.run([os.path.join(os.environ["BRICK_SOURCE"], "examples", "demo", "torch.sh"), "torch-2.13.0"],
-                             capture_output=True, text=True, timeout=250, check=False)
+                             capture_output=True, text=True, timeout=600, check=False)
     if fetched.returncode:
         print("skipped:", fetched.stderr.strip())
         sys.exit(77)
@@ -207,7 +207,7 @@ def start(output, *command, options=(), **keywords):
     return run
 
 
-def record(output, *command, input=None, timeout=120, **keywords):
+def record(output, *command, input=None, timeout=600, **keywords):
     """The same, to its end; returns what subprocess.run does."""
     if input is not None:
         keywords["stdin"] = subprocess.PIPE

@@ -18,7 +18,7 @@ def need_server(path):
     """Skips where this build has no page or no server, having checked that it says so."""
     need_page()
     done = subprocess.run([BRICK, "serve", path, "--port", "0", "--bind", "192.0.2.1", "--token",
-                           "0123456789abcdef"], capture_output=True, env=environment(), timeout=60)
+                           "0123456789abcdef"], capture_output=True, env=environment(), timeout=600)
     if done.returncode == 4 and b"libmicrohttpd" in done.stderr:
         skip(done.stderr.decode().strip())
 
@@ -30,7 +30,7 @@ class Server:
                                         env=environment(**changes))
         atexit.register(self.process.kill)  # nothing stays behind when a test fails
         self.said = b""
-        deadline = time.monotonic() + 200
+        deadline = time.monotonic() + 600
         while b"ends it" not in self.said and time.monotonic() < deadline:
             if select.select([self.process.stdout], [], [], 1)[0]:
                 part = os.read(self.process.stdout.fileno(), 65536)
@@ -72,7 +72,7 @@ class Server:
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
         try:
-            out, errors = self.process.communicate(timeout=60)
+            out, errors = self.process.communicate(timeout=600)
         except subprocess.TimeoutExpired:
             self.process.kill()
             fail("the server does not end")

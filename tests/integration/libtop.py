@@ -17,14 +17,14 @@ PRODUCER = os.path.join(BUILD, "bin", "program-record_producer")
 def golden_recording():
     path = os.path.join(TMP, "golden.pftrace")
     subprocess.run([os.path.join(BUILD, "bin", "program-top_recording"), path], check=True,
-                   timeout=60)
+                   timeout=600)
     return path
 
 
 def dump(*args, size="80x24", code=0, **changes):
     """One screen as plain text."""
     done = subprocess.run([BRICK, "top", "--dump", size, *args], capture_output=True,
-                          env=environment(**changes), timeout=60)
+                          env=environment(**changes), timeout=600)
     if done.returncode != code:
         fail(f"brick top --dump {size} {args}: exit {done.returncode}\n{done.stderr!r}")
     return done.stdout.decode()
@@ -85,7 +85,7 @@ class Tmux:
 
     def tmux(self, *args):
         done = subprocess.run(["tmux", "-S", self.socket, *args], capture_output=True,
-                              env=self.env, timeout=120)
+                              env=self.env, timeout=600)
         if done.returncode:
             fail(f"tmux {args}: {done.stderr!r}")
         return done.stdout.decode()

@@ -17,7 +17,7 @@ EACH = 1 + 2 + 3
 def record(name, *args, code=0, **how):
     path = os.path.join(TMP, name)
     done = subprocess.run([BRICK, "record", "-o", path, "--", PROGRAM, *args], capture_output=True, text=True,
-                          env=environment(), timeout=120, **how)
+                          env=environment(), timeout=600, **how)
     expect(f"{name}: {done.stderr[-500:]}", done.returncode, code)
     return path, done.stderr
 
@@ -65,12 +65,12 @@ def live():
     expect("still running", picture["over"], False)
     expect_rows("the live view", picture)
     end.close()
-    rest = top.communicate(timeout=120)[0].decode().splitlines()
+    rest = top.communicate(timeout=600)[0].decode().splitlines()
     expect_rows("its end", json.loads(rest[-1]))
 
 
 def own():
-    done = subprocess.run([PROGRAM, str(NAMES), str(THREADS), "own"], capture_output=True, timeout=120)
+    done = subprocess.run([PROGRAM, str(NAMES), str(THREADS), "own"], capture_output=True, timeout=600)
     expect("own results: " + done.stderr.decode(), done.returncode, 0)
     expect_rows("own results", json.loads(done.stdout))
 
@@ -79,7 +79,7 @@ def few_addresses():
     """The recorder has its own limits: only the program's are meant."""
     limit = ["sh", "-c", 'ulimit -v 1500000; exec "$0" "$@"', PROGRAM, str(NAMES), str(THREADS), "end"]
     path = os.path.join(TMP, "few.pftrace")
-    done = subprocess.run([BRICK, "record", "-o", path, "--", *limit], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([BRICK, "record", "-o", path, "--", *limit], capture_output=True, text=True, timeout=600)
     expect("ulimit -v: " + done.stderr[-500:], done.returncode, 0)
     expect_rows("ulimit -v", brick_json("report", "--json", path))
 

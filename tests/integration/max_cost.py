@@ -20,7 +20,7 @@ def run(scratch, *options, code=0):
     command = [LLAMA, "--libs", g.demo("engine", "libs"), "--model", os.path.join(scratch, "model.gguf"), "--prompt-tokens", "16",
                "--predict", str(TOKENS), "--threads", "1"]
     done = subprocess.run([BRICK, "record", *options, "-o", out, "--", *command], capture_output=True, text=True, check=False,
-                          timeout=120)
+                          timeout=600)
     assert done.returncode == code, done.stderr
     return out, done.stdout, done.stderr
 

@@ -24,7 +24,7 @@ def record(scratch, *options, **env):
     command = [LLAMA, "--libs", g.demo("engine", "libs"), "--model", g.demo("model-f16.gguf"), "--prompt-tokens", "16",
                "--predict", str(TOKENS), "--threads", "1"]
     run = subprocess.run([BRICK, "record", "-q", *options, "-o", out, "--", *command], capture_output=True, text=True,
-                         env={**os.environ, **env}, check=False, timeout=120)
+                         env={**os.environ, **env}, check=False, timeout=600)
     assert run.returncode == 0, run.stderr
     report = subprocess.run([BRICK, "report", out, "--json"], capture_output=True, text=True, check=True)
     return run.stdout, json.loads(report.stdout)
