@@ -28,8 +28,8 @@ check()
 }
 
 # suite NAME BUILD CTEST-ARGUMENTS...: a CTest run whose tests count one by one. What failed beside another test runs
-# once more alone. Who passes then is flaky: that fails, too, unless tests/flaky.txt gives a reason. Of four places most
-# tests take two (tests/CMakeLists.txt).
+# once more alone. A test that passes then is flaky: that fails, too, unless tests/flaky.txt gives a reason. How many of the
+# four places a test takes is in tests/CMakeLists.txt.
 suite()
 {
 	local name=$1 dir=$2 start=$SECONDS

@@ -43,10 +43,10 @@ class Server:
             fail(f"serve {args}: {self.said!r} {self.process.communicate()[1]!r}")
         self.host, self.port = match[1].decode().strip("[]"), int(match[2])
 
-    def connect(self, timeout=70):
+    def connect(self, timeout=600):
         return socket.create_connection((self.host, self.port), timeout=timeout)
 
-    def raw(self, data, timeout=70):
+    def raw(self, data, timeout=600):
         """Send bytes; all that comes back until the other side is done."""
         with self.connect(timeout) as s:
             with contextlib.suppress(OSError):
@@ -58,7 +58,7 @@ class Server:
                     out += part
         return out
 
-    def get(self, path="/", method="GET", host="localhost", timeout=70, **headers):
+    def get(self, path="/", method="GET", host="localhost", timeout=600, **headers):
         """(status, headers, body)"""
         lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]

@@ -276,7 +276,7 @@ def rust_program(table):
 
 def run(command, folder, **changes):
     done = subprocess.run(command, cwd=folder, env=dict(os.environ, LD_LIBRARY_PATH=LIBRARIES, **changes), text=True,
-                          capture_output=True, timeout=300)
+                          capture_output=True, timeout=600)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout[-4000:]}{done.stderr[-8000:]}")
 

@@ -20,7 +20,7 @@ def rows(report):
     return {row["name"]: row for row in report["bricks"]}
 
 
-done = subprocess.run([PROGRAM, TMP], capture_output=True, text=True, timeout=60)
+done = subprocess.run([PROGRAM, TMP], capture_output=True, text=True, timeout=600)
 expect("exit: " + done.stderr, done.returncode, 0)
 expect("the process's own", counts(json.loads(done.stdout)), {"UbatchProcess": 10})
 for name, (steps, times, category) in MODELS.items():

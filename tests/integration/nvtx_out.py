@@ -71,7 +71,7 @@ def nodes(scratch):
         return
     command = [LLAMA, "--libs", os.path.join(BUILD, "demo", "engine", "libs"), "--model", model,
                "--prompt-tokens", "16", "--predict", "3"]
-    plain = subprocess.run(command, capture_output=True, timeout=120).stdout
+    plain = subprocess.run(command, capture_output=True, timeout=600).stdout
     for threads in "1", "2":
         ranges, depth, path, run = said(scratch, *command, "--threads", threads)
         same(run.stdout, plain, "tokens")

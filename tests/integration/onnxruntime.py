@@ -24,7 +24,7 @@ STEPS, LAYERS = 10, 4  # of the decoder
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=250)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def skip(why):

@@ -13,7 +13,7 @@ NS = 10 ** 9
 
 def serving(*args):
     path = os.path.join(TMP, f"serving{''.join(args)}.pftrace")
-    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), path, *args], check=True, timeout=60)
+    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), path, *args], check=True, timeout=600)
     return path
 
 

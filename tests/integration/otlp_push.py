@@ -58,7 +58,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def until(what, is_so):
-    deadline = time.monotonic() + 200
+    deadline = time.monotonic() + 600
     while not is_so():
         expect_true(f"{what}, after a minute", time.monotonic() < deadline)
         time.sleep(0.05)
@@ -72,7 +72,7 @@ def counted(server, name):
 def stopped(server):
     """What it said on standard error, which Server.stop() would not allow."""
     server.process.terminate()
-    return server.process.communicate(timeout=60)[1].decode()
+    return server.process.communicate(timeout=600)[1].decode()
 
 
 def exported(path):
@@ -227,21 +227,21 @@ def environment_says(path):
                             ("HEADERS", "a=secret%0D%0Ab: c"), ("HEADERS", "a=secret%2"), ("TRACES_HEADERS", "a=%zzsecret"),
                             ("METRICS_ENDPOINT", "localhost"), ("ENDPOINT", "grpc://localhost")):
         name = f"OTEL_EXPORTER_OTLP_{variable}"
-        done = subprocess.run([BRICK, "serve", "--port", "0", "--otlp", "env", path], capture_output=True, timeout=60,
+        done = subprocess.run([BRICK, "serve", "--port", "0", "--otlp", "env", path], capture_output=True, timeout=600,
                               env=environment(**{name: value}))
         expect((name, value), (done.returncode, name.encode() in done.stderr, b"secret" in done.stderr), (2, True, False))
 
 
 def serving(*args):
     path = os.path.join(TMP, f"serving{''.join(args)}.pftrace")
-    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), path, *args], check=True, timeout=60)
+    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), path, *args], check=True, timeout=600)
     return path
 
 
 def refused(path):
     for args, code, words in (([path, "--otlp", "localhost:4318"], 2, b"must be a URL"),
                               ([path, "--otlp", "http://x", "--steps", "1-3"], 2, b"whole requests")):
-        done = subprocess.run([BRICK, "serve", "--port", "0", *args], capture_output=True, env=environment(), timeout=60)
+        done = subprocess.run([BRICK, "serve", "--port", "0", *args], capture_output=True, env=environment(), timeout=600)
         expect(args[1:], (done.returncode, words in done.stderr), (code, True))
 
 
@@ -249,7 +249,7 @@ def main():
     path = serving()
     need_server(path)
     probe = subprocess.run([BRICK, "serve", "--port", "0", "/nowhere", "--otlp", "http://x"], capture_output=True,
-                           env=environment(), timeout=60)
+                           env=environment(), timeout=600)
     if b"libcurl is missing" in probe.stderr:
         skip(probe.stderr.decode().strip())
     refused(path)

@@ -15,7 +15,7 @@ STEPS, LAYERS = 200, 3
 def run(kind, **environment):
     folder = tempfile.mkdtemp(dir=TMP)
     path = os.path.join(folder, "run.pftrace") if kind == "output" else kind
-    done = subprocess.run([PROGRAM, path, folder], capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
+    done = subprocess.run([PROGRAM, path, folder], capture_output=True, text=True, timeout=600, env={**os.environ, **environment})
     expect("exit: " + done.stderr, done.returncode, 0)
     expect("nothing printed", done.stdout, "")
 
@@ -106,7 +106,7 @@ def trace_out():
     for name in "out.json", "out.pftrace":
         path = os.path.join(TMP, name)
         done = subprocess.run([os.path.join(BUILD, "bin", "example-own-report")], capture_output=True, text=True,
-                              env={**os.environ, "BRICK_TRACE_OUT": path}, timeout=60)
+                              env={**os.environ, "BRICK_TRACE_OUT": path}, timeout=600)
         expect("exit: " + done.stderr, done.returncode, 0)
         expect_true("its own report", "RmsNorm" in done.stdout)
     with open(os.path.join(TMP, "out.json"), encoding="utf-8") as file:

@@ -28,7 +28,7 @@ def cold_file(folder):
 
 def record(path, file, *before, pages=PAGES):
     done = subprocess.run([*before, BRICK, "record", "--no-history", "-o", path, "--", PROGRAM, file, str(pages)], check=True,
-                          capture_output=True, text=True, timeout=120, env=environment())
+                          capture_output=True, text=True, timeout=600, env=environment())
     return json.loads(done.stdout.splitlines()[-1])
 
 

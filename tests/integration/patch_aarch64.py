@@ -30,7 +30,7 @@ def run_here(scratch, compiler, emulator, parts):
     program = os.path.join(scratch, "program")
     subprocess.run([*compiler, "-std=gnu11", "-O2", "-ffunction-sections", "-Wl,--gc-sections", "-I" + os.path.join(SOURCE, "src"), "-I" + os.path.join(SOURCE, "include"),
                     *(os.path.join(SOURCE, part) for part in parts), "-o", program], check=True)
-    run = subprocess.run([*emulator, program], capture_output=True, text=True, timeout=120)
+    run = subprocess.run([*emulator, program], capture_output=True, text=True, timeout=600)
     assert run.returncode == 0 and "all as it should be" in run.stdout, (parts, run.returncode, run.stdout, run.stderr)
 
 

@@ -28,7 +28,7 @@ def record(path, root, cpu, pages='cp "$ROOT/maps" "$ROOT/proc/$$/numa_maps"', s
     """The program's own list of pages is put where its number will be."""
     command = f'mkdir -p "$ROOT/proc/$$"; {pages}; exec {PRODUCER} steps={steps} paced=1,100,20000'
     subprocess.run([BRICK, "record", "--no-history", "-o", path, "--", "taskset", "-c", str(cpu), "sh", "-c", command], check=True,
-                   capture_output=True, timeout=120, env=environment(BRICK_SYSTEM_ROOT=root, ROOT=root))
+                   capture_output=True, timeout=600, env=environment(BRICK_SYSTEM_ROOT=root, ROOT=root))
     return brick_json("report", "--json", path)["run"]["placement"]
 
 

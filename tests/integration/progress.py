@@ -27,7 +27,7 @@ def slowly(path, errors, command=("report", "-")):
 
 def said(parent, wanted):
     """All that is said until that is."""
-    text, until = b"", time.monotonic() + 200
+    text, until = b"", time.monotonic() + 600
     while not re.search(wanted, text):
         if not select.select([parent], [], [], max(0, until - time.monotonic()))[0]:
             fail(f"nothing is said: {text!r}")
@@ -82,7 +82,7 @@ def elsewhere(path):
 
 PATH = recording()
 subprocess.run([os.path.join(BUILD, "bin", "program-demo_recording"), BIG, "100000", "2"], check=True,
-               timeout=60)
+               timeout=600)
 on_terminal(PATH, ("report", "-"), rb"/dev/stdin")
 on_terminal(BIG, ("diff", "--disturbed", BIG, "/dev/stdin"), rb"2 recordings")
 writing()

@@ -18,7 +18,7 @@ STEPS, LINEARS = 5, 3
 
 
 def run(*command, **environment):
-    return subprocess.run(command, capture_output=True, text=True, timeout=250, check=False,
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False,
                           env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment})
 
 

@@ -21,7 +21,7 @@ STEPS, LAYERS = 6, 4
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=250)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def record(scratch, *command, options=()):
@@ -221,7 +221,7 @@ def not_recorded():
     """The library is in a program that nobody records, and PyTorch was never looked at: backward() goes through it."""
     plain = run(PYTHON, WORK, "train", "1")
     library = os.path.join(BUILD, "lib", "libbrick-torch.so")
-    done = subprocess.run([PYTHON, WORK, "train", "1"], capture_output=True, text=True, timeout=250,
+    done = subprocess.run([PYTHON, WORK, "train", "1"], capture_output=True, text=True, timeout=600,
                           env={**os.environ, "LD_PRELOAD": library})
     same((done.returncode, done.stdout), (0, plain.stdout), "a program that is not recorded")
 

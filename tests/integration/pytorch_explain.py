@@ -19,9 +19,9 @@ FAULTS = {"collate": ("data-loader", 23 * 40_000_000), "checkpointing": ("recomp
 def findings(scratch, python, fault):
     path = scratch.file(fault + ".pftrace")
     done = subprocess.run([BRICK, "record", "--off-cpu", "off", "-o", path, "--", python, PLANTED, fault], capture_output=True,
-                          text=True, timeout=250)
+                          text=True, timeout=600)
     same(done.returncode, 0, done.stderr)
-    said = subprocess.run([BRICK, "explain", path, "--json"], capture_output=True, text=True, timeout=100)
+    said = subprocess.run([BRICK, "explain", path, "--json"], capture_output=True, text=True, timeout=600)
     same(said.returncode, 0, said.stderr)
     return {found["rule"]: found for found in json.loads(said.stdout)["findings"]}
 

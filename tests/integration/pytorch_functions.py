@@ -18,7 +18,7 @@ STEPS, LAYERS = 12, 3
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=250)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def line_of(function):

@@ -55,7 +55,7 @@ REQUESTS = [(length, NEW, 0) for length in (3, 5, 9, 12)] + [(12, 4, 0), (3, NEW
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=250)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def expected(way, calls):

@@ -14,7 +14,7 @@ KEPT, STEPS, LAYERS = 1 << 16, 48, 3
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=250)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def recorded(scratch, python, way):

@@ -27,7 +27,7 @@ NAMES = {"test_product[2]": "aten::linear", "test_product[3]": "aten::linear", "
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=250)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def without_times(text):

@@ -17,7 +17,7 @@ RANKS = 2
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=250)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def trains(scratch, python):

@@ -17,7 +17,7 @@ WAYS = ["accumulated", "plain", "checkpointed", "reentrant", "mixed", "two", "ev
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=250)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def parts_of(rows):

@@ -29,7 +29,7 @@ def start(directory, *options, command=(EMBEDDED, "say", "ms=600000")):
     with tempfile.TemporaryFile(dir=TMP) as out:
         process = subprocess.Popen([BRICK, "record", "--always", "--interval", "100", "-o", path, *options, "--", *command],
                                    stdout=out, stderr=subprocess.PIPE, env=environment())
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while not os.fstat(out.fileno()).st_size:
             if process.poll() is not None:
                 fail(f"it has ended: {process.returncode} {process.stderr.read()}")
@@ -43,7 +43,7 @@ def earlier(path):
 
 
 def wait_for_files(path, count):
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while len(earlier(path)) < count:
         if time.monotonic() > until:
             fail(f"waited for {count} files: {os.listdir(os.path.dirname(path))}")
@@ -56,7 +56,7 @@ def steps(report):
 
 def stop_with_steps(process, path):
     """Stops the recorder when its present file has steps; returns how many."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while True:
         process.send_signal(signal.SIGSTOP)
         os.waitpid(process.pid, os.WUNTRACED)
@@ -104,7 +104,7 @@ def ends():
     path, process = start("ends", "--keep", KEEP)
     wait_for_files(path, 2)
     process.terminate()
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     expect_true(f"{said}", f"brick report {path}".encode() in said)
     expect_true("steps", expect_parts(path))
     expect("left over", glob.glob(path + "*"), [path])
@@ -130,12 +130,12 @@ def served(path):
         os.unlink(foreign)
         return
     page = libserve.Server("--push", "--db", ours, path)
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while not windows(theirs) <= windows(ours):
         expect_true("all windows of earlier files come", time.monotonic() < until)
         time.sleep(0.1)
     page.process.terminate()
-    page.process.communicate(timeout=60)
+    page.process.communicate(timeout=600)
     expect("no window of another recording", windows(ours) & windows(others), set())
     os.unlink(foreign)  # as a recorder does not begin beside it
 
@@ -168,7 +168,7 @@ def killed(path):
     expect("the unfinished file is one of the earlier", [steps(brick_json("report", "--json", name)) for name in moved], [last])
     process.send_signal(signal.SIGCONT)
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
 
 
 def llama_command(name, *options):
@@ -189,7 +189,7 @@ def llama():
     path, process = start("llama", "--keep", KEEP, command=llama_command("always"))
     wait_for_files(path, 2)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     reports = expect_parts(path)
     expect_true("steps", reports)
     for report in reports:
@@ -211,7 +211,7 @@ def expect_runs(program):
 
 
 def wait_for_end(directory):
-    until = time.monotonic() + 60
+    until = time.monotonic() + 600
     while os.path.exists(directory):
         expect_true(f"its keeper removes {directory}", time.monotonic() < until)
         time.sleep(0.05)
@@ -242,7 +242,7 @@ def wait_for_turn(path):
     """One more file is complete; older ones may go."""
     def newest():
         return max((os.stat(name).st_mtime_ns for name in earlier(path)), default=0)
-    before, until = newest(), time.monotonic() + 120
+    before, until = newest(), time.monotonic() + 600
     while newest() <= before:
         expect_true(f"a file ends: {os.listdir(os.path.dirname(path))}", time.monotonic() < until)
         time.sleep(0.1)
@@ -275,18 +275,18 @@ def followed():
         wait_for_turn(path)  # what the first one left
         wait_for_turn(path)
         third = go_on(program, path)
-        _, said = second.communicate(timeout=60)
+        _, said = second.communicate(timeout=600)
         expect(f"it leaves: {said}", (second.returncode, b"another recorder goes on" in said), (0, True))
         wait_for_turn(path)
         third.terminate()
-        _, said = third.communicate(timeout=60)
+        _, said = third.communicate(timeout=600)
         expect(f"it ends: {said}", (third.returncode, b"to go on: brick record --always --pid" in said), (0, True))
         expect_runs(program)
         fourth = go_on(program, path)
         wait_for_turn(path)
     finally:
         os.kill(program, signal.SIGKILL)
-    _, said = fourth.communicate(timeout=60)
+    _, said = fourth.communicate(timeout=600)
     expect(f"it ends with the program: {said}", fourth.returncode, 0)
     wait_for_end(directory)
     files = [path, *earlier(path)]
@@ -317,19 +317,19 @@ def two_follow():
         both = [go_on(program, path) for _ in range(2)]
         first.wait()
         first.stderr.close()
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while all(process.poll() is None for process in both):
             expect_true("one of them leaves", time.monotonic() < until)
             time.sleep(0.05)
         ended, stays = sorted(both, key=lambda process: process.poll() is None)
-        _, said = ended.communicate(timeout=60)
+        _, said = ended.communicate(timeout=600)
         expect(f"one leaves: {said}", (ended.returncode, b"another recorder goes on" in said), (0, True))
         wait_for_turn(path)
         wait_for_turn(path)
         brick("mark", str(program), "the other one records")
     finally:
         os.kill(program, signal.SIGKILL)
-    _, said = stays.communicate(timeout=60)
+    _, said = stays.communicate(timeout=600)
     expect(f"it ends with the program: {said}", stays.returncode, 0)
 
 
@@ -361,7 +361,7 @@ def refused():
 
 def hear(process, said, text):
     """What the recorder says, until it says this."""
-    until = time.monotonic() + 240
+    until = time.monotonic() + 600
     while text not in said:
         expect_true(f"it says {text}: {said}", time.monotonic() < until and process.poll() is None)
         if select.select([process.stderr], [], [], 1)[0]:
@@ -374,7 +374,7 @@ def expect_back(path, process, said, reason):
     said = hear(process, said, b": goes on; ")
     wait_for_turn(path)  # later files end, too
     process.send_signal(signal.SIGINT)
-    said += process.communicate(timeout=120)[1]
+    said += process.communicate(timeout=600)[1]
     expect(f"it says so once: {said}", [said.count(text) for text in (reason, b"nothing is kept until", b": goes on; ")], [1, 1, 1])
     for file in [*earlier(path), path]:
         brick("report", "--json", file)  # the newest, and the one before the gap, may have no step
@@ -386,7 +386,7 @@ def expect_back(path, process, said, reason):
 
 def remove_files(path):
     """The unfinished one first: between two files there is none, and a recorder that then begins one has lost nothing."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while True:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path + ".part")
@@ -405,19 +405,19 @@ def removed():
     os.rename(os.path.dirname(never[0]), os.path.dirname(never[0]) + ".away")  # nor can there be a file again
     said = hear(never[1], b"", b"nothing is kept until")
     never[1].terminate()
-    said += never[1].communicate(timeout=60)[1]
+    said += never[1].communicate(timeout=600)[1]
     expect_true(f"how much is not kept: {said}", re.search(rb"never/run.pftrace: the last \d+ s are not kept", said))
     path, process = start("removed", "--keep", KEEP)
     wait_for_files(path, 1)
     remove_files(stops[0])
     remove_files(path)
     said = hear(stops[1], b"", b"nothing is kept until")
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while not os.listdir(os.path.dirname(stops[0])):
         expect_true("there is a file again", time.monotonic() < until)
         time.sleep(0.05)
     stops[1].terminate()
-    said += stops[1].communicate(timeout=60)[1]
+    said += stops[1].communicate(timeout=600)[1]
     expect_true(f"how much is not kept: {said}", re.search(rb"goes on; [1-9]\d* s before it are not kept", said))
     expect_back(path, process, b"", b"was removed, replaced or changed by somebody else")
 

@@ -23,7 +23,7 @@ def put(name, text):
 
 
 def record(path, root, *command, **more):
-    subprocess.run([BRICK, "record", "--no-history", "-o", path, "--", *command], check=True, capture_output=True, timeout=60,
+    subprocess.run([BRICK, "record", "--no-history", "-o", path, "--", *command], check=True, capture_output=True, timeout=600,
                    env=environment(BRICK_SYSTEM_ROOT=root, **more))
 
 
@@ -99,7 +99,7 @@ def refused():
             os.chmod(os.path.join(root, zones[allowed], "energy_uj"), 0o444)
         path = os.path.join(folder, f"refused{allowed}.pftrace")
         subprocess.run([*user, BRICK, "record", "--no-history", "-o", path, "--", PRODUCER, "steps=20", "sleep=100"], check=True,
-                       capture_output=True, timeout=60, env=environment(BRICK_SYSTEM_ROOT=root, HOME=folder, XDG_RUNTIME_DIR=folder))
+                       capture_output=True, timeout=600, env=environment(BRICK_SYSTEM_ROOT=root, HOME=folder, XDG_RUNTIME_DIR=folder))
         text = " ".join(brick("report", "--trust", path)[0].decode().split())
         expect_true(f"said: {text}", said in text and "'chmod a+r /sys/class/powercap/*/energy_uj' as root" in text)
         expect("what may be read", [row["source"] for row in brick_json("report", "--json", path)["energy"] or []],

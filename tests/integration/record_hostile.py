@@ -15,7 +15,7 @@ LATE = "head-back head-jump bricks-vanish lanes-vanish cut cut-ring".split()
 
 
 def survived(out, what, *command):
-    run = record(out, *command, timeout=60, options=["--interval", "20"])
+    run = record(out, *command, timeout=600, options=["--interval", "20"])
     same(run.returncode, 0, f"{what}: exit code")
     check(b"brick: " in run.stderr, what, run.stderr)
     trace = Trace(out)

@@ -28,7 +28,7 @@ def program(scratch):
     out, run, pid = started(scratch, "program.pftrace", "samples=1000", "open", "nested=3", "open",
                             "say=ready", "sleep=60000")
     os.kill(pid, signal.SIGKILL)
-    same(run.wait(timeout=120), 128 + 9, "exit code")
+    same(run.wait(timeout=600), 128 + 9, "exit code")
     stderr = run.stderr.read()
     check(b"1 process ended by _exit() or a signal" in stderr, stderr)
     trace = Trace(out)
@@ -92,7 +92,7 @@ def stale(scratch):
     finally:
         os.rmdir(imitation)
     run.stdin.close()
-    same((run.wait(timeout=120), Trace(out).begins), (0, 5), "the first recording")
+    same((run.wait(timeout=600), Trace(out).begins), (0, 5), "the first recording")
 
 
 with Scratch() as scratch:

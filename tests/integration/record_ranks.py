@@ -22,7 +22,7 @@ def launch(directory, variables, *options):
     known = {v for pair in LAUNCHERS.values() for v in pair}
     env = {k: v for k, v in os.environ.items() if k not in known} | variables
     done = subprocess.run([BRICK, "record", *options, "--", PRODUCER, "samples=3"], env=env, cwd=directory, capture_output=True,
-                          text=True, timeout=120)
+                          text=True, timeout=600)
     return done, sorted(os.listdir(directory))
 
 
@@ -62,7 +62,7 @@ with Scratch() as scratch:
 if shutil.which("mpirun.openmpi"):
     with Scratch() as scratch:
         run = subprocess.run(["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "2", BRICK, "record", "-q", "--", PRODUCER,
-                              "samples=3"], cwd=scratch.path, capture_output=True, text=True, timeout=120)
+                              "samples=3"], cwd=scratch.path, capture_output=True, text=True, timeout=600)
         same(run.returncode, 0, run.stderr)
         same(sorted(os.listdir(scratch.path)), ["run.0.pftrace", "run.1.pftrace"], "mpirun's ranks")
         same(told(scratch.file("run.1.pftrace")), (1, 2, ["launcher=Open MPI"]), "mpirun's second rank")
@@ -72,9 +72,9 @@ def job(scratch, ranks, work, *arguments):
     """Each rank of a program of Open MPI is recorded by a recorder of its own: the job's report, and one recorder's of all."""
     launch_all = [shutil.which("mpirun.openmpi"), "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)]
     command = [*launch_all, BRICK, "record", "-q", "-o", scratch.file("job/run.pftrace"), "--", work, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     same(done.returncode, 0, done.stderr)
-    report = subprocess.run([BRICK, "report", "--json", scratch.file("job")], capture_output=True, text=True, timeout=120)
+    report = subprocess.run([BRICK, "report", "--json", scratch.file("job")], capture_output=True, text=True, timeout=600)
     same(report.returncode, 0, report.stderr)
     said = sorted(map(json.loads, done.stdout.splitlines()), key=lambda line: line["rank"])
     return said, json.loads(report.stdout)
@@ -85,7 +85,7 @@ if compiler and shutil.which("mpirun.openmpi") and os.path.exists(os.path.join(B
     with Scratch() as scratch:
         work = scratch.file("mpi_work")
         source = os.path.join(os.environ["BRICK_SOURCE"], "tests", "programs", "mpi_work.c")
-        subprocess.run([compiler, "-O1", "-o", work, source], check=True, timeout=100)
+        subprocess.run([compiler, "-O1", "-o", work, source], check=True, timeout=600)
         for ranks, slow in (2, 1), (4, 2):
             os.mkdir(scratch.file("job"))
             said, report = job(scratch, ranks, work, "late", str(slow), "20", scratch.file(f"come.{ranks}"))

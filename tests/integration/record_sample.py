@@ -149,7 +149,7 @@ def children_of(pid):
 
 
 def until(condition):
-    deadline = time.monotonic() + 100
+    deadline = time.monotonic() + 600
     while not (found := condition()):
         check(time.monotonic() < deadline, "it takes too long")
         time.sleep(0.02)

@@ -25,7 +25,7 @@ def start(name, *options, command):
 
 def end(started, code=0):
     path, process, out = started
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=600)
     out.seek(0)
     planted = out.read().count(b"slow\n")
     out.close()
@@ -66,7 +66,7 @@ def own(name, *options):
     os.makedirs(directory)
     path = os.path.join(directory, "run.pftrace")
     done = subprocess.run([EMBEDDED, "keep=decode=60ms", *options, f"output={path}", "slow=3000", "ms=10000", "stop"],
-                          capture_output=True, check=True, env=environment(), timeout=120)
+                          capture_output=True, check=True, env=environment(), timeout=600)
     planted = done.stdout.count(b"slow\n")
     expect_true(f"planted {planted}, {files(path)}", planted >= 2 and planted_steps(path) >= planted)
     expect("left over", glob.glob(path.replace(".pftrace", "*.part")), [])
@@ -89,7 +89,7 @@ def by_itself():
     with open(foreign, encoding="ascii") as file:
         expect("it is as it was", file.read(), "mine")
     expect("no output is begun", glob.glob(path + "*"), [])
-    subprocess.run([EMBEDDED, f"output={path}", "ms=300", "die"], check=False, env=environment(), timeout=60)
+    subprocess.run([EMBEDDED, f"output={path}", "ms=300", "die"], check=False, env=environment(), timeout=600)
     killed = os.stat(path + ".part")
     refused_start("keep=p99", f"output={path}", reason="File exists")
     expect("a killed program's recording stays", os.stat(path + ".part"), killed)
@@ -107,7 +107,7 @@ def waits():
         expect("its step", process.stdout.readline(), b"slow\n")
         with open(go, "w", encoding="ascii"):
             pass
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while not files(path):
             expect_true("there is no file", time.monotonic() < until)
             time.sleep(0.1)
@@ -120,7 +120,7 @@ def lost_once():
     path = os.path.join(TMP, "lost.pftrace")
     with subprocess.Popen([EMBEDDED, "keep=request=1000s", "ring=1024", f"output={path}", "burst=1000000", "hold", "reset", "ms=50",
                            "stop"], stdin=subprocess.PIPE, env=environment()) as process:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while not files(path):
             expect_true("there is no file", time.monotonic() < until)
             time.sleep(0.1)
@@ -139,12 +139,12 @@ def cannot_be_written():
         expect("its step", process.stdout.readline(), b"slow\n")
         with open(go, "w", encoding="ascii"):
             pass
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=600)
     expect("its end", (process.returncode, said), (1, b"top_embedded: No such file or directory\n"))
 
 
 def refused_start(*options, reason):
-    done = subprocess.run([EMBEDDED, *options], capture_output=True, check=False, env=environment(), timeout=60)
+    done = subprocess.run([EMBEDDED, *options], capture_output=True, check=False, env=environment(), timeout=600)
     expect_true(f"{options}: {done.stderr}", done.returncode == 1 and reason.encode() in done.stderr)
 
 
@@ -156,7 +156,7 @@ def embedded():
     lost = start("lost", "--slow", "10s", "--ring", "1024",
                  command=["sh", "-c", f"kill -STOP $PPID; {EMBEDDED} rate=200000 ms=3000 & sleep 1; kill -CONT $PPID; wait"])
     foreign = above[0].replace(".pftrace", ".slow.1.pftrace")
-    until = time.monotonic() + 60
+    until = time.monotonic() + 600
     while not os.path.exists(above[0] + ".part"):
         expect_true("it records", time.monotonic() < until)
         time.sleep(0.05)
@@ -190,7 +190,7 @@ def llama():
                "--prompt-tokens", "8", "--predict", "60", "--threads", "2", "--repeat", "1000000"]
     started = start("llama", "--slow", "decode=1us", "--slow-limit", "8", command=command)
     path, process, _ = started
-    until = time.monotonic() + 200
+    until = time.monotonic() + 600
     while len(files(path)) < 7 and process.poll() is None and time.monotonic() < until:
         time.sleep(0.2)
     process.terminate()  # in the seconds after a slow step

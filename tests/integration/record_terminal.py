@@ -22,7 +22,7 @@ class Terminal:
         self.text = b""
 
     def expect(self, word):
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while word not in self.text:
             ready, _, _ = select.select([self.fd], [], [], max(0, until - time.monotonic()))
             check(ready, "waited for", word, "in", self.text)

@@ -55,7 +55,7 @@ class Recorder:
 
     def end(self):
         self.process.terminate()
-        _, said = self.process.communicate(timeout=60)
+        _, said = self.process.communicate(timeout=600)
         return brick_json("report", "--json", self.path), said.decode()
 
 
@@ -121,7 +121,7 @@ def llama():
         brick("off", r.pid)
     time.sleep(0.5)
     os.kill(int(r.child("brick-llama")), signal.SIGTERM)
-    out, _ = r.process.communicate(timeout=60)
+    out, _ = r.process.communicate(timeout=600)
     lines = out.decode().splitlines()[:-1]
     expect_true(f"{len(lines)} repetitions", lines)
     expect("other tokens", set(lines) - set(alone.splitlines()), set())
@@ -150,7 +150,7 @@ def no_step():
         process.stdout.readline()
         said = brick("on", str(process.pid))[1].decode()
         expect_true(f"no step: {said}", "no step has begun yet" in said)
-        process.communicate(b"\n", timeout=60)
+        process.communicate(b"\n", timeout=600)
 
 
 def over_http():

@@ -16,7 +16,7 @@ def recorded():
     path = os.path.join(TMP, "run.pftrace")
     subprocess.run([BRICK, "record", "-q", "--no-history", "-o", path, "--", g.LLAMA, "--libs", g.libraries(), "--model",
                     g.demo("model-f16.gguf"), "--prompt-tokens", str(PROMPT), "--predict", str(PREDICT)],
-                   env=environment(), stdout=subprocess.DEVNULL, check=True, timeout=280)
+                   env=environment(), stdout=subprocess.DEVNULL, check=True, timeout=600)
     return path
 
 
@@ -64,7 +64,7 @@ def same_fits(series):
 
 def same_page(path, series):
     out = os.path.join(TMP, "page.html")
-    made = subprocess.run([BRICK, "report", "--html", out, path], env=environment(), capture_output=True, timeout=60)
+    made = subprocess.run([BRICK, "report", "--html", out, path], env=environment(), capture_output=True, timeout=600)
     if made.returncode == 4:
         return  # this build has no page
     expect("the page has the series", page_of(out)[0]["scaling"], series)

@@ -19,7 +19,7 @@ TIMED["moves"] = 3
 
 
 def selftest(*args, **changes):
-    done = subprocess.run([BRICK, "selftest", "--json", *args], capture_output=True, timeout=120,
+    done = subprocess.run([BRICK, "selftest", "--json", *args], capture_output=True, timeout=600,
                           env=environment(**changes))
     expect_true(f"exit {done.returncode}: {done.stderr!r}", done.returncode in (0, 1))
     answer = json.loads(done.stdout)
@@ -73,7 +73,7 @@ def other_clock():
 
 def not_inside():
     done = subprocess.run([BRICK, "record", "-q", "-o", os.path.join(TMP, "s.pftrace"), "--", BRICK,
-                           "selftest", "F108"], capture_output=True, timeout=60, env=environment())
+                           "selftest", "F108"], capture_output=True, timeout=600, env=environment())
     expect("under the recorder", done.returncode, 4)
 
 

@@ -18,7 +18,7 @@ TOKEN = "correct-horse-battery-staple"
 def main():
     chromium = need_browser()
     path = os.path.join(TMP, "demo.pftrace")
-    subprocess.run([DEMO, path, "100000"], check=True, timeout=60)
+    subprocess.run([DEMO, path, "100000"], check=True, timeout=600)
     need_server(path)
     with open(path, "rb") as file:
         whole = file.read()
@@ -31,10 +31,10 @@ def main():
     script = os.path.join(os.environ["BRICK_SOURCE"], "tests", "html", "live.mjs")
     done = subprocess.run([shutil.which("node"), script, MODULES, chromium,
                            f"http://127.0.0.1:{server.port}/?token={TOKEN}", growing,
-                           os.path.join(TMP, "rest"), str(server.process.pid)], timeout=200,
+                           os.path.join(TMP, "rest"), str(server.process.pid)], timeout=600,
                           capture_output=True, text=True)
     server.process.terminate()
-    server.process.wait(timeout=60)
+    server.process.wait(timeout=600)
     if done.returncode:
         sys.exit(done.stdout + done.stderr[-4000:])
 

@@ -214,12 +214,12 @@ def prometheus():
     if not shutil.which("apt-get") or not shutil.which("dpkg"):
         skip("no prometheus, and no apt-get to fetch its package with")
     os.makedirs(room, exist_ok=True)
-    subprocess.run(["apt-get", "download", "-q", "prometheus"], cwd=room, timeout=120,
+    subprocess.run(["apt-get", "download", "-q", "prometheus"], cwd=room, timeout=600,
                    capture_output=True)
     packages = glob.glob(os.path.join(room, "prometheus_*.deb"))
     if not packages:
         skip("apt-get could not download the package prometheus")
-    subprocess.run(["dpkg", "-x", packages[0], room], check=True, timeout=120)
+    subprocess.run(["dpkg", "-x", packages[0], room], check=True, timeout=600)
     os.unlink(packages[0])
     return program
 
@@ -233,7 +233,7 @@ def free_port():
 def ask(port, query):
     url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": query})
     try:
-        with urllib.request.urlopen(url, timeout=100) as answer:
+        with urllib.request.urlopen(url, timeout=600) as answer:
             return [(row["metric"], float(row["value"][1]))
                     for row in json.load(answer)["data"]["result"]]
     except OSError:  # not there yet, or too slow an answer
@@ -273,7 +273,7 @@ def found_exemplars(port, serving):
     """What Prometheus kept of them: recording, step and value of what was served."""
     url = (f"http://127.0.0.1:{port}/api/v1/query_exemplars?start=0&end={2 ** 33}&"
            + urllib.parse.urlencode({"query": "gen_ai_server_time_to_first_token_seconds_bucket"}))
-    with urllib.request.urlopen(url, timeout=100) as answer:
+    with urllib.request.urlopen(url, timeout=600) as answer:
         series = json.load(answer)["data"]
     each = {number: value for (name, _), part in one_by_one(serving).items() if "first_token" in name
             for number, value in part.items()}
@@ -315,7 +315,7 @@ def dashboard(port, values, families):
             continue
         plain = query.replace("$__rate_interval", "1m").replace("$instance", ".*").replace("$model", ".*")
         url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": plain})
-        with urllib.request.urlopen(url, timeout=100) as answer:
+        with urllib.request.urlopen(url, timeout=600) as answer:
             expect(plain, json.load(answer)["status"], "success")
     expect_true("all histograms are shown", {name + "_bucket" for name, kind in families.items()
                                              if kind == "histogram"} <= names)
@@ -362,7 +362,7 @@ def alerts(program, values):
     rules, promtool = os.path.join(SOURCE, "packaging", "prometheus", "brick.rules.yml"), program[:-len("prometheus")] + "promtool"
     if not os.path.exists(promtool):
         skip("no promtool beside prometheus")
-    done = subprocess.run([promtool, "check", "rules", rules], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([promtool, "check", "rules", rules], capture_output=True, text=True, timeout=600, check=False)
     expect(f"promtool check rules: {done.stdout}{done.stderr}", done.returncode, 0)
     with open(rules, encoding="utf-8") as file:
         text = file.read()
@@ -381,18 +381,18 @@ def alerts(program, values):
     path = os.path.join(TMP, "alerts.json")  # which is YAML, too
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"rule_files": [os.path.realpath(rules)], "evaluation_interval": "5m", "tests": tests}, file)
-    done = subprocess.run([promtool, "test", "rules", path], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([promtool, "test", "rules", path], capture_output=True, text=True, timeout=600, check=False)
     expect(f"promtool test rules: {done.stdout}{done.stderr}", done.returncode, 0)
 
 
 def health(port):
     """What Prometheus says of its targets: how they are, and why."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/targets", timeout=100) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/targets", timeout=600) as answer:
         return {target["labels"]["job"]: (target["health"], target["lastError"]) for target in json.load(answer)["data"]["activeTargets"]}
 
 
 def until(what, port, is_so):
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not is_so(health(port)):
         expect_true(f"{what}: {health(port)}", time.monotonic() < deadline)
         time.sleep(0.2)
@@ -440,7 +440,7 @@ scrape_configs:
                                 f"--storage.tsdb.path={TMP}/tsdb",
                                 f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
     try:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while len(ask(port, 'brick_run_complete{job="brick"}')) < len(servers) and time.monotonic() < deadline:
             if process.poll() is not None:
                 break
@@ -462,7 +462,7 @@ scrape_configs:
         expect("labels came through", ask(port, "brick_run_info" + this)[0][0]["backend"], "CPU")
     finally:
         process.terminate()
-        process.wait(timeout=60)
+        process.wait(timeout=600)
         log.close()
     for one in servers.values():
         one.stop()
@@ -471,7 +471,7 @@ scrape_configs:
 def served_requests():
     """A recording of requests, once what is served of it was looked at."""
     path, exemplars = os.path.join(TMP, "serving.pftrace"), {}
-    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), path], check=True, timeout=60)
+    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), path], check=True, timeout=600)
     server = Server(path)
     body = server.get("/metrics")[2]
     server.stop()
@@ -504,7 +504,7 @@ def main():
               for seed in random.sample(range(1 << 31), 3)}
     for other, seed in others.items():
         subprocess.run([os.path.join(BUILD, "bin", "program-random_recording"), other, seed],
-                       check=True, timeout=60)
+                       check=True, timeout=600)
     scrape(program, path, serving, served, others)
 
 

@@ -15,7 +15,7 @@ JOBS = [[0, 40, 5], [100, 20, 9], [300, 70, 3], [0, 24, 6]]
 
 
 def run(*command, **variables):
-    return subprocess.run(command, capture_output=True, text=True, timeout=250, env={**os.environ, **variables})
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, env={**os.environ, **variables})
 
 
 def record(scratch, name, **variables):

@@ -98,7 +98,7 @@ def moving(path):
 
 
 def wait_selected(t, name, anywhere=False):
-    until = time.monotonic() + 100
+    until = time.monotonic() + 600
     while time.monotonic() < until:
         lines = selected(t)
         if len(lines) == 1 and (name in lines[0] if anywhere else lines[0].startswith(name)):

@@ -51,7 +51,7 @@ def headless_until(what, ready, *args, interval="0.2"):
         too_late.cancel()
         top.terminate()
         try:
-            top.wait(timeout=60)
+            top.wait(timeout=600)
         finally:
             top.kill()
     Path(END).unlink(missing_ok=True)

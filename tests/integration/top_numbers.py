@@ -290,7 +290,7 @@ def check_json(path):
 def check_requests():
     """Rows of brick requests, the last one first; no tab where there are none, or only a part."""
     path = os.path.join(TMP, "serving.pftrace")
-    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), path], check=True, timeout=60)
+    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), path], check=True, timeout=600)
     _, lines = rows(dump("--view", "requests", path, size=SIZE), "REQUEST")
     wanted = brick_json("requests", "--json", path)["requests"][::-1]
     lines, has_p99 = lines[:len(wanted)], any(r["p99_ns"] is not None for r in wanted)  # a column without any goes

@@ -18,7 +18,7 @@ FILES = {"chrome": "trace.json", "pprof": "run.pb.gz", "csv": "run.csv", "--html
 
 
 def run(*command, **more):
-    return subprocess.run(command, capture_output=True, text=True, timeout=250, **more)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, **more)
 
 
 fetched = run(os.path.join(SOURCE, "examples", "demo", "torch.sh"), "torch-2.13.0")

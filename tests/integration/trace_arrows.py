@@ -87,7 +87,7 @@ def main():
             program = os.path.join(BUILD, "bin", "program-" + name)
             done = os.path.exists(program) and subprocess.run(
                 [BRICK, "record", "-q", "-o", path, "--", program, *arguments], capture_output=True,
-                env=dict(os.environ, **environment), timeout=120, check=False)
+                env=dict(os.environ, **environment), timeout=600, check=False)
             if not done or done.returncode in (77, 127):
                 print(f"{what}: not tried: it does not run here")
                 continue

@@ -41,7 +41,7 @@ class Near(int):
 
 def record(name, *options):
     path = os.path.join(TMP, name)
-    subprocess.run([PROGRAM, "0", path, *options], check=True, capture_output=True, timeout=60)
+    subprocess.run([PROGRAM, "0", path, *options], check=True, capture_output=True, timeout=600)
     return path
 
 
@@ -439,7 +439,7 @@ def agree(what, path, options=()):
 
 def made(program, *args, name=None):
     path = os.path.join(TMP, (name or program) + ".pftrace")
-    subprocess.run([os.path.join(BUILD, "bin", "program-" + program), path, *args], check=True, capture_output=True, timeout=60)
+    subprocess.run([os.path.join(BUILD, "bin", "program-" + program), path, *args], check=True, capture_output=True, timeout=600)
     return path
 
 
@@ -455,7 +455,7 @@ def beside_spinner(name, *command):
     with subprocess.Popen(["taskset", "-c", cpu, sys.executable, "-c", "while True: pass"]) as spinner:
         try:
             subprocess.run(["taskset", "-c", cpu, *(path if word == "OUTPUT" else word for word in command)],
-                           check=True, capture_output=True, timeout=120)
+                           check=True, capture_output=True, timeout=600)
         finally:
             spinner.kill()
     return path

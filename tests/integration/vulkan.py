@@ -25,7 +25,7 @@ NAMED = os.path.join(BUILD, "bin", "program-vulkan_named")
 def run(*command, record=None, **changes):
     before = [os.path.join(BUILD, "bin", "brick"), "record", "-q", "-o", record, "--"] if record else []
     return subprocess.run([*before, *command], capture_output=True, env=environment(**changes),
-                          timeout=120)
+                          timeout=600)
 
 
 def commands(path):

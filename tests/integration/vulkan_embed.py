@@ -23,7 +23,7 @@ def run(mode, *before, **changes):
     path = os.path.join(TMP, f"{mode}.pftrace")
     if before:
         before = [*before, "-q", "-o", path, "--"]
-    done = subprocess.run([*before, EMBED, mode, path], capture_output=True, text=True, timeout=120,
+    done = subprocess.run([*before, EMBED, mode, path], capture_output=True, text=True, timeout=600,
                           env=environment(**changes))
     if done.returncode == 77:
         print("no Vulkan driver")
@@ -91,7 +91,7 @@ def check_recorded(mode, alone):
 def blocked(what, **changes):
     """The queue waits for what the program does after a drain: it ends, and the brick is timed."""
     path = os.path.join(TMP, f"{what}.pftrace")
-    done = subprocess.run([BLOCKED, what, path], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([BLOCKED, what, path], capture_output=True, text=True, timeout=600,
                           env=environment(**changes))
     expect(f"{what}: it ends, one brick", (done.returncode, done.stdout, done.stderr), (0, "1\n", ""))
     report = brick_json("report", "--json", path)
