@@ -11,8 +11,9 @@ BUILD = os.environ["BRICK_BUILD"]
 BRICK = os.path.join(BUILD, "bin", "brick")
 PRODUCER = os.path.join(BUILD, "bin", "program-record_producer")
 HOSTILE = os.path.join(BUILD, "bin", "program-record_hostile")
-# Open MPI's mpirun wants a remote shell, also where all ranks are here
-os.environ.update(OMPI_MCA_plm_rsh_agent="/bin/true", PRTE_MCA_plm_ssh_agent="/bin/true")
+# Open MPI's mpirun wants a remote shell, also where all ranks are here. A rank of MPICH that waits spins, and gives its CPU to
+# the rank that it waits for only if it yields.
+os.environ.update(OMPI_MCA_plm_rsh_agent="/bin/true", PRTE_MCA_plm_ssh_agent="/bin/true", MPIR_CVAR_POLLS_BEFORE_YIELD="1")
 
 
 def varint(data, at):
