@@ -12,10 +12,10 @@ import os
 import re
 
 from librecord import BRICK, BUILD, Scratch, check
-from libopencl import commands, losses, need_device, record, report, run
+from libopencl import commands, losses, need_device, record, report, run, waits
 
 PROGRAM = os.path.join(BUILD, "bin", "program-opencl_overlap")
-LEAST_SHARE = 0.9
+ROUNDS = 4
 MANY = 3000 + 2  # and those that warm up
 ROUNDING_NS = 3
 LEFT = 20
@@ -27,14 +27,26 @@ def lines_of(path, mode):
     return [line.split() for line in out.splitlines()]
 
 
-def waits(path, mode):
-    waited = sum(int(line[1]) for line in lines_of(path, mode) if line[0] == "wait")
+def waited_for_long(path, mode):
+    """Each wait that the program counts is one for the long command, and no longer than the program waited."""
+    lines = lines_of(path, mode)
+    told = [int(line[1]) for line in lines if line[0] == "wait"]
+    counts = [line[0] == "counts" for line in lines if line[0] in ("counts", "again")]
+    check(sum(counts) == ROUNDS, mode, "rounds", lines)
+    found = waits(path)[1::3]  # one of a queue that warms up; and in each round two more, for the events that it prints
+    check(len(found) == len(told), mode, "waits", found)
+    lengths = [end - begin for (begin, end), is_counted in zip(found, counts) if is_counted]
+    most = [ns + ns // 5000 + ROUNDING_NS for ns, is_counted in zip(told, counts) if is_counted]
+    check(all(length <= ns for length, ns in zip(lengths, most)), mode, lengths, "in waits of", most)
     by_kernel = {}
     for row in report(path)["device"]["waits"]:
         name = row.get("kernel")
         by_kernel[name] = by_kernel.get(name, 0) + row["time_ns"]
-    check(by_kernel.get("slow", 0) > LEAST_SHARE * waited, mode, "waited", waited, "ns for the long one, by the report",
+    check(by_kernel.get("slow", 0) >= sum(lengths) - ROUNDS * ROUNDING_NS, mode, "waited", lengths, "ns for the long one, by the report",
           by_kernel)
+    slow = [row["end_ns"] for row in commands(path) if row["kernel"] == "slow"][1:]  # without the one that warms up
+    for (begin, end), slow_end, is_counted in zip(found, slow, counts):
+        check(not is_counted or begin < slow_end <= end, mode, "a wait from", begin, "to", end, "for a command until", slow_end)
     check(not losses(path), mode, losses(path))
 
 
@@ -82,7 +94,7 @@ def main():
     need_device()
     with Scratch() as scratch:
         for mode in "events", "finish", "thread":
-            waits(scratch.file(mode + ".pftrace"), mode)
+            waited_for_long(scratch.file(mode + ".pftrace"), mode)
         ahead(scratch.file("ahead.pftrace"))
         ends_at_once(scratch.file("leave.pftrace"))
 
