@@ -48,9 +48,9 @@ def trains(scratch, python):
         wanted = {"accumulated": [["Forward", "Backward"] * 2 + ["OptimizerStep"]] * STEPS,
                   "two": [["Forward", "Forward", "Backward", "OptimizerStep"]]
                          + [["Forward", "Forward", "Backward", "OptimizerStep", "OptimizerStep"]] * (STEPS - 1),
-                  # a teacher's first call comes before the step; of an evaluation the first call may be a teacher's, too
-                  "distilled": [["Forward"], ["Forward", "Forward", "Backward"] + ["Forward"] * 3 + ["Backward", "OptimizerStep"]]
-                               * STEPS + [["Forward"], ["Forward", "Forward", "Backward", "Forward"], ["Forward"], ["Forward"]],
+                  # a teacher's first calls come before the step
+                  "distilled": [["Forward"]] * 2 + ([["Forward", "Forward", "Backward"] + ["Forward"] * 4 + ["Backward", "OptimizerStep"]]
+                               + [["Forward"]] * 2) * STEPS + [["Forward", "Forward", "Backward"]] + [["Forward"]] * 3,
                   "closure": [["OptimizerStep", "Forward", "Backward"]] * STEPS,
                   "evaluated": ([["Forward", "Backward", "OptimizerStep"]] * STEPS + [["Forward"]]) * 2
                   }.get(way, [["Forward", "Backward"] + ["ClipGradients"] * ("clip" in str(counts)) + ["OptimizerStep"]] * STEPS)

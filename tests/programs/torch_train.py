@@ -115,13 +115,13 @@ def evaluated(model):
 
 
 def distilled(model):
-    """A teacher's answers are learned, several batches for each step. The last batches are too few, and what was learned is
+    """Two answers of a teacher are learned, several batches for each step. The last batches are too few, and what was learned is
     looked at."""
     teacher = Model().eval()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for i, (tokens, wanted) in enumerate(batches(2 * STEPS + 1)):
         with torch.no_grad():
-            taught = teacher(tokens)
+            taught = teacher(tokens) + teacher(tokens.flip(1))
         (loss_of(model, tokens, wanted) + F.mse_loss(model(tokens), taught)).backward()
         if i % 2:
             optimizer.step()

@@ -289,10 +289,10 @@ static struct torch_forward begin_outermost(
 	torch_compile_look();
 	if (torch_frames_unproved)
 		torch_frames_prove();
-	bool is_in_training = python_true(python_attribute(module, "training"));
-	call.has_optimizer = (is_in_training || t->step) && has_optimizer();
+	call.is_in_training = python_true(python_attribute(module, "training"));
+	call.has_optimizer = (call.is_in_training || t->step) && has_optimizer();
 	call.has_gradients = python_true(python_ask(python_imported("torch"), "is_grad_enabled"));
-	call.is_training = is_in_training && (torch_saw_backward() || call.has_optimizer) &&
+	call.is_training = call.is_in_training && (torch_saw_backward() || call.has_optimizer) &&
 			   call.has_gradients;
 	torch_memory_see_weights(module);
 	if (call.is_training)

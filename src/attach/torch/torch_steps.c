@@ -42,7 +42,6 @@ static void end_training_step(struct torch_thread *t)
 	torch_memory_step_end(t);
 	brick_end(t->step);
 	t->step = 0;
-	t->more->teacher = NULL;
 	torch_inputs_ask(&t->more->asking, t->session, TORCH_NO_STEP);
 }
 
@@ -50,15 +49,20 @@ static void end_training_step(struct torch_thread *t)
  * A training step is open when an outermost module is called: another forward of the same step
  * (gradients are accumulated, or there are several models), or the next step: of a program that
  * updates its weights without an optimizer, or that has fewer optimizers than in the step before.
- * A model without gradients may be a teacher between forward passes; two calls of it in a row are
- * an evaluation.
+ * Models without gradients teach between forward passes, some of them several times. The model that
+ * learned last is evaluated if it is not in training mode, and so is a model with more calls in a
+ * row.
  */
 static bool torch_steps_is_over(struct torch_thread *t, const struct torch_call *call)
 {
-	const void *teacher = t->more->teacher;
+	enum { LESSONS = 4 };
+	bool is_evaluation = !call->is_training && call->module == t->more->learner &&
+			     !call->is_in_training;
 
-	t->more->teacher = call->is_training ? NULL : call->module;
-	return t->more->updates || (!call->is_training && teacher == call->module) ||
+	t->more->lessons = call->is_training ? 0 : t->more->lessons + 1;
+	if (call->is_training)
+		t->more->learner = call->module;
+	return t->more->updates || is_evaluation || t->more->lessons > LESSONS ||
 	       ((t->saw_backward || !call->is_training) && !call->has_optimizer &&
 		       !__atomic_load_n(&saw_optimizer, __ATOMIC_RELAXED));
 }
@@ -141,6 +145,8 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 		if (call->is_training) {
 			t->step = step;
 			t->saw_backward = false;
+			t->more->learner = call->module;
+			t->more->lessons = 0;
 			t->more->updates_before = t->more->updates;
 			t->more->updates = 0;
 		} else {

@@ -14,6 +14,7 @@ struct torch_call {
 	const void *module;
 	uint32_t number;  /* of the module, by its first such call; never given to another module */
 	bool is_training; /* gradients are recorded, and the program seems to use them */
+	bool is_in_training; /* so is the module's mode */
 	bool has_optimizer; /* the program has made an optimizer */
 	bool has_gradients; /* autograd records */
 	bool is_decode;	    /* the call makes new tokens, or checks drafted tokens */
