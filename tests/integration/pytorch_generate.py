@@ -29,6 +29,8 @@ WAYS = {
     "static-padded": ([2 * PROMPT - 4], [2] * (NEW - 1)),
     "vectors": ([PROMPT], [1] * (NEW - 1)),
     "encoder": ([2 * PROMPT - 4], [2] * NEW),
+    "features": ([2 * PROMPT - 4], []),
+    "trimmed": ([PROMPT], [1] * (NEW - 1)),
     "guided": ([PROMPT], [0, *[1, 0] * (NEW - 1)]),
     "guided-negative": ([PROMPT, 4], [1, 0] * (NEW - 1)),
     "guided-nocache": ([PROMPT], [0, *[1, 0] * (NEW - 1)]),
@@ -97,7 +99,7 @@ def generates(scratch, python):
     rows = list(csv.DictReader(io.StringIO(run(BRICK, "export", "--format", "csv", path).stdout)))
     regions = sum(row["brick"].startswith("Torch-Compiled Region") for row in rows)
     same(regions, NEW - 1, "steps that are compiled, which have no modules")
-    of_llama = sum(len(calls) for way, calls in zip(WAYS, said) if way not in ("encoder", "packed")) - regions
+    of_llama = sum(len(calls) for way, calls in zip(WAYS, said) if way not in ("encoder", "packed", "features", "trimmed")) - regions
     for layer in range(LAYERS):
         products = sum(row["brick"] == "QkvProjection" and row["layer"] == str(layer) and "Attention" not in row["label"] for row in rows)
         same(products, 3 * of_llama, f"projections in layer {layer}")

@@ -130,6 +130,45 @@ def packed():
                 for ends, row in batches][-1].argmax(-1)
 
 
+def encoded():
+    """An encoder that is given its inputs in a dictionary, as sentence-transformers does it."""
+    class Encodes(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = torch.nn.Embedding(199, 16)
+
+        def forward(self, features):
+            Counts.calls.append(["large", *features["input_ids"].shape])
+            return self.embed(features["input_ids"])
+
+    torch.manual_seed(1)
+    large, mask = Encodes().eval(), torch.ones(2, PROMPT, dtype=torch.long)
+    mask[0, :4] = 0
+    with torch.no_grad():
+        return large({"input_ids": torch.arange(PROMPT).repeat(2, 1), "attention_mask": mask}).argmax(-1)
+
+
+def trimmed():
+    """A model that is given the whole sequence, and leaves out what its cache holds, as x-transformers' do."""
+    class Trims(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = torch.nn.Embedding(199, 199)
+
+        def forward(self, input_ids, cache=None):
+            Counts.calls.append(["large", *input_ids.shape])
+            return self.embed(input_ids[:, -1:] if cache else input_ids)
+
+    def generate(large, tokens):
+        for i in range(NEW):
+            tokens = torch.cat([tokens, large(tokens, cache=[i] if i else None)[:, -1:].argmax(-1)], 1)
+        return tokens
+
+    torch.manual_seed(1)
+    with torch.no_grad():
+        return generate(Trims().eval(), torch.arange(PROMPT)[None])
+
+
 def batched(way):
     """transformers' continuous batching: of prompts that do not fit into one batch; where the cache is full, so that a request
     goes and comes again; of two answers to each prompt; of a request that is cancelled."""
@@ -184,6 +223,6 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     for way in sys.argv[1:]:
         Counts.calls.clear()
-        own = {"sorted": by_length, "encoder": translated, "packed": packed}.get(way)
+        own = {"sorted": by_length, "encoder": translated, "packed": packed, "features": encoded, "trimmed": trimmed}.get(way)
         out = own() if own else batched(way) if way.startswith("batched") else by_hand(way) if way.startswith("loop") else generate(way)
         print(json.dumps({"out": out.tolist(), "calls": Counts.calls}))

@@ -56,8 +56,8 @@ static void end_training_step(struct torch_thread *t)
 static bool torch_steps_is_over(struct torch_thread *t, const struct torch_call *call)
 {
 	enum { LESSONS = 4 };
-	bool is_evaluation = !call->is_training && call->module == t->more->learner &&
-			     !call->is_in_training;
+	bool is_evaluation =
+		!call->is_training && call->module == t->more->learner && !call->is_in_training;
 
 	t->more->lessons = call->is_training ? 0 : t->more->lessons + 1;
 	if (call->is_training)

@@ -15,16 +15,16 @@ struct torch_call {
 	uint32_t number;  /* of the module, by its first such call; never given to another module */
 	bool is_training; /* gradients are recorded, and the program seems to use them */
 	bool is_in_training; /* so is the module's mode */
-	bool has_optimizer; /* the program has made an optimizer */
-	bool has_gradients; /* autograd records */
-	bool is_decode;	    /* the call makes new tokens, or checks drafted tokens */
-	uint64_t tokens;    /* without padding; 0: none, or not known */
-	uint64_t outputs;   /* of tokens, if their batch has prompts, too; 0: it has not */
-	uint64_t padding;   /* masked tokens */
-	bool has_requests;  /* the batch of torch_batch_take() */
-	bool has_threads;   /* Python has others than the caller */
-	uint64_t repeated;  /* tokens that are computed again, because the model has no cache */
-	uint64_t guidance;  /* tokens of a decoding call that makes none of the answer's */
+	bool has_optimizer;  /* the program has made an optimizer */
+	bool has_gradients;  /* autograd records */
+	bool is_decode;	     /* the call makes new tokens, or checks drafted tokens */
+	uint64_t tokens;     /* without padding; 0: none, or not known */
+	uint64_t outputs;    /* of tokens, if their batch has prompts, too; 0: it has not */
+	uint64_t padding;    /* masked tokens */
+	bool has_requests;   /* the batch of torch_batch_take() */
+	bool has_threads;    /* Python has others than the caller */
+	uint64_t repeated;   /* tokens that are computed again, because the model has no cache */
+	uint64_t guidance;   /* tokens of a decoding call that makes none of the answer's */
 };
 
 /* The open bricks of a call; 0: none. */

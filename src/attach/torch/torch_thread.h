@@ -88,8 +88,8 @@ struct torch_more {
 	uint32_t steps;			  /* begun, of any kind */
 	uint32_t updates, updates_before; /* optimizers' steps: since a step of training began, and
 					     in the one before */
-	const void *learner; /* module that was called last to train, in a step of training ... */
-	uint32_t lessons;    /* ... and calls of modules without gradients since then */
+	const void *learner;   /* module that was called last to train, in a step of training ... */
+	uint32_t lessons;      /* ... and calls of modules without gradients since then */
 	brick_span serve_step; /* of an engine that says its steps; 0: none is open */
 	uint64_t serve_tokens; /* in it */
 	bool is_serving;       /* the engine's steps are on this thread */

@@ -2,9 +2,9 @@
 /*
  * Tokens (torch_tokens.h): nothing is computed, and no operator runs. A call makes new tokens if
  *   each sequence has one token;
- *   it has no cache, and each sequence is one token longer than in the module's call before, which
- *   transformers' generate() asks for, or which happens several times in a row: the inputs of an
- *   encoder that are sorted by length grow so now and then;
+ *   each sequence is one token longer than in the module's call before, which a generate() asks
+ *   for, or which happens several times in a row: the inputs of an encoder that are sorted by
+ *   length grow so now and then (without a cache the other tokens are computed again);
  *   drafted tokens are checked: the cache holds some, and transformers' assisted decoding calls;
  *   its sequences lie in one row, and each has one token (transformers' continuous batching). If
  *   others have more, these are prompts, and the batch is mixed.
@@ -26,6 +26,7 @@ struct shape {
 	long long rows, length; /* of one or two dimensions, each at least 1 */
 };
 
+/* Of a call, or of the dictionary that is its first argument: sentence-transformers has it so. */
 static python_object *argument_named(const struct torch_arguments *a, const char *name)
 {
 	for (ptrdiff_t i = 0; a->names && i < py.Tuple_Size(a->names); i++) {
@@ -34,7 +35,9 @@ static python_object *argument_named(const struct torch_arguments *a, const char
 			return a->values[a->count + (size_t)i];
 	}
 	py.Err_Clear();
-	return NULL;
+	return a->count && py.Object_IsInstance(a->values[0], py.dict_type) == 1
+		       ? py.Dict_GetItemString(a->values[0], name)
+		       : NULL;
 }
 
 /* The same, but NULL for None. */
@@ -268,24 +271,24 @@ void torch_tokens_count(
 		torch_tokens_pad(mask, &shape, call);
 		return;
 	}
-	bool grows = !cache && before.module == call->module && before.rows == shape.rows &&
+	bool grows = before.module == call->module && before.rows == shape.rows &&
 		     before.length + 1 == shape.length;
 	unsigned grown = grows ? before.grown + 1 : 0;
-	if (!cache)
+	if (!cache || shape.length > 1)
 		*last = (struct torch_length){call->module, shape.rows, shape.length, grown};
 	if (cache && torch_tokens_unpack(arguments, &shape, call))
 		return;
 	if (shape.dimensions == 2 && shape.length == 1) {
 		call->is_decode = true;
-	} else if (cache) {
-		call->is_decode = torch_tokens_each_has_one(arguments, &shape) ||
-				  (cached(cache) > 0 &&
-					  python_is_called_by("assisted_decoding", true, FRAMES));
+	} else if (cache && (torch_tokens_each_has_one(arguments, &shape) ||
+				    (cached(cache) > 0 && python_is_called_by("assisted_decoding",
+								  true, FRAMES)))) {
+		call->is_decode = true;
 	} else if (shape.dimensions == 2 && grows &&
 		   (grown >= IN_A_ROW || python_is_called_by("generate", false, FRAMES))) {
 		call->is_decode = true;
 		call->tokens = (uint64_t)shape.rows;
-		call->repeated = (uint64_t)(shape.rows * before.length);
+		call->repeated = cache ? 0 : (uint64_t)(shape.rows * before.length);
 	}
 	if (!call->is_decode)
 		torch_tokens_pad(mask, &shape, call);
