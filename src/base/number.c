@@ -116,3 +116,31 @@ int number_double(const char *text, double low, double high, double *value)
 	*value = number;
 	return 0;
 }
+
+int number_time_ns(
+	const char *text, const char *unit, uint64_t low_ns, uint64_t high_ns, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	size_t length = text ? strspn(text, "0123456789.") : 0;
+	char number[32] = "";
+	double value;
+
+	if (!length || length >= sizeof(number))
+		return -EINVAL;
+	memcpy(number, text, length);
+	if (text[length])
+		unit = text + length;
+	for (size_t i = 0; unit && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(unit, units[i].name))
+			continue;
+		int error = number_double(number, (double)low_ns / units[i].ns,
+			(double)high_ns / units[i].ns, &value);
+		if (!error)
+			*ns = number_of_double(value * units[i].ns + 0.5);
+		return error;
+	}
+	return -EINVAL;
+}

@@ -50,6 +50,13 @@ int number_i64(const char *text, int64_t low, int64_t high, int64_t *value);
 int number_double(const char *text, double low, double high, double *value);
 
 /*
+ * A time: digits, an optional fraction, and a unit (ns, us, ms, s). The unit of a text without one
+ * is `unit`; NULL: the text needs one. Rounded to whole ns. As number_double().
+ */
+int number_time_ns(
+	const char *text, const char *unit, uint64_t low_ns, uint64_t high_ns, uint64_t *ns);
+
+/*
  * Read the digits that a text begins with; *end points behind them. 0; -EINVAL: there are no
  * digits; -ERANGE: the number has more than 64 bits. Nothing is written on failure.
  */

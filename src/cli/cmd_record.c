@@ -55,6 +55,8 @@ static struct record_push cmd_record_push; /* its thread may run until the proce
 
 #define KEEP_BYTES 200000000ull /* without --keep SIZE */
 #define KEEP_BYTES_LEAST 16e6
+#define DURATION_NS_LEAST 10000000ull
+#define DURATION_NS_MOST 1000000000000000ull
 #define KEEP_NS_LEAST 10e9
 enum { DEFAULT_INTERVAL_MS = 1000, MAX_INTERVAL_MS = 60000, MAX_RING_RECORDS = 1 << 26 };
 
@@ -159,14 +161,12 @@ static void set_pid(const struct option_use *use, const char *text)
 static void cmd_record_set_duration(const struct option_use *use, const char *text)
 {
 	struct record_arguments *a = use->to;
-	size_t length = strlen(text);
-	SCOPED char *number = xstrdup(text);
 
-	if (length > 1 && text[length - 1] == 's')
-		number[length - 1] = '\0';
-	a->options.duration_ns = (uint64_t)(option_double(use, number, 0.01, 1e6,
-						    "a number of seconds from 0.01 on, as in 10s") *
-					    1e9);
+	if (number_time_ns(text, "s", DURATION_NS_LEAST, DURATION_NS_MOST, &a->options.duration_ns))
+		die_usage("record",
+			"record: --duration %s: must be a number of seconds from 0.01 on, as in "
+			"10s",
+			text);
 }
 
 /* --keep: bytes or a time, each with a unit. */

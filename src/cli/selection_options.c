@@ -12,6 +12,8 @@
 #include "cli/suggest.h"
 #include "analysis/walk/step_index.h"
 
+#define TIME_NS_MOST 1000000000000000000ull
+
 static void die_steps(const struct option_use *use, const char *text)
 {
 	die_usage(use->command->name,
@@ -66,24 +68,10 @@ void selection_set_layer(const struct option_use *use, const char *text)
 
 void selection_set_time(const struct option_use *use, const char *text)
 {
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"", 1e9}};
-	size_t length = strspn(text, "0123456789.");
-	char number[32] = "";
-	double value;
-	if (length < sizeof(number))
-		memcpy(number, text, length);
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcmp(text + length, units[i].unit) &&
-			!number_double(number, 0, 1e18 / units[i].ns, &value)) {
-			*(uint64_t *)use->to = number_of_double(value * units[i].ns + 0.5);
-			return;
-		}
-	die_usage(use->command->name,
-		"--%s %s: must be a number of seconds, or one with a unit, such as 250ms",
-		use->option->name, text);
+	if (number_time_ns(text, "s", 0, TIME_NS_MOST, use->to))
+		die_usage(use->command->name,
+			"--%s %s: must be a number of seconds, or one with a unit, such as 250ms",
+			use->option->name, text);
 }
 
 static const char *similar_brick(const struct run *run, const char *name)

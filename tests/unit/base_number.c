@@ -104,6 +104,30 @@ static void leading_digits(void **state)
 	assert_string_equal(end, "-15");
 }
 
+static void times_with_units(void **state)
+{
+	static const char *const wrong[] = {"", "ms", "1h", "1 ms", "-1ms", "1e3ms", "1.2.3s",
+		"1msx", "5", "0.00000000000000000000000000000001s"};
+	uint64_t ns = 42;
+
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		assert_int_equal(number_time_ns(wrong[i], NULL, 0, UINT64_MAX, &ns), -EINVAL);
+	assert_int_equal(number_time_ns(NULL, "s", 0, 9, &ns), -EINVAL);
+	assert_int_equal(number_time_ns("999ns", NULL, 1000, 2000, &ns), -ERANGE);
+	assert_int_equal(number_time_ns("2.01us", NULL, 1000, 2000, &ns), -ERANGE);
+	assert_int_equal(ns, 42);
+	assert_int_equal(number_time_ns("2us", NULL, 1000, 2000, &ns), 0);
+	assert_int_equal(ns, 2000);
+	assert_int_equal(number_time_ns("1000ns", NULL, 1000, 2000, &ns), 0);
+	assert_int_equal(ns, 1000);
+	assert_int_equal(number_time_ns(".25ms", "s", 0, UINT64_MAX, &ns), 0);
+	assert_int_equal(ns, 250000);
+	assert_int_equal(number_time_ns("1.5", "s", 0, UINT64_MAX, &ns), 0);
+	assert_int_equal(ns, 1500000000);
+	assert_int_equal(number_time_ns("0.0000000016", "s", 0, UINT64_MAX, &ns), 0);
+	assert_int_equal(ns, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +137,7 @@ int main(void)
 		cmocka_unit_test(counts_of_doubles),
 		cmocka_unit_test(any_locale),
 		cmocka_unit_test(leading_digits),
+		cmocka_unit_test(times_with_units),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,8 @@
 #define BEFORE_NS 10000000000ull /* so long before the step the file begins, if it is there */
 #define AFTER_NS 2000000000ull
 #define HOUR_NS 3600000000000ull
+#define SLOW_NS_LEAST 1000ull
+#define SLOW_NS_MOST 1000000000000000ull
 enum {
 	TAIL_EVERY = 64, /* steps after which the percentiles are computed anew */
 	MARKS = 16,	 /* of one file: its longest slow steps */
@@ -79,22 +81,11 @@ static int slow_limit_parse(struct slow_limits *limits, const char *text)
 		[BRICK_PHASE_MIXED] = "mixed",
 		[BRICK_PHASE_WARM_UP] = "warm-up",
 		[BRICK_PHASE_OTHER] = "other"};
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 	const char *equals = strchr(text, '='), *when = equals ? equals + 1 : text;
-	size_t length = strspn(when, "0123456789.");
 	struct slow_limit limit = {.is_tail = !strcmp(when, "p99")};
-	char number[32] = "";
-	double value;
 
-	if (length < sizeof(number))
-		memcpy(number, when, length);
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcmp(when + length, units[i].unit) &&
-			!number_double(number, 1e3 / units[i].ns, 1e15 / units[i].ns, &value))
-			limit.ns = (uint64_t)(value * units[i].ns);
+	if (!limit.is_tail && number_time_ns(when, NULL, SLOW_NS_LEAST, SLOW_NS_MOST, &limit.ns))
+		return -EINVAL;
 	bool is_known = !strncmp(text, "request=", 8) && limit.ns;
 	if (is_known)
 		limits->request_ns = limit.ns;
@@ -109,7 +100,7 @@ static int slow_limit_parse(struct slow_limits *limits, const char *text)
 		else
 			limits->phase[i].ns = limit.ns;
 	}
-	return is_known && (limit.ns || limit.is_tail) ? 0 : -EINVAL;
+	return is_known ? 0 : -EINVAL;
 }
 
 int slow_limits_parse(struct slow_limits *limits, const char *text)
