@@ -64,7 +64,7 @@ struct brick_session_options {
 	const char *slow;
 	uint64_t slow_bytes;	/* the most of all these files together, from 16 MB on; 0: 200 MB */
 	uint32_t slow_per_hour; /* the most such files in an hour; 0: 6 */
-	uint32_t slow_only;	/* 1: the output itself is not written, for programs without end */
+	uint32_t slow_only;	/* 1: OUTPUT.part stays empty, and goes at the end */
 };
 
 #define BRICK_SESSION_OPTIONS_INIT BRICK_SIZED(struct brick_session_options)

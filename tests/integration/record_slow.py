@@ -4,6 +4,7 @@ different from its neighbours; at most so many files are written in an hour; los
 itself has the same by its options."""
 import glob
 import os
+import shutil
 import subprocess
 import time
 
@@ -128,6 +129,19 @@ def lost_once():
     expect("its files", (process.returncode, len(files(path))), (0, 1))
 
 
+def one_at_a_time():
+    """Nobody else writes the output of a session that keeps slow steps only, nor its slow steps."""
+    path = os.path.join(TMP, "alone.pftrace")
+    with subprocess.Popen([EMBEDDED, "keep=p99", "only", f"output={path}", "say", "hold", "stop"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, env=environment()) as process:
+        process.stdout.readline()
+        for options in (["keep=p99", "only"], ["keep=p99"], []):
+            refused_start(*options, f"output={path}", reason="resource busy")
+        process.stdin.close()
+    expect("it ends", process.returncode, 0)
+    expect("left over", glob.glob(path.replace(".pftrace", "*")), [])
+
+
 def cannot_be_written():
     """A session with nothing but these files says at its end that it could not write."""
     directory, go = os.path.join(TMP, "taken"), os.path.join(TMP, "go")
@@ -135,7 +149,7 @@ def cannot_be_written():
     with subprocess.Popen([EMBEDDED, "keep=decode=60ms", "only", f"output={directory}/run.pftrace", "say", "slow=500", f"until={go}",
                            "stop"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
         process.stdout.readline()
-        os.rmdir(directory)
+        shutil.rmtree(directory)
         expect("its step", process.stdout.readline(), b"slow\n")
         with open(go, "w", encoding="ascii"):
             pass
@@ -224,6 +238,7 @@ if __name__ == "__main__":
     by_itself()
     waits()
     lost_once()
+    one_at_a_time()
     cannot_be_written()
     embedded()
     llama()

@@ -29,6 +29,7 @@
 #include "lib/keep/file_ring.h"
 #include "lib/session/consumer.h"
 #include "lib/sys/descriptors.h"
+#include "lib/writer/part_file.h"
 #include "lib/writer/writer.h"
 
 /*
@@ -176,7 +177,8 @@ struct consumer {
 	uint32_t interval_ms;
 	uint64_t drained_ns, flushed_ns;
 	bool slow_only;
-	int error; /* the first */
+	struct part_file *held; /* with slow_only OUTPUT.part stays empty: nobody else begins it */
+	int error;		/* the first */
 };
 
 static void writer_thread_fail(struct consumer *t, int error)
@@ -432,10 +434,12 @@ static int open_files(struct consumer *t)
 		return error;
 	options.compress = !o->slow_only;
 	if (o->slow_only) {
+		error = part_file_open(&t->held, o->output);
 		options.path = NULL;
 		options.output = trace_writer_nowhere;
 	}
-	error = trace_writer_create(&t->writer, &options);
+	if (!error)
+		error = trace_writer_create(&t->writer, &options);
 	if (error || !o->slow)
 		return error;
 	struct exemplars_options slow = {.path = o->output,
@@ -467,6 +471,8 @@ static void *writer_thread_run(void *argument)
 	int error = drain_open(&t->drain, t->fd, NULL, &why);
 	if (!error)
 		error = open_files(t);
+	if (error)
+		part_file_remove(t->held);
 	say_opened(t, error);
 	if (error)
 		return NULL;
@@ -477,6 +483,7 @@ static void *writer_thread_run(void *argument)
 	while (!writer_thread_stopped(t, ms))
 		ms = writer_thread_turn(t);
 	writer_thread_finish(t);
+	part_file_remove(t->held); /* by the thread whose lock it has */
 	writer_thread_answer(t, UINT64_MAX);
 	return NULL;
 }
