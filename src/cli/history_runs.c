@@ -3,6 +3,7 @@
 #include "cli/history_runs.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -131,6 +132,25 @@ static char *history_runs_place(const char *where)
 	return history_default();
 }
 
+/* Once, before a user wonders what the command waits for. */
+static void history_runs_converting(const char *where, uint64_t ns)
+{
+	static bool is_said;
+
+	if (!is_said && ns >= NS_PER_S)
+		fprintf(stderr, "brick: history: %s is converted for this version, once\n", where);
+	is_said |= ns >= NS_PER_S;
+}
+
+static int history_runs_store(
+	struct history_store **out, const char *at, const struct history_open *how)
+{
+	struct history_open own = *how;
+
+	own.converting = history_runs_converting;
+	return history_store_open(out, at, &own);
+}
+
 struct history_store *history_runs_open(const char *where, bool create)
 {
 	return history_runs_open_how(
@@ -145,7 +165,7 @@ struct history_store *history_runs_open_how(const char *where, const struct hist
 	if (!at)
 		die(CLI_SYSTEM, "there is no history: BRICK_DB is 'none', or neither "
 				"XDG_DATA_HOME nor HOME is a folder of yours; --db names one");
-	int rc = history_store_open(&store, at, how);
+	int rc = history_runs_store(&store, at, how);
 	if (!store)
 		die(CLI_SYSTEM, "not enough memory");
 	history_runs_check(store, rc);
@@ -352,7 +372,7 @@ double history_runs_floor(const char *where, const char *host, uint64_t *measure
 	struct history_store *store = NULL;
 	SCOPED char *at = history_runs_place(where);
 
-	if (at && history_store_open(&store, at, &how) == 0)
+	if (at && history_runs_store(&store, at, &how) == 0)
 		history_store_list(store, &filter, note_floor, &found);
 	history_store_close(store);
 	*measured_ns = found.measured_ns;
@@ -372,7 +392,7 @@ void history_runs_earlier(struct history_runs *runs, const struct history_run *r
 	SCOPED_TO(history_store_close) struct history_store *store = NULL;
 	SCOPED char *at = history_runs_place(NULL);
 
-	if (at && *run->workload && history_store_open(&store, at, &how) == 0)
+	if (at && *run->workload && history_runs_store(&store, at, &how) == 0)
 		history_store_list(store, &filter, history_runs_take, runs);
 }
 
@@ -381,7 +401,7 @@ int history_runs_keep(const char *where, const struct history_run *run)
 	const struct history_open how = {.create = 1, .patience_ms = KEEPING_PATIENCE_MS};
 	SCOPED_TO(history_store_close) struct history_store *store = NULL;
 	SCOPED char *at = history_runs_place(where);
-	int rc = at ? history_store_open(&store, at, &how) : 0;
+	int rc = at ? history_runs_store(&store, at, &how) : 0;
 
 	if (at && rc == 0)
 		rc = history_store_add(store, run);

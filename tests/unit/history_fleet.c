@@ -267,16 +267,37 @@ static void sums_follow_windows(void **state)
 	"DROP TABLE fleet; DROP TABLE members; DROP INDEX facts_slowest;" \
 	"PRAGMA user_version = 4"
 
+static uint64_t converting_calls, converting_ns;
+
+static void note_converting(const char *where, uint64_t ns)
+{
+	assert_string_equal(where, path);
+	assert_true(ns >= converting_ns);
+	converting_ns = ns;
+	converting_calls++;
+}
+
+/* It says that it converts for as long as it does, and no other opening says so. */
 static void an_older_history_gets_sums(void **state)
 {
-	struct history_store *store = open_store();
+	const struct history_open how = {.create = true, .converting = note_converting};
+	struct history_store *store = NULL;
 
 	(void)state;
+	assert_int_equal(history_store_open(&store, path, &how), 0);
 	fill(store);
 	assert_int_equal(sqlite_db_execute(store, store->state, AS_OF_AN_OLDER_BRICK), 0);
 	history_store_close(store);
-	store = open_store();
+	assert_int_equal(converting_calls, 0);
+	store = NULL;
+	assert_int_equal(history_store_open(&store, path, &how), 0);
+	assert_true(converting_calls > 0);
 	all_are_true(store);
+	history_store_close(store);
+	converting_calls = 0;
+	store = NULL;
+	assert_int_equal(history_store_open(&store, path, &how), 0);
+	assert_int_equal(converting_calls, 0);
 	history_store_close(store);
 }
 

@@ -68,4 +68,9 @@ struct history_open {
 	bool create;
 	unsigned patience_ms; /* SQLite: for other writers, 0: 10 s; a server's reply, 0: 60 s */
 	bool is_eager;	      /* try a server also during the pause after a failure (spool.h) */
+	/*
+	 * SQLite: called again and again while the file of an older Brick is converted, with the
+	 * time that this has taken. NULL: nobody wants to know.
+	 */
+	void (*converting)(const char *where, uint64_t ns);
 };

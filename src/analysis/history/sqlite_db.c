@@ -14,11 +14,13 @@
 
 #include "analysis/history/fleet_sums.h"
 #include "analysis/history/history_workload.h"
+#include "base/clock_ns.h"
 #include "base/user_path.h"
 
 enum {
 	APPLICATION = 0x4272696b, /* "Brik": PRAGMA application_id of our files */
 	PATIENCE_MS = 10000,	  /* for other writers, where history_open.patience_ms is 0 */
+	OPERATIONS_BETWEEN = 100, /* calls of history_open.converting: some windows' sums */
 };
 
 static const char *const migrations[] = {
@@ -241,8 +243,35 @@ static sqlite3_int64 version_of(struct history_store *store, sqlite3 *db)
 	return rc < 0 ? rc : version;
 }
 
-/* Checks a file, migrates it if it is older, and sets the connection's options. */
-static int prepare_file(struct history_store *store, sqlite3 *db)
+struct conversion {
+	const struct history_open *how;
+	const char *where;
+	uint64_t begin_ns;
+};
+
+/* Of sqlite3_progress_handler(); 0: it goes on. */
+static int conversion_goes_on(void *context)
+{
+	const struct conversion *c = context;
+
+	c->how->converting(c->where, monotonic_ns() - c->begin_ns);
+	return 0;
+}
+
+static int sqlite_db_convert(
+	struct history_store *store, sqlite3 *db, const struct history_open *how)
+{
+	struct conversion c = {how, store->where, monotonic_ns()};
+
+	if (how->converting)
+		sqlite3_progress_handler(db, OPERATIONS_BETWEEN, conversion_goes_on, &c);
+	int rc = sqlite_db_migrate(store, db, sqlite_db_version());
+	sqlite3_progress_handler(db, 0, NULL, NULL);
+	return rc;
+}
+
+/* Checks a file, converts it if it is older, and sets the connection's options. */
+static int prepare_file(struct history_store *store, sqlite3 *db, const struct history_open *how)
 {
 	sqlite3_int64 version = version_of(store, db);
 	int rc = version < 0 ? (int)version : 0;
@@ -251,7 +280,8 @@ static int prepare_file(struct history_store *store, sqlite3 *db)
 	if (rc == 0 && version < sqlite_db_version()) {
 		rc = write_ahead(store, db);
 		if (rc == 0)
-			rc = sqlite_db_migrate(store, db, sqlite_db_version());
+			rc = version ? sqlite_db_convert(store, db, how)
+				     : sqlite_db_migrate(store, db, sqlite_db_version());
 	}
 	if (rc == 0)
 		rc = sqlite_db_execute(
@@ -271,5 +301,5 @@ int sqlite_db_open(struct history_store *store, sqlite3 **db, const struct histo
 		return history_fail(store, -EIO, "%s: %s", store->where,
 			*db ? strerror(sqlite3_system_errno(*db)) : "not enough memory");
 	sqlite3_busy_timeout(*db, how->patience_ms ? (int)how->patience_ms : PATIENCE_MS);
-	return prepare_file(store, *db);
+	return prepare_file(store, *db, how);
 }
