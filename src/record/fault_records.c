@@ -29,8 +29,8 @@
 #include "record/watched_session.h"
 
 enum {
-	ALL_RINGS_PAGES = 1024, /* of all CPUs together: 4 MiB of 4 KiB pages */
-	MOST_PAGES = 256,
+	ALL_RINGS_PAGES = 8192, /* of all CPUs together: 32 MiB of 4 KiB pages */
+	MOST_PAGES = 256,	/* of one CPU: 11000 faults */
 	FEWEST_PAGES = 8,
 	ENOUGH_FAULTS = 1 << 18,
 	FEW_FAULTS = 128,
@@ -122,10 +122,8 @@ static size_t fault_ring_pages(long cpus)
 
 static int fault_source_map(struct fault_source *source, size_t pages)
 {
-	int error = -EPERM;
+	int error = perf_ring_map(&source->ring, source->fds[FAULT_BEGINS], pages);
 
-	for (; pages >= FEWEST_PAGES && error == -EPERM; pages /= 2)
-		error = perf_ring_map(&source->ring, source->fds[FAULT_BEGINS], pages);
 	for (int i = FAULT_BEGINS + 1; i < FAULT_EVENTS && !error; i++)
 		if (ioctl(source->fds[i], PERF_EVENT_IOC_SET_OUTPUT, source->fds[FAULT_BEGINS]))
 			error = -errno;
@@ -167,6 +165,18 @@ static void fault_stop(struct fault_records *f)
 	f->sources.count = 0;
 }
 
+/* -EPERM: the user may not lock so much memory. */
+static int fault_follow(struct fault_records *f, pid_t program, long cpus, size_t pages)
+{
+	int error = 0;
+
+	for (int cpu = 0; cpu < cpus && !error; cpu++)
+		error = fault_follow_on(f, program, cpu, pages);
+	if (error)
+		fault_stop(f);
+	return error;
+}
+
 int fault_records_follow(struct fault_records **out, pid_t program)
 {
 	struct fault_records *f = calloc(1, sizeof(*f));
@@ -180,8 +190,11 @@ int fault_records_follow(struct fault_records **out, pid_t program)
 	f->time_offset = time_namespace_offset_ns(CLOCK_MONOTONIC);
 	f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	int error = f->epoll_fd < 0 ? -errno : 0;
-	for (int cpu = 0; cpu < cpus && !error; cpu++)
-		error = fault_follow_on(f, program, cpu, fault_ring_pages(cpus));
+	size_t pages = fault_ring_pages(cpus);
+	if (!error)
+		error = fault_follow(f, program, cpus, pages);
+	while (error == -EPERM && (pages /= 2) >= FEWEST_PAGES)
+		error = fault_follow(f, program, cpus, pages);
 	if (error) {
 		fault_records_destroy(f);
 		return error;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Page faults of each brick and phase are as many as the kernel counts for the thread, also of a file that is in no memory, and of
 256 MB beside faults of other programs; where the kernel does not record them, a report says why."""
+import collections
 import csv
 import io
 import json
@@ -70,6 +71,16 @@ def many(file):
         expect_true(f"faults of {name}: {rows[name]}, lost {answer['lost']}", rows[name]["minor"] <= minor <= rows[name]["minor"] + answer["lost"])
 
 
+def little_memory():
+    """Where little memory may be locked, all CPUs' rings become smaller, and none takes what another needs."""
+    before = ["setpriv", "--bounding-set=-ipc_lock", "prlimit", "--memlock=0"]
+    done = subprocess.run([*before, BRICK, "record", "-q", "--no-history", "-o", os.path.join(TMP, "little.pftrace"), "--", "sh", "-c",
+                           "grep perf_event /proc/$PPID/maps"], check=True, capture_output=True, text=True, timeout=120, env=environment())
+    ranges = [line.split()[0].split("-") for line in done.stdout.splitlines()]
+    sizes = collections.Counter(int(end, 16) - int(begin, 16) for begin, end in ranges)
+    expect_true(f"one size for each CPU: {done.stdout}", all(count % os.cpu_count() == 0 for count in sizes.values()))
+
+
 def refused(file):
     path = os.path.join(TMP, "refused.pftrace")
     record(path, file, os.path.join(BUILD, "bin", "program-no_perf"))
@@ -81,4 +92,5 @@ with tempfile.TemporaryDirectory(dir=BUILD) as made:  # on a disk: /tmp may be m
     cold = cold_file(made)
     counted(cold)
     many(cold)
+    little_memory()
     refused(cold)
