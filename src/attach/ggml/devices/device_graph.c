@@ -12,28 +12,75 @@
 #include "attach/ggml/devices/device_graph.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include "attach/common/notes_once.h"
 #include "attach/ggml/graphs/device_nodes.h"
+#include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/steps/phases.h"
 #include "attach/ggml/steps/training.h"
+#include "base/thread.h"
+#include "brick/attach.h"
+#include "brick/brick.h"
 
 enum {
 	AGREEMENTS = 4,	    /* nodes after which a candidate takes over, and a walker is trusted */
 	UNASKED_GRAPHS = 2, /* graphs without a question, after which a note says so */
 };
 
-__thread struct device_graph device_graph __attribute__((tls_model("initial-exec")));
+/* On the heap, as static TLS of preloaded libraries is short. */
+struct device_graph {
+	struct known_graph *graph; /* NULL: this thread computes none on a device */
+	const void *shown;	   /* the engine's graph */
+	uint32_t at;	 /* index of the last node that was asked about; count: none yet */
+	uint32_t asked;	 /* nodes with work that the backend has asked about */
+	brick_span span; /* RecordCommands of that node; 0: none is open */
+	const struct brick_launch_owner *outside; /* of launches between nodes */
+	const struct brick_launch_owner
+		*before; /* of launches before the graph, restored after it */
+
+	/*
+	 * Return addresses in the code of the backend seen last (0: none): the walker asks about
+	 * the nodes that it launches, in order; other places may ask, too (device_graph.c).
+	 */
+	const void *backend;
+	uintptr_t walker;
+	uintptr_t former;      /* the walker before this one */
+	uintptr_t candidate;   /* a place that may take over */
+	uint32_t trusted;      /* nodes that the walker has asked about since it took over */
+	uint32_t candidate_at; /* index of the node that the candidate asked about last */
+	uint32_t agreed;       /* nodes in a row, in order, that the candidate has asked about */
+};
+
+static __thread struct device_graph *device_graph_here __attribute__((tls_model("initial-exec")));
+static struct thread_exit device_graph_exit_of_thread;
+
+static void device_graph_thread_exits(void *own)
+{
+	device_graph_here = NULL;
+	free(own);
+}
+
+__attribute__((constructor)) static void device_graph_watch_threads(void)
+{
+	thread_exit_create(&device_graph_exit_of_thread, device_graph_thread_exits);
+}
 
 void device_graph_begin(
 	const struct engine *engine, const void *backend, const void *graph, uint16_t brick)
 {
-	struct device_graph *d = &device_graph;
 	bool looked = false;
 	uint64_t begin = brick__now();
 
 	device_graph_end(); /* an exception may have left one behind */
+	if (!device_graph_here)
+		device_graph_here = thread_exit_allocate(
+			&device_graph_exit_of_thread, sizeof(*device_graph_here));
+	struct device_graph *d = device_graph_here;
+	if (!d)
+		return;
 	struct known_graph *known = known_graph_hold(engine, graph, 0, &looked);
 	if (!known)
 		return;
@@ -69,9 +116,9 @@ static void device_graph_leave(struct device_graph *d, uint32_t next)
 void device_graph_end(void)
 {
 	static uint32_t any_asked, unasked;
-	struct device_graph *d = &device_graph;
+	struct device_graph *d = device_graph_here;
 
-	if (!d->graph)
+	if (!d || !d->graph)
 		return;
 	/* If no backend ever asks (the question is inlined), no node can be timed. */
 	if (d->asked)
@@ -176,9 +223,15 @@ void device_graph_ask(const void *node, uintptr_t caller)
 	int timed = --t->hook_left == 0;
 	uint64_t entered = BRICK_UNLIKELY(timed) ? brick__now() : 0;
 
-	device_graph_ask_node(&device_graph, node, caller);
+	device_graph_ask_node(device_graph_here, node, caller);
 	if (BRICK_UNLIKELY(timed)) {
 		node_cost_report(&t->hook_cost, brick__now() - entered);
 		t->hook_left = node_cost_draw(&t->hook_cost);
 	}
+}
+
+void device_graph_forget(void)
+{
+	if (device_graph_here)
+		memset(device_graph_here, 0, sizeof(*device_graph_here));
 }

@@ -7,34 +7,8 @@
  */
 #pragma once
 
-#include "attach/ggml/graphs/known_graphs.h"
-#include "brick/attach.h"
-#include "brick/brick.h"
-
-struct device_graph {
-	struct known_graph *graph; /* NULL: this thread computes none on a device */
-	const void *shown;	   /* the engine's graph */
-	uint32_t at;	 /* index of the last node that was asked about; count: none yet */
-	uint32_t asked;	 /* nodes with work that the backend has asked about */
-	brick_span span; /* RecordCommands of that node; 0: none is open */
-	const struct brick_launch_owner *outside; /* of launches between nodes */
-	const struct brick_launch_owner
-		*before; /* of launches before the graph, restored after it */
-
-	/*
-	 * Return addresses in the code of the backend seen last (0: none): the walker asks about
-	 * the nodes that it launches, in order; other places may ask, too (device_graph.c).
-	 */
-	const void *backend;
-	uintptr_t walker;
-	uintptr_t former;      /* the walker before this one */
-	uintptr_t candidate;   /* a place that may take over */
-	uint32_t trusted;      /* nodes that the walker has asked about since it took over */
-	uint32_t candidate_at; /* index of the node that the candidate asked about last */
-	uint32_t agreed;       /* nodes in a row, in order, that the candidate has asked about */
-};
-
-extern __thread struct device_graph device_graph __attribute__((tls_model("initial-exec")));
+#include <stdint.h>
+#include "attach/ggml/engine/ggml_engine.h"
 
 /*
  * Around a backend's computing of a graph. brick: of launches that belong to no node. If the graph
@@ -49,3 +23,6 @@ void device_graph_end(void);
  * end, while node_thread.on_device is 1.
  */
 void device_graph_ask(const void *node, uintptr_t caller);
+
+/* In a fork's child: what the parent computed is not this thread's. */
+void device_graph_forget(void);

@@ -265,7 +265,7 @@ static void unlock_in_child(void)
 	node_thread.run_from = node_thread.run;
 	node_thread.on_device = 0;
 	phase_forget();
-	memset(&device_graph, 0, sizeof(device_graph));
+	device_graph_forget();
 	brick_launch_owner_set(NULL);
 	unlock_all();
 }

@@ -15,12 +15,14 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/nodes/node_text.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/steps/phases.h"
 #include "base/hash.h"
 #include "base/scope.h"
+#include "base/thread.h"
 #include "brick/brick.h"
 
 enum whisper_part {
@@ -330,14 +332,29 @@ static bool open_graph(struct reader *r, const struct engine *e, const void *gra
 
 enum { MAX_CANDIDATES = 8, FRESH = 8, CALLERS = 8 };
 
-/* On each thread: the graph that got its memory last, and the step that it is in. */
-static __thread struct {
+/*
+ * On each thread that has graphs of whisper.cpp: the graph that got its memory last, and the step
+ * that it is in. On the heap, as static TLS of preloaded libraries is short.
+ */
+static __thread struct whisper_turn {
 	const void *graph;
 	enum whisper_part part;
 	struct phase_scope step;
 	bool is_open;
 	int32_t candidates; /* in the step before; 0: it was no decoder's */
-} whisper_turn __attribute__((tls_model("initial-exec")));
+} * whisper_turn __attribute__((tls_model("initial-exec")));
+static struct thread_exit whisper_exit_of_thread;
+
+static void whisper_thread_exits(void *own)
+{
+	whisper_turn = NULL;
+	free(own);
+}
+
+__attribute__((constructor)) static void whisper_watch_threads(void)
+{
+	thread_exit_create(&whisper_exit_of_thread, whisper_thread_exits);
+}
 
 /* Schedulers that have not allocated anything yet; overwritten in turn. */
 static const void *fresh[FRESH];
@@ -394,16 +411,16 @@ static void whisper_begin_step(
 	const struct phase_tokens *tokens, const void *code, const void *frame)
 {
 	/* just above whatever else this caller is going to begin */
-	step_begin(
-		&whisper_turn.step, tokens, "graphs of whisper.cpp", code, (const char *)frame + 1);
-	whisper_turn.is_open = true;
+	step_begin(&whisper_turn->step, tokens, "graphs of whisper.cpp", code,
+		(const char *)frame + 1);
+	whisper_turn->is_open = true;
 }
 
 static void whisper_end_step(void)
 {
-	if (whisper_turn.is_open)
-		phase_end(&whisper_turn.step);
-	whisper_turn.is_open = false;
+	if (whisper_turn->is_open)
+		phase_end(&whisper_turn->step);
+	whisper_turn->is_open = false;
 }
 
 /* A step has up to three graphs: recording is switched before the first one. */
@@ -412,14 +429,18 @@ void whisper_alloc_begin(const void *scheduler, const void *graph, const void *c
 {
 	struct reader r;
 
-	whisper_turn.graph = NULL;
+	if (whisper_turn)
+		whisper_turn->graph = NULL;
 	if (!is_whisper(caller))
 		return;
-	whisper_turn.part =
-		open_graph(&r, engine_at(engine_code), graph) ? whisper_part_of(&r) : WHISPER_NONE;
-	if (!whisper_turn.part || was_fresh(scheduler))
+	if (!whisper_turn && !(whisper_turn = thread_exit_allocate(
+				       &whisper_exit_of_thread, sizeof(*whisper_turn))))
 		return;
-	if (whisper_turn.part == WHISPER_CONV || whisper_turn.part == WHISPER_DECODER) {
+	whisper_turn->part =
+		open_graph(&r, engine_at(engine_code), graph) ? whisper_part_of(&r) : WHISPER_NONE;
+	if (!whisper_turn->part || was_fresh(scheduler))
+		return;
+	if (whisper_turn->part == WHISPER_CONV || whisper_turn->part == WHISPER_DECODER) {
 		whisper_end_step();
 		step_switch(true);
 	}
@@ -427,25 +448,25 @@ void whisper_alloc_begin(const void *scheduler, const void *graph, const void *c
 		whisper_end_step();
 		return;
 	}
-	int32_t tokens = whisper_tokens_of(&r, whisper_turn.part);
-	whisper_turn.graph = graph;
-	if (whisper_turn.part == WHISPER_DECODER) {
-		int32_t before = whisper_turn.candidates;
+	int32_t tokens = whisper_tokens_of(&r, whisper_turn->part);
+	whisper_turn->graph = graph;
+	if (whisper_turn->part == WHISPER_DECODER) {
+		int32_t before = whisper_turn->candidates;
 		bool is_prompt = !before || tokens > MAX_CANDIDATES || tokens > before;
 		whisper_begin_step(
 			&(struct phase_tokens){.prompt = is_prompt ? (uint32_t)tokens : 0,
 				.output = is_prompt ? 0 : (uint32_t)tokens},
 			caller, frame);
-		whisper_turn.candidates = is_prompt ? MAX_CANDIDATES : tokens;
-	} else if (whisper_turn.part == WHISPER_CONV) {
+		whisper_turn->candidates = is_prompt ? MAX_CANDIDATES : tokens;
+	} else if (whisper_turn->part == WHISPER_CONV) {
 		whisper_begin_step(
 			&(struct phase_tokens){.prompt = (uint32_t)tokens}, caller, frame);
-		whisper_turn.candidates = 0;
+		whisper_turn->candidates = 0;
 	}
 	/* Naming is Brick's own time. It lies within the step, as all that follows a step counts
 	 * to it. */
 	uint64_t begin = brick__now();
-	name_all(&r, whisper_turn.part);
+	name_all(&r, whisper_turn->part);
 	node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
 }
 
@@ -463,17 +484,17 @@ uint16_t whisper_graph_brick(const void *graph)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (!whisper_turn.graph || whisper_turn.graph != graph)
+	if (!whisper_turn || !whisper_turn->graph || whisper_turn->graph != graph)
 		return phase_brick(PHASE_GRAPH_COMPUTE);
 	pthread_once(&once, whisper_register_bricks);
-	return whisper_bricks[whisper_turn.part];
+	return whisper_bricks[whisper_turn->part];
 }
 
 void whisper_computed(const void *graph)
 {
-	if (!whisper_turn.graph || whisper_turn.graph != graph)
+	if (!whisper_turn || !whisper_turn->graph || whisper_turn->graph != graph)
 		return;
-	whisper_turn.graph = NULL;
-	if (whisper_turn.part == WHISPER_CROSS || whisper_turn.part == WHISPER_DECODER)
+	whisper_turn->graph = NULL;
+	if (whisper_turn->part == WHISPER_CROSS || whisper_turn->part == WHISPER_DECODER)
 		whisper_end_step();
 }
