@@ -5,14 +5,16 @@
  */
 #include "attach/ggml/engine/ggml_shared.h"
 
+#include "brick/clock.h"
 #include "lib/sys/ticks.h"
 
 struct attach_shared attach_shared = {
 	.resolve_generation = 1, .graph_generation = 1, .graph_serial = 1};
 
-uint32_t brick__counter_used; /* node_ready.c sets it before any time is taken */
+uint32_t brick__counter_used; /* node_ready.c sets it when a thread gets ready */
 
+/* A hook may take a time before its thread is ready: libbrick knows the process's clock. */
 uint64_t brick__monotonic_slow(void)
 {
-	return brick__monotonic_ns();
+	return brick_ticks();
 }
