@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include "attach/cuda/cuda_replays.h"
 #include "attach/cuda/cupti.h"
 
@@ -44,10 +45,10 @@ static void shares(void **state)
 	replay_shape shape = replays_new_shape(), other = replays_new_shape();
 	assert_true(shape && other != shape);
 	add_sample(shape, 5, 1000, 2);
-	assert_int_equal(replays_estimate(shape, 9, queue_of(3), 0, 80, &nodes), 0);
+	assert_int_equal(replays_estimate(shape, 9, queue_of(3), 0, 80, &nodes), -ENOENT);
 	add_sample(shape, 6, 2000, 3); /* the one before stays without its third */
-	assert_int_equal(replays_estimate(other, 9, queue_of(3), 0, 80, &nodes), 0);
-	assert_int_equal(replays_estimate(0, 9, queue_of(3), 0, 80, &nodes), 0);
+	assert_int_equal(replays_estimate(other, 9, queue_of(3), 0, 80, &nodes), -ENOENT);
+	assert_int_equal(replays_estimate(0, 9, queue_of(3), 0, 80, &nodes), -ENOENT);
 	assert_int_equal(replays_estimate(shape, 9, queue_of(3), 100, 140, &nodes), 3);
 	assert_true(nodes[0].begin == 100 && nodes[0].end == 110 && nodes[0].graph_node == 7);
 	assert_true(nodes[1].begin == 120 && nodes[1].end == 140 && nodes[1].bytes == 64);
@@ -59,7 +60,7 @@ static void shares(void **state)
 	assert_in_range(nodes[1].end, 79, 80);
 	assert_int_equal(replays_estimate(shape, 9, queue_of(3), 7, 7, &nodes), 3); /* no time */
 	assert_true(nodes[0].begin == 7 && nodes[1].end == 7);
-	assert_int_equal(replays_estimate(shape, 9, queue_of(3), 7, 6, &nodes), 0);
+	assert_int_equal(replays_estimate(shape, 9, queue_of(3), 7, 6, &nodes), -ENOENT);
 	/* each replay has the sample before it, whichever records came first */
 	add_sample(shape, 30, 9000, 3);
 	replays_node(shape, 3, 20, &(struct replay_node){queue_of(1), 10, 30, 0, 7, 1});
@@ -70,6 +71,25 @@ static void shares(void **state)
 	assert_true(nodes[2].queue == queue_of(3)); /* unlike in the others */
 	assert_int_equal(replays_estimate(shape, 31, queue_of(3), 0, 1, &nodes), 3);
 	assert_true(nodes[2].queue == queue_of(2));
+}
+
+/* Copies have records of their own beside that of the whole replay: they are no estimates, too. */
+static void both_kinds(void **state)
+{
+	const struct replay_node *nodes;
+	const struct replay_node copy = {queue_of(1), 520, 540, 64, 8, 2};
+	replay_shape shape = replays_new_shape();
+
+	add_sample(shape, 1, 1000, 3);
+	for (uint32_t i = 10; i < 2000; i++) { /* each is forgotten, and is in no sample's way */
+		replays_node(shape, 3, i, &copy);
+		assert_int_equal(replays_estimate(shape, i, queue_of(1), 500, 540, &nodes), 2);
+		assert_true(nodes[0].graph_node == 7 && nodes[1].graph_node == 9);
+	}
+	add_sample(shape, 2000, 9000, 3);
+	assert_int_equal(replays_estimate(shape, 2001, queue_of(3), 0, 80, &nodes), 3);
+	add_sample(shape, 2002, 9500, 3); /* all have records */
+	assert_int_equal(replays_estimate(shape, 2002, queue_of(3), 0, 80, &nodes), 0);
 }
 
 /* Switches stand between samples only; one of other threads keeps the kind off. */
@@ -142,6 +162,7 @@ static void not_heeded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(switches), cmocka_unit_test(shares),
-		cmocka_unit_test(by_cost), cmocka_unit_test(not_heeded)};
+		cmocka_unit_test(both_kinds), cmocka_unit_test(by_cost),
+		cmocka_unit_test(not_heeded)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

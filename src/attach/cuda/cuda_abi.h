@@ -118,11 +118,14 @@ struct cupti_memcpy_peer {
 	uint64_t graph_node;
 } __attribute__((packed, aligned(8)));
 
+#define CUPTI_NO_DEVICE 0x7fffffffu
+
 /* CUpti_ActivityGraphTrace and later: a graph's launch as a whole. */
 struct cupti_graph_trace {
 	uint32_t kind, correlation;
 	uint64_t start, end;
-	uint32_t device, graph, context, stream;
+	uint32_t device; /* of the first node, or CUPTI_NO_DEVICE if that runs on the host */
+	uint32_t graph, context, stream;
 	void *reserved;
 } __attribute__((packed, aligned(8)));
 

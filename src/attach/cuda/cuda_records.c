@@ -129,6 +129,17 @@ static struct brick_queue *add_stream(uint32_t device, uint32_t context, uint32_
 	return queue;
 }
 
+/* A graph whose first node runs on the host has no device in its record: it is the context's. */
+static uint32_t device_of_context(uint32_t device, uint32_t context)
+{
+	if (device != CUPTI_NO_DEVICE)
+		return device;
+	for (uint32_t i = 0; i < stream_count; i++)
+		if (cuda_records_streams[i].context == context)
+			return cuda_records_streams[i].device;
+	return 0;
+}
+
 uint64_t records_devices(void)
 {
 	return __atomic_load_n(&devices_seen, __ATOMIC_RELAXED);
@@ -232,10 +243,10 @@ struct held_command {
 
 /*
  * Counts commands that were recorded, those without a known launch or node, and those that came too
- * late for the order.
+ * late for the order; estimates, and replays that were not shared out: no sample, or no room.
  */
 static struct {
-	uint64_t recorded, without_launch, without_node, refused, estimated;
+	uint64_t recorded, without_launch, without_node, refused, estimated, left_whole;
 } cuda_records_counts;
 
 static struct held_command *heap;
@@ -348,14 +359,16 @@ static void heap_put(const struct held_command *command)
 static bool put_estimates(const struct held_command *replay)
 {
 	const struct replay_node *nodes;
-	uint32_t count = replays_estimate(replay->shape, replay->correlation, replay->queue,
+	int count = replays_estimate(replay->shape, replay->correlation, replay->queue,
 		replay->begin, replay->end, &nodes);
 
-	if (!count)
+	if (count < 0)
 		replays_unknown(replay->shape);
-	if (!count || held_count + count > MAX_HELD)
+	if (count < 0 || held_count + (uint32_t)count > MAX_HELD) {
+		cuda_records_counts.left_whole++;
 		return false;
-	for (uint32_t i = 0; i < count; i++)
+	}
+	for (int i = 0; i < count; i++)
 		heap_put(&(struct held_command){.begin = nodes[i].begin,
 			.end = nodes[i].end,
 			.queue = nodes[i].queue,
@@ -364,7 +377,7 @@ static bool put_estimates(const struct held_command *replay)
 			.correlation = replay->correlation,
 			.kernel = nodes[i].kernel,
 			.is_estimated = true});
-	cuda_records_counts.estimated += count;
+	cuda_records_counts.estimated += (uint64_t)count;
 	return true;
 }
 
@@ -493,7 +506,7 @@ static void take_graph(const struct cupti_graph_trace *g)
 	}
 	if (replays_may_be_light())
 		held.shape = launches_exec(g->correlation).shape;
-	cuda_records_hold(&held, g->device, g->context, g->stream);
+	cuda_records_hold(&held, device_of_context(g->device, g->context), g->context, g->stream);
 }
 
 static void cuda_records_take(const struct cupti_record *record)
@@ -661,11 +674,12 @@ void records_describe(char *text, size_t bytes)
 		"%llu kernels, %llu copies and fills; %llu records dropped, %llu without times, "
 		"%llu buffers unreadable; %llu commands without their call, %llu graph nodes "
 		"unknown, %llu refused, %llu left to the program, %llu launched while nothing was "
-		"recorded; times of %llu commands estimated",
+		"recorded; times of %llu commands estimated, %llu replays left whole",
 		(unsigned long long)cuda_records_kernels, (unsigned long long)copies,
 		(unsigned long long)dropped, (unsigned long long)incomplete,
 		(unsigned long long)broken, (unsigned long long)cuda_records_counts.without_launch,
 		(unsigned long long)cuda_records_counts.without_node,
 		(unsigned long long)cuda_records_counts.refused, (unsigned long long)disowned,
-		(unsigned long long)unwanted, (unsigned long long)cuda_records_counts.estimated);
+		(unsigned long long)unwanted, (unsigned long long)cuda_records_counts.estimated,
+		(unsigned long long)cuda_records_counts.left_whole);
 }

@@ -6,6 +6,7 @@
  */
 #include "attach/cuda/cuda_replays.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -350,12 +351,38 @@ static const struct replay_pattern *pattern_before(struct replay_place *place, u
 	return place->patterns.items;
 }
 
+/* The records of single nodes of a replay that has a record as a whole, too. NULL: it has none. */
+static struct replay_pattern *pattern_own(struct replay_place *place, uint32_t correlation)
+{
+	for (size_t i = 0; i < place->patterns.count; i++)
+		if (place->patterns.items[i].correlation == correlation)
+			return &place->patterns.items[i];
+	return NULL;
+}
+
+static bool pattern_has(const struct replay_pattern *p, uint64_t graph_node)
+{
+	for (uint32_t i = 0; p && i < p->count; i++)
+		if (p->nodes[i].graph_node == graph_node)
+			return true;
+	return false;
+}
+
+/* It is no sample: a later replay would be held for it. */
+static void pattern_forget(struct replay_place *place, struct replay_pattern *p)
+{
+	replays_nodes_count -= p->count;
+	free(p->nodes);
+	memmove(p, p + 1,
+		(size_t)(place->patterns.items + --place->patterns.count - p) * sizeof(*p));
+}
+
 /*
  * Nodes share the replay out as they did the sample. Samples may be longer as a whole, because
  * records of nodes keep the device waiting between them, or shorter: so far, means of both tell by
  * how much, and that is of the gaps.
  */
-uint32_t replays_estimate(replay_shape shape, uint32_t correlation, struct brick_queue *queue,
+int replays_estimate(replay_shape shape, uint32_t correlation, struct brick_queue *queue,
 	uint64_t begin, uint64_t end, const struct replay_node **nodes)
 {
 	struct replay_place *place = replays_place_of(shape);
@@ -365,7 +392,8 @@ uint32_t replays_estimate(replay_shape shape, uint32_t correlation, struct brick
 
 	replays_answer.count = 0;
 	if (!p || array_append(&replays_answer, p->nodes, p->count))
-		return 0;
+		return -ENOENT;
+	struct replay_pattern *own = pattern_own(place, correlation);
 	double busy = (double)(p->length - p->gaps), whole = (double)(end - begin);
 	replay_mean_add(&place->wholes, whole);
 	double stretch = p->length && place->wholes.sum > 0
@@ -391,6 +419,12 @@ uint32_t replays_estimate(replay_shape shape, uint32_t correlation, struct brick
 			reached = of->end;
 		}
 	}
+	uint32_t left = 0;
+	for (uint32_t i = 0; i < replays_answer.count; i++)
+		if (!pattern_has(own, replays_answer.items[i].graph_node))
+			replays_answer.items[left++] = replays_answer.items[i];
+	if (own && own != p)
+		pattern_forget(place, own);
 	*nodes = replays_answer.items;
-	return p->count;
+	return (int)left;
 }

@@ -86,9 +86,10 @@ void replays_node(
 	replay_shape shape, uint32_t count, uint32_t correlation, const struct replay_node *node);
 
 /*
- * The nodes of a replay that was recorded from begin to end as a whole, in `queue`: how many, or 0:
- * not known. Valid until the next call of a function here. Replays come by their begin. Nodes in
- * the queue of the sample's first node are in `queue`.
+ * The nodes of a replay that was recorded from begin to end as a whole, in `queue`: how many, or
+ * -ENOENT: not known. Nodes that have a record of their own are not among them. Valid until the
+ * next call of a function here. Replays come by their begin. Nodes in the queue of the sample's
+ * first node are in `queue`.
  */
-uint32_t replays_estimate(replay_shape shape, uint32_t correlation, struct brick_queue *queue,
+int replays_estimate(replay_shape shape, uint32_t correlation, struct brick_queue *queue,
 	uint64_t begin, uint64_t end, const struct replay_node **nodes);

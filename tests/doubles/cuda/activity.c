@@ -342,7 +342,7 @@ static void fill_graph(const struct command *c)
 			.correlation = c->correlation,
 			.start = stamp(c->begin),
 			.graph = 1,
-			.device = c->device,
+			.device = double_options()->hostfirst ? CUPTI_NO_DEVICE : c->device,
 			.context = c->context,
 			.stream = c->stream};
 	}

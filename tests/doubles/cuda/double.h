@@ -20,6 +20,7 @@
  *   fail=N       every Nth launch fails
  *   nowhole      records of whole replays are refused
  *   bothkinds    ... are accepted, and change nothing
+ *   hostfirst    ... name no device: as of graphs that begin on the host
  *   stuck        ... cannot be switched off again
  *   atbirth=N    ... stay for graphs of less nodes that were made executable meanwhile
  *   vary=PCT     kernels take up to so much more or less, each time
@@ -139,7 +140,7 @@ struct tools {
 
 struct double_options {
 	int shuffle, taken, unfit, noids, failread, oddid, noexec, nostamp, misfit, ga, old;
-	int nowhole, bothkinds, stuck;
+	int nowhole, bothkinds, hostfirst, stuck;
 	long announce, lose, late_ms, fail, atbirth, drift_ppm, more_devices, vary;
 	long cost_callback, cost_record, cost_node, cost_device, cost_far, cost_flush_us, cost_seed;
 	long cost_switch;

@@ -79,6 +79,7 @@ static void read_options(void)
 	options.more_devices = strstr(text, "devices=") ? option_value(text, "devices") - 1 : 0;
 	options.nowhole = (int)option_value(text, "nowhole");
 	options.bothkinds = (int)option_value(text, "bothkinds");
+	options.hostfirst = (int)option_value(text, "hostfirst");
 	options.stuck = (int)option_value(text, "stuck");
 	options.atbirth = option_value(text, "atbirth");
 	options.vary = option_value(text, "vary");
