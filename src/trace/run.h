@@ -69,6 +69,13 @@ struct run_sample {
 	uint8_t reserved;
 };
 
+/* True if the sample's times are those of another one that was measured (BRICK_SOURCE_ESTIMATED).
+ */
+static inline bool run_sample_is_estimated(const struct run_sample *sample)
+{
+	return sample->source == BRICK_SOURCE_ESTIMATED;
+}
+
 enum run_sample_flags {
 	RUN_SAMPLE_OPEN = 1,	/* never ended: end_ns is where its thread or its lane ended */
 	RUN_SAMPLE_UNWOUND = 2, /* the end of an outer sample ended it */

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that use CUDA, recorded through the injection library on doubles of the driver and CUPTI:
 every command that the double's device did, with its times, parent and stream, or counted as lost."""
+import csv
+import io
 import json
 import os
 import re
@@ -113,11 +115,14 @@ def light(scratch, scenario, count, detail="light"):
 
 def check_light(scratch):
     """Replays that are one record have all their kernels, each of its brick and layer, within the replay; samples are exact."""
-    for scenario in ("", "shuffle,late=50", "announce=1,drift=50"):
+    for scenario in ("", "shuffle,late=50", "announce=1,drift=50", "hostfirst"):
         run = light(scratch, scenario, 60)
         assert run.notes["cuda.detail"].startswith("light: "), run.notes
         slack = LONG_SLACK_NS + run.residual()
         assert run.dropped == 0 == run.clamped and ALL_CALLED in run.notes["cuda.records"], run.notes
+        assert ", 0 replays left whole" in run.notes["cuda.records"], run.notes
+        streams = {c["stream"] for c in run.commands}
+        assert run.lanes == len(streams), f"a queue for each stream: {run.lanes}, {streams}"
         kernels = [(c["brick"], c["layer"]) for c in run.commands if c["stream"] != 7]
         assert {k: kernels.count(k) for k in kernels} == {
             (name, i): 3 * 60 for name in ("RmsNorm", "QkvProjection") for i in (3, 4)}, (scenario, len(kernels))
@@ -137,6 +142,36 @@ def check_light(scratch):
                     assert abs(seen[i + k]["end_ns"] - real[i + k]["end"]) <= slack, (scenario, real[i + k])
 
 
+def nodes_of(tree):
+    yield tree
+    for child in tree["children"]:
+        yield from nodes_of(child)
+
+
+def check_marks(run):
+    """Every form of an answer says which times are estimates, or have some in them: ~ for people, a number for programs."""
+    def ask(*options):
+        return subprocess.check_output([BRICK, *options, run.path], text=True)
+
+    estimated = len(run.estimates)
+    rows = json.loads(ask("report", "--by", "kernel", "--json"))["kernels"]
+    assert sum(row["device_estimated"] or 0 for row in rows) == estimated, rows
+    table = list(csv.DictReader(io.StringIO(ask("report", "--by", "kernel", "--csv"))))
+    assert sum(int(row["device_estimated"] or 0) for row in table) == estimated, table
+    for place in ("--by", "kernel"), ("--by", "queue"), ():
+        text = ask("report", *place, "--columns", "device,avg,p50,p95")
+        for row in (line.split() for line in text.splitlines()):
+            if row and row[0] in ("scale", "RmsNorm", "QkvProjection"):
+                assert all(cell[0] == "~" for cell in row[-4:]), text
+            elif row and row[0] == "fill":
+                assert not any(cell[0] == "~" for cell in row), text
+    nodes = [node for tree in json.loads(ask("tree", "--json"))["trees"] for node in nodes_of(tree["tree"])]
+    kernels = [node for node in nodes if node["kind"] == "kernel"]
+    assert any(node["device_estimated"] for node in kernels), nodes
+    text = ask("tree")
+    assert any("scale  <<<" in line and re.search(r" ~[0-9.]+", line) for line in text.splitlines()), text
+
+
 def check_light_interval(scratch):
     """Kernels that take up to a third more or less each time: sums of their times lie in the stated intervals."""
     inside, found = 0, []
@@ -150,6 +185,8 @@ def check_light_interval(scratch):
             found.append((name, seed, truth, row["device_ns"], row["device_error_ns"]))
             assert 0 < row["device_error_ns"] < 0.3 * row["device_ns"], found[-1]
             inside += abs(truth - row["device_ns"]) <= row["device_error_ns"]
+        if not seed:
+            check_marks(run)
         report = subprocess.check_output([BRICK, "report", "--trust", run.path], text=True)
         assert f"times of {len(run.estimates)} device commands are estimates" in report, report
         assert re.search(r"^CUDA +light: ", report, re.M), report

@@ -139,6 +139,7 @@ static void call_tree_sum_up(struct call_tree *tree)
 			above->off_ns += node->off_ns;
 		above->device_count += node->device_count;
 		above->device_ns += node->device_ns;
+		above->device_estimated += node->device_estimated;
 		if (!is_sum(above) || node->kind == CALL_KERNEL)
 			continue;
 		above->time_ns += node->time_ns;
@@ -306,6 +307,7 @@ static void call_tree_add_command(
 	node->self_ns = node->time_ns;
 	node->device_count++;
 	node->device_ns += call_tree_own_ns(run, command);
+	node->device_estimated += run_sample_is_estimated(sample);
 	add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
 	add_known(&node->bytes, command->bytes, command->bytes != 0);
 	add_known(&node->flops, command->flops, command->flops != 0);

@@ -51,6 +51,7 @@ struct call_node {
 	uint64_t off_ns;  /* off the CPU, in it and below: counted in CALL_PREEMPTED and _BLOCKED */
 	uint64_t device_count;		    /* commands in it and below */
 	uint64_t device_ns;		    /* their time: commands inside of others count once */
+	uint64_t device_estimated;	    /* part of device_count: their times are estimates */
 	uint64_t elements, bytes, flops;    /* ANALYSIS_UNKNOWN: no execution stated them */
 	uint32_t parent, first, last, next; /* numbers of nodes; RUN_NONE: none */
 	uint32_t hint;			    /* child that call_tree_child() found last */

@@ -49,6 +49,7 @@ static void add_to_group(struct device_accounts *t, const struct walk_frame *fra
 	}
 	struct summary_sums *sums = &t->group_sums[group];
 	sums_add_source(sums, frame->sample->source);
+	sums->estimated += run_sample_is_estimated(frame->sample);
 	sums->self_ns += frame->self_ns;
 	sums->total_ns += frame->self_ns;
 	sums->outside_ns += is_outside ? frame->self_ns : 0;
@@ -103,7 +104,8 @@ static void device_accounts_on_command(
 	add_length(t, sums, frame);
 	add_estimate(t, estimate_row(ROWS_OF_BRICKS, frame->brick), frame);
 	add_estimate(t, estimate_row(ROW_OF_ALL, 0), frame);
-	t->estimated += frame->sample->source == BRICK_SOURCE_ESTIMATED;
+	t->estimated += run_sample_is_estimated(frame->sample);
+	sums->estimated += run_sample_is_estimated(frame->sample);
 	device_accounts_remember(t, frame, outermost, depth);
 	if (t->group_sums)
 		add_to_group(t, frame, is_outside);

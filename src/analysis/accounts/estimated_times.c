@@ -36,7 +36,7 @@ struct estimated_part {
 static bool has_estimates(const struct run *run)
 {
 	for (size_t i = 0; i < run->command_count; i++)
-		if (run_command_sample(run, &run->commands[i])->source == BRICK_SOURCE_ESTIMATED)
+		if (run_sample_is_estimated(run_command_sample(run, &run->commands[i])))
 			return true;
 	return false;
 }
@@ -114,7 +114,7 @@ int estimated_times_add(
 		return 0;
 	uint32_t number = t->call_of[c - t->run->commands];
 	const struct estimated_call *call = &t->calls.items[number];
-	bool is_estimated = run_command_sample(t->run, c)->source == BRICK_SOURCE_ESTIMATED;
+	bool is_estimated = run_sample_is_estimated(run_command_sample(t->run, c));
 	uint64_t key = hash_add(hash_u64(row), call->alike);
 	uint64_t at = hashmap_get(&t->part_of, key);
 

@@ -75,6 +75,7 @@ static void add_sampled(struct summary_sums *to, const struct summary_sums *from
 	to->open_ns += from->open_ns;
 	sums_add_off(to, from->off);
 	lengths_add(&to->on_cpu, &from->on_cpu);
+	to->estimated += from->estimated;
 	to->sources |= from->sources;
 	to->flags |= from->flags;
 }

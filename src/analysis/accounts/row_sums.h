@@ -44,6 +44,7 @@ struct summary_sums {
 	 */
 	struct summary_lengths on_cpu;
 	struct ns_lengths *histogram; /* of walk_basis_ns(), or of whole commands; NULL: empty */
+	uint64_t estimated;	      /* executions whose times are estimates: commands */
 	uint32_t sources;	      /* mask of 1 << enum brick_source */
 	uint32_t flags;		      /* mask of BRICK_SITE_*, of all its sites */
 };

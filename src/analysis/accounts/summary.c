@@ -294,6 +294,7 @@ static void fill_device(
 	row->device_count = sums->count;
 	row->device_ns = sums->total_ns;
 	row->device_step_ns = in_steps(sums);
+	row->device_estimated = sums->estimated;
 	row->sources |= sums->sources;
 	row->on_device = !host->count;
 	if (!row->on_device)
@@ -542,6 +543,7 @@ static void fill_on_device(struct summary_row *row, const struct summary *s,
 	row->device_count = row->count;
 	row->device_ns = row->total_ns;
 	row->device_step_ns = in_steps(sums);
+	row->device_estimated = sums->estimated;
 	if (s->by == SUMMARY_BY_QUEUE) {
 		row->backend = run->lanes[s->queues.queues[group].lane].backend;
 		return;

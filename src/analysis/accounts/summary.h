@@ -84,7 +84,8 @@ struct summary_row {
 	uint64_t device_step_ns; /* part of device_ns that steps launched; all in runs without steps
 				  */
 	uint64_t exposed_ns;	 /* of a brick: see gpu_times.exposed_ns */
-	uint64_t device_error_ns; /* device_ns may be off by so much; 0: measured */
+	uint64_t device_error_ns;  /* device_ns may be off by so much; 0: measured */
+	uint64_t device_estimated; /* part of device_count: commands whose times are estimates */
 };
 
 /* True if times off the CPU are known, but not of all executions, because samples were dropped. */

@@ -81,7 +81,7 @@ bool traced_calibration_read(struct traced_calibration *c, const char *text)
 
 static bool is_estimated(const struct run *run, const struct run_command *c)
 {
-	return run_command_sample(run, c)->source == BRICK_SOURCE_ESTIMATED;
+	return run_sample_is_estimated(run_command_sample(run, c));
 }
 
 static uint32_t phase_of_step(const struct traced_model *m, uint32_t step)

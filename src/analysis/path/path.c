@@ -27,11 +27,12 @@ struct path_sum {
 	uint64_t count, own_ns, on_path_ns, on_path_count;
 	uint64_t slack_count, slack_ns, slack_min_ns, slack_max_ns;
 	uint64_t less_ns, nothing_ns;
-	bool seen;	  /* it has activities in the section */
-	uint8_t trial;	  /* number of its trial from 1, while it is tried */
-	uint64_t stretch; /* the stretch in which it was tried last */
-	uint64_t chain;	  /* the chain in which it was found last ... */
-	uint32_t saving;  /* ... and its place in the solver's savings there */
+	uint64_t estimated; /* part of count */
+	bool seen;	    /* it has activities in the section */
+	uint8_t trial;	    /* number of its trial from 1, while it is tried */
+	uint64_t stretch;   /* the stretch in which it was tried last */
+	uint64_t chain;	    /* the chain in which it was found last ... */
+	uint32_t saving;    /* ... and its place in the solver's savings there */
 };
 
 /* Trials that run side by side through a stretch: their times fill one cache line. */
@@ -401,6 +402,7 @@ static void add_activities(struct solver *solver, const struct schedule *schedul
 		sum->seen = true;
 		sum->own_ns += a->duration_ns;
 		sum->count += a->is_last;
+		sum->estimated += a->is_last && path_is_estimated(solver->run, a->lane, a->sample);
 		sum->on_path_count += a->is_last && solver->sample_on_path[i];
 		if (a->is_last && solver->latest_ns[i] != UINT64_MAX) {
 			uint64_t slack_ns = solver->latest_ns[i] > solver->finish_ns[i]
@@ -500,6 +502,7 @@ static void path_fill_row(
 		.own_ns = sum->own_ns,
 		.on_path_ns = sum->on_path_ns,
 		.on_path_count = sum->on_path_count,
+		.estimated = sum->estimated,
 		.slack_mean_ns =
 			sum->slack_count ? sum->slack_ns / sum->slack_count : ANALYSIS_UNKNOWN,
 		.slack_min_ns = sum->slack_count ? sum->slack_min_ns : ANALYSIS_UNKNOWN,

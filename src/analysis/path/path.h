@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/path/schedule.h"
@@ -29,6 +30,7 @@ struct path_row {
 	uint64_t own_ns; /* of all threads, without nested bricks; of waits: the unexplained part */
 	uint64_t on_path_ns;	/* time of the row on the critical path */
 	uint64_t on_path_count; /* executions whose last part is on the path */
+	uint64_t estimated;	/* part of count: commands whose times are estimates */
 	/* Time by which an execution could have been longer; ANALYSIS_UNKNOWN: not known. */
 	uint64_t slack_mean_ns, slack_min_ns, slack_max_ns;
 	uint64_t less_ns;    /* the section's time if the row took 10 % less */
@@ -50,6 +52,12 @@ struct path_hop {
 	uint32_t lane;
 	uint32_t sample; /* of the lane; RUN_NONE: none */
 };
+
+/* True if the sample's times are estimates. sample: RUN_NONE: there is none. */
+static inline bool path_is_estimated(const struct run *run, uint32_t lane, uint32_t sample)
+{
+	return sample != RUN_NONE && run_sample_is_estimated(&run->lanes[lane].samples[sample]);
+}
 
 struct path_section {
 	int phase;     /* enum step_phase; STEP_PHASES: no steps */

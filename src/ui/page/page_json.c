@@ -334,7 +334,8 @@ static json_t *durations_json(const struct page *page)
  */
 
 struct node_columns {
-	json_t *parent, *name, *kind, *layer, *count, *time_ns, *self_ns, *bytes, *flops;
+	json_t *parent, *name, *kind, *layer, *count, *time_ns, *self_ns, *bytes, *flops,
+		*estimated;
 };
 
 static void page_json_add_node(struct node_columns *to, struct page_names *names,
@@ -350,6 +351,7 @@ static void page_json_add_node(struct node_columns *to, struct page_names *names
 	json_add(to->self_ns, json_number(node->self_ns));
 	json_add(to->bytes, json_number(node->bytes));
 	json_add(to->flops, json_number(node->flops));
+	json_add(to->estimated, json_number(node->device_estimated));
 }
 
 static size_t count_nodes(const struct call_tree *tree, bool operations)
@@ -364,7 +366,7 @@ static size_t count_nodes(const struct call_tree *tree, bool operations)
 static json_t *nodes_json(const struct call_tree *tree, struct page_names *names, bool operations)
 {
 	struct node_columns to = {json_array(), json_array(), json_array(), json_array(),
-		json_array(), json_array(), json_array(), json_array(), json_array()};
+		json_array(), json_array(), json_array(), json_array(), json_array(), json_array()};
 	SCOPED json_int_t *number = text_room(tree->count + 1, sizeof(*number));
 	json_int_t next = 0;
 	for (size_t i = 0; number && i < tree->count; i++) {
@@ -386,6 +388,7 @@ static json_t *nodes_json(const struct call_tree *tree, struct page_names *names
 	json_put(object, "self_ns", to.self_ns);
 	json_put(object, "bytes", to.bytes);
 	json_put(object, "flops", to.flops);
+	json_put(object, "device_estimated", to.estimated);
 	return object;
 }
 

@@ -121,10 +121,11 @@ static size_t path_view_add_rows(const struct printer *p, struct table *table)
 		table_row(table, row->on_path_ns ? STYLE_PLAIN : STYLE_DIM);
 		table_cell(table, row->name);
 		table_cell(table, row->category);
-		table_time(table, row->on_path_ns);
+		table_estimate(table, row->on_path_ns, row->estimated);
 		table_percent(table, path_view_share_of(s, row->on_path_ns));
 		/* on a single lane the same as on the path */
-		table_time(table, is_one_lane(s) ? ANALYSIS_UNKNOWN : row->own_ns);
+		table_estimate(
+			table, is_one_lane(s) ? ANALYSIS_UNKNOWN : row->own_ns, row->estimated);
 		table_count(table, row->count ? row->count : ANALYSIS_UNKNOWN);
 		table_time(table, has_slack(s) ? row->slack_mean_ns : ANALYSIS_UNKNOWN);
 		path_view_add_outcome(table, s, row, row->less_ns);
@@ -225,7 +226,7 @@ static void print_hops(const struct printer *p)
 		table_row(table, STYLE_PLAIN);
 		table_cell(table, path_owner_name(run, hop->owner));
 		table_time(table, hop->begin_ns);
-		table_time(table, hop->time_ns);
+		table_estimate(table, hop->time_ns, path_is_estimated(run, hop->lane, hop->sample));
 		table_percent(table, path_view_share_of(p->section, hop->time_ns));
 		if (site && site->layer >= 0)
 			table_format(table, "%d", site->layer);
@@ -334,7 +335,7 @@ static json_t *path_view_row_json(const struct path_section *section, const stru
 	double length = (double)section->length_ns;
 
 	json_put_texts(object, row, name, category);
-	json_put_numbers(object, row, count, own_ns, on_path_count, on_path_ns);
+	json_put_numbers(object, row, count, own_ns, on_path_count, on_path_ns, estimated);
 	json_put(
 		object, "on_path_share", json_rate(length ? (double)row->on_path_ns / length : -1));
 	json_put(slack, "mean_ns", json_number(row->slack_mean_ns));
@@ -383,6 +384,8 @@ static json_t *hop_json(
 	json_t *object = json_object();
 
 	json_put_numbers(object, hop, begin_ns, time_ns);
+	json_put(object, "is_estimated",
+		json_boolean(path_is_estimated(run, hop->lane, hop->sample)));
 	json_put(object, "name", json_text(path_owner_name(run, hop->owner)));
 	json_put(object, "layer",
 		site && site->layer >= 0 ? json_integer(site->layer) : json_null());

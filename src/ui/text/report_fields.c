@@ -319,7 +319,7 @@ const struct report_field report_fields[] = {
 		ROW(device_count)},
 	{"device_ns", "DEVICE",
 		"Time with at least one command running that the row launched, summed over queues.",
-		REPORT_TIME, ROW(device_ns)},
+		REPORT_TIME, ROW(device_ns), .flags = REPORT_OF_DEVICE},
 	{"wall_ns", "WALL",
 		"The row's part of the wall time. Bricks and categories count the time in which "
 		"the thread ran, or was blocked in a wait. All rows, with 'preempted', 'blocked' "
@@ -447,14 +447,14 @@ const struct report_field report_fields[] = {
 		.flags = REPORT_ON_HOST, .device = get_device_each},
 	{"device_token_ns", "DEVICE/TOKEN", "DEVICE for each token, as /TOKEN counts tokens.",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_device_per_token,
-		.flags = REPORT_OF_REST},
+		.flags = REPORT_OF_REST | REPORT_OF_DEVICE},
 	{"step_span_ns", "SPAN", "The part of STEP from the step's begin to its end.", REPORT_TIME,
 		.rows = STEPS, .get = get_step_span},
 	{"phase", "PHASE", "The phase of the row's steps; none: all phases together.", REPORT_TEXT,
 		.get = get_phase, .flags = REPORT_OF_REST},
 	{"exposed_ns", "EXPOSED TIME",
 		"The part of DEVICE in which no command of another row computed on the same GPU.",
-		REPORT_TIME, .rows = BRICKS, ROW(exposed_ns)},
+		REPORT_TIME, .rows = BRICKS, ROW(exposed_ns), .flags = REPORT_OF_DEVICE},
 	{"exposed", "EXPOSED",
 		"EXPOSED TIME as a part of DEVICE: what the work of other rows does not hide.",
 		REPORT_SHARE, .rows = BRICKS, .get = get_exposed},
@@ -462,6 +462,10 @@ const struct report_field report_fields[] = {
 		"Where times of commands are estimates: half the width of the 95 % interval of the "
 		"sum of their lengths. None: nothing is estimated, or too few were measured.",
 		REPORT_TIME, ROW(device_error_ns), .flags = REPORT_ZERO_UNKNOWN},
+	{"device_estimated", "ESTIMATED",
+		"Commands of DEVICE COUNT whose times are estimates. Text and the page mark times "
+		"of devices that such commands are part of with ~.",
+		REPORT_COUNT, ROW(device_estimated), .flags = REPORT_ZERO_UNKNOWN},
 };
 
 const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);
@@ -716,6 +720,15 @@ static char *sizes_text(const uint32_t *sizes)
 	return sizes ? text_format("(%u,%u,%u)", sizes[0], sizes[1], sizes[2]) : text_copy("-");
 }
 
+/* True if an estimate is part of the field's time; an interval is none. */
+static bool is_estimated(const struct report_field *field, const struct report *report,
+	const struct summary_row *row)
+{
+	return row->device_estimated && strcmp(field->key, "device_error_ns") != 0 &&
+	       (row->on_device || field->flags & REPORT_OF_DEVICE ||
+		       summary_by_devices(report->summary->by));
+}
+
 char *report_value_text(const struct report_field *field, const struct report *report,
 	const struct summary_row *row)
 {
@@ -736,7 +749,8 @@ char *report_value_text(const struct report_field *field, const struct report *r
 		return safe;
 	}
 	case REPORT_TIME:
-		return text_copy(units_time(text, value.number));
+		return text_copy(
+			units_estimate(text, value.number, is_estimated(field, report, row)));
 	case REPORT_LAYER:
 		return text_format("%lld", (long long)value.number - 1);
 	case REPORT_BYTES:

@@ -31,6 +31,7 @@ enum report_field_flags {
 	REPORT_OF_REST = 2,	 /* known also for the rows of report_rests() */
 	REPORT_TEXT_ONLY = 4,	 /* not in JSON and CSV, which have its parts */
 	REPORT_ZERO_UNKNOWN = 8, /* a member that is 0 is unknown */
+	REPORT_OF_DEVICE = 16,	 /* a time of devices, also in a row that threads ran */
 };
 
 struct report;

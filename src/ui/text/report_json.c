@@ -57,6 +57,7 @@ static json_t *field_json(const struct report_field *field)
 	json_put_texts(object, field, key, title);
 	json_put(object, "type", json_text(report_json_type_name(field->type)));
 	json_put(object, "means", json_text(field->means));
+	json_put(object, "of_device", json_boolean(field->flags & REPORT_OF_DEVICE));
 	return object;
 }
 

@@ -14,7 +14,7 @@ json_t *report_rows_to_json(const struct report *report);
 
 /*
  * Describes the fields, and lists the columns of a page's tables: { "fields": [ { "key", "title",
- * "type", "means" } ], "columns": { "bricks": [ keys ], ... } }. A new reference.
+ * "type", "means", "of_device" } ], "columns": { "bricks": [ keys ], ... } }. A new reference.
  */
 json_t *report_fields_to_json(void);
 

@@ -318,6 +318,16 @@ char *units_time(char out[UNITS_BYTES], uint64_t ns)
 	return text_scaled(out, (double)ns / 1000, units, 3);
 }
 
+char *units_estimate(char out[UNITS_BYTES], uint64_t ns, bool is_estimated)
+{
+	char time[UNITS_BYTES - 1];
+	bool is_marked = is_estimated && ns && ns != ANALYSIS_UNKNOWN;
+
+	snprintf(time, sizeof(time), "%s", units_time(out, ns));
+	snprintf(out, UNITS_BYTES, "%s%s", is_marked ? "~" : "", time);
+	return out;
+}
+
 /* A number below `least` as it is, a larger one in thousands of `units`. */
 static char *text_whole(char out[UNITS_BYTES], uint64_t value, uint64_t least, const char *unit,
 	const char *const units[5])

@@ -94,6 +94,9 @@ enum { UNITS_BYTES = 24 }; /* a buffer that holds any of these; each returns it 
 /* "12.3µs" ("12.3us" where the locale is not UTF-8). ANALYSIS_UNKNOWN is "-", here and below. */
 char *units_time(char out[UNITS_BYTES], uint64_t ns);
 
+/* The same with a "~" before it, if an estimate is part of it and it is known. */
+char *units_estimate(char out[UNITS_BYTES], uint64_t ns, bool is_estimated);
+
 /* "4096", "1.23M". */
 char *units_count(char out[UNITS_BYTES], uint64_t count);
 

@@ -85,6 +85,12 @@ void table_time(struct table *table, uint64_t ns)
 	table_cell(table, units_time(text, ns));
 }
 
+void table_estimate(struct table *table, uint64_t ns, bool is_estimated)
+{
+	char text[UNITS_BYTES];
+	table_cell(table, units_estimate(text, ns, is_estimated));
+}
+
 void table_count(struct table *table, uint64_t count)
 {
 	char text[UNITS_BYTES];

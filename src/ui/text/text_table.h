@@ -39,6 +39,7 @@ void table_row(struct table *table, enum terminal_style style);
 void table_cell(struct table *table, const char *text);
 void table_format(struct table *table, const char *format, ...) BRICK_PRINTF(2, 3);
 void table_time(struct table *table, uint64_t ns);
+void table_estimate(struct table *table, uint64_t ns, bool is_estimated);
 void table_count(struct table *table, uint64_t count);
 void table_number(struct table *table, double value);
 void table_percent(struct table *table, double share);

@@ -18,7 +18,7 @@ struct line {
 	char *branches, *name;
 	uint64_t time_ns, off_ns, open, elements;
 	double count; /* of several steps: in each, on average */
-	bool on_device;
+	bool on_device, is_estimated;
 	enum terminal_style style;
 };
 
@@ -76,6 +76,7 @@ static struct line line_of(const struct lines *lines, const struct tree_rows *ro
 	line.open = node->open;
 	line.elements = tree_view_mean(lines->tree, node->elements);
 	line.on_device = call_node_on_device(node);
+	line.is_estimated = line.on_device && node->device_estimated;
 	line.style = node->kind == CALL_LAYER	  ? STYLE_STRONG
 		     : call_node_is_between(node) ? STYLE_DIM
 						  : STYLE_PLAIN;
@@ -163,7 +164,7 @@ static void print_line(const struct line *line, const struct widths *widths, uin
 	SCOPED char *name = text_cut(line->name, widths->name - text_width(branches));
 	size_t gap = widths->name - text_width(branches) - text_width(name);
 	bool ran = line->count || line->open || line->time_ns; /* on a thread */
-	units_time(time, ran ? line->time_ns : ANALYSIS_UNKNOWN);
+	units_estimate(time, ran ? line->time_ns : ANALYSIS_UNKNOWN, line->is_estimated);
 	bool has_share = whole_ns && ran && !line->on_device;
 	units_percent(share, has_share ? (double)line->time_ns / (double)whole_ns : -1);
 	if (line->on_device)
@@ -322,7 +323,8 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 	json_put_numbers(object, node, count, open, time_ns, self_ns);
 	bool known = run_off_cpu_is_known(tree->run, 0, UINT64_MAX) && node->kind != CALL_KERNEL;
 	json_put(object, "off_ns", known ? json_number(node->off_ns) : json_null());
-	json_put_numbers(object, node, device_count, device_ns, elements, bytes, flops);
+	json_put_numbers(
+		object, node, device_count, device_ns, device_estimated, elements, bytes, flops);
 	for (uint32_t i = node->first; i != RUN_NONE; i = tree->nodes[i].next)
 		if ((view->operations || tree->nodes[i].kind != CALL_OPERATION) &&
 			(!view->depth || depth < view->depth))

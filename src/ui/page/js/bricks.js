@@ -13,16 +13,18 @@ const sizes = three => (three ? `(${three.join(",")})` : format.UNKNOWN);
 
 // From a type of field to the function that shows its values; other types need none.
 const SHOW = {
-	time: format.time, count: format.count, bytes: format.bytes, rate: format.giga, ratio: format.number,
+	count: format.count, bytes: format.bytes, rate: format.giga, ratio: format.number,
 	share: (share, row) => [bar(share, row.category), h("span", { class: "percent" }, format.percent(share))],
 };
 
 // "launch.p50_ns" is p50_ns of the object "launch".
 const value = (row, key) => key.split(".").reduce((at, part) => at?.[part], row) ?? null;
 
-// A column for a field of the report.
-function column({ key, title, type, means }) {
+// A column for a field of the report. ofDevices: its rows are devices' alone.
+function column({ key, title, type, means, of_device }, ofDevices) {
 	if (type === "sizes") return { key, title, about: means, text: true, get: row => sizes(value(row, key)) };
+	const isEstimated = row => row.device_estimated && key !== "device_error_ns" && (of_device || ofDevices || !row.count);
+	if (type === "time") return { key, title, about: means, get: row => value(row, key), show: (ns, row) => format.estimate(ns, isEstimated(row)) };
 	return { key, title, about: means, text: type === "text", get: row => value(row, key), show: SHOW[type] };
 }
 
@@ -38,7 +40,7 @@ const empty = shown => shown === null || shown === undefined || shown === 0 || s
 // The report's columns for a table of such rows, without empty columns.
 export function columns(page, rows, plural, first, name) {
 	const fields = new Map(page.data.tables.fields.map(field => [field.key, field]));
-	const all = page.data.tables.columns[plural].map(key => column(fields.get(key)));
+	const all = page.data.tables.columns[plural].map(key => column(fields.get(key), plural === "kernels" || plural === "queues"));
 	return all.map(c => (c.key === "name" ? { ...c, title: first.toUpperCase(), show: name } : c))
 		.filter(c => ["name", "share"].includes(c.key) || rows.some(row => !empty(c.get(row))))
 		.filter(c => page.state.columns === "all" || !MORE.has(c.key));

@@ -24,6 +24,9 @@ export function time(ns) {
 	return scaled(ns / 1000, ["µs", "ms", "s"]);
 }
 
+// A time with an estimate in it is marked.
+export const estimate = (ns, isEstimated) => (isEstimated && known(ns) && ns ? `~${time(ns)}` : time(ns));
+
 // A difference of times.
 export const signed = ns => (known(ns) ? `${ns > 0 ? "+" : ns < 0 ? "−" : ""}${time(Math.round(Math.abs(ns)))}` : UNKNOWN);
 

@@ -14,6 +14,7 @@ export function nodesOf({ step: { nodes }, names, kinds }) {
 	const all = nodes.parent.map((_, i) => ({
 		id: i, name: names[nodes.name[i]], kind: kinds[nodes.kind[i]] ?? "node", layer: nodes.layer[i],
 		count: nodes.count[i], time: nodes.time_ns[i], self: nodes.self_ns[i], bytes: nodes.bytes[i], flops: nodes.flops[i],
+		estimated: Boolean(nodes.device_estimated?.[i]) && kinds[nodes.kind[i]] === "kernel",
 		children: [],
 	}));
 	all.forEach((node, i) => { if (nodes.parent[i] >= 0) all[nodes.parent[i]].children.push(node); });
@@ -63,10 +64,10 @@ function grow(page, tree) {
 }
 
 function words(node, whole) {
-	const { name, count, time, self, bytes, flops, kind } = node.data;
+	const { name, count, time, self, bytes, flops, kind, estimated } = node.data;
 	return [
 		name,
-		kind === "kernel" ? `${format.time(time)} on the device` : `${format.time(time)}, ${format.percent(whole ? time / whole : null)} of the step`,
+		kind === "kernel" ? `${format.estimate(time, estimated)} on the device` : `${format.time(time)}, ${format.percent(whole ? time / whole : null)} of the step`,
 		...(kind !== "root" && count !== null ? [`${format.plural(count, "execution")}`] : []),
 		...(node.children ? [`${format.time(self)} of it in nothing below`] : []),
 		...(bytes !== null ? [`${format.bytes(bytes)}${time ? `, ${format.number(bytes / time)} GB/s` : ""}`] : []),
@@ -79,10 +80,10 @@ function picture(page, tree) {
 	if (page.state.zoom.step !== tree.step.number) page.state.zoom = { step: tree.step.number, id: 0 };
 	return icicle(page, root, {
 		key: "node", label: "What the step was made of", zoom: page.state.zoom,
-		words: node => words(node, root.data.time), short: node => format.time(node.data.time),
+		words: node => words(node, root.data.time), short: node => format.estimate(node.data.time, node.data.estimated),
 		paint: node => ({ colour: node.category ? colour(node.category) : "var(--group)", on: node.category }),
 		titles: ["Kind", "Count", "Time", "Self"],
-		row: ({ data }) => [data.kind, data.count === null ? format.UNKNOWN : String(data.count), format.time(data.time), format.time(data.self)],
+		row: ({ data }) => [data.kind, data.count === null ? format.UNKNOWN : String(data.count), format.estimate(data.time, data.estimated), format.estimate(data.self, data.estimated)],
 	});
 }
 

@@ -30,8 +30,8 @@ const columns = before => [
 		show: (share, row) => [h("span", { class: "bar", "aria-hidden": "true" },
 			h("span", { style: { width: `${100 * (share ?? 0)}%`, background: colour(row.category) } })), h("span", { class: "percent" }, format.percent(share))],
 	},
-	{ key: "on_path_ns", title: "Time on it", get: row => row.on_path_ns, show: format.time },
-	{ key: "own_ns", title: "Own time", about: "Of all threads, less what is nested", get: row => row.own_ns, show: format.time },
+	{ key: "on_path_ns", title: "Time on it", get: row => row.on_path_ns, show: (ns, row) => format.estimate(ns, row.estimated) },
+	{ key: "own_ns", title: "Own time", about: "Of all threads, less what is nested", get: row => row.own_ns, show: (ns, row) => format.estimate(ns, row.estimated) },
 	{ key: "slack", title: "Slack", about: "How much longer an execution could have taken without delaying the steps, on average", get: row => row.slack.mean_ns, show: format.time },
 	{ key: "less", title: "10% faster", about: "Tokens per second if it took 10% less time", get: row => row.slack.mean_ns === null ? null : row.ten_percent_less.tokens_per_s, show: value => gain(value, before) },
 	{ key: "nothing", title: "For free", about: "Tokens per second if it took no time: the most there is to win", get: row => row.slack.mean_ns === null ? null : row.nothing.tokens_per_s, show: value => gain(value, before) },
@@ -60,7 +60,7 @@ function opportunities(page, path) {
 const lane = (path, hop) => path.threads[hop.thread]?.name || `thread ${hop.tid}`;
 
 const words = (path, hop) => [
-	hop.name, format.time(hop.time_ns), hop.layer === null ? null : `layer ${hop.layer}`,
+	hop.name, format.estimate(hop.time_ns, hop.is_estimated), hop.layer === null ? null : `layer ${hop.layer}`,
 	[hop.operation, hop.label].filter(Boolean).join(" ") || null, lane(path, hop),
 ].filter(Boolean);
 
