@@ -90,6 +90,18 @@ with brick.session(sys.argv[1] if len(sys.argv) > 1 else None):
     assert brick.stats("RmsNorm")["count"] == 20
 assert brick.enabled() == recorded
 """
+SLOW = """
+import errno, sys, brick
+for wrong in ({"slow": "p99", "slow_bytes": 1}, {"slow_per_hour": 3}):
+    try:
+        brick.session(sys.argv[1], **wrong).__enter__()
+    except brick.BrickError as error:
+        assert error.code == -errno.EINVAL, error
+    else:
+        raise SystemExit(f"{wrong} was taken")
+with brick.session(sys.argv[1], slow="p99", slow_only=True, slow_bytes=1 << 24, slow_per_hour=3):
+    pass
+"""
 READER = """
 import gc, json, sys, brick
 try:
@@ -154,6 +166,7 @@ def main():
         trace, other = os.path.join(scratch, "run.pftrace"), os.path.join(scratch, "recorded.pftrace")
         run(sys.executable, PROGRAM)
         run(sys.executable, PROGRAM, trace)
+        run(sys.executable, SLOW, os.path.join(scratch, "slow.pftrace"))
         run(sys.executable, PROGRAM, trace + ".unused", under=[BRICK, "record", "-q", "-o", other, "--"])
         for path in (trace, other):
             report = json.loads(subprocess.check_output([BRICK, "report", "--json", path]))

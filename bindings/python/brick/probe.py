@@ -146,14 +146,15 @@ class request:  # pylint: disable=invalid-name
 class session:  # pylint: disable=invalid-name
     """A recording of this process while the `with` block runs; without an output statistics only.
     slow, as "p99" or "decode=50ms": the seconds around each slow step have a file of their own, too,
-    with slow_only nothing else; all of them take at most slow_bytes (0: 200 MB), and an hour has at most
-    slow_per_hour (0: 6). Under `brick record` the recorder's session is used, whatever is
-    asked for."""
+    with slow_only nothing else. These files take at most slow_bytes together (0: 200 MB), and there are
+    at most slow_per_hour in an hour (0: 6). Under `brick record` the recorder's session is used,
+    whatever is asked for."""
 
-    def __init__(self, output=None, mode="deferred", slow=None, slow_only=False, slow_bytes=0, slow_per_hour=0):  # pylint: disable=too-many-arguments
+    def __init__(self, output=None, mode="deferred", slow=None, slow_only=False, slow_bytes=0, slow_per_hour=0):
         self._options = sized(SessionOptions)
         self._options.slow = None if slow is None else slow.encode()
-        self._options.slow_only, self._options.slow_bytes, self._options.slow_per_hour = slow_only, slow_bytes, slow_per_hour
+        self._options.slow_only = slow_only
+        self._options.slow_bytes, self._options.slow_per_hour = slow_bytes, slow_per_hour
         self._options.output = None if output is None else str(output).encode()
         self._options.mode = _MODES[mode]
 
