@@ -721,7 +721,7 @@ static char *sizes_text(const uint32_t *sizes)
 }
 
 /* True if an estimate is part of the field's time; an interval is none. */
-static bool is_estimated(const struct report_field *field, const struct report *report,
+static bool report_field_is_estimated(const struct report_field *field, const struct report *report,
 	const struct summary_row *row)
 {
 	return row->device_estimated && strcmp(field->key, "device_error_ns") != 0 &&
@@ -749,8 +749,8 @@ char *report_value_text(const struct report_field *field, const struct report *r
 		return safe;
 	}
 	case REPORT_TIME:
-		return text_copy(
-			units_estimate(text, value.number, is_estimated(field, report, row)));
+		return text_copy(units_estimate(
+			text, value.number, report_field_is_estimated(field, report, row)));
 	case REPORT_LAYER:
 		return text_format("%lld", (long long)value.number - 1);
 	case REPORT_BYTES:

@@ -256,7 +256,8 @@ static void report_trust_print_estimates(const struct printer *p)
 		return;
 	say(p, "Estimated",
 		"times of %llu device commands are estimates, by other replays of their graphs, "
-		"and times with them are marked ~; all commands together are right within %s, rows within DEVICE+-",
+		"and times with them are marked ~; all commands together are right within %s, rows "
+		"within DEVICE+-",
 		(unsigned long long)summary->device_estimated,
 		summary->device_error_ns == ANALYSIS_UNKNOWN
 			? "an unknown time (too few replays were measured)"
