@@ -56,8 +56,10 @@ def planted_steps(path):
             if kept["step"] is None:  # a slow machine: the first steps have no neighbours
                 continue
             expect_true(f"slower: {kept}", kept["took_ns"] > kept["usual_ns"] and kept["neighbours"] >= 4)
-            part = kept["longer"][0]
-            found += part["brick"] == "DownProjection" and part["took_ns"] - part["usual_ns"] >= 70e6
+            grown = [part["took_ns"] - part["usual_ns"] for part in kept["longer"]]
+            expect("the largest first", grown, sorted(grown, reverse=True))
+            # it is the first, or the thread lost its CPU for longer in another
+            found += any(part["brick"] == "DownProjection" and ns >= 70e6 for part, ns in zip(kept["longer"], grown))
     return found
 
 
