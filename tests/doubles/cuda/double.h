@@ -179,6 +179,7 @@ struct stream *double_stream(void *handle); /* NULL: the context's own */
 uint32_t double_correlation(void);
 
 void double_run(struct stream *stream, const struct op *op, uint32_t correlation, uint64_t node);
+void double_replay(int begins); /* around the nodes of a replay, on the launching thread */
 void double_wait_until(uint64_t host);
 void double_wait_stream(const struct stream *stream);
 void double_kernel(const struct op *op);

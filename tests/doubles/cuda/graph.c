@@ -363,6 +363,8 @@ DOUBLE_API int cuGraphLaunch(struct graph *exec, struct stream *handle)
 	if (double_fails())
 		return double_leave(&e, OUT_OF_RESOURCES);
 	uint64_t place = (uint64_t)exec->count;
+	double_replay(1);
 	run_nodes(exec, exec, stream, e.correlation, &place);
+	double_replay(0);
 	return double_leave(&e, FINE);
 }
