@@ -41,7 +41,7 @@ def start(libs, gguf, options, settings, before=()):
     cache = os.path.join(g.BUILD, "demo", "shader-cache")  # compiling takes most of the time, once
     done = subprocess.run([*before, g.LLAMA, "--libs", libs, "--model", gguf, "--prompt-tokens", "8", "--flash", "on", *options],
                           env=environment(GGML_VK_VISIBLE_DEVICES="0", VK_ICD_FILENAMES=ICD, MESA_SHADER_CACHE_DIR=cache,
-                                          **settings), capture_output=True, check=False, timeout=840)
+                                          **settings), capture_output=True, check=False, timeout=1700)
     expect(f"{options}: {done.stderr}", done.returncode, 0)
 
 

@@ -61,7 +61,7 @@ def start(command, record=None, device="0", attach="auto"):
               record, "--"]
     cache = os.path.join(g.BUILD, "demo", "shader-cache")  # compiling takes most of the time
     done = subprocess.run(
-        [*(before if record else []), *command], capture_output=True, text=True, timeout=840,
+        [*(before if record else []), *command], capture_output=True, text=True, timeout=1700,
         env=environment(GGML_VK_VISIBLE_DEVICES=device, VK_ICD_FILENAMES=ICD,
                         MESA_SHADER_CACHE_DIR=cache))
     expect("exit: " + done.stderr, done.returncode, 0)
