@@ -10,7 +10,7 @@ import time
 from libggml import BUILD, LLAMA, SOURCE, demo, libraries
 
 BRICK = os.path.join(BUILD, "bin", "brick")
-WAIT_S = 120
+WAIT_S = 300
 
 
 def llama(repeat, threads=1):

@@ -386,10 +386,10 @@ void double_activity(const struct command *c)
 {
 	if (!is_wanted(c->op->kind))
 		return;
+	uint64_t begin = double_now(), before = double_cost_saved_ns();
 	pay(c);
-	uint64_t begin = double_now();
 	keep_record(c);
-	double_cost_work(begin, double_cost_saved_ns());
+	double_cost_work(begin, before);
 }
 
 int double_activity_start(void)

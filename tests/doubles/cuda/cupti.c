@@ -43,12 +43,13 @@ static void on_call(uint32_t site, uint32_t id, const char *name, const void *pa
 		return;
 	uint64_t begin = double_now(), before = double_cost_saved_ns();
 	double_cost(double_options()->cost_callback);
-	double_cost_work(begin, before);
-	begin = double_now();
+	uint64_t called = double_now();
 	double_cost_tool(1);
 	callback(callback_own, CUPTI_DOMAIN_DRIVER, id, &call);
 	double_cost_tool(0);
-	double_cost_called(double_now() - begin);
+	called = double_now() - called;
+	double_cost_called(called);
+	double_cost_work(begin + called, before);
 }
 
 static void on_resource(uint32_t id, struct context *context, void *what)
