@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server with vLLM's interfaces (tests/programs/serve_double.py) is recorded as an engine of requests: its steps, their
 tokens, and each request's prompt, cached and output tokens are those that it counts itself, in one process and in two, with
-prompts in chunks, cached begins, a full cache and drafts. Its steps count other threads' time. A scheduler that says something else is refused, and why."""
+prompts in chunks, cached begins, a full cache and drafts, also where recording begins while requests run. Its steps count
+other threads' time. A scheduler that says something else is refused, and why."""
 import json
 import os
 import subprocess
@@ -46,6 +47,37 @@ def counts(scratch, name, **variables):
     return said, requests, steps
 
 
+def paced(scratch, name, **variables):
+    """Recording is switched on, off and on again while requests run: steps have all of their tokens. A request that began
+    unseen has no prompt's begin in the cache and, without a prompt, no first token."""
+    path, told = scratch.file(f"{name}.pftrace"), []
+    variables = {"JOBS": json.dumps(JOBS), "TORCH": scratch.file("lib/libtorch_cpu.so"), "PACED": "1", "ROOM": "80", **variables}
+    program = start(path, sys.executable, scratch.file("double/serve.py"), options=("--idle",), stdin=subprocess.PIPE, text=True,
+                    env={**os.environ, **variables})
+
+    def step(count):
+        for _ in range(count):
+            program.stdin.write("\n")
+            program.stdin.flush()
+            told.append(json.loads(program.stdout.readline()))
+            if isinstance(told[-1], dict):
+                return
+    step(7)
+    run(BRICK, "on", str(program.pid))
+    step(5)
+    run(BRICK, "off", str(program.pid))
+    step(3)
+    run(BRICK, "on", str(program.pid))
+    step(1000)
+    program.communicate(timeout=250)
+    steps = json.loads(run(BRICK, "export", "--format", "json", path).stdout)["steps"]
+    requests = json.loads(run(BRICK, "requests", "--json", path).stdout)["requests"]
+    same([step["tokens"] for step in steps], [sum(step) for step in told[7:12] + told[15:-1] if sum(step)], f"{name}: steps")
+    same(sum(r["prompt_tokens"] for r in requests), sum(step[0] for step in told[7:12] + told[15:-1]), f"{name}: prompts")
+    same([r["cache"]["reused_from"] for r in requests], ["before"] * 3, f"{name}: begins")
+    same([r["ttft_ns"] is None for r in requests], [True, False, False], f"{name}: first tokens")
+
+
 with Scratch() as scratch:
     for name in "lib", "double":
         os.makedirs(scratch.file(name))
@@ -59,7 +91,11 @@ with Scratch() as scratch:
     counts(scratch, "one", ENGINE="one")
     said, _, _ = counts(scratch, "full", ROOM="80")
     check(said["preempted"] > 0, said)
+    said, _, _ = counts(scratch, "second runner", ROOM="80", RUNNER="2")
+    check(said["preempted"] > 0, said)
     counts(scratch, "drafts", DRAFTS="1")
+    for engine in "one", "two":
+        paced(scratch, "paced " + engine, ENGINE=engine)
     # what another thread of the worker computes is counted for each step, and nothing where there is no such thread
     for threads in "1", "":
         path, said, _ = record(scratch, "threads" + threads, THREAD=threads)

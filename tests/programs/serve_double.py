@@ -3,7 +3,9 @@
 processes or in one (ENGINE=one). The core gives each step a budget of tokens and has room for so many tokens in its cache:
 it cuts prompts into chunks, finds begins of prompts that it has, takes out a request if the cache is full, and runs a step
 ahead if it is asked (AHEAD=1). Drafts of two tokens are checked (DRAFTS=1), of which one holds. Another thread of the
-worker computes for 3 ms in each step if it is asked (THREAD=1). It prints what it counts.
+worker computes for 3 ms in each step if it is asked (THREAD=1). A request that comes back is told as new if the worker is
+of the second kind (RUNNER=2). Before each step it waits for a line, and prints the step's tokens behind it (PACED=1). It
+prints what it counts.
 
 The files of the double are written into a folder, so that they are imported as a package's are. argv: the folder, and the
 fault: what its scheduler says otherwise."""
@@ -12,10 +14,14 @@ import sys
 import textwrap
 
 SCHEDULER = '''
+import os
+
+
 class NewRequestData:
     def __init__(self, request):
         self.req_id, self.prompt_token_ids = request.request_id, request.prompt
         self.num_computed_tokens = request.num_computed_tokens
+        self.prefill_token_ids = request.prompt + [0] * request.num_output_tokens if os.environ.get("RUNNER") == "2" else None
 
 
 class Cached:
@@ -33,6 +39,8 @@ class Request:
     def __init__(self, request_id, prompt, tokens):
         self.request_id, self.prompt, self.tokens = request_id, prompt, tokens
         self.num_computed_tokens, self.num_output_tokens, self.seen = 0, 0, False
+        self.back = False
+        self.known = len(prompt)  # tokens that it does not make by evaluating them
 
 
 class Scheduler:
@@ -52,25 +60,28 @@ class Scheduler:
     def _preempt_request(self, request):
         self.running.remove(request)
         request.num_computed_tokens, request.back = 0, True
+        request.known = len(request.prompt) + max(request.num_output_tokens - 1, 0)
         self.waiting.insert(0, request)
         self.counts["preempted"] += 1
 
     def _take(self, output, request, tokens):
         output.num_scheduled_tokens[request.request_id] = tokens
         cached = output.scheduled_cached_reqs
-        if not request.seen:
+        prompt = min(max(request.known - request.num_computed_tokens, 0), tokens)
+        self.step = [self.step[0] + prompt, self.step[1] + tokens - prompt]
+        if not request.seen or (request.back and os.environ.get("RUNNER") == "2"):
             output.scheduled_new_reqs.append(NewRequestData(request))
         else:
             cached.req_ids.append(request.request_id)
             cached.num_computed_tokens.append(request.num_computed_tokens)
             cached.num_output_tokens.append(request.num_output_tokens)
-            if getattr(request, "back", False):
+            if request.back:
                 cached.resumed_req_ids.add(request.request_id)
         request.seen, request.back = True, False
         request.before, request.num_computed_tokens = request.num_computed_tokens, request.num_computed_tokens + tokens
 
     def schedule(self):
-        output, left = SchedulerOutput(), self.budget
+        output, left, self.step = SchedulerOutput(), self.budget, [0, 0]
         output.finished_req_ids, self.finished = self.finished, set()
         for request in list(self.running):
             known = len(request.prompt) + request.num_output_tokens
@@ -101,7 +112,7 @@ class Scheduler:
         return output
 
     def counts_preempted_now(self, output):
-        return any(request.seen and getattr(request, "back", False) for request in self.waiting[:1]) and bool(output.num_scheduled_tokens)
+        return any(request.seen and request.back for request in self.waiting[:1]) and bool(output.num_scheduled_tokens)
 
     def update_from_output(self, scheduler_output, model_runner_output):
         for request in list(self.running):
@@ -151,6 +162,16 @@ def decorated(function):
     return context
 
 
+class Requested:
+    def __init__(self, prompt):
+        self.num_prompt_tokens = prompt
+
+
+class Runner:
+    def __init__(self):
+        self.requests = {}
+
+
 class Worker:
     rank, parallel_config = 0, None
 
@@ -160,11 +181,16 @@ class Worker:
     model = staticmethod(lambda: None)
 
     def __init__(self):
+        self.model_runner = Runner()
         if os.environ.get("THREAD"):
             threading.Thread(target=compute, daemon=True).start()
 
     @decorated
     def execute_model(self, scheduler_output):
+        for request in scheduler_output.scheduled_new_reqs:
+            self.model_runner.requests[request.req_id] = Requested(len(request.prompt_token_ids))
+        for name in scheduler_output.finished_req_ids:
+            self.model_runner.requests.pop(name, None)
         self.model()
         if os.environ.get("THREAD"):
             asked.put(True)
@@ -221,9 +247,13 @@ def main():
         scheduler.add_request(Request(f"cmpl-{i}", list(range(first, first + prompt)), tokens))
     steps = 0
     while scheduler.waiting or scheduler.running or scheduler.finished:
+        if os.environ.get("PACED"):
+            sys.stdin.readline()
         output = scheduler.schedule()
         steps += bool(output.num_scheduled_tokens)
         scheduler.update_from_output(output, run(output))
+        if os.environ.get("PACED"):
+            print(json.dumps(scheduler.step), flush=True)
     stop()
     print(json.dumps({"steps": steps, **scheduler.counts}))
 

@@ -223,6 +223,23 @@ static void processes_tell_of_one_request(void **state)
 	requests_destroy(q);
 }
 
+/* Nobody saw it begin: its tokens were no prompt's, and none of these is its first. */
+static void a_request_goes_on_from_before(void **state)
+{
+	(void)state;
+	decode(5, 7);
+	decode(5, 8);
+	for (size_t i = 0; i < run.sequence_event_count; i++)
+		run.sequence_events[i].model = BRICK_SEQUENCE_SHARED;
+	struct requests *q = requests(1);
+	const struct request *r = q->list;
+	assert_int_equal(r->reuse, REQUEST_REUSE_BEFORE);
+	assert_int_equal(r->prompt_tokens, 0);
+	assert_int_equal(r->output_tokens, 2);
+	assert_true(request_ttft_ns(r) == ANALYSIS_UNKNOWN);
+	requests_destroy(q);
+}
+
 static void a_full_cache_takes_tokens_out(void **state)
 {
 	(void)state;
@@ -737,6 +754,7 @@ int main(void)
 		TEST(every_end_is_told_apart),
 		TEST(a_prompt_of_one_token),
 		TEST(processes_tell_of_one_request),
+		TEST(a_request_goes_on_from_before),
 		TEST(a_full_cache_takes_tokens_out),
 		TEST(a_token_is_there_when_it_was_chosen),
 		TEST(what_was_there_before),

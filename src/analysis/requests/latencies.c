@@ -109,6 +109,7 @@ static int latencies_add_request(
 	const struct request *r = &q->list[i];
 	const char *model = latencies_name_of(last, q->run, r->process, r->model);
 	uint64_t token_ns = request_token_ns(q, r), queue_ns = request_queue_ns(r);
+	uint64_t ttft_ns = request_ttft_ns(r);
 	/* when the last token so far was sampled may not have been read yet */
 	bool has_ended = is_over || r->end != REQUEST_OPEN;
 	const struct {
@@ -117,8 +118,8 @@ static int latencies_add_request(
 		uint64_t value_ns, ns;
 	} values[] = {
 		{LATENCY_QUEUE, queue_ns != ANALYSIS_UNKNOWN, true, queue_ns, r->begin_ns},
-		{LATENCY_FIRST_TOKEN, r->first_ns && (has_ended || r->gap_count), true,
-			request_ttft_ns(r), r->first_ns},
+		{LATENCY_FIRST_TOKEN, ttft_ns != ANALYSIS_UNKNOWN && (has_ended || r->gap_count),
+			true, ttft_ns, r->first_ns},
 		{LATENCY_TOKEN, has_ended && token_ns != ANALYSIS_UNKNOWN, false, token_ns,
 			r->end_ns},
 		{LATENCY_REQUEST, has_ended && r->first_ns, false, r->end_ns - r->begin_ns,

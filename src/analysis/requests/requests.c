@@ -440,7 +440,7 @@ static void begin_request(
 		end_request(m, life, from > 0 ? REQUEST_FOLLOWED : REQUEST_RESTARTED, 0);
 	if (r.reused)
 		r.reuse = life->reuse		      ? life->reuse
-			  : is_shared		      ? REQUEST_REUSE_PREFIX
+			  : is_shared && r.has_number ? REQUEST_REUSE_PREFIX
 			  : life->request != RUN_NONE ? REQUEST_REUSE_OWN
 						      : REQUEST_REUSE_BEFORE;
 	for (int i = 0; i < REQUEST_LOST_REASONS; i++)
@@ -732,7 +732,9 @@ uint64_t request_number(const struct requests *q, uint32_t index)
 
 uint64_t request_ttft_ns(const struct request *r)
 {
-	return r->first_ns ? r->first_ns - r->begin_ns : ANALYSIS_UNKNOWN;
+	bool is_seen = r->first_ns && (r->prompt_tokens || r->reuse != REQUEST_REUSE_BEFORE);
+
+	return is_seen ? r->first_ns - r->begin_ns : ANALYSIS_UNKNOWN;
 }
 
 uint64_t request_token_ns(const struct requests *q, const struct request *r)

@@ -36,7 +36,7 @@ union served {
 static struct hashmap served_of; /* by the hash of its name: union served */
 static ARRAY(struct brick_sequence_record) torch_serve_batch;
 static bool is_worker;	/* this process has a worker */
-static bool is_refused; /* a scheduler's output was not what is believed */
+static bool is_refused; /* in this session a scheduler's output was not what is believed */
 
 /* One model for each engine of a server: engines that share a load are numbered from 0. */
 static uint16_t torch_serve_model_of(python_object *owner)
@@ -135,25 +135,60 @@ static bool torch_serve_add(python_object *scheduled, python_object *name, long 
 	return !array_push(&torch_serve_batch, record);
 }
 
-/* A new request says its prompt: tokens, or so many rows. */
+/* The length of a list; -1: there is none. */
+static long long torch_serve_length(python_object *list)
+{
+	return list && list != py.none ? (long long)py.Object_Size(list) : -1;
+}
+
+/*
+ * A new request says its prompt: tokens, or so many rows. With vLLM's second model runner, a
+ * request that came back is new, too, and says all of its tokens.
+ */
 static bool torch_serve_add_new(python_object *scheduled, python_object *request)
 {
 	python_object *name = python_attribute(request, "req_id");
 	python_object *ids = python_attribute(request, "prompt_token_ids");
-	long long prompt = ids && ids != py.none ? (long long)py.Object_Size(ids)
-						 : python_number_at(request, "prompt_len");
-	const union served served = {.prompt = (uint32_t)prompt};
-	bool is_added = prompt > 0 && prompt < INT32_MAX && name &&
-			!hashmap_set(&served_of, python_text_hash(name), served.bits) &&
-			torch_serve_add(scheduled, name,
-				python_number_at(request, "num_computed_tokens"), served, false);
+	python_object *all = python_attribute(request, "prefill_token_ids");
+	uint64_t hash = python_text_hash(name);
+	long long prompt = torch_serve_length(ids), tokens = torch_serve_length(all);
+	bool was_known = hashmap_get(&served_of, hash) != HASHMAP_NONE;
 
+	if (prompt < 0)
+		prompt = python_number_at(request, "prompt_len");
+	const union served served = {.prompt = (uint32_t)prompt,
+		.made = tokens > prompt ? (uint32_t)(tokens - prompt) : 0};
+	bool is_added =
+		prompt > 0 && prompt < INT32_MAX && tokens < INT32_MAX && name &&
+		!hashmap_set(&served_of, hash, served.bits) &&
+		torch_serve_add(scheduled, name, python_number_at(request, "num_computed_tokens"),
+			served, served.made || (was_known && tokens > 0));
+
+	python_drop(all);
 	python_drop(ids);
 	python_drop(name);
 	return is_added;
 }
 
-static bool torch_serve_add_cached(python_object *scheduled, python_object *cached)
+/* A request that the worker got before it was recorded. */
+static union served torch_serve_earlier(python_object *worker, python_object *name, uint64_t hash)
+{
+	python_object *runner = python_attribute(worker, "model_runner");
+	python_object *all = runner ? python_attribute(runner, "requests") : NULL;
+	python_object *state =
+		all && name && python_is(all, py.dict_type) ? py.Dict_GetItem(all, name) : NULL;
+	long long prompt = python_number_at(state, "num_prompt_tokens");
+	const union served served = {.prompt = (uint32_t)prompt};
+	bool is_known =
+		prompt > 0 && prompt < INT32_MAX && !hashmap_set(&served_of, hash, served.bits);
+
+	python_drop(all);
+	python_drop(runner);
+	return is_known ? served : (union served){.bits = HASHMAP_NONE};
+}
+
+static bool torch_serve_add_cached(
+	python_object *worker, python_object *scheduled, python_object *cached)
 {
 	python_object *names = python_attribute(cached, "req_ids");
 	python_object *positions = python_attribute(cached, "num_computed_tokens");
@@ -166,6 +201,8 @@ static bool torch_serve_add_cached(python_object *scheduled, python_object *cach
 		python_object *name = py.List_GetItem(names, i);
 		uint64_t hash = python_text_hash(name);
 		union served served = {.bits = hashmap_get(&served_of, hash)};
+		if (served.bits == HASHMAP_NONE)
+			served = torch_serve_earlier(worker, name, hash);
 		bool is_back = py.Sequence_Contains(back, name) == 1;
 		if (is_back && served.bits != HASHMAP_NONE) {
 			long long made = outputs ? python_number(py.List_GetItem(outputs, i)) : -1;
@@ -198,7 +235,7 @@ static void torch_serve_forget(python_object *output)
 }
 
 /* Fill the batch; NULL, or why the scheduler's output is not believed. */
-static const char *torch_serve_read(python_object *output)
+static const char *torch_serve_read(python_object *worker, python_object *output)
 {
 	python_object *scheduled = python_attribute(output, "num_scheduled_tokens");
 	python_object *new = python_attribute(output, "scheduled_new_reqs");
@@ -213,7 +250,7 @@ static const char *torch_serve_read(python_object *output)
 	for (ptrdiff_t i = 0; i < count && !why; i++)
 		if (!torch_serve_add_new(scheduled, py.List_GetItem(new, i)))
 			why = "a new request is told in another way";
-	if (!why && !torch_serve_add_cached(scheduled, cached))
+	if (!why && !torch_serve_add_cached(worker, scheduled, cached))
 		why = "a request that goes on is told in another way";
 	for (size_t i = 0; i < torch_serve_batch.count; i++)
 		sum += torch_serve_batch.items[i].tokens;
@@ -228,7 +265,14 @@ static const char *torch_serve_read(python_object *output)
 static void torch_serve_begin_step(
 	struct torch_thread *t, python_object *worker, python_object *output)
 {
-	const char *why = is_refused ? NULL : torch_serve_read(output);
+	static uint32_t session;
+
+	if (session != t->session) { /* requests came and went in between */
+		hashmap_clear(&served_of);
+		is_refused = false;
+		session = t->session;
+	}
+	const char *why = is_refused ? NULL : torch_serve_read(worker, output);
 	uint64_t prompt = 0, outputs = 0;
 	uint16_t model = torch_serve_model_of(worker);
 
