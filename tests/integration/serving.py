@@ -95,7 +95,7 @@ with Scratch() as scratch:
     check(said["preempted"] > 0, said)
     counts(scratch, "drafts", DRAFTS="1")
     for engine in "one", "two":
-        paced(scratch, "paced " + engine, ENGINE=engine)
+        paced(scratch, "paced " + engine, ENGINE=engine, RUNNER="1" if engine == "one" else "2")
     # what another thread of the worker computes is counted for each step, and nothing where there is no such thread
     for threads in "1", "":
         path, said, _ = record(scratch, "threads" + threads, THREAD=threads)

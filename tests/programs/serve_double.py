@@ -143,6 +143,7 @@ import os
 import queue
 import threading
 import time
+import types
 
 asked, answered = queue.Queue(), queue.Queue()
 
@@ -167,9 +168,26 @@ class Requested:
         self.num_prompt_tokens = prompt
 
 
+class Numbers(list):
+    def item(self, place):
+        return self[place]
+
+
 class Runner:
+    """The first kind has an object for each request, the second one lists for all."""
+
     def __init__(self):
-        self.requests = {}
+        if os.environ.get("RUNNER") == "2":
+            self.req_states = types.SimpleNamespace(req_id_to_index={}, prompt_len=types.SimpleNamespace(np=Numbers()))
+        else:
+            self.requests = {}
+
+    def add(self, name, prompt):
+        if os.environ.get("RUNNER") == "2":
+            self.req_states.req_id_to_index[name] = len(self.req_states.prompt_len.np)
+            self.req_states.prompt_len.np.append(prompt)
+        else:
+            self.requests[name] = Requested(prompt)
 
 
 class Worker:
@@ -188,9 +206,7 @@ class Worker:
     @decorated
     def execute_model(self, scheduler_output):
         for request in scheduler_output.scheduled_new_reqs:
-            self.model_runner.requests[request.req_id] = Requested(len(request.prompt_token_ids))
-        for name in scheduler_output.finished_req_ids:
-            self.model_runner.requests.pop(name, None)
+            self.model_runner.add(request.req_id, len(request.prompt_token_ids))
         self.model()
         if os.environ.get("THREAD"):
             asked.put(True)

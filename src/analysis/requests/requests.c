@@ -732,9 +732,10 @@ uint64_t request_number(const struct requests *q, uint32_t index)
 
 uint64_t request_ttft_ns(const struct request *r)
 {
-	bool is_seen = r->first_ns && (r->prompt_tokens || r->reuse != REQUEST_REUSE_BEFORE);
+	bool goes_on = r->model >= BRICK_SEQUENCE_SHARED && r->reuse == REQUEST_REUSE_BEFORE &&
+		       !r->prompt_tokens;
 
-	return is_seen ? r->first_ns - r->begin_ns : ANALYSIS_UNKNOWN;
+	return r->first_ns && !goes_on ? r->first_ns - r->begin_ns : ANALYSIS_UNKNOWN;
 }
 
 uint64_t request_token_ns(const struct requests *q, const struct request *r)

@@ -170,19 +170,54 @@ static bool torch_serve_add_new(python_object *scheduled, python_object *request
 	return is_added;
 }
 
-/* A request that the worker got before it was recorded. */
+/* What a list of numbers has at a place (NumPy's); -1: nothing. */
+static long long torch_serve_number_in(python_object *numbers, python_object *place)
+{
+	python_object *item = place ? python_attribute(numbers, "item") : NULL;
+	python_object *arguments = item ? py.Tuple_Pack(1, place) : NULL;
+	python_object *number = arguments ? py.Object_CallObject(item, arguments) : NULL;
+	long long value = python_number(number);
+
+	py.Err_Clear();
+	python_drop(number);
+	python_drop(arguments);
+	python_drop(item);
+	return value;
+}
+
+/* What a dictionary that is an attribute has of that name: borrowed; NULL: nothing. */
+static python_object *torch_serve_of_name(
+	python_object *owner, const char *attribute, python_object *name)
+{
+	python_object *all = owner ? python_attribute(owner, attribute) : NULL;
+	python_object *found =
+		all && python_is(all, py.dict_type) ? py.Dict_GetItem(all, name) : NULL;
+
+	python_drop(all);
+	return found;
+}
+
+/*
+ * A request that the worker got before it was recorded. vLLM's first model runner has an object for
+ * each request, its second one lists for all.
+ */
 static union served torch_serve_earlier(python_object *worker, python_object *name, uint64_t hash)
 {
-	python_object *runner = python_attribute(worker, "model_runner");
-	python_object *all = runner ? python_attribute(runner, "requests") : NULL;
-	python_object *state =
-		all && name && python_is(all, py.dict_type) ? py.Dict_GetItem(all, name) : NULL;
-	long long prompt = python_number_at(state, "num_prompt_tokens");
+	python_object *runner = name ? python_attribute(worker, "model_runner") : NULL;
+	python_object *states = runner ? python_attribute(runner, "req_states") : NULL;
+	python_object *lengths = states ? python_attribute(states, "prompt_len") : NULL;
+	python_object *numbers = lengths ? python_attribute(lengths, "np") : NULL;
+	long long prompt = numbers ? torch_serve_number_in(numbers,
+					     torch_serve_of_name(states, "req_id_to_index", name))
+				   : python_number_at(torch_serve_of_name(runner, "requests", name),
+					     "num_prompt_tokens");
 	const union served served = {.prompt = (uint32_t)prompt};
 	bool is_known =
 		prompt > 0 && prompt < INT32_MAX && !hashmap_set(&served_of, hash, served.bits);
 
-	python_drop(all);
+	python_drop(numbers);
+	python_drop(lengths);
+	python_drop(states);
 	python_drop(runner);
 	return is_known ? served : (union served){.bits = HASHMAP_NONE};
 }

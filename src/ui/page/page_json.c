@@ -900,7 +900,9 @@ static json_t *slots_json(const struct requests *q)
 			row++;
 		if (row == json_array_size(rows))
 			json_add(rows, json_text(name));
-		uint64_t first = r->first_ns ? r->first_ns - run->start_ns : ANALYSIS_UNKNOWN;
+		uint64_t first = request_ttft_ns(r);
+		if (first != ANALYSIS_UNKNOWN)
+			first = r->first_ns - run->start_ns;
 		const uint64_t numbers[] = {row, r->begin_ns - run->start_ns, first,
 			r->end_ns - run->start_ns, r->prompt_tokens, r->output_tokens, i + 1};
 		for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)

@@ -355,7 +355,7 @@ static void otlp_add_request(struct maker *m, uint32_t number)
 	if (queue_ns != ANALYSIS_UNKNOWN)
 		otlp_add_span(m, SPAN_QUEUE, SPAN_REQUEST, "queue", KIND_INTERNAL, r->arrived_ns,
 			r->begin_ns, json_array());
-	if (!r->first_ns)
+	if (request_ttft_ns(r) == ANALYSIS_UNKNOWN)
 		return;
 	json_t *event = json_object();
 	json_put(event, "timeUnixNano", unix_time(m, r->first_ns));
