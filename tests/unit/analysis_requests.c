@@ -265,6 +265,29 @@ static void a_full_cache_takes_tokens_out(void **state)
 	requests_destroy(q);
 }
 
+/* Its begin was not seen: the token behind its prompt is one that it would have made, and no draft.
+ */
+static void a_request_comes_back_from_before(void **state)
+{
+	(void)state;
+	event(BRICK_SEQUENCE_PREEMPTED, 0);
+	step(700, BRICK_PHASE_PREFILL);
+	part(0, 7, 7, 0, 0);
+	step(600, BRICK_PHASE_MIXED);
+	part(0, 6, 5, 7, 1);
+	decode(0, 13);
+	struct requests *q = requests(1);
+	const struct request *r = q->list;
+	assert_int_equal(r->prompt_tokens, 12);
+	assert_int_equal(r->output_tokens, 2);
+	assert_true(request_ttft_ns(r) == ANALYSIS_UNKNOWN);
+	struct speculations *all;
+	assert_int_equal(speculations_create(&all, q), 0);
+	assert_int_equal(all->count, 0);
+	speculations_destroy(all);
+	requests_destroy(q);
+}
+
 static void a_token_is_there_when_it_was_chosen(void **state)
 {
 	(void)state;
@@ -756,6 +779,7 @@ int main(void)
 		TEST(processes_tell_of_one_request),
 		TEST(a_request_goes_on_from_before),
 		TEST(a_full_cache_takes_tokens_out),
+		TEST(a_request_comes_back_from_before),
 		TEST(a_token_is_there_when_it_was_chosen),
 		TEST(what_was_there_before),
 		TEST(refuted_drafts_end_nothing),

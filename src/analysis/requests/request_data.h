@@ -143,6 +143,7 @@ struct request {
 	uint64_t first_ns; /* its first token was chosen, or the step of that ended; 0: no token */
 	enum request_end end;
 	int32_t cut_at; /* REQUEST_CUT: the position */
+	bool is_back;	/* it began unseen and lost its tokens: what it had made counts as prompt */
 
 	uint64_t prompt_tokens; /* of its prompt that were evaluated */
 	uint64_t output_tokens; /* one for each result behind the prompt that held */

@@ -282,7 +282,7 @@ static void on_life(struct maker *m, struct life *life, const struct run_sequenc
 		end_request(m, life, REQUEST_TOLD, 0);
 		break;
 	case BRICK_SEQUENCE_PREEMPTED:
-		life->is_evicted = life->request != RUN_NONE && !life->is_over;
+		life->is_evicted = true;
 		if (life->lost_end < life->end)
 			life->lost_end = life->end;
 		life->end = 0;
@@ -433,6 +433,7 @@ static void begin_request(
 		.arrived_ns = life->arrived_ns,
 		.begin_ns = ns,
 		.lost_by = RUN_NONE,
+		.is_back = life->is_evicted,
 		.reused = from > 0 ? (uint32_t)from : 0};
 
 	requests_take_over(m, life, number, from < 0 ? 0 : from);
@@ -504,7 +505,7 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 		.shifts = shifts,
 		.is_again = is_again,
 		.is_resumed = life->is_evicted,
-		.had_token = r->first_ns != 0};
+		.had_token = r->first_ns || r->is_back};
 	if (array_push(&m->parts, part)) {
 		requests_fail(m);
 		return;
@@ -524,7 +525,9 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 	if (!r->first_ns && (outputs || part.results)) {
 		r->first_ns = step->end_ns;
 		/* one behind a prompt, and drafts that are checked with its last token */
-		r->output_tokens = prompt ? (uint64_t)outputs + 1 : outputs ? outputs : 1;
+		r->output_tokens = prompt && !r->is_back ? (uint64_t)outputs + 1
+				   : outputs		 ? outputs
+							 : 1;
 	} else if (r->first_ns) {
 		r->output_tokens += outputs;
 	}
@@ -732,8 +735,8 @@ uint64_t request_number(const struct requests *q, uint32_t index)
 
 uint64_t request_ttft_ns(const struct request *r)
 {
-	bool goes_on = r->model >= BRICK_SEQUENCE_SHARED && r->reuse == REQUEST_REUSE_BEFORE &&
-		       !r->prompt_tokens;
+	bool goes_on = r->is_back || (r->model >= BRICK_SEQUENCE_SHARED &&
+					     r->reuse == REQUEST_REUSE_BEFORE && !r->prompt_tokens);
 
 	return r->first_ns && !goes_on ? r->first_ns - r->begin_ns : ANALYSIS_UNKNOWN;
 }
