@@ -5,7 +5,7 @@ it cuts prompts into chunks, finds begins of prompts that it has, takes out a re
 ahead if it is asked (AHEAD=1). Drafts of two tokens are checked (DRAFTS=1), of which one holds. Another thread of the
 worker computes for 3 ms in each step if it is asked (THREAD=1). A request that comes back is told as new if the worker is
 of the second kind (RUNNER=2). Before each step it waits for a line, and prints the step's tokens behind it (PACED=1). It
-prints what it counts.
+prints what it counts. Nobody sees its core if that is asked (CORE=unseen).
 
 The files of the double are written into a folder, so that they are imported as a package's are. argv: the folder, and the
 fault: what its scheduler says otherwise."""
@@ -135,6 +135,9 @@ class Scheduler:
 
     def _free_request(self, request, delay_free_blocks=False):
         self.finished.add(request.request_id)
+
+
+Unseen = type("Unseen", (), dict(Scheduler.__dict__))
 '''
 
 WORKER = '''
@@ -237,7 +240,7 @@ def work(pipe):
 
 
 def main():
-    from vllm.v1.core.sched.scheduler import Request, Scheduler
+    from vllm.v1.core.sched.scheduler import Request, Scheduler, Unseen
     if os.environ.get("ENGINE") == "one":
         from vllm.v1.worker.gpu_worker import Worker
         worker = Worker()
@@ -256,7 +259,7 @@ def main():
         def stop():
             ours.send(None)
             process.join()
-    scheduler = Scheduler(32, int(os.environ.get("ROOM", 10000)), os.environ.get("AHEAD"), os.environ.get("DRAFTS"),
+    scheduler = (Unseen if os.environ.get("CORE") == "unseen" else Scheduler)(32, int(os.environ.get("ROOM", 10000)), os.environ.get("AHEAD"), os.environ.get("DRAFTS"),
                           os.environ.get("FAULT"))
     jobs = json.loads(os.environ["JOBS"])
     for i, (first, prompt, tokens) in enumerate(jobs):

@@ -256,13 +256,20 @@ static bool torch_serve_add_cached(
 	return is_added;
 }
 
-static void torch_serve_forget(python_object *output)
+/* Requests that are over: the engine core may be a process that is not recorded. */
+static void torch_serve_forget(python_object *output, uint16_t model)
 {
 	python_object *finished = python_attribute(output, "finished_req_ids");
 	python_object *each = finished ? py.Object_GetIter(finished) : NULL, *name;
 
 	while (each && (name = py.Iter_Next(each))) {
-		hashmap_take(&served_of, python_text_hash(name));
+		uint64_t hash = python_text_hash(name);
+		const struct brick_sequence_record end = {.sequence = torch_request_sequence(hash),
+			.event = BRICK_SEQUENCE_END,
+			.model = model,
+			.end = -1};
+		if (hashmap_take(&served_of, hash) != HASHMAP_NONE)
+			brick_record_sequences(&end, 1);
 		python_drop(name);
 	}
 	python_drop(each);
@@ -323,7 +330,7 @@ static void torch_serve_begin_step(
 		prompt += record->prompt;
 		outputs += record->tokens - record->prompt;
 	}
-	torch_serve_forget(output);
+	torch_serve_forget(output, model);
 	py.Err_Clear();
 	if (!is_refused &&
 		!torch_serve_batch.count) /* the engine only said which requests are over */
