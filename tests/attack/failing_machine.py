@@ -156,7 +156,7 @@ def failing_machine(scratch):
         finally:
             subprocess.run(["umount", left + "disk"], check=False)
 
-    run = start(out, PRODUCER, "paced=1,500,3000", "say=recorded", "sleep=100000",
+    run = start(out, PRODUCER, "paced=1,500,3000", "say=recorded", "sleep=3600000",
                 options=["--interval", "500"],
                 env=dict(os.environ, LD_PRELOAD=DOUBLE, SYNC_LOG=log))
     try:

@@ -160,7 +160,7 @@ def children(pid):
 def killed_top(scratch):
     environment = dict(os.environ, TMPDIR=scratch.path)
     run = subprocess.Popen([BRICK, "top", "--headless", "--duration", "60", "--", PRODUCER, "samples=9",
-                            "say=ready", "sleep=60000"],
+                            "say=ready", "sleep=3600000"],
                            env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until(lambda: len(children(run.pid)) >= 3, "top does not start its command", children(run.pid))
     family = children(run.pid)

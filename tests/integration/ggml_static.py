@@ -180,7 +180,7 @@ def told(program, libraries):
     for command in (program, libraries, os.path.join(os.path.dirname(program), "lto")):
         text = " ".join(doctor("--", command).split())
         assert EACH_NODE in text and "get jumps to Brick's hooks" in text, text
-    with subprocess.Popen(["sleep", "60"]) as process:
+    with subprocess.Popen(["sleep", "3600"]) as process:
         text = " ".join(doctor(str(process.pid)).split())
         process.kill()
     assert "nothing gets into a process that runs" in text and "nothing in its files speaks for ggml" in text, text

@@ -26,7 +26,7 @@ def started(scratch, name, *actions, **keywords):
 
 def program(scratch):
     out, run, pid = started(scratch, "program.pftrace", "samples=1000", "open", "nested=3", "open",
-                            "say=ready", "sleep=60000")
+                            "say=ready", "sleep=3600000")
     os.kill(pid, signal.SIGKILL)
     same(run.wait(timeout=600), 128 + 9, "exit code")
     stderr = run.stderr.read()

@@ -60,7 +60,7 @@ def interrupt(out):
     check(b"int 3" not in t.text, "an interrupt arrived twice", t.text)
     check(Trace(out).last("brick.end"), "the recording is not whole")
     # what does not catch it is ended by it
-    t = Terminal(BRICK, "record", "-o", out, "--", PRODUCER, "samples=10", "say=ready", "sleep=60000")
+    t = Terminal(BRICK, "record", "-o", out, "--", PRODUCER, "samples=10", "say=ready", "sleep=3600000")
     t.expect(b"ready")
     t.type(b"\x03")
     same(t.ended(), 130, "exit code after Ctrl-C")
@@ -109,7 +109,7 @@ def stopped(out):
 def wait_interrupted(out):
     """--wait can be ended by hand."""
     t = Terminal(BRICK, "record", "--wait", "-o", out, "--", "sh", "-c",
-                 f"{PRODUCER} samples=4 sleep=60000 </dev/null >/dev/null 2>&1 & echo $!; sleep 1; echo ended")
+                 f"{PRODUCER} samples=4 sleep=3600000 </dev/null >/dev/null 2>&1 & echo $!; sleep 1; echo ended")
     t.expect(b"ended")
     pid = int(t.text.split()[0])
     time.sleep(3)

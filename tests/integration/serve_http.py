@@ -205,7 +205,7 @@ def living_process():
     out = os.path.join(TMP, "living.pftrace")
     recorder = subprocess.Popen([BRICK, "record", "-o", out, "--interval", "100", "--",
                                  os.path.join(BUILD, "bin", "program-record_producer"), "samples=10",
-                                 "say=ready", "sleep=60000"], stdout=subprocess.PIPE,
+                                 "say=ready", "sleep=3600000"], stdout=subprocess.PIPE,
                                 stderr=subprocess.DEVNULL, env=environment())
     try:
         recorder.stdout.readline()

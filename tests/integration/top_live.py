@@ -302,7 +302,7 @@ def embedded():
 
 
 def refusals():
-    sleeper = subprocess.Popen(["sleep", "60"])
+    sleeper = subprocess.Popen(["sleep", "3600"])
     _, err = brick("top", "--dump", "80x24", str(sleeper.pid), code=3)
     expect_true(f"cannot be entered: {err}", b"it has no ggml" in err and b"brick doctor" in err)
     sleeper.kill()
