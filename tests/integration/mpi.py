@@ -19,7 +19,7 @@ SENDING, RECEIVING = 47, 48  # a track event's flows, and those that end there
 
 
 def run(*command, **keywords):
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, **keywords)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, **keywords)
 
 
 def flows(path):
