@@ -411,6 +411,13 @@ static void neighbours(MPI_Comm communicator, int out_room, int in_room)
 		bytes, types, b, twos, bytes, types, communicator);
 }
 
+/* MPICH 4.0.2 loses some messages of more than two neighbours, also where nothing is recorded. */
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000
+#define NEIGHBOURS_COME(ranks) ((ranks) <= 2)
+#else
+#define NEIGHBOURS_COME(ranks) 1
+#endif
+
 static void topologies(void)
 {
 	int sizes[2] = {0, 0}, periods[2] = {0, 1}, keep[2] = {1, 0}, at[2], index[MOST],
@@ -607,7 +614,8 @@ int main(int argc, char **argv)
 	partitions();
 #endif
 	collectives(MPI_COMM_WORLD);
-	topologies();
+	if (NEIGHBOURS_COME(size))
+		topologies();
 	communicators();
 	windows();
 	called("MPI_Finalize", 1, 0);
