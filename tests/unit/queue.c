@@ -253,6 +253,33 @@ static void waits(void **state)
 	peek_stop(&p);
 }
 
+static void *only_waits(void *begin)
+{
+	*(uint64_t *)begin = brick_ticks();
+	brick_record_wait(*(uint64_t *)begin, brick_ticks(), 77);
+	return NULL;
+}
+
+/* Its lane is made behind the wait, and the wait is its first record all the same. */
+static void a_thread_begins_with_a_wait(void **state)
+{
+	struct peek p = {0};
+	uint64_t begin;
+	pthread_t thread;
+
+	peek_start(&p, 1024);
+	assert_int_equal(pthread_create(&thread, NULL, only_waits, &begin), 0);
+	pthread_join(thread, NULL);
+	peek_map(&p);
+	struct brick_lane *lane = lane_of(&p, BRICK_LANE_THREAD, 0);
+	struct brick_record *after = find(lane, BRICK_RECORD_AFTER, 0);
+	assert_int_equal(after->elements, 77);
+	assert_int_equal(after[-1].brick, BRICK_SYNCHRONIZE);
+	assert_int_equal(after[-1].begin, begin);
+	assert_ptr_equal(&after[-1], find(lane, BRICK_RECORD_SAMPLE, 0));
+	peek_stop(&p);
+}
+
 /* One by who waits, and one by who is attached to the driver: one wait, and what it was for. */
 static void waits_in_bricks_of_their_own(void **state)
 {
@@ -284,7 +311,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_of_a_command), cmocka_unit_test(parents),
 		cmocka_unit_test(long_commands), cmocka_unit_test(bad_commands),
-		cmocka_unit_test(waits), cmocka_unit_test(waits_in_bricks_of_their_own),
+		cmocka_unit_test(waits), cmocka_unit_test(a_thread_begins_with_a_wait),
+		cmocka_unit_test(waits_in_bricks_of_their_own),
 		cmocka_unit_test(bricks_of_kernels), /* leaves no room for other bricks */
 	};
 	setenv("BRICK_CLOCK", "monotonic", 1);

@@ -197,17 +197,18 @@ static enum brick_enter_state entry_record(struct entry *e, const struct entry_e
 	if (command != BRICK_ENTER_PREPARE)
 		return BRICK_ENTER_LEFT;
 	const char *refused = entry_prepare(e, engine->prepare);
+	entry_beside_fn beside = entry_beside_none;
 	if (!refused) {
 		brick_note("entered", "it ran already");
+		/* before the first step: all of its commands are seen */
+		beside = entry_beside_open();
+		beside(ENTRY_BESIDE_BEGIN);
 		say(e, BRICK_ENTER_READY);
 		command = wait_for_command(e, BRICK_ENTER_PREPARE);
 	}
-	entry_beside_fn beside = entry_beside_none;
 	if (command == BRICK_ENTER_BEGIN) {
 		if (engine->begin)
 			engine->begin();
-		beside = entry_beside_open();
-		beside(ENTRY_BESIDE_BEGIN);
 		command = wait_for_command(e, BRICK_ENTER_BEGIN);
 	}
 	if (engine->leave)

@@ -26,6 +26,7 @@
 #include "base/scope.h"
 #include "base/thread.h"
 #include "brick/abi/attacher.h"
+#include "brick/abi/enter.h"
 #include "brick/attach.h"
 #include "brick/session.h"
 #include "lib/device/gpus.h"
@@ -175,11 +176,27 @@ static void note_devices(void)
 	dlclose(driver);
 }
 
+/* Nothing is launched any more that is recorded: what was launched ends. */
+static void cuda_inject_wait(void)
+{
+	enum { LEAST_LOOKS = 200 }; /* of a busy machine, where each takes long */
+	const struct timespec pause = {.tv_nsec = 5000000};
+	const uint64_t until_ns = monotonic_ns() + BRICK_ENTER_PATIENCE_MS * UINT64_C(1000000);
+
+	for (int looks = 0;
+		records_are_awaited() && (looks < LEAST_LOOKS || monotonic_ns() < until_ns);
+		looks++) {
+		nanosleep(&pause, NULL);
+		cuda_inject_flush();
+		records_flush(0);
+	}
+}
+
 /*
  * The program ends: its exit handlers run, and CUDA's have not run yet. Or a recorder leaves the
- * running program.
+ * program, which goes on.
  */
-static void cuda_inject_finish(void)
+static void cuda_inject_stop(bool goes_on)
 {
 	char text[512];
 
@@ -192,6 +209,8 @@ static void cuda_inject_finish(void)
 	struct timespec until = timespec_in_ns(CLOCK_REALTIME, JOIN_S * NS_PER_S);
 	if (inject.runs)
 		pthread_timedjoin_np(inject.flusher, NULL, &until);
+	if (goes_on)
+		cuda_inject_wait();
 	helper_cpu_end(&cuda_inject_cpu);
 	cuda_inject_tell_flushes();
 	describe_devices();
@@ -207,6 +226,11 @@ static void cuda_inject_finish(void)
 		records_clock_is_own() ? "CUPTI takes its times from CLOCK_MONOTONIC"
 				       : "placed by readings of its clock",
 		records_clock_residual_ns());
+}
+
+static void cuda_inject_finish(void)
+{
+	cuda_inject_stop(false);
 }
 
 /* CUDA does not work in the child of a fork, and its records are the parent's. */
@@ -450,7 +474,7 @@ void brick_enter_beside(int what)
 		calls_do_not_calibrate("the process ran already");
 		cuda_inject_start();
 	} else if (what == ENTRY_BESIDE_LEAVE && inject.traces) {
-		cuda_inject_finish();
+		cuda_inject_stop(true);
 		records_stop();
 		for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 			cupti.disable(wanted[i].kind);

@@ -234,15 +234,33 @@ int launches_take(
 	return 1;
 }
 
+/* The first id that may be waited for, and that has its place still. */
+static uint32_t cuda_launches_first(uint32_t last)
+{
+	return last - oldest >= PLACES ? last - PLACES + 1 : oldest;
+}
+
+bool launches_are_awaited(void)
+{
+	uint32_t last = __atomic_load_n(&cuda_launches_newest, __ATOMIC_ACQUIRE);
+
+	for (uint32_t id = cuda_launches_first(last); id != last + 1; id++) {
+		const struct entry *e = cuda_launches_place(id);
+		uint32_t state = cuda_launches_state_of(e);
+		bool brings = (e->certain && !e->seen) || (e->records > 1 && e->seen < e->records);
+		if (cuda_launches_id_of(e) == id && (state == OPEN || (state == MADE && brings)))
+			return true;
+	}
+	return false;
+}
+
 uint64_t launches_pending_since(uint64_t give_up)
 {
-	uint32_t last = __atomic_load_n(&cuda_launches_newest, __ATOMIC_ACQUIRE), id = oldest;
+	uint32_t last = __atomic_load_n(&cuda_launches_newest, __ATOMIC_ACQUIRE);
 	uint64_t since = UINT64_MAX;
 
-	if (last - id >= PLACES)
-		id = last - PLACES + 1;
 	uint32_t first = last + 1; /* that is waited for */
-	for (; id != last + 1; id++) {
+	for (uint32_t id = cuda_launches_first(last); id != last + 1; id++) {
 		struct entry *e = cuda_launches_place(id);
 		uint32_t state = cuda_launches_state_of(e);
 		if (cuda_launches_id_of(e) != id || (state != OPEN && state != MADE))
@@ -266,11 +284,9 @@ uint64_t launches_pending_since(uint64_t give_up)
 
 void launches_restart(void)
 {
-	uint32_t last = __atomic_load_n(&cuda_launches_newest, __ATOMIC_ACQUIRE), id = oldest;
+	uint32_t last = __atomic_load_n(&cuda_launches_newest, __ATOMIC_ACQUIRE);
 
-	if (last - id >= PLACES)
-		id = last - PLACES + 1;
-	for (; id != last + 1; id++)
+	for (uint32_t id = cuda_launches_first(last); id != last + 1; id++)
 		if (cuda_launches_id_of(cuda_launches_place(id)) == id)
 			set_state(cuda_launches_place(id), FREE);
 	unanswered = 0;

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "attach/cuda/cuda_abi.h"
 #include "attach/cuda/cuda_replays.h"
@@ -70,6 +71,9 @@ int launches_take(
  * no records are missing. Calls that ended before give_up are not waited for.
  */
 uint64_t launches_pending_since(uint64_t give_up);
+
+/* Consumer: a call is being made, or its records are missing and will come. */
+bool launches_are_awaited(void);
 
 /*
  * Consumer, once a round, after a flush: the give_up for launches_pending_since(). Calls that ended

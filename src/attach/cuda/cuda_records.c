@@ -657,6 +657,12 @@ void records_flush(int last)
 	}
 }
 
+bool records_are_awaited(void)
+{
+	HOLD(&cuda_records_lock);
+	return launches_are_awaited();
+}
+
 int records_lack_correlation(void)
 {
 	HOLD(&cuda_records_lock);

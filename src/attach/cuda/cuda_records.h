@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include "attach/cuda/cuda_abi.h"
 
 /* Allocate buffers and tables, and count anew. 0 or -ENOMEM. */
@@ -24,6 +25,9 @@ void records_thread_is_ours(void);
 
 /* Record commands that need not wait any longer. last: all of them, and count the missing ones. */
 void records_flush(int last);
+
+/* Commands of the recording run, or their records have not come (launches_are_awaited()). */
+bool records_are_awaited(void);
 
 /* True, once, if more than half of the first records had no correlation id of a known call. */
 int records_lack_correlation(void);

@@ -187,14 +187,16 @@ void brick__record_waits(uint64_t begin, uint64_t end, const struct brick__waits
 			.elements = waits->numbers[i]};
 		newest = waits->numbers[i] > newest ? waits->numbers[i] : newest;
 	}
-	if (!brick_enabled() || brick__in_backend || brick_thread_ready() ||
-		is_in_own_wait(&brick__thread, newest))
+	/* a lane that is made only now has nothing before it: brick_thread_ready() would */
+	struct brick__thread *self = &brick__thread;
+	bool has_lane = brick_enabled() && lane_is_current(self);
+	if (!brick_enabled() || brick__in_backend || (has_lane && is_in_own_wait(self, newest)))
 		return;
 	const struct brick_sample sample = {
 		.begin = begin,
 		.end = end,
 		.brick = BRICK_SYNCHRONIZE,
-		.layer = (int32_t)(brick__thread.lane->default_layer - 1),
+		.layer = has_lane ? (int32_t)(self->lane->default_layer - 1) : -1,
 		.source = BRICK_SOURCE_TSC,
 	};
 	brick__sample_with(&sample, after, waits->count);
