@@ -223,7 +223,7 @@ static void processes_tell_of_one_request(void **state)
 	requests_destroy(q);
 }
 
-/* Nobody saw it begin: its tokens were no prompt's, and none of these is its first. */
+/* The request began before the recording, so that no token here is its first. */
 static void a_request_goes_on_from_before(void **state)
 {
 	(void)state;

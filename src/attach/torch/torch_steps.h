@@ -24,7 +24,7 @@ struct torch_call {
 	bool has_requests;   /* the batch of torch_batch_take() */
 	bool has_threads;    /* Python has others than the caller */
 	uint64_t repeated;   /* tokens that are computed again, because the model has no cache */
-	uint64_t guidance;   /* tokens of a decoding call that makes none of the answer's */
+	uint64_t guidance;   /* tokens of a decoding call that adds nothing to the answer */
 };
 
 /* The open bricks of a call; 0: none. */

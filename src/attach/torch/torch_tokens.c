@@ -26,7 +26,10 @@ struct shape {
 	long long rows, length; /* of one or two dimensions, each at least 1 */
 };
 
-/* Of a call, or of the dictionary that is its first argument: sentence-transformers has it so. */
+/*
+ * The argument of this name; NULL: there is none. Models of sentence-transformers get a dictionary
+ * of arguments as their first one.
+ */
 static python_object *argument_named(const struct torch_arguments *a, const char *name)
 {
 	for (ptrdiff_t i = 0; a->names && i < py.Tuple_Size(a->names); i++) {

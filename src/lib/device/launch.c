@@ -187,10 +187,12 @@ void brick__record_waits(uint64_t begin, uint64_t end, const struct brick__waits
 			.elements = waits->numbers[i]};
 		newest = waits->numbers[i] > newest ? waits->numbers[i] : newest;
 	}
-	/* a lane that is made only now has nothing before it: brick_thread_ready() would */
+	if (!brick_enabled() || brick__in_backend)
+		return;
+	/* brick_thread_ready() would record the making of a lane, which began after the wait */
 	struct brick__thread *self = &brick__thread;
-	bool has_lane = brick_enabled() && lane_is_current(self);
-	if (!brick_enabled() || brick__in_backend || (has_lane && is_in_own_wait(self, newest)))
+	bool has_lane = lane_is_current(self);
+	if (has_lane && is_in_own_wait(self, newest))
 		return;
 	const struct brick_sample sample = {
 		.begin = begin,
