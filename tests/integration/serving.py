@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server with vLLM's interfaces (tests/programs/serve_double.py) is recorded as an engine of requests: its steps, their
 tokens, and each request's prompt, cached and output tokens are those that it counts itself, in one process and in two, with
-prompts in chunks, cached begins, a full cache and drafts, also where recording begins while requests run. Its steps count
+prompts in chunks, cached begins, a full cache and drafts, also where recording begins while requests run, and where the
+server runs already: all of its processes are entered, though none of them runs operators. Its steps count
 other threads' time. A scheduler that says something else is refused, and why."""
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 
 from librecord import *
+from librunning import until
 
 SOURCE = os.environ["BRICK_SOURCE"]
 PROGRAMS = os.path.join(SOURCE, "tests", "programs")
@@ -32,6 +34,10 @@ def record(scratch, name, **variables):
 
 def counts(scratch, name, **variables):
     path, said, log = record(scratch, name, **variables)
+    return counts_of(name, path, said, log, **variables)
+
+
+def counts_of(name, path, said, log, **variables):
     steps = json.loads(run(BRICK, "export", "--format", "json", path).stdout)["steps"]
     requests = json.loads(run(BRICK, "requests", "--json", path).stdout)["requests"]
     same(len(steps), said["steps"], f"{name}: steps")
@@ -46,6 +52,39 @@ def counts(scratch, name, **variables):
     check("vLLM's worker 0" in log and ("vLLM's engine core" in log) == is_seen, log)
     same({r["cache"]["reason"] for r in requests} - {None}, {"kv-full"} if said["preempted"] else set(), f"{name}: again")
     return said, requests, steps
+
+
+def running(scratch, name, **variables):
+    """Its processes wait for a line of ours, and of each other, until all of them are hooked."""
+    path, step = scratch.file(f"{name}.pftrace"), [0, 0]
+    variables = {"JOBS": json.dumps(JOBS), "TORCH": scratch.file("lib/libtorch_cpu.so"), "PACED": "1", "LATE": "1", **variables}
+    program = subprocess.Popen([sys.executable, scratch.file("double/serve.py")], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True, env={**os.environ, **variables})
+    recorder = None
+
+    def say(line):
+        program.stdin.write(line + "\n")
+        program.stdin.flush()
+
+    def ask(line):
+        say(line)
+        return json.loads(program.stdout.readline())
+    try:
+        check(not any(ask("look")), "it is hooked already")
+        recorder = subprocess.Popen([BRICK, "record", "-p", str(program.pid), "-o", path, "--no-history"],
+                                    stderr=subprocess.PIPE, text=True)
+        until(lambda: all(ask("look")) or recorder.poll() is not None, "it is not entered")
+        say("")
+        while isinstance(step, list):
+            step = ask("")
+        _, log = recorder.communicate(timeout=250)
+    finally:
+        program.kill()
+        program.wait()
+        if recorder:
+            recorder.kill()
+    same(recorder.returncode, 0, log)
+    return counts_of(name, path, step, log, **variables)
 
 
 def paced(scratch, name, **variables):
@@ -96,6 +135,8 @@ with Scratch() as scratch:
     check(said["preempted"] > 0, said)
     counts(scratch, "drafts", DRAFTS="1")
     counts(scratch, "worker alone", CORE="unseen")
+    for engine in "one", "two":
+        running(scratch, "running " + engine, ENGINE=engine, DRAFTS="1")
     for engine in "one", "two":
         paced(scratch, "paced " + engine, ENGINE=engine, RUNNER="1" if engine == "one" else "2")
     # what another thread of the worker computes is counted for each step, and nothing where there is no such thread

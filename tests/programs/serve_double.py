@@ -4,8 +4,10 @@ processes or in one (ENGINE=one). The core gives each step a budget of tokens an
 it cuts prompts into chunks, finds begins of prompts that it has, takes out a request if the cache is full, and runs a step
 ahead if it is asked (AHEAD=1). Drafts of two tokens are checked (DRAFTS=1), of which one holds. Another thread of the
 worker computes for 3 ms in each step if it is asked (THREAD=1). A request that comes back is told as new if the worker is
-of the second kind (RUNNER=2). Before each step it waits for a line, and prints the step's tokens behind it (PACED=1). It
-prints what it counts. Nobody sees its core if that is asked (CORE=unseen).
+of the second kind (RUNNER=2). Before each step it waits for a line, and prints the step's tokens behind it (PACED=1); at
+the line "look" it makes no step, and prints of each of its processes whether Brick has hooked functions of Python.
+Requests come behind a line of their own (LATE=1). It prints what it counts. Nobody sees its core if that is asked
+(CORE=unseen).
 
 The files of the double are written into a folder, so that they are imported as a package's are. argv: the folder, and the
 fault: what its scheduler says otherwise."""
@@ -223,6 +225,7 @@ class Worker:
 
 MAIN = '''
 import ctypes
+import importlib.machinery
 import json
 import multiprocessing
 import os
@@ -231,10 +234,17 @@ import sys
 ctypes.CDLL(os.environ["TORCH"])
 
 
+def is_hooked():
+    return "exec_module" in importlib.machinery.SourceFileLoader.__dict__  # else it is inherited
+
+
 def work(pipe):
     from vllm.v1.worker.gpu_worker import Worker
     worker = Worker()
     while (got := pipe.recv()) is not None:
+        if got == "look":
+            pipe.send(is_hooked())
+            continue
         worker.execute_model(got)
         pipe.send(worker.sample_tokens(grammar_output=None))
 
@@ -246,6 +256,7 @@ def main():
         worker = Worker()
         run = lambda output: (worker.execute_model(scheduler_output=output), worker.sample_tokens(None))[1]
         stop = lambda: None
+        look = lambda: [is_hooked()]
     else:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
@@ -256,18 +267,28 @@ def main():
             ours.send(output)
             return ours.recv()
 
+        def look():
+            return [is_hooked(), run("look")]
+
         def stop():
             ours.send(None)
             process.join()
     scheduler = (Unseen if os.environ.get("CORE") == "unseen" else Scheduler)(32, int(os.environ.get("ROOM", 10000)), os.environ.get("AHEAD"), os.environ.get("DRAFTS"),
                           os.environ.get("FAULT"))
+
+    def wait():
+        while sys.stdin.readline() == "look\\n":
+            print(json.dumps(look()), flush=True)
+
+    if os.environ.get("LATE"):
+        wait()
     jobs = json.loads(os.environ["JOBS"])
     for i, (first, prompt, tokens) in enumerate(jobs):
         scheduler.add_request(Request(f"cmpl-{i}", list(range(first, first + prompt)), tokens))
     steps = 0
     while scheduler.waiting or scheduler.running or scheduler.finished:
         if os.environ.get("PACED"):
-            sys.stdin.readline()
+            wait()
         output = scheduler.schedule()
         steps += bool(output.num_scheduled_tokens)
         scheduler.update_from_output(output, run(output))

@@ -282,16 +282,31 @@ static const struct patch_name torch_functions[] = {
 	PLANT(3, "_ZN3c104impl23ExcludeDispatchKeyGuardC1ENS_14DispatchKeySetE"),
 };
 
-/* Engines that can be entered; the first one found is. */
+/*
+ * Of the interpreter: a thread gives its lock away, or is about to take it. Any other Python may
+ * run there, so no caller relies on what a thread of ours could change.
+ */
+static const struct patch_name python_functions[] = {
+	PLANT(1, "PyEval_SaveThread"),
+	PLANT(2, "PyEval_RestoreThread"),
+};
+
+/* Engines that can be entered; the first one found is, by the functions of all of its rows. */
 static const struct entered_engine {
 	const char *attacher;
+	const char *needs;   /* the beginning of a library's name; NULL: none */
 	const char *file;    /* the beginning of the file's name; NULL: any file ... */
 	const char *mention; /* ... that has this text */
+	bool is_program;     /* it may also be the program itself */
 	const struct patch_name *functions;
 	size_t count;
 } entered_engines[] = {
-	{"ggml", NULL, "ggml", ggml_functions, sizeof(ggml_functions) / sizeof(*ggml_functions)},
-	{"torch", "libc10.so", "release_resources", torch_functions,
+	{"ggml", NULL, NULL, "ggml", false, ggml_functions,
+		sizeof(ggml_functions) / sizeof(*ggml_functions)},
+	/* the first: jumps reach it, and it is called also where no operator runs */
+	{"torch", "libtorch_cpu.so", "libpython3.", "PyEval_SaveThread", true, python_functions,
+		sizeof(python_functions) / sizeof(*python_functions)},
+	{"torch", NULL, "libc10.so", "release_resources", false, torch_functions,
 		sizeof(torch_functions) / sizeof(*torch_functions)},
 };
 
@@ -439,6 +454,17 @@ static bool target_bias(const char *path, const struct tracee_mapping *m, uint64
 	return found;
 }
 
+static bool is_engine_file(
+	const struct target *t, const struct entered_engine *engine, const char *path)
+{
+	char link[PROC_PATH_BYTES], program[PATH_MAX];
+
+	if (!engine->file || !strncmp(target_name(path), engine->file, strlen(engine->file)))
+		return true;
+	file_link(target_path(link, t->pid, "exe"), program, sizeof(program));
+	return engine->is_program && !strcmp(path, program);
+}
+
 /* Survey one mapped file. *refused: the last function that was found and cannot be patched. */
 static int survey_file(struct target *t, const struct entered_engine *engine,
 	const struct tracee_mapping *m, const char **refused)
@@ -448,8 +474,7 @@ static int survey_file(struct target *t, const struct entered_engine *engine,
 	uint64_t bias;
 
 	if (snprintf(name, sizeof(name), "root%s", m->path) >= (int)sizeof(name) ||
-		(engine->file &&
-			strncmp(target_name(m->path), engine->file, strlen(engine->file)) != 0))
+		!is_engine_file(t, engine, m->path))
 		return 0;
 	target_path(path, t->pid, name);
 	if (!file_mentions(path, engine->mention) || !target_bias(path, m, &bias))
@@ -482,9 +507,14 @@ static int find_engine(struct target *t, char why[REFUSAL_BYTES])
 	const char *refused = NULL, *title = "";
 	int error = 0;
 
-	for (int k = 0; k < ENTERED_ENGINES && !t->functions.count && !error; k++) {
-		const char *former = refused;
-		t->attacher = attacher_named(entered_engines[k].attacher);
+	for (int k = 0; k < ENTERED_ENGINES && !error; k++) {
+		const char *former = refused, *needs = entered_engines[k].needs;
+		const struct attacher *attacher = attacher_named(entered_engines[k].attacher);
+		if (t->functions.count && t->attacher != attacher)
+			break;
+		if (needs && !find_library(t, needs))
+			continue;
+		t->attacher = attacher;
 		for (size_t i = 0; i < t->mappings.of.count && !error; i++) {
 			const struct tracee_mapping *m = &t->mappings.of.items[i];
 			if (m->is_executable && m->path[0] == '/' && !strstr(m->path, " (deleted)"))
