@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A walk from the program down, by the lists of children in /proc (proc_pid_task_tid_children(5)).
+ * A walk from the program down.
  * A process that is found once may be about to exec, and have neither its old environment nor its
  * new one: so a process counts when it is found for the second time.
  */
 #include "record/unreached.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/array.h"
 #include "base/clock_ns.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
 #include "base/process_start.h"
+#include "base/process_tree.h"
 #include "lib/session/refusals.h"
 #include "record/process.h"
 
 enum {
 	EVERY_NS = 100000000, /* the shortest time between two looks */
 	PART = 200,	      /* looking takes at most one part in so many of a CPU's time */
-	MOST = 4096,	      /* processes of one look, about */
+	MOST = 4096,	      /* processes of one look */
 };
 
 struct unreached {
@@ -44,34 +43,6 @@ int unreached_create(struct unreached **out, pid_t root, const char *directory)
 	snprintf(u->directory, sizeof(u->directory), "%s", directory);
 	*out = u;
 	return 0;
-}
-
-typedef ARRAY(pid_t) pids;
-
-static void add_children_of(pids *list, pid_t pid, const char *thread)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", (int)pid, thread);
-	FILE *in = fopen(path, "re");
-	for (int child; in && list->count < MOST && fscanf(in, "%d", &child) == 1;)
-		(void)array_push(list, child);
-	if (in)
-		fclose(in);
-}
-
-/* Each thread has a list of the children that it has forked. */
-static void add_children(pids *list, pid_t pid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	DIR *threads = opendir(path);
-	for (struct dirent *entry; threads && (entry = readdir(threads));)
-		if (entry->d_name[0] != '.')
-			add_children_of(list, pid, entry->d_name);
-	if (threads)
-		closedir(threads);
 }
 
 static bool unreached_is_told(const struct brick_session_refusals *refusals, pid_t pid)
@@ -105,17 +76,15 @@ static void unreached_look_at(
 
 void unreached_look(struct unreached *u, struct brick_session_refusals *refusals, uint64_t now_ns)
 {
-	pids list = {0};
+	struct process_tree tree = {0};
 
 	if (now_ns < u->next_ns)
 		return;
 	uint64_t begin_ns = thread_cpu_ns();
-	add_children(&list, u->root);
-	for (size_t i = 0; i < list.count; i++) {
-		unreached_look_at(u, refusals, list.items[i]);
-		add_children(&list, list.items[i]);
-	}
-	array_fini(&list);
+	(void)process_tree_read(&tree, u->root, MOST);
+	for (size_t i = 1; i < tree.of.count; i++)
+		unreached_look_at(u, refusals, tree.of.items[i]);
+	process_tree_fini(&tree);
 	/* programs with thousands of threads take long to be gone through */
 	uint64_t took_ns = thread_cpu_ns() - begin_ns;
 	u->next_ns = now_ns + (took_ns * PART > EVERY_NS ? took_ns * PART : EVERY_NS);

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from librecord import *
-from librunning import until
+from librunning import is_entered, until
 
 SOURCE = os.environ["BRICK_SOURCE"]
 PROGRAMS = os.path.join(SOURCE, "tests", "programs")
@@ -55,7 +55,7 @@ def counts_of(name, path, said, log, **variables):
 
 
 def running(scratch, name, **variables):
-    """Its processes wait for a line of ours, and of each other, until all of them are hooked."""
+    """Its core is entered while it waits for a lock, and its worker as soon as it does anything."""
     path, step = scratch.file(f"{name}.pftrace"), [0, 0]
     variables = {"JOBS": json.dumps(JOBS), "TORCH": scratch.file("lib/libtorch_cpu.so"), "PACED": "1", "LATE": "1", **variables}
     program = subprocess.Popen([sys.executable, scratch.file("double/serve.py")], stdin=subprocess.PIPE,
@@ -73,6 +73,7 @@ def running(scratch, name, **variables):
         check(not any(ask("look")), "it is hooked already")
         recorder = subprocess.Popen([BRICK, "record", "-p", str(program.pid), "-o", path, "--no-history"],
                                     stderr=subprocess.PIPE, text=True)
+        until(lambda: is_entered(program.pid) or recorder.poll() is not None, "its core is not entered")
         until(lambda: all(ask("look")) or recorder.poll() is not None, "it is not entered")
         say("")
         while isinstance(step, list):

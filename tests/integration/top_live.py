@@ -251,12 +251,13 @@ def processes(top):
 
 def forks():
     r = Recorded(EMBEDDED, "ms=300", "fork", "ms=600000")
-    headless_until("both processes of the recorder", lambda tops: processes(tops[-1]) == 2, str(r.recorder.pid))
-    tops = headless_until("the parent alone", lambda tops: processes(tops[-1]), str(r.pid))
-    expect("of the parent alone", {processes(top) for top in tops} - {0}, {1})
+    for whose, pid in ("recorder", r.recorder.pid), ("parent", r.pid):
+        headless_until(f"both processes of the {whose}", lambda tops: processes(tops[-1]) == 2, str(pid))
     with open(f"/proc/{r.pid}/task/{r.pid}/children") as file:
         pids = [r.pid, *map(int, file.read().split())]
     expect("processes", len(pids), 2)
+    tops = headless_until("the child alone", lambda tops: processes(tops[-1]), str(pids[1]))
+    expect("of the child alone", {processes(top) for top in tops} - {0}, {1})
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     r.recorder.wait(100)

@@ -6,8 +6,8 @@ ahead if it is asked (AHEAD=1). Drafts of two tokens are checked (DRAFTS=1), of 
 worker computes for 3 ms in each step if it is asked (THREAD=1). A request that comes back is told as new if the worker is
 of the second kind (RUNNER=2). Before each step it waits for a line, and prints the step's tokens behind it (PACED=1); at
 the line "look" it makes no step, and prints of each of its processes whether Brick has hooked functions of Python.
-Requests come behind a line of their own (LATE=1). It prints what it counts. Nobody sees its core if that is asked
-(CORE=unseen).
+Requests come behind a line of their own, and the core waits for lines of a thread (LATE=1). It prints what it counts.
+Nobody sees its core if that is asked (CORE=unseen).
 
 The files of the double are written into a folder, so that they are imported as a package's are. argv: the folder, and the
 fault: what its scheduler says otherwise."""
@@ -229,7 +229,9 @@ import importlib.machinery
 import json
 import multiprocessing
 import os
+import queue
 import sys
+import threading
 
 ctypes.CDLL(os.environ["TORCH"])
 
@@ -276,8 +278,14 @@ def main():
     scheduler = (Unseen if os.environ.get("CORE") == "unseen" else Scheduler)(32, int(os.environ.get("ROOM", 10000)), os.environ.get("AHEAD"), os.environ.get("DRAFTS"),
                           os.environ.get("FAULT"))
 
+    line = sys.stdin.readline
+    if os.environ.get("LATE"):
+        lines = queue.Queue()
+        threading.Thread(target=lambda: [lines.put(one) for one in sys.stdin], daemon=True).start()
+        line = lines.get
+
     def wait():
-        while sys.stdin.readline() == "look\\n":
+        while line() == "look\\n":
             print(json.dumps(look()), flush=True)
 
     if os.environ.get("LATE"):

@@ -105,6 +105,24 @@ static inline void sys_registers_lead(struct user_regs_struct *r, uint64_t at, u
 	r->rip = at;
 }
 
+/*
+ * Ends a wait that would begin again, as a signal's handler would: with EINTR. False: the thread is
+ * in no wait for a lock or for descriptors.
+ */
+static inline bool sys_registers_end_wait(struct user_regs_struct *r)
+{
+	enum { POLL = 7, SELECT = 23, FUTEX = 202, PSELECT = 270, PPOLL = 271 };
+	enum { INTERRUPTED = -4, SYSTEM = -512, BLOCK = -516 };
+	const int64_t call = (int64_t)r->orig_rax, result = (int64_t)r->rax;
+
+	if ((call != FUTEX && call != POLL && call != PPOLL && call != SELECT && call != PSELECT) ||
+		result > SYSTEM || result < BLOCK)
+		return false;
+	r->rax = (uint64_t)INTERRUPTED;
+	r->orig_rax = UINT64_MAX;
+	return true;
+}
+
 /* Registers as DWARF numbers them. */
 static inline void sys_registers_dwarf(
 	const struct user_regs_struct *r, uint64_t out[SYS_DWARF_REGISTERS])
@@ -240,6 +258,12 @@ static inline bool sys_registers_in_call(const struct user_regs_struct *r)
 static inline void sys_registers_lead(struct user_regs_struct *r, uint64_t at, uint64_t *back)
 {
 	(void)r, (void)at, (void)back;
+}
+
+static inline bool sys_registers_end_wait(struct user_regs_struct *r)
+{
+	(void)r;
+	return false;
 }
 
 static inline void sys_registers_dwarf(

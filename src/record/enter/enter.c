@@ -35,6 +35,7 @@
 #include "record/enter/system_calls.h"
 #include "record/enter/target.h"
 #include "record/enter/tracee.h"
+#include "record/enter/unwind.h"
 #include "record/enter/whereabouts.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -605,6 +606,35 @@ void enter_abandoned(struct enter *e)
 
 /* Entering. */
 
+/* Does the thread wait in the C library, called by this file? */
+static bool waits_for(const struct tracee *t, const struct tracee_thread *thread, const char *file)
+{
+	const struct tracee_mapping *m = NULL;
+	struct unwind u;
+
+	for (unwind_begin(&u, t, thread); u.state == UNWIND_FRAME; unwind_next(&u)) {
+		m = tracee_mapping_at(&t->mappings, u.pc);
+		if (!m || !strstr(m->path, "/libc.so.6"))
+			break;
+	}
+	return u.state == UNWIND_FRAME && m && !strcmp(m->path, file);
+}
+
+/*
+ * An interpreter that waits for a lock may do so for hours. Its own code takes every wait up again
+ * that a signal has ended (PEP 475), and passes by the plant for that.
+ */
+static void wake_interpreter(struct enter *e)
+{
+	for (size_t i = 0; e->target.interpreter && i < e->tracee.threads.count; i++) {
+		struct tracee_thread *thread = &e->tracee.threads.items[i];
+		if (thread->tid == e->target.pid &&
+			waits_for(&e->tracee, thread, e->target.interpreter) &&
+			sys_registers_end_wait(&thread->registers))
+			tracee_lead(thread, &thread->registers);
+	}
+}
+
 static int enter_plant(struct enter *e, char why[REFUSAL_BYTES])
 {
 	int error = e->region ? 0 : map_region(e); /* it is there if a try could not unmap it */
@@ -616,7 +646,9 @@ static int enter_plant(struct enter *e, char why[REFUSAL_BYTES])
 		error = write_plant(e, why);
 	if (!error)
 		error = write_leads(e, why);
-	if (error) { /* no thread has run since the first jump was written */
+	if (!error) {
+		wake_interpreter(e);
+	} else { /* no thread has run since the first jump was written */
 		take_leads_away(e);
 		if (e->region)
 			unmap_region(e);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees of processes (enter_tree.h), as /proc/PID/task/TID/children lists them. */
+/* Trees of processes (enter_tree.h). */
 #include "record/enter/enter_tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
-#include "base/file.h"
+#include "base/process_tree.h"
 
-enum { MOST_PROCESSES = 256, CHILDREN_BYTES = 16384 };
+enum { MOST_PROCESSES = 256 };
 
 /* Processes that say the same. */
 struct tree_refusal {
@@ -27,41 +26,6 @@ struct enter_tree {
 	char sentence[REFUSAL_BYTES + 96];
 	bool was_in; /* one was entered: it may end as programs do */
 };
-
-struct family {
-	ARRAY(pid_t) of;
-};
-
-static int add_children_of_thread(struct family *f, pid_t pid, const char *thread)
-{
-	char path[320], text[CHILDREN_BYTES], *at = text, *end;
-	int error = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, thread);
-	file_begin(path, text, sizeof(text));
-	for (long child; !error && (child = strtol(at, &end, 10)) > 0; at = end)
-		error = f->of.count < MOST_PROCESSES ? array_push(&f->of, (pid_t)child) : -E2BIG;
-	return error;
-}
-
-/* Each process that is added is looked at in its turn. */
-static int add_family(struct family *f, pid_t root)
-{
-	int error = array_push(&f->of, root);
-
-	for (size_t i = 0; i < f->of.count && !error; i++) {
-		char path[64];
-		struct dirent *entry;
-		snprintf(path, sizeof(path), "/proc/%d/task", (int)f->of.items[i]);
-		DIR *list = opendir(path);
-		while (list && !error && (entry = readdir(list)))
-			if (entry->d_name[0] != '.')
-				error = add_children_of_thread(f, f->of.items[i], entry->d_name);
-		if (list)
-			closedir(list);
-	}
-	return error == -E2BIG ? 0 : error;
-}
 
 /* -ENODATA: it has no engine, as a shell or a launcher; -ESRCH: it has ended meanwhile. */
 static bool is_refusal(int error)
@@ -86,9 +50,9 @@ static void keep_refusal(struct enter_tree *t, pid_t pid, const char *why, bool 
 int enter_tree_open(struct enter_tree **out, pid_t root, const struct enter_recorder *recorder)
 {
 	struct enter_tree *t = calloc(1, sizeof(*t));
-	struct family family = {0};
+	struct process_tree family = {0};
 	char why[REFUSAL_BYTES], roots[REFUSAL_BYTES];
-	int error = t ? add_family(&family, root) : -ENOMEM, first = 0;
+	int error = t ? process_tree_read(&family, root, MOST_PROCESSES) : -ENOMEM, first = 0;
 
 	*out = t;
 	if (error && t)
@@ -104,7 +68,7 @@ int enter_tree_open(struct enter_tree **out, pid_t root, const struct enter_reco
 			snprintf(roots, sizeof(roots), "%s", why);
 		first = first ? first : refused;
 	}
-	array_fini(&family.of);
+	process_tree_fini(&family);
 	if (error || t->entries.count)
 		return error;
 	if (!t->refusals.count)

@@ -297,16 +297,17 @@ static const struct entered_engine {
 	const char *needs;   /* the beginning of a library's name; NULL: none */
 	const char *file;    /* the beginning of the file's name; NULL: any file ... */
 	const char *mention; /* ... that has this text */
-	bool is_program;     /* it may also be the program itself */
 	const struct patch_name *functions;
 	size_t count;
 } entered_engines[] = {
-	{"ggml", NULL, NULL, "ggml", false, ggml_functions,
+	{"ggml", NULL, NULL, "ggml", ggml_functions,
 		sizeof(ggml_functions) / sizeof(*ggml_functions)},
-	/* the first: jumps reach it, and it is called also where no operator runs */
-	{"torch", "libtorch_cpu.so", "libpython3.", "PyEval_SaveThread", true, python_functions,
+	/* first, so that jumps reach it: it is also called where no operator runs */
+	{"torch", "libtorch_cpu.so", "libpython3.", "PyEval_SaveThread", python_functions,
 		sizeof(python_functions) / sizeof(*python_functions)},
-	{"torch", NULL, "libc10.so", "release_resources", false, torch_functions,
+	{"torch", "libtorch_cpu.so", "python3", "PyEval_SaveThread", python_functions,
+		sizeof(python_functions) / sizeof(*python_functions)},
+	{"torch", NULL, "libc10.so", "release_resources", torch_functions,
 		sizeof(torch_functions) / sizeof(*torch_functions)},
 };
 
@@ -454,17 +455,6 @@ static bool target_bias(const char *path, const struct tracee_mapping *m, uint64
 	return found;
 }
 
-static bool is_engine_file(
-	const struct target *t, const struct entered_engine *engine, const char *path)
-{
-	char link[PROC_PATH_BYTES], program[PATH_MAX];
-
-	if (!engine->file || !strncmp(target_name(path), engine->file, strlen(engine->file)))
-		return true;
-	file_link(target_path(link, t->pid, "exe"), program, sizeof(program));
-	return engine->is_program && !strcmp(path, program);
-}
-
 /* Survey one mapped file. *refused: the last function that was found and cannot be patched. */
 static int survey_file(struct target *t, const struct entered_engine *engine,
 	const struct tracee_mapping *m, const char **refused)
@@ -474,7 +464,8 @@ static int survey_file(struct target *t, const struct entered_engine *engine,
 	uint64_t bias;
 
 	if (snprintf(name, sizeof(name), "root%s", m->path) >= (int)sizeof(name) ||
-		!is_engine_file(t, engine, m->path))
+		(engine->file &&
+			strncmp(target_name(m->path), engine->file, strlen(engine->file)) != 0))
 		return 0;
 	target_path(path, t->pid, name);
 	if (!file_mentions(path, engine->mention) || !target_bias(path, m, &bias))
@@ -499,6 +490,8 @@ static int survey_file(struct target *t, const struct entered_engine *engine,
 		else if (e->way == SURVEY_REFUSED)
 			*refused = e->plan.refused;
 	}
+	if (engine->functions == python_functions && survey.patched)
+		t->interpreter = m->path;
 	return error;
 }
 

@@ -28,6 +28,7 @@ struct target {
 	struct survey *surveys; /* of files with such functions */
 	size_t survey_count;
 	ARRAY(struct target_function) functions;
+	const char *interpreter;	    /* the file of Python's; NULL: none leads there */
 	const struct attacher *attacher;    /* of the engine */
 	char library[SYS_PLANT_PATH_BYTES]; /* the attacher's */
 };

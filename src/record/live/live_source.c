@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/process_start.h"
+#include "base/process_tree.h"
 #include "brick/clock.h"
 #include "brick/error.h"
 #include "lib/drain/neighbours.h"
@@ -215,6 +216,24 @@ static void live_source_add_session(void *context, int fd)
 	s->session_count++;
 }
 
+/*
+ * Look for new sessions of the process and of all that it has started. A recorder has theirs open.
+ * 0, or the process's own error of live_find(): the others' are theirs alone.
+ */
+static int live_source_find(struct live_source *s)
+{
+	struct process_tree tree = {0};
+	int error = process_tree_read(&tree, s->pid, s->is_command ? 1 : MAX_SESSIONS);
+
+	for (size_t i = 0; i < tree.of.count; i++) {
+		int found = live_find(tree.of.items[i], live_source_add_session, s);
+		if (!i && found < 0)
+			error = found;
+	}
+	process_tree_fini(&tree);
+	return error;
+}
+
 int live_source_process(
 	struct live_source **out, pid_t pid, live_first_token_fn first_token, const char **why)
 {
@@ -225,7 +244,7 @@ int live_source_process(
 		return -ENOMEM;
 	s->pid = pid;
 	s->start_time = process_start_time(pid);
-	int found = s->start_time ? live_find(pid, live_source_add_session, s) : -ENOENT;
+	int found = s->start_time ? live_source_find(s) : -ENOENT;
 	if (found >= 0 && !s->sessions) {
 		*why = s->refused_why;
 		found = BRICK_ENOTRECORDED;
@@ -293,7 +312,7 @@ void live_source_look(struct live_source *s)
 {
 	reap(s, WNOHANG);
 	if (!s->reaped && process_start_time(s->pid) == s->start_time)
-		live_find(s->pid, live_source_add_session, s);
+		live_source_find(s);
 	for (struct live_session *l = s->sessions; l; l = l->next)
 		if (l->state == LIVE_RUNNING || l->state == LIVE_STOPPED) {
 			live_session_check(l);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The source of a live view: the sessions of a process, or of a command that is started under a
- * recorder. Makes a run on demand, and reads no records in between. One source per process; it
- * installs the SIGBUS handler of record_guard.h. One thread.
+ * The source of a live view: the sessions of a tree of processes, or of a command that is started
+ * under a recorder. Makes a run on demand, and reads no records in between. One source per process;
+ * it installs the SIGBUS handler of record_guard.h. One thread.
  */
 #pragma once
 
@@ -17,9 +17,9 @@ typedef int (*live_first_token_fn)(const struct run *run, uint64_t *ttft_ns);
 struct live_source;
 
 /*
- * Make a source of a process's sessions: its own, or, for a recorder, those of all recorded
- * processes. 0; -ENOENT: no such process; -EACCES: it is another user's; BRICK_ENOTRECORDED: it has
- * no usable session; or -errno. *why: the reason why a session is unusable (static text), or NULL.
+ * Make a source of the sessions of a process and of all that it has started. 0; -ENOENT: no such
+ * process; -EACCES: it is another user's; BRICK_ENOTRECORDED: it has no usable session; or -errno.
+ * *why: the reason why a session is unusable (static text), or NULL.
  */
 int live_source_process(
 	struct live_source **out, pid_t pid, live_first_token_fn first_token, const char **why);
