@@ -27,8 +27,9 @@ struct wrong {
 	int compiles;		    /* times a step, some for long */
 	int regions;		    /* compiled, each with an operator; 0: none */
 	int breaks;		    /* of the graph, because of which the regions are there */
+	bool is_eager;		    /* each region computes in operators alone, two of them */
+	int entering;		    /* it takes so much longer to enter a region */
 	int fused;		    /* each region computes so long in no operator */
-	bool is_growing;	    /* each region computes so much more than the one before */
 	bool is_resumed;	    /* two functions by turns */
 	bool is_nested;		    /* each region but the first lies in the one before */
 	int recomputing;
@@ -189,8 +190,12 @@ static void forward(const struct wrong *w, int step)
 		snprintf(name, sizeof(name), "Torch-Compiled Region: %d/0",
 			w->is_resumed ? i % 2 : i);
 		size_t region = begin(name, name, 2);
-		advance(10 + w->fused * (w->is_growing ? i : 1));
+		advance(10 + w->entering + w->fused);
 		operator("aten::mm", 20, 3);
+		if (w->is_eager) {
+			advance(2);
+			operator("aten::add", 5, 3);
+		}
 		regions[i] = region;
 		if (!w->is_nested)
 			end(region);
@@ -509,24 +514,28 @@ static void compilations(void **state)
 	assert_int_equal(cost_of("excess"), 0);
 	forget();
 	finds(&(struct wrong){.recompiling = 1}, "compilation-in-steps", 100 * (STEPS - 2));
-	/* between two regions 5 us, and 10 us in each without its operator; the first is free */
-	finds(&(struct wrong){.regions = 5, .breaks = 4}, "graph-breaks", (4 * 5 + 4 * 10) * STEPS);
-	/* what a region computes is not for the break: 100 us at most are to enter it */
-	finds(&(struct wrong){.regions = 5, .breaks = 4, .fused = 1000}, "graph-breaks",
-		(4 * 5 + 4 * 100) * STEPS);
-	finds(&(struct wrong){.regions = 5, .breaks = 4, .fused = 10, .is_growing = true},
-		"graph-breaks", (4 * 5 + 10 + 20 + 30 + 40) * STEPS);
-	finds_nothing(&(struct wrong){.regions = 5});		   /* so many compiled functions */
-	finds_nothing(&(struct wrong){.regions = 5, .breaks = 1}); /* four, and one is broken */
-	finds(&(struct wrong){.breaks = 1}, "graph-breaks", 0);	   /* nothing was compiled */
+	/* from a region's last operator to the next one's first 15 us, where 2 us are usual */
+	finds(&(struct wrong){.regions = 5, .breaks = 4, .is_eager = true}, "graph-breaks",
+		4 * 13 * STEPS);
+	finds(&(struct wrong){.regions = 5, .breaks = 4, .is_eager = true, .entering = 400},
+		"graph-breaks", 4 * 413 * STEPS);
+	/* nobody knows how long it takes to enter a region that computes in no operator */
+	finds(&(struct wrong){.regions = 8, .breaks = 7}, "graph-breaks", 7 * 5 * STEPS);
+	finds(&(struct wrong){.regions = 5, .breaks = 4, .fused = 1000}, "graph-breaks", 0);
+	make(&(struct wrong){.regions = 5, .breaks = 4, .fused = 1000});
+	assert_int_equal(findings.list[0].cost_ns, 0);
+	forget();
+	finds_nothing(&(struct wrong){.regions = 5, .is_eager = true}); /* so many functions */
+	/* four, and one is broken */
+	finds_nothing(&(struct wrong){.regions = 5, .breaks = 1, .is_eager = true});
+	finds(&(struct wrong){.breaks = 1}, "graph-breaks", 0); /* nothing was compiled */
 	/* one break in a function of three layers */
-	finds(&(struct wrong){.regions = 6, .breaks = 1, .is_resumed = true}, "graph-breaks",
-		(3 * 5 + 3 * 10) * STEPS);
-	/* what goes on lies in the region that broke, also if fewer places broke: 15 us to enter it
-	 */
-	finds(&(struct wrong){.regions = 5, .breaks = 1, .is_nested = true}, "graph-breaks",
-		4 * 15 * STEPS);
-	finds_nothing(&(struct wrong){.regions = 5, .is_nested = true});
+	finds(&(struct wrong){.regions = 6, .breaks = 1, .is_resumed = true, .is_eager = true},
+		"graph-breaks", 3 * 13 * STEPS);
+	/* what goes on lies in the region that broke, also if fewer places broke */
+	finds(&(struct wrong){.regions = 5, .breaks = 1, .is_nested = true, .is_eager = true},
+		"graph-breaks", 4 * 13 * STEPS);
+	finds_nothing(&(struct wrong){.regions = 5, .is_nested = true, .is_eager = true});
 }
 
 static void work_that_is_not_needed(void **state)

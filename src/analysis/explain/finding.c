@@ -11,7 +11,6 @@
 #include "brick/brick.h"
 
 enum {
-	MIN_PART = 50,	  /* a finding costs at least 1/50 of its phase */
 	CHOICE_RANKS = 4, /* as if it cost a quarter */
 };
 
@@ -81,7 +80,7 @@ static bool finding_is_excess(const struct finding *finding)
 static bool finding_matters(const struct explain_facts *facts, const struct finding *finding)
 {
 	return !finding->cost_ns ||
-	       finding_costs(finding, facts->phases[finding->phase].held_ns, MIN_PART);
+	       finding_costs(finding, facts->phases[finding->phase].held_ns, FINDING_LEAST_PART);
 }
 
 static uint64_t rank_ns(const struct finding *f)

@@ -344,6 +344,7 @@ struct finding {
 	union finding_evidence of;
 };
 
+enum { FINDING_LEAST_PART = 50 }; /* a finding costs at least 1/50 of its phase */
 enum { EXCESS_PART = 20 }; /* an excess costs at least 1/20 of its phase, without its names */
 
 /* True if the cost is at least `ns` / `parts`. False for a cost of 0, even if `ns` is 0. */

@@ -43,6 +43,7 @@ enum {
 	IS_DOUBLE = 1 << 19,
 	IS_HALF = 1 << 20,
 	LIST = 1 << 21, /* makes a list of views, for which Python makes objects */
+	POINTWISE = 1 << 22,
 	MODEL = FORWARD | BACKWARD,
 	SPANS = LOADING | COMPILING | RECOMPILING | RECOMPUTING | OPTIMIZER | FORWARD | BACKWARD |
 		REGION,
@@ -88,6 +89,10 @@ static const struct {
 	{"aten::_fused_*", FUSED},
 	{"aten::_foreach_*", MANY},
 	{"torch::autograd::AccumulateGrad", GRADIENT},
+	{"aten::add aten::sub aten::mul aten::div aten::relu aten::gelu aten::silu aten::tanh "
+	 "aten::sigmoid aten::native_layer_norm aten::threshold_backward aten::gelu_backward "
+	 "aten::silu_backward aten::tanh_backward aten::native_layer_norm_backward",
+		POINTWISE},
 };
 
 static uint32_t kind_of_operation(const char *operation)
@@ -163,11 +168,11 @@ struct read_row {
 struct open_span {
 	uint64_t begin_ns, end_ns;
 	uint32_t kind;
-	uint64_t ns;
 	const struct explain_operators *of;
-	uint64_t operators_ns; /* of `of`, when it began */
-	uint64_t regions_ns;   /* in it, without operators */
+	uint32_t part; /* its number among the lane's regions; 0: it is none */
 };
+
+enum { CROSSING_BEHIND, CROSSING_NESTED, CROSSING_BACKWARD, CROSSINGS };
 
 struct pass {
 	const struct run *run;
@@ -185,6 +190,9 @@ struct pass {
 	bool saw_softmax;
 	/* of the last region in the forward pass, 0: none; and the operators' time by then */
 	uint64_t region_end_ns, region_operators_ns;
+	uint32_t parts;	      /* regions of the lane so far */
+	uint32_t part;	      /* whose operator came last in the pass; 0: none */
+	uint64_t crossing_ns; /* since then, from one operator to the next */
 	int status;
 	struct pass_sums {
 		uint64_t singles, manies, fused; /* operators of optimizers */
@@ -194,14 +202,18 @@ struct pass {
 		struct quick {
 			uint64_t count, ns; /* executions, and the quickest one; no ns of regions */
 		} * quick;		    /* [site_count] */
-		ARRAY(uint64_t) regions[2]; /* compiled, in forward and in backward passes */
 		ARRAY(uint64_t) gaps; /* between regions of a forward pass, without operators */
+		/*
+		 * From a region's last operator to the next one's first, in a pass: behind each
+		 * other, in each other, and in backward passes.
+		 */
+		ARRAY(uint64_t) crossings[CROSSINGS];
+		uint64_t in_part[CROSSINGS], in_part_ns[CROSSINGS]; /* between two in a region */
+		bool is_in_operators;	   /* regions compute nothing but operators */
 		ARRAY(uint64_t) functions; /* executions of each compiled one in forward passes */
 		ARRAY(uint64_t) sleeps;	   /* between operators */
 		uint64_t rests_ns;	   /* of sleep behind such for Python's lock */
 		uint64_t between_ns; /* of sleep behind steps that the phase's time still has */
-		uint64_t forwards;
-		uint64_t resumed; /* regions in regions of forward passes */
 		/* Python in front of operators in forward passes: each `stride`th case */
 		ARRAY(uint64_t) calls;
 		uint64_t stride, call_count;
@@ -346,6 +358,41 @@ static void pass_sum_optimizer(struct pass_sums *sum, uint32_t kind)
 	sum->singles += !(kind & (FUSED | MANY | VIEW | READ | COPY));
 }
 
+/*
+ * The time from one compiled part's operators to those of the next one. Nodes of a backward pass
+ * that only take up a gradient are there without a break, too.
+ */
+static void follow_parts(
+	struct pass *p, const struct run_sample *s, uint32_t kind, uint64_t before_ns)
+{
+	uint32_t part = 0, holders = 0;
+
+	if (!p->part && !(p->inside & REGION))
+		return;
+	for (uint32_t i = 0; i < p->span_count; i++)
+		if (p->spans[i].part) {
+			part = p->spans[i].part;
+			holders++;
+		}
+	int where = p->inside & BACKWARD ? CROSSING_BACKWARD
+		    : holders > 1	 ? CROSSING_NESTED
+					 : CROSSING_BEHIND;
+	uint64_t ns = on_cpu(p->lane, before_ns, s->begin_ns);
+	if (part && part == p->part) {
+		p->sum->in_part[where]++;
+		p->sum->in_part_ns[where] += ns;
+	} else if (p->part && !(kind & GRADIENT)) {
+		p->crossing_ns += ns;
+	}
+	if (!part)
+		return;
+	if (p->part && part > p->part && array_push(&p->sum->crossings[where], p->crossing_ns))
+		p->status = -ENOMEM;
+	p->sum->is_in_operators |= (kind & POINTWISE) != 0;
+	p->part = part;
+	p->crossing_ns = 0;
+}
+
 /* before_ns: the end of the operator before, from which on Python or autograd called this one. */
 static void add_operator(
 	struct pass *p, const struct run_sample *s, uint32_t kind, uint64_t before_ns)
@@ -357,9 +404,10 @@ static void add_operator(
 
 	to->count++;
 	to->ns += ns;
-	if (p->inside & MODEL)
+	if (p->inside & MODEL) {
 		to->model_ns += ns;
-	else if (p->inside & OPTIMIZER)
+		follow_parts(p, s, kind, before_ns);
+	} else if (p->inside & OPTIMIZER)
 		pass_sum_optimizer(p->sum, kind);
 	/* what may be a view is one if it is quick */
 	if (kind & COPY && p->inside & MODEL && !(kind & VIEW && ns <= SMALL_NS))
@@ -385,28 +433,6 @@ static void add_operator(
 	to->taken_ns += took_ns;
 }
 
-/* Its time without the operators and the regions in it. */
-static void leave_region(struct pass *p, const struct open_span *span)
-{
-	struct pass_sums *sum = &p->sums[span->of - p->facts];
-	bool is_backward = false;
-
-	for (uint32_t i = 0; i < p->span_count; i++)
-		is_backward |= (p->spans[i].kind & BACKWARD) != 0;
-	/* what goes on behind a graph break is a region in it */
-	uint64_t own_ns =
-		number_minus(span->ns, span->of->ns - span->operators_ns + span->regions_ns);
-	for (uint32_t i = p->span_count; i-- > 0;)
-		if (p->spans[i].kind & REGION) {
-			p->spans[i].regions_ns += own_ns + span->regions_ns;
-			break;
-		}
-	if (array_push(&sum->regions[is_backward], own_ns))
-		p->status = -ENOMEM;
-	if (!is_backward)
-		p->region_operators_ns = span->of->ns;
-}
-
 /* A span ends where the next one begins that does not lie in it. */
 static void leave_spans(struct pass *p, uint64_t ns)
 {
@@ -416,8 +442,10 @@ static void leave_spans(struct pass *p, uint64_t ns)
 			p->region_end_ns = 0;
 			forget_product(p);
 		}
+		if (span->kind & MODEL)
+			p->part = 0;
 		if (span->kind & REGION)
-			leave_region(p, span);
+			p->region_operators_ns = span->of->ns;
 	}
 	p->inside = 0;
 	for (uint32_t i = 0; i < p->span_count; i++)
@@ -433,6 +461,8 @@ static void enter_span(struct pass *p, const struct run_sample *s, uint32_t kind
 		add_execution(&p->to->loading, ns + off.blocked_ns, s->site);
 		p->to->loading_slept_ns += off.blocked_ns;
 	}
+	if (kind & (COMPILING | RECOMPILING | MODEL))
+		p->part = 0;
 	if (kind & COMPILING)
 		add_execution(&p->to->compiling, ns, s->site);
 	if (kind & RECOMPILING) {
@@ -456,11 +486,7 @@ static void enter_span(struct pass *p, const struct run_sample *s, uint32_t kind
 			p->sum->optimizer_first_ns = number_minus(p->sum->optimizer_first_ns, ns);
 		p->sum->closures += (kind & BACKWARD) != 0;
 	}
-	if (kind & FORWARD)
-		p->sum->forwards++;
-	if (kind & REGION && p->inside & FORWARD && p->inside & REGION) {
-		p->sum->resumed++;
-	} else if (kind & REGION && p->inside & FORWARD) {
+	if (kind & REGION && p->inside & FORWARD && !(p->inside & REGION)) {
 		p->sum->quick[s->site].count++;
 		/* less the operators that ran between */
 		uint64_t gap_ns = number_minus(on_cpu(p->lane, p->region_end_ns, s->begin_ns),
@@ -471,8 +497,8 @@ static void enter_span(struct pass *p, const struct run_sample *s, uint32_t kind
 		p->region_operators_ns = UINT64_MAX; /* when it has ended */
 	}
 	if (p->span_count < NESTING)
-		p->spans[p->span_count++] =
-			(struct open_span){s->begin_ns, s->end_ns, kind, ns, p->to, p->to->ns, 0};
+		p->spans[p->span_count++] = (struct open_span){
+			s->begin_ns, s->end_ns, kind, p->to, kind & REGION ? ++p->parts : 0};
 	p->inside |= kind;
 }
 
@@ -503,6 +529,7 @@ static void pass_lane(struct pass *p, uint32_t number)
 	p->span_count = 0;
 	p->product = NULL;
 	p->leaf_end_ns = p->region_end_ns = 0;
+	p->part = p->parts = 0;
 	p->reads = (struct read_row){0};
 	for (size_t i = 0; i < lane->sample_count; i++) {
 		const struct run_sample *s = &lane->samples[i];
@@ -682,34 +709,47 @@ static void find_sums(struct pass *p)
  * ---- all together ----
  */
 
+/* Adds the shortest of these, at most so many, each less the time that is there without a break. */
+static uint64_t breaks_add(
+	struct explain_operators *to, uint64_t *items, size_t count, size_t most, uint64_t usual_ns)
+{
+	size_t n = 0;
+
+	if (count)
+		percentile_sort(items, count);
+	for (; n < count && n < most; n++)
+		to->breaks.ns += number_minus(items[n], usual_ns);
+	return n;
+}
+
 /*
  * What goes on behind a break is a compiled function of its own: it lies in the region that broke,
- * or behind it, with a gap in front of it each time. Which one of several behind each other is not
- * known: the one that ran least, and the shortest gaps. A region's kernels may be no operators: so
- * the shortest regions count, and as long as it may take to enter one.
+ * or behind it. Which one of several behind each other is not known: the one that ran least, and
+ * the quickest crossings. Where kernels are no operators, nobody knows when a region's first one
+ * begins: only the gap between two regions is the break's for certain.
  */
 static void add_breaks(struct explain_operators *to, struct pass_sums *sum)
 {
-	/* to check guards and hand over inputs, at most: where empty regions were tried on a CPU,
-	 * 65 us in forward passes, 220 us in backward passes */
-	static const uint64_t enter_ns[2] = {100000, 300000};
-	uint64_t most = 0, apart = 0;
+	uint64_t most = 0, usual_ns[CROSSINGS];
 
 	if (!to->breaks.count)
 		return;
 	array_sort(&sum->functions, order_u64);
 	for (size_t i = 0; i < to->breaks.count && i + 1 < sum->functions.count; i++)
 		most += sum->functions.items[i];
-	array_sort(&sum->gaps, order_u64);
-	for (; apart < sum->gaps.count && apart < most; apart++)
-		to->breaks.ns += sum->gaps.items[apart];
-	for (int k = 0; k < 2; k++) {
-		uint64_t more = number_minus(sum->regions[k].count, sum->forwards);
-		more = number_min(more, sum->resumed + apart);
-		array_sort(&sum->regions[k], order_u64);
-		for (size_t i = 0; i < more; i++)
-			to->breaks.ns += number_min(enter_ns[k], sum->regions[k].items[i]);
+	to->is_entry_unknown = to->has_regions && !sum->is_in_operators;
+	if (to->is_entry_unknown) {
+		breaks_add(to, sum->gaps.items, sum->gaps.count, most, 0);
+		return;
 	}
+	for (int k = 0; k < CROSSINGS; k++)
+		usual_ns[k] = sum->in_part[k] ? sum->in_part_ns[k] / sum->in_part[k] : 0;
+	for (int k = 0, crossed = 0; k < CROSSINGS; k++)
+		crossed += breaks_add(to, sum->crossings[k].items, sum->crossings[k].count,
+			k == CROSSING_BEHIND   ? most
+			: k == CROSSING_NESTED ? SIZE_MAX
+					       : (size_t)crossed,
+			usual_ns[k]);
 }
 
 static int finish_phase(
@@ -821,8 +861,8 @@ int explain_operators_find(struct explain_operators facts[STEP_PHASES], const st
 		if (pass.sums[p].quick && !status)
 			status = finish_phase(&facts[p], &pass.sums[p], kinds, run->site_count);
 		free(pass.sums[p].quick);
-		array_fini(&pass.sums[p].regions[0]);
-		array_fini(&pass.sums[p].regions[1]);
+		for (int k = 0; k < CROSSINGS; k++)
+			array_fini(&pass.sums[p].crossings[k]);
 		array_fini(&pass.sums[p].functions);
 		array_fini(&pass.sums[p].gaps);
 		array_fini(&pass.sums[p].sleeps);

@@ -33,8 +33,9 @@ struct explain_operators {
 	uint64_t workers;		   /* processes that load: children without steps */
 	struct explain_executions compiling, recompiling;
 	uint64_t recompiled;		  /* times that a function was, with its backward pass */
-	struct explain_executions breaks; /* ns: between compiled regions of one forward pass */
+	struct explain_executions breaks; /* ns: from one compiled region to the next one */
 	bool has_regions;		  /* something was compiled */
+	bool is_entry_unknown;		  /* breaks.ns lacks the time to enter regions */
 	struct explain_executions recomputing;
 	/* rows of small operators in which each second to fourth reads a number out of a tensor */
 	struct explain_executions reads;

@@ -54,9 +54,14 @@ bool rule_graph_breaks(const struct explain_facts *f, enum step_phase p, struct 
 {
 	const struct explain_operators *o = known(f, p);
 
-	/* what compiling would save is not known where nothing was compiled */
-	return o && o->breaks.count &&
-	       (operators_cost(out, o->breaks.ns, FINDING_LIKELY) || !o->has_regions);
+	if (!o || !o->breaks.count)
+		return false;
+	/* nor is it known what compiling would save where nothing was compiled */
+	bool is_unknown = o->is_entry_unknown || !o->has_regions;
+	operators_cost(out, o->breaks.ns, FINDING_LIKELY);
+	if (is_unknown && !finding_costs(out, f->phases[p].held_ns, FINDING_LEAST_PART))
+		out->cost_ns = 0;
+	return out->cost_ns || is_unknown;
 }
 
 bool rule_recomputation(const struct explain_facts *f, enum step_phase p, struct finding *out)

@@ -6,17 +6,19 @@
 
 WORDS(graph_breaks)
 {
-	const struct explain_executions *e = &f->operators[finding->phase].breaks;
+	const struct explain_operators *o = &f->operators[finding->phase];
 
-	fill(what, f->operators[finding->phase].has_regions
-			   ? "compiled functions are broken into several graphs"
-			   : "torch.compile left functions as they are");
-	w->is_unknown = !f->operators[finding->phase].has_regions;
-	fill(evidence, "%llu graph break%s, the first at %.100s; %s", (unsigned long long)e->count,
-		plural_s(e->count), words_label(f, e),
-		f->operators[finding->phase].has_regions
-			? "Python runs between the compiled parts in each step"
-			: "no compiled part ran, and what it would save is not known");
+	fill(what, o->has_regions ? "compiled functions are broken into several graphs"
+				  : "torch.compile left functions as they are");
+	w->is_unknown = !finding->cost_ns;
+	fill(evidence, "%llu graph break%s, the first at %.100s; %s",
+		(unsigned long long)o->breaks.count, plural_s(o->breaks.count),
+		words_label(f, &o->breaks),
+		!o->has_regions ? "no compiled part ran, and what it would save is not known"
+		: o->is_entry_unknown
+			? "Python runs between the compiled parts in each step; what it takes to "
+			  "enter these is not known, as their kernels are no operators"
+			: "Python runs between the compiled parts in each step");
 	fill(advice, "take what breaks the graph out of the compiled function; "
 		     "torch.compile(fullgraph=True) names it, TORCH_LOGS=graph_breaks lists all");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
