@@ -61,6 +61,7 @@ struct wrong {
 	int python;		 /* in front of each of eight operators of a forward pass ... */
 	int choosing;		 /* ... and of four behind a step, and of the next step */
 	int crowded_behind;	 /* preempted, behind a step */
+	int crowded_at, colder;	 /* but only behind each such step; it works longer there */
 	int reads_crowded;	 /* preempted, in the middle of the numbers taken out */
 	const char *sleeps;	 /* the brick in which the thread sleeps for 300 us ... */
 	int sleeping;		 /* ... in so many steps from the first on */
@@ -391,7 +392,10 @@ static void make(const struct wrong *w)
 			advance(w->choosing);
 			operator("aten::select", 2, 0);
 		}
-		off_cpu_for((uint64_t)w->crowded_behind * US, true);
+		if (!w->crowded_at || i % w->crowded_at == 1) {
+			off_cpu_for((uint64_t)w->crowded_behind * US, true);
+			advance(w->colder);
+		}
 		advance(w->choosing);
 	}
 	finish_world();
@@ -735,6 +739,10 @@ static void crowds(void **state)
 	(void)state;
 	make(&(struct wrong){.works = 100, .crowded = 4000});
 	assert_int_equal(cost_of("host-works"), 100 * (STEPS - 1));
+	const struct finding *works = &findings.list[findings.count - 1];
+	assert_string_equal(finding_rule_id(works->rule), "host-works");
+	assert_true(finding_share(works) >= 0.05);
+	assert_true(finding_share(&findings.list[0]) < 1); /* preempted, of all time */
 	forget();
 	make(&(struct wrong){.reads = 24, .reads_apart = 2, .reads_crowded = 4000});
 	assert_int_equal(cost_of("element-reads"), (24 * 3 - 2) * STEPS);
@@ -754,6 +762,46 @@ static void unseen_threads(void **state)
 	/* sleep elsewhere is not for them */
 	make(&(struct wrong){.shared = 300, .lock_ns = 100 * US, .is_busy = true, .threads = 2});
 	assert_int_equal(cost_of("blocked"), 2 * 100 * 6 * STEPS);
+	forget();
+}
+
+/* A program that lost its CPU works for longer afterwards, as its caches are cold. */
+static void cold_caches(void **state)
+{
+	struct wrong w = {.works = 20, .crowded_behind = 4000, .crowded_at = 4, .colder = 200};
+
+	(void)state;
+	make(&w);
+	assert_int_equal(cost_of("host-works"), 0);
+	forget();
+	w.works = 100;
+	make(&w);
+	assert_int_equal(cost_of("host-works"), 100 * (STEPS - 1) + 2 * 200);
+	forget();
+	/* it always loses its CPU: nobody knows how long it works without */
+	w.crowded_at = 0;
+	make(&w);
+	assert_int_equal(cost_of("host-works"), 300 * (STEPS - 1));
+	forget();
+}
+
+/* A thread that wakes up while others have the CPUs waits for one, and nobody knows since when. */
+static void sleeps_that_end_late(void **state)
+{
+	struct wrong w = {.shared = 300, .crowded = 4000, .is_busy = true, .threads = 1};
+
+	(void)state;
+	make(&w);
+	assert_int_equal(cost_of("blocked"), 0);
+	forget();
+	w.shared = 9000;
+	make(&w);
+	assert_int_equal(cost_of("blocked"), 5000 * 6 * STEPS);
+	forget();
+	w.shared = 300;
+	w.is_busy = false; /* its own threads had the CPU */
+	make(&w);
+	assert_int_equal(cost_of("blocked"), 300 * STEPS);
 	forget();
 }
 
@@ -869,6 +917,8 @@ int main(void)
 		cmocka_unit_test(ranks),
 		cmocka_unit_test(crowds),
 		cmocka_unit_test(unseen_threads),
+		cmocka_unit_test(cold_caches),
+		cmocka_unit_test(sleeps_that_end_late),
 		cmocka_unit_test(calls),
 		cmocka_unit_test(pages),
 		cmocka_unit_test(memory),

@@ -434,6 +434,8 @@ static void tokens(void **state)
 	first(&(struct wrong){.sampling = 300}, "slow-sampling", 300 * EXPLAIN_STEPS);
 	assert_string_equal(words.expected_note, ", if sampling took no time");
 	never(&(struct wrong){.sampling = 50}, "slow-sampling");
+	/* a tenth of the steps is no tenth of the phase, which has the time between them, too */
+	never(&(struct wrong){.sampling = 110, .work = 500}, "slow-sampling");
 	first(&(struct wrong){.growth = 2, .steps = 1200}, "context-growth", 0);
 	/* it takes longer there, too, but nobody would cut a context that short */
 	never(&(struct wrong){.growth = 5, .steps = 600}, "context-growth");

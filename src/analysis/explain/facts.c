@@ -15,6 +15,7 @@
 #include "analysis/steps/training_times.h"
 #include "analysis/statistics/unknown.h"
 #include "analysis/accounts/workload.h"
+#include "base/array.h"
 #include "base/members.h"
 #include "base/number.h"
 
@@ -308,26 +309,40 @@ bool explain_is_unseen(const struct explain_facts *f, uint64_t begin_ns, uint64_
 	       !run_off_cpu_is_known(f->run, begin_ns, end_ns);
 }
 
-/* Adds the time off the CPU of the thread that evaluates next, which may have waited for another
- * one. */
+/* The time off the CPU of the thread that evaluates next, which may have waited for another one. */
+static struct run_off_times facts_off_between(
+	const struct explain_facts *f, const struct step_between *between)
+{
+	const struct run_step *s = &f->run->steps[between->step];
+	struct run_off_times off =
+		facts_off_in_gap(&f->run->lanes[s->lane], between->from_ns, s->begin_ns);
+
+	off.blocked_ns = number_min(off.blocked_ns, between->ns);
+	off.preempted_ns = number_min(off.preempted_ns, between->ns - off.blocked_ns);
+	return off;
+}
+
+static uint64_t facts_works_between(const struct explain_facts *f,
+	const struct step_between *between, const struct run_off_times *off)
+{
+	bool is_unseen =
+		explain_is_unseen(f, between->from_ns, f->run->steps[between->step].begin_ns);
+
+	return is_unseen ? 0 : between->ns - off->blocked_ns - off->preempted_ns;
+}
+
 static void facts_add_between(void *context, const struct step_between *between)
 {
 	struct explain_facts *f = context;
 	const struct run_step *s = &f->run->steps[between->step];
 	struct explain_phase *phase = &f->phases[step_phase_of(s)];
 	uint64_t ns = between->ns;
-	struct run_off_times off =
-		facts_off_in_gap(&f->run->lanes[s->lane], between->from_ns, s->begin_ns);
+	struct run_off_times off = facts_off_between(f, between);
 
-	if (off.blocked_ns > ns)
-		off.blocked_ns = ns;
-	if (off.preempted_ns > ns - off.blocked_ns)
-		off.preempted_ns = ns - off.blocked_ns;
 	phase->between.count++;
 	phase->between.sleeps_ns += off.blocked_ns;
 	phase->between.preempted_ns += off.preempted_ns;
-	if (!explain_is_unseen(f, between->from_ns, s->begin_ns))
-		phase->between.works_ns += ns - off.blocked_ns - off.preempted_ns;
+	phase->between.works_ns += facts_works_between(f, between, &off);
 	if (ns > phase->between.longest_ns)
 		phase->between.longest_ns = ns;
 }
@@ -344,6 +359,8 @@ static void facts_take_calls(void *context, const struct step_between *between)
 	const struct run_lane *lane = &f->run->lanes[s->lane];
 	struct explain_between *to = &f->phases[step_phase_of(s)].between;
 	uint64_t usual_ns = f->operators[step_phase_of(s)].call_ns, from_ns = between->from_ns;
+	struct run_off_times all_off = facts_off_between(f, between);
+	uint64_t works_ns = facts_works_between(f, between, &all_off);
 
 	for (size_t i = run_sample_from(lane, from_ns); usual_ns && from_ns < s->begin_ns; i++) {
 		bool is_last = i >= lane->sample_count || lane->samples[i].begin_ns >= s->begin_ns;
@@ -352,11 +369,28 @@ static void facts_take_calls(void *context, const struct step_between *between)
 			continue;
 		struct run_off_times off = run_off_cpu_between(lane, from_ns, end_ns);
 		uint64_t ns = number_minus(end_ns - from_ns, off.blocked_ns + off.preempted_ns);
-		ns = number_min(number_min(ns, usual_ns), to->works_ns);
+		ns = number_min(number_min(ns, usual_ns), works_ns);
+		works_ns -= ns;
 		to->works_ns -= ns;
 		to->calls_ns += ns;
 		from_ns = is_last ? s->begin_ns : lane->samples[i].end_ns;
 	}
+	struct explain_works *works = all_off.preempted_ns ? &to->cold : &to->warm;
+	works->count++;
+	works->ns += works_ns;
+}
+
+static void facts_find_cold(struct explain_between *between)
+{
+	enum {
+		PARTS = 4
+	}; /* of all times: fewer do not say how long the program works as a rule */
+	const struct explain_works *warm = &between->warm, *cold = &between->cold;
+
+	if (warm->count && PARTS * warm->count >= warm->count + cold->count)
+		between->cold_ns = number_minus(cold->ns,
+			number_of_double(
+				(double)warm->ns / (double)warm->count * (double)cold->count));
 }
 
 /* True if the lane's steps in a phase are those of one context, which no other lane has. */
@@ -550,6 +584,25 @@ static int find_path(struct explain_facts *f)
 	return 0;
 }
 
+static int facts_find_usual_wait(struct explain_facts *f)
+{
+	ARRAY(uint64_t) waits = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < f->run->lane_count && presence_is_disturbed(f->run); i++)
+		for (size_t k = 0; k < f->run->lanes[i].off_cpu_count && !rc; k++) {
+			const struct run_off_cpu *off = &f->run->lanes[i].off_cpu[k];
+			if (off->preempted)
+				rc = array_push(&waits, off->end_ns - off->begin_ns);
+		}
+	if (waits.count && !rc) {
+		percentile_sort(waits.items, waits.count);
+		f->usual_wait_ns = waits.items[(waits.count - 1) / 2];
+	}
+	array_fini(&waits);
+	return rc;
+}
+
 /* All tokens but those of warm-ups, and no more than the engine has room for. */
 static void facts_find_context(struct explain_facts *f)
 {
@@ -594,6 +647,8 @@ int explain_facts_init(
 		rc = facts_walk_all(f);
 	if (!rc)
 		rc = find_path(f);
+	if (!rc)
+		rc = facts_find_usual_wait(f);
 	if (!rc && run->stack_count)
 		rc = functions_measure(&f->functions, run);
 	if (rc) {
@@ -615,6 +670,8 @@ int explain_facts_init(
 		rc = explain_operators_find(f->operators, run, &f->index, between_ns);
 	if (!rc)
 		facts_find_between(f, facts_take_calls);
+	for (int p = 0; p < STEP_PHASES; p++)
+		facts_find_cold(&f->phases[p].between);
 	if (!rc)
 		rc = rank_job_of_run(&f->ranks, run);
 	if (!rc)

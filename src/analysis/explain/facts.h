@@ -50,9 +50,17 @@ struct explain_site {
 /* The program's time between a step and the next, before it evaluates again. */
 struct explain_between {
 	uint64_t count;
-	uint64_t sleeps_ns;    /* blocked */
-	uint64_t works_ns;     /* on a CPU; all of the time, if times off the CPU are not known */
-	uint64_t calls_ns;     /* Python that calls operators: not in works_ns */
+	uint64_t sleeps_ns; /* blocked */
+	uint64_t works_ns;  /* on a CPU; all of the time, if times off the CPU are not known */
+	uint64_t calls_ns;  /* Python that calls operators: not in works_ns */
+	/*
+	 * Of works_ns, the part for which others may be to blame: in times in which the thread lost
+	 * its CPU, and its caches, it worked for longer than in the other ones.
+	 */
+	uint64_t cold_ns;
+	struct explain_works {
+		uint64_t count, ns;
+	} warm, cold;	       /* times in which it kept its CPU, and the others */
 	uint64_t preempted_ns; /* another thread had the CPU */
 	uint64_t longest_ns;   /* of one such time */
 	/*
@@ -127,7 +135,9 @@ struct explain_facts {
 	struct fault_rows faults;
 	struct placed placed;
 	bool is_placed;
-	uint64_t *scratch;    /* [step_count] */
+	uint64_t *scratch; /* [step_count] */
+	/* median wait of threads for CPUs that other programs had; 0: these had none */
+	uint64_t usual_wait_ns;
 	uint32_t frame_lane;  /* while the walk runs */
 	uint64_t gap_from_ns; /* while the walk runs: the end of what it saw last in a step */
 	uint32_t cache_brick; /* EXPLAIN_CACHE_PREPARE; RUN_NONE: the run has none */

@@ -71,16 +71,20 @@ static bool finding_is_of(finding_set set, enum finding_rule rule)
 	return set >> rule & 1;
 }
 
+static uint64_t finding_whole_ns(const struct explain_phase *phase, enum finding_rule rule)
+{
+	return finding_is_of(EXPLAIN_OF_CPUS, rule) ? phase->elapsed_ns : phase->held_ns;
+}
+
 static bool finding_is_excess(const struct finding *finding)
 {
 	return finding->rule >= FINDING_excess_repeats;
 }
 
 /* A rule that finds something at no cost says what limits the phase: that always matters. */
-static bool finding_matters(const struct explain_facts *facts, const struct finding *finding)
+static bool finding_matters(const struct finding *finding)
 {
-	return !finding->cost_ns ||
-	       finding_costs(finding, facts->phases[finding->phase].held_ns, FINDING_LEAST_PART);
+	return !finding->cost_ns || finding_costs(finding, FINDING_LEAST_PART);
 }
 
 static uint64_t rank_ns(const struct finding *f)
@@ -126,17 +130,18 @@ static void find_in(struct findings *findings, const struct explain_facts *facts
 
 	for (int rule = 0; rule < FINDING_RULES; rule++) {
 		struct finding *f = &findings->list[findings->count];
-		*f = (struct finding){
-			.rule = (enum finding_rule)rule, .phase = (enum step_phase)phase};
+		*f = (struct finding){.rule = (enum finding_rule)rule,
+			.phase = (enum step_phase)phase,
+			.whole_ns = finding_whole_ns(&facts->phases[phase], rule)};
 		if (!finding_rules[rule].find(facts, f->phase, f))
 			continue;
 		if (f->cost_ns && finding_is_excess(f)) {
 			finding_name_excess(findings, first, f, &left_ns);
 			if (f->cost_ns <= f->of.excess.noise_ns ||
-				!finding_costs(f, facts->phases[phase].wall_ns, EXCESS_PART))
+				f->cost_ns < facts->phases[phase].wall_ns / EXCESS_PART)
 				continue;
 		}
-		if (!finding_matters(facts, f))
+		if (!finding_matters(f))
 			continue;
 		findings->count++;
 		replaced |= finding_rules[rule].replaces;

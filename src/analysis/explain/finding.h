@@ -4,7 +4,7 @@
  * evidence. A rule looks at the facts of one phase and finds something or nothing; a cost is a
  * measured time, or follows from measured times. The last rules find an excess over what is
  * expected (expectation.h), less the costs of findings that are names for it. A finding costs at
- * least a fiftieth of its phase, without preemption, or exactly 0: then it says what limits the
+ * least a fiftieth of its phase (whole_ns), or exactly 0: then it says what limits the
  * phase, and no advice saves time. The costs of all findings of a phase never add up to more than
  * the phase. Warm-ups have no findings. src/ui/text/words_*.c make sentences of findings. One
  * thread at a time.
@@ -148,6 +148,9 @@
 #define EXPLAIN_OF_CROWDS                                                                         \
 	(R(preempted_by_others) | R(preempted) | R(barrier_waits) | R(slow_thread) | R(blocked) | \
 		EXPLAIN_OF_SLOW)
+#define EXPLAIN_OF_CPUS                                                                  \
+	(EXPLAIN_OF_CROWDS | R(affinity) | R(oversubscribed) | R(cpu_quota) | R(steal) | \
+		R(memory_limit) | R(threads_anew) | R(fewer_threads))
 /* Rules that only say that some steps are slow, and not why. */
 #define EXPLAIN_OF_SLOW (R(first_step) | R(slow_steps))
 
@@ -335,6 +338,11 @@ struct finding {
 	enum finding_certainty certainty;
 	uint64_t cost_ns; /* that the advice should save in all steps of the phase; 0: nothing */
 	/*
+	 * The time that it costs a share of: the phase's, without the time for which threads on the
+	 * critical path had no CPU. Rules for effects that a lack of CPUs has, too, have all of it.
+	 */
+	uint64_t whole_ns;
+	/*
 	 * Number (from 1, in findings.list) of the first finding of the phase that saves time of
 	 * the same parts, even if that one overlaps another itself; 0: none does.
 	 */
@@ -347,15 +355,22 @@ struct finding {
 enum { FINDING_LEAST_PART = 50 }; /* a finding costs at least 1/50 of its phase */
 enum { EXCESS_PART = 20 }; /* an excess costs at least 1/20 of its phase, without its names */
 
-/* True if the cost is at least `ns` / `parts`. False for a cost of 0, even if `ns` is 0. */
-static inline bool finding_costs(const struct finding *finding, uint64_t ns, uint64_t parts)
+static inline double finding_share(const struct finding *finding)
 {
-	return finding->cost_ns && finding->cost_ns >= ns / parts;
+	double share = explain_share(finding->cost_ns, finding->whole_ns);
+
+	return share < 1 ? share : 1;
+}
+
+/* True if the cost is at least a share of 1 / `parts`. False for a cost of 0. */
+static inline bool finding_costs(const struct finding *finding, uint64_t parts)
+{
+	return finding->cost_ns && finding->cost_ns >= finding->whole_ns / parts;
 }
 
 /*
- * True: found. The caller has zeroed *out and set its rule and phase; the rule fills in the rest.
- * On false *out may be half filled in.
+ * True: found. The caller has zeroed *out and set its rule, phase and whole_ns; the rule fills in
+ * the rest. On false *out may be half filled in.
  */
 #define EXPLAIN_DECLARE(name, ...) \
 	bool rule_##name(          \

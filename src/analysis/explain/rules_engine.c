@@ -29,7 +29,7 @@ bool rule_graph_rebuilt(const struct explain_facts *f, enum step_phase p, struct
 	out->of.graph_rebuilt.build_ns = build_ns;
 	out->of.graph_rebuilt.alloc_ns = alloc_ns;
 	out->of.graph_rebuilt.plan_ns = plan_ns;
-	return finding_costs(out, phase->wall_ns, 20);
+	return finding_costs(out, 20);
 }
 
 static uint64_t rules_engine_count_of(const struct explain_phase *phase, const char *name)
@@ -57,8 +57,7 @@ bool rule_graph_watched(const struct explain_facts *f, enum step_phase p, struct
 	out->of.graph_watched.parts = phase->evaluations ? plans / phase->evaluations : 0;
 	if (attach && !strncmp(attach, own, sizeof(own) - 1))
 		return false; /* Brick is what watches */
-	return !phase->queue && out->of.graph_watched.parts >= MANY &&
-	       finding_costs(out, phase->wall_ns, 20);
+	return !phase->queue && out->of.graph_watched.parts >= MANY && finding_costs(out, 20);
 }
 
 /* Copies out of the engine are more than logits: its state, layer by layer. */
@@ -73,7 +72,7 @@ bool rule_state_copied(const struct explain_facts *f, enum step_phase p, struct 
 		out->cost_ns = explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
 	out->cost_ns +=
 		explain_on_cpu_ns(phase, "StateSave") + explain_on_cpu_ns(phase, "StateLoad");
-	return !phase->queue && finding_costs(out, phase->wall_ns, 20);
+	return !phase->queue && finding_costs(out, 20);
 }
 
 /*
@@ -240,7 +239,7 @@ bool rule_large_weights(const struct explain_facts *f, enum step_phase p, struct
 		return false;
 	out->certainty = FINDING_LIKELY;
 	out->cost_ns = (uint64_t)phase->products.saved_ns;
-	return finding_costs(out, phase->wall_ns, 10);
+	return finding_costs(out, 10);
 }
 
 bool rule_unattributed(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -258,7 +257,7 @@ bool rule_unattributed(const struct explain_facts *f, enum step_phase p, struct 
 	if ((f->gpus[p].commands && run_note_find(f->run, "imported")) ||
 		run_note_find(f->run, "steps.none"))
 		return false;
-	return finding_costs(out, phase->wall_ns, 10);
+	return finding_costs(out, 10);
 }
 
 /* An adapter that is kept apart from the weights has products of its own. */
@@ -282,7 +281,7 @@ bool rule_adapter(const struct explain_facts *f, enum step_phase p, struct findi
 	}
 	out->of.adapter.flops_share = all > 0 ? own / all : -1;
 	out->cost_ns = explain_on_cpu_ns(phase, EXPLAIN_ADAPTER);
-	return finding_costs(out, phase->wall_ns, 20);
+	return finding_costs(out, 20);
 }
 
 /*
@@ -305,5 +304,5 @@ bool rule_cache_moved(const struct explain_facts *f, enum step_phase p, struct f
 	}
 	out->of.cache_moved.graphs = phase->cache_graphs;
 	out->cost_ns = phase->cache_ns;
-	return out->of.cache_moved.most && finding_costs(out, phase->wall_ns, 20);
+	return out->of.cache_moved.most && finding_costs(out, 20);
 }

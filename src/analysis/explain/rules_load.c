@@ -59,8 +59,7 @@ bool rule_first_touch(const struct explain_facts *f, enum step_phase p, struct f
 			f->faults.list.items[i].driver_ns)
 			out->of.first_touch.brick = f->faults.list.items[i].brick;
 	out->cost_ns = number_min(all_ns, phase->wall_ns);
-	return all_ns >= LEAST_NS && early_ns >= all_ns / 4 * 3 &&
-	       finding_costs(out, phase->wall_ns, 20);
+	return all_ns >= LEAST_NS && early_ns >= all_ns / 4 * 3 && finding_costs(out, 20);
 }
 
 /* The first step that is no warm-up; NULL: there is none. */

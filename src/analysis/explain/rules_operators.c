@@ -20,12 +20,12 @@ static bool operators_cost(struct finding *out, uint64_t cost_ns, enum finding_c
 	return cost_ns != 0;
 }
 
-static bool operators_cost_part(struct finding *out, const struct explain_facts *f, double cost_ns)
+static bool operators_cost_part(struct finding *out, double cost_ns)
 {
 	enum { PARTS = 20 };
 
 	return cost_ns > 0 && operators_cost(out, number_of_double(cost_ns), FINDING_LIKELY) &&
-	       finding_costs(out, f->phases[out->phase].held_ns, PARTS);
+	       finding_costs(out, PARTS);
 }
 
 bool operators_load(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -33,7 +33,7 @@ bool operators_load(const struct explain_facts *f, enum step_phase p, struct fin
 	const struct explain_operators *o = known(f, p);
 
 	/* each program waits for its batches a little */
-	return o && operators_cost_part(out, f, (double)o->loading.ns) &&
+	return o && operators_cost_part(out, (double)o->loading.ns) &&
 	       operators_cost(out, o->loading.ns, FINDING_MEASURED);
 }
 
@@ -59,7 +59,7 @@ bool rule_graph_breaks(const struct explain_facts *f, enum step_phase p, struct 
 	/* nor is it known what compiling would save where nothing was compiled */
 	bool is_unknown = o->is_entry_unknown || !o->has_regions;
 	operators_cost(out, o->breaks.ns, FINDING_LIKELY);
-	if (is_unknown && !finding_costs(out, f->phases[p].held_ns, FINDING_LEAST_PART))
+	if (is_unknown && !finding_costs(out, FINDING_LEAST_PART))
 		out->cost_ns = 0;
 	return out->cost_ns || is_unknown;
 }
@@ -84,7 +84,7 @@ bool operators_attend(const struct explain_facts *f, enum step_phase p, struct f
 {
 	const struct explain_operators *o = known(f, p);
 
-	return o && operators_cost_part(out, f, (double)o->attention.ns);
+	return o && operators_cost_part(out, (double)o->attention.ns);
 }
 
 bool operators_copy(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -93,7 +93,7 @@ bool operators_copy(const struct explain_facts *f, enum step_phase p, struct fin
 	const struct explain_operators *o = known(f, p);
 
 	return o && operators_cost(out, o->copies.ns, FINDING_LIKELY) &&
-	       finding_costs(out, o->ns, PARTS);
+	       out->cost_ns >= o->ns / PARTS;
 }
 
 /* The part of forward and backward passes that some operators of forward passes stand for, as nodes
@@ -112,7 +112,7 @@ bool rule_doubles(const struct explain_facts *f, enum step_phase p, struct findi
 	const double gain = 0.625;
 	const struct explain_operators *o = known(f, p);
 
-	return o && operators_cost_part(out, f, gain * operators_like(o, o->doubles.ns));
+	return o && operators_cost_part(out, gain * operators_like(o, o->doubles.ns));
 }
 
 /*
@@ -127,7 +127,7 @@ bool rule_halves(const struct explain_facts *f, enum step_phase p, struct findin
 
 	return o && o->half_products.flops &&
 	       (double)o->half_products.flops < least_rate * (double)o->half_products.ns &&
-	       operators_cost_part(out, f, gain * operators_like(o, o->half_products.ns));
+	       operators_cost_part(out, gain * operators_like(o, o->half_products.ns));
 }
 
 /*
@@ -154,8 +154,7 @@ bool operators_pad(const struct explain_facts *f, enum step_phase p, struct find
 	uint64_t tokens = o ? f->phases[p].tokens + o->padding : 0;
 
 	return o && o->padding &&
-	       operators_cost_part(
-		       out, f, (double)o->padding / (double)tokens * (double)o->model_ns);
+	       operators_cost_part(out, (double)o->padding / (double)tokens * (double)o->model_ns);
 }
 
 bool operators_repeat(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -164,7 +163,7 @@ bool operators_repeat(const struct explain_facts *f, enum step_phase p, struct f
 
 	out->of.prompt_repeated.tokens = o ? o->repeated : 0;
 	out->of.prompt_repeated.steps = o ? o->repeating_steps : 0;
-	return o && operators_cost_part(out, f, (double)o->repeated_ns);
+	return o && operators_cost_part(out, (double)o->repeated_ns);
 }
 
 /*
@@ -198,5 +197,5 @@ bool operators_crowd(const struct explain_facts *f, enum step_phase p, struct fi
 	out->of.crowd.cpus = cpus;
 	out->of.crowd.online = f->run->cpus;
 	return cpus && threads > cpus &&
-	       operators_cost_part(out, f, (double)number_minus(o->taken_ns, o->quickest_ns));
+	       operators_cost_part(out, (double)number_minus(o->taken_ns, o->quickest_ns));
 }

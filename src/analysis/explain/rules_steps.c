@@ -24,21 +24,24 @@ enum {
 bool rule_host_pauses(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	out->cost_ns = f->phases[p].between.sleeps_ns;
-	return finding_costs(out, f->phases[p].held_ns, 20);
+	return finding_costs(out, 20);
 }
 
 bool rule_host_works(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	out->cost_ns = f->phases[p].between.works_ns;
-	return finding_costs(out, f->phases[p].held_ns, 20);
+	const struct explain_between *between = &f->phases[p].between;
+
+	out->cost_ns = number_minus(between->works_ns, between->cold_ns);
+	bool is_certain = finding_costs(out, 20);
+	out->cost_ns = between->works_ns;
+	return is_certain;
 }
 
 /* Threads that evaluate with contexts of their own, but only in turns: one lock serves them all. */
 bool rule_turns(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	out->cost_ns = f->phases[p].between.turns_ns;
-	return f->phases[p].between.turn_threads > 1 &&
-	       finding_costs(out, f->phases[p].elapsed_ns, 20);
+	return f->phases[p].between.turn_threads > 1 && finding_costs(out, 20);
 }
 
 /*
@@ -88,7 +91,7 @@ bool rule_sampling(const struct explain_facts *f, enum step_phase p, struct find
 
 	out->cost_ns = explain_on_cpu_ns(phase, brick_name(BRICK_SAMPLING));
 	out->of.sampling.calls = row ? row->count : 0;
-	return row && row->count && finding_costs(out, phase->wall_ns, 10);
+	return row && row->count && finding_costs(out, 10);
 }
 
 /* Batches. */
@@ -214,7 +217,7 @@ static bool batches_are_small(const struct explain_facts *f, enum step_phase p, 
 	out->of.batches.model = model;
 	out->of.batches.took_ns = number_of_double(is_ns);
 	out->of.batches.would_ns = number_of_double(would_ns);
-	return finding_costs(out, phase->wall_ns, 20);
+	return finding_costs(out, 20);
 }
 
 bool rule_small_ubatch(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -370,7 +373,7 @@ bool rule_kv_type(const struct explain_facts *f, enum step_phase p, struct findi
 	out->certainty = FINDING_LIKELY;
 	out->cost_ns = number_of_double((double)out->of.attention.attention_ns * slower) +
 		       (is_wide ? casts_ns(f, phase) : 0);
-	return !phase->queue && finding_costs(out, phase->wall_ns, 10);
+	return !phase->queue && finding_costs(out, 10);
 }
 
 /* True if an engine computed the brick; a program that states its work itself has no operations. */
@@ -399,8 +402,7 @@ bool rule_no_flash_attention(const struct explain_facts *f, enum step_phase p, s
 	out->certainty = FINDING_LIKELY;
 	return p == STEP_PREFILL && !phase->queue && phase->batch > 8 &&
 	       is_of_engine(f, phase, BRICK_ATTENTION_SOFTMAX) &&
-	       !explain_brick_ns(f, phase, BRICK_FLASH_ATTENTION) &&
-	       finding_costs(out, phase->wall_ns, 10);
+	       !explain_brick_ns(f, phase, BRICK_FLASH_ATTENTION) && finding_costs(out, 10);
 }
 
 /* Nobody would cut a shorter context: there, attention is what the model is made of. */
@@ -457,7 +459,7 @@ bool rule_context_growth(const struct explain_facts *f, enum step_phase p, struc
 	}
 	out->of.context_growth.first_ns = medians[0];
 	out->of.context_growth.last_ns = medians[GROWTH_PARTS - 1];
-	return finding_costs(out, phase->wall_ns, 10);
+	return finding_costs(out, 10);
 }
 
 /* The category's time in a step beyond its average over the phase's other steps; may be negative.
@@ -571,7 +573,7 @@ bool rule_first_step(const struct explain_facts *f, enum step_phase p, struct fi
 	out->of.first_step.median_ns = median_ns;
 	out->of.first_step.more =
 		rules_steps_difference(f, phase, phase->list[0], &out->of.first_step.more_ns);
-	return finding_costs(out, phase->elapsed_ns, 20);
+	return finding_costs(out, 20);
 }
 
 /* The median of a step's neighbours, which have nearly the same context. */
@@ -624,5 +626,5 @@ bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct fi
 	out->of.slow_steps.median_ns = median_ns;
 	out->of.slow_steps.more =
 		rules_steps_difference(f, phase, worst, &out->of.slow_steps.more_ns);
-	return finding_costs(out, phase->elapsed_ns, 20);
+	return finding_costs(out, 20);
 }

@@ -105,8 +105,7 @@ static bool crowd(
 	out->certainty = FINDING_LIKELY;
 	out->cost_ns = number_minus(phase->wall_ns, ideal_ns);
 	return run_usable_cpus(f->run) && phase->team > run_usable_cpus(f->run) &&
-	       20 * rules_threads_beside_ns(f, phase) >= phase->wall_ns &&
-	       finding_costs(out, phase->wall_ns, 20);
+	       20 * rules_threads_beside_ns(f, phase) >= phase->wall_ns && finding_costs(out, 20);
 }
 
 /*
@@ -381,6 +380,27 @@ static uint64_t rules_threads_first_touched_ns(
 	return ns;
 }
 
+/* The time for which threads that run steps may have waited for a CPU at the ends of their sleeps.
+ */
+static uint64_t rules_threads_late_ns(
+	const struct explain_facts *f, const struct explain_phase *phase)
+{
+	uint64_t ns = 0;
+
+	for (uint64_t i = 0; i < phase->steps && f->usual_wait_ns; i++) {
+		const struct run_step *s = &f->run->steps[phase->list[i]];
+		const struct run_lane *lane = &f->run->lanes[s->lane];
+		for (size_t k = run_off_cpu_from(lane, s->begin_ns); k < lane->off_cpu_count; k++) {
+			const struct run_off_cpu *off = &lane->off_cpu[k];
+			if (off->begin_ns >= s->end_ns)
+				break;
+			if (!off->preempted)
+				ns += number_min(off->end_ns - off->begin_ns, f->usual_wait_ns);
+		}
+	}
+	return ns;
+}
+
 bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	enum { FEW = 4 }; /* times: beside other programs, a thread may wait for a lock of theirs */
@@ -393,6 +413,7 @@ bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct findi
 		rules_threads_blocked_ns(f, p), rules_threads_first_touched_ns(f, phase, p));
 	if (explain_waits_unseen(f, p))
 		out->cost_ns = number_minus(out->cost_ns, f->operators[p].slept_in_operators_ns);
+	out->cost_ns = number_minus(out->cost_ns, rules_threads_late_ns(f, phase));
 	const struct summary_row *most[2];
 	uint64_t all_ns = find_sleepers(phase, most);
 	out->of.blocked.most = most[0];
@@ -436,7 +457,7 @@ bool rule_page_faults(const struct explain_facts *f, enum step_phase p, struct f
 	if (expectation_excess(&since, f, p, EXPECTATION_HISTORY) &&
 		since.brick_ns > out->cost_ns / 2 && since.brick_ns < 2 * out->cost_ns)
 		out->of.page_faults.brick = since.brick;
-	return finding_costs(out, phase->wall_ns, 20);
+	return finding_costs(out, 20);
 }
 
 /*
@@ -504,7 +525,7 @@ bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct 
 		out->cost_ns = phase->wall_ns;
 	out->certainty = FINDING_LIKELY;
 	return is_repeated && !phase->queue && 2 * out->of.threads_anew.made >= phase->steps &&
-	       finding_costs(out, phase->wall_ns, 20);
+	       finding_costs(out, 20);
 }
 
 /* The brick behind which threads waited longest. */
@@ -751,7 +772,7 @@ bool rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct
 	out->of.barrier_waits.waited_ns = waited_ns;
 	out->of.barrier_waits.fewer_ns = fewer_ns;
 	out->of.barrier_waits.most = waited_for(phase->summary);
-	return finding_costs(out, phase->wall_ns, 20);
+	return finding_costs(out, 20);
 }
 
 /*
@@ -801,7 +822,7 @@ bool rule_late_rank(const struct explain_facts *f, enum step_phase p, struct fin
 	uint64_t more_ns = late->is_late ? rules_threads_more_work(&f->ranks, late) : 0;
 	more_ns = number_min(more_ns, late->caused_ns);
 	out->cost_ns = out->cost_ns > more_ns ? out->cost_ns : more_ns;
-	return finding_costs(out, f->phases[p].held_ns, 20);
+	return finding_costs(out, 20);
 }
 
 /*
@@ -831,5 +852,5 @@ bool rule_fewer_threads(const struct explain_facts *f, enum step_phase p, struct
 			shared_ns += (double)(b->driver_ns + b->worker_ns);
 	}
 	out->cost_ns = number_of_double(shared_ns * (1 / (double)phase->team - 1 / (double)most));
-	return finding_costs(out, phase->wall_ns, 20);
+	return finding_costs(out, 20);
 }

@@ -207,20 +207,22 @@ static void print_finding(const struct explain_facts *facts, const struct findin
 			const char *name = phase_whole(f->phase);
 			double per_token = finding_cost_per_token_ns(facts, f);
 			uint64_t steps = facts->phases[f->phase].steps;
-			char token[UNITS_BYTES], part[UNITS_BYTES];
+			char token[UNITS_BYTES], part[UNITS_BYTES], of_all[UNITS_BYTES];
 			/* where no token is known, each step pays */
 			units_time(token, per_token >= 0 ? number_of_double(per_token + 0.5)
 					  : steps	 ? f->cost_ns / steps
 							 : UINT64_MAX);
-			units_percent(part,
+			units_percent(part, finding_share(f));
+			units_percent(of_all,
 				explain_share(f->cost_ns, facts->phases[f->phase].elapsed_ns));
+			const char *less = strcmp(part, of_all) ? " without preemption" : "";
 			if (f->cost_ns && words.is_once)
-				tell(line, "%s in all, %s of %s (%s)",
-					units_time(token, f->cost_ns), part, name,
+				tell(line, "%s in all, %s of %s%s (%s)",
+					units_time(token, f->cost_ns), part, name, less,
 					finding_certainty_name(f->certainty));
 			else if (f->cost_ns)
-				tell(line, "%s a %s, %s of %s (%s%s)", token,
-					per_token < 0 && steps ? "step" : "token", part, name,
+				tell(line, "%s a %s, %s of %s%s (%s%s)", token,
+					per_token < 0 && steps ? "step" : "token", part, name, less,
 					finding_certainty_name(f->certainty),
 					finding_rule_kind(f->rule) == FINDING_CHOICE
 						? "; a trade-off"
@@ -376,6 +378,7 @@ static json_t *explain_view_phase_json(
 	json_put(object, "tokens", json_number(phase->tokens));
 	json_put(object, "wall_ns", json_number(phase->wall_ns));
 	json_put(object, "elapsed_ns", json_number(phase->elapsed_ns));
+	json_put(object, "held_ns", json_number(phase->held_ns));
 	json_put(object, "explained_ns", json_number(explained_ns));
 	return object;
 }
@@ -413,7 +416,6 @@ static json_t *expectation_json(const struct explain_facts *facts, const struct 
 
 static json_t *finding_json(const struct explain_facts *facts, const struct finding *finding)
 {
-	const struct explain_phase *phase = &facts->phases[finding->phase];
 	json_t *object = json_object();
 	struct finding_words words;
 
@@ -425,7 +427,7 @@ static json_t *finding_json(const struct explain_facts *facts, const struct find
 		finding_row(facts, finding) ? json_text(finding_row(facts, finding)) : json_null());
 	json_put(object, "cost_ns", json_number(finding->cost_ns));
 	json_put(object, "cost_per_token_ns", json_rate(finding_cost_per_token_ns(facts, finding)));
-	json_put(object, "share", json_rate(explain_share(finding->cost_ns, phase->elapsed_ns)));
+	json_put(object, "share", json_rate(finding_share(finding)));
 	json_put(object, "certainty", json_text(finding_certainty_name(finding->certainty)));
 	if (finding->rule >= FINDING_excess_repeats)
 		json_put(object, "expectation", expectation_json(facts, finding));

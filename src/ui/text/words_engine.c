@@ -243,7 +243,7 @@ WORDS(adapter)
 	char flops[UNITS_BYTES], share[UNITS_BYTES];
 
 	fill(what, EXPLAIN_ADAPTER " takes %s of the time%s%s%s",
-		units_percent(share, explain_share(finding->cost_ns, phase->wall_ns)),
+		units_percent(share, finding_share(finding)),
 		finding->of.adapter.flops_share >= 0 ? " for " : "",
 		finding->of.adapter.flops_share >= 0
 			? units_percent(flops, finding->of.adapter.flops_share)
