@@ -4,6 +4,7 @@ ones that are compiled here."""
 import os
 import re
 import signal
+import struct
 import subprocess
 import time
 
@@ -11,6 +12,7 @@ from libggml import BUILD, LLAMA, SOURCE, demo, libraries
 
 BRICK = os.path.join(BUILD, "bin", "brick")
 WAIT_S = 300
+HOOKS_ARE_IN = 2  # BRICK_ENTER_BEGIN
 
 
 def llama(repeat, threads=1):
@@ -80,7 +82,7 @@ def state(pid):
         "signals": [int(mask, 16) & ~(3 << 31) for mask in re.findall(r"^Sig(?:Blk|Ign|Cgt):\s*(\w+)", status, re.M)],
         "masks": sorted(mask_of(pid, tid) for tid in os.listdir(f"/proc/{pid}/task")),
         "tracer": re.search(r"TracerPid:\s*(\d+)", status).group(1),
-        "sessions": sorted(n for n in named if "/brick-" in n and ".session" in n or "enter.control" in n),
+        "sessions": sorted(n for n in named if "/brick-" in n and (".session" in n or ".control" in n)),
         "writable code": [m for m in maps if "w" in m[1] and "x" in m[1]],
     }
 
@@ -143,7 +145,13 @@ def say_more(paths, count):
 
 
 def is_entered(pid):
-    return ".session" in proc(pid, "maps")
+    """Are its hooks in? The page that it shares with the recorder says so (include/brick/abi/enter.h)."""
+    page = re.search(r"(/\S+/enter\.\d+\.control)$", proc(pid, "maps"), re.M)
+    try:
+        with open(page.group(1), "rb") as file:
+            return struct.unpack("II", file.read(8))[1] == HOOKS_ARE_IN
+    except (AttributeError, FileNotFoundError):
+        return False
 
 
 def refused(pid, folder, reason, **more):

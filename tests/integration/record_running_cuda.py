@@ -10,13 +10,9 @@ import tempfile
 
 import libcuda
 import libggml as g
-from librunning import BRICK, WAIT_S, Program, proc, record_while, report, state, until
+from librunning import BRICK, WAIT_S, Program, is_entered, record_while, report, state, until
 
 TIMES = int(os.environ.get("ATTACK_ROUNDS", "3"))
-
-
-def is_entered(pid):
-    return ".session" in proc(pid, "maps")
 
 
 def recorded(out):

@@ -19,11 +19,17 @@ static const struct {
 	{643, "cuGraphInstantiateWithFlags"}, {644, "cuGraphExecUpdate_v2"},
 	{527, "cuLaunchHostFunc"}};
 
-static cupti_callback_fn callback;
+static cupti_callback_fn callback; /* atomic: NULL as soon as the subscriber goes */
 static void *callback_own;
 static uint8_t wanted_calls[1536], wanted_resources[64];
 
 /* ---- callbacks ---- */
+
+/* NULL: nobody wants it. One reading of it: the subscriber may go while a call is on its way. */
+static cupti_callback_fn callback_of(const uint8_t *wanted, size_t count, uint32_t id)
+{
+	return id < count && wanted[id] ? __atomic_load_n(&callback, __ATOMIC_ACQUIRE) : NULL;
+}
 
 static void on_call(uint32_t site, uint32_t id, const char *name, const void *parameters,
 	int *result, const char *symbol, struct context *context, uint32_t correlation)
@@ -39,13 +45,15 @@ static void on_call(uint32_t site, uint32_t id, const char *name, const void *pa
 		.correlation = correlation,
 	};
 
-	if (!callback || id >= sizeof wanted_calls || !wanted_calls[id])
+	cupti_callback_fn call_back = callback_of(wanted_calls, sizeof wanted_calls, id);
+
+	if (!call_back)
 		return;
 	uint64_t begin = double_now(), before = double_cost_saved_ns();
 	double_cost(double_options()->cost_callback);
 	uint64_t called = double_now();
 	double_cost_tool(1);
-	callback(callback_own, CUPTI_DOMAIN_DRIVER, id, &call);
+	call_back(callback_own, CUPTI_DOMAIN_DRIVER, id, &call);
 	double_cost_tool(0);
 	called = double_now() - called;
 	double_cost_called(called);
@@ -56,11 +64,12 @@ static void on_resource(uint32_t id, struct context *context, void *what)
 {
 	struct cupti_resource_call call = {context, NULL, what};
 	const struct cupti_graph *graph = what;
+	cupti_callback_fn call_back = callback_of(wanted_resources, sizeof wanted_resources, id);
 
 	if (id == CUPTI_GRAPH_EXEC_CREATED)
 		double_activity_exec_made(graph->exec);
-	if (callback && id < sizeof wanted_resources && wanted_resources[id])
-		callback(callback_own, CUPTI_DOMAIN_RESOURCE, id, &call);
+	if (call_back)
+		call_back(callback_own, CUPTI_DOMAIN_RESOURCE, id, &call);
 }
 
 /* ---- the interface ---- */
@@ -99,8 +108,8 @@ DOUBLE_API int cuptiSubscribe(void **subscriber, cupti_callback_fn function, voi
 		return CUPTI_HAS_SUBSCRIBER;
 	if (double_activity_start())
 		return CUPTI_UNREADY;
-	callback = function;
 	callback_own = own_data;
+	__atomic_store_n(&callback, function, __ATOMIC_RELEASE);
 	*subscriber = &callback;
 	double_tools_set(&tools);
 	return CUPTI_FINE;
@@ -108,7 +117,7 @@ DOUBLE_API int cuptiSubscribe(void **subscriber, cupti_callback_fn function, voi
 
 DOUBLE_API int cuptiUnsubscribe(void *subscriber)
 {
-	callback = NULL;
+	__atomic_store_n(&callback, NULL, __ATOMIC_RELEASE);
 	return subscriber == &callback ? CUPTI_FINE : 1;
 }
 
