@@ -91,12 +91,14 @@ int calls_enable(void)
 	static const uint32_t resources[] = {CUPTI_MODULE_LOADED, CUPTI_MODULE_UNLOADING,
 		CUPTI_GRAPH_NODE_CREATED, CUPTI_GRAPH_NODE_DESTROYING, CUPTI_GRAPH_EXEC_STARTING,
 		CUPTI_GRAPH_EXEC_CREATED, CUPTI_GRAPH_EXEC_DESTROYING, CUPTI_GRAPH_NODE_CLONED};
-	int result = enable_domain(CUPTI_DOMAIN_DRIVER);
 
-	/* older versions lack some: kernels of graphs then have no parents */
-	for (size_t i = 0; result == CUPTI_FINE && i < sizeof(resources) / sizeof(*resources); i++)
+	/*
+	 * Before any call is seen: kernels that are captured meanwhile would count as launched.
+	 * Older versions lack some: kernels of graphs then have no parents.
+	 */
+	for (size_t i = 0; i < sizeof(resources) / sizeof(*resources); i++)
 		cupti.enable_callback(1, cupti.subscriber, CUPTI_DOMAIN_RESOURCE, resources[i]);
-	return result;
+	return enable_domain(CUPTI_DOMAIN_DRIVER);
 }
 
 void calls_enable_runtime(void)

@@ -44,7 +44,7 @@ static uint8_t *spare; /* a buffer that was asked for and is not filled yet */
 static size_t spare_bytes;
 static uint8_t *out[MAX_BUFFERS]; /* buffers that are ours */
 
-static void broken(const char *rule)
+void double_broken(const char *rule)
 {
 	fprintf(stderr, "double: the tool breaks a rule: %s\n", rule);
 	_Exit(99);
@@ -58,12 +58,12 @@ static void own(uint8_t *buffer)
 
 	for (int i = 0; i < MAX_BUFFERS; i++) {
 		if (out[i] == buffer)
-			broken("a buffer was handed out twice");
+			double_broken("a buffer was handed out twice");
 		if (!out[i])
 			free_place = i;
 	}
 	if (free_place < 0)
-		broken("more than 256 buffers are out: memory is not bounded");
+		double_broken("more than 256 buffers are out: memory is not bounded");
 	out[free_place] = buffer;
 }
 
@@ -87,10 +87,10 @@ static void ask(void)
 		return;
 	own(spare);
 	if ((uintptr_t)spare % 8)
-		broken("a buffer is not aligned");
+		double_broken("a buffer is not aligned");
 	for (size_t i = 0; zeroed && i < spare_bytes; i++)
 		if (spare[i])
-			broken("a buffer was not cleared");
+			double_broken("a buffer was not cleared");
 }
 
 static size_t size_of(const struct cupti_record *record)
@@ -152,7 +152,7 @@ DOUBLE_API int cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn now)
 		return 1;
 	for (size_t i = 0; i < sizeof wanted_kinds; i++)
 		if (wanted_kinds[i])
-			broken("a time stamp callback comes after the kinds");
+			double_broken("a time stamp callback comes after the kinds");
 	now_of_tool = now;
 	return CUPTI_FINE;
 }
@@ -457,7 +457,7 @@ DOUBLE_API int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream,
 DOUBLE_API int cuptiActivityFlushAll(uint32_t flags)
 {
 	if (getpid() != owner)
-		broken("CUPTI is called in the child of a fork");
+		double_broken("CUPTI is called in the child of a fork");
 	if (double_options()->cost_flush_us) {
 		pthread_mutex_lock(&flushing);
 		usleep((useconds_t)double_options()->cost_flush_us);

@@ -4,6 +4,9 @@
 
 #include "tests/doubles/cuda/double.h"
 
+/* The tool does what CUPTI does not allow: says so, and ends the process. */
+void double_broken(const char *rule);
+
 /* Before the first command: 0, or -1 without memory. */
 int double_activity_start(void);
 

@@ -118,6 +118,8 @@ DOUBLE_API int cuptiSubscribe(void **subscriber, cupti_callback_fn function, voi
 DOUBLE_API int cuptiUnsubscribe(void *subscriber)
 {
 	__atomic_store_n(&callback, NULL, __ATOMIC_RELEASE);
+	memset(wanted_calls, 0, sizeof wanted_calls); /* the next one enables its own */
+	memset(wanted_resources, 0, sizeof wanted_resources);
 	return subscriber == &callback ? CUPTI_FINE : 1;
 }
 
@@ -135,6 +137,8 @@ DOUBLE_API int cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t d
 {
 	if (subscriber != &callback)
 		return 1;
+	if (domain == CUPTI_DOMAIN_DRIVER && !wanted_resources[CUPTI_GRAPH_NODE_CREATED])
+		double_broken("calls are seen before the nodes that they make instead of commands");
 	if (domain == CUPTI_DOMAIN_DRIVER && id < sizeof wanted_calls)
 		wanted_calls[id] = enable != 0;
 	else if (domain == CUPTI_DOMAIN_RESOURCE && id < sizeof wanted_resources)
