@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/common/entry.h"
 #include "attach/common/notes_once.h"
 #include "attach/common/object.h"
 #include "attach/common/step_parts.h"
@@ -49,7 +50,7 @@ enum {
 
 typedef void *(*compute_fn)(void *status, const void *kernel, void *context);
 
-/* Former Compute() functions by vtable: filled before a kernel runs, then constant. */
+/* Former Compute() functions by vtable: an entry is filled before its kernels are hooked. */
 
 static struct table {
 	const void *vtable;
@@ -72,15 +73,26 @@ static struct table *table_of(const void *vtable)
 	}
 }
 
-static void onnx_keep(const void *vtable, void *former, const char *name)
+static void *onnx_compute(void *status, const void *kernel, void *context);
+
+static const void *onnx_hook(const void *vtable, void *present, bool is_own)
 {
 	struct table *t = table_of(vtable);
 
-	(void)name;
-	memcpy(&t->compute, &former, sizeof(former));
+	if (!is_own)
+		return NULL;
+	memcpy(&t->compute, &present, sizeof(present));
 	t->names = adding;
+	table_count += !t->vtable;
 	__atomic_store_n(&t->vtable, vtable, __ATOMIC_RELEASE);
-	table_count++;
+	return (const void *)onnx_compute;
+}
+
+static const void *onnx_unhook(const void *vtable, void *present, bool is_own)
+{
+	(void)is_own;
+	return present == (const void *)onnx_compute ? (const void *)table_of(vtable)->compute
+						     : NULL;
 }
 
 /*
@@ -183,10 +195,17 @@ static bool onnx_is_ready(void)
 	return true;
 }
 
+/*
+ * Runs that are open and hooked, and one more if Brick was there at the program's start: a run that
+ * was open when Brick came has no step, and its kernels are not recorded.
+ */
+static uint32_t onnx_open = 1;
+
 static void *onnx_compute(void *status, const void *kernel, void *context)
 {
 	const struct table *t = table_of(*(const void *const *)kernel);
-	const struct named_site *site = onnx_is_ready() ? onnx_site_of(t, kernel) : NULL;
+	bool is_seen = __atomic_load_n(&onnx_open, __ATOMIC_RELAXED);
+	const struct named_site *site = is_seen && onnx_is_ready() ? onnx_site_of(t, kernel) : NULL;
 
 	if (!site)
 		return t->compute(status, kernel, context);
@@ -233,6 +252,7 @@ static struct library {
 	run_bound_fn run_bound;
 	release_fn release_session;
 	struct onnx_names names;
+	struct vtables *kernels;
 } libraries[LIBRARIES];
 static uint32_t library_count;
 static pthread_mutex_t onnx_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -286,7 +306,8 @@ static struct step onnx_begin_step(const struct library *l, const void *session,
 	uint64_t tokens = 0;
 	bool is_decode = false;
 
-	brick_recorder_heed();
+	__atomic_fetch_add(&onnx_open, 1, __ATOMIC_RELAXED);
+	entry_heed();
 	if (brick_thread_ready())
 		return step;
 	for (size_t i = 0; names && inputs && i < count; i++)
@@ -307,6 +328,7 @@ static void end_step(struct step step)
 
 	brick_end(step.compute);
 	brick_end(step.step);
+	__atomic_fetch_sub(&onnx_open, 1, __ATOMIC_RELAXED);
 }
 
 /* One hook for each library, as nothing that is passed says which one it is. */
@@ -354,8 +376,8 @@ static const struct {
  * ---- a library that is seen first ----
  */
 
-/* 0, or why it is left alone. The table is checked before any of it is replaced. */
-static const char *onnx_look_at(struct library *l, uint32_t index, const char *version)
+/* NULL, or why it is left alone. Nothing is changed yet. */
+static const char *onnx_examine(struct library *l, const char *version)
 {
 	unsigned minor;
 
@@ -369,49 +391,46 @@ static const char *onnx_look_at(struct library *l, uint32_t index, const char *v
 		return "its table of functions is another one";
 	l->names.node_name = (void *(*)(const void *, char *, size_t *))api[API_NODE_NAME];
 	l->names.release = (release_fn)api[API_RELEASE_STATUS];
-	struct vtables *v;
-	int kernels = vtables_find(&v, (const void *)l->base, "N11onnxruntime8OpKernelE");
-	if (!kernels) {
-		adding = &l->names;
-		kernels = table_count + vtables_count(v) > TABLES / 2
-				  ? -ENOSPC
-				  : vtables_replace(
-					    v, COMPUTE, (const void *)onnx_compute, onnx_keep);
-		vtables_destroy(v);
-	}
-	if (kernels == -ENOENT)
+	int error = vtables_find(&l->kernels, (const void *)l->base, "N11onnxruntime8OpKernelE");
+	if (error == -ENOENT)
 		return "its kernels cannot be found: it has no type information";
-	if (kernels <= 0)
+	if (error || (!l->api && table_count + vtables_count(l->kernels) > TABLES / 2))
 		return "its kernels could not be hooked";
 	l->api = api;
-	l->run = (run_fn)api[API_RUN];
-	l->run_bound = (run_bound_fn)api[API_RUN_WITH_BINDING];
-	l->release_session = (release_fn)api[API_RELEASE_SESSION];
+	return NULL;
+}
+
+/* Put functions into the entries of the table that are hooked. 0 or an error. */
+static int onnx_set_entries(struct library *l, const void *const functions[3])
+{
 	void **const slots[] = {
-		&api[API_RUN], &api[API_RUN_WITH_BINDING], &api[API_RELEASE_SESSION]};
+		&l->api[API_RUN], &l->api[API_RUN_WITH_BINDING], &l->api[API_RELEASE_SESSION]};
+
+	return constants_replace(slots, functions, 3);
+}
+
+/* NULL, or why it is left alone. */
+static const char *onnx_place(struct library *l)
+{
+	const uint32_t index = (uint32_t)(l - libraries);
 	const void *const functions[] = {(const void *)hooks[index].run,
 		(const void *)hooks[index].run_bound, (const void *)hooks[index].release_session};
-	if (constants_replace(slots, functions, 3))
+
+	adding = &l->names;
+	int kernels = vtables_replace(l->kernels, COMPUTE, onnx_hook);
+	if (kernels <= 0)
+		return "its kernels could not be hooked";
+	l->run = (run_fn)l->api[API_RUN];
+	l->run_bound = (run_bound_fn)l->api[API_RUN_WITH_BINDING];
+	l->release_session = (release_fn)l->api[API_RELEASE_SESSION];
+	if (onnx_set_entries(l, functions))
 		note_once("onnxruntime.steps", "runs are no steps: the table cannot be changed");
 	note_once("onnxruntime.kernels", "%d classes of kernels are hooked", kernels);
 	return NULL;
 }
 
-static void onnx_look(const struct api_base *base)
+static void onnx_tell(const char *version, const char *why)
 {
-	KEEP_ERRNO();
-	HOLD(&onnx_lock);
-
-	for (uint32_t i = 0; i < library_count; i++)
-		if (libraries[i].base == base)
-			return;
-	if (library_count == LIBRARIES)
-		return;
-	struct library *l = &libraries[library_count];
-	const char *version = base->version();
-	*l = (struct library){.base = base};
-	const char *why = onnx_look_at(l, library_count, version);
-	library_count++;
 	note_once("onnxruntime.version", "%s", version);
 	note_once("onnxruntime.rules", "%s", named_sites_rules());
 	if (why)
@@ -419,6 +438,35 @@ static void onnx_look(const struct api_base *base)
 			"onnxruntime.refused", "ONNX Runtime %s is not recorded: %s", version, why);
 	else
 		note_once("attach", "kernels of ONNX Runtime, some 0.1 us each");
+}
+
+/* The library's entry, or a new one; NULL: there are too many. */
+static struct library *onnx_library(const struct api_base *base)
+{
+	for (uint32_t i = 0; i < library_count; i++)
+		if (libraries[i].base == base)
+			return &libraries[i];
+	if (library_count == LIBRARIES)
+		return NULL;
+	libraries[library_count] = (struct library){.base = base};
+	return &libraries[library_count++];
+}
+
+static void onnx_look(const struct api_base *base)
+{
+	KEEP_ERRNO();
+	HOLD(&onnx_lock);
+	const uint32_t known = library_count;
+	struct library *l = onnx_library(base);
+
+	if (!l || library_count == known)
+		return;
+	const char *version = base->version(), *why = onnx_examine(l, version);
+	if (!why)
+		why = onnx_place(l);
+	vtables_destroy(l->kernels);
+	l->kernels = NULL;
+	onnx_tell(version, why);
 }
 
 BRICK_API const struct api_base *OrtGetApiBase(void);
@@ -456,6 +504,76 @@ const struct api_base *OrtGetApiBase(void)
 		onnx_look(base);
 	errno = saved;
 	return base;
+}
+
+/*
+ * ---- a process that runs already ----
+ * All that is hooked are words, which other threads read one at a time.
+ */
+
+static struct library *onnx_entered; /* the library; NULL: none */
+
+/* By its own name the program's is found, where this library was loaded behind it. */
+static const struct api_base *onnx_ours(void) __attribute__((alias("OrtGetApiBase")));
+
+static const char *onnx_enter_prepare(struct brick_enter_control *control)
+{
+	const struct api_base *(*get)(void);
+	void *found = object_symbol("OrtGetApiBase", (const void *)onnx_ours);
+
+	(void)control;
+	memcpy(&get, &found, sizeof(get));
+	const struct api_base *base = get ? get() : NULL;
+	struct library *l = base ? onnx_library(base) : NULL;
+	if (!l)
+		return "its ONNX Runtime is not there any more";
+	const char *why = onnx_examine(l, base->version());
+	if (!why)
+		onnx_entered = l;
+	return why;
+}
+
+static void onnx_enter_begin(void)
+{
+	static bool is_late;
+
+	if (!is_late)
+		__atomic_fetch_sub(&onnx_open, 1, __ATOMIC_RELAXED);
+	is_late = true;
+	if (!brick_thread_ready())
+		onnx_tell(onnx_entered->base->version(), onnx_place(onnx_entered));
+}
+
+/* Steps in flight end with all of their kernels. */
+static void onnx_enter_leave(void)
+{
+	struct library *l = onnx_entered;
+
+	if (!l)
+		return;
+	__atomic_store_n(&entry_leaving, 1, __ATOMIC_RELAXED);
+	entry_wait_for_ends();
+	brick_pause();
+	__atomic_store_n(&entry_leaving, 0, __ATOMIC_RELAXED);
+	if (l->run) {
+		const void *const functions[] = {(const void *)l->run, (const void *)l->run_bound,
+			(const void *)l->release_session};
+		onnx_set_entries(l, functions);
+		vtables_replace(l->kernels, COMPUTE, onnx_unhook);
+	}
+	vtables_destroy(l->kernels);
+	l->kernels = NULL;
+	onnx_entered = NULL;
+}
+
+BRICK_API void brick_enter(const char *directory);
+
+BRICK_API void brick_enter(const char *directory)
+{
+	static const struct entry_engine engine = {
+		onnx_enter_prepare, onnx_enter_begin, onnx_enter_leave, NULL};
+
+	entry_serve(directory, &engine);
 }
 
 BRICK_API int brick_attacher_check(char *text, size_t bytes)

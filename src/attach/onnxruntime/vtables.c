@@ -203,6 +203,8 @@ int vtables_find(struct vtables **out, const void *library, const char *base)
 
 void vtables_destroy(struct vtables *vtables)
 {
+	if (!vtables)
+		return;
 	array_fini(&vtables->classes);
 	array_fini(&vtables->tables);
 	free(vtables);
@@ -233,20 +235,20 @@ static int vtables_protect(const struct span *constants, int protection)
 	return high > low && mprotect((void *)low, high - low, protection) ? -errno : 0;
 }
 
-int vtables_replace(
-	const struct vtables *v, uint32_t index, const void *function, vtable_visit_fn visit)
+int vtables_replace(const struct vtables *v, uint32_t index, vtable_visit_fn visit)
 {
 	int error = vtables_protect(&v->constants, PROT_READ | PROT_WRITE), count = 0;
 
 	for (size_t i = 0; !error && i < v->tables.count; i++) {
 		void **entry = (void **)v->tables.items[i] + index;
-		if (!vtables_holds(&v->constants, (uintptr_t)entry, sizeof(*entry)) ||
-			!vtables_holds(&v->code, (uintptr_t)*entry, 1))
+		if (!vtables_holds(&v->constants, (uintptr_t)entry, sizeof(*entry)))
 			continue;
-		const void *vtable = (const void *)v->tables.items[i];
-		visit(vtable, *entry, vtable_class(vtable));
-		__atomic_store_n(entry, (void *)(uintptr_t)function, __ATOMIC_RELEASE);
-		count++;
+		const void *function = visit((const void *)v->tables.items[i], *entry,
+			vtables_holds(&v->code, (uintptr_t)*entry, 1));
+		if (function) {
+			__atomic_store_n(entry, (void *)(uintptr_t)function, __ATOMIC_RELEASE);
+			count++;
+		}
 	}
 	if (!error)
 		vtables_protect(&v->constants, PROT_READ);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,18 +16,17 @@ struct vtables;
  * ("N11onnxruntime8OpKernelE"). library: an address in it. 0; -ENOENT: it has none; -ENOMEM.
  */
 int vtables_find(struct vtables **out, const void *library, const char *base);
-void vtables_destroy(struct vtables *vtables);
+void vtables_destroy(struct vtables *vtables); /* NULL is legal */
 uint32_t vtables_count(const struct vtables *vtables);
 
 /*
- * Put `function` into entry `index` of each vtable. Before each, call `visit` with the vtable's
- * address (as objects hold it), the former function, and the class's mangled name. Entries that
- * lead out of the library (pure virtual functions) are left. Returns the number of replaced
- * entries, or -errno.
+ * For entry `index` of each vtable, call `visit` with the vtable's address (as objects hold it),
+ * the present function, and whether that is the library's own: a pure virtual function is not. Put
+ * what it returns there; NULL: nothing. Returns the number of replaced entries, or -errno. Other
+ * threads may call the functions meanwhile.
  */
-typedef void (*vtable_visit_fn)(const void *vtable, void *former, const char *name);
-int vtables_replace(
-	const struct vtables *vtables, uint32_t index, const void *function, vtable_visit_fn visit);
+typedef const void *(*vtable_visit_fn)(const void *vtable, void *present, bool is_own);
+int vtables_replace(const struct vtables *vtables, uint32_t index, vtable_visit_fn visit);
 
 /*
  * Put functions[i] into *slots[i], words in read-only data of one library. 0; -ENOENT: a slot lies

@@ -62,8 +62,8 @@ enum {
 /* A jump to the plant. */
 struct lead {
 	uint64_t site;
-	uint8_t before[INSN_MAX_BYTES], after[INSN_MAX_BYTES];
-	uint8_t displaced;
+	uint8_t before[INSN_MAX_BYTES], after[INSN_MAX_BYTES], bytes;
+	uint8_t displaced; /* 0: a word, which holds a function's address */
 };
 
 struct enter {
@@ -177,14 +177,15 @@ static uint64_t find_gap(const struct tracee_mappings *list, uint64_t near)
 	return best & ~(uint64_t)(PAGE - 1);
 }
 
-static bool is_mapped(const struct tracee *t, const void *region)
+static bool is_mapped(const struct tracee *t, const void *range)
 {
-	return tracee_mapping_at(&t->mappings, *(const uint64_t *)region + REGION_BYTES - 1);
+	return tracee_mapping_at(&t->mappings, ((const struct code_range *)range)->end - 1);
 }
 
-static bool is_unmapped(const struct tracee *t, const void *region)
+static bool is_unmapped(const struct tracee *t, const void *range)
 {
-	return !tracee_mapping_at(&t->mappings, *(const uint64_t *)region) && !is_mapped(t, region);
+	return !tracee_mapping_at(&t->mappings, ((const struct code_range *)range)->low) &&
+	       !is_mapped(t, range);
 }
 
 static struct system_call enter_mmap(uint64_t at, uint64_t bytes, uint64_t rights)
@@ -193,19 +194,49 @@ static struct system_call enter_mmap(uint64_t at, uint64_t bytes, uint64_t right
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, UINT64_MAX, 0}};
 }
 
+/* What jumps from the region must reach. */
+static uint64_t target_code(const struct target *t)
+{
+	const struct target_function *f = t->functions.items;
+
+	return t->functions.count ? f->plan->entry + f->bias : t->words.items[0].function;
+}
+
+/* A region of a former entry, whose code and data have stayed (unmap_region()). 0: none. */
+static uint64_t find_former(const struct enter *e)
+{
+	const uint64_t near = target_code(&e->target);
+	const struct tracee_mappings *list = &e->tracee.mappings;
+	const size_t bytes = (size_t)(sys_plant_end - sys_plant_begin);
+	uint8_t now[ENTRIES_AT];
+
+	for (size_t i = 0; i + 1 < list->of.count; i++) {
+		const struct tracee_mapping *m = &list->of.items[i];
+		uint64_t distance = m->low > near ? m->low - near : near - m->low;
+		if (m->is_executable && !*m->path && m->end == m->low + PAGE && m[1].is_writable &&
+			m[1].low == m->end && m[1].end == m->end + PAGE &&
+			distance < insn_reach / 2 && tracee_read(&e->tracee, m->low, now, bytes) &&
+			!memcmp(now, sys_plant_begin, bytes))
+			return m->low;
+	}
+	return 0;
+}
+
 /* A page between data and stack stays free. */
 static int map_region(struct enter *e)
 {
-	const struct target_function *f = &e->target.functions.items[0];
-	uint64_t at = find_gap(&e->tracee.mappings, f->plan->entry + f->bias);
-	const struct system_call calls[] = {enter_mmap(at, PAGE, PROT_READ | PROT_EXEC),
-		enter_mmap(at + PAGE, PAGE, PROT_READ | PROT_WRITE),
-		enter_mmap(at + STACK_AT, STACK_BYTES, PROT_READ | PROT_WRITE)};
+	uint64_t former = e->target.words.count ? find_former(e) : 0;
+	uint64_t at = former ? former : find_gap(&e->tracee.mappings, target_code(&e->target));
+	const struct code_range range = {at, at + REGION_BYTES};
+	const struct system_call calls[] = {
+		enter_mmap(at + STACK_AT, STACK_BYTES, PROT_READ | PROT_WRITE),
+		enter_mmap(at, PAGE, PROT_READ | PROT_EXEC),
+		enter_mmap(at + PAGE, PAGE, PROT_READ | PROT_WRITE)};
 
 	if (!at)
 		return -ENOMEM;
 	e->region = at; /* before it is there: if we are killed, it is looked for */
-	int error = system_calls_make(&e->tracee, calls, 3, is_mapped, &e->region);
+	int error = system_calls_make(&e->tracee, calls, former ? 1 : 3, is_mapped, &range);
 	if (!error && (!tracee_mapping_at(&e->tracee.mappings, at) ||
 			      !tracee_mapping_at(&e->tracee.mappings, at + PAGE)))
 		error = -ENOMEM;
@@ -224,7 +255,8 @@ static bool write_entry(struct enter *e, const struct target_function *f)
 	const uint8_t *file = image_bytes(f->image, f->plan->site, &available);
 	size_t inner, n = plan_write(f->plan, f->image, &thunk, at + 16 - f->bias, entry, &inner);
 
-	*lead = (struct lead){.site = site, .displaced = f->plan->displaced};
+	*lead = (struct lead){
+		.site = site, .bytes = insn_jump_bytes, .displaced = f->plan->displaced};
 	if (!n || !file || available < insn_jump_bytes ||
 		!plan_verify(f->plan, f->image, at + 16 - f->bias, inner, entry, n) ||
 		!insn_jump(code + 5, at + 5, at + 16 + inner) ||
@@ -237,6 +269,33 @@ static bool write_entry(struct enter *e, const struct target_function *f)
 		return false;
 	e->lead_count++;
 	return true;
+}
+
+/*
+ * The same of a word: its function is where it was. An entry of a former recorder for another
+ * function stays.
+ */
+static bool write_word_entry(struct enter *e, const struct target_word *word)
+{
+	static const uint8_t empty[ENTRY_BYTES];
+	struct lead *lead = &e->leads[e->lead_count];
+
+	for (int i = 0; i < MOST_ENTRIES; i++) {
+		uint64_t at = e->region + ENTRIES_AT + (uint64_t)i * ENTRY_BYTES;
+		uint8_t code[ENTRY_BYTES] = {0}, now[ENTRY_BYTES];
+		sys_plant_call(code, (int32_t)(at - e->region));
+		if (!insn_jump(code + 5, at + 5, word->function) ||
+			!tracee_read(&e->tracee, at, now, sizeof(now)))
+			return false;
+		if (memcmp(now, code, sizeof(now)) && memcmp(now, empty, sizeof(now)))
+			continue;
+		*lead = (struct lead){.site = word->at, .bytes = sizeof(at)};
+		memcpy(lead->before, &word->function, sizeof(at));
+		memcpy(lead->after, &at, sizeof(at));
+		e->lead_count++;
+		return tracee_write(&e->tracee, at, code, sizeof(code));
+	}
+	return false;
 }
 
 static bool code_is(const struct enter *e, uint64_t at, const uint8_t *bytes, size_t count)
@@ -257,6 +316,8 @@ static int write_plant(struct enter *e, char why[REFUSAL_BYTES])
 		return refusal(why, -EIO, "its memory cannot be written");
 	for (size_t i = 0; i < e->target.functions.count && e->lead_count < MOST_ENTRIES; i++)
 		write_entry(e, &e->target.functions.items[i]);
+	for (size_t i = 0; i < e->target.words.count && e->lead_count < MOST_ENTRIES; i++)
+		write_word_entry(e, &e->target.words.items[i]);
 	return e->lead_count ? 0
 			     : refusal(why, -ENOTSUP,
 				       "the first instructions of its functions cannot be moved");
@@ -276,7 +337,7 @@ static int write_leads(struct enter *e, char why[REFUSAL_BYTES])
 	struct code_range ranges[MOST_ENTRIES];
 
 	for (size_t i = 0; i < e->lead_count; i++)
-		if (!code_is(e, e->leads[i].site, e->leads[i].before, insn_jump_bytes))
+		if (!code_is(e, e->leads[i].site, e->leads[i].before, e->leads[i].bytes))
 			return refusal(why, -ENOTSUP,
 				"its code is not that of its file any more: another tool patches "
 				"it, or a recorder was killed in it; restart it");
@@ -286,7 +347,8 @@ static int write_leads(struct enter *e, char why[REFUSAL_BYTES])
 			"not its own; try again");
 	e->is_planted = true;
 	for (size_t i = 0; i < e->lead_count; i++)
-		if (!tracee_write(&e->tracee, e->leads[i].site, e->leads[i].after, insn_jump_bytes))
+		if (!tracee_write(
+			    &e->tracee, e->leads[i].site, e->leads[i].after, e->leads[i].bytes))
 			return refusal(why, -EIO, "its code cannot be written");
 	return 0;
 }
@@ -295,20 +357,25 @@ static int write_leads(struct enter *e, char why[REFUSAL_BYTES])
 static void take_leads_away(struct enter *e)
 {
 	for (size_t i = 0; e->is_planted && i < e->lead_count; i++)
-		if (code_is(e, e->leads[i].site, e->leads[i].after, insn_jump_bytes))
-			tracee_write(
-				&e->tracee, e->leads[i].site, e->leads[i].before, insn_jump_bytes);
+		if (code_is(e, e->leads[i].site, e->leads[i].after, e->leads[i].bytes))
+			tracee_write(&e->tracee, e->leads[i].site, e->leads[i].before,
+				e->leads[i].bytes);
 	e->is_planted = false;
 }
 
 /* Leaving. */
 
-/* True: the region is gone. No thread is in it. */
+/*
+ * True: the region is gone, but for code and data where words led to it: the program may have read
+ * one, and call it later. No thread is in it.
+ */
 static bool unmap_region(struct enter *e)
 {
-	const struct system_call call = {{SYS_munmap, e->region, REGION_BYTES}};
+	const struct code_range range = {
+		e->region + (e->target.words.count ? STACK_AT : 0), e->region + REGION_BYTES};
+	const struct system_call call = {{SYS_munmap, range.low, range.end - range.low}};
 
-	if (system_calls_make(&e->tracee, &call, 1, is_unmapped, &e->region))
+	if (system_calls_make(&e->tracee, &call, 1, is_unmapped, &range))
 		return false;
 	e->region = 0;
 	return true;

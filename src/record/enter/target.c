@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/scope.h"
 #include "brick/error.h"
+#include "record/enter/function_table.h"
 #include "record/enter/refusal.h"
 #include "record/inject/inject.h"
 
@@ -297,7 +298,7 @@ static const struct entered_engine {
 	const char *needs;   /* the beginning of a library's name; NULL: none */
 	const char *file;    /* the beginning of the file's name; NULL: any file ... */
 	const char *mention; /* ... that has this text */
-	const struct patch_name *functions;
+	const struct patch_name *functions; /* NULL: it has a table (function_table.h) */
 	size_t count;
 } entered_engines[] = {
 	{"ggml", NULL, NULL, "ggml", ggml_functions,
@@ -309,6 +310,7 @@ static const struct entered_engine {
 		sizeof(python_functions) / sizeof(*python_functions)},
 	{"torch", NULL, "libc10.so", "release_resources", torch_functions,
 		sizeof(torch_functions) / sizeof(*torch_functions)},
+	{"onnxruntime", NULL, "libonnxruntime.so", "OrtGetApiBase", NULL, 0},
 };
 
 enum { ENTERED_ENGINES = sizeof(entered_engines) / sizeof(*entered_engines) };
@@ -455,6 +457,22 @@ static bool target_bias(const char *path, const struct tracee_mapping *m, uint64
 	return found;
 }
 
+/* ONNX Runtime's functions that run a session; no register holds what they take as vectors. */
+static int find_table(struct target *t, const char *path, uint64_t bias, const char **refused)
+{
+	enum { RUN = 9, RUN_WITH_BINDING = 133, ENTRIES = 255 };
+	static const unsigned numbers[] = {RUN, RUN_WITH_BINDING};
+	uint64_t table[ENTRIES], at;
+	int error = function_table_find(t->pid, path, bias, table, ENTRIES, &at);
+
+	if (error == -ENOENT)
+		*refused = "its table of functions is not where it is known to be";
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !error; i++)
+		error = array_push(
+			&t->words, (struct target_word){at + 8 * numbers[i], table[numbers[i]]});
+	return error == -ENOENT ? 0 : error;
+}
+
 /* Survey one mapped file. *refused: the last function that was found and cannot be patched. */
 static int survey_file(struct target *t, const struct entered_engine *engine,
 	const struct tracee_mapping *m, const char **refused)
@@ -470,6 +488,8 @@ static int survey_file(struct target *t, const struct entered_engine *engine,
 	target_path(path, t->pid, name);
 	if (!file_mentions(path, engine->mention) || !target_bias(path, m, &bias))
 		return 0;
+	if (!engine->functions)
+		return find_table(t, path, bias, refused);
 	int error = survey_open(&survey, path, engine->functions, engine->count, true);
 	if (error)
 		return error == -ENOSYS || error == -ENOMEM ? error : 0;
@@ -523,9 +543,11 @@ static int find_engine(struct target *t, char why[REFUSAL_BYTES])
 		return refusal(why, error,
 			"this Brick was built without Zydis, by which it looks at code "
 			"(-DBRICK_PATCH=ON)");
+	if (error == -EPERM)
+		return target_refusal(t->pid, error, why);
 	if (error)
 		return refusal(why, error, "%s", brick_strerror(error));
-	if (t->functions.count)
+	if (t->functions.count || t->words.count)
 		return 0;
 	if (refused)
 		return refusal(why, -ENOTSUP,
@@ -538,8 +560,9 @@ static int find_engine(struct target *t, char why[REFUSAL_BYTES])
 				"start it by brick record -- CMD",
 				target_engines[i].title);
 	return refusal(why, -ENODATA,
-		"it has no ggml with symbols in it and no PyTorch, the engines into which Brick "
-		"gets while a program runs; try again when it has loaded its engine, or see brick "
+		"it has no ggml with symbols in it, no PyTorch and no ONNX Runtime, the engines "
+		"into which Brick gets while a program runs; try again when it has loaded its "
+		"engine, or see brick "
 		"doctor -- CMD");
 }
 
@@ -566,6 +589,7 @@ void target_fini(struct target *t)
 		survey_close(&t->surveys[i]);
 	free(t->surveys);
 	array_fini(&t->functions);
+	array_fini(&t->words);
 	tracee_mappings_fini(&t->mappings);
 }
 

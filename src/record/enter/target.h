@@ -22,12 +22,18 @@ struct target_function {
 	uint64_t bias; /* address in memory less address in the file */
 };
 
+/* A word of a table by which programs call functions: it leads to the plant instead. */
+struct target_word {
+	uint64_t at, function;
+};
+
 struct target {
 	pid_t pid;
 	struct tracee_mappings mappings;
 	struct survey *surveys; /* of files with such functions */
 	size_t survey_count;
 	ARRAY(struct target_function) functions;
+	ARRAY(struct target_word) words;    /* if there are no functions */
 	const char *interpreter;	    /* the file of Python's; NULL: none leads there */
 	const struct attacher *attacher;    /* of the engine */
 	char library[SYS_PLANT_PATH_BYTES]; /* the attacher's */
