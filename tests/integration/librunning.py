@@ -101,6 +101,27 @@ def code(pid, libs):
     return found
 
 
+def words(pid, libraries):
+    """Words of libraries, by a pattern of their paths, that are constant once they are loaded: hooks are led by them."""
+    found = []
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        for line in proc(pid, "maps").splitlines():
+            part = line.split(maxsplit=5)
+            if len(part) > 5 and re.search(libraries, part[5].strip()) and part[1] == "r--p":
+                low, end = (int(x, 16) for x in part[0].split("-"))
+                memory.seek(low)
+                found.append((part[5].strip(), low, hash(memory.read(end - low))))
+    assert found, "nothing of the libraries is mapped"
+    return found
+
+
+def ours(pid):
+    """Mappings of ours: libraries, sessions, and code that belongs to no file."""
+    maps = [line.split(maxsplit=5) for line in proc(pid, "maps").splitlines()]
+    return sorted(m[5].strip() if len(m) > 5 else m[1] for m in maps
+                  if (len(m) > 5 and "brick" in os.path.basename(m[5])) or (len(m) == 5 and "x" in m[1]))
+
+
 def record(pid, out, *options, **more):
     return subprocess.run([BRICK, "record", "-p", str(pid), "-o", out, "--no-history", *options],
                           capture_output=True, text=True, timeout=WAIT_S, check=False, **more)

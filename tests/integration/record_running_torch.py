@@ -12,32 +12,12 @@ import tempfile
 
 from libggml import SOURCE
 from librecord import python_with_torch
-from librunning import BRICK, WAIT_S, Program, proc, report, state, until
+from librunning import BRICK, WAIT_S, Program, ours, proc, report, state, until, words
 
 TIMES = int(os.environ.get("ATTACK_ROUNDS", "3"))
 PROGRAM = os.path.join(SOURCE, "tests", "programs", "torch_running.py")
+TORCH = r"/lib(torch|c10)\w*\.so$"
 PAUSE, LEAVE_QUIET, PAUSED = 3, 5, 3  # of brick/abi/enter.h
-
-
-def words(pid):
-    """The dynamic linker's words of libtorch, which hooks are led by."""
-    found = []
-    with open(f"/proc/{pid}/mem", "rb") as memory:
-        for line in proc(pid, "maps").splitlines():
-            part = line.split(maxsplit=5)
-            if len(part) > 5 and re.search(r"/lib(torch|c10)\w*\.so$", part[5].strip()) and part[1] == "r--p":
-                low, end = (int(x, 16) for x in part[0].split("-"))
-                memory.seek(low)
-                found.append((part[5].strip(), low, hash(memory.read(end - low))))
-    assert found, "nothing of libtorch is mapped"
-    return found
-
-
-def ours(pid):
-    """Mappings of ours: libraries, sessions, and code that belongs to no file."""
-    maps = [line.split(maxsplit=5) for line in proc(pid, "maps").splitlines()]
-    return sorted(m[5].strip() if len(m) > 5 else m[1] for m in maps
-                  if (len(m) > 5 and "brick" in os.path.basename(m[5])) or (len(m) == 5 and "x" in m[1]))
 
 
 def is_recorded(out):
@@ -96,12 +76,12 @@ def enter_and_leave(folder, python, kind, phase):
     out = os.path.join(folder, kind + ".pftrace")
     with Program(folder, command) as program:
         program.says_more(2)
-        before, slots, mappings = state(program.pid), words(program.pid), []
+        before, slots, mappings = state(program.pid), words(program.pid, TORCH), []
         for i in range(TIMES):
             rows = record_rounds(program, out, 6)
             after = state(program.pid)
             assert after == before, f"{i}: {before} became {after}"
-            assert words(program.pid) == slots, f"{i}: words have changed"
+            assert words(program.pid, TORCH) == slots, f"{i}: words have changed"
             mappings.append(ours(program.pid))
             # a step that the machine lets take longer than our patience never ends
             assert re.search("no records were lost|1 sample never ended", report(out, "--trust")), report(out, "--trust")
@@ -116,7 +96,7 @@ def killed_recorder(folder, python):
     """What a killed recorder leaves behind takes all away, and another one gets in."""
     with Program(folder, [python, PROGRAM, "generate"]) as program:
         program.says_more(2)
-        before, slots = state(program.pid), words(program.pid)
+        before, slots = state(program.pid), words(program.pid, TORCH)
         for delay in (0, 1):
             recorder = subprocess.Popen([BRICK, "record", "-q", "-p", str(program.pid), "-o", folder + "/killed",
                                          "--no-history"], stderr=subprocess.DEVNULL)
@@ -124,7 +104,7 @@ def killed_recorder(folder, python):
             program.says_more(delay)
             recorder.kill()
             recorder.wait()
-            until(lambda: state(program.pid) == before and words(program.pid) == slots, "it is not left")
+            until(lambda: state(program.pid) == before and words(program.pid, TORCH) == slots, "it is not left")
         record_rounds(program, os.path.join(folder, "after.pftrace"), 1)
         assert len(set(program.lines())) == 1, "its results have changed"
 

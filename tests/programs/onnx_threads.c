@@ -3,10 +3,12 @@
  * A program that is linked with ONNX Runtime: onnx_threads DECODER THREADS RUNS computes one word
  * after another on so many threads with one session, which is never closed, and prints a sum. With
  * "turns" behind that, it prints what recording costs: runs while libbrick records, against runs
- * while it pauses, in turns. Declares what it uses of the library's table of functions.
+ * while it pauses, in turns. With "rounds", each thread computes without end, and prints the sum of
+ * each round. Declares what it uses of the library's table of functions.
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +58,18 @@ static void *work(void *sum)
 {
 	for (long i = 0; i < runs; i++)
 		*(double *)sum += run(i % WORDS);
+	return NULL;
+}
+
+static void *work_rounds(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		double sum = 0;
+		work(&sum);
+		printf("%.9g\n", sum);
+		fflush(stdout);
+	}
 	return NULL;
 }
 
@@ -119,12 +133,13 @@ int main(int argc, char **argv)
 	CALL(24, options, 1);
 	CALL(7, env, argv[1], options, &session);
 	CALL(69, 0, 0, &memory);
-	if (argc > 4) {
+	bool is_endless = argc > 4 && !strcmp(argv[4], "rounds");
+	if (argc > 4 && !is_endless) {
 		take_turns();
 		return 0;
 	}
 	for (int i = 0; i < threads; i++)
-		pthread_create(&thread[i], NULL, work, &sum[i]);
+		pthread_create(&thread[i], NULL, is_endless ? work_rounds : work, &sum[i]);
 	for (int i = 0; i < threads; i++) {
 		pthread_join(thread[i], NULL);
 		all += sum[i];

@@ -57,6 +57,15 @@ const works = {
 		}
 		return outs.join(" ");
 	},
+	// words without end, and a digest of each round of them
+	async endless() {
+		const session = await ort.InferenceSession.create(decoderFile, options);
+		for (;;) {
+			const outs = [];
+			for (let i = 0; i < steps; i++) outs.push(digest(await session.run(words(1, 1, i))));
+			console.log(outs.join(" "));
+		}
+	},
 	// a run that fails in a kernel: a word that is not there
 	async fail() {
 		const session = await ort.InferenceSession.create(decoderFile, options);
