@@ -203,7 +203,7 @@ static uint64_t target_code(const struct target *t)
 }
 
 /* A region of a former entry, whose code and data have stayed (unmap_region()). 0: none. */
-static uint64_t find_former(const struct enter *e)
+static uint64_t find_former_region(const struct enter *e)
 {
 	const uint64_t near = target_code(&e->target);
 	const struct tracee_mappings *list = &e->tracee.mappings;
@@ -225,7 +225,7 @@ static uint64_t find_former(const struct enter *e)
 /* A page between data and stack stays free. */
 static int map_region(struct enter *e)
 {
-	uint64_t former = e->target.words.count ? find_former(e) : 0;
+	uint64_t former = e->target.words.count ? find_former_region(e) : 0;
 	uint64_t at = former ? former : find_gap(&e->tracee.mappings, target_code(&e->target));
 	const struct code_range range = {at, at + REGION_BYTES};
 	const struct system_call calls[] = {

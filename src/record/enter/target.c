@@ -458,7 +458,7 @@ static bool target_bias(const char *path, const struct tracee_mapping *m, uint64
 }
 
 /* ONNX Runtime's functions that run a session; no register holds what they take as vectors. */
-static int find_table(struct target *t, const char *path, uint64_t bias, const char **refused)
+static int find_words(struct target *t, const char *path, uint64_t bias, const char **refused)
 {
 	enum { RUN = 9, RUN_WITH_BINDING = 133, ENTRIES = 255 };
 	static const unsigned numbers[] = {RUN, RUN_WITH_BINDING};
@@ -489,7 +489,7 @@ static int survey_file(struct target *t, const struct entered_engine *engine,
 	if (!file_mentions(path, engine->mention) || !target_bias(path, m, &bias))
 		return 0;
 	if (!engine->functions)
-		return find_table(t, path, bias, refused);
+		return find_words(t, path, bias, refused);
 	int error = survey_open(&survey, path, engine->functions, engine->count, true);
 	if (error)
 		return error == -ENOSYS || error == -ENOMEM ? error : 0;
