@@ -10,7 +10,7 @@ import statistics
 
 from librecord import Scratch, check, same as equal
 from libopencl import (DOUBLE, EMBED, FORKS, PROGRAM, causal, commands, counted, losses, need_build, notes,
-                       queues_come_and_go, record, report, run, same)
+                       queues_come_and_go, record, report, run, same, waits)
 
 VARIANTS = ([], ["--profiling"], ["--no-events"], ["--dlopen"], ["--out-of-order"],
             ["--user-event", "--old"], ["--early"], ["--no-finish"], ["--wrong"])
@@ -117,6 +117,14 @@ def forks(scratch, path):
     check(code == 0 and "forks in brick_note" in errors, "forked meanwhile:", code, errors)
 
 
+def first_wait(scratch, path):
+    """The first that a thread does is a wait, which lasts until another thread has begun and ended."""
+    same(path, [PROGRAM, "--waits"], environment(scratch))
+    begins = [row["launch_ns"] for row in commands(path)]
+    check(any(begin < min(begins) and end > max(begins) for begin, end in waits(path)), "the wait:", waits(path), begins)
+    equal(losses(path), {}, "losses behind a wait")
+
+
 def told_once(scratch, path):
     """What the program records of itself, and nothing else and no longer, is left to it."""
     for what, bricks in ("timer", 0), ("closed", 1):
@@ -140,6 +148,7 @@ def main():
         wrong_timer(scratch, path)
         account(scratch, path)
         forks(scratch, path)
+        first_wait(scratch, path)
         queues_come_and_go(path, environment(scratch, DOUBLE_TIMER="1"))
         told_once(scratch, path)
 

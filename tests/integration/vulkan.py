@@ -218,7 +218,8 @@ def named():
 def blocked():
     """Queues that wait for what the program does next: it ends, and all that it did is timed."""
     path = os.path.join(TMP, "blocked.pftrace")
-    for what, calibration, count in (("first", None, 2), ("first", "off", 2), ("fork", None, 1)):
+    for what, calibration, count in (("first", None, 2), ("first", "off", 2), ("fork", None, 1),
+                                     ("waits", None, 1)):
         done = run(BLOCKED, what, record=path, BRICK_VULKAN_CALIBRATION=calibration)
         expect(f"{what} runs", (done.returncode, done.stdout, done.stderr), (0, b"", b""))
         expect(f"{what}, calibration {calibration}: commands", len(commands(path)), count)

@@ -6,7 +6,7 @@
  *
  *   program-opencl [--old] [--profiling] [--times] [--out-of-order] [--dlopen] [--wrong]
  *                  [--kernels N] [--threads N] [--no-events] [--early] [--no-finish] [--user-event]
- *                  [--fork]
+ *                  [--fork] [--waits]
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <CL/cl.h>
+#include "tests/programs/asleep.h"
 #include "tests/programs/opencl_functions.h"
 
 static struct {
@@ -26,7 +27,7 @@ static struct {
 
 static struct {
 	int old, profiling, times, out_of_order, dlopen, wrong, no_events, early, no_finish,
-		user_event, fork;
+		user_event, fork, waits;
 	int kernels, threads;
 } option = {.kernels = 4, .threads = 1};
 
@@ -306,6 +307,34 @@ static void *work(void *argument)
 	return NULL;
 }
 
+static pid_t waiter; /* 0: it has not begun */
+
+static void *wait_for(void *gate)
+{
+	cl_event event = gate;
+
+	__atomic_store_n(&waiter, gettid(), __ATOMIC_RELEASE);
+	want("first wait", cl.clWaitForEvents(1, &event));
+	return NULL;
+}
+
+/* A thread waits, as the first that it does, while another one works and ends. */
+static void outlast(struct lane *l)
+{
+	pthread_t first, second;
+	cl_int error;
+	cl_event gate = cl.clCreateUserEvent(context, &error);
+
+	want("user event", error);
+	pthread_create(&first, NULL, wait_for, gate);
+	until_asleep(&waiter);
+	pthread_create(&second, NULL, work, l);
+	pthread_join(second, NULL);
+	want("open", cl.clSetUserEventStatus(gate, CL_COMPLETE));
+	pthread_join(first, NULL);
+	cl.clReleaseEvent(gate);
+}
+
 static void many(void)
 {
 	struct lane l = {0};
@@ -351,8 +380,8 @@ static void parse(int argc, char **argv)
 		{"--dlopen", &option.dlopen, 0}, {"--wrong", &option.wrong, 0},
 		{"--no-events", &option.no_events, 0}, {"--early", &option.early, 0},
 		{"--no-finish", &option.no_finish, 0}, {"--user-event", &option.user_event, 0},
-		{"--fork", &option.fork, 0}, {"--kernels", &option.kernels, 1},
-		{"--threads", &option.threads, 1}};
+		{"--fork", &option.fork, 0}, {"--waits", &option.waits, 0},
+		{"--kernels", &option.kernels, 1}, {"--threads", &option.threads, 1}};
 
 	for (int i = 1; i < argc; i++) {
 		size_t k = 0;
@@ -379,9 +408,11 @@ int main(int argc, char **argv)
 		many();
 		return 0;
 	}
-	for (int i = 0; i < option.threads; i++)
+	if (option.waits)
+		outlast(&lanes[0]);
+	for (int i = 0; i < option.threads && !option.waits; i++)
 		pthread_create(&threads[i], NULL, work, &lanes[i]);
-	for (int i = 0; i < option.threads; i++)
+	for (int i = 0; i < option.threads && !option.waits; i++)
 		pthread_join(threads[i], NULL);
 	cl.clReleaseProgram(program);
 	if (option.early)

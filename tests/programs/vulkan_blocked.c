@@ -8,7 +8,9 @@
  *   open OUT    the same, and the queue waits already when the device is opened
  *   first       the first thing that the queue is given waits, and a dispatch behind it
  *   fork        a child ends, while the queue of its parent waits
+ *   waits       a thread waits, as the first that it does, while another one works and ends
  */
+#include <pthread.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 #include "brick/brick.h"
 #include "brick/device.h"
 #include "brick/vulkan.h"
+#include "tests/programs/asleep.h"
 
 static const uint64_t value = 1;
 static VkSemaphore gate;
@@ -145,6 +148,37 @@ static void end_in_child(void)
 	check(vkDeviceWaitIdle(device), "idle");
 }
 
+static pid_t waiter; /* 0: it has not begun */
+
+static void *wait_for_gate(void *unused)
+{
+	const VkSemaphoreWaitInfo info = {
+		VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, NULL, 0, 1, &gate, &value};
+
+	__atomic_store_n(&waiter, gettid(), __ATOMIC_RELEASE);
+	check(vkWaitSemaphores(device, &info, UINT64_MAX), "wait");
+	return unused;
+}
+
+static void *work_meanwhile(void *unused)
+{
+	submit(record_kernel(20000), VK_NULL_HANDLE);
+	check(vkQueueWaitIdle(queue), "idle");
+	return unused;
+}
+
+static void outlast(void)
+{
+	pthread_t first, second;
+
+	pthread_create(&first, NULL, wait_for_gate, NULL);
+	until_asleep(&waiter);
+	pthread_create(&second, NULL, work_meanwhile, NULL);
+	pthread_join(second, NULL);
+	open_gate();
+	pthread_join(first, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -157,6 +191,8 @@ int main(int argc, char **argv)
 		first();
 	else if (!strcmp(what, "fork"))
 		end_in_child();
+	else if (!strcmp(what, "waits"))
+		outlast();
 	else
 		return 2;
 	check(vkDeviceWaitIdle(device), "idle");

@@ -208,7 +208,8 @@ void command_leave(int entered)
 
 uint64_t command_wait_begin(void)
 {
-	if (!brick_enabled() || opencl_command_inside)
+	/* a lane that begins behind the wait could not hold it */
+	if (!brick_enabled() || opencl_command_inside || brick_thread_ready())
 		return 0;
 	opencl_command_inside = 1;
 	return brick_ticks();

@@ -16,6 +16,7 @@
 #include "attach/vulkan/vulkan_submission.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
+#include "brick/attach.h"
 #include "brick/brick.h"
 #include "lib/device/queue_lane.h"
 #include "lib/probe/waits.h"
@@ -307,12 +308,19 @@ static struct vulkan_queue *vulkan_queues_of(struct vulkan_device *d, uint64_t n
 	return queue;
 }
 
+/* A wait's begin; 0: it is not recorded. A lane that begins behind the wait could not hold it. */
+static uint64_t vulkan_queues_wait(void)
+{
+	return brick_enabled() && !brick_thread_ready() ? brick_ticks() : 0;
+}
+
 static void vulkan_queues_waited(
 	struct vulkan_device *d, uint64_t begin, const struct brick__waits *waits)
 {
 	uint64_t over_ns = monotonic_ns();
 
-	brick__record_waits(begin, brick_ticks(), waits);
+	if (begin)
+		brick__record_waits(begin, brick_ticks(), waits);
 	uint64_t begin_ticks = brick_ticks();
 	HOLD(&d->lock);
 	for (uint32_t i = 0; i < waits->count; i++) {
@@ -341,7 +349,7 @@ static struct brick__waits vulkan_queues_newest(struct vulkan_device *d, VkQueue
 	VKAPI_ATTR VkResult VKAPI_CALL hook_##name(type handle)             \
 	{                                                                   \
 		struct vulkan_device *d = vulkan_device_of(handle);         \
-		uint64_t begin = brick_ticks();                             \
+		uint64_t begin = vulkan_queues_wait();                      \
 		VkResult result = d->call.name(handle);                     \
 		struct brick__waits waits = vulkan_queues_newest(d, queue); \
 		vulkan_queues_waited(d, begin, &waits);                     \
@@ -355,7 +363,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_WaitForFences(
 {
 	struct vulkan_device *d = vulkan_device_of(device);
 	struct brick__waits waits = {.count = 0};
-	uint64_t begin = brick_ticks();
+	uint64_t begin = vulkan_queues_wait();
 	VkResult result = d->call.WaitForFences(device, count, list, all, timeout_ns);
 
 	/* If one of several was enough, nobody knows which one it was. */
@@ -404,10 +412,10 @@ static void polled(struct vulkan_device *d, VkFence fence, uint64_t begin, VkRes
 VKAPI_ATTR VkResult VKAPI_CALL hook_GetFenceStatus(VkDevice device, VkFence fence)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
-	uint64_t begin = brick_ticks();
+	uint64_t begin = vulkan_queues_wait();
 	VkResult result = d->call.GetFenceStatus(device, fence);
 
-	if (brick_enabled())
+	if (begin && brick_enabled())
 		polled(d, fence, begin, result);
 	return result;
 }
@@ -416,7 +424,7 @@ static VkResult wait_semaphores_by(PFN_vkWaitSemaphores next, struct vulkan_devi
 	const VkSemaphoreWaitInfo *info, uint64_t timeout_ns)
 {
 	struct brick__waits waits = {.count = 0};
-	uint64_t begin = brick_ticks();
+	uint64_t begin = vulkan_queues_wait();
 	VkResult result = next(d->handle, info, timeout_ns);
 	int all = !(info->flags & VK_SEMAPHORE_WAIT_ANY_BIT) || info->semaphoreCount == 1;
 
