@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -171,6 +172,34 @@ def check_marks(run):
     assert any(node["device_estimated"] for node in kernels), nodes
     text = ask("tree")
     assert any("scale  <<<" in line and re.search(r" ~[0-9.]+", line) for line in text.splitlines()), text
+    bricks = {row["name"]: row for section in json.loads(ask("path", "--json"))["sections"] for row in section["bricks"]}
+    assert bricks["RmsNorm"]["estimated"] and bricks["RmsNorm"]["own_ns"], bricks
+    lines = [line.split() for line in ask("path", "--all").splitlines()]
+    for name in "RmsNorm", "QkvProjection", "LmHead", "Launch":
+        row, shown = bricks[name], next(line for line in lines if line[:1] == [name])
+        for time, ns in (shown[2], row["on_path_ns"]), (shown[4], row["own_ns"]):
+            assert (time[0] == "~") == bool(row["estimated"] and ns), (shown, row)
+    check_page_marks(run, bricks)
+
+
+def check_page_marks(run, path):
+    """The page marks them, too, as a browser shows it. Skipped without one, or where the page was not built."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    page = run.path + ".html"
+    if not browser or subprocess.run([BRICK, "report", "--html", page, run.path], capture_output=True).returncode:
+        return
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom", "file://" + page]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
+    assert "data-ready" in shown, shown[:2000]
+    bricks = {row["name"]: row for row in json.loads(subprocess.check_output([BRICK, "report", "--json", run.path]))["bricks"]}
+    for section, rows, key, columns in (("bricks", bricks, "device_estimated", ["device_ns"]), ("path", path, "estimated", ["on_path_ns", "own_ns"])):
+        part = re.search(f'<section[^>]* id="{section}".*?</section>', shown, re.S)[0]
+        for name in "RmsNorm", "QkvProjection":
+            row = re.search(f'<tr data-row="{name}".*?</tr>', part, re.S)
+            assert row or section == "path", part  # which leaves out what is next to nothing of it
+            for column in columns if row else ():
+                time = re.search(f'data-column="{column}"[^>]*>([^<]*)<', row[0])[1]
+                assert (time[0] == "~") == bool(rows[name][key] and rows[name][column]) and rows[name][key], (section, time, rows[name])
 
 
 def check_light_interval(scratch):
