@@ -43,9 +43,14 @@ static bool named_sites_is_called(const struct entry *entry, const char *const n
 	return true;
 }
 
-static void named_sites_inner(struct rule_outcome *outcome, const char *name)
+/* A brick's name has 47 bytes: a longer operator's is cut, and not what says that it is inner. */
+static void named_sites_inner(struct rule_outcome *outcome, const char *operation)
 {
+	char name[48];
 	int category = brick_category_register("Inner");
+
+	snprintf(name, sizeof(name), "%.*s(" NAMED_SITE_INNER ")",
+		(int)(sizeof(name) - sizeof("(" NAMED_SITE_INNER ")")), operation);
 	int brick = brick_register(name, category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
 
 	*outcome = (struct rule_outcome){
@@ -70,7 +75,7 @@ static struct entry *entry_create(const char *const names[NAMES])
 		at = stpcpy(at, names[i]) + 1;
 	snprintf(typed, sizeof(typed), "%s(%s)", names[0], names[3]);
 	if (!strcmp(names[3], NAMED_SITE_INNER))
-		named_sites_inner(&outcome, typed);
+		named_sites_inner(&outcome, names[0]);
 	else
 		rule_sets_apply(&named_sites_rule_sets, &node, &outcome);
 	int site = brick_site_register(&(struct brick_site){
