@@ -100,7 +100,8 @@ def two(model):
 
 
 def evaluated(model):
-    """After each epoch of training the model is looked at without gradients."""
+    """After each epoch of training the model is looked at without gradients, and a module computes the loss."""
+    loss = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for _ in range(2):
         model.train()
@@ -111,18 +112,18 @@ def evaluated(model):
         model.eval()
         with torch.no_grad():
             for tokens, wanted in batches(1):
-                loss_of(model, tokens, wanted)
+                loss(model(tokens).transpose(1, 2), wanted)
 
 
 def distilled(model):
     """Two answers of a teacher are learned, several batches for each step. The last batches are too few, and what was learned is
-    looked at."""
-    teacher = Model().eval()
+    looked at. A module computes a loss."""
+    teacher, mse_loss = Model().eval(), nn.MSELoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for i, (tokens, wanted) in enumerate(batches(2 * STEPS + 1)):
         with torch.no_grad():
             taught = teacher(tokens) + teacher(tokens.flip(1))
-        (loss_of(model, tokens, wanted) + F.mse_loss(model(tokens), taught)).backward()
+        (loss_of(model, tokens, wanted) + mse_loss(model(tokens), taught)).backward()
         if i % 2:
             optimizer.step()
             optimizer.zero_grad()

@@ -281,6 +281,17 @@ static uint32_t torch_modules_number(python_object *module)
 	return slot ? slot->number : 0;
 }
 
+/* Is it a loss of torch.nn? It has a model's answer, and is no model. */
+static bool torch_modules_is_loss(python_object *module)
+{
+	python_object *losses = python_imported("torch.nn.modules.loss");
+	python_object *class = losses ? python_attribute(losses, "_Loss") : NULL;
+	bool is_loss = class && py.Object_IsInstance(module, class) == 1;
+
+	python_drop(class);
+	return is_loss;
+}
+
 static struct torch_forward begin_outermost(
 	struct torch_thread *t, python_object *module, const struct torch_arguments *arguments)
 {
@@ -294,6 +305,8 @@ static struct torch_forward begin_outermost(
 	call.has_gradients = python_true(python_ask(python_imported("torch"), "is_grad_enabled"));
 	call.is_training = call.is_in_training && (torch_saw_backward() || call.has_optimizer) &&
 			   call.has_gradients;
+	if ((!call.is_training || t->step) && torch_modules_is_loss(module))
+		return (struct torch_forward){0, 0};
 	torch_memory_see_weights(module);
 	if (call.is_training)
 		torch_phases_look(next_call);
