@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
+#include "base/number.h"
 #include "base/order.h"
 #include "base/scope.h"
 #include "brick/abi/step_counters.h"
@@ -71,6 +72,21 @@ static void take_outcome(struct run *run, const char *counter, enum run_outcome 
 			continue;
 		step->outcome = outcome;
 		step->tokens = step->output_tokens = 0;
+	}
+}
+
+/* Tokens that the step did not begin with. */
+static void take_added(struct run *run)
+{
+	uint32_t brick = run_brick_find(run, BRICK_ADDED_NAME);
+
+	for (size_t i = 0; brick != RUN_NONE && i < run->point_count; i++) {
+		const struct run_point *point = &run->points[i];
+		struct run_step *step = point->kind == RUN_POINT_COUNTER && point->brick == brick
+						? step_at(run, point->lane, point->ns)
+						: NULL;
+		if (step)
+			step->tokens += number_of_double(point->value);
 	}
 }
 
@@ -368,6 +384,7 @@ int build_steps_finish(struct run *run)
 	finish_sequences(run);
 	finish_experts(run);
 	finish_memory(run);
+	take_added(run);
 	take_outcome(run, BRICK_REFUSED_NAME, RUN_REFUSED);
 	take_outcome(run, BRICK_ABORTED_NAME, RUN_ABORTED);
 	return finish_drafts(run);

@@ -73,6 +73,8 @@ def trains(scratch, python):
     same(sum(row["brick"] == "DataLoading" for row in rows), 6 * (STEPS + 1) + 2 * STEPS + 1 + 2 * (STEPS + 1 + 2) + 2 * STEPS + 2 + 4, "loading")
     report = json.loads(run(BRICK, "report", path, "--json").stdout)["steps"]["training"]
     same(report["count"], (len(WAYS) + 1) * STEPS + 1, "steps of training")
+    # of batches of 4 x 8: one a step, two where gradients are accumulated, as in two ways; and a last step
+    same(report["tokens"], 4 * 8 * ((len(WAYS) + 1 + 2) * STEPS + 1), "tokens of training")
     parts = sum(report[key] for key in ("forward_ns", "backward_ns", "optimizer_ns", "clipping_ns"))
     check(report["forward_ns"] > 0 and parts <= report["total_ns"], report)
     check(0 < report["recomputed_ns"] < report["backward_ns"] and report["clipping_ns"] > 0, report)

@@ -56,6 +56,11 @@
  */
 #define BRICK_PADDING_NAME "padding tokens"
 /*
+ * Tokens of the step beyond those that it began with: of further forward passes, whose gradients a
+ * step of training adds up.
+ */
+#define BRICK_ADDED_NAME "TokensAdded"
+/*
  * Tokens that PyTorch computes in a decode step for classifier-free guidance. The step makes no
  * token of the answer, and has none.
  */

@@ -112,7 +112,7 @@ static brick_span torch_steps_begin(const struct torch_call *call)
 struct torch_forward torch_forward_begin(struct torch_thread *t, const struct torch_call *call)
 {
 	static int brick;
-	static uint32_t padding, repeated, guidance;
+	static uint32_t padding, repeated, guidance, added;
 	struct torch_forward forward = {0, 0};
 
 	if (!t->node && t->backward) { /* an exception has left it */
@@ -146,6 +146,7 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 			t->step = step;
 			t->saw_backward = false;
 			t->more->learner = call->module;
+			t->more->step_number = call->number;
 			t->more->lessons = 0;
 			t->more->updates_before = t->more->updates;
 			t->more->updates = 0;
@@ -154,6 +155,10 @@ struct torch_forward torch_forward_begin(struct torch_thread *t, const struct to
 			if (call->has_requests)
 				torch_batch_tell();
 		}
+	} else if (t->saw_backward && call->is_training && call->number == t->more->step_number) {
+		if (call->tokens)
+			step_counter_set(&added, BRICK_ADDED_NAME, (double)call->tokens);
+		t->saw_backward = false;
 	}
 	torch_memory_forward_begin(t, call->has_gradients);
 	if (call->padding)

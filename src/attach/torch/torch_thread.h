@@ -90,6 +90,7 @@ struct torch_more {
 					     in the one before */
 	const void *learner;   /* module that was called last to train, in a step of training ... */
 	uint32_t lessons;      /* ... and calls of modules without gradients since then */
+	uint32_t step_number;  /* torch_call.number of the module that the step began with */
 	brick_span serve_step; /* of an engine that says its steps; 0: none is open */
 	uint64_t serve_tokens; /* in it */
 	bool is_serving;       /* the engine's steps are on this thread */
@@ -146,7 +147,7 @@ struct torch_thread {
 	uint32_t node;	     /* depth of the outermost open node of autograd; 0: none */
 	brick_span backward; /* of the outermost backward() that was called here; 0: none */
 	brick_span step;     /* of training; 0: none is open */
-	bool saw_backward;   /* since the step began */
+	bool saw_backward;   /* since the last forward pass whose tokens the step has */
 	bool is_late;	     /* so is the innermost scope */
 	uint32_t unseen;     /* modules being called whose begin was not recorded */
 	struct torch_more *more;
