@@ -176,6 +176,8 @@ static struct torch_tokens_input torch_tokens_input(const struct torch_arguments
 		return (struct torch_tokens_input){ids, 0, "attention_mask"};
 	if (first && !python_true(python_ask(first, "is_floating_point")))
 		return (struct torch_tokens_input){first, 0, "attention_mask"};
+	if ((ids = argument_given(a, "tokens")))
+		return (struct torch_tokens_input){ids, 0, "attention_mask"};
 	if ((ids = argument_given(a, "decoder_input_ids")))
 		return (struct torch_tokens_input){ids, 0, "decoder_attention_mask"};
 	return (struct torch_tokens_input){argument_given(a, "inputs_embeds"), 1, "attention_mask"};
