@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is the late rank of a real job named, and its brick, and nobody in a job whose ranks are alike?
 
-`bench/ranks.py [--rounds N] [--percent P] [--steps N] [--ms N] [--ranks 2,4] [--cpu] [openmpi|mpich|torchrun ...]` runs jobs of
-tests/programs/mpi_late.c and torch_late.py in turns: alike, and with one rank that takes P (5) percent longer in one
-brick of three, which takes MS (200). A job is recorded by one recorder before the launcher, or by one for each rank. Work is sleep, as CPUs may
-be fewer than ranks: what is tried is what ranks tell of each other, not how busy CPUs are. Prints how many answers were
-right, and each wrong one. It needs a quiet machine: a rank whose sleep others' work makes longer is late, too. With
---cpu work of MPI's programs is CPU time, of which Brick knows when others had the CPU, so that a busy machine will do."""
+`bench/ranks.py [--rounds N] [--percent P] [--steps N] [--ms N] [--ranks 2,4] [--work cpu|ddp|fsdp]
+[openmpi|mpich|torchrun ...]` runs jobs of tests/programs/mpi_late.c and torch_late.py in turns: alike, and with one rank
+that takes P (5) percent longer in one brick of three, which takes MS (200). A job is recorded by one recorder before the
+launcher, or by one for each rank. Work is sleep, as CPUs may be fewer than ranks: what is tried is what ranks tell of
+each other, not how busy CPUs are. Prints how many answers were right, and each wrong one. It needs a quiet machine: a
+rank whose sleep others' work makes longer is late, too. With --work cpu it is CPU time, of which Brick knows when others
+had the CPU, so that a busy machine will do. With ddp and fsdp ranks of torchrun train a small model, of which one takes P
+percent of a step longer in one module."""
 import argparse
 import collections
 import json
@@ -47,7 +49,7 @@ def late_of(job, folder, is_each, ranks, arguments):
     os.mkdir(path)
     record = [BRICK, "record", "-q", "--no-history", "-o", os.path.join(path, "run.pftrace"), "--"]
     command = job(ranks, arguments, record) if is_each else [*record, *job(ranks, arguments, [])]
-    subprocess.run(command, check=True, capture_output=True, timeout=300, env={**os.environ, "BRICK_DB": "none"})
+    subprocess.run(command, check=True, capture_output=True, timeout=300, env={**os.environ, "BRICK_DB": "none", "OMP_NUM_THREADS": "1"})
     report = json.loads(subprocess.run([BRICK, "report", "--json", path], check=True, capture_output=True).stdout)
     return [(row["rank"], row["longer_in"]) for row in report["ranks"] or [] if row["is_late"]], report
 
@@ -59,22 +61,23 @@ def main():
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--ms", type=float, default=200)
     parser.add_argument("--ranks", default="2,4")
-    parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--work", choices=("sleep", "cpu", "ddp", "fsdp"), default="sleep")
     parser.add_argument("launchers", nargs="*", default=["openmpi", "mpich", "torchrun"])
     options = parser.parse_args()
     right, all_of = collections.Counter(), collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
-        jobs = {name: launcher(name, folder) for name in options.launchers}
+        jobs = {name: launcher(name, folder) for name in options.launchers if name == "torchrun" or options.work in ("sleep", "cpu")}
         for i in range(options.rounds):
             for name, job in jobs.items():
                 for ranks in map(int, options.ranks.split(",")) if job else ():
                     for slow in (-1, i % ranks):
                         is_each = i % 2 == 1
                         swaps = ["swap"] if name != "torchrun" and i % 4 > 1 else []
-                        swaps += ["cpu"] if name != "torchrun" and options.cpu else []
-                        late, report = late_of(job, folder, is_each, ranks, [str(options.steps), str(slow), str(options.percent), str(options.ms), *swaps])
+                        late, report = late_of(job, folder, is_each, ranks, [
+                            str(options.steps), str(slow), str(options.percent), str(options.ms), options.work, *swaps])
                         key = name, ranks, "alike" if slow < 0 else f"one {options.percent:g} % slower"
-                        good = late == ([] if slow < 0 else [(slow, "Solve")])
+                        brick = "UpProjection" if options.work in ("ddp", "fsdp") else "Solve"
+                        good = late == ([] if slow < 0 else [(slow, brick)])
                         all_of[key] += 1
                         right[key] += good
                         if not good:
