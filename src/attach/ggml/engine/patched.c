@@ -149,17 +149,27 @@ static bool hides_nodes(const struct loaded_tables *tables)
 	       !find_function(tables, ggml_symbols[GGML_NODE_FORWARD].name);
 }
 
+/* False: the object has no symbols. */
+static bool patched_read(
+	struct loaded_tables *tables, struct own_functions *own, const struct dl_phdr_info *info)
+{
+	own->count = 0;
+	if (!loaded_tables_read(tables, info))
+		return false;
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
+		const ElfW(Sym) *symbol = find_function(tables, ggml_symbols[i].name);
+		if (symbol)
+			own->symbol[own->count++] = symbol;
+	}
+	return true;
+}
+
 static enum kind patched_kind_of(const struct dl_phdr_info *info, const char *path)
 {
 	struct loaded_tables tables;
-	struct own_functions own = {.count = 0};
+	struct own_functions own;
 
-	if (loaded_tables_read(&tables, info))
-		for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
-			const ElfW(Sym) *symbol = find_function(&tables, ggml_symbols[i].name);
-			if (symbol)
-				own.symbol[own.count++] = symbol;
-		}
+	(void)patched_read(&tables, &own, info);
 	if (own.count && attach_shared.is_late)
 		return BINDS_ITSELF;
 	bool is_linked = own.count && loaded_each_slot(&tables, patched_is_own, &own);
@@ -362,8 +372,38 @@ static void patched_list_jump(void *control, const struct patch_jump *jump)
 	entry_add_jump(control, &listed);
 }
 
+struct patched_questions {
+	struct brick_enter_control *control;
+	const void *hook; /* of ggml_is_empty() */
+};
+
+static int patched_list_slot(void *argument, const struct loaded_tables *tables, uintptr_t *slot,
+	const ElfW(Rela) * relocation)
+{
+	const struct patched_questions *q = argument;
+
+	if (!strcmp(loaded_name(tables, relocation), ggml_symbols[GGML_IS_EMPTY].name))
+		entry_add_word(q->control, (uintptr_t)slot, q->hook);
+	return 0;
+}
+
+/*
+ * A device's backend in a library of its own defines nothing that is hooked. Its question about
+ * each node is seen by its slot: a jump in the function would be in the way of the CPU's, too.
+ */
+static int patched_list_slots(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct loaded_tables tables;
+	struct own_functions own;
+
+	return patched_read(&tables, &own, info) && !own.count
+		       ? loaded_each_slot(&tables, patched_list_slot, argument)
+		       : 0;
+}
+
 bool patched_enter(const struct patch_wish *wishes, struct brick_enter_control *control)
 {
+	struct patched_questions questions = {control, wishes[GGML_IS_EMPTY].hook};
 	size_t bytes;
 
 	attach_shared.is_late++;
@@ -376,6 +416,8 @@ bool patched_enter(const struct patch_wish *wishes, struct brick_enter_control *
 		uintptr_t code = patcher.jumps(o->patches, patched_list_jump, control, &bytes);
 		entry_add_code(control, code, bytes);
 	}
+	if (control->jump_count && questions.hook)
+		dl_iterate_phdr(patched_list_slots, &questions);
 	return control->jump_count > 0;
 }
 

@@ -104,8 +104,9 @@ static bool note_backends(void *const *backends, int count, uintptr_t scheduler_
 		if (!is_cpu(name)) {
 			cpu_only = false;
 			/* a table would keep our hook when a recorder leaves */
-			*is_seen &= async && !attach_shared.is_late &&
-				    backend_table_hook(backends[i], async, compute_from_table);
+			if (!attach_shared.is_late)
+				*is_seen &= async && backend_table_hook(backends[i], async,
+							     compute_from_table);
 		}
 		if (brick_enabled() && !brick_thread_ready())
 			note_once("backend", "%s", name);
@@ -277,7 +278,7 @@ static uint16_t brick_of_backend(const void *backend, words_fn backend_code)
 	const struct engine *e;
 	char name[48];
 
-	if (!brick_enabled() || !backend || method_cpu_only())
+	if (!brick_enabled() || !backend)
 		return phase_brick(PHASE_GRAPH_COMPUTE);
 	if (__atomic_load_n(&last, __ATOMIC_ACQUIRE) == backend)
 		return __atomic_load_n(&last_brick, __ATOMIC_RELAXED);
@@ -285,6 +286,7 @@ static uint16_t brick_of_backend(const void *backend, words_fn backend_code)
 	const char *text = e && e->backend_name ? e->backend_name(backend) : NULL;
 	if (!text || is_cpu(text))
 		return phase_brick(PHASE_GRAPH_COMPUTE);
+	method_device_computes();
 	snprintf(name, sizeof(name), "Graph %.40s", text);
 	int brick = brick_register(name, BRICK_CATEGORY_ENGINE);
 	if (brick < 0)

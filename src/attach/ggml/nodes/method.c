@@ -21,7 +21,7 @@
 
 static uint32_t is_forced;     /* by BRICK_ATTACH */
 static uint32_t method_chosen; /* attach_shared.method is final */
-static uint32_t has_device;    /* a scheduler has a backend of a device */
+static uint32_t has_device;    /* a backend of a device is a scheduler's, or computes */
 static uint32_t is_blind;      /* a device's backend calls no hook for its graphs */
 
 static void method_note(void);
@@ -104,6 +104,12 @@ static bool may_choose(void)
 bool method_is_chosen(void)
 {
 	return !may_choose();
+}
+
+void method_device_computes(void)
+{
+	if (method_cpu_only())
+		__atomic_store_n(&has_device, 1, __ATOMIC_RELAXED);
 }
 
 bool method_cpu_only(void)

@@ -39,8 +39,11 @@ bool method_may_be_nodes(void);
 /* True if the method is final, or no session is on. */
 bool method_is_chosen(void);
 
-/* Do all backends of the schedulers made so far run on the CPU? Then nothing is asynchronous. */
+/* Do all backends that are known so far run on the CPU? Then nothing is asynchronous. */
 bool method_cpu_only(void);
+
+/* A device's backend computes: who enters a program that runs has seen no scheduler made. */
+void method_device_computes(void);
 
 /* False: a scheduler has a backend whose graphs call no hook (method_scheduler_made()). */
 bool method_sees_backends(void);
