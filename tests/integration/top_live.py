@@ -253,6 +253,7 @@ def forks():
     r = Recorded(EMBEDDED, "ms=300", "fork", "ms=600000")
     for whose, pid in ("recorder", r.recorder.pid), ("parent", r.pid):
         headless_until(f"both processes of the {whose}", lambda tops: processes(tops[-1]) == 2, str(pid))
+    expect_true("both are told", "2 processes, 2 threads" in dump("-i", "1", str(r.pid)))
     with open(f"/proc/{r.pid}/task/{r.pid}/children") as file:
         pids = [r.pid, *map(int, file.read().split())]
     expect("processes", len(pids), 2)

@@ -176,16 +176,17 @@ static char *step_text(const struct picture *p)
 	return text_safe(text);
 }
 
-/* "2 threads, 1 queue". */
+/* "2 processes, 4 threads, 1 queue". */
 static char *lanes_text(const struct run *run)
 {
 	size_t queues = run_queue_count(run), threads = run_thread_count(run);
-	char *text = text_format("%zu thread%s", threads, threads == 1 ? "" : "s");
-	if (!queues)
-		return text;
-	char *both = text_format("%s, %zu queue%s", text, queues, queues == 1 ? "" : "s");
-	free(text);
-	return both;
+	char *text = NULL;
+	if (run->process_count > 1)
+		text_append(&text, ", ", "%zu processes", run->process_count);
+	text_append(&text, ", ", "%zu thread%s", threads, threads == 1 ? "" : "s");
+	if (queues)
+		text_append(&text, ", ", "%zu queue%s", queues, queues == 1 ? "" : "s");
+	return text;
 }
 
 static void draw_engine(const struct top *top, struct canvas *canvas)
