@@ -300,6 +300,59 @@ static bool has_late_rank_by_chance(uint64_t *state, bool is_preempted)
 	return is_late;
 }
 
+/* Steps of four collectives of two ranks; rank 1 has more work by `later` before the third, and
+ * works for very different times, as the other one does, before the others. */
+static bool is_late_at_one_place(uint64_t *state, uint64_t later)
+{
+	enum { STEPS = 60, PLACES = 4, PLACE = 2, WORK = 20000, SPREAD = 40000 };
+	struct fixture f;
+	bool is_late = false;
+
+	open_ranks(&f, 2);
+	uint32_t decode =
+		builder_site(&f.run, builder_brick(&f.run, "Decode", "Phase"), -1, NULL, NULL);
+	for (uint64_t n = 0; n < STEPS; n++) {
+		uint64_t at = 1000 + n * PLACES * (WORK + SPREAD);
+		for (int r = 0; r < 2; r++) {
+			add(&f, r, decode, at, at + PLACES * (WORK + SPREAD) - 1000);
+			builder_step(&f.run, f.lanes[r], 1);
+		}
+		for (int place = 0; place < PLACES; place++) {
+			uint64_t work[2], over = 0;
+			for (uint64_t r = 0; r < 2; r++) {
+				work[r] =
+					WORK + by_chance(state, place == PLACE ? 400 : SPREAD / 2);
+				work[r] += place == PLACE ? r * later : 0;
+				over = at + work[r] > over ? at + work[r] : over;
+			}
+			for (int r = 0; r < 2; r++)
+				turn(&f, r, at, at + work[r], over + 20);
+			at = over + 20;
+		}
+	}
+	measure(&f);
+	assert_int_equal(f.job.step_count, STEPS);
+	for (uint32_t r = 0; r < 2; r++)
+		is_late |= f.job.rows[r].is_late;
+	assert_true(!is_late || !later || f.job.rows[1].is_late);
+	close_ranks(&f);
+	return is_late;
+}
+
+static void other_places_of_a_step_hide_no_late_rank(void **state)
+{
+	enum { THOUSANDS = 2 };
+	uint64_t chance = 1;
+	int late = 0;
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		assert_true(is_late_at_one_place(&chance, 1000));
+	for (int i = 0; i < THOUSANDS * 1000; i++)
+		late += is_late_at_one_place(&chance, 0);
+	assert_in_range(late, 0, 2 * THOUSANDS);
+}
+
 static void of_thousand_equal_jobs_one_has_a_late_rank(void **state)
 {
 	enum { THOUSANDS = 2 };
@@ -782,6 +835,7 @@ int main(void)
 		cmocka_unit_test(a_long_delay_makes_no_small_difference_large),
 		cmocka_unit_test(ranks_that_are_quick_by_turns_are_not_late),
 		cmocka_unit_test(other_programs_hide_no_late_rank),
+		cmocka_unit_test(other_places_of_a_step_hide_no_late_rank),
 		cmocka_unit_test(of_thousand_equal_jobs_one_has_a_late_rank),
 		cmocka_unit_test(ranks_of_other_collectives_are_not_compared),
 		cmocka_unit_test(recordings_of_several_ranks_are_one_job),
