@@ -217,8 +217,8 @@ static void print_memory(const struct run *run, const struct options *options)
 		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
 	if (!rows.list.count)
 		die(CLI_INPUT,
-			"%s: no memory was recorded; Brick sees what PyTorch's allocators "
-			"give, at the end of each step",
+			"%s: no memory was recorded; Brick sees PyTorch's allocators, ggml's "
+			"buffers and the memory of ggml's processes, at the end of each step",
 			run->path);
 	const struct memory_view view = {&rows, run, options->top ? options->top : SHOWN};
 	if (options->json) {

@@ -93,6 +93,19 @@ def check_decoder(session, step):
     assert bricks["KvCacheWrite"] == 2 * len(LAYERS), bricks
 
 
+def whisper_memory():
+    """The process's memory is told with each step, where no call that makes a buffer is left to see."""
+    with tempfile.TemporaryDirectory() as place:
+        out = os.path.join(place, "run.pftrace")
+        done = g.run([BRICK, "record", "-q", "--no-history", "-o", out, "--", NODE,
+                      os.path.join(g.SOURCE, "tests/programs/addon_whisper.cjs"), addon("whisper"),
+                      os.path.join(ADDONS, "whisper.bin"), os.path.join(ADDONS, "sound.wav")])
+        assert done.returncode == 0, done.stderr
+        rows = json.loads(g.run([BRICK, "report", out, "--by", "memory", "--json"]).stdout)["rows"]
+        live = {row["kind"]: row["live_bytes"] for row in rows}
+        assert live["anonymous"] >= os.path.getsize(os.path.join(ADDONS, "whisper.bin")), rows  # it has read that
+
+
 def whisper(*options):
     """Positions of the sound, then tokens of each decoder's step."""
     session = record([NODE, os.path.join(g.SOURCE, "tests/programs/addon_whisper.cjs"), addon("whisper"),
@@ -207,6 +220,7 @@ prompt, *tokens = whisper("plain")
 assert prompt == ("Prefill", 1) and set(tokens) == {("Decode", 1)}, (prompt, tokens)
 prompt, *tokens = whisper("flash", "3")
 assert prompt == ("Prefill", 1) and tokens[0] == ("Decode", 3), (prompt, tokens)
+whisper_memory()
 switched()
 sampling()
 old_engine()

@@ -237,7 +237,7 @@ static word_pair compute_scheduled(
 		callback_compute_end((void *)scheduler);
 	training_end();
 	phase_end(&scope);
-	phase_end(&step);
+	step_end_graph(&step);
 	whisper_computed((const void *)graph);
 	judge_graph((uintptr_t)function, (const void *)graph, set_callback_of(function) != NULL,
 		(uint32_t)(node_thread.begun - begun));
@@ -420,7 +420,7 @@ static word_pair compute_on_backend(words_fn engine_code, words_fn function, wor
 	if ((is_sent || is_received) && !is_muted)
 		sent_graph_tell(engine_at(patched_home((uintptr_t)engine_code)),
 			(const void *)graph, is_sent ? BRICK_MESSAGE_SENT : BRICK_MESSAGE_RECEIVED);
-	phase_end(&step);
+	step_end_graph(&step);
 	return result;
 }
 
@@ -488,7 +488,7 @@ word_pair hook_GRAPH_COMPUTE(
 	phase_end(&scope);
 	if (is_received)
 		sent_graph_tell(engine_at(code), graph, BRICK_MESSAGE_RECEIVED);
-	phase_end(&step);
+	step_end_graph(&step);
 	if (!scheduled) /* else the scheduler's graph is judged */
 		judge_graph(code, graph, false, (uint32_t)(node_thread.begun - begun));
 	return status;

@@ -303,8 +303,6 @@ void engine_buffers_look(void)
 		return;
 	const struct system_memory now = system_memory_now();
 	HOLD_UNCANCELLED(&engine_buffers_mutex);
-	if (!engine_memory.list.count)
-		return;
 	buffers_set(0, BRICK_MEMORY_SYSTEM, now.peak_bytes);
 	buffers_set(0, BRICK_MEMORY_ANONYMOUS, now.anonymous_bytes);
 }

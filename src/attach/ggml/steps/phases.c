@@ -361,6 +361,17 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 			tokens->sequences, sequences_model(tokens->number), tokens->is_encoder);
 }
 
+void step_end_graph(struct phase_scope *scope)
+{
+	bool is_counted = scope->depth && brick_enabled();
+
+	if (is_counted)
+		engine_buffers_tell();
+	phase_end(scope);
+	if (is_counted)
+		engine_buffers_look();
+}
+
 void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int32_t status)
 {
 	/* llama_decode() returns 1 or -1 before it evaluates; 2: aborted; less than -1: failed. */
@@ -371,11 +382,7 @@ void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int3
 	if (status && is_counted)
 		step_counter_set(&ends[began], began ? BRICK_ABORTED_NAME : BRICK_REFUSED_NAME,
 			(double)tokens->prompt + tokens->output);
-	if (is_counted)
-		engine_buffers_tell();
-	phase_end(scope);
-	if (is_counted)
-		engine_buffers_look();
+	step_end_graph(scope);
 	if (BRICK_LIKELY(!before_step.is_valid) || !is_counted)
 		return;
 	/*

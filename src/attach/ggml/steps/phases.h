@@ -114,10 +114,10 @@ void step_refuted(int32_t context, uint32_t drafts);
 
 /*
  * Begin a step for a graph, unless step_is_known() or a step is open. tokens: NULL if not known.
- * End it with phase_end().
  */
 void step_begin_graph(
 	struct phase_scope *scope, const struct phase_tokens *tokens, const void *frame);
+void step_end_graph(struct phase_scope *scope);
 
 /* Is a session on, and no step open on this thread? */
 bool step_is_outside(const void *frame);

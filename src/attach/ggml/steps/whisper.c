@@ -419,7 +419,7 @@ static void whisper_begin_step(
 static void whisper_end_step(void)
 {
 	if (whisper_turn->is_open)
-		phase_end(&whisper_turn->step);
+		step_end(&whisper_turn->step, &(struct phase_tokens){0}, 0);
 	whisper_turn->is_open = false;
 }
 
