@@ -66,6 +66,7 @@ struct wrong {
 	const char *sleeps;	 /* the brick in which the thread sleeps for 300 us ... */
 	int sleeping;		 /* ... in so many steps from the first on */
 	int touching;		 /* of which so many read from disk */
+	int steps;		 /* if not as many as usual */
 	int threads, uneven;	 /* each second product takes longer by so much */
 	int shared;		 /* of sleep in an operator, for those that share its work */
 	bool is_busy;		 /* other programs have half of the CPUs; more steps */
@@ -336,7 +337,8 @@ static void make(const struct wrong *w)
 		snprintf(number, sizeof(number), "%d", w->threads);
 		builder_note(&world.run, "torch.threads", number);
 	}
-	for (int i = 0; i < (w->kept || w->is_busy ? 6 * STEPS : STEPS); i++) {
+	int steps = w->steps ? w->steps : w->kept || w->is_busy ? 6 * STEPS : STEPS;
+	for (int i = 0; i < steps; i++) {
 		uint32_t number = begin_step(w);
 		size_t step = world.run.lanes[world.lane].sample_count - 1;
 		if (w->others_ns)
@@ -649,6 +651,10 @@ static void sleep_in_bricks(void **state)
 	finds(&(struct wrong){.sleeps = "Convolution", .sleeping = 4}, "blocked", 4 * 300);
 	/* code of a library is read when it runs for the first time; but not in each step */
 	finds_nothing(&(struct wrong){.sleeps = "Convolution", .sleeping = 4, .touching = 4});
+	finds_nothing(
+		&(struct wrong){.sleeps = "Convolution", .sleeping = 1, .touching = 1, .steps = 3});
+	finds(&(struct wrong){.sleeps = "Convolution", .sleeping = 3, .touching = 3, .steps = 3},
+		"blocked", 3 * 300);
 	finds(&(struct wrong){.sleeps = "Convolution", .sleeping = STEPS, .touching = STEPS},
 		"blocked", STEPS * 300);
 	/* all steps sleep as long as those that read */

@@ -359,14 +359,13 @@ static uint64_t rules_threads_slept_ns(const struct explain_facts *f, uint32_t s
 static uint64_t rules_threads_first_touched_ns(
 	const struct explain_facts *f, const struct explain_phase *phase, enum step_phase p)
 {
-	enum { FEW_STEPS = 8, FEW = 4 }; /* one in so many of the later steps still reads */
+	enum { FEW = 4 }; /* one in so many of the later steps still reads */
 	uint32_t counter = run_brick_find(f->run, BRICK_DISK_NAME), last = RUN_NONE;
 	uint64_t ns = 0, later = phase->steps - phase->steps / 2, later_ns = 0;
 
-	if (phase->steps < FEW_STEPS ||
-		FEW * rules_threads_steps_with(
-			      f, p, phase->list[phase->steps / 2], BRICK_DISK_NAME) >=
-			later)
+	if (phase->steps < 2 || FEW * rules_threads_steps_with(f, p, phase->list[phase->steps / 2],
+					      BRICK_DISK_NAME) >=
+					later)
 		return 0;
 	for (uint64_t i = phase->steps / 2; i < phase->steps; i++)
 		later_ns += rules_threads_slept_ns(f, phase->list[i]);
