@@ -105,6 +105,10 @@ def of_other_builds(folder, kind):
                            ("libcudart.so.12", "CUDA"), ("libOpenCL.so.1", "OpenCL"), ("libvulkan.so.1", "Vulkan"),
                            ("libnvToolsExt.so.1", "NVTX")):
         kind(loads, "it uses " + title, compile_to(folder, library, "int none(void){return 1;}\n", "-shared", "-fPIC"))
+    kind(loads, "it uses Python's onnxruntime, .* brick import", compile_to(
+        folder, "onnxruntime_pybind11_state.so", "int none(void){return 1;}\n", "-shared", "-fPIC"))
+    kind(loads, "its ONNX Runtime cannot be patched: its table of functions", compile_to(
+        folder, "libonnxruntime.so.1.20", "const void *words[300]; const void *OrtGetApiBase(void){return words;}\n", "-shared", "-fPIC"))
     kind(loads, "it has libbrick inside, and records itself", os.path.join(BUILD, "lib", "libbrick.so"))
     narrow = compile_to(folder, "libnarrow.so", "void ggml_graph_compute(void){}\n", "-shared", "-fPIC", "-O2", "-fcf-protection=none")
     kind(loads, "its ggml cannot be patched: .*; start it by brick record", narrow)

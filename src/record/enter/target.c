@@ -553,6 +553,10 @@ static int find_engine(struct target *t, char why[REFUSAL_BYTES])
 		return refusal(why, -ENOTSUP,
 			"its %s cannot be patched: %s; start it by brick record -- CMD", title,
 			refused);
+	if (find_library(t, "onnxruntime_pybind11_state"))
+		return refusal(why, -ENOTSUP,
+			"it uses Python's onnxruntime, which Brick does not record; brick import "
+			"reads the profile that it writes itself (enable_profiling)");
 	for (size_t i = 0; i < sizeof(target_engines) / sizeof(*target_engines); i++)
 		if (find_library(t, target_engines[i].library))
 			return refusal(why, -ENOTSUP,
@@ -562,8 +566,7 @@ static int find_engine(struct target *t, char why[REFUSAL_BYTES])
 	return refusal(why, -ENODATA,
 		"it has no ggml with symbols in it, no PyTorch and no ONNX Runtime, the engines "
 		"into which Brick gets while a program runs; try again when it has loaded its "
-		"engine, or see brick "
-		"doctor -- CMD");
+		"engine, or see brick doctor -- CMD");
 }
 
 int target_examine(struct target *t, pid_t pid, char why[REFUSAL_BYTES])
