@@ -838,6 +838,10 @@ static void pages(void **state)
 	make(&(struct wrong){.faults_us = 400});
 	assert_int_equal(cost_of("page-faults"), 400 * STEPS);
 	forget();
+	/* a kernel whose caches others use takes longer */
+	make(&(struct wrong){.faults_us = 100, .crowded = 4000});
+	assert_int_equal(cost_of("page-faults"), 0);
+	forget();
 	/* PyTorch's threads have no lanes, and the kernel worked for all of them */
 	make(&(struct wrong){.faults_us = 400, .threads = 2});
 	assert_int_equal(cost_of("page-faults"), 200 * STEPS);

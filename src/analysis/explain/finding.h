@@ -150,7 +150,8 @@
 		EXPLAIN_OF_SLOW)
 #define EXPLAIN_OF_CPUS                                                                  \
 	(EXPLAIN_OF_CROWDS | R(affinity) | R(oversubscribed) | R(cpu_quota) | R(steal) | \
-		R(memory_limit) | R(threads_anew) | R(fewer_threads))
+		R(memory_limit) | R(threads_anew) | R(fewer_threads) | R(page_faults) |  \
+		R(first_touch))
 /* Rules that only say that some steps are slow, and not why. */
 #define EXPLAIN_OF_SLOW (R(first_step) | R(slow_steps))
 
