@@ -28,6 +28,7 @@ struct wrong {
 	int regions;		    /* compiled, each with an operator; 0: none */
 	int breaks;		    /* of the graph, because of which the regions are there */
 	bool is_eager;		    /* each region computes in operators alone, two of them */
+	int backward_regions;	    /* with 30 us to leave each, and 40 us to the next one */
 	int entering;		    /* it takes so much longer to enter a region */
 	int fused;		    /* each region computes so long in no operator */
 	bool is_resumed;	    /* two functions by turns */
@@ -252,6 +253,16 @@ static void backward(const struct wrong *w)
 		size_t again = begin("Recomputation", "", 2);
 		operator("aten::linear", w->recomputing, 3);
 		end(again);
+	}
+	for (int i = 0; i < w->backward_regions; i++) {
+		size_t region = begin("CompiledFunctionBackward", "CompiledFunctionBackward", 2);
+		operator("aten::mul", 20, 3);
+		advance(30);
+		end(region);
+		operator("torch::autograd::AccumulateGrad", 1, 2);
+		advance(5);
+		operator("torch::autograd::AccumulateGrad", 1, 2);
+		advance(40);
 	}
 	operator("AddmmBackward0", 400, 2);
 	for (int i = 0; i < 4; i++)
@@ -542,6 +553,9 @@ static void compilations(void **state)
 	finds(&(struct wrong){.regions = 5, .breaks = 1, .is_nested = true, .is_eager = true},
 		"graph-breaks", 4 * 13 * STEPS);
 	finds_nothing(&(struct wrong){.regions = 5, .is_nested = true, .is_eager = true});
+	/* in backward passes as often; another tensor's gradient, 5 us behind, is there anyway */
+	finds(&(struct wrong){.regions = 3, .breaks = 2, .is_eager = true, .backward_regions = 3},
+		"graph-breaks", 2 * (13 + 30 + 40) * STEPS);
 }
 
 static void work_that_is_not_needed(void **state)

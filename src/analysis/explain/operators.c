@@ -360,7 +360,7 @@ static void pass_sum_optimizer(struct pass_sums *sum, uint32_t kind)
 
 /*
  * The time from one compiled part's operators to those of the next one. Nodes of a backward pass
- * that only take up a gradient are there without a break, too.
+ * that only take up a gradient are there without a break, too, but the way out of a part is not.
  */
 static void follow_parts(
 	struct pass *p, const struct run_sample *s, uint32_t kind, uint64_t before_ns)
@@ -381,7 +381,7 @@ static void follow_parts(
 	if (part && part == p->part) {
 		p->sum->in_part[where]++;
 		p->sum->in_part_ns[where] += ns;
-	} else if (p->part && !(kind & GRADIENT)) {
+	} else if (p->part && (!(kind & GRADIENT) || !p->crossing_ns)) {
 		p->crossing_ns += ns;
 	}
 	if (!part)
