@@ -143,6 +143,8 @@ static int start_tracing(void)
 	printf("cupti version %u, subscribe: %d\n", version, result);
 	if (result != CUPTI_FINE)
 		return result;
+	for (uint32_t id = CUPTI_GRAPH_NODE_CREATED; id <= CUPTI_GRAPH_NODE_CLONED; id++)
+		cupti.enable_callback(1, subscriber, CUPTI_DOMAIN_RESOURCE, id);
 	for (uint32_t domain = CUPTI_DOMAIN_DRIVER; domain <= CUPTI_DOMAIN_RUNTIME; domain++)
 		for (uint32_t id = 1; id < 1536; id++) {
 			const char *name = NULL;
@@ -151,8 +153,6 @@ static int start_tracing(void)
 					strstr(name, "emset")))
 				cupti.enable_callback(1, subscriber, domain, id);
 		}
-	for (uint32_t id = CUPTI_GRAPH_NODE_CREATED; id <= CUPTI_GRAPH_NODE_CLONED; id++)
-		cupti.enable_callback(1, subscriber, CUPTI_DOMAIN_RESOURCE, id);
 	result = cupti.register_callbacks(request, complete);
 	for (size_t i = 0; result == CUPTI_FINE && i < sizeof kinds / sizeof *kinds; i++)
 		result = cupti.enable(kinds[i]);

@@ -4,7 +4,7 @@
 
 #include "tests/doubles/cuda/double.h"
 
-/* The tool does what CUPTI does not allow: says so, and ends the process. */
+/* The tool breaks a rule of CUPTI's, or one that a tool needs: says so, and ends the process. */
 void double_broken(const char *rule);
 
 /* Before the first command: 0, or -1 without memory. */
