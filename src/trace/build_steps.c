@@ -58,16 +58,22 @@ static struct run_step *step_at(struct run *run, uint32_t lane, uint64_t ns)
 	return NULL;
 }
 
+/* The step in which a counter of this brick was set by the point; NULL: there is none. */
+static struct run_step *step_counted_by(
+	struct run *run, uint32_t brick, const struct run_point *point)
+{
+	return point->kind == RUN_POINT_COUNTER && point->brick == brick
+		       ? step_at(run, point->lane, point->ns)
+		       : NULL;
+}
+
 /* Tokens that an engine refused belong to no step: the engine will be asked for them again. */
 static void take_outcome(struct run *run, const char *counter, enum run_outcome outcome)
 {
 	uint32_t brick = run_brick_find(run, counter);
 
 	for (size_t i = 0; brick != RUN_NONE && i < run->point_count; i++) {
-		const struct run_point *point = &run->points[i];
-		struct run_step *step = point->kind == RUN_POINT_COUNTER && point->brick == brick
-						? step_at(run, point->lane, point->ns)
-						: NULL;
+		struct run_step *step = step_counted_by(run, brick, &run->points[i]);
 		if (!step)
 			continue;
 		step->outcome = outcome;
@@ -81,12 +87,9 @@ static void take_added(struct run *run)
 	uint32_t brick = run_brick_find(run, BRICK_ADDED_NAME);
 
 	for (size_t i = 0; brick != RUN_NONE && i < run->point_count; i++) {
-		const struct run_point *point = &run->points[i];
-		struct run_step *step = point->kind == RUN_POINT_COUNTER && point->brick == brick
-						? step_at(run, point->lane, point->ns)
-						: NULL;
+		struct run_step *step = step_counted_by(run, brick, &run->points[i]);
 		if (step)
-			step->tokens += number_of_double(point->value);
+			step->tokens += number_of_double(run->points[i].value);
 	}
 }
 

@@ -120,7 +120,7 @@ void run(struct function *function, const char *const *schema, uint16_t key, uin
 void enable(uint64_t handle) SYMBOL("_ZN2at16reenableCallbackEm");
 void disable(uint64_t handle) SYMBOL("_ZN2at15disableCallbackEm");
 
-/* Of PyTorch's that take observers while they run. */
+/* PyTorch calls it as a scope begins, to learn which observers are active. */
 void active(void) SYMBOL("_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE");
 
 void active(void)

@@ -54,8 +54,8 @@ struct explain_between {
 	uint64_t works_ns;  /* on a CPU; all of the time, if times off the CPU are not known */
 	uint64_t calls_ns;  /* Python that calls operators: not in works_ns */
 	/*
-	 * Of works_ns, the part for which others may be to blame: in times in which the thread lost
-	 * its CPU, and its caches, it worked for longer than in the other ones.
+	 * The part of works_ns that others may have caused: the thread works for longer in times in
+	 * which it loses its CPU, and its caches, than in the other ones.
 	 */
 	uint64_t cold_ns;
 	struct explain_works {

@@ -138,7 +138,7 @@ static void find_in(struct findings *findings, const struct explain_facts *facts
 		if (f->cost_ns && finding_is_excess(f)) {
 			finding_name_excess(findings, first, f, &left_ns);
 			if (f->cost_ns <= f->of.excess.noise_ns ||
-				f->cost_ns < facts->phases[phase].wall_ns / EXCESS_PART)
+				!finding_excess_costs(f, facts->phases[phase].wall_ns))
 				continue;
 		}
 		if (!finding_matters(f))

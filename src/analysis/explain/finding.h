@@ -369,6 +369,12 @@ static inline bool finding_costs(const struct finding *finding, uint64_t parts)
 	return finding->cost_ns && finding->cost_ns >= finding->whole_ns / parts;
 }
 
+/* The same of an excess, whose phase has `wall_ns`. */
+static inline bool finding_excess_costs(const struct finding *finding, uint64_t wall_ns)
+{
+	return finding->cost_ns && finding->cost_ns >= wall_ns / EXCESS_PART;
+}
+
 /*
  * True: found. The caller has zeroed *out and set its rule, phase and whole_ns; the rule fills in
  * the rest. On false *out may be half filled in.

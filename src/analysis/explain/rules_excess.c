@@ -13,7 +13,7 @@ static bool rules_excess_of(const struct explain_facts *f, enum step_phase p,
 	if (f->phases[p].queue || !expectation_excess(&out->of.excess, f, p, source))
 		return false;
 	out->cost_ns = out->of.excess.ns;
-	return out->cost_ns && out->cost_ns >= f->phases[p].wall_ns / EXCESS_PART;
+	return finding_excess_costs(out, f->phases[p].wall_ns);
 }
 
 bool rule_excess_repeats(const struct explain_facts *f, enum step_phase p, struct finding *out)

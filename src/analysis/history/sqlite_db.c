@@ -249,7 +249,7 @@ struct conversion {
 	uint64_t begin_ns;
 };
 
-/* Called by sqlite3_progress_handler(). Returns 0: SQLite goes on. */
+/* SQLite calls it now and then (sqlite3_progress_handler()). Returns 0: SQLite goes on. */
 static int conversion_goes_on(void *context)
 {
 	const struct conversion *c = context;

@@ -289,7 +289,7 @@ static void wait_enter(const struct call_shape *shape, const struct cupti_call *
 	cuda_handle stream = calls_stream_of(shape, call);
 	struct brick__waits *waits = &call_thread.waits;
 
-	call_thread.wait_begin = brick_enabled() && !brick_thread_ready() ? brick_ticks() : 0;
+	call_thread.wait_begin = brick__wait_begin();
 	waits->count = 0;
 	if (shape->kind == CALL_WAIT_STREAM && stream)
 		brick__waits_add(

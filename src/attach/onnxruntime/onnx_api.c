@@ -394,8 +394,11 @@ static const char *onnx_examine(struct library *l, const char *version)
 	int error = vtables_find(&l->kernels, (const void *)l->base, "N11onnxruntime8OpKernelE");
 	if (error == -ENOENT)
 		return "its kernels cannot be found: it has no type information";
-	if (error || (!l->api && table_count + vtables_count(l->kernels) > TABLES / 2))
+	if (error || (!l->api && table_count + vtables_count(l->kernels) > TABLES / 2)) {
+		vtables_destroy(l->kernels);
+		l->kernels = NULL;
 		return "its kernels could not be hooked";
+	}
 	l->api = api;
 	return NULL;
 }

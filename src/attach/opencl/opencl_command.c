@@ -208,11 +208,11 @@ void command_leave(int entered)
 
 uint64_t command_wait_begin(void)
 {
-	/* a lane that begins behind the wait could not hold it */
-	if (!brick_enabled() || opencl_command_inside || brick_thread_ready())
-		return 0;
-	opencl_command_inside = 1;
-	return brick_ticks();
+	uint64_t begin_ticks = opencl_command_inside ? 0 : brick__wait_begin();
+
+	if (begin_ticks)
+		opencl_command_inside = 1;
+	return begin_ticks;
 }
 
 void command_wait_end(uint64_t begin_ticks, const struct brick__waits *waits)

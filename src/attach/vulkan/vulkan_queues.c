@@ -308,12 +308,6 @@ static struct vulkan_queue *vulkan_queues_of(struct vulkan_device *d, uint64_t n
 	return queue;
 }
 
-/* A wait's begin; 0: it is not recorded. A lane that begins behind the wait could not hold it. */
-static uint64_t vulkan_queues_wait(void)
-{
-	return brick_enabled() && !brick_thread_ready() ? brick_ticks() : 0;
-}
-
 static void vulkan_queues_waited(
 	struct vulkan_device *d, uint64_t begin, const struct brick__waits *waits)
 {
@@ -349,7 +343,7 @@ static struct brick__waits vulkan_queues_newest(struct vulkan_device *d, VkQueue
 	VKAPI_ATTR VkResult VKAPI_CALL hook_##name(type handle)             \
 	{                                                                   \
 		struct vulkan_device *d = vulkan_device_of(handle);         \
-		uint64_t begin = vulkan_queues_wait();                      \
+		uint64_t begin = brick__wait_begin();                       \
 		VkResult result = d->call.name(handle);                     \
 		struct brick__waits waits = vulkan_queues_newest(d, queue); \
 		vulkan_queues_waited(d, begin, &waits);                     \
@@ -363,7 +357,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_WaitForFences(
 {
 	struct vulkan_device *d = vulkan_device_of(device);
 	struct brick__waits waits = {.count = 0};
-	uint64_t begin = vulkan_queues_wait();
+	uint64_t begin = brick__wait_begin();
 	VkResult result = d->call.WaitForFences(device, count, list, all, timeout_ns);
 
 	/* If one of several was enough, nobody knows which one it was. */
@@ -412,7 +406,7 @@ static void polled(struct vulkan_device *d, VkFence fence, uint64_t begin, VkRes
 VKAPI_ATTR VkResult VKAPI_CALL hook_GetFenceStatus(VkDevice device, VkFence fence)
 {
 	struct vulkan_device *d = vulkan_device_of(device);
-	uint64_t begin = vulkan_queues_wait();
+	uint64_t begin = brick__wait_begin();
 	VkResult result = d->call.GetFenceStatus(device, fence);
 
 	if (begin && brick_enabled())
@@ -424,7 +418,7 @@ static VkResult wait_semaphores_by(PFN_vkWaitSemaphores next, struct vulkan_devi
 	const VkSemaphoreWaitInfo *info, uint64_t timeout_ns)
 {
 	struct brick__waits waits = {.count = 0};
-	uint64_t begin = vulkan_queues_wait();
+	uint64_t begin = brick__wait_begin();
 	VkResult result = next(d->handle, info, timeout_ns);
 	int all = !(info->flags & VK_SEMAPHORE_WAIT_ANY_BIT) || info->semaphoreCount == 1;
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <stdint.h>
+#include "brick/attach.h"
+#include "brick/clock.h"
 #include "brick/export.h"
 
 enum { BRICK__WAIT_LINKS = 16 }; /* as many as a recording keeps (src/lib/writer/trace_records.h) */
@@ -35,6 +37,15 @@ static inline void brick__waits_add(struct brick__waits *w, uint64_t number)
  * nothing.
  */
 BRICK_API uint64_t brick__recording_place(void);
+
+/*
+ * When a wait begins, in ticks, before the thread waits; 0: it is not recorded. A lane that began
+ * behind the wait could not hold it.
+ */
+static inline uint64_t brick__wait_begin(void)
+{
+	return brick_enabled() && !brick_thread_ready() ? brick_ticks() : 0;
+}
 
 /* As brick_record_wait(), for all commands of *waits. */
 BRICK_API void brick__record_waits(uint64_t begin, uint64_t end, const struct brick__waits *waits);

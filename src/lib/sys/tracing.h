@@ -11,8 +11,10 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 
 enum {
@@ -111,14 +113,14 @@ static inline void sys_registers_lead(struct user_regs_struct *r, uint64_t at, u
  */
 static inline bool sys_registers_end_wait(struct user_regs_struct *r)
 {
-	enum { POLL = 7, SELECT = 23, FUTEX = 202, PSELECT = 270, PPOLL = 271 };
-	enum { INTERRUPTED = -4, SYSTEM = -512, BLOCK = -516 };
+	enum { RESTARTS = -512, RESTARTS_BY_BLOCK = -516 }; /* ERESTARTSYS and the next ones */
 	const int64_t call = (int64_t)r->orig_rax, result = (int64_t)r->rax;
 
-	if ((call != FUTEX && call != POLL && call != PPOLL && call != SELECT && call != PSELECT) ||
-		result > SYSTEM || result < BLOCK)
+	if ((call != SYS_futex && call != SYS_poll && call != SYS_ppoll && call != SYS_select &&
+		    call != SYS_pselect6) ||
+		result > RESTARTS || result < RESTARTS_BY_BLOCK)
 		return false;
-	r->rax = (uint64_t)INTERRUPTED;
+	r->rax = (uint64_t)-EINTR;
 	r->orig_rax = UINT64_MAX;
 	return true;
 }

@@ -284,8 +284,8 @@ static const struct patch_name torch_functions[] = {
 };
 
 /*
- * Of the interpreter: a thread gives its lock away, or is about to take it. Any other Python may
- * run there, so no caller relies on what a thread of ours could change.
+ * A thread of Python's calls them to give the interpreter's lock away, or to take it. Any other
+ * Python may run there, so no caller relies on what a thread of ours could change.
  */
 static const struct patch_name python_functions[] = {
 	PLANT(1, "PyEval_SaveThread"),

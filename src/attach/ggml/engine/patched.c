@@ -401,14 +401,10 @@ static int patched_list_slots(struct dl_phdr_info *info, size_t bytes, void *arg
 		       : 0;
 }
 
-bool patched_enter(const struct patch_wish *wishes, struct brick_enter_control *control)
+static void patched_list_jumps(struct brick_enter_control *control)
 {
-	struct patched_questions questions = {control, wishes[GGML_IS_EMPTY].hook};
 	size_t bytes;
 
-	attach_shared.is_late++;
-	resolve_generation_next(); /* each thread looks at its state anew */
-	patched_look(wishes, false);
 	HOLD_UNCANCELLED(&patched_mutex);
 	for (struct patched_object *o = objects; o; o = o->next) {
 		if (o->is_gone)
@@ -416,7 +412,17 @@ bool patched_enter(const struct patch_wish *wishes, struct brick_enter_control *
 		uintptr_t code = patcher.jumps(o->patches, patched_list_jump, control, &bytes);
 		entry_add_code(control, code, bytes);
 	}
-	if (control->jump_count && questions.hook)
+}
+
+bool patched_enter(const struct patch_wish *wishes, struct brick_enter_control *control)
+{
+	struct patched_questions questions = {control, wishes[GGML_IS_EMPTY].hook};
+
+	attach_shared.is_late++;
+	resolve_generation_next(); /* each thread looks at its state anew */
+	patched_look(wishes, false);
+	patched_list_jumps(control);
+	if (control->jump_count && questions.hook) /* no lock is held: it takes the linker's */
 		dl_iterate_phdr(patched_list_slots, &questions);
 	return control->jump_count > 0;
 }

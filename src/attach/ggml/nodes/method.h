@@ -42,7 +42,7 @@ bool method_is_chosen(void);
 /* Do all backends that are known so far run on the CPU? Then nothing is asynchronous. */
 bool method_cpu_only(void);
 
-/* A device's backend computes: who enters a program that runs has seen no scheduler made. */
+/* A device's backend computes. A recorder that came later has not seen its scheduler made. */
 void method_device_computes(void);
 
 /* False: a scheduler has a backend whose graphs call no hook (method_scheduler_made()). */
