@@ -42,22 +42,36 @@ static void keeper_wait(const char *directory)
 	} while (!session_dir_is_left(directory) || process_find_straggler(&held, directory, 0));
 }
 
-static void __attribute__((noreturn))
-keeper_keep(int fd, int lock_fd, const char *directory, keeper_fn killed, void *context)
+static bool is_kept(const struct keeper_task *task, int fd)
+{
+	for (size_t i = 0; i < task->kept_count; i++)
+		if (task->kept[i] == fd)
+			return true;
+	return false;
+}
+
+/* Inherited descriptors would keep others' pipes open and our locks held. */
+static void close_others(const struct keeper_task *task)
+{
+	int last = USUAL_DESCRIPTORS - 1;
+
+	for (size_t i = 0; i < task->kept_count; i++)
+		last = task->kept[i] > last ? task->kept[i] : last;
+	for (int fd = 1; fd <= last; fd++)
+		if (!is_kept(task, fd))
+			close(fd);
+	syscall(SYS_close_range, last + 1, ~0u, 0); /* since Linux 5.9 */
+}
+
+static void __attribute__((noreturn)) keeper_keep(int fd, const struct keeper_task *task)
 {
 	pid_t pid = 0, next;
 	ssize_t n;
 
 	setsid(); /* the terminal's signals must not reach the keeper */
 	pthread_setname_np(pthread_self(), "brick-keeper");
-	/* inherited descriptors would keep others' pipes open and our locks held */
-	bool waits = lock_fd >= 0;
 	dup2(fd, 0);
-	if (waits)
-		dup2(lock_fd, 1);
-	if (syscall(SYS_close_range, 1 + waits, ~0u, 0)) /* before Linux 5.9 */
-		for (int i = 1 + waits; i < USUAL_DESCRIPTORS; i++)
-			close(i);
+	close_others(task);
 	while ((n = read(0, &next, sizeof(next))) > 0 || (n < 0 && errno == EINTR))
 		if (n == (ssize_t)sizeof(next))
 			pid = next;
@@ -68,24 +82,23 @@ keeper_keep(int fd, int lock_fd, const char *directory, keeper_fn killed, void *
 			nanosleep(&look, NULL);
 		kill(-pid, SIGKILL);
 	}
-	if (killed)
-		killed(context);
-	if (waits)
-		keeper_wait(directory);
-	if (directory) {
-		DIR *list = opendir(directory);
+	if (task->killed)
+		task->killed(task->context);
+	if (task->waits)
+		keeper_wait(task->directory);
+	if (task->directory) {
+		DIR *list = opendir(task->directory);
 		struct dirent *entry;
 		while (list && (entry = readdir(list)))
 			unlinkat(dirfd(list), entry->d_name, 0);
 		if (list)
 			closedir(list);
-		rmdir(directory);
+		rmdir(task->directory);
 	}
 	_exit(0);
 }
 
-static int keeper_fork(
-	struct keeper *keeper, const char *directory, int lock_fd, keeper_fn killed, void *context)
+int keeper_start(struct keeper *keeper, const struct keeper_task *task)
 {
 	int ends[2];
 
@@ -94,7 +107,7 @@ static int keeper_fork(
 	keeper->pid = fork();
 	if (!keeper->pid) {
 		close(ends[1]);
-		keeper_keep(ends[0], lock_fd, directory, killed, context);
+		keeper_keep(ends[0], task);
 	}
 	int error = keeper->pid < 0 ? -errno : 0;
 	close(ends[0]);
@@ -104,16 +117,6 @@ static int keeper_fork(
 		keeper->pid = 0;
 	}
 	return error;
-}
-
-int keeper_start(struct keeper *keeper, const char *directory, keeper_fn killed, void *context)
-{
-	return keeper_fork(keeper, directory, -1, killed, context);
-}
-
-int keeper_start_waiting(struct keeper *keeper, const char *directory, int lock_fd)
-{
-	return keeper_fork(keeper, directory, lock_fd, NULL, NULL);
 }
 
 void keeper_leave(struct keeper *keeper)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct keeper {
@@ -12,20 +13,19 @@ struct keeper {
 	int fd;	   /* our end of the pipe that the keeper reads; open if pid is not 0 */
 };
 
-/* What the keeper does first when we were killed, without any descriptor of ours. */
-typedef void (*keeper_fn)(void *context);
+struct keeper_task {
+	const char *directory; /* removed with the files in it, but not its folders; NULL: none */
+	/* Called first in the keeper, with the memory as it is now; NULL: nothing is to be done. */
+	void (*killed)(void *context);
+	void *context;
+	const int *kept; /* descriptors that stay open in the keeper, and so do locks on them */
+	size_t kept_count;
+	/* A session directory stays while it has another recorder or any of its processes lives. */
+	bool waits;
+};
 
-/*
- * killed: NULL, or called in the keeper, with the memory as it is now. directory: removed with the
- * files in it, but not its folders; NULL: nothing is removed. 0, or -errno and pid is 0.
- */
-int keeper_start(struct keeper *keeper, const char *directory, keeper_fn killed, void *context);
-
-/*
- * The same of a session directory, which stays while it has another recorder or any of its
- * processes lives, and so does the lock on it.
- */
-int keeper_start_waiting(struct keeper *keeper, const char *directory, int lock_fd);
+/* What the keeper does when we were killed. 0, or -errno and pid is 0. */
+int keeper_start(struct keeper *keeper, const struct keeper_task *task);
 
 /* Set the command to end: pid is also its process group. 0: the command has ended. */
 void keeper_watch(struct keeper *keeper, pid_t pid);

@@ -423,10 +423,8 @@ static int recorder_take_over(struct recorder *r)
 	char path[sizeof(r->dir.path)];
 	bool leaves = false;
 
-	if (!pid || control_directory(pid, path, sizeof(path)))
+	if (!pid || !r->options->always || control_directory(pid, path, sizeof(path)))
 		return -ENOENT;
-	if (!r->options->always)
-		return session_dir_is_left(path) ? -EALREADY : -ENOENT;
 	int error = session_dir_take_over(&r->dir, path);
 	while (error == -EBUSY && monotonic_ns() < until_ns) {
 		int refused = leaves ? 0
@@ -449,9 +447,7 @@ static int recorder_take_over(struct recorder *r)
 
 static void say_not_taken(const struct recorder *r, int error)
 {
-	const char *why = error == -EALREADY
-				  ? "its recorder is gone; with --always recording goes on"
-			  : error == BRICK_EVERSION
+	const char *why = error == BRICK_EVERSION
 				  ? "its recorder was of another version of Brick; restart it"
 			  : error == -EBUSY ? "its recorder does not leave it"
 					    : brick_strerror(error);
@@ -1062,9 +1058,13 @@ static void recorder_record(struct recorder *r)
 	if (waits)
 		madvise(r->dir.refusals, sizeof(*r->dir.refusals), MADV_DONTFORK);
 	if (waits && r->dir.lock_fd >= 0) /* else the keeper of the recorder before goes on */
-		keeper_start_waiting(&r->keeper, r->dir.path, r->dir.lock_fd);
+		keeper_start(&r->keeper,
+			&(struct keeper_task){.directory = r->dir.path,
+				.kept = &r->dir.lock_fd,
+				.kept_count = 1,
+				.waits = true});
 	else if (!waits && !r->enter)
-		keeper_start(&r->keeper, r->dir.path, NULL, NULL);
+		keeper_start(&r->keeper, &(struct keeper_task){.directory = r->dir.path});
 	int error = encoder_create(&r->encoder, r->writer, watch_session_done, r->watch);
 
 	if (error) {
@@ -1185,7 +1185,13 @@ static void recorder_attach(struct recorder *r)
 		r->dir.path, &r->environment, &guard_mappings, enter_meanwhile, recorder_enters, r};
 	int error = enter_tree_open(&r->enter, r->pid, &self);
 	if (!error) {
-		keeper_start(&r->keeper, r->dir.path, leave_for_killed, r->enter);
+		int kept[ENTER_TREE_MOST];
+		keeper_start(&r->keeper,
+			&(struct keeper_task){.directory = r->dir.path,
+				.killed = leave_for_killed,
+				.context = r->enter,
+				.kept = kept,
+				.kept_count = enter_tree_descriptors(r->enter, kept)});
 		error = enter_tree_begin(r->enter);
 	}
 	environment_fini(&r->environment);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`brick record -p PID` where others interfere: somebody cuts the page that recorder and process share, and another
-process gets the number of one that was entered, or it begins another program. Nobody crashes, and nobody else's memory changes."""
+process gets the number of one that was entered, it begins another program, or a second recorder comes. Nobody crashes, and nobody else's memory changes."""
 import ctypes
 import os
 import re
@@ -12,8 +12,8 @@ import time
 
 import libggml
 from libggml import LLAMA, libraries
-from librunning import (BRICK, WAIT_S, Program, code, compile_to, compute, llama, proc, record_while, state,
-                        static_program, until)
+from librunning import (BRICK, WAIT_S, Program, code, compile_to, compute, file_of, is_entered, llama, proc,
+                        record_while, state, static_program, until)
 
 
 def start(program, out):
@@ -137,6 +137,36 @@ def another_program(folder):
         process.wait()
 
 
+def keeper_comes_late(folder):
+    """A recorder is killed, and another one comes before the keeper has taken its hooks away: it waits for the keeper,
+    which would take its hooks for the former's."""
+    out = os.path.join(folder, "late.pftrace")
+    with Program(folder, llama(100000)) as program:
+        before, instructions = state(program.pid), code(program.pid, libraries())
+        recorder = start(program, out)
+        keeper = keeper_of(recorder)
+        os.kill(keeper, signal.SIGSTOP)
+        recorder.kill()
+        recorder.wait()
+        other = subprocess.Popen([BRICK, "record", "-p", str(program.pid), "-o", out, "--no-history"],
+                                 stderr=subprocess.PIPE, text=True)
+
+        def looks():
+            return any(file_of(other.pid, fd) == f"/proc/{program.pid}/mem" for fd in os.listdir(f"/proc/{other.pid}/fd"))
+        try:
+            until(lambda: other.poll() is not None or looks(), "no recorder comes")
+            os.kill(keeper, signal.SIGCONT)
+            until(lambda: other.poll() is not None or is_entered(program.pid), "it is not entered again")
+            program.says_more(2)
+            other.send_signal(signal.SIGINT)
+            _, stderr = other.communicate(timeout=WAIT_S)
+        finally:
+            other.kill()
+        assert other.returncode == 0 and "attached to ggml" in stderr, (other.returncode, stderr)
+        assert state(program.pid) == before and code(program.pid, libraries()) == instructions, state(program.pid)
+        assert len(set(program.lines())) == 1, "its results have changed"
+
+
 def number_of_another(folder):
     """A recorder is killed, the process ends, and another one gets its number before the keeper leaves."""
     mapper = compile_to(folder, "mapper", MAPPER)
@@ -173,6 +203,7 @@ def main():
             number_of_another(folder)
             return
         cut_page(folder)
+        keeper_comes_late(folder)
         another_program(folder)
         world = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
         if subprocess.run([*world, "true"], stderr=subprocess.DEVNULL, check=False).returncode:

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -539,6 +540,8 @@ static bool remove_plant(struct enter *e)
 
 static void enter_free(struct enter *e)
 {
+	if (e->tracee.memory >= 0)
+		flock(e->tracee.memory, LOCK_UN); /* also for the child that outlives us */
 	tracee_close(&e->tracee);
 	if (e->pidfd >= 0)
 		close(e->pidfd);
@@ -647,12 +650,15 @@ static bool has_region(const struct enter *e)
 }
 
 /* The parent may have gone further than e says: jumps are known by their bytes. Or the process may
- * have ended before the parent, or begun another program, and another one have its number. */
+ * have ended before the parent, or begun another program, and another one have its number. Or the
+ * parent has left it, and another recorder may be in. */
 void enter_abandoned(struct enter *e)
 {
 	char why[REFUSAL_BYTES];
 	const struct tracee former = e->tracee;
 
+	if (former.memory < 0 || flock(former.memory, LOCK_EX | LOCK_NB))
+		return;
 	e->meanwhile = NULL;
 	e->pidfd = (int)syscall(SYS_pidfd_open, e->target.pid, 0);
 	if (tracee_open(&e->tracee, e->target.pid))
@@ -723,6 +729,29 @@ static int enter_plant(struct enter *e, char why[REFUSAL_BYTES])
 	return error;
 }
 
+/*
+ * One recorder at a time, or the child that outlives it: what it has written would be taken for
+ * ours, and ours be taken away with it.
+ */
+static int enter_lock(const struct enter *e, pid_t pid, char why[REFUSAL_BYTES])
+{
+	struct tracee_mappings mappings = {0};
+	int recorded = 0;
+
+	for (int i = 0; i < TRIES && recorded != -EALREADY; i++) {
+		if (!flock(e->tracee.memory, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+			return 0;
+		if (i)
+			enter_pause(e, i);
+		recorded = tracee_mappings_read(&mappings, pid);
+		if (!recorded)
+			recorded = target_examine_recorded(pid, &mappings, why);
+		tracee_mappings_fini(&mappings);
+	}
+	return recorded ? recorded
+			: refusal(why, -EBUSY, "another recorder enters or leaves it; try again");
+}
+
 int enter_open(struct enter **out, pid_t pid, const struct enter_recorder *recorder,
 	char why[REFUSAL_BYTES])
 {
@@ -738,7 +767,10 @@ int enter_open(struct enter **out, pid_t pid, const struct enter_recorder *recor
 	e->enters = recorder->enters;
 	e->context = recorder->context;
 	e->start_time = process_start_time(pid);
-	int error = target_examine(&e->target, pid, why);
+	int no_memory = tracee_open(&e->tracee, pid);
+	int error = no_memory ? 0 : enter_lock(e, pid, why);
+	if (!error)
+		error = target_examine(&e->target, pid, why);
 	if (!error)
 		error = target_symbols(&e->target, &e->plant, why);
 	if (!error) {
@@ -750,7 +782,7 @@ int enter_open(struct enter **out, pid_t pid, const struct enter_recorder *recor
 		snprintf(e->plant.library, sizeof(e->plant.library), "%s", e->target.library);
 		snprintf(e->plant.argument, sizeof(e->plant.argument), "%s", recorder->directory);
 		e->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-		error = tracee_open(&e->tracee, pid);
+		error = no_memory;
 		if (!error && process_start_time(pid) != e->start_time)
 			error = -ESRCH; /* another one has its number */
 		if (error)
@@ -766,6 +798,11 @@ int enter_open(struct enter **out, pid_t pid, const struct enter_recorder *recor
 	else
 		*out = e;
 	return error;
+}
+
+int enter_descriptor(const struct enter *e)
+{
+	return e->tracee.memory;
 }
 
 pid_t enter_pid(const struct enter *e)

@@ -29,11 +29,14 @@ struct enter_recorder {
 };
 
 /*
- * Look at the process, without a change in it. 0; or an error, and `why` has a sentence for the
+ * Look at the process, without a change in it. Waits a few seconds for a recorder that leaves. 0; or an error, and `why` has a sentence for the
  * user that ends with advice. -ENODATA: the process has no engine that Brick knows.
  */
 int enter_open(struct enter **out, pid_t pid, const struct enter_recorder *recorder,
 	char why[REFUSAL_BYTES]);
+
+/* Locks out other recorders while it is open, also in a child. */
+int enter_descriptor(const struct enter *e);
 
 /*
  * Ask for entry. 0; or an error with its sentence: the process is as it was, and e is freed. Fork
@@ -61,7 +64,7 @@ enum enter_progress enter_turn(struct enter *e, char why[REFUSAL_BYTES]);
 bool enter_end(struct enter *e, char why[REFUSAL_BYTES]);
 
 /*
- * The same in a child that was forked after enter_open() and has outlived its parent. Descriptors
- * may be closed; nothing is freed.
+ * The same in a child that was forked after enter_open() and has outlived its parent. All
+ * descriptors but enter_descriptor() may be closed; nothing is freed.
  */
 void enter_abandoned(struct enter *e);

@@ -9,8 +9,6 @@
 #include "base/array.h"
 #include "base/process_tree.h"
 
-enum { MOST_PROCESSES = 256 };
-
 /* Processes that say the same. */
 struct tree_refusal {
 	pid_t pid; /* of the first */
@@ -52,7 +50,7 @@ int enter_tree_open(struct enter_tree **out, pid_t root, const struct enter_reco
 	struct enter_tree *t = calloc(1, sizeof(*t));
 	struct process_tree family = {0};
 	char why[REFUSAL_BYTES], roots[REFUSAL_BYTES];
-	int error = t ? process_tree_read(&family, root, MOST_PROCESSES) : -ENOMEM, first = 0;
+	int error = t ? process_tree_read(&family, root, ENTER_TREE_MOST) : -ENOMEM, first = 0;
 
 	*out = t;
 	if (error && t)
@@ -74,6 +72,13 @@ int enter_tree_open(struct enter_tree **out, pid_t root, const struct enter_reco
 	if (!t->refusals.count)
 		keep_refusal(t, root, roots, false);
 	return first;
+}
+
+size_t enter_tree_descriptors(const struct enter_tree *t, int fds[ENTER_TREE_MOST])
+{
+	for (size_t i = 0; i < t->entries.count; i++)
+		fds[i] = enter_descriptor(t->entries.items[i]);
+	return t->entries.count;
 }
 
 int enter_tree_begin(struct enter_tree *t)

@@ -11,8 +11,13 @@
 
 struct enter_tree;
 
+enum { ENTER_TREE_MOST = 256 }; /* processes */
+
 /* Look at the processes. 0; or an error: no process can be entered. *out: free it in any case. */
 int enter_tree_open(struct enter_tree **out, pid_t root, const struct enter_recorder *recorder);
+
+/* As enter_descriptor(), of all. Returns how many. */
+size_t enter_tree_descriptors(const struct enter_tree *tree, int fds[ENTER_TREE_MOST]);
 
 /* 0; or an error: no process was entered. */
 int enter_tree_begin(struct enter_tree *tree);

@@ -24,6 +24,7 @@
 #include "record/enter/function_table.h"
 #include "record/enter/refusal.h"
 #include "record/inject/inject.h"
+#include "record/session_dir.h"
 
 /* /proc. */
 
@@ -334,20 +335,41 @@ static bool is_of_session(const char *path)
 	       !strstr(path, " (deleted)");
 }
 
+int target_examine_recorded(
+	pid_t pid, const struct tracee_mappings *mappings, char why[REFUSAL_BYTES])
+{
+	char directory[PATH_MAX];
+
+	for (size_t i = 0; i < mappings->of.count; i++) {
+		const char *path = mappings->of.items[i].path;
+		if (!is_of_session(path))
+			continue;
+		snprintf(directory, sizeof(directory), "%.*s",
+			(int)(strrchr(path, '/') - path), path);
+		return session_dir_is_left(directory)
+			       ? refusal(why, -EOWNERDEAD,
+					 "its recorder is gone; with --always recording goes on")
+			       : refusal(why, -EALREADY,
+					 "it is being recorded; brick top %d looks at it",
+					 (int)pid);
+	}
+	return 0;
+}
+
 /* Is Brick in it? An attacher's library stays after a former entry. */
 static int examine_former(const struct target *t, char why[REFUSAL_BYTES])
 {
 	bool was_entered = false;
+	int error = target_examine_recorded(t->pid, &t->mappings, why);
 
+	if (error)
+		return error;
 	for (int i = 0; i < ENTERED_ENGINES; i++)
 		was_entered |=
 			find_library(t, attacher_named(entered_engines[i].attacher)->library) !=
 			NULL;
 	for (size_t i = 0; i < t->mappings.of.count; i++) {
-		const char *path = t->mappings.of.items[i].path, *name = target_name(path);
-		if (is_of_session(path))
-			return refusal(why, -EALREADY,
-				"it is being recorded; brick top %d looks at it", (int)t->pid);
+		const char *name = target_name(t->mappings.of.items[i].path);
 		bool is_ours = !strncmp(name, "libbrick.so", 11);
 		if (is_ours && (!was_entered || has_variable(t->pid, "LD_PRELOAD", "libbrick-")))
 			return was_entered

@@ -44,6 +44,10 @@ struct target {
 int target_examine(struct target *target, pid_t pid, char why[REFUSAL_BYTES]);
 void target_fini(struct target *target);
 
+/* 0: no session is mapped; -EALREADY or, if its recorder is gone, -EOWNERDEAD, with a sentence. */
+int target_examine_recorded(
+	pid_t pid, const struct tracee_mappings *mappings, char why[REFUSAL_BYTES]);
+
 /*
  * The sentence for an error of ptrace(2) or of /proc/PID/mem, with what to do about it. Returns the
  * error.
