@@ -296,6 +296,7 @@ def screen(what, path, options, whole):
             for name in ("prefill", "decode"):
                 differ(f"{what}, top: {name} steps", said["exact"][name]["count"], whole["steps"][name]["count"]
                        + whole["steps"][name]["refused"] + whole["steps"][name]["aborted"])
+                differ(f"{what}, top: {name} tokens", said["exact"][name]["tokens"], whole["steps"][name]["tokens"])
 
 
 def flat(node):

@@ -4,6 +4,7 @@
  * exactly; per step they land in the recording, and the analysis finds each step's own.
  */
 #include "tests/unit/counters_kit.h"
+#include "brick/abi/step_counters.h"
 
 enum { PAGES = 40, PAGE_BYTES = 4096 };
 
@@ -223,6 +224,52 @@ static void steps_own_their_counts(void **state)
 	run_fini(&run);
 }
 
+/* A step of `tokens`, in which the engine says a counter of step_counters.h; NULL: none. */
+static void step_that_says(enum brick_phase phase, uint64_t tokens, const char *name, double value)
+{
+	brick_span span = brick_step_begin(phase, tokens);
+
+	brick_end(brick_begin(BRICK_RMS_NORM));
+	if (name)
+		brick_counter((uint32_t)brick_register(name, BRICK_CATEGORY_ENGINE), value);
+	brick_end(span);
+}
+
+/* Statistics and the recording's reader have the same tokens of steps whose tokens change. */
+static void tokens_are_what_counters_say(void **state)
+{
+	static const uint32_t ids[] = {BRICK_PREFILL, BRICK_DECODE, BRICK_OTHER_STEP};
+	static const uint64_t wanted[] = {24, 8, 7};
+	char path[] = "/tmp/brick-tokens-XXXXXX";
+	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
+	struct run *run;
+	struct load_error error;
+	close(mkstemp(path));
+	options.output = path;
+	assert_int_equal(brick_session_start(&options), 0);
+	step_that_says(BRICK_PHASE_PREFILL, 24, NULL, 0);
+	step_that_says(BRICK_PHASE_PREFILL, 10, BRICK_REFUSED_NAME, 10);
+	step_that_says(BRICK_PHASE_PREFILL, 20, BRICK_ABORTED_NAME, 20);
+	step_that_says(BRICK_PHASE_DECODE, 9, BRICK_CHECKED_NAME, 8);
+	step_that_says(BRICK_PHASE_DECODE, 1, BRICK_REFUTED_NAME, 2);
+	step_that_says(BRICK_PHASE_OTHER, 3, BRICK_ADDED_NAME, 4);
+	for (size_t i = 0; i < 3; i++) {
+		struct brick_stats stats = BRICK_STATS_INIT;
+		assert_int_equal(brick_stats_get(ids[i], &stats), 0);
+		assert_int_equal(stats.elements, wanted[i]);
+	}
+	assert_int_equal(brick_session_stop(), 0);
+	assert_int_equal(run_load(&run, path, &error), 0);
+	uint64_t read[3] = {0};
+	for (size_t i = 0; i < run->step_count; i++)
+		read[run->steps[i].phase == BRICK_PHASE_OTHER	    ? 2
+			: run->steps[i].phase == BRICK_PHASE_DECODE ? 1
+								    : 0] += run->steps[i].tokens;
+	assert_memory_equal(read, wanted, sizeof(wanted));
+	run_destroy(run);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +277,7 @@ int main(void)
 		cmocka_unit_test(faults_are_counted),
 		cmocka_unit_test(steps_are_counted),
 		cmocka_unit_test(steps_own_their_counts),
+		cmocka_unit_test(tokens_are_what_counters_say),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include "base/members.h"
+#include "base/number.h"
 #include "base/sized.h"
 #include "brick/abi/overhead.h"
 #include "brick/probe.h"
@@ -287,10 +288,31 @@ void brick_instant(uint32_t brick)
 	sample_write_point(brick, BRICK_RECORD_INSTANT, 0, 0);
 }
 
+/*
+ * The tokens of the step that the thread is in, or of decode steps before: statistics have them as
+ * a recording's reader has (trace/build_steps.c).
+ */
+static SLOW void count_tokens(int sign, double value)
+{
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+	uint64_t tokens = number_of_double(value);
+	uint32_t step = BRICK_DECODE;
+
+	if (!self)
+		return;
+	for (uint32_t i = brick_lane_open(self->lane); i--;) /* a step within a step has none */
+		if (self->lane->frames[i].flags & BRICK_FRAME_STEP)
+			step = self->lane->frames[i].brick;
+	uint64_t *counted = &self->lane->stats[step].elements;
+	*counted = sign > 0 ? *counted + tokens : number_minus(*counted, tokens);
+}
+
 void brick_counter(uint32_t brick, double value)
 {
 	uint64_t bits;
 
+	if (BRICK_UNLIKELY(brick < BRICK_MAX_BRICKS && brick__tokens_sign[brick]))
+		count_tokens(brick__tokens_sign[brick], value);
 	memcpy(&bits, &value, sizeof(bits));
 	sample_write_point(brick, BRICK_RECORD_COUNTER, bits, 0);
 }

@@ -17,6 +17,7 @@
 #include "base/lock.h"
 #include "base/scope.h"
 #include "base/sized.h"
+#include "brick/abi/step_counters.h"
 #include "brick/error.h"
 #include "lib/session/registry_tables.h"
 #include "lib/sys/usdt.h"
@@ -65,6 +66,8 @@ static struct brick_session_category registry_categories[BRICK_MAX_CATEGORIES] =
 
 static struct brick_session_site *site_chunks[BRICK_MAX_SITES / BRICK__SITES_PER_CHUNK];
 struct brick__site_brief *brick__site_briefs[BRICK_MAX_SITES / BRICK__SITES_PER_CHUNK];
+
+int8_t brick__tokens_sign[BRICK_MAX_BRICKS];
 
 static uint32_t brick_total = BRICK_FIRST_DYNAMIC;
 static uint32_t category_total = BRICK_CATEGORY_FIRST_DYNAMIC;
@@ -273,6 +276,17 @@ static int registry_find_left(const char *name, uint32_t category)
 	return BRICK_EFULL;
 }
 
+static int8_t tokens_sign(const char *name)
+{
+	static const char *const fewer[] = {
+		BRICK_REFUSED_NAME, BRICK_ABORTED_NAME, BRICK_REFUTED_NAME};
+
+	for (size_t i = 0; i < sizeof(fewer) / sizeof(*fewer); i++)
+		if (!strcmp(name, fewer[i]))
+			return -1;
+	return !strcmp(name, BRICK_ADDED_NAME);
+}
+
 /* Under both locks: a brick with the next id, which must be free. */
 static int registry_add_brick(const char *name, uint32_t category, uint32_t owner)
 {
@@ -286,6 +300,7 @@ static int registry_add_brick(const char *name, uint32_t category, uint32_t owne
 		return -ENOMEM;
 	registry_brick_at(id)->category = (uint16_t)category;
 	strcpy(registry_brick_at(id)->name, name);
+	brick__tokens_sign[id] = tokens_sign(name);
 	set_owner(id, owner);
 	publish_count(&brick_total, id + 1);
 	int error = here->header ? publish_bricks(here) : 0;
