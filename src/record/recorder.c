@@ -1058,11 +1058,10 @@ static void recorder_record(struct recorder *r)
 	if (waits)
 		madvise(r->dir.refusals, sizeof(*r->dir.refusals), MADV_DONTFORK);
 	if (waits && r->dir.lock_fd >= 0) /* else the keeper of the recorder before goes on */
-		keeper_start(&r->keeper,
-			&(struct keeper_task){.directory = r->dir.path,
-				.kept = &r->dir.lock_fd,
-				.kept_count = 1,
-				.waits = true});
+		keeper_start(&r->keeper, &(struct keeper_task){.directory = r->dir.path,
+						 .kept = &r->dir.lock_fd,
+						 .kept_count = 1,
+						 .waits = true});
 	else if (!waits && !r->enter)
 		keeper_start(&r->keeper, &(struct keeper_task){.directory = r->dir.path});
 	int error = encoder_create(&r->encoder, r->writer, watch_session_done, r->watch);
@@ -1181,17 +1180,17 @@ static void recorder_attach(struct recorder *r)
 		recorder_record(r);
 		return;
 	}
-	const struct enter_recorder self = {
-		r->dir.path, &r->environment, &guard_mappings, enter_meanwhile, recorder_enters, r};
+	const struct enter_recorder self = {r->dir.path, &r->environment, &guard_mappings,
+		enter_meanwhile, recorder_enters, r, session_dir_is_left};
 	int error = enter_tree_open(&r->enter, r->pid, &self);
 	if (!error) {
 		int kept[ENTER_TREE_MOST];
-		keeper_start(&r->keeper,
-			&(struct keeper_task){.directory = r->dir.path,
-				.killed = leave_for_killed,
-				.context = r->enter,
-				.kept = kept,
-				.kept_count = enter_tree_descriptors(r->enter, kept)});
+		keeper_start(
+			&r->keeper, &(struct keeper_task){.directory = r->dir.path,
+					    .killed = leave_for_killed,
+					    .context = r->enter,
+					    .kept = kept,
+					    .kept_count = enter_tree_descriptors(r->enter, kept)});
 		error = enter_tree_begin(r->enter);
 	}
 	environment_fini(&r->environment);

@@ -13,11 +13,13 @@
 #include <string.h>
 #include "base/clock_ns.h"
 #include "base/file.h"
+#include "base/file_mentions.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
 #include "base/process_start.h"
 #include "base/process_tree.h"
 #include "lib/session/refusals.h"
+#include "record/inject/inject.h"
 #include "record/process.h"
 
 enum {
@@ -53,6 +55,16 @@ static bool unreached_is_told(const struct brick_session_refusals *refusals, pid
 	return false;
 }
 
+/* Nothing of ours is ever loaded into a static program, such as ldconfig: only ggml may be in it.
+ */
+static bool has_no_engine(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return inject_examine(path) == INJECT_STATIC && !file_mentions(path, "ggml_");
+}
+
 static void unreached_look_at(
 	struct unreached *u, struct brick_session_refusals *refusals, pid_t pid)
 {
@@ -61,7 +73,7 @@ static void unreached_look_at(
 	uint64_t times = hashmap_get(&u->seen, key);
 
 	if (!start || (times != HASHMAP_NONE && times > 1) || unreached_is_told(refusals, pid) ||
-		process_is_under(pid, u->directory) != PROCESS_IS_NOT)
+		process_is_under(pid, u->directory) != PROCESS_IS_NOT || has_no_engine(pid))
 		return;
 	if (times == HASHMAP_NONE)
 		hashmap_set(&u->seen, key, 1);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds descendants of the program that nothing of ours is loaded into, because their parent did
- * not pass its environment on, and that no other process has reported. The recorder looks for them
- * in /proc; a process that ends between two looks is not seen. One thread at a time.
+ * not pass its environment on, and that no other process has reported; but for static programs
+ * without ggml. The recorder looks for them in /proc; a process that ends between two looks is not
+ * seen. One thread at a time.
  */
 #pragma once
 

@@ -167,6 +167,14 @@ int main(int argc, char **argv)
 """
 
 
+def static_sleep(scratch, name, text):
+    """A static program that sleeps for so many seconds, and mentions the text."""
+    with open(scratch.file(name + ".c"), "w") as file:
+        file.write(f'#include <stdlib.h>\n#include <unistd.h>\nconst char mentioned[] = "{text}";\n'
+                   'int main(int argc, char **argv) { return mentioned[0] == 1 || sleep(atoi(argv[argc - 1])); }\n')
+    return compiled(scratch, name, "cc", "-static", source=file.name)
+
+
 def emptied(scratch):
     """Without the environment of who started it nothing of ours is in a program. Who starts it says so; where that
     cannot be, since nothing of ours is in there either, the program is seen from outside, if it takes its time."""
@@ -174,10 +182,13 @@ def emptied(scratch):
     with open(source, "w") as file:
         file.write(BARE)
     bare = compiled(scratch, "bare", "cc", "-static", source=source)
+    idle, engine = (static_sleep(scratch, name, text) for name, text in (("idle", ""), ("engine", "ggml_graph_compute")))
     for name, script, missing, rest in (("env -i", f"env -i {GUEST} bricks; {GUEST} bricks", 1, BRICKS),
                                         ("nothing", f"{GUEST} bricks; sleep 1", 0, BRICKS),
                                         ("env -u", f"env -u HOME {GUEST} bricks; env -u BRICK_SESSION_DIR true", 1, BRICKS),
-                                        *([("bare", f"{GUEST} bricks; {bare} /bin/sleep 3", 1, BRICKS)] if bare else [])):
+                                        *([("bare", f"{GUEST} bricks; {bare} /bin/sleep 3", 1, BRICKS),
+                                           ("static", f"{GUEST} bricks; env -i {bare} {bare} {bare} /bin/true; env -i {idle} 3", 0, BRICKS),
+                                           ("static with ggml", f"{GUEST} bricks; env -i {engine} 3", 1, BRICKS)] if bare else [])):
         same(starts(scratch, "emptied, " + name, ["sh", "-c", script + "; exit $?"], missing), rest, f"bricks beside {name}")
     name = subprocess.run([BRICK, "record", "-o", scratch.file("named.pftrace"), "--", "sh", "-c", "env -i sleep 0; true"],
                           capture_output=True, timeout=600).stderr

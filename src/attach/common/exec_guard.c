@@ -204,8 +204,9 @@ static bool has_other_rights(const char *program)
 enum { SANITIZED = 1, STATIC = 2 };
 
 /*
- * Why the program cannot be recorded: -errno. 0: it can, or was not to be; SANITIZED: so it can if
- * told to; STATIC: it may have libbrick inside.
+ * Why the program cannot be recorded: -errno. 0: it can, or was not to be, or is static and gets no
+ * environment (ldconfig): the recorder sees for itself whether ggml is inside (unreached.c).
+ * SANITIZED: it can if told to; STATIC: it may have libbrick inside.
  */
 static int obstacle(const struct start *s, char *const *envp)
 {
@@ -213,9 +214,13 @@ static int obstacle(const struct start *s, char *const *envp)
 		   *list = exec_guard_find(envp, "LD_PRELOAD");
 	const char *ours = brick__environment("BRICK_SESSION_DIR");
 	char path[PATH_BYTES];
+	const char *program = s->is_searched   ? exec_guard_search(s->file, path, sizeof(path))
+			      : s->go == go_at ? path_at(s, path, sizeof(path))
+					       : s->file;
 
 	if (ours && *ours && (!directory || !*directory))
-		return -ENODATA;
+		return brick__executable_examine(program) == BRICK__EXECUTABLE_STATIC ? 0
+										      : -ENODATA;
 	int error = directory && *directory && list ? libraries_missing(list) : 1;
 	if (error > 0)
 		return 0;
@@ -226,9 +231,6 @@ static int obstacle(const struct start *s, char *const *envp)
 		return -errno;
 	if (st.st_uid != geteuid())
 		return -EPERM;
-	const char *program = s->is_searched   ? exec_guard_search(s->file, path, sizeof(path))
-			      : s->go == go_at ? path_at(s, path, sizeof(path))
-					       : s->file;
 	if (program && has_other_rights(program))
 		return -EACCES;
 	switch (brick__executable_examine(program)) {

@@ -733,7 +733,8 @@ static int enter_plant(struct enter *e, char why[REFUSAL_BYTES])
  * One recorder at a time, or the child that outlives it: what it has written would be taken for
  * ours, and ours be taken away with it.
  */
-static int enter_lock(const struct enter *e, pid_t pid, char why[REFUSAL_BYTES])
+static int enter_lock(
+	const struct enter *e, pid_t pid, target_is_left_fn is_left, char why[REFUSAL_BYTES])
 {
 	struct tracee_mappings mappings = {0};
 	int recorded = 0;
@@ -745,7 +746,7 @@ static int enter_lock(const struct enter *e, pid_t pid, char why[REFUSAL_BYTES])
 			enter_pause(e, i);
 		recorded = tracee_mappings_read(&mappings, pid);
 		if (!recorded)
-			recorded = target_examine_recorded(pid, &mappings, why);
+			recorded = target_examine_recorded(pid, &mappings, is_left, why);
 		tracee_mappings_fini(&mappings);
 	}
 	return recorded ? recorded
@@ -768,9 +769,9 @@ int enter_open(struct enter **out, pid_t pid, const struct enter_recorder *recor
 	e->context = recorder->context;
 	e->start_time = process_start_time(pid);
 	int no_memory = tracee_open(&e->tracee, pid);
-	int error = no_memory ? 0 : enter_lock(e, pid, why);
+	int error = no_memory ? 0 : enter_lock(e, pid, recorder->is_left, why);
 	if (!error)
-		error = target_examine(&e->target, pid, why);
+		error = target_examine(&e->target, pid, recorder->is_left, why);
 	if (!error)
 		error = target_symbols(&e->target, &e->plant, why);
 	if (!error) {

@@ -26,11 +26,13 @@ struct enter_recorder {
 	 * about to be written. */
 	void (*enters)(void *context, pid_t pid);
 	void *context;
+	bool (*is_left)(const char *directory); /* the recorder of these sessions has gone */
 };
 
 /*
- * Look at the process, without a change in it. Waits a few seconds for a recorder that leaves. 0; or an error, and `why` has a sentence for the
- * user that ends with advice. -ENODATA: the process has no engine that Brick knows.
+ * Look at the process, without a change in it. Waits a few seconds for a recorder that leaves. 0;
+ * or an error, and `why` has a sentence for the user that ends with advice. -ENODATA: the process
+ * has no engine that Brick knows.
  */
 int enter_open(struct enter **out, pid_t pid, const struct enter_recorder *recorder,
 	char why[REFUSAL_BYTES]);

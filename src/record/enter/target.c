@@ -19,12 +19,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/file_mentions.h"
 #include "base/scope.h"
 #include "brick/error.h"
 #include "record/enter/function_table.h"
 #include "record/enter/refusal.h"
 #include "record/inject/inject.h"
-#include "record/session_dir.h"
 
 /* /proc. */
 
@@ -335,8 +335,8 @@ static bool is_of_session(const char *path)
 	       !strstr(path, " (deleted)");
 }
 
-int target_examine_recorded(
-	pid_t pid, const struct tracee_mappings *mappings, char why[REFUSAL_BYTES])
+int target_examine_recorded(pid_t pid, const struct tracee_mappings *mappings,
+	target_is_left_fn is_left, char why[REFUSAL_BYTES])
 {
 	char directory[PATH_MAX];
 
@@ -344,9 +344,9 @@ int target_examine_recorded(
 		const char *path = mappings->of.items[i].path;
 		if (!is_of_session(path))
 			continue;
-		snprintf(directory, sizeof(directory), "%.*s",
-			(int)(strrchr(path, '/') - path), path);
-		return session_dir_is_left(directory)
+		snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(path, '/') - path),
+			path);
+		return is_left(directory)
 			       ? refusal(why, -EOWNERDEAD,
 					 "its recorder is gone; with --always recording goes on")
 			       : refusal(why, -EALREADY,
@@ -357,10 +357,11 @@ int target_examine_recorded(
 }
 
 /* Is Brick in it? An attacher's library stays after a former entry. */
-static int examine_former(const struct target *t, char why[REFUSAL_BYTES])
+static int examine_former(
+	const struct target *t, target_is_left_fn is_left, char why[REFUSAL_BYTES])
 {
 	bool was_entered = false;
-	int error = target_examine_recorded(t->pid, &t->mappings, why);
+	int error = target_examine_recorded(t->pid, &t->mappings, is_left, why);
 
 	if (error)
 		return error;
@@ -406,51 +407,6 @@ static int examine_library(struct target *t, char why[REFUSAL_BYTES])
 }
 
 /* The engine. */
-
-/* Do the tables of an ELF file that hold names mention the text? True also if there are none. */
-static bool names_mention(const char *data, size_t bytes, const char *text)
-{
-	Elf64_Ehdr elf;
-	Elf64_Shdr section;
-	bool is_known = false;
-
-	memcpy(&elf, data, sizeof(elf));
-	for (unsigned i = 0; i < elf.e_shnum; i++) {
-		uint64_t at = elf.e_shoff + i * sizeof(section);
-		if (elf.e_shoff > bytes || at + sizeof(section) > bytes)
-			return true;
-		memcpy(&section, data + at, sizeof(section));
-		if (section.sh_type != SHT_STRTAB || section.sh_offset > bytes ||
-			section.sh_size > bytes - section.sh_offset)
-			continue;
-		is_known = true;
-		if (memmem(data + section.sh_offset, section.sh_size, text, strlen(text)))
-			return true;
-	}
-	return !is_known;
-}
-
-/* Of a large file only the names are looked at: libtorch_cpu has 400 MB. */
-static bool file_mentions(const char *path, const char *text)
-{
-	enum { LARGE = 64 << 20 };
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool found = false;
-
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
-		void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (data != MAP_FAILED) {
-			found = (st.st_size < LARGE ||
-					names_mention(data, (size_t)st.st_size, text)) &&
-				memmem(data, (size_t)st.st_size, text, strlen(text));
-			munmap(data, (size_t)st.st_size);
-		}
-	}
-	if (fd >= 0)
-		close(fd);
-	return found;
-}
 
 /* Address in memory less address in the file of what is mapped here; false: it cannot be told. */
 static bool target_bias(const char *path, const struct tracee_mapping *m, uint64_t *bias)
@@ -591,7 +547,7 @@ static int find_engine(struct target *t, char why[REFUSAL_BYTES])
 		"engine, or see brick doctor -- CMD");
 }
 
-int target_examine(struct target *t, pid_t pid, char why[REFUSAL_BYTES])
+int target_examine(struct target *t, pid_t pid, target_is_left_fn is_left, char why[REFUSAL_BYTES])
 {
 	*t = (struct target){.pid = pid};
 	if (!sys_tracing_is_known())
@@ -602,7 +558,7 @@ int target_examine(struct target *t, pid_t pid, char why[REFUSAL_BYTES])
 	if (!error)
 		error = examine_world(t, why);
 	if (!error)
-		error = examine_former(t, why);
+		error = examine_former(t, is_left, why);
 	if (!error)
 		error = find_engine(t, why);
 	return error ? error : examine_library(t, why);

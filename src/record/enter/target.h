@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "attach/patch/patch_plan.h"
@@ -39,14 +40,18 @@ struct target {
 	char library[SYS_PLANT_PATH_BYTES]; /* the attacher's */
 };
 
+/* Has the recorder of a directory of sessions gone? */
+typedef bool (*target_is_left_fn)(const char *directory);
+
 /* 0, or -errno with a sentence in `why`; -ENODATA: it has no engine. target_fini() it in either
  * case. */
-int target_examine(struct target *target, pid_t pid, char why[REFUSAL_BYTES]);
+int target_examine(
+	struct target *target, pid_t pid, target_is_left_fn is_left, char why[REFUSAL_BYTES]);
 void target_fini(struct target *target);
 
 /* 0: no session is mapped; -EALREADY or, if its recorder is gone, -EOWNERDEAD, with a sentence. */
-int target_examine_recorded(
-	pid_t pid, const struct tracee_mappings *mappings, char why[REFUSAL_BYTES]);
+int target_examine_recorded(pid_t pid, const struct tracee_mappings *mappings,
+	target_is_left_fn is_left, char why[REFUSAL_BYTES]);
 
 /*
  * The sentence for an error of ptrace(2) or of /proc/PID/mem, with what to do about it. Returns the

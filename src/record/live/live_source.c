@@ -282,8 +282,8 @@ int live_source_command(struct live_source **out, const struct live_command *com
 	if (!s)
 		return -ENOMEM;
 	s->is_command = true;
-	int error = keeper_start(
-		&s->keeper, &(struct keeper_task){.directory = command->directory});
+	int error =
+		keeper_start(&s->keeper, &(struct keeper_task){.directory = command->directory});
 	s->pid = error ? -1 : fork();
 	if (s->pid < 0) {
 		error = error ? error : -errno;

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether a program's or library's file may use an engine. Any thread. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Does the file contain the text, as a symbol or a name? False also if it cannot be read. */
+bool file_mentions(const char *path, const char *text);
