@@ -381,12 +381,12 @@ static unsigned cpus_used(const struct watched *sessions)
 /* Stop recording and open a gap. If `gaps` is full, the last gap is extended instead. */
 static void switch_records_stop(struct switches *s, uint64_t now_ns)
 {
-	const struct off_cpu_gap gap = {
-		now_ns - OFF_CPU_VISIBLE_NS, UINT64_MAX, s->budget.per_s, s->budget.each_ns};
-
 	off_cpu_stop(s->recorder);
 	s->seen = off_cpu_seen(s->recorder);
 	s->resume_ns = switch_budget_stop(&s->budget, now_ns);
+	const struct off_cpu_gap gap = {
+		now_ns - OFF_CPU_VISIBLE_NS, UINT64_MAX, s->budget.per_s, s->budget.each_ns};
+
 	if (s->gap_count < OFF_CPU_GAPS)
 		s->gaps[s->gap_count++] = gap;
 	else
@@ -517,19 +517,32 @@ static uint32_t switch_records_spend(
 	uint64_t seen = off_cpu_seen(s->recorder);
 	uint64_t times = seen > s->seen ? (seen - s->seen) / 2 : 0;
 
-	if (!s->has_begun) {
-		for (const struct watched *w = sessions; w; w = w->next)
-			s->has_begun |= !w->ending && drain_lanes(w->drain);
-		s->budget.at_ns = now_ns;
-		s->seen = seen;
-		return LOOK_MS;
-	}
 	uint32_t ms = switch_budget_spend(&s->budget, times, cpus, now_ns);
 
 	s->seen += 2 * times;
 	if (!ms && s->when == OFF_CPU_IF_CHEAP && costs_too_much(s, cpus))
 		return 0;
 	return !times ? IDLE_MS : ms && ms < LOOK_MS ? ms : LOOK_MS;
+}
+
+/*
+ * Has a thread begun to record? What was recorded before is read then, so that losses of that time
+ * are told from later ones.
+ */
+static bool has_begun(
+	struct switches *s, struct watched *sessions, struct encoder *e, uint64_t now_ns)
+{
+	if (s->has_begun)
+		return true;
+	for (const struct watched *w = sessions; w; w = w->next)
+		s->has_begun |= !w->ending && drain_lanes(w->drain);
+	if (s->has_begun) {
+		switch_records_read_all(s, sessions, e, now_ns);
+		off_cpu_begin(s->recorder);
+	}
+	s->budget.at_ns = now_ns;
+	s->seen = off_cpu_seen(s->recorder);
+	return false;
 }
 
 uint32_t switches_turn(struct switches *s, struct watched *sessions, struct encoder *e,
@@ -562,7 +575,9 @@ uint32_t switches_turn(struct switches *s, struct watched *sessions, struct enco
 	uint64_t filled_ms = (now_ns - s->read_ns) / 1000000u + 1;
 	unsigned fill = off_cpu_fill(s->recorder);
 	uint64_t half_ms = fill ? filled_ms * (2 * FULL_PERCENT) / fill : IDLE_MS;
-	uint32_t next_ms = switch_records_spend(s, sessions, now_ns);
+	uint32_t next_ms = has_begun(s, sessions, e, now_ns)
+				   ? switch_records_spend(s, sessions, now_ns)
+				   : LOOK_MS;
 	if (all || !next_ms || filled_ms > interval_ms || fill >= FULL_PERCENT)
 		switch_records_read_all(s, sessions, e, now_ns);
 	else

@@ -10,6 +10,7 @@ Nothing is stopped for what a program does before it records anything, as while 
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,22 @@ def loading(path, cpu):
     o.check("stopped" not in said, said)
 
 
+def stalled_loading(path, cpu):
+    """Nor when the recorder gets no CPU meanwhile: the kernel tells what it lost then after the first step."""
+    stop = 'kill -STOP $PPID; exec "$0" "$@"'
+    recorder = subprocess.Popen([o.BRICK, "record", "-o", path, "--", "sh", "-c", stop, PROGRAM, str(cpu), "load:60000", "1:100", "1000:100"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    truth = os.read(recorder.stdout.fileno(), 1000)
+    recorder.send_signal(signal.SIGCONT)
+    rest, said = recorder.communicate()
+    truth, said = (truth + rest).decode(), said.decode()
+    rep = json.loads(o.report(path, "--json"))
+    o.check(recorder.returncode == 0, f"{recorder.returncode}: {truth} {said}")
+    o.check(rep["presence"]["switches_lost"] > 0, f"nothing was lost: {rep['presence']}")
+    o.check(rep["presence"]["off_cpu_gaps"] == [], f"{truth}: {rep['presence']}")
+    o.check("stopped" not in said, said)
+
+
 def asked_for(path, cpu):
     truth, said, rep = record(path, cpu, ["20000"], "--off-cpu", "on")
     o.check(rep["presence"]["off_cpu_gaps"] == [], f"{truth}: {rep['presence']}")
@@ -117,7 +134,7 @@ def main():
     cpu = min(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as tmp:
         path = os.path.join(tmp, "many.pftrace")
-        for part in (many, few, loading, asked_for, burst):
+        for part in (many, few, loading, stalled_loading, asked_for, burst):
             part(path, cpu)
 
 

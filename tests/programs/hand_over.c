@@ -93,6 +93,7 @@ static void run_part(unsigned number, const char *plan)
 	}
 	printf("%s\"%s\": {\"rounds\": %u, \"off\": %ld}", number ? ", " : "{", name, rounds,
 		switches() - before);
+	fflush(stdout);
 }
 
 int main(int argc, char **argv)

@@ -126,11 +126,18 @@ unsigned off_cpu_fill(const struct off_cpu_recorder *r)
 	return r->switches ? brick__switches_fill(r->switches) : 0;
 }
 
+void off_cpu_begin(struct off_cpu_recorder *r)
+{
+	if (r->switches)
+		brick__switches_begin(r->switches);
+}
+
 uint64_t off_cpu_seen(const struct off_cpu_recorder *r)
 {
 	uint64_t waiting = r->switches ? brick__switches_waiting(r->switches) : 0;
+	uint64_t before = r->switches ? brick__switches_lost_before(r->switches) : 0;
 
-	return r->taken + off_cpu_lost(r) + waiting;
+	return r->taken + off_cpu_lost(r) + waiting - before;
 }
 
 void off_cpu_stop(struct off_cpu_recorder *r)

@@ -76,6 +76,9 @@ unsigned off_cpu_fill(const struct off_cpu_recorder *r);
  */
 int off_cpu_wait_fd(const struct off_cpu_recorder *r);
 
+/* Call it after off_cpu_read(): off_cpu_seen() never counts what was lost by then untold. */
+void off_cpu_begin(struct off_cpu_recorder *r);
+
 /* Returns the number of switches so far: those read, those that wait, and those lost. */
 uint64_t off_cpu_seen(const struct off_cpu_recorder *r);
 

@@ -37,14 +37,15 @@ enum {
 
 struct ring {
 	struct perf_ring map;
-	int fd;	      /* -1: none */
-	int cpu;      /* of another process; -1: of a thread */
-	uint32_t tid; /* of this process; 0: another's */
-	int ended;    /* the thread has left */
+	int fd;		/* -1: none */
+	int cpu;	/* of another process; -1: of a thread */
+	uint32_t tid;	/* of this process; 0: another's */
+	int ended;	/* the thread has left */
+	uint64_t began; /* the ring's position at brick__switches_begin(); 0: not called */
 };
 
 struct brick__switches {
-	uint64_t lost;
+	uint64_t lost, lost_before;
 	int64_t time_offset; /* from the kernel's clock to ours */
 	int epoll_fd;	     /* -1: none */
 	ARRAY(struct ring) rings;
@@ -245,6 +246,21 @@ static int keep_switch(void *context, const struct perf_ring *ring, uint64_t at,
 COMPARATOR(switches_by_time, struct brick__switch,
 	ORDER(x->time_ns, y->time_ns) ?: ORDER(y->out, x->out))
 
+/* The kernel tells of losses as soon as there is room again: in front of the next record. */
+static uint64_t lost_before(const struct ring *ring)
+{
+	struct {
+		struct perf_event_header header;
+		uint64_t id, lost;
+	} record;
+	const uint64_t at = ring->map.page->data_tail;
+
+	if (!ring->began || at != ring->began || perf_ring_used(&ring->map) < sizeof(record))
+		return 0;
+	perf_ring_copy(&ring->map, at, &record, sizeof(record));
+	return record.header.type == PERF_RECORD_LOST ? record.lost : 0;
+}
+
 int brick__switches_read(
 	struct brick__switches *s, uint64_t until_ns, brick__switch_fn take, void *context)
 {
@@ -253,6 +269,7 @@ int brick__switches_read(
 
 	for (size_t i = s->rings.count; i-- > 0;) {
 		struct ring *ring = &s->rings.items[i];
+		s->lost_before += lost_before(ring);
 		if (perf_ring_read(&ring->map, &s->lost, keep_switch, s))
 			error = -ENOMEM;
 		if (!ring->ended)
@@ -273,6 +290,17 @@ int brick__switches_read(
 uint64_t brick__switches_lost(const struct brick__switches *s)
 {
 	return s->lost;
+}
+
+void brick__switches_begin(struct brick__switches *s)
+{
+	for (size_t i = 0; i < s->rings.count; i++)
+		s->rings.items[i].began = s->rings.items[i].map.page->data_tail;
+}
+
+uint64_t brick__switches_lost_before(const struct brick__switches *s)
+{
+	return s->lost_before;
 }
 
 unsigned brick__switches_fill(const struct brick__switches *s)

@@ -60,6 +60,13 @@ int brick__switches_read(
 /* Returns how many records were lost, because the kernel or this process had no room for them. */
 uint64_t brick__switches_lost(const struct brick__switches *s);
 
+/*
+ * Call it after brick__switches_read(). What the kernel had lost by then, and tells with a ring's
+ * next record, is counted by brick__switches_lost_before(), too.
+ */
+void brick__switches_begin(struct brick__switches *s);
+uint64_t brick__switches_lost_before(const struct brick__switches *s);
+
 /* Returns how full the fullest ring is, in per cent. */
 unsigned brick__switches_fill(const struct brick__switches *s);
 
