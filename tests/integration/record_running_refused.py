@@ -160,7 +160,7 @@ def by_state(folder, kind, sleeper):
                             text=True, check=False)
     assert itself.returncode not in (0, 2) and "it is this command itself" in itself.stderr, itself.stderr
     if os.path.exists(LLAMA):
-        kind(compile_to(folder, "vforked", VFORKED), "one of its threads does not stop, as it waits in the kernel",
+        kind(compile_to(folder, "vforked", VFORKED), "one of its threads does not stop: it waits in the kernel",
              os.path.join(libraries(), "libggml-base.so"), start_new_session=True)
         kind(folder + "/vforked", r"it shares its memory with process \d+", engine(), start_new_session=True,
              pid=lambda r: int(proc(r.pid, f"task/{r.pid}/children")))

@@ -127,7 +127,7 @@ bool system_calls_give_back(struct tracee *t)
 int system_calls_make(struct tracee *t, const struct system_call *calls, size_t count,
 	bool (*is_done)(const struct tracee *t, const void *context), const void *context)
 {
-	enum { CAVE_TRIES = 200, STEP_NS = 100000 };
+	enum { CAVE_TRIES = 200, STEP_NS = 100000, LONGEST_STEP_NS = 50000000 };
 	const uint64_t end = UINT64_MAX;
 	uint8_t code[TRACEE_CAVE_BYTES] = {0};
 	struct tracee_thread *thread = find_caller(t);
@@ -150,8 +150,11 @@ int system_calls_make(struct tracee *t, const struct system_call *calls, size_t 
 	t->cave = at;
 	if (!tracee_write(t, at, code, sizeof(code)) || !tracee_lead(thread, &registers))
 		return -EIO;
-	for (int i = 0; i < CAVE_TRIES && tracee_step_on(thread, STEP_NS); i++) {
+	long ns = STEP_NS;
+	for (int i = 0; i < CAVE_TRIES && tracee_step_on(thread, ns); i++) {
 		uint64_t pc = sys_registers_pc(&thread->registers);
+		if (pc == at && ns < LONGEST_STEP_NS) /* it was stopped before it got a CPU */
+			ns *= 2;
 		tracee_mappings_fini(&t->mappings);
 		if (tracee_mappings_read(&t->mappings, t->pid))
 			return -EIO;

@@ -106,7 +106,8 @@ int target_refusal(pid_t pid, int error, char why[REFUSAL_BYTES])
 		return refusal(why, error, "there is no such process");
 	if (error == -ETIMEDOUT)
 		return refusal(why, error,
-			"one of its threads does not stop, as it waits in the kernel; try again");
+			"one of its threads does not stop: it waits in the kernel, or gets no CPU; "
+			"try again");
 	if (error == -EBUSY)
 		return refusal(why, error,
 			"it is stopped by a signal; let it go on (kill -CONT %d) and try again",

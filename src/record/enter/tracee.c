@@ -24,7 +24,10 @@
 
 #define STOP_NS 2000000000ull /* a thread may wait for a disk so long */
 
-enum { CLOSE_TRIES = 10 };
+enum {
+	CLOSE_TRIES = 10,
+	LEAST_LOOKS = 100, /* of a machine that stood still meanwhile */
+};
 
 static long tracee_request(int request, pid_t tid, uintptr_t address, uintptr_t data)
 {
@@ -55,13 +58,13 @@ void tracee_close(struct tracee *t)
 /* The thread's next stop. False: it has ended, or time is up, and then *late is set. */
 static bool wait_for_stop(pid_t tid, uint64_t until_ns, int *status, bool *late)
 {
-	for (;;) {
+	for (int looks = 0;; looks++) {
 		pid_t found = waitpid(tid, status, __WALL | WNOHANG);
 		if (found == tid)
 			return WIFSTOPPED(*status);
 		if (found < 0 && errno != EINTR)
 			return false;
-		if (monotonic_ns() > until_ns) {
+		if (monotonic_ns() > until_ns && (looks >= LEAST_LOOKS || !until_ns)) {
 			*late = true;
 			return false;
 		}
