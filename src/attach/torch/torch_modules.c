@@ -74,6 +74,7 @@ struct known_module {
 	python_object *weak;		  /* NULL: the module died */
 	const struct torch_module *place; /* NULL: never called inside of another module */
 	uint32_t number;		  /* torch_call.number; 0: never called as the outermost */
+	bool is_looked_at, has_weights;	  /* the second: of what is_looked_at */
 };
 
 static struct known_module *torch_modules_known;
@@ -271,17 +272,42 @@ static bool has_optimizer(void)
 	return seen;
 }
 
-static uint32_t torch_modules_number(python_object *module)
+static uint32_t torch_modules_number(struct known_module *slot)
 {
 	static uint32_t last;
-	struct known_module *slot = torch_modules_remember(module);
 
 	if (slot && !slot->number)
 		slot->number = ++last;
 	return slot ? slot->number : 0;
 }
 
-/* Is it a loss of torch.nn? It has a model's answer, and is no model. */
+/* Does the module's method give an iterator that has something? */
+static bool torch_modules_gives(python_object *module, const char *method)
+{
+	python_object *walk = python_ask(module, method);
+	python_object *first = walk ? py.Iter_Next(walk) : NULL;
+	bool has_some = first != NULL;
+
+	py.Err_Clear();
+	python_drop(first);
+	python_drop(walk);
+	return has_some;
+}
+
+/* Weights may be packed: only its state has them then. A module with none gathers none for it. */
+static bool torch_modules_has_weights(python_object *module)
+{
+	if (torch_modules_gives(module, "parameters") || torch_modules_gives(module, "buffers"))
+		return true;
+	python_object *state = python_ask(module, "state_dict");
+	bool has_some = state && py.Object_Size(state) > 0;
+
+	py.Err_Clear();
+	python_drop(state);
+	return has_some;
+}
+
+/* A loss of torch.nn has a model's answer, and is no model. */
 static bool torch_modules_is_loss(python_object *module)
 {
 	python_object *losses = python_imported("torch.nn.modules.loss");
@@ -292,10 +318,29 @@ static bool torch_modules_is_loss(python_object *module)
 	return is_loss;
 }
 
+/*
+ * Nor is a module without weights (a transformation of images, a loss of the program's own) where a
+ * model with weights has been called, or this is its first call.
+ */
+static bool torch_modules_is_model(struct known_module *slot, python_object *module)
+{
+	static bool seen; /* a module with weights */
+	bool is_first = slot && !slot->is_looked_at;
+
+	if (!slot)
+		return true;
+	if (is_first)
+		slot->has_weights = torch_modules_has_weights(module);
+	slot->is_looked_at = true;
+	seen |= slot->has_weights;
+	return slot->has_weights || !(seen || is_first);
+}
+
 static struct torch_forward begin_outermost(
 	struct torch_thread *t, python_object *module, const struct torch_arguments *arguments)
 {
-	struct torch_call call = {.module = module, .number = torch_modules_number(module)};
+	struct known_module *slot = torch_modules_remember(module);
+	struct torch_call call = {.module = module, .number = torch_modules_number(slot)};
 
 	torch_compile_look();
 	if (torch_frames_unproved)
@@ -305,7 +350,8 @@ static struct torch_forward begin_outermost(
 	call.has_gradients = python_true(python_ask(python_imported("torch"), "is_grad_enabled"));
 	call.is_training = call.is_in_training && (torch_saw_backward() || call.has_optimizer) &&
 			   call.has_gradients;
-	if ((!call.is_training || t->step) && torch_modules_is_loss(module))
+	if (!torch_modules_is_model(slot, module) ||
+		((!call.is_training || t->step) && torch_modules_is_loss(module)))
 		return (struct torch_forward){0, 0};
 	torch_memory_see_weights(module);
 	if (call.is_training)
