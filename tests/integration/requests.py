@@ -38,28 +38,30 @@ def requests_of_program(found):
     return [request for request in found if request["model"] == 0 and request["pid"] == found[0]["pid"]]
 
 
-def is_disturbed(path, owns, found):
-    """Programs beside this test took longer than what was planted, or switched so often that they were not recorded."""
+def is_disturbed(gap):
+    """Programs beside this test took longer than what was planted, and this is what is said."""
+    return gap["cause"] == "preempted" and gap["parts"]["preempted_ns"] == max(gap["parts"].values())
+
+
+def check_waits(path, owns, first, found):
+    """Returns the planted causes that were found: all but those of gaps that were disturbed."""
+    seen = set()
     if json.loads(output(BRICK, "report", "--json", path))["presence"]["off_cpu_gaps"]:
-        return True
-    gaps = [request["gaps"][own["at"] - 1] for own, request in zip(owns, requests_of_program(found)) if own["cause"]]
-    return any(gap["parts"]["preempted_ns"] > gap["ns"] / 2 for gap in gaps)
-
-
-def check_waits(owns, first, found):
-    planted = 0
+        return seen  # programs beside this test switched so often that it was not recorded
     for own, request in zip(owns, first):
         if not own["cause"]:
             continue
         gap = request["gaps"][own["at"] - 1]
+        if is_disturbed(gap):
+            continue
         assert gap["cause"] == own["cause"], (own, gap)
-        planted += 1
+        seen.add(own["cause"])
         if own["cause"].startswith("prefill"):
             assert gap["other_prompt_tokens"] == 300, gap
             assert found[gap["other_request"] - 1]["prompt_tokens"] == 300, gap
         if own["cause"] == "prefill-in-step":
             assert len(gap["bricks"]) == 3, gap
-    assert planted == 6, planted
+    return seen
 
 
 def check_cache(owns, found):
@@ -139,21 +141,23 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         program = g.build_with_llama(directory, libs, "llama_requests")
         path = os.path.join(directory, "run.pftrace")
+        seen = set()
         for _ in range(ATTEMPTS):
             owns = json.loads(output(BRICK, "record", "-q", "-o", path, "--", program, libs, model))
             answer = json.loads(output(BRICK, "requests", "--json", path))
             assert answer["schema"] == "brick/requests/1" and answer["unknown_parts"] == 0, answer
             found = answer["requests"]
-            if not is_disturbed(path, owns, found):
+            first = requests_of_program(found)
+            assert len(first) == len(owns), (len(first), len(owns))
+            seen |= check_waits(path, owns, first, found)
+            if len(seen) == 6:
                 break
+        assert len(seen) == 6, f"each planted wait in one of {ATTEMPTS} runs at least: {seen}"
         check_child(found)
         assert {request["end"] for request in found} == {"cut", "removed", "freed", "open"}, found
         assert {request["model"] for request in found} == {0, 1}, found
-        first = requests_of_program(found)
-        assert len(first) == len(owns), (len(first), len(owns))
         for own, request in zip(owns, first):
             check_request(own, request)
-        check_waits(owns, first, found)
         check_cache(owns, first)
         check_forms(path, found)
         check_models(path, found)
