@@ -741,7 +741,10 @@ static int recorder_mark(struct recorder *r, uint64_t ns, enum mark_kind kind, c
 	return error;
 }
 
-/* Switch recording on or off: each process follows at its next step. 0 or -ENOMEM. */
+/*
+ * Switch recording on or off: each process follows at its next step. No step that is recorded
+ * begins where it is off by the marks, however long we stand still in here. 0 or -ENOMEM.
+ */
 static int recorder_switch(struct recorder *r, bool off)
 {
 	struct brick_session_refusals *page = r->dir.refusals;
@@ -750,12 +753,17 @@ static int recorder_switch(struct recorder *r, bool off)
 		return 0;
 	if (r->stacks) /* the kernel would go on, and know no code that is mapped meanwhile */
 		return -EOPNOTSUPP;
-	int error = recorder_mark(r, monotonic_ns(), off ? MARK_OFF : MARK_ON, "");
-	if (error)
-		return error;
+	uint64_t ns = monotonic_ns();
 	__atomic_store_n(&page->heeded, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&page->off, off, __ATOMIC_RELEASE);
-	r->off_ns = off ? monotonic_ns() : 0;
+	__atomic_store_n(&page->off, off, __ATOMIC_SEQ_CST);
+	if (off)
+		ns = monotonic_ns();
+	int error = recorder_mark(r, ns, off ? MARK_OFF : MARK_ON, "");
+	if (error) {
+		__atomic_store_n(&page->off, !off, __ATOMIC_RELEASE);
+		return error;
+	}
+	r->off_ns = off ? ns : 0;
 	if (!off)
 		switches_hold(&r->switches, false);
 	return 0;
