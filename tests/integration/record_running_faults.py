@@ -167,6 +167,25 @@ def keeper_comes_late(folder):
         assert len(set(program.lines())) == 1, "its results have changed"
 
 
+def top_ends(folder):
+    """`brick top PID` ends without waiting for a program that a signal has stopped; that is left when it goes on."""
+    with Program(folder, llama(100000)) as program:
+        before, instructions = state(program.pid), code(program.pid, libraries())
+        top = subprocess.Popen([BRICK, "top", str(program.pid), "--headless", "--interval", "0.2"], stdout=subprocess.DEVNULL)
+        try:
+            until(lambda: is_entered(program.pid), "it is not entered")
+            os.kill(program.pid, signal.SIGSTOP)
+            top.send_signal(signal.SIGTERM)
+            assert top.wait(timeout=WAIT_S) == 0, top.returncode
+        finally:
+            os.kill(program.pid, signal.SIGCONT)
+            top.kill()
+            top.wait()
+        until(lambda: state(program.pid) == before and code(program.pid, libraries()) == instructions, "it is not left")
+        program.says_more(1)
+        assert len(set(program.lines())) == 1, "its results have changed"
+
+
 def number_of_another(folder):
     """A recorder is killed, the process ends, and another one gets its number before the keeper leaves."""
     mapper = compile_to(folder, "mapper", MAPPER)
@@ -204,6 +223,7 @@ def main():
             return
         cut_page(folder)
         keeper_comes_late(folder)
+        top_ends(folder)
         another_program(folder)
         world = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
         if subprocess.run([*world, "true"], stderr=subprocess.DEVNULL, check=False).returncode:

@@ -413,20 +413,21 @@ static void sleep_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
-void live_source_end(struct live_source *s, unsigned patience_ms)
+bool live_source_end(struct live_source *s, unsigned patience_ms)
 {
 	reap(s, WNOHANG);
 	if (!s->is_command || s->reaped)
-		return;
+		return true;
 	kill(s->pid, SIGTERM);
 	for (unsigned waited = 0; !s->reaped && waited < patience_ms; waited += 20) {
 		sleep_ms(20);
 		reap(s, WNOHANG);
 	}
 	if (s->reaped)
-		return;
+		return true;
 	kill(-s->pid, SIGKILL);
 	reap(s, 0);
+	return false;
 }
 
 void live_source_destroy(struct live_source *s)

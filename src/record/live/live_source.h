@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -60,8 +61,11 @@ int live_source_run(struct live_source *source, struct run **out, uint64_t *ttft
 /* Make statistics count from the next run on. */
 void live_source_reset(struct live_source *source);
 
-/* End the command with SIGTERM, and after `patience_ms` with SIGKILL. Returns when it has ended. */
-void live_source_end(struct live_source *source, unsigned patience_ms);
+/*
+ * End the command with SIGTERM, and after `patience_ms` with SIGKILL: false then. Returns when it
+ * has ended.
+ */
+bool live_source_end(struct live_source *source, unsigned patience_ms);
 
 /* NULL is legal; a command that still runs goes on. */
 void live_source_destroy(struct live_source *source);

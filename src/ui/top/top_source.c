@@ -273,9 +273,10 @@ int top_source_close(struct top_source *s)
 {
 	int code = s->exit_code;
 	if (s->live) {
-		live_source_end(s->live, PATIENCE_MS);
+		bool ended = live_source_end(s->live, PATIENCE_MS);
 		struct live_status status = live_source_status(s->live);
-		if (s->is_recorder && !code)
+		/* where a process does not let the recorder go, its keeper goes on with it */
+		if (s->is_recorder && !code && (ended || s->options->command))
 			code = status.exit_code;
 		live_source_destroy(s->live);
 	}
