@@ -37,7 +37,8 @@ def selected(tmux):
 def same_as_dump(tmux, path, view, size):
     """The screen is what --dump says it is."""
     wanted = dump("--view", view, path, size=f"{size[0]}x{size[1]}").strip("\n")
-    for _ in range(100):
+    until = time.monotonic() + 600
+    while time.monotonic() < until:
         got = "\n".join(line.rstrip() for line in tmux.screen().splitlines()).strip("\n")
         if got == wanted:
             return
