@@ -39,16 +39,16 @@ def libraries():
     return libs
 
 
-def build_with_llama(directory, libs, name):
-    """tests/programs/NAME.c, linked to the engine's libraries."""
+def build_with_llama(directory, libs, name, out=None, options=()):
+    """tests/programs/NAME.c, linked to the engine's libraries, with further options: a program, or what `out` names."""
     source = os.path.dirname(demo("engine-static", "source", "include", "llama.h"))
-    program = os.path.join(directory, name)
+    program = os.path.join(directory, out or name)
     libraries = [found[0] for name in ("libllama.*", "libllama.v*", "libggml.v*", "libggml.s*", "libggml-base*")
                  if (found := glob.glob(os.path.join(libs, name + ".so")))]
     made = subprocess.run(
         ["cc", "-O1", "-D_GNU_SOURCE", "-I", source, "-I", os.path.join(source, "..", "ggml", "include"),
          os.path.join(SOURCE, "tests", "programs", name + ".c"), "-o", program, *libraries,
-         "-Wl,-rpath," + libs, "-lm"], capture_output=True, text=True, check=False)
+         "-Wl,-rpath," + libs, "-lm", *options], capture_output=True, text=True, check=False)
     assert not made.returncode, made.stderr
     return program
 

@@ -210,6 +210,26 @@ def static_engine(folder):
         process.wait()
 
 
+def samples_elsewhere(folder):
+    """A library beside the engine's samples each token by several samplers: that is one Sampling, as with `record --`."""
+    common = libggml.build_with_llama(folder, libraries(), "llama_sampled", "libcommon.so", ["-DCOMMON", "-shared", "-fPIC"])
+    program = libggml.build_with_llama(folder, libraries(), "llama_sampled", options=[common, "-Wl,-rpath," + folder])
+    command = [program, libraries(), libggml.demo("model-q8_0.gguf")]
+    entered, whole = os.path.join(folder, "sampled.pftrace"), os.path.join(folder, "whole.pftrace")
+    with Program(folder, command) as running:
+        instructions = code(running.pid, libraries())
+        record_steps(running, entered, instructions)
+        assert len(set(running.lines())) == 1, "its results have changed"
+    with Program(folder, [BRICK, "record", "-q", "-o", whole, "--no-history", "--", *command]) as running:
+        running.says_more(2)
+        running.process.send_signal(signal.SIGINT)
+        running.process.wait(WAIT_S)
+    for out in entered, whole:
+        rows = json.loads(report(out, "--json"))
+        count = next(row["count"] for row in rows["bricks"] if row["name"] == "Sampling")
+        assert abs(count - rows["steps"]["decode"]["count"]) <= 2, (out, count, rows["steps"]["decode"]["count"])
+
+
 def becomes_another(folder):
     """The process begins another program: recording ends."""
     program, out = static_program(folder), os.path.join(folder, "another.pftrace")
@@ -308,6 +328,7 @@ def main():
         seen_by_top(folder)
         whole_tree(folder)
         static_engine(folder)
+        samples_elsewhere(folder)
         becomes_another(folder)
         refused_by_linker(folder)
         loads_slowly(folder)

@@ -41,6 +41,7 @@ void ggml_symbols_names(struct patch_name names[GGML_SYMBOL_COUNT])
 	names[GGML_IS_EMPTY].is_wanted_with = ggml_symbols_is_of_device;
 	names[GGML_GRAPH_PLAN].is_sign = names[GGML_SCHED_NEW].is_sign = true;
 	names[GGML_CONTEXT_DECODE].is_sign = names[GGML_COMPUTE_FORWARD].is_sign = true;
+	names[GGML_COMMON_SAMPLE].is_sign = true; /* libllama-common has no other */
 }
 
 /* True if all functions that this use must have are there. */

@@ -129,7 +129,7 @@ static int look_for_engine(struct dl_phdr_info *info, size_t bytes, void *argume
 
 bool patched_is_engine(const void *function)
 {
-	struct engine_search search = {(uintptr_t)function, false};
+	struct engine_search search = {patched_home((uintptr_t)function), false};
 
 	dl_iterate_phdr(look_for_engine, &search);
 	return search.is_engine;
