@@ -753,20 +753,20 @@ static int recorder_switch(struct recorder *r, bool off)
 		return 0;
 	if (r->stacks) /* the kernel would go on, and know no code that is mapped meanwhile */
 		return -EOPNOTSUPP;
+	if (!off) { /* the kernel's events are there before the first step */
+		switches_hold(&r->switches, false);
+		watch_switches_read(r->watch);
+	}
 	uint64_t ns = monotonic_ns();
 	__atomic_store_n(&page->heeded, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&page->off, off, __ATOMIC_SEQ_CST);
 	if (off)
 		ns = monotonic_ns();
 	int error = recorder_mark(r, ns, off ? MARK_OFF : MARK_ON, "");
-	if (error) {
+	if (error)
 		__atomic_store_n(&page->off, !off, __ATOMIC_RELEASE);
-		return error;
-	}
-	r->off_ns = off ? ns : 0;
-	if (!off)
-		switches_hold(&r->switches, false);
-	return 0;
+	r->off_ns = page->off ? ns : 0;
+	return error;
 }
 
 /* The kernel's events end when all processes have ended their last step, or after a while. */

@@ -460,6 +460,7 @@ static uint32_t switch_records_follow(struct switches *s, struct watched *sessio
 		s->error = error;
 		return IDLE_MS;
 	}
+	now_ns = monotonic_ns();
 	s->read_ns = now_ns;
 	if (is_stopped(s))
 		s->gaps[s->gap_count - 1].end_ns = now_ns;
