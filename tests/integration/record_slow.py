@@ -170,7 +170,7 @@ def embedded():
     tail = start("tail", "--slow", "p99", "--slow-limit", "100", command=program)
     limited = start("limited", "--slow", "60ms", "--slow-limit", "1", command=[EMBEDDED, "slow=4000", "ms=14000"])
     lost = start("lost", "--slow", "10s", "--ring", "1024",
-                 command=["sh", "-c", f"kill -STOP $PPID; {EMBEDDED} rate=200000 ms=3000 & sleep 1; kill -CONT $PPID; wait"])
+                 command=["sh", "-c", f"kill -STOP $PPID; {EMBEDDED} burst=5000 say ms=3000 | {{ read x; kill -CONT $PPID; cat; }}"])
     foreign = above[0].replace(".pftrace", ".slow.1.pftrace")
     until = time.monotonic() + 600
     while not os.path.exists(above[0] + ".part"):
