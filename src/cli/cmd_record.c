@@ -982,6 +982,10 @@ static void record_summary(const struct record_arguments *a, const struct record
 	if (a->options.pid && (!r->has_entered || !r->samples)) {
 		if (!r->refused && r->has_entered)
 			warn("nothing was recorded: %s", no_step);
+		else if (!r->refused && r->was_called)
+			warn("nothing was recorded: process %d had not loaded Brick's library by "
+			     "then, as it is busy or waits; try again",
+				(int)a->options.pid);
 		else if (!r->refused)
 			warn("nothing was recorded: process %d computed nothing with its engine in "
 			     "that time",

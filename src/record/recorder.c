@@ -649,8 +649,10 @@ static uint32_t enter_step(struct recorder *r, uint64_t now_ns)
 		r->entered_ns = now_ns;
 		r->result->has_entered = true;
 	}
-	if (progress == ENTER_COMES && !r->comes_ns)
+	if (progress == ENTER_COMES && !r->comes_ns) {
 		r->comes_ns = now_ns;
+		r->result->was_called = true;
+	}
 	if (progress == ENTER_FAILED)
 		r->result->refused = 1;
 	uint64_t since_ns = r->entered_ns ? r->entered_ns : r->comes_ns ? r->comes_ns : r->asked_ns;

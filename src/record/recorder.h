@@ -57,7 +57,9 @@ struct recorder_result {
 	const char *fault; /* static text; NULL: no session was lost */
 	char *notes; /* "key=value" lines of all processes; NULL: not recorded, or no memory */
 
-	bool has_entered; /* with pid: the process was entered */
+	/* with pid: the process called its engine, so that our library was loaded; it was entered
+	 */
+	bool was_called, has_entered;
 
 	int left_behind; /* pid of a running process without a session; 0: there is none */
 

@@ -254,18 +254,22 @@ def becomes_another(folder):
 SLOW = """#include <dlfcn.h>
 #include <stddef.h>
 #include <time.h>
-__attribute__((constructor)) static void wait_a_while(void){nanosleep(&(struct timespec){.tv_nsec = 500000000}, 0);}
+/* the program interrupts each wait, again and again */
+static void wait_for(long ms){struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t);
+t.tv_sec += (t.tv_nsec / 1000000 + ms) / 1000; t.tv_nsec = (t.tv_nsec / 1000000 + ms) % 1000 * 1000000;
+while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL));}
+__attribute__((constructor)) static void wait_a_while(void){wait_for(500);}
 #ifdef REAL
 void brick_enter(const char *directory);
 void brick_enter(const char *directory){
-nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 200000000}, 0);
+wait_for(MS);
 void *real = dlopen(REAL, RTLD_NOW);
 ((void (*)(const char *))dlsym(real, "brick_enter"))(directory);}
 #endif
 """
 
 
-def with_slow_library(folder, name, enters):
+def with_slow_library(folder, name, enters, ms=1200):
     """A Brick whose library takes long to be loaded, and lacks the function that is called, or (enters) has it."""
     top = os.path.join(folder, name)
     real = os.path.join(top, "lib", "libbrick-real.so")
@@ -273,7 +277,7 @@ def with_slow_library(folder, name, enters):
     shutil.copytree(os.path.join(BUILD, "lib"), os.path.join(top, "lib"), ignore=lambda _, names: [
         name for name in names if ".so" not in name])
     os.rename(os.path.join(top, "lib", "libbrick-ggml.so"), real)
-    slow = compile_to(folder, "slow", SLOW, "-shared", "-fPIC", *([f'-DREAL="{real}"'] if enters else []))
+    slow = compile_to(folder, "slow", SLOW, "-shared", "-fPIC", f"-DMS={ms}", *([f'-DREAL="{real}"'] if enters else []))
     os.rename(slow, os.path.join(top, "lib", "libbrick-ggml.so"))
     return shutil.copy(BRICK, os.path.join(top, "bin"))
 
@@ -287,6 +291,20 @@ def loads_slowly(folder):
         run = subprocess.run([brick, "record", "-p", str(process.pid), "-o", out, "--no-history", "--duration", "1.5s"],
                              capture_output=True, text=True, timeout=WAIT_S, check=False)
         assert not run.returncode and "attached to ggml" in run.stderr, (run.returncode, run.stderr)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def loads_too_slowly(folder):
+    """It is not said of a program that it computed nothing where its engine was called, and our library did not come in time."""
+    brick, out = with_slow_library(folder, "late", True, 6000), os.path.join(folder, "late.pftrace")
+    process = subprocess.Popen([static_program(folder), "1", "100000000"], stdout=subprocess.DEVNULL)
+    try:
+        compute(process.pid)
+        run = subprocess.run([brick, "record", "-p", str(process.pid), "-o", out, "--no-history", "--duration", "1s"],
+                             capture_output=True, text=True, timeout=WAIT_S, check=False)
+        assert not run.returncode and "had not loaded Brick's library" in run.stderr, (run.returncode, run.stderr)
     finally:
         process.kill()
         process.wait()
@@ -332,6 +350,7 @@ def main():
         becomes_another(folder)
         refused_by_linker(folder)
         loads_slowly(folder)
+        loads_too_slowly(folder)
 
 
 main()
