@@ -40,6 +40,16 @@ def row_of(rep, name):
     return next(row for row in rep["bricks"] if row["name"] == name)
 
 
+def steps_from(path, begin_s):
+    """Of 20 ms; or of longer ones, in which the program got its CPU, within the shortest pause."""
+    for length_s in 0.02, 0.1, 0.9:
+        found = subprocess.run([o.BRICK, "report", path, "--since", f"{begin_s}", "--until", f"{begin_s + length_s}", "--by", "step",
+                                "--json"], capture_output=True, text=True)
+        if not found.returncode or "has no such step" not in found.stderr:
+            break
+    return found
+
+
 def many(path, cpu):
     truth, said, rep = record(path, cpu, ["400000"])
     presence, row = rep["presence"], row_of(rep, "part-0")
@@ -58,8 +68,7 @@ def many(path, cpu):
     o.check("it was stopped" in said, f"the summary does not say it: {said}")
     text = " ".join(o.report(path, "--trust").split())
     o.check(f"not recorded from {gap['from_s']:.3f} s" in text, f"the report does not say it: {text}")
-    within = json.loads(o.report(path, "--since", f"{gap['from_s']}", "--until",
-                                 f"{gap['from_s'] + 0.02}", "--by", "step", "--json"))
+    within = json.loads(steps_from(path, gap["from_s"]).stdout)
     o.check(within["presence"]["off_cpu_known"] == 0, f"{within['presence']}")
     o.check({step["cpu_ns"] for step in within["each_step"]} == {None}, "known within the gap")
     explained = subprocess.run([o.BRICK, "explain", path, "--json"], capture_output=True, text=True)
