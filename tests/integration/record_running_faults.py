@@ -167,6 +167,27 @@ def keeper_comes_late(folder):
         assert len(set(program.lines())) == 1, "its results have changed"
 
 
+def signals_meanwhile(folder):
+    """A recorder is killed, and signals of the C library end each wait of our thread in the process, which changes its user
+    again and again: it waits for the keeper all the same."""
+    process = subprocess.Popen([static_program(folder), "1", "100000000"], stdout=subprocess.DEVNULL)
+    try:
+        compute(process.pid)
+        before = state(process.pid)
+        recorder = start(process, os.path.join(folder, "signals.pftrace"))
+        keeper = keeper_of(recorder)
+        until(lambda: is_entered(process.pid), "it is not entered")
+        os.kill(keeper, signal.SIGSTOP)
+        recorder.kill()
+        recorder.wait()
+        time.sleep(0.1)
+        os.kill(keeper, signal.SIGCONT)
+        until(lambda: state(process.pid) == before, "it is not left as it was")
+    finally:
+        process.kill()
+        process.wait()
+
+
 def top_ends(folder):
     """`brick top PID` ends without waiting for a program that a signal has stopped; that is left when it goes on."""
     with Program(folder, llama(100000)) as program:
@@ -224,6 +245,7 @@ def main():
         cut_page(folder)
         keeper_comes_late(folder)
         top_ends(folder)
+        signals_meanwhile(folder)
         another_program(folder)
         world = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
         if subprocess.run([*world, "true"], stderr=subprocess.DEVNULL, check=False).returncode:

@@ -117,13 +117,16 @@ static uint32_t wait_for_command(struct entry *e, uint32_t former)
 
 	while (missed < LOOKS && !e->is_lost) {
 		/* it says first whether the page is there, and then whether it has another word */
-		long woken = syscall(SYS_futex, &e->control->command, FUTEX_WAIT, former,
-			&while_it_lives, NULL, 0);
-		e->is_lost = woken && errno == EFAULT;
+		int why = syscall(SYS_futex, &e->control->command, FUTEX_WAIT, former,
+				  &while_it_lives, NULL, 0)
+				  ? errno
+				  : 0;
+		e->is_lost = why == EFAULT;
 		ENTRY_GET(e, command);
 		if (!e->is_lost && e->own.command != former)
 			return e->own.command;
-		missed = brick__shared_is_held(e->directory, "lock") ? 0 : missed + 1;
+		if (why == ETIMEDOUT) /* signals of the C library's own end waits, too */
+			missed = brick__shared_is_held(e->directory, "lock") ? 0 : missed + 1;
 	}
 	return BRICK_ENTER_LEAVE;
 }
