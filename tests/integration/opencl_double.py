@@ -110,6 +110,13 @@ def account(scratch, path):
             check(why in " ".join(notes(path, "opencl.trouble")), "no note says", why)
 
 
+def long_kernels(scratch, path):
+    """A kernel that runs for long is waited for, where each command is."""
+    same(path, [PROGRAM, "--kernels", "2"], environment(scratch, DOUBLE_KERNEL_MS="400"), options=["--mode", "immediate"])
+    equal(notes(path, "opencl.trouble"), [], "trouble")
+    check(max(end - begin for begin, end in waits(path)) > 300e6, "the kernels are not waited for:", waits(path))
+
+
 def forks(scratch, path):
     """A thread that forks while another is about to note something: neither waits for the other."""
     env = environment(scratch, LD_PRELOAD=FORKS)
@@ -147,6 +154,7 @@ def main():
         poor_readings(scratch, path)
         wrong_timer(scratch, path)
         account(scratch, path)
+        long_kernels(scratch, path)
         forks(scratch, path)
         first_wait(scratch, path)
         queues_come_and_go(path, environment(scratch, DOUBLE_TIMER="1"))

@@ -26,6 +26,8 @@
 #include "base/thread.h"
 #include "brick/brick.h"
 
+#define SYNC_RUNS_NS 10000000000ull /* of one command, which may wait for the program, too */
+
 enum {
 	WINDOW = 512,
 	MAX_ROUNDS = 64,
@@ -34,6 +36,7 @@ enum {
 	ROOM_MAX_NAPS = 200,	      /* naps without a free place */
 	SYNC_NAP_NS = 10000,	      /* between looks in completions_synchronise() */
 	SYNC_PATIENCE_NS = 100000000, /* without any progress */
+	SYNC_LEAST_LOOKS = 500,	      /* ... of a machine that stood still meanwhile */
 	INTERVAL_NS = 20000000,	      /* of the thread's rounds */
 	IDLE_ROUNDS = 50,	      /* rounds with nothing outstanding before the thread sleeps */
 	WAKE_AT = 1024,	 /* wakes the thread at so many outstanding commands of a queue */
@@ -294,7 +297,7 @@ static void completions_take_done(struct queue *q)
 static int wait_until_done(struct queue *q)
 {
 	uint64_t moved_ns = monotonic_ns();
-	uint32_t last = queue_unfinished(q), pending;
+	uint32_t last = queue_unfinished(q), pending, looks = 0;
 
 	driver_get()->clFlush(q->handle);
 	for (;;) {
@@ -302,10 +305,16 @@ static int wait_until_done(struct queue *q)
 		pending = queue_unfinished(q);
 		if (!pending)
 			return 1;
-		if (pending != last)
-			moved_ns = monotonic_ns();
-		else if (monotonic_ns() - moved_ns > SYNC_PATIENCE_NS)
+		uint64_t now_ns = monotonic_ns();
+		bool runs =
+			now_ns - __atomic_load_n(&q->ran_ns, __ATOMIC_RELAXED) < SYNC_PATIENCE_NS;
+		if (pending != last) {
+			moved_ns = now_ns;
+			looks = 0;
+		} else if (++looks > SYNC_LEAST_LOOKS &&
+			   now_ns - moved_ns > (runs ? SYNC_RUNS_NS : SYNC_PATIENCE_NS)) {
 			return 0;
+		}
 		last = pending;
 		nap(SYNC_NAP_NS);
 	}

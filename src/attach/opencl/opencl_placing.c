@@ -58,6 +58,8 @@ int placing_poll(struct queue *q, struct pending *p, uint64_t index)
 	if (d->clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
 		    NULL) != CL_SUCCESS)
 		return -1;
+	if (status == CL_RUNNING)
+		__atomic_store_n(&q->ran_ns, asked_ns, __ATOMIC_RELAXED);
 	if (status > CL_RUNNING)
 		p->times.idle_ns = asked_ns;
 	if (status > CL_COMPLETE)

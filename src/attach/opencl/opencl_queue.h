@@ -75,6 +75,7 @@ struct queue {
 	uint32_t timed;		    /* pending commands in PENDING_TIMED */
 	struct wait_ends wait_ends; /* the first command is number 0 */
 	uint64_t stuck_tail;	    /* 1 + tail at which a full ring did not move; 0: none */
+	uint64_t ran_ns;       /* when a command was last seen that runs, by the host; 0: never */
 	uint64_t unmoved_tail; /* 1 + tail at which completions_synchronise() gave up; 0: none */
 };
 

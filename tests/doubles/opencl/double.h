@@ -9,6 +9,7 @@
  *   DOUBLE_DRIFT_PPM=N   its clock is that much faster than the host's
  *   DOUBLE_STALL_US=N    the first command's call returns so late; the next two begin 80 and 20
  *                        times as late
+ *   DOUBLE_KERNEL_MS=N   so long a kernel runs
  *   DOUBLE_FAULTS=LIST   calls that fail, of: queue-profiling, event, third, times, execution,
  *                        retain
  *   DOUBLE_REPORT=FILE   what was still alive at exit, and how often events were asked for
