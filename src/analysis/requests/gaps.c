@@ -27,7 +27,6 @@ struct finder {
 	uint32_t *next_on_lane;	  /* [step_count]: the next step of the lane; RUN_NONE: none */
 	uint8_t *kinds;		  /* [brick_count]: enum kind */
 	bool has_faults;
-	double *preempted; /* [lane_count]: preempted share of the time from first to last step */
 	uint64_t *scratch;
 };
 
@@ -254,8 +253,11 @@ static uint32_t requests_in(const struct requests *q, uint32_t step)
 	return q->step_first[step + 1] - q->step_first[step];
 }
 
+enum { WHOLE = 1000000 }; /* in which shares are counted */
+
 struct usual {
 	uint64_t parts_ns[GAP_PARTS], gap_ns, faults;
+	uint64_t preempted; /* parts of WHOLE of a gap */
 	uint32_t requests;
 };
 
@@ -263,21 +265,18 @@ struct usual {
  * A thread that is preempted all the time is preempted in a long gap in proportion, and that is not
  * the gap's cause.
  */
-static uint64_t usual_part(
-	const struct finder *f, const struct request_gap *gap, const struct usual *usual, int part)
+static uint64_t usual_part(const struct request_gap *gap, const struct usual *usual, int part)
 {
-	double share = f->preempted[f->run->steps[gap->step].lane];
-	uint64_t in_proportion = (uint64_t)(share * (double)gap_ns(gap));
+	double in_proportion = (double)usual->preempted / WHOLE * (double)gap_ns(gap);
 
-	return part == GAP_PART_PREEMPTED && in_proportion > usual->parts_ns[part]
-		       ? in_proportion
+	return part == GAP_PART_PREEMPTED
+		       ? number_max((uint64_t)in_proportion, usual->parts_ns[part])
 		       : usual->parts_ns[part];
 }
 
-static uint64_t excess_of(
-	const struct finder *f, const struct request_gap *gap, const struct usual *usual, int part)
+static uint64_t excess_of(const struct request_gap *gap, const struct usual *usual, int part)
 {
-	return number_minus(gap->parts_ns[part], usual_part(f, gap, usual, part));
+	return number_minus(gap->parts_ns[part], usual_part(gap, usual, part));
 }
 
 static enum gap_cause gaps_cause_of(const struct finder *f, const struct request_gap *gap,
@@ -301,7 +300,7 @@ static enum gap_cause gaps_cause_of(const struct finder *f, const struct request
 	int worst = 0;
 
 	for (int k = 1; k < GAP_PARTS; k++)
-		if (excess_of(f, gap, usual, k) > excess_of(f, gap, usual, worst))
+		if (excess_of(gap, usual, k) > excess_of(gap, usual, worst))
 			worst = k;
 	if (gap->is_evicted)
 		return GAP_EVICTED;
@@ -329,6 +328,10 @@ static void find_usual(struct finder *f, const struct request *r, struct usual *
 			f->scratch[i] = gaps[i].parts_ns[k];
 		usual->parts_ns[k] = gaps_median(f->scratch, r->gap_count);
 	}
+	for (uint32_t i = 0; i < r->gap_count; i++)
+		f->scratch[i] = (uint64_t)((double)gaps[i].parts_ns[GAP_PART_PREEMPTED] /
+					   (double)gap_ns(&gaps[i]) * WHOLE);
+	usual->preempted = gaps_median(f->scratch, r->gap_count);
 	for (uint32_t i = 0; i < r->gap_count; i++)
 		f->scratch[i] = gaps[i].faults;
 	usual->faults = gaps_median(f->scratch, r->gap_count);
@@ -395,34 +398,14 @@ static void find_gaps(struct finder *f, uint32_t own)
 	r->gap_count = (uint32_t)(q->gap_count - r->gap_first);
 }
 
-/* first: of each lane, its first step. */
-static void find_preempted(struct finder *f, const uint32_t *first)
-{
-	for (uint32_t i = 0; i < f->run->lane_count; i++) {
-		uint32_t step = first[i];
-		if (step == RUN_NONE)
-			continue;
-		uint64_t begin = f->run->steps[step].begin_ns;
-		while (f->next_on_lane[step] != RUN_NONE)
-			step = f->next_on_lane[step];
-		uint64_t end = f->run->steps[step].end_ns;
-		if (end > begin)
-			f->preempted[i] =
-				(double)off(f, i, begin, end).preempted_ns / (double)(end - begin);
-	}
-}
-
 static int gaps_allocate(struct finder *f)
 {
 	f->facts = calloc(f->run->step_count + 1, sizeof(*f->facts));
 	f->next_on_lane = calloc(f->run->step_count + 1, sizeof(*f->next_on_lane));
 	f->kinds = calloc(f->run->brick_count + 1, 1);
-	f->preempted = calloc(f->run->lane_count + 1, sizeof(*f->preempted));
 	f->scratch = calloc(f->q->part_count + 1, sizeof(*f->scratch));
 	f->q->gaps = calloc(f->q->part_count + 1, sizeof(*f->q->gaps));
-	return f->facts && f->next_on_lane && f->kinds && f->preempted && f->scratch && f->q->gaps
-		       ? 0
-		       : -ENOMEM;
+	return f->facts && f->next_on_lane && f->kinds && f->scratch && f->q->gaps ? 0 : -ENOMEM;
 }
 
 int gaps_find(struct requests *q)
@@ -445,7 +428,6 @@ int gaps_find(struct requests *q)
 			if (last[i] != RUN_NONE) /* the lane's first step */
 				gaps_read_lane(&f, (uint32_t)i, last[i]);
 		read_faults(&f);
-		find_preempted(&f, last);
 		for (size_t i = 0; i < q->count; i++) {
 			find_gaps(&f, (uint32_t)i);
 			find_causes(&f, (uint32_t)i);
@@ -455,7 +437,6 @@ int gaps_find(struct requests *q)
 	free(f.facts);
 	free(f.next_on_lane);
 	free(f.kinds);
-	free(f.preempted);
 	free(f.scratch);
 	return error;
 }
