@@ -9,7 +9,6 @@ import http.server
 import json
 import os
 import re
-import socket
 import subprocess
 import threading
 import time
@@ -17,6 +16,7 @@ import time
 from libcli import BRICK, BUILD, TMP, brick, brick_json, environment, expect, expect_true
 from libhtml import skip
 from libotlp import attributes, decoded, spans_of
+from libports import free_port
 from libserve import Server, need_server
 
 
@@ -187,10 +187,7 @@ def rejects(path):
 
 
 def not_there(path):
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    server = Server(path, "--otlp", f"http://127.0.0.1:{port}")
+    server = Server(path, "--otlp", f"http://127.0.0.1:{free_port()}")
     until("it fails", lambda: counted(server, "failures") > 0)
     expect("the page is served", server.get("/")[0], 200)
     expect_true("said", "; brick_serve_otlp_*" in stopped(server))

@@ -13,7 +13,6 @@ import os
 import random
 import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.parse
@@ -22,6 +21,7 @@ import urllib.request
 from libcli import BUILD, TMP, brick, brick_json, expect, expect_true, fail, recording
 from libgrafana import check_schema
 from libhtml import skip
+from libports import free_port
 from libserve import Server, need_server
 
 SOURCE = os.environ["BRICK_SOURCE"]
@@ -224,12 +224,6 @@ def prometheus():
     return program
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def ask(port, query):
     url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": query})
     try:
@@ -418,7 +412,7 @@ def failures(port, server, path):
 
 def scrape(program, path, serving, served, others):
     report = brick_json("report", "--json", path)
-    servers = {one: Server(one, "--token", TOKEN) for one in (path, serving, *others)}
+    servers = {one: Server(one, "--token", TOKEN, "--port", free_port()) for one in (path, serving, *others)}
     server, port, alone = servers[path], free_port(), Server(path, "--token", TOKEN)
     config = os.path.join(TMP, "prometheus.yml")
     with open(config, "w") as file:
