@@ -134,14 +134,14 @@ struct brick_command {
 #define BRICK_COMMAND_INIT BRICK_SIZED(struct brick_command)
 
 /*
- * Records a command. Commands of a queue must come in the order of their begins. Time before the
- * launch or after over_ns is cut off if it is at most the residual. If commands of an in-order
- * queue overlap, the overlap is cut off; one longer than the residual is counted as clamped. If
- * commands of an out-of-order queue overlap, they go to further lanes of that queue, at most 64. An
- * end before its begin is clamped and counted. 0, also when the ring had no room (counted as
- * dropped). -EINVAL: no times, times an hour and more in the future, or no such brick (the caller
- * counts the command). -ENOENT: nothing records, or the session of the launch is over.
- * BRICK_EFULL: no lane is left (counted, table_full).
+ * Records a command. Commands of a queue must come in the order of their begins. One that ends
+ * after over_ns by at most the residual is moved to end there, and time before the launch is cut
+ * off likewise. If commands of an in-order queue overlap, the overlap is cut off; one longer than
+ * the residual is counted as clamped. If commands of an out-of-order queue overlap, they go to
+ * further lanes of that queue, at most 64. An end before its begin is clamped and counted. 0, also
+ * when the ring had no room (counted as dropped). -EINVAL: no times, times an hour and more in the
+ * future, or no such brick (the caller counts the command). -ENOENT: nothing records, or the
+ * session of the launch is over. BRICK_EFULL: no lane is left (counted, table_full).
  */
 BRICK_API int brick_queue_record(struct brick_queue *queue, const struct brick_command *command);
 

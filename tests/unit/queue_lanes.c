@@ -70,6 +70,26 @@ static void causes_come_first(void **state)
 	peek_stop(&p);
 }
 
+/* The clock of queues may be off, too: a command keeps its length, however poor its reading was. */
+static void lengths_stay(void **state)
+{
+	struct peek p = {0};
+
+	peek_start(&p, 1024);
+	struct brick_queue *queue = make_queue("q", 0);
+	struct brick_launch launch = launch_here();
+	struct brick_command c = command_of(launch, launch.begin + 100, launch.begin + 1100);
+	c.residual_ns = 40;
+	c.over_ns = launch.begin + 1080;
+	assert_int_equal(brick_queue_record(queue, &c), 0);
+	peek_map(&p);
+	struct brick_record *r = find(lane_of(&p, BRICK_LANE_QUEUE, 0), BRICK_RECORD_SAMPLE, 0);
+	assert_int_equal(r->begin, launch.begin + 80);
+	assert_int_equal(r->ticks, 1000);
+	brick_queue_destroy(queue);
+	peek_stop(&p);
+}
+
 /* They stand in the ring as they were handed in; who reads it lays them out. */
 static void out_of_order_overlaps(void **state)
 {
@@ -316,6 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_order_never_overlaps),
 		cmocka_unit_test(causes_come_first),
+		cmocka_unit_test(lengths_stay),
 		cmocka_unit_test(out_of_order_overlaps),
 		cmocka_unit_test(full_ring),
 		cmocka_unit_test(lanes_are_taken_over),

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/lock.h"
+#include "base/number.h"
 #include "base/scope.h"
 #include "base/sized.h"
 #include "base/utf8.h"
@@ -583,16 +584,20 @@ static struct open_command open_of(const struct brick_command *c)
 	o.residual += 2 * begin.off; /* of each of the two times */
 
 	/*
-	 * Nothing begins before its launch or ends after the wait for it. A time that seems to, by
-	 * no more than the clocks may be off, is cut, so the order of commands stays.
+	 * Nothing begins before its launch or ends after the wait for it. A command that seems to,
+	 * by no more than the clocks may be off, is moved before the wait, as far as its launch is
+	 * away, and cut otherwise, so the order of commands stays.
 	 */
 	uint64_t launch = c->launch.begin;
 	struct brick__ticks over = {UINT64_MAX, 0};
 	if (c->size >= sizeof(*c) && c->over_ns)
 		over = brick__ticks_of_ns(c->over_ns);
 	over.at -= over.off;
-	if (o.begin <= over.at && o.end > over.at && o.end - over.at <= o.residual)
+	if (o.begin <= over.at && o.end > over.at && o.end - over.at <= o.residual) {
+		uint64_t room = o.begin > launch ? o.begin - launch : 0;
+		o.begin -= number_min(o.end - over.at, room);
 		o.end = over.at;
+	}
 	if (o.begin < launch && launch <= o.end && launch - o.begin <= o.residual)
 		o.begin = launch;
 	return o;
