@@ -75,6 +75,22 @@ with torch.no_grad():
         x = net(x)
 print(x.flatten()[:4].tolist())
 """
+# Python 3.14: interpreters with a GIL of their own come and go meanwhile
+TORCH_BESIDE = f"""
+import threading
+from concurrent import interpreters
+has_ended = []
+def others():
+    while not has_ended:
+        other = interpreters.create()
+        other.exec('import colorsys, json')
+        other.close()
+beside = threading.Thread(target=others)
+beside.start()
+{TORCH}
+has_ended.append(True)
+beside.join()
+"""
 TORCH_TRAINING = """
 import sys, torch
 torch.manual_seed(1)
@@ -276,10 +292,12 @@ def torch_programs():
     yield python("PyTorch 1.13, training", TORCH_TRAINING, "{n}", lengths=(20, 2), needs=needs)
     # of virtual environments with others, as PyPI's builds for CUDA, which also run on a CPU
     for interpreter in filter(None, os.environ.get("BRICK_TORCHES", "").split(":")):
-        version = "import sys, torch; print(torch.__version__ + ', Python %d.%d' % sys.version_info[:2])"
+        version = "import sys, torch; print(torch.__version__ + ', Python ' + sys.version.split('(')[0].strip())"
         what = "PyTorch " + subprocess.run([interpreter, "-c", version], capture_output=True, text=True, check=True).stdout.strip()
         yield Program(what + ", a transformer", [interpreter, "-c", TORCH, "{n}"], lengths=(100, 5))
         yield Program(what + ", training", [interpreter, "-c", TORCH_TRAINING, "{n}"], lengths=(20, 2))
+        if subprocess.run([interpreter, "-c", "import concurrent.interpreters"], capture_output=True, check=False).returncode == 0:
+            yield Program(what + ", beside interpreters", [interpreter, "-c", TORCH_BESIDE, "{n}"], lengths=(100, 5))
 
 
 def without_attacher():

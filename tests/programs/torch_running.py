@@ -4,7 +4,8 @@ interface of vLLM's generates them, whose method a plugin has replaced and repla
 server does for each request (`serve`), which says its port first, or they are generated while another thread opens and
 closes a library without end (`opens`), or a layer of the model sleeps for 20 ms (`naps`), or holds each call up while a
 file of the name in the third argument exists, until somebody makes NAME.pass, having made NAME.in, and NAME.hooked if
-Brick has hooked functions of Python (`gate`). At SIGUSR2 it keeps the interpreter's lock for some seconds between rounds; at
+Brick has hooked functions of Python (`gate`). It says so if somebody looks at the frames of all interpreters, which crashes
+those that have a GIL of their own. At SIGUSR2 it keeps the interpreter's lock for some seconds between rounds; at
 SIGUSR1 (but for `patched`) it begins a scope of the profiler that never ends. It says a digest of each round, which are
 all the same."""
 import ctypes
@@ -157,6 +158,7 @@ def main():
     pauses, scopes, begun = [], [], []
     signal.signal(signal.SIGUSR2, lambda *_: pauses.append(int(sys.argv[3])))
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    sys.addaudithook(lambda event, _: event == "sys._current_frames" and print("somebody looks at all frames", flush=True))
     model = Model() if kind != "train" else None  # train() makes one for each round
     if kind in ("naps", "gate"):
         model.layers.insert(1, Nap() if kind == "naps" else Gate(sys.argv[3]))

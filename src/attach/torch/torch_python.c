@@ -34,6 +34,12 @@ static void torch_python_find_all(void)
 		!torch_python_find(&py.frame_back, "PyFrame_GetBack") ||
 		!torch_python_find(&py.frame_code, "PyFrame_GetCode"))
 		py.frame = NULL;
+	if (!py.frame || !torch_python_find(&py.state, "PyThreadState_Get") ||
+		!torch_python_find(&py.interpreter, "PyInterpreterState_Get") ||
+		!torch_python_find(&py.next_state, "PyThreadState_Next") ||
+		!torch_python_find(&py.state_frame, "PyThreadState_GetFrame") ||
+		!torch_python_find(&py.first_state, "PyInterpreterState_ThreadHead"))
+		py.first_state = NULL;
 }
 
 bool python_find(void)

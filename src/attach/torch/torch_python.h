@@ -80,6 +80,11 @@ struct python {
 	python_object *(*frame)(void); /* 3.9; borrowed, NULL: none */
 	python_object *(*frame_back)(python_object *frame);
 	python_object *(*frame_code)(python_object *frame);
+	char *(*state)(void); /* of the calling thread; 3.9, NULL as `frame` */
+	char *(*interpreter)(void);
+	char *(*first_state)(char *interpreter);
+	char *(*next_state)(char *state);
+	python_object *(*state_frame)(char *state);
 };
 
 /* Complete once python_find() has returned true. */
