@@ -997,8 +997,10 @@ static void record_summary(const struct record_arguments *a, const struct record
 		(!r->refused_processes || *inject_obstacle_text(r->obstacle) ||
 			empties_environment(a->options.command)))
 		cmd_record_print_nothing(a, r);
-	if (a->options.pid && !r->steps &&
-		join_notes(r->notes, "torch.version", note, sizeof(note)))
+	if (join_notes(r->notes, "torch.modules", note, sizeof(note)))
+		warn("modules of PyTorch are %s", note);
+	else if (a->options.pid && !r->steps &&
+		 join_notes(r->notes, "torch.version", note, sizeof(note)))
 		warn("%s", no_step);
 	if (join_notes(r->notes, "graph.wrong", note, sizeof(note)))
 		warn("graph: %s", note);

@@ -309,8 +309,7 @@ void torch_frames_prove(void)
 	if (sys_function_find(RTLD_DEFAULT, "Py_GetVersion", &version_of))
 		version = version_of();
 	for (size_t i = 0; i < sizeof(frames_layouts) / sizeof(*frames_layouts); i++)
-		if (!strncmp(version, frames_layouts[i].version, 5) &&
-			!strstr(version, "free-threading"))
+		if (!strncmp(version, frames_layouts[i].version, 5))
 			frames_layout = &frames_layouts[i];
 	if (!frames_layout) {
 		note_once("python.frames", "not read: no layout is known of Python %.*s",

@@ -64,6 +64,11 @@ static void torch_loader_tell(const char *path, int error, const char *why)
 	if (!error) {
 		note_once("attach", "operators of PyTorch");
 		note_once("torch.rules", "%s", named_sites_rules());
+		if (python_without_gil())
+			note_once("torch.modules",
+				"not seen, nor steps: Python %s is a free-threaded build, of which "
+				"Brick records operators only",
+				python_without_gil());
 	} else {
 		note_once("torch.refused", "PyTorch %s is not recorded: %s",
 			*version ? version : "of an unknown version", why);

@@ -11,10 +11,23 @@
 
 struct python py;
 static bool torch_python_is_whole;
+static char torch_python_without_gil[16];
 
 static bool torch_python_find(void *member, const char *name)
 {
 	return sys_function_find(RTLD_DEFAULT, name, member);
+}
+
+static void torch_python_look_for_gil(void)
+{
+	const char *(*version_of)(void);
+	const char *version = torch_python_find(&version_of, "Py_GetVersion") ? version_of() : "";
+
+	if (!strstr(version, "free-threading"))
+		return;
+	torch_python_is_whole = false;
+	snprintf(torch_python_without_gil, sizeof(torch_python_without_gil), "%.*s",
+		(int)strcspn(version, " "), version);
 }
 
 static void torch_python_find_all(void)
@@ -40,14 +53,26 @@ static void torch_python_find_all(void)
 		!torch_python_find(&py.state_frame, "PyThreadState_GetFrame") ||
 		!torch_python_find(&py.first_state, "PyInterpreterState_ThreadHead"))
 		py.first_state = NULL;
+	torch_python_look_for_gil();
 }
 
-bool python_find(void)
+static void torch_python_find_once(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, torch_python_find_all);
+}
+
+bool python_find(void)
+{
+	torch_python_find_once();
 	return torch_python_is_whole;
+}
+
+const char *python_without_gil(void)
+{
+	torch_python_find_once();
+	return *torch_python_without_gil ? torch_python_without_gil : NULL;
 }
 
 python_object *python_attribute(python_object *object, const char *name)

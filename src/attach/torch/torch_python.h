@@ -90,8 +90,13 @@ struct python {
 /* Complete once python_find() has returned true. */
 extern struct python py;
 
-/* True if the process has a Python whose functions are all there. Without the GIL. */
+/* True if the process has a Python whose functions are all there, and which has a GIL. Without the
+ * GIL. */
 bool python_find(void);
+
+/* The version of a Python without a GIL (a free-threaded build), as "3.14.7"; NULL: it is none. Its
+ * objects are laid out in another way, and nothing would guard our tables. */
+const char *python_without_gil(void);
 
 /* An attribute (a new reference). NULL: there is none; no exception is left. */
 python_object *python_attribute(python_object *object, const char *name);
