@@ -20,17 +20,31 @@ TORCH = r"/lib(torch|c10)\w*\.so$"
 PAUSE, LEAVE_QUIET, PAUSED = 3, 5, 3  # of brick/abi/enter.h
 
 
-def is_recorded(out):
-    """The file has a step, while it grows."""
+def rows_so_far(out):
+    """Of the file, while it grows; None: it has none yet."""
     done = subprocess.run([BRICK, "report", "--json", out], capture_output=True, text=True, timeout=WAIT_S, check=False)
-    return not done.returncode and json.loads(done.stdout)["steps"].get("decode", {}).get("count", 0) > 0
+    return None if done.returncode else json.loads(done.stdout)
+
+
+def is_recorded(out):
+    """It has a step."""
+    rows = rows_so_far(out)
+    return rows and rows["steps"].get("decode", {}).get("count", 0) > 0
+
+
+def has_products(out):
+    """It has operators: from them on all is recorded."""
+    rows = rows_so_far(out)
+    return rows and any(row["name"] == "MatrixProduct" for row in rows["bricks"])
 
 
 def record_rounds(program, out, rounds, between=lambda: None):
+    if os.path.exists(out):
+        os.unlink(out)
     recorder = subprocess.Popen([BRICK, "record", "-p", str(program.pid), "-o", out, "--no-history"],
                                 stderr=subprocess.PIPE, text=True)
     try:
-        until(lambda: ".session" in proc(program.pid, "maps") or recorder.poll() is not None, "it is not entered")
+        until(lambda: has_products(out) or recorder.poll() is not None, "nothing is recorded")
         program.says_more(rounds)
         between()
         program.says_more(1)
