@@ -51,7 +51,7 @@ enum {
 	PAGE = 4096,
 	ENTRIES_AT = 1024, /* in the page of code */
 	ENTRY_BYTES = PLAN_ENTRY_BYTES + 16,
-	MOST_ENTRIES = 8,
+	MOST_ENTRIES = 9,	/* which fill the page */
 	SLOTS_AT = PAGE + 3072, /* words with the entries' addresses */
 	STACK_AT = 3 * PAGE,
 	STACK_BYTES = 1 << 20,
@@ -679,7 +679,7 @@ void enter_abandoned(struct enter *e)
 
 /* Entering. */
 
-/* Does the thread wait in the C library, called by this file? */
+/* Does the thread wait in the C library, called by this interpreter or a module of its own? */
 static bool waits_for(const struct tracee *t, const struct tracee_thread *thread, const char *file)
 {
 	const struct tracee_mapping *m = NULL;
@@ -690,7 +690,8 @@ static bool waits_for(const struct tracee *t, const struct tracee_thread *thread
 		if (!m || !strstr(m->path, "/libc.so.6"))
 			break;
 	}
-	return u.state == UNWIND_FRAME && m && !strcmp(m->path, file);
+	return u.state == UNWIND_FRAME && m &&
+	       (!strcmp(m->path, file) || strstr(m->path, "/lib-dynload/"));
 }
 
 /*

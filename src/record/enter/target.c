@@ -286,12 +286,18 @@ static const struct patch_name torch_functions[] = {
 };
 
 /*
- * A thread of Python's calls them to give the interpreter's lock away, or to take it. Any other
- * Python may run there, so no caller relies on what a thread of ours could change.
+ * A thread of Python's calls the first two to give the interpreter's lock away, or to take it. Any
+ * other Python may run there, so no caller relies on what a thread of ours could change. Linkers
+ * put them into their callers where libpython is a part of the program (LTO): then a wait that a
+ * signal has ended calls one of the next three, and all that Python does the last one.
  */
 static const struct patch_name python_functions[] = {
 	PLANT(1, "PyEval_SaveThread"),
 	PLANT(2, "PyEval_RestoreThread"),
+	PLANT(3, "PyErr_CheckSignals"),
+	PLANT(4, "Py_MakePendingCalls"),
+	PLANT(5, "_PyEval_MakePendingCalls"),
+	PLANT(6, "_Py_Dealloc"),
 };
 
 /* Engines that can be entered; the first one found is, by the functions of all of its rows. */
@@ -308,7 +314,7 @@ static const struct entered_engine {
 	/* first, so that jumps reach it: it is also called where no operator runs */
 	{"torch", "libtorch_cpu.so", "libpython3.", "PyEval_SaveThread", python_functions,
 		sizeof(python_functions) / sizeof(*python_functions)},
-	{"torch", "libtorch_cpu.so", "python3", "PyEval_SaveThread", python_functions,
+	{"torch", "libtorch_cpu.so", "python", "PyEval_SaveThread", python_functions,
 		sizeof(python_functions) / sizeof(*python_functions)},
 	{"torch", NULL, "libc10.so", "release_resources", torch_functions,
 		sizeof(torch_functions) / sizeof(*torch_functions)},
@@ -452,6 +458,16 @@ static int find_words(struct target *t, const char *path, uint64_t bias, const c
 	return error == -ENOENT ? 0 : error;
 }
 
+/* Is it mapped in front of this, too? BOLT gives a program a second segment of code. */
+static bool is_known_file(const struct target *t, size_t mapping)
+{
+	for (size_t i = mapping; i-- > 0;)
+		if (t->mappings.of.items[i].is_executable &&
+			!strcmp(t->mappings.of.items[i].path, t->mappings.of.items[mapping].path))
+			return true;
+	return false;
+}
+
 /* Survey one mapped file. *refused: the last function that was found and cannot be patched. */
 static int survey_file(struct target *t, const struct entered_engine *engine,
 	const struct tracee_mapping *m, const char **refused)
@@ -509,7 +525,8 @@ static int find_engine(struct target *t, char why[REFUSAL_BYTES])
 		t->attacher = attacher;
 		for (size_t i = 0; i < t->mappings.of.count && !error; i++) {
 			const struct tracee_mapping *m = &t->mappings.of.items[i];
-			if (m->is_executable && m->path[0] == '/' && !strstr(m->path, " (deleted)"))
+			if (m->is_executable && m->path[0] == '/' &&
+				!strstr(m->path, " (deleted)") && !is_known_file(t, i))
 				error = survey_file(t, &entered_engines[k], m, &refused);
 		}
 		title = refused != former ? t->attacher->title : title;
