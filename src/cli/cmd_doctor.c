@@ -987,7 +987,9 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 			may->version  ? may->version
 			: a->versions ? a->versions
 				      : "",
-			!may->version && a->versions ? " only)" : "", a->recorded, may->why);
+			!may->version && a->versions ? " only)" : "",
+			may->without_gil && a->without_gil ? a->without_gil : a->recorded,
+			may->why);
 		check->attaches = a->title;
 	}
 	if (f.static_mpi)

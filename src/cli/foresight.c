@@ -246,14 +246,17 @@ static void look_into(
 
 /*
  * The version of an interpreter's module, as "1.13.1"; NULL: there is none, or there are several.
+ * without_gil: its folder is lib/python3.14t/site-packages.
  */
-static char *version_in(const char *interpreter, const char *file)
+static char *version_in(const char *interpreter, const char *file, bool *without_gil)
 {
 	char text[4096] = "";
 	glob_t found;
 
-	if (!program_files_of_python(interpreter, file, &found) && found.gl_pathc == 1)
+	if (!program_files_of_python(interpreter, file, &found) && found.gl_pathc == 1) {
 		file_begin(found.gl_pathv[0], text, sizeof(text));
+		*without_gil = strstr(found.gl_pathv[0], "t/site-packages/");
+	}
 	globfree(&found);
 	char *begin = strstr(text, "__version__ = ");
 	begin = begin ? strpbrk(begin, "0123456789\n") : NULL;
@@ -282,7 +285,8 @@ static void foresee(struct foresight *f, const struct program_files *files,
 		const struct attacher *a = may->attacher;
 		for (size_t k = 0; a->version_file && k < files->paths.count && !may->version; k++)
 			if (path_is_called(files->paths.items[k], "python"))
-				may->version = version_in(files->paths.items[k], a->version_file);
+				may->version = version_in(
+					files->paths.items[k], a->version_file, &may->without_gil);
 	}
 }
 

@@ -26,8 +26,9 @@ struct program_outlook {
 /* An attacher that may record the program. */
 struct foreseen {
 	const struct attacher *attacher;
-	char *why;     /* the reason, as "torch is named in the command" */
-	char *version; /* the installed version of the engine; NULL: not known */
+	char *why;	  /* the reason, as "torch is named in the command" */
+	char *version;	  /* the installed version of the engine; NULL: not known */
+	bool without_gil; /* in a free-threaded Python */
 };
 
 struct foresight {

@@ -176,6 +176,11 @@ def other_version(scratch):
     answer = json.loads(answer)
     said = " ".join(c["finding"] for c in answer["checks"])
     check("PyTorch 2.5.1+cpu: its modules and operations are recorded if it is used; torch is named in the command" in said, said)
+    os.rename(f"{place}lib/python{version}", f"{place}lib/python{version}t")
+    _, answer, _ = run(BRICK, "doctor", "--json", "--", python, "-c", "import torch")
+    said = " ".join(c["finding"] for c in json.loads(answer)["checks"])
+    check("PyTorch 2.5.1+cpu: its operations are recorded, but no modules or steps, as this Python is free-threaded, if" in said, said)
+    os.rename(f"{place}lib/python{version}t", f"{place}lib/python{version}")
     _, _, said = run(BRICK, "record", "-o", scratch.file("run.pftrace"), "--", python, "-c", "import torch")
     check("PyTorch 2.5.1+cpu is not recorded: its library has no _ZNK2at14RecordFunction4nameEv" in said and "may use: PyTorch" not in said, said)
 

@@ -127,6 +127,8 @@ static const struct attacher torch = {
 	.libraries = NAMES("libtorch_cpu.so"),
 	.modules = NAMES(TORCH_MODULES),
 	.recorded = "its modules and operations are recorded",
+	.without_gil = "its operations are recorded, but no modules or steps, as this Python is "
+		       "free-threaded,",
 	.version_file = "torch/version.py",
 };
 

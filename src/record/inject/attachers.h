@@ -56,6 +56,7 @@ struct attacher {
 					 linked with, or whose names it contains */
 	const char *const *modules;   /* modules of Python and node that load the engine */
 	const char *recorded;	      /* what is recorded then: "its queues are recorded" */
+	const char *without_gil;      /* the same in a free-threaded Python; NULL: the same */
 	const char *versions;	      /* of the engine that can be recorded; NULL: all */
 	const char *version_file;     /* in the module, has a line "__version__ = '1.13.1'" */
 };
