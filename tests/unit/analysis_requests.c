@@ -464,6 +464,69 @@ static void preempted_while_sampling(void **state)
 	requests_destroy(q);
 }
 
+static void off_its_cpu(uint32_t number, uint64_t begin, uint64_t ns)
+{
+	struct run_lane *lane = &run.lanes[number];
+
+	const struct run_off_cpu *last =
+		lane->off_cpu_count ? &lane->off_cpu[lane->off_cpu_count - 1] : NULL;
+	uint64_t before = last ? last->before.preempted_ns + last->end_ns - last->begin_ns : 0;
+
+	BUILDER_GROW(lane->off_cpu, lane->off_cpu_count);
+	lane->off_cpu[lane->off_cpu_count++] = (struct run_off_cpu){.begin_ns = begin,
+		.end_ns = begin + ns,
+		.before.preempted_ns = before,
+		.preempted = 1};
+}
+
+/*
+ * Steps of a team: another thread takes part in each. Of step 4, either it is preempted, or nobody
+ * is more than in all steps. 20 steps, each 1 us; the long one takes 10.
+ */
+static enum gap_cause cause_of_long_step(uint64_t usual_ns, uint64_t team_ns, uint64_t own_ns)
+{
+	uint32_t other = builder_lane(&run, 0, 8);
+
+	prompt(0, 8, 0);
+	for (int i = 0; i < 20; i++) {
+		uint64_t begin = now, ns = i == 4 ? 10000 : 1000;
+		step(ns, BRICK_PHASE_DECODE);
+		part(0, 1, 0, 8 + i, 1);
+		struct run_lane *lane = &run.lanes[other];
+		BUILDER_GROW(lane->samples, lane->sample_count);
+		lane->samples[lane->sample_count++] =
+			(struct run_sample){.begin_ns = begin + 1, .end_ns = begin + 2};
+		off_its_cpu(other, begin + 10, i == 4 ? team_ns : usual_ns);
+		off_its_cpu(0, begin + 10, i == 4 ? own_ns : usual_ns);
+		now += 10;
+	}
+	run.off_cpu.source = OFF_CPU_SWITCHES;
+	struct requests *q = requests(1);
+	enum gap_cause cause = q->gaps[4].cause;
+	requests_destroy(q);
+	return cause;
+}
+
+static void another_thread_is_preempted(void **state)
+{
+	(void)state;
+	assert_int_equal(cause_of_long_step(1, 9000, 1), GAP_PREEMPTED);
+}
+
+/* Half of all time, of the long step, too: it is long for another reason. */
+static void preempted_in_proportion(void **state)
+{
+	(void)state;
+	assert_int_equal(cause_of_long_step(500, 5000, 5000), GAP_STEP);
+}
+
+/* Long gaps are what preemption makes of them, in a thread that is preempted in few others. */
+static void preempted_for_most_of_all_time(void **state)
+{
+	(void)state;
+	assert_int_equal(cause_of_long_step(1, 1, 7000), GAP_PREEMPTED);
+}
+
 static void kept_sequences_and_refused_steps(void **state)
 {
 	(void)state;
@@ -787,6 +850,9 @@ int main(void)
 		TEST(a_model_goes_back_to_a_state),
 		TEST(a_state_for_another_request),
 		TEST(preempted_while_sampling),
+		TEST(another_thread_is_preempted),
+		TEST(preempted_in_proportion),
+		TEST(preempted_for_most_of_all_time),
 		TEST(kept_sequences_and_refused_steps),
 		TEST(nothing_is_said),
 		TEST(who_made_it_wait),

@@ -279,8 +279,50 @@ static uint64_t excess_of(const struct request_gap *gap, const struct usual *usu
 	return number_minus(gap->parts_ns[part], usual_part(gap, usual, part));
 }
 
-static enum gap_cause gaps_cause_of(const struct finder *f, const struct request_gap *gap,
-	uint32_t own, const struct usual *usual)
+/* The longest time that another thread with bricks in its step had no CPU meanwhile. */
+static uint64_t team_preempted(const struct finder *f, const struct request_gap *gap)
+{
+	const struct run_step *step = &f->run->steps[gap->step];
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < f->run->lane_count; i++) {
+		const struct run_lane *lane = &f->run->lanes[i];
+		if (i == step->lane || lane->process != f->run->lanes[step->lane].process)
+			continue;
+		size_t at = BISECT(
+			k, 0, lane->sample_count, lane->samples[k].begin_ns < step->begin_ns);
+		if (at < lane->sample_count && lane->samples[at].begin_ns < step->end_ns)
+			most = number_max(
+				most, off(f, i, step->begin_ns, step->end_ns).preempted_ns);
+	}
+	return most;
+}
+
+static uint64_t step_ns(const struct finder *f, const struct request_gap *gap)
+{
+	return f->run->steps[gap->step].end_ns - f->run->steps[gap->step].begin_ns;
+}
+
+/* Did its step take longer because others that compute it were preempted more than usual? */
+static bool is_held_by_team(
+	struct finder *f, const struct request_gap *gap, uint32_t own, const struct usual *usual)
+{
+	const struct request *r = &f->q->list[own];
+	uint64_t here = team_preempted(f, gap);
+
+	for (uint32_t i = 0; here && i < r->gap_count; i++) {
+		const struct request_gap *other = &f->q->gaps[r->gap_first + i];
+		f->scratch[i] = (uint64_t)((double)team_preempted(f, other) /
+					   (double)number_max(step_ns(f, other), 1) * WHOLE);
+	}
+	double share = here ? (double)gaps_median(f->scratch, r->gap_count) / WHOLE : 0;
+	uint64_t in_proportion = (uint64_t)(share * (double)step_ns(f, gap));
+	return here &&
+	       2 * number_minus(here, in_proportion) >= excess_of(gap, usual, GAP_PART_STEP);
+}
+
+static enum gap_cause gaps_cause_of(
+	struct finder *f, const struct request_gap *gap, uint32_t own, const struct usual *usual)
 {
 	static const enum gap_cause causes[GAP_PARTS] = {
 		[GAP_PART_STEP] = GAP_STEP,
@@ -316,6 +358,8 @@ static enum gap_cause gaps_cause_of(const struct finder *f, const struct request
 		return GAP_PREFILL_BESIDE;
 	if (f->has_faults && gap->faults > 4 * usual->faults + 16)
 		return GAP_COLD_PAGES;
+	if (is_held_by_team(f, gap, own, usual))
+		return GAP_PREEMPTED;
 	return requests_in(f->q, gap->step) > usual->requests ? GAP_MORE_REQUESTS : GAP_STEP;
 }
 

@@ -23,7 +23,7 @@ enum gap_cause {
 	GAP_CACHE,	    /* cells of the cache were given back or copied */
 	GAP_GRAPH,	    /* the graph was built anew */
 	GAP_COLD_PAGES,	    /* page faults in its step */
-	GAP_PREEMPTED,	    /* the thread could have run, and had no CPU */
+	GAP_PREEMPTED,	    /* the thread, or another of its step, could have run, and had no CPU */
 	GAP_BLOCKED,	    /* the thread waited for something within the step */
 	GAP_SAMPLING,	    /* sampling between the steps */
 	GAP_IDLE,	    /* between the steps the thread waited: for a client, a lock, a timer */

@@ -312,7 +312,7 @@ static char *cause_text(const struct requests_view *view, const struct request_g
 	case GAP_COLD_PAGES:
 		return text_format("%s page faults in its step", faults);
 	case GAP_PREEMPTED:
-		return text_copy("its thread was preempted");
+		return text_copy("a thread of its step was preempted");
 	case GAP_BLOCKED:
 		return text_copy("its thread was blocked within the step");
 	case GAP_SAMPLING:
