@@ -298,7 +298,7 @@ static uint64_t team_preempted(const struct finder *f, const struct request_gap 
 	return most;
 }
 
-static uint64_t step_ns(const struct finder *f, const struct request_gap *gap)
+static uint64_t gap_step_ns(const struct finder *f, const struct request_gap *gap)
 {
 	return f->run->steps[gap->step].end_ns - f->run->steps[gap->step].begin_ns;
 }
@@ -313,10 +313,10 @@ static bool is_held_by_team(
 	for (uint32_t i = 0; here && i < r->gap_count; i++) {
 		const struct request_gap *other = &f->q->gaps[r->gap_first + i];
 		f->scratch[i] = (uint64_t)((double)team_preempted(f, other) /
-					   (double)number_max(step_ns(f, other), 1) * WHOLE);
+					   (double)number_max(gap_step_ns(f, other), 1) * WHOLE);
 	}
 	double share = here ? (double)gaps_median(f->scratch, r->gap_count) / WHOLE : 0;
-	uint64_t in_proportion = (uint64_t)(share * (double)step_ns(f, gap));
+	uint64_t in_proportion = (uint64_t)(share * (double)gap_step_ns(f, gap));
 	return here &&
 	       2 * number_minus(here, in_proportion) >= excess_of(gap, usual, GAP_PART_STEP);
 }
