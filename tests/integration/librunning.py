@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that run already, for tests of `brick record -p`: what they say, their state as /proc tells it, and small
 ones that are compiled here."""
+import json
 import os
 import re
 import signal
@@ -139,9 +140,26 @@ def until(true, what):
         time.sleep(0.02)
 
 
-def record_while(pid, out, wait):
-    """Stays until wait() returns."""
-    recorder = subprocess.Popen([BRICK, "record", "-p", str(pid), "-o", out, "--no-history", "--interval", "100"],
+def rows_so_far(out):
+    """Of the file, while it grows; None: it has none yet."""
+    done = subprocess.run([BRICK, "report", "--json", out], capture_output=True, text=True, timeout=WAIT_S, check=False)
+    return None if done.returncode else json.loads(done.stdout)
+
+
+def is_recorded(out):
+    """It has a step."""
+    rows = rows_so_far(out)
+    return rows and rows["steps"].get("decode", {}).get("count", 0) > 0
+
+
+FAR_AHEAD = ("--ring", str(1 << 20))  # of a recorder that gets no CPU for some seconds
+
+
+def record_while(pid, out, wait, options=()):
+    """Stays until wait() returns. A file of a recording before goes first."""
+    if os.path.exists(out):
+        os.unlink(out)
+    recorder = subprocess.Popen([BRICK, "record", "-p", str(pid), "-o", out, "--no-history", "--interval", "100", *options],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         wait()

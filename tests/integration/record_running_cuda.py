@@ -10,7 +10,7 @@ import tempfile
 
 import libcuda
 import libggml as g
-from librunning import BRICK, WAIT_S, Program, is_entered, record_while, report, state, until
+from librunning import BRICK, FAR_AHEAD, WAIT_S, Program, is_entered, record_while, report, state, until
 
 TIMES = int(os.environ.get("ATTACK_ROUNDS", "3"))
 
@@ -36,7 +36,7 @@ def enter_and_leave(folder, command, has_graphs, **variables):
             until(lambda: is_entered(program.pid), "it is not entered")
             program.says_more(4)
         for i in range(TIMES):
-            said = record_while(program.pid, out, steps)
+            said = record_while(program.pid, out, steps, FAR_AHEAD)
             assert "attached to ggml" in said and "stay" not in said, said
             assert state(program.pid) == before, f"{i}: {before} became {state(program.pid)}"
             rows, notes = recorded(out)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from libggml import SOURCE
-from librunning import BRICK, WAIT_S, Program, is_entered, ours, record_while, report, state, until, words
+from librunning import BRICK, FAR_AHEAD, WAIT_S, Program, is_recorded, ours, record_while, report, state, until, words
 
 TIMES = int(os.environ.get("ATTACK_ROUNDS", "3"))
 PROGRAMS = os.path.join(SOURCE, "tests", "programs")
@@ -44,13 +44,13 @@ def program_of_node(model):
 def enter_and_leave(folder, command, threads):
     out, mappings = os.path.join(folder, "run.pftrace"), []
 
-    def wait():
-        until(lambda: is_entered(program.pid), "it is not entered")
+    def wait(path=out):
+        until(lambda: is_recorded(path), "nothing is recorded")
         program.says_more(3)
     with Program(folder, command) as program:
         before, constant = state(program.pid), words(program.pid, LIBRARY)
         for i in range(TIMES):
-            said = record_while(program.pid, out, wait)
+            said = record_while(program.pid, out, wait, FAR_AHEAD)
             assert "attached to ONNX Runtime 1." in said and "stay" not in said, said
             after = state(program.pid)
             assert after == before, f"{i}: {before} became {after}"
@@ -59,16 +59,16 @@ def enter_and_leave(folder, command, threads):
             assert mappings[i] == mappings[0], f"{i}: {mappings[0]} became {mappings[i]}"
             rows = json.loads(report(out, "--json"))
             runs, counts = rows["steps"]["decode"]["count"], {r["name"]: r["count"] for r in rows["bricks"]}
-            assert runs > 300, rows["steps"]
+            assert runs > 300, (said, counts)
             for brick, times in OF_A_RUN.items():
                 # nodes of another thread's run that was open before are recorded while one of ours is
                 assert 0 <= counts[brick] - times * runs <= times * (threads - 1), (i, brick, runs, counts)
         recorder = subprocess.Popen([BRICK, "record", "-q", "-p", str(program.pid), "-o", out + ".killed", "--no-history"])
-        wait()
+        wait(out + ".killed")
         recorder.kill()
         recorder.wait()
         until(lambda: state(program.pid) == before and words(program.pid, LIBRARY) == constant, "it is not left")
-        record_while(program.pid, out, wait)
+        record_while(program.pid, out, wait, FAR_AHEAD)
         program.says_more(1)
         assert len(set(program.lines())) == 1, "its results have changed"
 

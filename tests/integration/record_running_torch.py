@@ -12,24 +12,12 @@ import tempfile
 
 from libggml import SOURCE
 from librecord import python_with_torch
-from librunning import BRICK, WAIT_S, Program, ours, proc, report, state, until, words
+from librunning import BRICK, WAIT_S, Program, is_recorded, ours, proc, report, rows_so_far, state, until, words
 
 TIMES = int(os.environ.get("ATTACK_ROUNDS", "3"))
 PROGRAM = os.path.join(SOURCE, "tests", "programs", "torch_running.py")
 TORCH = r"/lib(torch|c10)\w*\.so$"
 PAUSE, LEAVE_QUIET, PAUSED = 3, 5, 3  # of brick/abi/enter.h
-
-
-def rows_so_far(out):
-    """Of the file, while it grows; None: it has none yet."""
-    done = subprocess.run([BRICK, "report", "--json", out], capture_output=True, text=True, timeout=WAIT_S, check=False)
-    return None if done.returncode else json.loads(done.stdout)
-
-
-def is_recorded(out):
-    """It has a step."""
-    rows = rows_so_far(out)
-    return rows and rows["steps"].get("decode", {}).get("count", 0) > 0
 
 
 def has_products(out):
