@@ -48,6 +48,17 @@ def check_screen(path, phases=("Decode", "Prefill")):
             least = 0.5 if ran >= 50 else 0.005 * ran - 0.05
             expect_true(f"0.5 % and more, {where}", on_device or all(share >= least for share in kept[:-1]))
     same_as_json(path, phases)
+    narrow(path)
+
+
+def narrow(path):
+    """Where the head alone takes the screen, each table keeps one row."""
+    for columns in range(40, 110, 3):
+        lines = brick("report", path, COLUMNS=str(columns))[0].decode().splitlines()
+        for at in range(len(lines) if len(lines) > 40 else 0):
+            if "SHARE" in lines[at]:
+                kept = [name for name, _ in shares(lines, at) if name not in REST and " others (each <=" not in name]
+                expect_true(f"{len(lines)} lines at {columns} columns, and rows {kept}", len(kept) <= 1)
 
 
 def same_as_json(path, phases):

@@ -435,7 +435,7 @@ static double least_share(const struct screen *screen, size_t room)
 {
 	size_t rows = 0, count = 0;
 
-	room -= screen->count - 1 < room ? screen->count - 1 : 0;
+	room = screen->count - 1 < room ? room - (screen->count - 1) : 1;
 	for (size_t t = 0; t < screen->count; t++)
 		rows += screen->tables[t].rows.count;
 	SCOPED double *shares = text_room(rows + 1, sizeof(*shares));
@@ -460,10 +460,10 @@ static double least_of_table(const struct screen_table *table)
 }
 
 /*
- * Rows that are shown come first, and keep their order: rows of GPUs are ordered by the device's
- * time, behind which a row of much time of the host may stand.
+ * least: of the time of all tables. Rows that are shown come first, and keep their order: rows of
+ * GPUs are ordered by the device's time, behind which a row of much time of the host may stand.
  */
-static void leave_out_small(struct screen_table *table, double least)
+static void leave_out_small(struct screen_table *table, double weight, double least)
 {
 	struct rows *rows = &table->rows;
 	size_t small = 0;
@@ -478,7 +478,8 @@ static void leave_out_small(struct screen_table *table, double least)
 	}
 	rows->shown = 0;
 	for (size_t i = 0; i < rows->count; i++)
-		if (!i || report_text_share_of(table->report->summary, &rows->list[i]) > least)
+		if (!i || weight * report_text_share_of(table->report->summary, &rows->list[i]) >
+				  least)
 			ordered[rows->shown++] = rows->list[i];
 		else
 			last[small++] = rows->list[i];
@@ -644,7 +645,7 @@ static void print_screen_tables(struct screen *screen, size_t room)
 		struct screen_table *table = &screen->tables[t];
 		double weight = report_text_weight_of(screen, t);
 		double small = least_of_table(table);
-		leave_out_small(table, weight * small > least ? small : least / weight);
+		leave_out_small(table, weight, weight * small > least ? weight * small : least);
 		if (t)
 			fputc('\n', screen->terminal->out);
 		free(print_main(table->report, &table->rows, table->title, REPORT_IN_SCREEN,
