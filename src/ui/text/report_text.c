@@ -435,7 +435,9 @@ static double least_share(const struct screen *screen, size_t room)
 {
 	size_t rows = 0, count = 0;
 
-	room = screen->count - 1 < room ? room - (screen->count - 1) : 1;
+	if (room <= screen->count)
+		return 1; /* which no row but the first of each table passes */
+	room -= screen->count - 1;
 	for (size_t t = 0; t < screen->count; t++)
 		rows += screen->tables[t].rows.count;
 	SCOPED double *shares = text_room(rows + 1, sizeof(*shares));
