@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of a large file only the tables of names are looked at: libtorch_cpu has 400 MB. */
+/* A large file is searched only if its tables of names mention the text: libtorch_cpu has 400 MB.
+ */
 #include "base/file_mentions.h"
 
 #include <elf.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a program's or library's file may use an engine. Any thread. */
+/* A program or library that uses an engine mentions it. Any thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -282,32 +282,30 @@ def with_slow_library(folder, name, enters, ms=1200):
     return shutil.copy(BRICK, os.path.join(top, "bin"))
 
 
-def loads_slowly(folder):
-    """How long the library takes is no part of --duration: the program is recorded for as long as was asked."""
-    brick, out = with_slow_library(folder, "slowly", True), os.path.join(folder, "slowly.pftrace")
-    process = subprocess.Popen([static_program(folder), "1", "100000000"], stdout=subprocess.DEVNULL)
+def record_with(brick, out, duration):
+    """What this Brick says of a program that computes without end."""
+    process = subprocess.Popen([static_program(os.path.dirname(out)), "1", "100000000"], stdout=subprocess.DEVNULL)
     try:
         compute(process.pid)
-        run = subprocess.run([brick, "record", "-p", str(process.pid), "-o", out, "--no-history", "--duration", "1.5s"],
+        run = subprocess.run([brick, "record", "-p", str(process.pid), "-o", out, "--no-history", "--duration", duration],
                              capture_output=True, text=True, timeout=WAIT_S, check=False)
-        assert not run.returncode and "attached to ggml" in run.stderr, (run.returncode, run.stderr)
     finally:
         process.kill()
         process.wait()
+    assert not run.returncode, (run.returncode, run.stderr)
+    return run.stderr
+
+
+def loads_slowly(folder):
+    """How long the library takes is no part of --duration: the program is recorded for as long as was asked."""
+    said = record_with(with_slow_library(folder, "slowly", True), os.path.join(folder, "slowly.pftrace"), "1.5s")
+    assert "attached to ggml" in said, said
 
 
 def loads_too_slowly(folder):
     """It is not said of a program that it computed nothing where its engine was called, and our library did not come in time."""
-    brick, out = with_slow_library(folder, "late", True, 6000), os.path.join(folder, "late.pftrace")
-    process = subprocess.Popen([static_program(folder), "1", "100000000"], stdout=subprocess.DEVNULL)
-    try:
-        compute(process.pid)
-        run = subprocess.run([brick, "record", "-p", str(process.pid), "-o", out, "--no-history", "--duration", "1s"],
-                             capture_output=True, text=True, timeout=WAIT_S, check=False)
-        assert not run.returncode and "had not loaded Brick's library" in run.stderr, (run.returncode, run.stderr)
-    finally:
-        process.kill()
-        process.wait()
+    said = record_with(with_slow_library(folder, "late", True, 6000), os.path.join(folder, "late.pftrace"), "1s")
+    assert "had not loaded Brick's library" in said, said
 
 
 def refused_by_linker(folder):

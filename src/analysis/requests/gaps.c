@@ -257,7 +257,10 @@ enum { WHOLE = 1000000 }; /* in which shares are counted */
 
 struct usual {
 	uint64_t parts_ns[GAP_PARTS], gap_ns, faults;
-	uint64_t preempted; /* parts of WHOLE of a gap */
+	uint64_t preempted;	 /* parts of WHOLE of a gap */
+	uint64_t team_preempted; /* ... of its step; valid if knows_team, as it is rarely asked for
+				  */
+	bool knows_team;
 	uint32_t requests;
 };
 
@@ -303,26 +306,34 @@ static uint64_t gap_step_ns(const struct finder *f, const struct request_gap *ga
 	return f->run->steps[gap->step].end_ns - f->run->steps[gap->step].begin_ns;
 }
 
+static void find_usual_team(struct finder *f, const struct request *r, struct usual *usual)
+{
+	for (uint32_t i = 0; i < r->gap_count; i++) {
+		const struct request_gap *gap = &f->q->gaps[r->gap_first + i];
+		f->scratch[i] = (uint64_t)((double)team_preempted(f, gap) /
+					   (double)number_max(gap_step_ns(f, gap), 1) * WHOLE);
+	}
+	usual->team_preempted = gaps_median(f->scratch, r->gap_count);
+	usual->knows_team = true;
+}
+
 /* Did its step take longer because others that compute it were preempted more than usual? */
 static bool is_held_by_team(
-	struct finder *f, const struct request_gap *gap, uint32_t own, const struct usual *usual)
+	struct finder *f, const struct request_gap *gap, uint32_t own, struct usual *usual)
 {
-	const struct request *r = &f->q->list[own];
 	uint64_t here = team_preempted(f, gap);
 
-	for (uint32_t i = 0; here && i < r->gap_count; i++) {
-		const struct request_gap *other = &f->q->gaps[r->gap_first + i];
-		f->scratch[i] = (uint64_t)((double)team_preempted(f, other) /
-					   (double)number_max(gap_step_ns(f, other), 1) * WHOLE);
-	}
-	double share = here ? (double)gaps_median(f->scratch, r->gap_count) / WHOLE : 0;
+	if (!here)
+		return false;
+	if (!usual->knows_team)
+		find_usual_team(f, &f->q->list[own], usual);
+	double share = (double)usual->team_preempted / WHOLE;
 	uint64_t in_proportion = (uint64_t)(share * (double)gap_step_ns(f, gap));
-	return here &&
-	       2 * number_minus(here, in_proportion) >= excess_of(gap, usual, GAP_PART_STEP);
+	return 2 * number_minus(here, in_proportion) >= excess_of(gap, usual, GAP_PART_STEP);
 }
 
 static enum gap_cause gaps_cause_of(
-	struct finder *f, const struct request_gap *gap, uint32_t own, const struct usual *usual)
+	struct finder *f, const struct request_gap *gap, uint32_t own, struct usual *usual)
 {
 	static const enum gap_cause causes[GAP_PARTS] = {
 		[GAP_PART_STEP] = GAP_STEP,
@@ -390,7 +401,7 @@ static void find_usual(struct finder *f, const struct request *r, struct usual *
 static void find_causes(struct finder *f, uint32_t own)
 {
 	struct request *r = &f->q->list[own];
-	struct usual usual;
+	struct usual usual = {0};
 
 	r->p50_ns = r->p95_ns = r->p99_ns = r->max_ns = ANALYSIS_UNKNOWN;
 	if (!r->gap_count)

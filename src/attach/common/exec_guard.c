@@ -201,6 +201,14 @@ static bool has_other_rights(const char *program)
 					      (st.st_mode & S_ISGID && st.st_gid != getegid()));
 }
 
+/* The program's path, which may lie in `path`; NULL: it is not known. */
+static const char *exec_guard_program(const struct start *s, char path[PATH_BYTES])
+{
+	return s->is_searched	? exec_guard_search(s->file, path, PATH_BYTES)
+	       : s->go == go_at ? path_at(s, path, PATH_BYTES)
+				: s->file;
+}
+
 enum { SANITIZED = 1, STATIC = 2 };
 
 /*
@@ -214,13 +222,12 @@ static int obstacle(const struct start *s, char *const *envp)
 		   *list = exec_guard_find(envp, "LD_PRELOAD");
 	const char *ours = brick__environment("BRICK_SESSION_DIR");
 	char path[PATH_BYTES];
-	const char *program = s->is_searched   ? exec_guard_search(s->file, path, sizeof(path))
-			      : s->go == go_at ? path_at(s, path, sizeof(path))
-					       : s->file;
 
 	if (ours && *ours && (!directory || !*directory))
-		return brick__executable_examine(program) == BRICK__EXECUTABLE_STATIC ? 0
-										      : -ENODATA;
+		return brick__executable_examine(exec_guard_program(s, path)) ==
+				       BRICK__EXECUTABLE_STATIC
+			       ? 0
+			       : -ENODATA;
 	int error = directory && *directory && list ? libraries_missing(list) : 1;
 	if (error > 0)
 		return 0;
@@ -231,6 +238,7 @@ static int obstacle(const struct start *s, char *const *envp)
 		return -errno;
 	if (st.st_uid != geteuid())
 		return -EPERM;
+	const char *program = exec_guard_program(s, path);
 	if (program && has_other_rights(program))
 		return -EACCES;
 	switch (brick__executable_examine(program)) {

@@ -38,7 +38,7 @@ struct brick__site_brief {
 
 extern struct brick__site_brief *brick__site_briefs[BRICK_MAX_SITES / BRICK__SITES_PER_CHUNK]
 	__attribute__((visibility("hidden")));
-/* Of counters that say of a step's tokens (step_counters.h): 1 if it has more, -1 if fewer; else 0.
+/* By brick: 1 if the counter adds tokens to a step, -1 if it takes some (step_counters.h); else 0.
  */
 extern int8_t brick__tokens_sign[BRICK_MAX_BRICKS] __attribute__((visibility("hidden")));
 extern uint32_t brick__site_total __attribute__((visibility("hidden")));
