@@ -34,14 +34,16 @@ class Program:
         with open(self.said, encoding="utf-8") as file:
             return file.read().split("\n")[:-1]
 
-    def says_more(self, count):
-        wanted = len(self.lines()) + count
-        until(lambda: len(self.lines()) >= wanted or self.process.poll() is not None, "it says nothing more")
+    def has_said(self, count):
+        until(lambda: len(self.lines()) >= count or self.process.poll() is not None, f"it never says {count} lines")
         assert self.process.poll() is None, "the program has ended"
+
+    def says_more(self, count):
+        self.has_said(len(self.lines()) + count)
 
     def __enter__(self):
         try:
-            self.says_more(1)
+            self.has_said(1)  # some programs say one line only, and have said it already
         except BaseException:
             self.__exit__()
             raise

@@ -17,8 +17,10 @@ import time
 import libggml
 import libserve
 from libcli import BRICK, BUILD, TMP, brick, brick_json, environment, expect, expect_true, fail
+from librunning import FAR_AHEAD
 
 KEEP = "24s"  # a file takes 3 s
+LAYERS = 4
 EMBEDDED = os.path.join(BUILD, "bin", "program-top_embedded")
 
 
@@ -172,21 +174,21 @@ def killed(path):
 
 
 def llama_command(name, *options):
-    # large enough that a recorder which gets no CPU for seconds loses none of its nodes
+    # some 70 000 records/s and thread: rings hold 15 s of them while there is no recorder, or it gets no CPU
     model = os.path.join(TMP, f"{name}.gguf")
-    subprocess.run([os.path.join(BUILD, "bin", "brick-model"), "--type", "f32", "--embd", "256", "--heads", "4", "--kv-heads",
-                    "2", "--ff", "704", "--vocab", "512", "--layers", "8", model], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([os.path.join(BUILD, "bin", "brick-model"), "--type", "f32", "--embd", "512", "--heads", "4", "--kv-heads",
+                    "2", "--ff", "1408", "--vocab", "512", "--layers", str(LAYERS), model], check=True, stdout=subprocess.DEVNULL)
     return ["stdbuf", "-oL", os.path.join(BUILD, "bin", "brick-llama"), "--libs", libggml.libraries(), "--model", model,
             "--prompt-tokens", "8", "--predict", "8", "--threads", "2", "--repeat", "1000000", *options]
 
 
 def expect_nodes(report):
     counts = {row["name"]: row["count"] for row in report["bricks"]}
-    expect("a node for each layer and step", counts.get("DownProjection", 0), 8 * counts.get("LmHead", 0))
+    expect("a node for each layer and step", counts.get("DownProjection", 0), LAYERS * counts.get("LmHead", 0))
 
 
 def llama():
-    path, process = start("llama", "--keep", KEEP, command=llama_command("always"))
+    path, process = start("llama", "--keep", KEEP, *FAR_AHEAD, command=llama_command("always"))
     wait_for_files(path, 2)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=600)
@@ -260,7 +262,7 @@ def executions(report):
 def followed():
     """A recorder is killed, its successor replaced, and the next one ends: the program notices nothing, and the next recorder
     goes on in the same ring. No step is in two files, files have whole steps, and statistics are those since the begin."""
-    path, first = start("followed", "--keep", KEEP, command=llama_command("followed"))
+    path, first = start("followed", "--keep", KEEP, *FAR_AHEAD, command=llama_command("followed"))
     program, directory = program_of(first)
     wait_for_files(path, 1)
     first.kill()
