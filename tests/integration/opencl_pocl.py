@@ -159,7 +159,7 @@ def modes(path):
 
 def killed(path):
     """What was recorded until then is there."""
-    recorder = start(path, PROGRAM, "--kernels", str(MANY), options=["-q"])
+    recorder = start(path, PROGRAM, "--kernels", str(100 * MANY), options=["-q"])
     part, deadline = path + ".part", time.monotonic() + 600
     while not os.path.exists(part) or run([BRICK, "report", part])[0] or not counted(part)[0]:
         check(time.monotonic() < deadline and recorder.poll() is None, "no command is recorded")

@@ -2,11 +2,14 @@
 """brick top on what runs: a command, a recorded process, a program with libbrick inside; what it
 shows while it runs, and when it ends, is killed, forks, closes its session or tells lies."""
 import concurrent.futures
+import fcntl
 import json
 import os
 import re
 import signal
+import struct
 import subprocess
+import termios
 import threading
 import time
 from pathlib import Path
@@ -244,6 +247,10 @@ def recorded_process():
     os.kill(r.pid, signal.SIGKILL)
 
 
+def waiting_bytes(pipe):
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+
+
 def processes(top):
     """0: it has no picture yet."""
     return top.get("run", {}).get("processes", 0)
@@ -262,6 +269,20 @@ def forks():
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     r.recorder.wait(100)
+
+
+def slow_reader():
+    """Top is ended while nobody reads what it prints: its last object is whole, too."""
+    top = subprocess.Popen([BRICK, "top", "--headless", "--json", "-i", "0.05", "--", EMBEDDED, "ms=600000"], pipesize=4096,
+                           stdout=subprocess.PIPE, env=environment())
+    before = 0
+    while not before or waiting_bytes(top.stdout) != before:  # there is room for more
+        before = waiting_bytes(top.stdout)
+        time.sleep(0.5)
+    top.terminate()
+    said, _ = top.communicate(timeout=600)
+    expect_true("whole objects", [json.loads(line) for line in said.splitlines()][-1]["state"])
+    expect("exit code", top.returncode, 143)
 
 
 def dump_of_queue(*options, **more):
@@ -343,6 +364,7 @@ on_screen()
 steps_of_an_engine()
 recorded_process()
 forks()
+slow_reader()
 device()
 embedded()
 refusals()

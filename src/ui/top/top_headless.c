@@ -154,7 +154,8 @@ static int headless_follow(struct top_source *s, struct top *top, struct report_
 int top_headless(struct top_source *s, struct top *top, struct report_budget *budget)
 {
 	const struct top_options *o = s->options;
-	struct sigaction action = {.sa_handler = on_stop};
+	/* What is being written goes on, a second signal ends us. */
+	struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART | SA_RESETHAND};
 	sigemptyset(&action.sa_mask);
 	if (s->live) { /* a program is to be ended cleanly; loading a file just ends */
 		sigaction(SIGINT, &action, NULL);
