@@ -211,6 +211,8 @@ def loaders(scratch):
     pids = collections.Counter(row["pid"] for row in rows if row["operation"].startswith("aten::"))
     same(len(pids), 3, "processes that run operators")
     same(report["steps"]["other"]["count"], 4, "steps of training")
+    losses = report["losses"]
+    same((losses["open"], losses["unmatched"]), (0, 0), "steps of what is called inside of the loaders")
     stacked = collections.Counter(row["pid"] for row in rows if row["operation"] == "aten::stack")
     same(sum(stacked.values()), 8, "batches put together")
     same(len(stacked), 2, "processes that put batches together")

@@ -45,9 +45,26 @@ def digest(model):
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
-def batches(count, workers=0):
+class Spreads(nn.Module):
+    """A transformation of what a data loader gives, as torchaudio has them: it has a buffer, and nobody evaluates it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("factor", torch.tensor(7))
+
+    def forward(self, tokens):
+        return tokens * self.factor % 50
+
+
+def batches(count):
+    spreads = Spreads()
+
+    def put_together(rows):
+        tokens, wanted = torch.utils.data.default_collate(rows)
+        return spreads(tokens), wanted
+
     data = torch.utils.data.TensorDataset(torch.randint(0, 50, (4 * count, 8)), torch.randint(0, 50, (4 * count, 8)))
-    return torch.utils.data.DataLoader(data, batch_size=4, num_workers=workers)
+    return torch.utils.data.DataLoader(data, batch_size=4, collate_fn=put_together)
 
 
 def loss_of(model, tokens, wanted):

@@ -104,11 +104,25 @@ def see(steps):
     return digest(out)
 
 
+class Turns(nn.Module):
+    """A transformation of what a data loader gives, as torchvision has them: it has no weights."""
+
+    def forward(self, row):
+        return row[0].flip(0), row[1]
+
+
+class Turned(torch.utils.data.TensorDataset):
+    turns = Turns()
+
+    def __getitem__(self, index):
+        return self.turns(super().__getitem__(index))
+
+
 def train(steps, workers=0):
     torch.manual_seed(3)
     model = Decoder()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    data = torch.utils.data.TensorDataset(torch.randint(0, 500, (4 * steps, 16)), torch.randint(0, 500, (4 * steps, 16)))
+    data = Turned(torch.randint(0, 500, (4 * steps, 16)), torch.randint(0, 500, (4 * steps, 16)))
     for tokens, wanted in torch.utils.data.DataLoader(data, batch_size=4, num_workers=workers):
         optimizer.zero_grad()
         loss = F.cross_entropy(model(tokens).reshape(-1, 500), wanted.reshape(-1))

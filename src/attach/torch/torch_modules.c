@@ -336,6 +336,19 @@ static bool torch_modules_is_model(struct known_module *slot, python_object *mod
 	return slot->has_weights || !(seen || is_first);
 }
 
+/* Datasets call modules, too: transformations, with weights or without. Here, or in a worker. */
+static bool torch_modules_loads(const struct torch_thread *t)
+{
+	for (uint32_t i = 0; i < t->scope_count; i++)
+		if (t->scopes[i].loads)
+			return true;
+	python_object *workers = python_imported("torch.utils.data._utils.worker");
+	python_object *worker = workers ? python_attribute(workers, "_worker_info") : NULL;
+	bool is_worker = worker && worker != py.none;
+	python_drop(worker);
+	return is_worker;
+}
+
 static struct torch_forward begin_outermost(
 	struct torch_thread *t, python_object *module, const struct torch_arguments *arguments)
 {
@@ -350,7 +363,7 @@ static struct torch_forward begin_outermost(
 	call.has_gradients = python_true(python_ask(python_imported("torch"), "is_grad_enabled"));
 	call.is_training = call.is_in_training && (torch_saw_backward() || call.has_optimizer) &&
 			   call.has_gradients;
-	if (!torch_modules_is_model(slot, module) ||
+	if (torch_modules_loads(t) || !torch_modules_is_model(slot, module) ||
 		((!call.is_training || t->step) && torch_modules_is_loss(module)))
 		return (struct torch_forward){0, 0};
 	torch_memory_see_weights(module);

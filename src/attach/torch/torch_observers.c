@@ -208,6 +208,7 @@ static void **scope_start(void **result, const void *function)
 		struct torch_scope scope = {.function = function,
 			.site = site,
 			.ends_step = ends_step,
+			.loads = !strncmp(name, "enumerate(DataLoader)", 21),
 			.is_late = ends_step && !t->step && !t->module_depth};
 		if (scope.is_late)
 			scope.open = torch_open_bricks();

@@ -137,10 +137,10 @@ struct torch_thread {
 		const void *function; /* RecordFunction, by which its end is recognised */
 		brick_span span;
 		const struct named_site *site;
-		bool ends_step;
-		bool is_late;  /* its brick has not begun (torch_scope_begin_late()) ... */
-		uint32_t open; /* ... and the lane's open bricks in front of it */
-	} * scopes;	       /* [TORCH_SCOPES] */
+		bool ends_step, loads; /* loads: a data loader makes a batch */
+		bool is_late;	       /* its brick has not begun (torch_scope_begin_late()) ... */
+		uint32_t open;	       /* ... and the lane's open bricks in front of it */
+	} * scopes;		       /* [TORCH_SCOPES] */
 
 	const struct torch_module *module; /* the innermost; &torch_no_module: none */
 	uint32_t module_depth;
