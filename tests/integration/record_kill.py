@@ -38,6 +38,32 @@ def program(scratch):
     same((trace.last("brick.process_end")["closed"], trace.last("brick.account")["exit_code"]),
          (0, 137), "closed, exit code")
     check(not trace.cut and trace.last("brick.end"), "the file is not whole")
+    check("1 process ended by _exit() or a signal" in report(out, "--trust"), report(out, "--trust"))
+
+
+def report(out, *options):
+    done = subprocess.run([BRICK, "report", *options, out], check=True, capture_output=True, timeout=600)
+    return " ".join(done.stdout.decode().split())
+
+
+def first_step(scratch):
+    """A program that ends in its first step: each brick of it has a row."""
+    out, run, pid = started(scratch, "step.pftrace", "open-step", "samples=100", "nested=3", "say=ready", "sleep=3600000")
+    os.kill(pid, signal.SIGKILL)
+    same(run.wait(timeout=600), 128 + 9, "exit code")
+    said = report(out)
+    check("Steps none ended" in said, said)
+    for brick in "RmsNorm", "LmHead", "GraphCompute":
+        check(brick in said, brick, "is not in", said)
+
+
+def between(scratch):
+    """No brick was open, and all is there."""
+    out, run, pid = started(scratch, "between.pftrace", "steps=3", "say=ready", "sleep=3600000")
+    os.kill(pid, signal.SIGKILL)
+    same(run.wait(timeout=600), 128 + 9, "exit code")
+    said = report(out, "--trust")
+    check("no records were lost" in said and "session.end: dead" in said, said)
 
 
 def wait_for_samples(path, count, deadline_s=120):
@@ -96,6 +122,6 @@ def stale(scratch):
 
 
 with Scratch() as scratch:
-    for test in (program, recorder, both, stale):
+    for test in (program, first_step, between, recorder, both, stale):
         test(scratch)
     same(sessions(), set(), "session directories left")

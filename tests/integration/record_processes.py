@@ -73,6 +73,8 @@ def daemon(out):
     trace = Trace(out)
     same(ends(trace), ["closed", "outlived"], "ends")
     same(trace.counts["RmsNorm"], 5, "samples")
+    said = subprocess.run([BRICK, "report", "--trust", out], check=True, capture_output=True, timeout=600).stdout
+    check(b"ended by" not in said, "a process that goes on ended:", said)
     run = record(out, PRODUCER, "samples=2", "daemon", "samples=3", "sleep=2500", "samples=100",
                  options=["--wait"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                  stderr=subprocess.DEVNULL)

@@ -7,6 +7,7 @@
  *   nested=N         N times an outer brick around an inner one
  *   steps=N          N decode steps around a brick
  *   open             begin a brick that is never ended
+ *   open-step        begin a decode step that is never ended
  *   threads=T,N      T threads at a time with N leaf bricks each
  *   churn=R,T,N      the same, R times, with new threads
  *   forever=T        T threads with leaf bricks until the process is killed (does not return)
@@ -229,6 +230,8 @@ static void act(char **argv, const char *action, char **rest)
 		steps(a);
 	else if (!strcmp(word, "open"))
 		brick_begin(BRICK_SAMPLING);
+	else if (!strcmp(word, "open-step"))
+		brick_step_begin(BRICK_PHASE_DECODE, 1);
 	else if (!strcmp(word, "threads"))
 		threads(a, b, 0);
 	else if (!strcmp(word, "forever"))

@@ -341,6 +341,31 @@ static void totals_are_of_what_ended(void **state)
 	run_fini(&run);
 }
 
+/* Of a process that did not close its session something may be missing, or it is whole. */
+static void ends_of_processes(void **state)
+{
+	static const struct {
+		uint32_t kind;
+		uint64_t open;
+		const char *end;
+		uint64_t unfinished;
+	} cases[] = {{BRICK_LANE_THREAD, 0, "dead", 0}, {BRICK_LANE_THREAD, 1, "dead", 1},
+		{BRICK_LANE_QUEUE, 0, "dead", 1}, {BRICK_LANE_QUEUE, 1, "outlived", 0}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct run run;
+		struct losses losses;
+		uint32_t lane = start(&run);
+		run.lanes[lane].kind = cases[i].kind;
+		run.open_samples = cases[i].open;
+		run.processes[0].closed = 0;
+		builder_note(&run, "session.end", cases[i].end);
+		losses_of_run(&losses, &run, 0);
+		assert_int_equal(losses.unfinished_processes, cases[i].unfinished);
+		run_fini(&run);
+	}
+}
+
 static void ledger_adds_up(void **state)
 {
 	struct run run;
@@ -381,6 +406,7 @@ int main(void)
 		cmocka_unit_test(histogram_of_an_ended_process),
 		cmocka_unit_test(nothing_recorded),
 		cmocka_unit_test(totals_are_of_what_ended),
+		cmocka_unit_test(ends_of_processes),
 		cmocka_unit_test(ledger_adds_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
 /* Adds up ledgers. A new kind of loss goes into losses_any(), too. */
 #include "analysis/cost/losses.h"
 
+#include <string.h>
+
 static void losses_add_ledger(struct losses *losses, const struct brick_ledger *ledger)
 {
 	losses->dropped += ledger->dropped;
@@ -11,6 +13,29 @@ static void losses_add_ledger(struct losses *losses, const struct brick_ledger *
 	losses->too_deep += ledger->too_deep;
 	losses->table_full += ledger->table_full;
 	losses->refused += ledger->refused;
+}
+
+/* True of a process that ran on, untouched: it has no end to be seen. */
+static bool losses_still_ran(const struct run *run, uint32_t process)
+{
+	for (size_t i = 0; i < run->note_count; i++)
+		if (run->notes[i].process == process && !strcmp(run->notes[i].key, "session.end"))
+			return !strcmp(run->notes[i].value, "outlived");
+	return false;
+}
+
+/*
+ * What threads have recorded is in the rings, which outlive the process; a driver may keep what
+ * queues did. So nothing is missing of one without queues in whose run no brick was open (a data
+ * loader's worker, which Python ends by _exit()).
+ */
+static bool losses_lacks(const struct run *run, uint32_t process)
+{
+	bool lacks = run->open_samples || run_note_find(run, "imported");
+
+	for (size_t i = 0; i < run->lane_count && !lacks; i++)
+		lacks = run->lanes[i].process == process && run->lanes[i].kind != BRICK_LANE_THREAD;
+	return lacks && !losses_still_ran(run, process);
 }
 
 void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismatched)
@@ -31,7 +56,8 @@ void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismat
 	};
 	for (size_t i = 0; i < run->process_count; i++) {
 		losses_add_ledger(losses, &run->processes[i].ledger);
-		losses->unfinished_processes += !run->processes[i].closed;
+		losses->unfinished_processes +=
+			!run->processes[i].closed && losses_lacks(run, (uint32_t)i);
 		if (!run->processes[i].closed)
 			losses->unanswered += run->processes[i].unanswered;
 	}

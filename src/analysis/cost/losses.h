@@ -27,7 +27,8 @@ struct losses {
 	uint64_t bad_packet_at;	  /* offset of the first of these */
 	uint64_t bad_records;	  /* against the rules of their ring: not in the file */
 	uint64_t lost_processes;
-	/* that ended by _exit() or a signal; of another tool's file: with events without an end */
+	/* that ended by _exit() or a signal while a brick was open, or with queues, whose last
+	 * commands may be missing; of another tool's file: with events without an end */
 	uint64_t unfinished_processes;
 	bool is_imported;    /* of another tool's file */
 	uint64_t unanswered; /* at least so many launched commands of these are missing */

@@ -532,6 +532,8 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 				text_copy("none recorded: shares are parts of threads' lifetimes"));
 		return;
 	}
+	if (!report->summary->wall_ns && report->run->open_samples)
+		report_head_add(head, "Steps", text_copy("none ended: no shares are known"));
 	report_head_add_phase(head, report, STEP_PREFILL, whole);
 	report_head_add_phase(head, report, STEP_DECODE, whole);
 	report_head_add_phase(head, report, STEP_MIXED, whole);

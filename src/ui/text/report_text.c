@@ -59,9 +59,21 @@ static struct rows report_text_rows_of(const struct report *report)
 	return (struct rows){report->summary->rows, report->summary->row_count, report->shown};
 }
 
+/* Where no step has ended there are no shares: rows are held against each other. */
+static bool report_text_has_shares(const struct summary *summary)
+{
+	return summary->wall_ns || summary_by_devices(summary->by);
+}
+
 /* The share of a row of the threads' time, or of the devices'. */
 static double report_text_share_of(const struct summary *summary, const struct summary_row *row)
 {
+	if (!report_text_has_shares(summary)) {
+		uint64_t all_ns = 0;
+		for (size_t i = 0; i < summary->row_count; i++)
+			all_ns += summary->rows[i].self_ns;
+		return all_ns ? (double)row->self_ns / (double)all_ns : 0;
+	}
 	uint64_t whole_ns = summary->device_ns;
 	double on_device = row->device_step_ns == ANALYSIS_UNKNOWN || !whole_ns
 				   ? 0
@@ -98,11 +110,14 @@ static void add_others(struct table *table, const struct report *report,
 				  ? report_text_share_of(summary, row)
 				  : largest;
 	}
-	if (!summary->wall_ns && !summary_by_devices(summary->by))
+	if (!report_text_has_shares(summary))
 		others.share = -1;
 	if (!others.device_ns)
 		others.device_ns = others.device_step_ns = ANALYSIS_UNKNOWN;
-	others.name = text_format("%zu others (each <=%s)", left, units_percent(most, largest));
+	units_percent(most, largest);
+	others.name = report_text_has_shares(summary) ? text_format("%zu others (each %s%s)", left,
+								*most == '<' ? "" : "<=", most)
+						      : text_format("%zu others", left);
 	report_text_add_row(table, report, columns, &others, REPORT_OF_REST, NULL);
 	free(others.name);
 }
