@@ -158,7 +158,7 @@ static void close_lane(struct queue_lane *to)
 		lane->end_ticks = last > lane->start_ticks ? last : lane->start_ticks;
 		lane->live_ticks += lane->end_ticks - lane->start_ticks;
 		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
-	} else {
+	} else if (!brick__lane_is_gone(to->serial)) {
 		brick__lane_unmap(lane);
 	}
 	*to = (struct queue_lane){.next = to->next};

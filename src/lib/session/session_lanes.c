@@ -261,10 +261,10 @@ struct brick_lane *brick__lane_create(struct brick_session *s, enum brick_lane_k
 
 static uint32_t quiet_serial; /* the last session whose lanes were all unmapped; 0: none was */
 
-/* Was the lane unmapped with its session? Serial numbers of the process's own session grow. */
-static bool is_lane_gone(const struct brick__thread *self)
+/* Serial numbers of the process's own session grow. */
+bool brick__lane_is_gone(uint32_t serial)
 {
-	return quiet_serial && (int32_t)(self->number - quiet_serial) <= 0;
+	return quiet_serial && (int32_t)(serial - quiet_serial) <= 0;
 }
 
 void brick__lanes_release(struct brick_session *s, bool is_quiet)
@@ -543,7 +543,7 @@ static void leave_lane(struct brick__thread *self)
 		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
 		if (s->consumer)
 			s->consumer_type->thread_ends(s->consumer);
-	} else if (!is_lane_gone(self)) {
+	} else if (!brick__lane_is_gone(self->number)) {
 		brick__lane_unmap(lane);
 	}
 	brick__thread_forget(self);

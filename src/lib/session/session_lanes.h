@@ -100,6 +100,9 @@ void brick__lane_unmap(struct brick_lane *lane);
  */
 void brick__lanes_release(struct brick_session *session, bool is_quiet);
 
+/* Was it unmapped then, with the session of this serial number? */
+bool brick__lane_is_gone(uint32_t serial);
+
 /* In the child of a fork: unmap the parent's lanes, and take them from the child's thread. */
 void brick__lanes_abandon(struct brick_session *session);
 void brick__thread_abandon(void);
