@@ -6,6 +6,7 @@
 #include <nvtx3/nvToolsExt.h>
 #ifdef NVTX_REAL
 #include <nvtx3/nvToolsExtPayload.h>
+#include "lib/probe/nvtx_abi.h"
 #endif
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,15 @@
 #include "tests/programs/annotated_object.h"
 
 __attribute__((visibility("default"))) extern const struct annotated_object annotated_object;
+
+#ifdef NVTX_REAL
+_Static_assert(sizeof(struct nvtx_globals) == sizeof(nvtxGlobals_t) &&
+		       offsetof(struct nvtx_globals, slots[NVTX_CORE2_SLOT]) ==
+			       offsetof(nvtxGlobals_t, nvtxDomainMarkEx_impl_fnptr) &&
+		       offsetof(struct nvtx_globals, tables) ==
+			       offsetof(nvtxGlobals_t, functionTable_CORE),
+	"NVTX's own data");
+#endif
 
 static uint64_t clock_ns(clockid_t clock)
 {

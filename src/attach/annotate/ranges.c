@@ -35,8 +35,12 @@ struct range {
 static __thread struct {
 	uint32_t depth, deeper;
 	uint32_t names_seen; /* of threads */
+	uint32_t turn;	     /* ranges_turn, of what is open */
 	struct range open[MAX_OPEN];
 } ranges_here;
+
+static uint32_t ranges_turn; /* grows when a recorder enters or leaves the running process */
+static bool ranges_only_end;
 
 static uint64_t crossed, too_deep, unmatched, too_many;
 
@@ -100,12 +104,30 @@ static inline bool ranges_is_ready(void)
 	       ranges_here.names_seen == __atomic_load_n(&names_given, __ATOMIC_RELAXED);
 }
 
+/* The ends of a former turn's ranges were not seen. */
+static inline void ranges_follow(void)
+{
+	uint32_t turn = __atomic_load_n(&ranges_turn, __ATOMIC_ACQUIRE);
+
+	if (BRICK_LIKELY(ranges_here.turn == turn))
+		return;
+	ranges_here.depth = ranges_here.deeper = 0;
+	ranges_here.turn = turn;
+}
+
+static inline bool ranges_may_begin(void)
+{
+	return BRICK_LIKELY(!__atomic_load_n(&ranges_only_end, __ATOMIC_RELAXED));
+}
+
 static void ranges_begin(struct range *range)
 {
 	const struct annotation *a = range->annotation;
 
 	range->span = 0;
 	range->async.session = 0;
+	if (!ranges_here.depth && !ranges_may_begin())
+		return;
 	if (a->is_step) {
 		range->span = a->prompt || a->output
 				      ? brick_step_begin_mixed(a->prompt, a->output)
@@ -144,6 +166,7 @@ static int level_below(const struct annotation_domain *domain, uint32_t depth)
 
 int ranges_push(struct annotation_domain *domain, const struct annotation *annotation)
 {
+	ranges_follow();
 	if (!ranges_here.depth)
 		brick_recorder_heed();
 	if (BRICK_UNLIKELY(!ranges_is_ready()))
@@ -193,6 +216,7 @@ static void end_across(uint32_t at)
 
 int ranges_pop(const struct annotation_domain *domain)
 {
+	ranges_follow();
 	uint32_t at = ranges_here.depth;
 
 	if (BRICK_UNLIKELY(ranges_here.deeper)) {
@@ -232,8 +256,10 @@ static uint64_t ranges_number_of(uint32_t place)
 
 uint64_t ranges_start(const struct annotation *annotation)
 {
-	struct brick_async async = brick_async_begin(annotation->brick);
+	struct brick_async async = {0};
 
+	if (ranges_may_begin())
+		async = brick_async_begin(annotation->brick);
 	async.layer = annotation->layer;
 	HOLD(&ranges_lock);
 	uint32_t place = ranges_free_place ? ranges_free_place - 1 : places_used;
@@ -315,12 +341,11 @@ static void ranges_tell(void)
 {
 	char key[32], text[512];
 
-	if (getpid() != ranges_told_by)
-		return;
 	snprintf(key, sizeof(key), "%s.ranges", listener_name);
 	size_t used = ranges_say(text, sizeof(text), 0, crossed,
 		"were cut in two, as ranges of another domain ended across them");
-	used = ranges_say(text, sizeof(text), used, unmatched, "ended and had not begun");
+	used = ranges_say(
+		text, sizeof(text), used, unmatched, "ended, and their begin was not seen");
 	used = ranges_say(text, sizeof(text), used, too_deep, "were nested too deep");
 	used = ranges_say(text, sizeof(text), used, too_many, "were too many at a time");
 	used = ranges_say(text, sizeof(text), used, open_now, "had not ended");
@@ -331,9 +356,44 @@ static void ranges_tell(void)
 		brick_note(key, "%s", text);
 }
 
+static void ranges_exit(void)
+{
+	if (getpid() == ranges_told_by)
+		ranges_tell();
+}
+
 void ranges_tell_at_exit(const char *listener)
 {
 	listener_name = listener;
 	ranges_told_by = getpid();
-	atexit(ranges_tell);
+	atexit(ranges_exit);
+}
+
+/* No number that a program has, and no range on a stack, is known from now on. */
+static void ranges_turn_over(void)
+{
+	HOLD(&ranges_lock);
+	for (uint32_t i = 0; i < places_used; i++)
+		started[i].use = (started[i].use + 1) & INT32_MAX;
+	ranges_free_place = places_used = open_now = 0;
+	crossed = unmatched = too_deep = too_many = 0;
+	__atomic_add_fetch(&ranges_turn, 1, __ATOMIC_SEQ_CST);
+}
+
+void ranges_enter(const char *listener)
+{
+	listener_name = listener;
+	ranges_turn_over();
+	__atomic_store_n(&ranges_only_end, false, __ATOMIC_RELAXED);
+}
+
+void ranges_end_only(void)
+{
+	__atomic_store_n(&ranges_only_end, true, __ATOMIC_RELAXED);
+}
+
+void ranges_leave(void)
+{
+	ranges_tell();
+	ranges_turn_over();
 }

@@ -43,3 +43,12 @@ void ranges_name_thread(uint32_t tid, const char *name);
  * parent's counts. listener must stay valid.
  */
 void ranges_tell_at_exit(const char *listener);
+
+/*
+ * A recorder that enters the running process, by its thread: ranges of a former one are forgotten.
+ * end_only: outermost ranges that begin from now on are not recorded. leave: write the notes; what
+ * calls come from now on touch nothing of the session.
+ */
+void ranges_enter(const char *listener);
+void ranges_end_only(void);
+void ranges_leave(void);

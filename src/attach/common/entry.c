@@ -108,6 +108,21 @@ static void entry_copy(struct entry *e, size_t offset, size_t bytes, bool is_fro
 #define ENTRY_PUT(e, member) \
 	entry_copy(e, offsetof(struct brick_enter_control, member), sizeof((e)->own.member), false)
 
+/* The attachers beside the engine's: CUDA's where the process has the driver, and NVTX's. */
+static const struct {
+	const char *driver, *library; /* driver: NULL: none is needed */
+} entry_besides[] = {{"libcuda.so.1", "libbrick-cuda.so"}, {NULL, "libbrick-nvtx.so"}};
+
+enum { BESIDES = sizeof(entry_besides) / sizeof(*entry_besides) };
+static entry_beside_fn entry_beside_functions[BESIDES]; /* NULL: it is not there */
+
+static void entry_beside(int what)
+{
+	for (int i = 0; i < BESIDES; i++)
+		if (entry_beside_functions[i])
+			entry_beside_functions[i](what);
+}
+
 /* The next command; BRICK_ENTER_LEAVE also when the recorder has gone. */
 static uint32_t wait_for_command(struct entry *e, uint32_t former)
 {
@@ -125,8 +140,10 @@ static uint32_t wait_for_command(struct entry *e, uint32_t former)
 		ENTRY_GET(e, command);
 		if (!e->is_lost && e->own.command != former)
 			return e->own.command;
-		if (why == ETIMEDOUT) /* signals of the C library's own end waits, too */
+		if (why == ETIMEDOUT) { /* signals of the C library's own end waits, too */
 			missed = brick__shared_is_held(e->directory, "lock") ? 0 : missed + 1;
+			entry_beside(ENTRY_BESIDE_LOOK);
+		}
 	}
 	return BRICK_ENTER_LEAVE;
 }
@@ -158,39 +175,37 @@ static const char *entry_prepare(struct entry *e, entry_prepare_fn prepare)
 	return refused;
 }
 
-static void entry_beside_none(int what)
-{
-	(void)what;
-}
-
 /*
- * CUDA's attacher, where the process has the driver. The dynamic linker's own functions: an
- * engine's attacher stands in front of them for the program, and would look for new engines.
+ * The dynamic linker's own functions: an engine's attacher stands in front of them for the program,
+ * and would look for new engines.
  */
-static entry_beside_fn entry_beside_open(void)
+static void entry_beside_open(void)
 {
-	static const char driver[] = "libcuda.so.1", library[] = "libbrick-cuda.so";
 	static void *next_open, *next_close;
 	void *(*open)(const char *, int) =
 		(void *(*)(const char *, int))sys_function_next(&next_open, "dlopen");
 	int (*close)(void *) = (int (*)(void *))sys_function_next(&next_close, "dlclose");
-	void *there = open && close ? open(driver, RTLD_NOW | RTLD_NOLOAD) : NULL, *beside = NULL;
-	entry_beside_fn function = NULL;
-	char path[PATH_MAX];
 	Dl_info own;
-
-	if (!there)
-		return entry_beside_none;
-	close(there);
 	const char *slash =
-		dladdr((const void *)entry_beside_none, &own) ? strrchr(own.dli_fname, '/') : NULL;
-	if (slash && snprintf(path, sizeof(path), "%.*s%s", (int)(slash - own.dli_fname) + 1,
-			     own.dli_fname, library) < (int)sizeof(path))
-		beside = open(path, RTLD_NOW | RTLD_LOCAL);
-	if (beside && sys_function_find(beside, "brick_enter_beside", &function))
-		return function;
-	brick_note("cuda", "nothing is timed: %s is not beside the engine's attacher", library);
-	return entry_beside_none;
+		dladdr((const void *)entry_beside, &own) ? strrchr(own.dli_fname, '/') : NULL;
+
+	for (int i = 0; i < BESIDES && open && close; i++) {
+		const char *driver = entry_besides[i].driver, *library = entry_besides[i].library;
+		void *there = driver ? open(driver, RTLD_NOW | RTLD_NOLOAD) : NULL, *beside = NULL;
+		char path[PATH_MAX];
+		if (driver && !there)
+			continue;
+		if (there)
+			close(there);
+		if (slash &&
+			snprintf(path, sizeof(path), "%.*s%s", (int)(slash - own.dli_fname) + 1,
+				own.dli_fname, library) < (int)sizeof(path))
+			beside = open(path, RTLD_NOW | RTLD_LOCAL);
+		if (!beside || !sys_function_find(
+				       beside, "brick_enter_beside", &entry_beside_functions[i]))
+			brick_note("entered.beside", "%s is not beside the engine's attacher",
+				library);
+	}
 }
 
 static enum brick_enter_state entry_record(struct entry *e, const struct entry_engine *engine)
@@ -200,12 +215,11 @@ static enum brick_enter_state entry_record(struct entry *e, const struct entry_e
 	if (command != BRICK_ENTER_PREPARE)
 		return BRICK_ENTER_LEFT;
 	const char *refused = entry_prepare(e, engine->prepare);
-	entry_beside_fn beside = entry_beside_none;
 	if (!refused) {
 		brick_note("entered", "it ran already");
 		/* before the first step: all of its commands are seen */
-		beside = entry_beside_open();
-		beside(ENTRY_BESIDE_BEGIN);
+		entry_beside_open();
+		entry_beside(ENTRY_BESIDE_BEGIN);
 		say(e, BRICK_ENTER_READY);
 		command = wait_for_command(e, BRICK_ENTER_PREPARE);
 	}
@@ -214,21 +228,24 @@ static enum brick_enter_state entry_record(struct entry *e, const struct entry_e
 			engine->begin();
 		command = wait_for_command(e, BRICK_ENTER_BEGIN);
 	}
+	entry_beside(ENTRY_BESIDE_PAUSE);
 	if (engine->leave)
 		engine->leave();
 	if (command == BRICK_ENTER_PAUSE) {
 		__atomic_store_n(&entry_leaving, 1, __ATOMIC_RELAXED);
 		if (brick_enabled()) /* else the engine has waited already */
 			entry_wait_for_ends();
-		beside(ENTRY_BESIDE_LEAVE);
+		entry_beside(ENTRY_BESIDE_LEAVE);
 		brick_pause();
 		__atomic_store_n(&entry_leaving, 0, __ATOMIC_RELAXED);
 		say(e, BRICK_ENTER_PAUSED);
 		command = wait_for_command(e, BRICK_ENTER_PAUSE);
 	}
-	beside(ENTRY_BESIDE_LEAVE); /* once: where it was told to pause, it has left already */
+	/* once: where it was told to pause, it has left already */
+	entry_beside(ENTRY_BESIDE_LEAVE);
 	if (command == BRICK_ENTER_LEAVE_QUIET) {
-		beside(ENTRY_BESIDE_FORGET); /* its queues have lanes, which go with the session */
+		/* queues have lanes, which go with the session */
+		entry_beside(ENTRY_BESIDE_FORGET);
 		brick__environment_hand_over("BRICK_LEAVE=quiet\0");
 		if (engine->forget)
 			engine->forget();

@@ -47,11 +47,19 @@ uint32_t entry_open(void);
 void entry_wait_for_ends(void);
 
 /*
- * The attacher of devices that the engine uses exports brick_enter_beside(): it begins before the
- * engine's jumps are written, so that a step that is seen has all of its commands, leaves while the
- * session still records, once commands have ended, and forgets when no thread is in our code.
+ * An attacher that records beside the engine's exports brick_enter_beside(): it begins before the
+ * engine's jumps are written, so that a step that is seen has all of its commands, looks at what
+ * was loaded every half second, pauses when the recorder is about to leave (nothing of its own
+ * begins), leaves while the session still records, once commands have ended, and forgets when no
+ * thread is in our code.
  */
-enum entry_beside { ENTRY_BESIDE_BEGIN, ENTRY_BESIDE_LEAVE, ENTRY_BESIDE_FORGET };
+enum entry_beside {
+	ENTRY_BESIDE_BEGIN,
+	ENTRY_BESIDE_LOOK,
+	ENTRY_BESIDE_PAUSE,
+	ENTRY_BESIDE_LEAVE,
+	ENTRY_BESIDE_FORGET,
+};
 typedef void (*entry_beside_fn)(int what);
 
 /* directory: the recorder's. Returns when the recorder has left. */

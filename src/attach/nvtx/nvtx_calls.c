@@ -411,3 +411,12 @@ void nvtx_calls_take(int module, nvtx_function **table, unsigned count, const nv
 		*table[i] = ours[i];
 	}
 }
+
+nvtx_function nvtx_call_of(unsigned slot)
+{
+	enum { CALLS = NVTX_MAX_CALLS - 1 };
+
+	if (slot - NVTX_CORE_SLOT < CALLS)
+		return nvtx_calls_core[slot - NVTX_CORE_SLOT + 1];
+	return slot - NVTX_CORE2_SLOT < CALLS ? nvtx_calls_core2[slot - NVTX_CORE2_SLOT + 1] : NULL;
+}

@@ -16,6 +16,9 @@
 void nvtx_calls_take(
 	int module, nvtx_function **table, unsigned count, const nvtx_function *before);
 
+/* Our function for a slot of struct nvtx_globals; NULL: its calls are not recorded. */
+nvtx_function nvtx_call_of(unsigned slot);
+
 /* Write our functions into the segment of the extension for payloads. */
 void nvtx_payloads_take(const struct nvtx_segment *segment);
 

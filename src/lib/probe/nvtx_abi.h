@@ -93,6 +93,24 @@ struct nvtx_callbacks {
 
 typedef const void *(*nvtx_export_fn)(uint32_t table);
 
+/*
+ * What each object that has NVTX inside keeps of it, in initialised data that no other object sees.
+ * Objects' sources may be compiled with any header of version 3, so its layout is one for all.
+ */
+enum { NVTX_FRESH, NVTX_STARTED, NVTX_COMPLETE };
+enum { NVTX_CORE_SLOT = 0, NVTX_CORE2_SLOT = 43, NVTX_SLOTS = 64, NVTX_TABLES = 6 };
+
+struct nvtx_globals {
+	uint32_t state;
+	struct nvtx_callbacks callbacks;
+	size_t about_bytes; /* of this, version, reserved and tell_version */
+	uint32_t version, reserved;
+	nvtx_function tell_version;
+	nvtx_function slots[NVTX_SLOTS];
+	/* of each module NULL, the addresses of its slots, NULL */
+	nvtx_function *tables[NVTX_SLOTS + 2 * NVTX_TABLES];
+};
+
 /* Extensions: the one of payloads. */
 enum { NVTX_PAYLOAD_MODULE = 2 };
 enum nvtx_payload_call {

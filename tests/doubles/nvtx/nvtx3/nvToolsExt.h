@@ -7,7 +7,7 @@
 #pragma once
 
 #include <dlfcn.h>
-#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/probe/nvtx_abi.h"
@@ -43,34 +43,44 @@ typedef struct {
 	} message;
 } nvtxEventAttributes_t;
 
-static nvtx_function nvtx__core[NVTX_MAX_CALLS], nvtx__core2[NVTX_MAX_CALLS];
+static int nvtx__module_table(int module, nvtx_function ***table, unsigned *count);
+
+static struct nvtx_globals nvtx__globals = {
+	.callbacks = {sizeof(struct nvtx_callbacks), nvtx__module_table},
+	.about_bytes = 24,
+	.version = NVTX_VERSION,
+};
 
 static int nvtx__module_table(int module, nvtx_function ***table, unsigned *count)
 {
-	static nvtx_function *core[NVTX_MAX_CALLS], *core2[NVTX_MAX_CALLS];
-	int is_core = module == NVTX_CORE;
+	int at = module == NVTX_CORE ? NVTX_CORE_SLOT : NVTX_CORE2_SLOT + 2 * 4;
 
-	if (!is_core && module != NVTX_CORE2)
-		return 0;
-	for (int i = 1; i < NVTX_MAX_CALLS; i++) { /* slot 0 stays null */
-		core[i] = &nvtx__core[i];
-		core2[i] = &nvtx__core2[i];
-	}
-	*table = is_core ? core : core2;
+	*table = &nvtx__globals.tables[at];
 	*count = NVTX_MAX_CALLS;
-	return 1;
+	return module == NVTX_CORE || module == NVTX_CORE2;
 }
 
 static const void *nvtx__export(uint32_t table)
 {
-	static const struct nvtx_callbacks callbacks = {sizeof(callbacks), nvtx__module_table};
-	return table == NVTX_CALLBACKS ? &callbacks : NULL;
+	return table == NVTX_CALLBACKS ? &nvtx__globals.callbacks : NULL;
 }
 
 /* What a slot holds before anybody has set it: to call it is a fault of the tool. */
 static void nvtx__unset(void)
 {
 	abort();
+}
+
+__attribute__((constructor)) static void nvtx__fill(void)
+{
+	static const int counts[NVTX_TABLES] = {15, 8, 14, 6, 15, 6};
+	int slot = 0, at = 0;
+
+	for (int module = 0; module < NVTX_TABLES; module++, at += 2)
+		for (int i = 0; i < counts[module]; i++) {
+			nvtx__globals.tables[++at] = &nvtx__globals.slots[slot];
+			nvtx__globals.slots[slot++] = nvtx__unset;
+		}
 }
 
 static void nvtx__load(void)
@@ -80,70 +90,76 @@ static void nvtx__load(void)
 	int (*initialize)(nvtx_export_fn) = NULL;
 	void *found = tool ? dlsym(tool, "InitializeInjectionNvtx2") : NULL;
 
-	for (int i = 1; i < NVTX_MAX_CALLS; i++)
-		nvtx__core[i] = nvtx__core2[i] = nvtx__unset;
 	memcpy(&initialize, &found, sizeof(found));
 	int is_taken = initialize && initialize(nvtx__export);
-	for (int i = 1; i < NVTX_MAX_CALLS; i++) {
-		if (!is_taken || nvtx__core[i] == nvtx__unset)
-			nvtx__core[i] = NULL;
-		if (!is_taken || nvtx__core2[i] == nvtx__unset)
-			nvtx__core2[i] = NULL;
-	}
+	for (int i = 0; i < NVTX_SLOTS; i++)
+		if (!is_taken || nvtx__globals.slots[i] == nvtx__unset)
+			nvtx__globals.slots[i] = NULL;
 	if (tool && !is_taken)
 		dlclose(tool);
 }
 
-static nvtx_function nvtx__find(const nvtx_function *table, int call)
+static nvtx_function nvtx__find(int slot)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	nvtx_function found = __atomic_load_n(&nvtx__globals.slots[slot], __ATOMIC_ACQUIRE);
+	uint32_t state = NVTX_FRESH;
 
-	pthread_once(&once, nvtx__load);
-	return table[call];
+	if (found != nvtx__unset)
+		return found;
+	if (__atomic_compare_exchange_n(&nvtx__globals.state, &state, NVTX_STARTED, 0,
+		    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		nvtx__load();
+		__atomic_store_n(&nvtx__globals.state, NVTX_COMPLETE, __ATOMIC_RELEASE);
+	}
+	while (__atomic_load_n(&nvtx__globals.state, __ATOMIC_ACQUIRE) != NVTX_COMPLETE)
+		sched_yield();
+	return __atomic_load_n(&nvtx__globals.slots[slot], __ATOMIC_ACQUIRE);
 }
 
 #define NVTX__CALL(type, name, none, parameters, arguments, table, call)          \
 	__attribute__((unused)) static type name parameters                       \
 	{                                                                         \
-		nvtx_function function = nvtx__find(table, call);                 \
+		nvtx_function function = nvtx__find(table + call - 1);            \
 		return function ? ((type(*) parameters)function)arguments : none; \
 	}
 
 #define NVTX__VOID (void)0
-NVTX__CALL(int, nvtxRangePushA, -2, (const char *text), (text), nvtx__core, NVTX_PUSH_A)
-NVTX__CALL(int, nvtxRangePushW, -2, (const wchar_t *text), (text), nvtx__core, NVTX_PUSH_W)
-NVTX__CALL(int, nvtxRangePushEx, -2, (const nvtxEventAttributes_t *event), (event), nvtx__core,
+NVTX__CALL(int, nvtxRangePushA, -2, (const char *text), (text), NVTX_CORE_SLOT, NVTX_PUSH_A)
+NVTX__CALL(int, nvtxRangePushW, -2, (const wchar_t *text), (text), NVTX_CORE_SLOT, NVTX_PUSH_W)
+NVTX__CALL(int, nvtxRangePushEx, -2, (const nvtxEventAttributes_t *event), (event), NVTX_CORE_SLOT,
 	NVTX_PUSH_EX)
-NVTX__CALL(int, nvtxRangePop, -2, (void), (), nvtx__core, NVTX_POP)
-NVTX__CALL(nvtxRangeId_t, nvtxRangeStartA, 0, (const char *text), (text), nvtx__core, NVTX_START_A)
-NVTX__CALL(void, nvtxRangeEnd, NVTX__VOID, (nvtxRangeId_t id), (id), nvtx__core, NVTX_END)
-NVTX__CALL(void, nvtxMarkA, NVTX__VOID, (const char *text), (text), nvtx__core, NVTX_MARK_A)
-NVTX__CALL(void, nvtxMarkEx, NVTX__VOID, (const nvtxEventAttributes_t *event), (event), nvtx__core,
-	NVTX_MARK_EX)
+NVTX__CALL(int, nvtxRangePop, -2, (void), (), NVTX_CORE_SLOT, NVTX_POP)
+NVTX__CALL(
+	nvtxRangeId_t, nvtxRangeStartA, 0, (const char *text), (text), NVTX_CORE_SLOT, NVTX_START_A)
+NVTX__CALL(void, nvtxRangeEnd, NVTX__VOID, (nvtxRangeId_t id), (id), NVTX_CORE_SLOT, NVTX_END)
+NVTX__CALL(void, nvtxMarkA, NVTX__VOID, (const char *text), (text), NVTX_CORE_SLOT, NVTX_MARK_A)
+NVTX__CALL(void, nvtxMarkEx, NVTX__VOID, (const nvtxEventAttributes_t *event), (event),
+	NVTX_CORE_SLOT, NVTX_MARK_EX)
 NVTX__CALL(void, nvtxNameOsThreadA, NVTX__VOID, (uint32_t tid, const char *name), (tid, name),
-	nvtx__core, NVTX_THREAD_A)
-NVTX__CALL(nvtxDomainHandle_t, nvtxDomainCreateA, NULL, (const char *name), (name), nvtx__core2,
+	NVTX_CORE_SLOT, NVTX_THREAD_A)
+NVTX__CALL(nvtxDomainHandle_t, nvtxDomainCreateA, NULL, (const char *name), (name), NVTX_CORE2_SLOT,
 	NVTX_CREATE_A)
-NVTX__CALL(nvtxDomainHandle_t, nvtxDomainCreateW, NULL, (const wchar_t *name), (name), nvtx__core2,
-	NVTX_CREATE_W)
+NVTX__CALL(nvtxDomainHandle_t, nvtxDomainCreateW, NULL, (const wchar_t *name), (name),
+	NVTX_CORE2_SLOT, NVTX_CREATE_W)
 NVTX__CALL(nvtxStringHandle_t, nvtxDomainRegisterStringA, NULL,
-	(nvtxDomainHandle_t domain, const char *text), (domain, text), nvtx__core2, NVTX_REGISTER_A)
+	(nvtxDomainHandle_t domain, const char *text), (domain, text), NVTX_CORE2_SLOT,
+	NVTX_REGISTER_A)
 NVTX__CALL(nvtxStringHandle_t, nvtxDomainRegisterStringW, NULL,
-	(nvtxDomainHandle_t domain, const wchar_t *text), (domain, text), nvtx__core2,
+	(nvtxDomainHandle_t domain, const wchar_t *text), (domain, text), NVTX_CORE2_SLOT,
 	NVTX_REGISTER_W)
 NVTX__CALL(void, nvtxDomainNameCategoryA, NVTX__VOID,
 	(nvtxDomainHandle_t domain, uint32_t number, const char *name), (domain, number, name),
-	nvtx__core2, NVTX_DOMAIN_CATEGORY_A)
+	NVTX_CORE2_SLOT, NVTX_DOMAIN_CATEGORY_A)
 NVTX__CALL(int, nvtxDomainRangePushEx, -2,
 	(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event), (domain, event),
-	nvtx__core2, NVTX_DOMAIN_PUSH)
-NVTX__CALL(int, nvtxDomainRangePop, -2, (nvtxDomainHandle_t domain), (domain), nvtx__core2,
+	NVTX_CORE2_SLOT, NVTX_DOMAIN_PUSH)
+NVTX__CALL(int, nvtxDomainRangePop, -2, (nvtxDomainHandle_t domain), (domain), NVTX_CORE2_SLOT,
 	NVTX_DOMAIN_POP)
 NVTX__CALL(nvtxRangeId_t, nvtxDomainRangeStartEx, 0,
 	(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event), (domain, event),
-	nvtx__core2, NVTX_DOMAIN_START)
+	NVTX_CORE2_SLOT, NVTX_DOMAIN_START)
 NVTX__CALL(void, nvtxDomainRangeEnd, NVTX__VOID, (nvtxDomainHandle_t domain, nvtxRangeId_t id),
-	(domain, id), nvtx__core2, NVTX_DOMAIN_END)
+	(domain, id), NVTX_CORE2_SLOT, NVTX_DOMAIN_END)
 NVTX__CALL(void, nvtxDomainMarkEx, NVTX__VOID,
 	(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event), (domain, event),
-	nvtx__core2, NVTX_DOMAIN_MARK)
+	NVTX_CORE2_SLOT, NVTX_DOMAIN_MARK)
