@@ -20,19 +20,23 @@ static struct brick__environment_reader *readers;
 
 void brick__environment_read(void)
 {
-	char **all = getauxval(AT_SECURE) ? NULL : environ;
-	size_t bytes = 1;
+	size_t used = 0, room = 0;
+	const char *one;
 
 	is_read = true;
 	free(variables);
-	for (char **v = all; v && *v; v++)
-		bytes += strlen(*v) + 1;
-	variables = malloc(bytes);
-	char *at = variables;
-	for (char **v = all; at && v && *v; v++)
-		at = stpcpy(at, *v) + 1;
-	if (at)
-		*at = '\0';
+	variables = NULL;
+	/* each is looked at once: in a running process another thread may set it meanwhile */
+	for (char **v = getauxval(AT_SECURE) ? NULL : environ; v && (one = *v); v++) {
+		size_t bytes = strlen(one) + 1;
+		char *grown = used + bytes < room ? variables
+						  : realloc(variables, room = 2 * (used + bytes));
+		if (!grown)
+			return;
+		variables = grown;
+		memcpy(variables + used, one, bytes);
+		variables[used += bytes] = '\0';
+	}
 }
 
 __attribute__((constructor(FIRST))) static void read_first(void)
