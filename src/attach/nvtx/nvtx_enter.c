@@ -54,6 +54,17 @@ static bool nvtx_enter_is_globals(const struct nvtx_globals *copy, const struct 
 
 enum found { FOUND_NOTHING, FOUND_TAKEN, FOUND_LATE, FOUND_OTHERS };
 
+/* The program may have made the pages constant: the kernel writes two of our words as they are. */
+static bool nvtx_enter_is_writable(struct nvtx_globals *g)
+{
+	uint32_t version = g->version;
+	nvtx_function *end = NULL, **last = &g->tables[NVTX_SLOTS + 2 * NVTX_TABLES - 1];
+	struct iovec from[] = {{&version, sizeof(version)}, {&end, sizeof(end)}},
+		     to[] = {{&g->version, sizeof(version)}, {last, sizeof(end)}};
+
+	return process_vm_writev(getpid(), from, 2, to, 2, 0) == sizeof(version) + sizeof(end);
+}
+
 static void nvtx_enter_write(struct nvtx_globals *g)
 {
 	for (unsigned i = 0; i < NVTX_SLOTS; i++)
@@ -123,7 +134,7 @@ static void nvtx_enter_page(struct search *s, uintptr_t low, uintptr_t bytes)
 
 	for (uintptr_t at = 0; (ssize_t)(at + ahead) < copied; at += WORD) {
 		struct nvtx_globals *g = (struct nvtx_globals *)(low + at);
-		if (!nvtx_enter_is_globals((void *)&part[at / WORD], g))
+		if (!nvtx_enter_is_globals((void *)&part[at / WORD], g) || !nvtx_enter_is_writable(g))
 			continue;
 		enum found found = s->act(g);
 		s->found = found > s->found ? found : s->found;
