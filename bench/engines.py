@@ -281,7 +281,9 @@ def report_of(path):
 
 
 def steps_of(answer):
-    return f"{answer['steps']['prefill']['count']} + {answer['steps']['decode']['count']}"
+    """Of the prompt and of tokens; or of neither, as in training."""
+    count = {phase: answer["steps"][phase]["count"] for phase in ("prefill", "decode", "other")}
+    return f"{count['prefill']} + {count['decode']}" if count["prefill"] or count["decode"] else str(count["other"])
 
 
 def row_of(program, place):
@@ -365,7 +367,7 @@ def other_row(program, place, rounds):
     _, recorded, same = compared(program, place, path)
     answer = report_of(path)
     timed, stated = measured(program, place, rounds if len(program.commands) > 1 else (rounds + 2) // 3), answer["distortion"]
-    phase = "decode" if answer["steps"]["decode"]["count"] else "prefill"
+    phase = next((each for each in ("decode", "prefill") if answer["steps"][each]["count"]), "other")
     of_phase = stated.get(phase) or {}  # the work that two lengths differ by is of this phase
     stated = of_phase if of_phase.get("measurable") else stated
     # The steps' wall time has that off the CPU in it.
