@@ -219,6 +219,13 @@ def loaders(scratch):
     same(count(rows, brick="DataLoading"), 5, "batches that were waited for")
 
 
+def scripts(scratch):
+    """Each call of a function of TorchScript is a step, and what its compiler runs is none."""
+    _, report, rows = record(scratch, PYTHON, WORK, "scripted", str(STEPS))
+    same(report["steps"]["other"]["count"], STEPS, "steps of TorchScript")
+    same(count(rows, operation="aten::mul", depth=2), STEPS, "their operators")
+
+
 def not_recorded():
     """The library is in a program that nobody records, and PyTorch was never looked at: backward() goes through it."""
     plain = run(PYTHON, WORK, "train", "1")
@@ -290,6 +297,7 @@ with Scratch() as scratch:
         as_its_profiler(scratch)
         inner_operators(scratch)
         loaders(scratch)
+        scripts(scratch)
         not_recorded()
     if not found:
         print("skipped: there is no PyTorch (Debian's python3-torch: 250 MB with all that it needs)")

@@ -167,6 +167,16 @@ class Loops(nn.Module):
         return x
 
 
+def defaults(x, factor: int = 2):
+    return x * factor
+
+
+def scripted(steps):
+    """TorchScript's compiler runs a function of that name, too, to know the values of defaults."""
+    made = torch.jit.script(defaults)
+    return digest([made(torch.ones(4)) for _ in range(steps)][-1])
+
+
 def looped(steps):
     """A function that torch.compile leaves as it is."""
     made = torch.compile(Loops(), backend="eager")
@@ -260,7 +270,7 @@ def attend(steps):
     return digest(out)
 
 
-WORKS = {"decode": decode, "attend": attend, "beside": beside, "many": many, "wide": wide, "parts": parts, "compiled": compiled, "recompiled": recompiled, "looped": looped, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
+WORKS = {"decode": decode, "attend": attend, "beside": beside, "many": many, "wide": wide, "parts": parts, "compiled": compiled, "recompiled": recompiled, "looped": looped, "scripted": scripted, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
 
 
 def is_operator(name):

@@ -99,6 +99,26 @@ static void inner_start(struct torch_thread *t, const void *function)
 			t->depth, brick_begin_layer(site->brick, t->leaf_site->layer)};
 }
 
+/*
+ * ---- TorchScript ----
+ * Its functions run operators. The outermost one is a step where no module of Python is. Compiling
+ * a function calls another one, of this name, for the values of its defaults, which runs none: such
+ * a step begins with its first operator.
+ */
+
+static __thread struct {
+	uint32_t depth, session;
+	bool is_late;
+	struct torch_forward forward;
+} script __attribute__((tls_model("initial-exec")));
+
+static void script_begin_late(struct torch_thread *t)
+{
+	script.is_late = false;
+	if (script.session == t->session && script.depth)
+		script.forward = torch_forward_begin(t, &(struct torch_call){0});
+}
+
 static void **operator_start(void **result, const void *function)
 {
 	struct torch_thread *t = torch_thread_get();
@@ -112,6 +132,8 @@ static void **operator_start(void **result, const void *function)
 	if (t->leaf || torch_compiles(t))
 		return result;
 	torch_modules_ready();
+	if (BRICK_UNLIKELY(script.is_late))
+		script_begin_late(t);
 	struct torch_known *known = torch_know(t, t->module, observers_name_of(function));
 	if (known->kind == TORCH_TRANSPARENT) {
 		t->node = t->node ? t->node : t->depth;
@@ -245,28 +267,20 @@ static void scope_end(const void *function, void *context)
 	}
 }
 
-/*
- * ---- TorchScript ----
- * Its functions run operators. The outermost one is a step where no module of Python is.
- */
-
-static __thread struct {
-	uint32_t depth, session;
-	struct torch_forward forward;
-} script __attribute__((tls_model("initial-exec")));
-
 static void **script_start(void **result, const void *function)
 {
 	struct torch_thread *t = torch_thread_get();
 
-	(void)function;
 	*result = NULL;
 	if (!t)
 		return result;
 	if (script.session != t->session)
 		script.depth = 0;
 	script.session = t->session;
-	if (!script.depth++ && !t->module_depth && !t->leaf)
+	if (script.depth++ || t->module_depth || t->leaf)
+		return result;
+	script.is_late = !strcmp(observers_name_of(function), "defaults");
+	if (!script.is_late)
 		script.forward = torch_forward_begin(t, &(struct torch_call){0});
 	return result;
 }
@@ -280,6 +294,7 @@ static void script_end(const void *function, void *context)
 		return;
 	torch_forward_end(t, &script.forward);
 	script.forward = (struct torch_forward){0, 0};
+	script.is_late = false;
 }
 
 /*
