@@ -134,7 +134,8 @@ static void nvtx_enter_page(struct search *s, uintptr_t low, uintptr_t bytes)
 
 	for (uintptr_t at = 0; (ssize_t)(at + ahead) < copied; at += WORD) {
 		struct nvtx_globals *g = (struct nvtx_globals *)(low + at);
-		if (!nvtx_enter_is_globals((void *)&part[at / WORD], g) || !nvtx_enter_is_writable(g))
+		if (!nvtx_enter_is_globals((void *)&part[at / WORD], g) ||
+			!nvtx_enter_is_writable(g))
 			continue;
 		enum found found = s->act(g);
 		s->found = found > s->found ? found : s->found;
