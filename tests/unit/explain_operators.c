@@ -33,9 +33,12 @@ struct wrong {
 	int fused;		    /* each region computes so long in no operator */
 	bool is_resumed;	    /* two functions by turns */
 	bool is_nested;		    /* each region but the first lies in the one before */
-	int recomputing;
+	int recomputing,
+		unpacks; /* a node of the backward pass that asks for it, at first for so long */
 	int reads, reads_apart;	 /* numbers taken out, with so many us between two */
 	int reads_list;		 /* the numbers are in a list: 50 us, and so many for its objects */
+	bool has_two_lists;	 /* each number of one is compared with one of another */
+	int chosen;		 /* the largest of a row is looked for, in each step */
 	int softmax;		 /* between two products of activations */
 	bool is_apart;		 /* between the products of two steps */
 	int copy, copy_call;	 /* Python calls it for so long */
@@ -43,6 +46,7 @@ struct wrong {
 	uint64_t flops;		 /* of it */
 	uint64_t bytes;		 /* that it moves */
 	int passes;		 /* of the optimizer; 0: it is fused */
+	int gathers;		 /* what it updates, in front of these */
 	int state;		 /* that the optimizer makes in its first step */
 	bool is_momentum;	 /* it has one in its first step */
 	int closures;		 /* calls of a closure, in the optimizer's step */
@@ -50,6 +54,8 @@ struct wrong {
 	bool has_small_pages;	 /* one for each 10 us */
 	int faults_us;		 /* of the kernel, for as many huge pages as it takes */
 	int first;		 /* us more of the first step */
+	int warming;		 /* twice as much, and as much of the second */
+	int touched, touched_at; /* of a page fault in this step */
 	int kept;		 /* KB more alive after each step, beside 10 MB */
 	int padding, repeated;	 /* tokens, tokens of the first step */
 	int lock_ns;		 /* of each of two sleeps between operators */
@@ -58,6 +64,7 @@ struct wrong {
 	bool locks_behind;	 /* a third one, behind the step */
 	int lock_rest_ns;	 /* of a sleep at once behind the first */
 	int others_ns;		 /* of CPU, of other threads in each step */
+	int seen;		 /* the kernel's switches, in so many steps; 0: in all */
 	int crowded;		 /* preempted, in each step */
 	int python;		 /* in front of each of eight operators of a forward pass ... */
 	int choosing;		 /* ... and of four behind a step, and of the next step */
@@ -79,6 +86,7 @@ struct world {
 	struct run run;
 	uint32_t lane;
 	uint64_t now;
+	bool is_blind; /* switches are not recorded */
 };
 
 static struct world world;
@@ -140,6 +148,10 @@ static void off_cpu_for(uint64_t ns, bool is_preempted)
 
 	if (!ns)
 		return;
+	if (world.is_blind) {
+		world.now += ns;
+		return;
+	}
 	if (lane->off_cpu_count) {
 		const struct run_off_cpu *last = &lane->off_cpu[lane->off_cpu_count - 1];
 		before = last->before;
@@ -222,9 +234,17 @@ static void forward(const struct wrong *w, int step)
 	advance(400 + (step % 2 ? w->uneven : 0));
 	sleep_for((uint64_t)(w->lock_ns + w->lock_late_ns));
 	if (w->reads_list) {
-		operator("aten::unbind", 50, 2);
-		advance(w->reads_list);
+		for (int i = 0; i < 1 + w->has_two_lists; i++) {
+			operator("aten::unbind", 50, 2);
+			advance(w->reads_list);
+		}
 	}
+	if (w->chosen)
+		builder_sample(&world.run, world.lane,
+			builder_site(&world.run, builder_known(&world.run, BRICK_SAMPLING), -1,
+				"aten::argmax", NULL),
+			world.now, world.now + (uint64_t)w->chosen * US, 2);
+	advance(w->chosen);
 	for (int i = 0; i < w->reads; i++) {
 		operator("aten::item", 1, 2);
 		off_cpu_for((uint64_t)(2 * i == w->reads ? w->reads_crowded : 0) * US, true);
@@ -250,9 +270,15 @@ static void backward(const struct wrong *w)
 	size_t span = begin("Backward", "", 1);
 
 	if (w->recomputing) {
-		size_t again = begin("Recomputation", "", 2);
-		operator("aten::linear", w->recomputing, 3);
-		end(again);
+		size_t node = begin("Elementwise", "MulBackward0", 2);
+		advance(w->unpacks);
+		for (int i = 0; i < 1 + (w->unpacks != 0); i++) {
+			size_t again = begin("Recomputation", "", 3);
+			operator("aten::linear", w->recomputing, 4);
+			end(again);
+			advance(20);
+		}
+		end(node);
 	}
 	for (int i = 0; i < w->backward_regions; i++) {
 		size_t region = begin("CompiledFunctionBackward", "CompiledFunctionBackward", 2);
@@ -274,6 +300,7 @@ static void optimize(const struct wrong *w, int step)
 {
 	int passes = w->is_momentum && !step ? 1 : w->passes;
 
+	advance(w->gathers);
 	if (!step && w->state)
 		operator("aten::zeros_like", w->state, 2);
 	if (!passes)
@@ -315,6 +342,9 @@ static void make_world(const struct wrong *w)
 	world.run.off_cpu.source = OFF_CPU_UNKNOWN;
 	if (w->is_busy)
 		world.run.machine = (struct machine_use){.busy_ns = 60, .idle_ns = 40};
+	if (w->touched)
+		world.run.fault_account =
+			(struct fault_account){.is_known = 1, .until_ns = UINT64_MAX};
 	if (w->is_busy || w->lock_ns || w->slept || w->sleeps || w->crowded || w->crowded_behind ||
 		w->reads_crowded)
 		world.run.off_cpu.source = OFF_CPU_UNKNOWN + 1;
@@ -350,6 +380,11 @@ static void make(const struct wrong *w)
 	}
 	int steps = w->steps ? w->steps : w->kept || w->is_busy ? 6 * STEPS : STEPS;
 	for (int i = 0; i < steps; i++) {
+		if (w->seen && i == w->seen) {
+			world.is_blind = true;
+			world.run.off_cpu.gaps[world.run.off_cpu.gap_count++] =
+				(struct off_cpu_gap){world.now, UINT64_MAX, 10000, 2000};
+		}
 		uint32_t number = begin_step(w);
 		size_t step = world.run.lanes[world.lane].sample_count - 1;
 		if (w->others_ns)
@@ -366,6 +401,16 @@ static void make(const struct wrong *w)
 			count(BRICK_KERNEL_TIME_NAME, w->faults_us * 1000.0);
 		}
 		advance(i ? 0 : w->first);
+		advance(i < STEPS / 4 ? w->warming * (STEPS / 4 - i) : 0);
+		if (w->touched && i == w->touched_at) {
+			BUILDER_GROW(world.run.faults, world.run.fault_count);
+			world.run.faults[world.run.fault_count++] =
+				(struct run_fault){.begin_ns = world.now,
+					.end_ns = world.now + (uint64_t)w->touched * US,
+					.pid = 1,
+					.tid = 1};
+			advance(w->touched);
+		}
 		if (w->decodes || w->evaluates)
 			forward(w, i);
 		else
@@ -562,10 +607,17 @@ static void work_that_is_not_needed(void **state)
 {
 	(void)state;
 	finds(&(struct wrong){.recomputing = 300}, "recomputation", 300 * STEPS);
+	/* and Python on the way there, up to the last one */
+	finds(&(struct wrong){.recomputing = 300, .unpacks = 40}, "recomputation",
+		(40 + 300 + 20 + 300) * STEPS);
 	finds(&(struct wrong){.reads = 40, .reads_apart = 2}, "element-reads",
 		(40 + 39 * 2) * STEPS);
 	finds(&(struct wrong){.reads = 40, .reads_apart = 2, .reads_list = 500}, "element-reads",
 		(550 + 40 + 39 * 2) * STEPS);
+	finds(
+		&(struct wrong){
+			.reads = 80, .reads_apart = 2, .reads_list = 400, .has_two_lists = true},
+		"element-reads", (2 * 450 + 80 + 79 * 2) * STEPS);
 	/* between the list and the reads the program did something else */
 	make(&(struct wrong){.reads = 40, .reads_apart = 2, .reads_list = 1000});
 	assert_int_equal(cost_of("element-reads"), (40 + 39 * 2) * STEPS);
@@ -593,6 +645,9 @@ static void work_that_is_not_needed(void **state)
 	make(&(struct wrong){.passes = 6, .state = 1000});
 	assert_in_range(cost_of("optimizer-not-fused"), 240 * 3 / 4 * STEPS, 242 * 3 / 4 * STEPS);
 	forget();
+	/* what it updates, a fused one has to find, too */
+	finds(&(struct wrong){.passes = 6, .gathers = 100}, "optimizer-not-fused",
+		240 * 3 / 4 * STEPS);
 	finds_nothing(&(struct wrong){.passes = 1});
 	finds_nothing(&(struct wrong){.passes = 2});
 	/* what a closure computes is not the optimizer's */
@@ -616,6 +671,10 @@ static void tokens(void **state)
 	/* 10 us a token: 20 to 27 */
 	finds(&(struct wrong){.repeated = 20, .decodes = true}, "prompt-repeated",
 		10 * (20 * STEPS + 28));
+	/* the first steps are slower for another reason */
+	make(&(struct wrong){.repeated = 20, .warming = 60, .decodes = true});
+	assert_int_equal(cost_of("prompt-repeated"), 10 * (20 * STEPS + 28));
+	forget();
 }
 
 static void threads(void **state)
@@ -632,6 +691,10 @@ static void threads(void **state)
 	w = lock;
 	w.locks_behind = true;
 	finds(&w, "interpreter-lock", (3 * STEPS - 1) * 5100);
+	/* in the last steps nobody looked; they are as the others */
+	w = lock;
+	w.seen = STEPS / 2;
+	finds(&w, "interpreter-lock", 2 * 5100 * STEPS);
 	/* the thread that was asked for the lock had no CPU in each step */
 	w = lock;
 	w.lock_rest_ns = 2000000;
@@ -899,6 +962,18 @@ static void first_steps(void **state)
 	make(&(struct wrong){.first = 2000, .trains = true});
 	assert_int_equal(cost_of("slow-first-step"), 0);
 	forget();
+	/* the first one makes gradients and the optimizer's state */
+	for (int at = 0; at < 2; at++) {
+		make(&(struct wrong){.touched = 12000, .touched_at = at, .trains = true});
+		assert_int_equal(cost_of("first-touch") > 0, at);
+		forget();
+	}
+	/* and takes the largest of a row to count hits: it chooses no token */
+	for (int trains = 0; trains < 2; trains++) {
+		make(&(struct wrong){.chosen = 400, .trains = trains, .evaluates = !trains});
+		assert_int_equal(cost_of("slow-sampling"), trains ? 0 : 400 * STEPS);
+		forget();
+	}
 }
 
 /* A loader that was as slow in earlier recordings is no name for what an operator takes more. */

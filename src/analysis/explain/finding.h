@@ -318,6 +318,9 @@ union finding_evidence {
 		double distance; /* of these rows from their roof, 0 to 1 */
 		size_t rows;
 	} roof; /* of at_memory_roof */
+	struct {
+		double seen; /* part of the steps in which switches were recorded */
+	} interpreter_lock;
 	const struct rank_row *late_rank;
 	struct {
 		uint64_t faults; /* of threads that run the phase's steps */

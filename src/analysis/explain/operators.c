@@ -159,17 +159,21 @@ struct read_row {
 	uint64_t earlier_ns[FAR_OPERATORS]; /* begins of small operators in front, newest first */
 	uint32_t earlier;
 	uint64_t first_ns; /* begin of the first read */
-	uint64_t list_ns;  /* begin of the operator before, if it made a list; 0: it did not */
-	uint64_t gap_ns;   /* behind the list at the row's begin; 0: near */
-	uint64_t last_ns;  /* end of the operator before */
+	/* begin of the operators before that made lists, with none between; 0: the last made none
+	 */
+	uint64_t list_ns;
+	uint64_t list_gaps_ns; /* between these */
+	uint64_t gap_ns;       /* behind the lists at the row's begin; 0: near */
+	uint64_t last_ns;      /* end of the operator before */
 	uint32_t site;
 };
 
 struct open_span {
 	uint64_t begin_ns, end_ns;
 	uint32_t kind;
-	const struct explain_operators *of;
-	uint32_t part; /* its number among the lane's regions; 0: it is none */
+	struct explain_operators *of;
+	uint32_t part;	/* its number among the lane's regions; 0: it is none */
+	bool is_update; /* an optimizer's step, in no other */
 };
 
 enum { CROSSING_BEHIND, CROSSING_NESTED, CROSSING_BACKWARD, CROSSINGS };
@@ -185,6 +189,9 @@ struct pass {
 	uint32_t span_count;
 	uint32_t inside; /* kinds of all open spans */
 	uint64_t leaf_end_ns;
+	/* the node that is open: its begin, or the end of the last recomputation in it; and its end
+	 */
+	uint64_t node_from_ns, node_end_ns;
 	struct read_row reads;
 	const struct run_sample *product; /* the last one of activations; NULL: none */
 	bool saw_softmax;
@@ -193,6 +200,9 @@ struct pass {
 	uint32_t parts;	      /* regions of the lane so far */
 	uint32_t part;	      /* whose operator came last in the pass; 0: none */
 	uint64_t crossing_ns; /* since then, from one operator to the next */
+	/* of the optimizer's step that is open: its first operator and its last; 0: none yet */
+	uint64_t update_begin_ns, update_end_ns;
+	uint64_t update_model_ns; /* of a closure between these */
 	int status;
 	struct pass_sums {
 		uint64_t singles, manies, fused; /* operators of optimizers */
@@ -276,9 +286,13 @@ static void follow_reads(struct pass *p, const struct run_sample *s, uint32_t ki
 	if (!is_near && row->list_ns) {
 		row->earlier_ns[0] = row->list_ns;
 		row->earlier = 1;
-		row->gap_ns = on_cpu(p->lane, row->last_ns, s->begin_ns);
+		row->list_gaps_ns += on_cpu(p->lane, row->last_ns, s->begin_ns);
+		row->gap_ns = row->list_gaps_ns;
 	}
-	row->list_ns = kind & LIST ? s->begin_ns : 0;
+	if (!(kind & LIST))
+		row->list_ns = row->list_gaps_ns = 0;
+	else if (!row->list_ns)
+		row->list_ns = s->begin_ns;
 	row->last_ns = s->end_ns;
 	if (!is_small)
 		return;
@@ -351,8 +365,13 @@ static int pass_add_call(struct pass_sums *sum, uint64_t ns)
 	return sum->call_count++ % sum->stride ? 0 : array_push(&sum->calls, ns);
 }
 
-static void pass_sum_optimizer(struct pass_sums *sum, uint32_t kind)
+static void pass_sum_optimizer(struct pass *p, const struct run_sample *s, uint32_t kind)
 {
+	struct pass_sums *sum = p->sum;
+
+	if (!p->update_begin_ns)
+		p->update_begin_ns = s->begin_ns;
+	p->update_end_ns = s->end_ns;
 	sum->fused += (kind & FUSED) != 0;
 	sum->manies += (kind & MANY) != 0;
 	sum->singles += !(kind & (FUSED | MANY | VIEW | READ | COPY));
@@ -408,7 +427,7 @@ static void add_operator(
 		to->model_ns += ns;
 		follow_parts(p, s, kind, before_ns);
 	} else if (p->inside & OPTIMIZER)
-		pass_sum_optimizer(p->sum, kind);
+		pass_sum_optimizer(p, s, kind);
 	/* what may be a view is one if it is quick */
 	if (kind & COPY && p->inside & MODEL && !(kind & VIEW && ns <= SMALL_NS))
 		add_execution(&to->copies, ns + (called_ns <= SMALL_NS ? called_ns : 0), s->site);
@@ -433,11 +452,24 @@ static void add_operator(
 	to->taken_ns += took_ns;
 }
 
+/* What Python does in front of its operators, and behind them, it does for a fused one as well. */
+static void pass_end_optimizer(struct pass *p, struct explain_operators *to)
+{
+	uint64_t ns = on_cpu(p->lane, p->update_begin_ns, p->update_end_ns);
+
+	ns = number_minus(ns, p->update_model_ns);
+	to->optimizer_ns += ns;
+	if (to->optimizer_steps == 1)
+		p->sums[to - p->facts].optimizer_first_ns = ns;
+}
+
 /* A span ends where the next one begins that does not lie in it. */
 static void leave_spans(struct pass *p, uint64_t ns)
 {
 	while (p->span_count && p->spans[p->span_count - 1].end_ns <= ns) {
 		struct open_span *span = &p->spans[--p->span_count];
+		if (span->is_update)
+			pass_end_optimizer(p, span->of);
 		if (span->kind & FORWARD) {
 			p->region_end_ns = 0;
 			forget_product(p);
@@ -450,6 +482,19 @@ static void leave_spans(struct pass *p, uint64_t ns)
 	p->inside = 0;
 	for (uint32_t i = 0; i < p->span_count; i++)
 		p->inside |= p->spans[i].kind;
+}
+
+/*
+ * A node of a backward pass asks for all that was saved before it computes. So the time in front of
+ * a recomputation in it is Python's, on the way there.
+ */
+static void pass_add_recomputation(struct pass *p, const struct run_sample *s)
+{
+	bool is_in_node = s->begin_ns < p->node_end_ns;
+
+	add_execution(&p->to->recomputing,
+		on_cpu(p->lane, is_in_node ? p->node_from_ns : s->begin_ns, s->end_ns), s->site);
+	p->node_from_ns = number_max(p->node_from_ns, s->end_ns);
 }
 
 static void enter_span(struct pass *p, const struct run_sample *s, uint32_t kind)
@@ -470,20 +515,17 @@ static void enter_span(struct pass *p, const struct run_sample *s, uint32_t kind
 		p->to->recompiled += !(p->inside & BACKWARD); /* which is the same function's */
 	}
 	if (kind & RECOMPUTING)
-		add_execution(&p->to->recomputing, ns, s->site);
-	if (kind & OPTIMIZER && !(p->inside & OPTIMIZER)) {
+		pass_add_recomputation(p, s);
+	bool is_update = kind & OPTIMIZER && !(p->inside & OPTIMIZER);
+	if (is_update) {
 		p->to->optimizer_steps++;
-		p->to->optimizer_ns += ns;
-		if (p->to->optimizer_steps == 1)
-			p->sum->optimizer_first_ns = ns;
+		p->update_begin_ns = p->update_end_ns = p->update_model_ns = 0;
 	}
 	if (kind & BACKWARD)
 		p->sum->backwards++;
 	/* step(closure) computes the model within the optimizer's step */
 	if (kind & MODEL && p->inside & OPTIMIZER && !(p->inside & MODEL)) {
-		p->to->optimizer_ns = number_minus(p->to->optimizer_ns, ns);
-		if (p->to->optimizer_steps == 1)
-			p->sum->optimizer_first_ns = number_minus(p->sum->optimizer_first_ns, ns);
+		p->update_model_ns += p->update_begin_ns ? ns : 0;
 		p->sum->closures += (kind & BACKWARD) != 0;
 	}
 	if (kind & REGION && p->inside & FORWARD && !(p->inside & REGION)) {
@@ -497,8 +539,8 @@ static void enter_span(struct pass *p, const struct run_sample *s, uint32_t kind
 		p->region_operators_ns = UINT64_MAX; /* when it has ended */
 	}
 	if (p->span_count < NESTING)
-		p->spans[p->span_count++] = (struct open_span){
-			s->begin_ns, s->end_ns, kind, p->to, kind & REGION ? ++p->parts : 0};
+		p->spans[p->span_count++] = (struct open_span){s->begin_ns, s->end_ns, kind, p->to,
+			kind & REGION ? ++p->parts : 0, is_update};
 	p->inside |= kind;
 }
 
@@ -528,7 +570,7 @@ static void pass_lane(struct pass *p, uint32_t number)
 	p->to = NULL;
 	p->span_count = 0;
 	p->product = NULL;
-	p->leaf_end_ns = p->region_end_ns = 0;
+	p->leaf_end_ns = p->region_end_ns = p->node_end_ns = 0;
 	p->part = p->parts = 0;
 	p->reads = (struct read_row){0};
 	for (size_t i = 0; i < lane->sample_count; i++) {
@@ -555,8 +597,11 @@ static void pass_lane(struct pass *p, uint32_t number)
 			bool holds = i + 1 < lane->sample_count &&
 				     lane->samples[i + 1].begin_ns < s->end_ns &&
 				     p->kinds[lane->samples[i + 1].site] & (OPERATOR | SPANS);
-			if (holds) /* a function of the program's own */
+			if (holds) { /* a function of the program's own */
+				p->node_from_ns = s->begin_ns;
+				p->node_end_ns = s->end_ns;
 				continue;
+			}
 			uint64_t before_ns = p->leaf_end_ns;
 			p->leaf_end_ns = s->end_ns;
 			if (p->inside & LOADING) { /* that time is the loader's */
@@ -569,6 +614,7 @@ static void pass_lane(struct pass *p, uint32_t number)
 		}
 	}
 	end_reads(p);
+	leave_spans(p, UINT64_MAX);
 }
 
 /*
@@ -625,20 +671,26 @@ static int find_sleeps(struct pass *p, uint32_t number)
 
 /*
  * The time that repeated tokens take: the slope of a line through the steps' times, of medians of
- * slopes between steps that lie half of all steps apart, so that no single step decides.
+ * slopes between steps that lie two to six eighths of all steps apart, so that no single step
+ * decides. The first quarter of the steps touches code and memory for the first time: they are
+ * slower, and that has nothing to do with their tokens.
  */
 static int find_repeated_ns(
 	struct explain_operators *to, const uint64_t *tokens, const uint64_t *times, size_t count)
 {
-	size_t apart = count / 2, n = 0;
-	SCOPED double *slopes = calloc(count + 1, sizeof(*slopes));
+	enum { EIGHTHS = 8, NEAREST = 2, FARTHEST = 6 };
+	size_t n = 0;
+	SCOPED double *slopes = calloc(EIGHTHS * count + 1, sizeof(*slopes));
 
 	if (!slopes)
 		return -ENOMEM;
-	for (size_t i = 0; apart && i + apart < count; i++)
-		if (tokens[i + apart] > tokens[i])
-			slopes[n++] = ((double)times[i + apart] - (double)times[i]) /
-				      ((double)tokens[i + apart] - (double)tokens[i]);
+	for (size_t k = NEAREST; k <= FARTHEST; k++) {
+		size_t apart = k * count / EIGHTHS;
+		for (size_t i = count / 4; apart && i + apart < count; i++)
+			if (tokens[i + apart] > tokens[i])
+				slopes[n++] = ((double)times[i + apart] - (double)times[i]) /
+					      ((double)tokens[i + apart] - (double)tokens[i]);
+	}
 	if (!n)
 		return 0;
 	qsort(slopes, n, sizeof(*slopes), order_doubles);

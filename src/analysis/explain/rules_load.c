@@ -24,7 +24,8 @@ static uint64_t rules_load_off_ns(const struct run *run, const struct run_fault 
 /*
  * Faults of threads that run steps, most of which the first quarter of the phase's steps had: what
  * comes back in each step is of rule_page_faults(). Sleep is of rule_cold_pages() and others. The
- * recorder stops when it has seen many faults: a quarter is that of the steps until then.
+ * recorder stops when it has seen many faults: a quarter is that of the steps until then. The first
+ * step of training makes gradients and the optimizer's state, for which no warm-up is quicker.
  */
 bool rule_first_touch(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -38,12 +39,14 @@ bool rule_first_touch(const struct explain_facts *f, enum step_phase p, struct f
 	if (!known)
 		return false;
 	last_early_ns = run->steps[phase->list[known / 4]].begin_ns;
+	uint32_t makes_state = p == STEP_OTHER && phase->trains ? phase->list[0] : RUN_NONE;
 	for (size_t i = 0; i < run->fault_count; i++) {
 		const struct run_fault *fault = &run->faults[i];
 		uint32_t step = fault->lane == RUN_NONE ? RUN_NONE
 							: step_index_at(&f->index, run, fault->lane,
 								  fault->begin_ns);
-		if (step == RUN_NONE || step_phase_of(&run->steps[step]) != p)
+		if (step == RUN_NONE || step == makes_state ||
+			step_phase_of(&run->steps[step]) != p)
 			continue;
 		uint64_t ns = fault->end_ns - fault->begin_ns,
 			 off_ns = rules_load_off_ns(run, fault);

@@ -166,23 +166,44 @@ bool operators_repeat(const struct explain_facts *f, enum step_phase p, struct f
 	return o && operators_cost_part(out, (double)o->repeated_ns);
 }
 
+/* The part of the phase's steps in which the kernel's switches were recorded. */
+static double operators_seen(const struct explain_facts *f, enum step_phase p)
+{
+	const struct off_cpu_account *off = &f->run->off_cpu;
+	const struct explain_phase *phase = &f->phases[p];
+	uint64_t all_ns = 0, unseen_ns = 0;
+
+	for (uint64_t i = 0; i < phase->steps; i++) {
+		const struct run_step *s = &f->run->steps[phase->list[i]];
+		all_ns += s->end_ns - s->begin_ns;
+		for (uint32_t k = 0; k < off->gap_count; k++)
+			unseen_ns += number_minus(number_min(s->end_ns, off->gaps[k].end_ns),
+				number_max(s->begin_ns, off->gaps[k].begin_ns));
+	}
+	return 1 - explain_share(unseen_ns, all_ns);
+}
+
 /*
  * A thread of Python that wants to run sleeps for 5 ms, then asks the thread that runs to let it.
  * So of such sleeps none is shorter, and the quickest are hardly longer. Of others' rest the thread
  * waited for a CPU: so it did if the thread that was asked did not let it at once. And other
  * threads ran meanwhile, though who has the lock may wait for a CPU, too: nobody holds up a thread
- * that sleeps on its own.
+ * that sleeps on its own. So many switches cost much to record, and then they are not for a while,
+ * in which the steps wait as they do in the rest.
  */
 bool rule_interpreter_lock(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	enum { FEW = 8, MOST_NS = 6000000, RAN_PARTS = 8 };
 	const struct explain_operators *o = known(f, p);
 
+	out->of.interpreter_lock.seen = operators_seen(f, p);
 	return o && o->switches >= FEW && 2 * o->switches_ns >= o->slept_between_ns &&
 	       o->sleep_least_ns && o->sleep_least_ns <= MOST_NS && o->others_ns &&
 	       RAN_PARTS * o->others_ns >= o->slept_in_steps_ns &&
 	       operators_cost(out,
-		       o->slept_between_ns - o->switches_ns + o->switches * o->sleep_least_ns,
+		       number_of_double((double)(o->slept_between_ns - o->switches_ns +
+						 o->switches * o->sleep_least_ns) /
+					out->of.interpreter_lock.seen),
 		       FINDING_LIKELY);
 }
 

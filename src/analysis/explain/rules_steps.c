@@ -84,6 +84,7 @@ bool rule_prompt_repeated(const struct explain_facts *f, enum step_phase p, stru
 	return true;
 }
 
+/* A training step chooses no token: what looks so is a metric's. */
 bool rule_sampling(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
@@ -91,7 +92,7 @@ bool rule_sampling(const struct explain_facts *f, enum step_phase p, struct find
 
 	out->cost_ns = explain_on_cpu_ns(phase, brick_name(BRICK_SAMPLING));
 	out->of.sampling.calls = row ? row->count : 0;
-	return row && row->count && finding_costs(out, 10);
+	return row && row->count && !phase->trains && finding_costs(out, 10);
 }
 
 /* Batches. */

@@ -92,13 +92,17 @@ WORDS(halves)
 WORDS(interpreter_lock)
 {
 	const struct explain_operators *o = &f->operators[finding->phase];
-	char slept[UNITS_BYTES];
+	double seen = finding->of.interpreter_lock.seen;
+	char slept[UNITS_BYTES], share[UNITS_BYTES];
 
 	fill(what, "steps wait for another thread of Python");
 	fill(evidence,
 		"between operators the thread slept %s, mostly (%llu times) for 5ms, after which a "
-		"thread asks another one for the interpreter's lock (GIL)",
-		units_time(slept, o->slept_between_ns), (unsigned long long)o->switches);
+		"thread asks another one for the interpreter's lock (GIL)%s%s%s",
+		units_time(slept, o->slept_between_ns), (unsigned long long)o->switches,
+		seen < 1 ? "; that was recorded in " : "",
+		seen < 1 ? units_percent(share, seen) : "",
+		seen < 1 ? " of the steps' time, and the rest taken for alike" : "");
 	fill(advice, "move that thread's work into a process (multiprocessing), or into code that "
 		     "releases the lock; py-spy dump --pid PID shows which it is");
 	fill(show, "brick report --by thread");
