@@ -7,6 +7,7 @@
 #include "analysis/explain/operators.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/accounts/counter_accounts.h"
@@ -211,7 +212,8 @@ struct pass {
 		uint64_t backwards, closures;	 /* closures: backward passes within optimizers */
 		struct quick {
 			uint64_t count, ns; /* executions, and the quickest one; no ns of regions */
-		} * quick;		    /* [site_count] */
+			uint64_t updates, updates_ns; /* by an optimizer, and their time */
+		} * quick;			      /* [site_count] */
 		ARRAY(uint64_t) gaps; /* between regions of a forward pass, without operators */
 		/*
 		 * From a region's last operator to the next one's first, in a pass: behind each
@@ -365,9 +367,14 @@ static int pass_add_call(struct pass_sums *sum, uint64_t ns)
 	return sum->call_count++ % sum->stride ? 0 : array_push(&sum->calls, ns);
 }
 
-static void pass_sum_optimizer(struct pass *p, const struct run_sample *s, uint32_t kind)
+static void pass_sum_optimizer(
+	struct pass *p, const struct run_sample *s, uint32_t kind, uint64_t ns)
 {
 	struct pass_sums *sum = p->sum;
+	bool is_pass = !(kind & (FUSED | VIEW | READ | COPY));
+
+	sum->quick[s->site].updates += is_pass;
+	sum->quick[s->site].updates_ns += is_pass ? ns : 0;
 
 	if (!p->update_begin_ns)
 		p->update_begin_ns = s->begin_ns;
@@ -427,7 +434,7 @@ static void add_operator(
 		to->model_ns += ns;
 		follow_parts(p, s, kind, before_ns);
 	} else if (p->inside & OPTIMIZER)
-		pass_sum_optimizer(p, s, kind);
+		pass_sum_optimizer(p, s, kind, ns);
 	/* what may be a view is one if it is quick */
 	if (kind & COPY && p->inside & MODEL && !(kind & VIEW && ns <= SMALL_NS))
 		add_execution(&to->copies, ns + (called_ns <= SMALL_NS ? called_ns : 0), s->site);
@@ -804,10 +811,36 @@ static void add_breaks(struct explain_operators *to, struct pass_sums *sum)
 			usual_ns[k]);
 }
 
-static int finish_phase(
-	struct explain_operators *to, struct pass_sums *sum, const uint32_t *kinds, size_t sites)
+/*
+ * The time in all steps of an optimizer's operator that takes longest for all tensors. What only
+ * some steps have makes its state.
+ */
+static uint64_t slowest_pass_ns(
+	const struct pass *p, const struct pass_sums *sum, double tensors, double steps)
+{
+	const struct run *run = p->run;
+	double most_ns = 0;
+
+	for (size_t i = 0; i < run->site_count; i++) {
+		double passes = 0, ns = 0;
+		for (size_t k = 0; k < run->site_count && sum->quick[i].updates; k++) {
+			const struct quick *other = &sum->quick[k];
+			if (!other->updates ||
+				strcmp(run->sites[i].operation, run->sites[k].operation) != 0)
+				continue;
+			passes += (double)other->updates / (p->kinds[k] & MANY ? 1 : tensors);
+			ns += (double)other->updates_ns;
+		}
+		if (passes >= steps)
+			most_ns = fmax(most_ns, ns / passes * steps);
+	}
+	return number_of_double(most_ns);
+}
+
+static int finish_phase(const struct pass *p, struct explain_operators *to, struct pass_sums *sum)
 {
 	enum { QUICK_PARTS = 50, OTHER_PARTS = 10, MOMENT_NS = 1000000 };
+	size_t sites = p->run->site_count;
 	double steps = (double)to->optimizer_steps;
 	/*
 	 * of weights: an optimizer that takes them one by one has so many times as many operators.
@@ -820,13 +853,15 @@ static int finish_phase(
 	if (!sum->fused && may_fuse && tensors > 0)
 		to->optimizer_passes =
 			((double)sum->manies + (double)sum->singles / tensors) / steps;
+	if (to->optimizer_passes > 0)
+		to->optimizer_slowest_ns = slowest_pass_ns(p, sum, tensors, steps);
 	if (to->optimizer_steps > 1)
 		to->optimizer_ns = number_of_double(
 			(double)number_minus(to->optimizer_ns, sum->optimizer_first_ns) * steps /
 			(steps - 1));
 	for (size_t i = 0; i < sites; i++) {
 		to->quickest_ns += sum->quick[i].count * sum->quick[i].ns;
-		if (kinds[i] & REGION && sum->quick[i].count &&
+		if (p->kinds[i] & REGION && sum->quick[i].count &&
 			array_push(&sum->functions, sum->quick[i].count))
 			return -ENOMEM;
 	}
@@ -911,7 +946,7 @@ int explain_operators_find(struct explain_operators facts[STEP_PHASES], const st
 		facts[p].is_known = true;
 		facts[p].workers = count_workers(run, index);
 		if (pass.sums[p].quick && !status)
-			status = finish_phase(&facts[p], &pass.sums[p], kinds, run->site_count);
+			status = finish_phase(&pass, &facts[p], &pass.sums[p]);
 		free(pass.sums[p].quick);
 		for (int k = 0; k < CROSSINGS; k++)
 			array_fini(&pass.sums[p].crossings[k]);

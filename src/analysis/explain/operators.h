@@ -50,7 +50,8 @@ struct explain_operators {
 	uint64_t optimizer_steps;
 	uint64_t optimizer_ns; /* as if the first step were like others; without passes of a closure
 				*/
-	double optimizer_passes; /* operators for a tensor of weights in a step; 0: fused */
+	double optimizer_passes;       /* operators for a tensor of weights in a step; 0: fused */
+	uint64_t optimizer_slowest_ns; /* of these, the one that takes longest for all tensors */
 
 	uint64_t padding; /* tokens that are computed for nothing, beside the phase's own */
 

@@ -33,6 +33,15 @@ static bool repeats_is_same(const struct run_site *a, const struct run_site *b)
 	       text_is_same(a->operation, b->operation);
 }
 
+/* One name of PyTorch's stands for executions of any size, where nobody asked for their inputs. */
+static bool repeats_is_sized(const struct run_site *site)
+{
+	const char *name = site->operation ? site->operation : "";
+	bool is_torch = !strncmp(name, "aten::", 6) || strstr(name, "Backward");
+
+	return !is_torch || site->flops || site->bytes || site->elements;
+}
+
 static int find_kinds(struct repeats *r)
 {
 	const struct run *run = r->run;
@@ -46,8 +55,9 @@ static int find_kinds(struct repeats *r)
 			hash_u64(site->brick ^
 				 hash_u64(site->flops ^ hash_u64(site->bytes ^ site->elements)));
 		const char *brick = run->bricks[site->brick].name;
-		if (!strcmp(brick, "Compilation") || !strcmp(brick, "Recompilation")) {
-			r->kinds[i] = RUN_NONE; /* each is of other code */
+		bool is_alike = strcmp(brick, "Compilation") && strcmp(brick, "Recompilation");
+		if (!is_alike || !repeats_is_sized(site)) {
+			r->kinds[i] = RUN_NONE; /* each may be of other work */
 			continue;
 		}
 		uint64_t found = hashmap_get(&last, key);

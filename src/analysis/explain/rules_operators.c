@@ -133,7 +133,8 @@ bool rule_halves(const struct explain_facts *f, enum step_phase p, struct findin
 /*
  * Each operator of such an optimizer reads and writes all tensors. Where both were tried on a CPU,
  * a fused AdamW took a sixth of the time of one with nine operators, and SGD with momentum half of
- * one with three: as long as one and a half.
+ * one with three: as long as one and a half. Where caches hold the tensors, arithmetic decides: it
+ * takes no less than the slowest of these operators, whose arithmetic it has, too.
  */
 bool operators_optimize(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -141,11 +142,12 @@ bool operators_optimize(const struct explain_facts *f, enum step_phase p, struct
 	const double of_fused = 1.5, least = 2.25;
 	const struct explain_operators *o = known(f, p);
 
-	return o && o->optimizer_passes >= least &&
-	       operators_cost(out,
-		       number_of_double(
-			       (1 - of_fused / o->optimizer_passes) * (double)o->optimizer_ns),
-		       FINDING_LIKELY);
+	if (!o || o->optimizer_passes < least)
+		return false;
+	uint64_t fused_ns =
+		number_of_double(of_fused / o->optimizer_passes * (double)o->optimizer_ns);
+	fused_ns = number_max(fused_ns, o->optimizer_slowest_ns);
+	return operators_cost(out, number_minus(o->optimizer_ns, fused_ns), FINDING_LIKELY);
 }
 
 bool operators_pad(const struct explain_facts *f, enum step_phase p, struct finding *out)
