@@ -1101,8 +1101,8 @@ static char *cmd_record_about(void)
 		"Run CMD, record it and its children, and return its exit code (128 + "
 		"signal when a signal ended it, 127 when there is no such command). "
 		"It attaches to programs that use %s; programs with libbrick inside record "
-		"themselves. Or record a process that runs already and uses ggml, until --duration "
-		"is over, the process ends, or you press Ctrl-C.",
+		"themselves. Or record a process that runs already, until --duration is over, the "
+		"process ends, or you press Ctrl-C.",
 		inject_kinds(kinds));
 }
 
