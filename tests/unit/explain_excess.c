@@ -83,6 +83,24 @@ static void executions_are_held_up(void **state)
 	never(&(struct wrong){.growth = 20, .steps = 200}, "excess");
 }
 
+static uint64_t held_up_in_attention(const struct wrong *wrong)
+{
+	ask(wrong);
+	uint32_t brick = run_brick_find(facts.run, brick_name(BRICK_QKV_PROJECTION));
+	uint64_t held_up = repeats_of(facts.repeats, STEP_DECODE, brick)->held_up;
+	forget();
+	return held_up;
+}
+
+/* The first step may be slow without a finding of its own, as in training. */
+static void a_slow_first_step_is_no_neighbour(void **state)
+{
+	(void)state;
+	assert_int_equal(held_up_in_attention(&(struct wrong){.slow = 5000}), 1);
+	assert_int_equal(held_up_in_attention(&(struct wrong){.first = 600}), 1);
+	assert_int_equal(held_up_in_attention(&(struct wrong){.first = 5000}), 0);
+}
+
 /* 16 MB at 32 GB/s are near the memory's 40 GB/s; a small product that goes at a fifth is not. */
 static void products_are_slower_than_others(void **state)
 {
@@ -573,6 +591,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(executions_are_held_up),
+		cmocka_unit_test(a_slow_first_step_is_no_neighbour),
 		cmocka_unit_test(products_are_slower_than_others),
 		cmocka_unit_test(products_are_slower_than_the_machine),
 		cmocka_unit_test(products_need_no_operation),

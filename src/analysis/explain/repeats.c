@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/statistics/percentile.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
 #include "base/number.h"
@@ -18,6 +19,7 @@ enum {
 	LEAST = 8,	      /* fewer executions have no median that says much */
 	LONGER_NS = 5000,     /* timer ticks and cold caches take less than that */
 	LONG_WAIT_NS = 20000, /* a barrier's own time is far below */
+	SLOW = 2,	      /* a slow first step takes so many times the others' median */
 };
 
 struct repeats_block {
@@ -144,7 +146,7 @@ static void repeats_on_end(void *context, const struct walk_frame *frame, unsign
 		return;
 	int phase = (int)step_phase_of(&run->steps[frame->step]);
 	uint32_t kind = r->kinds[frame->sample->site];
-	if (kind == RUN_NONE)
+	if (kind == RUN_NONE || frame->step == r->slow_first[phase])
 		return;
 	struct repeats_block **at = &r->blocks[(size_t)phase * run->site_count + kind];
 	if (!*at && !(*at = calloc(1, sizeof(**at)))) {
@@ -179,6 +181,40 @@ static int repeats_finish(void *context)
 
 static const struct walk_ops repeats_ops = {.end = repeats_on_end, .finish = repeats_finish};
 
+/*
+ * A step that is slow because it is the first makes what later steps find: kernels, buffers, warm
+ * caches. It is no neighbour of theirs.
+ */
+static int find_slow_first(struct repeats *r)
+{
+	const struct run *run = r->run;
+	uint64_t *ns = malloc((run->step_count + 1) * sizeof(*ns));
+
+	if (!ns)
+		return -ENOMEM;
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		uint32_t first = RUN_NONE;
+		size_t others = 0;
+		for (uint32_t i = 0; i < run->step_count; i++) {
+			const struct run_step *s = &run->steps[i];
+			if ((int)step_phase_of(s) != phase ||
+				!step_index_is_evaluated(r->index, run, i))
+				continue;
+			if (first == RUN_NONE)
+				first = i;
+			else
+				ns[others++] = s->end_ns - s->begin_ns;
+		}
+		r->slow_first[phase] = RUN_NONE;
+		percentile_sort(ns, others);
+		if (others && run->steps[first].end_ns - run->steps[first].begin_ns >=
+				      SLOW * ns[(others - 1) / 2])
+			r->slow_first[phase] = first;
+	}
+	free(ns);
+	return 0;
+}
+
 int repeats_create_in(struct repeats **out, struct walk *walk)
 {
 	struct repeats *r = calloc(1, sizeof(*r));
@@ -190,7 +226,7 @@ int repeats_create_in(struct repeats **out, struct walk *walk)
 	r->kinds = calloc(r->run->site_count + 1, sizeof(*r->kinds));
 	r->blocks = calloc(STEP_PHASES * r->run->site_count + 1, sizeof(struct repeats_block *));
 	r->sums = calloc(STEP_PHASES * r->run->brick_count + 1, sizeof(*r->sums));
-	if (!r->kinds || !r->blocks || !r->sums || find_kinds(r)) {
+	if (!r->kinds || !r->blocks || !r->sums || find_kinds(r) || find_slow_first(r)) {
 		repeats_destroy(r);
 		return -ENOMEM;
 	}

@@ -4,6 +4,7 @@
  * bytes and elements, in the same phase, whatever the layer. The usual time of 32 executions in a
  * row is their median. An execution that takes half as long again, and 5 us more, was held up. The
  * time beyond the median is its excess. So neither a growing context nor another model makes one.
+ * Executions of a phase's first step are left out if it takes twice the median of the others.
  * Only threads that run steps are looked at, without their time off the CPU. One thread at a time.
  */
 #pragma once
@@ -35,7 +36,8 @@ struct repeats {
 	uint32_t *kinds; /* [site_count] the first site with the same work; RUN_NONE: it has none */
 	struct repeats_block **blocks; /* [STEP_PHASES][site_count] by kind, NULL: none is open */
 	struct repeats_sums *sums;     /* [STEP_PHASES][brick_count] */
-	bool failed;		       /* no memory for a block */
+	uint32_t slow_first[STEP_PHASES]; /* steps, RUN_NONE: it is not slow */
+	bool failed;			  /* no memory for a block */
 };
 
 /* Valid when the walk has run. 0 or -ENOMEM. */
