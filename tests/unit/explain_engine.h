@@ -37,6 +37,7 @@ struct wrong {
 	uint32_t steps;	       /* 0: EXPLAIN_STEPS */
 	uint32_t crowd;	       /* the worker is preempted for so long, too */
 	uint32_t pause, work;  /* between steps: the thread sleeps, or it computes */
+	uint32_t work_once;    /* it computes between the prompt and its first token */
 	uint32_t faults;       /* in all */
 	uint32_t records;      /* 1: the kernel's records have all faults ... */
 	uint32_t in_fault;     /* ... in which each step sleeps, as part of `blocked` */
@@ -427,6 +428,7 @@ static void make_engine(struct explain_engine *e, const struct wrong *w)
 		add_prompt(e, 0);
 		add_prompt(e, w->repeated);
 	}
+	e->now += w->work_once * (uint64_t)US;
 	if (w->logits || w->prompt || w->softmax)
 		add_long_prompt(e, w);
 	if (w->software) {

@@ -448,6 +448,11 @@ static void tokens(void **state)
 	first(&(struct wrong){.work = 500}, "host-works", 510 * (EXPLAIN_STEPS - 1));
 	never(&(struct wrong){.work = 500}, "host-pauses");
 	never(&(struct wrong){.work = 500, .gave_up = true}, "host-works");
+	/* once for 40 tokens it is a part of the cost, and no cause; for 7 tokens it is one */
+	never(&(struct wrong){.work_once = 5000, .repeated = 1}, "host-works");
+	first(&(struct wrong){.work = 500, .work_once = 5000, .repeated = 1}, "host-works",
+		510 * (EXPLAIN_STEPS - 1) + 5010);
+	first(&(struct wrong){.work_once = 5000, .repeated = 1, .steps = 7}, "host-works", 0);
 	first(&(struct wrong){.mixed = true}, "prefill-in-decode", 0);
 	never(&(struct wrong){.mixed = true, .silent = true}, "prefill-in-decode");
 	first(&(struct wrong){.logits = 30000}, "all-logits", 0);

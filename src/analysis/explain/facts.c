@@ -378,6 +378,10 @@ static void facts_take_calls(void *context, const struct step_between *between)
 	struct explain_works *works = all_off.preempted_ns ? &to->cold : &to->warm;
 	works->count++;
 	works->ns += works_ns;
+	if (f->run->steps[between->before].phase == BRICK_PHASE_PREFILL) {
+		to->once.count++;
+		to->once.ns += works_ns;
+	}
 }
 
 static void facts_find_cold(struct explain_between *between)

@@ -60,9 +60,10 @@ struct explain_between {
 	uint64_t cold_ns;
 	struct explain_works {
 		uint64_t count, ns;
-	} warm, cold;	       /* times in which it kept its CPU, and the others */
-	uint64_t preempted_ns; /* another thread had the CPU */
-	uint64_t longest_ns;   /* of one such time */
+	} warm, cold;		   /* times in which it kept its CPU, and the others */
+	struct explain_works once; /* between a prompt and its first token: once a request */
+	uint64_t preempted_ns;	   /* another thread had the CPU */
+	uint64_t longest_ns;	   /* of one such time */
 	/*
 	 * Threads that each evaluate with a context of their own, and sleep before a step until a
 	 * step of another one ends: their sleep while others' steps ran. Users wait for it, and it

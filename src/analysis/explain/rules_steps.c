@@ -27,11 +27,14 @@ bool rule_host_pauses(const struct explain_facts *f, enum step_phase p, struct f
 	return finding_costs(out, 20);
 }
 
+/* What a request does once, of many tokens, is no work of each step. */
 bool rule_host_works(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_between *between = &f->phases[p].between;
+	bool is_rare = FEW_TOKENS * between->once.count <= between->count;
 
-	out->cost_ns = number_minus(between->works_ns, between->cold_ns);
+	out->cost_ns = number_minus(
+		between->works_ns, between->cold_ns + (is_rare ? between->once.ns : 0));
 	bool is_certain = finding_costs(out, 20);
 	out->cost_ns = between->works_ns;
 	return is_certain;
