@@ -137,6 +137,9 @@ def works(scratch):
     _, _, rows = record(scratch, PYTHON, WORK, "many", "200")
     same([int(row["flops"] or 0) for row in rows if row["operation"] == "aten::linear"],
          [2 * 2 * 8 * i for i in range(1, 201)], "FLOPs of models that are called once")
+    _, _, rows = record(scratch, PYTHON, WORK, "twins", "20")
+    same([int(row["flops"] or 0) for row in rows if row["operation"] == "aten::linear"],
+         [2 * 2 * 8 * wide for wide in (16, 16, 64, 64)] * 20, "FLOPs of models with equal paths")
     _, _, rows = record(scratch, PYTHON, WORK, "wide", "2")
     same(collections.Counter(row["flops"] for row in rows if row["operation"] == "aten::linear"),
          collections.Counter({str(2 * 4 * 4): 2 * 1000}), "FLOPs of a thousand modules")

@@ -226,6 +226,15 @@ def many(steps):
     return tuple(out.shape)
 
 
+def twins(steps):
+    """Two models whose modules have the same paths, in turns."""
+    makes, judges = (nn.Sequential(nn.Linear(*ends), nn.Linear(*ends[::-1])).eval() for ends in ((8, 16), (8, 64)))
+    with torch.no_grad():
+        for _ in range(steps):
+            out = judges(makes(torch.ones(2, 8)))
+    return digest(out)
+
+
 def wide(steps):
     """A thousand modules: each step is as the first."""
     model = nn.Sequential(*[nn.Linear(4, 4) for _ in range(1000)]).eval()
@@ -270,7 +279,7 @@ def attend(steps):
     return digest(out)
 
 
-WORKS = {"decode": decode, "attend": attend, "beside": beside, "many": many, "wide": wide, "parts": parts, "compiled": compiled, "recompiled": recompiled, "looped": looped, "scripted": scripted, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
+WORKS = {"decode": decode, "attend": attend, "beside": beside, "many": many, "twins": twins, "wide": wide, "parts": parts, "compiled": compiled, "recompiled": recompiled, "looped": looped, "scripted": scripted, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
 
 
 def is_operator(name):

@@ -76,6 +76,7 @@ struct wrong {
 	bool own_softmax;  /* of a program that states its work and has no operations */
 	bool silent;	   /* with `mixed`: a single token without logits, and no prompt */
 	bool own_callback; /* Brick's, which watches nodes */
+	bool torch;	   /* recorded in PyTorch */
 };
 
 struct explain_engine {
@@ -438,6 +439,8 @@ static void make_engine(struct explain_engine *e, const struct wrong *w)
 		note(e, "ggml.library", "/lib/libggml-cpu-sse42.so");
 		note(e, "cpu.features", "sse4.2 avx f16c avx2 ");
 	}
+	if (w->torch)
+		note(e, "torch.version", "2.13.0+cpu");
 	if (w->own_callback)
 		note(e, "attach", "eval callback: it splits the graph, times are inflated");
 	for (uint32_t i = 0; i < (w->steps ? w->steps : EXPLAIN_STEPS); i++)

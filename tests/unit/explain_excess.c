@@ -74,6 +74,10 @@ static void executions_are_held_up(void **state)
 	first(&(struct wrong){.held = 400}, "excess", "DownProjection", 10 * 400);
 	/* less than half as long again is what executions vary by */
 	never(&(struct wrong){.held = 240}, "excess");
+	/* the same name, of any work; of work that is known, it is held up */
+	never(&(struct wrong){.held = 400, .torch = true}, "excess");
+	first(&(struct wrong){.held = 400, .torch = true, .bytes = 1000, .flops = 1000}, "excess",
+		"DownProjection", 10 * 400);
 	/* other programs had the machine's caches */
 	never(&(struct wrong){.held = 400, .others = 40}, "excess");
 	/* a single slow step has a finding of its own */

@@ -35,11 +35,15 @@ static bool repeats_is_same(const struct run_site *a, const struct run_site *b)
 	       text_is_same(a->operation, b->operation);
 }
 
-/* One name of PyTorch's stands for executions of any size, where nobody asked for their inputs. */
-static bool repeats_is_sized(const struct run_site *site)
+/*
+ * One name of PyTorch's stands for executions of any size, where nobody asked for their inputs; and
+ * so does a name of the libraries that its operators call.
+ */
+static bool repeats_is_sized(const struct run *run, const struct run_site *site)
 {
 	const char *name = site->operation ? site->operation : "";
-	bool is_torch = !strncmp(name, "aten::", 6) || strstr(name, "Backward");
+	bool is_torch = run_note_find(run, "torch.version") || !strncmp(name, "aten::", 6) ||
+			strstr(name, "Backward");
 
 	return !is_torch || site->flops || site->bytes || site->elements;
 }
@@ -58,7 +62,7 @@ static int find_kinds(struct repeats *r)
 				 hash_u64(site->flops ^ hash_u64(site->bytes ^ site->elements)));
 		const char *brick = run->bricks[site->brick].name;
 		bool is_alike = strcmp(brick, "Compilation") && strcmp(brick, "Recompilation");
-		if (!is_alike || !repeats_is_sized(site)) {
+		if (!is_alike || !repeats_is_sized(run, site)) {
 			r->kinds[i] = RUN_NONE; /* each may be of other work */
 			continue;
 		}

@@ -42,14 +42,18 @@ static python_object *torch_modules_call; /* Module.__call__, a reference; NULL:
 static ARRAY(struct torch_module *) torch_modules_places;
 static struct hash_index place_index;
 
-static const struct torch_module *torch_modules_place_of(const char *path, const char *class)
+static const struct torch_module *torch_modules_place_of(
+	const char *path, const char *class, uint32_t number)
 {
-	uint64_t hash = fnv1a_add(fnv1a_text(path) * FNV1A_PRIME, class, strlen(class));
+	enum { MODELS = 8 }; /* a program may make models without end */
+	uint32_t model = number % MODELS;
+	uint64_t hash = fnv1a_add((fnv1a_text(path) ^ model) * FNV1A_PRIME, class, strlen(class));
 	struct hash_probe probe = hash_probe(hash);
 	size_t path_bytes = strlen(path) + 1, class_bytes = strlen(class) + 1;
 
 	for (uint32_t i; (i = hash_index_next(&place_index, &probe)) != HASH_INDEX_NONE;)
-		if (!strcmp(torch_modules_places.items[i]->path, path) &&
+		if (torch_modules_places.items[i]->model == model &&
+			!strcmp(torch_modules_places.items[i]->path, path) &&
 			!strcmp(torch_modules_places.items[i]->class, class))
 			return torch_modules_places.items[i];
 	if (hash_index_reserve(&place_index) || array_reserve(&torch_modules_places, 1))
@@ -58,6 +62,7 @@ static const struct torch_module *torch_modules_place_of(const char *path, const
 	if (!place)
 		return &torch_no_module;
 	char *text = (char *)(place + 1);
+	place->model = model;
 	place->path = memcpy(text, path, path_bytes);
 	place->class = memcpy(text + path_bytes, class, class_bytes);
 	torch_modules_places.items[torch_modules_places.count++] = place;
@@ -230,7 +235,10 @@ static const struct torch_module *torch_modules_find_place(
 		if (!is_known)
 			snprintf(path, sizeof(path), "%s", t->module->path);
 	}
-	const struct torch_module *place = torch_modules_place_of(path, class);
+	const struct known_module *outermost =
+		torch_modules_find(t->module_depth ? t->calling[0] : module);
+	const struct torch_module *place =
+		torch_modules_place_of(path, class, outermost ? outermost->number : 0);
 	struct known_module *slot =
 		is_known && t->module_depth ? torch_modules_remember(module) : NULL;
 	if (slot)

@@ -21,7 +21,7 @@
 
 enum { KNOWN_MOST = 1 << 16 }; /* of a thread: names may be made at run time, without an end */
 
-const struct torch_module torch_no_module = {"", ""}, torch_inner_module = {"", ""};
+const struct torch_module torch_no_module = {"", "", 0}, torch_inner_module = {"", "", 0};
 
 __thread struct torch_thread torch_thread;
 uint32_t torch_thread_leaving, torch_thread_ending;

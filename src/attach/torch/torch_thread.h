@@ -22,6 +22,7 @@
 struct torch_module {
 	const char *path;  /* "layers.3.self_attn.q_proj"; "" is the outermost one */
 	const char *class; /* "Linear" */
+	uint32_t model;	   /* several models have equal paths: torch_call.number, low digits */
 };
 
 /* Lengths of the arrays below; deeper nesting is not recorded. */
