@@ -32,7 +32,7 @@ def frames_as_steps(scratch):
     got = Recorded(scratch, "work", 50, objects("itt", "double", 3), options=("--rules", rules))
     same(got.report["steps"]["decode"]["count"], 150, "frames that the rules call steps")
     text = subprocess.check_output([BRICK, "report", got.path], text=True)
-    check("150 steps" in text and "tok" not in text, "what has no tokens has none:", text)
+    check("150 steps" in text and "tok" not in text.replace(got.path, ""), "what has no tokens has none:", text)
     same(sum(s["brick"] == "Simulation" for s in got.asynchronous()), 150, "frames that were submitted")
 
 
