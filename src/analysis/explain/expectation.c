@@ -148,22 +148,28 @@ static bool is_pass(const struct run *run, const struct run_site *site)
 
 /*
  * The part of a brick's time in a phase that is not in excess of a single execution: a prompt has
- * few, and each may have lost its CPU to a host or an interrupt. The longest one counts as the
- * others do on average, and a single one says nothing. Time by which executions were held up has an
- * excess of its own.
+ * few, and each may have lost its CPU to a host or an interrupt. The longest one, which has the
+ * most work, counts as the others do for theirs, and a single one says nothing. Time by which
+ * executions were held up has an excess of its own.
  */
 static double expectation_usual_part(
-	const struct explain_facts *f, enum step_phase p, uint32_t brick)
+	const struct explain_facts *f, enum step_phase p, uint32_t brick, double work, double most)
 {
 	const struct explain_brick *b = &f->phases[p].bricks[brick];
 	double ns =
 		(double)number_minus(b->driver_ns, repeats_of(f->repeats, p, brick)->held_up_ns);
 	double others_ns = (double)(b->driver_ns - b->longest_ns);
 
-	if (b->count < 2 || !b->driver_ns)
+	if (b->count < 2 || !b->driver_ns || work <= most)
 		return 0;
-	return fmin(ns, others_ns * (double)b->count / (double)(b->count - 1)) /
-	       (double)b->driver_ns;
+	return fmin(ns, others_ns * work / (work - most)) / (double)b->driver_ns;
+}
+
+/* Of executions that have the same work. */
+static double expectation_usual_part_alike(
+	const struct explain_facts *f, enum step_phase p, uint32_t brick)
+{
+	return expectation_usual_part(f, p, brick, (double)f->phases[p].bricks[brick].count, 1);
 }
 
 /*
@@ -177,6 +183,7 @@ static size_t find_paces(struct brick_pace *paces, const struct explain_facts *f
 
 	for (uint32_t b = 0; b < f->run->brick_count; b++) {
 		struct brick_pace *sum = &paces[count];
+		double most = 0;
 		*sum = (struct brick_pace){.brick = b};
 		for (size_t i = 0; i < f->run->site_count; i++) {
 			const struct run_site *site = &f->run->sites[i];
@@ -186,9 +193,10 @@ static size_t find_paces(struct brick_pace *paces, const struct explain_facts *f
 			sum->ns += (double)phase->sites[i].ns;
 			sum->bytes += (double)site->bytes * (double)phase->sites[i].count;
 			sum->flops += (double)site->flops * (double)phase->sites[i].count;
+			most = fmax(most, (double)(is_flops ? site->flops : site->bytes));
 		}
-		sum->ns *= expectation_usual_part(f, p, b);
 		sum->work = is_flops ? sum->flops : sum->bytes;
+		sum->ns *= expectation_usual_part(f, p, b, sum->work, most);
 		sum->pace = sum->work > 0 ? sum->ns / sum->work : 0;
 		count += sum->work > 0 && sum->ns > 0;
 	}
@@ -365,7 +373,7 @@ static bool find_machine(struct excess *out, const struct explain_facts *f, enum
 		double all_ns = (double)phase->bricks[row->brick].driver_ns;
 		bool is_known = brick_kind(&kind, f, phase, row->brick) &&
 				product_due_find(&due, f->roofline, row, &kind);
-		double took_ns = all_ns * expectation_usual_part(f, p, row->brick);
+		double took_ns = all_ns * expectation_usual_part_alike(f, p, row->brick);
 		double rate = took_ns > 0 ? row->flops_per_ns * all_ns / took_ns : 0;
 		if (!is_known || rate <= 0 || rate >= product_due_least(&due)) {
 			/* a prompt needs logits of its last token only: that product is unlike */
@@ -435,7 +443,7 @@ static bool find_history(struct excess *out, const struct explain_facts *f, enum
 		const struct usual_part *part = &usual->parts[i];
 		bool is_wait = expectation_is_wait(f, part->brick);
 		double usual_part = is_wait ? usual_part_of_waits(f, p, part->all_ns)
-					    : expectation_usual_part(f, p, part->brick);
+					    : expectation_usual_part_alike(f, p, part->brick);
 		double all_ns = part->all_ns * usual_part;
 		double more_ns = all_ns - part->median_ns;
 		if (part->phase != (int)p || f->index.kinds[part->brick] == BRICK_KIND_OVERHEAD ||
