@@ -68,6 +68,7 @@ struct wrong {
 	uint32_t kept;	       /* bytes that each step leaves behind ... */
 	uint32_t cached;       /* ... and in a cache */
 	uint32_t kept_until;   /* the first step that leaves none; 0: all do */
+	bool tail;	       /* DownProjection shrinks to a hundredth behind the first step */
 	bool one_brick;	       /* behind which the worker waits */
 	bool mixed, software, old_library;
 	bool unseen;	   /* nobody saw when threads had no CPU */
@@ -244,7 +245,7 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 	uint32_t step = builder_site(&e->run, builder_known(&e->run, BRICK_DECODE), -1, NULL, NULL);
 	uint32_t down =
 		w->elements ? builder_site(&e->run, builder_known(&e->run, BRICK_DOWN_PROJECTION),
-				      0, "MUL_MAT", "ffn_down")
+				      w->tail && i, "MUL_MAT", "ffn_down")
 			    : engine_site(e, BRICK_DOWN_PROJECTION);
 	uint64_t attention =
 		STEP_US / 2 + (i == 0) * w->first + (i == 17) * w->slow + i * w->growth;
@@ -253,8 +254,9 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 		BRICK_DOWN_PROJECTION, BRICK_UP_PROJECTION, BRICK_GATE_PROJECTION};
 
 	e->run.sites[down].flags = w->bytes ? BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS : 0;
-	e->run.sites[down].bytes = w->bytes;
-	e->run.sites[down].flops = w->flops;
+	uint32_t shrinks = w->tail && i ? 100 : 1;
+	e->run.sites[down].bytes = w->bytes / shrinks;
+	e->run.sites[down].flops = w->flops / shrinks;
 	e->run.sites[down].elements = w->elements;
 	uint32_t at = (uint32_t)lane->sample_count;
 	builder_sample(&e->run, e->thread, step, begin, begin, 0);
@@ -313,8 +315,8 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 		uint32_t up = builder_site(&e->run, builder_known(&e->run, BRICK_UP_PROJECTION), 0,
 			"MUL_MAT", "ffn_up");
 		e->run.sites[up].flags = BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS;
-		e->run.sites[up].bytes = w->bytes / 100;
-		e->run.sites[up].flops = w->flops / 100;
+		e->run.sites[up].bytes = w->bytes / (w->tail ? 2 : 100);
+		e->run.sites[up].flops = w->flops / (w->tail ? 2 : 100);
 		e->run.sites[up].elements = w->elements / 10;
 		take(e, up, w->pale + (i == 0) * w->pale_once, 1);
 	}
@@ -355,7 +357,9 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 	for (int k = 0; k < 5 && w->alike; k++)
 		take(e, engine_site(e, shared[1 + k % 2]), STEP_US / 10, 1);
 	take(e, w->device ? named_site(e, "GraphCompute", "Engine") : down,
-		w->alike ? STEP_US / 10 : STEP_US / 2 + w->longer + (i % 4 == 1) * w->held, 1);
+		w->alike ? STEP_US / 10
+			 : STEP_US / 2 / shrinks + w->longer + (i % 4 == 1) * w->held,
+		1);
 	if (w->wait)
 		let_worker_wait(e, w->one_brick ? down : engine_site(e, shared[i % 3]), STEP_US / 2,
 			w->wait, w->crowd);

@@ -123,6 +123,14 @@ static void products_are_slower_than_others(void **state)
 	forget();
 	pale.pale = 10;
 	never(&pale, "excess");
+	/* of two products the longer one has nearly all work, as a prompt's without the last layer
+	 */
+	pale.tail = true;
+	pale.steps = 2;
+	pale.pale = 250;
+	never(&pale, "excess");
+	pale.pale = 5000;
+	first(&pale, "excess", "UpProjection", 0);
 }
 
 /* 1.6 MB in 500 us are 3.2 GB/s, a twelfth of memory's bandwidth. Products reach half as a rule. */
