@@ -17,12 +17,14 @@ def shares(lines, at):
         yield re.split("  +", line)[0], float(value[0].strip("<>%")) if value[0] not in ("<0.1%", "-") else 0
 
 
-def beside_threads(path, phase):
-    """Rows of what ran on a device only: their SHARE is no part of the threads' time."""
-    return {row["name"] for row in brick_json("report", "--json", "--phase", phase.lower(), path)["bricks"] if not row["wall_ns"]}
+def beside_threads(part):
+    """Rows, of a report of one phase, of what ran on a device only: their SHARE is no part of the threads' time."""
+    return {row["name"] for row in part["bricks"] if not row["wall_ns"]}
 
 
 def check_screen(path, phases=("Decode", "Prefill")):
+    parts = {phase: brick_json("report", "--json", "--phase", phase.lower(), path) for phase in phases}
+    alone = {phase: beside_threads(part) for phase, part in parts.items()}
     for columns in (80, 100):
         text = brick("report", path, COLUMNS=str(columns))[0].decode()
         lines = text.splitlines()
@@ -39,8 +41,7 @@ def check_screen(path, phases=("Decode", "Prefill")):
         expect_true("what to ask next, " + where, lines[-1].startswith("Next "))
         for phase in phases:
             at = next(i for i, line in enumerate(lines) if line.startswith(phase + " ") and "SHARE" in line)
-            alone = beside_threads(path, phase)
-            rows = [row for row in shares(lines, at) if row[0] not in alone]
+            rows = [row for row in shares(lines, at) if row[0] not in alone[phase]]
             total = sum(share for _, share in rows)
             expect_true(f"{phase} adds up to {total} of {rows}, {where}", abs(total - 100) <= 0.06 * len(rows))
             kept = [share for name, share in rows if name not in REST and " others (each <" not in name]
@@ -50,7 +51,7 @@ def check_screen(path, phases=("Decode", "Prefill")):
             ran = sum(share for name, share in rows if name not in REST)
             least = 0.5 if ran >= 50 else 0.005 * ran - 0.05
             expect_true(f"0.5 % and more, {where}", on_device or all(share >= least for share in kept[:-1]))
-    same_as_json(path, phases)
+    same_as_json(path, parts)
     narrow(path)
 
 
@@ -67,14 +68,13 @@ def narrow(path):
             expect_true(f"{len(lines)} lines at {columns} columns, and rows {rows}", len(rows) <= 2)
 
 
-def same_as_json(path, phases):
-    """SHARE is the same in text and JSON."""
+def same_as_json(path, parts):
+    """SHARE is the same in text and JSON; parts: reports by phase."""
     text = brick("report", path, COLUMNS="100")[0].decode().splitlines()
-    for phase in phases:
-        part = brick_json("report", "--json", "--phase", phase.lower(), path)
+    for phase, part in parts.items():
         at = next(i for i, line in enumerate(text) if line.startswith(phase + " ") and "SHARE" in line)
         rows = {row["name"]: row for row in part["bricks"] + part["rests"]}
-        alone = beside_threads(path, phase)
+        alone = beside_threads(part)
         for name, share in shares(text, at):
             if name not in rows or name in alone:
                 continue

@@ -341,7 +341,8 @@ static void totals_are_of_what_ended(void **state)
 	run_fini(&run);
 }
 
-/* Of a process that did not close its session something may be missing, or it is whole. */
+/* A process that did not close its session lacks something only if a brick was open, or it has
+ * queues. */
 static void ends_of_processes(void **state)
 {
 	static const struct {

@@ -96,7 +96,8 @@ static uint64_t held_up_in_attention(const struct wrong *wrong)
 	return held_up;
 }
 
-/* The first step may be slow without a finding of its own, as in training. */
+/* Executions of a slow first step are compared with no others. In training no other rule names that
+ * step. */
 static void a_slow_first_step_is_no_neighbour(void **state)
 {
 	(void)state;

@@ -165,7 +165,7 @@ static double expectation_usual_part(
 	return fmin(ns, others_ns * work / (work - most)) / (double)b->driver_ns;
 }
 
-/* Of executions that have the same work. */
+/* The same part where all executions have the same work. */
 static double expectation_usual_part_alike(
 	const struct explain_facts *f, enum step_phase p, uint32_t brick)
 {

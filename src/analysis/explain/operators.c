@@ -375,13 +375,12 @@ static void pass_sum_optimizer(
 
 	sum->quick[s->site].updates += is_pass;
 	sum->quick[s->site].updates_ns += is_pass ? ns : 0;
-
 	if (!p->update_begin_ns)
 		p->update_begin_ns = s->begin_ns;
 	p->update_end_ns = s->end_ns;
 	sum->fused += (kind & FUSED) != 0;
 	sum->manies += (kind & MANY) != 0;
-	sum->singles += !(kind & (FUSED | MANY | VIEW | READ | COPY));
+	sum->singles += is_pass && !(kind & MANY);
 }
 
 /*

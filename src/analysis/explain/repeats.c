@@ -19,7 +19,6 @@ enum {
 	LEAST = 8,	      /* fewer executions have no median that says much */
 	LONGER_NS = 5000,     /* timer ticks and cold caches take less than that */
 	LONG_WAIT_NS = 20000, /* a barrier's own time is far below */
-	SLOW = 2,	      /* a slow first step takes so many times the others' median */
 };
 
 struct repeats_block {
@@ -39,18 +38,18 @@ static bool repeats_is_same(const struct run_site *a, const struct run_site *b)
  * One name of PyTorch's stands for executions of any size, where nobody asked for their inputs; and
  * so does a name of the libraries that its operators call.
  */
-static bool repeats_is_sized(const struct run *run, const struct run_site *site)
+static bool repeats_is_sized(const struct run_site *site, bool is_torch)
 {
 	const char *name = site->operation ? site->operation : "";
-	bool is_torch = run_note_find(run, "torch.version") || !strncmp(name, "aten::", 6) ||
-			strstr(name, "Backward");
 
+	is_torch = is_torch || !strncmp(name, "aten::", 6) || strstr(name, "Backward");
 	return !is_torch || site->flops || site->bytes || site->elements;
 }
 
 static int find_kinds(struct repeats *r)
 {
 	const struct run *run = r->run;
+	bool is_torch = run_note_find(run, "torch.version") != NULL;
 	struct hashmap last = {0}; /* of sites with that hash */
 	uint32_t *before = calloc(run->site_count + 1, sizeof(*before));
 	int rc = before ? 0 : -ENOMEM;
@@ -62,7 +61,7 @@ static int find_kinds(struct repeats *r)
 				 hash_u64(site->flops ^ hash_u64(site->bytes ^ site->elements)));
 		const char *brick = run->bricks[site->brick].name;
 		bool is_alike = strcmp(brick, "Compilation") && strcmp(brick, "Recompilation");
-		if (!is_alike || !repeats_is_sized(run, site)) {
+		if (!is_alike || !repeats_is_sized(site, is_torch)) {
 			r->kinds[i] = RUN_NONE; /* each may be of other work */
 			continue;
 		}
@@ -212,7 +211,7 @@ static int find_slow_first(struct repeats *r)
 		r->slow_first[phase] = RUN_NONE;
 		percentile_sort(ns, others);
 		if (others && run->steps[first].end_ns - run->steps[first].begin_ns >=
-				      SLOW * ns[(others - 1) / 2])
+				      SLOW_STEP * ns[(others - 1) / 2])
 			r->slow_first[phase] = first;
 	}
 	free(ns);

@@ -15,6 +15,7 @@
 #include "analysis/walk/walk.h"
 
 enum { REPEATS_BLOCK = 32 }; /* executions that are compared with each other */
+enum { SLOW_STEP = 2 };	     /* a slow step takes so many times the median of the others */
 
 /* Sums of a kind of work in a phase, or of several kinds. */
 struct repeats_sums {

@@ -15,7 +15,6 @@
 enum {
 	GROWTH_STEPS = 256, /* fewer steps do not show growth */
 	GROWTH_PARTS = 8,   /* of the steps, whose medians are compared: see grows() */
-	SLOW = 2,	    /* a slow step takes so many times the median */
 	FEW_TOKENS = 8,	    /* a decode phase of fewer steps has no slow first step */
 };
 
@@ -559,7 +558,7 @@ bool rule_first_step(const struct explain_facts *f, enum step_phase p, struct fi
 		return false;
 	first_ns = explain_step_ns(phase, phase->list[0]);
 	median_ns = explain_median_ns(f, phase, 1, phase->steps);
-	if (first_ns < SLOW * median_ns)
+	if (first_ns < SLOW_STEP * median_ns)
 		return false;
 	out->cost_ns = first_ns - median_ns;
 	struct run_off_times off = off_in(f->run, phase->list[0]);
@@ -604,14 +603,14 @@ bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct fi
 	for (uint64_t i = 1; p == STEP_DECODE && i < phase->steps; i++) {
 		uint32_t step = phase->list[i];
 		uint64_t ns = explain_step_ns(phase, step);
-		if (ns < SLOW * median_ns)
+		if (ns < SLOW_STEP * median_ns)
 			continue;
 		uint64_t usual_ns = nearby_ns(f, phase, i);
 		struct run_off_times off = off_in(f->run, step);
 		uint64_t off_ns = off.preempted_ns + off.blocked_ns +
 				  explain_in_step_ns(f, step, is_of_profiler);
 		/* a step that was off its CPU for long also lost its caches to the other threads */
-		if (ns < SLOW * usual_ns || 2 * off_ns > ns - usual_ns ||
+		if (ns < SLOW_STEP * usual_ns || 2 * off_ns > ns - usual_ns ||
 			explain_is_unseen(
 				f, f->run->steps[step].begin_ns, f->run->steps[step].end_ns))
 			continue;

@@ -106,9 +106,8 @@ static void add_others(struct table *table, const struct report *report,
 		others.device_ns += row->device_ns == ANALYSIS_UNKNOWN ? 0 : row->device_ns;
 		others.device_step_ns +=
 			row->device_step_ns == ANALYSIS_UNKNOWN ? 0 : row->device_step_ns;
-		largest = report_text_share_of(summary, row) > largest
-				  ? report_text_share_of(summary, row)
-				  : largest;
+		double share = report_text_share_of(summary, row);
+		largest = share > largest ? share : largest;
 	}
 	if (!report_text_has_shares(summary))
 		others.share = -1;

@@ -154,7 +154,7 @@ static int headless_follow(struct top_source *s, struct top *top, struct report_
 int top_headless(struct top_source *s, struct top *top, struct report_budget *budget)
 {
 	const struct top_options *o = s->options;
-	/* What is being written goes on, a second signal ends us. */
+	/* A signal does not cut what is being written. A second one ends the process. */
 	struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART | SA_RESETHAND};
 	sigemptyset(&action.sa_mask);
 	if (s->live) { /* a program is to be ended cleanly; loading a file just ends */
